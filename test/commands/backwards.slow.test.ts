@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import type { CliResult } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
-import { expectAllOnce, openSite, type Site } from './site.js';
+import { openSite, type Site } from './site.js';
 import { daysAgo, liveFile } from './workspace.js';
 
 // Each command is a separate process, and a shared machine may be slow.
@@ -46,51 +46,7 @@ describe('a live database that has gone backwards', () => {
     await cp(data, today, { recursive: true });
   });
 
-  const OLDER =
-    /older than the history published from it: it lacks \d+ loaded days? \(.+\) and \d+ recorded steps? since \w+ \d+, \d+ at/;
-
-  // Other losses are in loss.slow.test.ts.
-  it.each([
-    ['is torn', /It is damaged/, () => tear(liveFile(site.cwd))],
-    [
-      'was restored from a backup, log and all',
-      OLDER,
-      async () => {
-        const history = await published();
-        await rm(data, { recursive: true });
-        await cp(yesterday, data, { recursive: true });
-        await chmod(join(data, 'history.duckdb'), 0o644);
-        await writeFile(join(data, 'history.duckdb'), history);
-      },
-    ],
-  ])('because it %s: it says so, changes nothing, and restore puts it right', async (_, words, lose) => {
-    await startOver();
-    await lose();
-    const history = await published();
-    const before = await readdir(data);
-    for (const args of [['run'], ['export'], ['publish']]) {
-      const { code, stderr } = await site.run(...args);
-      expect({ args, code }).toEqual({ args, code: 1 });
-      expect(stderr).toMatch(words);
-      expect(stderr).toContain('readership restore');
-    }
-    expect((await site.run('doctor')).stdout).toMatch(/fail +database/);
-    expect((await published()).equals(history)).toBe(true);
-    expect((await readdir(data)).sort()).toEqual(before.sort());
-
-    const restored = await site.run('restore');
-    expect(restored, restored.stderr).toMatchObject({ code: 0 });
-    expect(restored.stdout).toMatch(/Restored data\/warehouse.duckdb from data\/history.duckdb/);
-    expect(restored.stdout).toMatch(/the next run loads/);
-    if (before.includes('warehouse.duckdb')) {
-      expect(restored.stdout).toMatch(/Kept the previous file: data\/warehouse.duckdb.replaced-/);
-      expect((await readdir(data)).some((name) => name.startsWith('warehouse.duckdb.replaced-'))).toBe(true);
-    }
-    const again = await site.run('run');
-    expect(again, again.stderr).toMatchObject({ code: 0 });
-    await expectAllOnce(site);
-  });
-
+  // That commands refuse to continue with it is in loss.slow.test.ts.
   it('but is intact is not changed by restore', async () => {
     await startOver();
     const result = await site.run('restore');

@@ -1,9 +1,13 @@
 import type { Command } from 'commander';
 import { commandLine } from '../../src/commands/program.js';
 
+/** All commands, none of which runs. */
+export const commandTree = (): Promise<Command> =>
+  commandLine(() => Promise.reject(new Error('nothing is run')));
+
 /** The manual page: --help of all commands, on one page. */
 export async function manPage(): Promise<string> {
-  const program = await commandLine(() => Promise.reject(new Error('nothing is run')));
+  const program = await commandTree();
   const [exitCodes = '', environment = ''] = afterHelp(program).split(/\n\n(?=Environment)/);
   const [start = ''] = /^Start here: .*/m.exec(environment) ?? [];
   const shared = environment.replace(start, '').trim();
@@ -72,8 +76,8 @@ function section(command: Command, parent: string, shared: string): string[] {
   ];
 }
 
-/** What `addHelpText` adds. */
-function afterHelp(command: Command): string {
+/** What `--help` prints. */
+export function helpOf(command: Command): string {
   let written = '';
   command.configureOutput({
     writeOut: (part) => {
@@ -81,8 +85,11 @@ function afterHelp(command: Command): string {
     },
   });
   command.outputHelp();
-  return written.replace(command.helpInformation(), '').trim();
+  return written;
 }
+
+/** What `addHelpText` adds. */
+const afterHelp = (command: Command): string => helpOf(command).replace(command.helpInformation(), '').trim();
 
 const verbatim = (lines: string): string[] => ['.nf', ...lines.trimEnd().split('\n').map(text), '.fi'];
 

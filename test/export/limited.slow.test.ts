@@ -134,7 +134,7 @@ function refusals({ platform }: World) {
 }
 
 /** Days of the long backfill. */
-const DAYS = process.env['CI'] === undefined ? 365 : 180;
+const DAYS = process.env['CI'] === undefined ? 365 : 120;
 
 describe(`a backfill of ${DAYS} days of 4 requests each, at 100 requests an hour`, () => {
   test.each([

@@ -61,9 +61,15 @@ export async function openExport({
   const hidden = new Map<Day, number>();
   const firstDay = addDays(lastEndedDay(clock.now()), 1 - days);
   const original = (day: Day) => (day < firstDay ? [] : rowsOf(day, pages));
+  const served = new Map<Day, readonly PageViews[]>();
+  const unchanged = (day: Day) => {
+    const rows = served.get(day) ?? original(day);
+    served.set(day, rows);
+    return rows;
+  };
   const platform = await servePlatform({
     now: clock.now,
-    rowsOf: (day) => changed.get(day) ?? original(day),
+    rowsOf: (day) => changed.get(day) ?? unchanged(day),
     hiddenOf: (day) => hidden.get(day) ?? 0,
     behaviors,
   });
