@@ -26,6 +26,9 @@ export const plainDayRange = (range: DayRange): string => writeRange(range, '', 
 /** `Nov 9, 2026`. */
 export const longDay = (day: Day): string => write(day, 'MMM d, yyyy');
 
+/** `Nov`. */
+export const shortMonth = (day: Day): string => write(day, 'MMM');
+
 /** `Tuesday`. */
 export const weekday = (day: Day): string => write(day, 'EEEE');
 

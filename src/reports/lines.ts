@@ -1,3 +1,5 @@
+import { addDays, type Day, day, daysBetween } from '../day.js';
+import { shortDayRange, shortMonth } from '../format/days.js';
 import { onAxis } from '../format/numbers.js';
 
 /** Values of a line; null where nothing is loaded, which leaves a gap. */
@@ -11,8 +13,10 @@ export interface Point {
   readonly said: readonly string[];
   /** Shown below the axis: the state of its days. */
   readonly flag?: 'missing' | 'provisional' | 'restated' | undefined;
-  /** Shown on the axis if there is room. */
-  readonly label: string;
+  readonly first: Day;
+  readonly last: Day;
+  /** Whether the page is about these days, of all that the picture has. */
+  readonly isChosen?: boolean;
   /** Whether a vertical line marks an event, such as a pull request. */
   readonly isMarked: boolean;
 }
@@ -32,9 +36,39 @@ export interface LinesOptions {
 
 /** The height of the plot in pixels; its width is 1,000 units, stretched to what the screen has. */
 const HEIGHT = 220;
-/** The limit for short labels, such as Aug 23; long ones need more room each. */
 const MOST_LABELS = 7;
-const MOST_LONG_LABELS = 5;
+/** In percent of the width: a label closer to an edge than this ends or begins there. */
+const NEAR_EDGE = 3;
+
+const monthsUntil = (at: Day): number => 12 * Number(at.slice(0, 4)) + Number(at.slice(5, 7)) - 1;
+const A_MONDAY = day('2001-01-01');
+const weeksUntil = (at: Day): number => Math.floor(daysBetween(A_MONDAY, at) / 7);
+
+/** The steps of an axis, as a person would choose them: days with a new number get a label. */
+const STEPS = [
+  { numberOf: (at: Day): unknown => at, write: (at: Day) => shortDayRange({ first: at, last: at }) },
+  ...[1, 2].map((weeks) => ({
+    numberOf: (at: Day) => Math.floor(weeksUntil(at) / weeks),
+    write: (at: Day) => shortDayRange({ first: at, last: at }),
+  })),
+  ...[1, 3, 12, 24, 60, 120, 600].map((months) => ({
+    numberOf: (at: Day) => Math.floor(monthsUntil(at) / months),
+    write: (at: Day) => (monthsUntil(at) % 12 === 0 ? at.slice(0, 4) : shortMonth(at)),
+  })),
+];
+
+/** The labels of an axis, by the point they belong to: weeks, months or years, whichever fit. */
+function labelsOf(points: readonly Point[]): Map<number, string> {
+  const steps = points.every(({ first }) => first.endsWith('-01')) ? STEPS.slice(3) : STEPS;
+  const labeled = steps.map(({ numberOf, write }) => {
+    const isNew = ({ first }: Point, index: number) =>
+      numberOf(first) !== numberOf(points[index - 1]?.first ?? addDays(first, -1));
+    return new Map(
+      points.flatMap((point, index) => (isNew(point, index) ? [[index, write(point.first)] as const] : [])),
+    );
+  });
+  return labeled.find(({ size }) => size <= MOST_LABELS) ?? new Map<number, string>();
+}
 
 /** A picture of lines, as the template `web/lines` shows it: one that fits every width. */
 export function drawLines(points: readonly Point[], { title, lines, bands = [], unit = '' }: LinesOptions) {
@@ -45,9 +79,11 @@ export function drawLines(points: readonly Point[], { title, lines, bands = [], 
   );
   const xOf = (index: number): number => ((index + 0.5) / points.length) * 1000;
   const yOf = (value: number): number => round(HEIGHT - (value / top) * (HEIGHT - 12));
+  const placeOf = (index: number) => ({
+    x: round((index / points.length) * 1000),
+    width: round(1000 / points.length),
+  });
   const valuesOf = (name: string) => points.map(({ values }) => values[name] ?? null);
-  const hasLongLabels = points.some(({ label }) => label.length > 7);
-  const every = Math.ceil(points.length / (hasLongLabels ? MOST_LONG_LABELS : MOST_LABELS));
   return {
     title,
     grid: Array.from({ length: top / step + 1 }, (_, index) => ({
@@ -59,12 +95,14 @@ export function drawLines(points: readonly Point[], { title, lines, bands = [], 
       return { name, d, dots: d.match(/M[^ML]+h0/g)?.join('') ?? '' };
     }),
     bands: bands.map(([name, low, high]) => ({ name, d: areaOf(valuesOf(low), valuesOf(high), xOf, yOf) })),
-    labels: points.flatMap(({ label }, index) =>
-      (points.length - 1 - index) % every === 0 ? { label, x: `${round(xOf(index) / 10)}%` } : [],
-    ),
+    labels: [...labelsOf(points)].map(([index, label]) => {
+      const x = round(xOf(index) / 10);
+      return { label, x: `${x}%`, edge: x < NEAR_EDGE ? 'start' : x > 100 - NEAR_EDGE ? 'end' : 'none' };
+    }),
+    days: JSON.stringify(points.map(({ first, last }) => [first, last])),
+    chosen: points.flatMap(({ isChosen }, index) => (isChosen === true ? [placeOf(index)] : [])),
     flags: points.flatMap(({ flag, said }, index) => {
-      const [x, width] = [round((index / points.length) * 1000), round(1000 / points.length)];
-      return flag === undefined ? [] : { flag, said: said.join(', '), x, width };
+      return flag === undefined ? [] : { flag, said: said.join(', '), ...placeOf(index) };
     }),
     marks: points.flatMap(({ isMarked }, index) => (isMarked ? { x: round(xOf(index)) } : [])),
     said: JSON.stringify(points.map(({ said }) => said)),

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
+import { day, parseDay } from '../day.js';
 import { StorageError } from '../errors.js';
 import { packageFile } from '../files.js';
 import { drawLines } from '../reports/lines.js';
@@ -64,7 +65,8 @@ function textOf(value: Row[string] = null): string {
 const MOST_LINES = 4;
 
 /** The day at the start of a value; empty for any other value. */
-const dayIn = (row: Row, name: string): string => /^\d{4}-\d\d-\d\d/.exec(textOf(row[name]))?.[0] ?? '';
+const dayIn = (row: Row, name: string): string =>
+  parseDay(/^\d{4}-\d\d-\d\d/.exec(textOf(row[name]))?.[0] ?? '') ?? '';
 
 /** Lines if the answer has one row per day, week or month; bars if it is a short list of names. */
 function pictureOf(answer: readonly Row[], columns: readonly { name: string; isNumeric: boolean }[]) {
@@ -82,7 +84,8 @@ function pictureOf(answer: readonly Row[], columns: readonly { name: string; isN
   if (days !== '' && numbers.length > 0 && answer.length > 2 && isSeries) {
     const ordered = answer.toSorted((one, two) => (dayIn(one, days) < dayIn(two, days) ? -1 : 1));
     const points = ordered.map((row) => ({
-      label: dayIn(row, days),
+      first: day(dayIn(row, days)),
+      last: day(dayIn(row, days)),
       isMarked: false,
       values: Object.fromEntries(numbers.map(({ name, key }) => [key, numberIn(row, name)])),
       said: [dayIn(row, days), ...numbers.map(({ name }) => `${name} ${textOf(row[name])}`)],

@@ -51,6 +51,9 @@ const functions: Readonly<Record<string, HelperDelegate>> = {
     const highest = [...views, ...weeks.parse(others)].map((value) => value ?? 0);
     return sparkline(views, Math.max(1, ...highest));
   },
+  /** The words for a range that a link selects. */
+  rangeName: (range: unknown) =>
+    ({ '4w': '4 weeks', '26w': '26 weeks', '1y': 'a year', all: 'all days' })[String(range)] ?? '13 weeks',
   changeOf: (ratio: unknown) => (typeof ratio === 'number' ? signedPercent(ratio) : '–'),
   /** A count, or a dash where nothing is loaded, which is not zero. */
   views: (count: unknown) => (typeof count === 'number' ? thousands(count) : '–'),
@@ -58,10 +61,31 @@ const functions: Readonly<Record<string, HelperDelegate>> = {
   download: (path: unknown, options: HelperOptions) => z.string().parse(path) + currentOf(options).search,
   share: (value: unknown, longest: unknown) =>
     `${Math.max(0.5, (z.number().parse(value) / Math.max(1, z.number().parse(longest))) * 100).toFixed(1)}%`,
+  /** The parameters of this address that a form about another page keeps. */
+  keptAcross: (options: HelperOptions) => {
+    const fields = [...currentOf(options).searchParams].filter(([name]) => KEPT.includes(name));
+    return fields.map(([name, value]) => ({ name, value }));
+  },
+  /** `time from=first to=last`: the pages read on some days, of the section that this page is about. */
+  time: (options: HelperOptions) => {
+    const { pathname, searchParams } = currentOf(options);
+    const section = pathname === '/section' ? searchParams.get('section') : null;
+    for (const name of [...searchParams.keys()]) if (!KEPT.includes(name)) searchParams.delete(name);
+    return addressWith(pathname === '/section' ? pathname : '/', searchParams, { section, ...options.hash });
+  },
+  /** `comparing others`: this page with only these paths and sections. */
+  comparing: (others: unknown, options: HelperOptions) => {
+    const { pathname, searchParams } = currentOf(options);
+    for (const name of ['path', 'section']) searchParams.delete(name);
+    for (const [name, value] of z.array(z.tuple([z.string(), z.string()])).parse(others))
+      searchParams.append(name, value);
+    return addressWith(pathname, searchParams, {});
+  },
   /** The parameters of this address without the given ones, for a form that sets those. */
   keptBut: (names: unknown, options: HelperOptions) => {
     const set = ['page', ...z.string().parse(names).split(' ')];
-    return Object.fromEntries([...currentOf(options).searchParams].filter(([name]) => !set.includes(name)));
+    const fields = [...currentOf(options).searchParams].filter(([name]) => !set.includes(name));
+    return fields.map(([name, value]) => ({ name, value }));
   },
 };
 
@@ -69,7 +93,11 @@ const functions: Readonly<Record<string, HelperDelegate>> = {
 const NAVIGATION = ['Overview', 'Pages', 'AI', 'Agents', 'Ask', 'Reports', 'Health'];
 
 /** Where the navigation shows pages that it does not list. */
-const PARENTS: Readonly<Record<string, string>> = { '/page': '/pages', '/section': '/pages' };
+const PARENTS: Readonly<Record<string, string>> = {
+  '/page': '/pages',
+  '/section': '/pages',
+  '/compare': '/pages',
+};
 
 /** The address of the page with a title. */
 export const addressOf = (title: string): string => (title === 'Overview' ? '/' : `/${title.toLowerCase()}`);

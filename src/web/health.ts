@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import type { Workspace } from '../app/workspace.js';
-import { startOfDay } from '../day.js';
-import { dayRange } from '../format/days.js';
+import { dayRange, shortMonth } from '../format/days.js';
 import { counted, thousands } from '../format/numbers.js';
 import { metricsText } from '../print/metrics.js';
 import { needsOf, operationsRows, statusRows } from '../print/status.js';
@@ -80,7 +79,7 @@ const monthsOf = (days: readonly CalendarDay[]) =>
     .filter(({ day, weekday }) => weekday === 0 && Number(day.slice(8)) <= 7)
     .map(({ day, week }) => ({
       x: 2 + week * 16,
-      label: startOfDay(day).toLocaleString('en-US', { month: 'short', timeZone: 'UTC' }),
+      label: shortMonth(day),
     }));
 
 function saidOf(days: readonly CalendarDay[]): string {

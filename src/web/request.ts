@@ -48,6 +48,9 @@ const querySchema = z.object({
   order: z.enum(['', 'asc', 'desc']).default(''),
   page: z.coerce.number().int().min(1).max(100_000).default(1),
   path: text,
+  /** All pages and sections of a comparison; elsewhere the last one counts. */
+  paths: z.array(text),
+  sections: z.array(text),
   sql: z.string().max(MAX_SQL, 'too long').default(''),
   name: text,
 });
@@ -55,7 +58,12 @@ type PageQuery = z.infer<typeof querySchema>;
 
 /** The parameters in an address. Throws a `ConfigurationError` that says what is wrong with them. */
 export function parseQuery(parameters: URLSearchParams): PageQuery {
-  const parsed = querySchema.safeParse(Object.fromEntries(parameters));
+  const allOf = (name: string) => [...new Set(parameters.getAll(name))].filter((value) => value !== '');
+  const parsed = querySchema.safeParse({
+    ...Object.fromEntries(parameters),
+    paths: allOf('path'),
+    sections: allOf('section'),
+  });
   if (parsed.success) return parsed.data;
   throw new ConfigurationError(problemOf(parsed.error));
 }
@@ -81,8 +89,8 @@ async function rangeOf(reader: Reader, project: string, query: PageQuery) {
     last,
     days,
     grain: query.grain === '' ? (days <= 100 ? 'day' : days <= 800 ? 'week' : 'month') : query.grain,
-    /** How many days earlier the days to compare with lie; 0 for none. */
-    shift: { before: days, year: 364, none: 0 }[query.against],
+    /** How many days earlier the days to compare with lie, for a few days on the same weekdays; 0 for none. */
+    shift: { before: days < 7 ? 7 : days, year: 364, none: 0 }[query.against],
     /** The name of the selected range; empty for days that were typed. */
     chosen: query.from === undefined ? query.range : '',
     /** The Monday of the last whole week of the range. */
@@ -159,8 +167,10 @@ export async function requestOf(
   const path = pathIn(query.path, project.siteUrl);
   /** Undefined while nothing is loaded. */
   const range = await rangeOf(reader, project.id, query);
+  const { paths, sections, ...fields } = query;
+  const pathsIn = [...new Set(paths.map((one) => pathIn(one, project.siteUrl)))];
   const common = {
-    ...query,
+    ...fields,
     path,
     project: project.id,
     from: range?.first ?? null,
@@ -174,6 +184,8 @@ export async function requestOf(
     /** The pages of the sitemap, for a page that needs them. */
     listed: '[]',
     base: '',
+    /** The pages of a list, if only some. */
+    chosen: '[]',
     limit: PAGES_SHOWN,
     offset: (query.page - 1) * PAGES_SHOWN,
   };
@@ -183,7 +195,7 @@ export async function requestOf(
     now: runtime.now(),
     queue,
     reader,
-    query: { ...query, path },
+    query: { ...fields, path, paths: pathsIn, sections },
     project,
     range,
     /** The rows of a query in `queries/`, which can use any parameter of the address and of the range. */

@@ -13,7 +13,7 @@ import type { PublishedReader } from './history.js';
 import { type Format, FORMATS } from './questions.js';
 import { type PageRequest, parseQuery, requestOf, type SiteRequest, type Visit } from './request.js';
 import type { App } from './serve.js';
-import { ai, overview, page, pages, pagesCsv } from './views.js';
+import { ai, compare, overview, page, pages, pagesCsv } from './views.js';
 
 /** What the template of a page shows. */
 type Model = (request: SiteRequest) => Promise<object>;
@@ -35,6 +35,7 @@ export const PAGES = [
     'Section',
     ofDays((request) => overview(request, request.query.section)),
   ),
+  titled('/compare', 'Compare', ofDays(compare)),
   titled('/page', 'Page', ofDays(page)),
   titled('/ai', 'AI', ofDays(ai)),
   titled('/agents', 'Agents', agents),

@@ -1,110 +1,12 @@
 import { z } from 'zod';
 import { mergedEffects } from '../agents/effect.js';
-import { addDays, type Day, type DayRange } from '../day.js';
+import { addDays } from '../day.js';
 import { ConfigurationError, ReadershipError } from '../errors.js';
-import { dayRange, longDay, shortDayRange } from '../format/days.js';
-import { counted, percent, thousands } from '../format/numbers.js';
 import { shownPath } from '../format/text.js';
 import { csvCellOf } from '../reports/answers.js';
 import { dayColumn } from '../warehouse/query.js';
-import { drawLines, type LinesOptions, type Point } from '../reports/lines.js';
 import { type PageRequest, PAGES_SHOWN, type Range, type Row } from './request.js';
-
-const number = z.number().nullable();
-const periodRow = z.object({
-  first: dayColumn,
-  last: dayColumn,
-  days: z.int(),
-  human_views: number,
-  ai_views: number,
-  human: number,
-  ai: number,
-  human_before: number,
-  ai_before: number,
-  share: number,
-  share_before: number,
-  loaded: z.int(),
-  missing: z.int(),
-  provisional: z.int(),
-  restated: z.int(),
-});
-type Period = z.infer<typeof periodRow>;
-
-/** Something that happened to a page on a day. */
-interface Mark {
-  readonly day: Day;
-  readonly words: string;
-}
-
-const wordsOn = (marks: readonly Mark[], { first, last }: DayRange): string[] =>
-  marks.filter(({ day }) => day >= first && day <= last).map(({ words }) => words);
-
-const VIEWS = { title: 'Human and AI views per day', lines: ['human', 'ai'] };
-const AI_SHARE = { title: 'AI share of all views', lines: ['share'], unit: '%' };
-
-/** Periods as a picture, as numbers, and the states of their days. */
-function seriesOf(
-  rows: Row[],
-  { first, last, grain, shift }: Range,
-  marks: readonly Mark[] = [],
-  shown: LinesOptions = VIEWS,
-) {
-  const periods = z.array(periodRow).parse(rows);
-  const isCompared = shift > 0 && periods.some(({ human_before }) => human_before !== null);
-  const count = (state: 'missing' | 'provisional' | 'restated'): number =>
-    periods.reduce((total, period) => total + period[state], 0);
-  const before = isCompared ? shown.lines.map((name) => `${name}_before`) : [];
-  return {
-    periods: periods.toReversed(),
-    comparedWith: isCompared ? { first: addDays(first, -shift), last: addDays(last, -shift) } : null,
-    states: { missing: count('missing'), provisional: count('provisional'), restated: count('restated') },
-    picture: drawLines(
-      periods.map((period) => pointOf(period, grain, wordsOn(marks, period))),
-      { ...shown, lines: [...before, ...shown.lines] },
-    ),
-  };
-}
-
-function pointOf(period: Period, grain: Range['grain'], happened: readonly string[]): Point {
-  const { first, days, missing, provisional, restated } = period;
-  const { human, ai, human_before, ai_before, share, share_before } = period;
-  const views = (value: number) => `${thousands(value)}${days > 1 ? ' per day' : ''}`;
-  const figures = [
-    ['Human', human, views],
-    ['AI', ai, views],
-    ['AI share', share, percent],
-    ['Human before', human_before, views],
-    ['AI before', ai_before, views],
-    ['AI share before', share_before, percent],
-  ] as const;
-  const states = [
-    ['not loaded', missing],
-    ['provisional', provisional],
-    ['restated', restated],
-  ] as const;
-  const inPercent = (value: number | null) => (value === null ? null : 100 * value);
-  return {
-    values: {
-      human,
-      ai,
-      human_before,
-      ai_before,
-      share: inPercent(share),
-      share_before: inPercent(share_before),
-    },
-    label: grain === 'month' ? longDay(first).replace(/ \d+,/, '') : shortDayRange({ first, last: first }),
-    flag: missing > 0 ? 'missing' : provisional > 0 ? 'provisional' : restated > 0 ? 'restated' : undefined,
-    isMarked: happened.length > 0,
-    said: [
-      dayRange(period),
-      ...figures.flatMap(([name, value, write]) => (value === null ? [] : `${name} ${write(value)}`)),
-      ...states.flatMap(([word, count]) =>
-        count === 0 ? [] : days === 1 ? word : `${counted(count, 'day')} ${word}`,
-      ),
-      ...happened,
-    ],
-  };
-}
+import { AI_SHARE, comparedSeries, seriesOf, weeksOf } from './series.js';
 
 /** The first pages of a list, whatever filters the address has. */
 const MOST_READ = {
@@ -123,25 +25,104 @@ const MOST_READ = {
 
 const WHOLE_SITE = { path: null, section: '' };
 
+/** A chart of a few days also shows those around them, this many on each side. */
+const AROUND = 42;
+
 /** The site, or a section of it: totals, course, what moved and what is read most. */
 export async function overview({ rows, range }: PageRequest, section = ''): Promise<object> {
   const of = { ...WHOLE_SITE, section };
-  const [[totals], series, moved, pages] = await Promise.all([
+  const isShort = range.days < 7;
+  const drawn = isShort ? around(range) : range;
+  const days = { ...of, from: drawn.first, to: drawn.last, shift: drawn.shift, grain: drawn.grain };
+  const [[totals], series, marks, moved, pages] = await Promise.all([
     rows('totals', of),
-    rows('series', of),
-    rows('movers', of),
+    rows('series', days),
+    rows('marks', days),
+    isShort ? rows('unusual', { ...of, shift: range.shift || 7 }) : rows('movers', of),
     rows('pages', { ...MOST_READ, section }),
   ]);
-  const week = { first: range.week, last: addDays(range.week, 6) };
+  const { comparedWith, ...course } = seriesOf(series, drawn, marks);
+  const daysBefore = { first: addDays(range.first, -range.shift), last: addDays(range.last, -range.shift) };
   return {
-    ...seriesOf(series, range),
+    ...course,
     template: 'overview',
     section,
     totals,
+    dashed: comparedWith,
+    comparedWith: isShort && range.shift > 0 && has(totals, 'days_before') ? daysBefore : comparedWith,
     moved: moved.slice(0, 8),
     pages,
     count: countOf(pages),
-    week,
+    week: { first: range.week, last: addDays(range.week, 6) },
+    isShort,
+    ...(isShort ? neighborsOf(range) : { previous: null, next: null }),
+  };
+}
+
+const has = (row: Row | undefined, name: string): boolean => (row?.[name] ?? 0) !== 0;
+
+/** A few days among those around them. */
+function around({ first, last, extent }: Range) {
+  const [from, to] = [addDays(first, -AROUND), addDays(last, AROUND)];
+  return {
+    first: from < extent.first ? extent.first : from,
+    last: to > extent.last ? extent.last : to,
+    grain: 'day' as const,
+    shift: 0,
+    about: { first, last },
+  };
+}
+
+/** As many days before and after some days, if any of them is loaded. */
+function neighborsOf({ first, last, days, extent }: Range) {
+  const previous = { first: addDays(first, -days), last: addDays(last, -days) };
+  const next = { first: addDays(first, days), last: addDays(last, days) };
+  return {
+    previous: previous.last < extent.first ? null : previous,
+    next: next.first > extent.last ? null : next,
+  };
+}
+
+const MOST_COMPARED = 5;
+
+/** Two to five pages or sections in one chart, with their totals. */
+export async function compare({ rows, query }: PageRequest): Promise<object> {
+  const subjects = [
+    ...query.sections.map((section) => ({ section, path: null, name: section })),
+    ...query.paths.map((path) => ({ section: '', path, name: path })),
+  ];
+  if (subjects.length > MOST_COMPARED)
+    throw new ConfigurationError('Compare at most five pages or sections. Go back and leave some out.');
+  const listOf = (per: 'page' | 'section', names: readonly string[]) =>
+    names.length === 0
+      ? []
+      : rows('pages', { ...MOST_READ, per, only: 'chosen', chosen: JSON.stringify(names) });
+  const [courses, marks, ofSections, ofPages, sections] = await Promise.all([
+    Promise.all(
+      subjects.map(async (of) => ({ name: of.name, rows: await rows('series', { ...of, shift: 0 }) })),
+    ),
+    Promise.all(subjects.map((of) => rows('marks', of))),
+    listOf('section', query.sections),
+    listOf('page', query.paths),
+    rows('sections'),
+  ]);
+  const found = [...ofSections, ...ofPages];
+  const longest = Math.max(...found.map(({ longest }) => z.number().parse(longest)));
+  const readers = query.readers === 'both' ? '' : query.readers;
+  return {
+    ...comparedSeries(courses, marks.flat(), readers),
+    keys: subjects.map((own, at) => ({
+      ...own,
+      key: `series-${at}`,
+      others: subjects
+        .filter((one) => one !== own)
+        .map(({ path, section }) => (path === null ? ['section', section] : ['path', path])),
+    })),
+    pages: found.map((row) => ({ ...row, longest })),
+    isFull: subjects.length === MOST_COMPARED,
+    sections,
+    readers,
+    dashed: null,
   };
 }
 
@@ -210,84 +191,44 @@ export async function pagesCsv(request: PageRequest): Promise<string> {
   return [CSV_COLUMNS.join(','), ...lines, ''].join('\n');
 }
 
-const jobRow = z.looseObject({
-  id: z.int(),
-  state: z.string(),
-  day: dayColumn,
-  merged_on: dayColumn.nullable(),
-});
-const weekRow = z.object({
-  week: dayColumn,
-  audience: z.enum(['human', 'ai']),
-  views: z.int(),
-  is_far: z.boolean(),
-  expected: number,
-  low: number,
-  high: number,
-});
+const jobRow = z.looseObject({ id: z.int(), merged_on: dayColumn.nullable() });
 
 export async function page({ reader, rows, query, range, project }: PageRequest): Promise<object> {
-  const [[facts], series, weekRows, jobRows] = await Promise.all([
+  const of = { section: '' };
+  const [[facts], series, weeks, marks, jobRows] = await Promise.all([
     rows('page'),
-    rows('series', { section: '' }),
+    rows('series', of),
     rows('page-weeks'),
+    rows('marks', of),
     rows('page-jobs'),
   ]);
   const jobs = z.array(jobRow).parse(jobRows);
   const effects = await mergedEffects(reader, project.id, jobs);
-  const marks = jobs.map(({ id, state, day, merged_on }) => ({
-    day,
-    words: `Job ${id} ${merged_on === null ? state : 'merged'}`,
-  }));
-  const weeks = z.array(weekRow).parse(weekRows);
+  const { comparedWith, ...course } = seriesOf(series, range, marks);
   return {
-    ...seriesOf(series, range, marks),
+    ...course,
+    ...weeksOf(weeks, marks),
+    dashed: comparedWith,
     title: shownPath(query.path),
     facts,
     path: query.path,
-    weekPicture: drawWeeks(weeks, marks),
-    far: weeks.filter(({ is_far }) => is_far).toReversed(),
     jobs: jobs.map((job) => ({ ...job, effect: effects.get(job.id) ?? null })),
   };
 }
 
-/** The weeks of a page, with the band in which each was expected. */
-function drawWeeks(weeks: readonly z.infer<typeof weekRow>[], marks: readonly Mark[]) {
-  const points = [...new Set(weeks.map(({ week }) => week))].map((week): Point => {
-    const days = { first: week, last: addDays(week, 6) };
-    const happened = wordsOn(marks, days);
-    const ofWeek = weeks.filter((row) => row.week === week);
-    const said = ofWeek.toReversed().map(({ audience, views, low, high }) => {
-      const usual = low === null || high === null ? '' : `, ${thousands(low)} to ${thousands(high)} expected`;
-      return `${audience === 'ai' ? 'AI' : 'Human'} ${thousands(views)}${usual}`;
-    });
-    const values = ofWeek.flatMap(({ audience, views, low, high }) => [
-      [audience, views],
-      [`${audience}_low`, low],
-      [`${audience}_high`, high],
-    ]);
-    return {
-      values: Object.fromEntries(values) as Point['values'],
-      label: shortDayRange({ first: week, last: week }),
-      isMarked: happened.length > 0,
-      said: [dayRange(days), ...said, ...happened],
-    };
-  });
-  const bands = [['human', 'human_low', 'human_high'] as const, ['ai', 'ai_low', 'ai_high'] as const];
-  const title = 'Human and AI views per week, with their expected ranges';
-  return drawLines(points, { title, lines: ['human', 'ai'], bands });
-}
-
-/** What AI reads and people seldom do, the reverse, and how that changes. */
+/** What AI reads most, how that changes, and what it reads and people seldom do, and the reverse. */
 export async function ai({ rows, range }: PageRequest): Promise<object> {
-  const [[totals], series, oneSided, overtaken, leaving] = await Promise.all([
+  const [[totals], series, marks, pages, oneSided, overtaken, leaving] = await Promise.all([
     rows('totals', WHOLE_SITE),
     rows('series', WHOLE_SITE),
+    rows('marks', WHOLE_SITE),
+    rows('pages', { ...MOST_READ, sort: 'ai' }),
     rows('one-sided'),
     rows('overtaken'),
     rows('leaving'),
   ]);
   const isOf = (audience: string) => oneSided.filter(({ reader }) => reader === audience);
-  const shares = seriesOf(series, range, [], AI_SHARE);
-  return { totals, overtaken, leaving, ai: isOf('ai'), human: isOf('human'), ...shares };
+  const { comparedWith, ...course } = seriesOf(series, range, marks, AI_SHARE);
+  const lists = { pages, overtaken, leaving, ai: isOf('ai'), human: isOf('human') };
+  return { ...course, ...lists, totals, dashed: comparedWith };
 }

@@ -2,44 +2,83 @@
 // themselves.
 for (const figure of document.querySelectorAll('[data-points]')) {
   const points = JSON.parse(figure.dataset.points);
+  const days = figure.dataset.days && JSON.parse(figure.dataset.days);
   const label = figure.querySelector('.said');
+  const link = figure.querySelector('a.time');
+  const plot = figure.querySelector('.plot');
   const graph = figure.querySelector('.graph');
   const cursor = document.createElement('div');
   cursor.className = 'cursor';
   cursor.hidden = true;
   figure.append(cursor);
+  figure.querySelector('.readout').hidden = false;
+  const hint = link ? 'Click a point, or drag over several, to see the pages of that time.' : '';
   let at = points.length;
+  // Where a drag or a selection by keyboard began.
+  let from;
+  const hide = () => {
+    cursor.hidden = true;
+    if (link) link.hidden = true;
+    label.textContent = hint;
+    from = undefined;
+  };
   const show = (index) => {
     at = Math.max(0, Math.min(points.length - 1, index));
-    const plot = graph.getBoundingClientRect();
-    const left = plot.left - figure.getBoundingClientRect().left + ((at + 0.5) / points.length) * plot.width;
-    label.textContent = points[at].join('\n');
-    label.hidden = cursor.hidden = false;
-    cursor.style.left = `${left}px`;
-    const isRight = at > points.length / 2;
-    label.style.left = isRight ? 'auto' : `${left + 10}px`;
-    label.style.right = isRight ? `${figure.clientWidth - left + 10}px` : 'auto';
-  };
-  const hide = () => {
-    label.hidden = cursor.hidden = true;
-  };
-  const point = ({ clientX }) => {
+    const [first, last] = from === undefined ? [at, at] : [Math.min(from, at), Math.max(from, at)];
     const { left, width } = graph.getBoundingClientRect();
-    if (clientX < left - 8) hide();
-    else show(Math.floor(((clientX - left) / width) * points.length));
+    const step = width / points.length;
+    cursor.style.left = `${left - figure.getBoundingClientRect().left + (first === last ? at + 0.5 : first) * step}px`;
+    cursor.style.width = first === last ? '1px' : `${(last - first + 1) * step}px`;
+    cursor.classList.toggle('range', first !== last);
+    cursor.hidden = false;
+    label.textContent =
+      first === last ? points[at].join(' · ') : `From ${points[first][0]} to ${points[last][0]}`;
+    if (!link) return;
+    const address = new URL(figure.dataset.time, location.href);
+    address.searchParams.set('from', days[first][0]);
+    address.searchParams.set('to', days[last][1]);
+    link.href = address.href;
+    link.hidden = false;
   };
-  figure.addEventListener('pointermove', point);
-  figure.addEventListener('pointerdown', point);
-  // After a tap, the values stay until the next one.
-  figure.addEventListener('pointerleave', ({ pointerType }) => pointerType === 'touch' || hide());
-  figure.addEventListener('blur', hide);
+  const indexAt = ({ clientX }) => {
+    const { left, width } = graph.getBoundingClientRect();
+    return Math.floor(((clientX - left) / width) * points.length);
+  };
+  let isDown = false;
+  plot.addEventListener('pointermove', (event) => {
+    if (indexAt(event) < 0 && !isDown) hide();
+    else show(indexAt(event));
+  });
+  plot.addEventListener('pointerdown', (event) => {
+    if (event.button !== 0) return;
+    from = undefined;
+    show(indexAt(event));
+    from = at;
+    isDown = true;
+    if (event.pointerType !== 'touch') plot.setPointerCapture(event.pointerId);
+  });
+  plot.addEventListener('pointerup', ({ pointerType }) => {
+    // After a tap, the values stay, with a link.
+    if (isDown && link && pointerType !== 'touch') link.click();
+    isDown = false;
+    if (pointerType !== 'touch') from = undefined;
+  });
+  plot.addEventListener('pointercancel', () => {
+    isDown = false;
+  });
+  plot.addEventListener('pointerleave', ({ pointerType }) => pointerType === 'touch' || isDown || hide());
+  figure.addEventListener('focusout', ({ relatedTarget }) => figure.contains(relatedTarget) || hide());
   figure.addEventListener('keydown', (event) => {
     const step = { ArrowLeft: -1, ArrowRight: 1, Home: -points.length, End: points.length }[event.key];
     if (event.key === 'Escape') hide();
+    if (event.key === 'Enter' && event.target === figure && link && !link.hidden) link.click();
     if (step === undefined) return;
     event.preventDefault();
+    if (!event.shiftKey) from = undefined;
+    else from ??= Math.min(at, points.length - 1);
     show(at + step);
   });
+  hide();
 }
 for (const field of document.querySelectorAll('[data-submits]'))
   field.addEventListener('change', () => field.form.requestSubmit());

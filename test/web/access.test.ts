@@ -10,7 +10,7 @@ import { publishNow, publishedSite, serveSite } from './site.js';
 
 const EVERY_PAGE = [
   ...['/', '/pages', '/section?section=/guides', '/page?path=/quickstart', '/ai', '/agents', '/ask'],
-  ...['/reports', '/health'],
+  ...['/compare?section=/guides&path=/quickstart', '/reports', '/health'],
 ];
 
 type Site = Awaited<ReturnType<typeof serveSite>>;

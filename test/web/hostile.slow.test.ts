@@ -117,6 +117,7 @@ describe('a server with a hostile visitor', () => {
       '/pages',
       '/page',
       '/section',
+      '/compare',
       '/ai',
       '/agents',
       '/ask',

@@ -74,15 +74,15 @@ const changeOf = (html: string) => ({
 /** The rows of a ranking: a page with its figures. */
 const rankingOf = (html: string) =>
   new Map(
-    [...html.matchAll(/<th scope="row" class="path"><a [^>]*title="([^"]*)".*?<\/tr>/gs)].map(
-      ([row, path = '']) => [
-        path,
-        [...row.matchAll(/<td class="(?:human|ai)">(.*?)<\/td>/gs)].map(([, cell = '']): Figure => ({
-          views: numberOf(/<span>([\d,]+)<\/span>/.exec(cell)?.[1]),
-          ...changeOf(cell),
-        })),
-      ],
-    ),
+    [
+      ...html.matchAll(/<th scope="row" class="path">(?:<input[^>]*>)?<a [^>]*title="([^"]*)".*?<\/tr>/gs),
+    ].map(([row, path = '']) => [
+      path,
+      [...row.matchAll(/<td class="(?:human|ai)">(.*?)<\/td>/gs)].map(([, cell = '']): Figure => ({
+        views: numberOf(/<span>([\d,]+)<\/span>/.exec(cell)?.[1]),
+        ...changeOf(cell),
+      })),
+    ]),
   );
 
 const csvRow = z.record(z.string(), z.string());
@@ -99,7 +99,7 @@ const csvOf = (text: string) => {
 function sumsOf(html: string): (number | undefined)[] {
   const cells = [
     ...html.matchAll(
-      /<tr><th scope="row">[^<]*<\/th><td class="number">([^<]*)<\/td><td class="number">([^<]*)<\/td>/g,
+      /<tr><th scope="row"><a[^>]*>[^<]*<\/a><\/th><td class="number">([^<]*)<\/td><td class="number">([^<]*)<\/td>/g,
     ),
   ];
   return [1, 2].map((column) => {

@@ -49,7 +49,7 @@ async function ask(path: string, own: Record<string, string> = {}, body?: string
 
 const PAGES = [
   ...['/', '/pages', '/section?section=/guides', '/page?path=/quickstart', '/ai', '/agents', '/ask'],
-  ...['/reports', '/health'],
+  ...['/compare?section=/guides&path=/quickstart', '/reports', '/health'],
 ];
 
 describe('a project without data', () => {
@@ -200,7 +200,7 @@ describe('the list of pages', () => {
     }));
     const { status, text } = await ask(`/pages?project=prj_1&${query}`);
     expect(status).toBe(200);
-    const titles = [...text.matchAll(/<th scope="row" class="path"><a [^>]*title=/g)];
+    const titles = [...text.matchAll(/<th scope="row" class="path">(?:<input[^>]*>)?<a [^>]*title=/g)];
     expect(titles).toHaveLength(Math.min(50, rows.length));
     const said = /<p class="count"><span>([^]*?)<\/span>/.exec(text)?.[1]?.replaceAll(/<[^>]*>/g, '') ?? '';
     const sum = (audience: 'human' | 'ai') => rows.reduce((total, one) => total + one[audience], 0);
@@ -322,6 +322,98 @@ describe('the list of pages', () => {
     ]);
     await writeFile(file, settings);
     site = first;
+  });
+});
+
+describe('a few days', () => {
+  it('are compared with the same weekdays a week earlier, and name the pages that differ most from what is expected', async () => {
+    const { text } = await ask('/?project=prj_1&from=2026-11-10&to=2026-11-10');
+    expect(text).toContain('Compared with Nov 3, 2026');
+    const history = await openHistory(join(directory, 'data/history.duckdb'));
+    const day = "DATE '2026-11-10'";
+    const row = z.object({ path: z.string(), human: z.int() });
+    const sql = `SELECT path, human FROM changes(${day}, ${day}, 7) WHERE project = 'prj_1' AND human_before = 0 ORDER BY human DESC LIMIT 1`;
+    expect(await history.query(sql, row)).toEqual([{ path: '/fresh/page/', human: 900 }]);
+    history.close();
+    const events = /<ul class="events card">([^]*?)<\/ul>/.exec(text)?.[1] ?? '';
+    expect(events).toMatch(/^\s*<li><span class="who human">[^]*?fresh[^]*?900 views, about 0 expected/);
+    // The days around them are shown, from each of which one can go on.
+    expect(text).toMatch(/<rect class="chosen" x="[\d.]+" width="[\d.]+"/);
+    const table = text.replaceAll('&#x3D;', '=');
+    expect(table).toContain(
+      '<a href="/?project=prj_1&amp;from=2026-11-03&amp;to=2026-11-03">Nov 3, 2026</a>',
+    );
+    expect(table).toMatch(/<a href="[^"]*from=2026-11-11&amp;to=2026-11-11" rel="next">/);
+    expect((await ask('/?project=prj_1&from=2026-11-15&to=2026-11-15')).text).not.toContain('rel="next"');
+    const pages = await ask('/pages?project=prj_1&from=2026-11-10&to=2026-11-10');
+    expect(pages.text).toContain('changes are from a week before');
+  });
+
+  it('of a section stay in it', async () => {
+    const { text } = await ask('/section?section=/guides&project=prj_1&from=2026-11-09&to=2026-11-11');
+    const plain = text.replaceAll('&#x3D;', '=');
+    expect(plain).toMatch(/data-time="\/section\?project=prj_1[^"]*&amp;section=%2Fguides"/);
+    expect(plain).not.toContain('fresh');
+  });
+});
+
+it('every chart marks jobs, changes by others and notes, and says what they were', async () => {
+  await publishNow(
+    directory,
+    `INSERT INTO notes FROM (VALUES
+      ('prj_1', DATE '2026-10-05', 'Version 3', '*', false), ('prj_1', DATE '2026-10-06', 'New guides', '/guides/*', false))`,
+  );
+  await publishNow(
+    directory,
+    "INSERT INTO page_changes VALUES ('prj_1', '/guides/webhooks', NULL, DATE '2026-10-07')",
+  );
+  const marked = async (path: string) => {
+    const { text } = await ask(`${path}${path.includes('?') ? '&' : '?'}project=prj_1`);
+    const said = /data-points="([^"]*)"/.exec(text.slice(text.indexOf('id="views"')))?.[1] ?? '';
+    return ['Version 3', 'New guides', 'Changed: /guides/webhooks'].filter((words) => said.includes(words));
+  };
+  const all = ['Version 3', 'New guides', 'Changed: /guides/webhooks'];
+  expect(await marked('/')).toEqual(all);
+  expect(await marked('/section?section=/guides')).toEqual(all);
+  expect(await marked('/page?path=/guides/webhooks')).toEqual(all);
+  expect(await marked('/compare?section=/guides&path=/quickstart')).toEqual(all);
+  expect(await marked('/page?path=/quickstart')).toEqual(['Version 3']);
+  const { text } = await ask('/?project=prj_1');
+  expect(text).toMatch(/Job \d+ \w+: \//);
+});
+
+describe('a comparison', () => {
+  it('has the totals and the course of each, as their own pages do', async () => {
+    const of =
+      'section=/guides&path=/quickstart&path=https://docs.example.com/changelog&path=/quickstart&path=';
+    const { status, text } = await ask(`/compare?project=prj_1&${of}`);
+    expect(status).toBe(200);
+    expect([...text.matchAll(/<path class="line series-\d"/g)]).toHaveLength(3);
+    const rows = [...text.matchAll(/<th scope="row" class="path">[^]*?title="([^"]*)"[^]*?<\/tr>/g)];
+    expect(rows.map(([, path]) => path)).toEqual(['/guides', '/quickstart', '/changelog']);
+    for (const [row, path = ''] of rows) {
+      const own = path === '/guides' ? `/section?section=${path}` : `/page?path=${path}`;
+      const page = (await ask(`${own}&project=prj_1`)).text;
+      const figures = [...page.matchAll(/<dd class="value (?:human|ai)">([\d,]+)</g)].map(
+        ([, views]) => views,
+      );
+      expect([...row.matchAll(/<span class="measure"><span>([\d,]+)</g)].map(([, views]) => views)).toEqual(
+        figures,
+      );
+    }
+    const without = text.replaceAll('&#x3D;', '=').replaceAll('&amp;', '&');
+    expect(without).toContain('section=%2Fguides&path=%2Fquickstart" aria-label="Remove /changelog"');
+  });
+
+  it('has at most five, of which some may have no views', async () => {
+    const many = Array.from({ length: 6 }, (_, index) => `path=/p${index}`).join('&');
+    expect(await ask(`/compare?project=prj_1&${many}`)).toMatchObject({
+      status: 400,
+      text: expect.stringContaining('at most five') as unknown,
+    });
+    const five = many.replace('&path=/p5', '');
+    for (const query of ['', 'path=/quickstart', 'section=/nope&readers=ai', five])
+      expect((await ask(`/compare?project=prj_1&${query}`)).status, query).toBe(200);
   });
 });
 

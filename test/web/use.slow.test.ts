@@ -1,12 +1,17 @@
 import axe from 'axe-core';
-import type { Browser, Page } from 'playwright-core';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Browser, Locator, Page } from 'playwright-core';
 import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
+import { openHistory } from '../../src/warehouse/published.js';
 import { launchChromium, skipWithoutChromium } from '../chromium.js';
 import { serveSandbox } from '../commands/workspace.js';
 import { startCli } from '../run-cli.js';
-import { NOW, publishedSite, serveSite, WEB_KEY } from './site.js';
+import { NOW, publishedSite, publishNow, serveSite, WEB_KEY } from './site.js';
+
+const PEAK = '2026-10-14';
 
 let site: Awaited<ReturnType<typeof serveSite>>;
 let directory: string;
@@ -15,6 +20,34 @@ let sandbox: Awaited<ReturnType<typeof serveSandbox>>;
 beforeAll(async () => {
   sandbox = await serveSandbox({ projectId: 'prj_1', apiKey: WEB_KEY, now: () => NOW });
   directory = await publishedSite(sandbox.baseUrl);
+  // One night, a page that is otherwise seldom read has a peak; another one is in the sitemap, but was never read.
+  await publishNow(
+    directory,
+    `UPDATE page_views SET human = 9000 WHERE day = '${PEAK}' AND path = '/changelog'`,
+  );
+  await publishNow(
+    directory,
+    `UPDATE day_loads SET human = human + 9000, total = total + 9000 WHERE day = '${PEAK}'`,
+  );
+  const paths = [
+    'quickstart',
+    'changelog',
+    'guides/webhooks',
+    'sdks/typescript',
+    'concepts/projects',
+    'unread',
+  ];
+  const entries = paths.map((path) => `<url><loc>https://docs.example.com/${path}</loc></url>`);
+  await writeFile(
+    join(directory, 'sitemap.xml'),
+    `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">${entries.join('')}</urlset>`,
+  );
+  const settings = join(directory, 'readership.yaml');
+  const withSitemap = (await readFile(settings, 'utf8')).replace(
+    'improve: {',
+    'improve: { sitemap: sitemap.xml,',
+  );
+  await writeFile(settings, withSitemap);
   site = await serveSite(directory);
 });
 
@@ -95,6 +128,8 @@ describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chrom
         '/',
         '/pages',
         '/section?section=/guides',
+        '/compare?section=/guides&path=/quickstart&path=/changelog',
+        `/?from=${PEAK}&to=${PEAK}`,
         '/page?path=/quickstart',
         '/ai',
         '/agents',
@@ -126,8 +161,8 @@ describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chrom
     expect(new URL(page.url()).search).toBe('?path=%2Fquickstart&range=26w');
     await page.getByRole('group', { name: /per week/ }).focus();
     await page.keyboard.press('End');
-    expect(await page.locator('.said:not([hidden])').textContent()).toMatch(
-      /Mon, Nov 9 – Sun, Nov 15, 2026\nHuman [\d,]+, [\d,]+ to [\d,]+ expected/,
+    expect(await page.locator('.said').first().textContent()).toMatch(
+      /Mon, Nov 9 – Sun, Nov 15, 2026 · Human [\d,]+, [\d,]+ to [\d,]+ expected/,
     );
     await page.getByRole('link', { name: 'Agents' }).press('Enter');
     await page.getByRole('button', { name: 'Approve /quickstart' }).press('Enter');
@@ -140,6 +175,122 @@ describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chrom
     await page.keyboard.press('Enter');
     await page.keyboard.press('Control+Enter');
     await page.getByRole('heading', { name: '1 row' }).waitFor();
+    expect(site.errors).toEqual([]);
+    await page.close();
+  });
+
+  it('ten everyday questions are answered within three clicks of the overview', async () => {
+    const page = await open(1280, 'light');
+    let clicks = 0;
+    const from = async (question: string, answer: () => Promise<void>) => {
+      await page.goto(`${site.origin}/?range=13w`);
+      clicks = 0;
+      await answer();
+      expect({ question, clicks }).toEqual({ question, clicks: Math.min(clicks, 3) });
+    };
+    const click = async (what: Locator) => {
+      clicks += 1;
+      await what.click();
+    };
+    const choose = async (name: string, option: string) => {
+      clicks += 1;
+      await page.locator(`select[name=${name}]`).selectOption(option);
+      await page.waitForURL(new RegExp(`[?&]${name}=${option}(&|$)`));
+    };
+    const link = (name: string | RegExp) => page.getByRole('link', { name, exact: true }).first();
+    const firstRow = () => page.locator('.ranking tbody tr').first().innerText();
+    const chart = page.locator('figure.lines').first();
+    /** Where a day is in the chart. */
+    const pointOf = async (day: string) => {
+      const days = z
+        .array(z.array(z.string()))
+        .parse(JSON.parse((await chart.getAttribute('data-days')) ?? ''));
+      const box = await chart.locator('.graph').boundingBox();
+      if (box === null) throw new Error('the chart is not shown');
+      const at = days.findIndex(([first = '', last = '']) => first <= day && day <= last);
+      return { x: box.x + ((at + 0.5) / days.length) * box.width, y: box.y + 60 };
+    };
+    const history = await openHistory(join(directory, 'data/history.duckdb'));
+    const mostBy = async (column: string) => {
+      const sql = `SELECT path FROM changes('2026-08-17', '2026-11-15') WHERE human + ai > 0 ORDER BY ${column} LIMIT 1`;
+      const [row] = await history.query(sql, z.object({ path: z.string() }));
+      return row?.path;
+    };
+
+    await from('total and change', async () => {
+      await expect
+        .poll(() => page.locator('.figure').first().innerText())
+        .toMatch(/Human views\s+[\d,]+\s+[+−]\d+% from/);
+    });
+    await from('gained most', async () => {
+      await click(link('Pages'));
+      await click(link('change'));
+      expect(await firstRow()).toContain(await mostBy('human_before - human'));
+    });
+    await from('lost most', async () => {
+      await click(link('Pages'));
+      await click(link('change'));
+      await click(link(/change/));
+      expect(await firstRow()).toContain(await mostBy('human - human_before'));
+    });
+    await from('a section over time', async () => {
+      await click(link('Sections'));
+      await click(link('/guides'));
+      await page.getByRole('heading', { name: '/guides' }).waitFor();
+      expect(await chart.locator('path.line.human').count()).toBe(1);
+    });
+    await from('what AI reads most', async () => {
+      await click(link('AI'));
+      expect(await firstRow()).toContain(await mostBy('-ai'));
+    });
+    await from('new pages', async () => {
+      await click(link('Pages'));
+      await choose('only', 'new');
+      expect(await firstRow()).toMatch(/new/);
+    });
+    await from('the cause of a peak', async () => {
+      clicks += 1;
+      const { x, y } = await pointOf(PEAK);
+      await page.mouse.click(x, y);
+      await page.getByRole('heading', { name: 'Oct 14, 2026' }).waitFor();
+      expect(await page.locator('.events li').first().innerText()).toMatch(
+        /Human[^]*\/changelog[^]*9,000 views/,
+      );
+    });
+    // And back; then with the keyboard, and by dragging over several days.
+    await link('Back to 13 weeks').click();
+    expect(new URL(page.url()).search).toBe('?range=13w');
+    await chart.focus();
+    for (const key of ['End', 'ArrowLeft', 'Shift+ArrowLeft', 'Enter']) await page.keyboard.press(key);
+    await page.getByRole('heading', { name: 'Nov 13 – 14, 2026' }).waitFor();
+    await page.goBack();
+    const [one, other] = [await pointOf('2026-10-20'), await pointOf('2026-10-05')];
+    await page.mouse.move(one.x, one.y);
+    await page.mouse.down();
+    await page.mouse.move(other.x, other.y, { steps: 3 });
+    await page.mouse.up();
+    await page.getByRole('heading', { name: 'Oct 5 – 20, 2026' }).waitFor();
+
+    await from('two pages compared', async () => {
+      const boxes = page.locator('.ranking input[type=checkbox]');
+      await click(boxes.nth(0));
+      await click(boxes.nth(1));
+      await click(page.getByRole('button', { name: 'Compare' }));
+      await page.getByRole('heading', { name: 'Compare' }).waitFor();
+      expect(await chart.locator('path.line').count()).toBe(2);
+      expect(await page.locator('.ranking tbody tr').count()).toBe(2);
+    });
+    await from('is the data complete and fresh', async () => {
+      expect(await page.locator('.detail').innerText()).toContain('All 91 days loaded');
+      await click(link('Health'));
+      expect(await page.locator('.detail').innerText()).toMatch(/Published .*Nov 15, 2026/s);
+    });
+    await from('pages that nobody reads', async () => {
+      await click(link('Pages'));
+      await choose('only', 'unread');
+      expect(await firstRow()).toMatch(/^\/unread/);
+    });
+    history.close();
     expect(site.errors).toEqual([]);
     await page.close();
   });
