@@ -5,6 +5,8 @@ import {
   DOT_ENV,
   type Environment,
   isTooShort,
+  loadSettings,
+  readEnvironment,
   SMTP_URL_VARIABLE,
   tooShort,
 } from '../config/load.js';
@@ -13,6 +15,7 @@ import type { Settings } from '../config/schema.js';
 import { ConfigurationError } from '../errors.js';
 import { secretParts } from '../mail/channel.js';
 import { redactor, unmistakable } from '../redact.js';
+import type { Output } from '../terminal/output.js';
 
 /**
  * The secrets: keys, the mail server's password and URL, the addresses of channels, and the ping
@@ -49,14 +52,14 @@ const namedIn = ({ projects, channels }: Settings): string[] => [
 ];
 
 /** Variables that may be secrets, for use before the configuration has been read. */
-export const possibleSecrets = (environment: Environment): string[] =>
+const possibleSecrets = (environment: Environment): string[] =>
   secretNames(environment).flatMap((name) => environment[name] ?? []);
 
 /**
  * Throws a `ConfigurationError` if a secret is so short that redacting it would remove ordinary
  * words, or if the settings contain one, because messages, logs and reports quote settings.
  */
-export function refuseUnfitSecrets(configuration: Configuration): void {
+function refuseUnfitSecrets(configuration: Configuration): void {
   const settings = JSON.stringify(configuration.settings);
   for (const [name, values] of secretVariables(configuration)) {
     if (values.some(isTooShort)) throw tooShort(name);
@@ -108,4 +111,35 @@ function decoded(part: string): string {
   } catch {
     return part;
   }
+}
+
+/** Whether secrets are read, and must be readable. */
+export type Secrets = boolean | 'optional';
+
+/** Where a configuration is looked for, and what must not show its secrets. */
+interface Place {
+  readonly workingDirectory: string;
+  readonly environment: Environment;
+  readonly output: Output;
+}
+
+/** Reads the configuration, and the environment with `.env`. Throws a `ConfigurationError`. */
+export async function readConfiguration(
+  config: string | undefined,
+  { workingDirectory, environment, output }: Place,
+  secrets: Secrets,
+): Promise<Configuration> {
+  const isOptional = secrets === 'optional';
+  const known =
+    secrets === false
+      ? environment
+      : await readEnvironment(config, workingDirectory, environment, isOptional);
+  // Problems quote the configuration, which may contain a key by mistake.
+  output.hide(possibleSecrets(known));
+  const { settings, directory, notices } = await loadSettings(config, workingDirectory);
+  for (const notice of notices) output.note(notice);
+  if (secrets === false) return { settings, directory, environment: {} };
+  const configuration = { settings: withSender(settings, known), directory, environment: known };
+  refuseUnfitSecrets(configuration);
+  return configuration;
 }

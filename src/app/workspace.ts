@@ -1,25 +1,14 @@
-import { existsSync } from 'node:fs';
-import { readdir } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import type { SharedLimit } from '../budget/ledger.js';
-import {
-  bucketNameOf,
-  type Configuration,
-  type Environment,
-  lakeLocation,
-  loadSettings,
-  readEnvironment,
-} from '../config/load.js';
-import { type ProjectSettings, type Settings, settingsSchema } from '../config/schema.js';
-import { formatShard, settingsOfShard, type Shard, shardOf } from '../config/shard.js';
+import { bucketNameOf, type Configuration, type Environment, lakeLocation } from '../config/load.js';
+import type { ProjectSettings, Settings } from '../config/schema.js';
+import { formatShard, refuseOtherSplit, settingsOfShard, type Shard, shardOf } from '../config/shard.js';
 import { MACHINE_VARIABLE } from '../effects/place.js';
-import { ConfigurationError, type ExitCode } from '../errors.js';
-import { SANDBOX } from '../sandbox/state.js';
+import { ConfigurationError } from '../errors.js';
+import { sandboxSettings } from '../sandbox/state.js';
 import type { Output } from '../terminal/output.js';
 import type { LakePlace } from '../warehouse/lake/storage.js';
-import { openOwnHistory } from '../warehouse/published.js';
-import type { Reader } from '../warehouse/query.js';
-import { possibleSecrets, refuseUnfitSecrets, secretsOf, withSender } from './secrets.js';
+import { readConfiguration, type Secrets, secretsOf } from './secrets.js';
 
 /** The parts of the process that a command uses, which tests can replace. */
 export interface Runtime {
@@ -45,9 +34,6 @@ export const optionsOf = ({ config, sandbox, shard }: WorkspaceOptions): string[
   ...(sandbox === true ? ['--sandbox'] : []),
   ...(shard === undefined ? [] : ['--shard', formatShard(shard)]),
 ];
-
-/** Whether secrets are read, and must be readable. */
-type Secrets = boolean | 'optional';
 
 /**
  * What this process writes is for its user only, except files that are published. DuckDB keeps
@@ -77,11 +63,14 @@ export interface Workspace {
   readonly machine: string | undefined;
   /** Undefined for the built-in sandbox, which has no configuration and no secrets. */
   readonly configuration: Configuration | undefined;
+  /** The shards that have projects, if it was read as a whole and is split into several. */
+  readonly parts?: readonly Workspace[];
 }
 
 /**
  * Reads the configuration, or creates the one of the sandbox. Without `secrets`, none is read; if
- * they are optional, `.env` may be unreadable. `lake` replaces the configured lake. Throws a `ConfigurationError`.
+ * they are optional, `.env` may be unreadable. `lake` replaces the configured lake. Throws a `ConfigurationError`,
+ * also if the projects are split into shards and neither a shard nor a project was chosen.
  */
 export async function readWorkspace(
   options: WorkspaceOptions,
@@ -89,40 +78,111 @@ export async function readWorkspace(
   secrets: Secrets = true,
   lake?: string,
 ): Promise<Workspace> {
+  const whole = await readWhole(options, runtime, secrets, lake);
+  const { shards } = whole.settings;
+  const shard = shardOfOptions(options, shards);
+  if (shards !== undefined && shard === undefined)
+    throw new ConfigurationError(
+      `The projects are split into ${shards} shards. Choose one: --shard I/${shards}, with I from 1 to ${shards}. ` +
+        `Only sql, report, serve, mcp and status can read all of them.`,
+    );
+  const workspace = await ofShard(whole, shard, options, runtime);
+  if (shard !== undefined && workspace.settings.projects.length === 0)
+    runtime.output.note(
+      `Shard ${formatShard(shard)} contains none of the configured projects: nothing to do.`,
+    );
+  return workspace;
+}
+
+/** As `readWorkspace`, to read all shards at once, unless one is chosen. */
+export async function readAllParts(
+  options: WorkspaceOptions,
+  runtime: Runtime,
+  secrets: Secrets = true,
+): Promise<Workspace> {
+  const whole = await readWhole(options, runtime, secrets);
+  const { shards: count, projects } = whole.settings;
+  const chosen = shardOfOptions(options, count);
+  if (count === undefined || chosen !== undefined) return ofShard(whole, chosen, options, runtime);
+  const indexes = [...new Set(projects.map(({ id }) => shardOf(id, count)))].sort(
+    (one, other) => one - other,
+  );
+  const shards = indexes.map((index) => ofShard(whole, { index, count }, options, runtime));
+  return { ...whole, parts: await Promise.all(shards) };
+}
+
+/** The parts to read one after another: the shards, or the workspace itself. */
+export const partsOf = (workspace: Workspace): readonly Workspace[] => workspace.parts ?? [workspace];
+
+/** The part that has a project; the first if none has. */
+export function partOf(workspace: Workspace, project: string): Workspace {
+  const [first = workspace, ...others] = partsOf(workspace);
+  return others.find(({ projects }) => projects.some(({ id }) => id === project)) ?? first;
+}
+
+/** The chosen shard, or that of the chosen project. Throws a `ConfigurationError` if there is no such shard. */
+function shardOfOptions({ shard, project }: WorkspaceOptions, count: number | undefined): Shard | undefined {
+  if (count === undefined) return shard;
+  if (shard === undefined)
+    return project === undefined ? undefined : { index: shardOf(project, count), count };
+  if (shard.count === count) return shard;
+  throw new ConfigurationError(
+    `There is no shard ${formatShard(shard)}, because the configuration says shards: ${count}. To change it, see docs/scale.md.`,
+  );
+}
+
+/** The workspace of all projects. */
+async function readWhole(
+  options: WorkspaceOptions,
+  runtime: Runtime,
+  secrets: Secrets,
+  lake?: string,
+): Promise<Workspace> {
   if (options.sandbox === true && options.config !== undefined)
     throw new ConfigurationError(
       '--sandbox and --config cannot be combined: the sandbox has its own settings.',
     );
   const configuration =
-    options.sandbox === true ? undefined : await readConfiguration(options, runtime, secrets);
-  const whole = configuration?.settings ?? sandboxSettings(runtime.workingDirectory);
-  const { shard } = options;
-  await refuseOtherSplit(whole.dataDir, shard);
-  const settings = shard === undefined ? whole : settingsOfShard(whole, shard, configuration?.environment);
-  if (configuration !== undefined) runtime.output.hide(secretsOf({ ...configuration, settings }));
-  if (shard !== undefined && settings.projects.length === 0)
-    runtime.output.note(
-      `Shard ${formatShard(shard)} contains none of the configured projects: nothing to do.`,
-    );
-  const { dataDir } = settings;
+    options.sandbox === true ? undefined : await readConfiguration(options.config, runtime, secrets);
+  const settings = configuration?.settings ?? sandboxSettings(runtime.workingDirectory);
   return {
     settings,
-    shard,
+    shard: undefined,
     configuration,
     machine: runtime.environment[MACHINE_VARIABLE],
-    projects: chooseProjects(whole, settings, options),
+    projects: settings.projects,
     workspaceDir: configuration?.directory,
-    dataDir,
-    liveFile: join(dataDir, 'warehouse.duckdb'),
-    historyFile: join(dataDir, 'history.duckdb'),
-    reportsDir: join(dataDir, 'reports'),
-    outboxDir: join(dataDir, 'outbox'),
+    ...filesIn(settings.dataDir),
     lake: lakeOf(
       settings,
       lakeLocation(lake, runtime.workingDirectory),
       configuration?.environment ?? runtime.environment,
     ),
   };
+}
+
+const filesIn = (dataDir: string) => ({
+  dataDir,
+  liveFile: join(dataDir, 'warehouse.duckdb'),
+  historyFile: join(dataDir, 'history.duckdb'),
+  reportsDir: join(dataDir, 'reports'),
+  outboxDir: join(dataDir, 'outbox'),
+});
+
+/** The workspace of a shard, or of all projects, and of the chosen one of them. */
+async function ofShard(
+  whole: Workspace,
+  shard: Shard | undefined,
+  options: WorkspaceOptions,
+  { output }: Runtime,
+): Promise<Workspace> {
+  const { configuration } = whole;
+  await refuseOtherSplit(whole.dataDir, shard);
+  const settings =
+    shard === undefined ? whole.settings : settingsOfShard(whole.settings, shard, configuration?.environment);
+  if (configuration !== undefined) output.hide(secretsOf({ ...configuration, settings }));
+  const projects = chooseProjects(whole.settings, settings, options.project, shard);
+  return { ...whole, settings, shard, projects, ...filesIn(settings.dataDir) };
 }
 
 /** How long a lake keeps replaced files, so that running queries can finish. */
@@ -144,26 +204,6 @@ function lakeOf(
   };
 }
 
-async function readConfiguration(
-  { config }: WorkspaceOptions,
-  { workingDirectory, environment, output }: Runtime,
-  secrets: Secrets,
-): Promise<Configuration> {
-  const isOptional = secrets === 'optional';
-  const known =
-    secrets === false
-      ? environment
-      : await readEnvironment(config, workingDirectory, environment, isOptional);
-  // Problems quote the configuration, which may contain a key by mistake.
-  output.hide(possibleSecrets(known));
-  const { settings, directory, notices } = await loadSettings(config, workingDirectory);
-  for (const notice of notices) output.note(notice);
-  if (secrets === false) return { settings, directory, environment: {} };
-  const configuration = { settings: withSender(settings, known), directory, environment: known };
-  refuseUnfitSecrets(configuration);
-  return configuration;
-}
-
 /** The hourly limits of all projects of a workspace. */
 export function sharedLimits({
   settings,
@@ -182,32 +222,11 @@ export const waitingAtMost = (maxWaitMs: number, workspace: Workspace): Workspac
   return { ...workspace, settings: { ...settings, history: { ...settings.history, maxWait: maxWaitMs } } };
 };
 
-/**
- * The sandbox's agents finish within seconds, so they are polled often. Jobs are created, to show
- * every step.
- */
-const sandboxSettings = (workingDirectory: string): Settings =>
-  settingsSchema.parse({
-    baseUrl: 'http://127.0.0.1',
-    projects: [{ id: SANDBOX.projectId, name: SANDBOX.projectName, siteUrl: SANDBOX.siteUrl }],
-    dataDir: resolve(workingDirectory, 'data/sandbox'),
-    history: { requestsPerHour: 'unlimited' },
-    improve: {
-      mode: 'apply',
-      minWeeklyViews: 60,
-      readingShare: 1,
-      exclude: ['/changelog/**', '/llms*.txt', '/**/openapi.*'],
-    },
-    poll: { minDelay: '500ms', maxDelay: '2s' },
-    pullRequests: { host: 'github', url: 'https://code.example.com' },
-    mail: { from: 'Readership <readership@example.com>', unsubscribe: 'docs-lead@example.com' },
-    reports: { weekly: { to: ['docs@example.com'] } },
-  });
-
 function chooseProjects(
   { projects }: Settings,
   settings: Settings,
-  { project: id, shard }: WorkspaceOptions,
+  id: string | undefined,
+  shard: Shard | undefined,
 ): readonly ProjectSettings[] {
   if (id === undefined) return settings.projects;
   const chosen = settings.projects.filter((project) => project.id === id);
@@ -218,40 +237,4 @@ function chooseProjects(
     );
   const known = projects.map((project) => project.id).join(', ');
   throw new ConfigurationError(`No project ${id} in the configuration; there is ${known}.`);
-}
-
-/**
- * Throws a `ConfigurationError` if the data directory was split into shards differently: its days
- * would be loaded again, and its jobs and emails created again.
- */
-async function refuseOtherSplit(dataDir: string, shard: Shard | undefined): Promise<void> {
-  // A directory that cannot be read is reported when the database in it is opened.
-  const entries = await readdir(dataDir).catch(() => []);
-  const counts = new Set(entries.flatMap((name) => /^shard-\d+-of-(\d+)$/.exec(name)?.[1] ?? []));
-  if (shard !== undefined && existsSync(join(dataDir, 'warehouse.duckdb')))
-    throw new ConfigurationError(
-      `${dataDir} contains one history of all projects. With --shard, a second history would load the same days and create the same jobs and emails again. ` +
-        `Omit --shard, set another dataDir, or split the history as docs/scale.md explains.`,
-    );
-  const [other] = [...counts].filter((count) => count !== shard?.count.toString());
-  if (other !== undefined)
-    throw new ConfigurationError(
-      `${dataDir} contains the histories of ${other} shards. Choose one: --shard I/${other}, with I from 1 to ${other}. ` +
-        `To change the number of shards, see docs/scale.md.`,
-    );
-}
-
-/** Runs `work` with the published history, which other processes cannot block. */
-export async function withHistory(
-  options: WorkspaceOptions,
-  runtime: Runtime,
-  work: (history: Reader, workspace: Workspace) => Promise<ExitCode>,
-): Promise<ExitCode> {
-  const workspace = await readWorkspace(options, runtime, 'optional');
-  const history = await openOwnHistory(workspace.historyFile);
-  try {
-    return await work(history, workspace);
-  } finally {
-    history.close();
-  }
 }

@@ -1,7 +1,8 @@
 import { watch } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
-import { readWorkspace, type Runtime } from '../app/workspace.js';
+import { withHistoryOf } from '../app/histories.js';
+import { partOf, partsOf, readAllParts, type Runtime } from '../app/workspace.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { ConfigurationError, type ExitCode, messageOf, StorageError } from '../errors.js';
 import { exists } from '../files.js';
@@ -11,7 +12,6 @@ import { writePage } from '../reports/pages.js';
 import { prepareReport } from '../reports/render.js';
 import { untilAborted } from '../sleep.js';
 import { openInBrowser } from '../terminal/person.js';
-import { openOwnHistory } from '../warehouse/published.js';
 import { choosePeriod, emailText, type Rendering, type SendOptions } from './report-send.js';
 
 /** How a report can be rendered without being sent. */
@@ -32,16 +32,18 @@ export async function renderReport(
   options: ReportOptions,
   runtime: Runtime,
 ): Promise<ExitCode> {
-  const workspace = await readWorkspace(options, runtime, 'optional');
-  const { projects, settings, historyFile, workspaceDir } = workspace;
+  const whole = await readAllParts(options, runtime, 'optional');
+  const { settings, workspaceDir } = whole;
+  const projects = partsOf(whole).flatMap((part) => part.projects);
   expectOneProject(projects, options);
   const report = await findReport(name, workspaceDir);
   for (const message of unusedFiles(report)) runtime.output.note(message);
   const period = choosePeriod(report, options, settings, runtime.now());
-  const history = await openOwnHistory(historyFile);
   const render = (project: ProjectSettings) =>
-    renderOne({ workspace, history, report, period, project }, options, runtime);
-  const { results: files, empty } = await eachLoaded(projects, render).finally(() => history.close());
+    withHistoryOf(partOf(whole, project.id), runtime, (history, workspace) =>
+      renderOne({ workspace, history, report, period, project }, options, runtime),
+    );
+  const { results: files, empty } = await eachLoaded(projects, render);
   for (const { message } of empty) runtime.output.note(message);
   if (options.open === true) for (const file of files) if (file !== undefined) openInBrowser(file, runtime);
   return 0;
@@ -100,7 +102,7 @@ const PAUSE_MS = 100;
  */
 export async function watchReport(name: string, options: ReportOptions, runtime: Runtime): Promise<ExitCode> {
   const { output, signal } = runtime;
-  const { workspaceDir } = await readWorkspace(options, runtime);
+  const { workspaceDir } = await readAllParts(options, runtime);
   if (workspaceDir === undefined)
     throw new ConfigurationError('--watch is for your own reports, and the sandbox has none.');
   const { folder } = await findReport(name, workspaceDir);

@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
+import { readAllParts, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
 import { ConfigurationError, type ExitCode, messageOf, StorageError } from '../errors.js';
 import { exists, packageFile } from '../files.js';
 import { inTitle } from '../format/text.js';
@@ -112,7 +112,7 @@ function refuse(given: object, when: string, options: readonly string[]): void {
 /** Lists the working reports, and the problems of the others. */
 async function list(options: WorkspaceOptions, runtime: Runtime): Promise<ExitCode> {
   const { output, workingDirectory } = runtime;
-  const { workspaceDir } = await readWorkspace(options, runtime);
+  const { workspaceDir } = await readAllParts(options, runtime);
   const { reports, broken } = await listReports(workspaceDir);
   const rows = reports.map(({ name, title, period, audience, isBuiltIn, folder }) => {
     const origin = isBuiltIn ? 'built in' : relative(workingDirectory, folder);
@@ -129,7 +129,7 @@ const FILES = packageFile('templates/workspace/report/');
 /** Writes a new report that works as is. Replaces nothing. */
 async function newReport(name: string, options: WorkspaceOptions, runtime: Runtime): Promise<ExitCode> {
   const { output, workingDirectory } = runtime;
-  const { workspaceDir } = await readWorkspace(options, runtime, false);
+  const { workspaceDir } = await readAllParts(options, runtime, false);
   if (workspaceDir === undefined)
     throw new ConfigurationError(
       'The sandbox cannot have its own reports: run readership init, and then report new without --sandbox.',

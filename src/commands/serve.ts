@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { readWorkspace, type Runtime } from '../app/workspace.js';
+import { readAllParts, type Runtime } from '../app/workspace.js';
 import { DEFAULT_SERVE } from '../config/serve.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
 import { untilAborted } from '../sleep.js';
@@ -26,7 +26,7 @@ export const serve = defineCommand({
   run: async ({ port, host, ...options }, runtime) => {
     if (options.hashPassword === true) return writeHash(runtime);
     const { output, signal } = runtime;
-    const workspace = await readWorkspace(options, runtime);
+    const workspace = await readAllParts(options, runtime);
     const settings = {
       ...(workspace.settings.serve ?? DEFAULT_SERVE),
       ...(port !== undefined && { port }),
@@ -57,7 +57,7 @@ export const mcp = defineCommand({
   readership mcp --config /srv/readership/readership.yaml`,
   endsByInterruption: () => true,
   run: async (options, runtime) => {
-    const workspace = await readWorkspace(options, runtime, false);
+    const workspace = await readAllParts(options, runtime, false);
     const { serveStdio } = await import('@modelcontextprotocol/server/stdio');
     const { mcpServer } = await import('../web/mcp.js');
     const { closeSources, openSources } = await import('../web/request.js');

@@ -176,6 +176,8 @@ export const settingsSchema = z
       .describe("what the platform's other kinds of keys begin with, and what they are for"),
     allowInsecure: z.boolean().default(false),
     dataDir: localPath.default('data'),
+    /** How many parts the projects are split into. */
+    shards: z.int().min(2).max(9_999).optional(),
     history: historySchema.prefault({}),
     improve: improveSchema.prefault({}),
     poll: pollSchema.prefault({}),

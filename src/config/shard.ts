@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ConfigurationError } from '../errors.js';
 import { bucketNameOf, type Environment } from './load.js';
@@ -85,4 +87,25 @@ function shareOfBudget(
       `history.requestsPerHour: ${limit} is too few for the ${sharers} shards that share an hourly limit: each needs at least one. Use fewer shards.`,
     );
   return Math.floor(limit / sharers);
+}
+
+/**
+ * Throws a `ConfigurationError` if the data directory was split into shards differently: its days
+ * would be loaded again, and its jobs and emails created again.
+ */
+export async function refuseOtherSplit(dataDir: string, shard: Shard | undefined): Promise<void> {
+  // A directory that cannot be read is reported when the database in it is opened.
+  const entries = await readdir(dataDir).catch(() => []);
+  const counts = new Set(entries.flatMap((name) => /^shard-\d+-of-(\d+)$/.exec(name)?.[1] ?? []));
+  if (shard !== undefined && existsSync(join(dataDir, 'warehouse.duckdb')))
+    throw new ConfigurationError(
+      `${dataDir} contains one history of all projects. With --shard, a second history would load the same days and create the same jobs and emails again. ` +
+        `Omit --shard, set another dataDir, or split the history as docs/scale.md explains.`,
+    );
+  const [other] = [...counts].filter((count) => count !== shard?.count.toString());
+  if (other !== undefined)
+    throw new ConfigurationError(
+      `${dataDir} contains the histories of ${other} shards. Choose one: --shard I/${other}, with I from 1 to ${other}. ` +
+        `To read all of them at once, add shards: ${other} to the configuration. To change the number of shards, see docs/scale.md.`,
+    );
 }

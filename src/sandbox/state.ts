@@ -1,5 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { z } from 'zod';
+import { type Settings, settingsSchema } from '../config/schema.js';
 import { day } from '../day.js';
 import { messageOf, StorageError } from '../errors.js';
 import { writeWhole } from '../files.js';
@@ -17,6 +19,28 @@ export const SANDBOX = {
   pages: 450,
   jobSeconds: 4,
 } as const;
+
+/**
+ * The sandbox's agents finish within seconds, so they are polled often. Jobs are created, to show
+ * every step.
+ */
+export const sandboxSettings = (workingDirectory: string): Settings =>
+  settingsSchema.parse({
+    baseUrl: 'http://127.0.0.1',
+    projects: [{ id: SANDBOX.projectId, name: SANDBOX.projectName, siteUrl: SANDBOX.siteUrl }],
+    dataDir: resolve(workingDirectory, 'data/sandbox'),
+    history: { requestsPerHour: 'unlimited' },
+    improve: {
+      mode: 'apply',
+      minWeeklyViews: 60,
+      readingShare: 1,
+      exclude: ['/changelog/**', '/llms*.txt', '/**/openapi.*'],
+    },
+    poll: { minDelay: '500ms', maxDelay: '2s' },
+    pullRequests: { host: 'github', url: 'https://code.example.com' },
+    mail: { from: 'Readership <readership@example.com>', unsubscribe: 'docs-lead@example.com' },
+    reports: { weekly: { to: ['docs@example.com'] } },
+  });
 
 const instant = z.iso.datetime();
 

@@ -5,18 +5,20 @@ WITH
       table_name AS name,
       list({name: column_name, type: data_type, comment: coalesce(comment, '')} ORDER BY column_index) AS columns
     FROM duckdb_columns()
-    WHERE NOT internal
+    WHERE NOT internal AND database_name = current_database()
     GROUP BY table_name
   ),
 
   described AS (
-    SELECT view_name AS name, 'view' AS kind, comment FROM duckdb_views() WHERE NOT internal AND view_name <> 'this_file'
+    SELECT view_name AS name, 'view' AS kind, comment FROM duckdb_views()
+    WHERE NOT internal AND database_name = current_database() AND view_name <> 'this_file'
     UNION ALL
     SELECT function_name || '(' || array_to_string(parameters, ', ') || ')', 'macro', comment
     FROM duckdb_functions()
-    WHERE NOT internal
+    WHERE NOT internal AND database_name = current_database()
     UNION ALL
-    SELECT table_name, 'table', comment FROM duckdb_tables() WHERE table_name NOT IN ('schema_version', 'workspace')
+    SELECT table_name, 'table', comment FROM duckdb_tables()
+    WHERE database_name = current_database() AND table_name NOT IN ('schema_version', 'workspace')
   )
 
 SELECT name, kind, coalesce(comment, '') AS comment, coalesce(columns, []) AS columns

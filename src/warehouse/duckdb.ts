@@ -17,21 +17,24 @@ export function openForWriting(
 
 /**
  * Opens a database file so that no query can touch anything else: read only, no files but `writable`, no network, no
- * extensions, and no setting that would lift this again. `limits` are settings of DuckDB that limit it further.
+ * extensions, and no setting that would lift this again. `limits` are settings of DuckDB that limit it further. What
+ * `:memory:` contains is for `prepare` to create.
  */
 export async function openSafely(
   path: string,
   writable?: string,
   limits: Readonly<Record<string, string>> = {},
+  prepare: (connection: DuckDBConnection) => Promise<void> = () => Promise.resolve(),
 ): Promise<DuckDBInstance> {
   const instance = await DuckDBInstance.create(path, {
     ...limits,
-    access_mode: 'READ_ONLY',
+    access_mode: path === ':memory:' ? 'AUTOMATIC' : 'READ_ONLY',
     autoload_known_extensions: 'false',
     autoinstall_known_extensions: 'false',
   });
   const connection = await instance.connect();
   try {
+    await prepare(connection);
     if (writable !== undefined) await connection.run(`SET allowed_paths = [${quoted(writable)}]`);
     await connection.run('SET enable_external_access = false; SET lock_configuration = true');
     return instance;

@@ -170,6 +170,11 @@ export const describeCopy = (connection: DuckDBConnection): Promise<void> =>
     await connection.run(own.join('\n').replaceAll(FILE, randomUUID()));
   });
 
+/** Creates the views and macros in the current database, over tables of another one. */
+export async function createViews(connection: DuckDBConnection): Promise<void> {
+  await connection.run(VIEWS.map(viewSql).join('\n').replaceAll(FILE, randomUUID()));
+}
+
 /** 0 for an empty database. Throws a `StorageError` if a newer version wrote the file. */
 export async function schemaVersion(connection: DuckDBConnection, path: string): Promise<number> {
   const exists = await queryRows(

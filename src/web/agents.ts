@@ -23,8 +23,8 @@ const GROUPS: Readonly<Record<string, (job: Job) => boolean>> = {
 
 /** The proposed pages with their prompts, the jobs by what they need, and the actions requested here. */
 export async function agents(request: SiteRequest): Promise<object> {
-  const { reader, workspace, project, query, now, queue, visitor } = request;
-  const { settings } = workspace;
+  const { reader, part, project, query, now, queue, visitor } = request;
+  const { settings } = part;
   const jobs = (await readJobs(reader, project.id)).toReversed();
   const messages = await readMessages(reader, project.id);
   const effects = await mergedEffects(reader, project.id, jobs);

@@ -30,7 +30,7 @@ const runRow = z.looseObject({ started_at: timestampColumn, ended_at: timestampC
  * The days by state, the requests used, the last runs, and what needs attention, as in `readership
  * status`.
  */
-export async function health({ reader, rows, workspace, now, range }: SiteRequest): Promise<object> {
+export async function health({ reader, rows, part: workspace, now, range }: SiteRequest): Promise<object> {
   const { projects, operations } = await readStatus(reader, workspace, now);
   const [calendar, findings, runs] = await Promise.all([
     range === undefined ? [] : rows('calendar', { ...range.extent }),
@@ -89,7 +89,7 @@ function saidOf(days: readonly CalendarDay[]): string {
 }
 
 /** Every rendered report, by period. */
-export async function reports({ workspace }: SiteRequest): Promise<object> {
+export async function reports({ part: workspace }: SiteRequest): Promise<object> {
   const stored = await storedPages(workspace.reportsDir, workspace.settings.reports);
   const pages = stored.map((page) => ({ ...page, title: titleOf(page.period) }));
   const titles = [...new Set(pages.map(({ title }) => title))];

@@ -7,7 +7,8 @@ import { type ImprovePlan, planImprovement } from '../agents/plan.js';
 import { proposalOf } from '../agents/prompt.js';
 import { wordsOf } from '../agents/reasons.js';
 import { basePath, listedPages, loadSitemap, sitePaths } from '../agents/sitemap.js';
-import type { Workspace } from '../app/workspace.js';
+import { historyFileOf } from '../app/histories.js';
+import { partOf, partsOf, type Workspace } from '../app/workspace.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { dayOf } from '../day.js';
 import { StorageError } from '../errors.js';
@@ -18,11 +19,13 @@ import type { Asker } from './questions.js';
 
 /** One version of the published history. */
 export interface PublishedReader extends Reader {
+  readonly file: string;
   /** Differs from that of the file that replaces it. */
   readonly version: string;
 }
 
 interface Opened {
+  readonly file: string;
   readonly version: string;
   readonly history: History;
   /** A published file never changes. */
@@ -40,16 +43,48 @@ const AT_ONCE_OF_ONE = 3;
 const WAITING_OF_ONE = 64;
 const LONGEST_MS = 20_000;
 const INTERRUPT_EVERY_MS = 50;
+/** How long a copy of a lake is used before the lake is looked at again. */
+const COPY_USED_MS = 60_000;
+
+/** The histories of the parts of a workspace. */
+export class WebHistories {
+  readonly #of: ReadonlyMap<Workspace, WebHistory>;
+
+  constructor(
+    private readonly workspace: Workspace,
+    signal: AbortSignal,
+  ) {
+    this.#of = new Map(partsOf(workspace).map((part) => [part, new WebHistory(part, signal)]));
+  }
+
+  get all(): WebHistory[] {
+    return [...this.#of.values()];
+  }
+
+  /** The one that has a project; the first for an unknown one. */
+  of(project = ''): WebHistory {
+    const history = this.#of.get(partOf(this.workspace, project));
+    if (history === undefined) throw new RangeError('a part of another workspace');
+    return history;
+  }
+
+  close(): void {
+    for (const history of this.all) history.close();
+  }
+}
 
 /** Runs the queries of pages on the newest published history, which is opened when it has been replaced. */
-export class WebHistory {
+class WebHistory {
   #opened: Opened | undefined;
   readonly #opening = pLimit(1);
   readonly #turns = new Turns(AT_ONCE, AT_ONCE_OF_ONE, WAITING_OF_ONE);
 
+  /** A copy of a lake, and when it was made or found to be current. */
+  #copy: { readonly file: string; readonly atMs: number } | undefined;
+
   constructor(
-    private readonly file: string,
-    private readonly maxMemory: number,
+    readonly part: Workspace,
+    private readonly signal: AbortSignal,
   ) {}
 
   /**
@@ -60,8 +95,8 @@ export class WebHistory {
     const opened = await this.#opening(() => this.#current());
     opened.users += 1;
     try {
-      const { version } = opened;
-      return await work({ version, query: (...asked) => this.#ask(opened, asker, ...asked) });
+      const { version, file } = opened;
+      return await work({ version, file, query: (...asked) => this.#ask(opened, asker, ...asked) });
     } finally {
       opened.users -= 1;
       if (opened !== this.#opened && opened.users === 0) opened.history.close();
@@ -73,12 +108,21 @@ export class WebHistory {
     this.#opened = undefined;
   }
 
+  async #file(): Promise<string> {
+    if (this.#copy !== undefined && performance.now() - this.#copy.atMs < COPY_USED_MS)
+      return this.#copy.file;
+    const file = await historyFileOf(this.part, this.signal);
+    this.#copy = file === this.part.historyFile ? undefined : { file, atMs: performance.now() };
+    return file;
+  }
+
   async #current(): Promise<Opened> {
-    const { ino, mtimeMs, size } = (await stat(this.file).catch(() => undefined)) ?? {};
+    const file = await this.#file();
+    const { ino, mtimeMs, size } = (await stat(file).catch(() => undefined)) ?? {};
     const version = `${ino}-${mtimeMs}-${size}`;
     if (this.#opened?.version === version) return this.#opened;
-    const history = await openOwnHistory(this.file, {
-      memory_limit: `${this.maxMemory}B`,
+    const history = await openOwnHistory(file, {
+      memory_limit: `${this.part.settings.sql.maxMemory}B`,
       allocator_bulk_deallocation_flush_threshold: FREED_AT_ONCE,
     });
     const before = this.#opened;
@@ -87,7 +131,7 @@ export class WebHistory {
       maxEntrySize: LARGEST_KEPT,
       sizeCalculation: ({ length }) => Math.max(1, length),
     });
-    this.#opened = { version, history, answers, users: 0 };
+    this.#opened = { file, version, history, answers, users: 0 };
     if (before?.users === 0) before.history.close();
     return this.#opened;
   }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { LimitFunction } from 'p-limit';
 import { z } from 'zod';
 import { type Listener, withLiveDatabase } from '../app/open.js';
-import { type Runtime, waitingAtMost, type Workspace } from '../app/workspace.js';
+import { partOf, type Workspace, type Runtime, waitingAtMost } from '../app/workspace.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { codeOf, ConfigurationError, LockedError, messageOf } from '../errors.js';
 import { writeWhole } from '../files.js';
@@ -119,7 +119,7 @@ export class ActionQueue {
       },
     };
     // An action does not wait for the hourly limit; a later run sends what is planned.
-    const workspace = waitingAtMost(0, this.workspace);
+    const workspace = waitingAtMost(0, partOf(this.workspace, request.project));
     for (;;)
       try {
         const answer = await this.inTurn(async () => {

@@ -1,14 +1,14 @@
 import { HTTPException } from 'hono/http-exception';
 import { z } from 'zod';
-import type { Runtime, Workspace, WorkspaceOptions } from '../app/workspace.js';
 import { basePath } from '../agents/sitemap.js';
+import { partOf, type Runtime, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
 import { problemOf } from '../config/problems.js';
 import { addDays, type Day, daysBetween, parseDay } from '../day.js';
 import { ConfigurationError } from '../errors.js';
 import { ISO_CALENDAR, periodOf } from '../reports/period.js';
 import { dayColumn, type Parameters, type Reader, readSql } from '../warehouse/query.js';
 import type { Visitor } from './access.js';
-import { Proposals, type PublishedReader, WebHistory } from './history.js';
+import { Proposals, type PublishedReader, WebHistories } from './history.js';
 import { type Asker, MAX_SQL, Questions, SavedQuestions } from './questions.js';
 import type { ActionQueue } from './queue.js';
 
@@ -106,7 +106,7 @@ export type Sources = ReturnType<typeof openSources>;
 export const openSources = (workspace: Workspace, options: WorkspaceOptions, runtime: Runtime) => ({
   workspace,
   runtime,
-  history: new WebHistory(workspace.historyFile, workspace.settings.sql.maxMemory),
+  histories: new WebHistories(workspace, runtime.signal),
   questions: new Questions(workspace, options, runtime),
   saved: new SavedQuestions(workspace),
   proposals: new Proposals(workspace),
@@ -119,10 +119,10 @@ export type Row = z.infer<typeof rowSchema>;
 export const rowsOf = (reader: Reader, name: string, parameters: Parameters): Promise<Row[]> =>
   reader.query(readSql(import.meta.url, `queries/${name}.sql`), rowSchema, parameters);
 
-/** Ends the queries and closes the history. */
-export async function closeSources({ questions, history }: Sources): Promise<void> {
+/** Ends the queries and closes the histories. */
+export async function closeSources({ questions, histories }: Sources): Promise<void> {
   await questions.close();
-  history.close();
+  histories.close();
 }
 
 /** The path in what may be the full URL of a page. Throws a `ConfigurationError` for a URL of another site. */
@@ -192,6 +192,8 @@ export async function requestOf(
   return {
     ...sources,
     ...visit,
+    /** The workspace of the project's shard, as it is read. */
+    part: { ...partOf(sources.workspace, project.id), historyFile: reader.file },
     now: runtime.now(),
     queue,
     reader,

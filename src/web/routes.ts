@@ -2,6 +2,7 @@ import { HTTPException } from 'hono/http-exception';
 import { randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { Readable } from 'node:stream';
+import { partOf } from '../app/workspace.js';
 import { ConfigurationError } from '../errors.js';
 import { bodyWithin } from '../http-server.js';
 import type { WebContext } from './access.js';
@@ -126,9 +127,10 @@ export async function pageOf(
 
 function shown(c: WebContext, app: App, address: URL, extra?: object, status: 200 | 409 = 200) {
   const visit = visitOf(c);
-  return app.sources.history.with(visit, async (reader) =>
-    c.html(await pageOf(app, address, visit, reader, extra), status),
-  );
+  const project = address.searchParams.get('project') ?? '';
+  return app.sources.histories
+    .of(project)
+    .with(visit, async (reader) => c.html(await pageOf(app, address, visit, reader, extra), status));
 }
 
 const fileOf = (c: WebContext, content: string | ReadableStream, type: string, name: string): Response =>
@@ -136,8 +138,10 @@ const fileOf = (c: WebContext, content: string | ReadableStream, type: string, n
 
 function csvOfPages(c: WebContext, { sources, queue }: App): Promise<Response> {
   const visit = visitOf(c);
-  return sources.history.with(visit, async (reader) => {
-    const { range, ...request } = await requestOf(addressOf(c), visit, reader, queue, sources);
+  const address = addressOf(c);
+  const project = address.searchParams.get('project') ?? '';
+  return sources.histories.of(project).with(visit, async (reader) => {
+    const { range, ...request } = await requestOf(address, visit, reader, queue, sources);
     if (range === undefined)
       throw new HTTPException(404, { message: `Nothing is loaded for ${request.project.name} yet.` });
     const name = `pages-${range.first}-${range.last}.csv`;
@@ -155,15 +159,19 @@ async function download(c: WebContext, { sources }: App, format: Format): Promis
 }
 
 async function onMetrics(c: WebContext, { sources }: App): Promise<Response> {
-  const { history, workspace, runtime } = sources;
-  const text = await history.with(visitOf(c), (reader) => metrics(reader, workspace, runtime.now()));
+  const { histories, workspace, runtime } = sources;
+  if (workspace.parts !== undefined)
+    throw new ConfigurationError('Metrics are about one shard: readership serve --shard I/N.');
+  const text = await histories.of().with(visitOf(c), (reader) => metrics(reader, workspace, runtime.now()));
   return c.body(text, 200, { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' });
 }
 
 async function report(c: WebContext, { sources, frame, problem }: App): Promise<Response> {
   // Still encoded, as in the list of rendered pages.
   const href = addressOf(c).pathname.slice('/reports/'.length);
-  const found = await renderedReport(sources.workspace, href, (links) => frame.fill('report-bar', links));
+  const found = await renderedReport(partOf(sources.workspace, c.req.param('project') ?? ''), href, (links) =>
+    frame.fill('report-bar', links),
+  );
   if (found === undefined) return problem(c, 404, 'There is no such report.');
   return c.html(found.html, 200, { 'Content-Security-Policy': found.policy });
 }

@@ -7,7 +7,7 @@ import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { setTimeout } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import pLimit, { type LimitFunction } from 'p-limit';
-import type { Runtime, Workspace, WorkspaceOptions } from '../app/workspace.js';
+import type { Workspace, Runtime, WorkspaceOptions } from '../app/workspace.js';
 import type { ServeSettings } from '../config/serve.js';
 import { codeOf, ConfigurationError, messageOf, ReadershipError } from '../errors.js';
 import { inUrl, listen } from '../http-server.js';
@@ -167,7 +167,7 @@ function routed(app: App, { settings, onError }: WebOptions): Hono<WebEnv> {
 /** Renders every page once, so that the first visitors do not wait. */
 function warm(app: App, signal: AbortSignal): Promise<void> {
   const visit = { visitor: { isEditor: false, client: '' }, client: '', signal };
-  return app.sources.history.with(visit, async (reader) => {
+  return app.sources.histories.of().with(visit, async (reader) => {
     for (const { path } of PAGES) await pageOf(app, new URL(path, 'http://page'), visit, reader);
   });
 }

@@ -37,8 +37,11 @@ const tool = <Input extends z.ZodRawShape>(
 };
 
 /** Works with a history that this version published, which its own queries require. */
-const reading = <Result>({ sources, ...asker }: Call, work: (reader: PublishedReader) => Promise<Result>) =>
-  sources.history.with(asker, work);
+const reading = <Result>(
+  { sources, ...asker }: Call,
+  project: string | undefined,
+  work: (reader: PublishedReader) => Promise<Result>,
+) => sources.histories.of(project).with(asker, work);
 
 /** The project with this id, or the only one. Throws a `ConfigurationError`. */
 function projectOf({ sources }: Call, id: string | undefined): ProjectSettings {
@@ -76,14 +79,19 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
       }),
     },
     async (_, call) => {
-      const rows = await reading(call, (reader) => rowsOf(reader, 'coverage', {}));
-      const projects = call.sources.workspace.projects.map(({ id, name, siteUrl: site = null }) => ({
-        id,
-        name,
-        site,
-        coverage: rows.find((one) => one['project'] === id) ?? null,
-      }));
-      return { projects };
+      const { all } = call.sources.histories;
+      const each = all.map(async (history) => {
+        const covered = history.with(call, (reader) => rowsOf(reader, 'coverage', {}));
+        // One shard that cannot be read does not hide the others.
+        const rows = await (all.length === 1 ? covered : covered.catch(() => []));
+        return history.part.projects.map(({ id, name, siteUrl: site = null }) => ({
+          id,
+          name,
+          site,
+          coverage: rows.find((one) => one['project'] === id) ?? null,
+        }));
+      });
+      return { projects: (await Promise.all(each)).flat() };
     },
   ),
 
@@ -105,7 +113,7 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
       entries: list({ name: text, kind: text, comment: text, columns: z.array(rowSchema).optional() }),
     },
     async ({ name }, call) => {
-      const all = await reading(call, readDictionary);
+      const all = await reading(call, undefined, readDictionary);
       if (name === undefined) return { entries: all.map((entry) => ({ ...entry, columns: undefined })) };
       const nameOf = (signature: string) => signature.replace(/\(.*/, '');
       const entries = all.filter((entry) => nameOf(entry.name) === nameOf(name));
@@ -115,7 +123,7 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
   ),
 
   weekly_report: tool({ week, project }, { report: text }, (input, call) =>
-    reading(call, async (reader) => {
+    reading(call, input.project, async (reader) => {
       const { workspace } = call.sources;
       const report = await findReport('weekly', workspace.workspaceDir);
       const about = { report, period: weekOf(call, input.week) };
@@ -146,7 +154,7 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
       }),
     },
     ({ weeks, ...input }, call) =>
-      reading(call, async (reader) => {
+      reading(call, input.project, async (reader) => {
         const { id, siteUrl } = projectOf(call, input.project);
         const path = pathIn(input.path, siteUrl);
         const unknown = await unknownPage(reader, id, path);
@@ -168,7 +176,7 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
     { week, project },
     { week: z.string().describe('its first day'), moved: z.array(rowSchema) },
     (input, call) =>
-      reading(call, async (reader) => {
+      reading(call, input.project, async (reader) => {
         const { first } = weekOf(call, input.week);
         const { id } = projectOf(call, input.project);
         return { week: first, moved: await rowsOf(reader, 'movers', { project: id, week: first }) };
@@ -182,7 +190,7 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
       leftOut: list({ path: text, why: text }),
     },
     (input, call) =>
-      reading(call, (reader) => {
+      reading(call, input.project, (reader) => {
         const { proposals, runtime } = call.sources;
         return proposals.of(reader, projectOf(call, input.project), runtime.now());
       }),

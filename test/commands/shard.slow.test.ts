@@ -1,18 +1,34 @@
 import { execFileSync } from 'node:child_process';
-import { cp, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { request } from 'undici';
+import { describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { dayOf } from '../../src/day.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { type Platform, rowsOf, servePlatform } from '../platform.js';
-import { runCli } from '../run-cli.js';
+import { runCli, startCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
+import { mcpClient } from '../web/mcp-client.js';
 import { lakeViews, sorted, storedViews } from '../warehouse/lake/lake.js';
 import { daysAgo, expectCleanEnd, KEY } from './workspace.js';
 
 const PROJECTS = ['prj_a', 'prj_b', 'prj_c', 'prj_d', 'prj_e', 'prj_f'];
 const SHARDS = 3;
+const PROJECTS_STORED = 'SELECT DISTINCT project FROM page_views ORDER BY project';
+
+const statusSchema = z.object({
+  shards: z.array(
+    z.object({
+      shard: z.string(),
+      isFromLake: z.boolean().optional(),
+      publishedAt: z.string().optional(),
+      projects: z
+        .array(z.object({ project: z.string(), requests: z.object({ perHour: z.int() }) }))
+        .optional(),
+    }),
+  ),
+});
 
 /** Six projects with one key, and a platform that serves the same views for each. */
 async function setUp(settings = ''): Promise<{ cwd: string; platform: Platform }> {
@@ -51,7 +67,7 @@ const storedProjects = async (file: string): Promise<string[]> => {
 
 describe('export --shard', () => {
   it('in several processes at once loads every project once, into a file per shard and one lake for all', async () => {
-    const { cwd, platform } = await setUp('publish: { parquet: lake }\n');
+    const { cwd, platform } = await setUp('shards: 3\npublish: { parquet: lake }\n');
     const ended = await Promise.all(shardsOf(SHARDS).map((shard) => start(cwd, 'export', '--shard', shard)));
     for (const result of ended) {
       expect(result.code, result.stderr).toBe(0);
@@ -80,31 +96,70 @@ describe('export --shard', () => {
     );
     expect(sorted(lake)).toEqual(sorted(expected));
 
-    // The other commands show only the shard's own projects.
-    const answer = await call(
-      cwd,
-      'sql',
-      '--shard',
-      '1/3',
-      'SELECT DISTINCT project FROM page_views',
-      '--format',
-      'json',
+    // With --shard, the other commands show only the shard's own projects; without it, they read all of them.
+    const projectsIn = async (...args: string[]) => {
+      const { code, stdout, stderr } = await call(cwd, 'sql', ...args, PROJECTS_STORED, '--format', 'csv');
+      return { code, projects: stdout.trim().split('\n').slice(1), stderr };
+    };
+    expect((await projectsIn('--shard', '1/3')).projects).toEqual(stored[0]);
+    expect(await projectsIn()).toEqual({ code: 0, projects: PROJECTS, stderr: '' });
+    const status = await call(cwd, 'status', '--json');
+    expect(status.code).toBe(0);
+    const { shards } = statusSchema.parse(JSON.parse(status.stdout));
+    expect(shards.map(({ shard, isFromLake }) => [shard, isFromLake])).toEqual(
+      shardsOf(SHARDS).map((shard) => [shard, false]),
     );
-    expect(
-      z
-        .array(z.object({ project: z.string() }))
-        .parse(JSON.parse(answer.stdout))
-        .map(({ project }) => project)
-        .sort(),
-    ).toEqual(stored[0]);
-    const status = await call(cwd, 'status', '--shard', '1/3', '--json');
-    const { projects } = z
-      .object({
-        projects: z.array(z.object({ project: z.string(), requests: z.object({ perHour: z.int() }) })),
-      })
-      .parse(JSON.parse(status.stdout));
-    expect(projects.map(({ project }) => project)).toEqual(stored[0]);
-    expect(new Set(projects.map(({ requests }) => requests.perHour))).toEqual(new Set([33]));
+    expect(shards.map(({ projects }) => projects?.map(({ project }) => project))).toEqual(stored);
+    expect(shards.flatMap(({ projects }) => projects?.map(({ requests }) => requests.perHour))).toEqual(
+      PROJECTS.map(() => 33),
+    );
+    const published = shards.map(({ publishedAt }) => publishedAt);
+    const report = await call(cwd, 'report', 'weekly', '--project', 'prj_b', '--format', 'text');
+    expect(report.stdout).toMatch(/^prj_b\n/);
+    const pages = await call(cwd, 'report', 'weekly');
+    expect(pages.stdout.trim().split('\n')).toEqual(
+      stored.flatMap((ids, index) =>
+        ids.map(
+          (id) => expect.stringContaining(`data/shard-${index + 1}-of-3/reports/${id}/weekly-`) as string,
+        ),
+      ),
+    );
+    // A project names its shard; what changes something needs one.
+    expect((await call(cwd, 'export', '--plan', '--project', 'prj_b')).code).toBe(0);
+    for (const [args, words] of [
+      [['run'], 'split into 3 shards. Choose one: --shard I/3'],
+      [['jobs', 'list'], 'Choose one: --shard I/3'],
+      [['sql', '--shard', '1/4', 'SELECT 1'], 'no shard 1/4, because the configuration says shards: 3'],
+      [['status', '--format', 'prometheus'], 'add --shard'],
+    ] as const)
+      expect(await call(cwd, ...args)).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining(words) as string,
+      });
+
+    await expectOneWebApp(cwd);
+
+    // A shard on another machine is read from the lake, as it was published, and again when it has changed.
+    const data = join(cwd, 'data');
+    const [here, elsewhere] = [join(data, 'shard-2-of-3'), join(cwd, 'elsewhere')];
+    await rename(here, elsewhere);
+    expect(await projectsIn()).toEqual({ code: 0, projects: PROJECTS, stderr: '' });
+    const later = statusSchema.parse(JSON.parse((await call(cwd, 'status', '--json')).stdout)).shards;
+    expect(later.map(({ isFromLake }) => isFromLake)).toEqual([false, true, false]);
+    expect(Math.abs(Date.parse(later[1]?.publishedAt ?? '') - Date.parse(published[1] ?? ''))).toBeLessThan(
+      60_000,
+    );
+    expect((await readdir(here)).length).toBe(1);
+    // Without the lake, its last copy is read; without that, the rest.
+    await rename(join(cwd, 'lake'), join(cwd, 'lake-away'));
+    expect((await projectsIn()).projects).toEqual(PROJECTS);
+    await rm(here, { recursive: true });
+    const rest = await projectsIn();
+    expect(rest.projects).toEqual(PROJECTS.filter((id) => stored[1]?.includes(id) === false));
+    expect(rest.stderr).toMatch(/^The answer is without shard 2\/3 \(prj_.\D+\): .*no days of shard 2\/3/);
+    const broken = await call(cwd, 'status');
+    expect(broken.code).toBe(1);
+    expect(broken.stdout).toMatch(/Shard 2\/3, not readable here\nattention {2}.*no days of shard 2\/3/);
   });
 
   it('accepts the index of a Kubernetes indexed job, as in the docs', async () => {
@@ -205,6 +260,57 @@ describe('a data directory', () => {
     expect(sorted(await lakeViews(join(cwd, 'split-lake')))).toEqual(sorted(views));
   });
 });
+
+/** The web app and the tools of assistants show every project from its shard, and act in it. */
+async function expectOneWebApp(cwd: string): Promise<void> {
+  const app = startCli(['serve', '--port', '0'], { cwd, env: { READERSHIP_API_KEY: KEY } });
+  let link = '';
+  app.child.stdout?.on('data', (text: string) => {
+    link += text;
+  });
+  await app.until(/Press Ctrl-C/);
+  const { origin, searchParams } = new URL(link.trim());
+  const authorization = `Bearer ${searchParams.get('token') ?? ''}`;
+  const look = async (path: string) => {
+    const { statusCode, body } = await request(origin + path, { headers: { authorization } });
+    return { status: statusCode, text: await body.text() };
+  };
+  for (const id of PROJECTS) {
+    const { status, text } = await look(`/pages?project=${id}&range=all`);
+    expect([status, text.match(/>\/page-[012]</g)?.length], id).toEqual([200, 3]);
+    const health = await look(`/health?project=${id}`);
+    expect([health.status, health.text.includes('data/shard-')], id).toEqual([200, true]);
+  }
+  const answer = await look(`/ask.json?sql=${encodeURIComponent(PROJECTS_STORED)}`);
+  expect(JSON.parse(answer.text)).toEqual(PROJECTS.map((project) => ({ project })));
+  expect(await look('/metrics')).toMatchObject({
+    status: 400,
+    text: expect.stringContaining('--shard I/N') as string,
+  });
+
+  const { ask } = await mcpClient(cwd);
+  expect(await ask('projects')).toContain('"id":"prj_f","name":"prj_f","site":null,"coverage":{');
+  expect(await ask('page', { path: '/page-1', project: 'prj_b' })).toContain('"weeks":[{');
+  expect(await ask('query', { sql: 'SELECT count(DISTINCT project) AS n FROM page_views' })).toContain(
+    '{"n":6}',
+  );
+
+  const [, token = ''] =
+    /name="token" value="([\w-]+)"/.exec((await look('/agents?project=prj_b')).text) ?? [];
+  const fields = { action: 'skip', project: 'prj_b', path: '/page-1', days: '28', token };
+  const { statusCode } = await request(`${origin}/agents`, {
+    method: 'POST',
+    body: new URLSearchParams(fields).toString(),
+    headers: { authorization, origin },
+  });
+  expect(statusCode).toBe(303);
+  await vi.waitFor(async () => {
+    const { stdout } = await call(cwd, 'sql', '--shard', '2/3', 'SELECT project, path FROM page_skips');
+    expect(stdout).toBe('project,path\nprj_b,/page-1\n');
+  }, 20_000);
+  app.child.kill('SIGTERM');
+  expect((await app.result).stderr).toBe('Press Ctrl-C to stop.\n');
+}
 
 /** A shard, out of many, without projects. */
 async function emptyShard(cwd: string): Promise<string> {

@@ -1,0 +1,79 @@
+import { formatShard } from '../config/shard.js';
+import { type ExitCode, messageOf } from '../errors.js';
+import { exists } from '../files.js';
+import { copyOfLake } from '../warehouse/lake/copy.js';
+import { type History, openHistory, openOwnHistory } from '../warehouse/published.js';
+import { openUnited, type Part } from '../warehouse/united.js';
+import { readWorkspace, type Runtime, type Workspace, type WorkspaceOptions } from './workspace.js';
+
+/**
+ * The file to read a workspace or a shard from: its published history. If this machine does not have that of a shard, a
+ * copy of its days in the lake. Throws a `ReadershipError` if the lake cannot be read.
+ */
+export async function historyFileOf(
+  { historyFile, settings, shard, lake, dataDir, configuration }: Workspace,
+  signal: AbortSignal,
+): Promise<string> {
+  if (settings.shards === undefined || lake === undefined || (await exists(historyFile))) return historyFile;
+  // Without secrets, not even the environment is known.
+  const hasCredentials = Object.keys(configuration?.environment ?? {}).length > 0;
+  return copyOfLake(dataDir, { place: lake, shard, signal }, hasCredentials);
+}
+
+/** Work with a published history, and the workspace or shard that it belongs to. */
+type Work<Result> = (history: History, workspace: Workspace) => Promise<Result>;
+
+/** Runs `work` with the published history, which other processes cannot block. */
+export async function withHistory(
+  options: WorkspaceOptions,
+  runtime: Runtime,
+  work: Work<ExitCode>,
+): Promise<ExitCode> {
+  return withHistoryOf(await readWorkspace(options, runtime, 'optional'), runtime, work);
+}
+
+/** The same with a workspace or a shard that was read before. */
+export async function withHistoryOf<Result>(
+  workspace: Workspace,
+  { signal }: Pick<Runtime, 'signal'>,
+  work: Work<Result>,
+): Promise<Result> {
+  const historyFile = await historyFileOf(workspace, signal);
+  const history = await openOwnHistory(historyFile);
+  try {
+    return await work(history, { ...workspace, historyFile });
+  } finally {
+    history.close();
+  }
+}
+
+/**
+ * Opens the history of all parts as one. Says which parts cannot be read, and throws why if none can.
+ */
+export async function openAllParts(
+  workspace: Workspace,
+  { signal, output }: Pick<Runtime, 'signal' | 'output'>,
+  writable: string | undefined,
+  limits: Readonly<Record<string, string>>,
+): Promise<History> {
+  if (workspace.parts === undefined)
+    return openHistory(await historyFileOf(workspace, signal), writable, limits);
+  const found: Part[] = [];
+  const missing: string[] = [];
+  let failure: unknown;
+  for (const part of workspace.parts) {
+    const { shard } = part;
+    if (shard === undefined) continue;
+    try {
+      const open = (_: History, { historyFile: file }: Workspace) => Promise.resolve({ file, shard });
+      found.push(await withHistoryOf(part, { signal }, open));
+    } catch (error) {
+      failure = error;
+      const ids = part.projects.map(({ id }) => id).join(', ');
+      missing.push(`The answer is without shard ${formatShard(shard)} (${ids}): ${messageOf(error)}`);
+    }
+  }
+  if (found.length === 0) throw failure;
+  for (const words of missing) output.note(words);
+  return openUnited(found, writable, limits);
+}

@@ -1,0 +1,103 @@
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { z } from 'zod';
+import { shardOf } from '../../src/config/shard.js';
+import { ask } from '../../src/sql/answer.js';
+import { readDictionary } from '../../src/sql/dictionary.js';
+import { openOwnHistory } from '../../src/warehouse/published.js';
+import { openUnited, type Part } from '../../src/warehouse/united.js';
+import { afterFile } from '../cleanup.js';
+import { newDatabase } from '../new-database.js';
+import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { tempDir } from '../temp-dir.js';
+
+const COUNT = 2;
+const PROJECTS = ['prj_a', 'prj_b', 'prj_c', 'prj_d'];
+
+/** Each shard has all projects, as after a split; in a project of another shard, views are old. */
+async function partsAfterSplit(): Promise<Part[]> {
+  const directory = await tempDir();
+  const parts = [1, 2].map((index) => ({
+    shard: { index, count: COUNT },
+    file: join(directory, `shard-${index}.duckdb`),
+  }));
+  for (const { shard, file } of parts) {
+    await newDatabase(file);
+    const warehouse = await liveWarehouse(file);
+    await warehouse.exclusive(async (connection) => {
+      for (const [number, project] of PROJECTS.entries()) {
+        const human = shardOf(project, COUNT) === shard.index ? 10 + number : 1;
+        await connection.run(`
+          INSERT INTO page_views SELECT '${project}', day::DATE, '/page', ${human}, 1, ${human} + 1
+          FROM range(DATE '2026-11-02', DATE '2026-11-16', INTERVAL 1 DAY) AS days(day);
+          INSERT INTO day_loads BY NAME SELECT project, day, 'final' AS state, day AS attempted_at, day AS loaded_at,
+            human, ai, total, 1 AS pages FROM page_views WHERE project = '${project}';
+          INSERT INTO agent_jobs BY NAME SELECT ${number} + 1 AS id, '${project}' AS project, '/page' AS path, 'completed' AS state,
+            '' AS reason, '' AS prompt, TIMESTAMP '2026-11-05' AS planned_at, 0 AS polls, DATE '2026-11-09' AS merged_on;
+          INSERT INTO agent_messages BY NAME SELECT ${number} + 1 AS id, ${number} + 1 AS job, 'sent' AS state, 'typed' AS origin,
+            '' AS prompt, TIMESTAMP '2026-11-05' AS planned_at`);
+      }
+    });
+    await closeNow(warehouse);
+  }
+  return parts;
+}
+
+it('several shards are read as one: each project from its own, with jobs that keep their numbers apart', async () => {
+  const parts = await partsAfterSplit();
+  const [one] = parts;
+  const own = await openOwnHistory(one?.file ?? '');
+  const words = await readDictionary(own);
+  own.close();
+  const history = await openUnited(parts);
+  afterFile(() => {
+    history.close();
+  });
+  const rows = (sql: string) => history.query(sql, z.record(z.string(), z.unknown()));
+
+  expect(
+    await rows(
+      'SELECT project, sum(human) AS human, count(*) AS days FROM page_views GROUP BY ALL ORDER BY ALL',
+    ),
+  ).toEqual(PROJECTS.map((project, number) => ({ project, human: 14 * (10 + number), days: 14 })));
+  expect(
+    await rows(
+      "SELECT project, human, human_before, days_loaded, days_before FROM changes('2026-11-09', '2026-11-15', per := 'site') ORDER BY project",
+    ),
+  ).toEqual(
+    PROJECTS.map((project, number) => ({
+      ...{ project, human: 7 * (10 + number), human_before: 7 * (10 + number) },
+      ...{ days_loaded: 7, days_before: 7 },
+    })),
+  );
+  const numberOf = (project: string, number: number) => shardOf(project, COUNT) * 1_000_000 + number + 1;
+  expect(await rows('SELECT id AS job, project FROM jobs ORDER BY project')).toEqual(
+    PROJECTS.map((project, number) => ({ project, job: numberOf(project, number) })),
+  );
+  expect(
+    await rows(
+      'SELECT agent_messages.id, job, project FROM agent_messages JOIN agent_jobs ON job = agent_jobs.id ORDER BY project',
+    ),
+  ).toEqual(
+    PROJECTS.map((project, number) => ({
+      ...{ project, id: numberOf(project, number), job: numberOf(project, number) },
+    })),
+  );
+
+  // The same names and comments, and as safe as one file.
+  expect((await readDictionary(history)).map(({ name, comment }) => [name, comment]).sort()).toEqual(
+    words.map(({ name, comment }) => [name, comment]).sort(),
+  );
+  for (const sql of [
+    'CREATE TABLE own AS SELECT 1',
+    "ATTACH 'x' AS x",
+    'DELETE FROM "shard 1".page_views',
+    "COPY page_views TO 'x.csv'",
+  ])
+    await expect(ask(history.connection, sql)).rejects.toThrow(
+      /not a read-only statement|disabled by configuration/,
+    );
+  await expect(history.query("FROM read_text('/etc/hostname')", z.unknown())).rejects.toThrow(
+    'disabled by configuration',
+  );
+});
