@@ -179,7 +179,10 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
       reading(call, input.project, async (reader) => {
         const { first } = weekOf(call, input.week);
         const { id } = projectOf(call, input.project);
-        return { week: first, moved: await rowsOf(reader, 'movers', { project: id, week: first }) };
+        return {
+          week: first,
+          moved: await rowsOf(reader, 'movers', { project: id, week: first, section: '' }),
+        };
       }),
   ),
 

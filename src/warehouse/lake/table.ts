@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { z } from 'zod';
-import { messageOf, StorageError } from '../../errors.js';
+import { codeOf, messageOf, StorageError } from '../../errors.js';
 import { ignoreMissing } from '../../files.js';
 import { sleepFor } from '../../sleep.js';
 import { quoted } from '../duckdb.js';
@@ -26,6 +26,8 @@ const CHECKPOINT = readSql(import.meta.url, 'checkpoint.sql');
 const COMMITS_PER_CHECKPOINT = 10;
 const MAX_ATTEMPTS = 200;
 const MAX_PAUSE_MS = 250;
+/** How often a file that waits to be put in place may be lost. */
+const MAX_LOSSES = 3;
 
 const linesOf = (actions: readonly object[]): string =>
   actions.map((action) => `${JSON.stringify(action)}\n`).join('');
@@ -180,9 +182,17 @@ export class LakeTable {
   }
 
   async #put(text: string, path: string, ifAbsent = false): Promise<boolean> {
-    const file = await this.work.storage.stage();
-    await writeFile(file, text);
-    return this.work.storage.put(file, path, ifAbsent);
+    const { storage } = this.work;
+    for (let attempt = 1; ; attempt++) {
+      const file = await storage.stage();
+      try {
+        await writeFile(file, text);
+        return await storage.put(file, path, ifAbsent);
+      } catch (error) {
+        // Another copy of this workspace stages files in the same directory, which it removes when it is done.
+        if (codeOf(error) !== 'ENOENT' || attempt === MAX_LOSSES) throw error;
+      }
+    }
   }
 
   #apply(lines: readonly string[]): void {
