@@ -1,6 +1,7 @@
 ALTER TABLE workspace ADD COLUMN lakes VARCHAR[];
 
-UPDATE workspace SET lakes = [lake] WHERE lake IS NOT NULL;
+-- DuckDB cannot commit an UPDATE of a table that the same transaction alters.
+ALTER TABLE workspace ALTER COLUMN lakes TYPE VARCHAR[] USING CASE WHEN lake IS NOT NULL THEN [lake] END;
 
 ALTER TABLE workspace ADD COLUMN act BIGINT DEFAULT 0;
 
