@@ -32,12 +32,13 @@ function addressWith(
 const currentOf = ({ data }: HelperOptions): URL =>
   new URL(rootSchema.parse((data as { root: unknown }).root).address, 'http://page');
 
+const keptAcross = (options: HelperOptions): URLSearchParams =>
+  new URLSearchParams([...currentOf(options).searchParams].filter(([name]) => KEPT.includes(name)));
+
 const functions: Readonly<Record<string, HelperDelegate>> = {
   /** `link "/page" path=path`: another page, about the same project and days. */
   link: (path: unknown, options: HelperOptions) => {
-    const { searchParams } = currentOf(options);
-    for (const name of [...searchParams.keys()]) if (!KEPT.includes(name)) searchParams.delete(name);
-    return addressWith(z.string().parse(path), searchParams, options.hash);
+    return addressWith(z.string().parse(path), keptAcross(options), options.hash);
   },
   /** `here sort="ai"`: this page with other parameters, from its beginning. */
   here: (options: HelperOptions) => {
@@ -63,15 +64,14 @@ const functions: Readonly<Record<string, HelperDelegate>> = {
     `${Math.max(0.5, (z.number().parse(value) / Math.max(1, z.number().parse(longest))) * 100).toFixed(1)}%`,
   /** The parameters of this address that a form about another page keeps. */
   keptAcross: (options: HelperOptions) => {
-    const fields = [...currentOf(options).searchParams].filter(([name]) => KEPT.includes(name));
-    return fields.map(([name, value]) => ({ name, value }));
+    return [...keptAcross(options)].map(([name, value]) => ({ name, value }));
   },
   /** `time from=first to=last`: the pages read on some days, of the section that this page is about. */
   time: (options: HelperOptions) => {
     const { pathname, searchParams } = currentOf(options);
     const section = pathname === '/section' ? searchParams.get('section') : null;
-    for (const name of [...searchParams.keys()]) if (!KEPT.includes(name)) searchParams.delete(name);
-    return addressWith(pathname === '/section' ? pathname : '/', searchParams, { section, ...options.hash });
+    const path = section === null ? '/' : pathname;
+    return addressWith(path, keptAcross(options), { section, ...options.hash });
   },
   /** `comparing others`: this page with only these paths and sections. */
   comparing: (others: unknown, options: HelperOptions) => {
@@ -121,6 +121,7 @@ export async function openFrame({ workspaceDir, projects }: Pick<Workspace, 'wor
       const project = projects.find(({ id }) => id === address.searchParams.get('project')) ?? projects[0];
       return fill(template, {
         title,
+        queries: [],
         address: path + address.search,
         projects,
         project: project === undefined ? null : { ...project, siteUrl: project.siteUrl ?? null },

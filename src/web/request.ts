@@ -6,6 +6,7 @@ import { problemOf } from '../config/problems.js';
 import { addDays, type Day, daysBetween, parseDay } from '../day.js';
 import { ConfigurationError } from '../errors.js';
 import { ISO_CALENDAR, periodOf } from '../reports/period.js';
+import { quoted } from '../warehouse/duckdb.js';
 import { dayColumn, type Parameters, type Reader, readSql } from '../warehouse/query.js';
 import type { Visitor } from './access.js';
 import { Proposals, type PublishedReader, WebHistories } from './history.js';
@@ -119,6 +120,16 @@ export type Row = z.infer<typeof rowSchema>;
 export const rowsOf = (reader: Reader, name: string, parameters: Parameters): Promise<Row[]> =>
   reader.query(readSql(import.meta.url, `queries/${name}.sql`), rowSchema, parameters);
 
+/** A query of a page, with its parameters filled in. */
+function filledIn(name: string, parameters: Parameters) {
+  const text = readSql(import.meta.url, `queries/${name}.sql`);
+  const sql = text.replaceAll(/\$([a-z_]+)/g, (_, parameter: string) => {
+    const value = parameters[parameter] ?? null;
+    return typeof value === 'string' ? quoted(value) : String(value).toUpperCase();
+  });
+  return { name: name.replaceAll('-', ' '), sql };
+}
+
 /** Ends the queries and closes the histories. */
 export async function closeSources({ questions, histories }: Sources): Promise<void> {
   await questions.close();
@@ -189,11 +200,14 @@ export async function requestOf(
     limit: PAGES_SHOWN,
     offset: (query.page - 1) * PAGES_SHOWN,
   };
+  const asked: ReturnType<typeof filledIn>[] = [];
   return {
     ...sources,
     ...visit,
     /** The workspace of the project's shard, as it is read. */
     part: { ...partOf(sources.workspace, project.id), historyFile: reader.file },
+    /** The queries so far, for those who want to go on from them in SQL. */
+    asked,
     now: runtime.now(),
     queue,
     reader,
@@ -201,7 +215,10 @@ export async function requestOf(
     project,
     range,
     /** The rows of a query in `queries/`, which can use any parameter of the address and of the range. */
-    rows: (name: string, parameters?: Parameters): Promise<Row[]> =>
-      rowsOf(reader, name, { ...common, ...parameters }),
+    rows: (name: string, parameters?: Parameters): Promise<Row[]> => {
+      const given = { ...common, ...parameters };
+      asked.push(filledIn(name, given));
+      return rowsOf(reader, name, given);
+    },
   };
 }

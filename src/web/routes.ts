@@ -11,7 +11,7 @@ import { agents } from './agents.js';
 import { ask } from './ask.js';
 import { health, metrics, renderedReport, reports } from './health.js';
 import type { PublishedReader } from './history.js';
-import { type Format, FORMATS } from './questions.js';
+import { type Format, FORMATS, MAX_SQL } from './questions.js';
 import { type PageRequest, parseQuery, requestOf, type SiteRequest, type Visit } from './request.js';
 import type { App } from './serve.js';
 import { ai, compare, overview, page, pages, pagesCsv } from './views.js';
@@ -115,6 +115,7 @@ export async function pageOf(
     await found.model(request);
   return frame.page(template, found.title, address, {
     asked,
+    queries: request.asked.filter(({ sql }) => sql.length <= MAX_SQL),
     range,
     nothingLoaded: range === null,
     signOut: access.hasSessions,

@@ -52,7 +52,7 @@ export function seriesOf(rows: Row[], { first, last, shift, about }: Shown, even
   const isCompared = shift > 0 && periods.some(({ human_before }) => human_before !== null);
   const before = isCompared ? shown.lines.map((name) => `${name}_before`) : [];
   return {
-    ...statesOf(periods),
+    states: statesOf(periods),
     periods: happened.toReversed(),
     comparedWith: isCompared ? { first: addDays(first, -shift), last: addDays(last, -shift) } : null,
     picture: drawLines(
@@ -66,9 +66,7 @@ export function seriesOf(rows: Row[], { first, last, shift, about }: Shown, even
 function statesOf(periods: readonly Period[]) {
   const count = (state: 'missing' | 'provisional' | 'restated'): number =>
     periods.reduce((total, period) => total + period[state], 0);
-  return {
-    states: { missing: count('missing'), provisional: count('provisional'), restated: count('restated') },
-  };
+  return { missing: count('missing'), provisional: count('provisional'), restated: count('restated') };
 }
 
 /** What all pictures say about a period. */
@@ -153,7 +151,7 @@ export function comparedSeries(
     };
   });
   const lines = courses.map((_, at) => `series-${at}`);
-  return { ...statesOf(periods), picture: drawLines(points, { title: 'Views per day', lines }) };
+  return { states: statesOf(periods), picture: drawLines(points, { title: 'Views per day', lines }) };
 }
 
 const weekRow = z.object({

@@ -1,3 +1,4 @@
+import { readdirSync } from 'node:fs';
 import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
@@ -415,6 +416,42 @@ describe('a comparison', () => {
     for (const query of ['', 'path=/quickstart', 'section=/nope&readers=ai', five])
       expect((await ask(`/compare?project=prj_1&${query}`)).status, query).toBe(200);
   });
+});
+
+it('every query of a page is one click from being asked in SQL, with the project and the days filled in', async () => {
+  const history = await openHistory(join(directory, 'data/history.duckdb'));
+  const unescaped = (text: string) =>
+    ['&#x3D;=', "&#x27;'", '&quot;"', '&lt;<', '&gt;>', '&amp;&'].reduce((rest, pair) => {
+      const [, entity = '', character = ''] = /^(&.*;)(.)$/.exec(pair) ?? [];
+      return rest.replaceAll(entity, character);
+    }, text);
+  const names = new Set<string>();
+  for (const path of PAGES.filter((page) => /section=|path=|pages|ai|health/.test(page))) {
+    const { text } = await ask(`${path}${path.includes('?') ? '&' : '?'}project=prj_1&range=4w`);
+    const form =
+      /<form method="post" action="\/ask" class="fields queries">([^]*?)<\/form>/.exec(text)?.[1] ?? '';
+    for (const [, sql = '', name = ''] of form.matchAll(/<button name="sql" value="([^"]*)">([^<]*)</g)) {
+      names.add(name);
+      const rows = await history.query(unescaped(sql), z.unknown());
+      if (['totals', 'pages', 'series'].includes(name))
+        expect(rows.length, `${path} ${name}`).toBeGreaterThan(0);
+      expect(sql).not.toContain('$');
+      if (name !== 'pages' || path !== '/pages') continue;
+      const answer = await ask(
+        '/ask',
+        { origin: site.origin },
+        new URLSearchParams({ sql: unescaped(sql) }).toString(),
+      );
+      expect(answer.text).toMatch(/<h2 id="answer">50 rows/);
+    }
+  }
+  history.close();
+  expect([...names].toSorted()).toEqual(
+    readdirSync(join(import.meta.dirname, '../../src/web/queries'))
+      .map((file) => file.replace('.sql', '').replaceAll('-', ' '))
+      .filter((name) => !['coverage', 'extent', 'page course', 'unusual'].includes(name))
+      .toSorted(),
+  );
 });
 
 describe('compression', () => {

@@ -29,7 +29,7 @@ WITH
   side AS (
     SELECT
       project,
-      if(per = 'page', path, section_of(path)) AS path,
+      path,
       day >= first AS is_now,
       day BETWEEN first_before AND last_before AS is_before,
       sum(human) AS human,
@@ -52,7 +52,8 @@ WITH
   views AS (
     SELECT
       project,
-      path,
+      -- Of the sums by page, which are few, not of the rows.
+      if(per = 'section', section_of(side.path), side.path) AS path,
       days_loaded,
       days_before,
       coalesce(sum(human) FILTER (is_now), 0)::BIGINT AS human,
@@ -63,7 +64,7 @@ WITH
       coalesce(sum(total) FILTER (is_before), 0)::BIGINT AS total_before,
       min(first_view) AS first_view
     FROM side JOIN loaded USING (project)
-    GROUP BY project, path, days_loaded, days_before
+    GROUP BY ALL
   ),
 
   -- Nothing is compared across a day on which counting changed.
@@ -91,14 +92,14 @@ WITH
   ),
 
   week AS (
-    SELECT
-      project,
-      if(per = 'page', path, section_of(path)) AS path,
-      (first - day + 6) // 7 AS weeks_ago,
-      sum(human)::BIGINT AS human,
-      sum(ai)::BIGINT AS ai
-    FROM page_views CROSS JOIN asked
-    WHERE per <> 'site' AND day BETWEEN first_day::DATE - 84 AND first_day::DATE - 1
+    SELECT project, if(per = 'section', section_of(path), path) AS path, weeks_ago, sum(human)::BIGINT AS human, sum(ai)::BIGINT AS ai
+    FROM
+      (
+        SELECT project, path, (first - day + 6) // 7 AS weeks_ago, sum(human) AS human, sum(ai) AS ai
+        FROM page_views CROSS JOIN asked
+        WHERE per <> 'site' AND day BETWEEN first_day::DATE - 84 AND first_day::DATE - 1
+        GROUP BY ALL
+      )
     GROUP BY ALL
     UNION ALL
     SELECT project, '', (first - day + 6) // 7 AS weeks_ago, sum(human), sum(ai)

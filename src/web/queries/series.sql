@@ -12,9 +12,11 @@ WITH
       AND day BETWEEN least($from::DATE, $from::DATE - $shift::INTEGER) AND $to::DATE
     UNION ALL
     SELECT day, sum(human), sum(ai)
-    FROM page_views SEMI JOIN (SELECT $section AS section WHERE $section <> '') ON section_of(path) = section
+    FROM page_views
     WHERE
       project = $project
+      AND $section <> ''
+      AND section_of(path) = $section
       AND day BETWEEN least($from::DATE, $from::DATE - $shift::INTEGER) AND $to::DATE
     GROUP BY day
     UNION ALL
