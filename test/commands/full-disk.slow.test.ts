@@ -12,8 +12,6 @@ const emptied = async (directory: string): Promise<void> => {
   for (const name of await readdir(directory)) await rm(join(directory, name), { recursive: true });
 };
 
-const WRITING = [['export'], ['publish'], ['improve', '--apply'], ['run']];
-
 /** A site whose data is on its own disk; the test is skipped if none can be mounted. */
 async function siteOnSmallDisk(context: TestContext) {
   const site = await openSite();
@@ -29,12 +27,12 @@ describe('a full disk (skipped if none can be mounted)', () => {
     const { disk, published, run, site } = await siteOnSmallDisk(context);
     expect(await run('export', '--to', daysAgo(12))).toMatchObject({ code: 0 });
     const before = await published();
-    for (const [when, kibibytes, words] of [
-      ['starting', 4, 'The disk is full'],
-      ['loading days', 128, 'The disk is full'],
-      ['publishing', 300, 'the previous one was kept'],
+    for (const [when, kibibytes, words, commands] of [
+      ['starting', 4, 'The disk is full', [['export'], ['publish'], ['improve', '--apply'], ['run']]],
+      ['loading days', 128, 'The disk is full', [['export'], ['run']]],
+      ['publishing', 300, 'the previous one was kept', [['publish'], ['run']]],
     ] as const) {
-      for (const args of WRITING) {
+      for (const args of commands) {
         await disk.leaveRoom(kibibytes * 1024);
         const { code, stderr } = await run(...args);
         const what = `${args.join(' ')}, full when ${when}: ${stderr}`;
@@ -69,7 +67,7 @@ describe('a full disk (skipped if none can be mounted)', () => {
 
   it('leaves no partial database if it could not be created', async (context) => {
     const { disk, run } = await siteOnSmallDisk(context);
-    for (const bytes of [4_096, 5_182, 9_000, 12_288, 40_000]) {
+    for (const bytes of [4_096, 9_000, 40_000]) {
       await disk.leaveRoom(bytes);
       const { code, stderr } = await run('export');
       expect(code).toBe(1);

@@ -102,23 +102,4 @@ describe('an export', () => {
     expect(performance.now() - toldAtMs).toBeLessThan(5_000);
     expect(await wholeDays(cwd)).toBe(6);
   });
-
-  it('killed at one moment after another leaves complete days each time, and the next export loads the rest', async () => {
-    const { sandbox, cwd } = await setUp();
-    let reached = 0;
-    let stored = 0;
-    for (const more of [1, 7, 13, 10, DAYS]) {
-      const { child, result } = startCli(['export'], { cwd, env });
-      const wanted = Math.min(reached + more, reached + DAYS - stored);
-      await reach(sandbox, wanted);
-      child.kill('SIGKILL');
-      expect(await result).toMatchObject({ code: null, signal: 'SIGKILL' });
-      reached = requestsAt(sandbox);
-      const days = await wholeDays(cwd);
-      expect(days).toBeGreaterThanOrEqual(stored);
-      stored = days;
-    }
-    expect(stored).toBeGreaterThan(10);
-    await expectComplete(sandbox, cwd);
-  }, 120_000);
 });

@@ -14,7 +14,7 @@ export const COMMANDS: Readonly<Record<string, readonly (readonly string[])[]>> 
   'jobs resolve': [['1', '--not-created']],
   report: [['weekly'], ['weekly', '--format', 'eml'], ['weekly', '--send', '--force']],
   'report new': [['sections']],
-  publish: [[], ['--parquet', 'lake']],
+  publish: [['--parquet', 'lake']],
   restore: [[]],
   adopt: [[]],
   status: [['--json']],

@@ -7,12 +7,13 @@ import { addDays, dayOf } from '../../src/day.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { type Ended, makePreload, runCommand } from '../torture/command.js';
 import { expectAllOnce, openSite } from './site.js';
-import { daysAgo, liveFile } from './workspace.js';
+import { daysAgo, KEY, liveFile } from './workspace.js';
 
 // Each command is a separate process, and a shared machine may be slow.
 vi.setConfig({ testTimeout: 120_000 });
 
-const DAY_MS = 24 * 3_600_000;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 const PROGRAM = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 
 let preload: string;
@@ -21,13 +22,13 @@ beforeAll(async () => {
 });
 afterAll(() => rm(dirname(fileURLToPath(preload)), { recursive: true }));
 
-/** A site, and commands whose clock is that many days ahead of the platform's. */
-async function siteWithClock() {
+/** A site, and commands whose clock is that far ahead of the real one, which is the platform's by default. */
+async function siteWithClock(settings?: string) {
   let platformNow = () => new Date();
-  const site = await openSite({ now: () => platformNow() });
-  const run = (args: readonly string[], daysAhead = 0): Promise<Ended> =>
+  const site = await openSite({ now: () => platformNow(), pages: 60 }, settings);
+  const run = (args: readonly string[], aheadMs = 0): Promise<Ended> =>
     runCommand({ program: PROGRAM, preload, directory: site.cwd, env: site.env }, args, {
-      clock: { originRealMs: Date.now(), originSimulatedMs: Date.now() + daysAhead * DAY_MS, rate: 1 },
+      clock: { originRealMs: Date.now(), originSimulatedMs: Date.now() + aheadMs, rate: 1 },
       kill: null,
     });
   const emails = () => [...site.mailServer.accepted.values()].flat().length;
@@ -49,7 +50,7 @@ async function siteWithClock() {
 
 it('with a clock 30 days ahead, nothing that has not happened is loaded or emailed, and a message says why', async () => {
   const { site, run, emails, storedAfter } = await siteWithClock();
-  const ahead = await run(['run'], 30);
+  const ahead = await run(['run'], 30 * DAY_MS);
   expect(ahead.output).toMatch(/clock of this machine is 30 days ahead of that of http.+NTP/);
   expect(ahead.code, ahead.output).toBe(75);
   expect(ahead.output).toContain("not over yet by the platform's clock, which is behind this machine's");
@@ -61,7 +62,7 @@ it('with a clock 30 days ahead, nothing that has not happened is loaded or email
   expect(site.sandbox.inspect().jobs).toEqual([]);
 
   const early = addDays(dayOf(new Date()), 7);
-  const sent = await run(['report', 'weekly', '--send', '--force', '--period', early], 30);
+  const sent = await run(['report', 'weekly', '--send', '--force', '--period', early], 30 * DAY_MS);
   expect(sent.code, sent.output).not.toBe(0);
   expect(emails()).toBe(0);
 
@@ -90,7 +91,7 @@ it('days that an earlier version stored before they ended are removed, and loade
   await closeNow(warehouse);
 
   // While this clock is ahead, nobody can know whether they have ended; a period with them is not emailed.
-  const ahead = await run(['run'], 30);
+  const ahead = await run(['run'], 30 * DAY_MS);
   expect(ahead.code, ahead.output).toBe(75);
   expect(emails()).toBe(before);
   expect(await storedAfter(daysAgo(1))).toHaveLength(30);
@@ -118,4 +119,46 @@ it('a platform whose clock is years behind stops the export with a message, but 
   const resumed = await run(['run']);
   expect(resumed.code, resumed.output).toBe(0);
   await expectAllOnce(site);
+});
+
+it('a clock that jumps back duplicates nothing, skips no wait, and has no effect once it is right', async () => {
+  const [settleDays, requestsPerHour] = [3, 64];
+  const { site, run, setPlatform } = await siteWithClock(`
+history: { requestsPerHour: ${requestsPerHour}, settleDays: ${settleDays}, maxWait: 1s }
+improve: { mode: apply, minWeeklyViews: 1 }
+mail: { from: docs@example.com }
+reports: { weekly: { to: [docs@example.com] } }
+`);
+  const finalDays = async (): Promise<string[]> => {
+    const warehouse = await liveWarehouse(liveFile(site.cwd));
+    const row = z.object({ day: z.string() });
+    const rows = await warehouse.query("SELECT day FROM day_loads WHERE state = 'final' ORDER BY ALL", row);
+    await closeNow(warehouse);
+    return rows.map(({ day }) => day);
+  };
+  const first = await run(['run']);
+  expect(first.code, first.output).toBe(0);
+  const final = await finalDays();
+  expect(final.at(-1)).toBe(daysAgo(settleDays + 1));
+
+  for (const [behindMs, command] of [
+    [HOUR_MS, 'export'],
+    [DAY_MS, 'run'],
+    [7 * DAY_MS, 'run'],
+  ] as const) {
+    const { code, output } = await run([command], -behindMs);
+    expect([0, 75], output).toContain(code);
+    expect(output).not.toContain(KEY);
+    expect(site.sandbox.inspect().requests.counts.views?.['200'] ?? 0).toBeLessThanOrEqual(requestsPerHour);
+    expect(await finalDays()).toEqual(final);
+    const status = await run(['status'], -behindMs);
+    expect(status.output).not.toMatch(/[-−]\d+ (s|min|h)\b/);
+    expect(status.output).toContain('which is in the future by this clock: readership doctor');
+  }
+
+  setPlatform(() => new Date(Date.now() + 2 * DAY_MS));
+  const last = await run(['run'], 2 * DAY_MS);
+  expect(last.code, last.output).toBe(0);
+  expect((await run(['status'], 2 * DAY_MS)).output).toMatch(/published +(?:under )?\d.* ago/);
+  await expectAllOnce(site, addDays(daysAgo(1), 2));
 });
