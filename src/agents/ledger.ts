@@ -218,8 +218,8 @@ export const storeJob = (transaction: Transaction, job: Job, remote?: AgentJob):
     ref: remote?.source?.ref ?? null,
   });
 
-/** Records the day on which a job's pull request was merged; its effect is measured from then on. */
-export const markMerged = (warehouse: Warehouse, { id }: Job, merged_on: Day): Promise<void> =>
+/** Records the day on which a job's pull request was merged, from which its effect is measured; null if it was not. */
+export const markMerged = (warehouse: Warehouse, { id }: Job, merged_on: Day | null): Promise<void> =>
   warehouse.transaction((transaction) => transaction.execute(MARK_MERGED, { id, merged_on }));
 
 const transitionRow = z.object({

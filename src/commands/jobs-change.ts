@@ -11,6 +11,7 @@ import {
   recordReview,
   sendMessage,
   settleJob,
+  undoMerge,
 } from '../steps/job-changes.js';
 import { aDay, aJob, defineCommand, flag, PLATFORM_ENVIRONMENT, value } from './command.js';
 import { makeChange } from './steps.js';
@@ -43,10 +44,17 @@ export const merged = defineCommand({
     JOB,
     value<Day | undefined>('[day]', 'day of the merge, YYYY-MM-DD (default: today, UTC)', aDay),
   ],
+  options: { undo: flag('forget the recorded merge, which was a mistake') },
   examples: `
-  readership jobs merged 3 2026-11-12`,
-  run: (options, runtime, id, day) =>
+  readership jobs merged 3 2026-11-12
+  readership jobs merged 3 --undo`,
+  run: ({ undo, ...options }, runtime, id, day) =>
     changeJob('jobs merged', id, options, runtime, async (found) => {
+      if (undo === true) {
+        if (day !== undefined) throw new ConfigurationError('With --undo, leave out the day.');
+        await undoMerge(found);
+        return;
+      }
       const mergedOn = await recordReview(found, 'merged', day);
       runtime.output.note(`Merged on ${longDay(mergedOn)}: its effect is measured from then.`);
     }),

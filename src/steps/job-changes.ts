@@ -75,6 +75,12 @@ export async function recordReview(
   return reviewedOn;
 }
 
+/** Takes back that a job was merged. Throws a `ConfigurationError` if that is not recorded. */
+export async function undoMerge({ context, job }: JobToChange): Promise<void> {
+  if (job.merged_on === null) throw new ConfigurationError(`No merge of job ${job.id} is recorded.`);
+  await markMerged(context.warehouse, job, null);
+}
+
 /** Sends a follow-up message to a job. Returns the state it is in then, and why it was not sent. */
 export async function sendMessage(
   { context, project, job, messages }: JobToChange,

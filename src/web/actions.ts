@@ -7,7 +7,7 @@ import { addDays, dayOf } from '../day.js';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { longDay } from '../format/days.js';
 import { type Approval, approvePages, skipPages, unskipPages } from '../steps/improve.js';
-import { jobToChange, recordReview, sendMessage, settleJob } from '../steps/job-changes.js';
+import { jobToChange, recordReview, sendMessage, settleJob, undoMerge } from '../steps/job-changes.js';
 import { writeNote } from '../steps/notes.js';
 import { type StepContext, StepRunner } from '../steps/step.js';
 import { attemptOf, lostMessage } from './agents.js';
@@ -101,6 +101,14 @@ const ACTIONS: Readonly<Record<string, z.ZodType<Action>>> = {
   ),
   merged: review('merged', 'merged'),
   closed: review('closed', 'closed without merging'),
+  unmerged: action(
+    { job },
+    (given) => `Forget that job ${given.job} was merged`,
+    async (given, context) => {
+      await undoMerge(await jobToChange(context, given.job));
+      return 'it counts as open again';
+    },
+  ),
   note: action(
     {
       date: day,

@@ -71,14 +71,16 @@ async function proposalsOf({ reader, project, proposals, now, query }: SiteReque
   try {
     const { proposed, leftOut } = await proposals.of(reader, project, now, query.path);
     const isReserved = ({ code }: (typeof leftOut)[number]) => code === 'held-out' || code === 'rejected';
+    const others = leftOut.filter((page) => !isReserved(page));
     return {
       proposals: proposed,
       reserved: leftOut.filter(isReserved),
-      leftOut: leftOut.filter((page) => !isReserved(page)).slice(0, 20),
+      leftOut: others.slice(0, 20),
+      leftOutCount: others.length,
       proposalProblem: null,
     };
   } catch (error) {
-    return { proposals: [], reserved: [], leftOut: [], proposalProblem: messageOf(error) };
+    return { proposals: [], reserved: [], leftOut: [], leftOutCount: 0, proposalProblem: messageOf(error) };
   }
 }
 

@@ -52,9 +52,6 @@ const functions: Readonly<Record<string, HelperDelegate>> = {
     const highest = [...views, ...weeks.parse(others)].map((value) => value ?? 0);
     return sparkline(views, Math.max(1, ...highest));
   },
-  /** The words for a range that a link selects. */
-  rangeName: (range: unknown) =>
-    ({ '4w': '4 weeks', '26w': '26 weeks', '1y': 'a year', all: 'all days' })[String(range)] ?? '13 weeks',
   changeOf: (ratio: unknown) => (typeof ratio === 'number' ? signedPercent(ratio) : '–'),
   /** A count, or a dash where nothing is loaded, which is not zero. */
   views: (count: unknown) => (typeof count === 'number' ? thousands(count) : '–'),

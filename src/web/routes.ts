@@ -14,7 +14,7 @@ import type { PublishedReader } from './history.js';
 import { type Format, FORMATS, MAX_SQL } from './questions.js';
 import { type PageRequest, parseQuery, requestOf, type SiteRequest, type Visit } from './request.js';
 import type { App } from './serve.js';
-import { ai, compare, overview, page, pages, pagesCsv } from './views.js';
+import { ai, compare, overview, page, pages, pagesCsv, section } from './views.js';
 
 /** What the template of a page shows. */
 type Model = (request: SiteRequest) => Promise<object>;
@@ -31,11 +31,7 @@ const titled = (path: string, title: string, model: Model) => ({ path, title, mo
 export const PAGES = [
   titled('/', 'Overview', ofDays(overview)),
   titled('/pages', 'Pages', ofDays(pages)),
-  titled(
-    '/section',
-    'Section',
-    ofDays((request) => overview(request, request.query.section)),
-  ),
+  titled('/section', 'Section', ofDays(section)),
   titled('/compare', 'Compare', ofDays(compare)),
   titled('/page', 'Page', ofDays(page)),
   titled('/ai', 'AI', ofDays(ai)),

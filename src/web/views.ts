@@ -49,7 +49,7 @@ export async function overview({ rows, range }: PageRequest, section = ''): Prom
     section,
     totals,
     dashed: comparedWith,
-    comparedWith: isShort && range.shift > 0 && has(totals, 'days_before') ? daysBefore : comparedWith,
+    comparedWith: isShort && range.shift > 0 && totals?.['days_before'] !== 0 ? daysBefore : comparedWith,
     moved: moved.slice(0, 8),
     pages,
     count: countOf(pages),
@@ -59,7 +59,8 @@ export async function overview({ rows, range }: PageRequest, section = ''): Prom
   };
 }
 
-const has = (row: Row | undefined, name: string): boolean => (row?.[name] ?? 0) !== 0;
+/** A section of the site, as the overview shows the whole. */
+export const section = (request: PageRequest) => overview(request, request.query.section);
 
 /** A few days among those around them. */
 function around({ first, last, extent }: Range) {

@@ -165,6 +165,11 @@ describe('the whole life of jobs, on the command line', () => {
     expect((await run('jobs', 'merged', '1', '2020-01-01')).code).toBe(2);
     expect((await run('jobs', 'merged', '1')).code).toBe(0);
     expect((await run('jobs', 'show', '1')).stdout).toMatch(/effect +too early: .* merged on /);
+    expect((await run('jobs', 'merged', '1', '2026-01-01', '--undo')).code).toBe(2);
+    expect((await run('jobs', 'merged', '1', '--undo')).code).toBe(0);
+    expect((await run('jobs', 'show', '1')).stdout).not.toContain('merged on');
+    expect((await run('jobs', 'merged', '1', '--undo')).stderr).toContain('No merge of job 1 is recorded');
+    expect((await run('jobs', 'merged', '1')).code).toBe(0);
   });
 
   it('never planned a second job for a page', async () => {

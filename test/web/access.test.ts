@@ -511,6 +511,20 @@ describe('an action', () => {
     expect(await look(/Settle job 5[^]+not done/)).toContain('sent again in the meantime');
     await act({ ...settle, attempt: attempt ?? '' });
     expect(await look(/Settle job 5[^]+: settled/)).toContain(': settled');
+    // A merge that was recorded by mistake counts as open again.
+    const [, job = ''] =
+      /name="job" value="(\d+)"><label>On <input[^>]*><\/label><button name="action" value="merged"/.exec(
+        (await ask('/agents')).text,
+      ) ?? [];
+    const review = { project: 'prj_1', token, job };
+    expect((await act({ ...review, action: 'unmerged' })).status).toBe(303);
+    await look(new RegExp(`No merge of job ${job} is recorded`));
+    await act({ ...review, action: 'merged', day: '2026-11-17' });
+    const merged = await look(new RegExp(`that job ${job} was merged[^]+its effect is measured from Nov 17`));
+    expect(merged).toContain(`value="${job}"><button name="action" value="unmerged"`);
+    await act({ ...review, action: 'unmerged' });
+    const open = await look(new RegExp(`Forget that job ${job} was merged[^]+: it counts as open again`));
+    expect(open).not.toContain(`value="${job}"><button name="action" value="unmerged"`);
     expect(site.errors).toEqual([]);
   }, 120_000);
 

@@ -258,7 +258,7 @@ describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chrom
       );
     });
     // And back; then with the keyboard, and by dragging over several days.
-    await link('Back to 13 weeks').click();
+    await link('Back to the longer range').click();
     expect(new URL(page.url()).search).toBe('?range=13w');
     await chart.focus();
     for (const key of ['End', 'ArrowLeft', 'Shift+ArrowLeft', 'Enter']) await page.keyboard.press(key);
