@@ -85,8 +85,9 @@ WITH
     HAVING count(*) >= 4
   ),
 
-  -- Views moved if the middle page lost what it gained, its sum stayed, more pages did so than
-  -- before, pages with more to give gained more, and no week before looked nearly like it.
+  -- Views moved if the middle page lost what it gained, and its sum stayed. Three more signs can each be
+  -- chance, so they count together: how unusual the shift is, on how many more pages it shows, and
+  -- whether pages with more to give gained more. With fewer pages, the last two are less certain.
   found AS (
     SELECT
       week.project,
@@ -94,15 +95,18 @@ WITH
       week.pages,
       week.lost - earlier.lost AS more_lost,
       week.gained - earlier.gained AS more_gained,
-      (more_lost + more_gained) / 2 AS moved
+      (more_lost + more_gained) / 2 AS moved,
+      sqrt(sqrt(week.pages / 325)) AS certainty,
+      moved / greatest(typical, 0.004) / 4.5 AS unusual,
+      certainty * (week.as_moved - earlier.as_moved) / 0.07 AS spread,
+      certainty * tilt / 0.13 AS tilted
     FROM week JOIN earlier ON earlier.project = week.project AND earlier.from_audience = week.from_audience
     WHERE
       weeks_ago = 0
-      AND moved > greatest(0.03, 6 * typical)
+      AND moved > 0.03
       AND least(more_lost, more_gained) > moved / 3
       AND abs(week.change - earlier.change) < moved / 2
-      AND week.as_moved > earlier.as_moved + 0.07
-      AND tilt > 0
+      AND least(unusual, 2.5) + 1.5 * least(greatest(spread, -1), 2.5) + 1.25 * least(greatest(tilted, -1), 2.5) > 5.125
   ),
 
   -- The audience's share of the site by day, against the same weekdays of the four weeks before.
