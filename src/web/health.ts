@@ -38,13 +38,17 @@ export async function health({ reader, rows, part: workspace, now, range }: Site
     rows('runs'),
   ]);
   const days = z.array(calendarRow).parse(calendar);
-  const named = (list: [string, string][]) => list.map(([name, value]) => ({ name, value }));
+  const statuses = [
+    ...projects.map((status) => {
+      const rows = statusRows(status, { ...colorsOf(), red: marked, yellow: marked });
+      return { name: status.name, ...factsOf(rows, ` --project ${status.project}`) };
+    }),
+    { name: 'Operations', ...factsOf(operationsRows(operations, now)) },
+  ];
   return {
     needs: needsOf(projects, operations, workspace, now),
-    statuses: [
-      ...projects.map((status) => ({ name: status.name, rows: named(statusRows(status, colorsOf())) })),
-      { name: 'Operations', rows: named(operationsRows(operations, now)) },
-    ],
+    statuses,
+    isWell: statuses.every(({ differing }) => differing.length === 0),
     operations,
     findings,
     runs: z.array(runRow).parse(runs),
@@ -53,6 +57,23 @@ export async function health({ reader, rows, part: workspace, now, range }: Site
     months: monthsOf(days),
     calendarSaid: saidOf(days),
   };
+}
+
+/** In the place of the color of a fact that is not as it should be; no text has this character. */
+const MARK = '\0';
+const marked = (text: string): string => MARK + text;
+
+/** What changes a fact of a project that is not as it should be. */
+const COMMANDS: Readonly<Record<string, string>> = { inconsistent: 'audit --repair', verified: 'audit' };
+
+/** Facts, of which `differing` are not as they should be, each with the command that changes it. */
+function factsOf(rows: [string, string][], about = '') {
+  const facts = rows.map(([name, text]) => {
+    const [, value] = new RegExp(`^${MARK}(.*?)(?:: readership .*)?$`, 's').exec(text) ?? [];
+    const command = `readership ${COMMANDS[name] ?? 'export'}${about}`;
+    return { name, value: value ?? text, command: value === undefined ? null : command };
+  });
+  return { rows: facts, differing: facts.filter(({ command }) => command !== null) };
 }
 
 /** The same as metrics in Prometheus's format. */

@@ -418,6 +418,17 @@ describe('a comparison', () => {
   });
 });
 
+it('health lists what is not as it should be, with the command, and opens the rest', async () => {
+  const gap = await ask('/health?project=prj_1');
+  const [first = '', second = ''] =
+    gap.text.split('<h2>Acme Docs</h2>').slice(-1)[0]?.split('<details>') ?? [];
+  expect(first).not.toContain('Requests');
+  expect(second).toContain('Requests');
+  expect(first).toMatch(/Verified<\/th><td>never: <code>readership audit --project prj_1<\/code>/);
+  const nothing = gap.text.split('<h2>New Docs</h2>')[1] ?? '';
+  expect(nothing).toMatch(/nothing is loaded yet: <code>readership export --project prj_new<\/code>/);
+});
+
 it('every query of a page is one click from being asked in SQL, with the project and the days filled in', async () => {
   const history = await openHistory(join(directory, 'data/history.duckdb'));
   const unescaped = (text: string) =>
