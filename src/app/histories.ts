@@ -13,11 +13,12 @@ import { readWorkspace, type Runtime, type Workspace, type WorkspaceOptions } fr
 export async function historyFileOf(
   { historyFile, settings, shard, lake, dataDir, configuration }: Workspace,
   signal: AbortSignal,
+  onStale: (words: string) => void = () => undefined,
 ): Promise<string> {
   if (settings.shards === undefined || lake === undefined || (await exists(historyFile))) return historyFile;
   // Without secrets, not even the environment is known.
   const hasCredentials = Object.keys(configuration?.environment ?? {}).length > 0;
-  return copyOfLake(dataDir, { place: lake, shard, signal }, hasCredentials);
+  return copyOfLake(dataDir, { place: lake, shard, signal }, hasCredentials, onStale);
 }
 
 /** Work with a published history, and the workspace or shard that it belongs to. */
@@ -35,10 +36,10 @@ export async function withHistory(
 /** The same with a workspace or a shard that was read before. */
 export async function withHistoryOf<Result>(
   workspace: Workspace,
-  { signal }: Pick<Runtime, 'signal'>,
+  { signal, output }: Pick<Runtime, 'signal' | 'output'>,
   work: Work<Result>,
 ): Promise<Result> {
-  const historyFile = await historyFileOf(workspace, signal);
+  const historyFile = await historyFileOf(workspace, signal, output.note);
   const history = await openOwnHistory(historyFile);
   try {
     return await work(history, { ...workspace, historyFile });
@@ -52,12 +53,12 @@ export async function withHistoryOf<Result>(
  */
 export async function openAllParts(
   workspace: Workspace,
-  { signal, output }: Pick<Runtime, 'signal' | 'output'>,
+  runtime: Pick<Runtime, 'signal' | 'output'>,
   writable: string | undefined,
   limits: Readonly<Record<string, string>>,
 ): Promise<History> {
   if (workspace.parts === undefined)
-    return openHistory(await historyFileOf(workspace, signal), writable, limits);
+    return openHistory(await historyFileOf(workspace, runtime.signal), writable, limits);
   const found: Part[] = [];
   const missing: string[] = [];
   let failure: unknown;
@@ -66,7 +67,7 @@ export async function openAllParts(
     if (shard === undefined) continue;
     try {
       const open = (_: History, { historyFile: file }: Workspace) => Promise.resolve({ file, shard });
-      found.push(await withHistoryOf(part, { signal }, open));
+      found.push(await withHistoryOf(part, runtime, open));
     } catch (error) {
       failure = error;
       const ids = part.projects.map(({ id }) => id).join(', ');
@@ -74,6 +75,6 @@ export async function openAllParts(
     }
   }
   if (found.length === 0) throw failure;
-  for (const words of missing) output.note(words);
+  for (const words of missing) runtime.output.note(words);
   return openUnited(found, writable, limits);
 }

@@ -152,7 +152,11 @@ describe('export --shard', () => {
     expect((await readdir(here)).length).toBe(1);
     // Without the lake, its last copy is read; without that, the rest.
     await rename(join(cwd, 'lake'), join(cwd, 'lake-away'));
-    expect((await projectsIn()).projects).toEqual(PROJECTS);
+    const stale = await projectsIn();
+    expect(stale.projects).toEqual(PROJECTS);
+    expect(stale.stderr).toMatch(
+      /lake-copy-\w+\.duckdb is as of .+ UTC, and could not be brought up to date: /,
+    );
     await rm(here, { recursive: true });
     const rest = await projectsIn();
     expect(rest.projects).toEqual(PROJECTS.filter((id) => stored[1]?.includes(id) === false));

@@ -1,9 +1,11 @@
+import { utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { shardOf } from '../../src/config/shard.js';
 import { ask } from '../../src/sql/answer.js';
 import { readDictionary } from '../../src/sql/dictionary.js';
+import { copyOfLake } from '../../src/warehouse/lake/copy.js';
 import { openOwnHistory } from '../../src/warehouse/published.js';
 import { openUnited, type Part } from '../../src/warehouse/united.js';
 import { afterFile } from '../cleanup.js';
@@ -100,4 +102,22 @@ it('several shards are read as one: each project from its own, with jobs that ke
   await expect(history.query("FROM read_text('/etc/hostname')", z.unknown())).rejects.toThrow(
     'disabled by configuration',
   );
+});
+
+it('a lake in a bucket is not read without credentials: the last copy is, and its age is told', async () => {
+  const directory = await tempDir();
+  const place = { location: 's3://bucket/lake', credentials: {}, keepReplacedMs: 0 };
+  const source = { place, shard: { index: 2, count: COUNT }, signal: new AbortController().signal };
+  const stale: string[] = [];
+  const copy = () => copyOfLake(directory, source, false, (words) => stale.push(words));
+  await expect(copy()).rejects.toThrow(
+    'reads no credentials for s3://bucket/lake. Copy it with: readership status',
+  );
+  const last = join(directory, 'lake-copy-0123456789abcdef.duckdb');
+  await newDatabase(last);
+  await utimes(last, new Date('2026-11-18T05:00:00Z'), new Date('2026-11-18T05:00:00Z'));
+  expect(await copy()).toBe(last);
+  expect(stale).toEqual([
+    expect.stringMatching(/is as of Nov 18, 2026 at 05:00 UTC, and could not be brought up to date: /),
+  ]);
 });

@@ -1,7 +1,8 @@
-import { chmod, readdir, rename, rm, utimes } from 'node:fs/promises';
+import { chmod, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isLocal } from '../../config/values.js';
-import { StorageError } from '../../errors.js';
+import { messageOf, StorageError } from '../../errors.js';
+import { moment } from '../../format/days.js';
 import { exists, ignoreMissing, READ_ONLY } from '../../files.js';
 import { changeDatabase, removeDatabase } from '../live-file.js';
 import { migrate } from '../migrate.js';
@@ -14,12 +15,13 @@ const COPY = /^lake-copy-[\da-f]{16}\.duckdb$/;
 /**
  * The days of a shard in a lake as a history in `directory`, which is dated when the shard published them. It is
  * replaced when the shard's files in the lake have changed. If the lake cannot be read, or only with credentials that
- * this command does not read, the last copy is used. Throws a `ReadershipError` if there is none.
+ * this command does not read, the last copy is used, and `onStale` is told. Throws a `ReadershipError` if there is none.
  */
 export async function copyOfLake(
   directory: string,
   source: Pick<LakeOptions, 'place' | 'shard' | 'signal'>,
   hasCredentials: boolean,
+  onStale: (words: string) => void,
 ): Promise<string> {
   const { location } = source.place;
   const names = ((await readdir(directory).catch(ignoreMissing)) ?? []).filter((name) => COPY.test(name));
@@ -27,7 +29,7 @@ export async function copyOfLake(
   try {
     if (!isLocal(location) && !hasCredentials)
       throw new StorageError(
-        `This command reads no credentials for ${location}, and there is no copy of it yet. Make one: readership status`,
+        `This command reads no credentials for ${location}. Copy it with: readership status`,
       );
     const { digest, publishedAt } = await stateOfLake(join(directory, 'lake-copy'), source);
     const copy = join(directory, `lake-copy-${digest.slice(0, 16)}.duckdb`);
@@ -47,7 +49,10 @@ export async function copyOfLake(
     for (const name of names) await rm(join(directory, name), { force: true });
     return copy;
   } catch (error) {
-    if (last !== undefined && !source.signal.aborted) return last;
-    throw error;
+    if (last === undefined || source.signal.aborted) throw error;
+    onStale(
+      `${last} is as of ${moment((await stat(last)).mtime)}, and could not be brought up to date: ${messageOf(error)}`,
+    );
+    return last;
   }
 }
