@@ -55,7 +55,7 @@ export async function overview({ rows, range }: PageRequest, section = ''): Prom
     count: countOf(pages),
     week: { first: range.week, last: addDays(range.week, 6) },
     isShort,
-    ...(isShort ? neighborsOf(range) : { previous: null, next: null }),
+    ...neighborsOf(range),
   };
 }
 

@@ -258,7 +258,7 @@ describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chrom
       );
     });
     // And back; then with the keyboard, and by dragging over several days.
-    await link('Back to the longer range').click();
+    await link('Back to the selected range').click();
     expect(new URL(page.url()).search).toBe('?range=13w');
     await chart.focus();
     for (const key of ['End', 'ArrowLeft', 'Shift+ArrowLeft', 'Enter']) await page.keyboard.press(key);
@@ -270,6 +270,8 @@ describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chrom
     await page.mouse.move(other.x, other.y, { steps: 3 });
     await page.mouse.up();
     await page.getByRole('heading', { name: 'Oct 5 – 20, 2026' }).waitFor();
+    await link('Back to the selected range').click();
+    expect(new URL(page.url()).search).toBe('?range=13w');
 
     await from('two pages compared', async () => {
       const boxes = page.locator('.ranking input[type=checkbox]');
