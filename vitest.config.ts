@@ -27,8 +27,9 @@ export default defineConfig({
     // Most tests wait for a process, a server or the disk, so two workers more than cores keep all cores busy.
     maxWorkers: availableParallelism() + 2,
     sequence: { sequencer: SlowestFirst },
-    testTimeout: 90_000,
-    hookTimeout: 90_000,
+    // Commands are processes of their own, and a shared machine may be slow. Only a hang takes this long.
+    testTimeout: 240_000,
+    hookTimeout: 240_000,
     coverage: {
       provider: 'custom',
       customProviderModule: 'test/coverage.ts',

@@ -73,7 +73,7 @@ describe('the files of deploy/', () => {
       for (const option of options) expect(help, command).toContain(option);
     };
     await Promise.all([...used].map(check));
-  }, 90_000);
+  });
 
   it('use the right paths and the current version', async () => {
     const { version, bin } = await readPackage();

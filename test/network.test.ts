@@ -68,9 +68,7 @@ it('reaches the platform and a sitemap through the proxy from the environment, a
 });
 
 it('bypasses the proxy for this machine, and for what NO_PROXY names', async () => {
-  const server = await serve((_, response) => {
-    reply(response, 200, {});
-  });
+  const server = await serve((_, response) => reply(response, 200, {}));
   const proxy = await proxyTo(new URL(server.baseUrl).port);
   vi.stubEnv('HTTP_PROXY', `http://${proxy.address}`);
   vi.stubEnv('NO_PROXY', '.invalid');

@@ -44,7 +44,7 @@ describe('the package', () => {
     files = new Set(tarball.files.map(({ path }) => path));
     const options = ['--global', '--prefix', home, '--prefer-offline', '--no-audit', '--no-fund'];
     await run('npm', ['install', ...options, join(source, tarball.filename)], { cwd: home });
-  }, 240_000);
+  });
 
   it('contains the files that the help and the generated files mention', async () => {
     const names = (await readdir(join(ROOT, 'src'), { recursive: true })).filter((name) =>
@@ -91,5 +91,5 @@ describe('the package', () => {
       'detect-libc',
     ]);
     expect(await readdir(join(home, 'share/man/man1'))).toEqual(['readership.1']);
-  }, 120_000);
+  });
 });

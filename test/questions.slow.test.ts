@@ -59,7 +59,7 @@ async function publishedHistory(): Promise<string> {
 let history: History;
 beforeAll(async () => {
   history = await openHistory(await publishedHistory());
-}, 180_000);
+});
 afterAll(() => {
   history.close();
 });
@@ -95,4 +95,4 @@ it('docs/questions.md has twenty questions with the right answers (update: npx v
   const answered = [...pieces, page.slice(written)].join('');
   const style = await resolveConfig(QUESTIONS);
   await expect(await format(answered, { ...style, parser: 'markdown' })).toMatchFileSnapshot(QUESTIONS);
-}, 120_000);
+});

@@ -55,7 +55,10 @@ export async function serve(
 }
 
 /** Answers with JSON. */
-export function reply(response: ServerResponse, status: number, body: unknown, headers = {}): void {
-  response.writeHead(status, { 'content-type': 'application/json', ...headers });
-  response.end(JSON.stringify(body));
-}
+export const reply = (
+  response: ServerResponse,
+  status: number,
+  body: unknown,
+  headers = {},
+): ServerResponse =>
+  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));

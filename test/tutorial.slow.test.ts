@@ -26,4 +26,4 @@ it('docs/tutorial.md leads to a report, command by command as printed', async ()
   expect(stdout).toMatch(/^pass {2}page views/m);
   expect(stdout).toContain('7 of 7 days loaded');
   expect(stdout).toMatch(/^prj_sandbox,\d{4}-\d\d-\d\d,/m);
-}, 120_000);
+});

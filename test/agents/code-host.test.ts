@@ -285,4 +285,4 @@ it(`of ${LOST} lost replies, those with a pull request settle themselves, none w
     event: 'sent',
     prLink: one?.pr_link,
   });
-}, 120_000);
+});

@@ -67,9 +67,7 @@ describe('what a failure says about the outcome of a POST', () => {
   });
 
   it.each(['..', '.', ''])('a reply whose id is “%s”: unknown', async (id) => {
-    const server = await serve((_, response) => {
-      reply(response, 201, { id, status: 'active' });
-    });
+    const server = await serve((_, response) => reply(response, 201, { id, status: 'active' }));
     const client = clientOf(server.baseUrl);
     expect(outcomeOf(await failureOf(client.createJob('Improve /', DEPARTURE)))).toBe('unknown');
     expect(messageOf(await failureOf(client.job(id)))).toContain('cannot be the id of a job');
@@ -77,9 +75,9 @@ describe('what a failure says about the outcome of a POST', () => {
   });
 
   it('a reply whose prLink is a number is believed without it', async () => {
-    const server = await serve((_, response) => {
-      reply(response, 201, { id: 'job_1', status: 'active', prLink: 42 });
-    });
+    const server = await serve((_, response) =>
+      reply(response, 201, { id: 'job_1', status: 'active', prLink: 42 }),
+    );
     const job = await clientOf(server.baseUrl).createJob('Improve /', DEPARTURE);
     expect(job).toEqual({ id: 'job_1', status: 'active', prLink: null });
   });
@@ -95,9 +93,9 @@ describe('what a failure says about the outcome of a POST', () => {
   });
 
   it('503 with Retry-After: the server itself says that it did not start', async () => {
-    const server = await serve((_, response) => {
-      reply(response, 503, { error: 'busy' }, { 'retry-after': '20' });
-    });
+    const server = await serve((_, response) =>
+      reply(response, 503, { error: 'busy' }, { 'retry-after': '20' }),
+    );
     const error = await failureOf(clientOf(server.baseUrl).createJob('Improve /', DEPARTURE));
     expect([outcomeOf(error), pauseAfter(error)]).toEqual(['not-sent', 20_000]);
   });

@@ -1,12 +1,9 @@
-import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { type CliResult, runCli } from '../run-cli.js';
 import { type Sandbox, startSandbox } from '../sandbox/faulty-sandbox.js';
 import { type AgentSite, agentSite } from './agent-site.js';
 import { steadyPages } from './reading.js';
-
-// Each command is a separate process, and a shared machine may be slow.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 const listed = z.array(z.object({ id: z.int(), state: z.string(), prLink: z.string().nullable() }));
 
@@ -36,7 +33,6 @@ describe('the whole life of jobs, on the command line', () => {
     const started = await life(6, rules);
     sandbox = started.sandbox;
     ({ run, states } = started.readership);
-    return () => sandbox.close();
   });
 
   it('shows the plan, and creates nothing', async () => {
@@ -187,7 +183,6 @@ describe('in mode: plan', () => {
     expect(sandbox.inspect().jobs).toEqual([]);
     expect(sandbox.inspect().requests.counts.create).toBeUndefined();
     expect(await readership.states()).toEqual([]);
-    await sandbox.close();
   });
 
   it('jobs that were applied but delayed by a failure are sent by the next improve --apply, not by jobs poll', async () => {
@@ -199,6 +194,5 @@ describe('in mode: plan', () => {
     expect(sandbox.inspect().jobs).toHaveLength(0);
     await readership.run('improve', '--apply');
     expect(sandbox.inspect().jobs).toHaveLength(2);
-    await sandbox.close();
   });
 });

@@ -85,9 +85,9 @@ describe('polling', () => {
   it('believes no answer for another job', async () => {
     const desk = await deskWithJobs(1);
     const { remote_id } = await desk.job(1);
-    const { baseUrl } = await serve((_, response) => {
-      reply(response, 200, { id: 'job_of_another_page', status: 'completed' });
-    });
+    const { baseUrl } = await serve((_, response) =>
+      reply(response, 200, { id: 'job_of_another_page', status: 'completed' }),
+    );
     const client = openClient(baseUrl);
     desk.clock.advance(5);
     const { errors } = await pollJobs(taskOf(desk, { client }));
@@ -105,9 +105,7 @@ describe('polling', () => {
     const desk = await deskWithJobs(3);
     desk.clock.advance(5);
     const begun = performance.now();
-    const { baseUrl, seen } = await serve((_, response) => {
-      reply(response, 429, {}, { 'retry-after': '1' });
-    });
+    const { baseUrl, seen } = await serve((_, response) => reply(response, 429, {}, { 'retry-after': '1' }));
     const client = openClient(baseUrl, { limits: { responseTimeoutMs: 60_000 } });
     const task = taskOf(desk, { client, deadlineMs: begun + 300, keepsPolling: true });
     const { errors, stillActive } = await pollJobs(task);
@@ -118,9 +116,9 @@ describe('polling', () => {
   it('polls no job again before the platform wants requests', async () => {
     const desk = await deskWithJobs(2);
     desk.clock.advance(5);
-    const { baseUrl, seen } = await serve((_, response) => {
-      reply(response, 429, {}, { 'retry-after': '900' });
-    });
+    const { baseUrl, seen } = await serve((_, response) =>
+      reply(response, 429, {}, { 'retry-after': '900' }),
+    );
     const client = openClient(baseUrl, {
       now: desk.clock.now,
       retries: { retries: 0, minDelayMs: 1, maxDelayMs: 1 },

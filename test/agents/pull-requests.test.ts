@@ -133,9 +133,7 @@ describe('a code host', () => {
     [{}, 429, 600_000],
     [{}, 502, 600_000],
   ])('that answers %j with %i requests a pause', async (headers, status, retryAfterMs) => {
-    const server = await serve((_, response) => {
-      reply(response, status, {}, headers);
-    });
+    const server = await serve((_, response) => reply(response, status, {}, headers));
     const settings = {
       host: 'github',
       url: 'https://code.example.com',

@@ -9,6 +9,7 @@ import { agentDesk } from './agent-desk.js';
 const HOUR_MS = 3_600_000;
 const JOBS = process.env['CI'] === undefined ? 250 : 130;
 
+// Killed processes are in test/app/loss.slow.test.ts.
 describe('submitting jobs', () => {
   it('stores the intent before the POST and every change after it', async () => {
     const desk = await agentDesk();
@@ -29,17 +30,6 @@ describe('submitting jobs', () => {
     await submitJobs(desk.task());
     expect((await desk.jobs()).map(({ state }) => state)).toEqual(['active', 'unconfirmed', 'active']);
     expect(desk.sandbox.inspect().jobs).toHaveLength(3);
-  });
-
-  it('marks jobs as unconfirmed that a killed process was sending', async () => {
-    const desk = await agentDesk();
-    await desk.plan(1);
-    const change = { event: 'submit', now: desk.clock.now(), cause: 'about to be sent' } as const;
-    await changeJob(desk.warehouse, await desk.job(1), change);
-    await desk.restart();
-    await submitJobs(desk.task());
-    expect(await desk.jobs()).toMatchObject([{ state: 'unconfirmed' }]);
-    expect(desk.sandbox.inspect().jobs).toEqual([]);
   });
 
   it('stops at a refusal, because the next job would be refused too', async () => {
@@ -77,7 +67,7 @@ describe('the hourly limit', () => {
         100,
       );
     expect(waits.length).toBeGreaterThan(JOBS / 100 - 1);
-  }, 120_000);
+  });
 
   it('counts messages and failed attempts together with jobs', async () => {
     const desk = await agentDesk();
@@ -189,16 +179,5 @@ describe('follow-up messages', () => {
     await submitMessages(desk.task());
     expect(await desk.messages()).toMatchObject([{ state }]);
     expect(messagesOf(desk.sandbox.inspect().jobs[0])).toHaveLength(arrived);
-  });
-
-  it('are unconfirmed if the process was killed while sending', async () => {
-    const desk = await deskWithEndedJob();
-    await desk.warehouse.exclusive((connection) =>
-      connection.run("UPDATE agent_messages SET state = 'submitting'"),
-    );
-    await desk.restart();
-    await submitMessages(desk.task());
-    expect(await desk.messages()).toMatchObject([{ state: 'unconfirmed' }]);
-    expect(messagesOf(desk.sandbox.inspect().jobs[0])).toEqual([]);
   });
 });

@@ -117,9 +117,8 @@ it('is requested again after the clock of this machine was set while a command r
 it('is read from every response, even a refusal', async () => {
   const dates: unknown[] = [];
   const { client } = await clientOf(
-    (response, count) => {
-      reply(response, count === 1 ? 403 : 200, NO_ROWS, { date: `Wed, 18 Nov 2026 05:00:0${count} GMT` });
-    },
+    (response, count) =>
+      reply(response, count === 1 ? 403 : 200, NO_ROWS, { date: `Wed, 18 Nov 2026 05:00:0${count} GMT` }),
     { onHeaders: ({ date }) => dates.push(date) },
   );
   await expect(client.views(PAGE)).rejects.toThrow('403');

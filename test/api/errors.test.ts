@@ -111,9 +111,9 @@ describe('an answer that asks to retry later', () => {
   });
 
   it('429 with a plain-text body is quoted too', async () => {
-    const { all } = await faultsAt((response) => {
-      response.writeHead(429, { 'content-type': 'text/plain' }).end('Slow down,\n please');
-    });
+    const { all } = await faultsAt((response) =>
+      response.writeHead(429, { 'content-type': 'text/plain' }).end('Slow down,\n please'),
+    );
     for (const error of all) expect(error.message).toContain('429: “Slow down, please”');
   });
 
@@ -314,9 +314,7 @@ describe('an abort', () => {
   const REASON = new Error('told to stop');
 
   it('before the request sends nothing', async () => {
-    const { client, server } = await clientOf((response) => {
-      reply(response, 200, NO_ROWS);
-    });
+    const { client, server } = await clientOf((response) => reply(response, 200, NO_ROWS));
     const signal = AbortSignal.abort(REASON);
     expect(await errorOf(client.views(PAGE, { signal }))).toBe(REASON);
     expect(await errorOf(client.createJob('Improve /a', DEPARTURE, signal))).toBe(REASON);

@@ -138,9 +138,9 @@ describe('any answer from a server', () => {
   let baseUrl: string;
   let answer: Answer;
   beforeAll(async () => {
-    const server = await serve((_, response) => {
-      response.writeHead(answer.status, answer.headers).end(answer.body);
-    });
+    const server = await serve((_, response) =>
+      response.writeHead(answer.status, answer.headers).end(answer.body),
+    );
     ({ baseUrl } = server);
   });
 

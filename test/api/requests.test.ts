@@ -36,17 +36,13 @@ describe('the four operations', () => {
   });
 
   it.each([200, 201, 202])('accept %i as success', async (status) => {
-    const { client } = await clientOf((response) => {
-      reply(response, status, JOB);
-    });
+    const { client } = await clientOf((response) => reply(response, status, JOB));
     expect(await client.createJob('Improve /a', DEPARTURE)).toMatchObject(JOB);
     expect(await client.job('job_1')).toMatchObject(JOB);
   });
 
   it('keep the path of a base URL', async () => {
-    const { server } = await clientOf((response) => {
-      reply(response, 200, NO_ROWS);
-    });
+    const { server } = await clientOf((response) => reply(response, 200, NO_ROWS));
     await openClient(`${server.baseUrl}/api`).views(PAGE);
     expect(server.seen[0]?.url.pathname).toBe('/api/v1/analytics/prj_1/views');
   });
@@ -63,17 +59,13 @@ describe('limits that the API documents', () => {
     ['offset 0.5', { offset: 0.5 }],
     ['offset Infinity', { offset: Infinity }],
   ])('%s is refused, and the server sees nothing', async (_, part) => {
-    const { client, server } = await clientOf((response) => {
-      reply(response, 200, NO_ROWS);
-    });
+    const { client, server } = await clientOf((response) => reply(response, 200, NO_ROWS));
     expect(await errorOf((async () => client.views({ ...PAGE, ...part }))())).toBeInstanceOf(RangeError);
     expect(server.seen).toHaveLength(0);
   });
 
   it('an empty prompt is refused, and nothing is sent', async () => {
-    const { client, server } = await clientOf((response) => {
-      reply(response, 200, JOB);
-    });
+    const { client, server } = await clientOf((response) => reply(response, 200, JOB));
     expect(await errorOf((async () => client.createJob('', DEPARTURE))())).toBeInstanceOf(RangeError);
     expect(await errorOf((async () => client.sendMessage('job_1', '', DEPARTURE))())).toBeInstanceOf(
       RangeError,
@@ -85,17 +77,13 @@ describe('limits that the API documents', () => {
     ['limit 1', { limit: 1 }],
     ['limit 250', { limit: 250 }],
   ])('%s is sent', async (_, part) => {
-    const { client, server } = await clientOf((response) => {
-      reply(response, 200, NO_ROWS);
-    });
+    const { client, server } = await clientOf((response) => reply(response, 200, NO_ROWS));
     await client.views({ ...PAGE, ...part });
     expect(server.seen).toHaveLength(1);
   });
 
   it('a prompt of one character is sent', async () => {
-    const { client, server } = await clientOf((response) => {
-      reply(response, 200, JOB);
-    });
+    const { client, server } = await clientOf((response) => reply(response, 200, JOB));
     await client.createJob('x', DEPARTURE);
     expect(server.seen).toHaveLength(1);
   });

@@ -4,17 +4,9 @@ import { reply } from '../serve.js';
 import { clientOf, errorOf, PAGE } from './open-client.js';
 
 const job = async (body: unknown) =>
-  (
-    await clientOf((response) => {
-      reply(response, 200, body);
-    })
-  ).client.job('j');
+  (await clientOf((response) => reply(response, 200, body))).client.job('j');
 const views = async (body: unknown) =>
-  (
-    await clientOf((response) => {
-      reply(response, 200, body);
-    })
-  ).client.views(PAGE);
+  (await clientOf((response) => reply(response, 200, body))).client.views(PAGE);
 
 const COUNTS = { human: 2, ai: 1, total: 3 };
 const GOOD = { totals: COUNTS, views: [{ path: '/a', ...COUNTS }], hasMore: false };

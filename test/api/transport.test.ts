@@ -33,9 +33,9 @@ describe('an encoded answer', () => {
     ['identity', Buffer.from(BODY)],
     ['', Buffer.from(`\uFEFF${BODY}`)],
   ])('%s is read', async (encoding, body) => {
-    const { client, server } = await clientOf((response) => {
-      response.writeHead(200, { 'content-encoding': encoding }).end(body);
-    });
+    const { client, server } = await clientOf((response) =>
+      response.writeHead(200, { 'content-encoding': encoding }).end(body),
+    );
     expect(await client.views(PAGE)).toEqual(JSON.parse(BODY));
     expect(server.seen[0]?.headers['accept-encoding']).toBe('gzip, br');
   });
@@ -131,9 +131,9 @@ describe('the deadline for a whole answer', () => {
 });
 
 it('an answer of more than 16 MB breaks the contract, and is not requested again', async () => {
-  const { client, server } = await clientOf((response) => {
-    response.writeHead(200).end(Buffer.alloc(17_000_000, ' '));
-  });
+  const { client, server } = await clientOf((response) =>
+    response.writeHead(200).end(Buffer.alloc(17_000_000, ' ')),
+  );
   const error = await errorOf(client.views(PAGE));
   expect(error).toBeInstanceOf(ContractError);
   expect(error.message).toContain('larger than 16 MB');
@@ -141,9 +141,9 @@ it('an answer of more than 16 MB breaks the contract, and is not requested again
 });
 
 it('headers of up to 64 KB are read', async () => {
-  const { client } = await clientOf((response) => {
-    reply(response, 200, NO_ROWS, Object.fromEntries(['a', 'b', 'c'].map((x) => [x, x.repeat(20_000)])));
-  });
+  const { client } = await clientOf((response) =>
+    reply(response, 200, NO_ROWS, Object.fromEntries(['a', 'b', 'c'].map((x) => [x, x.repeat(20_000)]))),
+  );
   expect(await client.views(PAGE)).toEqual(NO_ROWS);
 });
 

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, copyFile, cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { planJob, readJobs } from '../../src/agents/ledger.js';
 import { OPEN_STATES } from '../../src/agents/lifecycle.js';
@@ -22,8 +22,6 @@ import { type MailServer, startMailServer } from '../mail/mail-server.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { reply, serve, type TestServer } from '../serve.js';
 import { tempDir } from '../temp-dir.js';
-
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 const KINDS = ['job', 'message', 'email'] as const;
 type Kind = (typeof KINDS)[number];
@@ -85,7 +83,6 @@ beforeAll(async () => {
   await planJob(warehouse, { project: 'prj_1', page: page(1), prompt: 'Improve /page-1', now: NOW });
   await publish(warehouse, join(base, 'history.duckdb'));
   await closeNow(warehouse);
-  return () => mailServer.close();
 });
 
 async function withTask<Result>(

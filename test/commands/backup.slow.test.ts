@@ -1,6 +1,6 @@
 import { access, cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { expectWhole } from '../export/stored-days.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
@@ -9,9 +9,6 @@ import { SmallDisk } from '../small-disk.js';
 import { tempDir } from '../temp-dir.js';
 import { openSite, type Site } from './site.js';
 import { daysAgo, expectCleanEnd, liveFile } from './workspace.js';
-
-// Each command is a separate process, and a shared machine may be slow.
-vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
 const SETTINGS = `
 history: { requestsPerHour: 400 }

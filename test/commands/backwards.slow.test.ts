@@ -1,13 +1,10 @@
 import { chmod, copyFile, cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { CliResult } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 import { openSite, type Site } from './site.js';
 import { daysAgo, liveFile } from './workspace.js';
-
-// Each command is a separate process, and a shared machine may be slow.
-vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 });
 
 const exists = (path: string): Promise<boolean> =>
   readFile(path).then(

@@ -1,16 +1,13 @@
 import { rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
 import { addDays, dayOf } from '../../src/day.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { type Ended, makePreload, runCommand } from '../torture/command.js';
 import { expectAllOnce, openSite } from './site.js';
 import { daysAgo, KEY, liveFile } from './workspace.js';
-
-// Each command is a separate process, and a shared machine may be slow.
-vi.setConfig({ testTimeout: 120_000 });
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;

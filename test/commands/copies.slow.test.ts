@@ -1,7 +1,7 @@
 import { appendFile, cp, realpath, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { readJobs } from '../../src/agents/ledger.js';
 import { planMessage } from '../../src/agents/messages.js';
@@ -13,9 +13,6 @@ import { tempDir } from '../temp-dir.js';
 import { makePreload, runCommand } from '../torture/command.js';
 import { openSite } from './site.js';
 import { liveFile } from './workspace.js';
-
-// Each command is a separate process, and a shared machine may be slow.
-vi.setConfig({ testTimeout: 240_000 });
 
 const SETTINGS = `
 history: { requestsPerHour: unlimited }

@@ -1,11 +1,8 @@
 import { chmod, readdir, readFile, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { expectAllOnce, openSite, type Site } from './site.js';
 import { liveFile } from './workspace.js';
-
-// Each command is a separate process, and a shared machine may be slow.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 const HEADERS_BYTES = 3 * 4096;
 const PAGE_BYTES = 4096;

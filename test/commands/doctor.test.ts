@@ -35,7 +35,6 @@ describe('readership doctor', () => {
     await closeNow(warehouse);
     const smtp = `smtp://127.0.0.1:${mails.port}`;
     const { code, found } = await doctor(cwd, { READERSHIP_API_KEY: KEY, READERSHIP_SMTP_URL: smtp });
-    await mails.close();
     expect(verdicts(found)).toBe(
       'configuration pass, secrets pass, server pass, key pass, sums of days pass, reports pass, notes pass, email pass, database pass, journal pass, sends from pass, dates pass, disk pass, time zones pass',
     );
@@ -167,9 +166,7 @@ describe('readership doctor', () => {
   );
 
   it('does not take a server that answers 404 to everything for a platform', async () => {
-    const nothing = await serve((_, response) => {
-      reply(response, 404, { error: 'Not found' });
-    });
+    const nothing = await serve((_, response) => reply(response, 404, { error: 'Not found' }));
     const args = ['doctor', '--url', nothing.baseUrl, '--project', 'prj_1'];
     const { code, stdout } = await runCli(args, { cwd: await tempDir(), env: { READERSHIP_API_KEY: KEY } });
     expect(code).toBe(1);
@@ -218,9 +215,7 @@ describe('readership doctor', () => {
   });
 
   it('fails for a wrong key, mail server and channel, says what to do, and checks the rest', async () => {
-    const hooks = await serve((_, response) => {
-      response.end('ok');
-    });
+    const hooks = await serve((_, response) => response.end('ok'));
     const channels =
       'channels: { chat: { kind: slack, urlEnv: CHAT }, team: { kind: teams, urlEnv: TEAM } }\nalerts: { to: [chat, team] }\nreports: { weakly: { to: [chat] } }\n';
     const cwd = await workspaceOf(await serveSandbox(), channels);

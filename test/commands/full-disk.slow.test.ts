@@ -1,12 +1,9 @@
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished, type TestContext, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, type TestContext } from 'vitest';
 import { SmallDisk } from '../small-disk.js';
 import { expectAllOnce, openSite } from './site.js';
 import { daysAgo } from './workspace.js';
-
-// Each command is a separate process, and a shared machine may be slow.
-vi.setConfig({ testTimeout: 120_000 });
 
 const emptied = async (directory: string): Promise<void> => {
   for (const name of await readdir(directory)) await rm(join(directory, name), { recursive: true });

@@ -1,13 +1,10 @@
 import { cp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { openSite, type Site } from './site.js';
 import { daysAgo, liveFile } from './workspace.js';
-
-// Each command is a separate process, and a shared machine may be slow.
-vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
 const QUIET = 'history: { requestsPerHour: unlimited }\n';
 const ACTIVE = `${QUIET}improve: { mode: apply, minWeeklyViews: 1, maxJobsPerRun: 2, maxJobsPerWeek: 2 }

@@ -1,11 +1,8 @@
 import { join } from 'node:path';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { SmallDisk } from '../small-disk.js';
 import { expectAllOnce, openSite } from './site.js';
 import { daysAgo } from './workspace.js';
-
-// Each command is a separate process, and a shared machine may be slow.
-vi.setConfig({ testTimeout: 120_000 });
 
 const WRITING = [
   ['export'],

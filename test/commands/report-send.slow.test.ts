@@ -1,11 +1,10 @@
 import { Command } from 'commander';
 import { on } from 'node:events';
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import PostalMime from 'postal-mime';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Output } from '../../src/terminal/output.js';
 import { watchReport } from '../../src/commands/report-render.js';
 import { renderReport } from '../../src/commands/report-render.js';
@@ -17,8 +16,9 @@ import { openWarehouse } from '../../src/warehouse/open.js';
 import { readDeliveries } from '../../src/mail/ledger.js';
 import { type MailServer, startMailServer } from '../mail/mail-server.js';
 import { loadDays } from '../mail/site.js';
-import { newDatabase } from '../new-database.js';
+import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { serve } from '../serve.js';
+import { tempDir } from '../temp-dir.js';
 
 const CONFIGURATION = `
 baseUrl: https://platform.example.com
@@ -30,22 +30,20 @@ reports: { weekly: { to: [docs@example.com, lead@example.com] } }
 let server: MailServer;
 let directory: string;
 
-beforeEach(async () => {
-  server = await startMailServer();
-  directory = await mkdtemp(join(tmpdir(), 'readership-send-'));
-  await writeFile(join(directory, 'readership.yaml'), CONFIGURATION);
-  await mkdir(join(directory, 'data'));
-  const options = { command: 'test', now: () => new Date(), maxWaitMs: 0 };
-  const path = join(directory, 'data/warehouse.duckdb');
-  await newDatabase(path);
-  const warehouse = await openWarehouse(path, options);
+/** A data directory with two weeks of views. */
+let twoWeeks: string;
+beforeAll(async () => {
+  const warehouse = await liveWarehouse();
   await loadDays(warehouse, day('2026-11-02'), day('2026-11-15'));
-  await warehouse.close();
+  await closeNow(warehouse);
+  twoWeeks = dirname(warehouse.path);
 });
 
-afterEach(async () => {
-  await server.close();
-  await rm(directory, { recursive: true });
+beforeEach(async () => {
+  server = await startMailServer();
+  directory = await tempDir();
+  await writeFile(join(directory, 'readership.yaml'), CONFIGURATION);
+  await cp(twoWeeks, join(directory, 'data'), { recursive: true });
 });
 
 function runtime(environment: Record<string, string>) {
@@ -298,28 +296,23 @@ describe('readership report weekly --format eml', () => {
 });
 
 describe('readership report weekly --output', () => {
-  // Sending an email publishes the history, from which the other formats are rendered.
-  beforeEach(() => send({}));
-
-  it.each([
-    ['weekly.out', ['--format', 'text'], /^Acme Docs/],
-    ['weekly.json', [], /^\{\n {2}"report": "weekly"/],
-    ['weekly.HTML', [], /^<!doctype html>/],
-    ['weekly.eml', [], /^From: Readership/m],
-  ])('writes %s with %j, and nothing else', async (file, options, beginning) => {
-    const { lines } = await report('weekly', ...options, '--output', file);
-    expect(await readFile(join(directory, file), 'utf8')).toMatch(beginning);
-    expect(lines).toBe('');
+  it('writes the format that is given or named by the file, and nothing else; or says why not', async () => {
+    // Sending an email publishes the history, from which the other formats are rendered.
+    await send({});
+    for (const [file, options, beginning] of [
+      ['weekly.out', ['--format', 'text'], /^Acme Docs/],
+      ['weekly.json', [], /^\{\n {2}"report": "weekly"/],
+      ['weekly.HTML', [], /^<!doctype html>/],
+      ['weekly.eml', [], /^From: Readership/m],
+    ] as const) {
+      const { lines } = await report('weekly', ...options, '--output', file);
+      expect(await readFile(join(directory, file), 'utf8')).toMatch(beginning);
+      expect(lines).toBe('');
+    }
     expect(await readdir(join(directory, 'data'))).not.toContain('reports');
-  });
-
-  it('is refused with an unknown format', async () => {
     await expect(report('weekly', '--output', 'weekly.pdf')).rejects.toThrow(
       /weekly\.pdf: .+ For a PDF, print/,
     );
-  });
-
-  it('says which file cannot be written', async () => {
     await expect(report('weekly', '--format', 'text', '--output', 'missing/weekly.txt')).rejects.toThrow(
       'Cannot write the report to missing/weekly.txt',
     );

@@ -98,5 +98,5 @@ describe('readership run --sandbox', () => {
       { step: 'audit', outcome: 'done', summary: 'no days differ' },
       { step: 'publish', outcome: 'done', summary: expect.any(String) as string },
     ]);
-  }, 240_000);
+  });
 });

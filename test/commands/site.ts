@@ -4,7 +4,6 @@ import { viewsResponseSchema } from '../../src/api/schema.js';
 import { addDays, type Day, day } from '../../src/day.js';
 import type { Sandbox } from '../sandbox/faulty-sandbox.js';
 import type { SandboxOptions } from '../../src/sandbox/index.js';
-import { afterFile } from '../cleanup.js';
 import { expectWhole, storedDays } from '../export/stored-days.js';
 import { type MailServer, startMailServer } from '../mail/mail-server.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
@@ -32,7 +31,6 @@ export interface Site {
 export async function openSite(options: Partial<SandboxOptions> = {}, settings = SETTINGS): Promise<Site> {
   const sandbox = await serveSandbox({ firstDay: daysAgo(45), pages: 120, jobSeconds: 3600, ...options });
   const mailServer = await startMailServer();
-  afterFile(() => mailServer.close());
   const cwd = await workspaceOf(sandbox, settings);
   const env = { READERSHIP_API_KEY: KEY, READERSHIP_SMTP_URL: `smtp://127.0.0.1:${mailServer.port}` };
   const run = async (...args: string[]): Promise<CliResult> => {

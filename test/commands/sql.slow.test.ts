@@ -270,7 +270,7 @@ describe('readership sql', () => {
     expect(result).toMatchObject({ code: 1, stdout: '' });
     expect(result.stderr).toMatch(/maxTempSpace/);
     expect(await readdir(temp)).toEqual([]);
-  }, 120_000);
+  });
 
   it.skipIf(process.platform !== 'linux')(
     'runs in a process whose environment never held a secret',

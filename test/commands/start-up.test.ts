@@ -12,7 +12,7 @@ const failed = z.object({ stderr: z.string() });
 
 beforeAll(async () => {
   await promisify(execFile)(process.execPath, ['esbuild.config.js', 'build'], { cwd: ROOT });
-}, 120_000);
+});
 
 /** The files of the bundle that a command reads, by what Node.js says of its modules. */
 async function loaded(...args: string[]): Promise<string[]> {

@@ -113,7 +113,7 @@ it('status exits 1 and says what to do while something needs attention, and 0 wh
     'weekly 2026-W01 may or may not have reached a@example.com. Ask the recipient, then: readership report weekly --period 2026-W01 --project p --delivered a@example.com, or --not-delivered a@example.com',
   ]);
   expect((await cli(KEY, 'status')).stdout).toMatch(/messages +1 unconfirmed/);
-}, 120_000);
+});
 
 it('status does not report yesterday as missing for a site that an export found to have no views yet', async () => {
   const platform = await servePlatform({ now: () => new Date(), rowsOf: () => [] });

@@ -10,9 +10,6 @@ import { Choice } from '../torture/choice.js';
 import { openSite } from './site.js';
 import { daysAgo, liveFile } from './workspace.js';
 
-// Each log is opened as a separate database, and a shared machine may be slow.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
-
 /** So few that the export reads them newest first. */
 const DAYS = 30;
 const SEED = 20261118;

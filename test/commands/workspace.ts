@@ -4,7 +4,6 @@ import { expect } from 'vitest';
 import { addDays, dayOf, type Day } from '../../src/day.js';
 import { type Sandbox, startSandbox } from '../sandbox/faulty-sandbox.js';
 import type { SandboxOptions } from '../../src/sandbox/index.js';
-import { afterFile } from '../cleanup.js';
 import type { CliResult } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 
@@ -14,17 +13,9 @@ export const KEY = 'adm_secret-Key/0123456789';
 /** The UTC day this many days ago. */
 export const daysAgo = (days: number): Day => addDays(dayOf(new Date()), -days);
 
-/**
- * A small sandbox in real time, served by the test process until the tests of the file are over.
- */
-export async function serveSandbox(options: Partial<SandboxOptions> = {}): Promise<Sandbox> {
-  const sandbox = await startSandbox({
-    ...{ now: () => new Date(), apiKey: KEY, firstDay: daysAgo(12), pages: 40 },
-    ...options,
-  });
-  afterFile(() => sandbox.close());
-  return sandbox;
-}
+/** A small sandbox in real time. */
+export const serveSandbox = (options: Partial<SandboxOptions> = {}): Promise<Sandbox> =>
+  startSandbox({ now: () => new Date(), apiKey: KEY, firstDay: daysAgo(12), pages: 40, ...options });
 
 /** A directory with a configuration for a sandbox from `serveSandbox`. */
 export async function workspaceOf(

@@ -436,13 +436,7 @@ describe('a day that the platform refuses', () => {
 
 describe('a nightly check that the platform does not answer', () => {
   it.each([
-    [
-      'refused',
-      (response: ServerResponse) => {
-        reply(response, 400, { error: 'too long' });
-      },
-      undefined,
-    ],
+    ['refused', (response: ServerResponse) => reply(response, 400, { error: 'too long' }), undefined],
     ['cut off', (response: ServerResponse) => response.socket?.resetAndDestroy(), 'connection-lost'],
   ])('because it is %s does not delay other days', async (_, refuse, reason) => {
     const rows: Rows = { '/a': [3, 1] };

@@ -57,9 +57,7 @@ const COME_BACK = [
 const LONG_PAUSES = ['60', '3600', '99999999999', 'Fri, 18 Nov 2050 05:00:00 GMT'].map((wait): Answer => [
   `429, retry-after: ${wait}`,
   undefined,
-  (response) => {
-    reply(response, 429, { error: 'slow down' }, { 'retry-after': wait });
-  },
+  (response) => reply(response, 429, { error: 'slow down' }, { 'retry-after': wait }),
 ]);
 
 const text = (name: string, body: string | Buffer, outcome: Outcome = 'failed', headers = {}): Answer => [

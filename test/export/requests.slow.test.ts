@@ -129,26 +129,22 @@ test('a settled history of 365 days is verified with 1 request, and a changed da
 test.each([
   { pages: 3, expected: { first: 378, night: 5, audits: [1, 10, 103] } },
   { pages: 900, expected: { first: 1_480, night: 11, audits: [1, 10, 103] } },
-])(
-  'a year of days of $pages pages takes the requests in bench/RESULTS.md',
-  async ({ pages, expected }) => {
-    const opened = await openExport({ days: 365 + SETTLE_DAYS, pages });
-    const first = (await opened.counting(() => opened.run())).requests;
-    const audits: number[] = [];
-    for (const changed of [0, 1, 20]) {
-      for (let index = 0; index < changed; index++) {
-        const at = addDays(opened.yesterday(), -10 - index * 17);
-        opened.changed.set(at, withOneMore(opened.original(at)));
-      }
-      audits.push((await opened.counting(() => auditHistory(opened.task, false))).requests);
-      opened.changed.clear();
+])('a year of days of $pages pages takes the requests in bench/RESULTS.md', async ({ pages, expected }) => {
+  const opened = await openExport({ days: 365 + SETTLE_DAYS, pages });
+  const first = (await opened.counting(() => opened.run())).requests;
+  const audits: number[] = [];
+  for (const changed of [0, 1, 20]) {
+    for (let index = 0; index < changed; index++) {
+      const at = addDays(opened.yesterday(), -10 - index * 17);
+      opened.changed.set(at, withOneMore(opened.original(at)));
     }
-    opened.clock.advance(DAY_MS);
-    const night = (await opened.counting(() => opened.run())).requests;
-    expect({ first, night, audits }).toEqual(expected);
-  },
-  60_000,
-);
+    audits.push((await opened.counting(() => auditHistory(opened.task, false))).requests);
+    opened.changed.clear();
+  }
+  opened.clock.advance(DAY_MS);
+  const night = (await opened.counting(() => opened.run())).requests;
+  expect({ first, night, audits }).toEqual(expected);
+});
 
 describe('an ordinary night, counted by the platform', () => {
   test.each([3, 900])('with days of %i pages and nothing restated', async (pages) => {

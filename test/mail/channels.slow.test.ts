@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
 import pMap from 'p-map';
-import { beforeAll, expect, it, vi } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { deliver, readDeliveries, reconcileDeliveries, resolveDelivery } from '../../src/mail/ledger.js';
 import { outboxTransport } from '../../src/mail/transport.js';
 import { EffectsJournal } from '../../src/effects/journal.js';
@@ -12,8 +12,6 @@ import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { reply, serve, type TestServer } from '../serve.js';
 import { tempDir } from '../temp-dir.js';
 import { isGenuine, type KINDS, postTo } from './posts.js';
-
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 /**
  * The moments between two steps, what is known about the post if the process ends there, and what arrived.

@@ -30,9 +30,7 @@ async function setUp() {
 describe('a post to a channel', () => {
   it('is sent once, with its numbers in the ledger', async () => {
     const send = await setUp();
-    const standIn = await serve((_, response) => {
-      response.end('ok');
-    });
+    const standIn = await serve((_, response) => response.end('ok'));
     const first = await send(postTo('slack', `${standIn.baseUrl}/services/T0/B0/secret`));
     expect(first.stored).toMatchObject([
       { state: 'sent', via: 'slack', note: `slack at ${new URL(standIn.baseUrl).host} answered 200: ok` },
@@ -62,9 +60,9 @@ describe('a post to a channel', () => {
     [504, 'unknown'],
   ])('answered %i is %s', async (status, state) => {
     const send = await setUp();
-    const standIn = await serve((_, response) => {
-      response.writeHead(status, { location: '/elsewhere' }).end('why');
-    });
+    const standIn = await serve((_, response) =>
+      response.writeHead(status, { location: '/elsewhere' }).end('why'),
+    );
     const { stored } = await send(postTo('teams', standIn.baseUrl));
     expect(stored).toMatchObject([{ state }]);
     expect(standIn.seen).toHaveLength(1);
@@ -72,9 +70,7 @@ describe('a post to a channel', () => {
 
   it('waits after a 503 with a Retry-After', async () => {
     const send = await setUp();
-    const standIn = await serve((_, response) => {
-      response.writeHead(503, { 'retry-after': '60' }).end();
-    });
+    const standIn = await serve((_, response) => response.writeHead(503, { 'retry-after': '60' }).end());
     expect((await send(postTo('slack', standIn.baseUrl))).stored).toMatchObject([{ state: 'waiting' }]);
   });
 
@@ -110,9 +106,9 @@ describe('a post to a channel', () => {
 
   it('never reveals its address or secret, although the channel echoes them', async () => {
     const send = await setUp();
-    const standIn = await serve((request, response) => {
-      reply(response, 500, { url: request.url.href, id: 'B0CDEFGHIJKLMNOP', secret: SECRET });
-    });
+    const standIn = await serve((request, response) =>
+      reply(response, 500, { url: request.url.href, id: 'B0CDEFGHIJKLMNOP', secret: SECRET }),
+    );
     const url = `${standIn.baseUrl}/services/T0/B0CDEFGHIJKLMNOP?sig=abcdefghijklmnop`;
     const { stored } = await send(postTo('webhook', url));
     expect(stored[0]?.note).toContain('[redacted]');
@@ -162,9 +158,7 @@ describe('what a channel gets', () => {
   });
 
   it('is signed JSON for a webhook; a changed body, id or time is detected', async () => {
-    const standIn = await serve((_, response) => {
-      response.writeHead(204).end();
-    });
+    const standIn = await serve((_, response) => response.writeHead(204).end());
     await (
       await setUp()
     )(postTo('webhook', standIn.baseUrl));
@@ -185,9 +179,7 @@ describe('what a channel gets', () => {
   });
 
   it('passes the verification that docs/reports.md shows, and a forged one does not', async () => {
-    const standIn = await serve((_, response) => {
-      response.writeHead(204).end();
-    });
+    const standIn = await serve((_, response) => response.writeHead(204).end());
     await (
       await setUp()
     )(postTo('webhook', standIn.baseUrl));
@@ -237,9 +229,7 @@ describe('a channel', () => {
 
   it('with a problem gets nothing until it is fixed, and then the post', async () => {
     const send = await setUp();
-    const standIn = await serve((_, response) => {
-      response.end('ok');
-    });
+    const standIn = await serve((_, response) => response.end('ok'));
     const { stored } = await send({
       ...postTo('slack', standIn.baseUrl),
       channel: openChannel({ kind: 'slack', urlEnv: 'URL' }, {}),

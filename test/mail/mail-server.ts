@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { SMTPServer, type SMTPServerOptions, type SMTPServerSession } from 'smtp-server';
+import { afterFile } from '../cleanup.js';
 
 /** What the server does with an email for a recipient. Numbers are reply codes. */
 export type Behavior =
@@ -25,10 +26,12 @@ export interface MailServer {
   close(): Promise<void>;
 }
 
+/** Serves until the tests of the file are over. */
 export async function startMailServer(options: SMTPServerOptions = {}): Promise<MailServer> {
   const accepted = new Map<string, Buffer[]>();
   const behaviors = new Map<string, Behavior[]>();
   const planned = new Map<string, Behavior>();
+  let closed: Promise<void> | undefined;
   const drop = ({ id }: SMTPServerSession) => {
     for (const connection of server.connections) if (connection.id === id) connection._socket.destroy();
   };
@@ -85,11 +88,9 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
     behaviors,
     onEvent: () => undefined,
     words: '',
-    close: () =>
-      new Promise((resolve) => {
-        server.close(resolve);
-      }),
+    close: () => (closed ??= new Promise((resolve) => server.close(resolve))),
   };
+  afterFile(() => mailServer.close());
   const listening = server.listen(0, '127.0.0.1');
   await once(listening, 'listening');
   return Object.assign(mailServer, { port: (listening.address() as AddressInfo).port });

@@ -1,35 +1,27 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import PostalMime from 'postal-mime';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { settingsSchema } from '../../src/config/schema.js';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { day } from '../../src/day.js';
 import { readDeliveries } from '../../src/mail/ledger.js';
 import { smtpTransport } from '../../src/mail/transport.js';
 import { reportStep } from '../../src/steps/report.js';
-import { HERE, silentClock } from '../steps/step-context.js';
-import { type MailServer, startMailServer } from './mail-server.js';
+import { stepContext } from '../steps/step-context.js';
 import { serve, type TestServer } from '../serve.js';
 import { postTo } from './posts.js';
-import { loadDays } from './site.js';
-import { testWarehouse, type TestWarehouse } from './warehouse.js';
+import { loadDays, type MailSite, mailSite } from './site.js';
 
 const EXAMPLE = /`(reports\/sections\/(?:report\.yaml|sections\.sql))`\n\n```\w+\n([^]*?)```/g;
 const MONDAY = '2026-11-16T03:00:00Z';
 
 let chat: TestServer;
-let server: MailServer;
-let test: TestWarehouse;
+let test: MailSite;
 
 beforeEach(async () => {
-  [server, test] = await Promise.all([startMailServer(), testWarehouse()]);
+  test = await mailSite();
   chat = await serve((_, response) => response.writeHead(202).end());
   for (const [, file = '', text = ''] of (await readFile('docs/reports.md', 'utf8')).matchAll(EXAMPLE))
     await write(file, text);
-});
-
-afterEach(async () => {
-  await Promise.all([server.close(), test.remove()]);
 });
 
 async function write(file: string, text: string): Promise<void> {
@@ -38,31 +30,26 @@ async function write(file: string, text: string): Promise<void> {
 }
 
 function report(time: string, reports: object, projects: object[] = [{ id: 'prj_1', name: 'Acme Docs' }]) {
-  const settings = settingsSchema.parse({
-    ...{ baseUrl: 'http://127.0.0.1', projects, reports },
-    mail: { from: 'Readership <readership@example.com>' },
-    channels: { chat: { kind: 'teams', urlEnv: 'CHAT' } },
-  });
-  return reportStep({
-    ...{ journal: test.journal, unknownDeliveries: [] },
-    ...{ settings, projects: settings.projects, warehouse: test.warehouse, workspaceDir: test.directory },
+  const context = stepContext(test.warehouse, {
+    settings: {
+      projects,
+      reports,
+      mail: { from: 'Readership <readership@example.com>' },
+      channels: { chat: { kind: 'teams', urlEnv: 'CHAT' } },
+    },
+    journal: test.journal,
+    workspaceDir: test.directory,
     historyFile: join(test.directory, 'history.duckdb'),
     reportsDir: join(test.directory, 'pages'),
-    ...{ here: HERE, lake: undefined, shard: undefined, limits: [] },
     channels: new Map([['chat', postTo('teams', chat.baseUrl).channel]]),
-    clientOf: () => {
-      throw new Error('reports do not ask the platform');
-    },
-    transport: () => smtpTransport(`smtp://127.0.0.1:${server.port}`),
+    transport: () => smtpTransport(`smtp://127.0.0.1:${test.server.port}`),
     now: () => new Date(time),
-    clock: silentClock(() => new Date(time)),
-    signal: new AbortController().signal,
-    observer: {},
   });
+  return reportStep(context);
 }
 
 const mailTo = async (recipient: string) =>
-  PostalMime.parse(server.accepted.get(recipient)?.[0] ?? `nothing for ${recipient}`);
+  PostalMime.parse(test.server.accepted.get(recipient)?.[0] ?? `nothing for ${recipient}`);
 
 describe('a report that a workspace defines', () => {
   it('is rendered, emailed once and recorded like the built-in ones: a month, a week and a day', async () => {
@@ -97,7 +84,7 @@ describe('a report that a workspace defines', () => {
     expect(post?.body).toContain('Acme Docs, Oct 1 – 31, 2026: Sections');
     expect(post?.body).toMatch(/"Sections:".+\/page-1: Human 3,069 · AI 1,519/);
     expect((await report(MONDAY, reports)).detail.deliveries).toEqual([]);
-    expect(server.accepted.get('docs@example.com')).toHaveLength(3);
+    expect(test.server.accepted.get('docs@example.com')).toHaveLength(3);
 
     expect((await report(MONDAY, reports)).summary).toMatch(/^0 pages rendered/);
     await write('reports/by_day/sections.sql', 'SELECT count(*) AS runs FROM runs');
@@ -178,6 +165,6 @@ describe('a report that a workspace defines', () => {
     await write('reports/sections/report.yaml', `${yaml}mail: false\n`);
     const { error } = await report(MONDAY, { sections: { to: ['a@example.com'] } });
     expect(error).toHaveProperty('message', expect.stringContaining('says mail: false'));
-    expect(server.accepted.size).toBe(0);
+    expect(test.server.accepted.size).toBe(0);
   });
 });

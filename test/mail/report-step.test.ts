@@ -1,7 +1,7 @@
 import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import PostalMime from 'postal-mime';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { PassThrough } from 'node:stream';
 import { settingsSchema } from '../../src/config/schema.js';
 import { day } from '../../src/day.js';
@@ -14,11 +14,9 @@ import { sourceOfPages } from '../../src/reports/pages.js';
 import type { StepContext } from '../../src/steps/step.js';
 import { reportStep } from '../../src/steps/report.js';
 import { Output } from '../../src/terminal/output.js';
-import { HERE, silentClock } from '../steps/step-context.js';
+import { stepContext } from '../steps/step-context.js';
 import { letter } from './letters.js';
-import { type MailServer, startMailServer } from './mail-server.js';
-import { loadDays } from './site.js';
-import { testWarehouse, type TestWarehouse } from './warehouse.js';
+import { loadDays, type MailSite, mailSite } from './site.js';
 
 const settings = settingsSchema.parse({
   baseUrl: 'http://127.0.0.1',
@@ -28,38 +26,30 @@ const settings = settingsSchema.parse({
 });
 const MONDAY = '2026-11-16T03:00:00Z';
 
-let server: MailServer;
-let test: TestWarehouse;
+let test: MailSite;
 
 beforeEach(async () => {
-  [server, test] = await Promise.all([startMailServer(), testWarehouse()]);
-});
-
-afterEach(async () => {
-  await Promise.all([server.close(), test.remove()]);
+  test = await mailSite();
 });
 
 const report = async (time: string, more: Partial<StepContext> = {}) => {
   const { deliveries } = await reconcileDeliveries(test, new Date(time));
   return reportStep({
-    ...{ journal: test.journal, unknownDeliveries: deliveries },
-    ...{ settings, projects: settings.projects, warehouse: test.warehouse, workspaceDir: undefined },
-    historyFile: join(test.directory, 'history.duckdb'),
-    reportsDir: join(test.directory, 'reports'),
-    ...{ here: HERE, lake: undefined, shard: undefined, limits: [], channels: new Map() },
-    clientOf: () => {
-      throw new Error('reports do not ask the platform');
-    },
-    transport: () => smtpTransport(`smtp://127.0.0.1:${server.port}`),
-    now: () => new Date(time),
-    clock: silentClock(() => new Date(time)),
-    signal: new AbortController().signal,
-    observer: {},
+    ...stepContext(test.warehouse, {
+      journal: test.journal,
+      unknownDeliveries: deliveries,
+      historyFile: join(test.directory, 'history.duckdb'),
+      reportsDir: join(test.directory, 'reports'),
+      transport: () => smtpTransport(`smtp://127.0.0.1:${test.server.port}`),
+      now: () => new Date(time),
+    }),
+    settings,
+    projects: settings.projects,
     ...more,
   });
 };
 
-const mailsTo = (recipient: string): Buffer[] => server.accepted.get(recipient) ?? [];
+const mailsTo = (recipient: string): Buffer[] => test.server.accepted.get(recipient) ?? [];
 
 /** When the files of the pages were written. */
 async function pageFiles(): Promise<bigint[]> {
@@ -86,7 +76,7 @@ describe('the report step', () => {
       `weekly 2026-W46, Acme Docs: sent to ${to}`,
       `weekly 2026-W46, Other Docs: sent to ${to}`,
     ]);
-    server.behaviors.set('lead@example.com', [{ on: 'rcpt', do: 550 }]);
+    test.server.behaviors.set('lead@example.com', [{ on: 'rcpt', do: 550 }]);
     await loadDays(test.warehouse, day('2026-11-16'), day('2026-11-22'));
     const { detail } = await report('2026-11-23T03:00:00Z');
     const due = { kind: 'waits' as const, missingDays: 2, until: new Date('2026-11-24T02:15:00Z') };
@@ -226,7 +216,7 @@ describe('the report step', () => {
 
   it('is retried later if everything that failed will be, and is still retried after the next week has begun', async () => {
     await loadDays(test.warehouse, day('2026-11-02'), day('2026-11-15'));
-    server.behaviors.set('docs@example.com', [{ on: 'rcpt', do: 451 }]);
+    test.server.behaviors.set('docs@example.com', [{ on: 'rcpt', do: 451 }]);
     const { error } = await report('2026-11-22T23:58:00Z');
     expect(error).toMatchObject({ exitCode: 75 });
     const { detail } = await report('2026-11-23T00:04:00Z');

@@ -1,5 +1,23 @@
+import { dirname } from 'node:path';
 import type { Day } from '../../src/day.js';
+import type { EffectsJournal } from '../../src/effects/journal.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
+import { journalOf, liveWarehouse } from '../open-warehouse.js';
+import { type MailServer, startMailServer } from './mail-server.js';
+
+/** A mail server, and a new directory with a live database and its journal. All are closed after the test. */
+export interface MailSite {
+  readonly server: MailServer;
+  readonly directory: string;
+  readonly warehouse: Warehouse;
+  readonly journal: EffectsJournal;
+}
+
+export async function mailSite(): Promise<MailSite> {
+  const server = await startMailServer();
+  const warehouse = await liveWarehouse();
+  return { server, directory: dirname(warehouse.path), warehouse, journal: await journalOf(warehouse) };
+}
 
 const VIEWS = `
   INSERT INTO page_views

@@ -8,6 +8,7 @@ import {
   startSandbox as start,
 } from '../../src/sandbox/index.js';
 import { pageOf, type PageOfViews } from '../../src/sandbox/views.js';
+import { afterFile } from '../cleanup.js';
 
 type RangeViews = Parameters<PageOfViews>[0];
 type ViewsWindow = Parameters<PageOfViews>[1];
@@ -18,7 +19,7 @@ export interface Sandbox extends OwnSandbox {
   readonly setFaults: (faults: readonly FaultInput[]) => void;
 }
 
-/** Starts a sandbox in which requests can be made to fail. */
+/** Serves a sandbox in which requests can be made to fail, until the tests of the file are over. */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const switchboard = createSwitchboard();
   const closing = new AbortController();
@@ -26,14 +27,13 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     ...options,
     around: (operation) => faults(operation, switchboard, options.now, closing.signal),
   });
-  return {
-    ...sandbox,
-    setFaults: switchboard.set,
-    close: async () => {
-      closing.abort();
-      await sandbox.close();
-    },
+  let closed: Promise<void> | undefined;
+  const close = () => {
+    closing.abort();
+    return (closed ??= sandbox.close());
   };
+  afterFile(close);
+  return { ...sandbox, setFaults: switchboard.set, close };
 }
 
 /** Names of the API's operations in faults and in the request log. */

@@ -6,7 +6,6 @@ import {
 } from '../../src/api/schema.js';
 import { type Sandbox, startSandbox } from './faulty-sandbox.js';
 import type { SandboxOptions } from '../../src/sandbox/index.js';
-import { afterTest } from '../cleanup.js';
 
 /** A Wednesday, five hours into the day; the default first day is Monday, May 18, 2026. */
 export const NOW = new Date('2026-11-18T05:00:00Z');
@@ -40,13 +39,11 @@ export interface OpenSandbox {
   readonly jobPath: string;
 }
 
-/** Starts a sandbox that is closed after the test. */
 export async function openSandbox(
   options: Partial<SandboxOptions> = {},
   clock = clockAt(NOW),
 ): Promise<OpenSandbox> {
   const sandbox = await startSandbox({ now: clock.now, ...options });
-  afterTest(() => sandbox.close());
   const viewsPath = `/v1/analytics/${sandbox.projectId}/views`;
   const jobPath = `/v2/agent/${sandbox.projectId}/job`;
   const headers = { Authorization: `Bearer ${sandbox.apiKey}` };

@@ -13,9 +13,9 @@ import { tracesInMail } from './search.js';
 describe('a command that works', () => {
   it('sends the key and the password as they are, and leaves no trace of them', async () => {
     const { server, passwords } = await echoingMailServer();
-    const pings = await serve(({ url }, response) => {
-      reply(response, 200, url.pathname.startsWith('/services/') ? HOOK_ID : PING_ID);
-    });
+    const pings = await serve(({ url }, response) =>
+      reply(response, 200, url.pathname.startsWith('/services/') ? HOOK_ID : PING_ID),
+    );
     const platform = await markedSandbox();
     const surroundings = { platform, smtp: smtpUrl(server.port), pings: pings.baseUrl };
     const shared = await markedWorkspace(surroundings);

@@ -53,9 +53,8 @@ export const ECHOES: Readonly<Record<string, Echo>> = {
   'a page': (response) => response.writeHead(401).end(`<!doctype html><body>${ECHO}</body>`),
   'a page where JSON was due': (response) => response.end(`<p>${ECHO}</p>`),
   'broken JSON': (response) => response.end(`{"error": ${JSON.stringify(ECHO)}`),
-  'JSON of another shape': (response) => {
-    reply(response, 200, { [KEY]: KEY, views: [{ path: 1, [KEY]: KEY }], totals: KEY, id: 1 });
-  },
+  'JSON of another shape': (response) =>
+    reply(response, 200, { [KEY]: KEY, views: [{ path: 1, [KEY]: KEY }], totals: KEY, id: 1 }),
   'a cut connection': (response) => {
     response.writeHead(200, { 'content-length': 100_000 });
     response.write(`{"error": ${JSON.stringify(ECHO)}`, () => response.destroy());

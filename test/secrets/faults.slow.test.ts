@@ -23,7 +23,6 @@ const tried = <Failure>(failures: readonly Failure[]): readonly Failure[] =>
   process.env['CI'] === undefined
     ? failures
     : failures.filter((_, index) => (index + new Date().getUTCDate()) % 6 === 0);
-const LIMIT_MS = 300_000;
 
 const MESSAGE = ['jobs', 'message', '1', 'Mention the limits.'];
 
@@ -68,7 +67,7 @@ beforeAll(async () => {
   base = await markedWorkspace({ platform: await markedSandbox({ stateFile }) });
   // There is no mail server.
   expect(await runCli(['run'], { cwd: base })).toMatchObject({ code: 75 });
-}, LIMIT_MS);
+});
 
 function oneEvent(): { readonly happened: Promise<void>; readonly happens: () => void } {
   let happens = (): void => undefined;
@@ -95,56 +94,48 @@ async function interrupted(args: readonly string[], cwd: string, when: Promise<v
 }
 
 describe('a failure of the platform', () => {
-  it(
-    'of any kind leaves no trace of a secret',
-    async () => {
-      const faults = Object.entries(FAULTS).flatMap(([kind, shapes]) =>
-        shapes.map((shape) => ({ times: 2, ...shape, kind })),
-      );
-      await pMap(
-        tried(faults.map((fault, turn) => ({ fault, args: SPEAKING[turn % SPEAKING.length] ?? [] }))),
-        async ({ fault, args }) => {
-          const { platform, asked } = await sandboxAsBefore();
-          platform.setFaults(OPERATIONS.map((on) => ({ ...fault, on }) as FaultInput));
-          const cwd = await markedWorkspace({ platform }, args[0] === 'start' ? undefined : base);
-          const result = await (fault.kind === 'timeout'
-            ? interrupted(args, cwd, asked)
-            : runToEnd(args, { cwd }));
-          await expectNoTrace(cwd, result, `${args.join(' ')}: ${JSON.stringify(fault)}`);
-        },
-        { concurrency: PROCESSES_AT_ONCE },
-      );
-    },
-    LIMIT_MS,
-  );
+  it('of any kind leaves no trace of a secret', async () => {
+    const faults = Object.entries(FAULTS).flatMap(([kind, shapes]) =>
+      shapes.map((shape) => ({ times: 2, ...shape, kind })),
+    );
+    await pMap(
+      tried(faults.map((fault, turn) => ({ fault, args: SPEAKING[turn % SPEAKING.length] ?? [] }))),
+      async ({ fault, args }) => {
+        const { platform, asked } = await sandboxAsBefore();
+        platform.setFaults(OPERATIONS.map((on) => ({ ...fault, on }) as FaultInput));
+        const cwd = await markedWorkspace({ platform }, args[0] === 'start' ? undefined : base);
+        const result = await (fault.kind === 'timeout'
+          ? interrupted(args, cwd, asked)
+          : runToEnd(args, { cwd }));
+        await expectNoTrace(cwd, result, `${args.join(' ')}: ${JSON.stringify(fault)}`);
+      },
+      { concurrency: PROCESSES_AT_ONCE },
+    );
+  });
 
-  it(
-    'that repeats the key, in any encoding, leaves no trace of it',
-    async () => {
-      const patient = new Set(['429', '429 in plain text', '500', '503', 'a cut connection']);
-      const echoes = Object.keys(ECHOES).map((name, turn) => ({
-        name,
-        args: patient.has(name) ? MESSAGE : (SPEAKING[turn % SPEAKING.length] ?? []),
-      }));
-      const commands = SPEAKING.map((args) => ({ name: BELIEVED, args }));
-      await pMap(
-        tried([...echoes, ...commands]),
-        async ({ name, args }) => {
-          const server = await serveEcho(ECHOES[name] ?? expect.fail());
-          const platform = { baseUrl: server.baseUrl, projectId: SANDBOX.projectId };
-          const cwd = await markedWorkspace({ platform }, args[0] === 'start' ? undefined : base);
-          const result = await runToEnd(args, { cwd });
-          await expectNoTrace(cwd, result, `${args.join(' ')}: ${name}`);
-          const keys = server.seen
-            .filter(({ url }) => url.pathname !== '/')
-            .map(({ headers }) => headers.authorization);
-          expect([...new Set(keys)]).toEqual([`Bearer ${KEY}`]);
-        },
-        { concurrency: PROCESSES_AT_ONCE },
-      );
-    },
-    LIMIT_MS,
-  );
+  it('that repeats the key, in any encoding, leaves no trace of it', async () => {
+    const patient = new Set(['429', '429 in plain text', '500', '503', 'a cut connection']);
+    const echoes = Object.keys(ECHOES).map((name, turn) => ({
+      name,
+      args: patient.has(name) ? MESSAGE : (SPEAKING[turn % SPEAKING.length] ?? []),
+    }));
+    const commands = SPEAKING.map((args) => ({ name: BELIEVED, args }));
+    await pMap(
+      tried([...echoes, ...commands]),
+      async ({ name, args }) => {
+        const server = await serveEcho(ECHOES[name] ?? expect.fail());
+        const platform = { baseUrl: server.baseUrl, projectId: SANDBOX.projectId };
+        const cwd = await markedWorkspace({ platform }, args[0] === 'start' ? undefined : base);
+        const result = await runToEnd(args, { cwd });
+        await expectNoTrace(cwd, result, `${args.join(' ')}: ${name}`);
+        const keys = server.seen
+          .filter(({ url }) => url.pathname !== '/')
+          .map(({ headers }) => headers.authorization);
+        expect([...new Set(keys)]).toEqual([`Bearer ${KEY}`]);
+      },
+      { concurrency: PROCESSES_AT_ONCE },
+    );
+  });
 
   it('during which it is killed leaves no trace in the log of the database either', async () => {
     const server = await serveEcho(ECHOES[BELIEVED] ?? expect.fail());

@@ -1,5 +1,4 @@
 import type { SMTPServerOptions } from 'smtp-server';
-import { afterFile } from '../cleanup.js';
 import { type MailServer, startMailServer } from '../mail/mail-server.js';
 import { inEveryWriting, PASSWORD } from './marks.js';
 
@@ -28,6 +27,5 @@ export async function echoingMailServer({
     ...options,
   });
   server.words = ` ${ECHO}`;
-  afterFile(() => server.close());
   return { server, passwords };
 }

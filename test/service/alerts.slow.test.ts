@@ -8,9 +8,7 @@ import { reply, serve } from '../serve.js';
 
 /** A workspace whose runs are monitored by email and pings. */
 async function setUp(pingPath = '/abc/') {
-  const pings = await serve((_, response) => {
-    reply(response, 200, 'OK');
-  });
+  const pings = await serve((_, response) => reply(response, 200, 'OK'));
   const sandbox = await serveSandbox();
   const alerts = `alerts: { to: [ops@example.com], pingUrl: '${pings.baseUrl}${pingPath}' }`;
   const cwd = await workspaceOf(sandbox, `mail: { from: docs@example.com }\n${alerts}\n`);

@@ -1,7 +1,7 @@
 import { addMinutes } from 'date-fns';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import PostalMime from 'postal-mime';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { TryLaterError } from '../../src/api/errors.js';
 import { moment } from '../../src/format/days.js';
@@ -10,11 +10,9 @@ import { sendAlerts } from '../../src/service/alerts.js';
 import { isPublished, publish } from '../../src/warehouse/publish.js';
 import { StepRunner } from '../../src/steps/step.js';
 import { day } from '../../src/day.js';
-import { startMailServer } from '../mail/mail-server.js';
 import { isGenuine, postTo } from '../mail/posts.js';
-import { loadDays } from '../mail/site.js';
+import { loadDays, mailSite } from '../mail/site.js';
 import { serve } from '../serve.js';
-import { journalOf, liveWarehouse } from '../open-warehouse.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 import { stepContext } from '../steps/step-context.js';
 
@@ -24,10 +22,7 @@ type Work = () => Promise<{ detail: string; summary: string }>;
 
 /** Export runs, an hour apart unless given, with a mail server and alert recipients. */
 async function setUp() {
-  const server = await startMailServer();
-  onTestFinished(() => server.close());
-  const warehouse = await liveWarehouse();
-  const journal = await journalOf(warehouse);
+  const { server, warehouse, journal, directory } = await mailSite();
   let now = NOW;
   const run = async (work: Work, hours = 1) => {
     const context = stepContext(warehouse, {
@@ -36,7 +31,7 @@ async function setUp() {
       now: () => now,
       transport: () => smtpTransport(`smtp://127.0.0.1:${server.port}`),
     });
-    const historyFile = join(dirname(warehouse.path), 'history.duckdb');
+    const historyFile = join(directory, 'history.duckdb');
     await new StepRunner(context).step('export', work);
     const changed = !(await isPublished(warehouse, historyFile, now));
     await sendAlerts(context);
@@ -97,13 +92,8 @@ describe('a day on which views fall', () => {
 
   /** A quiet site to Sunday, 15 November, and alerts by a clock that the test sets; OPS gets email, and chat a post. */
   async function setUpSite() {
-    const server = await startMailServer();
-    const chat = await serve((_, response) => {
-      response.end('ok');
-    });
-    onTestFinished(() => server.close());
-    const warehouse = await liveWarehouse();
-    const journal = await journalOf(warehouse);
+    const { server, warehouse, journal } = await mailSite();
+    const chat = await serve((_, response) => response.end('ok'));
     await loadDays(warehouse, quiet, day('2026-11-15'));
     const alertsAt = async (time: string) => {
       const context = stepContext(warehouse, {

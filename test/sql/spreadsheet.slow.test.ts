@@ -47,5 +47,4 @@ it.skipIf(!isInstalled)(
     }
     expect(await formulasIn(directory, 'bare.csv', SEPARATORS.semicolon)).not.toEqual([]);
   },
-  120_000,
 );

@@ -1,5 +1,5 @@
 import PostalMime from 'postal-mime';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openChannel } from '../../src/mail/channel.js';
@@ -8,9 +8,7 @@ import { smtpTransport } from '../../src/mail/transport.js';
 import { day } from '../../src/day.js';
 import { isOutdated } from '../../src/steps/corrections.js';
 import { reportStep } from '../../src/steps/report.js';
-import { startMailServer } from '../mail/mail-server.js';
-import { loadDays } from '../mail/site.js';
-import { journalOf, liveWarehouse } from '../open-warehouse.js';
+import { loadDays, mailSite } from '../mail/site.js';
 import { serve } from '../serve.js';
 import { tempDir } from '../temp-dir.js';
 import { stepContext } from './step-context.js';
@@ -19,13 +17,8 @@ const LEAD = 'lead@example.com';
 
 /** Report steps over a history that the test changes between them; the weekly goes to an address and a channel. */
 async function setUp(reports: object = { weekly: { to: [LEAD, 'chat'] } }, others: object[] = []) {
-  const server = await startMailServer();
-  const chat = await serve((_, response) => {
-    response.end('ok');
-  });
-  onTestFinished(() => server.close());
-  const warehouse = await liveWarehouse();
-  const journal = await journalOf(warehouse);
+  const { server, warehouse, journal } = await mailSite();
+  const chat = await serve((_, response) => response.end('ok'));
   const reportsDir = await tempDir();
   const run = async (time: string) => {
     const context = stepContext(warehouse, {

@@ -1,4 +1,4 @@
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Job } from '../../src/agents/ledger.js';
 import { isInReview } from '../../src/agents/plan.js';
 import { improveStep } from '../../src/steps/improve.js';
@@ -8,8 +8,6 @@ import { addDays, dayOf, daysBetween } from '../../src/day.js';
 import { agentDesk } from '../agents/agent-desk.js';
 import { steadyPages, storeReading } from '../agents/reading.js';
 import { stepContext } from './step-context.js';
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const DAY = 24 * 3600;
 

@@ -124,7 +124,7 @@ describe('publishing what changed', () => {
       }),
       { numRuns: 5 },
     );
-  }, 120_000);
+  });
 
   it('does nothing if a reader would see no difference', async () => {
     const warehouse = await liveWarehouse();

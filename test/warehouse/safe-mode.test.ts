@@ -243,7 +243,7 @@ describe('a query of the published history, in the mode of readership sql', () =
     expect(await assistant.ask('query', { sql: 'SELECT path FROM page_views' })).toContain('{"path":"/a"}');
     expect(await hashes()).toEqual(before);
     expect(asked()).toBe(0);
-  }, 120_000);
+  });
 
   it.each([
     ['CREATE TEMP TABLE mine AS SELECT 1', /CREATE is not a read-only statement/],

@@ -68,7 +68,7 @@ describe('a lake in a bucket', () => {
     await fill(restored, placeAt(endpoint));
     expect(await storedViews(restored)).toEqual(await storedViews(warehouse));
     expect(await publishLake(restored, options)).toMatchObject({ written: 0 });
-  }, 120_000);
+  });
 
   it('gets a large file in parts, complete', async () => {
     const { endpoint, files, requests } = await serveBucket();
@@ -144,5 +144,5 @@ describe('a lake in a bucket', () => {
     const back = await publishStep(context);
     expect(back.error).toBeUndefined();
     expect(back.summary).toMatch(/the lake: 4 files, 4 written, 0 replaced, \d\.\d MB sent/);
-  }, 120_000);
+  });
 });
