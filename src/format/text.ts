@@ -82,10 +82,13 @@ export function csvCell(text: string, isNumeric: boolean): string {
  * A path as valid UTF-8, such that different paths stay different: half a surrogate pair becomes a
  * literal `\ud800`, and the backslash of a literal `\ud800` becomes `\u005c`.
  */
-export const storablePath = (path: string): string =>
-  path.replace(/\p{Cs}|\\(?=u(?:d[89a-f][0-9a-f]{2}|005c))/gu, (character) =>
+export function storablePath(path: string): string {
+  // Almost every path is storable as it is, which is quick to see.
+  if (path.isWellFormed() && !path.includes('\\')) return path;
+  return path.replace(/\p{Cs}|\\(?=u(?:d[89a-f][0-9a-f]{2}|005c))/gu, (character) =>
     character === '\\' ? String.raw`\u005c` : escapeUnsafe(character),
   );
+}
 
 const LONGEST_SHOWN = 88;
 const TAIL = 24;
