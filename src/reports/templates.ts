@@ -98,7 +98,12 @@ class Filling {
     return this.#in(file, () => {
       const template = this.#compiled.get(file) ?? this.#compile(text ?? readFileSync(file, 'utf8'));
       this.#compiled.set(file, template);
-      return template(listingFields(model));
+      try {
+        return template(model);
+      } catch {
+        // It fails again, with an error that lists the fields that there are.
+        return template(listingFields(model));
+      }
     });
   }
 
@@ -147,7 +152,7 @@ class Filling {
   }
 }
 
-/** A copy of a model whose objects list their fields as text, which Handlebars includes in its errors. */
+/** A copy of a model whose objects list their fields as text, which Handlebars includes in its errors. Slow. */
 function listingFields(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   return Array.isArray(value) ? value.map(listingFields) : copyOf(value);
