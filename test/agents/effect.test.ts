@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { CHANGED_SITES, measuredEffects } from '../../bench/movers/effects.js';
 import { effectWords, projectEffectRow, readEffects, togetherWords } from '../../src/agents/effect.js';
@@ -9,9 +9,6 @@ import { readingSql, steadyPages } from './reading.js';
 let history: TestHistory;
 beforeEach(async () => {
   history = await emptyHistory();
-});
-afterEach(() => {
-  history.close();
 });
 
 const PROJECT = 'prj_sandbox';

@@ -1,5 +1,5 @@
 import { addDays, subDays } from 'date-fns';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { changeJob, type Job, planJob, readJobs } from '../../src/agents/ledger.js';
 import {
   busyPages,
@@ -38,9 +38,6 @@ describe('the evidence for a page, from the history', () => {
       INSERT INTO page_views SELECT 'prj_sandbox', day, '/grew', 60, 0, 60 FROM day_loads WHERE day >= '2026-09-21';
       INSERT INTO page_views SELECT 'prj_sandbox', day, '/grew', 60, 0, 60 FROM day_loads WHERE day >= '2026-10-19';
       INSERT INTO page_views SELECT 'prj_other', day, '/other', 5000, 0, 5000 FROM day_loads;`);
-  });
-  afterAll(() => {
-    history.close();
   });
 
   it('is sustained: a spike of a week does not count', async () => {
@@ -82,7 +79,6 @@ describe('the evidence for a page, from the history', () => {
     await gappy.run("DELETE FROM day_loads WHERE day = '2026-10-28'");
     const { weeks, flagged } = await planImprovement(gappy.reader, 'prj_sandbox', RULES, AT);
     expect([weeks, flagged.length]).toEqual([4, 1]);
-    gappy.close();
   });
 });
 

@@ -1,7 +1,7 @@
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { ConfigurationError } from '../../src/errors.js';
 import { listReports, unusedFiles } from '../../src/reports/definition.js';
 import { TemplateError } from '../../src/reports/templates.js';
@@ -14,9 +14,6 @@ let workspaceDir: string;
 
 beforeAll(async () => {
   history = await siteHistory({ pages: 20 });
-});
-afterAll(() => {
-  history.close();
 });
 beforeEach(async () => {
   workspaceDir = await mkdtemp(join(tmpdir(), 'readership-reports-'));

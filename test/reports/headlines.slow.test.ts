@@ -355,7 +355,6 @@ describe('the news of generated sites', () => {
           if (slip !== null) problems.push(`site ${index}, week ${week}: a slip: ${slip[0]}`);
         }
       }
-      history.close();
     }
     if (STRIDE === 1) await expect(`${lines.join('\n')}\n`).toMatchFileSnapshot('headlines.txt');
     expect(problems).toEqual([]);

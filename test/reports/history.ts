@@ -2,6 +2,7 @@ import { DuckDBInstance } from '@duckdb/node-api';
 import { join } from 'node:path';
 import { day, type Day } from '../../src/day.js';
 import { queryRows, type Reader } from '../../src/warehouse/query.js';
+import { afterFile } from '../cleanup.js';
 import { newDatabase } from '../new-database.js';
 import { tempDir } from '../temp-dir.js';
 
@@ -9,10 +10,9 @@ import { tempDir } from '../temp-dir.js';
 export interface TestHistory {
   readonly reader: Reader;
   run(sql: string): Promise<void>;
-  close(): void;
 }
 
-/** The real tables and views, empty. */
+/** The real tables and views, empty, until the tests of the file are over. */
 export async function emptyHistory(): Promise<TestHistory> {
   const instance = await DuckDBInstance.create(':memory:');
   const connection = await instance.connect();
@@ -21,14 +21,14 @@ export async function emptyHistory(): Promise<TestHistory> {
   await connection.run(`ATTACH '${file}' AS empty (READ_ONLY)`);
   await connection.run('COPY FROM DATABASE empty TO memory');
   await connection.run('DETACH empty');
+  afterFile(() => {
+    connection.closeSync();
+    instance.closeSync();
+  });
   return {
     reader: { query: (sql, row, parameters) => queryRows(connection, sql, row, parameters) },
     run: async (sql) => {
       await connection.run(sql);
-    },
-    close: () => {
-      connection.closeSync();
-      instance.closeSync();
     },
   };
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import PostalMime from 'postal-mime';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { compose } from '../../src/mail/compose.js';
 import type { ReportMail } from '../../src/reports/render.js';
 import { tries } from '../fuzz.js';
@@ -14,9 +14,6 @@ const NOW = new Date('2026-11-18T09:00:00Z');
 let history: TestHistory;
 beforeAll(async () => {
   history = await siteHistory({ pages: 100 });
-});
-afterAll(() => {
-  history.close();
 });
 
 interface Surroundings {

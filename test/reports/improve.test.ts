@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { experimentWords } from '../../src/agents/effect.js';
 import { siteHistory, type TestHistory } from './history.js';
 import { prepare } from './prepare.js';
@@ -24,9 +24,6 @@ beforeEach(async () => {
       ('/sdks/typescript', 'has-job', '{"job": 4, "state": "active"}'),
       ('/sdks/python', 'excluded', '{}')
     ) AS choice (path, code, facts)`);
-});
-afterEach(() => {
-  history.close();
 });
 
 async function textOf(): Promise<string> {

@@ -1,5 +1,5 @@
 import { caniemail } from 'caniemail';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { compose } from '../../src/mail/compose.js';
 import type { ReportMail } from '../../src/reports/render.js';
 import { sender } from '../mail/letters.js';
@@ -10,9 +10,6 @@ import { prepare } from './prepare.js';
 let history: TestHistory;
 beforeAll(async () => {
   history = await fullHistory();
-});
-afterAll(() => {
-  history.close();
 });
 
 async function mailOf(name: string): Promise<ReportMail> {

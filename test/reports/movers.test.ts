@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { backtest } from '../../bench/movers/backtest.js';
 import { SCENARIOS } from '../../bench/movers/scenarios.js';
@@ -24,9 +24,6 @@ const mover = z.object({
 let history: TestHistory;
 beforeEach(async () => {
   history = await siteHistory({ first: day('2026-08-31'), pages: 60 });
-});
-afterEach(() => {
-  history.close();
 });
 
 const movers = (week = '2026-11-09') => history.reader.query(`FROM movers('${week}')`, mover);

@@ -27,7 +27,6 @@ describe.skipIf(skipWithoutChromium)('the pages in use (skipped where no Chromiu
         z.object({ ai: z.number() }),
       )
     ).map(({ ai }) => ai);
-    history.close();
     browser = await launchChromium();
   });
   afterAll(() => browser.close());

@@ -20,7 +20,6 @@ describe.skipIf(skipWithoutChromium)('the weekly page in Chromium (skipped where
     const project = { id: 'prj_1', name: 'Acme Docs', siteUrl: 'https://docs.example.com' };
     const now = new Date('2026-11-18T09:00:00Z');
     html = await (await prepare({ reader: history.reader, name: 'weekly', project, now })).page();
-    history.close();
     browser = await launchChromium();
   });
   afterAll(() => browser.close());
@@ -80,7 +79,6 @@ describe.skipIf(skipWithoutChromium)('the weekly page in Chromium (skipped where
     const now = new Date('2026-11-18T09:00:00Z');
     const report = await prepare({ reader: history.reader, name: 'weekly', project, now });
     const html = await report.page();
-    history.close();
     const page = await browser.newPage({ viewport: { width: 390, height: 900 } });
     await page.setContent(html);
     for (const width of [390, 820]) {

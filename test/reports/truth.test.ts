@@ -245,6 +245,5 @@ describe('the weekly report says what the server counted, in every format', () =
     expect(mail.preheader).toContain(`${thousands(truth.human.views)} human`);
     if (truth.pages.new !== null)
       expect(mail.html).toContain(`Human: ${thousands(truth.human.views)} this week`);
-    history.close();
   });
 });

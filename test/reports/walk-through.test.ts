@@ -27,7 +27,6 @@ async function sections(fits: RegExp) {
   const now = new Date('2026-11-18T09:00:00Z');
   const report = await prepare({ reader: history.reader, name: 'sections', project, now, workspaceDir });
   const [html, mail] = [await report.page(), await report.mail()];
-  history.close();
   return { report, html, mail };
 }
 

@@ -1,19 +1,10 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import type { PreparedReport } from '../../src/reports/render.js';
 import { emptyHistory, loadDays, siteHistory, type TestHistory } from './history.js';
 import { prepare } from './prepare.js';
 
 const NOW = new Date('2026-11-18T09:00:00Z');
-const opened: TestHistory[] = [];
-
-const opening = async (history: Promise<TestHistory>): Promise<TestHistory> => {
-  opened.push(await history);
-  return history;
-};
-afterEach(() => {
-  for (const history of opened.splice(0)) history.close();
-});
 
 async function weekly(
   { reader }: TestHistory,
@@ -34,7 +25,7 @@ const textOf = (html: string): string =>
 
 /** A small site: two pages with the same views every day. */
 async function smallHistory(first: string, last: string): Promise<TestHistory> {
-  const history = await opening(emptyHistory());
+  const history = await emptyHistory();
   await history.run(`
     INSERT INTO page_views
     SELECT 'prj_1', calendar.day::DATE, path, human, ai, human + ai
@@ -47,7 +38,7 @@ async function smallHistory(first: string, last: string): Promise<TestHistory> {
 
 describe('the weekly report', () => {
   test('shows the numbers of independent SQL', async () => {
-    const history = await opening(siteHistory());
+    const history = await siteHistory();
     const { html, subject, period } = await weekly(history);
     const text = textOf(html);
     const count = z.number();
@@ -89,7 +80,7 @@ describe('the weekly report', () => {
   });
 
   test('is byte-for-byte identical when rendered twice', async () => {
-    const history = await opening(siteHistory({ pages: 40 }));
+    const history = await siteHistory({ pages: 40 });
     expect((await weekly(history)).html).toBe((await weekly(history)).html);
   });
 
@@ -202,9 +193,7 @@ describe('the weekly report', () => {
     await expect(weekly(history, { period: '2026-W30' })).rejects.toThrow(
       'Nothing is loaded for 2026-W30 (Mon, Jul 20 – Sun, Jul 26, 2026) of Acme Docs. Its history covers Nov 2 – 15, 2026.',
     );
-    await expect(weekly(await opening(emptyHistory()))).rejects.toThrow(
-      /history is empty.*readership export/,
-    );
+    await expect(weekly(await emptyHistory())).rejects.toThrow(/history is empty.*readership export/);
   });
 
   test('shows agent work with pull requests first, and links only to web addresses', async () => {
@@ -230,7 +219,7 @@ describe('the weekly report', () => {
   });
 
   test('shows hostile paths as text', async () => {
-    const history = await opening(emptyHistory());
+    const history = await emptyHistory();
     const paths = [
       '/<script>alert(1)</script>',
       `/"onmouseover="alert(1)'`,

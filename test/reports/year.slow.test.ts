@@ -1,4 +1,4 @@
-import { beforeAll, afterAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { addDays, day, daysIn } from '../../src/day.js';
 import { createTraffic } from '../../src/sandbox/traffic/traffic.js';
@@ -26,9 +26,6 @@ beforeAll(async () => {
     await history.run(`INSERT INTO page_views VALUES ${values.join(', ')}`);
   }
   await loadDays(history);
-});
-afterAll(() => {
-  history.close();
 });
 
 const count = z.number();

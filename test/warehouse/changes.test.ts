@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { addDays, type Day, day, daysBetween } from '../../src/day.js';
 import { dayColumn } from '../../src/warehouse/query.js';
@@ -120,7 +120,6 @@ describe('changes on sites with gaps', () => {
             else expect(is, sql).toBeCloseTo(should, 9);
         }
       }
-    history.close();
   });
 });
 
@@ -142,9 +141,6 @@ describe('changes', () => {
       SELECT project, day, 'final' AS state, now()::TIMESTAMP AS attempted_at, attempted_at AS loaded_at,
         sum(human) AS human, sum(ai) AS ai, sum(total) AS total, count(*) AS pages
       FROM page_views GROUP BY ALL`);
-  });
-  afterAll(() => {
-    history.close();
   });
   const rows = (sql: string) => history.reader.query(sql, changeRow);
 

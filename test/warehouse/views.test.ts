@@ -44,9 +44,6 @@ describe('views and macros return the numbers of independent SQL', () => {
     await history.run(VIEWS);
     await loadDays(history);
     await history.run(ODD_DAYS);
-    return () => {
-      history.close();
-    };
   });
   const rows = (sql: string) => history.reader.query(sql, anyRow);
 
@@ -160,6 +157,5 @@ describe('data_quality', () => {
       '7 unattributed: +0 human, -1 AI in the site total that no page accounts for',
       '8 restated: +1 views in 1 pages, seen 2026-01-09 03:04 UTC',
     ]);
-    history.close();
   });
 });

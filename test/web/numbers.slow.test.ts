@@ -27,9 +27,8 @@ beforeAll(async () => {
   const run = async (sql: string): Promise<void> => {
     await connection.run(sql);
   };
-  const close = () => undefined;
   const reader = { query: () => Promise.reject(new Error('only written')) };
-  for (const seed of SITES) await fillSiteWithGaps({ run, close, reader }, seed, `prj_${seed}`);
+  for (const seed of SITES) await fillSiteWithGaps({ run, reader }, seed, `prj_${seed}`);
   connection.closeSync();
   instance.closeSync();
   await publishNow(directory);

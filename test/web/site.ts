@@ -37,7 +37,6 @@ export async function publishedSite(baseUrl = 'https://platform.example.com'): P
     run: async (sql) => {
       await connection.run(sql);
     },
-    close: () => undefined,
   };
   await fillSite(history, { first: day('2026-05-18'), last: day('2026-11-15'), pages: 100 });
   await addHostile(history, HOSTILE_PATHS, '<b>The connection was reset</b>');
