@@ -77,7 +77,9 @@ describe('the hourly limit', () => {
     await submitJobs(desk.task());
     expect(desk.sandbox.inspect().jobs).toHaveLength(99);
     await planMessage(desk.warehouse, await desk.job(1), {
-      ...{ origin: 'typed', prompt: 'Go on', now: desk.clock.now() },
+      origin: 'typed',
+      prompt: 'Go on',
+      now: desk.clock.now(),
     });
     const { stopped } = await submitMessages(desk.task());
     expect(stopped).toBeInstanceOf(TurnError);

@@ -124,7 +124,10 @@ async function nextRun(directory: string, kind: Kind) {
     for (const number of [1, 2])
       if (!jobs.some(({ path, state }) => path === page(number).path && OPEN_STATES.has(state)))
         await planJob(warehouse, {
-          ...{ project: 'prj_1', page: page(number), prompt: `Improve /page-${number}`, now: DAY_LATER },
+          project: 'prj_1',
+          page: page(number),
+          prompt: `Improve /page-${number}`,
+          now: DAY_LATER,
         });
     await submitJobs(task);
     await submitMessages(task);
@@ -152,7 +155,8 @@ async function nextRun(directory: string, kind: Kind) {
 }
 
 const STATE_OF = {
-  ...{ job: { unknown: 'unconfirmed', sent: 'active' }, message: { unknown: 'unconfirmed', sent: 'sent' } },
+  job: { unknown: 'unconfirmed', sent: 'active' },
+  message: { unknown: 'unconfirmed', sent: 'sent' },
   email: { unknown: 'unknown', sent: 'sent' },
 };
 

@@ -220,7 +220,8 @@ describe('readership doctor', () => {
       'channels: { chat: { kind: slack, urlEnv: CHAT }, team: { kind: teams, urlEnv: TEAM } }\nalerts: { to: [chat, team] }\nreports: { weakly: { to: [chat] } }\n';
     const cwd = await workspaceOf(await serveSandbox(), channels);
     const env = {
-      ...{ READERSHIP_API_KEY: 'wrong-key', READERSHIP_SMTP_URL: 'smtp://u:s3cret-word@127.0.0.1:1' },
+      READERSHIP_API_KEY: 'wrong-key',
+      READERSHIP_SMTP_URL: 'smtp://u:s3cret-word@127.0.0.1:1',
       CHAT: `${hooks.baseUrl}/services/s3cret-word`,
     };
     const { code, of, found } = await doctor(cwd, env);
@@ -232,11 +233,13 @@ describe('readership doctor', () => {
     expect(of('reports')?.words).toMatch(/There is no report “weakly”.+weekly/);
     expect(found.filter(({ check }) => check === 'channel')).toEqual([
       {
-        ...{ check: 'channel', verdict: 'pass' },
+        check: 'channel',
+        verdict: 'pass',
         words: `chat: posts to slack at ${new URL(hooks.baseUrl).host}; nothing was sent`,
       },
       {
-        ...{ check: 'channel', verdict: 'fail' },
+        check: 'channel',
+        verdict: 'fail',
         words: 'team: TEAM is not set: set it to the address, in the environment or .env',
       },
     ]);

@@ -21,7 +21,10 @@ async function setUp() {
   const opened = await openSandbox();
   const { sandbox, clock } = opened;
   const client = openClient(sandbox.baseUrl, {
-    ...{ projectId: sandbox.projectId, apiKey: sandbox.apiKey, now: clock.now, retries: RETRY_ONCE },
+    projectId: sandbox.projectId,
+    apiKey: sandbox.apiKey,
+    now: clock.now,
+    retries: RETRY_ONCE,
     limits: { responseTimeoutMs: 5_000 },
   });
   return { ...opened, task: { client, now: clock.now, warehouse: await liveWarehouse() } };
@@ -122,8 +125,13 @@ describe('days that have not settled', () => {
       const { day, human, ai, total } = row;
       return [
         {
-          ...{ day, human_before: human, ai_before: ai, total_before: total },
-          ...{ human_after: now.human, ai_after: now.ai, total_after: now.total },
+          day,
+          human_before: human,
+          ai_before: ai,
+          total_before: total,
+          human_after: now.human,
+          ai_after: now.ai,
+          total_after: now.total,
         },
       ];
     });
@@ -193,8 +201,14 @@ describe('a day that is read again', () => {
     ]);
     expect(await restatements(warehouse)).toEqual([
       {
-        ...{ day: DAY, human_before: 5, human_after: 12, ai_before: 3, ai_after: 12 },
-        ...{ total_before: 8, total_after: 24, pages_changed: 3 },
+        day: DAY,
+        human_before: 5,
+        human_after: 12,
+        ai_before: 3,
+        ai_after: 12,
+        total_before: 8,
+        total_after: 24,
+        pages_changed: 3,
       },
     ]);
     await expectWhole(warehouse);
@@ -334,7 +348,10 @@ describe('a day that cannot be loaded', () => {
       { on: 'views', kind: 'html', after: 6, times: 4 },
     ]);
     const { results, stopped } = await exportFrom({
-      ...{ ...task, concurrency: 1, from: '2026-11-01', to: '2026-11-10' },
+      ...task,
+      concurrency: 1,
+      from: '2026-11-01',
+      to: '2026-11-10',
     });
     expect(results.filter(({ outcome }) => outcome === 'failed')).toHaveLength(8);
     expect(results).toHaveLength(10);
@@ -511,7 +528,9 @@ describe('an interruption', () => {
     let days = 0;
     const { stopped, results } = await exportFrom({
       ...task,
-      ...{ from: '2026-10-20', to: '2026-11-17', signal: abort.signal },
+      from: '2026-10-20',
+      to: '2026-11-17',
+      signal: abort.signal,
       onDay: () => {
         if (++days === 3) abort.abort(reason);
       },
@@ -583,7 +602,8 @@ describe('rows that move while a day is read', () => {
     const { sandbox, task } = opened;
     const now_and_then = [1, 2, 3, 5, 8, 9, 14, 20].flatMap((after, index) => ({
       ...({ on: 'views', kind: index % 2 === 0 ? 'counts-move' : 'order-moves' } as const),
-      ...{ after, times: (index % 3) + 1 },
+      after,
+      times: (index % 3) + 1,
     }));
     sandbox.setFaults(now_and_then);
     const range = { from: '2026-11-01', to: '2026-11-14' };

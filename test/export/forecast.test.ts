@@ -30,7 +30,8 @@ async function openSite({ days, pages, projects, limit = 100 }: SiteOptions) {
   const firstDay = addDays(lastEndedDay(clock.now()), 1 - days);
   const cached = new Map<Day, ReturnType<typeof rowsOf>>();
   const platform = await servePlatform({
-    ...{ now: clock.now, limit },
+    now: clock.now,
+    limit,
     rowsOf: (at) => {
       const size = typeof pages === 'number' ? pages : pages(daysBetween(firstDay, at));
       const rows = cached.get(at) ?? (at < firstDay ? [] : rowsOf(at, size));
@@ -67,7 +68,11 @@ async function openSite({ days, pages, projects, limit = 100 }: SiteOptions) {
       const pace = paceOf(project);
       if (pace === undefined) throw new Error('no budget');
       return new Client({
-        ...{ baseUrl: platform.baseUrl, projectId: project.id, apiKey: KEY, keyName: 'KEY', now: clock.now },
+        baseUrl: platform.baseUrl,
+        projectId: project.id,
+        apiKey: KEY,
+        keyName: 'KEY',
+        now: clock.now,
         pace,
         retries: { retries: 2, minDelayMs: 1, maxDelayMs: 2_000 },
         onRequest: () => {
@@ -77,7 +82,10 @@ async function openSite({ days, pages, projects, limit = 100 }: SiteOptions) {
       });
     });
     const context = stepContext(warehouse, {
-      ...{ settings: written, projects: settings.projects, now: clock.now, signal: kill.signal },
+      settings: written,
+      projects: settings.projects,
+      now: clock.now,
+      signal: kill.signal,
       limits: sharedLimits({ settings, configuration }),
       clientOf: ({ id }) => {
         const client = clients[projects.indexOf(id)];
@@ -138,7 +146,9 @@ describe('the predicted requests and finishing time are right', () => {
 
   test('in the middle of a backfill, even right after a kill', async () => {
     const { clock, exportOnce, sayAndFinish, platform } = await openSite({
-      ...{ days: 90, pages: 700, projects: ['a', 'b'] },
+      days: 90,
+      pages: 700,
+      projects: ['a', 'b'],
     });
     const resumeAt = await exportOnce({}, 60);
     clock.advance((resumeAt?.getTime() ?? NaN) - clock.now().getTime());
@@ -152,7 +162,9 @@ describe('the predicted requests and finishing time are right', () => {
 
   test('for three projects that do not finish together, at the end of an hour', async () => {
     const { clock, exportOnce, sayAndFinish } = await openSite({
-      ...{ days: 33, pages: 700, projects: ['a', 'b', 'c'] },
+      days: 33,
+      pages: 700,
+      projects: ['a', 'b', 'c'],
     });
     const resumeAt = await exportOnce();
     clock.advance((resumeAt?.getTime() ?? NaN) - clock.now().getTime());

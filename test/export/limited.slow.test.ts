@@ -68,7 +68,12 @@ async function openWorld(options: {
 
   const attempt = async (warehouse: Warehouse, pace: Pace, to: Day | undefined) => {
     const client = new Client({
-      ...{ baseUrl: platform.baseUrl, projectId: PROJECT, apiKey: KEY, keyName: 'KEY', now: clock.now, pace },
+      baseUrl: platform.baseUrl,
+      projectId: PROJECT,
+      apiKey: KEY,
+      keyName: 'KEY',
+      now: clock.now,
+      pace,
       retries: { retries: 2, minDelayMs: 1, maxDelayMs: 2_000 },
       onRequest: () => {
         clock.advance(REQUEST_MS);
@@ -88,7 +93,9 @@ async function openWorld(options: {
     }
   };
   return {
-    ...{ clock, platform, firstDay },
+    clock,
+    platform,
+    firstDay,
     restate: (restated) => {
       for (const at of restated) cached.set(at, withOneMore(rowsOf(at, pages)));
     },

@@ -31,7 +31,8 @@ async function send(
 ): Promise<Delivery[]> {
   return deliver(
     {
-      ...{ warehouse: test.warehouse, journal: test.journal },
+      warehouse: test.warehouse,
+      journal: test.journal,
       transport: transport ?? smtpTransport(`smtp://127.0.0.1:${test.server.port}`, TIMEOUTS),
       admission,
       now: () => now,

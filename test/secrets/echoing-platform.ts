@@ -28,7 +28,11 @@ const believed: Echo = (response, { method, url }) => {
   const totals = { human: 2 * perDay, ai: perDay, total: 3 * perDay };
   const [id = '', ...others] = words;
   const job = {
-    ...{ id, status: ECHO, prLink: others[0], model: ECHO, createdAt: ECHO },
+    id,
+    status: ECHO,
+    prLink: others[0],
+    model: ECHO,
+    createdAt: ECHO,
     source: { repository: ECHO, ref: ECHO },
   };
   const isJob = method === 'POST' || url.pathname.includes('/job/');

@@ -17,7 +17,8 @@ export async function echoingMailServer({
 }: SMTPServerOptions & { readonly refuse?: number } = {}): Promise<EchoingMailServer> {
   const passwords = new Set<string>();
   const server = await startMailServer({
-    ...{ authOptional: false, allowInsecureAuth: true },
+    authOptional: false,
+    allowInsecureAuth: true,
     onAuth: ({ username, password }, _, done) => {
       passwords.add(password ?? '');
       const refusal = Object.assign(new Error(ECHO), { responseCode: refuse ?? 535 });

@@ -15,7 +15,9 @@ const DAY = 24 * 3600;
 async function after(weeks: number, pages: number, review?: 'merged' | 'closed') {
   const desk = await agentDesk({ jobSeconds: 1, outcomes: ['pull-request'] });
   await storeReading(desk.warehouse, steadyPages(pages), {
-    ...{ project: desk.project, first: '2026-09-14', last: '2027-07-01' },
+    project: desk.project,
+    first: '2026-09-14',
+    last: '2027-07-01',
   });
   const context = stepContext(desk.warehouse, {
     ...{ journal: desk.journal, now: desk.clock.now, clientOf: () => desk.client },

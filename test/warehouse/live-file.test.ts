@@ -268,7 +268,9 @@ describe('a log that has grown large', () => {
   it('keeps its memory limit, database.maxMemory, after a fold', async () => {
     const path = join(await tempDir(), 'warehouse.duckdb');
     const warehouse = await openWarehouse(path, {
-      ...{ command: 'test', maxWaitMs: 0, maxMemory: 300e6 },
+      command: 'test',
+      maxWaitMs: 0,
+      maxMemory: 300e6,
       now: () => new Date(),
     });
     const limit = async () => {
