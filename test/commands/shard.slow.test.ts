@@ -313,7 +313,7 @@ async function expectOneWebApp(cwd: string): Promise<void> {
   await vi.waitFor(async () => {
     const { stdout } = await call(cwd, 'sql', '--shard', '2/3', 'SELECT project, path FROM page_skips');
     expect(stdout).toBe('project,path\nprj_b,/page-1\n');
-  });
+  }, 60_000);
   app.child.kill('SIGTERM');
   expect((await app.result).stderr).toBe('Press Ctrl-C to stop.\n');
 }
