@@ -7,6 +7,7 @@ import {
   loadSitemap,
   parseSitemap,
   readSitemap,
+  sitePaths,
   SITEMAP_LIMITS,
   SitemapError,
 } from '../../src/agents/sitemap.js';
@@ -202,14 +203,26 @@ describe('what a sitemap lists', () => {
     ]);
   });
 
+  it('has paths from the site’s address, each once', () => {
+    const twice = [
+      ...addresses,
+      new URL(`${SITE}/docs/`),
+      new URL(`${SITE}/docs/b`),
+      new URL(`${SITE}/other`),
+    ];
+    expect(sitePaths('sitemap.xml', twice, `${SITE}/docs`)).toEqual(['/a', '/b', '/']);
+    expect(sitePaths('sitemap.xml', addresses, undefined)).toEqual(['/docs/a', '/docs/b', '/c']);
+  });
+
   it('is every page if the site’s address is not known', () => {
     expect(listedPages('sitemap.xml', addresses, undefined)('/c')).toBe(true);
   });
 
   it('is refused if it lists no page of the site', () => {
-    expect(() => listedPages('sitemap.xml', addresses, 'https://other.example.com')).toThrow(
-      'lists no page of https://other.example.com',
-    );
+    for (const list of [listedPages, sitePaths])
+      expect(() => list('sitemap.xml', addresses, 'https://other.example.com')).toThrow(
+        'lists no page of https://other.example.com',
+      );
   });
 
   it('is not requested without a sitemap', async () => {

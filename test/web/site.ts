@@ -49,10 +49,10 @@ export async function publishedSite(baseUrl = 'https://platform.example.com'): P
   return directory;
 }
 
-/** Publishes the history again. */
-export async function publishNow(directory: string, change?: string): Promise<void> {
+/** Publishes the history again, after some changes. */
+export async function publishNow(directory: string, ...changes: readonly string[]): Promise<void> {
   const warehouse = await openWarehouse(join(directory, 'data/warehouse.duckdb'), OPTIONS);
-  if (change !== undefined) await warehouse.transaction((transaction) => transaction.execute(change, {}));
+  for (const change of changes) await warehouse.transaction((transaction) => transaction.execute(change, {}));
   // A change that no ledger shows would not be noticed, so everything is written.
   await publish(warehouse, join(directory, 'data/history.duckdb'), true);
   await warehouse.close();

@@ -24,9 +24,6 @@ beforeAll(async () => {
   await publishNow(
     directory,
     `UPDATE page_views SET human = 9000 WHERE day = '${PEAK}' AND path = '/changelog'`,
-  );
-  await publishNow(
-    directory,
     `UPDATE day_loads SET human = human + 9000, total = total + 9000 WHERE day = '${PEAK}'`,
   );
   const paths = [
