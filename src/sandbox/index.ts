@@ -31,7 +31,7 @@ export interface SandboxOptions {
    * for both.
    */
   readonly seed?: number;
-  /** The first day with data. By default the Monday 26 weeks before this week's. */
+  /** The first day with data. By default the Monday 30 weeks before this week's. */
   readonly firstDay?: Day;
   /** Approximate number of pages half a year after the first day. */
   readonly pages?: number;
@@ -123,9 +123,9 @@ export async function startSandbox(options: SandboxOptions) {
   };
 }
 
-/** The Monday 26 weeks before the week of `now`: a new sandbox has half a year of full weeks. */
+/** The Monday 30 weeks before the week of `now`: thirteen weeks and those before are after the change of counting. */
 function defaultFirstDay(now: Date): Day {
   const today = dayOf(now);
   const sinceMonday = (startOfDay(today).getUTCDay() + 6) % 7;
-  return addDays(today, -sinceMonday - 7 * 26);
+  return addDays(today, -sinceMonday - 7 * 30);
 }
