@@ -5,6 +5,7 @@ import { partOf, type Runtime, type Workspace, type WorkspaceOptions } from '../
 import { problemOf } from '../config/problems.js';
 import { addDays, type Day, daysBetween, parseDay } from '../day.js';
 import { ConfigurationError } from '../errors.js';
+import { shownPath } from '../format/text.js';
 import { ISO_CALENDAR, periodOf } from '../reports/period.js';
 import { quoted } from '../warehouse/duckdb.js';
 import { dayColumn, type Parameters, type Reader, readSql } from '../warehouse/query.js';
@@ -120,14 +121,15 @@ export type Row = z.infer<typeof rowSchema>;
 export const rowsOf = (reader: Reader, name: string, parameters: Parameters): Promise<Row[]> =>
   reader.query(readSql(import.meta.url, `queries/${name}.sql`), rowSchema, parameters);
 
-/** A query of a page, with its parameters filled in. */
-function filledIn(name: string, parameters: Parameters) {
+/** A query of a page, with its parameters filled in, named with the `subject` if it is asked about several. */
+function filledIn(name: string, parameters: Parameters, subject: Parameters[string] = null) {
   const text = readSql(import.meta.url, `queries/${name}.sql`);
   const sql = text.replaceAll(/\$([a-z_]+)/g, (_, parameter: string) => {
     const value = parameters[parameter] ?? null;
     return typeof value === 'string' ? quoted(value) : String(value).toUpperCase();
   });
-  return { name: name.replaceAll('-', ' '), sql };
+  const of = typeof subject === 'string' ? ` of ${shownPath(subject)}` : '';
+  return { name: name.replaceAll('-', ' ') + of, sql };
 }
 
 /** Ends the queries and closes the histories. */
@@ -217,7 +219,7 @@ export async function requestOf(
     /** The rows of a query in `queries/`, which can use any parameter of the address and of the range. */
     rows: (name: string, parameters?: Parameters): Promise<Row[]> => {
       const given = { ...common, ...parameters };
-      asked.push(filledIn(name, given));
+      asked.push(filledIn(name, given, parameters?.['name']));
       return rowsOf(reader, name, given);
     },
   };
