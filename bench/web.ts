@@ -6,7 +6,7 @@ import { Output } from '../src/terminal/output.js';
 import { publish } from '../src/warehouse/publish.js';
 import { serveWeb } from '../src/web/serve.js';
 import { inTemporaryDirectory, median } from './processes.js';
-import { configure, firstOf, type Shape, withHistory } from './workspace.js';
+import { configure, firstOf, type Shape, withHistory, yesterday } from './workspace.js';
 
 const PAGES = [
   ...[
@@ -16,7 +16,21 @@ const PAGES = [
     '/pages?search=page-1&sort=ai',
     '/page?path=%2Fdocs%2Fguides%2Fpage-1234',
   ],
-  ...['/ai', '/agents', '/agents?path=%2Fdocs%2Fguides%2Fpage-1234', '/ask', '/reports', '/health'],
+  ...[
+    `/pages?from=${yesterday()}&to=${yesterday()}`,
+    '/pages?per=section&range=all',
+    '/section?section=%2Fdocs',
+    '/compare?path=%2Fdocs%2Fguides%2Fpage-1&path=%2Fdocs%2Fguides%2Fpage-2',
+  ],
+  ...[
+    '/ai',
+    '/ai?range=all',
+    '/agents',
+    '/agents?path=%2Fdocs%2Fguides%2Fpage-1234',
+    '/ask',
+    '/reports',
+    '/health',
+  ],
 ];
 const ROUNDS = 3;
 

@@ -225,7 +225,7 @@ def junk(project, month):
 
 
 def spark(statement):
-    return lambda table: SPARK.sql(statement.replace("TABLE", f"delta.`{table.table_uri.removeprefix('file://').rstrip('/')}`"))
+    return lambda table: SPARK.sql(statement.replace("LAKE", f"delta.`{table.table_uri.removeprefix('file://').rstrip('/')}`"))
 
 
 # What other programs do to a table: some keep its rows, some do not, and some forbid to write it.
@@ -252,10 +252,10 @@ FOREIGN = {
     "add a constraint": lambda table: table.alter.add_constraint({"few": "human >= 0"}),
 }
 ON_SPARK = {
-    "OPTIMIZE": spark("OPTIMIZE TABLE ZORDER BY (path)"),
-    "DELETE": spark("DELETE FROM TABLE WHERE path LIKE '%-7'"),
-    "MERGE": spark("MERGE INTO TABLE AS t USING (SELECT 1 AS one) ON t.project = 'prj_2' WHEN MATCHED THEN UPDATE SET ai = ai + 1"),
-    "deletion vectors": spark("ALTER TABLE TABLE SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"),
+    "OPTIMIZE": spark("OPTIMIZE LAKE ZORDER BY (path)"),
+    "DELETE": spark("DELETE FROM LAKE WHERE path LIKE '%-7'"),
+    "MERGE": spark("MERGE INTO LAKE AS t USING (SELECT 1 AS one) ON t.project = 'prj_2' WHEN MATCHED THEN UPDATE SET ai = ai + 1"),
+    "deletion vectors": spark("ALTER TABLE LAKE SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"),
 }
 if SPARK is not None:
     FOREIGN |= ON_SPARK
