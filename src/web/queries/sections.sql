@@ -1,12 +1,14 @@
--- Grain: one row per section of the site that has more than one page, most read first.
-SELECT path AS section, total AS views
+-- Grain: one row per section of the site that has pages below it, most read first, to choose from. Of the last thirteen
+-- weeks of the range, because a list of sections need not wait for years.
+SELECT section_of(path) AS section, sum(views)::BIGINT AS views
 FROM
-  changes($from, $to, 0, per := 'section')
-  SEMI JOIN (
-    SELECT section_of(path) AS path
+  (
+    SELECT path, sum(human + ai) AS views
     FROM page_views
-    WHERE project = $project AND day BETWEEN $from::DATE AND $to::DATE AND path LIKE '/%/%'
-  ) USING (path)
-WHERE project = $project AND total > 0
+    WHERE project = $project AND day BETWEEN $to::DATE - 90 AND $to::DATE AND path LIKE '/%/%'
+    GROUP BY path
+  )
+GROUP BY section
+HAVING views > 0
 ORDER BY views DESC, section
 LIMIT 40
