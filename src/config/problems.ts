@@ -90,11 +90,8 @@ function wordsFor(issue: z.core.$ZodRawIssue): string {
   return `${isSmall ? 'at least' : 'at most'} ${bound}${unit}`;
 }
 
-/**
- * How files written by people are parsed. A schema's own message takes precedence. Compiling a schema takes much longer
- * than parsing one file without.
- */
-export const IN_OUR_WORDS = { jitless: true, reportInput: true, error: wordsFor };
+/** How files written by people are parsed. A schema's own message takes precedence. */
+export const IN_OUR_WORDS = { reportInput: true, error: wordsFor };
 
 /** What the problems that the YAML library reports mean for somebody who writes settings. */
 const SYNTAX: Readonly<Partial<Record<Document['errors'][number]['code'], string>>> = {

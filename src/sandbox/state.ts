@@ -1,7 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { IN_OUR_WORDS } from '../config/problems.js';
 import { type Settings, settingsSchema } from '../config/schema.js';
 import { day } from '../day.js';
 import { messageOf, StorageError } from '../errors.js';
@@ -26,25 +25,22 @@ export const SANDBOX = {
  * every step.
  */
 export const sandboxSettings = (workingDirectory: string): Settings =>
-  settingsSchema.parse(
-    {
-      baseUrl: 'http://127.0.0.1',
-      projects: [{ id: SANDBOX.projectId, name: SANDBOX.projectName, siteUrl: SANDBOX.siteUrl }],
-      dataDir: resolve(workingDirectory, 'data/sandbox'),
-      history: { requestsPerHour: 'unlimited' },
-      improve: {
-        mode: 'apply',
-        minWeeklyViews: 60,
-        readingShare: 1,
-        exclude: ['/changelog/**', '/llms*.txt', '/**/openapi.*'],
-      },
-      poll: { minDelay: '500ms', maxDelay: '2s' },
-      pullRequests: { host: 'github', url: 'https://code.example.com' },
-      mail: { from: 'Readership <readership@example.com>', unsubscribe: 'docs-lead@example.com' },
-      reports: { weekly: { to: ['docs@example.com'] } },
+  settingsSchema.parse({
+    baseUrl: 'http://127.0.0.1',
+    projects: [{ id: SANDBOX.projectId, name: SANDBOX.projectName, siteUrl: SANDBOX.siteUrl }],
+    dataDir: resolve(workingDirectory, 'data/sandbox'),
+    history: { requestsPerHour: 'unlimited' },
+    improve: {
+      mode: 'apply',
+      minWeeklyViews: 60,
+      readingShare: 1,
+      exclude: ['/changelog/**', '/llms*.txt', '/**/openapi.*'],
     },
-    IN_OUR_WORDS,
-  );
+    poll: { minDelay: '500ms', maxDelay: '2s' },
+    pullRequests: { host: 'github', url: 'https://code.example.com' },
+    mail: { from: 'Readership <readership@example.com>', unsubscribe: 'docs-lead@example.com' },
+    reports: { weekly: { to: ['docs@example.com'] } },
+  });
 
 const instant = z.iso.datetime();
 

@@ -49,9 +49,6 @@ export async function queryRows<Row>(
   return parseRows(result.yieldConvertedRowObjects(toPlain), row);
 }
 
-/** For fewer rows, compiling their schema takes longer than parsing them. */
-const ROWS_TO_COMPILE = 500;
-
 /** Parses rows by chunks. Between chunks, other work has its turn: many rows would stop a server for seconds. */
 export async function parseRows<Row>(
   chunks: AsyncIterable<readonly unknown[]> | Iterable<readonly unknown[]>,
@@ -60,7 +57,7 @@ export async function parseRows<Row>(
   const parsed: Row[][] = [];
   for await (const chunk of chunks) {
     if (parsed.length > 0) await setImmediate();
-    parsed.push(z.array(row).parse(chunk, { jitless: chunk.length < ROWS_TO_COMPILE }));
+    parsed.push(z.array(row).parse(chunk));
   }
   return parsed.flat();
 }
