@@ -92,10 +92,10 @@ WITH
   ),
 
   week AS (
-    SELECT project, if(per = 'section', section_of(path), path) AS path, weeks_ago, sum(human)::BIGINT AS human, sum(ai)::BIGINT AS ai
+    SELECT project, if(per = 'section', section_of(path), path) AS path, weeks_ago, sum(human) AS human, sum(ai) AS ai
     FROM
       (
-        SELECT project, path, (first - day + 6) // 7 AS weeks_ago, sum(human) AS human, sum(ai) AS ai
+        SELECT project, path, (first - day + 6) // 7 AS weeks_ago, sum(human::DOUBLE) AS human, sum(ai::DOUBLE) AS ai
         FROM page_views CROSS JOIN asked
         WHERE per <> 'site' AND day BETWEEN first_day::DATE - 84 AND first_day::DATE - 1
         GROUP BY ALL
