@@ -21,49 +21,47 @@ export function findingLines(findings: readonly Finding[], { green, yellow, red 
 
 /** The state of a project as lines of text. */
 export function statusLines(status: ProjectStatus, colors: Colors): string[] {
-  const rows = statusRows(status, colors);
-  return [colors.bold(status.name), ...rows.map(factLine)];
+  const lines = statusRows(status).map(([name, value, color]) =>
+    factLine([name, color === undefined ? value : colors[color](value)]),
+  );
+  return [colors.bold(status.name), ...lines];
 }
 
-const factLine = ([name, value]: [name: string, value: string]): string => `  ${name.padEnd(14)}${value}`;
+/** A fact with its name. It is red or yellow if it is not as it should be. */
+export type Fact = readonly [name: string, value: string, color?: 'red' | 'yellow' | 'green' | undefined];
 
-/** The facts about a project, each with its name. */
-export function statusRows(
-  status: ProjectStatus,
-  { red, yellow, green }: Colors,
-): [name: string, value: string][] {
+const factLine = ([name, value]: Fact): string => `  ${name.padEnd(14)}${value}`;
+
+/** The facts about a project. */
+export function statusRows(status: ProjectStatus): Fact[] {
   const { firstDay, lastDay } = status;
   if (firstDay === null || lastDay === null)
-    return [['history', red('nothing is loaded yet: readership export')]];
+    return [['history', 'nothing is loaded yet: readership export', 'red']];
   return [
     [
       'history',
       `${longDay(firstDay)} – ${longDay(lastDay)}, ${counted(status.daysStored, 'day')}, ${thousands(status.final)} final`,
     ],
-    ['yesterday', status.isYesterdayStored ? green('loaded') : yellow('not loaded yet')],
-    ['gaps', daysOr(status.gaps, 'none', yellow)],
-    ['provisional', daysOr(status.provisional, 'none', String)],
-    ['inconsistent', daysOr(status.inconsistent, 'none', yellow)],
-    ['failed', daysOr(status.failed, 'none', red)],
+    status.isYesterdayStored ? ['yesterday', 'loaded', 'green'] : ['yesterday', 'not loaded yet', 'yellow'],
+    daysOrNone('gaps', status.gaps, 'yellow'),
+    daysOrNone('provisional', status.provisional),
+    daysOrNone('inconsistent', status.inconsistent, 'yellow'),
+    daysOrNone('failed', status.failed, 'red'),
     ['restated', settlingText(status)],
-    ['verified', status.verifiedAt === null ? yellow('never') : moment(status.verifiedAt)],
+    status.verifiedAt === null ? ['verified', 'never', 'yellow'] : ['verified', moment(status.verifiedAt)],
     ['requests', requestsText(status)],
     ...platformRows(status),
   ];
 }
 
 /** What the platform does in its own way. */
-const platformRows = ({ pageSize, keptFrom }: ProjectStatus): [name: string, value: string][] => [
-  ...(pageSize === LIMITS.viewsPage.max
-    ? []
-    : [['page size', `${pageSize} rows at once`] as [string, string]]),
-  ...(keptFrom === null ? [] : [['kept', `by the platform since ${longDay(keptFrom)}`] as [string, string]]),
+const platformRows = ({ pageSize, keptFrom }: ProjectStatus): Fact[] => [
+  ...(pageSize === LIMITS.viewsPage.max ? [] : [['page size', `${pageSize} rows at once`] as const]),
+  ...(keptFrom === null ? [] : [['kept', `by the platform since ${longDay(keptFrom)}`] as const]),
 ];
 
-function daysOr(days: readonly Day[], none: string, paint: (text: string) => string): string {
-  if (days.length === 0) return none;
-  return paint(`${counted(days.length, 'day')}: ${dayList(days)}`);
-}
+const daysOrNone = (name: string, days: readonly Day[], color?: Fact[2]): Fact =>
+  days.length === 0 ? [name, 'none'] : [name, `${counted(days.length, 'day')}: ${dayList(days)}`, color];
 
 function settlingText({ settling, settleDays, recommendedSettleDays }: ProjectStatus): string {
   const { restated_days: days, oldest_change_days: oldest } = settling;
@@ -150,7 +148,7 @@ export const operationsLines = (operations: OperationsStatus, now: Date): string
   operationsRows(operations, now).map(factLine);
 
 /** The same facts, each with its name. */
-export function operationsRows(operations: OperationsStatus, now: Date): [name: string, value: string][] {
+export function operationsRows(operations: OperationsStatus, now: Date): Fact[] {
   const { publishedAt, diskFreeBytes, sendsFrom, datedInFuture, runs, jobs } = operations;
   const { unconfirmedJobs, unconfirmedMessages, unknownDeliveries, waitingDeliveries } = operations;
   const open = [

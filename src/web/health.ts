@@ -5,11 +5,10 @@ import type { Workspace } from '../app/workspace.js';
 import { dayRange, shortMonth } from '../format/days.js';
 import { counted, thousands } from '../format/numbers.js';
 import { metricsText } from '../print/metrics.js';
-import { needsOf, operationsRows, statusRows } from '../print/status.js';
+import { type Fact, needsOf, operationsRows, statusRows } from '../print/status.js';
 import { listPages, storedPages } from '../reports/pages.js';
 import { titleOf } from '../reports/period.js';
 import { readStatus } from '../service/status.js';
-import { colorsOf } from '../terminal/output.js';
 import { dayColumn, type Reader, timestampColumn } from '../warehouse/query.js';
 import type { SiteRequest } from './request.js';
 
@@ -40,8 +39,7 @@ export async function health({ reader, rows, part: workspace, now, range }: Site
   const days = z.array(calendarRow).parse(calendar);
   const statuses = [
     ...projects.map((status) => {
-      const rows = statusRows(status, { ...colorsOf(), red: marked, yellow: marked });
-      return { name: status.name, ...factsOf(rows, ` --project ${status.project}`) };
+      return { name: status.name, ...factsOf(statusRows(status), ` --project ${status.project}`) };
     }),
     { name: 'Operations', ...factsOf(operationsRows(operations, now)) },
   ];
@@ -59,19 +57,15 @@ export async function health({ reader, rows, part: workspace, now, range }: Site
   };
 }
 
-/** In the place of the color of a fact that is not as it should be; no text has this character. */
-const MARK = '\0';
-const marked = (text: string): string => MARK + text;
-
 /** What changes a fact of a project that is not as it should be. */
 const COMMANDS: Readonly<Record<string, string>> = { inconsistent: 'audit --repair', verified: 'audit' };
 
 /** Facts, of which `differing` are not as they should be, each with the command that changes it. */
-function factsOf(rows: [string, string][], about = '') {
-  const facts = rows.map(([name, text]) => {
-    const [, value] = new RegExp(`^${MARK}(.*?)(?:: readership .*)?$`, 's').exec(text) ?? [];
+function factsOf(rows: readonly Fact[], about = '') {
+  const facts = rows.map(([name, value, color]) => {
+    if (color !== 'red' && color !== 'yellow') return { name, value, command: null };
     const command = `readership ${COMMANDS[name] ?? 'export'}${about}`;
-    return { name, value: value ?? text, command: value === undefined ? null : command };
+    return { name, value: value.replace(/: readership .*/s, ''), command };
   });
   return { rows: facts, differing: facts.filter(({ command }) => command !== null) };
 }
