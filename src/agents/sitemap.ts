@@ -58,6 +58,10 @@ export async function readSitemap(
 export const basePath = (siteUrl: string | undefined): string =>
   siteUrl === undefined ? '' : new URL(siteUrl).pathname.replace(/\/+$/, '');
 
+/** A path from the site's address; undefined outside of the site. */
+export const pathBelow = (base: string, path: string): string | undefined =>
+  `${path}/`.startsWith(`${base}/`) ? path.slice(base.length) : undefined;
+
 const trimmed = (path: string): string => path.replace(/\/+$/, '') || '/';
 
 const noPageOf = (source: string, siteUrl = 'any site'): SitemapError =>
@@ -69,12 +73,14 @@ const noPageOf = (source: string, siteUrl = 'any site'): SitemapError =>
  */
 export function sitePaths(source: string, addresses: readonly URL[], siteUrl: string | undefined): string[] {
   const base = basePath(siteUrl);
-  const isOwn = ({ hostname, pathname }: URL) =>
-    (siteUrl === undefined || hostname === new URL(siteUrl).hostname) &&
-    `${pathname}/`.startsWith(`${base}/`);
-  const own = addresses.filter(isOwn).map(({ pathname }) => trimmed(pathname.slice(base.length)));
-  if (own.length === 0) throw noPageOf(source, siteUrl);
-  return [...new Set(own)];
+  const host = siteUrl === undefined ? undefined : new URL(siteUrl).hostname;
+  const paths = new Set<string>();
+  for (const { hostname, pathname } of addresses) {
+    const path = host === undefined || hostname === host ? pathBelow(base, pathname) : undefined;
+    if (path !== undefined) paths.add(trimmed(path));
+  }
+  if (paths.size === 0) throw noPageOf(source, siteUrl);
+  return [...paths];
 }
 
 /**
@@ -93,7 +99,8 @@ export function listedPages(
   for (const { hostname, pathname } of addresses) {
     if (site !== undefined && hostname !== site.hostname) continue;
     paths.add(trimmed(pathname));
-    if (base !== '' && `${pathname}/`.startsWith(`${base}/`)) paths.add(trimmed(pathname.slice(base.length)));
+    const path = pathBelow(base, pathname);
+    if (path !== undefined) paths.add(trimmed(path));
   }
   if (paths.size === 0) throw noPageOf(source, siteUrl);
   return (path) => paths.has(trimmed(path));

@@ -1,6 +1,6 @@
 import { HTTPException } from 'hono/http-exception';
 import { z } from 'zod';
-import { basePath } from '../agents/sitemap.js';
+import { basePath, pathBelow } from '../agents/sitemap.js';
 import { partOf, type Runtime, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
 import { problemOf } from '../config/problems.js';
 import { addDays, type Day, daysBetween, parseDay } from '../day.js';
@@ -143,12 +143,12 @@ export function pathIn(text: string, siteUrl: string | undefined): string {
   if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) return text;
   const { origin, pathname } = new URL(text);
   const site = siteUrl === undefined ? undefined : new URL(siteUrl);
-  const base = basePath(siteUrl);
-  if (site !== undefined && (site.origin !== origin || !`${pathname}/`.startsWith(`${base}/`)))
+  const path = pathBelow(basePath(siteUrl), pathname);
+  if (path === undefined || (site !== undefined && site.origin !== origin))
     throw new ConfigurationError(
       `${origin}${pathname} is not a page of ${siteUrl}. Write a path such as /quickstart.`,
     );
-  return pathname.slice(base.length) || '/';
+  return path || '/';
 }
 
 /** Who requests a page. */
