@@ -119,11 +119,12 @@ export type Row = z.infer<typeof rowSchema>;
 
 /** The rows of a query in `queries/`. */
 export const rowsOf = (reader: Reader, name: string, parameters: Parameters): Promise<Row[]> =>
-  reader.query(readSql(import.meta.url, `queries/${name}.sql`), rowSchema, parameters);
+  reader.query(queryNamed(name), rowSchema, parameters);
+
+const queryNamed = (name: string): string => readSql(import.meta.url, `queries/${name}.sql`);
 
 /** A query of a page, with its parameters filled in, named with the `subject` if it is asked about several. */
-function filledIn(name: string, parameters: Parameters, subject: Parameters[string] = null) {
-  const text = readSql(import.meta.url, `queries/${name}.sql`);
+function filledIn(name: string, text: string, parameters: Parameters, subject: Parameters[string] = null) {
   const sql = text.replaceAll(/\$([a-z_]+)/g, (_, parameter: string) => {
     const value = parameters[parameter] ?? null;
     return typeof value === 'string' ? quoted(value) : String(value).toUpperCase();
@@ -219,8 +220,9 @@ export async function requestOf(
     /** The rows of a query in `queries/`, which can use any parameter of the address and of the range. */
     rows: (name: string, parameters?: Parameters): Promise<Row[]> => {
       const given = { ...common, ...parameters };
-      asked.push(filledIn(name, given, parameters?.['name']));
-      return rowsOf(reader, name, given);
+      const text = queryNamed(name);
+      asked.push(filledIn(name, text, given, parameters?.['name']));
+      return reader.query(text, rowSchema, given);
     },
   };
 }
