@@ -62,8 +62,8 @@ export class WebHistories {
   }
 
   /** The one that has a project; the first for an unknown one. */
-  of(project = ''): WebHistory {
-    const history = this.#of.get(partOf(this.workspace, project));
+  of(project?: string | null): WebHistory {
+    const history = this.#of.get(partOf(this.workspace, project ?? ''));
     if (history === undefined) throw new RangeError('a part of another workspace');
     return history;
   }

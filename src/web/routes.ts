@@ -124,9 +124,8 @@ export async function pageOf(
 
 function shown(c: WebContext, app: App, address: URL, extra?: object, status: 200 | 409 = 200) {
   const visit = visitOf(c);
-  const project = address.searchParams.get('project') ?? '';
   return app.sources.histories
-    .of(project)
+    .of(address.searchParams.get('project'))
     .with(visit, async (reader) => c.html(await pageOf(app, address, visit, reader, extra), status));
 }
 
@@ -136,8 +135,7 @@ const fileOf = (c: WebContext, content: string | ReadableStream, type: string, n
 function csvOfPages(c: WebContext, { sources, queue }: App): Promise<Response> {
   const visit = visitOf(c);
   const address = addressOf(c);
-  const project = address.searchParams.get('project') ?? '';
-  return sources.histories.of(project).with(visit, async (reader) => {
+  return sources.histories.of(address.searchParams.get('project')).with(visit, async (reader) => {
     const { range, ...request } = await requestOf(address, visit, reader, queue, sources);
     if (range === undefined)
       throw new HTTPException(404, { message: `Nothing is loaded for ${request.project.name} yet.` });
