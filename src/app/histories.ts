@@ -4,7 +4,7 @@ import { exists } from '../files.js';
 import { copyOfLake } from '../warehouse/lake/copy.js';
 import { type History, openHistory, openOwnHistory } from '../warehouse/published.js';
 import { openUnited, type Part } from '../warehouse/united.js';
-import { readWorkspace, type Runtime, type Workspace, type WorkspaceOptions } from './workspace.js';
+import { partOf, readWorkspace, type Runtime, type Workspace, type WorkspaceOptions } from './workspace.js';
 
 /**
  * The file to read a workspace or a shard from: its published history. If this machine does not have that of a shard, a
@@ -34,17 +34,42 @@ export async function withHistory(
 }
 
 /** The same with a workspace or a shard that was read before. */
-export async function withHistoryOf<Result>(
+export const withHistoryOf = <Result>(
+  workspace: Workspace,
+  runtime: Pick<Runtime, 'signal' | 'output'>,
+  work: Work<Result>,
+): Promise<Result> =>
+  withHistories(workspace, runtime, async (historyOf) => {
+    const opened = await historyOf('');
+    return work(opened.history, opened.workspace);
+  });
+
+interface Opened {
+  readonly history: History;
+  /** The workspace or shard, with the file that is read. */
+  readonly workspace: Workspace;
+}
+
+/** Does some work with the histories of the parts that have its projects, each opened once, when it is first needed. */
+export async function withHistories<Result>(
   workspace: Workspace,
   { signal, output }: Pick<Runtime, 'signal' | 'output'>,
-  work: Work<Result>,
+  work: (historyOf: (project: string) => Promise<Opened>) => Promise<Result>,
 ): Promise<Result> {
-  const historyFile = await historyFileOf(workspace, signal, output.note);
-  const history = await openOwnHistory(historyFile);
+  const opened = new Map<Workspace, Opened>();
+  const historyOf = async (project: string): Promise<Opened> => {
+    const part = partOf(workspace, project);
+    const known = opened.get(part);
+    if (known !== undefined) return known;
+    const historyFile = await historyFileOf(part, signal, output.note);
+    const found = { history: await openOwnHistory(historyFile), workspace: { ...part, historyFile } };
+    opened.set(part, found);
+    return found;
+  };
   try {
-    return await work(history, { ...workspace, historyFile });
+    return await work(historyOf);
   } finally {
-    history.close();
+    for (const { history } of opened.values()) history.close();
   }
 }
 

@@ -1,9 +1,8 @@
 import { watch } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
-import { withHistoryOf } from '../app/histories.js';
-import { partOf, partsOf, readAllParts, type Runtime } from '../app/workspace.js';
-import type { ProjectSettings } from '../config/schema.js';
+import { withHistories } from '../app/histories.js';
+import { partsOf, readAllParts, type Runtime } from '../app/workspace.js';
 import { ConfigurationError, type ExitCode, messageOf, StorageError } from '../errors.js';
 import { exists } from '../files.js';
 import { eachLoaded } from '../reports/coverage.js';
@@ -39,11 +38,12 @@ export async function renderReport(
   const report = await findReport(name, workspaceDir);
   for (const message of unusedFiles(report)) runtime.output.note(message);
   const period = choosePeriod(report, options, settings, runtime.now());
-  const render = (project: ProjectSettings) =>
-    withHistoryOf(partOf(whole, project.id), runtime, (history, workspace) =>
-      renderOne({ workspace, history, report, period, project }, options, runtime),
-    );
-  const { results: files, empty } = await eachLoaded(projects, render);
+  const { results: files, empty } = await withHistories(whole, runtime, (historyOf) =>
+    eachLoaded(projects, async (project) => {
+      const { history, workspace } = await historyOf(project.id);
+      return renderOne({ workspace, history, report, period, project }, options, runtime);
+    }),
+  );
   for (const { message } of empty) runtime.output.note(message);
   if (options.open === true) for (const file of files) if (file !== undefined) openInBrowser(file, runtime);
   return 0;
