@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest';
 import { startSandbox } from '../sandbox/faulty-sandbox.js';
-import { runCli } from '../run-cli.js';
+import { callCli } from '../run-cli.js';
 import { agentSite } from './agent-site.js';
 import { steadyPages } from './reading.js';
 
 it('a job that the platform no longer has is ended only by hand', async () => {
   const sandbox = await startSandbox({ now: () => new Date(), jobSeconds: 3600 });
   const site = await agentSite(sandbox, steadyPages(2), '{ maxJobsPerWeek: 20, readingShare: 1 }');
-  const run = (...args: string[]) => runCli(args, site);
+  const run = (...args: string[]) => callCli(args, site);
   const gone = (id: number) => run('jobs', 'resolve', String(id), '--gone');
   await run('improve', '--apply');
   expect(sandbox.inspect().jobs).toHaveLength(2);

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { type CliResult, runCli } from '../run-cli.js';
+import { callCli, type CliResult } from '../run-cli.js';
 import { type Sandbox, startSandbox } from '../sandbox/faulty-sandbox.js';
 import { type AgentSite, agentSite } from './agent-site.js';
 import { steadyPages } from './reading.js';
@@ -16,7 +16,7 @@ async function life(pages: number, improve: string) {
 }
 
 const commandLineOf = (site: AgentSite) => {
-  const run = (...args: string[]): Promise<CliResult> => runCli(args, site);
+  const run = (...args: string[]): Promise<CliResult> => callCli(args, site);
   const states = async () => {
     const { stdout } = await run('jobs', 'list', '--json');
     return listed.parse(JSON.parse(stdout)).map(({ state, prLink }) => [state, prLink !== null]);

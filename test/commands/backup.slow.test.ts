@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { expectWhole } from '../export/stored-days.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
-import { runCli, startCli } from '../run-cli.js';
+import { callCli, startCli } from '../run-cli.js';
 import { SmallDisk } from '../small-disk.js';
 import { tempDir } from '../temp-dir.js';
 import { openSite, type Site } from './site.js';
@@ -46,7 +46,7 @@ describe('a workspace with a backup and a lake', () => {
   let lake: string;
 
   const runIn = async (cwd: string, args: readonly string[], machine = 'old') => {
-    const result = await runCli(args, { cwd, env: { ...site.env, READERSHIP_MACHINE: machine } });
+    const result = await callCli(args, { cwd, env: { ...site.env, READERSHIP_MACHINE: machine } });
     await expectCleanEnd(cwd, result);
     return result;
   };

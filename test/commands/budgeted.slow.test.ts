@@ -4,7 +4,7 @@ import { addDays, dayOf } from '../../src/day.js';
 import { readDayLedger } from '../../src/export/ledger.js';
 import { liveWarehouse, closeNow } from '../open-warehouse.js';
 import { rowsOf, servePlatform } from '../platform.js';
-import { runCli, startCli } from '../run-cli.js';
+import { callCli, startCli } from '../run-cli.js';
 import { daysAgo, expectCleanEnd, KEY, liveFile, workspaceOf } from './workspace.js';
 
 const DAYS = 12;
@@ -23,7 +23,7 @@ async function setUp(options: { limit?: number; requestsPerHour?: number | 'unli
     `history: { maxWait: 1s, requestsPerHour: ${options.requestsPerHour ?? 'unlimited'} }\n`,
   );
   const run = async (...args: string[]) => {
-    const result = await runCli(args, { cwd, env: { READERSHIP_API_KEY: KEY } });
+    const result = await callCli(args, { cwd, env: { READERSHIP_API_KEY: KEY } });
     await expectCleanEnd(cwd, result);
     return result;
   };

@@ -1,33 +1,23 @@
-import { rm } from 'node:fs/promises';
-import { dirname } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { addDays, dayOf } from '../../src/day.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
-import { type Ended, makePreload, runCommand } from '../torture/command.js';
+import { callCli } from '../run-cli.js';
 import { expectAllOnce, openSite } from './site.js';
 import { daysAgo, KEY, liveFile } from './workspace.js';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-const PROGRAM = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
-
-let preload: string;
-beforeAll(async () => {
-  preload = await makePreload();
-});
-afterAll(() => rm(dirname(fileURLToPath(preload)), { recursive: true }));
 
 /** A site, and commands whose clock is that far ahead of the real one, which is the platform's by default. */
 async function siteWithClock(settings?: string) {
   let platformNow = () => new Date();
   const site = await openSite({ now: () => platformNow(), pages: 60 }, settings);
-  const run = (args: readonly string[], aheadMs = 0): Promise<Ended> =>
-    runCommand({ program: PROGRAM, preload, directory: site.cwd, env: site.env }, args, {
-      clock: { originRealMs: Date.now(), originSimulatedMs: Date.now() + aheadMs, rate: 1 },
-      kill: null,
-    });
+  const run = async (args: readonly string[], aheadMs = 0) => {
+    const now = () => new Date(Date.now() + aheadMs);
+    const { code, stdout, stderr } = await callCli(args, { cwd: site.cwd, env: site.env, now });
+    return { code, output: stdout + stderr };
+  };
   const emails = () => [...site.mailServer.accepted.values()].flat().length;
   const storedAfter = async (last: string): Promise<string[]> => {
     const warehouse = await liveWarehouse(liveFile(site.cwd));

@@ -1,6 +1,5 @@
 import { appendFile, cp, realpath, rename, rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { readJobs } from '../../src/agents/ledger.js';
@@ -8,9 +7,8 @@ import { planMessage } from '../../src/agents/messages.js';
 import { afterFile } from '../cleanup.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { reply, serve } from '../serve.js';
-import { runCli } from '../run-cli.js';
+import { callCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
-import { makePreload, runCommand } from '../torture/command.js';
 import { openSite } from './site.js';
 import { liveFile } from './workspace.js';
 
@@ -35,7 +33,7 @@ async function openCopies(settings = '', now = () => new Date()) {
   const original = site.cwd;
   const env = { ...site.env, CHAT: chat.baseUrl, READERSHIP_MACHINE: 'first' };
   const runIn = (cwd: string, args: readonly string[], machine = 'first') =>
-    runCli(args, { cwd, env: { ...env, READERSHIP_MACHINE: machine } });
+    callCli(args, { cwd, env: { ...env, READERSHIP_MACHINE: machine } });
   const file = join(original, 'readership.yaml');
   await appendFile(file, improve(1));
   for (const args of [['export'], ['improve', '--apply']]) {
@@ -175,12 +173,11 @@ const STORED = {
 it('a run of each sending command with a wrong clock sends nothing, and makes no difference a day later', async () => {
   let platformNow = () => new Date();
   const { original, copy, env, arrived, sandbox } = await openCopies('', () => platformNow());
-  const preload = await makePreload();
   const data = join(original, 'data');
-  const program = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
-  const run = (args: readonly string[], aheadMs: number) => {
-    const clock = { originRealMs: Date.now(), originSimulatedMs: Date.now() + aheadMs, rate: 1 };
-    return runCommand({ program, preload, directory: original, env }, args, { clock, kill: null });
+  const run = async (args: readonly string[], aheadMs: number) => {
+    const now = () => new Date(Date.now() + aheadMs);
+    const { code, stdout, stderr } = await callCli(args, { cwd: original, env, now });
+    return { code, output: stdout + stderr };
   };
   const stored = async () => {
     const row = z.object({ what: z.string(), state: z.string() });
@@ -226,5 +223,4 @@ it('a run of each sending command with a wrong clock sends nothing, and makes no
     // What it did record, such as the steps that were stopped, is listed for a person.
     if (aheadMs > DAY_MS) expect(status).toMatch(/in the future +.*\d × step.*, by a clock that was wrong/);
   }
-  await rm(dirname(fileURLToPath(preload)), { recursive: true });
 }, 480_000);

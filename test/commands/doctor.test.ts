@@ -8,15 +8,19 @@ import { addDays, dayOf } from '../../src/day.js';
 import { startMailServer } from '../mail/mail-server.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { type Behaviors, rowsOf, servePlatform } from '../platform.js';
-import { runCli } from '../run-cli.js';
+import { callCli, runCli } from '../run-cli.js';
 import { reply, serve } from '../serve.js';
 import { tempDir } from '../temp-dir.js';
 import { daysAgo, expectCleanEnd, KEY, liveFile, serveSandbox, workspaceOf } from './workspace.js';
 
 const findings = z.array(z.object({ check: z.string(), verdict: z.string(), words: z.string() }));
 
-async function doctor(cwd: string, env: Record<string, string> = { READERSHIP_API_KEY: KEY }) {
-  const result = await runCli(['doctor', '--json'], { cwd, env });
+async function doctor(
+  cwd: string,
+  env: Record<string, string> = { READERSHIP_API_KEY: KEY },
+  call = callCli,
+) {
+  const result = await call(['doctor', '--json'], { cwd, env });
   await expectCleanEnd(cwd, result);
   const found = findings.parse(JSON.parse(result.stdout));
   const of = (check: string) => found.find((finding) => finding.check === check);
@@ -61,14 +65,14 @@ describe('readership doctor', () => {
     const text = await readFile(file, 'utf8');
     await writeFile(file, text.replace('name: Acme Docs', `apiKeyExpires: ${expires}`));
     const words = /READERSHIP_API_KEY expires in 9 days, on .+ Create a key .+ and set apiKeyExpires/;
-    await runCli(['export', '--from', addDays(dayOf(new Date()), -2)], {
+    await callCli(['export', '--from', addDays(dayOf(new Date()), -2)], {
       cwd,
       env: { READERSHIP_API_KEY: KEY },
     });
     const key = (await doctor(cwd)).of('key');
     expect(key?.verdict).toBe('warn');
     expect(key?.words).toMatch(words);
-    const status = await runCli(['status'], { cwd });
+    const status = await callCli(['status'], { cwd });
     expect(status.code).toBe(1);
     expect(status.stdout).toMatch(words);
     const other = await doctor(cwd, { READERSHIP_API_KEY: 'adm_chat_1' });
@@ -79,7 +83,7 @@ describe('readership doctor', () => {
     const sandbox = await serveSandbox();
     const cwd = await tempDir();
     const args = ['doctor', '--url', sandbox.baseUrl, '--project', sandbox.projectId];
-    const { code, stdout, stderr } = await runCli(args, { cwd, env: { READERSHIP_API_KEY: KEY } });
+    const { code, stdout, stderr } = await callCli(args, { cwd, env: { READERSHIP_API_KEY: KEY } });
     expect(code).toBe(0);
     expect(stderr).toContain('with up to six requests, which change nothing');
     expect(stdout).toMatch(/^pass {2}server +.+answers, and its clock agrees$/m);
@@ -89,17 +93,17 @@ describe('readership doctor', () => {
     expect(stdout).toMatch(/^pass {2}agent jobs +returned 404 for a made-up job, as expected/m);
     expect(sandbox.inspect().jobs).toEqual([]);
     expect(await readdir(cwd)).toEqual([]);
-    const wrong = await runCli(args, { cwd, env: { READERSHIP_API_KEY: 'wrong-key' } });
+    const wrong = await callCli(args, { cwd, env: { READERSHIP_API_KEY: 'wrong-key' } });
     expect(wrong.code).toBe(1);
     expect(wrong.stdout).toMatch(/^fail {2}page views +.+401.+is wrong or has expired/m);
     const encrypted = sandbox.baseUrl.replace('http:', 'https:');
-    const noTls = await runCli(['doctor', '--url', encrypted, '--project', 'p'], {
+    const noTls = await callCli(['doctor', '--url', encrypted, '--project', 'p'], {
       cwd,
       env: { READERSHIP_API_KEY: KEY },
     });
     expect(noTls.stdout).toMatch(/^fail {2}server +.+this port does not speak TLS.+\n$/);
     const dead = ['doctor', '--url', 'http://127.0.0.1:1', '--project', 'p'];
-    const unanswered = await runCli(dead, { cwd, env: { READERSHIP_API_KEY: KEY } });
+    const unanswered = await callCli(dead, { cwd, env: { READERSHIP_API_KEY: KEY } });
     expect(unanswered.code).toBe(1);
     expect(unanswered.stdout).toMatch(/^fail {2}server +http:\/\/127\.0\.0\.1:1 does not answer .+\n$/);
     for (const [words, more] of [
@@ -108,7 +112,7 @@ describe('readership doctor', () => {
       ['enter a full URL', ['doctor', '--url', 'platform', '--project', 'p']],
       ['--url goes with --project', ['doctor', '--url', sandbox.baseUrl]],
     ] as const) {
-      const refused = await runCli(more, { cwd });
+      const refused = await callCli(more, { cwd });
       expect(refused.code).toBe(2);
       expect(refused.stderr).toContain(words);
     }
@@ -157,7 +161,7 @@ describe('readership doctor', () => {
         behaviors,
       });
       const args = ['doctor', '--url', platform.baseUrl, '--project', 'prj_1'];
-      const tried = await runCli(args, { cwd: await tempDir(), env: { READERSHIP_API_KEY: KEY } });
+      const tried = await callCli(args, { cwd: await tempDir(), env: { READERSHIP_API_KEY: KEY } });
       expect(tried.stdout).toMatch(line);
       expect(tried.code).toBe(code);
       expect(platform.seen.length).toBeLessThanOrEqual(6);
@@ -168,7 +172,7 @@ describe('readership doctor', () => {
   it('does not take a server that answers 404 to everything for a platform', async () => {
     const nothing = await serve((_, response) => reply(response, 404, { error: 'Not found' }));
     const args = ['doctor', '--url', nothing.baseUrl, '--project', 'prj_1'];
-    const { code, stdout } = await runCli(args, { cwd: await tempDir(), env: { READERSHIP_API_KEY: KEY } });
+    const { code, stdout } = await callCli(args, { cwd: await tempDir(), env: { READERSHIP_API_KEY: KEY } });
     expect(code).toBe(1);
     expect(stdout).toMatch(/^fail {2}page views +.+404.+Check the project ID/m);
     expect(stdout).toMatch(/^warn {2}agent jobs +not checked/m);
@@ -265,7 +269,8 @@ describe('readership doctor', () => {
     });
     const cwd = await workspaceOf({ baseUrl: late.baseUrl, projectId: 'prj_1' });
     const holder = await liveWarehouse(liveFile(cwd));
-    const { code, of } = await doctor(cwd);
+    // A process can open its own databases again.
+    const { code, of } = await doctor(cwd, undefined, runCli);
     await closeNow(holder);
     expect(code).toBe(1);
     expect(of('server')).toMatchObject({ verdict: 'fail' });

@@ -2,7 +2,7 @@ import { readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
-import { runCli } from '../run-cli.js';
+import { callCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 import { lakeViews, page, store } from '../warehouse/lake/lake.js';
 import { serveBucket } from '../warehouse/lake/bucket-server.js';
@@ -20,7 +20,7 @@ async function setUp(settings = ''): Promise<string> {
 }
 
 const publish = async (cwd: string, ...args: string[]) => {
-  const result = await runCli(['publish', ...args], { cwd });
+  const result = await callCli(['publish', ...args], { cwd });
   await expectCleanEnd(cwd, result);
   return result;
 };

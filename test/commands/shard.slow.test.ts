@@ -8,7 +8,7 @@ import { shardOf } from '../../src/config/shard.js';
 import { dayOf } from '../../src/day.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { type Platform, rowsOf, servePlatform } from '../platform.js';
-import { runCli, startCli } from '../run-cli.js';
+import { callCli, runCli, startCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 import { mcpClient } from '../web/mcp-client.js';
 import { lakeViews, sorted, storedViews } from '../warehouse/lake/lake.js';
@@ -46,13 +46,15 @@ async function setUp(settings = ''): Promise<{ cwd: string; platform: Platform }
   return { cwd, platform };
 }
 
+const env = { READERSHIP_API_KEY: KEY };
+
 const call = async (cwd: string, ...args: string[]) => {
-  const result = await start(cwd, ...args);
+  const result = await callCli(args, { cwd, env });
   await expectCleanEnd(cwd, result);
   return result;
 };
 
-const start = (cwd: string, ...args: string[]) => runCli(args, { cwd, env: { READERSHIP_API_KEY: KEY } });
+const start = (cwd: string, ...args: string[]) => runCli(args, { cwd, env });
 
 const shardsOf = (count: number) => Array.from({ length: count }, (_, index) => `${index + 1}/${count}`);
 

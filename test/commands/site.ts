@@ -8,7 +8,7 @@ import type { SandboxOptions } from '../../src/sandbox/index.js';
 import { expectWhole, storedDays } from '../export/stored-days.js';
 import { type MailServer, startMailServer } from '../mail/mail-server.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
-import { type CliResult, runCli } from '../run-cli.js';
+import { callCli, type CliResult } from '../run-cli.js';
 import { daysAgo, expectCleanEnd, KEY, liveFile, serveSandbox, workspaceOf } from './workspace.js';
 
 const SETTINGS = `
@@ -36,7 +36,7 @@ export async function openSite(options: Partial<SandboxOptions> = {}, settings =
   const cwd = await workspaceOf(sandbox, settings);
   const env = { READERSHIP_API_KEY: KEY, READERSHIP_SMTP_URL: `smtp://127.0.0.1:${mailServer.port}` };
   const run = async (...args: string[]): Promise<CliResult> => {
-    const result = await runCli(args, { cwd, env });
+    const result = await callCli(args, { cwd, env });
     await expectCleanEnd(cwd, result);
     return result;
   };

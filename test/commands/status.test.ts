@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { servePlatform } from '../platform.js';
-import { runCli } from '../run-cli.js';
+import { callCli } from '../run-cli.js';
 import { expectCleanEnd, KEY, liveFile, serveSandbox, workspaceOf } from './workspace.js';
 
 const statusSchema = z.object({
@@ -34,7 +34,7 @@ it('status exits 1 and says what to do while something needs attention, and 0 wh
   const sandbox = await serveSandbox();
   const cwd = await workspaceOf(sandbox);
   const cli = async (key: string, ...args: string[]) => {
-    const result = await runCli(args, { cwd, env: { READERSHIP_API_KEY: key } });
+    const result = await callCli(args, { cwd, env: { READERSHIP_API_KEY: key } });
     await expectCleanEnd(cwd, result);
     return result;
   };
@@ -119,7 +119,7 @@ it('status does not report yesterday as missing for a site that an export found 
   const platform = await servePlatform({ now: () => new Date(), rowsOf: () => [] });
   const site = { baseUrl: platform.baseUrl, projectId: 'prj_1' };
   const cwd = await workspaceOf(site, "schedule: { export: '0 0 * * *' }\n");
-  const cli = (...args: string[]) => runCli(args, { cwd, env: { READERSHIP_API_KEY: KEY } });
+  const cli = (...args: string[]) => callCli(args, { cwd, env: { READERSHIP_API_KEY: KEY } });
   await cli('publish');
   const before = await cli('status');
   expect(before.code).toBe(1);

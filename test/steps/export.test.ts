@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { daysAgo, KEY, liveFile } from '../commands/workspace.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { rowsOf, servePlatform } from '../platform.js';
-import { runCli } from '../run-cli.js';
+import { callCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 
 const DAYS = 30;
@@ -22,7 +22,7 @@ async function setUp() {
   /** Project and day of each request an export sends, in order. */
   const exported = async (...args: string[]) => {
     const before = platform.seen.length;
-    const { code, stdout } = await runCli(['export', ...args], { cwd, env: { READERSHIP_API_KEY: KEY } });
+    const { code, stdout } = await callCli(['export', ...args], { cwd, env: { READERSHIP_API_KEY: KEY } });
     const requests = platform.seen.slice(before).filter(({ url }) => url.pathname !== '/');
     const asked = requests.map(({ url }) => {
       const [project = ''] = /prj_\d/.exec(url.pathname) ?? [];

@@ -1,6 +1,7 @@
 import { DuckDBInstance } from '@duckdb/node-api';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
 import { readWorkspace, type Workspace } from '../../src/app/workspace.js';
 import { DEFAULT_SERVE, type ServeSettings } from '../../src/config/serve.js';
 import { day } from '../../src/day.js';
@@ -77,13 +78,25 @@ export async function serveSite(
 ): Promise<Web & { origin: string; token: string; errors: string[]; stop: () => Promise<void> }> {
   const errors: string[] = [];
   const stopped = new AbortController();
+  const found = await workspaceIn(directory);
+  let isStarted = false;
+  const workspace = {
+    ...found,
+    /** Without a history, a server cannot warm up all its pages, of which a test asks for a few. */
+    get historyFile() {
+      return isStarted ? found.historyFile : join(directory, 'none.duckdb');
+    },
+  };
   const web = await serveWeb({
-    workspace: await workspaceIn(directory),
+    workspace,
     options: {},
     runtime: runtimeIn(directory, stopped),
     settings: { ...DEFAULT_SERVE, port: 0, ...settings },
     onError: (words) => errors.push(words),
   });
+  isStarted = true;
+  // The garbage of the other test files in this process may grow again.
+  setFlagsFromString('--heap-growing-percent=0');
   open.add(web);
   afterFile(async () => {
     if (open.delete(web)) await web.close();
