@@ -35,6 +35,8 @@ interface Input<Value> {
   readonly choices?: readonly (Value & string)[];
   /** The options with which it cannot be combined. */
   readonly conflicts?: string[];
+  /** For an option that is gone: the command to use instead. The help does not show it. */
+  readonly replacedBy?: string;
 }
 
 export const flag = (help: string): Input<true> => ({ form: '', help });
@@ -159,9 +161,10 @@ export const defineCommand =
   ): Declare =>
   (parent, act) => {
     const { name, scope, summary, description, run, isDefault = false } = definition;
+    const inputs = definition.arguments ?? [];
     const command = parent.command(name, { isDefault }).description(description);
     if (summary !== undefined) command.summary(summary);
-    for (const { form, help, parse, choices } of definition.arguments ?? []) {
+    for (const { form, help, parse, choices } of inputs) {
       const argument = new Argument(form, help);
       if (parse !== undefined) argument.argParser(parse);
       command.addArgument(choices === undefined ? argument : argument.choices(choices));
@@ -174,12 +177,18 @@ export const defineCommand =
     const sections = [notes, `${title}:\n${examples.replace(/^\n/, '')}`, environment].flat();
     command.addHelpText('after', `\n${sections.join('\n\n')}`);
     for (const declare of definition.subcommands ?? []) declare(command, act);
-    if (isDefault) command.allowExcessArguments();
+    const takesNoName = isDefault && inputs.length === 0;
+    if (takesNoName) command.allowExcessArguments();
     if (run !== undefined)
       command.action(() => {
         const [other] = command.args;
-        if (isDefault && other !== undefined) refuseName(other, parent);
+        if (takesNoName && other !== undefined) refuseName(other, parent);
         const options = command.opts<Given<Options>>();
+        for (const [key, { replacedBy }] of Object.entries<Input<unknown>>(definition.options ?? {}))
+          if (replacedBy !== undefined && key in options)
+            command.error(
+              `error: ${flagNamed(key)} is gone. Nothing was done. Use: readership ${replacedBy}`,
+            );
         // Commander has parsed them as defined.
         const values = command.processedArgs as Values<Arguments>;
         return act(
@@ -192,8 +201,10 @@ export const defineCommand =
 export const flagNamed = (key: string): string =>
   `--${key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
-function optionOf(key: string, { form, help, parse, choices, conflicts = [] }: Input<unknown>): Option {
+function optionOf(key: string, input: Input<unknown>): Option {
+  const { form, help, parse, choices, conflicts = [], replacedBy } = input;
   const option = new Option(`${flagNamed(key)} ${form}`.trim(), help).conflicts(conflicts);
+  option.hideHelp(replacedBy !== undefined);
   // `--no-check` is a flag like any other.
   option.negate = false;
   if (parse !== undefined) option.argParser(parse);

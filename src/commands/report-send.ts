@@ -61,7 +61,7 @@ function chooseMailings(mailings: readonly Mailing[], report: string, to: string
  * of them again.
  */
 export async function sendReport(name: string, options: SendOptions, runtime: Runtime): Promise<ExitCode> {
-  const command = `report ${name} --send`;
+  const command = `report send ${name}`;
   const done = await runSteps(command, options, runtime, async (runner, context) => {
     const report = await findReport(name, context.workspaceDir);
     const mailings = chooseMailings(mailingsOf(context, report), name, options.to);
@@ -151,10 +151,12 @@ type SettleOptions = SendOptions & { readonly delivered?: string; readonly notDe
 /** Settles emails of unknown outcome to one address. Sends nothing. */
 export function settleDelivery(name: string, options: SettleOptions, runtime: Runtime): Promise<ExitCode> {
   const { delivered, notDelivered, period, project } = options;
-  if (delivered !== undefined && notDelivered !== undefined)
-    throw new ConfigurationError('Give either --delivered or --not-delivered.');
-  const recipient = (delivered ?? notDelivered ?? '').trim().toLowerCase();
-  return makeChange(`report ${name} --delivered`, options, runtime, async (context) => {
+  const recipient = (delivered ?? notDelivered)?.trim().toLowerCase();
+  if (recipient === undefined)
+    throw new ConfigurationError(
+      'Say what became of it: --delivered RECIPIENT or --not-delivered RECIPIENT.',
+    );
+  return makeChange(`report resolve ${name}`, options, runtime, async (context) => {
     const all = await readDeliveries(context.warehouse, { report: name, project });
     const unknown = all.filter(({ state }) => state === 'unknown');
     const sent = unknown.filter((delivery) => delivery.recipient.toLowerCase() === recipient);

@@ -21,11 +21,104 @@ const FORMAT_OF: Readonly<Record<string, ReportOptions['format']>> = {
 const NAMES =
   'a report can be written as .html, .txt, .json or .eml, or name its --format. For a PDF, print the page from a browser.';
 
-const RENDERING = ['format', 'output', 'open', 'watch'];
-const SENDING = ['send', 'force', 'to'];
-const SETTLING = ['delivered', 'notDelivered', 'period', 'project'];
+/** How 0.2 sent and settled emails. */
+const MOVED = {
+  send: { ...flag(''), replacedBy: 'report send' },
+  force: { ...flag(''), replacedBy: 'report send' },
+  delivered: { ...value('<recipient>', ''), replacedBy: 'report resolve' },
+  notDelivered: { ...value('<recipient>', ''), replacedBy: 'report resolve' },
+};
 
-/** A subcommand, so that no report can be called `new`. */
+const NAME = value('<name>', 'the report, such as weekly');
+const PERIOD = value(
+  '<period>',
+  'an ISO week such as 2026-W46, a month such as 2026-11, or a day in it (default: the last period that has ended)',
+);
+
+const show = defineCommand({
+  name: 'show',
+  isDefault: true,
+  scope: 'project',
+  summary: 'render a report; its name alone does that, too',
+  description:
+    'Renders a report from the published history: as an HTML page in data/reports/, or as text, JSON or an email to stdout; with --output, to that file instead.',
+  arguments: [value<string | undefined>('[name]', 'the report, such as weekly (without one: list them)')],
+  options: {
+    period: PERIOD,
+    format: value(
+      '<format>',
+      'html writes a page; text, json and eml (the email as it would be sent) go to stdout (default: from the name of --output, else html)',
+      { choices: FORMATS },
+    ),
+    open: flag('open the page in the browser'),
+    watch: flag('render again whenever a file of the report or a template changes'),
+    output: value('<file>', 'write to this file, in any format'),
+    to: value('<recipient>', 'with --format eml: as it would be sent to this configured address'),
+    ...MOVED,
+  },
+  examples: `
+  readership report show weekly --open
+  readership report weekly --open       the same
+  readership report weekly --period 2026-W46
+  readership report weekly --format json | jq .human
+  readership report weekly --output weekly.eml
+  readership report sections --watch --open`,
+  endsByInterruption: ({ watch }) => watch === true,
+  run: (given, runtime, name) => {
+    if (name === undefined) {
+      refuse(given, 'without a report', ['period', 'format', 'output', 'open', 'watch', 'to']);
+      return listAll(given, runtime);
+    }
+    const options = { ...given, format: given.format ?? formatOf(given.output ?? '', FORMAT_OF, NAMES) };
+    if (options.format !== 'eml') refuse(given, 'without --format eml', ['to']);
+    if (options.format !== 'html') refuse(given, `with --format ${options.format}`, ['open']);
+    return given.watch === true ? watchReport(name, options, runtime) : renderReport(name, options, runtime);
+  },
+});
+
+const list = defineCommand({
+  name: 'list',
+  scope: 'workspace',
+  description: 'List the reports, built in and your own.',
+  examples: `
+  readership report list`,
+  run: (options, runtime) => listAll(options, runtime),
+});
+
+const send = defineCommand({
+  name: 'send',
+  scope: 'project',
+  description: 'Email a report from the live database to the configured recipients who have not received it.',
+  arguments: [NAME],
+  options: {
+    period: PERIOD,
+    force: flag('also to those who received it, or may have'),
+    to: value('<recipient>', 'only to this configured address or channel'),
+  },
+  examples: `
+  readership report send weekly
+  readership report send weekly --to docs-chat    to a channel (Slack, Teams, webhook): docs/reports.md`,
+  environment: EMAIL_ENVIRONMENT,
+  run: (options, runtime, name) => sendReport(name, options, runtime),
+});
+
+const resolve = defineCommand({
+  name: 'resolve',
+  scope: 'project',
+  description: 'Settle an email or post of unknown outcome, after asking its recipient.',
+  arguments: [NAME],
+  options: {
+    period: PERIOD,
+    delivered: value<string>('<recipient>', 'it arrived: never send it again', {
+      conflicts: ['notDelivered'],
+    }),
+    notDelivered: value('<recipient>', 'it did not arrive: send it again when it is next due'),
+  },
+  examples: `
+  readership report resolve weekly --period 2026-W46 --delivered docs@example.com`,
+  run: (options, runtime, name) => settleDelivery(name, options, runtime),
+});
+
 const newCommand = defineCommand({
   name: 'new',
   scope: 'workspace',
@@ -39,65 +132,16 @@ const newCommand = defineCommand({
 
 export const report = defineCommand({
   name: 'report',
-  scope: 'project',
-  summary: 'render a report, or email it; without a name, list the reports',
+  summary: 'render a report, email it, or write your own',
   description:
-    'Renders a report from the published history: as an HTML page in data/reports/, or as text, JSON or an email to stdout; with --output, to that file instead. With --send, emails it from the live database to the configured recipients who have not received it. Without a name, lists the reports.',
-  arguments: [value<string | undefined>('[name]', 'the report, such as weekly')],
-  options: {
-    period: value(
-      '<period>',
-      'an ISO week such as 2026-W46, a month such as 2026-11, or a day in it (default: the last period that has ended)',
-    ),
-    format: value(
-      '<format>',
-      'html writes a page; text, json and eml (the email as it would be sent) go to stdout (default: from the name of --output, else html)',
-      { choices: FORMATS },
-    ),
-    open: flag('open the page in the browser'),
-    watch: flag('render again whenever a file of the report or a template changes'),
-    output: value('<file>', 'write to this file, in any format'),
-    send: flag('email it now to the configured recipients who have not received it'),
-    force: flag('with --send: also to those who received it, or may have'),
-    to: value('<recipient>', 'with --send or --format eml: only this configured address or channel'),
-    delivered: value('<recipient>', 'an email or post of unknown outcome arrived: never send it again'),
-    notDelivered: value('<recipient>', 'it did not arrive: send it again when it is next due'),
-  },
-  subcommands: [newCommand],
+    'Renders, lists and emails reports, settles emails of unknown outcome, and starts a report of your own.',
+  subcommands: [show, list, send, resolve, newCommand],
   examples: `
-  readership report
-  readership report weekly --open
-  readership report new sections        start a report of your own
-  readership report sections --watch --open
-  readership report weekly --period 2026-W46
-  readership report weekly --format json | jq .human
-  readership report weekly --output weekly.html
-  readership report weekly --output weekly.eml
-  readership report weekly --send
-  readership report weekly --period 2026-W46 --delivered docs@example.com
-  readership report weekly --send --to docs-chat    to a channel (Slack, Teams, webhook): docs/reports.md`,
-  environment: EMAIL_ENVIRONMENT,
-  endsByInterruption: ({ watch }) => watch === true,
-  run: (given, runtime, name) => {
-    const options = { ...given, format: given.format ?? formatOf(given.output ?? '', FORMAT_OF, NAMES) };
-    const { delivered, notDelivered, send, watch, format } = options;
-    if (name === undefined) {
-      refuse(given, 'without a report', [...RENDERING, ...SENDING, ...SETTLING]);
-      return list(options, runtime);
-    }
-    if (delivered !== undefined || notDelivered !== undefined) {
-      refuse(given, 'with --delivered or --not-delivered', [...RENDERING, ...SENDING]);
-      return settleDelivery(name, options, runtime);
-    }
-    if (send === true) {
-      refuse(given, 'with --send', RENDERING);
-      return sendReport(name, options, runtime);
-    }
-    refuse(given, 'without --send', ['force']);
-    if (format !== 'eml') refuse(given, 'without --send or --format eml', ['to']);
-    if (format !== 'html') refuse(given, `with --format ${format}`, ['open']);
-    return watch === true ? watchReport(name, options, runtime) : renderReport(name, options, runtime);
-  },
+  readership report                     list the reports
+  readership report weekly --open       render one, and show it
+  readership report send weekly         email it to those who have not received it
+  readership report resolve weekly --period 2026-W46 --delivered docs@example.com
+  readership report new sections        start a report of your own`,
 });
 
 /** Rejects options without effect, which point to a misunderstanding. */
@@ -110,7 +154,7 @@ function refuse(given: object, when: string, options: readonly string[]): void {
 }
 
 /** Lists the working reports, and the problems of the others. */
-async function list(options: WorkspaceOptions, runtime: Runtime): Promise<ExitCode> {
+async function listAll(options: WorkspaceOptions, runtime: Runtime): Promise<ExitCode> {
   const { output, workingDirectory } = runtime;
   const { workspaceDir } = await readAllParts(options, runtime);
   const { reports, broken } = await listReports(workspaceDir);

@@ -125,7 +125,7 @@ export const settleCommands = (
   shard: Shard | undefined,
 ): string => {
   const quoted = period.includes(' ') ? `'${period}'` : period;
-  return `readership report ${report} --period ${quoted}${projectOption(project)}${shardOption(shard)} --delivered ${recipient}, or --not-delivered ${recipient}`;
+  return `readership report resolve ${report} --period ${quoted}${projectOption(project)}${shardOption(shard)} --delivered ${recipient}, or --not-delivered ${recipient}`;
 };
 
 /**
@@ -136,7 +136,7 @@ export const resendCommand = (
   { report, period, project, recipient }: DeliveryKey,
   shard: Shard | undefined,
 ): string =>
-  `readership report ${report} --period ${withoutCorrection(period)}${projectOption(project)} --send --force --to ${recipient}${shardOption(shard)}`;
+  `readership report send ${report} --period ${withoutCorrection(period)}${projectOption(project)} --force --to ${recipient}${shardOption(shard)}`;
 
 /** For a report that was already sent. */
 const hadLine = ({ report, period, recipient, settled_at }: Delivery): string =>

@@ -140,7 +140,7 @@ describe('a workspace with a backup and a lake', () => {
     expect(after['day_loads']?.filter(isFinal)).toEqual(before['day_loads']?.filter(isFinal));
     expect(requestsOf(after['request_uses'])).toBeGreaterThan(requestsOf(before['request_uses']));
     // The old machine learns of it from the lake.
-    const old = await runIn(site.cwd, ['report', 'weekly', '--send', '--force']);
+    const old = await runIn(site.cwd, ['report', 'send', 'weekly', '--force']);
     expect(old.code).toBe(1);
     expect(old.stderr).toContain('another copy of this workspace published there');
     expect(effects()).toEqual([3, 1]);

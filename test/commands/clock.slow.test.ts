@@ -49,7 +49,7 @@ it('with a clock 30 days ahead, nothing that has not happened is loaded or email
   expect(site.sandbox.inspect().jobs).toEqual([]);
 
   const early = addDays(dayOf(new Date()), 7);
-  const sent = await run(['report', 'weekly', '--send', '--force', '--period', early], 30 * DAY_MS);
+  const sent = await run(['report', 'send', 'weekly', '--force', '--period', early], 30 * DAY_MS);
   expect(sent.code, sent.output).not.toBe(0);
   expect(emails()).toBe(0);
 

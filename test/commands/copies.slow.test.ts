@@ -61,7 +61,7 @@ const SENDING = [
   ['improve', '--apply'],
   ['jobs', 'poll'],
   ['jobs', 'message', '1', 'Longer'],
-  ['report', 'weekly', '--send'],
+  ['report', 'send', 'weekly'],
 ];
 
 it('a copy exports and reports, but sends nothing and says why; the original sends everything once', async () => {
@@ -100,7 +100,7 @@ it('after `adopt` in a copy, the original finds out from the lake, and everythin
   const unadopted = await runIn(copy, ['publish']);
   expect(unadopted.code, unadopted.stderr).toBe(1);
   expect(await runIn(copy, ['adopt'])).toMatchObject({ code: 0 });
-  for (const args of [['jobs', 'poll'], ['report', 'weekly', '--send'], ['publish']]) {
+  for (const args of [['jobs', 'poll'], ['report', 'send', 'weekly'], ['publish']]) {
     const { code, stderr } = await runIn(original, args);
     expect(code, stderr).toBe(1);
     expect(stderr).toContain(`restore --from ${location}`);
@@ -111,7 +111,7 @@ it('after `adopt` in a copy, the original finds out from the lake, and everythin
   const [data, snapshot] = [join(copy, 'data'), join(await tempDir(), 'history.duckdb')];
   await cp(join(data, 'history.duckdb'), snapshot);
   // Each sends for itself, after its own claim.
-  for (const args of [['report', 'weekly', '--send'], ['jobs', 'poll'], ['run']])
+  for (const args of [['report', 'send', 'weekly'], ['jobs', 'poll'], ['run']])
     expect(await runIn(copy, args), args.join(' ')).toMatchObject({ code: 0 });
   const sent = [2, 1, 1, 1];
   expect(arrived()).toEqual(sent);

@@ -11,7 +11,7 @@ const WRITING = [
   ['improve', '--apply'],
   ['jobs', 'poll'],
   ['audit'],
-  ['report', 'weekly', '--send'],
+  ['report', 'send', 'weekly'],
 ];
 const READING = [
   ['sql', 'SELECT count(*) FROM page_views'],

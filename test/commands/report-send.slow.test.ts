@@ -80,7 +80,7 @@ async function report(...args: string[]) {
 
 const copies = (recipient: string) => server.accepted.get(recipient)?.length ?? 0;
 
-describe('readership report weekly --send', () => {
+describe('readership report send weekly', () => {
   it('emails it to recipients who have not received it, and says who did and when', async () => {
     const first = await send({});
     expect(first).toEqual({
@@ -117,7 +117,7 @@ describe('readership report weekly --send', () => {
     const first = await send({});
     expect(first.exitCode).toBe(1);
     const settle =
-      'readership report weekly --period 2026-W46 --project prj_1 --delivered docs@example.com, or --not-delivered docs@example.com';
+      'readership report resolve weekly --period 2026-W46 --project prj_1 --delivered docs@example.com, or --not-delivered docs@example.com';
     expect(first.lines[0]).toContain('may or may not have arrived');
     expect(first.lines[0]).toContain(settle);
     const second = await send({});
@@ -132,9 +132,16 @@ describe('readership report weekly --send', () => {
     for (const recipient of ['docs@example.com', 'lead@example.com'])
       server.behaviors.set(recipient, [{ on: 'data', do: 'drop-lost' }]);
     await send({});
-    const settled = await report('weekly', '--period', '2026-W46', '--delivered', 'docs@example.com');
+    const settled = await report(
+      'resolve',
+      'weekly',
+      '--period',
+      '2026-W46',
+      '--delivered',
+      'docs@example.com',
+    );
     expect(settled.lines).toContain('sent (delivered, confirmed by a person)');
-    const missing = await report('weekly', '--not-delivered', 'lead@example.com');
+    const missing = await report('resolve', 'weekly', '--not-delivered', 'lead@example.com');
     expect(missing.lines).toContain(
       'not delivered yet (not delivered, confirmed by a person); retried by the next run',
     );
@@ -165,7 +172,7 @@ describe('readership report weekly --send', () => {
       );
     await warehouse.close();
     const settle = async (name: string, period: string) =>
-      (await report(name, '--period', period, '--delivered', 'docs@example.com')).lines;
+      (await report('resolve', name, '--period', period, '--delivered', 'docs@example.com')).lines;
     for (const day of ['2026-11-08', '2026-11-16', '2026-11'])
       await expect(settle('weekly', day), day).rejects.toThrow('Specify which email');
     const confirmed = 'to docs@example.com: sent (delivered, confirmed by a person)\n';
@@ -197,7 +204,7 @@ describe('readership report weekly --send', () => {
     expect(Buffer.from(csv?.content as ArrayBuffer).toString()).toMatch(
       /^path,human,ai,.+\n\/page-1,693,343,/,
     );
-    await report('weekly', '--not-delivered', 'chat');
+    await report('resolve', 'weekly', '--not-delivered', 'chat');
     expect(await sendReport('weekly', { to: 'chat' }, runtime(environment).runtime)).toBe(0);
     expect(chat.seen).toHaveLength(2);
     expect(chat.seen[1]?.body).toContain('Human views: 5,348');
@@ -208,18 +215,21 @@ describe('readership report weekly --send', () => {
   });
 
   it('is settled only if its outcome is unknown; otherwise a message lists what is stored', async () => {
-    await expect(report('weekly', '--delivered', 'docs@example.com')).rejects.toThrow(
+    await expect(report('resolve', 'weekly', '--delivered', 'docs@example.com')).rejects.toThrow(
       'No email of weekly was ever sent',
     );
     server.behaviors.set('docs@example.com', [{ on: 'data', do: 'drop-lost' }]);
     await send({});
-    const refused = (...args: string[]) => expect(report('weekly', ...args)).rejects;
+    const refused = (...args: string[]) => expect(report('resolve', 'weekly', ...args)).rejects;
     await refused('--delivered', 'lead@example.com').toThrow(
       "--period '2026-W46' --project prj_1: docs@example.com, unknown",
     );
     await refused('--delivered', 'docs@example.com', '--period', '2026-W45').toThrow('Specify which email');
-    await refused('--delivered', 'a@example.com', '--not-delivered', 'a@example.com').toThrow('Give either');
-    await report('weekly', '--delivered', 'docs@example.com');
+    await refused('--delivered', 'a@example.com', '--not-delivered', 'a@example.com').toThrow(
+      'cannot be used with',
+    );
+    await refused().toThrow('Say what became of it');
+    await report('resolve', 'weekly', '--delivered', 'docs@example.com');
     await refused('--delivered', 'docs@example.com').toThrow(
       'has an unknown outcome, so nothing needs settling',
     );
@@ -320,20 +330,22 @@ describe('readership report weekly --output', () => {
 
   it('is rejected where it would have no effect, as is any other option', async () => {
     const refused = (...args: string[]) => expect(report(...args)).rejects;
-    await refused('weekly', '--send', '--output', 'a.html').toThrow('--output has no effect with --send');
     await refused('weekly', '--format', 'text', '--to', 'a@example.com').toThrow(
       '--to has no effect without',
     );
-    await refused('weekly', '--force').toThrow('--force has no effect without --send');
     await refused('weekly', '--format', 'text', '--open').toThrow('--open has no effect with --format text');
-    await refused('weekly', '--delivered', 'a@example.com', '--send').toThrow('--send has no effect with');
-    await refused('--not-delivered', 'a@example.com').toThrow(
-      '--not-delivered has no effect without a report',
+    await refused('--period', '2026-W46').toThrow('--period has no effect without a report');
+    await refused('send', 'weekly', '--output', 'a.html').toThrow("unknown option '--output'");
+    // As 0.2 sent and settled emails.
+    await refused('weekly', '--send', '--force').toThrow(
+      '--send is gone. Nothing was done. Use: readership report send',
     );
+    await refused('weekly', '--delivered', 'a@example.com').toThrow('Use: readership report resolve');
   });
 });
 
 it('readership report lists the reports that work, and says what is wrong with the others', async () => {
+  expect(await report()).toEqual(await report('list'));
   expect(await report()).toMatchObject({
     exitCode: 0,
     lines: expect.stringMatching(/^improve .*\nweekly /) as string,

@@ -4,7 +4,7 @@ import { resendCommand, settleCommands } from '../../src/print/emails.js';
 it('the command to resend a report sends it to nobody else', () => {
   const delivery = { report: 'weekly', project: 'prj_a', period: '2026-W01', recipient: 'a@example.com' };
   const command =
-    'readership report weekly --period 2026-W01 --project prj_a --send --force --to a@example.com';
+    'readership report send weekly --period 2026-W01 --project prj_a --force --to a@example.com';
   expect(resendCommand(delivery, undefined)).toBe(command);
   expect(resendCommand(delivery, { index: 2, count: 8 })).toBe(`${command} --shard 2/8`);
   expect(resendCommand({ ...delivery, period: '2026-W01 correction' }, undefined)).toBe(command);
@@ -18,6 +18,6 @@ it('settling an email names it whole, also that of an alert', () => {
     recipient: 'a@example.com',
   };
   expect(settleCommands(delivery, { index: 2, count: 8 })).toBe(
-    "readership report alert --period 'export 2026-11-16T03:00:00.000Z' --shard 2/8 --delivered a@example.com, or --not-delivered a@example.com",
+    "readership report resolve alert --period 'export 2026-11-16T03:00:00.000Z' --shard 2/8 --delivered a@example.com, or --not-delivered a@example.com",
   );
 });

@@ -96,7 +96,7 @@ describe('a crash', () => {
     ['throws', ['export']],
     ['rejects', ['export']],
     ['rejects with no error', ['doctor']],
-    ['throws', ['report', 'weekly', '--send']],
+    ['throws', ['report', 'send', 'weekly']],
   ])('that %s in the middle of %s leaves no trace of a secret', async (crash, args) => {
     const { server } = await echoingMailServer();
     const platform = await markedSandbox();

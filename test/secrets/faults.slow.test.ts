@@ -164,7 +164,7 @@ const RECIPIENTS: Readonly<Record<string, Behavior>> = {
 };
 
 describe('a mail server that echoes the password', () => {
-  const send = ['report', 'weekly', '--send', '--force'];
+  const send = ['report', 'send', 'weekly', '--force'];
   const sending = async (server: MailServer, args = send, recipients?: string[], scheme?: string) => {
     const { platform } = await sandboxAsBefore();
     const smtp = smtpUrl(server.port, scheme);

@@ -79,7 +79,7 @@ const COMMANDS = [
   [4, ['improve', '--apply']],
   [2, ['jobs', 'poll']],
   [2, ['jobs', 'message']],
-  [2, ['report', 'weekly', '--send']],
+  [2, ['report', 'send', 'weekly']],
   [1, ['publish']],
   [1, ['audit', '--repair']],
 ] as const satisfies [number, string[]][];
@@ -126,7 +126,7 @@ const ASIDES = [
   ['improve', '--apply'],
   ['jobs', 'poll'],
   ['jobs', 'message', '1', 'from a copy, or at a wrong time'],
-  ['report', 'weekly', '--send'],
+  ['report', 'send', 'weekly'],
 ] as const satisfies string[][];
 
 /** A copy or a wrong clock after one of the steps, half of the time each. Drawn separately from everything else. */
