@@ -1,0 +1,17 @@
+import process from 'node:process';
+
+/** How `main.js` lets Stryker change the files in MUTATED and run the tests of ROOM. */
+export default {
+  mutate: process.env['MUTATED'].split(','),
+  testRunner: 'vitest',
+  plugins: ['@stryker-mutator/vitest-runner'],
+  vitest: { configFile: 'test/mutation/vitest.config.js' },
+  coverageAnalysis: 'perTest',
+  // Tests that load a module again for each of its constants take most of the time, and find little.
+  ignoreStatic: true,
+  timeoutMS: 20_000,
+  reporters: ['clear-text'],
+  clearTextReporter: { reportTests: false, reportScoreTable: true, allowColor: false },
+  tempDirName: 'coverage/mutation',
+  thresholds: { high: 90, low: 90, break: 90 },
+};
