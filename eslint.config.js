@@ -21,7 +21,7 @@ export default defineConfig(
     },
   },
   {
-    files: ['*.config.js', '*.config.ts', 'bench/*.js', 'test/**/*.js'],
+    files: ['*.config.js', '*.config.ts', 'bench/**/*.js', 'test/**/*.js'],
     extends: [tseslint.configs.disableTypeChecked],
   },
 );

@@ -26,7 +26,7 @@ const named = process.argv.slice(2);
 for (const [room, files] of Object.entries(DECISIONS)) {
   if (named.length > 0 && !named.includes(room)) continue;
   const env = { ...process.env, ROOM: room, MUTATED: files.map((file) => `src/${room}/${file}.ts`).join() };
-  const { status } = spawnSync(STRYKER, ['run', 'test/mutation/stryker.config.js'], {
+  const { status } = spawnSync(STRYKER, ['run', 'bench/mutation/stryker.config.js'], {
     env,
     stdio: 'inherit',
   });

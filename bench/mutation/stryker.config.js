@@ -5,7 +5,7 @@ export default {
   mutate: process.env['MUTATED'].split(','),
   testRunner: 'vitest',
   plugins: ['@stryker-mutator/vitest-runner'],
-  vitest: { configFile: 'test/mutation/vitest.config.js' },
+  vitest: { configFile: 'bench/mutation/vitest.config.js' },
   coverageAnalysis: 'perTest',
   // Tests that load a module again for each of its constants take most of the time, and find little.
   ignoreStatic: true,
