@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { z } from 'zod';
 import { cronProblem } from '../src/config/cron.js';
-import { runCli } from './run-cli.js';
+import { callCli } from './run-cli.js';
 
 const ROOT = join(import.meta.dirname, '..');
 const CODE = '/opt/readership';
@@ -39,7 +39,7 @@ const shellOf = (markdown: string): string =>
     .join('\n');
 
 async function helpOf(...command: string[]): Promise<string> {
-  const { code, stdout } = await runCli([...command, '--help'], { cwd: ROOT });
+  const { code, stdout } = await callCli([...command, '--help'], { cwd: ROOT });
   expect(code, command.join(' ')).toBe(0);
   return stdout;
 }
@@ -265,7 +265,7 @@ const shellcheck = ['/usr/bin/shellcheck', '/usr/local/bin/shellcheck'].find((pa
 
 describe.skipIf(shellcheck === undefined)('the shell scripts (skipped without shellcheck)', () => {
   it('pass shellcheck', async () => {
-    const completion = await runCli(['completion', 'bash'], { cwd: ROOT });
+    const completion = await callCli(['completion', 'bash'], { cwd: ROOT });
     const check = promisify(execFile)(shellcheck ?? '', ['--shell=bash', '-', '.ci/run'], { cwd: ROOT });
     check.child.stdin?.end(completion.stdout);
     expect(await check.catch((error: unknown) => ({ stdout: String(error) }))).toMatchObject({ stdout: '' });

@@ -8,7 +8,7 @@ import { CommanderError } from 'commander';
 import { z } from 'zod';
 import { commandLine } from '../src/commands/program.js';
 import { templateFunctions } from '../src/reports/template-functions.js';
-import { runCli } from './run-cli.js';
+import { callCli } from './run-cli.js';
 
 const ROOT = join(import.meta.dirname, '..');
 const read = (file: string) => readFile(join(ROOT, file), 'utf8');
@@ -85,7 +85,7 @@ describe('the documentation', () => {
   });
 
   it('names every command that --help lists', async () => {
-    const { stdout } = await runCli(['--help'], { cwd: ROOT });
+    const { stdout } = await callCli(['--help'], { cwd: ROOT });
     const commands = [...stdout.matchAll(/^ {2}([a-z]+) (?:\[| {2})/gm)].map(([, name = '']) => name);
     expect(commands).toContain('export');
     const page = await read('docs/commands.md');

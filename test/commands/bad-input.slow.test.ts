@@ -3,7 +3,7 @@ import { cp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { FaultInput } from '../sandbox/faulty-sandbox.js';
-import { type CliResult, runCli } from '../run-cli.js';
+import { callCli, type CliResult, runCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 import { holdElsewhere } from '../warehouse/other-process.js';
 import { daysAgo, expectCleanEnd, KEY, liveFile, serveSandbox, workspaceOf } from './workspace.js';
@@ -134,7 +134,7 @@ describe(
     beforeAll(async () => {
       const sandbox = await serveSandbox();
       loaded = await workspaceOf(sandbox);
-      const result = await runCli(['export'], { cwd: loaded, env: { READERSHIP_API_KEY: KEY } });
+      const result = await callCli(['export'], { cwd: loaded, env: { READERSHIP_API_KEY: KEY } });
       expect(result.code, result.stderr).toBe(0);
       await expectCleanEnd(loaded, result);
     });
@@ -177,7 +177,7 @@ describe(
         expectOneMessage(result, 75, [new RegExp(`locked by \`readership run\` \\(process ${holder.pid}`)]);
         await holder.letGo();
         await expectCleanEnd(directory, result);
-        expect(await runCli(['export'], { cwd: directory, env })).toMatchObject({ code: 0 });
+        expect(await callCli(['export'], { cwd: directory, env })).toMatchObject({ code: 0 });
       },
     );
 
@@ -185,7 +185,7 @@ describe(
       const directory = await copyOf(fault);
       await spoil?.(directory);
       const before = await storedIn(directory);
-      const result = await runCli(['export', ...args], {
+      const result = await callCli(['export', ...args], {
         cwd: directory,
         env: env ?? { READERSHIP_API_KEY: KEY },
       });
@@ -202,7 +202,10 @@ describe(
     it.concurrent('a range before the first day loads no wrong data', async () => {
       const directory = await copyOf();
       const range = ['--from', daysAgo(20), '--to', daysAgo(15)];
-      const result = await runCli(['export', ...range], { cwd: directory, env: { READERSHIP_API_KEY: KEY } });
+      const result = await callCli(['export', ...range], {
+        cwd: directory,
+        env: { READERSHIP_API_KEY: KEY },
+      });
       expect(result.code, result.stderr).toBe(0);
       const answer = await runCli(
         ['sql', `SELECT count(*) AS days, sum(total) AS views FROM site_days WHERE day <= '${daysAgo(15)}'`],

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
-import { runCli } from '../run-cli.js';
+import { callCli, runCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 
 /** As bash calls a completion: the words before the cursor, the last of which is incomplete. */
@@ -29,11 +29,11 @@ it('bash completes commands, options and their values, each where it is allowed'
 
 it('fish and zsh get their own scripts; other shells are rejected', async () => {
   const cwd = await tempDir();
-  expect((await runCli(['completion', 'fish'], { cwd })).stdout).toMatch(
+  expect((await callCli(['completion', 'fish'], { cwd })).stdout).toMatch(
     /\ncomplete -c readership -f -n '__fish_seen_subcommand_from jobs; and not .+' -a show -d 'Show a job/,
   );
-  expect((await runCli(['completion', 'zsh'], { cwd })).stdout).toMatch(
+  expect((await callCli(['completion', 'zsh'], { cwd })).stdout).toMatch(
     /^autoload -Uz compinit bashcompinit/,
   );
-  expect((await runCli(['completion', 'tcsh'], { cwd })).code).toBe(2);
+  expect((await callCli(['completion', 'tcsh'], { cwd })).code).toBe(2);
 });

@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { runCli } from '../run-cli.js';
+import { callCli, runCli } from '../run-cli.js';
 import { COMMANDS } from '../secrets/commands.js';
 import { tempDir } from '../temp-dir.js';
 import { commandTree, helpOf, manPage } from './man-page.js';
 
 const printed = async (...command: string[]): Promise<string> => {
-  const { code, stdout, stderr } = await runCli([...command, '--help'], { cwd: await tempDir() });
+  const { code, stdout, stderr } = await callCli([...command, '--help'], { cwd: await tempDir() });
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   return stdout;
 };

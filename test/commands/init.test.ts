@@ -8,7 +8,7 @@ import { describe, expect, it } from 'vitest';
 import { loadSettings, readEnvironment } from '../../src/config/load.js';
 import { jsonSchemaOf } from '../../src/config/problems.js';
 import { settingsSchema } from '../../src/config/schema.js';
-import { runCli } from '../run-cli.js';
+import { callCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 import { KEY, serveSandbox } from './workspace.js';
 
@@ -23,14 +23,14 @@ it('the JSON Schema for editors is that of the settings: npx vitest run init -u'
 describe('readership init', () => {
   it('writes a valid configuration and an example environment file', async () => {
     const cwd = await tempDir();
-    expect(await runCli(['init'], { cwd })).toMatchObject({ code: 0, stderr: '' });
+    expect(await callCli(['init'], { cwd })).toMatchObject({ code: 0, stderr: '' });
     expect((await readdir(cwd)).sort()).toEqual(['.env.example', '.gitignore', 'readership.yaml']);
     expect(await readFile(join(cwd, '.gitignore'), 'utf8')).toBe('.env\n');
     const [first = ''] = (await readFile(join(cwd, 'readership.yaml'), 'utf8')).split('\n');
     const schema = fileURLToPath(first.replace('# yaml-language-server: $schema=', ''));
     expect(JSON.parse(await readFile(schema, 'utf8'))).toEqual(jsonSchemaOf(settingsSchema));
     // The only thing missing is the key.
-    const next = await runCli(['export'], { cwd });
+    const next = await callCli(['export'], { cwd });
     expect(next).toMatchObject({ code: 2 });
     expect(next.stderr).toContain('No API key for project prj_123');
   });
@@ -38,7 +38,7 @@ describe('readership init', () => {
   it.each(['readership.yaml', '.env.example'])('never overwrites %s', async (name) => {
     const cwd = await tempDir();
     await writeFile(join(cwd, name), 'mine');
-    const result = await runCli(['init'], { cwd });
+    const result = await callCli(['init'], { cwd });
     expect(result).toMatchObject({ code: 2, stdout: '' });
     expect(result.stderr).toMatch(new RegExp(`${name} already exists; nothing was written`));
     expect(await readFile(join(cwd, name), 'utf8')).toBe('mine');
@@ -50,7 +50,7 @@ describe('readership init', () => {
     const cwd = await tempDir();
     const site = ['--name', 'Acme: Docs', '--site-url', 'https://docs.example.com'];
     const args = ['init', '--url', baseUrl, '--project', projectId, '--timezone', 'Asia/Tokyo', ...site];
-    const refused = await runCli(args, { cwd, env: { READERSHIP_API_KEY: 'wrong-key' } });
+    const refused = await callCli(args, { cwd, env: { READERSHIP_API_KEY: 'wrong-key' } });
     expect(refused.code).toBe(2);
     expect(refused.stdout).toMatch(/^fail {2}page views .+401/m);
     expect(refused.stderr).toContain('Nothing was written');
@@ -59,13 +59,13 @@ describe('readership init', () => {
       ['--email=docs', 'not an email address'],
       ['--url=platform', 'enter a full URL'],
     ] as const) {
-      const invalid = await runCli([...args, wrong], { cwd });
+      const invalid = await callCli([...args, wrong], { cwd });
       expect([invalid.code, invalid.stderr]).toEqual([2, expect.stringContaining(words)]);
     }
     expect(await readdir(cwd)).toEqual([]);
     const env = { READERSHIP_API_KEY: KEY };
     await writeFile(join(cwd, '.gitignore'), 'node_modules');
-    const { code, stdout } = await runCli([...args, '--email', 'docs@example.com'], { cwd, env });
+    const { code, stdout } = await callCli([...args, '--email', 'docs@example.com'], { cwd, env });
     expect([code, stdout]).toEqual([
       0,
       expect.stringMatching(/^pass {2}page views [^]+\nNext: readership run .+\n$/m),

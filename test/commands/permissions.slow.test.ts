@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { z } from 'zod';
 import { describe, expect, it } from 'vitest';
-import { type CliResult, runCli } from '../run-cli.js';
+import { callCli, type CliResult } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 import { KEY, liveFile, serveSandbox, workspaceOf } from './workspace.js';
 
@@ -39,11 +39,10 @@ const UMASKS = [0o000, 0o077];
 const modeOf = (mode: number): string => (mode & 0o7777).toString(8).padStart(3, '0');
 const fileMode = async (...path: string[]): Promise<string> => modeOf((await stat(join(...path))).mode);
 
-/** A process inherits the umask of its parent. */
-function runWith(umask: number, args: readonly string[], cwd: string): Promise<CliResult> {
+async function runWith(umask: number, args: readonly string[], cwd: string): Promise<CliResult> {
   const own = process.umask(umask);
   try {
-    return runCli(args, { cwd, env: { READERSHIP_API_KEY: KEY } });
+    return await callCli(args, { cwd, env: { READERSHIP_API_KEY: KEY } });
   } finally {
     process.umask(own);
   }
@@ -138,7 +137,7 @@ describe('doctor', () => {
     await writeFile(join(cwd, '.env'), `READERSHIP_API_KEY=${KEY}\n`);
     for (const mode of [0o600, 0o640, 0o604]) {
       await chmod(join(cwd, '.env'), mode);
-      const { code, stdout } = await runCli(['doctor'], { cwd });
+      const { code, stdout } = await callCli(['doctor'], { cwd });
       expect(code).toBe(0);
       expect(stdout).toMatch(mode === 0o600 ? /^pass {2}secrets /m : /^warn {2}secrets .+chmod 600/m);
     }

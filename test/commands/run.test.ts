@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { expectWhole, statesOf } from '../export/stored-days.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
-import { runCli } from '../run-cli.js';
+import { callCli, runCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 import { expectCleanEnd } from './workspace.js';
 
@@ -78,7 +78,7 @@ describe('readership run --sandbox', () => {
       expect(JSON.parse(answer.stdout)).not.toHaveLength(0);
     }
 
-    const second = await runCli(['run', '--sandbox'], { cwd });
+    const second = await callCli(['run', '--sandbox'], { cwd });
     expect(second.code, second.stderr).toBe(0);
     expect(second.stdout).toMatch(/2[01]\d days already final, not read again/);
     expect(second.stderr).not.toContain('simulated');
@@ -87,7 +87,7 @@ describe('readership run --sandbox', () => {
     expect(twice.attempts.slice(0, once.attempts.length)).toEqual(once.attempts);
     expect(await record()).toHaveLength(once.jobs.length);
 
-    const audited = await runCli(['audit', '--sandbox', '--json'], { cwd });
+    const audited = await callCli(['audit', '--sandbox', '--json'], { cwd });
     expect(audited.code, audited.stderr).toBe(0);
     const ends = audited.stdout
       .trim()

@@ -9,7 +9,7 @@ import { SANDBOX } from '../../src/sandbox/state.js';
 import type { Sandbox } from '../sandbox/faulty-sandbox.js';
 import { liveFile } from '../commands/workspace.js';
 import type { Behavior, MailServer } from '../mail/mail-server.js';
-import { type CliResult, runCli, startCli } from '../run-cli.js';
+import { callCli, type CliResult, startCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 import { BELIEVED, ECHOES, serveEcho } from './echoing-platform.js';
 import { echoingMailServer } from './mail.js';
@@ -66,7 +66,7 @@ beforeAll(async () => {
   stateFile = join(await tempDir(), 'sandbox.json');
   base = await markedWorkspace({ platform: await markedSandbox({ stateFile }) });
   // There is no mail server.
-  expect(await runCli(['run'], { cwd: base })).toMatchObject({ code: 75 });
+  expect(await callCli(['run'], { cwd: base })).toMatchObject({ code: 75 });
 });
 
 function oneEvent(): { readonly happened: Promise<void>; readonly happens: () => void } {
@@ -174,7 +174,7 @@ describe('a mail server that echoes the password', () => {
     return {
       cwd,
       until: (when: Promise<void>) => interrupted(args, cwd, when),
-      end: () => runCli(args, { cwd }),
+      end: () => callCli(args, { cwd }),
     };
   };
 

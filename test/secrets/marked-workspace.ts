@@ -5,7 +5,7 @@ import { EffectsJournal } from '../../src/effects/journal.js';
 import { placeOf } from '../../src/effects/place.js';
 import { recordPlace } from '../../src/warehouse/identity.js';
 import { daysAgo, liveFile, serveSandbox, workspaceOf } from '../commands/workspace.js';
-import { type CliOptions, type CliResult, runCli, startCli } from '../run-cli.js';
+import { callCli, type CliOptions, type CliResult, startCli } from '../run-cli.js';
 import type { Sandbox } from '../sandbox/faulty-sandbox.js';
 import type { SandboxOptions } from '../../src/sandbox/index.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
@@ -61,9 +61,13 @@ export const markedSandbox = (options: Partial<SandboxOptions> = {}): Promise<Sa
   serveSandbox({ apiKey: KEY, firstDay: daysAgo(70), pages: 40, jobSeconds: 3600, ...options });
 
 /** Runs a command to its end, the service until it has done what is due, and the sandbox until it serves. */
-export async function runToEnd(args: readonly string[], options: CliOptions): Promise<CliResult> {
+export async function runToEnd(
+  args: readonly string[],
+  options: CliOptions,
+  run = callCli,
+): Promise<CliResult> {
   const [command] = args;
-  if (!['start', 'sandbox', 'serve'].includes(command ?? '')) return runCli(args, options);
+  if (!['start', 'sandbox', 'serve'].includes(command ?? '')) return run(args, options);
   const stays = startCli(args, options);
   await stays.until(command === 'start' ? /"outcome":/ : /Ctrl-C to stop/);
   stays.child.kill('SIGTERM');

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import PostalMime from 'postal-mime';
 import { describe, expect, it } from 'vitest';
 import { expectCleanEnd, KEY, serveSandbox, workspaceOf } from '../commands/workspace.js';
-import { runCli } from '../run-cli.js';
+import { callCli } from '../run-cli.js';
 import { reply, serve } from '../serve.js';
 
 /** A workspace whose runs are monitored by email and pings. */
@@ -13,7 +13,7 @@ async function setUp(pingPath = '/abc/') {
   const alerts = `alerts: { to: [ops@example.com], pingUrl: '${pings.baseUrl}${pingPath}' }`;
   const cwd = await workspaceOf(sandbox, `mail: { from: docs@example.com }\n${alerts}\n`);
   const run = async (key = KEY) => {
-    const result = await runCli(['run'], { cwd, env: { READERSHIP_API_KEY: key } });
+    const result = await callCli(['run'], { cwd, env: { READERSHIP_API_KEY: key } });
     await expectCleanEnd(cwd, result);
     return result;
   };
@@ -41,7 +41,7 @@ describe('alerts', () => {
     const { text } = await PostalMime.parse(await readFile(join(outbox, name)));
     expect(text).toMatch(/export has failed since .+ UTC:\s+.+key.+\s+Readership retries automatically/s);
     expect(text).not.toContain('wrong-key');
-    const published = await runCli(['sql', "SELECT state FROM deliveries WHERE period LIKE 'export%'"], {
+    const published = await callCli(['sql', "SELECT state FROM deliveries WHERE period LIKE 'export%'"], {
       cwd,
     });
     expect(published.stdout, published.stderr).toBe('state\nsent\n');
@@ -77,7 +77,7 @@ describe('alerts', () => {
   it('of a shard name the shard and ping its own URL', async () => {
     const { pings, cwd } = await setUp('/abc-{shard}');
     const env = { READERSHIP_API_KEY: 'wrong-key' };
-    expect((await runCli(['run', '--shard', '1/1'], { cwd, env })).code).not.toBe(0);
+    expect((await callCli(['run', '--shard', '1/1'], { cwd, env })).code).not.toBe(0);
     expect(pings.seen.map(({ url }) => url.pathname)).toEqual([
       '/abc-shard-1-of-1/start',
       '/abc-shard-1-of-1/fail',

@@ -11,7 +11,7 @@ import { openWarehouse } from '../../src/warehouse/open.js';
 import { openHistory } from '../../src/warehouse/published.js';
 import { tablesOf } from '../../src/warehouse/publish.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
-import { runCli } from '../run-cli.js';
+import { callCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 import { lakeViews } from './lake/lake.js';
 import { holdElsewhere } from './other-process.js';
@@ -176,7 +176,7 @@ describe('a workspace of 0.2.0', () => {
     await promisify(execFile)('tar', ['-xzf', ARCHIVE, '-C', cwd]);
     const env = { READERSHIP_API_KEY: 'not-a-real-key' };
     const run = async (...args: string[]): Promise<string> => {
-      const { code, stdout, stderr } = await runCli(args, { cwd, env });
+      const { code, stdout, stderr } = await callCli(args, { cwd, env });
       expect(code, stderr).toBe(0);
       return stdout;
     };

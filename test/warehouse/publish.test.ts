@@ -9,7 +9,7 @@ import { publish } from '../../src/warehouse/publish.js';
 import type { Reader } from '../../src/warehouse/query.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
-import { runCli } from '../run-cli.js';
+import { callCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 
 const pathRow = z.object({ path: z.string() });
@@ -151,7 +151,7 @@ describe('the published history', () => {
 
     const reader = await openHistory(target);
     expect(await pathsIn(reader)).toEqual(['/old']);
-    expect(await runCli(['publish'], { cwd: directory })).toMatchObject({ code: 0 });
+    expect(await callCli(['publish'], { cwd: directory })).toMatchObject({ code: 0 });
     expect(await pathsIn(reader)).toEqual(['/old']);
     reader.close();
     expect(await readFrom(target, pathsIn)).toEqual(['/old', '/new']);

@@ -8,9 +8,9 @@ import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { daysAgo, KEY, workspaceOf } from '../commands/workspace.js';
 import { rowsOf, servePlatform } from '../platform.js';
-import { runCli } from '../run-cli.js';
+import { callCli } from '../run-cli.js';
 
-const READERS = 20;
+const READERS = Number(process.env['READERS'] ?? 20);
 const EXPORTS = Number(process.env['EXPORTS'] ?? 30);
 const FIRST_DAYS = 5;
 const READER = fileURLToPath(new URL('reading-process.js', import.meta.url));
@@ -40,7 +40,7 @@ it(`${EXPORTS} exports and publishes, with ${READERS} active readers and one tha
   );
   const load = async (first: number, last: number) => {
     const args = ['export', '--from', daysAgo(first), '--to', daysAgo(last)];
-    const result = await runCli(args, { cwd, env: { READERSHIP_API_KEY: KEY } });
+    const result = await callCli(args, { cwd, env: { READERSHIP_API_KEY: KEY } });
     expect(result.code, result.stderr).toBe(0);
   };
   await load(FIRST_DAYS, 1);
