@@ -12,6 +12,7 @@ import { report as declareReport } from '../../src/commands/report.js';
 import { sendReport } from '../../src/commands/report-send.js';
 import { day } from '../../src/day.js';
 import { openHistory } from '../../src/warehouse/published.js';
+import { publish } from '../../src/warehouse/publish.js';
 import { openWarehouse } from '../../src/warehouse/open.js';
 import { readDeliveries } from '../../src/mail/ledger.js';
 import { type MailServer, startMailServer } from '../mail/mail-server.js';
@@ -30,13 +31,14 @@ reports: { weekly: { to: [docs@example.com, lead@example.com] } }
 let server: MailServer;
 let directory: string;
 
-/** A data directory with two weeks of views. */
+/** A data directory with two weeks of views, published. */
 let twoWeeks: string;
 beforeAll(async () => {
   const warehouse = await liveWarehouse();
   await loadDays(warehouse, day('2026-11-02'), day('2026-11-15'));
-  await closeNow(warehouse);
   twoWeeks = dirname(warehouse.path);
+  await publish(warehouse, join(twoWeeks, 'history.duckdb'));
+  await closeNow(warehouse);
 });
 
 beforeEach(async () => {
@@ -97,6 +99,10 @@ describe('readership report send weekly', () => {
       'weekly 2026-W46 to lead@example.com: already sent on Nov 16, 2026 at 09:00 UTC',
     ]);
     expect([copies('docs@example.com'), copies('lead@example.com')]).toEqual([1, 1]);
+    // The deliveries are published, for SQL.
+    const history = await openHistory(join(directory, 'data/history.duckdb'));
+    expect(await readDeliveries(history)).toMatchObject([{ state: 'sent' }, { state: 'sent' }]);
+    history.close();
   });
 
   it('notes a project with nothing loaded yet, and emails the others', async () => {
@@ -128,10 +134,20 @@ describe('readership report send weekly', () => {
     expect([copies('docs@example.com'), copies('lead@example.com')]).toEqual([1, 1]);
   });
 
-  it('is settled by a person: as delivered, it stays so; as not delivered, it is sent again', async () => {
+  it('is settled by a person: as delivered, it stays so; as not delivered, it is sent again; otherwise a message lists what is stored', async () => {
+    const refused = (...args: string[]) => expect(report('resolve', 'weekly', ...args)).rejects;
+    await refused('--delivered', 'docs@example.com').toThrow('No email of weekly was ever sent');
     for (const recipient of ['docs@example.com', 'lead@example.com'])
       server.behaviors.set(recipient, [{ on: 'data', do: 'drop-lost' }]);
     await send({});
+    await refused('--delivered', 'eve@example.com').toThrow(
+      "--period '2026-W46' --project prj_1: docs@example.com, unknown",
+    );
+    await refused('--delivered', 'docs@example.com', '--period', '2026-W45').toThrow('Specify which email');
+    await refused('--delivered', 'a@example.com', '--not-delivered', 'a@example.com').toThrow(
+      'cannot be used with',
+    );
+    await refused().toThrow('Say what became of it');
     const settled = await report(
       'resolve',
       'weekly',
@@ -144,6 +160,9 @@ describe('readership report send weekly', () => {
     const missing = await report('resolve', 'weekly', '--not-delivered', 'lead@example.com');
     expect(missing.lines).toContain(
       'not delivered yet (not delivered, confirmed by a person); retried by the next run',
+    );
+    await refused('--delivered', 'docs@example.com').toThrow(
+      'has an unknown outcome, so nothing needs settling',
     );
     await send({});
     expect([copies('docs@example.com'), copies('lead@example.com')]).toEqual([0, 1]);
@@ -214,40 +233,12 @@ describe('readership report send weekly', () => {
     );
   });
 
-  it('is settled only if its outcome is unknown; otherwise a message lists what is stored', async () => {
-    await expect(report('resolve', 'weekly', '--delivered', 'docs@example.com')).rejects.toThrow(
-      'No email of weekly was ever sent',
-    );
-    server.behaviors.set('docs@example.com', [{ on: 'data', do: 'drop-lost' }]);
-    await send({});
-    const refused = (...args: string[]) => expect(report('resolve', 'weekly', ...args)).rejects;
-    await refused('--delivered', 'lead@example.com').toThrow(
-      "--period '2026-W46' --project prj_1: docs@example.com, unknown",
-    );
-    await refused('--delivered', 'docs@example.com', '--period', '2026-W45').toThrow('Specify which email');
-    await refused('--delivered', 'a@example.com', '--not-delivered', 'a@example.com').toThrow(
-      'cannot be used with',
-    );
-    await refused().toThrow('Say what became of it');
-    await report('resolve', 'weekly', '--delivered', 'docs@example.com');
-    await refused('--delivered', 'docs@example.com').toThrow(
-      'has an unknown outcome, so nothing needs settling',
-    );
-  });
-
   it('exits 75 after a temporary refusal, and tries at once when run again', async () => {
     server.behaviors.set('docs@example.com', [{ on: 'rcpt', do: 451 }]);
     const first = await send({});
     expect(first.exitCode).toBe(75);
     expect(first.lines[0]).toMatch(/not delivered yet .*451.*; retried from Nov 16, 2026 at 09:05 UTC/);
     expect((await send({})).lines[0]).toContain('sent (250 queued)');
-  });
-
-  it('publishes the deliveries, for SQL', async () => {
-    await send({});
-    const history = await openHistory(join(directory, 'data/history.duckdb'));
-    expect(await readDeliveries(history)).toMatchObject([{ state: 'sent' }, { state: 'sent' }]);
-    history.close();
   });
 
   it('writes emails to the outbox if there is no mail server, and shows where', async () => {
@@ -270,7 +261,6 @@ describe('readership report send weekly', () => {
 
 describe('readership report weekly --format eml', () => {
   it('writes the email of the first recipient, and sends and records nothing', async () => {
-    await send({ to: 'lead@example.com' });
     const { out, runtime: its } = runtime({});
     expect(await renderReport('weekly', { format: 'eml', output: 'weekly.eml' }, its)).toBe(0);
     const mail = await PostalMime.parse(await readFile(join(directory, 'weekly.eml')));
@@ -280,8 +270,12 @@ describe('readership report weekly --format eml', () => {
     expect(copies('docs@example.com')).toBe(0);
   });
 
-  it('is addressed to nobody while there are no recipients, and a note says so', async () => {
-    await send({});
+  it('is addressed to the sender, or to nobody, while there are no recipients, and a note says so', async () => {
+    const toSender = await report('improve', '--format', 'eml');
+    expect((await PostalMime.parse(toSender.lines)).to).toMatchObject([
+      { address: 'readership@example.com' },
+    ]);
+    expect(toSender.notes).toContain('addressed to readership@example.com.');
     await writeFile(
       join(directory, 'readership.yaml'),
       CONFIGURATION.split('\n')
@@ -296,19 +290,10 @@ describe('readership report weekly --format eml', () => {
     expect(notes).toContain('weekly has no recipients yet');
     expect(notes).toContain('mail.from is not set');
   });
-
-  it('is addressed to the sender if only the sender is configured', async () => {
-    await send({});
-    const { lines, notes } = await report('improve', '--format', 'eml');
-    expect((await PostalMime.parse(lines)).to).toMatchObject([{ address: 'readership@example.com' }]);
-    expect(notes).toContain('addressed to readership@example.com.');
-  });
 });
 
 describe('readership report weekly --output', () => {
   it('writes the format that is given or named by the file, and nothing else; or says why not', async () => {
-    // Sending an email publishes the history, from which the other formats are rendered.
-    await send({});
     for (const [file, options, beginning] of [
       ['weekly.out', ['--format', 'text'], /^Acme Docs/],
       ['weekly.json', [], /^\{\n {2}"report": "weekly"/],
@@ -359,7 +344,6 @@ it('readership report lists the reports that work, and says what is wrong with t
 });
 
 it('readership report new writes a report that works unchanged, and replaces nothing', async () => {
-  await send({});
   const { lines, notes } = await report('new', 'busy_pages');
   expect(lines).toBe('reports/busy_pages/busy_pages.sql\nreports/busy_pages/report.yaml\n');
   expect(notes).toContain('readership report busy_pages --watch --open');
@@ -371,7 +355,6 @@ it('readership report new writes a report that works unchanged, and replaces not
 });
 
 it('readership report --watch renders again on each change, and continues after an error', async () => {
-  await send({});
   await report('new', 'mine');
   const { err, runtime: its } = runtime({});
   const stop = new AbortController();

@@ -137,7 +137,7 @@ async function openSite({ days, pages, projects, limit = 100 }: SiteOptions) {
 
 describe('the predicted requests and finishing time are right', () => {
   test('before the first export of two projects that share a key', async () => {
-    const { sayAndFinish, platform } = await openSite({ days: 140, pages: 200, projects: ['a', 'b'] });
+    const { sayAndFinish, platform } = await openSite({ days: 140, pages: 5, projects: ['a', 'b'] });
     const { said, sent, took, saidMinutes } = await sayAndFinish();
     expect(Math.abs(sent - said)).toBeLessThanOrEqual(sent / 10);
     expect(Math.abs(took - saidMinutes)).toBeLessThanOrEqual(took / 10);
@@ -147,7 +147,7 @@ describe('the predicted requests and finishing time are right', () => {
   test('in the middle of a backfill, even right after a kill', async () => {
     const { clock, exportOnce, sayAndFinish, platform } = await openSite({
       days: 90,
-      pages: 700,
+      pages: 501,
       projects: ['a', 'b'],
     });
     const resumeAt = await exportOnce({}, 60);
@@ -163,7 +163,7 @@ describe('the predicted requests and finishing time are right', () => {
   test('for three projects that do not finish together, at the end of an hour', async () => {
     const { clock, exportOnce, sayAndFinish } = await openSite({
       days: 33,
-      pages: 700,
+      pages: 501,
       projects: ['a', 'b', 'c'],
     });
     const resumeAt = await exportOnce();
@@ -175,8 +175,8 @@ describe('the predicted requests and finishing time are right', () => {
   });
 
   test.each([
-    { days: 26, pages: 1_200, projects: ['a', 'b', 'c'], kills: [] },
-    { days: 365, pages: 200, projects: ['a', 'b'], kills: [40, Infinity, 70] },
+    { days: 26, pages: 1_001, projects: ['a', 'b', 'c'], kills: [] },
+    { days: 365, pages: 5, projects: ['a', 'b'], kills: [40, Infinity, 70] },
   ])('at each stop of $days days, with kills after $kills requests', async ({ kills, ...site }) => {
     const { clock, exportOnce, forecast, platform } = await openSite(site);
     const stops: { at: Date; said: Date }[] = [];
@@ -195,7 +195,7 @@ describe('the predicted requests and finishing time are right', () => {
   });
 
   test('for a usual night', async () => {
-    const { clock, sayAndFinish } = await openSite({ days: 30, pages: 700, projects: ['a'] });
+    const { clock, sayAndFinish } = await openSite({ days: 30, pages: 501, projects: ['a'] });
     await sayAndFinish();
     clock.advance(DAY_MS);
     const { said, sent, took, saidMinutes } = await sayAndFinish();
@@ -204,7 +204,7 @@ describe('the predicted requests and finishing time are right', () => {
   });
 
   test('for an export of only some days, with --from', async () => {
-    const { clock, sayAndFinish } = await openSite({ days: 60, pages: 300, projects: ['a', 'b'] });
+    const { clock, sayAndFinish } = await openSite({ days: 60, pages: 251, projects: ['a', 'b'] });
     await sayAndFinish({ from: addDays(lastEndedDay(clock.now()), -1) });
     const from = addDays(lastEndedDay(clock.now()), -45);
     clock.advance(3 * MINUTE_MS);

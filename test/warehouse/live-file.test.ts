@@ -247,25 +247,7 @@ describe('a log that has grown large', () => {
     expect(await daysIn(await opening)).toBe(DAYS);
   });
 
-  it('may be folded while it is being written, and no other process gets in between', async () => {
-    const warehouse = await liveWarehouse();
-    let inode = (await stat(warehouse.path)).ino;
-    let folds = 0;
-    for (let day = 0; day < 2 * DAYS; day++) {
-      await addDay(warehouse, day, ROWS);
-      const now = (await stat(warehouse.path)).ino;
-      if (now === inode) continue;
-      inode = now;
-      folds += 1;
-      await expect(openElsewhere(warehouse.path)).rejects.toThrow('Could not set lock on file');
-    }
-    expect(folds).toBeGreaterThan(0);
-    expect(await daysIn(warehouse)).toBe(2 * DAYS);
-    await closeNow(warehouse);
-    expect(await daysIn(await liveWarehouse(warehouse.path))).toBe(2 * DAYS);
-  });
-
-  it('keeps its memory limit, database.maxMemory, after a fold', async () => {
+  it('may be folded while it is being written, no other process gets in between, and it keeps its settings', async () => {
     const path = join(await tempDir(), 'warehouse.duckdb');
     const warehouse = await openWarehouse(path, {
       command: 'test',
@@ -273,31 +255,30 @@ describe('a log that has grown large', () => {
       maxMemory: 300e6,
       now: () => new Date(),
     });
-    const limit = async () => {
-      const row = z.object({ memory: z.string() });
-      return (await warehouse.query("SELECT current_setting('memory_limit') AS memory", row))[0]?.memory;
+    const settings = async () => {
+      const row = z.object({ memory: z.string(), threads: z.int() });
+      const sql =
+        "SELECT current_setting('memory_limit') AS memory, current_setting('threads')::INTEGER AS threads";
+      return (await warehouse.query(sql, row))[0];
     };
-    expect(await limit()).toBe('286.1 MiB');
-    const { ino } = await stat(path);
-    for (let day = 0; day < 2 * DAYS; day++) await addDay(warehouse, day, ROWS);
-    expect((await stat(path)).ino).not.toBe(ino);
-    expect(await limit()).toBe('286.1 MiB');
-    await warehouse.close();
-  });
-
-  it('keeps its thread settings after a fold', async () => {
-    const warehouse = await liveWarehouse();
-    const threads = async () => {
-      const row = z.object({ threads: z.int() });
-      return (await warehouse.query("SELECT current_setting('threads')::INTEGER AS threads", row))[0]
-        ?.threads;
-    };
-    const { ino } = await stat(warehouse.path);
+    expect(await settings()).toMatchObject({ memory: '286.1 MiB' });
+    let inode = (await stat(path)).ino;
+    let folds = 0;
     await warehouse.withOneThread(async () => {
-      for (let day = 0; day < 2 * DAYS; day++) await addDay(warehouse, day, ROWS);
-      expect((await stat(warehouse.path)).ino).not.toBe(ino);
-      expect(await threads()).toBe(1);
+      for (let day = 0; day < 2 * DAYS; day++) {
+        await addDay(warehouse, day, ROWS);
+        const now = (await stat(path)).ino;
+        if (now === inode) continue;
+        inode = now;
+        folds += 1;
+        await expect(openElsewhere(path)).rejects.toThrow('Could not set lock on file');
+        expect(await settings()).toEqual({ memory: '286.1 MiB', threads: 1 });
+      }
     });
+    expect(folds).toBeGreaterThan(0);
+    expect(await daysIn(warehouse)).toBe(2 * DAYS);
+    await warehouse.close();
+    expect(await daysIn(await liveWarehouse(path))).toBe(2 * DAYS);
   });
 });
 
