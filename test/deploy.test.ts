@@ -64,7 +64,10 @@ describe('the files of deploy/', () => {
     for (const invocation of found) {
       const [command = '', ...args] = invocation.split(/\s+/);
       expect(commands).toMatch(new RegExp(`^ {2}${command} `, 'm'));
-      const name = command === 'jobs' ? `${command} ${args[0] ?? ''}` : command;
+      // The name of a report alone renders it.
+      const ofReport = /^(list|send|resolve|new)$/.test(args[0] ?? '') ? args[0] : 'show';
+      const subcommand = { jobs: args[0], report: ofReport }[command];
+      const name = subcommand === undefined ? command : `${command} ${subcommand}`;
       const options = args.filter((arg) => arg.startsWith('--'));
       if (options.length > 0) used.set(name, [...(used.get(name) ?? []), ...options]);
     }
