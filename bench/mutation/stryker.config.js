@@ -9,6 +9,8 @@ export default {
   coverageAnalysis: 'perTest',
   // Tests that load a module again for each of its constants take most of the time, and find little.
   ignoreStatic: true,
+  // Wording is held by tests that read what people see.
+  mutator: { excludedMutations: ['StringLiteral'] },
   timeoutMS: 20_000,
   reporters: ['clear-text'],
   clearTextReporter: { reportTests: false, reportScoreTable: true, allowColor: false },
