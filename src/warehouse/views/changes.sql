@@ -166,7 +166,8 @@ WITH
       project,
       path,
       audience,
-      (n_before + 0.5) / days_before * days_loaded * exp(course) AS mu,
+      -- Without an earlier day nothing is expected; the filter below may be applied after this.
+      (n_before + 0.5) / nullif(days_before, 0) * days_loaded * exp(course) AS mu,
       -- A few weeks say little about a page's variance, so the median variance counts as eight more.
       CASE
         WHEN k >= 3 THEN greatest(coalesce(median_psi, 0), (8 * coalesce(median_psi, psi) + (k - 1) * psi) / (7 + k))
