@@ -1,21 +1,16 @@
--- Grain: one row with the counts of pages and the five most read new ones, from one pass over the history.
+-- Grain: one row with the counts of pages and the five most read new ones. new is NULL if it cannot
+-- be told whether a page is new, because too few days before it are loaded.
 SELECT
-  count(*) FILTER (last_read >= $from::DATE) AS read,
-  count(*) AS ever_seen,
-  count(*) FILTER (first_read >= $from::DATE) AS first_seen,
-  coalesce(
-    list({path: path, human: human, ai: ai} ORDER BY human + ai DESC, path) FILTER (first_read >= $from::DATE),
-    []
-  )[:5] AS new_pages
-FROM
+  count(*) AS read,
   (
-    SELECT
-      path,
-      min(day) AS first_read,
-      max(day) AS last_read,
-      coalesce(sum(human) FILTER (day >= $from::DATE), 0)::BIGINT AS human,
-      coalesce(sum(ai) FILTER (day >= $from::DATE), 0)::BIGINT AS ai
+    SELECT count(DISTINCT path)
     FROM page_views
     WHERE project = $project AND day <= $to::DATE AND human + ai > 0
-    GROUP BY path
-  )
+  ) AS ever_seen,
+  if(bool_or(is_new IS NULL), NULL, count(*) FILTER (is_new)) AS new,
+  coalesce(
+    list({path: path, human: human, ai: ai} ORDER BY human + ai DESC, path) FILTER (is_new),
+    []
+  )[:5] AS new_pages
+FROM changes($from, $to)
+WHERE project = $project AND human + ai > 0

@@ -122,7 +122,6 @@ function expected(site: Site, { week: first, restated = new Map() }: Dataset) {
   const earlier = [...site.keys()].filter((date) => date < first);
   const seen = new Set(viewsOn(site, earlier).map(({ path }) => path));
   const [human, ai] = [sum(now.map((page) => page.human)), sum(now.map((page) => page.ai))];
-  const isFirst = earlier.length === 0;
   const changeOf = (views: number, from: number) =>
     !isWhole(days) || !isWhole(before)
       ? { kind: 'unknown' }
@@ -137,6 +136,15 @@ function expected(site: Site, { week: first, restated = new Map() }: Dataset) {
       .sort((one, two) => two[reader] - one[reader] || (one.path < two.path ? -1 : 1))
       .slice(0, 5);
   const fresh = now.filter(({ path }) => !seen.has(path));
+  /** Whether enough days before its first view are loaded to call a page new. */
+  const isCertain = ({ path }: (typeof now)[number]): boolean => {
+    const firstView = days.find((date) => sum([...(site.get(date)?.get(path) ?? [])]) > 0) ?? first;
+    return (
+      earlier.filter((date) => date >= addDays(firstView, -56)).length +
+        days.filter((date) => site.has(date) && date < firstView).length >=
+      28
+    );
+  };
   return {
     human: { views: human, change: changeOf(human, sum(then.map((page) => page.human))) },
     ai: { views: ai, change: changeOf(ai, sum(then.map((page) => page.ai))) },
@@ -144,10 +152,10 @@ function expected(site: Site, { week: first, restated = new Map() }: Dataset) {
     pages: {
       read: now.length,
       everSeen: new Set([...seen, ...now.map(({ path }) => path)]).size,
-      new: isFirst ? null : fresh.length,
+      new: fresh.every(isCertain) ? fresh.length : null,
     },
     mostRead: now.slice(0, 10),
-    newPages: isFirst ? [] : fresh.slice(0, 5),
+    newPages: fresh.filter(isCertain).slice(0, 5),
     oneSided: { human: leaning('human', 'ai'), ai: leaning('ai', 'human') },
     daysLoaded: days.filter((date) => site.has(date)).length,
     restated: sum(days.map((date) => restated.get(date) ?? 0)),

@@ -27,7 +27,6 @@ export function weeklyModel(answers: object, { period, calendar, coverage }: Mod
   const history = { ...rows, historySince: coverage.historySince, hasOlder: coverage.hasOlder };
   const week = compareWeeks(history, period.first);
   if (week === null) throw new RangeError(`no row of the week that begins on ${period.first}`);
-  const isFirstWeek = week.isFirst;
   const agentWork = agentWorkOf(rows.agent_work);
   const moved = movedOf(rows.moved, week);
   const { headline, subject, detail, statements, stake } = newsOf(
@@ -59,7 +58,7 @@ export function weeklyModel(answers: object, { period, calendar, coverage }: Mod
     pages: {
       read: rows.pages.read,
       everSeen: rows.pages.ever_seen,
-      new: isFirstWeek ? null : rows.pages.first_seen,
+      new: rows.pages.new,
     },
     weeks: rows.weeks.map((row) => weekFigures(row, calendar)).toReversed(),
     chart: chartOf(rows.daily_views, rows.notes, week),
@@ -72,7 +71,7 @@ export function weeklyModel(answers: object, { period, calendar, coverage }: Mod
     hasCutBars: counts.some((count) => count > longestBar),
     /** Pages that one audience reads and the other rarely does, by the audience that reads them. */
     oneSided: { human: readBy('human'), ai: readBy('ai') },
-    newPages: isFirstWeek ? [] : rows.pages.new_pages,
+    newPages: rows.pages.new_pages,
     agentWork,
     /** The effect of agents that the experiment measured; null without one. */
     experiment: experimentWords(rows.experiment),
@@ -201,14 +200,14 @@ function movedOf(rows: readonly MovedRow[], { thisWeek, earlier, broken }: Compa
 /** A page's views. A change beyond the expected range is the same as in `moved`. */
 function mostReadOf(page: MostReadRow, week: Comparison, moved: readonly MovedRow[]) {
   const ofMoved = moved.find(({ path }) => path === page.path);
-  const isNew = page.first_seen && !week.isFirst;
   const of = (audience: Audience) => {
     const [views, before, expected] = [
       page[audience],
       page[`${audience}_before`],
       ofMoved?.[`${audience}_expected`] ?? null,
     ];
-    const change: Change = isNew ? { kind: 'new' } : week.before === null ? UNKNOWN : changeOf(views, before);
+    const change: Change =
+      page.is_new === true ? { kind: 'new' } : week.before === null ? UNKNOWN : changeOf(views, before);
     return expected === null
       ? { views, change, isBeyond: false }
       : { views, change: changeOf(views, expected), isBeyond: true };

@@ -44,13 +44,18 @@ const usual = z.object({
 /** A page whose views rose or fell most: those of the fourteen days to the end of the week. */
 const cause = z.object({ audience: audienceColumn, path: z.string(), days: z.array(count).length(14) });
 const pageViews = z.object({ path: z.string(), human: count, ai: count });
-const mostRead = pageViews.extend({ human_before: count, ai_before: count, first_seen: z.boolean() });
+const mostRead = pageViews.extend({
+  human_before: count,
+  ai_before: count,
+  /** Null if too few days before are loaded to tell. */
+  is_new: z.boolean().nullable(),
+});
 
 /** What the queries of `reports/weekly` return. */
 export const weeklyRows = z.object({
   weeks: z.array(week),
   daily_views: z.array(dayViews),
-  pages: z.object({ read: count, ever_seen: count, first_seen: count, new_pages: z.array(pageViews) }),
+  pages: z.object({ read: count, ever_seen: count, new: count.nullable(), new_pages: z.array(pageViews) }),
   usual: z.array(usual),
   causes: z.array(cause),
   notes: z.array(note),
