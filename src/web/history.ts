@@ -14,6 +14,7 @@ import { dayOf } from '../day.js';
 import { StorageError } from '../errors.js';
 import { type History, openOwnHistory } from '../warehouse/published.js';
 import { type Parameters, parseRows, type Reader } from '../warehouse/query.js';
+import { ATTACH_KEPT, KeptChanges } from './kept.js';
 import { Turns } from './limits.js';
 import type { Asker } from './questions.js';
 
@@ -30,6 +31,7 @@ interface Opened {
   readonly history: History;
   /** A published file never changes. */
   readonly answers: LRUCache<string, unknown[]>;
+  readonly changes: KeptChanges;
   users: number;
 }
 
@@ -125,19 +127,20 @@ class WebHistory {
       memory_limit: `${this.part.settings.sql.maxMemory}B`,
       allocator_bulk_deallocation_flush_threshold: FREED_AT_ONCE,
     });
+    await history.connection.run(ATTACH_KEPT);
     const before = this.#opened;
     const answers = new LRUCache<string, unknown[]>({
       maxSize: ANSWERS_KEPT,
       maxEntrySize: LARGEST_KEPT,
       sizeCalculation: ({ length }) => Math.max(1, length),
     });
-    this.#opened = { file, version, history, answers, users: 0 };
+    this.#opened = { file, version, history, answers, changes: new KeptChanges(), users: 0 };
     if (before?.users === 0) before.history.close();
     return this.#opened;
   }
 
   async #ask<Row>(
-    { history, answers }: Opened,
+    { history, answers, changes }: Opened,
     { client, signal }: Asker,
     sql: string,
     row: z.ZodType<Row>,
@@ -150,7 +153,8 @@ class WebHistory {
       .digest('base64');
     const answer = async () => {
       // Others may have asked the same in the meantime.
-      const rows = answers.get(key) ?? (await queryWithin(history, sql, parameters, signal));
+      const run = (text: string) => queryWithin(history, text, parameters, signal);
+      const rows = answers.get(key) ?? (await changes.reading(sql, parameters, run));
       answers.set(key, rows);
       return rows;
     };

@@ -61,6 +61,8 @@ export type Web = Awaited<ReturnType<typeof serveWeb>>;
 
 /** A server announces its address once its pages are warmed up, or after this. */
 const LONGEST_WARMING_MS = 3_000;
+/** How often a server looks for a new publication to warm up. */
+const LOOKED_EVERY_MS = 60_000;
 /** A response that its client does not read for once or twice this time is ended. */
 const UNREAD_MS = 12_000;
 
@@ -82,15 +84,18 @@ export async function serveWeb(options: WebOptions) {
     );
   });
   queue.resume(actionOf);
+  const last = { version: '' };
   // Pages say what is wrong with the history.
-  const warmed = warm(app, options.runtime.signal).catch(() => undefined);
-  await Promise.race([warmed, setTimeout(LONGEST_WARMING_MS, undefined, { ref: false })]);
+  const warmUp = () => warm(app, options.runtime.signal, last).catch(() => undefined);
+  await Promise.race([warmUp(), setTimeout(LONGEST_WARMING_MS, undefined, { ref: false })]);
+  const timer = setInterval(() => void warmUp(), LOOKED_EVERY_MS).unref();
   const base = url ?? `http://${inUrl(host)}:${server.port}`;
   return {
     /** Contains the key of the link if people sign in with it. */
     address: access.linkToken === undefined ? `${base}/` : `${base}/?token=${access.linkToken}`,
     port: server.port,
     close: async (): Promise<void> => {
+      clearInterval(timer);
       await server.close();
       await queue.close();
       await closeSources(sources);
@@ -164,10 +169,12 @@ function routed(app: App, { settings, onError }: WebOptions): Hono<WebEnv> {
   return hono;
 }
 
-/** Renders every page once, so that the first visitors do not wait. */
-function warm(app: App, signal: AbortSignal): Promise<void> {
+/** Renders every page of a publication once, so that its first visitors do not wait; not those of the `last` one again. */
+function warm(app: App, signal: AbortSignal, last: { version: string }): Promise<void> {
   const visit = { visitor: { isEditor: false, client: '' }, client: '', signal };
   return app.sources.histories.of().with(visit, async (reader) => {
+    if (reader.version === last.version) return;
+    last.version = reader.version;
     for (const { path } of PAGES) await pageOf(app, new URL(path, 'http://page'), visit, reader);
   });
 }

@@ -4,7 +4,9 @@ import { join } from 'node:path';
 import { request } from 'undici';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { addDays, day } from '../../src/day.js';
 import { signedPercent } from '../../src/format/numbers.js';
+import { openHistory } from '../../src/warehouse/published.js';
 import { newDatabase } from '../new-database.js';
 import { fillSiteWithGaps } from '../reports/history.js';
 import { tempDir } from '../temp-dir.js';
@@ -14,8 +16,9 @@ const SITES = Array.from({ length: Number(process.env['SITES'] ?? '20') }, (_, i
 const RANGES = ['range=13w', 'range=4w&against=year', 'range=all', 'from=2026-03-01&to=2026-06-15'];
 
 let site: Awaited<ReturnType<typeof serveSite>>;
+let directory: string;
 beforeAll(async () => {
-  const directory = await tempDir();
+  directory = await tempDir();
   const projects = SITES.map((seed) => ({ id: `prj_${seed}` }));
   const settings = { baseUrl: 'https://platform.example.com', projects };
   await writeFile(join(directory, 'readership.yaml'), JSON.stringify(settings));
@@ -150,5 +153,25 @@ describe('a number is the same on every page', () => {
         if (shown[index]?.change !== undefined) expect(shown[index], path).toEqual(figure);
         else expect(['–', 'new', undefined]).toContain(figure.change);
     }
+  });
+
+  it('of ranges that are asked for at once, of which only some are kept', async () => {
+    const history = await openHistory(join(directory, 'data/history.duckdb'));
+    const last = day('2026-10-01');
+    const ask = async (of: number) => {
+      const [first, search] = [addDays(last, -13 - (of % 7)), `page-${of % 3}`];
+      const days = 14 + (of % 7);
+      const csv = await get(`/pages.csv?project=prj_1&from=${first}&to=${last}&search=${search}`);
+      const rows = await history.query(
+        `SELECT path, human, human_low FROM changes('${first}', '${last}', ${days}) WHERE project = 'prj_1' AND contains(path, '${search}') AND human + ai > 0`,
+        z.object({ path: z.string(), human: z.int(), human_low: z.int().nullable() }),
+      );
+      expect(rows.length).toBeGreaterThan(0);
+      expect(
+        [...csvOf(csv).values()].map((row) => [row['path'], row['human'], row['human_low']]).sort(),
+      ).toEqual(rows.map((row) => [row.path, `${row.human}`, `${row.human_low ?? ''}`]).sort());
+    };
+    await Promise.all(Array.from({ length: 21 }, (_, of) => ask(of)));
+    history.close();
   });
 });

@@ -24,47 +24,49 @@ WITH
     GROUP BY project
   ),
 
-  -- One row per side, and one for days on both. The bounds do not come from `asked`, because DuckDB then reads only
-  -- the days between them.
+  -- The bounds do not come from `asked`, because DuckDB then reads only the days between them, and groups their rows as
+  -- they are stored.
   side AS (
-    SELECT
-      project,
-      path,
-      day >= first AS is_now,
-      day BETWEEN first_before AND last_before AS is_before,
-      sum(human) AS human,
-      sum(ai) AS ai,
-      sum(total) AS total,
-      min(if(human + ai > 0, day, NULL)) AS first_view
-    FROM page_views CROSS JOIN asked
-    WHERE
-      per <> 'site'
-      AND day BETWEEN first_day::DATE - coalesce(days_earlier, last_day::DATE - first_day::DATE + 1)::INTEGER AND last_day::DATE
-      AND (day >= first OR day <= last_before)
+    SELECT project, path, true AS is_now, false AS is_before, sum(human) AS human, sum(ai) AS ai, sum(total) AS total, min(if(human + ai > 0, day, NULL)) AS first_view
+    FROM page_views
+    WHERE per <> 'site' AND day BETWEEN first_day::DATE AND last_day::DATE
     GROUP BY ALL
     UNION ALL
-    SELECT project, '', day >= first AS is_now, day BETWEEN first_before AND last_before, sum(human), sum(ai), sum(total), NULL
+    SELECT project, path, false, true, sum(human), sum(ai), sum(total), min(if(human + ai > 0, day, NULL))
+    FROM page_views
+    WHERE
+      per <> 'site'
+      AND days_earlier::INTEGER IS DISTINCT FROM 0
+      AND day BETWEEN
+        first_day::DATE - coalesce(days_earlier, last_day::DATE - first_day::DATE + 1)::INTEGER
+        AND last_day::DATE - coalesce(days_earlier, last_day::DATE - first_day::DATE + 1)::INTEGER
+    GROUP BY ALL
+    UNION ALL
+    SELECT project, '', day >= first AS is_now, day BETWEEN first_before AND last_before AS is_before, sum(human), sum(ai), sum(total), NULL
     FROM site_days CROSS JOIN asked
     WHERE per = 'site' AND day <= last
     GROUP BY ALL
   ),
 
   views AS (
-    SELECT
-      project,
-      -- Of the sums by page, which are few, not of the rows.
-      if(per = 'section', section_of(side.path), side.path) AS path,
-      days_loaded,
-      days_before,
-      coalesce(sum(human) FILTER (is_now), 0)::BIGINT AS human,
-      coalesce(sum(ai) FILTER (is_now), 0)::BIGINT AS ai,
-      coalesce(sum(total) FILTER (is_now), 0)::BIGINT AS total,
-      coalesce(sum(human) FILTER (is_before), 0)::BIGINT AS human_before,
-      coalesce(sum(ai) FILTER (is_before), 0)::BIGINT AS ai_before,
-      coalesce(sum(total) FILTER (is_before), 0)::BIGINT AS total_before,
-      min(first_view) AS first_view
-    FROM side JOIN loaded USING (project)
-    GROUP BY ALL
+    SELECT *
+    FROM
+      (
+        SELECT
+          project,
+          -- Of the sums by page, which are few, not of the rows.
+          if(per = 'section', section_of(side.path), side.path) AS path,
+          coalesce(sum(human) FILTER (is_now), 0)::BIGINT AS human,
+          coalesce(sum(ai) FILTER (is_now), 0)::BIGINT AS ai,
+          coalesce(sum(total) FILTER (is_now), 0)::BIGINT AS total,
+          coalesce(sum(human) FILTER (is_before), 0)::BIGINT AS human_before,
+          coalesce(sum(ai) FILTER (is_before), 0)::BIGINT AS ai_before,
+          coalesce(sum(total) FILTER (is_before), 0)::BIGINT AS total_before,
+          min(first_view) AS first_view
+        FROM side
+        GROUP BY ALL
+      )
+      JOIN loaded USING (project)
   ),
 
   -- Nothing is compared across a day on which counting changed.
@@ -92,14 +94,14 @@ WITH
   ),
 
   week AS (
-    SELECT project, if(per = 'section', section_of(path), path) AS path, weeks_ago, sum(human) AS human, sum(ai) AS ai
-    FROM
-      (
-        SELECT project, path, (first - day + 6) // 7 AS weeks_ago, sum(human::DOUBLE) AS human, sum(ai::DOUBLE) AS ai
-        FROM page_views CROSS JOIN asked
-        WHERE per <> 'site' AND day BETWEEN first_day::DATE - 84 AND first_day::DATE - 1
-        GROUP BY ALL
-      )
+    SELECT
+      project,
+      if(per = 'section', section_of(page_views.path), page_views.path) AS path,
+      (first_day::DATE - day + 6) // 7 AS weeks_ago,
+      sum(human::DOUBLE) AS human,
+      sum(ai::DOUBLE) AS ai
+    FROM page_views
+    WHERE per <> 'site' AND day BETWEEN first_day::DATE - 84 AND first_day::DATE - 1
     GROUP BY ALL
     UNION ALL
     SELECT project, '', (first - day + 6) // 7 AS weeks_ago, sum(human), sum(ai)
@@ -129,8 +131,8 @@ WITH
         SELECT
           *,
           unnest([
-            {audience: 'human', n: human, n_before: human_before, sizes: list_resize(human_sizes, k, ln(0.5))},
-            {audience: 'ai', n: ai, n_before: ai_before, sizes: list_resize(ai_sizes, k, ln(0.5))}
+            {audience: 'human', n: human, n_before: human_before, sizes: human_sizes},
+            {audience: 'ai', n: ai, n_before: ai_before, sizes: ai_sizes}
           ]) AS counts
         FROM views ANTI JOIN broken USING (project, path) LEFT JOIN weeks USING (project, path)
         WHERE days_loaded > 0 AND human_before + ai_before > 0
@@ -138,13 +140,13 @@ WITH
   ),
 
   -- The variance of the logarithm of weekly views beyond chance, from their median distance to the median, which a step
-  -- does not change.
+  -- does not change. Most pages of a large site have no views in most weeks, so both are known without their lists.
   varied AS (
     SELECT
-      *,
+      * EXCLUDE (sizes),
       ln((n + 0.5) / days_loaded) - ln((n_before + 0.5) / days_before) AS growth,
-      list_aggregate(sizes, 'median') AS middle,
-      (1.4826 * list_aggregate(sizes, 'mad')) ^ 2 - exp(-middle) AS psi,
+      if(2 * viewed < k, ln(0.5), list_aggregate(list_resize(sizes, k, ln(0.5)), 'median')) AS middle,
+      (1.4826 * if(2 * viewed < k, 0, list_aggregate(list_resize(sizes, k, ln(0.5)), 'mad'))) ^ 2 - exp(-middle) AS psi,
       k >= 3 AND k = viewed AND middle >= ln(8) AS is_steady
     FROM audience
   ),
@@ -189,8 +191,18 @@ WITH
     WHERE first_view >= first
   ),
 
+  -- Whether enough days before a first view are loaded, by day, because many pages are first viewed on the same day.
+  known AS (
+    SELECT project, first_view, count(*) >= 28 AS is_known
+    FROM
+      (SELECT DISTINCT project, first_view FROM candidate)
+      LEFT JOIN site_days USING (project)
+    WHERE site_days.day BETWEEN first_view - 56 AND first_view - 1
+    GROUP BY ALL
+  ),
+
   new_page AS (
-    SELECT project, path, count(*) >= 28 AS is_known
+    SELECT project, path, coalesce(is_known, false) AS is_known
     FROM
       candidate
       ANTI JOIN (
@@ -198,8 +210,7 @@ WITH
         FROM page_views
         WHERE per <> 'site' AND day < first_day::DATE AND human + ai > 0
       ) USING (project, path)
-      LEFT JOIN site_days ON site_days.project = candidate.project AND site_days.day BETWEEN first_view - 56 AND first_view - 1
-    GROUP BY ALL
+      LEFT JOIN known USING (project, first_view)
   )
 
 SELECT

@@ -132,7 +132,7 @@ WITH
       max(core_size - core_trend) FILTER (weeks_ago = 0) - core_usual AS core_deviation,
       arg_min(core_size - core_trend, weeks_ago) FILTER (weeks_ago > 0) - core_usual AS deviation_before,
       exp(core_usual + max(core_trend) FILTER (weeks_ago = 0)) AS core_mu,
-      list(core_size - core_trend ORDER BY weeks_ago) AS cores,
+      list({week: weeks_ago, size: core_size - core_trend}) AS cores,
       (sum((core_size - core_trend) ^ 2) FILTER (weeks_ago > 0)
       - 2 * core_usual * sum(core_size - core_trend) FILTER (weeks_ago > 0)
       + k * core_usual ^ 2) / (k - 1)
@@ -174,9 +174,8 @@ WITH
         SELECT project, week, quantile_cont(stray, 0.97) / median(stray) AS outermost, count(*) AS pages
         FROM
           (
-            SELECT project, generate_subscripts(cores, 1) AS week, abs(unnest(cores) - core_usual) / sigma AS stray
-            FROM placed
-            WHERE is_steady AND mu >= 40 AND k >= 6
+            SELECT project, core.week, abs(core.size - core_usual) / sigma AS stray
+            FROM (SELECT *, unnest(cores) AS core FROM placed WHERE is_steady AND mu >= 40 AND k >= 6)
           )
         GROUP BY project, week
       )
@@ -195,20 +194,26 @@ WITH
     SELECT DISTINCT old.project, old.path
     FROM
       (
-        SELECT project, path, list({audience: audience, n: n, mu: mu, reach: 2.5 * spread}) AS audiences
+        SELECT
+          project,
+          path,
+          -- The views of a new page that would explain those of an audience; any if it has too few to tell.
+          coalesce(max(mu * exp(-2.5 * spread) - n - 0.5) FILTER (audience = 'human'), 0) AS human_low,
+          coalesce(max(mu * exp(2.5 * spread) - n - 0.5) FILTER (audience = 'human'), 'inf') AS human_high,
+          coalesce(max(mu * exp(-2.5 * spread) - n - 0.5) FILTER (audience = 'ai'), 0) AS ai_low,
+          coalesce(max(mu * exp(2.5 * spread) - n - 0.5) FILTER (audience = 'ai'), 'inf') AS ai_high
         FROM judged
         WHERE is_judged
         GROUP BY project, path
         HAVING max(deviation) < -ln(1.25) AND min(z) < -2.5
       ) AS old
       JOIN (
-        SELECT project, path, max(n) FILTER (audience = 'human') AS human, max(n) FILTER (audience = 'ai') AS ai
+        SELECT project, max(n) FILTER (audience = 'human') AS human, max(n) FILTER (audience = 'ai') AS ai
         FROM cell
         WHERE weeks_ago = 0 AND first_seen <= 1
         GROUP BY project, path
       ) AS new
-        ON new.project = old.project
-        AND len(list_filter(audiences, lambda was: abs(ln((was.n + if(was.audience = 'human', human, ai) + 0.5) / was.mu)) > was.reach)) = 0
+        ON new.project = old.project AND human BETWEEN human_low AND human_high AND ai BETWEEN ai_low AND ai_high
   ),
 
   -- Pages are listed for as long as they deviate more than random variation would explain among so many pages.
