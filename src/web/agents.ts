@@ -1,29 +1,39 @@
-import { mergedEffects } from '../agents/effect.js';
+import { z } from 'zod';
+import {
+  experimentRow,
+  experimentWords,
+  mergedEffects,
+  projectEffectRow,
+  togetherWords,
+} from '../agents/effect.js';
 import { isRemoteJob, type Job, readJobs } from '../agents/ledger.js';
 import { OPEN_MESSAGE_STATES } from '../agents/lifecycle.js';
 import { type Message, readMessages } from '../agents/messages.js';
-import { isInReview, readSkips } from '../agents/plan.js';
+import { isInReview, readSkips, skippedPages } from '../agents/plan.js';
+import { wordsOf } from '../agents/reasons.js';
 import { dayOf, daysBetween } from '../day.js';
 import { messageOf } from '../errors.js';
 import { howToLook } from '../print/jobs.js';
 import { notesOf } from '../steps/notes.js';
 import type { SiteRequest } from './request.js';
 
-const isWaiting = ({ state }: Job) => ['planned', 'submitting', 'active'].includes(state);
-const hasEnded = ({ state }: Job) => ['completed', 'failed', 'archived', 'refused'].includes(state);
-
-/** The jobs on the page, by title. */
-const GROUPS: Readonly<Record<string, (job: Job) => boolean>> = {
-  'Pull requests to review': isInReview,
-  'At work': (job) => job.pr_link === null && isWaiting(job),
+/** The stages of a job, by title; it is in the first that fits. */
+const STAGES: Readonly<Record<string, (job: Shown) => boolean>> = {
+  'To settle': ({ attempt }) => attempt !== null,
+  Approved: ({ pr_link, state }) => pr_link === null && ['planned', 'submitting', 'active'].includes(state),
+  'To review': isInReview,
   Merged: ({ merged_on }) => merged_on !== null,
-  Rejected: ({ merged_on, closed_on }) => merged_on === null && closed_on !== null,
-  'Ended without a pull request': (job) => job.pr_link === null && hasEnded(job),
+  'Ended without a merge': () => true,
 };
+type Shown = Job & { readonly attempt: string | null };
 
-/** The proposed pages with their prompts, the jobs by what they need, and the actions requested here. */
+const MOST_LEFT_OUT = 100;
+/** Jobs that are over; the others can be opened. */
+const RECENT = 4;
+
+/** The pages from proposed to merged, each job in one stage, what the experiment found, and the actions requested here. */
 export async function agents(request: SiteRequest): Promise<object> {
-  const { reader, part, project, query, now, queue, visitor } = request;
+  const { reader, part, project, query, now, queue, visitor, rows, offer } = request;
   const { settings } = part;
   const jobs = (await readJobs(reader, project.id)).toReversed();
   const messages = await readMessages(reader, project.id);
@@ -36,25 +46,34 @@ export async function agents(request: SiteRequest): Promise<object> {
       ...job,
       effect: effects.get(job.id) ?? null,
       look: howToLook(job),
-      waiting: isInReview(job) ? daysBetween(dayOf(job.ended_at ?? job.planned_at), dayOf(now)) : null,
+      age: Math.max(0, daysBetween(job.merged_on ?? dayOf(job.ended_at ?? job.planned_at), dayOf(now))),
       messages: own,
       canMessage: isRemoteJob(job) && own.every(({ state }) => !OPEN_MESSAGE_STATES.has(state)),
       isMessage: lost !== job,
       attempt: lost === undefined ? null : attemptOf(lost),
     };
   });
+  const titles = Object.keys(STAGES);
+  const stageOf = (job: Shown) => titles.find((title) => STAGES[title]?.(job));
+  const [experiment, together] = await Promise.all([rows('experiment'), rows('combined-effect')]);
+  for (const name of ['agent-jobs', 'effects-of-jobs', 'left-out', 'notes']) offer(name);
   return {
     ...(await proposalsOf(request)),
-    skips: await readSkips(reader, project.id, now),
+    experiment: experimentWords(z.array(experimentRow).parse(experiment))?.words ?? null,
+    together: togetherWords(z.array(projectEffectRow).parse(together)) ?? null,
     notes: (await notesOf(reader, project.id)).toReversed(),
-    unconfirmed: shown.filter(({ attempt }) => attempt !== null),
-    groups: Object.entries(GROUPS)
-      // Those that have been waiting longest come first.
-      .map(([title, fits]) => ({
+    stages: titles.map((title) => {
+      const own = shown.filter((job) => stageOf(job) === title);
+      const isOver = title === 'Merged' || title === 'Ended without a merge';
+      // Of those to review, the ones that have been waiting longest come first.
+      const jobs = title === 'To review' ? own.toReversed() : own;
+      return {
         title,
-        jobs: fits === isInReview ? shown.filter(fits).toReversed() : shown.filter(fits),
-      }))
-      .filter(({ jobs }) => jobs.length > 0),
+        count: own.length,
+        jobs: isOver ? jobs.slice(0, RECENT) : jobs,
+        more: isOver ? jobs.slice(RECENT) : [],
+      };
+    }),
     requests,
     timezone: settings.schedule.timezone,
     waits: requests.some(({ state }) => state === 'waiting'),
@@ -67,21 +86,23 @@ export async function agents(request: SiteRequest): Promise<object> {
   };
 }
 
+/** The proposed pages, and those left out with the reason: first those that a person can bring back. */
 async function proposalsOf({ reader, project, proposals, now, query }: SiteRequest): Promise<object> {
-  try {
-    const { proposed, leftOut } = await proposals.of(reader, project, now, query.path);
-    const isReserved = ({ code }: (typeof leftOut)[number]) => code === 'held-out' || code === 'rejected';
-    const others = leftOut.filter((page) => !isReserved(page));
-    return {
-      proposals: proposed,
-      reserved: leftOut.filter(isReserved),
-      leftOut: others.slice(0, 20),
-      leftOutCount: others.length,
-      proposalProblem: null,
-    };
-  } catch (error) {
-    return { proposals: [], reserved: [], leftOut: [], leftOutCount: 0, proposalProblem: messageOf(error) };
-  }
+  const skips = skippedPages(await readSkips(reader, project.id, now));
+  const skipped = skips.map(([path, why]) => ({ path, code: why.code, why: wordsOf(why) }));
+  const { proposed, leftOut, problem } = await proposals.of(reader, project, now, query.path).then(
+    (found) => ({ ...found, problem: null }),
+    (error: unknown) => ({ proposed: [], leftOut: [], problem: messageOf(error) }),
+  );
+  const others = leftOut.filter(({ path }) => !skipped.some((skip) => skip.path === path));
+  const isReserved = ({ code }: (typeof skipped)[number]) => code === 'held-out' || code === 'rejected';
+  const all = [...skipped, ...others.filter(isReserved), ...others.filter((page) => !isReserved(page))];
+  return {
+    proposals: proposed,
+    leftOut: all.slice(0, MOST_LEFT_OUT),
+    leftOutCount: all.length,
+    problem,
+  };
 }
 
 export const lostMessage = (messages: readonly Message[]): Message | undefined =>

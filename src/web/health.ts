@@ -29,13 +29,15 @@ const runRow = z.looseObject({ started_at: timestampColumn, ended_at: timestampC
  * The days by state, the requests used, the last runs, and what needs attention, as in `readership
  * status`.
  */
-export async function health({ reader, rows, part: workspace, now, range }: SiteRequest): Promise<object> {
+export async function health(request: SiteRequest): Promise<object> {
+  const { reader, rows, offer, part: workspace, now, range } = request;
   const { projects, operations } = await readStatus(reader, workspace, now);
   const [calendar, findings, runs] = await Promise.all([
     range === undefined ? [] : rows('calendar', { ...range.extent }),
     rows('findings'),
     rows('runs'),
   ]);
+  for (const name of ['coverage', 'requests', 'emails', 'agent-jobs']) offer(name);
   const days = z.array(calendarRow).parse(calendar);
   const statuses = [
     ...projects.map((status) => {

@@ -224,5 +224,9 @@ export async function requestOf(
       asked.push(filledIn(name, text, given, parameters?.['name']));
       return reader.query(text, rowSchema, given);
     },
+    /** Offers a query in `queries/` to go on from, where the page itself reads the ledgers. */
+    offer: (name: string): void => {
+      asked.push(filledIn(name, queryNamed(name), common));
+    },
   };
 }

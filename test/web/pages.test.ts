@@ -434,7 +434,7 @@ it('every query of a page is one click from being asked in SQL, with the project
       return rest.replaceAll(entity, character);
     }, text);
   const names = new Set<string>();
-  for (const path of PAGES.filter((page) => /section=|path=|pages|ai|health/.test(page))) {
+  for (const path of PAGES.filter((page) => /section=|path=|pages|ai|agents|health/.test(page))) {
     const { text } = await ask(`${path}${path.includes('?') ? '&' : '?'}project=prj_1&range=4w`);
     const form =
       /<form method="post" action="\/ask" class="fields queries">([^]*?)<\/form>/.exec(text)?.[1] ?? '';
@@ -457,8 +457,30 @@ it('every query of a page is one click from being asked in SQL, with the project
   expect([...names].toSorted()).toEqual(
     readdirSync(join(import.meta.dirname, '../../src/web/queries'))
       .map((file) => file.replace('.sql', '').replaceAll('-', ' '))
-      .filter((name) => !['coverage', 'extent', 'page course', 'unusual'].includes(name))
+      .filter((name) => !['extent', 'page course', 'unusual'].includes(name))
       .toSorted(),
+  );
+});
+
+it('Agents has each job once, in one stage of those counted at the top', async () => {
+  const history = await openHistory(join(directory, 'data/history.duckdb'));
+  const jobs = await history.query(
+    "SELECT id FROM jobs WHERE project = 'prj_1' ORDER BY id",
+    z.object({ id: z.int() }),
+  );
+  history.close();
+  const { text } = await ask('/agents?project=prj_1');
+  const [top = '', ...sections] = text.split(/<h2 id="stage-\d">/);
+  const idsIn = (html: string) =>
+    [...html.matchAll(/\bjob (\d+), \w+, (?:today|\d+ days? ago)/g)].map(([, id]) => Number(id));
+  expect(idsIn(text).toSorted((one, two) => one - two)).toEqual(jobs.map(({ id }) => id));
+  const counted = [...top.matchAll(/<a href="#stage-\d"><b>(\d+)<\/b> ([^<]+)<\/a>/g)].map(([, n, title]) => [
+    title,
+    Number(n),
+  ]);
+  expect(sections.map((html) => [html.slice(0, html.indexOf('<')), idsIn(html).length])).toEqual(counted);
+  expect(counted.map(([title]) => title)).toEqual(
+    expect.arrayContaining(['To settle', 'To review', 'Ended without a merge']),
   );
 });
 
