@@ -13,7 +13,7 @@ import { daysAgo, expectCleanEnd, KEY, liveFile, serveSandbox, workspaceOf } fro
 
 const STOPS = Number(process.env['STOPS'] ?? 100);
 /** Each with its own platform, directory and process. */
-const SERVICES = 4;
+const SERVICES = Math.min(4, STOPS);
 const DAYS = 40;
 const DAYS_AGAIN = 8;
 /** About as many as a service logs until everything due is done. */

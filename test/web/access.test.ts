@@ -473,7 +473,7 @@ describe('an action', () => {
           if (!until.test(text)) throw new Error(`not yet: ${until.source}`);
           return text;
         },
-        { interval: 100, timeout: 30_000 },
+        { interval: 400, timeout: 30_000 },
       );
     const holder = await holdElsewhere(join(directory, 'data/warehouse.duckdb'), 'readership export');
     const token = tokenIn((await ask('/agents')).text);
