@@ -2,11 +2,15 @@ import { join } from 'node:path';
 import { request } from 'undici';
 import { readWorkspace } from '../src/app/workspace.js';
 import { DEFAULT_SERVE } from '../src/config/serve.js';
+import { addDays } from '../src/day.js';
 import { Output } from '../src/terminal/output.js';
 import { publish } from '../src/warehouse/publish.js';
 import { serveWeb } from '../src/web/serve.js';
 import { inTemporaryDirectory, median } from './processes.js';
 import { configure, firstOf, type Shape, withHistory, yesterday } from './workspace.js';
+
+/** The history ends with it. */
+const LAST = addDays(yesterday(), -1);
 
 const PAGES = [
   ...[
@@ -17,7 +21,7 @@ const PAGES = [
     '/page?path=%2Fdocs%2Fguides%2Fpage-1234',
   ],
   ...[
-    `/pages?from=${yesterday()}&to=${yesterday()}`,
+    `/pages?from=${LAST}&to=${LAST}`,
     '/pages?per=section&range=all',
     '/section?section=%2Fdocs',
     '/compare?path=%2Fdocs%2Fguides%2Fpage-1&path=%2Fdocs%2Fguides%2Fpage-2',

@@ -42,6 +42,7 @@ export async function overview({ rows, range }: PageRequest, section = ''): Prom
     rows('pages', { ...MOST_READ, section }),
   ]);
   const { comparedWith, ...course } = seriesOf(series, drawn, marks);
+  const isFirst = isShort && range.shift > 0 && totals?.['days_before'] === 0;
   const daysBefore = { first: addDays(range.first, -range.shift), last: addDays(range.last, -range.shift) };
   return {
     ...course,
@@ -49,7 +50,8 @@ export async function overview({ rows, range }: PageRequest, section = ''): Prom
     section,
     totals,
     dashed: comparedWith,
-    comparedWith: isShort && range.shift > 0 && totals?.['days_before'] !== 0 ? daysBefore : comparedWith,
+    comparedWith: isShort && range.shift > 0 && !isFirst ? daysBefore : comparedWith,
+    isFirst,
     moved: moved.slice(0, 8),
     pages,
     count: countOf(pages),
@@ -65,12 +67,13 @@ export const section = (request: PageRequest) => overview(request, request.query
 /** A few days among those around them. */
 function around({ first, last, extent }: Range) {
   const [from, to] = [addDays(first, -AROUND), addDays(last, AROUND)];
+  const isAll = first === extent.first && last === extent.last;
   return {
     first: from < extent.first ? extent.first : from,
     last: to > extent.last ? extent.last : to,
     grain: 'day' as const,
     shift: 0,
-    about: { first, last },
+    about: isAll ? undefined : { first, last },
   };
 }
 

@@ -6,6 +6,7 @@ import { request } from 'undici';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { openHistory } from '../../src/warehouse/published.js';
+import { tempDir } from '../temp-dir.js';
 import { publishNow, publishedSite, serveSite } from './site.js';
 
 /** Its first project, the default, has no data; the other two have the same pages, read differently. */
@@ -333,6 +334,26 @@ describe('the list of pages', () => {
 });
 
 describe('a few days', () => {
+  it('that are all there are have nothing to be compared with, and stand out from no others', async () => {
+    const other = await tempDir();
+    await cp(directory, other, { recursive: true });
+    const since = (table: string) => `DELETE FROM ${table} WHERE day < DATE '2026-11-13'`;
+    await publishNow(other, since('page_views'), since('day_loads'));
+    const few = await serveSite(other);
+    const headers = { authorization: `Bearer ${few.token}` };
+    const [overview = '', pages] = await Promise.all(
+      ['/', '/pages'].map(async (path) => {
+        const { body } = await request(`${few.origin}${path}?project=prj_1`, { headers });
+        return body.text();
+      }),
+    );
+    expect(overview).toContain('All 3 days loaded.');
+    expect(overview).toContain('None, because no earlier days are loaded.');
+    expect(overview).not.toContain('class="chosen"');
+    expect(pages).toContain('Nov 13 – 15, 2026.');
+    await few.stop();
+  });
+
   it('are compared with the same weekdays a week earlier, and name the pages that differ most from what is expected', async () => {
     const { text } = await ask('/?project=prj_1&from=2026-11-10&to=2026-11-10');
     expect(text).toContain('Compared with Nov 3, 2026');
