@@ -32,12 +32,6 @@ const invocations = (text: string): string[] =>
     ),
   ].map(([, args = '']) => args.trim());
 
-/** The commands of a document, in code blocks (continued lines are joined) and in the text. */
-const shellOf = (markdown: string): string =>
-  [...markdown.matchAll(/```sh\n([\s\S]*?)```|`(readership [^`]+)`/g)]
-    .map(([, block, words]) => (block ?? words ?? '').replaceAll('\\\n', ''))
-    .join('\n');
-
 async function helpOf(...command: string[]): Promise<string> {
   const { code, stdout } = await callCli([...command, '--help'], { cwd: ROOT });
   expect(code, command.join(' ')).toBe(0);
@@ -47,27 +41,21 @@ async function helpOf(...command: string[]): Promise<string> {
 const noComments = (text: string): string => text.replaceAll(/^#.*\n/gm, '');
 
 describe('the files of deploy/', () => {
-  it('are all in docs/operations.md, and they and all docs use only existing commands and options', async () => {
+  it('are all in docs/operations.md, and use only existing commands and options', async () => {
     const operations = await read('docs/operations.md');
-    const pages = (await readdir(join(ROOT, 'docs'))).filter((name) => name.endsWith('.md'));
-    const texts = await Promise.all(
-      ['README.md', ...pages.map((name) => `docs/${name}`)].map(async (name) => shellOf(await read(name))),
-    );
+    const texts: string[] = [];
     for (const file of await readdir(join(ROOT, 'deploy'))) {
       expect(operations).toContain(`(../deploy/${file})`);
       texts.push(noComments(await read(`deploy/${file}`)));
     }
     const found = texts.flatMap(invocations);
-    expect(found).toEqual(expect.arrayContaining(['start', 'run 2>', 'doctor', 'export --plan', 'status']));
+    expect(found).toEqual(expect.arrayContaining(['start', 'run 2>']));
     const commands = await helpOf();
     const used = new Map<string, string[]>();
     for (const invocation of found) {
       const [command = '', ...args] = invocation.split(/\s+/);
       expect(commands).toMatch(new RegExp(`^ {2}${command} `, 'm'));
-      // The name of a report alone renders it.
-      const ofReport = /^(list|send|resolve|new)$/.test(args[0] ?? '') ? args[0] : 'show';
-      const subcommand = { jobs: args[0], report: ofReport }[command];
-      const name = subcommand === undefined ? command : `${command} ${subcommand}`;
+      const name = command === 'jobs' ? `${command} ${args[0] ?? ''}` : command;
       const options = args.filter((arg) => arg.startsWith('--'));
       if (options.length > 0) used.set(name, [...(used.get(name) ?? []), ...options]);
     }

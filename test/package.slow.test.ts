@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process';
 import { cp, readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -63,6 +63,19 @@ describe('the package', () => {
     // It is not in a public registry, so npx would run a package that someone else registered under the name.
     expect(texts.filter((text) => text.includes('npx readership'))).toEqual([]);
     expect([...cited].filter((name) => !files.has(name))).toEqual([]);
+  });
+
+  it('contains its documents, with everything they link to', async () => {
+    const names = [...files].filter((name) => name.endsWith('.md'));
+    expect(names).toEqual(expect.arrayContaining(['README.md', 'CONTRIBUTING.md', 'docs/backup.md']));
+    for (const name of names)
+      for (const [, link = ''] of (await readFile(join(ROOT, name), 'utf8')).matchAll(
+        /\]\((?!https?:|#)([^)#]+)/g,
+      )) {
+        const target = join(dirname(name), link).replace(/\/$/, '');
+        const isThere = [...files].some((path) => path === target || path.startsWith(`${target}/`));
+        expect(isThere, `${name} links to ${link}`).toBe(true);
+      }
   });
 
   it('installed in an empty directory, runs on the sandbox, reports, answers SQL and serves the web app', async () => {

@@ -174,7 +174,9 @@ describe.each(KINDS)('a process killed while it sends a %s', (kind) => {
       });
       expect(await once(child, 'exit')).toEqual([null, 'SIGKILL']);
       expect(arrivals(kind) - before).toBe(sent);
-      for (const [loss, lose] of Object.entries(LOSSES)) {
+      // A reply that arrives changes no file, so losses are those of the moment before.
+      const losses = Object.entries(LOSSES).slice(0, moment === 'answered' ? 1 : undefined);
+      for (const [loss, lose] of losses) {
         const directory = await tempDir();
         await cp(killed, directory, { recursive: true });
         await lose(directory);

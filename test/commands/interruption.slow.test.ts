@@ -4,7 +4,7 @@ import { viewsResponseSchema } from '../../src/api/schema.js';
 import type { Sandbox } from '../sandbox/faulty-sandbox.js';
 import { expectWhole, storedDays, storedTotals } from '../export/stored-days.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
-import { runCli, startCli } from '../run-cli.js';
+import { callCli, runCli, startCli } from '../run-cli.js';
 import { daysAgo, expectCleanEnd, KEY, liveFile, serveSandbox, workspaceOf } from './workspace.js';
 
 const DAYS = 40;
@@ -39,7 +39,7 @@ async function wholeDays(cwd: string): Promise<number> {
 
 async function expectComplete(sandbox: Sandbox, cwd: string): Promise<void> {
   sandbox.setFaults([]);
-  const result = await runCli(['export'], { cwd, env });
+  const result = await callCli(['export'], { cwd, env });
   expect(result.code, result.stderr).toBe(0);
   expect(await wholeDays(cwd)).toBe(DAYS);
   const range = `dateFrom=${daysAgo(DAYS)}&dateTo=${addDays(day(daysAgo(1)), 1)}&limit=1`;

@@ -118,15 +118,11 @@ async function openSite({ days, pages, projects, limit = 100 }: SiteOptions) {
   };
 
   /** The error of the finishing time predicted now, as a share of the time that it takes. */
-  const sayAndFinish = async (bounds: { from?: Day } = {}, killedAfter?: number) => {
+  const sayAndFinish = async (bounds: { from?: Day } = {}) => {
     const begun = clock.now();
     const before = platform.views.length;
     const said = await forecast(bounds);
-    for (
-      let resumeAt = await exportOnce(bounds, killedAfter);
-      resumeAt !== undefined;
-      resumeAt = await exportOnce(bounds)
-    )
+    for (let resumeAt = await exportOnce(bounds); resumeAt !== undefined; resumeAt = await exportOnce(bounds))
       clock.advance(Math.max(0, resumeAt.getTime() - clock.now().getTime()));
     const took = differenceInMinutes(clock.now(), begun);
     const saidMinutes = differenceInMinutes(said.finishingAt ?? begun, begun);
@@ -142,22 +138,6 @@ describe('the predicted requests and finishing time are right', () => {
     expect(Math.abs(sent - said)).toBeLessThanOrEqual(sent / 10);
     expect(Math.abs(took - saidMinutes)).toBeLessThanOrEqual(took / 10);
     expect(platform.busiestHour()).toBeLessThanOrEqual(100);
-  });
-
-  test('in the middle of a backfill, even right after a kill', async () => {
-    const { clock, exportOnce, sayAndFinish, platform } = await openSite({
-      days: 90,
-      pages: 501,
-      projects: ['a', 'b'],
-    });
-    const resumeAt = await exportOnce({}, 60);
-    clock.advance((resumeAt?.getTime() ?? NaN) - clock.now().getTime());
-    const { said, sent, took, saidMinutes } = await sayAndFinish({}, 130);
-    expect(Math.abs(sent - said)).toBeLessThanOrEqual(sent / 10);
-    expect(took).toBeGreaterThan(4 * 60);
-    expect(Math.abs(took - saidMinutes)).toBeLessThanOrEqual(took / 10);
-    expect(platform.busiestHour()).toBeLessThanOrEqual(100);
-    expect(platform.views.every(({ status }) => status === 200)).toBe(true);
   });
 
   test('for three projects that do not finish together, at the end of an hour', async () => {

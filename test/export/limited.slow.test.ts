@@ -141,7 +141,7 @@ function refusals({ platform }: World) {
 }
 
 /** Days of the long backfill. */
-const DAYS = process.env['CI'] === undefined ? 365 : 120;
+const DAYS = process.env['CI'] === undefined ? 365 : 90;
 
 describe(`a backfill of ${DAYS} days of 4 requests each, at 100 requests an hour`, () => {
   test.each([

@@ -11,6 +11,7 @@ import { messageOf } from '../../src/errors.js';
 import { publish } from '../../src/warehouse/publish.js';
 import { openHistory, openOwnHistory } from '../../src/warehouse/published.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
+import { tries } from '../fuzz.js';
 import { closeNow, liveWarehouse, publishChanges } from '../open-warehouse.js';
 
 const FIRST = day('2026-09-20');
@@ -122,7 +123,7 @@ describe('publishing what changed', () => {
         }
         await closeNow(warehouse);
       }),
-      { numRuns: 5 },
+      tries(15),
     );
   });
 
