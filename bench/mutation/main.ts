@@ -1,31 +1,43 @@
 /**
- * `npm run mutation [-- ROOM…]` changes each decision, runs the tests of its room, and lists the changes that no test
- * notices. It needs Node.js 22, and hours for everything.
+ * `npm run mutation [-- FILE…]` changes each decision, runs the tests closest to it, and lists the changes that none of
+ * them notices. It needs Node.js 22, and an hour for everything.
  */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 
-/** The files that decide. Most mutants elsewhere are changes of wording or of layout. */
+/** The files that decide, with their tests. Most mutants elsewhere are changes of wording or of layout. */
 const DECISIONS = {
-  agents: ['select', 'plan', 'lifecycle', 'reconcile', 'effect', 'pairs'],
-  budget: ['budget', 'hour'],
-  config: ['shard'],
-  effects: ['entries', 'journal', 'lines'],
-  export: ['plan', 'walk', 'totals', 'forecast'],
-  mail: ['ledger'],
-  reports: ['weekly/comparison', 'weekly/sentences'],
-  service: ['due'],
-  steps: ['corrections'],
-  warehouse: ['behind'],
-  web: ['access'],
-};
+  'agents/select': 'agents/select',
+  'agents/plan': 'agents/plan',
+  'agents/lifecycle': 'agents/lifecycle',
+  'agents/pairs': 'agents/pairs',
+  'agents/effect': 'agents/effect',
+  'agents/reconcile': '{agents/failures,steps/approve}',
+  'budget/budget': 'budget/budget',
+  'budget/hour': 'budget/{hour,budget}',
+  'config/shard': 'config/shard',
+  'effects/entries': 'effects/journal',
+  'effects/journal': 'effects/journal',
+  'effects/lines': 'effects/journal',
+  'export/plan': 'export/plan',
+  'export/walk': 'export/walk',
+  'export/totals': 'export/{verify,audit}',
+  'export/forecast': 'export/forecast',
+  'mail/ledger': 'mail/{channels,report-step,own-reports}',
+  'reports/weekly/comparison': 'reports/{comparison,verdict}',
+  'reports/weekly/sentences': 'reports/{comparison,verdict}',
+  'service/due': 'service/due',
+  'steps/corrections': 'steps/corrections',
+  'warehouse/behind': 'warehouse/publish*',
+  'web/access': 'web/access',
+} as const;
 
 const STRYKER = join(import.meta.dirname, 'node_modules/.bin/stryker');
 
 const named = process.argv.slice(2);
-for (const [room, files] of Object.entries(DECISIONS)) {
-  if (named.length > 0 && !named.includes(room)) continue;
-  const env = { ...process.env, ROOM: room, MUTATED: files.map((file) => `src/${room}/${file}.ts`).join() };
+for (const [file, tests] of Object.entries(DECISIONS)) {
+  if (named.length > 0 && !named.includes(file)) continue;
+  const env = { ...process.env, MUTATED: `src/${file}.ts`, TESTS: `test/${tests}.test.ts` };
   const { status } = spawnSync(STRYKER, ['run', 'bench/mutation/stryker.config.js'], {
     env,
     stdio: 'inherit',

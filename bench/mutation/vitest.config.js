@@ -6,8 +6,7 @@ import config from '../../vitest.config.js';
 export default defineConfig({
   test: {
     ...config.test,
-    include: [`test/${process.env['ROOM']}/*.test.ts`],
-    exclude: ['**/*.slow.test.ts', 'test/web/!(access).test.ts'],
+    include: [process.env['TESTS']],
     // These wait for locks between processes, which a thread of Stryker does not see.
     testNamePattern: /^(?!an action )/,
   },
