@@ -8,7 +8,7 @@ import {
   type StoredEffect,
 } from '../effects/settle.js';
 import type { EffectsJournal } from '../effects/journal.js';
-import { type Reader, readSql, timestampColumn } from '../warehouse/query.js';
+import { type Reader, timestampColumn } from '../warehouse/query.js';
 import type { Transaction } from '../warehouse/transaction.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { attemptOf, entryAbout } from './intents.js';
@@ -27,7 +27,7 @@ import { JOB_STATES, type JobState, type MessageState, OPEN_STATES } from './lif
 import { type Message, planMessage, readMessages, storeMessage } from './messages.js';
 import { evidenceRow, NO_EVIDENCE } from './reasons.js';
 
-const STORED_JOBS = readSql(import.meta.url, 'statements/job-fates.sql');
+const STORED_JOBS = 'SELECT project, path, planned_at, state, submitted_at FROM agent_jobs';
 const RESTORED = 'restored from the effects journal';
 const INTERRUPTED = 'the process ended before the reply was recorded';
 

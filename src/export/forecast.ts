@@ -16,7 +16,8 @@ import { readLastVerification, recentTotals } from './verify.js';
 
 const KNOWN_DAYS = readSql(import.meta.url, 'statements/known-days.sql');
 const countRow = z.object({ days: z.int() });
-const NEWEST_PAGES = readSql(import.meta.url, 'statements/newest-pages.sql');
+const NEWEST_PAGES =
+  'SELECT project, arg_max(pages, day) AS pages FROM day_loads WHERE pages IS NOT NULL GROUP BY project';
 const newestRow = z.object({ project: z.string(), pages: z.int() });
 
 /** The maximum requests of an ordinary night of some projects, and those of their longest day. */
