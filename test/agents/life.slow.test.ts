@@ -7,12 +7,12 @@ import { steadyPages } from './reading.js';
 
 const listed = z.array(z.object({ id: z.int(), state: z.string(), prLink: z.string().nullable() }));
 
-/** The command line on a site whose agents end in each of the four ways, within a second. */
-async function life(pages: number, improve: string) {
+/** The command line on a site whose agents end in each of the four ways. */
+async function life(pages: number, improve: string, jobSeconds = 1) {
   const outcomes = ['pull-request', 'no-change', 'failed', 'archived'] as const;
-  const sandbox = await startSandbox({ now: () => new Date(), jobSeconds: 1, outcomes });
+  const sandbox = await startSandbox({ now: () => new Date(), jobSeconds, outcomes });
   const site = await agentSite(sandbox, steadyPages(pages), improve);
-  return { sandbox, readership: commandLineOf(site) };
+  return { sandbox, site, readership: commandLineOf(site) };
 }
 
 const commandLineOf = (site: AgentSite) => {
@@ -186,13 +186,56 @@ describe('in mode: plan', () => {
   });
 
   it('jobs that were applied but delayed by a failure are sent by the next improve --apply, not by jobs poll', async () => {
-    const { sandbox, readership } = await life(2, '{ mode: plan }');
+    const { sandbox, site, readership } = await life(2, '{ mode: plan }');
     sandbox.setFaults([{ on: 'create', kind: 'rate-limit', seconds: 1, times: 1 }]);
     const applied = await readership.run('improve', '--apply');
     expect([applied.code, sandbox.inspect().jobs.length]).toEqual([75, 0]);
     await readership.run('jobs', 'poll');
     expect(sandbox.inspect().jobs).toHaveLength(0);
-    await readership.run('improve', '--apply');
+    const afterThePause = () => new Date(Date.now() + 2_000);
+    await callCli(['improve', '--apply'], { ...site, now: afterThePause });
     expect(sandbox.inspect().jobs).toHaveLength(2);
   });
+});
+
+it('a job that the platform no longer has is ended only by hand', async () => {
+  const { sandbox, readership } = await life(2, '{ maxJobsPerWeek: 20, readingShare: 1 }', 3600);
+  const { run } = readership;
+  const gone = (id: number) => run('jobs', 'resolve', String(id), '--gone');
+  await run('improve', '--apply');
+  expect(sandbox.inspect().jobs).toHaveLength(2);
+
+  const known = await gone(1);
+  expect([known.code, known.stderr]).toEqual([
+    2,
+    expect.stringMatching('Job 1 still exists on the platform'),
+  ]);
+
+  sandbox.setFaults([{ on: 'job', kind: 'status', status: 404 }]);
+  const asked = await run('jobs', 'poll', '--watch');
+  expect(asked.code).toBe(1);
+  expect(asked.stderr).toMatch(/poll failed:.+: readership jobs resolve \d --gone/);
+  const needed = await run('status');
+  expect([needed.code, needed.stdout]).toEqual([1, expect.stringMatching(/jobs resolve \d --gone/)]);
+  expect((await run('jobs', 'list')).stdout.match(/ active /g)).toHaveLength(2);
+
+  for (const id of [1, 2]) {
+    const ended = await gone(id);
+    expect([ended.code, ended.stdout]).toEqual([
+      0,
+      expect.stringMatching(
+        /^job \d +failed .+ the platform no longer has it; ended manually on \w+ \d+, \d{4}\n$/,
+      ),
+    ]);
+  }
+  expect((await run('jobs', 'show', '1')).stdout).toMatch(/failed +resolved: gone from the platform/);
+  const again = await gone(1);
+  expect([again.code, again.stderr]).toEqual([
+    2,
+    expect.stringMatching('Job 1 is failed: only an active job can be ended as gone.'),
+  ]);
+
+  const polled = await run('jobs', 'poll');
+  expect([polled.code, polled.stdout]).toEqual([0, 'No active jobs.\n']);
+  expect((await run('status')).stdout).not.toMatch('--gone');
 });
