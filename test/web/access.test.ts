@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { readdirSync, statSync } from 'node:fs';
+import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { request } from 'undici';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
@@ -743,4 +744,28 @@ describe('the history', () => {
     expect((await reading).map(({ status }) => status)).toEqual(Array(20).fill(200));
     expect((await ask('/pages')).text).toContain('/renamed');
   });
+
+  it.skipIf(process.platform !== 'linux')(
+    'is prepared within a minute, before anyone asks for it',
+    async () => {
+      const other = await tempDir();
+      await cp(directory, other, { recursive: true });
+      const isOpen = () =>
+        readdirSync('/proc/self/fd').some((fd) => {
+          const file = statSync(`/proc/self/fd/${fd}`, { throwIfNoEntry: false });
+          return file?.ino === statSync(join(other, 'data/history.duckdb')).ino;
+        });
+      vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+      try {
+        // As in all these tests, there is no history yet when it starts.
+        const idle = await serveSite(other);
+        expect(isOpen()).toBe(false);
+        await vi.advanceTimersByTimeAsync(60_000);
+        await vi.waitFor(() => expect(isOpen()).toBe(true), 30_000);
+        await idle.stop();
+      } finally {
+        vi.useRealTimers();
+      }
+    },
+  );
 });
