@@ -51,6 +51,8 @@ describe('twins', () => {
       page('/d', { human: [800] }),
     ];
     expect(pathsOf(four, 2)).toEqual(['/a /c', '/b /d']);
+    const unread = [0, 9, 1].map((views) => page(`/${views}`, { human: [views] }));
+    expect(pathsOf(unread, 1)).toEqual(['/0 /1']);
   });
 
   test('are different pages, as many pairs as asked for or as there are twins', () => {
@@ -60,6 +62,7 @@ describe('twins', () => {
     expect(all).toHaveLength(6);
     expect(new Set(all).size).toBe(6);
     expect(drawPairs(pages.slice(0, 1), 5, 'seed')).toEqual([]);
+    expect(drawPairs([], 5, 'seed')).toEqual([]);
     expect(
       drawPairs([page('/new', { human: [0] }), { path: '/none', weeks: [], leaving: null }], 1, 'seed'),
     ).toHaveLength(1);
@@ -70,6 +73,8 @@ describe('twins', () => {
     const drawn = Array.from({ length: 400 }, (_, seed) => drawPairs([one, other], 1, `${seed}`)[0]?.treated);
     expect(drawn.filter((path) => path === '/one').length).toBeGreaterThan(160);
     expect(drawn.filter((path) => path === '/one').length).toBeLessThan(240);
+    // Recorded draws can be repeated, also by later versions.
+    expect(drawn.slice(1, 5)).toEqual(['/one', '/other', '/other', '/one']);
     expect(drawn).toEqual(drawn.map((_, seed) => drawPairs([other, one], 1, `${seed}`)[0]?.treated));
   });
 });

@@ -95,20 +95,33 @@ describe('which pages are recommended', () => {
 });
 
 describe('which pages are left out, and why', () => {
-  it.each<[string, string[]]>([
-    ['excluded by a glob', whyNot(page('/changelog/2026/may', 500), { exclude: ['/changelog/**'] })],
-    ['viewed on only 13 days', whyNot(page('/a', 500, 0, { days_viewed: 13 }))],
-    ['viewed by people on only 6 days', whyNot(page('/a', 0, 500, { days_viewed_by_people: 6 }))],
-    ['not in the sitemap', whyNot(page('/a', 500), {}, { isListed: () => false })],
-    ['not a plain path', whyNot(page('/a b', 500), {}, { isListed: () => true })],
-    ['has job 4, active', whyNot(page('/a', 500), {}, { busy: new Map([['/a', HAS_JOB]]) })],
-    [
-      'left for a later run: improve.maxJobsPerRun is 5',
-      whyNot(page('/a', 500), {}, { room: { count: 0, limit: LIMIT } }),
-    ],
-  ])('%s', (words, why) => {
-    expect(why).toHaveLength(1);
-    expect(why[0]).toMatch(words === 'excluded by a glob' ? 'excluded by improve.exclude' : words);
+  it.each<[string, ...Parameters<typeof whyNot>]>([
+    ['excluded by improve.exclude', page('/changelog/2026/may', 500), { exclude: ['/changelog/**'] }],
+    ['viewed on only 13 days', page('/a', 500, 0, { days_viewed: 13 })],
+    ['viewed by people on only 6 days', page('/a', 0, 500, { days_viewed_by_people: 6 })],
+    ['not in the sitemap', page('/a', 500), {}, { isListed: () => false }],
+    ['not a plain path', page('/a b', 500), {}, { isListed: () => true }],
+    ['not a plain path', page('a', 500), {}, { isListed: () => true }],
+    ['not a plain path', page(`/${'a'.repeat(200)}`, 500), {}, { isListed: () => true }],
+    ['has job 4, active', page('/a', 500), {}, { busy: new Map([['/a', HAS_JOB]]) }],
+    ['improve.maxJobsPerRun is 5', page('/a', 500), {}, { room: { count: 0, limit: LIMIT } }],
+  ])('%s', (words, ...given) => {
+    expect(whyNot(...given)).toEqual([expect.stringContaining(words)]);
+  });
+
+  it.each([
+    ['/a', undefined],
+    ['/b', 'not among the pages that make up 25.0% of all views (improve.readingShare)'],
+    ['/c', 'fewer than 100 views a week (improve.minWeeklyViews)'],
+    ['/young', 'there are only 3 full weeks of history; 4 are needed'],
+    ['/never', 'not viewed in the last eight full weeks'],
+  ])('%s, named by a person: %s', (path, why) => {
+    const pages = [page('/a', 500), page('/b', 300), page('/c', 99)];
+    const young = page('/young', 900);
+    const all = [...pages, { ...young, weeks: young.weeks.slice(0, 3) }];
+    const { flagged, leftOut } = selectAll(all, { ...RULES, readingShare: 0.25 }, { ...FREE, only: [path] });
+    expect(flagged.map((one) => one.path)).toEqual(why === undefined ? [path] : []);
+    expect(leftOut.map((one) => wordsOf(one.why))).toEqual(why === undefined ? [] : [why]);
   });
 
   it('a page that the sitemap lists needs no further proof that it exists', () => {
@@ -122,6 +135,8 @@ describe('which pages are left out, and why', () => {
     expect(flaggedBy([page('/a', 99, 0, atLimit)])).toEqual([]);
     expect(flaggedBy([page('/a', 100, 0, { ...atLimit, weeks: atLimit.weeks.slice(1) })])).toEqual([]);
     expect(flaggedBy([page('/a', 0, 0)], { minWeeklyViews: 0 })).toEqual([]);
+    const longest = `/${'a'.repeat(199)}`;
+    expect(flaggedBy([page(longest, 500)])).toEqual([longest]);
   });
 
   it('a left-out page gives its place to the next', () => {
