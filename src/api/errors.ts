@@ -181,9 +181,9 @@ function adviceFor(status: number, keyName: string, { url }: Operation): string 
     case 403:
       return `The key in ${keyName} may be read-only, or this address is not allowed to use it: check the key's scope on the API keys page of the dashboard.`;
     case 404:
-      return `Check the project ID (${project}) and the base URL (${baseUrl})${job === undefined ? '' : ', and whether the job still exists'}.`;
+      return `Check the project ID (${project}) and the address (${baseUrl}), to which Readership adds /v1 or /v2${job === undefined ? '' : ', and whether the job still exists'}.`;
     default:
-      return `Check the base URL (${baseUrl}).`;
+      return `Check the address (${baseUrl}).`;
   }
 }
 

@@ -236,7 +236,7 @@ function unzstd(body: Buffer): Buffer {
 function failureOf(operation: Operation, cause: Error, isSent: boolean): ApiError {
   const detail = connectionFailure(cause);
   if (!isSent) {
-    const next = machineAdvice(cause) ?? 'Check the base URL and the network.';
+    const next = machineAdvice(cause) ?? 'Check the address and the network.';
     const what = `no connection (${detail}). ${next}`;
     return new TryLaterError(operation, 'unreachable', what, undefined, { cause });
   }

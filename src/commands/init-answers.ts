@@ -29,7 +29,10 @@ export async function askAll(
 ): Promise<{ answers: Answers; typed: string }> {
   const known = environment[KEY] ?? '';
   let answers = await askFor(['url', 'project'], given, {}, runtime);
-  let typed = known === '' ? await asked(`${KEY}, which is not shown: `, runtime, true) : '';
+  let typed =
+    known === ''
+      ? await asked('API key, from the same page; what you type is not shown: ', runtime, true)
+      : '';
   while (check && (known || typed) !== '') {
     if (await works(answers, { ...environment, [KEY]: known || typed }, runtime)) break;
     const choice = await asked('Correct the answers? [Y/n, or w to write the files anyway] ', runtime);
@@ -39,7 +42,7 @@ export async function askAll(
       ...answers,
       ...(await askFor(['url', 'project'], {}, answers, runtime)),
     };
-    if (known === '') typed = (await asked(`${KEY} [the same]: `, runtime, true)) || typed;
+    if (known === '') typed = (await asked('API key [the same]: ', runtime, true)) || typed;
     else
       runtime.output.note(
         `${KEY} comes from the environment or ${DOT_ENV}: if it is wrong, stop and correct it there.`,

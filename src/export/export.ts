@@ -87,7 +87,9 @@ export async function* exportInStages(task: ExportTask): AsyncGenerator<undefine
       await load(samples);
       planned = await planOf(task, whole);
       const days = [...plan.days, ...samples, ...planned.days];
-      plan = { ...planned, days, requests: requestsOf(days) };
+      // Days that were read just now count as days to load, not as read before.
+      const { alreadyFinal, readToday } = await planOf(task, whole, ledger);
+      plan = { ...planned, days, requests: requestsOf(days), alreadyFinal, readToday };
       task.onPlan?.(plan);
     }
     // Those that were read just now are not read again.
@@ -109,10 +111,10 @@ export async function* exportInStages(task: ExportTask): AsyncGenerator<undefine
   return { plan, results, stopped, check, removed };
 }
 
-async function planOf(task: ExportTask, range: ExportRange): Promise<ExportPlan> {
+async function planOf(task: ExportTask, range: ExportRange, known?: DayLedger): Promise<ExportPlan> {
   const { warehouse, project, now, settleDays } = task;
   const { rows: pageSize } = await readPageSize(warehouse, project, now());
-  const ledger = await readDayLedger(warehouse, project);
+  const ledger = known ?? (await readDayLedger(warehouse, project));
   const isBackfilling = task.isBackfilling === true || range.rest !== undefined;
   return planExport(ledger, range, now(), { isBackfilling, settleDays, pageSize, reload: task.reload });
 }

@@ -61,7 +61,7 @@ class FirstDayError extends ReadershipError {
 
   constructor(why: string) {
     super(
-      `Could not find the first day of the history: ${why} To export without this search, set history.start in readership.yaml to the first day to load.`,
+      `Could not find the first day of the history: ${why} If the project ID is right, set history.start in readership.yaml to the first day to load, which skips this search.`,
     );
   }
 }

@@ -52,7 +52,10 @@ export async function summarize(
     ...section(bold('Agents'), await agentLines(outcome, context, output.width)),
     ...section(bold('Report'), pages),
     ...section(bold('Email'), await mailLines(outcome, context, runtime)),
-    ...section(bold('Look at it'), [`${program} serve${options} --open`]),
+    ...section(bold('Look at it'), [
+      `${program} report weekly${options} --open`,
+      `${program} serve${options} --open`,
+    ]),
     ...section(bold('Query the history'), examples),
   ];
   return lines.join('\n');

@@ -159,7 +159,7 @@ export function operationsRows(operations: OperationsStatus, now: Date): Fact[] 
   return [
     ...runs.map(({ step, started_at: startedAt, outcome }): [string, string] => [
       `last ${step}`,
-      `${outcome}, ${moment(startedAt)}`,
+      `${outcome === 'later' ? 'not finished' : outcome}, ${moment(startedAt)}`,
     ]),
     ['jobs', `${ofJobs.join(', ') || 'none'}${unconfirmedJobs.length === 0 ? '' : ' (see below)'}`],
     [

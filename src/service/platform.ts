@@ -104,7 +104,7 @@ function jobsVerdict(ofJob: ApiError | undefined, ofPath: ApiError | undefined):
     return warn(`${ofJob.message} Exports and reports work without agents.`);
   if (ofPath instanceof RefusedError && ofPath.status === 404 && wordsOf(ofPath) === wordsOf(ofJob))
     return warn(
-      'not checked: the platform answers the same for an address that does not exist. Exports and reports work without agents.',
+      'not checked: the platform gives the same answer for a path that does not exist. Exports and reports work without agents.',
     );
   return pass('returned 404 for a made-up job, as expected. Not checked: permission to create jobs.');
 }
@@ -167,7 +167,7 @@ async function tryViews({ client, settings, yesterday, signal }: Trial): Promise
     if (none instanceof RefusedError)
       return pass('not checked: it refuses a range without days. The first export checks it');
     return equalCounts(none, NO_VIEWS)
-      ? pass('dateTo is excluded: a range without days has no views')
+      ? pass('dateTo is excluded, as expected')
       : fail(`${INCLUSIVE}. Exports refuse such a platform`);
   };
   const old = async (): Promise<Verdict> => {
@@ -178,7 +178,7 @@ async function tryViews({ client, settings, yesterday, signal }: Trial): Promise
           `refuses days since ${EARLIEST_DAY} (${before.status}${before.words}); the first export finds the days that it keeps`,
         )
       : pass(
-          `answers for all days since ${EARLIEST_DAY}, which have ${thousands(before.total)} views before ${yesterday}`,
+          `one request covers all days since ${EARLIEST_DAY}: ${thousands(before.total)} views before ${yesterday}`,
         );
   };
   return [

@@ -183,7 +183,7 @@ describe('an incomplete answer', () => {
         const error = await errorOf(call(openClient(baseUrl, { retries: NO_RETRIES })));
         expect(error).toBeInstanceOf(TryLaterError);
         expect(error).toMatchObject({ reason: 'unreachable', isKnownNotDone: true, exitCode: 75 });
-        expect(error.message).toContain('Check the base URL');
+        expect(error.message).toContain('Check the address');
         expect(error.message).toMatch(/no connection \(.+\)/);
       }
     }

@@ -57,7 +57,7 @@ const CASES: readonly (readonly [what: string, code: number, says: readonly RegE
   [
     'an unreachable host',
     75,
-    [/no connection/, /Check the base URL/],
+    [/no connection/, /Check the address/],
     { spoil: (directory) => replaceIn(directory, /baseUrl: .*/, 'baseUrl: http://127.0.0.1:9') },
   ],
   [

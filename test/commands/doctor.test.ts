@@ -123,7 +123,7 @@ describe('readership doctor', () => {
     [
       'keeps all days',
       {},
-      /^pass {2}old days +answers for all days since 2015-01-01, which have [\d,]+ views/m,
+      /^pass {2}old days +one request covers all days since 2015-01-01: [\d,]+ views/m,
       0,
     ],
     ['caps its pages', { silentCap: 15 }, /^warn {2}page size +returns 15 rows at once instead of 250/m, 0],
@@ -149,7 +149,7 @@ describe('readership doctor', () => {
     [
       'has no jobs',
       { sameNotFound: true },
-      /^warn {2}agent jobs +not checked: the platform answers the same/m,
+      /^warn {2}agent jobs +not checked: the platform gives the same answer/m,
       0,
     ],
   ])(

@@ -69,6 +69,7 @@ describe('readership run --sandbox', () => {
     expect((await record()).map(({ id }) => id).sort()).toEqual(once.jobs.map((job) => job.remote_id).sort());
     const report = /(data\/sandbox\/reports\/\S+\.html)/.exec(first.stdout)?.[1] ?? '';
     expect(await readFile(join(cwd, report), 'utf8')).toContain('Acme Docs');
+    expect(first.stdout).toContain('report weekly --sandbox --open\n');
     // The three queries that the summary suggests work.
     const offered = [...first.stdout.matchAll(/^ +node \/.+cli\.js sql --sandbox "(.+)"$/gm)];
     expect(offered).toHaveLength(3);
