@@ -15,7 +15,7 @@ export const evidenceColumns = {
   ai_rank: z.int(),
   /** Null without human views. */
   ai_per_human: z.number().nullable(),
-  /** Relative change from the older to the newer half of the weeks; null if the older half has no views. */
+  /** Relative change from the older to the newer half of the weeks; null if the older half has no views or is before a break. */
   trend: z.number().nullable(),
   /** Oldest first. */
   weeks: z.array(z.object({ week: dayColumn, human: z.int(), ai: z.int() })),
@@ -136,7 +136,7 @@ function flagWords(reason: FlagReason): string {
   const before = `${Math.floor(weeks / 2)} weeks before`;
   const change =
     trend === null
-      ? 'viewed only recently'
+      ? 'no comparable earlier views'
       : Math.abs(trend) < STEADY
         ? 'steady'
         : `${signedPercent(trend)} compared with the ${before}`;

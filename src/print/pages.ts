@@ -97,7 +97,7 @@ const flaggedCells = ({ path, evidence }: FlaggedPage): string[] => {
     `${thousands(weekly_human)} (#${human_rank})`,
     `${thousands(weekly_ai)} (#${ai_rank})`,
     ai_per_human === null ? '–' : ai_per_human.toFixed(1),
-    trend === null ? 'new' : signedPercent(trend),
+    trend === null ? '–' : signedPercent(trend),
   ];
 };
 

@@ -73,7 +73,7 @@ COMMENT ON COLUMN agent_jobs.weekly_ai IS 'Median weekly AI views over the weeks
 COMMENT ON COLUMN agent_jobs.human_rank IS 'Rank among all pages by median weekly human views; 1 is the most viewed';
 COMMENT ON COLUMN agent_jobs.ai_rank IS 'Rank among all pages by median weekly AI views; 1 is the most viewed';
 COMMENT ON COLUMN agent_jobs.ai_per_human IS 'AI views per human view over those weeks; NULL if there were no human views';
-COMMENT ON COLUMN agent_jobs.trend IS 'Relative change in average weekly views from the older half of those weeks to the newer half: 0.1 is 10% more; NULL if the older half had no views';
+COMMENT ON COLUMN agent_jobs.trend IS 'Relative change in average weekly views from the older half of those weeks to the newer half: 0.1 is 10% more; NULL if the older half had no views, or the notes have a break in between';
 COMMENT ON COLUMN agent_jobs.weeks IS 'The weeks used to select the page, oldest first, with its views';
 COMMENT ON COLUMN agent_jobs.merged_on IS 'Day (UTC) its pull request was merged, as recorded with readership jobs merged or found at the code host; NULL if unknown';
 

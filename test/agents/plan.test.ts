@@ -73,6 +73,26 @@ describe('the evidence for a page, from the history', () => {
     expect(evidence['/steady']?.weeks[0]).toEqual({ week: '2026-09-21', human: 700, ai: 350 });
   });
 
+  it('has no trend across a break, which the notes can limit to some pages', async () => {
+    const noteBreak = (date: string, path: string) =>
+      history.run(
+        `INSERT INTO notes VALUES ('prj_sandbox', '${date}', 'counted differently', '${path}', true)`,
+      );
+    const trends = async () => {
+      const { flagged } = await planImprovement(history.reader, 'prj_sandbox', RULES, AT);
+      return flagged.map(({ evidence }) => evidence.trend);
+    };
+    const before = await trends();
+    // A break before the first day of the weeks or after their last one does not divide them.
+    await noteBreak('2026-09-21', '*');
+    await noteBreak('2026-11-16', '*');
+    expect(await trends()).toEqual(before);
+    await noteBreak('2026-11-15', '/gr*');
+    expect(await trends()).toEqual([0, 0, null]);
+    await noteBreak('2026-09-22', '*');
+    expect(await trends()).toEqual([null, null, null]);
+  });
+
   it('uses whole weeks only: neither the current one nor one with a missing day', async () => {
     const gappy = await emptyHistory();
     await gappy.run(readingSql(steadyPages(1), { first: '2026-10-12', last: '2026-11-17' }));

@@ -48,6 +48,8 @@ describe('a week', () => {
     expect([8, 7, 6, 0, -6, -7].map(isBroken)).toEqual([false, false, true, true, true, false]);
     // The weeks from the break on are still typical.
     expect(compared(weeks, { notes: [breakAt(7)] }).typical).toHaveLength(2);
+    expect(compared(weeks, { notes: [breakAt(7)] }).earlier).toHaveLength(1);
+    expect(compared(weeks, { notes: [breakAt(6)] }).earlier).toEqual([]);
     expect(compared(weeks, { notes: [{ ...breakAt(3), path: '/docs/*' }] }).broken).toBeNull();
     expect(compared(weeks, { notes: [{ ...breakAt(3), is_break: false }] }).broken).toBeNull();
   });

@@ -45,18 +45,32 @@ WITH
       weekly_human + weekly_ai >= $minWeeklyViews
       OR list_contains(from_json($only, '["VARCHAR"]'), path)
       OR row_number() OVER (ORDER BY weekly_human + weekly_ai DESC) = 1
+  ),
+  across_break AS (
+    SELECT DISTINCT ranked.path, true AS is_broken
+    FROM ranked JOIN notes ON ranked.path GLOB notes.path
+    WHERE
+      is_break
+      AND project = $project
+      AND day > (SELECT min(week) FROM weeks)
+      AND day <= (SELECT max(week) + 6 FROM weeks)
   )
 SELECT
   ranked.*,
-  coalesce(sum(human + ai) FILTER (age <= known // 2), 0)
-    / nullif(sum(human + ai) FILTER (age > known - known // 2), 0)
-    - 1 AS trend,
+  if(
+    bool_or(is_broken),
+    NULL,
+    coalesce(sum(human + ai) FILTER (age <= known // 2), 0)
+      / nullif(sum(human + ai) FILTER (age > known - known // 2), 0)
+      - 1
+  ) AS trend,
   list({week: week, human: coalesce(human, 0), ai: coalesce(ai, 0)} ORDER BY week) AS weeks,
   any_value(leaving) AS leaving
 FROM
   ranked
   CROSS JOIN weeks
   LEFT JOIN page_week USING (path, week)
+  LEFT JOIN across_break USING (path)
   LEFT JOIN (
     SELECT path, {human_change: human_change, ai_change: ai_change} AS leaving
     FROM people_leaving($now)

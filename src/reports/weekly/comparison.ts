@@ -28,10 +28,10 @@ export function compareWeeks(history: History, firstDay: Day) {
   const broken = history.notes
     .filter(({ day, path, is_break }) => is_break && path === '*' && day <= addDays(firstDay, 6))
     .at(-1);
-  const earlier = weeks.filter((row) => row.week < firstDay && isWhole(row)).toReversed();
-  const gap = earlier.findIndex(
-    ({ week }, index) => week !== addDays(firstDay, -7 * (index + 1)) || (broken && week < broken.day),
-  );
+  const earlier = weeks
+    .filter((row) => row.week < firstDay && row.week >= (broken?.day ?? row.week) && isWhole(row))
+    .toReversed();
+  const gap = earlier.findIndex(({ week }, index) => week !== addDays(firstDay, -7 * (index + 1)));
   const isComparable = isWhole(thisWeek) && weekBefore !== null && isWhole(weekBefore);
   const isAcrossBreak = broken !== undefined && broken.day > addDays(firstDay, -7);
   const before = isComparable && !isAcrossBreak ? weekBefore : null;
@@ -45,7 +45,7 @@ export function compareWeeks(history: History, firstDay: Day) {
     before,
     /** The break across which the week is not compared with the one before. */
     broken: isComparable && isAcrossBreak ? broken : null,
-    /** Earlier full weeks, newest first. */
+    /** Earlier full weeks since the last break, newest first. */
     earlier,
     /** This week and those before it without a gap or break, newest first, without bursts. */
     typical: [thisWeek, ...(gap < 0 ? earlier : earlier.slice(0, gap))].map((week) =>

@@ -178,8 +178,8 @@ const MOST_OF_BARS = 10;
 const MOVED_WEEKS_LEAST = 3;
 
 /** Null if there are too few full weeks. */
-function movedOf(rows: readonly MovedRow[], { thisWeek, earlier, broken }: Comparison) {
-  if (thisWeek.days_loaded < 7 || earlier.length < MOVED_WEEKS_LEAST || broken !== null) return null;
+function movedOf(rows: readonly MovedRow[], { thisWeek, earlier }: Comparison) {
+  if (thisWeek.days_loaded < 7 || earlier.length < MOVED_WEEKS_LEAST) return null;
   return {
     pages: rows.map(({ path, audience, weeks, ...row }) => {
       const [views, expected] = [row[audience], row[`${audience}_expected`] ?? 0];
