@@ -124,7 +124,7 @@ export const publish = defineCommand({
   scope: 'workspace',
   summary: 'publish the history now, with --parquet also as a lake',
   description:
-    'Writes data/history.duckdb, a sorted, read-only copy of the whole history, and replaces the previous copy in one step. With --parquet, or publish.parquet in the configuration, it also updates a lake: two Delta tables that Spark, Trino, ClickHouse, polars and DuckDB read. It writes only the months that changed, or that another program changed. `export` and `run` publish by themselves when something changed.',
+    'Writes data/history.duckdb, a sorted, read-only copy of the whole history, and replaces the previous copy in one step. With --parquet, or publish.parquet in the configuration, it also updates a lake: two Delta tables that Spark, Trino, ClickHouse, polars and DuckDB read. It writes only the months that changed, or that another program changed. Every command that changes the history publishes it as well.',
   options: {
     parquet: value(
       '<place>',

@@ -6,7 +6,6 @@ import { z } from 'zod';
 import { StorageError } from '../errors.js';
 import { exists, ignoreMissing, syncToDisk } from '../files.js';
 import { whileUsing } from './duckdb.js';
-import { RESTORE } from '../storage.js';
 import { changeDatabase, copyAll, type LiveFile, logOf, newOf, removeDatabase } from './live-file.js';
 import { inTransaction, queryRows, readSql } from './query.js';
 
@@ -73,7 +72,7 @@ export async function createDatabase(path: string): Promise<void> {
   if ((await exists(logOf(path))) && !(await exists(path)))
     throw new StorageError(
       `The live database ${path} is missing, but its log exists, which cannot be read without it. Nothing was changed.\n` +
-        `${RESTORE}\nOr, to start over, move ${logOf(path)} away.`,
+        `Put the database back, or restore a backup: readership restore --from FILE\nOr, to start over, move ${logOf(path)} away.`,
     );
   const own = `${newOf(path)}-${randomUUID()}`;
   try {
