@@ -286,17 +286,20 @@ describe('an experiment', () => {
       UPDATE agent_jobs SET state = 'failed' WHERE id = 1;
       UPDATE agent_jobs SET merged_on = NULL WHERE id = 4;
       INSERT INTO pull_requests BY NAME SELECT 4 AS job, TIMESTAMP '2026-10-08' AS checked_at, TIMESTAMP '2026-10-09' AS next_check_at, DATE '2026-10-08' AS closed_on;
-      UPDATE agent_jobs SET merged_on = NULL WHERE id = 5`);
-    expect((await states()).slice(0, 6).map(({ outcome, state }) => `${outcome}: ${state}`)).toEqual([
+      UPDATE agent_jobs SET merged_on = NULL WHERE id = 5;
+      UPDATE agent_jobs SET merged_on = NULL, state = 'failed' WHERE id = 6`);
+    expect((await states()).slice(0, 7).map(({ outcome, state }) => `${outcome}: ${state}`)).toEqual([
       'failed: measured',
       'no pull request: measured',
       'no pull request: measured',
       'closed: measured',
       'open: open',
+      // Its pull request waits for review, although the job failed after opening it.
+      'open: open',
       'merged: measured',
     ]);
-    expect(await effect()).toMatchObject([{ pairs: 11 }, { pairs: 11 }]);
-    expect(await effect('merged')).toMatchObject([{ pairs: 7, verdict: 'too early' }, { pairs: 7 }]);
+    expect(await effect()).toMatchObject([{ pairs: 10 }, { pairs: 10 }]);
+    expect(await effect('merged')).toMatchObject([{ pairs: 6, verdict: 'too early' }, { pairs: 6 }]);
   });
 
   it('leaves out a pair whose twin a person chose, one across a break, and one that is too young', async () => {

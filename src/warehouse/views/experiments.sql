@@ -29,7 +29,7 @@ WITH
       CASE
         WHEN merged_on IS NOT NULL THEN 'merged'
         WHEN closed_on IS NOT NULL THEN 'closed'
-        WHEN state IN ('failed', 'refused') THEN 'failed'
+        WHEN state IN ('failed', 'refused') AND pr_link IS NULL THEN 'failed'
         WHEN state IN ('completed', 'archived') AND pr_link IS NULL THEN 'no pull request'
         ELSE 'open'
       END AS outcome,
