@@ -45,10 +45,12 @@ export async function loadNotes(context: StepContext): Promise<void> {
   }
 }
 
+const EVERY_PATH = /^\/\*+$/;
+
 const rowOf = ({ date, text, path, break: isBreak }: Note): StoredNote => ({
   day: date,
   text,
-  path: path ?? '*',
+  path: path === undefined || EVERY_PATH.test(path) ? '*' : path,
   is_break: isBreak === true,
 });
 

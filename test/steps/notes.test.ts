@@ -46,6 +46,9 @@ it('notes are loaded with every publication, into each project that they concern
   const sale = { day: '2026-05-01', text: 'Sale: 20 %', path: '/pricing*', is_break: false };
   expect(await published('prj_2')).toEqual([sale, SITE]);
   expect(await publish()).toBe('nothing changed since the last time');
+  await writeFile(file, '- { date: 2026-06-08, text: Markdown counts as AI, path: "/*", break: true }\n');
+  await publish();
+  expect(await published()).toEqual([SITE]);
   await writeFile(file, '# none any more\n');
   expect(await publish()).toContain('published');
   expect(await published('prj_2')).toEqual([]);

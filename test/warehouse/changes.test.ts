@@ -172,6 +172,13 @@ describe('changes', () => {
     expect(last).toHaveLength(60 - 11);
     expect(last.every(({ human_low }) => human_low !== null)).toBe(true);
     expect(await compared("'2026-11-09', '2026-11-15', per := 'site'")).toEqual([]);
+    // A pattern concerns each section that has a page of it.
+    const sections = "'2026-11-09', '2026-11-15', per := 'section'";
+    expect((await compared(sections)).map(({ path }) => path)).toEqual(last.map(({ path }) => path));
+    await history.run("UPDATE notes SET path = '/*/install' WHERE is_break");
+    expect(await compared(sections)).toEqual([]);
+    await history.run("UPDATE notes SET path = '/page-1/*' WHERE is_break");
+    expect(await compared(sections)).toHaveLength(60 - 1);
     // Both sides lie before it, or after it.
     expect(await compared("'2026-11-02', '2026-11-08'")).toHaveLength(60);
     expect(await compared("'2026-11-13', '2026-11-15'")).toHaveLength(60);

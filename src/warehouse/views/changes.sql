@@ -79,7 +79,7 @@ WITH
       AND day <= last
       AND CASE per
         WHEN 'page' THEN views.path GLOB notes.path
-        WHEN 'section' THEN notes.path = '*' OR starts_with(notes.path, views.path)
+        WHEN 'section' THEN notes.path = '*' OR views.path GLOB section_of(regexp_replace(notes.path, '\*.*', '*'))
         ELSE true
       END
   ),

@@ -14,7 +14,7 @@ SELECT
     WHERE
       project = $project
       AND is_break
-      AND ($section = '' OR path = '*' OR starts_with(path, $section))
+      AND ($section = '' OR path = '*' OR $section GLOB section_of(regexp_replace(path, '\*.*', '*')))
       AND $shift > 0
       AND day > $from::DATE - $shift::INTEGER
       AND day <= $to::DATE
