@@ -154,6 +154,10 @@ export const EMAIL_ENVIRONMENT =
                          without it, emails are written to data/outbox/
 `);
 
+/** A one-sentence description as lists of commands show it. */
+const asSummary = (description: string): string =>
+  description.replace(/^./, (first) => first.toLowerCase()).replace(/\.$/, '');
+
 /** Declares a command; its options and arguments have the types that their definitions imply. */
 export const defineCommand =
   <Options extends Inputs, const Arguments extends readonly Input<unknown>[] = []>(
@@ -163,7 +167,7 @@ export const defineCommand =
     const { name, scope, summary, description, run, isDefault = false } = definition;
     const inputs = definition.arguments ?? [];
     const command = parent.command(name, { isDefault }).description(description);
-    if (summary !== undefined) command.summary(summary);
+    command.summary(summary ?? asSummary(description));
     for (const { form, help, parse, choices } of inputs) {
       const argument = new Argument(form, help);
       if (parse !== undefined) argument.argParser(parse);

@@ -39,7 +39,7 @@ const show = defineCommand({
   name: 'show',
   isDefault: true,
   scope: 'project',
-  summary: 'render a report; its name alone does that, too',
+  summary: 'render a report; "show" can be left out',
   description:
     'Renders a report from the published history: as an HTML page in data/reports/, or as text, JSON or an email to stdout; with --output, to that file instead.',
   arguments: [value<string | undefined>('[name]', 'the report, such as weekly (without one: list them)')],
@@ -79,7 +79,7 @@ const show = defineCommand({
 const list = defineCommand({
   name: 'list',
   scope: 'workspace',
-  description: 'List the reports, built in and your own.',
+  description: 'List the built-in reports and your own.',
   examples: `
   readership report list`,
   run: (options, runtime) => listAll(options, runtime),
@@ -92,7 +92,7 @@ const send = defineCommand({
   arguments: [NAME],
   options: {
     period: PERIOD,
-    force: flag('also to those who received it, or may have'),
+    force: flag('also to recipients who received it or may have received it'),
     to: value('<recipient>', 'only to this configured address or channel'),
   },
   examples: `
@@ -105,7 +105,7 @@ const send = defineCommand({
 const resolve = defineCommand({
   name: 'resolve',
   scope: 'project',
-  description: 'Settle an email or post of unknown outcome, after asking its recipient.',
+  description: 'Record whether an unconfirmed email or post arrived, after asking its recipient.',
   arguments: [NAME],
   options: {
     period: PERIOD,
@@ -134,11 +134,11 @@ export const report = defineCommand({
   name: 'report',
   summary: 'render a report, email it, or write your own',
   description:
-    'Renders, lists and emails reports, settles emails of unknown outcome, and starts a report of your own.',
+    'Renders, lists and emails reports, settles unconfirmed emails, and starts a report of your own.',
   subcommands: [show, list, send, resolve, newCommand],
   examples: `
   readership report                     list the reports
-  readership report weekly --open       render one, and show it
+  readership report weekly --open       render one and open it in the browser
   readership report send weekly         email it to those who have not received it
   readership report resolve weekly --period 2026-W46 --delivered docs@example.com
   readership report new sections        start a report of your own`,
@@ -176,11 +176,11 @@ async function newReport(name: string, options: WorkspaceOptions, runtime: Runti
   const { workspaceDir } = await readAllParts(options, runtime, false);
   if (workspaceDir === undefined)
     throw new ConfigurationError(
-      'The sandbox cannot have its own reports: run readership init, and then report new without --sandbox.',
+      'The sandbox cannot have reports of your own: run readership init, and then readership report new without --sandbox.',
     );
   if (!/^[a-z][a-z0-9_-]*$/.test(name))
     throw new ConfigurationError(
-      `“${name}” cannot be the name of a report: write lowercase letters, digits, hyphens and underscores, such as busy-pages.`,
+      `“${name}” is not a valid report name: use lowercase letters, digits, hyphens and underscores, such as busy-pages.`,
     );
   const folder = join(workspaceDir, 'reports', name);
   if (await exists(folder))

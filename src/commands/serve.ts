@@ -13,7 +13,7 @@ export const serve = defineCommand({
   description:
     'Serves a web app over the published history until Ctrl-C or SIGTERM: who reads the site, each page, what AI reads, agents, SQL, reports, the health of the data, /metrics for Prometheus and /healthz for probes. It listens on this machine only and lets in anyone who opens the link that it prints. To listen elsewhere, it needs a password or a proxy that signs people in: docs/serve.md.',
   options: {
-    port: value('<port>', 'the port; 0 takes a free one (default: serve.port, 8420)', aPort),
+    port: value('<port>', 'the port; 0 picks a free one (default: serve.port, 8420)', aPort),
     host: value('<host>', 'the address to listen on (default: serve.host, 127.0.0.1)', aHost),
     open: flag('open it in the browser'),
     hashPassword: flag('read a password from standard input, and write its hash for the configuration'),

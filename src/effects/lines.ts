@@ -69,7 +69,7 @@ async function expectFile(path: string): Promise<void> {
   const what = typeof found === 'object' ? kindOf(found) : (found ?? 'a link to a file that does not exist');
   throw new StorageError(
     `The effects journal ${path} is ${what}. Nothing was sent. ` +
-      'Move it away, and put the journal back there, or its newest backup (docs/backup.md).',
+      'Move it away, and put the journal or its newest backup there (docs/backup.md).',
   );
 }
 
@@ -170,6 +170,6 @@ export function expectOwners(
   if ([...owners].every((owner) => owner === workspace)) return;
   throw new StorageError(
     `The effects journal ${journal} and ${database} belong to different workspaces. Nothing was ${done}. ` +
-      `They prevent jobs, messages and emails from being sent twice only if they match: restore two files that belong together (docs/backup.md).`,
+      `They prevent jobs, messages and emails from being sent twice only if they match: restore a matching pair (docs/backup.md).`,
   );
 }

@@ -128,9 +128,9 @@ export async function expectAdditive(
   // Late events may have arrived in between.
   const found = (await problem()) && (await problem());
   if (found === undefined) return;
-  const why = isInclusive ? INCLUSIVE : 'its totals of days do not add up to those of their range';
+  const why = isInclusive ? INCLUSIVE : 'the totals of single days do not add up to the total of their range';
   throw new AdditivityError(
-    `The platform cannot be trusted: ${why} (${found}). No day is stored until its operators correct that.`,
+    `The platform's totals cannot be trusted: ${why} (${found}). No day is stored until its operators fix this.`,
   );
 }
 

@@ -166,5 +166,5 @@ function reasonOf(said: string, killedBy: string | null): string {
   const own = killedBy === null ? said : (/The query failed[^]*/.exec(said)?.[0] ?? '');
   if (own.trim() !== '') return own.trim();
   if (killedBy === null) return STOPPED;
-  return `The query failed. It crashed its process (${killedBy}): it may be nested too deeply, or need too much memory. Simplify it.`;
+  return `The query failed. Its process crashed (${killedBy}), perhaps because the query is nested too deeply or needs too much memory. Simplify it.`;
 }

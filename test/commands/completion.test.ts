@@ -30,7 +30,7 @@ it('bash completes commands, options and their values, each where it is allowed'
 it('fish and zsh get their own scripts; other shells are rejected', async () => {
   const cwd = await tempDir();
   expect((await callCli(['completion', 'fish'], { cwd })).stdout).toMatch(
-    /\ncomplete -c readership -f -n '__fish_seen_subcommand_from jobs; and not .+' -a show -d 'Show a job/,
+    /\ncomplete -c readership -f -n '__fish_seen_subcommand_from jobs; and not .+' -a show -d 'show a job/,
   );
   expect((await callCli(['completion', 'zsh'], { cwd })).stdout).toMatch(
     /^autoload -Uz compinit bashcompinit/,
