@@ -148,7 +148,7 @@ COMMENT ON TABLE workspace IS 'Which workspace this is, so that a lake or journa
 COMMENT ON COLUMN workspace.id IS 'Random id, created with the workspace and kept by its copies';
 COMMENT ON COLUMN workspace.lake IS 'Where the lake was last published; NULL if it never was';
 
-COMMENT ON TABLE unfinished_pages IS 'Pages of days that need more requests than the hourly limit allows, kept until the rest is read. One row per page.';
+COMMENT ON TABLE unfinished_pages IS 'Pages of days that the hourly limit stopped halfway, kept until the rest is read. One row per page.';
 COMMENT ON COLUMN unfinished_pages.project IS 'Project id on the platform';
 COMMENT ON COLUMN unfinished_pages.day IS 'Day (UTC)';
 COMMENT ON COLUMN unfinished_pages.page_offset IS 'Number of rows before this page';
