@@ -1,7 +1,11 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { readNotes } from '../../src/config/notes.js';
 import type { PreparedReport } from '../../src/reports/render.js';
 import { emptyHistory, loadDays, siteHistory, type TestHistory } from './history.js';
+import { tempDir } from '../temp-dir.js';
 import { prepare } from './prepare.js';
 
 const NOW = new Date('2026-11-18T09:00:00Z');
@@ -37,6 +41,39 @@ async function smallHistory(first: string, last: string): Promise<TestHistory> {
 }
 
 describe('the weekly report', () => {
+  test('says that counting probably changed instead of what moved, with the line for notes.yaml', async () => {
+    const history = await emptyHistory();
+    await history.run(`
+      INSERT INTO page_views
+      SELECT 'prj_1', day::DATE, '/page-' || n, human - moved, 30 + n + moved, human + 30 + n
+      FROM (
+        SELECT
+          day, n, 95 + 2 * n + hash(n, date_trunc('week', day)) % 9 AS human,
+          if(day >= DATE '2026-11-09', if(n = 0, human - 5, human // 5), 0) AS moved
+        FROM range(40) AS pages (n), generate_series(DATE '2026-08-03', DATE '2026-11-15', INTERVAL 1 DAY) AS days (day)
+      )`);
+    await loadDays(history);
+    const { html, ...report } = await weekly(history);
+    const mail = await report.mail();
+    const decoded = (page: string) => textOf(page).replaceAll('&quot;', '"');
+    const line = '- { date: 2026-11-09, text: "Counting changed", project: "prj_1", break: true }';
+    for (const form of [decoded(html), decoded(mail.html), report.text(), report.brief()]) {
+      expect(form).toContain(
+        'Counting probably changed: from Nov 9, 2026 on, about 20% of human views became AI',
+      );
+      expect(form).toContain(line);
+      expect(form).not.toMatch(/what moved/i);
+    }
+    const file = join(await tempDir(), 'notes.yaml');
+    await writeFile(file, `${line}\n`);
+    const [note] = await readNotes(file, ['prj_1']);
+    expect(note).toMatchObject({ date: '2026-11-09', break: true });
+    await history.run(`INSERT INTO notes VALUES ('prj_1', '2026-11-09', '', '*', true)`);
+    const noted = textOf((await weekly(history)).html);
+    expect(noted).toContain('counting changed on Nov 9, 2026');
+    expect(noted).not.toContain('probably');
+  });
+
   test('shows the numbers of independent SQL', async () => {
     const history = await siteHistory();
     const { html, subject, period } = await weekly(history);

@@ -1,8 +1,8 @@
 import { experimentWords } from '../../agents/effect.js';
 import { addDays, daysBetween } from '../../day.js';
 import type { Audience } from '../../format/audience.js';
-import { inSequence, weekday } from '../../format/days.js';
-import { changeOf, type Change, counted, inWords, thousands } from '../../format/numbers.js';
+import { inSequence, longDay, weekday } from '../../format/days.js';
+import { changeOf, type Change, counted, inWords, percentOf, thousands } from '../../format/numbers.js';
 import { capitalised } from '../../format/text.js';
 import { highestDrawn, highestOf, MOST_PLAIN_DAYS } from '../chart.js';
 import type { Coverage, ModelContext } from '../coverage.js';
@@ -11,6 +11,7 @@ import { periodOf, type Calendar } from '../period.js';
 import { type AudienceWeek, compareWeeks, type Comparison } from './comparison.js';
 import {
   type DayRow,
+  type LikelyBreakRow,
   type MostReadRow,
   type MovedRow,
   type NoteRow,
@@ -28,7 +29,8 @@ export function weeklyModel(answers: object, { period, calendar, coverage }: Mod
   const week = compareWeeks(history, period.first);
   if (week === null) throw new RangeError(`no row of the week that begins on ${period.first}`);
   const agentWork = agentWorkOf(rows.agent_work);
-  const moved = movedOf(rows.moved, week);
+  const [likelyBreak] = rows.likely_break;
+  const moved = likelyBreak === undefined ? movedOf(rows.moved, week) : null;
   const { headline, subject, detail, statements, stake } = newsOf(
     week,
     compareWeeks(history, addDays(period.first, -7)),
@@ -63,6 +65,8 @@ export function weeklyModel(answers: object, { period, calendar, coverage }: Mod
     weeks: rows.weeks.map((row) => weekFigures(row, calendar)).toReversed(),
     chart: chartOf(rows.daily_views, rows.notes, week),
     moved,
+    /** That counting probably changed, instead of pages that moved; otherwise null. */
+    likelyBreak: likelyBreak === undefined ? null : likelyBreakWords(likelyBreak),
     /** Most viewed first. Pages after the tenth are hidden at first, unless they lead for one audience. */
     mostRead: mostRead.slice(0, MOST_READ_FIRST),
     alsoRead: mostRead.slice(MOST_READ_FIRST),
@@ -194,6 +198,18 @@ function movedOf(rows: readonly MovedRow[], { thisWeek, earlier }: Comparison) {
         weeks,
       };
     }),
+  };
+}
+
+/** A likely break as sentences, and as the line for `notes.yaml`. */
+function likelyBreakWords({ project, day, from_audience: from, to_audience: to, share }: LikelyBreakRow) {
+  const name = (audience: Audience): string => (audience === 'ai' ? 'AI' : 'human');
+  return {
+    words:
+      `Counting probably changed: from ${longDay(day)} on, about ${percentOf(share)} of ${name(from)} views became ` +
+      `${name(to)} views on most pages at once, and the sum stayed. So pages that moved are not listed. ` +
+      'If counting did change, add this line to notes.yaml:',
+    line: `- { date: ${day}, text: "Counting changed", project: ${JSON.stringify(project)}, break: true }`,
   };
 }
 

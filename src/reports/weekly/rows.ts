@@ -29,6 +29,14 @@ const moved = z.object({
     z.object({ ago: count, views: count, low: z.number().nullable(), high: z.number().nullable() }),
   ),
 });
+const likelyBreak = z.object({
+  project: z.string(),
+  day: dayColumn,
+  from_audience: audienceColumn,
+  to_audience: audienceColumn,
+  /** The share of the views of `from_audience` that moved. */
+  share: z.number(),
+});
 const usual = z.object({
   week: dayColumn,
   audience: audienceColumn,
@@ -60,6 +68,7 @@ export const weeklyRows = z.object({
   causes: z.array(cause),
   notes: z.array(note),
   moved: z.array(moved),
+  likely_break: z.array(likelyBreak).default([]),
   most_read: z.array(mostRead),
   one_sided: z.array(pageViews.extend({ reader: audienceColumn })),
   agent_work: z.array(jobRow),
@@ -70,6 +79,7 @@ export type WeekRow = z.infer<typeof week>;
 export type DayRow = z.infer<typeof dayViews>;
 export type NoteRow = z.infer<typeof note>;
 export type MovedRow = z.infer<typeof moved>;
+export type LikelyBreakRow = z.infer<typeof likelyBreak>;
 export type UsualRow = z.infer<typeof usual>;
 export type CauseRow = z.infer<typeof cause>;
 export type MostReadRow = z.infer<typeof mostRead>;
