@@ -98,3 +98,100 @@ describe('a week', () => {
     expect(compared([weekOf(0)], { usual: [row] }).human).toMatchObject({ place, record: 20 });
   });
 });
+
+describe('a burst', () => {
+  /** People's views of five weeks or more, oldest first: the same on each weekday, but for some days before `FIRST`. */
+  const site = (weekdays: readonly number[], changes: Record<number, number | null>, weeks = 5) => {
+    const daily_views = Array.from({ length: 7 * weeks }, (_, index) => {
+      const ago = 7 * (weeks - 1) - index;
+      const { [ago]: human = weekdays[index % 7] ?? 0 } = changes;
+      return { day: addDays(FIRST, -ago), human, ai: 10 };
+    });
+    const rows = Array.from({ length: weeks }, (_, week) => {
+      const days = daily_views.slice(7 * week, 7 * week + 7);
+      return { ...weekOf(weeks - 1 - week), human: days.reduce((sum, { human }) => sum + (human ?? 0), 0) };
+    });
+    return compared(rows, { daily_views });
+  };
+  const even = Array.from({ length: 7 }, () => 100);
+  const humanOf = (...given: Parameters<typeof site>) => site(...given).human;
+  const viewsOf = (...given: Parameters<typeof site>) => humanOf(...given).burst?.views ?? null;
+
+  it('has more than three times the usual views', () => {
+    expect(viewsOf(even, { 0: 300 })).toBeNull();
+    expect(viewsOf(even, { 0: 301 })).toBe(301);
+  });
+
+  it('has a hundred views more than usual', () => {
+    const few = even.map(() => 10);
+    expect(viewsOf(few, { 0: 109 })).toBeNull();
+    expect(viewsOf(few, { 0: 110 })).toBe(110);
+  });
+
+  it('has twelve times the median distance of days more than usual', () => {
+    // Most days are 20 from the middle one.
+    const uneven = [60, 80, 100, 120, 140, 100, 100];
+    expect(viewsOf(uneven, { 0: 299 })).toBeNull();
+    expect(viewsOf(uneven, { 0: 300 })).toBe(300);
+  });
+
+  it('is compared with the median of its weekday in the four weeks before and after', () => {
+    const mondays = { 0: 700, 7: 300, 14: 100, 21: 100, 28: 300, 35: 9_000 };
+    expect(humanOf([100, 150, 150, 150, 150, 150, 150], mondays, 7).burst).toEqual({
+      ...{ audience: 'human', day: FIRST, views: 700, usual: 200, week: 6 },
+    });
+    expect(viewsOf(even, { 0: 900, 7: null, 14: null })).toBeNull();
+    expect(viewsOf(even, { 0: 900, 7: null })).toBe(900);
+  });
+
+  it('is one of two days in its week at most', () => {
+    expect([...humanOf(even, { 0: 900, [-1]: 900 }).leftOut]).toEqual([0, 1]);
+    expect(humanOf(even, { 0: 900, [-1]: 900, [-2]: 900 })).toMatchObject({
+      burst: null,
+      leftOut: new Set(),
+    });
+    // Each week has its own two.
+    expect([...humanOf(even, { 8: 900, 7: 900, 0: 900 }).leftOut]).toEqual([0]);
+  });
+
+  it.each([
+    ['this week', { [-6]: 900 }, { now: 600, before: 600, days: 6 }, [700, 700]],
+    ['on its first day', { 0: 900 }, { now: 600, before: 600, days: 6 }, [700, 700]],
+    ['the week before', { 7: 900 }, { now: 600, before: 600, days: 6 }, [700, 700]],
+    ['two weeks before', { 8: 900 }, { now: 700, before: 700, days: 7 }, [700, 700]],
+  ])('%s is left out of the comparison, of both weeks', (when, changes, same, typical) => {
+    const week = site(even, changes);
+    expect(week.human.same).toEqual(same);
+    expect(week.typical.slice(0, 2).map(({ human }) => human)).toEqual(typical);
+    expect(week.typical.map(({ ai }) => ai)).toEqual(week.typical.map(() => 70));
+    expect(week.human.burst !== null).toBe(when === 'this week' || when === 'on its first day');
+    expect(week.human.burstBefore !== null).toBe(when === 'the week before');
+    expect(week.ai.leftOut.size).toBe(0);
+  });
+
+  it('makes neither a record nor a week above its usual range', () => {
+    const row = {
+      ...{ week: FIRST, audience: 'human' as const, expected: 700, weeks_used: 8, weeks: 20 },
+      is_record: true,
+    };
+    const usual = [{ ...row, low: 700, high: 700 }];
+    const daily_views = site(even, {}).human.days.map((_, index) => ({
+      day: addDays(FIRST, index - 7),
+      human: 100,
+      ai: 10,
+    }));
+    const earlier = daily_views.map(({ day: date, ...views }) => ({ day: addDays(date, -14), ...views }));
+    const days = [...earlier, ...daily_views];
+    const burst = days.map((views, index) => (index === 24 ? { ...views, human: 900 } : views));
+    const weeks = [3, 2, 1, 0].map((ago) => weekOf(ago));
+    const withBurst = weeks.map((week, index) => (index === 3 ? { ...week, human: 1500 } : week));
+    expect(compared(weeks, { daily_views: days, usual }).human).toMatchObject({
+      place: 'inside',
+      record: 20,
+    });
+    expect(compared(withBurst, { daily_views: burst, usual }).human).toMatchObject({
+      place: 'inside',
+      record: null,
+    });
+  });
+});

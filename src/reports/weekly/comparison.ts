@@ -69,8 +69,6 @@ export interface Burst {
 }
 
 const BURST_TIMES = 3;
-/** A burst is at least this share of a usual week. */
-const BURST_SHARE = 0.25;
 const BURST_LEAST = 100;
 /** In median distances of days from the middle one. */
 const BURST_DISTANCE = 12;
@@ -94,9 +92,8 @@ function burstsOf(days: readonly DayRow[], audience: Audience): Burst[] {
     const others = around(index);
     if (views === null || views < BURST_LEAST || others.length < 3) return [];
     const usual = Math.round(median(others));
-    const isBurst = views > BURST_TIMES * usual && views - usual > BURST_SHARE * 7 * usual;
     const least = Math.max(BURST_LEAST, BURST_DISTANCE * distance);
-    return isBurst && views - usual >= least
+    return views > BURST_TIMES * usual && views - usual >= least
       ? [{ audience, day, views, usual, week: Math.floor(index / 7) }]
       : [];
   });
