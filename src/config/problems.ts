@@ -26,7 +26,12 @@ export function parseYaml<Value>(
   const lines = new LineCounter();
   let document: Document.Parsed;
   try {
-    document = parseDocument(text, { lineCounter: lines, prettyErrors: false, logLevel: 'error' });
+    // The library rejects a list after a byte order mark, with which some editors begin a file.
+    document = parseDocument(text.replace(/^\uFEFF/, ''), {
+      lineCounter: lines,
+      prettyErrors: false,
+      logLevel: 'error',
+    });
   } catch (error) {
     // The library descends into brackets until there is no stack left.
     if (!(error instanceof RangeError)) throw error;

@@ -95,6 +95,7 @@ it.each([
   '',
   '# kept\n- { date: 2026-06-08, text: x } # and this',
   '- date: 2026-06-08\n  text: x\n',
+  '\uFEFF- date: 2026-06-08\n  text: x\n',
 ])('a note is added to the end of a file (%j), and the rest is left as it is', async (before) => {
   const { file, context } = await workspaceWith(before);
   await writeNote(context, ADDED);
