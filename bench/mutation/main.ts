@@ -9,7 +9,7 @@ import { join } from 'node:path';
 const DECISIONS = {
   'agents/select': 'agents/select',
   'agents/plan': 'agents/plan',
-  'agents/lifecycle': 'agents/lifecycle',
+  'agents/lifecycle': 'agents/{lifecycle,failures}',
   'agents/pairs': 'agents/pairs',
   'agents/effect': 'agents/effect',
   'agents/reconcile': '{agents/failures,steps/approve}',
@@ -26,7 +26,7 @@ const DECISIONS = {
   'mail/ledger': 'mail/{channels,report-step,own-reports}',
   'reports/weekly/comparison': 'reports/{comparison,verdict}',
   'reports/weekly/sentences': 'reports/{comparison,verdict}',
-  'service/due': 'service/due',
+  'service/due': 'service/{due,back-off}',
   'steps/corrections': 'steps/corrections',
   'warehouse/behind': 'warehouse/publish*',
   'web/access': 'web/access',
