@@ -56,10 +56,14 @@ export async function agents(request: SiteRequest): Promise<object> {
   const titles = Object.keys(STAGES);
   const stageOf = (job: Shown) => titles.find((title) => STAGES[title]?.(job));
   const [experiment, together] = await Promise.all([rows('experiment'), rows('combined-effect')]);
-  for (const name of ['agent-jobs', 'effects-of-jobs', 'left-out', 'notes']) offer(name);
+  for (const name of ['experiment-pairs', 'agent-jobs', 'effects-of-jobs', 'left-out', 'notes']) offer(name);
+  const experimentBy = (basis: string) =>
+    experimentWords(z.array(experimentRow).parse(experiment.filter((row) => row['basis'] === basis)))
+      ?.words ?? null;
   return {
     ...(await proposalsOf(request)),
-    experiment: experimentWords(z.array(experimentRow).parse(experiment))?.words ?? null,
+    experiment: experimentBy('assigned'),
+    experimentIfMerged: experimentBy('merged'),
     together: togetherWords(z.array(projectEffectRow).parse(together)) ?? null,
     notes: (await notesOf(reader, project.id)).toReversed(),
     stages: titles.map((title) => {

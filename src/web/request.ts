@@ -167,15 +167,27 @@ export type PageRequest = SiteRequest & { readonly range: Range };
 export const PAGES_SHOWN = 50;
 
 /** Throws a `ConfigurationError` or an `HTTPException` for an address that no page can be shown for. */
-export async function requestOf(
+export const requestOf = async (
   address: URL,
   visit: Visit,
   reader: PublishedReader,
   queue: ActionQueue,
-  { runtime, ...sources }: Sources,
+  sources: Sources,
+) => ({
+  ...sources,
+  ...visit,
+  queue,
+  ...(await questionOf(address.searchParams, reader, sources)),
+});
+
+/** What is asked about a project. Throws a `ConfigurationError` or an `HTTPException` for parameters without an answer. */
+export async function questionOf(
+  parameters: URLSearchParams,
+  reader: PublishedReader,
+  { runtime, workspace }: Pick<Sources, 'runtime' | 'workspace'>,
 ) {
-  const query = parseQuery(address.searchParams);
-  const project = sources.workspace.projects.find(({ id }) => ['', id].includes(query.project));
+  const query = parseQuery(parameters);
+  const project = workspace.projects.find(({ id }) => ['', id].includes(query.project));
   if (project === undefined)
     throw new HTTPException(404, { message: `There is no project ${query.project}.` });
   const path = pathIn(query.path, project.siteUrl);
@@ -205,23 +217,20 @@ export async function requestOf(
   };
   const asked: ReturnType<typeof filledIn>[] = [];
   return {
-    ...sources,
-    ...visit,
     /** The workspace of the project's shard, as it is read. */
-    part: { ...partOf(sources.workspace, project.id), historyFile: reader.file },
+    part: { ...partOf(workspace, project.id), historyFile: reader.file },
     /** The queries so far, for those who want to go on from them in SQL. */
     asked,
     now: runtime.now(),
-    queue,
     reader,
     query: { ...fields, path, paths: pathsIn, sections },
     project,
     range,
     /** The rows of a query in `queries/`, which can use any parameter of the address and of the range. */
-    rows: (name: string, parameters?: Parameters): Promise<Row[]> => {
-      const given = { ...common, ...parameters };
+    rows: (name: string, more?: Parameters): Promise<Row[]> => {
+      const given = { ...common, ...more };
       const text = queryNamed(name);
-      asked.push(filledIn(name, text, given, parameters?.['name']));
+      asked.push(filledIn(name, text, given, more?.['name']));
       return reader.query(text, rowSchema, given);
     },
     /** Offers a query in `queries/` to go on from, where the page itself reads the ledgers. */

@@ -1,5 +1,5 @@
--- Grain: one row per audience with measured pairs of the experiment.
-SELECT audience, pairs, verdict, ratio, low, high
+-- Grain: one row per audience and basis of the experiment.
+SELECT * EXCLUDE (project)
 FROM experiment_effect
-WHERE project = $project AND basis = 'assigned'
-ORDER BY audience DESC
+WHERE project = $project
+ORDER BY audience DESC, basis
