@@ -99,7 +99,7 @@ export function wordsOf(reason: Reason): string {
     case 'has-job':
       return `has job ${reason.job}, ${reason.state}`;
     case 'had-job':
-      return `had job ${reason.job}, which ended on ${reason.ended}, less than ${reason.cooldown_days} days ago`;
+      return `had job ${reason.job}, which ended on ${longDay(reason.ended)}, less than ${reason.cooldown_days} days ago`;
     case 'in-review':
       return `pull request of job ${reason.job} in review since ${longDay(reason.since)}`;
     case 'changed-elsewhere':
@@ -113,7 +113,7 @@ export function wordsOf(reason: Reason): string {
     case 'limit':
       return `left for a later run: improve.${reason.setting} is ${reason.limit}`;
     case 'skipped':
-      return reason.until === null ? 'skipped manually' : `skipped manually until ${reason.until}`;
+      return reason.until === null ? 'skipped manually' : `skipped manually until ${longDay(reason.until)}`;
     case 'not-considered':
       return reason.words;
   }

@@ -53,11 +53,11 @@ describe('the whole life of jobs, on the command line', () => {
     const skipped = await run('improve', '--skip', '/guides/page-6', '--until', '2999-01-01');
     expect([skipped.code, skipped.stdout]).toEqual([0, '/guides/page-6: skipped until Jan 1, 2999\n']);
     const plan = await run('improve');
-    expect(plan.stdout).toMatch(/\/guides\/page-6 +skipped manually until 2999-01-01/);
+    expect(plan.stdout).toMatch(/\/guides\/page-6 +skipped manually until Jan 1, 2999/);
     expect(plan.stdout).toContain('To undo a skip: readership improve --unskip /guides/page-6');
     const refused = await run('improve', '--apply', '/guides/page-6', '/guides/page-1#0123abcd');
     expect(refused.stdout).toBe(
-      '/guides/page-6: no job: skipped manually until 2999-01-01\n/guides/page-1: no job: excluded by improve.exclude\n',
+      '/guides/page-6: no job: skipped manually until Jan 1, 2999\n/guides/page-1: no job: excluded by improve.exclude\n',
     );
     expect(refused.code).toBe(1);
     expect((await run('improve', '--unskip', '/guides/page-6')).stdout).toBe(

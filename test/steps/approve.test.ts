@@ -194,7 +194,7 @@ describe('a skipped page', () => {
     const all = await skipped('2026-12-01');
     expect(pathsOf((await all.plan()).flagged)).not.toContain('/guides/page-1');
     expect((await all.approve({ path: '/guides/page-1' })).answers[0]?.refusal).toBe(
-      'skipped manually until 2026-12-01',
+      'skipped manually until Dec 1, 2026',
     );
     await improveStep(all.context, true);
     expect(pathsOf(await all.jobs())).not.toContain('/guides/page-1');

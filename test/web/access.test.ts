@@ -487,7 +487,7 @@ describe('an action', () => {
     expect(waiting.match(/Skip \/quickstart</g)).toHaveLength(1);
     await holder.letGo();
     expect(await look(/: skipped until/)).toMatch(
-      /done[^]+: skipped until Dec 16, 2026[^]+quickstart<\/bdi>[^]{0,99}<td>skipped manually until 2026-12-16[^]+value="unskip"/,
+      /done[^]+: skipped until Dec 16, 2026[^]+quickstart<\/bdi>[^]{0,99}<td>skipped manually until Dec 16, 2026[^]+value="unskip"/,
     );
     await act({ ...skip, token, action: 'unskip' });
     expect(await look(/can be proposed again/)).not.toContain('value="unskip"');
