@@ -2,14 +2,7 @@ import type { z } from 'zod';
 import type { Day } from '../day.js';
 import type { Departure } from '../effects/journal.js';
 import type { ResponseHeaders } from './clock.js';
-import {
-  ContractError,
-  type Operation,
-  plainWords,
-  responseError,
-  UnknownOutcomeError,
-  VIEWS_OPERATION,
-} from './errors.js';
+import { type Operation, plainWords, responseError, unusable, VIEWS_OPERATION } from './errors.js';
 import { ConfigurationError } from '../errors.js';
 import { type Redact, redactor, unmistakable } from '../redact.js';
 import {
@@ -78,6 +71,7 @@ export class Client {
   readonly #redact: Redact;
   readonly #redactData: Redact;
   readonly #pace: Pace;
+  readonly #viewsPace: Pace;
 
   constructor(options: ClientOptions) {
     this.#options = options;
@@ -85,6 +79,7 @@ export class Client {
     this.#redact = redactor([options.apiKey]);
     this.#redactData = redactor(unmistakable([options.apiKey]));
     this.#pace = pauseWhenRefused(options.now, (options.retries ?? DEFAULT_RETRIES).maxDelayMs);
+    this.#viewsPace = options.pace ?? this.#pace;
   }
 
   /**
@@ -117,24 +112,20 @@ export class Client {
   async sendMessage(jobId: string, prompt: string, _: Departure, signal?: AbortSignal): Promise<AgentJob> {
     const operation = this.#operation('send the follow-up message', 'POST', `${pathOf(jobId)}/message`);
     const job = await this.#write(operation, prompt, signal);
-    if (job.id !== jobId) throw new UnknownOutcomeError(operation, otherJob(job));
+    if (job.id !== jobId) throw unusable(operation, otherJob(job));
     return job;
   }
 
   /** The current state of a job. The documented API names this operation but not its path. */
   async job(jobId: string, signal?: AbortSignal): Promise<AgentJob> {
     const operation = this.#operation('read the agent job', 'GET', pathOf(jobId));
-    const job = await this.#read(operation, agentJobSchema, this.#pace, signal ? { signal } : {});
-    if (job.id !== jobId) throw new ContractError(operation, otherJob(job));
+    const job = await this.#read(operation, agentJobSchema, this.#pace, { signal });
+    if (job.id !== jobId) throw unusable(operation, otherJob(job));
     return job;
   }
 
   async close(): Promise<void> {
     if (this.#options.transport === undefined) await this.#transport.close();
-  }
-
-  get #viewsPace(): Pace {
-    return this.#options.pace ?? this.#pace;
   }
 
   #operation(name: string, method: Operation['method'], path: string): Operation {
@@ -152,10 +143,7 @@ export class Client {
     const lease = given ?? (await pace.lease(1, priority, signal));
     const attempt = async () => {
       await lease.next(signal);
-      const body = await this.#send(operation, undefined, signal);
-      const answer = this.#parse(body, schema);
-      if ('problem' in answer) throw new ContractError(operation, answer.problem);
-      return answer.value;
+      return this.#parse(operation, await this.#send(operation, undefined, signal), schema);
     };
     try {
       return await retrying(attempt, retries, pace, signal, onRetry);
@@ -166,10 +154,7 @@ export class Client {
 
   async #write(operation: Operation, prompt: string, signal?: AbortSignal): Promise<AgentJob> {
     if (prompt.length < LIMITS.promptMin) throw new RangeError('the prompt is empty; nothing was sent');
-    const body = await this.#send(operation, { prompt }, signal);
-    const answer = this.#parse(body, agentJobSchema);
-    if ('problem' in answer) throw new UnknownOutcomeError(operation, answer.problem);
-    return answer.value;
+    return this.#parse(operation, await this.#send(operation, { prompt }, signal), agentJobSchema);
   }
 
   /** The body of a 2xx response; anything else throws. */
@@ -192,22 +177,23 @@ export class Client {
     );
   }
 
-  #parse<Answer>(body: string, schema: z.ZodType<Answer>): { value: Answer } | { problem: string } {
+  #parse<Answer>(operation: Operation, body: string, schema: z.ZodType<Answer>): Answer {
     let json: unknown;
     try {
       json = this.#withoutKey(body);
     } catch {
       const start = plainWords(this.#redact(body)).slice(0, 60);
-      return {
-        problem: `the response is not JSON; it begins “${start}”. Check that baseUrl in readership.yaml is the address of the API, not of a web page.`,
-      };
+      throw unusable(
+        operation,
+        `the response is not JSON; it begins “${start}”. Check that baseUrl in readership.yaml is the address of the API, not of a web page.`,
+      );
     }
     const answer = schema.safeParse(json);
-    if (answer.success) return { value: answer.data };
+    if (answer.success) return answer.data;
     const issues = answer.error.issues
       .slice(0, 3)
       .map(({ path, message }) => `${path.join('.')}: ${message}`);
-    return { problem: `the response does not match the documented API: ${issues.join('; ')}.` };
+    throw unusable(operation, `the response does not match the documented API: ${issues.join('; ')}.`);
   }
 }
 

@@ -59,7 +59,6 @@ export interface PlatformClockOptions {
 export class PlatformClock {
   readonly #options: PlatformClockOptions;
   #skewMs: number | undefined;
-  #lastSecond: string | undefined;
   #isReported = false;
   /** When the platform was last asked, or told the time, by this machine's clock. */
   #askedAtMs = -Infinity;
@@ -70,14 +69,10 @@ export class PlatformClock {
 
   readonly observe = (headers: ResponseHeaders): void => {
     const { baseUrl, now, onSkew } = this.#options;
-    // Both clocks are read in whole seconds, so within the same one, a response adds nothing.
-    const second = `${String(headers['date'])} ${Math.floor(now().getTime() / 1000)}`;
-    if (second === this.#lastSecond) return;
     const skewMs = skewOf(headers, now());
     if (skewMs === undefined) return;
     this.#skewMs = skewMs;
     this.#askedAtMs = now().getTime();
-    this.#lastSecond = second;
     if (this.#isReported || !this.isFarOff()) return;
     this.#isReported = true;
     onSkew(skewWords(baseUrl, skewMs, now()));

@@ -87,6 +87,12 @@ export class UnknownOutcomeError extends ApiError {
   readonly exitCode = 1;
 }
 
+/** What an answer means that cannot be used: one to a request that changes something leaves its outcome unknown. */
+export const unusable = (operation: Operation, what: string, options?: ErrorOptions): ApiError =>
+  operation.method === 'GET'
+    ? new ContractError(operation, what, options)
+    : new UnknownOutcomeError(operation, what, options);
+
 /** The next request may be sent only at `resumeAt`, which is later than this command waits. */
 export class PausedError extends ReadershipError {
   readonly exitCode = 75;
@@ -142,23 +148,18 @@ export function responseError(
   const retryAfterMs = parseRetryAfter(response.retryAfter, now);
   const words = quote(response.body, redact);
   const said = `the server answered ${status}${words}.`;
+  const later = (reason: TryLaterReason, what: string) =>
+    new TryLaterError(operation, reason, what, retryAfterMs, { now });
   if (status === 429) {
     const wait = retryAfterMs === undefined ? '' : ` It asks to wait ${Math.ceil(retryAfterMs / 1000)} s.`;
-    return new TryLaterError(
-      operation,
-      'rate-limited',
-      `the rate limit has been reached; ${said}${wait}`,
-      retryAfterMs,
-      { now },
-    );
+    return later('rate-limited', `the rate limit has been reached; ${said}${wait}`);
   }
   // 425: the server did not want to risk acting on the request.
-  if (status === 425 || (status === 503 && retryAfterMs !== undefined))
-    return new TryLaterError(operation, 'not-taken', said, retryAfterMs, { now });
+  if (status === 425 || (status === 503 && retryAfterMs !== undefined)) return later('not-taken', said);
   if (status >= 500 || status === 408)
     return operation.method === 'POST'
       ? new UnknownOutcomeError(operation, `${said} It may have been carried out.`)
-      : new TryLaterError(operation, 'server-error', said, retryAfterMs, { now });
+      : later('server-error', said);
   const target = status >= 300 && status < 400 ? response.location : undefined;
   const advice =
     target === undefined

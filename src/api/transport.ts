@@ -16,6 +16,7 @@ import {
   type RawResponse,
   TryLaterError,
   UnknownOutcomeError,
+  unusable,
 } from './errors.js';
 
 /** 250 rows of long paths fit many times over. */
@@ -164,8 +165,7 @@ export class Transport {
         },
         onResponseEnd: () => {
           end();
-          const [whole = Buffer.of()] = pieces.length > 1 ? [Buffer.concat(pieces)] : pieces;
-          resolve({ status, headers, body: whole });
+          resolve({ status, headers, body: Buffer.concat(pieces) });
         },
         onResponseError: (_, cause) => {
           fail(cause);
@@ -181,10 +181,7 @@ function textOf(operation: Operation, { status, headers, body }: Answer): string
     return decodeBody(body, headers['content-encoding'] ?? '');
   } catch (cause) {
     if (status < 200 || status >= 300) return '';
-    const what = `its response cannot be decoded (${messageOf(cause)}).`;
-    throw operation.method === 'GET'
-      ? new ContractError(operation, what, { cause })
-      : new UnknownOutcomeError(operation, what, { cause });
+    throw unusable(operation, `its response cannot be decoded (${messageOf(cause)}).`, { cause });
   }
 }
 

@@ -12,6 +12,7 @@ import {
 } from '../config/load.js';
 import { parseMailAddress } from '../config/recipients.js';
 import type { Settings } from '../config/schema.js';
+import { MACHINE_VARIABLE } from '../effects/place.js';
 import { ConfigurationError } from '../errors.js';
 import { secretParts } from '../mail/channel.js';
 import { redactor, unmistakable } from '../redact.js';
@@ -34,7 +35,7 @@ const STORE_SECRETS = ['AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN'];
 export const secretNames = (environment: Environment, settings?: Settings): string[] =>
   Object.keys(environment).filter(
     (name) =>
-      name.startsWith('READERSHIP_') ||
+      (name.startsWith('READERSHIP_') && name !== MACHINE_VARIABLE) ||
       STORE_SECRETS.includes(name) ||
       (settings !== undefined && namedIn(settings).includes(name)),
   );

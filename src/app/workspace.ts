@@ -212,7 +212,7 @@ export function sharedLimits({
   const nameOf = (project: ProjectSettings) => bucketNameOf(project, configuration?.environment ?? {});
   return [...new Set(settings.projects.map(nameOf))].map((name) => {
     const projects = settings.projects.filter((project) => nameOf(project) === name);
-    return { bucket: { name }, projects };
+    return { bucket: name, projects };
   });
 }
 

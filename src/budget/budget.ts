@@ -2,11 +2,11 @@ import { addMilliseconds } from 'date-fns';
 import { randomUUID } from 'node:crypto';
 import pLimit, { type LimitFunction } from 'p-limit';
 import { PausedError } from '../api/errors.js';
+import { LEASE_LIFE_MS, type RollingHour } from '../api/hour.js';
 import { type Lease, type Pace, type Priority, SERVER_PAUSE } from '../api/retry.js';
 import { type Sleep, sleepFor } from '../sleep.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
-import { LEASE_LIFE_MS, type RollingHour } from './hour.js';
-import { type Bucket, type Entry, openHour, recordEntry, returnUnused } from './ledger.js';
+import { type Entry, openHour, recordEntry, returnUnused } from './ledger.js';
 
 /** The share of the hourly limit that days in progress may hold combined, which is the most a kill can waste. */
 const PART_UNDER_WAY = 0.1;
@@ -36,7 +36,7 @@ const DEFAULT_PAUSE_MS = 60_000;
 
 export interface BudgetOptions {
   readonly warehouse: Warehouse;
-  readonly bucket: Bucket;
+  readonly bucket: string;
   /** Requests in any rolling hour. */
   readonly limit: number | 'unlimited';
   /** How many of these a backfill must leave free now. */
@@ -171,20 +171,12 @@ export class RequestBudget implements Pace {
     return unused;
   }
 
-  /** Waits until others have ended, if too much would be in progress. */
+  /** Waits until others have ended, if too much would be in progress. An interruption ends them, too. */
   async #roomBeside(requests: number, signal: AbortSignal | undefined): Promise<void> {
     const underWay = () => [...this.#open].reduce((sum, { total }) => sum + total, 0);
-    const wake = () => {
-      this.#wake();
-    };
-    signal?.addEventListener('abort', wake);
-    try {
-      while (this.#open.size > 0 && underWay() + requests > mostUnderWay(this.#options.limit)) {
-        signal?.throwIfAborted();
-        await new Promise<void>((resolve) => (this.#wake = resolve));
-      }
-    } finally {
-      signal?.removeEventListener('abort', wake);
+    while (this.#open.size > 0 && underWay() + requests > mostUnderWay(this.#options.limit)) {
+      signal?.throwIfAborted();
+      await new Promise<void>((resolve) => (this.#wake = resolve));
     }
   }
 

@@ -1,25 +1,20 @@
 import { INTEGER, TIMESTAMP, VARCHAR } from '@duckdb/node-api';
 import { subHours } from 'date-fns';
 import { z } from 'zod';
+import { RollingHour } from '../api/hour.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { type Reader, readSql, timestampColumn, timestampOf } from '../warehouse/query.js';
 import type { Cell } from '../warehouse/transaction.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
-import { RollingHour } from './hour.js';
 
 const RECENT_USES = readSql(import.meta.url, 'statements/recent-uses.sql');
 const COUNT_FROM_NOW = readSql(import.meta.url, 'statements/count-from-now.sql');
 const RETURN_UNUSED = readSql(import.meta.url, 'statements/return-unused.sql');
 const FORGET_OLD = 'DELETE FROM request_uses WHERE used_at < $now::TIMESTAMP - INTERVAL 2 DAY';
 
-/** What shares an hourly limit. */
-export interface Bucket {
-  readonly name: string;
-}
-
-/** Projects that share an hourly limit. */
+/** Projects that share an hourly limit, and the name under which their requests are counted. */
 export interface SharedLimit {
-  readonly bucket: Bucket;
+  readonly bucket: string;
   readonly projects: readonly ProjectSettings[];
 }
 
@@ -39,13 +34,13 @@ const useRow = z.object({
 });
 
 /** A bucket's hour in the ledger as of `now`. */
-export async function readHour(reader: Reader, { name }: Bucket, now: Date): Promise<RollingHour> {
-  const parameters = { bucket: name, now, since: subHours(now, 2) };
+export async function readHour(reader: Reader, bucket: string, now: Date): Promise<RollingHour> {
+  const parameters = { bucket, now, since: subHours(now, 2) };
   return new RollingHour(await reader.query(RECENT_USES, useRow, parameters), now);
 }
 
 /** As `readHour`, before writing: removes old rows, and corrects rows dated by a wrong clock. */
-export async function openHour(warehouse: Warehouse, bucket: Bucket, now: Date): Promise<RollingHour> {
+export async function openHour(warehouse: Warehouse, bucket: string, now: Date): Promise<RollingHour> {
   await warehouse.transaction(async (transaction) => {
     await transaction.execute(FORGET_OLD, { now });
     await transaction.execute(COUNT_FROM_NOW, { now });
@@ -54,12 +49,12 @@ export async function openHour(warehouse: Warehouse, bucket: Bucket, now: Date):
 }
 
 /** Counts the requests of an entry as used, from before the first of them is sent. */
-export function recordEntry(warehouse: Warehouse, bucket: Bucket, entry: Entry): Promise<void> {
+export function recordEntry(warehouse: Warehouse, bucket: string, entry: Entry): Promise<void> {
   const { id, at, left, pausedUntil } = entry;
   const paused = pausedUntil === undefined ? null : timestampOf(pausedUntil);
   const cells: Cell[] = [
     [VARCHAR, id],
-    [VARCHAR, bucket.name],
+    [VARCHAR, bucket],
     [TIMESTAMP, timestampOf(at)],
     [INTEGER, left],
     [VARCHAR, paused === null ? 'reserved' : 'refused'],

@@ -131,11 +131,11 @@ async function* exportProject(
   const client = clientOf(project);
   const common = { warehouse, client, project: project.id, signal };
   const { start, settleDays, concurrency, spareRequests } = settings.history;
-  const range = await resolveRange({ ...common, ...bounds, start, now: now() });
+  const range = await resolveRange({ ...bounds, ...common, start, now: now() });
   if (range === undefined) return undefined;
   return yield* exportInStages({
-    ...common,
     ...bounds,
+    ...common,
     range,
     settleDays,
     concurrency,

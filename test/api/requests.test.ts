@@ -72,21 +72,6 @@ describe('limits that the API documents', () => {
     );
     expect(server.seen).toHaveLength(0);
   });
-
-  it.each([
-    ['limit 1', { limit: 1 }],
-    ['limit 250', { limit: 250 }],
-  ])('%s is sent', async (_, part) => {
-    const { client, server } = await clientOf((response) => reply(response, 200, NO_ROWS));
-    await client.views({ ...PAGE, ...part });
-    expect(server.seen).toHaveLength(1);
-  });
-
-  it('a prompt of one character is sent', async () => {
-    const { client, server } = await clientOf((response) => reply(response, 200, JOB));
-    await client.createJob('x', DEPARTURE);
-    expect(server.seen).toHaveLength(1);
-  });
 });
 
 describe('the pages of a range', () => {
@@ -106,15 +91,6 @@ describe('the pages of a range', () => {
     return sizes;
   };
 
-  it('are requested in the largest size, offset by limit while there are more', async () => {
-    const { offsets, pages } = await pagesOf((offset) => ({
-      views: rows(offset < 500 ? 250 : 3),
-      hasMore: offset < 500,
-    }));
-    expect(await drain(pages)).toEqual([250, 250, 3]);
-    expect(offsets).toEqual(['0+250', '250+250', '500+250']);
-  });
-
   it('follow a full page that is said to be the last, in case more rows are needed', async () => {
     const { offsets, pages } = await pagesOf((offset) => ({
       views: rows(offset < 500 ? 250 : 0),
@@ -131,12 +107,6 @@ describe('the pages of a range', () => {
     }));
     expect(await drain(pages)).toEqual([100, 100, 100, 3]);
     expect(offsets).toEqual(['0+250', '100+250', '200+250', '300+100']);
-  });
-
-  it('may be a single empty one', async () => {
-    const { offsets, pages } = await pagesOf(() => ({ views: [], hasMore: false }));
-    expect(await drain(pages)).toEqual([0]);
-    expect(offsets).toHaveLength(1);
   });
 
   it('end with an empty one, whatever it says', async () => {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
+import { secretNames } from '../../src/app/secrets.js';
 import { readWorkspace } from '../../src/app/workspace.js';
 import { Output } from '../../src/terminal/output.js';
 import { tempDir } from '../temp-dir.js';
@@ -20,6 +21,11 @@ async function workspaceDir(configuration: string) {
   };
   return { runtime, dotEnv: join(workingDirectory, '.env') };
 }
+
+it('keeps every variable of its own secret, except the name of the machine', () => {
+  const environment = { READERSHIP_API_KEY: 'a', READERSHIP_MACHINE: 'acme/docs-site', HOME: '/root' };
+  expect(secretNames(environment)).toEqual(['READERSHIP_API_KEY']);
+});
 
 it('reads .env once, so that it can be a pipe from a password manager', async () => {
   const { runtime, dotEnv } = await workspaceDir(CONFIGURATION);

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { PausedError } from '../../src/api/errors.js';
 import { readHour } from '../../src/budget/ledger.js';
-import { freeAt, LEASE_LIFE_MS } from '../../src/budget/hour.js';
+import { freeAt, LEASE_LIFE_MS } from '../../src/api/hour.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { clientOf, errorOf, NO_ROWS, PAGE } from '../api/open-client.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
@@ -31,31 +31,6 @@ const pausedUntilOf = async (promise: Promise<unknown>): Promise<Date> => {
   if (!(error instanceof PausedError)) throw error;
   return error.resumeAt;
 };
-
-describe('a lease', () => {
-  test('that expired unused does not take room from others twice', async () => {
-    const clock = sleepingClock();
-    const budget = budgetOn(await liveWarehouse(), clock);
-    const slow = await budget.lease(5, 'urgent');
-    clock.advance(LEASE_LIFE_MS);
-    await slow.next();
-    // All of ten requests may be under way at once: this one waits forever if the first counts as ten.
-    const other = await budget.lease(5, 'urgent');
-    await Promise.all([slow.end(), other.end()]);
-  });
-
-  test('from before the clock was set back is replaced, because it would live too long', async () => {
-    const clock = sleepingClock();
-    const warehouse = await liveWarehouse();
-    const lease = await budgetOn(warehouse, clock).lease(2, 'urgent');
-    await lease.next();
-    clock.advance(-MINUTE_MS);
-    await lease.next();
-    await lease.end();
-    const times = await warehouse.query('SELECT used_at::VARCHAR AS used_at FROM request_uses', z.object({}));
-    expect(times).toHaveLength(2);
-  });
-});
 
 describe('the rolling hour', () => {
   test('is kept as the server sees it, over six hours of requests at an uneven pace that arrive late', async () => {
@@ -177,7 +152,7 @@ describe('the rolling hour', () => {
     const clock = sleepingClock();
     const warehouse = await liveWarehouse();
     expect(await takeAll(budgetOn(warehouse, clock, { maxWaitMs: 0 }))).toBe(100);
-    const bucket = { name: 'organization acme' };
+    const bucket = 'organization acme';
     expect(await takeAll(budgetOn(warehouse, clock, { maxWaitMs: 0, bucket }))).toBe(100);
   });
 
@@ -217,6 +192,17 @@ describe('the reserve', () => {
 });
 
 describe('a lease', () => {
+  test('that expired unused does not take room from others twice', async () => {
+    const clock = sleepingClock();
+    const budget = budgetOn(await liveWarehouse(), clock);
+    const slow = await budget.lease(5, 'urgent');
+    clock.advance(LEASE_LIFE_MS);
+    await slow.next();
+    // All of ten requests may be under way at once: this one waits forever if the first counts as ten.
+    const other = await budget.lease(5, 'urgent');
+    await Promise.all([slow.end(), other.end()]);
+  });
+
   test('starts only when all of it is free', async () => {
     const clock = sleepingClock();
     const budget = budgetOn(await liveWarehouse(), clock, { maxWaitMs: 0 });
@@ -242,7 +228,8 @@ describe('a lease', () => {
 
   test('waits for others if more than a tenth of the limit would be in progress', async () => {
     const clock = sleepingClock();
-    const budget = budgetOn(await liveWarehouse(), clock);
+    const warehouse = await liveWarehouse();
+    const budget = budgetOn(warehouse, clock);
     const order: string[] = [];
     const first = await budget.lease(4, 'backfill');
     const second = await budget.lease(6, 'backfill');
@@ -250,6 +237,7 @@ describe('a lease', () => {
       order.push('third begins');
       return lease.end();
     });
+    for (let look = 0; look < 3; look++) expect(await usedIn(warehouse, clock)).toBe(10);
     for (const [name, lease] of Object.entries({ first, second })) {
       for (let sent = 0; sent < 4; sent++) await lease.next();
       order.push(`${name} ends`);
@@ -257,6 +245,18 @@ describe('a lease', () => {
     }
     await third;
     expect(order).toEqual(['first ends', 'second ends', 'third begins']);
+  });
+
+  test('waits only for one other of its project, so that a long backfill delays no other project', async () => {
+    const budget = budgetOn(await liveWarehouse(), sleepingClock());
+    const begun: string[] = [];
+    const begin = async (project: string) => {
+      const lease = await budget.lease(1, 'backfill', undefined, project);
+      begun.push(project);
+      await lease.end();
+    };
+    await Promise.all(['a', 'a', 'a', 'b'].map(begin));
+    expect(begun).toEqual(['a', 'b', 'a', 'a']);
   });
 
   test('that is refused halfway through leaves nothing in progress', async () => {
@@ -320,16 +320,23 @@ describe('a refusal', () => {
   });
 
   test.each([
-    { seconds: 60, means: 'a burst', used: 1 },
+    { seconds: 60, means: 'a burst', used: 3 },
     { seconds: 61, means: 'the hour', used: 100 },
   ])('that names $seconds s means $means', async ({ seconds, used }) => {
     const clock = sleepingClock();
     const warehouse = await liveWarehouse();
     const budget = budgetOn(warehouse, clock, { maxWaitMs: 0 });
-    await takeOne(budget);
+    const lease = await budget.lease(3, 'urgent');
+    await lease.next();
     await budget.refused(seconds * 1_000);
     expect(await usedIn(warehouse, clock)).toBe(used);
-    expect(await pausedUntilOf(takeOne(budget))).toEqual(used === 1 ? addSeconds(at, 60) : freeAt(at));
+    const until = used === 3 ? addSeconds(at, 60) : freeAt(at);
+    expect(await pausedUntilOf(takeOne(budget))).toEqual(until);
+    // What the lease has left is still free after a burst, and no longer counts as free after the other.
+    clock.advance(61_000);
+    if (used === 3) await lease.next();
+    else expect(await pausedUntilOf(lease.next())).toEqual(until);
+    expect(await usedIn(warehouse, clock)).toBe(used);
   });
 
   test('outlives the process that received it', async () => {
@@ -360,10 +367,10 @@ describe('a refusal', () => {
     await Promise.all([budget.refused(90 * MINUTE_MS), budget.refused(undefined), budget.refused(1_000)]);
     expect(await pausedUntilOf(takeOne(budget))).toEqual(addMinutes(at, 90));
 
-    const limited = budgetOn(warehouse, clock, { bucket: { name: 'other' }, maxWaitMs: 0 });
+    const limited = budgetOn(warehouse, clock, { bucket: 'other', maxWaitMs: 0 });
     await takeOne(limited);
     await Promise.all([limited.refused(undefined), limited.refused(undefined), limited.refused(undefined)]);
-    expect(await usedIn(warehouse, clock, { name: 'other' })).toBe(100);
+    expect(await usedIn(warehouse, clock, 'other')).toBe(100);
   });
 });
 
@@ -408,13 +415,21 @@ describe('waiting', () => {
     expect(clock.now()).toEqual(freeAt(start));
   });
 
-  test('does not mistake a pause that the server requested for a used-up budget', async () => {
-    const clock = sleepingClock();
-    const told: string[] = [];
-    const onWait = (_: Date, why: string) => told.push(why);
-    const budget = budgetOn(await liveWarehouse(), clock, { limit: 'unlimited', onWait });
-    await budget.refused(2_000);
-    await takeOne(budget);
-    expect(told).toEqual(['The server asked for a pause.']);
-  });
+  test.each([
+    ['unlimited', 2_000, 2],
+    ['unlimited', undefined, 60],
+    [100, 2_000, 2],
+  ] as const)(
+    'with %s requests an hour, says that a server asked for %s ms',
+    async (limit, askedMs, seconds) => {
+      const clock = sleepingClock();
+      const start = clock.now();
+      const told: unknown[] = [];
+      const onWait = (...why: unknown[]) => told.push(why);
+      const budget = budgetOn(await liveWarehouse(), clock, { limit, onWait });
+      await budget.refused(askedMs);
+      await takeOne(budget);
+      expect(told).toEqual([[addSeconds(start, seconds), 'The server asked for a pause.']]);
+    },
+  );
 });

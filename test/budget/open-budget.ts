@@ -28,7 +28,7 @@ export function sleepingClock(start = NOW): SleepingClock {
 export const MINUTE_MS = 60_000;
 export const DAY_MS = 24 * 60 * MINUTE_MS;
 
-export const BUCKET = { name: 'key 0123456789abcdef' };
+export const BUCKET = 'key 0123456789abcdef';
 
 /** A budget of 100 requests an hour that waits as long as it must. */
 export const budgetOn = (

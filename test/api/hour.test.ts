@@ -1,16 +1,16 @@
 import { addMilliseconds, addMinutes, addSeconds } from 'date-fns';
 import { describe, expect, test } from 'vitest';
-import { freeAt, LEASE_LIFE_MS, type LedgerRow, RollingHour } from '../../src/budget/hour.js';
+import { freeAt, LEASE_LIFE_MS, type RecordedUse, RollingHour } from '../../src/api/hour.js';
 
 const NOW = new Date('2026-11-18T05:00:00Z');
 const minutesAgo = (minutes: number) => addMinutes(NOW, -minutes);
-const lease = (usedAt: Date, requests: number): LedgerRow => ({
+const lease = (usedAt: Date, requests: number): RecordedUse => ({
   used_at: usedAt,
   requests,
   paused_until: null,
 });
-const pause = (until: Date): LedgerRow => ({ used_at: NOW, requests: 0, paused_until: until });
-const hourOf = (...rows: LedgerRow[]) => new RollingHour(rows, NOW);
+const pause = (until: Date): RecordedUse => ({ used_at: NOW, requests: 0, paused_until: until });
+const hourOf = (...rows: RecordedUse[]) => new RollingHour(rows, NOW);
 
 describe('what counts', () => {
   test('a lease counts for an hour after the last moment at which one of its requests can arrive', () => {
@@ -87,7 +87,10 @@ describe('the next free request', () => {
   });
 
   test('waits longer if the limit was lowered below what is used', () => {
-    expect(hour.nextFreeAt(30, 1, NOW)).toEqual(freeAt(minutesAgo(10)));
+    const free = freeAt(minutesAgo(10));
+    expect(hour.nextFreeAt(30, 1, NOW)).toEqual(free);
+    expect(hour.finishingAt(30, [30], NOW)).toEqual(free);
+    expect(hour.finishingAt(30, [30, 1], NOW)).toEqual(freeAt(free));
   });
 
   test('waits for the end of a pause that lasts longer', () => {
@@ -97,7 +100,7 @@ describe('the next free request', () => {
 });
 
 /** Sends one request at a time, each as early as the rolling hour allows. */
-function simulate(rows: readonly LedgerRow[], limit: number, requests: number): Date {
+function simulate(rows: readonly RecordedUse[], limit: number, requests: number): Date {
   const frees = rows.flatMap((row) =>
     Array.from({ length: row.requests }, () => freeAt(row.used_at).getTime()),
   );

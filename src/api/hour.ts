@@ -1,4 +1,4 @@
-import { LONGEST_WAIT_MS } from '../api/http-date.js';
+import { LONGEST_WAIT_MS } from './http-date.js';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -9,19 +9,19 @@ export const LEASE_LIFE_MS = 20_000;
 /** A request may be on its way for this long before the server counts it. */
 const ARRIVAL_MS = 10_000;
 
-/** The columns of a ledger row that the rolling hour needs. */
-export interface LedgerRow {
-  readonly used_at: Date;
-  readonly requests: number;
-  readonly paused_until: Date | null;
-}
-
 /**
  * When requests used at `usedAt` no longer count. Rounded up to the minute: requests that were sent together become
  * free together, so an export that resumes then can send them all.
  */
 export const freeAt = (usedAt: Date): Date =>
   new Date(Math.ceil((usedAt.getTime() + HOUR_MS + LEASE_LIFE_MS + ARRIVAL_MS) / MINUTE_MS) * MINUTE_MS);
+
+/** Requests that were sent, or were going to be, and the end of the pause if one of them was refused. */
+export interface RecordedUse {
+  readonly used_at: Date;
+  readonly requests: number;
+  readonly paused_until: Date | null;
+}
 
 /** The requests of the last hour, and the end of a pause requested by the server. */
 export class RollingHour {
@@ -34,7 +34,7 @@ export class RollingHour {
    * future. Up to an hour ahead, they count as if they were sent now. Rows further ahead, and pauses
    * longer than any that is honored, come from a wrong clock and are ignored.
    */
-  constructor(rows: readonly LedgerRow[], now: Date) {
+  constructor(rows: readonly RecordedUse[], now: Date) {
     for (const { used_at: usedAt, requests, paused_until: pausedUntil } of rows) {
       if (usedAt.getTime() <= now.getTime() + HOUR_MS) this.add(requests, usedAt < now ? usedAt : now);
       if (pausedUntil !== null && pausedUntil.getTime() <= now.getTime() + LONGEST_WAIT_MS)
