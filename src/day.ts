@@ -8,9 +8,9 @@ const DAY_MS = 86_400_000;
 /** Parses `YYYY-MM-DD`; undefined for anything else, including impossible dates such as `2026-02-30`. */
 export function parseDay(text: string): Day | undefined {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return undefined;
-  const midnight = startOfDay(text as Day);
-  // An impossible date is read as the day after the month's last, or not at all.
-  return !Number.isNaN(midnight.getTime()) && dayOf(midnight) === text ? (text as Day) : undefined;
+  // An impossible date is read as a day of the next month, or not at all.
+  const isPossible = startOfDay(text as Day).getUTCDate() === Number(text.slice(8));
+  return isPossible ? (text as Day) : undefined;
 }
 
 /** As `parseDay`, for days in the code itself: throws a `RangeError` for anything else. */
@@ -64,5 +64,6 @@ export function rangeOf(days: readonly Day[]): DayRange {
 /** The days of a range, oldest first. */
 export function daysIn({ first, last }: DayRange): Day[] {
   const count = Math.max(0, daysBetween(first, last) + 1);
-  return Array.from({ length: count }, (_, index) => addDays(first, index));
+  const start = startOfDay(first).getTime();
+  return Array.from({ length: count }, (_, index) => dayOf(new Date(start + index * DAY_MS)));
 }

@@ -85,7 +85,7 @@ const WHAT_TO_WRITE: Readonly<Record<string, string>> = {
 /** What to write instead, for values whose schema has no words of its own. */
 function wordsFor(issue: z.core.$ZodRawIssue): string {
   if (issue.code === 'invalid_type') return `write ${WHAT_TO_WRITE[issue.expected] ?? issue.expected}`;
-  if (issue.code === 'invalid_value') return `write ${issue.values.map(String).join(' or ')}`;
+  if (issue.code === 'invalid_value') return `write ${issue.values.map(String).filter(Boolean).join(' or ')}`;
   if (issue.code !== 'too_small' && issue.code !== 'too_big') return 'not a value that this setting can have';
   const isSmall = issue.code === 'too_small';
   const bound = isSmall ? issue.minimum : issue.maximum;

@@ -4,16 +4,9 @@ import { addDays, type Day, dayOf, lastEndedDay } from '../day.js';
 import { NOT_ADDITIVE, readFact, readPageSize, recordFact } from './facts.js';
 import { fill } from './fill.js';
 import { keptNote } from './first-day.js';
-import { readDayLedger, removeDays } from './ledger.js';
+import { type DayLedger, readDayLedger, removeDays } from './ledger.js';
 import { type DayResult, loadDays, type LoadOutcome, type LoadTask } from './load.js';
-import {
-  type DayLedger,
-  type ExportPlan,
-  type ExportRange,
-  type PlannedDay,
-  planExport,
-  requestsOf,
-} from './plan.js';
+import { type ExportPlan, type ExportRange, type PlannedDay, expectedRows, planExport } from './plan.js';
 import { checkRecentDays, type Comparison, lookAgain, readLastVerification } from './verify.js';
 
 /** What an export of one project did. `check` is absent if the past was already checked today, or was not reached. */
@@ -45,10 +38,11 @@ export interface ExportTask extends LoadTask {
 export async function* exportInStages(task: ExportTask): AsyncGenerator<undefined, ExportOutcome> {
   const { warehouse, project, now, range, reload = false, signal } = task;
   const latest = task.latestTime?.();
-  const ledger = await readDayLedger(warehouse, project);
+  const ledger = new Map(await readDayLedger(warehouse, project));
   const removed = latest === undefined ? [] : [...ledger.keys()].filter((day) => day >= dayOf(latest));
   await removeDays(warehouse, project, removed);
-  let plan = await planOf(task, range);
+  for (const day of removed) ledger.delete(day);
+  let plan = await planOf(task, range, ledger);
   const results: DayResult[] = [];
   const load = async (days: readonly PlannedDay[]) => {
     const loaded = await loadDays(task, days);
@@ -80,29 +74,24 @@ export async function* exportInStages(task: ExportTask): AsyncGenerator<undefine
     yield;
 
     const whole = (await range.rest?.()) ?? range;
-    let planned = await planOf(task, whole);
+    const planNow = async (read?: readonly DayResult[]) =>
+      planOf(task, whole, await readDayLedger(warehouse, project), read);
     if (range.rest !== undefined) {
       // The plan of the others follows from the samples.
-      const samples = planned.days.filter(({ isSample }) => isSample);
-      await load(samples);
-      planned = await planOf(task, whole);
-      const days = [...plan.days, ...samples, ...planned.days];
+      await load((await planNow()).days.filter(({ isSample }) => isSample));
       // Days that were read just now count as days to load, not as read before.
-      const { alreadyFinal, readToday } = await planOf(task, whole, ledger);
-      plan = { ...planned, days, requests: requestsOf(days), alreadyFinal, readToday };
+      plan = await planNow(results);
       task.onPlan?.(plan);
     }
+    const { days } = await planNow();
     // Those that were read just now are not read again.
     const read = new Set(results.map(({ day }) => day));
-    const rest = planned.days.filter(({ day, priority }) => priority === 'backfill' && !read.has(day));
+    const rest = days.filter(({ day, priority }) => priority === 'backfill' && !read.has(day));
     const hasHoles = task.isBackfilling === true || rest.some(({ due }) => due === 'missing');
     const kept = await fill({ ...task, range: whole }, rest, results);
     if (kept !== undefined) plan = { ...plan, range: { ...whole, note: keptNote(kept) } };
     if (hasHoles) return { plan, results, stopped, check, removed };
-    // The further pages of the days that became final are some of the spare requests.
-    const settled = plan.days.filter(({ due }) => due === 'provisional');
-    const further = settled.reduce((sum, { requests }) => sum + requests - 1, 0);
-    const looked = await lookAgain(task, Math.max(0, (task.spareRequests ?? 0) - further));
+    const looked = await lookAgain(task, task.spareRequests ?? 0);
     results.push(...looked.results);
     stopped ??= looked.stopped;
   } catch (error) {
@@ -111,12 +100,20 @@ export async function* exportInStages(task: ExportTask): AsyncGenerator<undefine
   return { plan, results, stopped, check, removed };
 }
 
-async function planOf(task: ExportTask, range: ExportRange, known?: DayLedger): Promise<ExportPlan> {
-  const { warehouse, project, now, settleDays } = task;
+/** The plan of a range, as it would be without the days that were read just now. */
+async function planOf(
+  task: ExportTask,
+  range: ExportRange,
+  ledger: DayLedger,
+  read: readonly DayResult[] = [],
+): Promise<ExportPlan> {
+  const { warehouse, project, now, settleDays, reload } = task;
   const { rows: pageSize } = await readPageSize(warehouse, project, now());
-  const ledger = known ?? (await readDayLedger(warehouse, project));
+  const others = new Map(ledger);
+  for (const { day } of read) others.delete(day);
   const isBackfilling = task.isBackfilling === true || range.rest !== undefined;
-  return planExport(ledger, range, now(), { isBackfilling, settleDays, pageSize, reload: task.reload });
+  const options = { isBackfilling, settleDays, pageSize, reload, expected: expectedRows(ledger) };
+  return planExport(others, range, now(), options);
 }
 
 /** Throws the error of a check that no day may be stored without: before the first one, or after the check failed. */

@@ -47,14 +47,11 @@ export class DayFailures {
    * for the hourly limit.
    */
   async concernsOnly(day: Day, error: unknown, lease: Lease): Promise<boolean> {
+    if (error instanceof ContractError || error instanceof PagingError) return true;
     if (error instanceof RefusedError) return this.#isAnswered(day, lease);
-    if (error instanceof TryLaterError && (error.reason === 'rate-limited' || error.reason === 'not-taken'))
-      return this.#isAnswered(day, lease);
-    return (
-      error instanceof ContractError ||
-      error instanceof PagingError ||
-      (error instanceof TryLaterError && error.reason !== 'unreachable')
-    );
+    if (!(error instanceof TryLaterError) || error.reason === 'unreachable') return false;
+    const mayConcernAll = error.reason === 'rate-limited' || error.reason === 'not-taken';
+    return !mayConcernAll || this.#isAnswered(day, lease);
   }
 
   /** Whether so many days have failed, `day` being the last, that the others would fail too. */

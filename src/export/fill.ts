@@ -1,10 +1,13 @@
 import { RefusedError } from '../api/errors.js';
 import { addDays, type Day, daysBetween, type DayRange } from '../day.js';
+import { readSql } from '../warehouse/query.js';
 import { KEPT_FROM, recordFact } from './facts.js';
-import { readDayLedger, removeDays, storeEmptyDays } from './ledger.js';
+import { storeEmptyDays } from './ledger.js';
 import { type DayResult, loadDays, type LoadTask, MOST_IN_A_ROW } from './load.js';
 import type { PlannedDay } from './plan.js';
 import { hasViews, largest, runsOfNeighbors } from './totals.js';
+
+const FORGET_REFUSED = readSql(import.meta.url, 'statements/forget-refused.sql');
 
 export interface FillTask extends LoadTask {
   readonly range: DayRange;
@@ -55,13 +58,7 @@ async function findKept(
   const most = daysBetween(newest, oldest) - 1;
   const kept = await largest((days) => isKept(addDays(oldest, -days)), Math.ceil(most / 2), most);
   const first = addDays(oldest, -kept);
-  const ledger = [...(await readDayLedger(warehouse, project)).values()];
-  const failed = ledger.filter((record) => !record.is_stored && record.day < first);
-  await removeDays(
-    warehouse,
-    project,
-    failed.map(({ day }) => day),
-  );
+  await warehouse.transaction((transaction) => transaction.execute(FORGET_REFUSED, { project, first }));
   await recordFact(warehouse, project, KEPT_FROM, first, now());
   results.splice(0, results.length, ...results.filter(({ day }) => day >= first));
   return first;

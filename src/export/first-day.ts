@@ -33,12 +33,8 @@ export interface FirstDayRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The first day with a view, if it was searched for and found. */
-export async function readHistoryStart(reader: Reader, project: string): Promise<Day | undefined> {
-  return (await readStart(reader, project))?.day;
-}
-
-export async function readStart(reader: Reader, project: string) {
+/** The first day with a view, and when it was found. */
+export async function readHistoryStart(reader: Reader, project: string) {
   const row = z.object({ day: dayColumn, found_at: timestampColumn });
   const [known] = await reader.query(HISTORY_START, row, { project });
   return known;

@@ -1,15 +1,15 @@
 import { z } from 'zod';
+import type { RollingHour } from '../api/hour.js';
 import type { Priority } from '../api/retry.js';
 import { partsOf } from '../budget/budget.js';
-import type { RollingHour } from '../budget/hour.js';
 import { readHour, type SharedLimit } from '../budget/ledger.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
 import { type Day, dayOf, daysBetween, lastEndedDay } from '../day.js';
 import { type Reader, readSql } from '../warehouse/query.js';
 import { readPageSize } from './facts.js';
-import { readDayLedger } from './ledger.js';
+import { type DayLedger, readDayLedger } from './ledger.js';
 import { type ExportPlan, nightlyRequests, planExport, requestsFor } from './plan.js';
-import { readFirstDay, requestsForRange } from './range.js';
+import { readFirstDay } from './range.js';
 import { runsOfNeighbors } from './totals.js';
 import { readUnfinishedDays } from './pages.js';
 import { readLastVerification, recentTotals } from './verify.js';
@@ -49,6 +49,7 @@ export interface ForecastRequest {
 /** What an export of a project would do. */
 export interface ExportForecast {
   readonly project: ProjectSettings;
+  readonly ledger: DayLedger;
   /** Undefined while the first day is not known. */
   readonly plan: ExportPlan | undefined;
   /** Requests of the plan, and of the nightly check if due. */
@@ -85,8 +86,8 @@ export async function forecastExport(
     const nightly = await readNightlyNeed(reader, projects, history.settleDays, now);
     const end = finishOf(hour, history.requestsPerHour, parts, nightly.requests, now);
     const finishingAt = planned.every(({ plan }) => plan !== undefined) ? end : undefined;
-    for (const { project, plan, urgent, backfill } of planned)
-      forecasts.push({ project, plan, requests: sumOf([...urgent, ...backfill]), hour, finishingAt });
+    for (const { project, ledger, plan, urgent, backfill } of planned)
+      forecasts.push({ project, ledger, plan, requests: sumOf([...urgent, ...backfill]), hour, finishingAt });
   }
   return request.projects.flatMap(({ id }) => forecasts.filter(({ project }) => project.id === id));
 }
@@ -115,27 +116,22 @@ async function planProject(
   { from, to, reload = false }: ForecastRequest,
   now: Date,
   isBackfilling: boolean,
-): Promise<{ plan: ExportPlan | undefined; urgent: number[]; backfill: number[] }> {
+): Promise<{ ledger: DayLedger; plan: ExportPlan | undefined; urgent: number[]; backfill: number[] }> {
+  const ledger = await readDayLedger(reader, id);
   const first = from ?? (await readFirstDay(reader, id, start, now));
-  if (first === undefined) return { plan: undefined, urgent: [], backfill: [] };
+  if (first === undefined) return { ledger, plan: undefined, urgent: [], backfill: [] };
   const range = { first, last: to ?? lastEndedDay(now) };
   const { rows: pageSize } = await readPageSize(reader, id, now);
-  const ledger = await readDayLedger(reader, id);
   const unfinished = await readUnfinishedDays(reader, id);
   const plan = planExport(ledger, range, now, { isBackfilling, settleDays, pageSize, reload });
-  const bounds = { project: id, start, from, to, now };
-  const probes = Array<number>(await requestsForRange(reader, bounds)).fill(1);
   const partsOfDays = (priority: Priority) =>
     plan.days
       .filter((planned) => planned.priority === priority)
       .flatMap(({ day, requests }) => partsOf(Math.max(1, requests - (unfinished.get(day) ?? 0)), limit));
-  const urgent = [...probes, ...partsOfDays('urgent')];
-  const backfill = partsOfDays('backfill');
   const verifiedAt = await readLastVerification(reader, id);
-  if (reload || (verifiedAt !== undefined && dayOf(verifiedAt) === dayOf(now)))
-    return { plan, urgent, backfill };
-  const check = runsOfNeighbors(recentTotals(ledger, now)).map(() => 1);
-  return { plan, urgent: [...urgent, ...check], backfill };
+  const isChecked = reload || (verifiedAt !== undefined && dayOf(verifiedAt) === dayOf(now));
+  const check = isChecked ? [] : runsOfNeighbors(recentTotals(ledger, now)).map(() => 1);
+  return { ledger, plan, urgent: [...partsOfDays('urgent'), ...check], backfill: partsOfDays('backfill') };
 }
 
 const sumOf = (parts: readonly number[]): number => parts.reduce((sum, part) => sum + part, 0);
@@ -153,8 +149,8 @@ function finishOf(
 ): Date {
   if (limit === 'unlimited') return hour.pausedUntil(now) ?? now;
   for (let nights = 0; ;) {
-    const ofNights = Array<number>(nights * nightly).fill(1);
-    const at = hour.finishingAt(limit, [...parts, ...ofNights], now);
+    const nightlyParts = Array<number>(nights * nightly).fill(1);
+    const at = hour.finishingAt(limit, [...parts, ...nightlyParts], now);
     const onTheWay = Math.min(MOST_NIGHTS, daysBetween(dayOf(now), dayOf(at)));
     if (onTheWay <= nights) return at;
     nights = onTheWay;

@@ -2,70 +2,76 @@ import { BIGINT, DATE, INTEGER, TIMESTAMP, VARCHAR } from '@duckdb/node-api';
 import { z } from 'zod';
 import { viewCountsSchema } from '../api/schema.js';
 import { type Day, dayOf, type DayRange } from '../day.js';
-import { dateOf, dayColumn, type Reader, readSql, timestampColumn, timestampOf } from '../warehouse/query.js';
+import {
+  dateOf,
+  dayColumn,
+  dayStateColumn,
+  type Reader,
+  readSql,
+  timestampColumn,
+  timestampOf,
+} from '../warehouse/query.js';
 import type { Cell, Transaction } from '../warehouse/transaction.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import type { Rows } from './day-rows.js';
 import { countChangedPages, equalCounts, isForgotten } from './totals.js';
-import { DAY_STATES, type DayLedger, type DayState } from './plan.js';
 import type { DayOf } from './pages.js';
 import type { StoredViews, WalkedDay } from './walk.js';
 
 const statement = (name: string) => readSql(import.meta.url, `statements/${name}.sql`);
 const RECORD_FAILURE = statement('record-failure');
-const RECORD_FIRST_FAILURE = statement('record-first-failure');
 const RECORD_RESTATEMENT = statement('record-restatement');
 const RECORD_FORGOTTEN = statement('record-forgotten');
 const RECORD_UNCHANGED = statement('record-unchanged');
 const RECORD_EMPTY_DAYS = statement('record-empty-days');
 const DAY_LEDGER = statement('day-ledger');
-const STORED_DAY = statement('stored-day');
 const STORED_PAGES = statement('stored-pages');
 const DELETE_PAGES = 'DELETE FROM page_views WHERE project = $project AND day = $day::DATE';
 const DELETE_LOAD = 'DELETE FROM day_loads WHERE project = $project AND day = $day::DATE';
 
 const FORGOTTEN = 'the platform no longer has it; the stored data is kept';
 
-const ledgerRow = viewCountsSchema.extend({
+export type DayState = z.infer<typeof dayStateColumn>;
+
+const dayRecord = viewCountsSchema.extend({
   day: dayColumn,
-  state: z.enum(DAY_STATES),
+  state: dayStateColumn,
   is_stored: z.boolean(),
   attempted_at: timestampColumn,
   pages: z.int().nullable(),
+  /** Attempts in a row that failed, or nights in a row in which it did not add up. */
   failures: z.int(),
+  /** Why the last one failed or did not add up. */
   failure: z.string().nullable(),
 });
+/** A day in the ledger. */
+export type DayRecord = z.infer<typeof dayRecord>;
+export type DayLedger = ReadonlyMap<Day, DayRecord>;
 
 /** Every day of a project that was ever requested, oldest first. */
 export async function readDayLedger(reader: Reader, project: string): Promise<DayLedger> {
-  const rows = await reader.query(DAY_LEDGER, ledgerRow, { project });
+  const rows = await reader.query(DAY_LEDGER, dayRecord, { project, day: null });
   return new Map(rows.map((row) => [row.day, row]));
 }
 
-const knownRow = viewCountsSchema.extend({
-  is_stored: z.boolean(),
-  state: z.enum(DAY_STATES),
-  attempted_at: timestampColumn,
-  failures: z.int(),
-});
-type Known = z.infer<typeof knownRow>;
+async function readDay(reader: Reader, { project, day }: DayOf): Promise<DayRecord | undefined> {
+  const [record] = await reader.query(DAY_LEDGER, dayRecord, { project, day });
+  return record;
+}
 
 const pageRow = viewCountsSchema.extend({ path: z.string().transform((path) => path.slice(1)) });
 
 /** The stored data of a day; undefined if there is none. */
-export async function readStoredDay(reader: Reader, at: DayOf): Promise<StoredViews | undefined> {
-  const [known] = await reader.query(STORED_DAY, knownRow, { ...at });
-  return storedOf(reader, at, known);
-}
+export const readStoredDay = async (reader: Reader, at: DayOf): Promise<StoredViews | undefined> =>
+  storedOf(reader, at, await readDay(reader, at));
 
 async function storedOf(
   reader: Reader,
   at: DayOf,
-  known: Known | undefined,
+  record: DayRecord | undefined,
 ): Promise<StoredViews | undefined> {
-  if (known?.is_stored !== true) return undefined;
-  const { human, ai, total } = known;
-  return { totals: { human, ai, total }, rows: await reader.query(STORED_PAGES, pageRow, { ...at }) };
+  if (record?.is_stored !== true) return undefined;
+  return { totals: record, rows: await reader.query(STORED_PAGES, pageRow, { ...at }) };
 }
 
 /** A day of a project, and the time of a record about it. */
@@ -82,19 +88,19 @@ export type StoreOutcome = 'added' | 'unchanged' | 'restated' | 'forgotten';
 /**
  * Stores a walked day in place of whatever was stored for it, in one transaction with its ledger
  * row, and with a restatement when an earlier load had read other numbers. A settled day is never
- * replaced with nothing, even if the platform no longer has it. `isKnown` is false for a day
- * without a ledger row, which has nothing to remove.
+ * replaced with nothing, even if the platform no longer has it. A day that is `missing` in the
+ * ledger has nothing to compare or remove.
  */
 export const storeDay = (
   warehouse: Warehouse,
   at: DayAt,
   walked: WalkedDay,
   state: Exclude<DayState, 'failed'>,
-  isKnown = true,
+  isMissing = false,
 ): Promise<StoreOutcome> =>
   warehouse.groupCommit(async (transaction) => {
     const { totals, rows, doubt } = walked;
-    const [known] = isKnown ? await transaction.query(STORED_DAY, knownRow, { ...at }) : [];
+    const known = isMissing ? undefined : await readDay(transaction, at);
     const stored = await storedOf(transaction, at, known);
     const isForgettable = stored !== undefined && state !== 'provisional';
     if (isForgettable && isForgotten({ day: at.day, stored: stored.totals, platform: totals })) {
@@ -115,7 +121,7 @@ export const storeDay = (
   });
 
 /** In how many nights in a row, this one included, a day did not add up. */
-const nightsInDoubt = (known: Known | undefined, now: Date): number =>
+const nightsInDoubt = (known: DayRecord | undefined, now: Date): number =>
   known?.state !== 'inconsistent' ? 1 : known.failures + (dayOf(known.attempted_at) === dayOf(now) ? 0 : 1);
 
 /** Removes the stored data of days, and what is known about them. */
@@ -137,25 +143,19 @@ export const storeEmptyDays = (
   warehouse.groupCommit((transaction) => transaction.execute(RECORD_EMPTY_DAYS, { project, now, ...range }));
 
 /** Records that a day was read again and is unchanged. */
-export function confirmDay(
+export const confirmDay = (
   warehouse: Warehouse,
   at: DayAt,
   state: Exclude<DayState, 'failed'>,
-): Promise<StoreOutcome> {
-  return warehouse.groupCommit<StoreOutcome>(async (transaction) => {
+): Promise<StoreOutcome> =>
+  warehouse.groupCommit(async (transaction) => {
     await transaction.execute(RECORD_UNCHANGED, { ...at, state });
-    return 'unchanged';
+    return 'unchanged' as const;
   });
-}
 
 /** Records that a day could not be loaded. Rows stored by an earlier load stay. */
-export function recordFailedDay(warehouse: Warehouse, at: DayAt, failure: string): Promise<void> {
-  const failed = { ...at, failure };
-  return warehouse.groupCommit(async (transaction) => {
-    await transaction.execute(RECORD_FAILURE, failed);
-    await transaction.execute(RECORD_FIRST_FAILURE, failed);
-  });
-}
+export const recordFailedDay = (warehouse: Warehouse, at: DayAt, failure: string): Promise<void> =>
+  warehouse.groupCommit((transaction) => transaction.execute(RECORD_FAILURE, { ...at, failure }));
 
 function appendPages(transaction: Transaction, at: DayAt, rows: Rows): Promise<void> {
   const { paths: texts, numbers, human, ai, total } = rows;

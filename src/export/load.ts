@@ -9,10 +9,17 @@ import { messageOf } from '../errors.js';
 import { Texts } from '../warehouse/texts.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { DayFailures } from './failures.js';
-import { confirmDay, readStoredDay, recordFailedDay, storeDay, type StoreOutcome } from './ledger.js';
+import {
+  confirmDay,
+  type DayState,
+  readStoredDay,
+  recordFailedDay,
+  storeDay,
+  type StoreOutcome,
+} from './ledger.js';
 import { readPageSize, recordPageSize } from './facts.js';
 import { keepPages, type PageOfDay, type PageSize, readKeptPages, readUnfinishedDays } from './pages.js';
-import { type DayState, isSettled, type PlannedDay, requestsFor } from './plan.js';
+import { isSettled, type PlannedDay, requestsFor } from './plan.js';
 import { walkDay } from './walk.js';
 
 /** A day that could not be read. */
@@ -97,9 +104,10 @@ interface ReadDay {
 
 class Load {
   readonly #results: DayResult[] = [];
-  /** Days begin while it is `open`. `paused`: only those that have their requests are read. `halted`: none is. */
-  #state: 'open' | 'paused' | 'halted' = 'open';
+  /** Why no further day begins; those that have their requests are read. */
   #paused: PausedError | undefined;
+  /** Whether not even those are read. */
+  #isHalted = false;
   readonly #stopping = new AbortController();
   readonly #signal: AbortSignal;
   readonly #failures: DayFailures;
@@ -130,18 +138,17 @@ class Load {
     const load = (planned: PlannedDay) => this.#load(planned).catch(this.#stop);
     await warehouse.withOneThread(() => pMap(this.days, load, begun));
     const stopped: unknown = this.#signal.aborted ? this.#signal.reason : this.#paused;
-    return stopped === undefined ? { results: this.#results } : { results: this.#results, stopped };
+    return { results: this.#results, stopped };
   }
 
   /** A used-up budget only keeps further days from beginning; any other failure also ends those in progress. */
   readonly #stop = (error: unknown): void => {
-    if (!(error instanceof PausedError)) this.#stopping.abort(error);
-    else if (this.#state === 'open') this.#state = 'paused';
     if (error instanceof PausedError) this.#paused ??= error;
+    else this.#stopping.abort(error);
   };
 
   async #load(planned: PlannedDay): Promise<void> {
-    if (this.#signal.aborted || this.#state !== 'open') return;
+    if (this.#signal.aborted || this.#paused !== undefined || this.#isHalted) return;
     const lease = await this.task.client.lease(this.#requestsFor(planned), planned.priority, this.#signal);
     try {
       if (this.#paths.size > MOST_PATHS) this.#paths = new Texts();
@@ -156,7 +163,7 @@ class Load {
       const counts = planned.due === 'missing' && (isRefused || isEmpty);
       this.#withoutViewsInARow = counts ? this.#withoutViewsInARow + 1 : 0;
       // The export finds out whether the older days are like that too.
-      if (this.#withoutViewsInARow >= MOST_IN_A_ROW) this.#state = 'halted';
+      if (this.#withoutViewsInARow >= MOST_IN_A_ROW) this.#isHalted = true;
     } finally {
       await lease.end();
     }
@@ -171,7 +178,7 @@ class Load {
 
   /** Reads a day, or records why it could not be read. A failure that would affect every other day stops the load. */
   async #attempt(planned: PlannedDay, lease: Lease): Promise<ReadDay | FailedDay | undefined> {
-    if (this.#state === 'halted') return undefined;
+    if (this.#isHalted) return undefined;
     const { warehouse, project, now } = this.task;
     const { day } = planned;
     try {
@@ -191,12 +198,12 @@ class Load {
       }
     } catch (error) {
       this.#stop(error);
-      this.#state = 'halted';
+      this.#isHalted = true;
       return undefined;
     }
   }
 
-  async #read({ day, due, isKnown }: PlannedDay, lease: Lease): Promise<ReadDay | undefined> {
+  async #read({ day, due }: PlannedDay, lease: Lease): Promise<ReadDay | undefined> {
     const { warehouse, client, project, now, settleDays, concurrency } = this.task;
     const hasEnded = () => day <= lastEndedDay(now());
     if (!hasEnded()) return undefined;
@@ -233,7 +240,7 @@ class Load {
       const stores =
         read === 'unchanged'
           ? confirmDay(warehouse, at, state)
-          : storeDay(warehouse, at, read, state, isKnown);
+          : storeDay(warehouse, at, read, state, due === 'missing');
       return { day, outcome: await stores, state, rows: rows.length };
     };
     return { rows: rows.length, store };

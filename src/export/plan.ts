@@ -1,6 +1,6 @@
 import { addMilliseconds, hoursToMilliseconds } from 'date-fns';
 import type { Priority } from '../api/retry.js';
-import { LIMITS, type ViewCounts } from '../api/schema.js';
+import { LIMITS } from '../api/schema.js';
 import {
   addDays,
   type Day,
@@ -11,34 +11,25 @@ import {
   lastEndedDay,
   startOfDay,
 } from '../day.js';
+import type { DayLedger, DayRecord } from './ledger.js';
 
-/** The reliability of a stored day: see `day_loads.state`. A day that was never requested has no state. */
-export const DAY_STATES = ['provisional', 'final', 'inconsistent', 'failed'] as const;
-export type DayState = (typeof DAY_STATES)[number];
-
-/** A day in the ledger. */
-export interface DayRecord extends ViewCounts {
-  readonly day: Day;
-  readonly state: DayState;
-  readonly is_stored: boolean;
-  readonly attempted_at: Date;
-  readonly pages: number | null;
-  /** Attempts in a row that failed, or nights in a row in which it did not add up. */
-  readonly failures: number;
-  /** Why the last one failed or did not add up. */
-  readonly failure: string | null;
-}
-
-export type DayLedger = ReadonlyMap<Day, DayRecord>;
+/** Why days are due, in the order in which they are loaded. */
+export const DUE_ORDER = [
+  'yesterday',
+  'provisional',
+  'failed',
+  'inconsistent',
+  'missing',
+  'reload',
+  'final',
+] as const;
 
 /** A day to load: why, how urgently, and the fewest requests it is known to need. A final one is loaded if it changed. */
 export interface PlannedDay {
   readonly day: Day;
-  readonly due: 'yesterday' | 'missing' | 'reload' | DayState;
+  readonly due: (typeof DUE_ORDER)[number];
   readonly priority: Priority;
   readonly requests: number;
-  /** Whether it was requested before; true by default. */
-  readonly isKnown?: boolean;
   /** Whether it is read before others of its gap, which are probably like it. */
   readonly isSample?: boolean;
 }
@@ -54,6 +45,8 @@ export interface ExportRange extends DayRange {
 /** Days to load, in the order in which to load them, and how many of the range need nothing, or nothing today. */
 export interface ExportPlan {
   readonly range: ExportRange;
+  /** Days that were never requested. */
+  readonly missing: readonly Day[];
   readonly days: readonly PlannedDay[];
   readonly alreadyFinal: number;
   readonly readToday: number;
@@ -135,17 +128,6 @@ function samplesOf(missing: readonly Day[], { first }: DayRange): Set<Day> {
   return new Set(spread.flat());
 }
 
-/** Why days are due, in the order in which they are loaded. */
-export const DUE_ORDER: readonly PlannedDay['due'][] = [
-  'yesterday',
-  'provisional',
-  'failed',
-  'inconsistent',
-  'missing',
-  'reload',
-  'final',
-];
-
 interface PlanOptions {
   /** Whether a project that shares the limit has days that were never loaded. */
   readonly isBackfilling?: boolean | undefined;
@@ -154,6 +136,8 @@ interface PlanOptions {
   readonly pageSize?: number | undefined;
   /** Whether every day is read whole again, final ones included. */
   readonly reload?: boolean | undefined;
+  /** How many rows to expect of a day that was not read yet. */
+  readonly expected?: (day: Day) => number;
 }
 
 /**
@@ -170,9 +154,14 @@ export function planExport(
   ledger: DayLedger,
   range: ExportRange,
   now: Date,
-  { isBackfilling = false, settleDays = Infinity, pageSize, reload = false }: PlanOptions = {},
+  {
+    isBackfilling = false,
+    settleDays = Infinity,
+    pageSize,
+    reload = false,
+    expected = expectedRows(ledger),
+  }: PlanOptions = {},
 ): ExportPlan {
-  const expected = expectedRows(ledger);
   const all = daysIn(range);
   const missing = all.filter((day) => !ledger.has(day));
   const samples = samplesOf(missing, range);
@@ -202,11 +191,9 @@ export function planExport(
   const alreadyFinal = skipped.filter((day) => ledger.get(day)?.state === 'final').length;
   const waiting = skipped.filter((day) => isWaiting(ledger.get(day), now));
   const readToday = skipped.length - alreadyFinal - waiting.length;
-  return { range, days, alreadyFinal, readToday, waiting, requests: requestsOf(days) };
+  const requests = days.reduce((sum, planned) => sum + planned.requests, 0);
+  return { range, missing, days, alreadyFinal, readToday, waiting, requests };
 }
-
-export const requestsOf = (days: readonly PlannedDay[]): number =>
-  days.reduce((sum, { requests }) => sum + requests, 0);
 
 const failedToday = ({ due, priority }: PlannedDay): boolean => due === 'failed' && priority === 'backfill';
 
@@ -216,12 +203,12 @@ function planDay(
   now: Date,
   hasHoles: boolean,
 ): Omit<PlannedDay, 'requests'>[] {
-  const wasTriedToday = record !== undefined && dayOf(record.attempted_at) === dayOf(now);
   if (record?.state === 'final' || isWaiting(record, now)) return [];
+  const wasTriedToday = record !== undefined && dayOf(record.attempted_at) === dayOf(now);
   if (wasTriedToday && hasHoles && record.state !== 'failed') return [];
   const isUnread = day === lastEndedDay(now) && record?.is_stored !== true;
   const due = isUnread ? 'yesterday' : (record?.state ?? 'missing');
   // A day that failed today is tried again, but not with the requests reserved for the others.
   const priority = due === 'missing' || wasTriedToday ? 'backfill' : 'urgent';
-  return [{ day, due, priority, isKnown: record !== undefined }];
+  return [{ day, due, priority }];
 }

@@ -8,7 +8,6 @@ import {
   finishSearch,
   type FirstDayRequest,
   readHistoryStart,
-  readStart,
   recordStart,
 } from './first-day.js';
 import type { ExportRange } from './plan.js';
@@ -55,50 +54,35 @@ export async function readFirstDay(
   start: Day | 'auto',
   now: Date,
 ): Promise<Day | undefined> {
-  const first = start === 'auto' ? await readHistoryStart(reader, project) : start;
+  const first = start === 'auto' ? (await readHistoryStart(reader, project))?.day : start;
   const keptFrom = await readFact(reader, project, KEPT_FROM, now);
   return first !== undefined && keptFrom !== undefined && keptFrom > first ? keptFrom : first;
 }
 
-/** How many requests `resolveRange` sends if the first day is known or given. */
-export async function requestsForRange(
-  reader: Reader,
-  { project, start, from, to, now }: Pick<RangeRequest, 'project' | 'start' | 'from' | 'to' | 'now'>,
-): Promise<number> {
-  if (start !== 'auto') return 0;
-  const known = await readStart(reader, project);
-  if (from === undefined) return known !== undefined && isDueForCheck(known, now) ? 1 : 0;
-  if (known !== undefined) return from < known.day ? 1 : 0;
-  return daysBetween(from, to ?? lastEndedDay(now)) < FEW_DAYS ? 0 : 1;
-}
-
-/** Also if a clock that was ahead dated it in the future. */
-const isDueForCheck = ({ found_at: foundAt }: { readonly found_at: Date }, now: Date): boolean =>
-  foundAt > now || now >= addDaysTo(foundAt, CHECK_EVERY_DAYS);
-
 /** Resolves the first day that the user gave, with at most one request. */
 async function rangeFrom(request: RangeRequest, from: Day, last: Day): Promise<ExportRange | undefined> {
-  const known = await readHistoryStart(request.warehouse, request.project);
-  if (known !== undefined && from >= known) return { first: from, last };
-  if (known === undefined && daysBetween(from, last) < FEW_DAYS) return { first: from, last };
-  const before = { first: from, last: known === undefined ? last : earlier(addDays(known, -1), last) };
-  const isViewed = await hasViews(request.client, before, { signal: request.signal });
-  if (known === undefined) return isViewed === false ? undefined : { first: from, last };
-  if (isViewed === true) {
-    await recordStart(request, undefined);
-    return { first: from, last };
+  const asGiven = { first: from, last };
+  const known = (await readHistoryStart(request.warehouse, request.project))?.day;
+  const isSure = known === undefined ? daysBetween(from, last) < FEW_DAYS : from >= known;
+  if (isSure) return asGiven;
+  const unknown = { first: from, last: known === undefined || known > last ? last : addDays(known, -1) };
+  const isViewed = await hasViews(request.client, unknown, { signal: request.signal });
+  if (known === undefined) return isViewed === false ? undefined : asGiven;
+  if (isViewed !== true) {
+    const why = isViewed === undefined ? 'refuses' : 'has no views of';
+    return { first: known, last, note: `the platform ${why} ${plainDayRange(unknown)}` };
   }
-  const why = isViewed === undefined ? 'refuses' : 'has no views of';
-  return { first: known, last, note: `the platform ${why} ${plainDayRange(before)}` };
+  await recordStart(request, undefined);
+  return asGiven;
 }
-
-const earlier = (one: Day, other: Day): Day => (one < other ? one : other);
 
 /** Forgets the remembered first day if there are now views before it, so that it is found again. */
 async function checkStart(request: RangeRequest): Promise<void> {
   const { warehouse, client, project, now, signal } = request;
-  const known = await readStart(warehouse, project);
-  if (known === undefined || !isDueForCheck(known, now)) return;
+  const known = await readHistoryStart(warehouse, project);
+  // It may be dated in the future by a clock that was ahead.
+  if (known === undefined || (known.found_at <= now && now < addDaysTo(known.found_at, CHECK_EVERY_DAYS)))
+    return;
   const before = { first: addDays(known.day, -CHECK_EVERY_DAYS), last: addDays(known.day, -1) };
   const isViewed = await hasViews(client, before, { signal });
   await recordStart(request, isViewed === true ? undefined : known.day);

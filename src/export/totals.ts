@@ -169,7 +169,7 @@ export async function* findDifferingDays(
   client: Pick<Client, 'views'>,
   stored: readonly StoredTotals[],
   options?: ReadOptions,
-  refused: StoredTotals[] = [],
+  refused: Day[] = [],
 ): AsyncGenerator<DifferingDay> {
   const newestFirst = runsOfNeighbors(stored).reverse();
   let inARow = 0;
@@ -180,9 +180,9 @@ export async function* findDifferingDays(
     if (platform !== undefined) {
       inARow = 0;
       yield* narrow(client, days, platform, options);
-    } else if (inARow >= 2 || days.length < 2 * SHORTEST_COMPARED) {
+    } else if (days.length < 2 * SHORTEST_COMPARED) {
       inARow++;
-      refused.push(...days);
+      refused.push(...days.map(({ day }) => day));
     } else {
       const middle = Math.ceil(days.length / 2);
       newestFirst.unshift(days.slice(middle), days.slice(0, middle));
@@ -200,8 +200,8 @@ async function* narrow(
   if (equalCounts(sumCounts(days), platform)) return;
   // Counts are never negative: if a range has no views, none of its days has any.
   if (days.length === 1 || equalCounts(platform, NO_VIEWS)) {
-    for (const { day, human, ai, total } of days)
-      if (!equalCounts({ human, ai, total }, platform)) yield { day, stored: { human, ai, total }, platform };
+    for (const stored of days)
+      if (!equalCounts(stored, platform)) yield { day: stored.day, stored, platform };
     return;
   }
   const middle = Math.ceil(days.length / 2);

@@ -4,9 +4,9 @@ import { addDays, type Day, dayOf, lastEndedDay, rangeOf } from '../day.js';
 import { dayColumn, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
 import { PausedError } from '../api/errors.js';
 import { LOOKED_AT, NOT_ADDITIVE, readFact, recordFact } from './facts.js';
-import { readDayLedger, recordFailedDay } from './ledger.js';
+import { type DayLedger, readDayLedger, recordFailedDay } from './ledger.js';
 import { loadDays, type LoadOutcome, type LoadTask } from './load.js';
-import { type DayLedger, type PlannedDay, requestsFor } from './plan.js';
+import { type PlannedDay, requestsFor } from './plan.js';
 import {
   AdditivityError,
   expectAdditive,
@@ -107,13 +107,12 @@ async function compare(
 ): Promise<Comparison> {
   const differing: Day[] = [];
   const forgotten: Day[] = [];
-  const refusedTotals: StoredTotals[] = [];
-  for await (const found of findDifferingDays(client, stored, { signal, priority }, refusedTotals)) {
+  const refused: Day[] = [];
+  for await (const found of findDifferingDays(client, stored, { signal, priority }, refused)) {
     const { day } = found;
     (isForgotten(found) ? forgotten : differing).push(day);
     if (marks && !isForgotten(found)) await recordFailedDay(warehouse, { project, day, now: now() }, DIFFERS);
   }
-  const refused = refusedTotals.map(({ day }) => day);
   const compared = stored.map(({ day }) => day).filter((day) => !refused.includes(day));
   const newest = stored.at(-1)?.day;
   // If the platform refuses every range, a request for one day shows whether it refuses the key.
@@ -138,16 +137,18 @@ export async function lookAgain(task: LoadTask, requests: number): Promise<LoadO
   const { warehouse, project, now } = task;
   const on = dayOf(now());
   const last = await readFact(warehouse, project, LOOKED_AT, now());
+  if (requests === 0 || last?.on === on) return { results: [] };
   const days = settledTotals(await readDayLedger(warehouse, project), on).map(({ day }) => day);
-  const next = days.findIndex((day) => last === undefined || day > last.day);
-  const inTurn = [...days.slice(Math.max(0, next)), ...days.slice(0, Math.max(0, next))].slice(0, requests);
+  const isNext = (day: Day) => last === undefined || day > last.day;
+  const inTurn = [...days.filter(isNext), ...days.filter((day) => !isNext(day))].slice(0, requests);
   const [from, to] = [inTurn.at(0), inTurn.at(-1)];
-  if (from === undefined || to === undefined || last?.on === on) return { results: [] };
+  if (from === undefined || to === undefined) return { results: [] };
   const planned = inTurn.map((day) => ({ day, due: 'final', priority: 'backfill', requests: 1 }) as const);
-  await recordFact(warehouse, project, LOOKED_AT, { day: last?.day ?? addDays(from, -1), on }, now());
   const { results, stopped } = await loadDays(task, planned);
-  if (stopped === undefined) await recordFact(warehouse, project, LOOKED_AT, { day: to, on }, now());
-  // Spare requests are no reason to fail: days that were not reached keep their places in the rotation.
+  // Days that were not reached keep their places in the rotation.
+  const lookedAt = stopped === undefined ? to : (last?.day ?? addDays(from, -1));
+  await recordFact(warehouse, project, LOOKED_AT, { day: lookedAt, on }, now());
+  // Spare requests are no reason to fail.
   return stopped instanceof PausedError ? { results } : { results, stopped };
 }
 

@@ -125,7 +125,7 @@ class DayWalks {
   }
 
   async #walk(number: number): Promise<Walk | 'unchanged'> {
-    const { lease, priority = 'urgent', signal, paths, stored, found, kept, atOnce, onPaused } = this.options;
+    const { lease, signal, paths, stored, found, kept, atOnce, onPaused } = this.options;
     const rows = new DayRows(paths);
     /** The pages, with the indices of their rows instead of the rows. */
     const read: (Omit<PageOfDay, 'views' | 'again'> & { readonly from: number; readonly to: number })[] = [];
@@ -144,7 +144,6 @@ class DayWalks {
       { dateFrom: this.day, dateTo: addDays(this.day, 1) },
       {
         lease,
-        priority,
         signal,
         pageSize,
         onAhead: (page) => ahead.push(page),

@@ -1,9 +1,16 @@
 import type { HttpBindings } from '@hono/node-server';
 import type { Context, MiddlewareHandler } from 'hono';
 import type { z } from 'zod';
+import type { ViewsResponse } from '../api/schema.js';
 import { bodyWithin, localHosts } from '../http-server.js';
 import { SANDBOX } from './state.js';
-import type { PageOfViews } from './views.js';
+import type { RangeViews } from './traffic/traffic.js';
+
+/** Pages the views of a range, as the views export does. */
+export type PageOfViews = (
+  range: RangeViews,
+  window: { readonly limit: number; readonly offset: number },
+) => ViewsResponse;
 
 /** The context of a request to the sandbox. Tests set its variables, to simulate failures. */
 export interface SandboxEnv {

@@ -1,8 +1,15 @@
 import { z } from 'zod';
 import { LIMITS, type ViewsResponse } from '../api/schema.js';
 import { type Day, dayOf, parseDay } from '../day.js';
-import { invalid, type SandboxContext, secondsUntilFree, tooMany, withinHour } from './access.js';
-import type { RangeViews, Traffic } from './traffic/traffic.js';
+import {
+  invalid,
+  type PageOfViews,
+  type SandboxContext,
+  secondsUntilFree,
+  tooMany,
+  withinHour,
+} from './access.js';
+import type { Traffic } from './traffic/traffic.js';
 
 const dateTime = z.iso.datetime({ offset: true, local: true });
 const ZONE = /(Z|[+-]\d{2}:\d{2})$/;
@@ -39,11 +46,6 @@ const querySchema = z
   .refine(({ dateFrom, dateTo }) => dateFrom === undefined || dateTo === undefined || dateFrom <= dateTo, {
     error: 'dateFrom must not be after dateTo',
   });
-
-/** The rows of a range that one request returns. */
-type ViewsWindow = Pick<z.infer<typeof querySchema>, 'limit' | 'offset'>;
-
-export type PageOfViews = (range: RangeViews, window: ViewsWindow) => ViewsResponse;
 
 /** One page: the range's totals, and its rows from `offset` on. */
 export const pageOf: PageOfViews = ({ totals, rows }, { limit, offset }) => ({

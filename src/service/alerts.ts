@@ -3,8 +3,9 @@ import { z } from 'zod';
 import { formatShard, type Shard } from '../config/shard.js';
 import { addDays, type Day, daysBetween, lastEndedDay, parseDay } from '../day.js';
 import { messageOf } from '../errors.js';
+import { viewsBy } from '../format/audience.js';
 import { dayRange, longDay, moment } from '../format/days.js';
-import { counted, thousands } from '../format/numbers.js';
+import { thousands } from '../format/numbers.js';
 import type { Notice } from '../mail/compose.js';
 import { ALERT, allProjects, type Delivery } from '../mail/delivery.js';
 import { readDeliveries } from '../mail/ledger.js';
@@ -133,14 +134,13 @@ function dropAlert(drop: Drop, { id, name }: { id: string; name: string }, sent:
     ({ project, period }) =>
       project === id && period.startsWith(prefix) && isNear(period.slice(prefix.length), day),
   );
-  const who = audience === 'ai' ? 'AI' : 'human';
   const range = dayRange({ first: day, last: day });
   return {
     project: id,
     period: known?.period ?? `${prefix}${day}`,
-    fact: `${name}, ${longDay(day)}: ${counted(views, `${who} view`)}, about ${thousands(expected)} expected`,
+    fact: `${name}, ${longDay(day)}: ${viewsBy(audience, views)}, about ${thousands(expected)} expected`,
     text:
-      `${name} had ${counted(views, `${who} view`)} on ${range}. About ${thousands(expected)} were expected, and ` +
+      `${name} had ${viewsBy(audience, views)} on ${range}. About ${thousands(expected)} were expected, and ` +
       `normal variation explains no fewer than ${thousands(low)}. Tracking may have stopped, the site may have been ` +
       `down, or it was a holiday.\n\nThe days:  readership sql "FROM site_days WHERE project = '${id.replaceAll("'", "''")}' ` +
       `AND day >= '${addDays(day, -14)}' ORDER BY day"`,

@@ -9,9 +9,8 @@ import type { Settings } from '../config/schema.js';
 import { lastEndedDay } from '../day.js';
 import { EffectsJournal } from '../effects/journal.js';
 import { isSamePlace, placeOf } from '../effects/place.js';
-import { coverageOf, readSettling, recommendedSettleDays } from '../export/coverage.js';
 import { type ExportForecast, forecastExport } from '../export/forecast.js';
-import { readDayLedger } from '../export/ledger.js';
+import type { DayState } from '../export/ledger.js';
 import { KEPT_FROM, readFact, readPageSize } from '../export/facts.js';
 import { needsPerson } from '../export/plan.js';
 import { readFirstDay } from '../export/range.js';
@@ -41,15 +40,16 @@ export type ProjectStatus = Awaited<ReturnType<typeof readProjectStatus>>;
 
 async function readProjectStatus(
   reader: Reader,
-  { project, plan, requests, hour, finishingAt }: ExportForecast,
+  { project, ledger, plan, requests, hour, finishingAt }: ExportForecast,
   settings: Settings,
   now: Date,
 ) {
   const { start, settleDays, requestsPerHour: perHour } = settings.history;
-  const ledger = await readDayLedger(reader, project.id);
   const first = await readFirstDay(reader, project.id, start, now);
-  const coverage = coverageOf(ledger, plan?.range);
-  const { first: firstDay = null, last: lastDay = null, stored, gaps, days } = coverage;
+  const records = [...ledger.values()];
+  const stored = records.filter((record) => record.is_stored);
+  const inState = (state: DayState) =>
+    records.filter((record) => record.state === state).map(({ day }) => day);
   const settling = await readSettling(reader, project.id, now);
   return {
     project: project.id,
@@ -59,17 +59,18 @@ async function readProjectStatus(
     /** The first day of the history, configured or found; null if unknown. */
     historyFrom: first ?? null,
     /** The first and the last day stored. */
-    firstDay,
-    lastDay,
-    daysStored: stored,
-    gaps,
+    firstDay: stored[0]?.day ?? null,
+    lastDay: stored.at(-1)?.day ?? null,
+    daysStored: stored.length,
+    /** Days of the history that were never loaded. */
+    gaps: plan?.missing ?? [],
     isYesterdayStored: ledger.get(lastEndedDay(now))?.is_stored ?? false,
-    provisional: days.provisional,
-    inconsistent: days.inconsistent,
-    failed: days.failed,
+    provisional: inState('provisional'),
+    inconsistent: inState('inconsistent'),
+    failed: inState('failed'),
     /** Days that have not added up for so many nights that a person has to look, and why. */
-    stuck: [...ledger.values()].filter(needsPerson).map(({ day, failure }) => ({ day, why: failure })),
-    final: days.final.length,
+    stuck: records.filter(needsPerson).map(({ day, failure }) => ({ day, why: failure })),
+    final: inState('final').length,
     settling,
     settleDays,
     /** The most rows that the platform returns at once. */
@@ -86,6 +87,33 @@ async function readProjectStatus(
       finishingAt: finishingAt ?? null,
     },
   };
+}
+
+const SETTLING = readSql(import.meta.url, 'statements/settling.sql');
+const settlingRow = z.object({
+  restated_days: z.int(),
+  oldest_change_days: z.int().nullable(),
+  median_change_days: z.number(),
+});
+/** How long days took to settle, measured by loads that found changes. */
+type Settling = z.infer<typeof settlingRow>;
+
+export async function readSettling(reader: Reader, project: string, now: Date): Promise<Settling> {
+  const [row] = await reader.query(SETTLING, settlingRow, { project, now });
+  return row ?? { restated_days: 0, oldest_change_days: null, median_change_days: 0 };
+}
+
+/**
+ * The `settleDays` recommended by the measured changes: the age of the oldest change, plus a day if
+ * it came at the very end of the wait, since later changes may have been missed. Undefined if no
+ * change was seen.
+ */
+export function recommendedSettleDays(
+  { oldest_change_days: oldest }: Settling,
+  settleDays: number,
+): number | undefined {
+  if (oldest === null) return undefined;
+  return oldest >= settleDays ? oldest + 1 : oldest;
 }
 
 const FUTURE_ROWS = readSql(import.meta.url, 'statements/future-rows.sql');

@@ -38,7 +38,8 @@ describe('an audit', () => {
     const at = opened.dayAt(17);
     opened.changed.set(at, withOneMore(opened.original(at)));
     expect((await opened.audit()).result).toMatchObject({ differing: [at] });
-    const { result } = await opened.audit({ repair: true });
+    const { result, requests } = await opened.audit({ repair: true });
+    expect(requests).toBeLessThanOrEqual(1 + Math.ceil(Math.log2(DAYS)) + 1);
     expect(result.repaired?.results).toMatchObject([{ day: at, outcome: 'restated', state: 'final' }]);
     const [change] = await restatements(opened);
     expect(change).toMatchObject({ day: at, pages_changed: 1 });

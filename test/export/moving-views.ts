@@ -30,6 +30,14 @@ export const row = (path: string, human: number, ai = 0): PageViews => ({
   total: human + ai,
 });
 
+/** Rows written `{ '/a': [human, ai] }`. */
+export type Rows = Readonly<Record<string, readonly [human: number, ai: number]>>;
+
+export const rowsOf = (rows: Rows): PageViews[] =>
+  Object.entries(rows).map(([path, [human, ai]]) => row(path, human, ai));
+
+export const totalsOf = (rows: Rows): ViewCounts => sumCounts(rowsOf(rows));
+
 /** Rows in falling order, no two with the same counts. */
 export const rowsInOrder = (count: number): PageViews[] =>
   Array.from({ length: count }, (_, index) => row(`/page-${index}`, 3 * (count - index), index % 3));

@@ -1,7 +1,7 @@
 import { addDays, type Day, lastEndedDay } from '../../src/day.js';
 import type { ExportOutcome, ExportTask } from '../../src/export/export.js';
-import { readDayLedger, readStoredDay } from '../../src/export/ledger.js';
-import type { DayState } from '../../src/export/plan.js';
+import { type DayState, readDayLedger, readStoredDay } from '../../src/export/ledger.js';
+
 import { resolveRange } from '../../src/export/range.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import type { PageViews } from '../../src/api/schema.js';

@@ -1,9 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { addDays, type Day, day, daysBetween, daysIn, type DayRange } from '../../src/day.js';
+import type { DayLedger, DayRecord, DayState } from '../../src/export/ledger.js';
 import {
-  type DayLedger,
-  type DayRecord,
-  type DayState,
   expectedRows,
   isSettled,
   nightlyRequests,
@@ -120,7 +118,7 @@ describe('the plan of an export', () => {
     const rest = daysIn(range).filter((at) => at !== bad.day);
     const failed = ledgerOf(bad, ...rest.map((at) => record(at, 'final')));
     expect(plan(failed)).toMatchObject({ days: [], waiting: ['2026-11-10'], readToday: 0 });
-    const later = new Date(NOW.getTime() + 31 * 60_000);
+    const later = new Date(NOW.getTime() + 30 * 60_000);
     expect(planExport(failed, range, later)).toMatchObject({ days: [{ day: '2026-11-10' }], waiting: [] });
     expect(
       plan(ledgerOf(...rest.map((at) => record(at, 'final')), { ...bad, failures: 1 })).days,
@@ -177,6 +175,9 @@ describe('of a long gap at the beginning, eight days come before the others', ()
     expect(new Set(samples.map((at) => new Date(at).getUTCDay())).size).toBe(7);
     const known = ledgerOf(record(long.first, 'final'));
     expect(newest(known, long).slice(0, 2)).toEqual(['2026-11-17', '2026-11-16']);
+    const short = { first: addDays(YESTERDAY, -30), last: YESTERDAY };
+    const read = newest(ledgerOf(record(YESTERDAY, 'final')), short);
+    expect([read.length, ...read.slice(0, 2)]).toEqual([30, '2026-11-16', '2026-11-15']);
   });
 
   test.each<[course: string, sizeAt: (share: number) => number]>([

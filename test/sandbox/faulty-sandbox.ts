@@ -7,7 +7,8 @@ import {
   type SandboxOptions,
   startSandbox as start,
 } from '../../src/sandbox/index.js';
-import { pageOf, type PageOfViews } from '../../src/sandbox/views.js';
+import type { PageOfViews } from '../../src/sandbox/access.js';
+import { pageOf } from '../../src/sandbox/views.js';
 import { afterFile } from '../cleanup.js';
 
 type RangeViews = Parameters<PageOfViews>[0];

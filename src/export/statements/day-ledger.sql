@@ -1,4 +1,4 @@
--- Grain: one row per day ever requested, oldest first.
+-- Grain: one row per day ever requested, oldest first; only `day` if it is given.
 SELECT
   day,
   state,
@@ -11,5 +11,7 @@ SELECT
   failures,
   failure
 FROM day_loads
-WHERE project = $project
+WHERE
+  project = $project
+  AND ($day::DATE IS NULL OR day = $day::DATE)
 ORDER BY day

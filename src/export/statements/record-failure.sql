@@ -1,4 +1,8 @@
 -- Rows stored by an earlier load keep their numbers and loaded_at.
-UPDATE day_loads
-SET state = 'failed', attempted_at = $now::TIMESTAMP, failure = $failure, failures = failures + 1
-WHERE project = $project AND day = $day::DATE
+MERGE INTO day_loads
+USING (SELECT $project AS project, $day::DATE AS day) AS failed USING (project, day)
+WHEN MATCHED THEN
+  UPDATE SET state = 'failed', attempted_at = $now::TIMESTAMP, failure = $failure, failures = failures + 1
+WHEN NOT MATCHED THEN
+  INSERT (project, day, state, attempted_at, failure, failures)
+  VALUES (project, day, 'failed', $now::TIMESTAMP, $failure, 1)

@@ -1,28 +1,7 @@
 import { expect, test } from 'vitest';
-import { addDays } from '../../src/day.js';
-import { coverageOf, readSettling, recommendedSettleDays } from '../../src/export/coverage.js';
-import { readDayLedger } from '../../src/export/ledger.js';
+import { readSettling, recommendedSettleDays } from '../../src/service/status.js';
 import { DAY_MS } from '../budget/open-budget.js';
-import { openExport, PROJECT, SETTLE_DAYS, withOneMore } from './open-export.js';
-
-test('coverage names the first and last day, the gaps, and the days that are not final', async () => {
-  const opened = await openExport({ days: 12 });
-  const last = opened.yesterday();
-  await opened.run(addDays(last, -4));
-  const range = { first: addDays(last, -6), last };
-  expect(coverageOf(await readDayLedger(opened.warehouse, PROJECT), range)).toEqual({
-    first: addDays(last, -4),
-    last,
-    stored: 5,
-    gaps: [addDays(last, -6), addDays(last, -5)],
-    days: {
-      final: [addDays(last, -4), addDays(last, -3)],
-      provisional: [addDays(last, -2), addDays(last, -1), last],
-      inconsistent: [],
-      failed: [],
-    },
-  });
-});
+import { openExport, PROJECT, SETTLE_DAYS, withOneMore } from '../export/open-export.js';
 
 test('how long days take to settle is measured by the loads that found them changed', async () => {
   const opened = await openExport({ days: 5 });
