@@ -1,20 +1,14 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { z } from 'zod';
-import { queryRows, readSql } from '../../src/warehouse/query.js';
+import { queryRows } from '../../src/warehouse/query.js';
 import { LAST_WEEK, withHistory } from './history.js';
 import { type Scenario, type SimulatedSite, simulateSite } from './simulate.js';
 
-/** The current method first, then obvious alternatives. */
-export const WAYS = ['movers', 'movers_0_1_0', 'robust_z'] as const;
-export type Way = (typeof WAYS)[number];
-
-const RIVALS = ['movers-0.1.0.sql', 'robust-z.sql'].map((file) => readSql(import.meta.url, file));
 const ranked = z.object({ project: z.string(), mover: z.string(), place: z.int() });
 
-/** The results of a method in a scenario. */
+/** How often `movers` is right in a scenario. */
 export interface Score {
   readonly scenario: Scenario;
-  readonly way: Way;
   /** Share of the weeks without a planted mover in which it lists a page. */
   readonly any: number;
   /** Share of its first ten pages that really moved. */
@@ -23,43 +17,35 @@ export interface Score {
   readonly recall: number;
 }
 
-/** Runs each method on `sites` quiet weeks and on as many with planted movers. */
+/** Runs `movers` on `sites` quiet weeks and on as many with planted movers. */
 export async function backtest(
   scenario: Scenario,
-  { sites, firstSeed, ways = WAYS }: { sites: number; firstSeed: number; ways?: readonly Way[] },
-): Promise<Score[]> {
+  { sites, firstSeed }: { sites: number; firstSeed: number },
+): Promise<Score> {
   const simulated = (planted: boolean): [string, SimulatedSite][] =>
     Array.from({ length: sites }, (_, site) => [
       `${planted ? 'planted' : 'quiet'} ${site}`,
       simulateSite(scenario, firstSeed + 2 * site + (planted ? 1 : 0), planted),
     ]);
   const all = new Map([...simulated(false), ...simulated(true)]);
-  return await withHistory(
-    new Map([...all].map(([name, { pages }]) => [name, pages])),
-    async (connection) => {
-      for (const rival of RIVALS) await connection.run(rival);
-      const scores: Score[] = [];
-      for (const way of ways) scores.push({ scenario, way, ...judge(all, await listed(connection, way)) });
-      return scores;
-    },
-  );
+  const pages = new Map([...all].map(([name, site]) => [name, site.pages]));
+  return await withHistory(pages, async (connection) => ({
+    scenario,
+    ...judge(all, await listed(connection)),
+  }));
 }
 
-const MOVERS = `(
-  SELECT project, path, unnest(if(audience = 'both', ['human', 'ai'], [audience])) AS audience, abs(change) AS size
-  FROM movers('${LAST_WEEK}')
-)`;
-
-async function listed(connection: DuckDBConnection, way: Way): Promise<z.infer<typeof ranked>[]> {
-  const order = way === 'movers' ? 'size' : way === 'robust_z' ? 'abs(z)' : 'abs(views - expected)';
-  return await queryRows(
+const listed = (connection: DuckDBConnection): Promise<z.infer<typeof ranked>[]> =>
+  queryRows(
     connection,
     `SELECT project, audience || ' ' || path AS mover,
-       row_number() OVER (PARTITION BY project ORDER BY ${order} DESC, path, audience) AS place
-     FROM ${way === 'movers' ? MOVERS : `${way}('${LAST_WEEK}')`}`,
+       row_number() OVER (PARTITION BY project ORDER BY size DESC, path, audience) AS place
+     FROM (
+       SELECT project, path, unnest(if(audience = 'both', ['human', 'ai'], [audience])) AS audience, abs(change) AS size
+       FROM movers('${LAST_WEEK}')
+     )`,
     ranked,
   );
-}
 
 function judge(
   sites: ReadonlyMap<string, SimulatedSite>,

@@ -242,14 +242,15 @@ describe('the usual range of a site', () => {
   });
 });
 
-test.each(['quiet', 'Christmas', 'bots on 2% of the pages, two nights'])(
-  'in simulated sites lists moved pages, and hardly any others: %s',
-  async (name) => {
-    const scenario = SCENARIOS.find((one) => one.name === name && one.pages === 450);
-    if (scenario === undefined) throw new Error(`no scenario ${name}`);
-    const [now] = await backtest(scenario, { sites: 8, firstSeed: 1, ways: ['movers'] });
-    expect(now?.any).toBeLessThan(0.5);
-    expect(now?.precision).toBeGreaterThan(0.7);
-    expect(now?.recall).toBeGreaterThan(0.2);
-  },
-);
+test.each([
+  { name: 'quiet', least: 0.6 },
+  { name: 'Christmas', least: 0.3 },
+  { name: 'bots on 2% of the pages, two nights', least: 0.5 },
+])('in simulated sites lists moved pages, and hardly any others: $name', async ({ name, least }) => {
+  const scenario = SCENARIOS.find((one) => one.name === name && one.pages === 450);
+  if (scenario === undefined) throw new Error(`no scenario ${name}`);
+  const found = await backtest(scenario, { sites: 8, firstSeed: 1 });
+  expect(found.any).toBeLessThan(0.5);
+  expect(found.precision).toBeGreaterThan(0.7);
+  expect(found.recall).toBeGreaterThan(least);
+});

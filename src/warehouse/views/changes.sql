@@ -79,7 +79,7 @@ WITH
       AND day <= last
       AND CASE per
         WHEN 'page' THEN views.path GLOB notes.path
-        WHEN 'section' THEN notes.path = '*' OR views.path GLOB section_of(regexp_replace(notes.path, '\*.*', '*'))
+        WHEN 'section' THEN concerns_section(notes.path, views.path)
         ELSE true
       END
   ),
@@ -100,7 +100,8 @@ WITH
       (first_day::DATE - day + 6) // 7 AS weeks_ago,
       sum(human::DOUBLE) AS human,
       sum(ai::DOUBLE) AS ai
-    FROM page_views
+    -- Few of the pages are read in a range of a few days.
+    FROM page_views SEMI JOIN views ON views.project = page_views.project AND views.path = if(per = 'section', section_of(page_views.path), page_views.path)
     WHERE per <> 'site' AND day BETWEEN first_day::DATE - 84 AND first_day::DATE - 1
     GROUP BY ALL
     UNION ALL
@@ -196,7 +197,7 @@ WITH
     SELECT project, first_view, count(*) >= 28 AS is_known
     FROM
       (SELECT DISTINCT project, first_view FROM candidate)
-      LEFT JOIN site_days USING (project)
+      JOIN site_days USING (project)
     WHERE site_days.day BETWEEN first_view - 56 AND first_view - 1
     GROUP BY ALL
   ),
@@ -206,8 +207,9 @@ WITH
     FROM
       candidate
       ANTI JOIN (
-        SELECT project, if(per = 'page', path, section_of(path)) AS path
-        FROM page_views
+        SELECT page_views.project, if(per = 'section', section_of(page_views.path), page_views.path) AS path
+        -- Unlike the anti-join, this join lets DuckDB skip the rows of other pages while it reads.
+        FROM page_views SEMI JOIN candidate ON candidate.project = page_views.project AND candidate.path = if(per = 'section', section_of(page_views.path), page_views.path)
         WHERE per <> 'site' AND day < first_day::DATE AND human + ai > 0
       ) USING (project, path)
       LEFT JOIN known USING (project, first_view)

@@ -25,29 +25,30 @@ WITH
     GROUP BY ALL
   ),
 
-  -- Each week of a page, with its average of the four weeks before, in both directions.
+  -- Each week of a page, with its average of the four weeks before.
+  placed AS (
+    SELECT
+      *,
+      avg(human) OVER four_before AS human_before,
+      avg(ai) OVER four_before AS ai_before,
+      count(*) OVER four_before AS weeks_before
+    FROM page_week SEMI JOIN site_week USING (project, weeks_ago)
+    WHERE human > 0 AND ai > 0
+    WINDOW four_before AS (PARTITION BY project, path ORDER BY weeks_ago RANGE BETWEEN 1 FOLLOWING AND 4 FOLLOWING)
+  ),
+
+  -- The same in both directions.
   compared AS (
     SELECT
       project,
       weeks_ago,
       from_audience,
-      path,
       if(from_audience = 'human', human, ai) AS source,
       if(from_audience = 'human', ai, human) AS target,
-      avg(source) OVER four_before AS source_before,
-      avg(target) OVER four_before AS target_before,
-      count(*) OVER four_before AS weeks_before
-    FROM
-      page_week
-      SEMI JOIN site_week USING (project, weeks_ago)
-      CROSS JOIN (VALUES ('human'), ('ai')) AS directions (from_audience)
-    WHERE human > 0 AND ai > 0
-    WINDOW
-      four_before AS (
-        PARTITION BY project, path, from_audience
-        ORDER BY weeks_ago
-        RANGE BETWEEN 1 FOLLOWING AND 4 FOLLOWING
-      )
+      if(from_audience = 'human', human_before, ai_before) AS source_before,
+      if(from_audience = 'human', ai_before, human_before) AS target_before
+    FROM placed CROSS JOIN (VALUES ('human'), ('ai')) AS directions (from_audience)
+    WHERE weeks_before = 4
   ),
 
   -- What the middle page lost and gained, as shares of its views before.
@@ -64,7 +65,7 @@ WITH
       avg((source < source_before AND target > target_before)::INTEGER) AS as_moved,
       corr(ln(target / target_before), source_before / target_before) AS tilt
     FROM compared
-    WHERE weeks_before = 4 AND source_before >= 10 AND target_before >= 10
+    WHERE source_before >= 10 AND target_before >= 10
     GROUP BY ALL
     HAVING count(*) >= 20
   ),

@@ -132,7 +132,7 @@ WITH
       max(core_size - core_trend) FILTER (weeks_ago = 0) - core_usual AS core_deviation,
       arg_min(core_size - core_trend, weeks_ago) FILTER (weeks_ago > 0) - core_usual AS deviation_before,
       exp(core_usual + max(core_trend) FILTER (weeks_ago = 0)) AS core_mu,
-      list({week: weeks_ago, size: core_size - core_trend}) AS cores,
+      list({week: weeks_ago, size: core_size - core_trend}) FILTER (is_steady AND weeks_ago > 0) AS cores,
       (sum((core_size - core_trend) ^ 2) FILTER (weeks_ago > 0)
       - 2 * core_usual * sum(core_size - core_trend) FILTER (weeks_ago > 0)
       + k * core_usual ^ 2) / (k - 1)
@@ -147,34 +147,61 @@ WITH
   measured AS (
     SELECT
       *,
-      greatest(0, median(psi) FILTER (is_steady AND is_judged) OVER (PARTITION BY project, audience)) / 0.9 AS median_psi,
       greatest(median_psi, (8 * median_psi + (k - 1) * psi) / (7 + k)) AS noise,
       sqrt((1 / mu + noise) * (1 + 1.57 / k)) AS sigma,
       sqrt((1 / core_mu + noise) * (1 + 1.57 / k)) AS core_sigma
-    FROM usual
+    FROM
+      usual
+      -- DuckDB computes a median over a window once per page.
+      JOIN (
+        SELECT project, audience, greatest(0, median(psi) FILTER (is_steady AND is_judged)) / 0.9 AS median_psi
+        FROM usual
+        GROUP BY ALL
+      ) AS audiences USING (project, audience)
   ),
 
-  -- In a volatile week, all pages deviate more than their earlier weeks suggest. A rise counts as
-  -- far as it shows in the core too.
+  -- In a volatile week, all pages deviate more than their earlier weeks suggest; if fewer than ten can
+  -- be judged, smaller pages show it too. A rise counts as far as it shows in the core, which has fewer
+  -- views and therefore more noise.
   placed AS (
     SELECT
       *,
-      sigma * greatest(1, median(abs(deviation) / sigma) FILTER (is_steady AND is_judged) OVER (PARTITION BY project, audience) / 0.69) AS spread,
-      if(deviation > 0, greatest(0, least(deviation / sigma, core_deviation / core_sigma)), deviation / sigma) * sigma / spread AS t
-    FROM measured
+      sigma * excess AS spread,
+      if(deviation > 0, greatest(0, least(deviation / sigma, 1.3 * core_deviation / core_sigma)), deviation / sigma) * sigma / spread AS t
+    FROM
+      measured
+      JOIN (
+        SELECT
+          project,
+          audience,
+          greatest(
+            1,
+            if(
+              count(*) FILTER (is_steady AND is_judged) >= 10,
+              median(abs(deviation) / sigma) FILTER (is_steady AND is_judged),
+              median(abs(deviation) / sigma) FILTER (is_steady)
+            ) / 0.69
+          ) AS excess
+        FROM measured
+        GROUP BY ALL
+      ) AS audiences USING (project, audience)
   ),
 
-  -- On some sites, extreme weeks are common. There, in an average week, the outermost three in a
-  -- hundred pages deviate more than the 4 times as far as the median page that are normal. With few
-  -- pages, this may be chance.
+  -- On some sites, extreme weeks are common. There, from one earlier week to the next, the outermost
+  -- three in a hundred pages change more than the 3.6 times as much as the median page that are normal.
+  -- With few pages, this may be chance. A page that stays at a new level counts in one week only.
   tail AS (
-    SELECT project, least(0.3, greatest(0, 1.5 * (median(outermost) - 4 - 2 / sqrt(max(pages))))) AS tail
+    SELECT project, least(0.3, greatest(0, 0.4 * (median(outermost) - 3.6 - 20 / max(pages)))) AS tail
     FROM
       (
-        SELECT project, week, quantile_cont(stray, 0.97) / median(stray) AS outermost, count(*) AS pages
+        SELECT project, week, quantile_cont(change, 0.97) / median(change) AS outermost, count(*) AS pages
         FROM
           (
-            SELECT project, core.week, abs(core.size - core_usual) / sigma AS stray
+            SELECT
+              project,
+              core.week,
+              abs(core.size - lag(core.size) OVER (PARTITION BY project, audience, path ORDER BY core.week))
+              / sqrt(1 / core_mu + median_psi) AS change
             FROM (SELECT *, unnest(cores) AS core FROM placed WHERE is_steady AND mu >= 40 AND k >= 6)
           )
         GROUP BY project, week
@@ -182,16 +209,17 @@ WITH
     GROUP BY project
   ),
 
-  -- `z` follows a normal distribution if nothing moved.
+  -- `z` follows a normal distribution if nothing moved. With fewer than six earlier weeks, a slightly
+  -- heavy tail is assumed.
   judged AS (
-    SELECT *, 1 / (7 + k) + coalesce(tail, 0) AS weight, sign(t) * sqrt(ln(1 + weight * t ^ 2) / weight) AS z
+    SELECT *, 1 / (7 + k) + coalesce(tail, 0.06) AS weight, sign(t) * sqrt(ln(1 + weight * t ^ 2) / weight) AS z
     FROM placed LEFT JOIN tail USING (project)
   ),
 
   -- A page was renamed if its views and those of a page first seen this week or the last add up to
   -- what was expected, in each audience with enough views to tell.
   renamed AS (
-    SELECT DISTINCT old.project, old.path
+    SELECT old.project, old.path
     FROM
       (
         SELECT
@@ -207,7 +235,7 @@ WITH
         GROUP BY project, path
         HAVING max(deviation) < -ln(1.25) AND min(z) < -2.5
       ) AS old
-      JOIN (
+      SEMI JOIN (
         SELECT project, max(n) FILTER (audience = 'human') AS human, max(n) FILTER (audience = 'ai') AS ai
         FROM cell
         WHERE weeks_ago = 0 AND first_seen <= 1
@@ -229,7 +257,7 @@ WITH
         WHERE is_judged
       )
     QUALIFY
-      bool_and(z ^ 2 >= 2 * ln(2 * pages / least(place, 10))) OVER (PARTITION BY project ORDER BY place)
+      bool_and(z ^ 2 >= 2 * ln(pages / least(place, 10))) OVER (PARTITION BY project ORDER BY place)
       AND if(deviation > 0, least(deviation, core_deviation), -deviation) >= ln(1.25)
       -- A page that had already moved the week before is not listed again.
       AND sign(deviation) * deviation_before <= abs(deviation) / 2
