@@ -4,7 +4,6 @@ import { z } from 'zod';
 import { StorageError } from '../errors.js';
 import { moment, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
-import { exists } from '../files.js';
 import { AttachError, whileAttached } from './duckdb.js';
 import { RESTORE } from '../storage.js';
 import { logOf } from './live-file.js';
@@ -37,7 +36,6 @@ export async function refuseToGoBack(
   path: string,
   historyFile: string,
 ): Promise<void> {
-  if (!(await exists(historyFile))) return;
   try {
     await whileAttached(connection, historyFile, 'published', async () => {
       const [answer] = await queryRows(connection, IS_BEHIND, z.object({ is_behind: z.boolean() })).catch(

@@ -40,20 +40,23 @@ const SAME_VERSION = statement('same-version');
 /** The latest outage of each step that ever failed: see `readOutages`. */
 export const OUTAGES = statement('outages');
 
-/** What no view shows. All other columns count; `page_views` changes only with `day_loads` or `restatements`. */
-export const BOOKKEEPING: Readonly<Record<string, 'all' | readonly string[]>> = {
-  page_views: 'all',
-  runs: 'all',
-  request_uses: 'all',
-  unfinished_pages: 'all',
-  verifications: 'all',
-  lake_months: 'all',
-  platform_facts: ['found_at'],
-  day_loads: ['attempted_at', 'loaded_at', 'failures'],
-  agent_jobs: ['polls', 'next_poll_at'],
-  pull_requests: ['checked_at', 'next_check_at'],
-  workspace: ['lake', 'lakes', 'publications', 'act_needed', 'act_needed_at'],
-  code_host_reads: ['read_until', 'next_read_at'],
+/**
+ * What views show of the tables of which they do not show everything; null for nothing. `page_views` changes only with
+ * `day_loads` or `restatements`.
+ */
+export const BOOKKEEPING: Readonly<Record<string, string | null>> = {
+  page_views: null,
+  runs: null,
+  request_uses: null,
+  unfinished_pages: null,
+  verifications: null,
+  lake_months: null,
+  platform_facts: "SELECT * EXCLUDE (found_at) WHERE fact <> 'looked at'",
+  day_loads: 'SELECT * EXCLUDE (attempted_at, loaded_at, failures)',
+  agent_jobs: 'SELECT * EXCLUDE (polls, next_poll_at)',
+  pull_requests: 'SELECT * EXCLUDE (checked_at, next_check_at)',
+  workspace: 'SELECT * EXCLUDE (lake, lakes, publications, act_needed, act_needed_at)',
+  code_host_reads: 'SELECT * EXCLUDE (read_until, next_read_at)',
 };
 
 /** The live database, or the published file that is attached to it. */
@@ -82,17 +85,16 @@ async function visibleState(
   };
 }
 
-/** A digest of the rows of each table, in any order, without hidden columns. */
+/** A digest of the rows of each table, in any order; of the tables in `counting`, only of what that selects. */
 export async function tableDigests(
   reader: Reader,
   part: Part,
-  hidden: typeof BOOKKEEPING = {},
+  counting: typeof BOOKKEEPING = {},
 ): Promise<Readonly<Record<string, string>>> {
   const digests = (await tablesOf(reader, part)).flatMap((table) => {
-    const left = hidden[table] ?? [];
-    if (left === 'all') return [];
-    const columns = left.length === 0 ? '*' : `* EXCLUDE (${left.join(', ')})`;
-    return `SELECT ${quoted(table)} AS name, count(*) || ' ' || coalesce(sum(hash(seen)::HUGEINT), 0) AS digest FROM (SELECT ${columns} FROM ${part}.${identifier(table)}) AS seen`;
+    const counts = counting[table];
+    if (counts === null) return [];
+    return `SELECT ${quoted(table)} AS name, count(*) || ' ' || coalesce(sum(hash(seen)::HUGEINT), 0) AS digest FROM (FROM ${part}.${identifier(table)} ${counts ?? ''}) AS seen`;
   });
   const rows = await reader.query(
     digests.join('\nUNION ALL\n'),
@@ -236,8 +238,8 @@ async function copySorted(connection: DuckDBConnection): Promise<void> {
 /** Replaces the days that `canBeUpdated` found and the ledgers that differ. */
 async function update(connection: DuckDBConnection): Promise<void> {
   const reader = readerOf(connection);
-  const ledgers = await tableDigests(reader, 'main', { page_views: 'all' });
-  const published = await tableDigests(reader, 'publication', { page_views: 'all' });
+  const ledgers = await tableDigests(reader, 'main', { page_views: null });
+  const published = await tableDigests(reader, 'publication', { page_views: null });
   await inTransaction(connection, async () => {
     await connection.run(DELETE_CHANGED_DAYS);
     await connection.run(INSERT_CHANGED_DAYS);

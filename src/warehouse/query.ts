@@ -13,6 +13,7 @@ import { setImmediate } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { type Day, day, daysBetween } from '../day.js';
+import { quoted } from './duckdb.js';
 
 /** Values for the named parameters of a statement. A `Date` is bound as a UTC timestamp. */
 export type Parameters = Readonly<Record<string, string | number | boolean | Date | DuckDBDateValue | null>>;
@@ -33,6 +34,16 @@ export const readerOf = (connection: DuckDBConnection): Reader => ({
 /** Columns of type DATE and TIMESTAMP, as `query` passes them to a row schema. */
 export const dayColumn = z.string().transform(day);
 export const timestampColumn = z.string().transform((text) => new Date(text));
+
+/** The reliability of a stored day: see `day_loads.state`. A day that was never requested has no state. */
+export const dayStateColumn = z.enum(['provisional', 'final', 'inconsistent', 'failed']);
+
+/** A query with its parameters filled in. */
+export const filledIn = (sql: string, parameters: Parameters): string =>
+  sql.replaceAll(/\$([a-z_]+)/g, (_, name: string) => {
+    const value = parameters[name] ?? null;
+    return typeof value === 'string' ? quoted(value) : String(value).toUpperCase();
+  });
 
 /** The text of a `.sql` file next to the module with the given `import.meta.url`. */
 export const readSql = (moduleUrl: string, file: string): string =>

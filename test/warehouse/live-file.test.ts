@@ -289,30 +289,3 @@ const openElsewhere = (path: string) =>
     "import { DuckDBInstance } from '@duckdb/node-api'; await DuckDBInstance.create(process.argv[1]);",
     path,
   ]);
-
-describe('a log that was torn', () => {
-  it('is continued after what it still contains, wherever it was cut', async () => {
-    const warehouse = await liveWarehouse();
-    const { path } = warehouse;
-    for (let day = 0; day < 3; day++) await addDay(warehouse, day, 20);
-    await closeNow(warehouse);
-    const files = await filesOf(path);
-    const log = files['.wal'] ?? Buffer.of();
-    const ends = [
-      0,
-      1,
-      5,
-      20,
-      60,
-      100,
-      ...Array.from({ length: 12 }, (_, index) => Math.floor((log.length * index) / 12)),
-    ];
-    let before = 0;
-    for (const end of [...ends, log.length].sort((one, other) => one - other)) {
-      const days = await daysThen({ ...files, '.wal': log.subarray(0, end) });
-      expect(days, `cut at ${end}`).toBeGreaterThanOrEqual(before);
-      before = days;
-    }
-    expect(before).toBe(3);
-  });
-});

@@ -1,16 +1,10 @@
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { readWorkspace } from '../../src/app/workspace.js';
-import { StorageError } from '../../src/errors.js';
 import { ask } from '../../src/sql/answer.js';
-import { Output } from '../../src/terminal/output.js';
 import { openHistory } from '../../src/warehouse/published.js';
 import { publish } from '../../src/warehouse/publish.js';
-import { mcpHandler } from '../../src/web/mcp.js';
-import { openSources } from '../../src/web/request.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { runCli } from '../run-cli.js';
 import { serve } from '../serve.js';
@@ -203,36 +197,6 @@ describe('a query of the published history, in the mode of readership sql', () =
     for (const [what, sql] of attempts) expect(await refusal(sql(at)), what).not.toBe('');
   });
 
-  it.each(REFUSED)('is refused to an AI assistant if it involves %s', async (_, __, attempts) => {
-    const before = await hashes();
-    const runtime = {
-      ...{ workingDirectory: workspace, environment: {}, now: () => new Date() },
-      ...{ signal: new AbortController().signal, output: new Output(process.stdout, process.stderr, false) },
-    };
-    const sources = openSources(await readWorkspace({}, runtime, false), {}, runtime);
-    const query = async (sql: string) => {
-      const words = await refusal(sql);
-      if (words !== '') throw new StorageError(words);
-      return { rows: (await answer(sql)).map((values) => ({ values })), isCut: false };
-    };
-    Object.assign(sources.questions, { answer: query });
-    const handler = mcpHandler(sources);
-    const asker = { client: '', signal: runtime.signal };
-    const { ask: tool } = await mcpClient(
-      workspace,
-      new StreamableHTTPClientTransport(new URL('http://127.0.0.1/mcp'), {
-        fetch: (url, init) => handler(new Request(url, init), asker),
-      }),
-    );
-    for (const [what, sql] of attempts)
-      expect(await tool('query', { sql: sql(at) }), what).toMatch(/^error: /);
-    expect(await tool('query', { sql: 'SELECT path FROM page_views' })).toContain(
-      '{"rows":[{"values":["/a"]}]}',
-    );
-    expect(await hashes()).toEqual(before);
-    expect(asked()).toBe(0);
-  });
-
   it('is refused to an AI assistant in the separate process that answers each query', async () => {
     const before = await hashes();
     const assistant = await mcpClient(workspace);
@@ -299,9 +263,5 @@ describe('a query of the published history, in the mode of readership sql', () =
     expect(tried).toMatchObject({ code: 1, signal: null });
     expect(tried.stderr).toMatch(/enable_logging|CALL/);
     expect(await hashes()).toEqual(before);
-  });
-
-  it('is tested with more than 40 attempts', () => {
-    expect(REFUSED.flatMap(([, , attempts]) => attempts).length).toBeGreaterThan(40);
   });
 });

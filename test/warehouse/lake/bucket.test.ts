@@ -1,16 +1,19 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { shardOf } from '../../../src/config/shard.js';
 import { ConfigurationError } from '../../../src/errors.js';
 import { publishStep } from '../../../src/steps/publish.js';
 import { BucketStorage } from '../../../src/warehouse/lake/bucket.js';
+import { copyOfLake } from '../../../src/warehouse/lake/copy.js';
 import { claimLake } from '../../../src/warehouse/lake/acts.js';
 import { publishLake } from '../../../src/warehouse/lake/lake.js';
+import { openOwnHistory } from '../../../src/warehouse/published.js';
 import { LakeAwayError, type LakePlace } from '../../../src/warehouse/lake/storage.js';
 import { HERE, stepContext } from '../../steps/step-context.js';
 import { liveWarehouse } from '../../open-warehouse.js';
 import { tempDir } from '../../temp-dir.js';
-import { serveBucket } from './bucket-server.js';
+import { type BucketFaults, serveBucket } from './bucket-server.js';
 import { fill, lakeOptions, lakeViews, page, store, storedViews } from './lake.js';
 
 const SECRET = 'k3y-that-nobody-may-read';
@@ -68,6 +71,42 @@ describe('a lake in a bucket', () => {
     await fill(restored, placeAt(endpoint));
     expect(await storedViews(restored)).toEqual(await storedViews(warehouse));
     expect(await publishLake(restored, options)).toMatchObject({ written: 0 });
+  });
+
+  it('is copied as the history of a shard, again only when it changed, and the last copy serves while it is away', async () => {
+    const faults: BucketFaults = {};
+    const { endpoint, requests } = await serveBucket(faults);
+    const warehouse = await twoDays();
+    const shard = { index: shardOf('prj_1', 2), count: 2 };
+    const options = lakeOptions('', { place: placeAt(endpoint), shard });
+    await publishLake(warehouse, options);
+    const directory = await tempDir();
+    const stale: string[] = [];
+    const copy = async () => {
+      requests.length = 0;
+      const file = await copyOfLake(directory, options, true, (words) => stale.push(words));
+      const views = requests.filter((request) => request.includes('.parquet')).length;
+      const history = await openOwnHistory(file);
+      try {
+        return [file, await storedViews(history), views] as const;
+      } finally {
+        history.close();
+      }
+    };
+    const [first, rows, requested] = await copy();
+    expect(rows).toEqual(await storedViews(warehouse));
+    expect(requested).toBe(4);
+    expect(await copy()).toEqual([first, rows, 0]);
+    await store(warehouse, 'prj_1', { '2026-11-01': [page('/a', 4, 1)] });
+    await publishLake(warehouse, options);
+    const [second, changed] = await copy();
+    expect(changed).toEqual(await storedViews(warehouse));
+    expect(await readdir(directory)).toEqual([basename(second)]);
+    expect(stale).toEqual([]);
+    faults.status = 403;
+    expect(await copy()).toEqual([second, changed, 0]);
+    expect(stale).toEqual([expect.stringMatching(/could not be brought up to date: .*Check the bucket/)]);
+    expect(stale.join()).not.toContain(SECRET);
   });
 
   it('gets a large file in parts, complete', async () => {

@@ -1,0 +1,94 @@
+import { DuckDBInstance } from '@duckdb/node-api';
+import { copyFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { recordStepStart, type StepName } from '../../src/steps/runs.js';
+import { BehindError, refuseToForget } from '../../src/warehouse/behind.js';
+import { openWarehouse } from '../../src/warehouse/open.js';
+import { publish } from '../../src/warehouse/publish.js';
+import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { tempDir } from '../temp-dir.js';
+import { page, store } from './lake/lake.js';
+
+const at = (hour: number) => new Date(`2026-11-18T0${hour}:00:00Z`);
+
+/** Loads days and records steps, and publishes; returns the live file and the history published from it. */
+async function work(live: string | undefined, days: readonly string[], steps: readonly [StepName, number][]) {
+  const warehouse = await liveWarehouse(live);
+  for (const day of days) await store(warehouse, 'prj_1', { [day]: [page('/a', 3, 1)] });
+  for (const [step, hour] of steps) await recordStepStart(warehouse, `${step} ${hour}`, step, at(hour));
+  const historyFile = join(await tempDir(), 'history.duckdb');
+  await publish(warehouse, historyFile);
+  await closeNow(warehouse);
+  return { live: warehouse.path, historyFile };
+}
+
+/** The words of the refusal; undefined if the live database may be used. */
+const refusalOf = async (live: string, historyFile: string): Promise<string | undefined> => {
+  const options = { command: 'test', now: () => at(9), maxWaitMs: 0, historyFile };
+  try {
+    await (await openWarehouse(live, options)).close();
+    return undefined;
+  } catch (error) {
+    expect(error).toBeInstanceOf(BehindError);
+    return String(error);
+  }
+};
+
+it('a live database that is older than its history is refused, with what it lacks', async () => {
+  const before = await work(undefined, ['2026-11-01'], [['publish', 1]]);
+  const older = join(await tempDir(), 'warehouse.duckdb');
+  await copyFile(before.live, older);
+  const after = await work(
+    before.live,
+    ['2026-11-02', '2026-11-03'],
+    [
+      ['export', 2],
+      ['publish', 3],
+    ],
+  );
+  expect(await refusalOf(after.live, after.historyFile)).toBeUndefined();
+  expect(await refusalOf(after.live, before.historyFile)).toBeUndefined();
+  expect(await refusalOf(older, after.historyFile)).toContain(
+    'it lacks 2 loaded days (Nov 2 – 3, 2026) and 2 recorded steps since Nov 18, 2026 at 02:00 UTC. Either',
+  );
+  // Without a day that it lacks, no days are named.
+  const { historyFile } = await work(before.live, [], [['publish', 4]]);
+  await work(
+    older,
+    ['2026-11-02', '2026-11-03'],
+    [
+      ['export', 2],
+      ['publish', 3],
+    ],
+  );
+  expect(await refusalOf(older, historyFile)).toContain('it lacks 0 loaded days and 1 recorded step since');
+});
+
+it('a history that is missing, damaged or of another workspace refuses nothing', async () => {
+  const [own, other] = [
+    await work(undefined, ['2026-11-01'], [['publish', 1]]),
+    await work(undefined, ['2026-11-05'], [['publish', 2]]),
+  ];
+  expect(await refusalOf(own.live, other.historyFile)).toBeUndefined();
+  await writeFile(other.historyFile, 'damaged');
+  expect(await refusalOf(own.live, other.historyFile)).toBeUndefined();
+  const unlike = join(await tempDir(), 'unlike.duckdb');
+  (await DuckDBInstance.create(unlike)).closeSync();
+  expect(await refusalOf(own.live, unlike)).toBeUndefined();
+  await rm(other.historyFile);
+  expect(await refusalOf(own.live, other.historyFile)).toBeUndefined();
+});
+
+it('a missing live database is not made again if there is a history of it', async () => {
+  const { live, historyFile } = await work(undefined, ['2026-11-01'], [['publish', 1]]);
+  const [noLive, noHistory] = [`${live}.moved`, `${historyFile}.moved`];
+  for (const there of [
+    [live, historyFile],
+    [live, noHistory],
+    [noLive, noHistory],
+  ] as const)
+    expect(() => refuseToForget(...there)).not.toThrow();
+  expect(() => refuseToForget(noLive, historyFile)).toThrow(BehindError);
+  expect(() => refuseToForget(noLive, historyFile)).toThrow(`The live database ${noLive} is missing, but`);
+});
