@@ -8,6 +8,8 @@ WITH page AS (
       WHEN abs(ai - ai_expected) > abs(human - human_expected) THEN 'ai'
       ELSE 'human'
     END AS further,
+    human,
+    ai,
     abs(change) AS distance,
     if(audience <> 'ai', round(human_expected), NULL)::BIGINT AS human_expected,
     if(audience <> 'human', round(ai_expected), NULL)::BIGINT AS ai_expected,
@@ -43,8 +45,8 @@ SELECT
   further AS audience,
   any_value(human_expected) AS human_expected,
   any_value(ai_expected) AS ai_expected,
-  coalesce(sum(page_week.human) FILTER (ago = 0), 0)::BIGINT AS human,
-  coalesce(sum(page_week.ai) FILTER (ago = 0), 0)::BIGINT AS ai,
+  page.human,
+  page.ai,
   list(
     {ago: ago, views: coalesce(if(further = 'ai', page_week.ai, page_week.human), 0)::BIGINT, low: low, high: high}
     ORDER BY ago DESC
@@ -54,5 +56,5 @@ FROM
   CROSS JOIN full_week
   LEFT JOIN page_week USING (path, ago)
   LEFT JOIN expected_week USING (path, ago)
-GROUP BY path, further, distance
+GROUP BY path, further, page.human, page.ai, distance
 ORDER BY distance DESC, path

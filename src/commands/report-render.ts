@@ -8,10 +8,11 @@ import { exists } from '../files.js';
 import { eachLoaded } from '../reports/coverage.js';
 import { findReport, unusedFiles } from '../reports/definition.js';
 import { writePage } from '../reports/pages.js';
+import { choosePeriod } from '../reports/period.js';
 import { prepareReport } from '../reports/render.js';
 import { untilAborted } from '../sleep.js';
 import { openInBrowser } from '../terminal/person.js';
-import { choosePeriod, emailText, type Rendering, type SendOptions } from './report-send.js';
+import type { Rendering, SendOptions } from './report-send.js';
 
 /** How a report can be rendered without being sent. */
 export const FORMATS = ['html', 'text', 'json', 'eml'] as const;
@@ -37,7 +38,7 @@ export async function renderReport(
   expectOneProject(projects, options);
   const report = await findReport(name, workspaceDir);
   for (const message of unusedFiles(report)) runtime.output.note(message);
-  const period = choosePeriod(report, options, settings, runtime.now());
+  const period = choosePeriod(report.period, options.period, runtime.now(), settings.reports);
   const { results: files, empty } = await withHistories(whole, runtime, (historyOf) =>
     eachLoaded(projects, async (project) => {
       const { history, workspace } = await historyOf(project.id);
@@ -66,7 +67,11 @@ async function renderOne(
   runtime: Runtime,
 ): Promise<string | undefined> {
   const { format, output } = options;
-  if (format === 'eml') return writeText(await emailText(rendering, options, runtime), output, runtime);
+  if (format === 'eml') {
+    // Loaded on demand, because only emails need what steps do.
+    const { emailText } = await import('./report-send.js');
+    return writeText(await emailText(rendering, options, runtime), output, runtime);
+  }
   const { workspace, history, project, report, period } = rendering;
   const prepared = await prepareReport(workspace, history, project, { report, period });
   if (format !== 'html') return writeText(prepared[format](), output, runtime);

@@ -1,6 +1,6 @@
 import type { Runtime, Workspace, WorkspaceOptions } from '../app/workspace.js';
 import { isAddress, NOBODY, parseRecipient } from '../config/recipients.js';
-import type { ProjectSettings, Settings } from '../config/schema.js';
+import type { ProjectSettings } from '../config/schema.js';
 import { parseDay } from '../day.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
 import { counted } from '../format/numbers.js';
@@ -10,7 +10,7 @@ import { DeliveryError, readDeliveries, resolveDelivery } from '../mail/ledger.j
 import { deliveryLine, outcomeLine } from '../print/emails.js';
 import { eachLoaded } from '../reports/coverage.js';
 import { findReport, type ReportDefinition } from '../reports/definition.js';
-import { type Calendar, lastEnded, parsePeriod, type Period, periodNamed } from '../reports/period.js';
+import { type Calendar, choosePeriod, type Period, periodNamed } from '../reports/period.js';
 import { byBothClocks, type StepContext } from '../steps/step.js';
 import { type Mailing, mailingsOf, noticeOf, sendMailing } from '../steps/mailing.js';
 import type { Reader } from '../warehouse/query.js';
@@ -21,17 +21,6 @@ export interface SendOptions extends WorkspaceOptions {
   readonly force?: boolean;
   readonly to?: string;
 }
-
-/** The period that `--period` names: by default the last that has ended. */
-export const choosePeriod = (
-  report: ReportDefinition,
-  { period }: SendOptions,
-  { reports: calendar }: Settings,
-  now: Date,
-): Period =>
-  period === undefined
-    ? lastEnded(report.period, now, calendar)
-    : parsePeriod(report.period, period, calendar);
 
 /**
  * The mailings of a report: to everyone, or to the one recipient that `--to` names. Throws a
@@ -81,7 +70,7 @@ async function send(given: StepContext, mailings: readonly Mailing[], options: S
   const { results, empty } = await eachLoaded(mailings, async (mailing) => {
     const { report, project } = mailing;
     const recipients = mailing.audience.to;
-    const period = choosePeriod(report, options, context.settings, context.now());
+    const period = choosePeriod(report.period, options.period, context.now(), context.settings.reports);
     const tried = await sendMailing(context, mailing, period, { recipients, admission });
     const known = await readDeliveries(context.warehouse, { report: report.name, project });
     return known

@@ -5,10 +5,8 @@ import { ConfigurationError, type ExitCode, messageOf, StorageError } from '../e
 import { exists, packageFile } from '../files.js';
 import { inTitle } from '../format/text.js';
 import { listReports, unusedFiles } from '../reports/definition.js';
-import { alignedLines } from '../terminal/table.js';
 import { defineCommand, EMAIL_ENVIRONMENT, flag, flagNamed, formatOf, value } from './command.js';
 import { FORMATS, renderReport, type ReportOptions, watchReport } from './report-render.js';
-import { sendReport, settleDelivery } from './report-send.js';
 
 const FORMAT_OF: Readonly<Record<string, ReportOptions['format']>> = {
   '': 'html',
@@ -99,7 +97,9 @@ const send = defineCommand({
   readership report send weekly
   readership report send weekly --to docs-chat    to a channel (Slack, Teams, webhook): docs/reports.md`,
   environment: EMAIL_ENVIRONMENT,
-  run: (options, runtime, name) => sendReport(name, options, runtime),
+  // Loaded on demand, because rendering needs none of it.
+  run: async (options, runtime, name) =>
+    (await import('./report-send.js')).sendReport(name, options, runtime),
 });
 
 const resolve = defineCommand({
@@ -116,7 +116,8 @@ const resolve = defineCommand({
   },
   examples: `
   readership report resolve weekly --period 2026-W46 --delivered docs@example.com`,
-  run: (options, runtime, name) => settleDelivery(name, options, runtime),
+  run: async (options, runtime, name) =>
+    (await import('./report-send.js')).settleDelivery(name, options, runtime),
 });
 
 const newCommand = defineCommand({
@@ -156,6 +157,8 @@ function refuse(given: object, when: string, options: readonly string[]): void {
 /** Lists the working reports, and the problems of the others. */
 async function listAll(options: WorkspaceOptions, runtime: Runtime): Promise<ExitCode> {
   const { output, workingDirectory } = runtime;
+  // Loaded on demand, because only this list measures widths.
+  const { alignedLines } = await import('../terminal/table.js');
   const { workspaceDir } = await readAllParts(options, runtime);
   const { reports, broken } = await listReports(workspaceDir);
   const rows = reports.map(({ name, title, period, audience, isBuiltIn, folder }) => {

@@ -1,26 +1,28 @@
-const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
-const short = new Intl.NumberFormat('en-US', {
-  notation: 'compact',
-  minimumSignificantDigits: 3,
-  maximumSignificantDigits: 3,
-});
-const axis = new Intl.NumberFormat('en-US', { notation: 'compact', maximumSignificantDigits: 3 });
-const oneDecimal = new Intl.NumberFormat('en-US', { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+/** Writes numbers. Loading the rules of a language takes milliseconds, so that happens with the first number. */
+function formatter(options: Intl.NumberFormatOptions): (value: number) => string {
+  let loaded: Intl.NumberFormat | undefined;
+  return (value) => (loaded ??= new Intl.NumberFormat('en-US', options)).format(value);
+}
+
+const whole = formatter({ maximumFractionDigits: 0 });
+const short = formatter({ notation: 'compact', minimumSignificantDigits: 3, maximumSignificantDigits: 3 });
+const axis = formatter({ notation: 'compact', maximumSignificantDigits: 3 });
+const oneDecimal = formatter({ minimumFractionDigits: 1, maximumFractionDigits: 1 });
 
 const MINUS = '−';
 
 /** `18190` as `18,190`. */
-export const thousands = (value: number): string => whole.format(value);
+export const thousands = whole;
 
 /** `17234` as `17.2k`: from a thousand on, at most three digits. */
 export const compact = (value: number): string =>
-  Math.abs(value) < 999.5 ? whole.format(value) : short.format(value).replace('K', 'k');
+  Math.abs(value) < 999.5 ? whole(value) : short(value).replace('K', 'k');
 
 /** A number of an axis: `4k`, `2.5M`. */
-export const onAxis = (value: number): string => axis.format(value).replace('K', 'k');
+export const onAxis = (value: number): string => axis(value).replace('K', 'k');
 
 /** A share from 0 to 1: `0.536` as `53.6%`. */
-export const percent = (share: number): string => `${oneDecimal.format(share * 100)}%`;
+export const percent = (share: number): string => `${oneDecimal(share * 100)}%`;
 
 /**
  * A relative change in whole percent: `0.19` as `+19%`, `-0.03` as `−3%`, and less than half a
@@ -29,14 +31,14 @@ export const percent = (share: number): string => `${oneDecimal.format(share * 1
 export const signedPercent = (ratio: number): string => signed(Math.round(ratio * 100), whole, '%');
 
 /** A share or ratio in whole percent: `0.19` as `19%`. */
-export const percentOf = (ratio: number): string => `${whole.format(Math.round(Math.abs(ratio) * 100))}%`;
+export const percentOf = (ratio: number): string => `${whole(Math.round(Math.abs(ratio) * 100))}%`;
 
 /** From this factor on, percentages are hard to grasp. */
 const MANY_TIMES = 10;
 
 /** The size of a change without its sign: `19%`, and from tenfold on `5,003-fold`. */
 export const ratioWords = (ratio: number): string =>
-  ratio + 1 >= MANY_TIMES ? `${whole.format(Math.round(ratio + 1))}-fold` : percentOf(ratio);
+  ratio + 1 >= MANY_TIMES ? `${whole(Math.round(ratio + 1))}-fold` : percentOf(ratio);
 
 /** As `signedPercent`, with one decimal, for small changes. */
 export const finePercent = (ratio: number): string => signed(Math.round(ratio * 1000) / 10, oneDecimal, '%');
@@ -49,11 +51,11 @@ const GIB = 2 ** 30;
 
 /** Disk space: `78.7 GB`, and `0.3 MB` below one gigabyte. */
 export const bytes = (count: number): string =>
-  count < GIB ? `${oneDecimal.format(count / 2 ** 20)} MB` : `${oneDecimal.format(count / GIB)} GB`;
+  count < GIB ? `${oneDecimal(count / 2 ** 20)} MB` : `${oneDecimal(count / GIB)} GB`;
 
-function signed(rounded: number, digits: Intl.NumberFormat, unit: string): string {
+function signed(rounded: number, digits: typeof whole, unit: string): string {
   const sign = rounded > 0 ? '+' : rounded < 0 ? MINUS : '';
-  return `${sign}${digits.format(Math.abs(rounded))}${unit}`;
+  return `${sign}${digits(Math.abs(rounded))}${unit}`;
 }
 
 /** `1 view`, `18,190 views`. */
@@ -79,7 +81,7 @@ export function changeOf(now: number, before: number): Change {
 export function writeChange(change: Change): string {
   if (change.kind !== 'ratio') return { unknown: '–', new: 'new', 'from zero': 'from 0' }[change.kind];
   const times = change.ratio + 1;
-  return times >= MANY_TIMES ? `${whole.format(Math.round(times))} times` : signedPercent(change.ratio);
+  return times >= MANY_TIMES ? `${whole(Math.round(times))} times` : signedPercent(change.ratio);
 }
 
 /** What follows a change: `+4%` is from last week, `12 times` is last week’s. */

@@ -12,7 +12,7 @@ const said = z.object({
   /** Project id. */
   project: z.string(),
   /** Sentences by what they are about, the headline first; none for reports of rows. */
-  statements: z.array(z.object({ key: z.string(), text: z.string(), isTold: z.boolean() })),
+  statements: z.array(z.object({ key: z.string(), text: z.string(), isShown: z.boolean() })),
   /** Numbers as shown, each with its change from the period before; without one, empty. */
   numbers: z.array(z.object({ name: z.string(), value: z.string(), changeText: z.string() })),
   human: z.int(),
@@ -93,9 +93,9 @@ type DayViews = readonly { readonly day: Day; readonly human: number; readonly a
 
 /** What differs between what was said about a project and what would be said now. */
 export function differenceOf(before: Said, now: Said, days: DayViews) {
-  const told = (words: Said) => words.statements.filter(({ isTold }) => isTold);
-  const [headline, ...others] = told(before);
-  const [headlineNow] = told(now);
+  const shown = (words: Said) => words.statements.filter(({ isShown }) => isShown);
+  const [headline, ...others] = shown(before);
+  const [headlineNow] = shown(now);
   return {
     headline: headlineNow?.text ?? null,
     /** The headline that was sent, if it is another now. */

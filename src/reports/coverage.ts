@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import { addDays, type Day, type DayRange } from '../day.js';
-import { DAY_STATES } from '../export/plan.js';
 import { dayList, dayRange, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
-import { dayColumn, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
+import { dayColumn, dayStateColumn, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
 import { ConfigurationError } from '../errors.js';
 import type { Calendar, Period } from './period.js';
 
@@ -12,7 +11,7 @@ const HISTORY_EXTENT = readSql(import.meta.url, 'statements/history-extent.sql')
 
 const dayRow = z.object({
   day: dayColumn,
-  state: z.enum(DAY_STATES).nullable(),
+  state: dayStateColumn.nullable(),
   is_restated: z.boolean(),
   human_restated: z.int(),
   ai_restated: z.int(),

@@ -13,7 +13,15 @@ import { addDays, dayOf, daysBetween } from '../day.js';
 import { counted } from '../format/numbers.js';
 import { capitalised } from '../format/text.js';
 import { dayColumn, timestampColumn } from '../warehouse/query.js';
-import { byGroup, type JobGroup, jobRow, type JobRow, type ReportedJob, reportedJob } from './jobs.js';
+import {
+  byGroup,
+  type JobGroup,
+  jobRow,
+  type JobRow,
+  type ReportedJob,
+  reportedJob,
+  waitingForReview,
+} from './jobs.js';
 import { ISO_CALENDAR, periodOf } from './period.js';
 
 /** Why a page was chosen, as numbers: its median week, and the change within eight weeks; null if unknown. */
@@ -62,21 +70,21 @@ export function improveModel(answers: object) {
     flaggedAge: ageOf(row.planned_at),
     endedAge: row.ended_at && ageOf(row.ended_at),
     /** How long a pull request has been open. */
-    openFor: row.ended_at && counted(Math.max(0, daysBetween(dayOf(row.ended_at), as_of.day)), 'day'),
+    openFor: row.ended_at && lengthOf(daysBetween(dayOf(row.ended_at), as_of.day)),
     nextStep: NEXT_STEPS[row.state]?.(row.id) ?? null,
   }));
   const groups = byGroup(jobs.filter(({ isMerged }) => !isMerged));
   const flagged = jobs.filter(({ isNew }) => isNew);
+  const chosen = ({ path, chosen_at, ...row }: z.infer<typeof choiceRow>) => ({
+    path,
+    ...whyOf(wordsOf(reasonOf(row)), row),
+    age: ageOf(chosen_at),
+  });
   /** Flagged in `mode: plan`: no job was created for them. */
-  const proposed = choices
-    .filter(({ is_flagged }) => is_flagged)
-    .map(({ path, chosen_at, ...row }) => ({
-      path,
-      ...whyOf(wordsOf(reasonOf(row)), row),
-      age: ageOf(chosen_at),
-    }));
-  const isTold = new Set([...groups.ready, ...groups.unconfirmed, ...groups.failed].map(({ path }) => path));
-  const others = new Map(jobs.filter(({ path }) => !isTold.has(path)).map((job) => [job.path, job]));
+  const proposed = choices.filter(({ is_flagged }) => is_flagged).map(chosen);
+  const heldOut = choices.filter(({ code }) => code === 'held-out').map(chosen);
+  const shown = new Set([...groups.ready, ...groups.unconfirmed, ...groups.failed].map(({ path }) => path));
+  const others = new Map(jobs.filter(({ path }) => !shown.has(path)).map((job) => [job.path, job]));
   return {
     ...summaryOf(groups, flagged.length + proposed.length),
     ...groups,
@@ -88,7 +96,7 @@ export function improveModel(answers: object) {
     flagged,
     proposed,
     newlyFlagged: flagged.length + proposed.length,
-    /** The other pages with a job of the week or an open one, each once, and the proposed pages. */
+    /** The other pages with a job of the week or an open one, each once, the proposed pages, and those held out. */
     pages: [
       ...[...others.values()].map(({ path, note, weekly, flaggedAge: age, isMerged, group }) => ({
         path,
@@ -98,6 +106,7 @@ export function improveModel(answers: object) {
         state: isMerged ? 'Merged' : STATES[group],
       })),
       ...proposed.map((page) => ({ ...page, note: page.weekly.note, state: 'Suggested' })),
+      ...heldOut.map((page) => ({ ...page, note: `${capitalised(page.reason)}.`, state: 'Held out' })),
     ],
     experiment: experimentWords(experiment),
     /** Null when the last twelve weeks have no pull request. */
@@ -105,10 +114,7 @@ export function improveModel(answers: object) {
       effects.length === 0
         ? null
         : { together: togetherWords(effects_together) ?? null, ...earlierWorkOf(effects) },
-    skipped: skippedOf(choices),
-    heldOut: choices
-      .filter(({ code }) => code === 'held-out')
-      .map(({ path, ...reason }) => ({ path, why: wordsOf(reasonOf(reason)) })),
+    skipped: skippedOf(choices.filter(({ is_flagged, code }) => !is_flagged && code !== 'held-out')),
   };
 }
 
@@ -135,6 +141,7 @@ const NEXT_STEPS: Readonly<Partial<Record<JobRow['state'], (id: number) => strin
   refused: () => 'Once the cause is fixed, the page can be selected again.',
 };
 
+const lengthOf = (days: number): string => (days <= 0 ? 'less than a day' : counted(days, 'day'));
 const ageWords = (days: number): string => (days <= 0 ? 'today' : `${counted(days, 'day')} ago`);
 
 /**
@@ -143,8 +150,7 @@ const ageWords = (days: number): string => (days <= 0 ? 'today' : `${counted(day
  */
 function skippedOf(choices: readonly z.infer<typeof choiceRow>[]) {
   const pages = new Map<string, number>();
-  for (const { is_flagged, ...reason } of choices) {
-    if (is_flagged) continue;
+  for (const reason of choices) {
     const why = SKIPPED[reason.code] ?? wordsOf(reasonOf(reason));
     pages.set(why, (pages.get(why) ?? 0) + 1);
   }
@@ -155,7 +161,6 @@ const SKIPPED: Readonly<Partial<Record<string, string>>> = {
   'few-days': 'viewed on too few days',
   'few-days-by-people': 'viewed by people on too few days',
   limit: 'over the limit on new jobs',
-  'held-out': 'held out for the experiment',
   rejected: 'rejected by people',
   'changed-elsewhere': 'changed by an open pull request of others',
   skipped: 'manually',
@@ -192,10 +197,7 @@ function summaryOf(
   { ready, unconfirmed, running }: Readonly<Record<JobGroup, readonly ReportedJob[]>>,
   flagged: number,
 ): { summary: string; detail: string } {
-  const review =
-    ready.length === 0
-      ? 'No pull requests to review'
-      : `${counted(ready.length, 'pull request')} ${ready.length === 1 ? 'awaits' : 'await'} your review`;
+  const review = ready.length === 0 ? 'No pull requests to review' : waitingForReview(ready.length);
   const settle = unconfirmed.length > 0 ? `, and ${counted(unconfirmed.length, 'job')} to settle` : '';
   const pages = flagged === 0 ? 'No pages newly flagged' : `${counted(flagged, 'page')} newly flagged`;
   const busy = running.length === 0 ? '' : `; ${counted(running.length, 'job')} running`;

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { JOB_STATES } from '../agents/lifecycle.js';
-import { webLink } from '../format/text.js';
+import { inWords } from '../format/numbers.js';
+import { capitalised, webLink } from '../format/text.js';
 import { timestampColumn } from '../warehouse/query.js';
 
 /** A job as the reports' queries return it. */
@@ -19,6 +20,10 @@ export type JobRow = z.infer<typeof jobRow>;
 /** What a job means to the reader of a report, most pressing first. */
 const GROUPS = ['ready', 'running', 'unchanged', 'failed', 'unconfirmed'] as const;
 export type JobGroup = (typeof GROUPS)[number];
+
+/** For at least one pull request. */
+export const waitingForReview = (pullRequests: number): string =>
+  `${capitalised(inWords(pullRequests))} pull ${pullRequests === 1 ? 'request is' : 'requests are'} waiting for your review`;
 
 /** A job as reports show it. */
 export type ReportedJob = ReturnType<typeof reportedJob>;

@@ -134,7 +134,7 @@ const titleIn = (html: string): string | undefined =>
   /<title>([^]*?)<\/title>/.exec(html)?.[1]?.replace(/&[#\w]+;/g, (entity) => ENTITIES[entity] ?? entity);
 
 /** Sending emails changes this one, and not what reports are about. */
-const HIDDEN = { ...BOOKKEEPING, deliveries: 'all' } as const;
+const COUNTING = { ...BOOKKEEPING, deliveries: null };
 
 /** Tables that every run changes. A report that reads one of them is rendered each time. */
 const OF_EVERY_RUN = /\b(?:runs|deliveries|request_uses|unfinished_pages|verifications)\b/i;
@@ -157,7 +157,7 @@ export async function sourceOfPages(
     ...[by, today, reports, mail],
     await Promise.all(templates.map(async ([name, file]) => [name, await readFile(file, 'utf8')])),
     await readPalette(workspaceDir),
-    await tableDigests(reader, 'main', HIDDEN),
+    await tableDigests(reader, 'main', COUNTING),
   ]);
   return (report, about) =>
     report.queries.some(({ sql }) => OF_EVERY_RUN.test(sql))

@@ -1,12 +1,11 @@
-// A process that sends one job, message, email or post to a channel, and kills itself at one of the moments between
-// two writes. Started by loss.slow.test.ts and channels.slow.test.ts. When it runs, it imports dist instead of src.
+// A process that sends one job, message or email, and kills itself at one of the moments between two writes. Started by
+// loss.slow.test.ts. When it runs, it imports dist instead of src.
 import { dirname } from 'node:path';
 import { submitJobs, submitMessages } from '../../src/agents/submit.js';
 import { Client } from '../../src/api/client.js';
-import { openChannel } from '../../src/mail/channel.js';
 import { deliver } from '../../src/mail/ledger.js';
-import { compose, composePost } from '../../src/mail/compose.js';
-import { outboxTransport, smtpTransport } from '../../src/mail/transport.js';
+import { compose } from '../../src/mail/compose.js';
+import { smtpTransport } from '../../src/mail/transport.js';
 import { parseMailAddress } from '../../src/config/recipients.js';
 import { EffectsJournal } from '../../src/effects/journal.js';
 import { openWarehouse } from '../../src/warehouse/open.js';
@@ -48,20 +47,6 @@ if (kind === 'email' && address !== undefined) {
   await deliver({ warehouse, journal, transport: smtpTransport(smtpUrl), admission: 'due', now, signal }, [
     letter,
   ]);
-}
-if (kind === 'slack' || kind === 'teams' || kind === 'webhook') {
-  const environment = { URL: baseUrl, SECRET: `whsec_${Buffer.alloc(32, 7).toString('base64')}` };
-  const secretEnv = kind === 'webhook' ? 'SECRET' : undefined;
-  const channel = openChannel({ kind, urlEnv: 'URL', secretEnv }, environment);
-  const key = { report: 'weekly', project: 'prj_1', period: '2026-W46', recipient: 'docs-channel' };
-  const notice = {
-    ...{ kind: 'report' as const, subject: 'Weekly', brief: 'Read.', pageUrl: null, data: {}, figures: null },
-    email: () => Promise.reject(new Error('nobody gets an email')),
-  };
-  const transport = outboxTransport('nowhere');
-  const { signal } = new AbortController();
-  const message = composePost(key, notice, channel, now());
-  await deliver({ warehouse, journal, transport, admission: 'due', now, signal }, [message]);
 }
 dieAt('ended');
 process.exit(1);

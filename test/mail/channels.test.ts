@@ -6,19 +6,31 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openChannel } from '../../src/mail/channel.js';
-import { deliver, readDeliveries } from '../../src/mail/ledger.js';
+import {
+  claim,
+  deliver,
+  DeliveryError,
+  readDeliveries,
+  reconcileDeliveries,
+  resolveDelivery,
+} from '../../src/mail/ledger.js';
 import { outboxTransport } from '../../src/mail/transport.js';
 import { journalOf, liveWarehouse } from '../open-warehouse.js';
 import { reply, serve } from '../serve.js';
 import { tempDir } from '../temp-dir.js';
+import { letter } from './letters.js';
 import { isGenuine, postTo, SECRET } from './posts.js';
 
 const NOW = new Date('2026-11-16T03:00:00Z');
 const run = promisify(execFile);
 
-async function setUp() {
+async function ledgers() {
   const warehouse = await liveWarehouse();
-  const journal = await journalOf(warehouse);
+  return { warehouse, journal: await journalOf(warehouse) };
+}
+
+async function setUp(given?: Awaited<ReturnType<typeof ledgers>>) {
+  const { warehouse, journal } = given ?? (await ledgers());
   const transport = outboxTransport(join(warehouse.path, 'nowhere'));
   const { signal } = new AbortController();
   return (...posts: Parameters<typeof deliver>[1]) =>
@@ -37,9 +49,11 @@ describe('a post to a channel', () => {
     ]);
     expect(first.stored).toMatchObject([{ days_covered: 7, human: 1620, ai: 40 }]);
     expect((await send(postTo('slack', standIn.baseUrl))).attempted).toEqual([]);
-    expect(standIn.seen.map(({ method, headers }) => [method, headers['content-type']])).toEqual([
-      ['POST', 'application/json; charset=utf-8'],
-    ]);
+    const twice = [1, 2].map(() => send(postTo('slack', standIn.baseUrl, {}, '2026-W47')));
+    expect((await Promise.all(twice)).flatMap(({ attempted }) => attempted)).toHaveLength(1);
+    expect(standIn.seen.map(({ method, headers }) => [method, headers['content-type']])).toEqual(
+      Array(2).fill(['POST', 'application/json; charset=utf-8']),
+    );
   });
 
   it.each([
@@ -114,6 +128,109 @@ describe('a post to a channel', () => {
     expect(stored[0]?.note).toContain('[redacted]');
     for (const secret of ['B0CDEFGHIJKLMNOP', 'abcdefghijklmnop', SECRET])
       expect(JSON.stringify(stored)).not.toContain(secret);
+  });
+});
+
+describe('the ledger of deliveries', () => {
+  const attempt = { via: 'slack', admission: 'due', now: NOW } as const;
+  const LATER = new Date('2026-11-16T04:00:00Z');
+  const eventsIn = ({ journal }: Awaited<ReturnType<typeof ledgers>>) =>
+    [...journal.known('email').values()].map(({ last: { event, note } }) => [event, note]);
+  const claimed = async (...of: Parameters<typeof claim>) => (await claim(...of)) ?? expect.fail();
+
+  it('asks once whether anything may be sent, outside the transaction that records it, and not for what was sent', async () => {
+    const all = await ledgers();
+    const asked: string[] = [];
+    const error = new Error('sent from elsewhere');
+    const refusal = (): Promise<Error | undefined> => Promise.resolve(asked.length === 0 ? error : undefined);
+    const ask = async () => {
+      asked.push('claim');
+      await all.warehouse.transaction((transaction) => transaction.execute('DELETE FROM deliveries'));
+      return undefined;
+    };
+    all.journal.askFirst({ refusal, claim: ask });
+    const standIn = await serve((_, response) => response.end('ok'));
+    const send = await setUp(all);
+    await expect(send(postTo('slack', standIn.baseUrl))).rejects.toThrow(error);
+    asked.push('refused');
+    for (let times = 0; times < 2; times++) await send(postTo('slack', standIn.baseUrl));
+    expect([asked, standIn.seen.length]).toEqual([['refused', 'claim'], 1]);
+    all.journal.askFirst({ refusal: () => Promise.reject(error), claim: ask });
+    expect((await send(postTo('slack', standIn.baseUrl))).attempted).toEqual([]);
+  });
+
+  it('and the journal are each rebuilt from the other: what was sent stays sent, and the rest is unknown', async () => {
+    const all = await ledgers();
+    const figures = { days: 7, human: 1620, ai: 40, said: '[]' };
+    const { departure } = await claimed(all, postTo('slack', 'http://127.0.0.1:1', { figures }), attempt);
+    await departure.ended({ event: 'sent', note: 'ok' }, LATER);
+    await claimed(all, await letter('docs@example.com'), { ...attempt, via: 'smtp' });
+    const unknown = {
+      recipient: 'docs@example.com',
+      state: 'unknown',
+      settled_at: LATER,
+      days_covered: null,
+    };
+    const sent = { recipient: 'docs-channel', state: 'sent', via: 'slack', attempts: 1, tried_at: NOW };
+    const known = { ...sent, settled_at: LATER, note: 'ok', days_covered: 7, human: 1620, ai: 40 };
+    const [copy, lost] = [await ledgers(), await ledgers()];
+    // A database that lost everything does not know what the report said; the journal does not contain it.
+    const found = await reconcileDeliveries({ ...copy, journal: all.journal }, LATER);
+    expect(found).toMatchObject({ stored: 2, lost: 1, unknown: 1, written: 0, deliveries: [unknown] });
+    expect(await readDeliveries(copy.warehouse)).toMatchObject([{ ...known, said: null }, unknown]);
+    expect(eventsIn(all)).toEqual([
+      ['sent', 'ok'],
+      ['unknown', 'the process ended before the outcome was recorded'],
+    ]);
+    expect(await reconcileDeliveries(all, LATER)).toMatchObject({ stored: 2, lost: 0, written: 0 });
+    expect(await readDeliveries(all.warehouse)).toMatchObject([{ ...known, said: '[]' }, unknown]);
+    const rewritten = await reconcileDeliveries({ ...all, journal: lost.journal }, LATER);
+    expect(rewritten).toMatchObject({ stored: 0, written: 2, deliveries: [] });
+    expect(eventsIn(lost)).toEqual(eventsIn(all));
+    for (const { journal } of [lost, all])
+      expect(journal.known('email').values().next().value?.last).toMatchObject({
+        figures: { days: 7, human: 1620, ai: 40 },
+        attempts: 1,
+        attempt: NOW.toISOString(),
+      });
+    expect(await reconcileDeliveries(all, LATER)).toMatchObject({ stored: 0, written: 0, deliveries: [] });
+  });
+
+  it('has what a person settles, and sends again what did not arrive, even after the last attempt', async () => {
+    const all = await ledgers();
+    await claimed(all, await letter('docs@example.com'), { ...attempt, via: 'smtp' });
+    const [unknown = expect.fail()] = (await reconcileDeliveries(all, NOW)).deliveries;
+    const missing = await resolveDelivery(all, { ...unknown, attempts: 8 }, false, NOW);
+    expect(missing).toMatchObject({ state: 'waiting', attempts: 0, next_attempt_at: null });
+    expect(await readDeliveries(all.warehouse)).toEqual([missing]);
+    expect(eventsIn(all)).toEqual([['not-sent', 'not delivered, confirmed by a person']]);
+    const arrived = await resolveDelivery(all, unknown, true, LATER);
+    expect(arrived).toMatchObject({ state: 'sent', settled_at: LATER, attempts: 1 });
+    expect(await readDeliveries(all.warehouse)).toEqual([arrived]);
+    expect(eventsIn(all)).toEqual([['sent', 'delivered, confirmed by a person']]);
+    const standIn = await serve((_, response) => response.end('ok'));
+    const send = await setUp(all);
+    const post = postTo('webhook', standIn.baseUrl);
+    await claimed(all, post, { ...attempt, via: 'webhook' });
+    expect((await send(post)).attempted).toEqual([]);
+    const [lost = expect.fail()] = (await reconcileDeliveries(all, LATER)).deliveries;
+    expect((await send(post)).attempted).toEqual([]);
+    await resolveDelivery(all, lost, false, LATER);
+    expect((await send(post)).attempted).toMatchObject([{ state: 'sent' }]);
+    expect(standIn.seen).toHaveLength(1);
+    const failed = new DeliveryError([missing, { ...missing, state: 'failed', note: null }]);
+    expect(failed).toMatchObject({ exitCode: 1 });
+    expect(failed.message).toBe(
+      'Not delivered, or outcome unknown:\n' +
+        '  weekly 2026-W46 to docs@example.com: waiting, not delivered, confirmed by a person\n' +
+        '  weekly 2026-W46 to docs@example.com: failed, no reason given\nSee: readership status',
+    );
+    expect(new DeliveryError([missing])).toMatchObject({
+      exitCode: 75,
+      message: expect.stringMatching(
+        /^Not sent:\n {2}weekly 2026-W46 to docs@example.com: not deliv/,
+      ) as string,
+    });
   });
 });
 

@@ -15,13 +15,16 @@ const notice: Notice = {
   email: () => Promise.reject(new Error('nobody gets an email')),
 };
 
-export const KINDS = ['slack', 'teams', 'webhook'] as const;
-
 /** The weekly report of a week for a channel that posts to `url`. */
-export function postTo(kind: Post['channel']['kind'], url: string, said: Partial<Notice> = {}): Post {
+export function postTo(
+  kind: Post['channel']['kind'],
+  url: string,
+  said: Partial<Notice> = {},
+  period = '2026-W46',
+): Post {
   const secretEnv = kind === 'webhook' ? 'SECRET' : undefined;
   const channel = openChannel({ kind, urlEnv: 'URL', secretEnv }, { URL: url, SECRET });
-  const key = { report: 'weekly', project: 'prj_1', period: '2026-W46', recipient: 'docs-channel' };
+  const key = { report: 'weekly', project: 'prj_1', period, recipient: 'docs-channel' };
   return composePost(key, { ...notice, ...said }, channel, new Date('2026-11-16T03:00:00Z'));
 }
 

@@ -6,7 +6,7 @@ import { PassThrough } from 'node:stream';
 import { settingsSchema } from '../../src/config/schema.js';
 import { day } from '../../src/day.js';
 import { ConfigurationError } from '../../src/errors.js';
-import { claim, DeliveryError, reconcileDeliveries, resolveDelivery } from '../../src/mail/ledger.js';
+import { claim, DeliveryError, reconcileDeliveries } from '../../src/mail/ledger.js';
 import { smtpTransport } from '../../src/mail/transport.js';
 import { listReports } from '../../src/reports/definition.js';
 import { mailLines } from '../../src/print/emails.js';
@@ -200,18 +200,6 @@ describe('the report step', () => {
     });
     expect(mailsTo('docs@example.com')).toEqual([]);
     expect((await report('2026-11-16T05:00:00Z')).error).toBeUndefined();
-  });
-
-  it('that a person settles as not delivered is sent again, even after the last attempt', async () => {
-    const now = new Date(MONDAY);
-    await claim(test, await letter('docs@example.com'), { via: 'smtp', admission: 'due', now });
-    const { deliveries } = await reconcileDeliveries(test, now);
-    const [unknown = expect.fail()] = deliveries;
-    const settled = await resolveDelivery(test, { ...unknown, attempts: 8 }, false, now);
-    expect(settled).toMatchObject({ state: 'waiting', attempts: 0, next_attempt_at: null });
-    const ofTwo = new DeliveryError([settled, { ...settled, state: 'failed' }]);
-    expect(ofTwo).toMatchObject({ exitCode: 1, message: expect.stringMatching(/^Not delivered/) as string });
-    expect(new DeliveryError([settled, settled])).toMatchObject({ exitCode: 75 });
   });
 
   it('is retried later if everything that failed will be, and is still retried after the next week has begun', async () => {

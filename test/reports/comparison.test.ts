@@ -26,7 +26,7 @@ const compared = (weeks: History['weeks'], changes: Partial<History> = {}) =>
 
 describe('a week', () => {
   it('is compared only if all of its days and all of those of the week before are loaded', () => {
-    expect(compared([weekOf(1), weekOf(0)]).before).toEqual(weekOf(1));
+    expect(compared([weekOf(1), weekOf(0)])).toMatchObject({ before: weekOf(1), human: { same: null } });
     expect(compared([weekOf(1), weekOf(0, 6)]).before).toBeNull();
     expect(compared([weekOf(1, 6), weekOf(0)])).toMatchObject({
       before: null,
@@ -36,10 +36,17 @@ describe('a week', () => {
     expect(compared([weekOf(2), weekOf(0)])).toMatchObject({ before: null, weekBefore: null });
   });
 
+  it('has the pages that changed most for each audience', () => {
+    const [human, ai] = (['human', 'ai'] as const).map((audience) => ({ audience, path: '/a', days: [] }));
+    const week = compared([weekOf(0)], { causes: [human ?? expect.fail(), ai ?? expect.fail()] });
+    expect([week.human.causes, week.ai.causes]).toEqual([[human], [ai]]);
+  });
+
   it('is typical of those before it only as far as none is missing', () => {
     const { earlier, typical } = compared([4, 3, 1, 0].map((ago) => weekOf(ago)));
     expect(earlier.map(({ week }) => week)).toEqual([1, 3, 4].map((ago) => addDays(FIRST, -7 * ago)));
     expect(typical.map(({ week }) => week)).toEqual([FIRST, addDays(FIRST, -7)]);
+    expect(compared([weekOf(2), weekOf(0)]).typical).toHaveLength(1);
   });
 
   it('is not compared across a break, from the day after the earlier week began to its own last day', () => {
@@ -76,6 +83,7 @@ describe('a week', () => {
       ...range,
     };
     expect(compared([weekOf(0)], { usual: [row] }).human.usual).toEqual(usual);
+    expect(compared([weekOf(0, 6)], { usual: [row] }).human.usual).toBeNull();
   });
 
   it.each([

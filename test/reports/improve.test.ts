@@ -66,6 +66,18 @@ test('skipped pages are counted by reason in one line, without those that have o
   );
 });
 
+test('a page that is held out is listed with its numbers and its reason, not counted among the skipped', async () => {
+  await history.run(`
+    UPDATE page_choices SET code = 'held-out', facts = '{"until": "2027-01-12", "drawn": "2026-11-16", "job": 1, "twin": "/quickstart"}'
+    WHERE path = '/sdks/python'`);
+  const text = await textOf();
+  expect(text).toMatch(/\n\/sdks\/python\n {2}Held out, flagged 1 day ago\n.*1,204.*870/);
+  expect(text).toContain(
+    '\n  Held out until Jan 12, 2027: on Nov 16, 2026, chance gave job 1 to /quickstart.\n',
+  );
+  expect(text).not.toContain('Skipped popular pages');
+});
+
 test('pages that somebody skipped are counted together, regardless of their day', async () => {
   await history.run(`
     UPDATE page_choices SET code = 'skipped', facts = '{"until": "2026-12-01"}' WHERE path = '/sdks/python';

@@ -51,20 +51,6 @@ describe.each(['weekly', 'improve'])('the email of %s', (name) => {
     expect(await mailOf(name)).toEqual(await mailOf(name));
   });
 
-  test('shows hostile paths as text, in HTML and in plain text', async () => {
-    const { html, text } = await mailOf(name);
-    expect(html).not.toMatch(
-      /<script|<[a-z][^>]*\son\w+=|href="(?!https:\/\/(?:docs\.example\.com|github\.com)\/)/,
-    );
-    expect(html).toContain('&lt;script&gt;');
-    for (const part of [html, text]) {
-      expect(part).not.toMatch(/[\u202a-\u202e\u2066-\u2069]/);
-      expect(part).not.toContain('x'.repeat(100));
-    }
-    expect(text).toContain('/<script>alert(1)</script>');
-    expect(text.split('\n')).not.toContain('Forged line');
-  });
-
   test('contains the subject, a preview and everything important as text', async () => {
     const { subject, preheader, html, text } = await mailOf(name);
     expect(subject).toContain('Nov 9 – 15, 2026');

@@ -1,25 +1,33 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { launchChromium, skipWithoutChromium } from '../chromium.js';
-import { loadDays, siteHistory } from './history.js';
+import { tempDir } from '../temp-dir.js';
+import { loadDays, siteHistory, type TestHistory } from './history.js';
 import { prepare } from './prepare.js';
+
+const PROJECT = { id: 'prj_1', name: 'Acme Docs', siteUrl: 'https://docs.example.com' };
+const NOW = new Date('2026-11-18T09:00:00Z');
 
 describe.skipIf(skipWithoutChromium)('the weekly page in Chromium (skipped where none is installed)', () => {
   let browser: Browser;
+  let history: TestHistory;
   let html: string;
 
   beforeAll(async () => {
-    const history = await siteHistory({ pages: 60 });
+    history = await siteHistory({ pages: 60 });
     await history.run(`
-      INSERT INTO page_views VALUES ('prj_1', '2026-11-12', '/${'wide'.repeat(500)}', 12345678, 12345679, 24691357)`);
+      INSERT INTO page_views VALUES ('prj_1', '2026-11-12', '/${'wide'.repeat(500)}', 12345678, 12345679, 24691357);
+      UPDATE page_views SET ai = ai * 250000 WHERE path = '/changelog' AND day = '2026-11-13'`);
     await loadDays(history);
     await history.run(`
       INSERT INTO agent_jobs BY NAME
       SELECT 1 AS id, 'prj_1' AS project, '/${'long'.repeat(50)}' AS path, 'unconfirmed' AS state, 'why' AS reason,
         'p' AS prompt, 0 AS polls, TIMESTAMP '2026-11-16' AS planned_at, '${'note'.repeat(100)}' AS note`);
-    const project = { id: 'prj_1', name: 'Acme Docs', siteUrl: 'https://docs.example.com' };
-    const now = new Date('2026-11-18T09:00:00Z');
-    html = await (await prepare({ reader: history.reader, name: 'weekly', project, now })).page();
+    html = await (
+      await prepare({ reader: history.reader, name: 'weekly', project: PROJECT, now: NOW })
+    ).page();
     browser = await launchChromium();
   });
   afterAll(() => browser.close());
@@ -48,9 +56,28 @@ describe.skipIf(skipWithoutChromium)('the weekly page in Chromium (skipped where
       })`);
     expect(clipped).toEqual([]);
     const inTheirCells = await page.evaluate<boolean>(`
-      [...document.querySelectorAll('.measure > span')].every((span) => span.scrollWidth <= span.parentElement.clientWidth)`);
+      [...document.querySelectorAll('.measure > span')].every((span) => span.scrollWidth <= span.parentElement.clientWidth) &&
+      [...document.querySelectorAll('.measure > .change')].every((change) => change.scrollWidth <= change.clientWidth)`);
     expect(inTheirCells).toBe(true);
     expect(noise.filter((line) => !line.startsWith('data:'))).toEqual([]);
+    await page.close();
+  });
+
+  test('a table that is wider than a phone can be scrolled', async () => {
+    const workspaceDir = await tempDir();
+    const folder = join(workspaceDir, 'reports', 'own');
+    await mkdir(folder, { recursive: true });
+    await writeFile(join(folder, 'report.yaml'), 'title: Own\n');
+    const columns = Array.from({ length: 9 }, (_, index) => `12345678 AS number_${index}`);
+    await writeFile(join(folder, 'wide.sql'), `SELECT ${columns.join(', ')} FROM range(2)`);
+    const given = { reader: history.reader, name: 'own', project: PROJECT, now: NOW, workspaceDir };
+    const page = await browser.newPage({ viewport: { width: 390, height: 900 } });
+    await page.setContent(await (await prepare(given)).page());
+    const found = await page.evaluate<unknown>(`(() => {
+      const card = document.querySelector('.card:has(table)');
+      return { overflow: getComputedStyle(card).overflowX, isWider: card.scrollWidth > card.clientWidth };
+    })()`);
+    expect(found).toEqual({ overflow: 'auto', isWider: true });
     await page.close();
   });
 

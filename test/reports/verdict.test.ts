@@ -94,6 +94,15 @@ const calm = () => {
   usualBefore = usual;
 };
 
+const page = (path: string, audience: Audience, views: number, expected: number) => ({
+  path,
+  audience,
+  human: audience === 'human' ? views : 10,
+  ai: audience === 'ai' ? views : 10,
+  human_expected: audience === 'human' ? expected : null,
+  ai_expected: audience === 'ai' ? expected : null,
+});
+
 describe('the headline', () => {
   test('gives the totals if there is nothing to compare with', () => {
     expect(headline([18190, 21040])).toBe('18,190 human views and 21,040 AI views this week.');
@@ -101,10 +110,14 @@ describe('the headline', () => {
   });
   test('stands alone if no views were recorded', () => {
     other = { moved: [], pullRequests: 2 };
-    expect(news([0, 0], [100, 100])).toMatchObject({
+    const text = 'No views were recorded: tracking may have stopped.';
+    expect(news([0, 0], [100, 80])).toMatchObject({
       detail: '',
-      subject: 'No views were recorded: tracking may have stopped',
+      subject: text.slice(0, -1),
+      statements: [{ key: 'none', text, isShown: true }],
+      stake: 180,
     });
+    expect(news([0, 0]).stake).toBe(0);
   });
   test('names the change with the most views at stake, and below it both totals with their changes', () => {
     calm();
@@ -113,15 +126,32 @@ describe('the headline', () => {
       '20,000 human views (0%) and 19,000 AI views (+19%) compared with last week.',
     );
     expect(headline([15_000, 19_000], ...STEADY)).toBe('AI views now exceed human views: 19,000 vs. 15,000.');
-    expect(detail([15_000, 19_000], ...STEADY)).toContain(
-      'Human views fell 25% to 15,000. AI views rose 19% to 19,000.',
+    other = { moved: [page('/a', 'ai', 3000, 900)], pullRequests: 0 };
+    const { detail: details, statements, stake } = news([15_000, 19_000], ...STEADY);
+    expect(details).toBe(
+      '15,000 human views (−25%) and 19,000 AI views (+19%) compared with last week. Human views fell 25% to 15,000. AI views rose 19% to 19,000.',
     );
+    // A correction compares what was told with everything that is true.
+    expect(statements.map(({ key, isShown }) => `${key}: ${isShown}`)).toEqual([
+      ...['lead ai: true', 'change human down: true', 'change ai up: true', 'page /a: false'],
+    ]);
+    expect([statements[0]?.text, statements[3]?.text, stake]).toEqual([
+      'AI views now exceed human views: 19,000 vs. 15,000.',
+      '/a had 3,000 AI views, 233% more than expected.',
+      8_000,
+    ]);
   });
   test('says what is far above in words that can be grasped', () => {
     usual = { ai: within(15_000, 16_500) };
     expect(headline([20_000, 160_000], ...STEADY)).toMatch(/^AI views rose 10-fold to 160,000/);
     usual = {};
     expect(headline([200, 300], [200, 0])).toBe('AI views rose from none to 300.');
+    expect(detail([200, 300], [200, 0])).toBe(
+      '200 human views (0%) and 300 AI views (from 0) compared with last week.',
+    );
+    expect(detail([200, 300_000], [200, 20_000])).toBe(
+      '200 human views (0% from last week) and 300,000 AI views (15 times last week’s) this week.',
+    );
   });
   test('says that a change goes on', () => {
     usual = { ai: within(10_000, 12_000) };
@@ -136,6 +166,9 @@ describe('the headline', () => {
   });
   test('reports no change of a few views, or within the usual range', () => {
     expect(headline([6, 2], [18, 2])).toBe('6 human views and 2 AI views this week.');
+    expect(detail([6, 2], [18, 2])).toBe('Compared with last week: human −67% and AI 0%.');
+    usual = { human: within(280, 320) };
+    expect(headline([300, 100], [300, 100])).toBe('300 human views and 100 AI views this week.');
     usual = { human: within(280, 320), ai: within(90, 110) };
     expect(headline([300, 100], [200, 100])).toBe('A calm week: human views and AI views are as usual.');
     usual = { human: within(1, 79), ai: within(0, 5) };
@@ -160,7 +193,9 @@ describe('the headline', () => {
   });
   test('tells an audience that is missing, or nearly, only when that is new', () => {
     expect(headline([1000, 0], [1000, 90])).toMatch(/^No AI views were recorded this week\.$/);
-    expect(headline([90_000, 90], [90_000, 5000])).toBe('AI views are less than 1% of all views.');
+    expect(headline([90_000, 90], [90_000, 5000])).toBe('AI views fell 98% to 90.');
+    expect(detail([90_000, 90], [90_000, 5000])).toContain('AI views are less than 1% of all views.');
+    expect(headline([300, 90_000], [300, 220])).toMatch(/^AI views rose 409-fold to 90,000\.$/);
     usual = { human: within(900, 1100), ai: within(0, 0) };
     expect(headline([1000, 0], [1000, 0])).not.toContain('No AI');
   });
@@ -215,8 +250,12 @@ describe('the cause', () => {
     expect(textOf(headline)).toBe(
       '252,286 AI views came on one day, Tuesday, Nov 10, most of them to one page, /x.',
     );
-    expect(detail).toContain('20,000 human views (0% from last week) and 266,000 AI views this week.');
-    expect(detail).toContain('Without Tuesday, the other six days had 13,714 AI views (0% from last week).');
+    expect(detail).toBe(
+      '20,000 human views (0% from last week) and 266,000 AI views this week. Without Tuesday, the other six days had 13,714 AI views (0% from last week).',
+    );
+    expect(news([20_000, 266_000], null, ...STEADY).detail).toBe(
+      '20,000 human views and 266,000 AI views this week. The week before, Nov 2 – 8, is not loaded, so no change is shown.',
+    );
   });
   test('of the fall after it is told as well, and no fall is claimed', () => {
     calm();
@@ -227,25 +266,27 @@ describe('the cause', () => {
     expect(detail).toContain(
       'Last week, 252,286 AI views came on Tuesday, Nov 3. Without Tuesday, the other six',
     );
+    usual = {};
+    expect(news([20_000, 16_000], [20_000, 266_000], ...STEADY).detail).toMatch(/^Last week, /);
+    onDays = { 6: { ai: 252_286 }, [0]: { ai: 252_286 } };
+    expect(news([20_000, 266_000], [20_000, 266_000], ...STEADY).detail).toContain(
+      'Without Monday and Tuesday, the other five days had',
+    );
   });
 });
 
 describe('what else there is', () => {
-  const page = (path: string, audience: Audience, views: number, expected: number) => ({
-    path,
-    audience,
-    human: audience === 'human' ? views : 10,
-    ai: audience === 'ai' ? views : 10,
-    human_expected: audience === 'human' ? expected : null,
-    ai_expected: audience === 'ai' ? expected : null,
-  });
   test('a page leads a calm week if enough is at stake, and the subject counts the others', () => {
     calm();
-    other = { moved: [page('/a', 'ai', 1810, 900), page('/b', 'human', 300, 200)], pullRequests: 2 };
-    expect(headline([20_100, 16_000], ...STEADY)).toBe('/a had 1,810 AI views, 101% more than expected.');
+    const moved = [page('/v1.2', 'ai', 1810, 900), page('/b', 'human', 300, 200)];
+    other = { moved, pullRequests: 2 };
+    const words = '/v1.2 had 1,810 AI views, 101% more than expected';
+    expect(headline([20_100, 16_000], ...STEADY)).toBe(`${words}.`);
     expect(subject([20_100, 16_000], ...STEADY)).toBe(
-      '/a had 1,810 AI views, 101% more than expected; 1 more page moved, 2 pull requests to review',
+      `${words}; 1 more page moved, 2 pull requests to review`,
     );
+    other = { moved: [...moved, page('/b', 'ai', 9, 90), page('/c', 'human', 300, 200)], pullRequests: 0 };
+    expect(subject([20_100, 16_000], ...STEADY)).toBe(`${words}; 2 more pages moved`);
     other = { moved: [page('/b', 'human', 300, 200)], pullRequests: 0 };
     expect(subject([20_100, 16_000], ...STEADY)).toBe(
       'A calm week: human views and AI views are as usual; 1 page moved',
@@ -266,6 +307,8 @@ describe('what else there is', () => {
     expect(headline([20_100, 16_000], ...STEADY)).toBe('One pull request is waiting for your review.');
     expect(subject([20_100, 16_000], ...STEADY)).toBe('One pull request is waiting for your review');
     expect(subject([20_000, 19_000], ...STEADY)).toMatch(/; 1 pull request to review$/);
+    other = { moved: [], pullRequests: 2 };
+    expect(headline([20_100, 16_000], ...STEADY)).toBe('Two pull requests are waiting for your review.');
   });
 });
 
@@ -287,7 +330,7 @@ describe('a week that is not compared', () => {
   });
   test('across a break claims nothing, up to the week that the break begins', () => {
     const breakOn = (day: ReturnType<typeof addDays>) => [{ day, text: 'x', path: '*', is_break: true }];
-    for (const [day, isTold] of [
+    for (const [day, isSaid] of [
       [-7, false],
       [-6, true],
       [0, true],
@@ -296,8 +339,8 @@ describe('a week that is not compared', () => {
     ] as const) {
       more = { notes: breakOn(addDays(MONDAY, day)) };
       const { headline, detail } = news([20_000, 40_000], ...STEADY);
-      expect(detail.includes('Not compared: counting changed on'), String(day)).toBe(isTold);
-      expect(/rose|exceed/.test(textOf(headline)), String(day)).toBe(!isTold);
+      expect(detail.includes('Not compared: counting changed on'), String(day)).toBe(isSaid);
+      expect(/rose|exceed/.test(textOf(headline)), String(day)).toBe(!isSaid);
     }
   });
 });

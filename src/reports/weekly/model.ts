@@ -1,7 +1,7 @@
 import { experimentWords } from '../../agents/effect.js';
-import { addDays, daysBetween } from '../../day.js';
-import type { Audience } from '../../format/audience.js';
-import { inSequence, longDay, weekday } from '../../format/days.js';
+import { addDays, type Day, daysBetween } from '../../day.js';
+import { type Audience, audienceWord } from '../../format/audience.js';
+import { longDay } from '../../format/days.js';
 import { changeOf, type Change, counted, inWords, percentOf, thousands } from '../../format/numbers.js';
 import { capitalised } from '../../format/text.js';
 import { highestDrawn, highestOf, MOST_PLAIN_DAYS } from '../chart.js';
@@ -18,7 +18,7 @@ import {
   type WeekRow,
   weeklyRows,
 } from './rows.js';
-import { newsOf } from './sentences.js';
+import { newsOf, weekdaysOf } from './sentences.js';
 
 /**
  * The model of the weekly report, from the rows of its queries. Counts are views; shares range from 0 to 1.
@@ -96,12 +96,10 @@ function figuresOf(
   { before }: Comparison,
   { restated, restatedBefore }: Coverage,
 ) {
-  const weekdays = [...leftOut].sort().map((at) => weekday(addDays(firstDay, at)));
   return {
     views,
     change: same === null ? UNKNOWN : changeOf(same.now, same.before),
-    /** The weekdays that the change leaves out because of a burst, this week or the week before. */
-    without: weekdays.length === 0 ? null : inSequence(weekdays),
+    without: withoutWords(leftOut, firstDay),
     usual: usual === null || 'why' in usual ? null : usual,
     /** Why there is no usual range, if enough weeks are known. */
     noUsual: usual !== null && 'why' in usual ? usual.why : null,
@@ -113,13 +111,25 @@ function figuresOf(
 
 const UNKNOWN: Change = { kind: 'unknown' };
 
+/** The weekdays that a change leaves out because of a burst, this week or the week before; null if none. */
+const withoutWords = (leftOut: ReadonlySet<number>, firstDay: Day): string | null =>
+  leftOut.size === 0 ? null : weekdaysOf(leftOut, firstDay);
+
 /** Shares are null without any views; `difference` is from the week before. */
-function shareOf({ thisWeek, before, earlier }: Comparison) {
+function shareOf({ thisWeek, before, earlier, human, ai }: Comparison) {
   const earliest = earlier.at(-1);
-  const ai = thisWeek.ai_share;
+  const leftOut = new Set([...human.leftOut, ...ai.leftOut]);
+  const viewsFrom = (days: readonly number[], from: number): number =>
+    days.slice(from, from + 7).reduce((sum, views, at) => sum + (leftOut.has(at) ? 0 : views), 0);
+  const shareFrom = (from: number): number => {
+    const [people, agents] = [viewsFrom(human.days, from), viewsFrom(ai.days, from)];
+    return agents / (people + agents);
+  };
+  const difference = before === null ? NaN : shareFrom(7) - shareFrom(0);
   return {
-    ai,
-    difference: ai === null || before?.ai_share == null ? null : ai - before.ai_share,
+    ai: thisWeek.ai_share,
+    difference: Number.isNaN(difference) ? null : difference,
+    without: withoutWords(leftOut, human.firstDay),
     earliest:
       earliest?.ai_share == null || earliest === before || thisWeek.days_loaded < 7
         ? null
@@ -203,11 +213,10 @@ function movedOf(rows: readonly MovedRow[], { thisWeek, earlier }: Comparison) {
 
 /** A likely break as sentences, and as the line for `notes.yaml`. */
 function likelyBreakWords({ project, day, from_audience: from, to_audience: to, share }: LikelyBreakRow) {
-  const name = (audience: Audience): string => (audience === 'ai' ? 'AI' : 'human');
   return {
     words:
-      `Counting probably changed: from ${longDay(day)} on, about ${percentOf(share)} of ${name(from)} views became ` +
-      `${name(to)} views on most pages at once, and the sum stayed. So pages that moved are not listed. ` +
+      `Counting probably changed: from ${longDay(day)} on, about ${percentOf(share)} of ${audienceWord(from)} views became ` +
+      `${audienceWord(to)} views on most pages at once, and the sum stayed. So pages that moved are not listed. ` +
       'If counting did change, add this line to notes.yaml:',
     line: `- { date: ${day}, text: "Counting changed", project: ${JSON.stringify(project)}, break: true }`,
   };

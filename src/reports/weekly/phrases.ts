@@ -1,4 +1,4 @@
-import { type Audience, audienceName } from '../../format/audience.js';
+import { type Audience, audienceName, audienceWord } from '../../format/audience.js';
 import { wholePath } from '../../format/text.js';
 
 /** A piece of a sentence. An audience is shown in its color, and a path as a link to its page. */
@@ -6,6 +6,20 @@ export interface Phrase {
   readonly text: string;
   readonly audience: Audience | null;
   readonly path: string | null;
+}
+
+/** Something true of a week, and the sentence that says it. */
+export interface Fact {
+  /** What it is about, whatever the numbers. What was also true of the week before is not news. */
+  readonly key: string;
+  /** Whether it is news even then. */
+  readonly isNewsAgain?: true;
+  /** The number of views it is about. */
+  readonly stake: number;
+  /** The page that the sentence names as its cause. */
+  readonly page?: string | undefined;
+  /** `old` has the keys of the week before. */
+  readonly words: (old: ReadonlySet<string>) => Phrase[];
 }
 
 export const textOf = (phrases: readonly Phrase[]): string => phrases.map(({ text }) => text).join('');
@@ -33,7 +47,7 @@ export const views = (audience: Audience): Phrase => ({
   path: null,
 });
 export const viewsWithin = (audience: Audience): Phrase => ({
-  text: audience === 'ai' ? 'AI views' : 'human views',
+  text: `${audienceWord(audience)} views`,
   audience,
   path: null,
 });

@@ -1,20 +1,12 @@
-import { addDays } from '../../day.js';
-import { AUDIENCES, type Audience, otherThan, viewsBy } from '../../format/audience.js';
+import { addDays, type Day } from '../../day.js';
+import { AUDIENCES, type Audience, viewsBy } from '../../format/audience.js';
 import { inSequence, longDay, namedDay, shortDayRange, weekday } from '../../format/days.js';
-import {
-  changeOf,
-  counted,
-  fromLastWeek,
-  inWords,
-  percentOf,
-  ratioWords,
-  thousands,
-  writeChange,
-} from '../../format/numbers.js';
-import { capitalised } from '../../format/text.js';
+import { changeOf, counted, fromLastWeek, inWords, writeChange } from '../../format/numbers.js';
+import { waitingForReview } from '../jobs.js';
 import type { AudienceWeek, Comparison } from './comparison.js';
-import { type Cause, type Course, coursesOf, type Fact, factsOf, keyOf, type MovedPage } from './facts.js';
-import { named, type Phrase, say, textOf, views, viewsWithin } from './phrases.js';
+import { factsOf, type MovedPage } from './facts.js';
+import { coursesOf } from './leads.js';
+import { type Fact, type Phrase, say, textOf, viewsWithin } from './phrases.js';
 import type { WeekRow } from './rows.js';
 
 /** Other news: pages that moved, furthest first, and pull requests to review. */
@@ -35,11 +27,11 @@ export interface News {
   readonly stake: number;
 }
 
-/** A sentence that is true of a week. Those that others leave no room for are not told. */
+/** A sentence that is true of a week. Those that others leave no room for are not shown. */
 export interface Statement {
   readonly key: string;
   readonly text: string;
-  readonly isTold: boolean;
+  readonly isShown: boolean;
 }
 
 const MOST_DETAILS = 2;
@@ -49,16 +41,21 @@ const MOST_DETAILS = 2;
  * is news, and neither are numbers that the report shows every week.
  */
 export function newsOf(week: Comparison, weekBefore: Comparison | null, other: OtherNews): News {
-  const { thisWeek, before } = week;
+  const { thisWeek } = week;
   if (thisWeek.human + thisWeek.ai === 0)
-    return plain('none', say`No views were recorded: tracking may have stopped.`);
-  if (thisWeek.days_loaded < 7) return plain('partial', totalsOf(thisWeek), other.pullRequests);
-  const old = new Set(weekBefore === null ? [] : factsOf(weekBefore, []).map(keyOf));
-  const fresh = factsOf(week, other.moved).filter((fact) => isAgain(fact) || !old.has(keyOf(fact)));
-  const [first, ...more] = fresh;
-  const rest = first === undefined ? quiet(week, other) : { key: keyOf(first), phrases: wordsOf(first, old) };
-  const others = more.map((fact) => ({ key: keyOf(fact), text: textOf(wordsOf(fact, old)) }));
-  const told = [
+    return plain('none', say`No views were recorded: tracking may have stopped.`, 0, viewsOf(weekBefore));
+  if (thisWeek.days_loaded < 7) return plain('partial', totalsOf(thisWeek), other.pullRequests, 0);
+  const old = new Set(weekBefore === null ? [] : factsOf(weekBefore, []).map(({ key }) => key));
+  const worded = ({ key, words }: Pick<Fact, 'key' | 'words'>) => {
+    const phrases = words(old);
+    return { key, phrases, text: textOf(phrases) };
+  };
+  const [first, ...more] = factsOf(week, other.moved).filter(
+    ({ key, isNewsAgain }) => isNewsAgain === true || !old.has(key),
+  );
+  const lead = worded(first ?? quiet(week, other));
+  const others = more.map(worded);
+  const shown = [
     ...others.slice(0, MOST_DETAILS),
     ...AUDIENCES.map((audience) => ({
       key: `left out ${audience}`,
@@ -66,36 +63,36 @@ export function newsOf(week: Comparison, weekBefore: Comparison | null, other: O
     })),
     { key: 'not compared', text: whyNotCompared(week) },
   ].filter(({ text }) => text !== '');
-  const totals =
-    rest.key === 'totals' && before === null ? '' : totalsWithChange(week, rest.key === 'totals');
-  const paths = new Set(other.moved.map(({ path }) => path));
-  for (const { path } of rest.phrases) if (path !== null) paths.delete(path);
+  const totals = totalsWithChange(week, lead.key === 'totals');
+  const paths = new Set<string | null>(other.moved.map(({ path }) => path));
+  for (const { path } of lead.phrases) paths.delete(path);
   const isNamed = paths.size < other.moved.length;
   return {
-    headline: rest.phrases,
-    detail: [totals, ...told.map(({ text }) => text)].filter((text) => text !== '').join(' '),
-    subject: subjectOf(rest.phrases, paths.size, isNamed, rest.key === 'review' ? 0 : other.pullRequests),
+    headline: lead.phrases,
+    detail: [totals, ...shown.map(({ text }) => text)].filter((text) => text !== '').join(' '),
+    subject: subjectOf(lead.phrases, paths.size, isNamed, lead.key === 'review' ? 0 : other.pullRequests),
     statements: [
-      { key: rest.key, text: textOf(rest.phrases), isTold: true },
-      ...told.map((statement) => ({ ...statement, isTold: true })),
-      ...[...others.slice(MOST_DETAILS), ...coursesOf(week).map(courseWords)].map(({ key, text }) => ({
+      { key: lead.key, text: lead.text, isShown: true },
+      ...shown.map((statement) => ({ ...statement, isShown: true })),
+      ...[...others.slice(MOST_DETAILS), ...coursesOf(week).map(worded)].map(({ key, text }) => ({
         key,
         text,
-        isTold: false,
+        isShown: false,
       })),
     ],
     stake: first?.stake ?? 0,
   };
 }
 
-const isAgain = (fact: Fact): boolean => fact.kind === 'change' || fact.kind === 'page';
+const viewsOf = (week: Comparison | null): number =>
+  week === null ? 0 : week.thisWeek.human + week.thisWeek.ai;
 
-const plain = (key: string, headline: Phrase[], pullRequests = 0): News => ({
+const plain = (key: string, headline: Phrase[], pullRequests: number, stake: number): News => ({
   headline,
   detail: '',
   subject: subjectOf(headline, 0, false, pullRequests),
-  statements: [{ key, text: textOf(headline), isTold: true }],
-  stake: 0,
+  statements: [{ key, text: textOf(headline), isShown: true }],
+  stake,
 });
 
 function subjectOf(
@@ -111,96 +108,17 @@ function subjectOf(
   return [textOf(headline).replace(/\.$/, ''), ...(more.length === 0 ? [] : [more.join(', ')])].join('; ');
 }
 
-function wordsOf(fact: Fact, old: ReadonlySet<string>): Phrase[] {
-  switch (fact.kind) {
-    case 'change':
-      return changeWords(fact, old.has(keyOf(fact)));
-    case 'outside': {
-      const { audience, place, views: count, record } = fact.of;
-      const stays = old.has(`change ${audience} ${place === 'above' ? 'up' : 'down'}`);
-      if (record !== null && !stays)
-        return say`${views(audience)} hit ${weekHigh(record)}: ${thousands(count)}.`;
-      return say`${views(audience)} ${stays ? 'stay' : 'are'} ${place} their usual range: ${thousands(count)}, where ${thousands(fact.low)} to ${thousands(fact.high)} is usual.`;
-    }
-    case 'burst': {
-      const { audience, day, views: count } = fact.burst;
-      const where = fact.path === undefined ? '' : say`, most of them to one page, ${named(fact.path)}`;
-      return say`${viewsBy(audience, count)} came on one day, ${namedDay(day)}${where}.`;
-    }
-    case 'lead':
-      return say`${views(fact.leads)} ${fact.isAgain ? 'again' : 'now'} exceed ${viewsWithin(otherThan(fact.leads))}: ${thousands(fact.now)} vs. ${thousands(fact.others)}.`;
-    case 'only':
-      return fact.share === 0
-        ? say`No ${viewsWithin(otherThan(fact.audience))} were recorded this week.`
-        : say`${views(otherThan(fact.audience))} are less than 1% of all views.`;
-    case 'page':
-      return pageWords(fact.page);
-  }
-}
-
-/** `a 12-week high`, `an 18-week high`. */
-const weekHigh = (weeks: number): string =>
-  `${/^(?:8|11$|18$)/.test(String(weeks)) ? 'an' : 'a'} ${weeks}-week high`;
-
-function changeWords(
-  { of, now, ratio, cause }: Extract<Fact, { kind: 'change' }>,
-  isAgain: boolean,
-): Phrase[] {
-  const { audience, leftOut, record } = of;
-  const size = ratioWords(ratio);
-  const again = isAgain ? ` again${size.endsWith('%') ? ' by' : ''}` : '';
-  const verb = `${ratio > 0 ? 'rose' : 'fell'}${again}`;
-  const where = leftOut.size === 0 ? '' : ` on the ${inWords(7 - leftOut.size)} days that can be compared`;
-  const high = record === null ? '' : `, ${weekHigh(record)}`;
-  if (ratio === Infinity)
-    return say`${views(audience)} rose from none to ${thousands(now)}${where}${causeWords(cause, true)}.`;
-  return say`${views(audience)} ${verb} ${size} to ${thousands(now)}${where}${high}${causeWords(cause, ratio > 0)}.`;
-}
-
-function causeWords(cause: Cause | undefined, isUp: boolean): Phrase[] | string {
-  if (cause === undefined) return '';
-  const { path, day, share } = cause;
-  const change = isUp ? 'rise' : 'fall';
-  const size = percentOf(share);
-  const part =
-    share > 1 ? `more than the whole ${change}` : `${size === '100%' ? 'all' : size} of the ${change}`;
-  const on = day === undefined ? '' : ` on ${namedDay(day)}`;
-  return path === undefined
-    ? `, ${part}${on}`
-    : say`, ${part} on one page, ${named(path)}${on === '' ? '' : `,${on}`}`;
-}
-
-const NOTHING_EXPECTED = 0.5;
-
-function pageWords(page: MovedPage): Phrase[] {
-  const { audience, path } = page;
-  const expected = page[`${audience}_expected`] ?? 0;
-  const count = viewsBy(audience, page[audience]);
-  if (expected < NOTHING_EXPECTED) return say`${named(path)} had ${count}, and none were expected.`;
-  const ratio = page[audience] / expected - 1;
-  return say`${named(path)} had ${count}, ${ratioWords(ratio)} ${ratio > 0 ? 'more' : 'fewer'} than expected.`;
-}
-
 /** A week without news: a steady course over the quarter, or that everything is as usual. */
-function quiet(week: Comparison, { pullRequests }: OtherNews): { key: string; phrases: Phrase[] } {
-  if (pullRequests > 0)
-    return {
-      key: 'review',
-      phrases: say`${capitalised(inWords(pullRequests))} pull ${pullRequests === 1 ? 'request is' : 'requests are'} waiting for your review.`,
-    };
+function quiet(week: Comparison, { pullRequests }: OtherNews): Pick<Fact, 'key' | 'words'> {
+  if (pullRequests > 0) return { key: 'review', words: () => say`${waitingForReview(pullRequests)}.` };
   const [course] = coursesOf(week);
-  if (course !== undefined) return courseWords(course);
+  if (course !== undefined) return course;
   if (AUDIENCES.every((audience) => week[audience].place === 'inside'))
     return {
       key: 'calm',
-      phrases: say`A calm week: ${viewsWithin('human')} and ${viewsWithin('ai')} are as usual.`,
+      words: () => say`A calm week: ${viewsWithin('human')} and ${viewsWithin('ai')} are as usual.`,
     };
-  return { key: 'totals', phrases: totalsOf(week.thisWeek) };
-}
-
-function courseWords({ audience, ratio, weeks, from, to }: Course) {
-  const phrases = say`${views(audience)} have ${ratio > 0 ? 'grown' : 'fallen'} ${ratioWords(ratio)} in ${inWords(weeks)} weeks, from about ${thousands(from)} to ${thousands(to)} a week.`;
-  return { key: `course ${audience}`, phrases, text: textOf(phrases) };
+  return { key: 'totals', words: () => totalsOf(week.thisWeek) };
 }
 
 /** Both totals, of the loaded days. */
@@ -215,7 +133,7 @@ function totalsOf({ human, ai, days_loaded: days }: WeekRow): Phrase[] {
 }
 
 /** The totals of people and AI with their changes; only the changes if the headline has the totals. */
-function totalsWithChange(week: Comparison, isTold: boolean): string {
+function totalsWithChange(week: Comparison, isHeadline: boolean): string {
   const both = AUDIENCES.map((audience) => {
     const { views: count, same, leftOut } = week[audience];
     const isKnown = same !== null && leftOut.size === 0;
@@ -224,9 +142,8 @@ function totalsWithChange(week: Comparison, isTold: boolean): string {
   });
   const written = both.map(({ change }) => change && writeChange(change));
   const [human, ai] = written;
-  if (isTold) return human && ai ? `Compared with last week: human ${human} and AI ${ai}.` : '';
-  const isBoth =
-    Boolean(human && ai) && both.every(({ change }) => change && fromLastWeek(change) === 'from last week');
+  if (isHeadline) return human && ai ? `Compared with last week: human ${human} and AI ${ai}.` : '';
+  const isBoth = both.every(({ change }) => change && fromLastWeek(change) === 'from last week');
   const parts = both.map(({ audience, count, change }) => {
     const than = change === null || isBoth ? '' : ` ${fromLastWeek(change)}`;
     return viewsBy(audience, count) + (change === null ? '' : ` (${writeChange(change)}${than})`);
@@ -234,16 +151,19 @@ function totalsWithChange(week: Comparison, isTold: boolean): string {
   return `${inSequence(parts)}${isBoth ? ' compared with last week' : ' this week'}.`;
 }
 
+/** The weekdays that a comparison leaves out, by their place in the week. */
+export const weekdaysOf = (leftOut: ReadonlySet<number>, firstDay: Day): string =>
+  inSequence([...leftOut].sort().map((at) => weekday(addDays(firstDay, at))));
+
 /** That the day of a burst is left out of the comparison, and what is left. */
 function leftOutOf({ audience, firstDay, burst, burstBefore, same, leftOut }: AudienceWeek): string[] {
   if (same === null || (burst === null && burstBefore === null)) return [];
-  const weekdays = inSequence([...leftOut].sort().map((at) => weekday(addDays(firstDay, at))));
   const change = changeOf(same.now, same.before);
   return [
     ...(burstBefore === null
       ? []
       : [`Last week, ${viewsBy(audience, burstBefore.views)} came on ${namedDay(burstBefore.day)}.`]),
-    `Without ${weekdays}, the other ${inWords(same.days)} days had ${viewsBy(audience, same.now)} (${writeChange(change)} ${fromLastWeek(change)}).`,
+    `Without ${weekdaysOf(leftOut, firstDay)}, the other ${inWords(same.days)} days had ${viewsBy(audience, same.now)} (${writeChange(change)} ${fromLastWeek(change)}).`,
   ];
 }
 
