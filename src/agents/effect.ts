@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { audienceWord } from '../format/audience.js';
 import { inSequence, longDay } from '../format/days.js';
 import { counted, percentOf, signedPercent } from '../format/numbers.js';
 import { dayColumn, type Reader, readSql } from '../warehouse/query.js';
@@ -110,7 +111,7 @@ export function experimentWords(rows: readonly z.infer<typeof experimentRow>[]) 
   const clear = told.filter(({ verdict }) => verdict !== 'no clear change');
   const said = (clear.length > 0 ? clear : told).map((row) => {
     const ratio = (row.ratio ?? 1) - 1;
-    const change = `${percentOf(ratio)} ${ratio < 0 ? 'fewer' : 'more'} ${row.audience === 'ai' ? 'AI' : 'human'} views`;
+    const change = `${percentOf(ratio)} ${ratio < 0 ? 'fewer' : 'more'} ${audienceWord(row.audience)} views`;
     return `${change} (${signedPercent((row.low ?? 1) - 1)} to ${signedPercent((row.high ?? 1) - 1)})`;
   });
   const drawn = `${counted(pairs, 'pair')} drawn at random`;

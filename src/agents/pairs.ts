@@ -1,8 +1,11 @@
 import { createHash } from 'node:crypto';
-import type { Candidate } from './select.js';
 
 /** What makes pages similar: their views in the last full weeks, oldest first, and the reason. */
-export type PairCandidate = Pick<Candidate, 'path' | 'weeks' | 'leaving'>;
+export interface PairCandidate {
+  readonly path: string;
+  readonly weeks: readonly { readonly human: number; readonly ai: number }[];
+  readonly leaving: object | null;
+}
 
 /** Two similar pages. Chance gave one its job now; the other is held out. */
 export interface Pair {

@@ -9,8 +9,9 @@ import { dayColumn, type Reader, readSql, timestampColumn } from '../warehouse/q
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { type Job, readJobs } from './ledger.js';
 import { OPEN_STATES } from './lifecycle.js';
-import { type Reason, storedReason } from './reasons.js';
+import { NO_EVIDENCE, type Reason, storedReason } from './reasons.js';
 import {
+  type Candidate,
   candidateRow,
   type Selection,
   type SelectionRules,
@@ -20,6 +21,7 @@ import {
 
 const statement = (name: string) => readSql(import.meta.url, `statements/${name}.sql`);
 const CANDIDATES = statement('candidates');
+const VIEWED_PAGES = statement('viewed-pages');
 const CHOICES = statement('choices-of-project');
 const FORGET_CHOICES = statement('forget-choices');
 const RECORD_CHOICES = statement('record-choices');
@@ -31,7 +33,9 @@ const FORGET_SKIPPED_CHOICE = statement('forget-skipped-choice');
 const OPEN_CHANGES = statement('open-changes');
 const NEAR_PATHS = statement('near-paths');
 
-const openChangeRow = z.object({ path: z.string(), link: z.string() });
+const pathRow = z.object({ path: z.string() });
+const viewedRow = pathRow.extend({ weekly_human: z.number(), weekly_ai: z.number() });
+const openChangeRow = pathRow.extend({ link: z.string() });
 const choiceRow = z.object({
   path: z.string(),
   is_flagged: z.boolean(),
@@ -61,15 +65,30 @@ export interface ImprovePlan extends Selection {
   readonly now: Date;
 }
 
+/** The pages with enough views. They are the same all day. */
+export const readCandidates = (
+  reader: Reader,
+  project: string,
+  { minWeeklyViews }: Pick<PlanRules, 'minWeeklyViews'>,
+  now: Date,
+): Promise<Candidate[]> => reader.query(CANDIDATES, candidateRow, { project, now, minWeeklyViews });
+
+/** What a plan is made for. */
+type Occasion = Pick<SelectionState, 'isListed' | 'only' | 'seed'> & {
+  readonly now: Date;
+  /** If they were read before. */
+  readonly candidates?: readonly Candidate[];
+};
+
 /** Decides from stored state which pages get a job. Sends and stores nothing. */
 export async function planImprovement(
   reader: Reader,
   project: string,
   rules: PlanRules,
-  { now, isListed, only, seed }: Pick<SelectionState, 'isListed' | 'only' | 'seed'> & { readonly now: Date },
+  { now, isListed, only, seed, candidates: known }: Occasion,
 ): Promise<ImprovePlan> {
-  const asked = { project, now, minWeeklyViews: rules.minWeeklyViews, only: JSON.stringify(only ?? []) };
-  const candidates = await reader.query(CANDIDATES, candidateRow, asked);
+  const candidates = known ?? (await readCandidates(reader, project, rules, now));
+  const weeks = candidates[0]?.weeks.map(({ week }) => week) ?? [];
   const jobs = await readJobs(reader, project);
   const waiting = jobs.filter((job) => job.state === 'planned');
   const monday = startOfISOWeek(new UTCDate(now));
@@ -88,11 +107,18 @@ export async function planImprovement(
     reserved: reservedPages(jobs, now),
     isListed,
     only,
+    viewed: only && (await viewedIn(reader, project, weeks, only)),
     seed,
     room: roomLeft(rules, { waiting: waiting.length, plannedThisWeek, open: inReview.length + open.length }),
   });
-  const weeks = candidates[0]?.weeks.length ?? 0;
-  return { ...selection, waiting, skips, weeks, plannedThisWeek, inReview, now };
+  return { ...selection, waiting, skips, weeks: weeks.length, plannedThisWeek, inReview, now };
+}
+
+/** What is known of those of some pages that were viewed in some weeks: their medians. */
+async function viewedIn(reader: Reader, project: string, weeks: readonly Day[], paths: readonly string[]) {
+  const asked = { project, weeks: JSON.stringify(weeks), paths: JSON.stringify(paths) };
+  const rows = await reader.query(VIEWED_PAGES, viewedRow, asked);
+  return new Map(rows.map(({ path, ...weekly }) => [path, { ...NO_EVIDENCE, ...weekly }]));
 }
 
 /** What counts toward the limits: jobs that wait to be sent, those planned this week, and open jobs or pull requests. */
@@ -243,7 +269,7 @@ export const unskipPage = (
 
 /** An error message with similar paths if the history has no such page; undefined if it has one. */
 export async function unknownPage(reader: Reader, project: string, path: string) {
-  const rows = await reader.query(NEAR_PATHS, z.object({ path: z.string() }), { project, path });
+  const rows = await reader.query(NEAR_PATHS, pathRow, { project, path });
   const near = rows.map((row) => row.path);
   if (near[0] === path) return undefined;
   return `the history has no such page${near.length === 0 ? '' : `; did you mean ${inSequence(near, 'or')}?`}`;

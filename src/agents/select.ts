@@ -42,6 +42,8 @@ export interface SelectionState {
   readonly isListed: IsListed | undefined;
   /** The only pages to flag or leave out; undefined for all pages with enough views. */
   readonly only?: readonly string[] | undefined;
+  /** What is known of those of them that were viewed in the weeks of the candidates, but too seldom to be one. */
+  readonly viewed?: ReadonlyMap<string, Evidence> | undefined;
   /** How many pages may be flagged, and which limit decides it. */
   readonly room: { readonly count: number; readonly limit: Reason };
   /** Draws one page of each pair. Without it, both are flagged, and a later draw decides. */
@@ -123,7 +125,14 @@ export function selectPages(
   for (const path of state.only ?? []) {
     if (named.some((page) => page.path === path)) continue;
     const page = candidates.find((candidate) => candidate.path === path);
-    leftOut.push({ path, why: whyNotConsidered(page, aboveFloor, rules), evidence: page ?? NO_EVIDENCE });
+    const evidence = page ?? state.viewed?.get(path);
+    const weeks = evidence && (candidates[0]?.weeks.length ?? 0);
+    const isBeyondShare = page !== undefined && aboveFloor.includes(page);
+    leftOut.push({
+      path,
+      why: whyNotConsidered(weeks, isBeyondShare, rules),
+      evidence: evidence ?? NO_EVIDENCE,
+    });
   }
   return {
     flagged,
@@ -144,18 +153,18 @@ function pairsOf(
   return isExperiment && qualifying.length >= 2 * count ? drawPairs(qualifying, count, seed) : [];
 }
 
+/** Why a page that a person named is not considered; `weeks` is undefined if it was not viewed in any. */
 function whyNotConsidered(
-  page: Candidate | undefined,
-  aboveFloor: readonly Candidate[],
+  weeks: number | undefined,
+  isBeyondShare: boolean,
   { readingShare: share, minWeeklyViews: views }: SelectionRules,
 ): Reason {
-  const weeks = page?.weeks.length ?? 0;
   const words =
-    page === undefined
+    weeks === undefined
       ? 'not viewed in the last eight full weeks'
       : weeks < MIN_WEEKS
         ? `there are only ${weeks} full weeks of history; ${MIN_WEEKS} are needed`
-        : aboveFloor.includes(page)
+        : isBeyondShare
           ? `not among the pages that make up ${percent(share)} of all views (improve.readingShare)`
           : `fewer than ${views} views a week (improve.minWeeklyViews)`;
   return { code: 'not-considered', words };

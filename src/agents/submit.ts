@@ -1,8 +1,8 @@
 import { addMilliseconds, subHours } from 'date-fns';
 import { z } from 'zod';
 import type { Client } from '../api/client.js';
+import { RollingHour } from '../api/hour.js';
 import { type AgentJob, LIMITS } from '../api/schema.js';
-import { RollingHour } from '../budget/hour.js';
 import { messageOf, ReadershipError } from '../errors.js';
 import { moment } from '../format/days.js';
 import { counted } from '../format/numbers.js';

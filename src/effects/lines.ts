@@ -113,8 +113,7 @@ export async function readLines(path: string, reader: LineReader, isHolder: bool
 }
 
 /** Whether a line is complete but for its line feed, which may be damaged. */
-const isWhole = (rest: string): boolean =>
-  /,"crc":"[^"]{8}"\}[^]?$/u.test(rest) || (!rest.includes(',"n":') && isJson(rest));
+const isWhole = (rest: string): boolean => /,"crc":"[^"]{8}"\}[^]?$/u.test(rest) || isJson(rest);
 
 function isJson(text: string): boolean {
   try {

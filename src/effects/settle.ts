@@ -99,5 +99,5 @@ export const countedDifferences = (found: readonly Settlement[]): Reconciliation
   stored: found.filter(({ store }) => store !== undefined).length,
   lost: found.filter(({ isLost }) => isLost).length,
   unknown: found.filter(({ store }) => store === 'unknown').length,
-  written: found.filter(({ write, knows }) => write !== undefined && knows === 'database').length,
+  written: found.filter(({ knows }) => knows === 'database').length,
 });

@@ -1,7 +1,15 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { CHANGED_SITES, measuredEffects } from '../../bench/movers/effects.js';
-import { effectWords, projectEffectRow, readEffects, togetherWords } from '../../src/agents/effect.js';
+import {
+  effectWords,
+  experimentWords,
+  jobEffects,
+  mergedEffects,
+  projectEffectRow,
+  readEffects,
+  togetherWords,
+} from '../../src/agents/effect.js';
 import { day } from '../../src/day.js';
 import { emptyHistory, type TestHistory } from '../reports/history.js';
 import { readingSql, steadyPages } from './reading.js';
@@ -70,6 +78,9 @@ describe('the effect of a change', () => {
     const { people, words } = await onlyEffect();
     expect(people).toMatchObject({ verdict: 'cannot tell', ratio: null, low: null, high: null });
     expect(words).toBe('cannot tell: merge date unknown (record it: readership jobs merged 1)');
+    expect(await mergedEffects(history.reader, PROJECT, [{ merged_on: day('2026-10-07') }])).toEqual(
+      new Map(),
+    );
   });
 
   it('is too early to tell before four full weeks', async () => {
@@ -77,6 +88,9 @@ describe('the effect of a change', () => {
     const { effect, words } = await onlyEffect();
     expect(effect).toMatchObject({ isTooEarly: true, merged_on: day('2026-10-21') });
     expect(words).toBe('too early: 1 more full week needed; merged on Oct 21, 2026');
+    const jobs = [{ merged_on: null }, effect];
+    expect(await mergedEffects(history.reader, PROJECT, jobs)).toEqual(new Map([[1, words]]));
+    expect(await mergedEffects(history.reader, PROJECT, jobs.slice(0, 1))).toEqual(new Map());
   });
 
   it.each<[string, () => Promise<void>]>([
@@ -200,6 +214,87 @@ describe('the effect of a change', () => {
     expect(togetherWords(await together())).toMatch(
       /^All changed pages combined, compared with similar ones: people: more views, \+\d+% for \d pages \(.*\); AI: no clear change, /,
     );
+  });
+});
+
+describe('the words for effects', () => {
+  const row = {
+    job: 1,
+    path: '/a',
+    merged_on: '2026-10-07',
+    weeks_after: 4,
+    comparison_pages: 12,
+    why: null,
+    audience: 'human',
+    verdict: 'more views',
+    ratio: 1.25,
+    low: 1.1,
+    high: 1.4,
+  };
+  const none = { verdict: 'too early', ratio: null, low: null, high: null };
+
+  it('are grouped by job, and tell a merge from a change by people', () => {
+    const ai = { ...row, audience: 'ai', ...none, weeks_after: 1 };
+    const other = { ...row, job: -2, path: '/b', ...none, weeks_after: 2 };
+    const effects = jobEffects.parse([row, ai, other, { ...other, audience: 'ai' }]);
+    expect(effects.map(({ isTooEarly, audiences }) => [isTooEarly, audiences.length])).toEqual([
+      [false, 2],
+      [true, 2],
+    ]);
+    expect(effects.map(effectWords)).toEqual([
+      'people: more views, +25% compared with 12 similar pages (+10% to +40%); AI: too early: 3 more full weeks needed; merged on Oct 7, 2026',
+      'too early: 2 more full weeks needed; changed by people on Oct 7, 2026',
+    ]);
+  });
+
+  const people = {
+    audience: 'human',
+    pairs: 12,
+    verdict: 'more views',
+    ratio: 1.25,
+    low: 1.1,
+    high: 1.4,
+  } as const;
+  const machines = {
+    ...people,
+    audience: 'ai',
+    verdict: 'fewer views',
+    ratio: 0.8,
+    low: 0.7,
+    high: 0.9,
+  } as const;
+  const unclear = 'no clear change' as const;
+  const young = { ...people, verdict: 'too early', pairs: 7 } as const;
+  it.each([
+    [[], null],
+    [[{ ...people, pairs: 0, verdict: unclear, ratio: null, low: null, high: null }], null],
+    [[young], [false, 'Too early to tell whether agents help: 7 of 8 pairs of pages are measured.']],
+    [
+      [people, { ...machines, verdict: unclear }],
+      [
+        true,
+        'Pages that agents improved got 25% more human views (+10% to +40%) than their twins: 12 pairs drawn at random.',
+      ],
+    ],
+    [
+      [young, machines],
+      [
+        true,
+        'Pages that agents improved got 20% fewer AI views (−30% to −10%) than their twins: 12 pairs drawn at random.',
+      ],
+    ],
+    [
+      [
+        { ...people, ratio: 1, verdict: unclear },
+        { ...machines, verdict: unclear },
+      ],
+      [
+        false,
+        'Pages that agents improved got about as many views as their twins: 0% more human views (+10% to +40%) and 20% fewer AI views (−30% to −10%), 12 pairs drawn at random.',
+      ],
+    ],
+  ])('of an experiment say what is clear: %#', (rows, said) => {
+    expect(experimentWords(rows)).toEqual(said && { isClear: said[0], words: said[1] });
   });
 });
 

@@ -1,13 +1,23 @@
 import { getEventListeners } from 'node:events';
 import { describe, expect, it, vi } from 'vitest';
+import { z } from 'zod';
 import { outcomeOf, pauseAfter } from '../../src/agents/lifecycle.js';
-import { submitJobs } from '../../src/agents/submit.js';
+import { jobIntent } from '../../src/agents/intents.js';
+import { type Job, planJob, readJobs } from '../../src/agents/ledger.js';
+import { type Message, planMessage, readMessages } from '../../src/agents/messages.js';
+import { reconcileJobs, reconcileMessages } from '../../src/agents/reconcile.js';
+import { submitJobs, submitMessages } from '../../src/agents/submit.js';
+import type { EffectsJournal } from '../../src/effects/journal.js';
+import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { Client } from '../../src/api/client.js';
 import { messageOf } from '../../src/errors.js';
 import type { FaultInput } from '../sandbox/faulty-sandbox.js';
 import { reply, serve } from '../serve.js';
 import { agentDesk } from './agent-desk.js';
-import { openSandbox } from '../sandbox/open-sandbox.js';
+import { NOW, openSandbox } from '../sandbox/open-sandbox.js';
+import { liveWarehouse } from '../open-warehouse.js';
+import { EVIDENCE } from './reading.js';
+import { addDays } from 'date-fns';
 import { withGrace } from '../../src/sleep.js';
 import { DEPARTURE } from '../departure.js';
 
@@ -48,15 +58,17 @@ const failureOf = async (work: Promise<unknown>): Promise<unknown> => {
   return outcome.error;
 };
 
-const clientOf = (baseUrl: string, projectId = 'prj', apiKey = 'key'): Client => {
-  const limits = { responseTimeoutMs: 300 };
+const clientOf = (baseUrl: string, projectId = 'prj', apiKey = 'key', responseTimeoutMs = 20_000): Client => {
+  const limits = { responseTimeoutMs };
   return new Client({ baseUrl, projectId, apiKey, keyName: 'KEY', now: () => new Date(), limits });
 };
 
 async function faultySandbox(faults: readonly FaultInput[]) {
   const { sandbox } = await openSandbox();
   sandbox.setFaults(faults);
-  return { sandbox, client: clientOf(sandbox.baseUrl, sandbox.projectId, sandbox.apiKey) };
+  // Short only where no response comes, so that a slow machine changes no outcome.
+  const timeoutMs = faults.some(({ kind }) => kind === 'timeout') ? 300 : undefined;
+  return { sandbox, client: clientOf(sandbox.baseUrl, sandbox.projectId, sandbox.apiKey, timeoutMs) };
 }
 
 describe('what a failure says about the outcome of a POST', () => {
@@ -109,6 +121,127 @@ describe('what a failure says about the outcome of a POST', () => {
 
   it('an error of our own: unknown, because it may have come after the reply', () => {
     expect(outcomeOf(new TypeError('undefined is not a function'))).toBe('unknown');
+  });
+});
+
+describe('the jobs and messages of a journal and a database', () => {
+  it('are rebuilt from each other, and nothing that may have been sent is planned again', async () => {
+    const desk = await agentDesk();
+    const LATER = addDays(NOW, 1);
+    await desk.plan(3);
+    for (const kind of [{ kind: 'status', status: 422 }, { kind: 'lost-reply' }] as const) {
+      desk.sandbox.setFaults([{ on: 'create', times: 1, ...kind }]);
+      await submitJobs(desk.task());
+    }
+    await submitJobs(desk.task());
+    for (const number of [4, 5])
+      await planJob(desk.warehouse, {
+        project: desk.project,
+        page: { path: `/page-${number}`, reason: 'much read', evidence: EVIDENCE },
+        prompt: `Improve /page-${number}`,
+        now: NOW,
+      });
+    const [, , active = expect.fail(), ...planned] = await desk.jobs();
+    for (const prompt of ['Mention the limits', 'Shorter, please'])
+      await planMessage(desk.warehouse, active, { origin: 'typed', prompt, now: NOW });
+    desk.sandbox.setFaults([{ on: 'message', kind: 'lost-reply', after: 1, times: 1 }]);
+    await submitMessages(desk.task());
+    // As processes leave them that are killed before the database knows.
+    const [, sent] = await Promise.all(
+      planned.map((job) => desk.journal.depart(jobIntent(job), NOW, () => Promise.resolve())),
+    );
+    await sent?.ended({ event: 'sent', prLink: 'https://code.example.com/1' }, NOW);
+
+    const [copy, { journal }] = [await liveWarehouse(), await agentDesk()];
+    const none = { stored: 0, lost: 0, unknown: 0, written: 0 };
+    expect(await reconcileJobs(desk.journal, copy, LATER)).toEqual({
+      ...none,
+      stored: 5,
+      lost: 3,
+      unknown: 2,
+    });
+    expect((await readJobs(copy, desk.project))[2]?.next_poll_at).toEqual(LATER);
+    const change = (sql: string) => copy.transaction((transaction) => transaction.execute(sql));
+    await change("UPDATE agent_jobs SET state = 'completed', ended_at = planned_at WHERE id = 3");
+    const messages = { ...none, stored: 2, lost: 1, unknown: 1 };
+    expect(await reconcileMessages(desk.journal, copy, LATER)).toEqual(messages);
+    const jobs = await readJobs(copy, desk.project);
+    expect(jobs.map(({ state, remote_id, pr_link }) => [state, remote_id, pr_link])).toEqual([
+      ['refused', null, null],
+      ['unconfirmed', null, null],
+      ['active', active.remote_id, null],
+      ['unconfirmed', null, null],
+      ['completed', null, 'https://code.example.com/1'],
+    ]);
+    expect(jobs.map(({ ended_at }) => ended_at)).toEqual([LATER, null, null, null, LATER]);
+    expect(jobs.map(({ next_poll_at }) => next_poll_at)).toEqual([null, null, LATER, null, null]);
+    expect(jobs[3]?.note).toBe('the process ended before the reply was recorded');
+    const unknown = { ...none, stored: 2, lost: 1, unknown: 1 };
+    expect(await reconcileJobs(desk.journal, desk.warehouse, LATER)).toEqual(unknown);
+    const same = (job: Job) => ({ ...job, ended_at: null, next_poll_at: null });
+    expect(jobs.map(same)).toEqual((await desk.jobs()).map(same));
+    expect(await readMessages(copy, null)).toEqual(await desk.messages());
+    // Each attempt counts toward the hourly limit, and each change begins where the one before ended.
+    const changesIn = (of: Warehouse) =>
+      of.query(
+        'SELECT from_state, to_state, lag(to_state) OVER (PARTITION BY job, message ORDER BY number) AS before FROM job_transitions',
+        z.object({ from_state: z.string().nullable(), to_state: z.string(), before: z.string().nullable() }),
+      );
+    const attemptsIn = async (of: Warehouse) =>
+      (await changesIn(of)).filter(({ to_state }) => to_state === 'submitting').length;
+    expect(await attemptsIn(copy)).toBe(7);
+    expect((await changesIn(copy)).filter(({ from_state, before }) => from_state !== before)).toEqual([
+      { from_state: 'completed', to_state: 'active', before: 'active' },
+    ]);
+
+    // A process was sending when its journal was lost.
+    await change("UPDATE agent_jobs SET state = 'submitting', note = NULL WHERE id = 4");
+    await change("UPDATE agent_messages SET state = 'submitting', note = NULL WHERE state = 'unconfirmed'");
+    expect(await reconcileJobs(journal, copy, LATER)).toEqual({ ...none, stored: 1, unknown: 1, written: 5 });
+    expect(await reconcileMessages(journal, copy, LATER)).toEqual({
+      ...none,
+      stored: 1,
+      unknown: 1,
+      written: 2,
+    });
+    const kept = (messages: Message[]) => messages.map(({ state, submitted_at }) => [state, submitted_at]);
+    expect(kept(await readMessages(copy, null))).toEqual(kept(await desk.messages()));
+    for (const kind of ['job', 'message'] as const) {
+      const eventsIn = (of: EffectsJournal) =>
+        [...of.known(kind).values()]
+          .map(({ last: { ref, event, note } }) => [ref, event, kind === 'job' && note])
+          .sort();
+      expect(eventsIn(journal)).toEqual(eventsIn(desk.journal));
+    }
+    for (const of of [desk.journal, journal]) {
+      expect(await reconcileJobs(of, copy, LATER)).toEqual(none);
+      expect(await reconcileMessages(of, copy, LATER)).toEqual(none);
+    }
+    // A person found what the database does not know.
+    for (const kind of ['job', 'message'] as const)
+      for (const { last } of desk.journal.known(kind).values())
+        if (last.event === 'unknown') {
+          const found = { event: 'sent' } as const;
+          const entry =
+            last.effect === 'job' ? { ...last, ...found, remoteId: last.ref } : { ...last, ...found };
+          await desk.journal.append([entry]);
+        }
+    expect(await reconcileJobs(desk.journal, desk.warehouse, LATER)).toEqual({ ...none, stored: 2 });
+    expect(await reconcileMessages(desk.journal, desk.warehouse, LATER)).toEqual({ ...none, stored: 1 });
+    expect((await desk.messages()).map(({ state }) => state)).toEqual(['sent', 'sent']);
+    expect(await attemptsIn(desk.warehouse)).toBe(7);
+    expect(
+      (await changesIn(desk.warehouse)).filter(({ from_state, before }) => from_state !== before),
+    ).toEqual([]);
+    const causesOf = async (of: Warehouse, job: number) => {
+      const sql = `SELECT cause FROM job_transitions WHERE job = ${job} AND message IS NULL ORDER BY number`;
+      return (await of.query(sql, z.object({ cause: z.string() }))).map(({ cause }) => cause);
+    };
+    const restored = 'restored from the effects journal';
+    expect(await causesOf(copy, 2)).toEqual([restored, restored, restored]);
+    expect(await causesOf(desk.warehouse, 4)).toEqual([
+      ...['flagged', restored, 'the process ended before the reply was recorded', restored],
+    ]);
   });
 });
 

@@ -33,6 +33,9 @@ describe('twins', () => {
         1,
       ),
     ).toEqual(['/a /c']);
+    const [grew, fell] = [page('/a', { human: [100, 900] }), page('/b', { human: [900, 100] })];
+    const grewAsWell = page('/c', { human: [300, 2700] });
+    expect(pathsOf([grew, fell, grewAsWell], 1)).toEqual(['/a /c']);
     expect(
       pathsOf(
         [
@@ -51,7 +54,7 @@ describe('twins', () => {
       page('/d', { human: [800] }),
     ];
     expect(pathsOf(four, 2)).toEqual(['/a /c', '/b /d']);
-    const unread = [0, 9, 1].map((views) => page(`/${views}`, { human: [views] }));
+    const unread = [0, 1, 9].map((views) => page(`/${views}`, { human: [views] }));
     expect(pathsOf(unread, 1)).toEqual(['/0 /1']);
   });
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { busyPages, reservedPages, roomLeft } from '../../src/agents/plan.js';
-import { type Reason, wordsOf } from '../../src/agents/reasons.js';
+import { busyPages, isInReview, reservedPages, roomLeft } from '../../src/agents/plan.js';
+import { NO_EVIDENCE, type Reason, wordsOf } from '../../src/agents/reasons.js';
 import { type Candidate, selectPages, type SelectionRules } from '../../src/agents/select.js';
 import { addDays, day } from '../../src/day.js';
 
@@ -50,9 +50,8 @@ const whyNot = (candidate: Candidate, rules: Partial<SelectionRules> = {}, aroun
 
 describe('which pages are recommended', () => {
   it('those with the most sustained traffic, best first, in a stable order', () => {
-    expect(flaggedBy([page('/c', 200), page('/b', 300, 50), page('/a', 350), page('/d', 99)])).toEqual([
-      ...['/a', '/b', '/c'],
-    ]);
+    const pages = [page('/c', 200), page('/b', 300, 50), page('/a', 350), page('/d', 99)];
+    for (const given of [pages, pages.toReversed()]) expect(flaggedBy(given)).toEqual(['/a', '/b', '/c']);
   });
 
   it('those that together have the configured share of all views, and no more', () => {
@@ -90,7 +89,11 @@ describe('which pages are recommended', () => {
 
   it('none with fewer than four whole weeks', () => {
     const young = page('/a', 900);
-    expect(flaggedBy([{ ...young, weeks: young.weeks.slice(0, 3) }])).toEqual([]);
+    const all = [{ ...young, weeks: young.weeks.slice(0, 3) }];
+    expect(flaggedBy(all)).toEqual([]);
+    const named = { only: ['/a'], viewed: new Map([['/a', NO_EVIDENCE]]) };
+    const [leftOut] = selectAll(all, RULES, { ...FREE, ...named }).leftOut;
+    expect(leftOut && wordsOf(leftOut.why)).toBe('there are only 3 full weeks of history; 4 are needed');
   });
 });
 
@@ -111,16 +114,16 @@ describe('which pages are left out, and why', () => {
 
   it.each([
     ['/a', undefined],
-    ['/b', 'not among the pages that make up 25.0% of all views (improve.readingShare)'],
+    ['/b', 'not among the pages that make up 30.0% of all views (improve.readingShare)'],
     ['/c', 'fewer than 100 views a week (improve.minWeeklyViews)'],
-    ['/young', 'there are only 3 full weeks of history; 4 are needed'],
     ['/never', 'not viewed in the last eight full weeks'],
   ])('%s, named by a person: %s', (path, why) => {
-    const pages = [page('/a', 500), page('/b', 300), page('/c', 99)];
-    const young = page('/young', 900);
-    const all = [...pages, { ...young, weeks: young.weeks.slice(0, 3) }];
-    const { flagged, leftOut } = selectAll(all, { ...RULES, readingShare: 0.25 }, { ...FREE, only: [path] });
-    expect(flagged.map((one) => one.path)).toEqual(why === undefined ? [path] : []);
+    // Without one that has too few views, as the history is read.
+    const pages = [page('/a', 500), page('/b', 300)].map((one) => ({ ...one, weeks: one.weeks.slice(4) }));
+    const only = path === '/a' ? [path] : ['/a', path];
+    const state = { ...FREE, only, viewed: new Map(['/a', '/b', '/c'].map((path) => [path, NO_EVIDENCE])) };
+    const { flagged, leftOut } = selectAll(pages, { ...RULES, readingShare: 0.3 }, state);
+    expect(flagged.map((one) => one.path)).toEqual(['/a']);
     expect(leftOut.map((one) => wordsOf(one.why))).toEqual(why === undefined ? [] : [why]);
   });
 
@@ -225,7 +228,15 @@ describe('one open job per page, and a cooldown', () => {
   it('a page whose pull request waits for review gets no other job, however long that takes', () => {
     const [why] = busyPages([reviewed({})], 56, now).values();
     expect(why && wordsOf(why)).toBe('pull request of job 1 in review since Sep 9, 2026');
+    const others = [{ merged_on: day('2026-09-10') }, { closed_on: day('2026-09-10') }, { state: 'active' }];
+    expect(others.map(reviewed).filter(isInReview)).toEqual([]);
     expect(busyPages([reviewed({ merged_on: day('2026-09-10') })], 56, now).size).toBe(0);
+    expect(busyPages([job('completed', 55)], 56, now).get('/a')).toEqual({
+      code: 'had-job',
+      job: 1,
+      ended: '2026-09-24',
+      cooldown_days: 56,
+    });
   });
 
   it('a page whose pull request was rejected gets another job only if a person names it', () => {
@@ -236,6 +247,8 @@ describe('one open job per page, and a cooldown', () => {
       /^rejected on Nov 9, 2026 \(job 1\): it gets another job only if you propose it again$/,
     );
     expect(reservedPages([rejected, { ...job('completed', 60), id: 2 }], now).size).toBe(0);
+    expect(reservedPages([rejected, { ...job('refused', 1), id: 2 }], now).size).toBe(1);
+    expect(reservedPages([{ ...rejected, merged_on: day('2026-11-10') }], now).size).toBe(0);
   });
 
   it.each([
@@ -243,6 +256,8 @@ describe('one open job per page, and a cooldown', () => {
     ['while its pull request is open', reviewed({}), 'eight weeks after the review'],
     ['for eight weeks after the merge', reviewed({ merged_on: day('2026-09-24') }), 'Nov 19, 2026'],
     ['and no longer', reviewed({ merged_on: day('2026-09-23') }), undefined],
+    ['from the day of the merge', reviewed({ merged_on: day('2026-11-18') }), 'Jan 13, 2027'],
+    ['from the draw', { ...job('active', null), planned_at: now }, 'eight weeks after the review'],
     ['for eight weeks after it was closed', reviewed({ closed_on: day('2026-09-24') }), 'Nov 19, 2026'],
     ['for eight weeks after a failure', job('failed', 55), 'Nov 19, 2026'],
     ['not if the platform refused the job', job('refused', 1), undefined],

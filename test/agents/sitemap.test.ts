@@ -2,15 +2,8 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import {
-  listedPages,
-  loadSitemap,
-  parseSitemap,
-  readSitemap,
-  sitePaths,
-  SITEMAP_LIMITS,
-  SitemapError,
-} from '../../src/agents/sitemap.js';
+import { listedPages, loadSitemap, readSitemap, sitePaths, SitemapError } from '../../src/agents/sitemap.js';
+import { parseSitemap, SITEMAP_LIMITS } from '../../src/agents/sitemap-file.js';
 import { serve } from '../serve.js';
 import { tempDir } from '../temp-dir.js';
 

@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process';
-import { appendFile, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { StorageError } from '../../src/errors.js';
 import type { Entry, Fate } from '../../src/effects/entries.js';
-import { type Settlement, settle } from '../../src/effects/settle.js';
+import { countedDifferences, differences, type Settlement, settle } from '../../src/effects/settle.js';
 import { EffectsJournal } from '../../src/effects/journal.js';
 import { SmallDisk } from '../small-disk.js';
 import { tempDir } from '../temp-dir.js';
@@ -44,12 +44,36 @@ describe('the effects journal', () => {
       atBegin = await readFile(journal.path, 'utf8');
     });
     expect(JSON.parse(atBegin)).toMatchObject({ event: 'sending', ref: 'a', recipient: 'a@example.com' });
+    expect((await EffectsJournal.open(directory, false)).cutBytes).toBe(0);
     await departure.ended({ event: 'unknown', note: 'cut off' }, at('2026-11-22'));
     expect((await stat(journal.path)).mode & 0o777).toBe(0o600);
     const again = await openIn(directory);
+    expect([again.found, again.known('job').size]).toEqual([true, 0]);
     const effect = again.known('email').get('a');
     expect(effect?.last).toMatchObject({ event: 'unknown', note: 'cut off', at: '2026-11-22T03:00:00.000Z' });
     expect([...(effect?.attempts ?? [])]).toEqual(['2026-11-21T03:00:00.000Z']);
+  });
+
+  it('asks for permission before each departure, claims to send once, and knows its last claim', async () => {
+    const journal = await openIn(await tempDir());
+    expect([journal.act, journal.lastSentAt]).toEqual([{ number: 0, after: 0 }, undefined]);
+    const asked: string[] = [];
+    let no: string | undefined = 'claim';
+    const answer = (question: string) => () => {
+      asked.push(question);
+      return Promise.resolve(question === no ? new Error(`no ${no}`) : undefined);
+    };
+    journal.askFirst({ refusal: answer('refusal'), claim: answer('claim') });
+    await expect(send(journal, 'a', at('2026-11-21'))).rejects.toThrow('no claim');
+    no = undefined;
+    journal.claimAgain();
+    for (const ref of ['b', 'c']) await send(journal, ref, at('2026-11-21'));
+    expect(asked).toEqual(['refusal', 'claim', 'refusal', 'claim', 'refusal']);
+    no = 'refusal';
+    await expect(send(journal, 'd', at('2026-11-21'))).rejects.toThrow('no refusal');
+    await journal.recordAct({ number: 7, after: 3 }, at('2026-11-21'));
+    const again = await openIn(journal.directory);
+    expect([refsOf(again), again.act]).toEqual([['b', 'c'], { number: 7, after: 3 }]);
   });
 
   it('records that nothing was sent if the database could not record it', async () => {
@@ -72,13 +96,33 @@ describe('the effects journal', () => {
       await send(journal, 'b', at('2026-11-22'));
       expect(refsOf(await openIn(directory))).toContain('b');
     }
-    await writeFile(first.path, Buffer.concat([whole, Buffer.from('{"at":"2026-\0\0\0')]));
-    const journal = await openIn(directory);
-    expect(journal.cutBytes).toBe(15);
-    expect(await readFile(first.path)).toEqual(whole);
-    await writeFile(first.path, whole.subarray(0, -1));
-    expect(refsOf(await openIn(directory))).toEqual(['a']);
-    expect(await readFile(first.path)).toEqual(whole);
+    const torn = Buffer.concat([whole, Buffer.from('{"at":"2026-\0\0\0')]);
+    for (const [text, cutBytes] of [
+      [torn, 15],
+      [whole.subarray(0, -1), 0],
+      [Buffer.concat([whole.subarray(0, -1), Buffer.from('  ')]), 0],
+    ] as const) {
+      await writeFile(first.path, text);
+      // Only the holder of the live database may repair it.
+      expect((await EffectsJournal.open(directory, false)).cutBytes).toBe(cutBytes);
+      expect(await readFile(first.path)).toEqual(text);
+      const journal = await openIn(directory);
+      expect(journal.cutBytes).toBe(cutBytes);
+      expect(await readFile(first.path)).toEqual(whole);
+      expect(journal.known('email').get('a')?.last.event).toBe('sent');
+      await send(journal, 'b', at('2026-11-22'));
+      expect(refsOf(await openIn(directory))).toEqual(['a', 'b']);
+    }
+    await writeFile(
+      first.path,
+      whole
+        .toString()
+        .slice(0, -1)
+        .replace(/"sent"(?=[^\n]*$)/, '"unknown"'),
+    );
+    await expect(EffectsJournal.open(directory)).rejects.toThrow(
+      `Line 2 of the effects journal ${first.path} cannot be read: its checksum does not match`,
+    );
   });
 
   it('stops at a line that is not an entry, and says which one and what to do', async () => {
@@ -140,7 +184,9 @@ describe('the effects journal', () => {
     const directory = await tempDir();
     const old = { ...EMAIL, ref: 'old', event: 'sent', at: '2026-11-20T03:00:00.000Z' };
     const text = `${JSON.stringify({ ...old, attempt: old.at })}\n`;
-    await writeFile(join(directory, 'effects.log'), text);
+    await writeFile(join(directory, 'effects.log'), text + text.slice(0, 50));
+    expect((await openIn(directory)).cutBytes).toBe(50);
+    await writeFile(join(directory, 'effects.log'), text.trimEnd());
     const journal = await openIn(directory);
     await send(journal, 'a', at('2026-11-21'));
     expect(await readFile(journal.path, 'utf8')).toMatch(
@@ -213,14 +259,20 @@ describe('the effects journal', () => {
 
   it('begins a new file each year, reads all of them, and overwrites none', async () => {
     const directory = await tempDir();
+    const killed = await openIn(directory);
+    await send(killed, 'a', at('2025-12-31'));
+    // As a process leaves it that is killed between two files.
+    await rename(killed.path, join(directory, 'effects-2025.log'));
+    await writeFile(join(directory, 'effects-2024.log.bak'), 'not read\n');
     const journal = await openIn(directory);
-    await send(journal, 'a', at('2025-12-31'));
     await send(journal, 'b', at('2026-01-01'));
     await send(journal, 'c', at('2027-06-01'));
     // The clock is set back, and is then right again.
     await send(journal, 'd', at('2026-06-01'));
+    expect(journal.lastSentAt).toEqual(at('2027-06-01'));
     await send(journal, 'e', at('2027-06-02'));
     expect((await readdir(directory)).sort()).toEqual([
+      'effects-2024.log.bak',
       'effects-2025.log',
       'effects-2026.log',
       'effects.log',
@@ -257,15 +309,16 @@ describe('settling an effect between journal and database', () => {
   const stored = (fate: Fate, attempt = FIRST) => ({ fate, attempt });
   const later = (event: Entry['event']) => journalOf(event, SECOND, [FIRST, SECOND]);
 
-  it.each<[string, Parameters<typeof settle>, Omit<Settlement, 'knows'>]>([
+  it.each<[string, Parameters<typeof settle>, Partial<Settlement>]>([
     [
       'the database lost an intent',
       [journalOf('sending'), undefined],
       { store: 'unknown', write: 'unknown' },
     ],
-    ['the database lost what was sent', [journalOf('sent'), undefined], { store: 'sent' }],
+    ['the database lost what was sent', [journalOf('sent'), undefined], { store: 'sent', isLost: true }],
+    ['the database lost a refusal', [journalOf('refused'), undefined], { store: 'refused', isLost: true }],
     ['nothing had left', [journalOf('not-sent'), undefined], {}],
-    ['an older copy has it unsent', [journalOf('sent'), stored('not-sent')], { store: 'sent' }],
+    ['an older copy has it unsent', [journalOf('sent'), stored('not-sent')], { store: 'sent', isLost: true }],
     [
       'an older copy, intent only',
       [journalOf('sending'), stored('not-sent')],
@@ -289,28 +342,76 @@ describe('settling an effect between journal and database', () => {
       [later('sending'), stored('sent')],
       { store: 'unknown', write: 'unknown' },
     ],
-    ['a later attempt was sent', [later('sent'), stored('unknown')], { store: 'sent' }],
-    ['no journal: sent', [undefined, stored('sent')], { write: 'sent' }],
-    ['no journal: being sent', [undefined, stored('sending')], { store: 'unknown', write: 'unknown' }],
+    ['a later attempt was sent', [later('sent'), stored('unknown')], { store: 'sent', isLost: true }],
+    [
+      'a person said that it was not refused',
+      [journalOf('not-sent'), stored('refused')],
+      { store: 'not-sent' },
+    ],
+    ['sent, whatever a refusal says', [journalOf('sent'), stored('refused')], { store: 'sent' }],
+    ['no journal: sent', [undefined, stored('sent')], { knows: 'database', write: 'sent' }],
+    [
+      'no journal: being sent',
+      [undefined, stored('sending')],
+      { knows: 'database', store: 'unknown', write: 'unknown' },
+    ],
     ['no journal: unsent', [undefined, stored('not-sent')], {}],
-    ['an older journal, sent since', [journalOf('not-sent'), stored('sent', SECOND)], { write: 'sent' }],
+    [
+      'an older journal, sent since',
+      [journalOf('not-sent'), stored('sent', SECOND)],
+      { knows: 'database', write: 'sent' },
+    ],
     [
       'an older journal, being sent since',
       [journalOf('not-sent'), stored('sending', SECOND)],
-      { store: 'unknown', write: 'unknown' },
+      { knows: 'database', store: 'unknown', write: 'unknown' },
     ],
     [
       'an older journal, unknown since',
       [journalOf('not-sent'), stored('unknown', SECOND)],
-      { write: 'unknown' },
+      { knows: 'database', write: 'unknown' },
     ],
-    ['the journal lacks the outcome', [journalOf('sending'), stored('sent')], { write: 'sent' }],
-    ['the journal lacks the refusal', [journalOf('unknown'), stored('refused')], { write: 'refused' }],
-    ['sent in both', [journalOf('sent'), stored('sent')], {}],
+    [
+      'the journal lacks the outcome',
+      [journalOf('sending'), stored('sent')],
+      { knows: 'database', write: 'sent' },
+    ],
+    [
+      'the journal lacks the refusal',
+      [journalOf('unknown'), stored('refused')],
+      { knows: 'database', write: 'refused' },
+    ],
+    [
+      'killed before the refusal was journaled',
+      [journalOf('sending'), stored('refused')],
+      { knows: 'database', write: 'refused' },
+    ],
+    ['sent after all', [journalOf('refused'), stored('sent')], { knows: 'database', write: 'sent' }],
+    ['sent in both', [journalOf('sent'), stored('sent')], { knows: 'database' }],
     ['unknown in both', [journalOf('unknown'), stored('unknown')], {}],
   ])('%s', (_, of, expected) => {
-    const { store, write } = settle(...of);
-    expect({ store, write }).toEqual({ store: expected.store, write: expected.write });
+    expect(settle(...of)).toEqual({ knows: 'journal', ...expected });
+  });
+
+  it('is counted by what each of them lacked', () => {
+    const known = new Map([
+      ['lost intent', journalOf('sending')],
+      ['lost', journalOf('sent')],
+      ['in both', journalOf('sent')],
+      ['without its outcome', journalOf('sending')],
+    ]);
+    const rows = ['in both', 'without its outcome', 'not in the journal'].map((reference) => ({
+      reference,
+      ...stored('sent'),
+    }));
+    const found = differences(known, rows);
+    expect(found.map(({ row, last, attempts }) => [row?.reference, last?.event, attempts.size])).toEqual([
+      [undefined, 'sending', 1],
+      [undefined, 'sent', 1],
+      ['without its outcome', undefined, 0],
+      ['not in the journal', undefined, 0],
+    ]);
+    expect(countedDifferences(found)).toEqual({ stored: 2, lost: 1, unknown: 1, written: 2 });
   });
 
   it('never sends again what may have been sent, unless the journal says that it was not', () => {

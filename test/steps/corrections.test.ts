@@ -54,16 +54,19 @@ async function setUp(reports: object = { weekly: { to: [LEAD, 'chat'] } }, other
 
 describe('a report that was sent incomplete', () => {
   it('is followed by one marked correction for each recipient, once all days are final', async () => {
-    const { warehouse, run, mails, change, chat, reportsDir } = await setUp();
+    const { warehouse, server, run, mails, change, chat, reportsDir } = await setUp();
     await loadDays(warehouse, day('2026-10-05'), day('2026-11-13'));
     expect(await run('2026-11-17T04:00:00Z')).toEqual([`2026-W46 to chat`, `2026-W46 to ${LEAD}`]);
+    // As if each had been sent other numbers.
+    await change("UPDATE deliveries SET human = 3000 WHERE recipient = 'chat'");
     await loadDays(warehouse, day('2026-11-14'), day('2026-11-15'));
     await change(`UPDATE day_loads SET state = 'provisional' WHERE day = DATE '2026-11-15'`);
     expect(await run('2026-11-18T04:00:00Z')).toEqual([]);
     await change(`UPDATE day_loads SET state = 'final'`);
-    const corrected = ['2026-W46 correction to chat', `2026-W46 correction to ${LEAD}`];
-    expect(await run('2026-11-19T04:00:00Z')).toEqual(corrected);
-    for (const later of ['2026-11-19T05:00:00Z', '2026-11-22T04:00:00Z'])
+    server.behaviors.set(LEAD, [{ on: 'rcpt', do: 451 }]);
+    await expect(run('2026-11-19T04:00:00Z')).rejects.toThrow(`2026-W46 correction to ${LEAD}: `);
+    expect(await run('2026-11-19T05:00:00Z')).toEqual([`2026-W46 correction to ${LEAD}`]);
+    for (const later of ['2026-11-19T06:00:00Z', '2026-11-22T04:00:00Z'])
       expect(await run(later)).toEqual([]);
 
     const [first, correction, ...more] = await mails();
@@ -90,11 +93,12 @@ Nov 14 – 15, loaded later: +1,528 human views and +728 AI views.
     expect([correction?.inReplyTo, correction?.references]).toEqual([first?.messageId, first?.messageId]);
     expect(`${correction?.text ?? ''}${correction?.html ?? ''}`).not.toContain('readership report');
     expect(chat.seen).toHaveLength(2);
+    expect(chat.seen[1]?.body).toContain('5,348 human views, not 3,000');
     expect(chat.seen[1]?.body).toContain('Human views: 5,348 (0%), not 3,820');
     expect(await readFile(join(reportsDir, 'prj_1/weekly-2026-W46.html'), 'utf8')).toContain('5,348');
     const deliveries = await readDeliveries(warehouse);
     expect(deliveries.map(({ period, days_covered: days, human }) => [period, days, human])).toEqual([
-      ['2026-W46', 5, 3820],
+      ['2026-W46', 5, 3000],
       ['2026-W46', 5, 3820],
       ['2026-W46 correction', 7, 5348],
       ['2026-W46 correction', 7, 5348],
@@ -115,8 +119,8 @@ Nov 14 – 15, loaded later: +1,528 human views and +728 AI views.
       `UPDATE deliveries SET days_covered = NULL, human = NULL, ai = NULL WHERE recipient LIKE 'of-010%'`,
     );
     await loadDays(warehouse, day('2026-11-14'), day('2026-11-15'));
-    expect((await run('2027-01-18T04:00:00Z')).filter((one) => one.includes('correction'))).toEqual([]);
-    expect(await run('2026-11-19T04:00:00Z')).toEqual([`2026-W46 correction to ${LEAD}`]);
+    expect(await run('2027-01-12T04:00:01Z')).toEqual([]);
+    expect(await run('2027-01-12T04:00:00Z')).toEqual([`2026-W46 correction to ${LEAD}`]);
   });
 });
 
@@ -180,20 +184,25 @@ Changed by the platform later: +300 human views (21% of the difference).
     expect(text).not.toMatch(/The report said|AI share|loaded later/);
   });
 
-  it('is not corrected if every week changes as much', async () => {
-    const { warehouse, run, restate } = await setUp({ weekly: { to: [LEAD] } });
-    await loadDays(warehouse, day('2026-08-03'), day('2026-11-15'));
+  it('is not corrected if every week of one of its projects changes as much', async () => {
+    const { warehouse, run, restate } = await setUp({ weekly: [{ to: [LEAD], digest: true }] }, [
+      { id: 'prj_2' },
+    ]);
+    for (const project of ['prj_1', 'prj_2'])
+      await loadDays(warehouse, day('2026-08-03'), day('2026-11-15'), project);
     // Only these weeks were loaded as they ended; those before came with the first export.
-    await restate('2026-11-01', 400, '2026-11-04 12:00:00');
-    await restate('2026-11-08', 300, '2026-11-11 12:00:00');
+    await restate("2026-11-01' AND project = 'prj_1", 400, '2026-11-04 12:00:00');
+    await restate("2026-11-08' AND project = 'prj_1", 300, '2026-11-11 12:00:00');
     await run('2026-11-16T03:00:00Z');
-    await restate('2026-11-15', 480, '2026-11-18 03:00:00');
+    await restate("2026-11-15' AND project = 'prj_1", 480, '2026-11-18 03:00:00');
     expect(await run('2026-11-18T04:00:00Z')).toEqual([]);
   });
 
   it.each([
     ['one view of a small site', { days: 7, human: 100, ai: 0 }, { human: 101 }, 0, false],
     ['three of a hundred', { days: 7, human: 100, ai: 0 }, { human: 103 }, 0, true],
+    ['two of a hundred', { days: 7, human: 100, ai: 0 }, { human: 102 }, 0, false],
+    ['more than three times as usual', { days: 7, human: 1000, ai: 0 }, { human: 1034 }, 0.011, true],
     ['three of a hundred, where one is usual', { days: 7, human: 100, ai: 0 }, { human: 103 }, 0.011, false],
     ['one audience up, the other down', { days: 7, human: 100, ai: 100 }, { human: 103, ai: 97 }, 0, true],
     [

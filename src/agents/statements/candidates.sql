@@ -1,5 +1,5 @@
--- Grain: one row per page viewed in the last eight full weeks that has enough views, or is in the list $only. The most
--- viewed page is always among them, with what is known of all pages. Weeks without views count as 0.
+-- Grain: one row per page viewed in the last eight full weeks that has enough views. The most viewed page is always
+-- among them, with what is known of all pages. Weeks without views count as 0.
 WITH
   weeks AS (
     SELECT week, row_number() OVER (ORDER BY week DESC) AS age, least(8, count(*) OVER ()) AS known
@@ -43,7 +43,6 @@ WITH
     FROM pages
     QUALIFY
       weekly_human + weekly_ai >= $minWeeklyViews
-      OR list_contains(from_json($only, '["VARCHAR"]'), path)
       OR row_number() OVER (ORDER BY weekly_human + weekly_ai DESC) = 1
   ),
   across_break AS (
