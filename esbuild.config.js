@@ -32,11 +32,11 @@ const ownUrls = {
 };
 
 /**
- * Only the parts of undici that `src/network.ts` imports: loading all of it, with `fetch`, WebSocket and mocks, takes as
- * long as starting Node.js.
+ * Only the parts of packages that are used. Of undici, those that `src/network.ts` imports: loading all of it, with
+ * `fetch`, WebSocket and mocks, takes as long as starting Node.js.
  */
-const partOfUndici = {
-  name: 'part-of-undici',
+const partsOfPackages = {
+  name: 'parts-of-packages',
   setup({ onLoad }) {
     onLoad({ filter: /node_modules\/undici\/index\.js$/ }, () => ({
       contents: `
@@ -46,6 +46,8 @@ const partOfUndici = {
         export { default as EnvHttpProxyAgent } from './lib/dispatcher/env-http-proxy-agent.js';
         Dispatcher.prototype.request = request;`,
     }));
+    // Handlebars replaces it, if it is missing, by a few lines that are faster.
+    onLoad({ filter: /node_modules\/source-map\/source-map\.js$/ }, () => ({ contents: '' }));
   },
 };
 
@@ -60,7 +62,7 @@ const output = {
 
 rmSync(outdir, { recursive: true, force: true });
 if (outdir === 'dist') await build({ ...output, entryPoints: ['src/**/*.ts'], outbase: 'src' });
-const bundled = { ...output, bundle: true, external: NATIVE, plugins: [ownUrls, partOfUndici] };
+const bundled = { ...output, bundle: true, external: NATIVE, plugins: [ownUrls, partsOfPackages] };
 /** CommonJS modules in a bundle call `require`, which ES modules lack. It searches for packages from `url`. */
 const requireFrom = (url) => ({
   js: `import{createRequire as requireFrom}from'node:module';const require=requireFrom(${url});`,

@@ -178,7 +178,7 @@ const OTHER_SITE = 'The request came from another site. Nothing was done.';
 
 /** Whether a path is open to everyone: it contains no data, and the sign-in page needs it. */
 const isOpen = (method: string, path: string): boolean =>
-  method === 'POST' ? path === '/login' : isReading(method) && /^\/app\.(?:css|js)$/.test(path);
+  method === 'POST' ? path === '/login' : /^\/app\.(?:css|js)$/.test(path);
 
 const cookieOf = (c: WebContext): string => `readership-${c.env.incoming.socket.localPort ?? 0}`;
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { attemptOf } from '../agents/intents.js';
 import { type Job, readJobs } from '../agents/ledger.js';
 import { type Message, readMessages } from '../agents/messages.js';
 import type { ProjectSettings } from '../config/schema.js';
@@ -10,7 +11,7 @@ import { type Approval, approvePages, skipPages, unskipPages } from '../steps/im
 import { jobToChange, recordReview, sendMessage, settleJob, undoMerge } from '../steps/job-changes.js';
 import { writeNote } from '../steps/notes.js';
 import { type StepContext, StepRunner } from '../steps/step.js';
-import { attemptOf, lostMessage } from './agents.js';
+import { lostMessage } from './agents.js';
 import type { Action } from './queue.js';
 
 type Deed<Fields extends z.ZodRawShape> = (

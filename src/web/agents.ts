@@ -6,6 +6,7 @@ import {
   projectEffectRow,
   togetherWords,
 } from '../agents/effect.js';
+import { attemptOf } from '../agents/intents.js';
 import { isRemoteJob, type Job, readJobs } from '../agents/ledger.js';
 import { OPEN_MESSAGE_STATES } from '../agents/lifecycle.js';
 import { type Message, readMessages } from '../agents/messages.js';
@@ -18,13 +19,13 @@ import { notesOf } from '../steps/notes.js';
 import type { SiteRequest } from './request.js';
 
 /** The stages of a job, by title; it is in the first that fits. */
-const STAGES: Readonly<Record<string, (job: Shown) => boolean>> = {
+const STAGES = Object.entries<(job: Shown) => boolean>({
   'To settle': ({ attempt }) => attempt !== null,
   Approved: ({ pr_link, state }) => pr_link === null && ['planned', 'submitting', 'active'].includes(state),
   'To review': isInReview,
   Merged: ({ merged_on }) => merged_on !== null,
   'Ended without a merge': () => true,
-};
+});
 type Shown = Job & { readonly attempt: string | null };
 
 const MOST_LEFT_OUT = 100;
@@ -53,8 +54,7 @@ export async function agents(request: SiteRequest): Promise<object> {
       attempt: lost === undefined ? null : attemptOf(lost),
     };
   });
-  const titles = Object.keys(STAGES);
-  const stageOf = (job: Shown) => titles.find((title) => STAGES[title]?.(job));
+  const stageOf = (job: Shown) => STAGES.find(([, isIn]) => isIn(job))?.[0];
   const [experiment, together] = await Promise.all([rows('experiment'), rows('combined-effect')]);
   for (const name of ['experiment-pairs', 'agent-jobs', 'effects-of-jobs', 'left-out', 'notes']) offer(name);
   const experimentBy = (basis: string) =>
@@ -66,7 +66,7 @@ export async function agents(request: SiteRequest): Promise<object> {
     experimentIfMerged: experimentBy('merged'),
     together: togetherWords(z.array(projectEffectRow).parse(together)) ?? null,
     notes: (await notesOf(reader, project.id)).toReversed(),
-    stages: titles.map((title) => {
+    stages: STAGES.map(([title]) => {
       const own = shown.filter((job) => stageOf(job) === title);
       const isOver = title === 'Merged' || title === 'Ended without a merge';
       // Of those to review, the ones that have been waiting longest come first.
@@ -111,7 +111,3 @@ async function proposalsOf({ reader, project, proposals, now, query }: SiteReque
 
 export const lostMessage = (messages: readonly Message[]): Message | undefined =>
   messages.find(({ state }) => state === 'unconfirmed');
-
-/** Identifies one attempt to send a job or message. */
-export const attemptOf = ({ submitted_at }: Pick<Job | Message, 'submitted_at'>): string =>
-  submitted_at?.toISOString() ?? '';

@@ -9,7 +9,8 @@ import { type DictionaryEntry, KEYWORDS, readDictionary } from '../sql/dictionar
 import { quoted } from '../warehouse/duckdb.js';
 import { BusyError } from './limits.js';
 import { LONGEST_MS } from './questions.js';
-import { type Row, rowSchema, type SiteRequest } from './request.js';
+import type { SiteRequest } from './request.js';
+import { type Row, rowSchema } from './sources.js';
 
 const CUT: Cut = { maxRows: 1_000, maxCharacters: 1_000_000 };
 

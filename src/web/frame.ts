@@ -35,11 +35,13 @@ const currentOf = ({ data }: HelperOptions): URL =>
 const keptAcross = (options: HelperOptions): URLSearchParams =>
   new URLSearchParams([...currentOf(options).searchParams].filter(([name]) => KEPT.includes(name)));
 
+const fieldsOf = (parameters: readonly (readonly [name: string, value: string])[]) =>
+  parameters.map(([name, value]) => ({ name, value }));
+
 const functions: Readonly<Record<string, HelperDelegate>> = {
   /** `link "/page" path=path`: another page, about the same project and days. */
-  link: (path: unknown, options: HelperOptions) => {
-    return addressWith(z.string().parse(path), keptAcross(options), options.hash);
-  },
+  link: (path: unknown, options: HelperOptions) =>
+    addressWith(z.string().parse(path), keptAcross(options), options.hash),
   /** `here sort="ai"`: this page with other parameters, from its beginning. */
   here: (options: HelperOptions) => {
     const { pathname, searchParams } = currentOf(options);
@@ -60,9 +62,7 @@ const functions: Readonly<Record<string, HelperDelegate>> = {
   share: (value: unknown, longest: unknown) =>
     `${Math.max(0.5, (z.number().parse(value) / Math.max(1, z.number().parse(longest))) * 100).toFixed(1)}%`,
   /** The parameters of this address that a form about another page keeps. */
-  keptAcross: (options: HelperOptions) => {
-    return [...keptAcross(options)].map(([name, value]) => ({ name, value }));
-  },
+  keptAcross: (options: HelperOptions) => fieldsOf([...keptAcross(options)]),
   /** `time from=first to=last`: the pages read on some days, of the section that this page is about. */
   time: (options: HelperOptions) => {
     const { pathname, searchParams } = currentOf(options);
@@ -81,26 +81,26 @@ const functions: Readonly<Record<string, HelperDelegate>> = {
   /** The parameters of this address without the given ones, for a form that sets those. */
   keptBut: (names: unknown, options: HelperOptions) => {
     const set = ['page', ...z.string().parse(names).split(' ')];
-    const fields = [...currentOf(options).searchParams].filter(([name]) => !set.includes(name));
-    return fields.map(([name, value]) => ({ name, value }));
+    return fieldsOf([...currentOf(options).searchParams].filter(([name]) => !set.includes(name)));
   },
 };
 
-/** The navigation, by title. */
-const NAVIGATION = ['Overview', 'Pages', 'AI', 'Agents', 'Ask', 'Reports', 'Health'];
+/** The project that an address names; undefined for none. Of several values of a parameter, the last one counts. */
+export const projectIn = (parameters: URLSearchParams): string | undefined =>
+  parameters.getAll('project').at(-1);
 
-/** Where the navigation shows pages that it does not list. */
-const PARENTS: Readonly<Record<string, string>> = {
-  '/page': '/pages',
-  '/section': '/pages',
-  '/compare': '/pages',
-};
-
-/** The address of the page with a title. */
-export const addressOf = (title: string): string => (title === 'Overview' ? '/' : `/${title.toLowerCase()}`);
+/** A page by its address. The navigation lists it, or shows it `under` another. */
+export interface Place {
+  readonly path: string;
+  readonly title: string;
+  readonly under: string | undefined;
+}
 
 /** The templates of the web app, and the files that its pages load. */
-export async function openFrame({ workspaceDir, projects }: Pick<Workspace, 'workspaceDir' | 'projects'>) {
+export async function openFrame(
+  { workspaceDir, projects }: Pick<Workspace, 'workspaceDir' | 'projects'>,
+  places: readonly Place[],
+) {
   const [templates, palette] = await Promise.all([findTemplates(workspaceDir), readPalette(workspaceDir)]);
   const fillIn = pageFiller(templates, functions);
   const shared = fillIn('partials/style', { palette }).replaceAll(/<\/?style>/g, '');
@@ -115,18 +115,17 @@ export async function openFrame({ workspaceDir, projects }: Pick<Workspace, 'wor
     /** A page with the navigation around it. */
     page: (template: string, title: string, address: URL, model: object): string => {
       const path = pathOf(address);
-      const project = projects.find(({ id }) => id === address.searchParams.get('project')) ?? projects[0];
+      const current = places.find((place) => place.path === path)?.under ?? path;
+      const project = projects.find(({ id }) => id === projectIn(address.searchParams)) ?? projects[0];
       return fill(template, {
         title,
         queries: [],
         address: path + address.search,
         projects,
         project: project === undefined ? null : { ...project, siteUrl: project.siteUrl ?? null },
-        navigation: NAVIGATION.map((name) => ({
-          name,
-          path: addressOf(name),
-          isCurrent: addressOf(name) === (PARENTS[path] ?? path),
-        })),
+        navigation: places
+          .filter(({ under }) => under === undefined)
+          .map((place) => ({ name: place.title, path: place.path, isCurrent: place.path === current })),
         ...model,
       });
     },

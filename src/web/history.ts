@@ -1,16 +1,11 @@
 import { LRUCache } from 'lru-cache';
 import { createHash } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
 import { stat } from 'node:fs/promises';
 import pLimit from 'p-limit';
 import { z } from 'zod';
-import { type ImprovePlan, planImprovement } from '../agents/plan.js';
-import { proposalOf } from '../agents/prompt.js';
-import { wordsOf } from '../agents/reasons.js';
-import { basePath, listedPages, loadSitemap, sitePaths } from '../agents/sitemap.js';
 import { historyFileOf } from '../app/histories.js';
 import { partOf, partsOf, type Workspace } from '../app/workspace.js';
-import type { ProjectSettings } from '../config/schema.js';
-import { dayOf } from '../day.js';
 import { StorageError } from '../errors.js';
 import { type History, openOwnHistory } from '../warehouse/published.js';
 import { type Parameters, parseRows, type Reader } from '../warehouse/query.js';
@@ -37,7 +32,8 @@ interface Opened {
 
 /** In rows, of which an answer with none counts as one. */
 const ANSWERS_KEPT = 20_000;
-const LARGEST_KEPT = 2_000;
+/** Such as the days of 13 years. */
+const LARGEST_KEPT = 5_000;
 /** DuckDB would keep most of the memory that queries no longer use. */
 const FREED_AT_ONCE = '1MB';
 const AT_ONCE = 4;
@@ -94,6 +90,8 @@ class WebHistory {
    * queries end when whoever asks for them no longer waits.
    */
   async with<Result>(asker: Asker, work: (reader: PublishedReader) => Promise<Result>): Promise<Result> {
+    // A page asks several queries, which all end with it.
+    setMaxListeners(0, asker.signal);
     const opened = await this.#opening(() => this.#current());
     opened.users += 1;
     try {
@@ -184,71 +182,5 @@ async function queryWithin(history: History, sql: string, parameters: Parameters
   } finally {
     clearInterval(watch);
     own.close();
-  }
-}
-
-/** A site's list of pages rarely changes between clicks. */
-const SITEMAP_KEPT_MS = 5 * 60_000;
-
-const turnOf = (now: Date): number => Math.floor(now.getTime() / SITEMAP_KEPT_MS);
-
-/** Selects the pages to propose for agents, as `readership improve` does. */
-export class Proposals {
-  readonly #oneAtATime = pLimit(1);
-  readonly #sitemaps = new LRUCache<number, readonly URL[]>({ max: 1 });
-  readonly #plans = new LRUCache<string, ImprovePlan>({ max: 20 });
-
-  constructor(private readonly workspace: Workspace) {}
-
-  /** The pages to propose now, with their prompts; with a path, only that page. */
-  async of(reader: PublishedReader, project: ProjectSettings, now: Date, path = '') {
-    const { settings, workspaceDir } = this.workspace;
-    const { flagged, leftOut } = await this.#oneAtATime(() => this.#plan(reader, project, now, path));
-    return {
-      // Not remembered, because a template of the prompt may change meanwhile.
-      proposed: flagged.map((page) => {
-        const proposal = proposalOf(project.id, page, { ...settings.improve, workspaceDir });
-        const { why, despite, instruction, prompt } = proposal;
-        return {
-          ...proposal,
-          why: wordsOf(why),
-          caution: despite === undefined ? null : wordsOf(despite),
-          isTwin: despite?.code === 'held-out',
-          ending: prompt.slice(instruction.length),
-        };
-      }),
-      leftOut: leftOut.map(({ path, why }) => ({ path, code: why.code, why: wordsOf(why) })),
-    };
-  }
-
-  /** The pages of the sitemap, as parameters of a query; undefined without a sitemap. Throws a `SitemapError`. */
-  async listed({ siteUrl }: ProjectSettings, now: Date) {
-    const addresses = await this.#oneAtATime(() => this.#addresses(now));
-    if (addresses === undefined) return undefined;
-    const paths = sitePaths(this.workspace.settings.improve.sitemap ?? '', addresses, siteUrl);
-    return { listed: JSON.stringify(paths), base: basePath(siteUrl) };
-  }
-
-  async #addresses(now: Date): Promise<readonly URL[] | undefined> {
-    const { sitemap } = this.workspace.settings.improve;
-    if (sitemap === undefined) return undefined;
-    const turn = turnOf(now);
-    const addresses = this.#sitemaps.get(turn) ?? (await loadSitemap(sitemap, AbortSignal.timeout(10_000)));
-    this.#sitemaps.set(turn, addresses);
-    return addresses;
-  }
-
-  async #plan(reader: PublishedReader, project: ProjectSettings, now: Date, path: string) {
-    const { improve } = this.workspace.settings;
-    const turn = turnOf(now);
-    const key = JSON.stringify([reader.version, project.id, dayOf(now), improve.sitemap && turn, path]);
-    const known = this.#plans.get(key);
-    if (known !== undefined) return known;
-    const addresses = await this.#addresses(now);
-    const isListed = addresses && listedPages(improve.sitemap ?? '', addresses, project.siteUrl);
-    const state = { now, isListed, only: path === '' ? undefined : [path] };
-    const plan = await planImprovement(reader, project.id, improve, state);
-    this.#plans.set(key, plan);
-    return plan;
   }
 }

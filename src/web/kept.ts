@@ -1,21 +1,26 @@
 import pLimit from 'p-limit';
-import type { Parameters } from '../warehouse/query.js';
+import { filledIn, type Parameters } from '../warehouse/query.js';
 
-/** How the queries of pages call the macro that most of their time goes into. */
-const CALL = /\bchanges\(\$from, \$to, \$shift(?:, per := \$per)?\)/;
+/** How the queries of pages call the macros that most of their time goes into. */
+const CALLS = /\b(?:changes\(\$from, \$to, \$shift, per := (?:'page'|'site'|\$per)\)|movers\(\$week\))/g;
 
-/** Each takes about 50 MB for 200,000 pages. */
-const MOST_KEPT = 4;
+/** A range has two or three, of which that of its pages is large: about 50 MB for 200,000 pages. */
+const MOST_KEPT = 18;
 
 /** Has a database of its own for them, because the history is read-only. */
 export const ATTACH_KEPT = "ATTACH ':memory:' AS kept (READ_WRITE, COMPRESS)";
 
+interface Table {
+  readonly name: string;
+  users: number;
+}
+
 /**
- * The changes of the ranges that were asked for last, in tables of one opened history. Sorting, searching and filtering a
- * list, and the lists of one page, read the same ones.
+ * The changes of the ranges that were asked for last, and the pages that moved, in tables of one opened history. Sorting,
+ * searching and filtering a list, the lists of one page, and the sections read the same ones.
  */
 export class KeptChanges {
-  readonly #tables = new Map<string, { readonly name: string; users: number }>();
+  readonly #tables = new Map<string, Table>();
   readonly #oneAtATime = pLimit(1);
   #made = 0;
 
@@ -25,26 +30,29 @@ export class KeptChanges {
     parameters: Parameters,
     run: (sql: string) => Promise<Rows>,
   ): Promise<Rows> {
-    const [call] = CALL.exec(sql) ?? [];
-    if (call === undefined) return run(sql);
-    const { project, from, to, shift, per } = parameters;
-    const key = JSON.stringify([project, from, to, shift, call.includes('$per') ? per : 'page']);
-    const table = await this.#oneAtATime(() => this.#use(key, call, run));
+    const used: Table[] = [];
+    let text = sql;
     try {
-      return await run(sql.replaceAll(call, table.name));
+      for (const call of new Set(sql.match(CALLS))) {
+        // DuckDB simplifies a query for values that it has, not for parameters.
+        const rows = filledIn(`FROM ${call} WHERE project = $project`, parameters);
+        const table = await this.#oneAtATime(() => this.#use(rows, run));
+        used.push(table);
+        text = text.replaceAll(call, table.name);
+      }
+      return await run(text);
     } finally {
-      table.users -= 1;
+      for (const table of used) table.users -= 1;
     }
   }
 
-  async #use(key: string, call: string, run: (sql: string) => Promise<unknown>) {
-    const table = this.#tables.get(key) ?? { name: `kept.changes_${this.#made++}`, users: 0 };
-    if (!this.#tables.has(key))
-      await run(`CREATE TABLE ${table.name} AS FROM ${call} WHERE project = $project`);
-    this.#tables.delete(key);
-    this.#tables.set(key, table);
+  async #use(rows: string, run: (sql: string) => Promise<unknown>): Promise<Table> {
+    const table = this.#tables.get(rows) ?? { name: `kept.rows_${this.#made++}`, users: 0 };
+    if (!this.#tables.has(rows)) await run(`CREATE TABLE ${table.name} AS ${rows}`);
+    this.#tables.delete(rows);
+    this.#tables.set(rows, table);
     for (const [other, { name, users }] of this.#tables)
-      if (this.#tables.size > MOST_KEPT && users === 0 && other !== key) {
+      if (this.#tables.size > MOST_KEPT && users === 0 && other !== rows) {
         await run(`DROP TABLE ${name}`);
         this.#tables.delete(other);
       }

@@ -7,8 +7,9 @@ import { packageFile, version } from '../files.js';
 import { escapeLines } from '../format/text.js';
 import { readSql } from '../warehouse/query.js';
 import type { Asker } from './questions.js';
-import type { Sources } from './request.js';
-import { type Tool, TOOLS } from './tools.js';
+import type { Sources } from './sources.js';
+import type { Tool } from './tool.js';
+import { TOOLS } from './tools.js';
 
 const named = <Text extends z.ZodRawShape>(text: Text) => z.record(z.string(), z.object(text));
 /** What the assistant reads about this server. */

@@ -1,21 +1,31 @@
 import { HTTPException } from 'hono/http-exception';
 import { z } from 'zod';
 import { basePath, pathBelow } from '../agents/sitemap.js';
-import { partOf, type Runtime, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
-import { problemOf } from '../config/problems.js';
+import { partOf } from '../app/workspace.js';
+import { IN_OUR_WORDS, problemOf } from '../config/problems.js';
 import { addDays, type Day, daysBetween, parseDay } from '../day.js';
 import { ConfigurationError } from '../errors.js';
 import { shownPath } from '../format/text.js';
 import { ISO_CALENDAR, periodOf } from '../reports/period.js';
-import { quoted } from '../warehouse/duckdb.js';
-import { dayColumn, type Parameters, type Reader, readSql } from '../warehouse/query.js';
+import { dayColumn, filledIn, type Parameters, type Reader } from '../warehouse/query.js';
 import type { Visitor } from './access.js';
-import { Proposals, type PublishedReader, WebHistories } from './history.js';
-import { type Asker, MAX_SQL, Questions, SavedQuestions } from './questions.js';
+import type { PublishedReader } from './history.js';
+import { type Asker, MAX_SQL } from './questions.js';
 import type { ActionQueue } from './queue.js';
+import { queryNamed, type Row, rowSchema, type Sources } from './sources.js';
 
 /** The number of days in each range that a link selects, up to the last loaded day. */
 const RANGES = { '4w': 28, '13w': 91, '26w': 182, '1y': 364, all: Infinity } as const;
+
+/** What one may choose from, in the address of a page and as an assistant. */
+export const CHOICES = {
+  grain: ['day', 'week', 'month'],
+  against: ['before', 'year', 'none'],
+  readers: ['human', 'ai', 'both'],
+  per: ['page', 'section'],
+  sort: ['total', 'human', 'ai', 'human_change', 'ai_change', 'share', 'path'],
+  order: ['asc', 'desc'],
+} as const;
 
 const dayField = z
   .string()
@@ -37,17 +47,17 @@ const querySchema = z.object({
   range: z.enum(['4w', '13w', '26w', '1y', 'all', '']).default('13w'),
   from: dayField,
   to: dayField,
-  grain: z.enum(['day', 'week', 'month', '']).default(''),
-  against: z.enum(['before', 'year', 'none']).default('before'),
+  grain: z.enum([...CHOICES.grain, '']).default(''),
+  against: z.enum(CHOICES.against).default('before'),
   search: text,
   section: text,
-  readers: z.enum(['', 'human', 'ai', 'both']).default(''),
+  readers: z.enum(['', ...CHOICES.readers]).default(''),
   only: z.enum(['', 'moved', 'new', 'gone', 'unread']).default(''),
   minShare: shareField,
   maxShare: shareField,
-  per: z.enum(['page', 'section']).default('page'),
-  sort: z.enum(['total', 'human', 'ai', 'human_change', 'ai_change', 'share', 'path']).default('total'),
-  order: z.enum(['', 'asc', 'desc']).default(''),
+  per: z.enum(CHOICES.per).default('page'),
+  sort: z.enum(CHOICES.sort).default('total'),
+  order: z.enum(['', ...CHOICES.order]).default(''),
   page: z.coerce.number().int().min(1).max(100_000).default(1),
   path: text,
   /** All pages and sections of a comparison; elsewhere the last one counts. */
@@ -61,16 +71,16 @@ type PageQuery = z.infer<typeof querySchema>;
 /** The parameters in an address. Throws a `ConfigurationError` that says what is wrong with them. */
 export function parseQuery(parameters: URLSearchParams): PageQuery {
   const allOf = (name: string) => [...new Set(parameters.getAll(name))].filter((value) => value !== '');
-  const parsed = querySchema.safeParse({
+  const written = {
     ...Object.fromEntries(parameters),
     paths: allOf('path'),
     sections: allOf('section'),
-  });
+  };
+  const parsed = querySchema.safeParse(written, IN_OUR_WORDS);
   if (parsed.success) return parsed.data;
   throw new ConfigurationError(problemOf(parsed.error));
 }
 
-const EXTENT = readSql(import.meta.url, 'queries/extent.sql');
 const extentRow = z.object({ first: dayColumn.nullable(), last: dayColumn.nullable() });
 
 /** The days that a page is about. */
@@ -78,7 +88,7 @@ export type Range = NonNullable<Awaited<ReturnType<typeof rangeOf>>>;
 
 /** The requested days, as far as any are loaded; undefined for a project without a loaded day. */
 async function rangeOf(reader: Reader, project: string, query: PageQuery) {
-  const [row] = await reader.query(EXTENT, extentRow, { project });
+  const [row] = await reader.query(queryNamed('extent'), extentRow, { project });
   const { first = null, last: end = null } = row ?? {};
   if (first === null || end === null) return undefined;
   const last = query.to !== undefined && query.to < end && query.to >= first ? query.to : end;
@@ -102,42 +112,18 @@ async function rangeOf(reader: Reader, project: string, query: PageQuery) {
   };
 }
 
-/** What pages and tools answer from. */
-export type Sources = ReturnType<typeof openSources>;
-
-export const openSources = (workspace: Workspace, options: WorkspaceOptions, runtime: Runtime) => ({
-  workspace,
-  runtime,
-  histories: new WebHistories(workspace, runtime.signal),
-  questions: new Questions(workspace, options, runtime),
-  saved: new SavedQuestions(workspace),
-  proposals: new Proposals(workspace),
-});
-
-export const rowSchema = z.record(z.string(), z.json());
-export type Row = z.infer<typeof rowSchema>;
-
-/** The rows of a query in `queries/`. */
-export const rowsOf = (reader: Reader, name: string, parameters: Parameters): Promise<Row[]> =>
-  reader.query(queryNamed(name), rowSchema, parameters);
-
-const queryNamed = (name: string): string => readSql(import.meta.url, `queries/${name}.sql`);
-
 /** A query of a page, with its parameters filled in, named with the `subject` if it is asked about several. */
-function filledIn(name: string, text: string, parameters: Parameters, subject: Parameters[string] = null) {
-  const sql = text.replaceAll(/\$([a-z_]+)/g, (_, parameter: string) => {
-    const value = parameters[parameter] ?? null;
-    return typeof value === 'string' ? quoted(value) : String(value).toUpperCase();
-  });
+function askedAs(name: string, text: string, parameters: Parameters, subject: Parameters[string] = null) {
   const of = typeof subject === 'string' ? ` of ${shownPath(subject)}` : '';
-  return { name: name.replaceAll('-', ' ') + of, sql };
+  return { name: name.replaceAll('-', ' ') + of, sql: filledIn(text, parameters) };
 }
 
-/** Ends the queries and closes the histories. */
-export async function closeSources({ questions, histories }: Sources): Promise<void> {
-  await questions.close();
-  histories.close();
-}
+/** What totals are of: the whole site, or a section of it. */
+export const scopeOf = (section: string) => ({
+  path: null,
+  section,
+  per: section === '' ? 'site' : 'section',
+});
 
 /** The path in what may be the full URL of a page. Throws a `ConfigurationError` for a URL of another site. */
 export function pathIn(text: string, siteUrl: string | undefined): string {
@@ -215,7 +201,7 @@ export async function questionOf(
     limit: PAGES_SHOWN,
     offset: (query.page - 1) * PAGES_SHOWN,
   };
-  const asked: ReturnType<typeof filledIn>[] = [];
+  const asked: ReturnType<typeof askedAs>[] = [];
   return {
     /** The workspace of the project's shard, as it is read. */
     part: { ...partOf(workspace, project.id), historyFile: reader.file },
@@ -230,12 +216,12 @@ export async function questionOf(
     rows: (name: string, more?: Parameters): Promise<Row[]> => {
       const given = { ...common, ...more };
       const text = queryNamed(name);
-      asked.push(filledIn(name, text, given, more?.['name']));
+      asked.push(askedAs(name, text, given, more?.['name']));
       return reader.query(text, rowSchema, given);
     },
     /** Offers a query in `queries/` to go on from, where the page itself reads the ledgers. */
     offer: (name: string): void => {
-      asked.push(filledIn(name, queryNamed(name), common));
+      asked.push(askedAs(name, queryNamed(name), common));
     },
   };
 }

@@ -1,19 +1,18 @@
 import { HTTPException } from 'hono/http-exception';
 import { randomUUID } from 'node:crypto';
-import { setMaxListeners } from 'node:events';
 import { Readable } from 'node:stream';
 import { partOf } from '../app/workspace.js';
 import { ConfigurationError } from '../errors.js';
-import { bodyWithin } from '../http-server.js';
 import type { WebContext } from './access.js';
 import { actionOf, draftOf } from './actions.js';
 import { agents } from './agents.js';
+import { type App, formOf } from './app.js';
 import { ask } from './ask.js';
+import { projectIn } from './frame.js';
 import { health, metrics, renderedReport, reports } from './health.js';
 import type { PublishedReader } from './history.js';
 import { type Format, FORMATS, MAX_SQL } from './questions.js';
 import { type PageRequest, parseQuery, requestOf, type SiteRequest, type Visit } from './request.js';
-import type { App } from './serve.js';
 import { ai, compare, overview, page, pages, pagesCsv, section } from './views.js';
 
 /** What the template of a page shows. */
@@ -25,15 +24,15 @@ const ofDays =
   ({ range, ...request }) =>
     range === undefined ? Promise.resolve({ template: 'empty' }) : model({ ...request, range });
 
-const titled = (path: string, title: string, model: Model) => ({ path, title, model });
+const titled = (path: string, title: string, model: Model, under?: string) => ({ path, title, model, under });
 
-/** The pages, by the title that also names their template. */
+/** The pages, by the title that also names their template, and the page under which the navigation shows them. */
 export const PAGES = [
   titled('/', 'Overview', ofDays(overview)),
   titled('/pages', 'Pages', ofDays(pages)),
-  titled('/section', 'Section', ofDays(section)),
-  titled('/compare', 'Compare', ofDays(compare)),
-  titled('/page', 'Page', ofDays(page)),
+  titled('/section', 'Section', ofDays(section), '/pages'),
+  titled('/compare', 'Compare', ofDays(compare), '/pages'),
+  titled('/page', 'Page', ofDays(page), '/pages'),
   titled('/ai', 'AI', ofDays(ai)),
   titled('/agents', 'Agents', agents),
   titled('/ask', 'Ask', ask),
@@ -67,27 +66,12 @@ const addressOf = (c: WebContext): URL => new URL(c.req.url);
 /** Who requests a page, with a signal that aborts when they no longer wait for the response. */
 function visitOf(c: WebContext): Visit {
   const left = new AbortController();
-  // A page asks several queries, which all end with it.
-  setMaxListeners(0, left.signal);
   c.env.outgoing.once('close', () => {
     left.abort();
   });
   const visitor = c.get('visitor');
   return { visitor, client: visitor.client, signal: left.signal };
 }
-
-const MAX_FORM_BYTES = 256 * 1024;
-
-/** The fields of a form. Throws an `HTTPException` (413) if it is too large. */
-export async function formOf({ env }: WebContext): Promise<URLSearchParams> {
-  const text = await bodyWithin(MAX_FORM_BYTES, env.incoming);
-  if (text === undefined) throw new HTTPException(413, { message: 'The form is too large.' });
-  return new URLSearchParams(text);
-}
-
-/** What a person typed in a form. */
-export const typedIn = (form: URLSearchParams): string =>
-  ['instruction', 'text', 'sql'].map((name) => form.get(name) ?? '').find((text) => text !== '') ?? '';
 
 const asset = (c: WebContext, text: string, type: string): Response => {
   c.header('Cache-Control', 'public, max-age=31536000, immutable');
@@ -125,7 +109,7 @@ export async function pageOf(
 function shown(c: WebContext, app: App, address: URL, extra?: object, status: 200 | 409 = 200) {
   const visit = visitOf(c);
   return app.sources.histories
-    .of(address.searchParams.get('project'))
+    .of(projectIn(address.searchParams))
     .with(visit, async (reader) => c.html(await pageOf(app, address, visit, reader, extra), status));
 }
 
@@ -135,7 +119,7 @@ const fileOf = (c: WebContext, content: string | ReadableStream, type: string, n
 function csvOfPages(c: WebContext, { sources, queue }: App): Promise<Response> {
   const visit = visitOf(c);
   const address = addressOf(c);
-  return sources.histories.of(address.searchParams.get('project')).with(visit, async (reader) => {
+  return sources.histories.of(projectIn(address.searchParams)).with(visit, async (reader) => {
     const { range, ...request } = await requestOf(address, visit, reader, queue, sources);
     if (range === undefined)
       throw new HTTPException(404, { message: `Nothing is loaded for ${request.project.name} yet.` });
@@ -149,6 +133,8 @@ async function download(c: WebContext, { sources }: App, format: Format): Promis
     c.req.method === 'POST'
       ? ((await formOf(c)).get('sql') ?? '')
       : await sources.saved.sqlOf(parseQuery(addressOf(c).searchParams));
+  if (sql.trim() === '')
+    throw new ConfigurationError('Nothing was asked: add a query to the address, as ?sql=');
   const answer = await sources.questions.file(sql, format, visitOf(c));
   return fileOf(c, Readable.toWeb(answer) as ReadableStream, FORMATS[format], `answer.${format}`);
 }

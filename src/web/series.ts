@@ -1,11 +1,13 @@
 import { z } from 'zod';
 import { addDays, type Day, type DayRange } from '../day.js';
+import { audienceName } from '../format/audience.js';
 import { dayRange, shortDayRange } from '../format/days.js';
 import { counted, percent, thousands } from '../format/numbers.js';
 import { shownText } from '../format/text.js';
 import { drawLines, type LinesOptions, type Point } from '../reports/lines.js';
 import { dayColumn } from '../warehouse/query.js';
-import type { Range, Row } from './request.js';
+import type { Range } from './request.js';
+import type { Row } from './sources.js';
 
 const number = z.number().nullable();
 const periodRow = z.object({
@@ -54,7 +56,8 @@ export function seriesOf(rows: Row[], { first, last, shift, about }: Shown, even
   return {
     states: statesOf(periods),
     periods: happened.toReversed(),
-    comparedWith: isCompared ? { first: addDays(first, -shift), last: addDays(last, -shift) } : null,
+    /** The days that the dashed lines show. */
+    dashed: isCompared ? { first: addDays(first, -shift), last: addDays(last, -shift) } : null,
     picture: drawLines(
       happened.map((period) => pointOf(period, shift, period.happened, about)),
       { ...shown, lines: [...before, ...shown.lines] },
@@ -174,7 +177,7 @@ export function weeksOf(rows: Row[], events: Row[]) {
     const ofWeek = weeks.filter((row) => row.week === week);
     const said = ofWeek.toReversed().map(({ audience, views, low, high }) => {
       const usual = low === null || high === null ? '' : `, ${thousands(low)} to ${thousands(high)} expected`;
-      return `${audience === 'ai' ? 'AI' : 'Human'} ${thousands(views)}${usual}`;
+      return `${audienceName(audience)} ${thousands(views)}${usual}`;
     });
     const values = ofWeek.flatMap(({ audience, views, low, high }) => [
       [audience, views],

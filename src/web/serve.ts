@@ -3,34 +3,16 @@ import { Hono } from 'hono';
 import { compress } from 'hono/compress';
 import { HTTPException } from 'hono/http-exception';
 import { ipRestriction } from 'hono/ip-restriction';
-import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { setTimeout } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
-import pLimit, { type LimitFunction } from 'p-limit';
-import type { Workspace, Runtime, WorkspaceOptions } from '../app/workspace.js';
-import type { ServeSettings } from '../config/serve.js';
 import { codeOf, ConfigurationError, messageOf, ReadershipError } from '../errors.js';
 import { inUrl, listen } from '../http-server.js';
-import { Access, isReading, type WebContext, type WebEnv } from './access.js';
+import { isReading, type WebContext, type WebEnv } from './access.js';
 import { actionOf } from './actions.js';
-import { openFrame } from './frame.js';
+import { type App, openApp, type WebOptions } from './app.js';
 import { BusyError } from './limits.js';
-import { mcpHandler } from './mcp.js';
-import { ActionQueue } from './queue.js';
-import { closeSources, openSources } from './request.js';
-import { formOf, PAGES, pageOf, ROUTES, typedIn } from './routes.js';
-
-interface WebOptions {
-  readonly workspace: Workspace;
-  /** The options that the workspace was found with. */
-  readonly options: WorkspaceOptions;
-  readonly runtime: Runtime;
-  readonly settings: ServeSettings;
-  /** Takes turns with whatever else in this process holds the live database. */
-  readonly inTurn?: LimitFunction;
-  /** Called with errors that are bugs, or that only the owner can understand. */
-  readonly onError: (words: string) => void;
-}
+import { PAGES, pageOf, ROUTES } from './routes.js';
+import { closeSources } from './sources.js';
 
 /** The headers of every response that does not set its own. */
 const HEADERS = {
@@ -45,22 +27,11 @@ const HEADERS = {
   'Cache-Control': 'no-store',
 };
 
-/** What the routes answer with. */
-export type App = Awaited<ReturnType<typeof openApp>>;
-
-const TITLES: Readonly<Record<number, string>> = {
-  400: 'Invalid request',
-  403: 'Not allowed',
-  404: 'Not found',
-  405: 'Not possible',
-  413: 'Too large',
-};
-
 /** A running web app. */
 export type Web = Awaited<ReturnType<typeof serveWeb>>;
 
 /** A server announces its address once its pages are warmed up, or after this. */
-const LONGEST_WARMING_MS = 3_000;
+const LONGEST_WARMING_MS = 10_000;
 /** How often a server looks for a new publication to warm up. */
 const LOOKED_EVERY_MS = 60_000;
 /** A response that its client does not read for once or twice this time is ended. */
@@ -74,7 +45,7 @@ export async function serveWeb(options: WebOptions) {
   // By default, garbage may take several times the memory that is in use before it is collected.
   setFlagsFromString('--heap-growing-percent=50');
   const { host, port, url } = options.settings;
-  const app = await openApp(options);
+  const app = await openApp(options, PAGES);
   const { access, queue, sources } = app;
   const server = await listen({ host, port, fetch: routed(app, options).fetch }).catch((cause: unknown) => {
     const isPort = codeOf(cause) === 'EADDRINUSE' || codeOf(cause) === 'EACCES';
@@ -99,33 +70,6 @@ export async function serveWeb(options: WebOptions) {
       await server.close();
       await queue.close();
       await closeSources(sources);
-    },
-  };
-}
-
-async function openApp({ workspace, options, runtime, settings, onError, inTurn = pLimit(1) }: WebOptions) {
-  const frame = await openFrame(workspace);
-  const refuse = async (c: WebContext, status: ContentfulStatusCode, words: string, login = false) => {
-    // What someone typed before a restart is not lost with their session.
-    const typed = c.req.method === 'POST' && status === 401 ? typedIn(await formOf(c)) : '';
-    return c.html(frame.fill('refused', { title: 'Readership', words, login, typed }), status);
-  };
-  const sources = openSources(workspace, options, runtime);
-  const access = new Access(settings, refuse);
-  return {
-    sources,
-    frame,
-    access,
-    queue: new ActionQueue(workspace, runtime, inTurn, onError),
-    mcp: mcpHandler(sources),
-    /** A page that says why there is no other. */
-    problem: async (c: WebContext, status: ContentfulStatusCode, words: string): Promise<Response> => {
-      // Only visitors may see the names of projects.
-      if ((c.var as Partial<WebEnv['Variables']>).visitor === undefined) return refuse(c, status, words);
-      const shown = words.replaceAll(`${workspace.dataDir}/`, '');
-      const model = { words: shown, signOut: access.hasSessions, nothingLoaded: false };
-      const title = TITLES[status] ?? 'Not available';
-      return c.html(frame.page('problem', title, new URL(c.req.url), model), status);
     },
   };
 }
@@ -169,12 +113,18 @@ function routed(app: App, { settings, onError }: WebOptions): Hono<WebEnv> {
   return hono;
 }
 
+/** Pages that read all days, and what is the same for every section. */
+const WARMED_TOO = ['/section?section=/', '/?range=all', '/pages?range=all&per=section'];
+
 /** Renders every page of a publication once, so that its first visitors do not wait; not those of the `last` one again. */
 function warm(app: App, signal: AbortSignal, last: { version: string }): Promise<void> {
-  const visit = { visitor: { isEditor: false, client: '' }, client: '', signal };
+  // Not the signal itself, because a history removes the limit of listeners of the one that it is given.
+  const own = AbortSignal.any([signal]);
+  const visit = { visitor: { isEditor: false, client: '' }, client: '', signal: own };
   return app.sources.histories.of().with(visit, async (reader) => {
     if (reader.version === last.version) return;
     last.version = reader.version;
-    for (const { path } of PAGES) await pageOf(app, new URL(path, 'http://page'), visit, reader);
+    for (const path of [...PAGES.map((page) => page.path), ...WARMED_TOO])
+      await pageOf(app, new URL(path, 'http://page'), visit, reader).catch(() => undefined);
   });
 }

@@ -5,8 +5,9 @@ import { ConfigurationError, ReadershipError } from '../errors.js';
 import { shownPath } from '../format/text.js';
 import { csvCellOf } from '../reports/answers.js';
 import { dayColumn } from '../warehouse/query.js';
-import { type PageRequest, PAGES_SHOWN, type Range, type Row } from './request.js';
+import { type PageRequest, PAGES_SHOWN, type Range, scopeOf } from './request.js';
 import { AI_SHARE, comparedSeries, seriesOf, weeksOf } from './series.js';
+import type { Row } from './sources.js';
 
 /** The first pages of a list, whatever filters the address has. */
 const MOST_READ = {
@@ -23,14 +24,14 @@ const MOST_READ = {
   max_share: 1,
 };
 
-const WHOLE_SITE = { path: null, section: '' };
+const WHOLE_SITE = scopeOf('');
 
 /** A chart of a few days also shows those around them, this many on each side. */
 const AROUND = 42;
 
 /** The site, or a section of it: totals, course, what moved and what is read most. */
 export async function overview({ rows, range }: PageRequest, section = ''): Promise<object> {
-  const of = { ...WHOLE_SITE, section };
+  const of = scopeOf(section);
   const isShort = range.days < 7;
   const drawn = isShort ? around(range) : range;
   const days = { ...of, from: drawn.first, to: drawn.last, shift: drawn.shift, grain: drawn.grain };
@@ -41,7 +42,7 @@ export async function overview({ rows, range }: PageRequest, section = ''): Prom
     isShort ? rows('unusual', { ...of, shift: range.shift || 7 }) : rows('movers', of),
     rows('pages', { ...MOST_READ, section }),
   ]);
-  const { comparedWith, ...course } = seriesOf(series, drawn, marks);
+  const course = seriesOf(series, drawn, marks);
   const isFirst = isShort && range.shift > 0 && totals?.['days_before'] === 0;
   const daysBefore = { first: addDays(range.first, -range.shift), last: addDays(range.last, -range.shift) };
   return {
@@ -49,8 +50,7 @@ export async function overview({ rows, range }: PageRequest, section = ''): Prom
     template: 'overview',
     section,
     totals,
-    dashed: comparedWith,
-    comparedWith: isShort && range.shift > 0 && !isFirst ? daysBefore : comparedWith,
+    comparedWith: isShort && range.shift > 0 && !isFirst ? daysBefore : course.dashed,
     isFirst,
     moved: moved.slice(0, 8),
     pages,
@@ -100,7 +100,13 @@ export async function compare({ rows, query }: PageRequest): Promise<object> {
   const listOf = (per: 'page' | 'section', names: readonly string[]) =>
     names.length === 0
       ? []
-      : rows('pages', { ...MOST_READ, per, only: 'chosen', chosen: JSON.stringify(names) });
+      : rows('pages', {
+          ...MOST_READ,
+          per,
+          only: 'chosen',
+          chosen: JSON.stringify(names),
+          name: per === 'section' ? 'the sections' : null,
+        });
   const [courses, marks, ofSections, ofPages, sections] = await Promise.all([
     Promise.all(
       subjects.map(async (of) => ({ name: of.name, rows: await rows('series', { ...of, shift: 0 }) })),
@@ -143,12 +149,14 @@ export async function pages(request: PageRequest): Promise<object> {
   ]);
   const count = countOf(found);
   const first = (query.page - 1) * PAGES_SHOWN;
+  const isListed = ['', ...sections.map(({ section }) => section)].includes(query.section);
   return {
     totals,
     problem,
     all: found[0] ?? null,
     pages: found,
-    sections,
+    // Those of the range, and the chosen one even if nobody read it then.
+    sections: isListed ? sections : [...sections, { section: query.section }],
     count,
     ...orderOf(query),
     first: first + 1,
@@ -208,11 +216,9 @@ export async function page({ reader, rows, query, range, project }: PageRequest)
   ]);
   const jobs = z.array(jobRow).parse(jobRows);
   const effects = await mergedEffects(reader, project.id, jobs);
-  const { comparedWith, ...course } = seriesOf(series, range, marks);
   return {
-    ...course,
+    ...seriesOf(series, range, marks),
     ...weeksOf(weeks, marks),
-    dashed: comparedWith,
     title: shownPath(query.path),
     facts,
     path: query.path,
@@ -232,7 +238,7 @@ export async function ai({ rows, range }: PageRequest): Promise<object> {
     rows('leaving'),
   ]);
   const isOf = (audience: string) => oneSided.filter(({ reader }) => reader === audience);
-  const { comparedWith, ...course } = seriesOf(series, range, marks, AI_SHARE);
+  const course = seriesOf(series, range, marks, AI_SHARE);
   const lists = { pages, overtaken, leaving, ai: isOf('ai'), human: isOf('human') };
-  return { ...course, ...lists, totals, dashed: comparedWith };
+  return { ...course, ...lists, totals };
 }

@@ -82,14 +82,16 @@ for (const figure of document.querySelectorAll('[data-points]')) {
 }
 for (const field of document.querySelectorAll('[data-submits]'))
   field.addEventListener('change', () => field.form.requestSubmit());
-// Reloads the page while an action waits for the database, unless someone is typing. Only once: another
-// reload would cancel this one if it takes long.
+// Reloads the page while an action waits for the database, unless someone is typing. Only once, and not
+// after a link was followed or a form sent: a reload would cancel that if it takes long.
 const again = document.querySelector('[data-reloads]');
+let timer;
 const reload = () => {
-  if (document.querySelector('textarea:focus, details[open] textarea')) setTimeout(reload, 2500);
+  if (document.querySelector('textarea:focus, details[open] textarea')) timer = setTimeout(reload, 2500);
   else location.replace(again.href);
 };
-if (again) setTimeout(reload, 2500);
+if (again) timer = setTimeout(reload, 2500);
+addEventListener('beforeunload', () => clearTimeout(timer));
 // Names that start like the word before the cursor: those of the dictionary on this page, and keywords.
 const editor = document.querySelector('[data-completes]');
 if (editor) {

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { Agent, request } from 'undici';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { hashPassword } from '../../src/web/access.js';
-import { tries } from '../fuzz.js';
+import { hostilePiece, tries } from '../fuzz.js';
 import { startCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 import { mcpClient } from './mcp-client.js';
@@ -57,31 +57,9 @@ const queried = (sql: string) => ask(`/ask.csv?sql=${encodeURIComponent(sql)}`);
 
 describe('a server with a hostile visitor', () => {
   const nested = fc.integer({ min: 1, max: 7_900 });
-  const word = fc.constantFrom(
-    "'",
-    '"',
-    '(',
-    '[',
-    '{',
-    '%',
-    '\\',
-    '--',
-    ';',
-    '$$',
-    '/*',
-    '\0',
-    '\u202e',
-    '../',
-    '<script>',
-    'SELECT',
-    'FROM page_views',
-    'movers(',
-    "'%'",
-    'CASE WHEN',
-    '/quickstart',
-    'e9999',
-    '-1',
-    '{{project}}',
+  const word = fc.oneof(
+    fc.constantFrom('SELECT', 'FROM page_views', 'movers(', "'%'", 'CASE WHEN', '/quickstart'),
+    hostilePiece,
   );
   const text = fc.oneof(
     fc.array(word, { maxLength: 12 }).map((words) => words.join(' ')),
@@ -90,48 +68,12 @@ describe('a server with a hostile visitor', () => {
     nested.map((count) => `SELECT ${'('.repeat(count / 2)}1${')'.repeat(count / 2)}`),
     nested.map((count) => `SELECT 1${' + 1'.repeat(count / 4)}`),
   );
-  const names = [
-    'project',
-    'range',
-    'from',
-    'to',
-    'grain',
-    'against',
-    'search',
-    'section',
-    'readers',
-    'only',
-    'minShare',
-    'per',
-    'order',
-    'sort',
-    'page',
-    'path',
-    'sql',
-    'name',
-    'token',
-  ];
+  const names =
+    'project range from to grain against search section readers only minShare per order sort page path sql name token';
+  const places =
+    '/ /pages /page /section /compare /ai /agents /ask /reports /health /pages.csv /ask.csv /ask.json /ask.parquet /metrics /login /complete /healthz';
   const path = fc.oneof(
-    fc.constantFrom(
-      '/',
-      '/pages',
-      '/page',
-      '/section',
-      '/compare',
-      '/ai',
-      '/agents',
-      '/ask',
-      '/reports',
-      '/health',
-      '/pages.csv',
-      '/ask.csv',
-      '/ask.json',
-      '/ask.parquet',
-      '/metrics',
-      '/login',
-      '/complete',
-      '/healthz',
-    ),
+    fc.constantFrom(...places.split(' ')),
     fc
       .tuple(text, text)
       .map(([project, file]) => `/reports/${encodeURIComponent(project)}/${encodeURIComponent(file)}`),
@@ -139,7 +81,7 @@ describe('a server with a hostile visitor', () => {
   const hostile = fc.record({
     path,
     method: fc.constantFrom('GET', 'GET', 'GET', 'POST'),
-    fields: fc.array(fc.tuple(fc.constantFrom(...names), text), { minLength: 1, maxLength: 3 }),
+    fields: fc.array(fc.tuple(fc.constantFrom(...names.split(' ')), text), { minLength: 1, maxLength: 3 }),
   });
 
   it('answers its first page throughout, in the same process', async ({ annotate }) => {
@@ -172,12 +114,14 @@ describe('a server with a hostile visitor', () => {
       await answers;
       tried += requests.length;
     });
+    // A few rounds on a machine of any speed, then as many as the time allows.
+    await fc.assert(attack, tries(3));
     await fc.assert(attack, {
       ...tries(1e6),
       interruptAfterTimeLimit: SECONDS * 1_000,
       markInterruptAsFailure: false,
     });
-    expect(tried).toBeGreaterThan(0);
+    expect(tried).toBeGreaterThan(20);
     const [median, most] = [0.5, 1].map(
       (part) => tookMs.toSorted((a, b) => a - b)[Math.ceil(tookMs.length * part) - 1],
     );

@@ -8,7 +8,7 @@ import { readWorkspace } from '../../src/app/workspace.js';
 import { Output } from '../../src/terminal/output.js';
 import { publish } from '../../src/warehouse/publish.js';
 import { mcpHandler } from '../../src/web/mcp.js';
-import { openSources } from '../../src/web/request.js';
+import { openSources } from '../../src/web/sources.js';
 import { steadyPages, storeReading } from '../agents/reading.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { startCli } from '../run-cli.js';
@@ -201,7 +201,8 @@ describe('an AI assistant', () => {
       'sections compared, one of them unknown',
       'compare',
       { ...WEEK, sections: ['/guides', '/blog', '/nothing'] },
-      ({ sections, without_views }) => [...(sections ?? []).map(({ human }) => human), without_views].join(),
+      ({ sections, pages, without_views }) =>
+        [...(sections ?? []).map(({ human }) => human), without_views, ...(pages ?? [])].join(),
       `SELECT string_agg(human, ',' ORDER BY human DESC) || ',/nothing' FROM (SELECT sum(human) AS human ${inWeek} AND path SIMILAR TO '/(guides|blog)/.*' GROUP BY path LIKE '/blog/%')`,
     ],
     [

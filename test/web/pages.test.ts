@@ -74,6 +74,9 @@ describe('a project without data', () => {
       status: 404,
       text: expect.stringContaining('Nothing is loaded for New Docs yet') as unknown,
     });
+    expect((await ask('/pages?project=prj_1&project=prj_2')).text).toContain(
+      '<title>Pages · Other Docs</title>',
+    );
     expect((await ask('/pages.csv?project=prj_2')).text).toMatch(/^path,human,ai,[^]+\n\/quickstart,/);
     expect((await ask('/metrics')).text).toMatch(/^readership_days\{project="prj_2",state="final"\} \d+$/m);
     expect((await ask('/pages?project=prj_3')).status).toBe(404);
@@ -182,7 +185,8 @@ describe('the list of pages', () => {
         ('prj_1', DATE '2026-06-10', '/old/page', 90, 10, 100)
       )`,
       `INSERT INTO notes FROM (VALUES
-        ('prj_1', DATE '2026-10-05', 'Version 3', '*', false), ('prj_1', DATE '2026-10-06', 'New guides', '/guides/*', false))`,
+        ('prj_1', DATE '2026-10-05', 'Version 3', '*', false), ('prj_1', DATE '2026-10-06', 'New guides', '/guides/*', false),
+        ('prj_1', DATE '2026-10-07', 'New G pages', '/g*', false), ('prj_1', DATE '2026-10-07', 'Older guides', '/guides-old/*', false))`,
       "INSERT INTO page_changes VALUES ('prj_1', '/guides/webhooks', NULL, DATE '2026-10-07')",
     );
     history = await openHistory(join(directory, 'data/history.duckdb'));
@@ -293,10 +297,25 @@ describe('the list of pages', () => {
     expect(site.errors).toEqual([]);
   });
 
-  it.each(['minShare=x', 'maxShare=101', 'only=all', 'order=up', 'per=site'])('refuses %s', async (query) => {
-    const { status, text } = await ask(`/pages?${query}`);
-    expect(status).toBe(400);
-    expect(text).toMatch(new RegExp(`${query.split('=')[0] ?? ''}: `));
+  it.each([
+    ['pages?minShare=x', 'minShare: write a number from 0 to 100'],
+    ['pages?maxShare=101', 'maxShare: at most 100'],
+    ['pages?only=all', 'only: write moved or new or gone or unread'],
+    ['pages?order=up', 'order: write asc or desc'],
+    ['pages?per=site', 'per: write page or section'],
+    ['pages?page=x', 'page: write a number'],
+    ['pages?page=0', 'page: at least 1'],
+    ['ask.csv?sql=', 'Nothing was asked'],
+  ])('refuses %s', async (address, words) => {
+    const { status, text } = await ask(`/${address}`);
+    expect([status, text]).toEqual([400, expect.stringContaining(words)]);
+  });
+
+  it('keeps the section that was chosen, also where nobody read it', async () => {
+    const { text } = await ask('/pages?project=prj_1&section=/nothing');
+    expect(text.match(/<option[^>]* selected>[^<]*/g)).toContain(
+      '<option value="/nothing" selected>/nothing',
+    );
   });
 
   it('without a view is those of the sitemap, which it asks for', async () => {
@@ -389,10 +408,10 @@ it('every chart marks jobs, changes by others and notes, and says what they were
   const marked = async (path: string) => {
     const { text } = await ask(`${path}${path.includes('?') ? '&' : '?'}project=prj_1`);
     const said = /data-points="([^"]*)"/.exec(text.slice(text.indexOf('id="views"')))?.[1] ?? '';
-    return ['Version 3', 'New guides', 'Changed: /guides/webhooks'].filter((words) => said.includes(words));
+    return [...all, 'Older guides'].filter((words) => said.includes(words));
   };
-  const all = ['Version 3', 'New guides', 'Changed: /guides/webhooks'];
-  expect(await marked('/')).toEqual(all);
+  const all = ['Version 3', 'New guides', 'New G pages', 'Changed: /guides/webhooks'];
+  expect(await marked('/')).toEqual([...all, 'Older guides']);
   expect(await marked('/section?section=/guides')).toEqual(all);
   expect(await marked('/page?path=/guides/webhooks')).toEqual(all);
   expect(await marked('/compare?section=/guides&path=/quickstart')).toEqual(all);
@@ -420,6 +439,8 @@ describe('a comparison', () => {
         figures,
       );
     }
+    const queries = [...text.matchAll(/<button name="sql"[^>]*>([^<]*)</g)].map(([, name]) => name);
+    expect(new Set(queries).size, queries.join()).toBe(queries.length);
     const without = text.replaceAll('&#x3D;', '=').replaceAll('&amp;', '&');
     expect(without).toContain('section=%2Fguides&path=%2Fquickstart" aria-label="Remove /changelog"');
   });
@@ -460,7 +481,7 @@ it('every query of a page is one click from being asked in SQL, with the project
     const form =
       /<form method="post" action="\/ask" class="fields queries">([^]*?)<\/form>/.exec(text)?.[1] ?? '';
     for (const [, sql = '', name = ''] of form.matchAll(/<button name="sql" value="([^"]*)">([^<]*)</g)) {
-      names.add(name.replace(/ of \/.*/, ''));
+      names.add(name.replace(/ of (?:\/|the sections).*/, ''));
       const rows = await history.query(unescaped(sql), z.unknown());
       if (['totals', 'pages', 'series'].includes(name))
         expect(rows.length, `${path} ${name}`).toBeGreaterThan(0);

@@ -1,6 +1,7 @@
 import axe from 'axe-core';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import type { Browser, Locator, Page } from 'playwright-core';
 import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -303,6 +304,11 @@ describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chrom
     }, 120_000);
     const [one, other] = await Promise.all([open(1280, 'light'), open(390, 'dark')]);
     await Promise.all([one, other].map((page) => page.goto(`${site.origin}/agents`)));
+    // Longer than a page waits before it reloads itself, which would cancel the link that was followed.
+    await one.route(`${site.origin}/?*`, async (route) => {
+      await setTimeout(3000);
+      await route.continue();
+    });
     await one.getByRole('button', { name: 'Skip ' }).first().click();
     const job = other.getByRole('listitem').filter({ hasText: '/quickstart' });
     await job.getByText('Send a message').click();

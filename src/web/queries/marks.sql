@@ -22,5 +22,5 @@ FROM
 WHERE
   day BETWEEN date_trunc('week', $from::DATE) AND $to::DATE
   AND ($path IS NULL OR if(is_pattern, $path GLOB path, path = $path))
-  AND ($section = '' OR if(is_pattern, path = '*' OR starts_with(path, $section), section_of(path) = $section))
+  AND ($section = '' OR if(is_pattern, concerns_section(path, $section), section_of(path) = $section))
 ORDER BY day, text

@@ -1,14 +1,8 @@
--- Grain: one row per section of the site that has pages below it, most read first, to choose from. Of the last thirteen
--- weeks of the range, because a list of sections need not wait for years.
-SELECT section_of(path) AS section, sum(views)::BIGINT AS views
-FROM
-  (
-    SELECT path, sum(human + ai) AS views
-    FROM page_views
-    WHERE project = $project AND day BETWEEN $to::DATE - 90 AND $to::DATE AND path LIKE '/%/%'
-    GROUP BY path
-  )
+-- Grain: one row per section with pages below it that were viewed in the range, or in the days it is compared with, most
+-- read first, to choose from.
+SELECT section_of(path) AS section, sum(human + ai)::BIGINT AS views
+FROM changes($from, $to, $shift, per := 'page')
+WHERE project = $project AND path LIKE '/%/%'
 GROUP BY section
-HAVING views > 0
-ORDER BY views DESC, section
+ORDER BY views DESC NULLS LAST, section
 LIMIT 40

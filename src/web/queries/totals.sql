@@ -1,5 +1,5 @@
--- Grain: one row with the views of the site, or of a section, in a range and their change, as the macro `changes` defines
--- it; `broken_on` is the last day across which nothing is compared, because counting changed.
+-- Grain: one row with the views of the site, or of a section ($per says which), in a range and their change, as the macro
+-- `changes` defines it; `broken_on` is the last day across which nothing is compared, because counting changed.
 SELECT
   views.* EXCLUDE (days_loaded, days_before, human, ai),
   site.days_loaded,
@@ -14,7 +14,7 @@ SELECT
     WHERE
       project = $project
       AND is_break
-      AND ($section = '' OR path = '*' OR $section GLOB section_of(regexp_replace(path, '\*.*', '*')))
+      AND ($section = '' OR concerns_section(path, $section))
       AND $shift > 0
       AND day > $from::DATE - $shift::INTEGER
       AND day <= $to::DATE
@@ -22,6 +22,6 @@ SELECT
 FROM
   (SELECT days_loaded, days_before FROM changes($from, $to, $shift, per := 'site') WHERE project = $project) AS site
   LEFT JOIN (
-    FROM changes($from, $to, $shift, per := if($section = '', 'site', 'section'))
+    FROM changes($from, $to, $shift, per := $per)
     WHERE project = $project AND ($section = '' OR path = $section)
   ) AS views ON true

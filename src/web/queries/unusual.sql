@@ -7,7 +7,7 @@ SELECT
   coalesce(if(audience = 'ai', ai_low, human_low), 0) AS expected_low,
   coalesce(if(audience = 'ai', ai_high, human_high), 0) AS expected_high,
   round((expected_low + expected_high) / 2)::BIGINT AS expected
-FROM changes($from, $to, $shift) CROSS JOIN (VALUES ('human'), ('ai')) AS audiences (audience)
+FROM changes($from, $to, $shift, per := 'page') CROSS JOIN (VALUES ('human'), ('ai')) AS audiences (audience)
 WHERE
   project = $project
   AND ($section = '' OR section_of(path) = $section)
