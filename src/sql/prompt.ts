@@ -40,6 +40,7 @@ export async function runPrompt({
 }: PromptOptions): Promise<void> {
   let statement = '';
   let isBusy = false;
+  let isClosed = false;
   const prompt = createInterface({
     input,
     output,
@@ -51,8 +52,12 @@ export async function runPrompt({
   });
   const begin = () => {
     prompt.setPrompt(statement === '' ? 'sql> ' : '  -> ');
-    prompt.prompt();
+    // Lines that arrived before the end are still to be run; newer versions of Node.js refuse to prompt then.
+    if (!isClosed) prompt.prompt();
   };
+  prompt.on('close', () => {
+    isClosed = true;
+  });
   prompt.on('SIGINT', () => {
     if (isBusy) connection.interrupt();
     else {

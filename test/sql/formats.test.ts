@@ -9,7 +9,7 @@ import { ask } from '../../src/sql/answer.js';
 import { type AnswerStyle, formatAnswer, type TextFormat } from '../../src/sql/formats.js';
 import { workbookOf } from '../../src/sql/workbook.js';
 import { colorsOf } from '../../src/terminal/output.js';
-import { tries } from '../fuzz.js';
+import { hostilePiece, tries } from '../fuzz.js';
 
 const PLAIN: AnswerStyle = { colors: colorsOf(), width: 100, maxRows: 200, isTerminal: false };
 
@@ -28,49 +28,13 @@ const literal = (value: string): string =>
   `('${value.replaceAll("'", "''").replaceAll('\0', "' || chr(0) || '")}')`;
 
 /** Untrusted cells: paths, and names that a query gives to columns. */
-const piece = fc.constantFrom(
-  ...[
-    '"',
-    '""',
-    "'",
-    ',',
-    ';',
-    '|',
-    '\\',
-    '\\|',
-    '\n',
-    '\r',
-    '\r\n',
-    '\t',
-    '\0',
-    '=',
-    '+',
-    '-',
-    '@',
-    '`',
-    '*',
-    '<b>',
-  ],
-  ...[
-    '\u001b[2J',
-    '\u009b2J',
-    '\u007f',
-    '\u202e',
-    '\u2066',
-    '\u061c',
-    '日本',
-    '🦆',
-    '👩‍🚒',
-    'é',
-    'x'.repeat(150),
-    '/docs',
-    '7',
-  ],
-);
-const cell = fc.oneof(
-  fc.array(piece, { maxLength: 6 }).map((pieces) => pieces.join('')),
-  fc.string({ unit: 'binary', maxLength: 30 }),
-);
+const cell = fc
+  .oneof(
+    fc.array(hostilePiece, { maxLength: 6 }).map((pieces) => pieces.join('')),
+    fc.string({ unit: 'binary', maxLength: 30 }),
+  )
+  // DuckDB's package reads a text without the byte order mark that it begins with.
+  .filter((text) => !text.startsWith('\ufeff'));
 const rows = fc.array(fc.tuple(cell, fc.option(cell)), { minLength: 1, maxLength: 5 });
 const queryOf = (values: readonly (readonly (string | null)[])[]) =>
   `SELECT * FROM (VALUES ${values.map((row) => `(${row.map((value) => (value === null ? 'NULL::VARCHAR' : literal(value))).join(', ')})`).join(', ')}) AS t (one, two)`;
@@ -215,10 +179,11 @@ describe('values in JSON', () => {
   ])('%s is %j', async (sql, value) => {
     expect(JSON.parse(await written(`SELECT ${sql} AS value`, 'json'))).toEqual([{ value }]);
   });
+});
 
-  it('without rows are an empty list', async () => {
-    expect(await written('SELECT 1 WHERE false', 'json')).toBe('[]\n');
-  });
+it('an answer without rows is a header, an empty list or nothing', async () => {
+  const none = (format: TextFormat) => written('SELECT 1 AS a, 2 AS b WHERE false', format);
+  expect([await none('csv'), await none('json'), await none('ndjson')]).toEqual(['a,b\n', '[]\n', '']);
 });
 
 it('DuckDB guards text against formulas as JavaScript does', async () => {

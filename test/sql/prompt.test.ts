@@ -1,5 +1,6 @@
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
 import fc from 'fast-check';
+import { on } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -49,7 +50,16 @@ describe('the prompt', () => {
     const { asked, shown } = await typed(['SELECT 1\n', "  || 'a;\n", "b';\nSELECT 2; SELECT 3;\nSELECT 4"]);
     expect(asked).toEqual(["SELECT 1\n  || 'a;\nb';", 'SELECT 2; SELECT 3;']);
     expect(shown).toContain('sql> ');
-    expect(shown).toContain('  -> ');
+  });
+
+  it('asks for the rest of a statement', async () => {
+    const [input, output] = [new PassThrough(), new PassThrough()];
+    const answer = () => Promise.resolve();
+    const ended = runPrompt({ input, output, connection, names: [], onError: expect.unreachable, answer });
+    input.write('SELECT 1\n');
+    for await (const [shown] of on(output, 'data')) if (String(shown).includes('  -> ')) break;
+    input.end();
+    await ended;
   });
 
   it.each(['$$a;\nb$$', "E'\\';\n'", '/* /* */ ;\n*/ 1', '"a;\n"'])(
