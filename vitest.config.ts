@@ -4,8 +4,8 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Pure modules, whose every branch is tested. */
 const DECISIONS = [
-  'src/{day,agents/{lifecycle,select},api/{http-date,retry}}.ts',
-  'src/{budget/hour,config/{cron,shard},export/{plan,totals}}.ts',
+  'src/{day,agents/{lifecycle,select},api/{hour,http-date,retry}}.ts',
+  'src/{config/{cron,shard},export/{plan,totals}}.ts',
   'src/{mail/delivery,reports/period,service/due}.ts',
 ];
 

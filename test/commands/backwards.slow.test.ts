@@ -43,7 +43,7 @@ describe('a live database that has gone backwards', () => {
     await cp(data, today, { recursive: true });
   });
 
-  // That commands refuse to continue with it is in loss.slow.test.ts.
+  // That commands refuse to continue with it is in loss.slow.test.ts; what counts as such, in test/warehouse/behind.test.ts.
   it('but is intact is not changed by restore', async () => {
     await startOver();
     const result = await site.run('restore');
@@ -77,25 +77,6 @@ describe('a live database that has gone backwards', () => {
     // And back again, from the kept files.
     const keptLive = kept.find((name) => /^warehouse.+\d$/.test(name)) ?? '';
     expect(await site.run('restore', '--from', join(data, keptLive))).toMatchObject({ code: 0 });
-  });
-
-  it('is not assumed if the history is missing, damaged or of another workspace: it is written again', async () => {
-    const other = await openSite({ firstDay: daysAgo(12) });
-    expect(await other.run('export')).toMatchObject({ code: 0 });
-    const file = join(data, 'history.duckdb');
-    for (const change of [
-      () => copyFile(join(other.cwd, 'data', 'history.duckdb'), file),
-      () => Promise.resolve(),
-      () => writeFile(file, 'damaged'),
-      () => copyFile(join(yesterday, 'history.duckdb'), file),
-    ]) {
-      await startOver();
-      await rm(file);
-      await change();
-      const result = await site.run('publish');
-      expect(result, result.stderr).toMatchObject({ code: 0 });
-      expect((await site.run('sql', 'SELECT count(*) AS days FROM site_days')).stdout).toContain('45');
-    }
   });
 
   it('is not changed if the file to restore from is unusable', async () => {

@@ -49,7 +49,7 @@ describe('readership doctor', () => {
     expect(sandbox.inspect().jobs).toEqual([]);
     const again = await liveWarehouse(liveFile(cwd));
     const project = { id: 'prj_1', name: 'Acme Docs', apiKeyEnv: 'READERSHIP_API_KEY' };
-    const bucket = { name: bucketNameOf(project, { READERSHIP_API_KEY: KEY }) };
+    const bucket = bucketNameOf(project, { READERSHIP_API_KEY: KEY });
     expect((await readHour(again, bucket, new Date())).used(new Date())).toBe(2);
     await closeNow(again);
   });

@@ -48,10 +48,11 @@ describe('a command that starts', () => {
     expect(sql).not.toContain('registerPartial');
   });
 
-  it('loads for the status and for an export only what they need', async () => {
+  it('loads for the status, a report and an export only what they need', async () => {
     const packagesIn = (code: string) =>
       Object.entries(OF_FEW_COMMANDS).flatMap(([name, part]) => (code.includes(part) ? name : []));
     expect(packagesIn(await text(await loaded('status', '--sandbox')))).toEqual([]);
+    expect(packagesIn(await text(await loaded('report', 'weekly', '--sandbox')))).toEqual(['handlebars']);
     expect(packagesIn(await text(await loaded('export', '--config', 'missing.yaml')))).toEqual(['undici']);
   });
 

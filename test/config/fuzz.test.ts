@@ -49,71 +49,12 @@ async function expectProblemsWithLines(yaml: string): Promise<void> {
 }
 
 describe('any configuration file', () => {
-  const piece = fc.constantFrom(
-    ...[
-      'baseUrl',
-      'projects',
-      'id',
-      'history',
-      'start',
-      'improve',
-      'exclude',
-      'mail',
-      '__proto__',
-      'constructor',
-    ],
-    ...[
-      ': ',
-      ':',
-      '- ',
-      '\n',
-      '\n  ',
-      '\n    ',
-      '[',
-      ']',
-      '{',
-      '}',
-      ', ',
-      '? ',
-      '| ',
-      '>-',
-      '"',
-      "'",
-      '#',
-      '\t',
-      '\r\n',
-    ],
-    ...[
-      '&a ',
-      '*a',
-      '<<: ',
-      '!!binary ',
-      '!!set ',
-      '!!float ',
-      '!x ',
-      '---',
-      '...',
-      '%YAML 1.1',
-      '@',
-      '`',
-      '\\',
-      '\0',
-    ],
-    ...[
-      'https://a.example',
-      'prj_1',
-      '1',
-      '.nan',
-      '.inf',
-      '0x10',
-      '2026-01-01',
-      'auto',
-      'null',
-      '~',
-      'true',
-      '日',
-      '\ufeff',
-    ],
+  const tokens =
+    'baseUrl projects id history start improve exclude mail __proto__ constructor : - ? | >- [ ] { } , " \' # &a *a ' +
+    '<<: !!binary !!set !!float !x --- ... %YAML @ ` \\ https://a.example prj_1 1 .nan .inf 0x10 2026-01-01 auto null ~ true 日';
+  const piece = fc.oneof(
+    fc.tuple(fc.constantFrom(...tokens.split(' ')), fc.constantFrom('', ' ')).map((parts) => parts.join('')),
+    fc.constantFrom('\n', '\n  ', '\n    ', '\t', '\r\n', '\0', '\ufeff', '%YAML 1.1'),
   );
   const words = fc.array(piece, { maxLength: 25 }).map((pieces) => pieces.join(''));
   const values = fc.jsonValue().map((value) => stringify(value));

@@ -20,7 +20,8 @@ function* settingsIn(schema: Schema, path: string): Generator<[string, Schema]> 
   if (properties !== undefined)
     for (const [key, inner] of Object.entries(properties))
       if (isSchema(inner)) yield* settingsIn(inner, of(key));
-  if (isSchema(others) && others.properties !== undefined) yield* settingsIn(others, of('NAME'));
+  if (isSchema(others) && (others.properties !== undefined || others.type === 'string'))
+    yield* settingsIn(others, of('NAME'));
   if (isSchema(items) && items.properties !== undefined) yield* settingsIn(items, `${path}[]`);
   else if (properties === undefined && others === undefined) yield [path, schema];
 }

@@ -1,8 +1,18 @@
 import fc from 'fast-check';
+import { mkdir, rmdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type Settings, settingsSchema } from '../../src/config/schema.js';
-import { isInShard, parseShard, settingsOfShard, type Shard, shardOf } from '../../src/config/shard.js';
+import {
+  isInShard,
+  parseShard,
+  refuseOtherSplit,
+  settingsOfShard,
+  type Shard,
+  shardOf,
+} from '../../src/config/shard.js';
 import { ConfigurationError } from '../../src/errors.js';
+import { tempDir } from '../temp-dir.js';
 
 const ids = fc.uniqueArray(fc.string({ minLength: 1 }), { minLength: 1, maxLength: 40 });
 const counts = fc.integer({ min: 1, max: 64 });
@@ -129,13 +139,13 @@ describe('the request limit of a key', () => {
 
   it('is not divided among shards that do not use the key', () => {
     const projects = [
-      { id: 'prj_1', apiKeyEnv: 'KEY_A' },
-      { id: 'prj_2', apiKeyEnv: 'KEY_B' },
-      { id: 'prj_3', apiKeyEnv: 'KEY_C' },
+      { id: 'prj_123', apiKeyEnv: 'KEY_A' },
+      { id: 'acme', apiKeyEnv: 'KEY_A' },
+      { id: 'Ünïcode', apiKeyEnv: 'KEY_B' },
     ];
     const settings = settingsFor({ projects, requestsPerHour: 100 });
-    for (const shard of shardsOf(8))
-      expect(settingsOfShard(settings, shard).history.requestsPerHour).toBe(100);
+    const shareOf = (index: number) => settingsOfShard(settings, { index, count: 8 }).history.requestsPerHour;
+    expect([8, 6, 1, 2].map(shareOf)).toEqual([50, 50, 100, 100]);
   });
 
   it('that leaves less than one request per shard is rejected with an explanation', () => {
@@ -152,6 +162,27 @@ describe('the request limit of a key', () => {
   });
 });
 
+it('a data directory that was split is refused with another split or none, and one that was not with any', async () => {
+  const directory = await tempDir();
+  const refusalOf = (count?: number) =>
+    refuseOtherSplit(directory, count === undefined ? undefined : { index: 1, count }).then(
+      () => undefined,
+      (error: unknown) => (error instanceof ConfigurationError ? error.message : error),
+    );
+  const shards = join(directory, 'shard-12-of-13');
+  for (const name of ['shard-1-of-3x', 'x-shard-1-of-2']) await mkdir(join(directory, name));
+  expect([await refusalOf(), await refusalOf(3)]).toEqual([undefined, undefined]);
+  await mkdir(shards);
+  expect(await refusalOf(13)).toBeUndefined();
+  for (const other of [undefined, 4])
+    expect(await refusalOf(other)).toContain('contains the histories of 13 shards. Choose one: --shard I/13');
+  await rmdir(shards);
+  await writeFile(join(directory, 'warehouse.duckdb'), '');
+  expect(await refusalOf()).toBeUndefined();
+  expect(await refusalOf(13)).toContain('contains one history of all projects');
+  await expect(refuseOtherSplit(join(directory, 'nowhere'), undefined)).resolves.toBeUndefined();
+});
+
 describe('the ping URL of a shard', () => {
   it('is its own', () => {
     const pingUrl = 'https://ping.example.com/docs-{shard}';
@@ -165,5 +196,6 @@ describe('the ping URL of a shard', () => {
     const split = () => settingsOfShard(settings, { index: 2, count: 8 });
     expect(split).toThrow(ConfigurationError);
     expect(split).toThrow('Add {shard} to it');
+    expect(settingsOfShard(settings, { index: 1, count: 1 }).alerts.pingUrl).toMatch(/abc$/);
   });
 });
