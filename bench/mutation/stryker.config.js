@@ -5,7 +5,8 @@ export default {
   mutate: [process.env['MUTATED']],
   testRunner: 'vitest',
   plugins: ['@stryker-mutator/vitest-runner'],
-  vitest: { configFile: 'bench/mutation/vitest.config.js' },
+  // Not only the tests related to the file: Vitest forgets which those are when it runs again.
+  vitest: { configFile: 'bench/mutation/vitest.config.js', related: false },
   coverageAnalysis: 'perTest',
   // Tests that load a module again for each of its constants take most of the time, and find little.
   ignoreStatic: true,
