@@ -131,7 +131,7 @@ export class BucketStorage implements LakeStorage {
       const failure = `The lake ${this.place.location}: could not ${what} (${cause.name}: ${cause.message}).`;
       const isRefused = statusOf(cause) < 500 && ![408, 429].includes(statusOf(cause));
       if (!isRefused && cause.name !== 'CredentialsProviderError')
-        throw new LakeAwayError(`${failure} The next publish resumes.`, { cause });
+        throw new LakeAwayError(`${failure} Try again later.`, { cause });
       throw new ConfigurationError(
         `${failure} Check the bucket, publish.region, publish.endpoint and the credentials (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a web identity); ` +
           `they must be allowed to list, read, write and delete there.`,
