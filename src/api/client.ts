@@ -159,7 +159,6 @@ export class Client {
 
   /** The body of a 2xx response; anything else throws. */
   async #send(operation: Operation, body: unknown, signal: AbortSignal | undefined): Promise<string> {
-    signal?.throwIfAborted();
     const { apiKey, keyName, now, onRequest } = this.#options;
     onRequest?.(operation);
     const response = await this.#transport.send(operation, apiKey, body, signal);

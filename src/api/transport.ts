@@ -2,12 +2,12 @@ import { Decompress } from 'fzstd';
 import type { IncomingHttpHeaders } from 'node:http';
 import { isUtf8 } from 'node:buffer';
 import { brotliDecompressSync, gunzipSync, inflateRawSync, inflateSync } from 'node:zlib';
+import pLimit, { type LimitFunction } from 'p-limit';
 import type { Dispatcher } from 'undici';
 import { codeOf, messageOf } from '../errors.js';
 import { connectionFailure, connections, USER_AGENT } from '../network.js';
 import { machineAdvice } from '../storage.js';
 import type { ResponseHeaders } from './clock.js';
-import { ConcurrencyLimit } from './concurrency.js';
 import {
   type ApiError,
   ContractError,
@@ -51,14 +51,14 @@ export class Transport {
   readonly #reads: Dispatcher;
   readonly #writes: Dispatcher;
   readonly #limits: TransportLimits;
-  readonly #concurrency: ConcurrencyLimit;
+  readonly #inTurn: LimitFunction;
 
   constructor(
     limits: Partial<TransportLimits> = {},
     private readonly onHeaders: (headers: ResponseHeaders) => void = () => undefined,
   ) {
     this.#limits = { ...DEFAULT_LIMITS, ...limits };
-    this.#concurrency = new ConcurrencyLimit(this.#limits.concurrency);
+    this.#inTurn = pLimit(this.#limits.concurrency);
     const options = {
       connectTimeoutMs: this.#limits.connectTimeoutMs,
       // One deadline for the whole answer replaces those for its parts.
@@ -84,7 +84,7 @@ export class Transport {
     signal: AbortSignal | undefined,
   ): Promise<RawResponse> {
     const send = () => this.#dispatch(operation, apiKey, body, signal);
-    const answer = await (operation.method === 'GET' ? this.#concurrency.run(send, signal) : send());
+    const answer = await (operation.method === 'GET' ? this.#inTurn(send) : send());
     this.onHeaders(answer.headers);
     return {
       status: answer.status,
@@ -106,6 +106,7 @@ export class Transport {
     body: unknown,
     signal?: AbortSignal,
   ): Promise<Answer> {
+    signal?.throwIfAborted();
     const { method } = operation;
     const { origin, pathname, search } = new URL(operation.url);
     const { responseTimeoutMs } = this.#limits;

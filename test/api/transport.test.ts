@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { ContractError, TryLaterError, UnknownOutcomeError } from '../../src/api/errors.js';
 import { DEPARTURE } from '../departure.js';
 import { reply } from '../serve.js';
@@ -145,6 +145,28 @@ it('headers of up to 64 KB are read', async () => {
     reply(response, 200, NO_ROWS, Object.fromEntries(['a', 'b', 'c'].map((x) => [x, x.repeat(20_000)]))),
   );
   expect(await client.views(PAGE)).toEqual(NO_ROWS);
+});
+
+it('no more GETs than allowed are sent at once, and none whose signal aborts while it waits', async () => {
+  const underWay: ServerResponse[] = [];
+  const { client, server } = await clientOf((response) => underWay.push(response), {
+    limits: { concurrency: 2 },
+  });
+  const abort = new AbortController();
+  const [first, second, third, fourth] = [undefined, undefined, abort.signal, undefined].map((signal) =>
+    client.views(PAGE, { signal }),
+  );
+  await vi.waitUntil(() => underWay.length === 2, 20_000);
+  const rejection = expect(third).rejects.toThrow('interrupted');
+  abort.abort(new Error('interrupted'));
+  for (let sent = 1; sent <= 3; sent++) {
+    await vi.waitUntil(() => underWay.length > 0, 20_000);
+    expect(underWay.length).toBeLessThanOrEqual(2);
+    underWay.shift()?.end(JSON.stringify(NO_ROWS));
+  }
+  expect(await Promise.all([first, second, fourth])).toEqual([NO_ROWS, NO_ROWS, NO_ROWS]);
+  await rejection;
+  expect(server.seen).toHaveLength(3);
 });
 
 it('each POST has its own connection, and GETs share theirs', async () => {
