@@ -1,4 +1,3 @@
-import { Decompress } from 'fzstd';
 import type { IncomingHttpHeaders } from 'node:http';
 import { isUtf8 } from 'node:buffer';
 import { brotliDecompressSync, gunzipSync, inflateRawSync, inflateSync } from 'node:zlib';
@@ -204,31 +203,15 @@ function decompress(body: Buffer, encoding: string): Buffer {
   const limit = { maxOutputLength: MAX_RESPONSE_BYTES };
   switch (encoding) {
     case 'gzip':
-    case 'x-gzip':
       return gunzipSync(body, limit);
     case 'br':
       return brotliDecompressSync(body, limit);
     case 'deflate':
       // Many servers leave out the header of zlib, whose first byte ends in 8 (RFC 1950).
       return ((body[0] ?? 0) & 0x0f) === 8 ? inflateSync(body, limit) : inflateRawSync(body, limit);
-    case 'zstd':
-      return unzstd(body);
     default:
       throw new Error(`the content encoding ${encoding} is unknown`);
   }
-}
-
-/** Node.js 20 has no zstd. */
-function unzstd(body: Buffer): Buffer {
-  const pieces: Uint8Array[] = [];
-  let size = 0;
-  const stream = new Decompress((piece) => {
-    size += piece.length;
-    if (size > MAX_RESPONSE_BYTES) throw new Error(`it is larger than ${MAX_RESPONSE_BYTES} bytes`);
-    pieces.push(piece);
-  });
-  stream.push(body, true);
-  return Buffer.concat(pieces);
 }
 
 function failureOf(operation: Operation, cause: Error, isSent: boolean): ApiError {

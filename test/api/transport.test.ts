@@ -14,21 +14,13 @@ const BODY = JSON.stringify({
   views: [{ path: '/dépôt', human: 3, ai: 0, total: 3 }],
   hasMore: false,
 });
-/** `BODY` as zstd compresses it. */
-const ZSTD = Buffer.from(
-  'KLUv/QRohQIA8kQRFLA9JD7DMqCWUfREE5l2kEikTwZUWlGHFnk1Y6GIPTjgK+9y9xSePKtIfjbkKVbtPtCDPBDkG3owyEP0LPtMnjpUY/0cAgDZKjwcm066sgEc',
-  'base64',
-);
-
 describe('an encoded answer', () => {
   it.each([
     ['gzip', gzipSync(BODY)],
-    ['x-gzip', gzipSync(BODY)],
     ['GZIP', gzipSync(BODY)],
     ['br', brotliCompressSync(BODY)],
     ['deflate', deflateSync(BODY)],
     ['Deflate', deflateRawSync(BODY)],
-    ['zstd', ZSTD],
     ['gzip, br', brotliCompressSync(gzipSync(BODY))],
     ['identity', Buffer.from(BODY)],
     ['', Buffer.from(`\uFEFF${BODY}`)],
@@ -42,10 +34,9 @@ describe('an encoded answer', () => {
 
   it.each([
     ['', Buffer.from(BODY, 'latin1'), 'not valid UTF-8, in the path “/d�p�t”'],
-    ['rot13', Buffer.from(BODY), 'the content encoding rot13 is unknown'],
     ['gzip', Buffer.from(BODY), 'incorrect header check'],
     ['gzip', gzipSync(BODY).subarray(0, 40), 'unexpected end of file'],
-    ['zstd', Buffer.from(BODY), 'zstd'],
+    ['zstd', Buffer.from(BODY), 'the content encoding zstd is unknown'],
     ['br', Buffer.from(BODY), ''],
     ['gzip', gzipSync(Buffer.alloc(20_000_000)), 'larger'],
   ])(
