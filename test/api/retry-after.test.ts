@@ -12,9 +12,7 @@ describe('Retry-After', () => {
     ['7', 7_000],
     [' 120 ', 120_000],
     ['Wed, 18 Nov 2026 05:00:30 GMT', 30_000],
-    ['Wednesday, 18-Nov-26 05:00:30 GMT', 30_000],
-    ['Wed Nov 18 05:00:30 2026', 30_000],
-    ['Tue Dec  1 05:00:00 2026', DAY_MS],
+    ['Tue, 01 Dec 2026 05:00:00 GMT', DAY_MS],
   ])('%j is a wait of %i ms', (header, waitMs) => {
     expect(parseRetryAfter(header, NOW)).toBe(waitMs);
   });
@@ -31,7 +29,9 @@ describe('Retry-After', () => {
     'Wed, 18 Nov 2026 05:60:30 GMT',
     'Wed, 00 Nov 2026 05:00:30 GMT',
     'Wed, 18 Nov 0026 05:00:30 GMT',
-    'Wednesday, 98-Nov-26 05:00:30 GMT',
+    'Tue, 18 Nov 2026 05:00:30 GMT',
+    'Wednesday, 18-Nov-26 05:00:30 GMT',
+    'Wed Nov 18 05:00:30 2026',
   ])('%j is ignored', (header) => {
     expect(parseRetryAfter(header, NOW)).toBeUndefined();
   });
@@ -46,7 +46,7 @@ describe('Retry-After', () => {
   });
 });
 
-describe('every form of an HTTP date', () => {
+describe('an HTTP date', () => {
   const zone = process.env['TZ'];
   afterEach(() => {
     if (zone === undefined) delete process.env['TZ'];
@@ -59,29 +59,13 @@ describe('every form of an HTTP date', () => {
       process.env['TZ'] = machineZone;
       const property = fc.property(fc.integer({ min: 0, max: 86_400 }), fc.nat(28), (seconds, place) => {
         const at = new Date(NOW.getTime() + seconds * 1_000);
-        for (const text of [at.toUTCString(), rfc850(at), asctime(at)]) {
-          expect(parseRetryAfter(text, NOW)).toBe(seconds * 1_000);
-          const index = place % text.length;
-          const around = [text.slice(0, index), text.slice(index + 1)];
-          expect(parseRetryAfter(around.join('x'), NOW)).toBeUndefined();
-          if (text.charAt(index) !== ' ') expect(parseRetryAfter(around.join(''), NOW)).toBeUndefined();
-        }
+        const text = at.toUTCString();
+        expect(parseRetryAfter(text, NOW)).toBe(seconds * 1_000);
+        const around = [text.slice(0, place), text.slice(place + 1)];
+        expect(parseRetryAfter(around.join('x'), NOW)).toBeUndefined();
+        expect(parseRetryAfter(around.join(''), NOW)).toBeUndefined();
       });
       fc.assert(property, tries(1_000));
     },
   );
 });
-
-const timeOf = (at: Date) => at.toISOString().slice(11, 19);
-const partsOf = (at: Date) => at.toUTCString().split(/,? /);
-
-const rfc850 = (at: Date) => {
-  const [, day = '', month = '', year = ''] = partsOf(at);
-  const weekday = at.toLocaleDateString('en-US', { weekday: 'long', timeZone: 'UTC' });
-  return `${weekday}, ${day}-${month}-${year.slice(2)} ${timeOf(at)} GMT`;
-};
-
-const asctime = (at: Date) => {
-  const [weekday = '', , month = '', year = ''] = partsOf(at);
-  return `${weekday} ${month} ${String(at.getUTCDate()).padStart(2)} ${timeOf(at)} ${year}`;
-};
