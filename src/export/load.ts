@@ -204,7 +204,7 @@ class Load {
   }
 
   async #read({ day, due }: PlannedDay, lease: Lease): Promise<ReadDay | undefined> {
-    const { warehouse, client, project, now, settleDays, concurrency } = this.task;
+    const { warehouse, client, project, now, settleDays } = this.task;
     const hasEnded = () => day <= lastEndedDay(now());
     if (!hasEnded()) return undefined;
     const settled = () => isSettled(day, now(), settleDays);
@@ -223,8 +223,6 @@ class Load {
       found: due === 'inconsistent' ? stored : undefined,
       pageSize: this.pageSize,
       kept: isUnfinished ? await readKeptPages(warehouse, { project, day }) : undefined,
-      // The last days use the connections of days that are done.
-      atOnce: () => Math.max(1, Math.floor(concurrency / this.#inTurn.activeCount)),
       onPaused: (read) => (pages = read),
     });
     const read = await walking.finally(async () => {

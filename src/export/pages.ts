@@ -69,30 +69,17 @@ interface PagesOptions extends ReadOptions {
   readonly readsTiesAgain?: boolean;
   /** Pages that an earlier export kept, by their offsets. */
   readonly kept?: ReadonlyMap<number, ViewsResponse> | undefined;
-  /** How many pages may be requested at the same time; one by default. */
-  readonly atOnce?: (() => number) | undefined;
-  /** Called with pages that were requested ahead, and that follow one that failed or the last one. */
-  readonly onAhead?: (page: PageOfDay) => void;
 }
 
 /**
  * The pages of the views of a range. Each begins after the rows that have arrived, however many were
- * requested. Up to `atOnce` pages are requested at the same time, and only those that must exist if
- * rows are sorted by their views. It ends with an empty page, or a short one that is said to be the
- * last. Throws a `PagingError` if there is no end.
+ * requested. It ends with an empty page, or a short one that is said to be the last. Throws a
+ * `PagingError` if there is no end.
  */
 export async function* viewsPages(
   client: Pick<Client, 'views'>,
   range: { readonly dateFrom: Day; readonly dateTo: Day },
-  {
-    limit: most = Infinity,
-    pageSize,
-    readsTiesAgain = pageSize.isShuffled,
-    kept,
-    atOnce = () => 1,
-    onAhead,
-    ...options
-  }: PagesOptions,
+  { limit: most = Infinity, pageSize, readsTiesAgain = pageSize.isShuffled, kept, ...options }: PagesOptions,
 ): AsyncGenerator<PageOfDay, void, void> {
   const request = async (offset: number): Promise<PageOfDay> => {
     const known = kept?.get(offset);
@@ -107,37 +94,20 @@ export async function* viewsPages(
       }
     }
   };
-  const ahead = new Map<number, Promise<PageOfDay>>();
-  let read = 0;
-  let before = 0;
+  let [read, before] = [0, 0];
   let again: readonly PageViews[] = [];
-  try {
-    for (let [offset, count] = [0, 1]; offset < MAX_ROWS; count++) {
-      const page = await (ahead.get(offset) ?? request(offset));
-      ahead.delete(offset);
-      yield again.length === 0 ? page : { ...page, again };
-      const rows = page.views.length;
-      if (rows > 0 && before > 0 && most >= pageSize.rows) pageSize.saw(before);
-      before = rows;
-      read += sumCounts(page.views).total;
-      // Some servers say of a page that they cut short that it is the last one.
-      const isCut = rows >= FEWEST_CUT && read < WHOLE_SHARE * page.totals.total;
-      if (rows === 0 || (!page.hasMore && rows < Math.min(most, pageSize.rows) && !isCut)) return;
-      again = readsTiesAgain ? tiesAtEnd(page.views) : [];
-      offset += rows - again.length;
-      const sure = page.hasMore && !readsTiesAgain ? Math.max(1, Math.min(count, pagesLeft(page, read))) : 1;
-      for (let next = 0; next < sure && ahead.size < atOnce(); next++) {
-        const at = offset + next * rows;
-        if (ahead.has(at)) continue;
-        const asked = request(at);
-        // If several fail, the first error is thrown.
-        asked.catch(() => undefined);
-        ahead.set(at, asked);
-      }
-    }
-  } finally {
-    for (const page of await Promise.allSettled(ahead.values()))
-      if (page.status === 'fulfilled') onAhead?.(page.value);
+  for (let offset = 0; offset < MAX_ROWS;) {
+    const page = await request(offset);
+    yield { ...page, again };
+    const rows = page.views.length;
+    if (rows > 0 && before > 0 && most >= pageSize.rows) pageSize.saw(before);
+    before = rows;
+    read += sumCounts(page.views).total;
+    // Some servers say of a page that they cut short that it is the last one.
+    const isCut = rows >= FEWEST_CUT && read < WHOLE_SHARE * page.totals.total;
+    if (rows === 0 || (!page.hasMore && rows < Math.min(most, pageSize.rows) && !isCut)) return;
+    again = readsTiesAgain ? tiesAtEnd(page.views) : [];
+    offset += rows - again.length;
   }
   throw new PagingError(`the export did not end after ${MAX_ROWS} rows`);
 }
@@ -149,12 +119,6 @@ function tiesAtEnd(views: readonly PageViews[]): readonly PageViews[] {
   );
   const from = column === undefined ? 0 : views.findIndex((row) => row[column] === views.at(-1)?.[column]);
   return from === 0 ? [] : views.slice(from);
-}
-
-/** How many pages must follow if no row has more views than the largest one of this page, as in sorted rows. */
-function pagesLeft({ totals, views }: ViewsResponse, read: number): number {
-  const largest = views.reduce((most, { total }) => Math.max(most, total), 1);
-  return Math.ceil((totals.total - read) / largest / views.length);
 }
 
 const dayRow = z.object({ day: dayColumn, pages: z.int() });

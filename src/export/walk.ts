@@ -50,8 +50,6 @@ export interface WalkOptions extends ReadOptions {
   readonly pageSize?: PageSize;
   /** Pages of a first walk that an earlier export kept. */
   readonly kept?: ReadonlyMap<number, ViewsResponse> | undefined;
-  /** How many pages may be requested at the same time; one by default. */
-  readonly atOnce?: () => number;
   /** Called with the pages of a first walk that has to wait for the hourly limit. */
   readonly onPaused?: (pages: readonly PageOfDay[]) => void;
 }
@@ -125,7 +123,7 @@ class DayWalks {
   }
 
   async #walk(number: number): Promise<Walk | 'unchanged'> {
-    const { lease, signal, paths, stored, found, kept, atOnce, onPaused } = this.options;
+    const { lease, signal, paths, stored, found, kept, onPaused } = this.options;
     const rows = new DayRows(paths);
     /** The pages, with the indices of their rows instead of the rows. */
     const read: (Omit<PageOfDay, 'views' | 'again'> & { readonly from: number; readonly to: number })[] = [];
@@ -135,7 +133,6 @@ class DayWalks {
       read.push({ offset, totals, hasMore, from, to: rows.arrived });
       return hasNew;
     };
-    const ahead: PageOfDay[] = [];
     const pageSize = this.#pageSize;
     const share = PAGE_SHARES[(number - 1) % PAGE_SHARES.length] ?? 1;
     const limit = Math.max(1, Math.floor(pageSize.rows * share));
@@ -146,9 +143,8 @@ class DayWalks {
         lease,
         signal,
         pageSize,
-        onAhead: (page) => ahead.push(page),
         // A later walk ends as soon as all rows are found.
-        ...(number === 0 ? { kept, atOnce } : { readsTiesAgain: true, limit }),
+        ...(number === 0 ? { kept } : { readsTiesAgain: true, limit }),
       },
     );
     let totals: ViewCounts | undefined;
@@ -172,10 +168,8 @@ class DayWalks {
         if (this.#all !== undefined && equalCounts(this.#all.sum, totals)) break;
       }
     } catch (error) {
-      if (number === 0 && error instanceof PausedError) {
-        for (const page of ahead) add(page);
+      if (number === 0 && error instanceof PausedError)
         onPaused?.(read.map(({ from, to, ...page }) => ({ ...page, views: [...rows.slice(from, to)] })));
-      }
       throw error;
     }
     if (totals === undefined) throw new PagingError('the export has no pages');

@@ -50,31 +50,6 @@ describe('a day', () => {
     expect(walks).toBe(1);
   });
 
-  it.each([
-    [1, 1],
-    [2, 2],
-    [16, 5],
-  ])('is read up to %i pages at once, and only pages that exist', async (atOnce, expected) => {
-    const many = Array.from({ length: 2_600 }, (_, index) => row(`/page-${index}`, 9));
-    const { client, queries } = movingViews([many]);
-    let underWay = 0;
-    let most = 0;
-    const slow: typeof client = {
-      views: async (query) => {
-        most = Math.max(most, ++underWay);
-        await new Promise(setImmediate);
-        underWay--;
-        return client.views(query);
-      },
-    };
-    const options = { isSettled: () => true, atOnce: () => atOnce };
-    const walked = await walkDay(slow, DAY, options);
-    expect(walked).toMatchObject({ doubt: undefined });
-    expect(walked !== 'unchanged' && [...walked.rows]).toEqual(many);
-    expect(queries.map(({ offset }) => offset)).toEqual(Array.from({ length: 11 }, (_, page) => page * 250));
-    expect(most).toBe(expected);
-  });
-
   const small = [row('/a', 3), row('/b', 2)];
   it.each<[string, readonly PageViews[], boolean, readonly PageViews[], number?]>([
     ['all of its rows in another order', small.toReversed(), true, small],
@@ -267,31 +242,6 @@ describe('rows that move while a day is read', () => {
     expect(onPaused).not.toHaveBeenCalled();
     asked = 1;
     await expect(walkDay({ views }, DAY, { isSettled: () => true })).rejects.toBe(paused);
-  });
-});
-
-describe('pages that are requested ahead', () => {
-  const many = Array.from({ length: 1_300 }, (_, index) => row(`/page-${index}`, 9));
-  const ahead = { isSettled: () => true, atOnce: () => 8 };
-
-  it('are none in a second walk, which ends as soon as all rows are found', async () => {
-    const unequal = many.map((one, index) => row(one.path, 2_000 - index));
-    const moved = withMoved(unequal, 1_200, 700);
-    const { client, queries } = movingViews([unequal, unequal, unequal, moved]);
-    expect(await walkDay(client, DAY, ahead)).toMatchObject({ doubt: undefined });
-    const second = queries.filter(({ limit }) => limit < 250);
-    expect(second.map(({ offset }) => offset)).toEqual([0, 224, 448, 672]);
-  });
-
-  it('do not count if they are beyond the last one', async () => {
-    const few = Array.from({ length: 740 }, (_, index) => row(`/page-${index}`, 1));
-    const { client, walksBegun } = movingViews([{ rows: few, totals: counts(770) }]);
-    // This server repeats the last page after it.
-    const views: typeof client.views = ({ offset, limit, ...range }) =>
-      client.views({ ...range, limit, offset: Math.min(offset, limit * Math.floor(740 / limit)) });
-    const walked = await walkDay({ views }, DAY, ahead);
-    expect(walked).toMatchObject({ doubt: undefined, unattributed: counts(30) });
-    expect(walksBegun()).toBe(2);
   });
 });
 
