@@ -8,7 +8,7 @@ import { type Day, dayOf, daysBetween, lastEndedDay } from '../day.js';
 import { type Reader, readSql } from '../warehouse/query.js';
 import { readPageSize } from './facts.js';
 import { type DayLedger, readDayLedger } from './ledger.js';
-import { type ExportPlan, nightlyRequests, planExport, requestsFor } from './plan.js';
+import { type ExportPlan, nightlyRequests, planExport, requestsFor, requestsLeft } from './plan.js';
 import { readFirstDay } from './range.js';
 import { runsOfNeighbors } from './totals.js';
 import { readUnfinishedDays } from './pages.js';
@@ -127,7 +127,7 @@ async function planProject(
   const partsOfDays = (priority: Priority) =>
     plan.days
       .filter((planned) => planned.priority === priority)
-      .flatMap(({ day, requests }) => partsOf(Math.max(1, requests - (unfinished.get(day) ?? 0)), limit));
+      .flatMap(({ day, requests }) => partsOf(requestsLeft(requests, unfinished.get(day), pageSize), limit));
   const verifiedAt = await readLastVerification(reader, id);
   const isChecked = reload || (verifiedAt !== undefined && dayOf(verifiedAt) === dayOf(now));
   const check = isChecked ? [] : runsOfNeighbors(recentTotals(ledger, now)).map(() => 1);

@@ -4,6 +4,7 @@ import pMap from 'p-map';
 import type { Client } from '../api/client.js';
 import { ApiError, PausedError, RefusedError } from '../api/errors.js';
 import type { Lease } from '../api/retry.js';
+import type { ViewsResponse } from '../api/schema.js';
 import { type Day, lastEndedDay } from '../day.js';
 import { messageOf } from '../errors.js';
 import { Texts } from '../warehouse/texts.js';
@@ -18,8 +19,8 @@ import {
   type StoreOutcome,
 } from './ledger.js';
 import { readPageSize, recordPageSize } from './facts.js';
-import { keepPages, type PageOfDay, type PageSize, readKeptPages, readUnfinishedDays } from './pages.js';
-import { isSettled, type PlannedDay, requestsFor } from './plan.js';
+import { keepPage, type PageSize, readKeptPage, readUnfinishedDays } from './pages.js';
+import { isSettled, type PlannedDay, requestsFor, requestsLeft } from './plan.js';
 import { walkDay } from './walk.js';
 
 /** A day that could not be read. */
@@ -173,7 +174,7 @@ class Load {
   #requestsFor({ day, due, requests }: PlannedDay): number {
     const isLikeNeighbor = due === 'missing' && this.#newestRows !== undefined;
     const expected = isLikeNeighbor ? requestsFor(this.#newestRows ?? 0, this.pageSize.rows) : requests;
-    return Math.max(1, expected - (this.unfinished.get(day) ?? 0));
+    return requestsLeft(expected, this.unfinished.get(day), this.pageSize.rows);
   }
 
   /** Reads a day, or records why it could not be read. A failure that would affect every other day stops the load. */
@@ -213,7 +214,7 @@ class Load {
     const isStored = mayBeSame || due === 'inconsistent';
     const stored = isStored ? await readStoredDay(warehouse, { project, day }) : undefined;
     const isUnfinished = this.unfinished.has(day);
-    let pages: readonly PageOfDay[] = [];
+    let kept: ViewsResponse | undefined;
     const walking = walkDay(client, day, {
       lease,
       signal: this.#signal,
@@ -222,11 +223,11 @@ class Load {
       stored: mayBeSame ? stored : undefined,
       found: due === 'inconsistent' ? stored : undefined,
       pageSize: this.pageSize,
-      kept: isUnfinished ? await readKeptPages(warehouse, { project, day }) : undefined,
-      onPaused: (read) => (pages = read),
+      kept: isUnfinished ? await readKeptPage(warehouse, { project, day }) : undefined,
+      onPaused: (page) => (kept = page),
     });
     const read = await walking.finally(async () => {
-      if (pages.length > 0 || isUnfinished) await keepPages(warehouse, { project, day }, pages);
+      if (kept !== undefined || isUnfinished) await keepPage(warehouse, { project, day }, kept);
     });
     this.#signal.throwIfAborted();
     // The response may have shown that the platform's clock is behind.

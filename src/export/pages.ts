@@ -1,22 +1,21 @@
-import { DATE, INTEGER, VARCHAR } from '@duckdb/node-api';
 import { z } from 'zod';
 import type { Client, ReadOptions } from '../api/client.js';
 import { PagingError, RefusedError } from '../api/errors.js';
 import { LIMITS, type PageViews, type ViewsResponse, viewsResponseSchema } from '../api/schema.js';
 import type { Day } from '../day.js';
-import { dateOf, dayColumn, type Reader, readSql } from '../warehouse/query.js';
+import { dayColumn, type Reader, readSql } from '../warehouse/query.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { sumCounts } from './totals.js';
 
 const UNFINISHED_DAYS = readSql(import.meta.url, 'statements/unfinished-days.sql');
-const UNFINISHED_PAGES = readSql(import.meta.url, 'statements/unfinished-pages.sql');
+const UNFINISHED_PAGE = readSql(import.meta.url, 'statements/unfinished-page.sql');
+const KEEP_PAGE = readSql(import.meta.url, 'statements/keep-page.sql');
 const DELETE_PAGES = 'DELETE FROM unfinished_pages WHERE project = $project AND day = $day::DATE';
 
-/** A response of the views export, and the number of rows before it. */
-export interface PageOfDay extends ViewsResponse {
-  readonly offset: number;
+/** A response of the views export. */
+interface PageOfDay extends ViewsResponse {
   /** Rows of the page before, which are at the same places. */
-  readonly again?: readonly PageViews[];
+  readonly again: readonly PageViews[];
 }
 
 /** More rows than this in one walk mean that it does not end. */
@@ -67,8 +66,8 @@ interface PagesOptions extends ReadOptions {
   readonly pageSize: PageSize;
   /** Whether each page begins with the last rows of the one before that have equal counts, so that none is missed. */
   readonly readsTiesAgain?: boolean;
-  /** Pages that an earlier export kept, by their offsets. */
-  readonly kept?: ReadonlyMap<number, ViewsResponse> | undefined;
+  /** The first rows, as one page, if an earlier export kept them. */
+  readonly kept?: ViewsResponse | undefined;
 }
 
 /**
@@ -81,14 +80,11 @@ export async function* viewsPages(
   range: { readonly dateFrom: Day; readonly dateTo: Day },
   { limit: most = Infinity, pageSize, readsTiesAgain = pageSize.isShuffled, kept, ...options }: PagesOptions,
 ): AsyncGenerator<PageOfDay, void, void> {
-  const request = async (offset: number): Promise<PageOfDay> => {
-    const known = kept?.get(offset);
-    if (known !== undefined) return { ...known, offset };
+  const request = async (offset: number): Promise<ViewsResponse> => {
     for (;;) {
       const limit = Math.min(most, pageSize.rows);
       try {
-        const { totals, views, hasMore } = await client.views({ ...range, limit, offset }, options);
-        return { offset, totals, views, hasMore };
+        return await client.views({ ...range, limit, offset }, options);
       } catch (error) {
         if (!pageSize.isLowered(error, limit)) throw error;
       }
@@ -97,7 +93,7 @@ export async function* viewsPages(
   let [read, before] = [0, 0];
   let again: readonly PageViews[] = [];
   for (let offset = 0; offset < MAX_ROWS;) {
-    const page = await request(offset);
+    const page = offset === 0 && kept !== undefined ? kept : await request(offset);
     yield { ...page, again };
     const rows = page.views.length;
     if (rows > 0 && before > 0 && most >= pageSize.rows) pageSize.saw(before);
@@ -121,13 +117,13 @@ function tiesAtEnd(views: readonly PageViews[]): readonly PageViews[] {
   return from === 0 ? [] : views.slice(from);
 }
 
-const dayRow = z.object({ day: dayColumn, pages: z.int() });
-const pageRow = z.object({ page_offset: z.int(), response: z.string() });
+const dayRow = z.object({ day: dayColumn, rows: z.int() });
+const pageRow = z.object({ response: z.string() });
 
-/** The days of a project that the hourly limit stopped, and how many of their pages are kept. */
+/** The days of a project that the hourly limit stopped, and how many of their rows are kept. */
 export async function readUnfinishedDays(reader: Reader, project: string): Promise<Map<Day, number>> {
   const rows = await reader.query(UNFINISHED_DAYS, dayRow, { project });
-  return new Map(rows.map((row) => [row.day, row.pages]));
+  return new Map(rows.map((row) => [row.day, row.rows]));
 }
 
 /** A day of a project. */
@@ -137,23 +133,17 @@ export interface DayOf {
 }
 
 /**
- * The pages of a day that the hourly limit stopped, so that a day of more requests than an hour
- * allows is loaded over several hours. The totals on each page show if it changed meanwhile.
+ * The rows of a day that the hourly limit stopped, as one page, so that a day of more requests than an
+ * hour allows is loaded over several hours. The totals show if it changed meanwhile.
  */
-export async function readKeptPages(reader: Reader, of: DayOf): Promise<Map<number, ViewsResponse>> {
-  const rows = await reader.query(UNFINISHED_PAGES, pageRow, { ...of });
-  return new Map(rows.map((row) => [row.page_offset, viewsResponseSchema.parse(JSON.parse(row.response))]));
+export async function readKeptPage(reader: Reader, of: DayOf): Promise<ViewsResponse | undefined> {
+  const [row] = await reader.query(UNFINISHED_PAGE, pageRow, { ...of });
+  return row && viewsResponseSchema.parse(JSON.parse(row.response));
 }
 
-/** Keeps the pages of a stopped walk instead of those of earlier ones. */
-export const keepPages = (warehouse: Warehouse, of: DayOf, pages: readonly PageOfDay[]): Promise<void> =>
+/** Keeps the rows of a stopped walk instead of those of earlier ones; none of a day that was read. */
+export const keepPage = (warehouse: Warehouse, of: DayOf, page: ViewsResponse | undefined): Promise<void> =>
   warehouse.groupCommit(async (transaction) => {
     await transaction.execute(DELETE_PAGES, { ...of });
-    for (const { offset, totals, views, hasMore } of pages)
-      await transaction.appendRow('unfinished_pages', [
-        [VARCHAR, of.project],
-        [DATE, dateOf(of.day)],
-        [INTEGER, offset],
-        [VARCHAR, JSON.stringify({ totals, views, hasMore })],
-      ]);
+    if (page !== undefined) await transaction.execute(KEEP_PAGE, { ...of, response: JSON.stringify(page) });
   });

@@ -95,6 +95,10 @@ const isWaiting = (record: DayRecord | undefined, now: Date): boolean =>
 export const requestsFor = (rows: number, pageSize: number = LIMITS.viewsPage.max): number =>
   Math.max(1, Math.ceil(rows / pageSize));
 
+/** The requests of a day of which some rows are kept. */
+export const requestsLeft = (requests: number, kept = 0, pageSize: number): number =>
+  Math.max(1, requests - Math.floor(kept / pageSize));
+
 /** The maximum requests of an ordinary night: yesterday, the days still settling, and the check of the past. */
 export const nightlyRequests = (rows: number, settleDays: number, pageSize?: number): number =>
   (settleDays + 1) * requestsFor(rows, pageSize) + 1;

@@ -5,7 +5,7 @@ import { addDays, type Day } from '../day.js';
 import { percent } from '../format/numbers.js';
 import type { Texts } from '../warehouse/texts.js';
 import { DayRows, type Rows } from './day-rows.js';
-import { type PageOfDay, PageSize, viewsPages } from './pages.js';
+import { PageSize, viewsPages } from './pages.js';
 import { countChangedPages, equalCounts, subtractCounts } from './totals.js';
 
 /** The maximum number of walks of a day that does not add up, and of those that each find further rows. */
@@ -48,10 +48,10 @@ export interface WalkOptions extends ReadOptions {
   /** What earlier walks found of a day that did not add up. */
   readonly found?: StoredViews | undefined;
   readonly pageSize?: PageSize;
-  /** Pages of a first walk that an earlier export kept. */
-  readonly kept?: ReadonlyMap<number, ViewsResponse> | undefined;
-  /** Called with the pages of a first walk that has to wait for the hourly limit. */
-  readonly onPaused?: (pages: readonly PageOfDay[]) => void;
+  /** The rows of a first walk that an earlier export kept, as one page. */
+  readonly kept?: ViewsResponse | undefined;
+  /** Called with the rows of a first walk that has to wait for the hourly limit, as one page. */
+  readonly onPaused?: (page: ViewsResponse) => void;
 }
 
 /** One walk through the pages of a day, from the first to the last. */
@@ -125,14 +125,6 @@ class DayWalks {
   async #walk(number: number): Promise<Walk | 'unchanged'> {
     const { lease, signal, paths, stored, found, kept, onPaused } = this.options;
     const rows = new DayRows(paths);
-    /** The pages, with the indices of their rows instead of the rows. */
-    const read: (Omit<PageOfDay, 'views' | 'again'> & { readonly from: number; readonly to: number })[] = [];
-    const add = ({ offset, totals, views, again, hasMore }: PageOfDay): boolean => {
-      const from = rows.arrived;
-      const hasNew = rows.add(views, again);
-      read.push({ offset, totals, hasMore, from, to: rows.arrived });
-      return hasNew;
-    };
     const pageSize = this.#pageSize;
     const share = PAGE_SHARES[(number - 1) % PAGE_SHARES.length] ?? 1;
     const limit = Math.max(1, Math.floor(pageSize.rows * share));
@@ -158,7 +150,7 @@ class DayWalks {
         }
         isSteady &&= totals === undefined || equalCounts(totals, page.totals);
         totals = page.totals;
-        const hasNew = add(page);
+        const hasNew = rows.add(page.views, page.again);
         if (equalCounts(rows.sum, totals)) break;
         if (!hasNew && page.hasMore && page.views.length > 0)
           throw new PagingError(
@@ -168,8 +160,8 @@ class DayWalks {
         if (this.#all !== undefined && equalCounts(this.#all.sum, totals)) break;
       }
     } catch (error) {
-      if (number === 0 && error instanceof PausedError)
-        onPaused?.(read.map(({ from, to, ...page }) => ({ ...page, views: [...rows.slice(from, to)] })));
+      if (number === 0 && totals !== undefined && error instanceof PausedError)
+        onPaused?.({ totals, views: [...rows.rows], hasMore: true });
       throw error;
     }
     if (totals === undefined) throw new PagingError('the export has no pages');

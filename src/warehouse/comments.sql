@@ -148,11 +148,11 @@ COMMENT ON TABLE workspace IS 'Which workspace this is, so that a lake or journa
 COMMENT ON COLUMN workspace.id IS 'Random id, created with the workspace and kept by its copies';
 COMMENT ON COLUMN workspace.lake IS 'Where the lake was last published; NULL if it never was';
 
-COMMENT ON TABLE unfinished_pages IS 'Pages of days that the hourly limit stopped halfway, kept until the rest is read. One row per page.';
+COMMENT ON TABLE unfinished_pages IS 'Rows of days that the hourly limit stopped halfway, kept as one page until the rest is read. One row per day.';
 COMMENT ON COLUMN unfinished_pages.project IS 'Project id on the platform';
 COMMENT ON COLUMN unfinished_pages.day IS 'Day (UTC)';
 COMMENT ON COLUMN unfinished_pages.page_offset IS 'Number of rows before this page';
-COMMENT ON COLUMN unfinished_pages.response IS 'Response of the platform, as JSON';
+COMMENT ON COLUMN unfinished_pages.response IS 'What is read of the day, as JSON';
 
 COMMENT ON TABLE page_skips IS 'Pages that a person chose to skip; improve does not flag them. One row per project and page.';
 COMMENT ON COLUMN page_skips.project IS 'Project id on the platform';
