@@ -71,7 +71,7 @@ async function restate(): Promise<void> {
       warehouse,
       { project: `prj_${project}`, day: addDays(FIRST, days - 2), now: new Date() },
       {
-        rows: Rows.of(night),
+        rows: new Rows(night),
         totals: { human: 3 * PATHS, ai: 2 * PATHS, total: 5 * PATHS },
         unattributed: { human: 0, ai: 0, total: 0 },
         doubt: undefined,

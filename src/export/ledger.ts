@@ -158,10 +158,10 @@ export const recordFailedDay = (warehouse: Warehouse, at: DayAt, failure: string
   warehouse.groupCommit((transaction) => transaction.execute(RECORD_FAILURE, { ...at, failure }));
 
 function appendPages(transaction: Transaction, at: DayAt, rows: Rows): Promise<void> {
-  const { paths: texts, numbers, human, ai, total } = rows;
   const day = [{ same: at.project }, { same: dateOf(at.day) }];
-  const counts = [{ counts: human }, { counts: ai }, { counts: total }];
-  return transaction.append('page_views', [...day, { texts, numbers }, ...counts], rows.length);
+  const path = { texts: rows.paths, numbers: Int32Array.from(rows.numbers) };
+  const counts = [rows.human, rows.ai, rows.total].map((column) => ({ counts: Float64Array.from(column) }));
+  return transaction.append('page_views', [...day, path, ...counts], rows.length);
 }
 
 function appendLoad(

@@ -32,7 +32,7 @@ function store(warehouse: Warehouse, on: Day, pages: number, human: number, now:
   const totals = { human: human * pages, ai: pages, total: (human + 1) * pages };
   const walked = {
     totals,
-    rows: Rows.of(rows),
+    rows: new Rows(rows),
     verdict: 'consistent',
     unattributed: NONE,
     doubt: undefined,

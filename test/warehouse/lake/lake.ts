@@ -47,7 +47,7 @@ export async function store(
   for (const [at, rows] of Object.entries(days)) {
     const walked = {
       totals: sumCounts(rows),
-      rows: Rows.of(rows),
+      rows: new Rows(rows),
       doubt: undefined,
       unattributed: NOTHING,
     } as const;
