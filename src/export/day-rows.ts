@@ -50,33 +50,31 @@ export class Rows implements Iterable<PageViews> {
  * of their paths in common, so they share `paths`.
  */
 export class DayRows {
+  /** The number of paths. */
+  size = 0;
   sum: ViewCounts = NO_VIEWS;
   /** Rows that a later row of the same path replaced. */
   readonly replaced: PageViews[] = [];
   /** Whether a page repeated a row of an earlier page, as happens when rows move between two requests. */
   hasRepeats = false;
   readonly #arrived: Rows;
-  /** By the number of a path, the index of its latest row. */
-  readonly #places = new Map<number, number>();
+  /** By the number of a path, one more than the index of its latest row; 0 or nothing if it has none. */
+  readonly #places: number[];
 
   constructor(
     private readonly paths = new Texts(),
     rows: Iterable<PageViews> = [],
   ) {
     this.#arrived = new Rows([], paths);
+    this.#places = Array<number>(paths.size).fill(0);
     this.add([...rows]);
-  }
-
-  /** The number of paths. */
-  get size(): number {
-    return this.#places.size;
   }
 
   /** One row for each path. */
   get rows(): Rows {
     const all = this.#arrived;
     if (this.size === all.length) return all;
-    const latest = [...all].filter((_, index) => this.#places.get(all.numbers[index] ?? 0) === index);
+    const latest = [...all].filter((_, index) => this.#places[all.numbers[index] ?? 0] === index + 1);
     return new Rows(latest, this.paths);
   }
 
@@ -91,12 +89,14 @@ export class DayRows {
       human += row.human;
       ai += row.ai;
       total += row.total;
-      const index = rows.length;
       const number = rows.push(row);
-      const place = this.#places.get(number);
-      this.#places.set(number, index);
-      if (place === undefined) continue;
-      const known = rows.row(place);
+      const place = this.#places[number] ?? 0;
+      this.#places[number] = rows.length;
+      if (place === 0) {
+        this.size++;
+        continue;
+      }
+      const known = rows.row(place - 1);
       human -= known.human;
       ai -= known.ai;
       total -= known.total;
@@ -104,7 +104,7 @@ export class DayRows {
       if (isSame && expected.delete(row.path)) continue;
       added--;
       this.replaced.push(known);
-      this.hasRepeats ||= isSame && place < start;
+      this.hasRepeats ||= isSame && place <= start;
     }
     this.sum = { human, ai, total };
     return added > 0;
