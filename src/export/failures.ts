@@ -1,10 +1,9 @@
 import type { Client } from '../api/client.js';
 import { ContractError, PagingError, PausedError, RefusedError, TryLaterError } from '../api/errors.js';
 import type { Lease } from '../api/retry.js';
-import type { Day } from '../day.js';
+import { addDays, type Day, lastEndedDay } from '../day.js';
 import type { Reader } from '../warehouse/query.js';
 import { readDayLedger } from './ledger.js';
-import type { PlannedDay } from './plan.js';
 import { probeTotals } from './totals.js';
 
 /** After this many failures in a row, another day is requested before the next one is tried. */
@@ -17,6 +16,7 @@ interface Project {
   readonly warehouse: Reader;
   readonly client: Pick<Client, 'views'>;
   readonly project: string;
+  readonly now: () => Date;
 }
 
 /**
@@ -28,18 +28,15 @@ export class DayFailures {
   #inARow = 0;
   /** Days that fail at the same time share the request for another one. */
   #asked: Promise<boolean> | undefined;
-  #lastLoaded: Day | undefined;
 
   constructor(
     private readonly project: Project,
-    private readonly planned: readonly PlannedDay[],
     private readonly signal: AbortSignal,
   ) {}
 
   /** A day was loaded: those that failed before it were exceptions. */
-  endWith(day: Day): void {
+  end(): void {
     this.#inARow = 0;
-    this.#lastLoaded = day;
   }
 
   /**
@@ -70,30 +67,22 @@ export class DayFailures {
   }
 
   async #ask(day: Day, lease: Lease): Promise<boolean> {
-    const { client } = this.project;
-    for (const other of await this.#othersThan(day))
-      try {
-        await probeTotals(client, { first: other, last: other }, { signal: this.signal, lease });
-        return true;
-      } catch (error) {
-        if (this.signal.aborted || error instanceof PausedError) throw error;
-      }
-    return false;
+    const other = await this.#otherThan(day);
+    try {
+      await probeTotals(this.project.client, { first: other, last: other }, { signal: this.signal, lease });
+      return true;
+    } catch (error) {
+      if (this.signal.aborted || error instanceof PausedError) throw error;
+      return false;
+    }
   }
 
-  /**
-   * Days to request instead of `day`: one that was loaded, or if there is none, the first and the
-   * middle one of those planned.
-   */
-  async #othersThan(day: Day): Promise<readonly Day[]> {
-    if (this.#lastLoaded !== undefined) return [this.#lastLoaded];
-    const { warehouse, project } = this.project;
+  /** The day to request instead of `day`: the newest one that is stored, or if there is none, the last one. */
+  async #otherThan(day: Day): Promise<Day> {
+    const { warehouse, project, now } = this.project;
     const ledger = [...(await readDayLedger(warehouse, project)).values()];
     const stored = ledger.findLast((record) => record.is_stored && record.day !== day);
-    if (stored !== undefined) return [stored.day];
-    const days = this.planned.map((planned) => planned.day).filter((planned) => planned !== day);
-    const first = days.toSorted()[0];
-    const middle = days[Math.floor(days.length / 2)];
-    return [...new Set([first, middle].filter((other) => other !== undefined))];
+    const last = lastEndedDay(now());
+    return stored?.day ?? (day === last ? addDays(last, -1) : last);
   }
 }

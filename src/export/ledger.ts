@@ -32,6 +32,8 @@ const DELETE_LOAD = 'DELETE FROM day_loads WHERE project = $project AND day = $d
 const FORGOTTEN = 'the platform no longer has it; the stored data is kept';
 
 export type DayState = z.infer<typeof dayStateColumn>;
+/** The state of a day that was read. */
+export type StoredState = Exclude<DayState, 'failed'>;
 
 const dayRecord = viewCountsSchema.extend({
   day: dayColumn,
@@ -95,7 +97,7 @@ export const storeDay = (
   warehouse: Warehouse,
   at: DayAt,
   walked: WalkedDay,
-  state: Exclude<DayState, 'failed'>,
+  state: StoredState,
   isMissing = false,
 ): Promise<StoreOutcome> =>
   warehouse.groupCommit(async (transaction) => {
@@ -143,11 +145,7 @@ export const storeEmptyDays = (
   warehouse.groupCommit((transaction) => transaction.execute(RECORD_EMPTY_DAYS, { project, now, ...range }));
 
 /** Records that a day was read again and is unchanged. */
-export const confirmDay = (
-  warehouse: Warehouse,
-  at: DayAt,
-  state: Exclude<DayState, 'failed'>,
-): Promise<StoreOutcome> =>
+export const confirmDay = (warehouse: Warehouse, at: DayAt, state: StoredState): Promise<StoreOutcome> =>
   warehouse.groupCommit(async (transaction) => {
     await transaction.execute(RECORD_UNCHANGED, { ...at, state });
     return 'unchanged' as const;

@@ -12,7 +12,7 @@ import type { Warehouse } from '../warehouse/warehouse.js';
 import { DayFailures } from './failures.js';
 import {
   confirmDay,
-  type DayState,
+  type StoredState,
   readStoredDay,
   recordFailedDay,
   storeDay,
@@ -20,25 +20,14 @@ import {
 } from './ledger.js';
 import { readPageSize, recordPageSize } from './facts.js';
 import { keepPage, type PageSize, readKeptPage, readUnfinishedDays } from './pages.js';
-import { isSettled, type PlannedDay, requestsFor, requestsLeft } from './plan.js';
+import { isSettled, type PlannedDay, requestsLeft } from './plan.js';
 import { walkDay } from './walk.js';
 
-/** A day that could not be read. */
-interface FailedDay {
-  readonly day: Day;
-  readonly outcome: 'failed';
-  readonly error: unknown;
-}
-
 /** The outcome of one day. */
-export type DayResult =
-  | {
-      readonly day: Day;
-      readonly outcome: StoreOutcome;
-      readonly state: Exclude<DayState, 'failed'>;
-      readonly rows: number;
-    }
-  | FailedDay;
+export type DayResult = { readonly day: Day } & (
+  | { readonly outcome: StoreOutcome; readonly state: StoredState; readonly rows: number }
+  | { readonly outcome: 'failed'; readonly error: unknown }
+);
 
 /** What a load did. `stopped` is why it ended before its last day; the days not reached are due next time. */
 export interface LoadOutcome {
@@ -97,11 +86,8 @@ export async function loadDays(task: LoadTask, days: readonly PlannedDay[]): Pro
   return outcome;
 }
 
-/** A day whose pages were read, and how to store it. */
-interface ReadDay {
-  readonly rows: number;
-  readonly store: () => Promise<DayResult>;
-}
+/** Stores a day that was read, or that it could not be read. */
+type Store = () => Promise<DayResult>;
 
 class Load {
   readonly #results: DayResult[] = [];
@@ -113,7 +99,6 @@ class Load {
   readonly #signal: AbortSignal;
   readonly #failures: DayFailures;
   readonly #inTurn: LimitFunction;
-  #newestRows: number | undefined;
   #withoutViewsInARow = 0;
   #paths = new Texts();
 
@@ -127,7 +112,7 @@ class Load {
     this.#signal = task.signal ? AbortSignal.any([task.signal, stopping]) : stopping;
     // Every request listens to it, some until shortly after they have ended; Node.js would warn about more than ten.
     setMaxListeners(0, this.#signal);
-    this.#failures = new DayFailures(task, days, this.#signal);
+    this.#failures = new DayFailures(task, this.#signal);
     this.#inTurn = task.inTurn ?? pLimit(task.concurrency);
   }
 
@@ -148,15 +133,20 @@ class Load {
     else this.#stopping.abort(error);
   };
 
+  readonly #halt = (error: unknown): undefined => {
+    this.#isHalted = true;
+    this.#stop(error);
+  };
+
   async #load(planned: PlannedDay): Promise<void> {
     if (this.#signal.aborted || this.#paused !== undefined || this.#isHalted) return;
-    const lease = await this.task.client.lease(this.#requestsFor(planned), planned.priority, this.#signal);
+    const requests = requestsLeft(planned.requests, this.unfinished.get(planned.day), this.pageSize.rows);
+    const lease = await this.task.client.lease(requests, planned.priority, this.#signal);
     try {
       if (this.#paths.size > MOST_PATHS) this.#paths = new Texts();
-      const read = await this.#inTurn(() => this.#attempt(planned, lease));
-      if (read === undefined) return;
-      if ('store' in read) this.#newestRows = read.rows;
-      const result = 'store' in read ? await read.store() : read;
+      const store = await this.#inTurn(() => this.#attempt(planned, lease).catch(this.#halt));
+      if (store === undefined) return;
+      const result = await store();
       this.#results.push(result);
       this.task.onDay?.(result);
       const isRefused = 'error' in result && result.error instanceof RefusedError;
@@ -170,41 +160,28 @@ class Load {
     }
   }
 
-  /** A day that was never read is probably as long as its neighbor, which was read just before. */
-  #requestsFor({ day, due, requests }: PlannedDay): number {
-    const isLikeNeighbor = due === 'missing' && this.#newestRows !== undefined;
-    const expected = isLikeNeighbor ? requestsFor(this.#newestRows ?? 0, this.pageSize.rows) : requests;
-    return requestsLeft(expected, this.unfinished.get(day), this.pageSize.rows);
-  }
-
-  /** Reads a day, or records why it could not be read. A failure that would affect every other day stops the load. */
-  async #attempt(planned: PlannedDay, lease: Lease): Promise<ReadDay | FailedDay | undefined> {
-    if (this.#isHalted) return undefined;
+  /** Reads a day. Throws a failure that would affect every other day. */
+  async #attempt(planned: PlannedDay, lease: Lease): Promise<Store | undefined> {
     const { warehouse, project, now } = this.task;
-    const { day } = planned;
+    const { day, due } = planned;
+    if (this.#isHalted) return undefined;
     try {
-      try {
-        this.#signal.throwIfAborted();
-        const read = await this.#read(planned, lease);
-        this.#failures.endWith(day);
-        return read;
-      } catch (error) {
-        // A final day may be refused by now, and keeps what is stored.
-        if (planned.due === 'final' && error instanceof ApiError && !this.#signal.aborted) return undefined;
-        // Once the export stops, a pending request ends with the reason of the stop: the failure of another day.
-        if (this.#signal.aborted || !(await this.#failures.concernsOnly(day, error, lease))) throw error;
-        await recordFailedDay(warehouse, { project, day, now: now() }, messageOf(error));
-        if (await this.#failures.concernAllDays(day, lease).catch(this.#stop)) this.#stop(error);
-        return { day, outcome: 'failed', error };
-      }
+      this.#signal.throwIfAborted();
+      const store = await this.#read(planned, lease);
+      this.#failures.end();
+      return store;
     } catch (error) {
-      this.#stop(error);
-      this.#isHalted = true;
-      return undefined;
+      // A final day may be refused by now, and keeps what is stored.
+      if (due === 'final' && error instanceof ApiError && !this.#signal.aborted) return undefined;
+      // Once the export stops, a pending request ends with the reason of the stop: the failure of another day.
+      if (this.#signal.aborted || !(await this.#failures.concernsOnly(day, error, lease))) throw error;
+      await recordFailedDay(warehouse, { project, day, now: now() }, messageOf(error));
+      if (await this.#failures.concernAllDays(day, lease)) this.#stop(error);
+      return () => Promise.resolve({ day, outcome: 'failed', error });
     }
   }
 
-  async #read({ day, due }: PlannedDay, lease: Lease): Promise<ReadDay | undefined> {
+  async #read({ day, due }: PlannedDay, lease: Lease): Promise<Store | undefined> {
     const { warehouse, client, project, now, settleDays } = this.task;
     const hasEnded = () => day <= lastEndedDay(now());
     if (!hasEnded()) return undefined;
@@ -233,15 +210,15 @@ class Load {
     // The response may have shown that the platform's clock is behind.
     if (!hasEnded() || (read === 'unchanged' && due === 'final')) return undefined;
     const at = { project, day, now: now() };
-    const { doubt, rows } = read === 'unchanged' ? { doubt: undefined, rows: stored?.rows ?? [] } : read;
-    const state = doubt !== undefined ? 'inconsistent' : settled() ? 'final' : 'provisional';
-    const store = async (): Promise<DayResult> => {
-      const stores =
-        read === 'unchanged'
-          ? confirmDay(warehouse, at, state)
-          : storeDay(warehouse, at, read, state, due === 'missing');
-      return { day, outcome: await stores, state, rows: rows.length };
+    const isSame = read === 'unchanged';
+    const rows = isSame ? stored?.rows : read.rows;
+    const isInDoubt = !isSame && read.doubt !== undefined;
+    const state = isInDoubt ? 'inconsistent' : settled() ? 'final' : 'provisional';
+    return async () => {
+      const stores = isSame
+        ? confirmDay(warehouse, at, state)
+        : storeDay(warehouse, at, read, state, due === 'missing');
+      return { day, outcome: await stores, state, rows: rows?.length ?? 0 };
     };
-    return { rows: rows.length, store };
   }
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import { PagingError, PausedError } from '../../src/api/errors.js';
 import type { PageViews, ViewsResponse } from '../../src/api/schema.js';
-import { addDays, day } from '../../src/day.js';
+import { day } from '../../src/day.js';
 import { PageSize } from '../../src/export/pages.js';
 import { sumCounts } from '../../src/export/totals.js';
 import { walkDay, type WalkOptions } from '../../src/export/walk.js';
