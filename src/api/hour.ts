@@ -79,25 +79,16 @@ export class RollingHour {
   finishingAt(limit: number, parts: readonly number[], now: Date): Date {
     let atMs = (this.pausedUntil(now) ?? now).getTime();
     // If more is used than the limit allows, the first uses to end make no room.
-    let excess = Math.max(0, this.used(now) - limit);
-    const queue: [freeMs: number, requests: number][] = [[atMs, Math.max(0, limit - this.used(now))]];
-    for (const [freeMs, count] of this.#current(now)) {
-      const beyond = Math.min(excess, count);
-      excess -= beyond;
-      queue.push([freeMs, count - beyond]);
-    }
-    let free = 0;
-    let next = 0;
+    const freeMs = this.#current(now)
+      .flatMap(([ms, requests]) => Array<number>(requests).fill(ms))
+      .slice(-limit);
+    // Each request takes the place of an earlier one, so these stay in order.
+    let taken = freeMs.length - limit;
     for (const part of parts) {
       const requests = Math.min(part, limit);
-      for (; free < requests; next++) {
-        const [freeMs, count] = queue[next] ?? [atMs, requests];
-        atMs = Math.max(atMs, freeMs);
-        free += count;
-      }
-      free -= requests;
-      // Each request takes the place of an earlier one, so the queue stays in order.
-      queue.push([freeAt(new Date(atMs)).getTime(), requests]);
+      taken += requests;
+      atMs = Math.max(atMs, freeMs[taken - 1] ?? atMs);
+      freeMs.push(...Array<number>(requests).fill(freeAt(new Date(atMs)).getTime()));
     }
     return new Date(atMs);
   }
