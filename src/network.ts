@@ -13,19 +13,15 @@ const THIS_MACHINE = ['localhost', '127.0.0.1', '[::1]'];
  * Connections through HTTP_PROXY or HTTPS_PROXY, except to this machine and hosts in NO_PROXY.
  * Throws a `ConfigurationError` if the address of a proxy is not valid.
  */
-export function connections(options: Agent.Options & { connectTimeoutMs?: number } = {}): Dispatcher {
-  const { connectTimeoutMs: timeout = 10_000, ...limits } = options;
+export function connections(limits: Agent.Options = {}): Dispatcher {
   const { env } = process;
   const named = proxiesSet();
-  if (named.length === 0) return new Agent({ ...limits, connect: { timeout } });
+  if (named.length === 0) return new Agent(limits);
   const noProxy = [env['no_proxy'] ?? env['NO_PROXY'] ?? '', ...THIS_MACHINE].join(',');
   try {
     return new EnvHttpProxyAgent({
       ...limits,
       noProxy,
-      connect: { timeout },
-      proxyTls: { timeout },
-      requestTls: { timeout },
     });
   } catch (cause) {
     // The cause quotes the address, which may contain a password.

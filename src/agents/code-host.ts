@@ -16,11 +16,8 @@ const FILE_PAGES = 3;
 
 /** The part of a code host's API that tells which pull requests there are, what they change, and how they ended. */
 export class CodeHost {
-  #headers: ResponseHeaders = {};
   readonly #dialect: Dialect;
-  readonly #transport = new Transport({ responseTimeoutMs: 30_000, concurrency: 1 }, (headers) => {
-    this.#headers = headers;
-  });
+  readonly #transport = new Transport({ responseTimeoutMs: 30_000, concurrency: 1 });
 
   constructor(
     readonly settings: NonNullable<Settings['pullRequests']>,
@@ -93,8 +90,8 @@ export class CodeHost {
     signal?: AbortSignal,
   ): Promise<Value> {
     const operation: Operation = { name, method: 'GET', url };
-    const { status, retryAfter, body } = await this.#transport.send(operation, this.token, undefined, signal);
-    const pauseMs = parseRetryAfter(retryAfter, this.now()) ?? this.#untilReset();
+    const { status, headers, body } = await this.#transport.send(operation, this.token, undefined, signal);
+    const pauseMs = parseRetryAfter(headers['retry-after'], this.now()) ?? this.#untilReset(headers);
     const isLimited = status === 429 || (status === 403 && pauseMs !== undefined);
     if (isLimited || status >= 500)
       throw new TryLaterError(
@@ -115,9 +112,9 @@ export class CodeHost {
   }
 
   /** GitHub and GitLab report remaining requests and the reset time in headers, under different names. */
-  #untilReset(): number | undefined {
-    const { 'x-ratelimit-remaining': left = this.#headers['ratelimit-remaining'] } = this.#headers;
-    const { 'x-ratelimit-reset': reset = this.#headers['ratelimit-reset'] } = this.#headers;
+  #untilReset(headers: ResponseHeaders): number | undefined {
+    const { 'x-ratelimit-remaining': left = headers['ratelimit-remaining'] } = headers;
+    const { 'x-ratelimit-reset': reset = headers['ratelimit-reset'] } = headers;
     if (left !== '0' || !/^\d+$/.test(String(reset))) return undefined;
     const waitMs = fromUnixTime(Number(reset)).getTime() - this.now().getTime();
     return Math.min(Math.max(0, waitMs), LONGEST_WAIT_MS);

@@ -1,4 +1,5 @@
 import { addMilliseconds } from 'date-fns';
+import type { IncomingHttpHeaders } from 'node:http';
 import { ReadershipError } from '../errors.js';
 import { nextMinute } from '../format/days.js';
 import { replaceUnsafe } from '../format/text.js';
@@ -123,12 +124,10 @@ export class PagingError extends ReadershipError {
 const QUOTE_LENGTH = 300;
 
 /** A response as the transport hands it on. */
-export interface RawResponse {
+export interface RawResponse<Body = string> {
   readonly status: number;
-  readonly retryAfter: string | undefined;
-  /** The target of a redirect. */
-  readonly location?: string | undefined;
-  readonly body: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Body;
 }
 
 /** What is needed to explain a response. `keyName` is the environment variable that holds the key. */
@@ -141,12 +140,11 @@ interface Asked {
 /** The error that a response other than 2xx means. */
 export function responseError(
   operation: Operation,
-  response: RawResponse,
+  { status, headers, body }: RawResponse,
   { keyName, now, redact }: Asked,
 ): ApiError {
-  const { status } = response;
-  const retryAfterMs = parseRetryAfter(response.retryAfter, now);
-  const words = quote(response.body, redact);
+  const retryAfterMs = parseRetryAfter(headers['retry-after'], now);
+  const words = quote(body, redact);
   const said = `the server answered ${status}${words}.`;
   const later = (reason: TryLaterReason, what: string) =>
     new TryLaterError(operation, reason, what, retryAfterMs, { now });
@@ -160,7 +158,7 @@ export function responseError(
     return operation.method === 'POST'
       ? new UnknownOutcomeError(operation, `${said} It may have been carried out.`)
       : later('server-error', said);
-  const target = status >= 300 && status < 400 ? response.location : undefined;
+  const target = status >= 300 && status < 400 ? headers.location : undefined;
   const advice =
     target === undefined
       ? adviceFor(status, keyName, operation)

@@ -9,7 +9,6 @@ import { machineAdvice } from '../storage.js';
 import type { ResponseHeaders } from './clock.js';
 import {
   type ApiError,
-  ContractError,
   type Operation,
   plainWords,
   type RawResponse,
@@ -26,40 +25,26 @@ const MAX_HEADER_BYTES = 64 * 1024;
 
 /** Limits on requests. */
 export interface TransportLimits {
-  readonly connectTimeoutMs: number;
   /** From the request to the end of the response. */
   readonly responseTimeoutMs: number;
   /** Maximum concurrent read requests. */
   readonly concurrency: number;
 }
 
-const DEFAULT_LIMITS: TransportLimits = {
-  connectTimeoutMs: 10_000,
-  responseTimeoutMs: 60_000,
-  concurrency: 16,
-};
-
-interface Answer {
-  readonly status: number;
-  readonly headers: IncomingHttpHeaders;
-  readonly body: Buffer;
-}
-
 /** Sends a request once and returns its result. The caller decides what that means and whether to retry. */
 export class Transport {
   readonly #reads: Dispatcher;
   readonly #writes: Dispatcher;
-  readonly #limits: TransportLimits;
+  readonly #responseTimeoutMs: number;
   readonly #inTurn: LimitFunction;
 
   constructor(
-    limits: Partial<TransportLimits> = {},
+    { responseTimeoutMs = 60_000, concurrency = 16 }: Partial<TransportLimits> = {},
     private readonly onHeaders: (headers: ResponseHeaders) => void = () => undefined,
   ) {
-    this.#limits = { ...DEFAULT_LIMITS, ...limits };
-    this.#inTurn = pLimit(this.#limits.concurrency);
+    this.#responseTimeoutMs = responseTimeoutMs;
+    this.#inTurn = pLimit(concurrency);
     const options = {
-      connectTimeoutMs: this.#limits.connectTimeoutMs,
       // One deadline for the whole answer replaces those for its parts.
       headersTimeout: 0,
       bodyTimeout: 0,
@@ -85,12 +70,7 @@ export class Transport {
     const send = () => this.#dispatch(operation, apiKey, body, signal);
     const answer = await (operation.method === 'GET' ? this.#inTurn(send) : send());
     this.onHeaders(answer.headers);
-    return {
-      status: answer.status,
-      retryAfter: answer.headers['retry-after'],
-      location: answer.headers.location,
-      body: textOf(operation, answer),
-    };
+    return { ...answer, body: textOf(operation, answer) };
   }
 
   /** Closes all connections, idle or not. */
@@ -104,11 +84,10 @@ export class Transport {
     apiKey: string | undefined,
     body: unknown,
     signal?: AbortSignal,
-  ): Promise<Answer> {
+  ): Promise<RawResponse<Buffer>> {
     signal?.throwIfAborted();
     const { method } = operation;
     const { origin, pathname, search } = new URL(operation.url);
-    const { responseTimeoutMs } = this.#limits;
     const request = {
       origin,
       method,
@@ -141,8 +120,8 @@ export class Transport {
         else controller.abort(reason);
       };
       const deadline = setTimeout(() => {
-        stop(new Error(`it took more than ${responseTimeoutMs / 1_000} s`));
-      }, responseTimeoutMs);
+        stop(new Error(`it took more than ${this.#responseTimeoutMs / 1_000} s`));
+      }, this.#responseTimeoutMs);
       const interrupt = () => {
         stop(new Error('interrupted'));
       };
@@ -176,7 +155,7 @@ export class Transport {
 }
 
 /** The text of an answer. That of a refusal only explains it, so an unreadable one counts as empty. */
-function textOf(operation: Operation, { status, headers, body }: Answer): string {
+function textOf(operation: Operation, { status, headers, body }: RawResponse<Buffer>): string {
   try {
     return decodeBody(body, headers['content-encoding'] ?? '');
   } catch (cause) {
@@ -224,9 +203,7 @@ function failureOf(operation: Operation, cause: Error, isSent: boolean): ApiErro
   const lost = `the connection was lost before the response was complete (${detail}).`;
   if (operation.method === 'POST')
     return new UnknownOutcomeError(operation, `${lost} It may have been carried out.`, { cause });
-  return codeOf(cause) === 'UND_ERR_RES_EXCEEDED_MAX_SIZE'
-    ? new ContractError(operation, `the response is larger than ${MAX_RESPONSE_BYTES / 2 ** 20} MB.`, {
-        cause,
-      })
-    : new TryLaterError(operation, 'connection-lost', lost, undefined, { cause });
+  if (codeOf(cause) === 'UND_ERR_RES_EXCEEDED_MAX_SIZE')
+    return unusable(operation, `the response is larger than ${MAX_RESPONSE_BYTES / 2 ** 20} MB.`, { cause });
+  return new TryLaterError(operation, 'connection-lost', lost, undefined, { cause });
 }

@@ -24,7 +24,7 @@ export function openClient(baseUrl: string, options: Partial<ClientOptions> = {}
     keyName: 'ACME_KEY',
     now: () => new Date('2026-11-18T05:00:00Z'),
     retries: { retries: 2, minDelayMs: 1, maxDelayMs: 2_000 },
-    limits: { connectTimeoutMs: 500, responseTimeoutMs: 20_000 },
+    limits: { responseTimeoutMs: 20_000 },
     ...options,
   });
   afterTest(() => client.close());
