@@ -53,6 +53,10 @@ export class DayRows {
   /** The number of paths. */
   size = 0;
   sum: ViewCounts = NO_VIEWS;
+  /** The totals of the site, as on the last page. */
+  totals: ViewCounts = NO_VIEWS;
+  /** Whether all pages had the same totals. */
+  isSteady = true;
   /** Rows that a later row of the same path replaced. */
   readonly replaced: PageViews[] = [];
   /** Whether a page repeated a row of an earlier page, as happens when rows move between two requests. */
@@ -61,13 +65,18 @@ export class DayRows {
   /** By the number of a path, one more than the index of its latest row; 0 or nothing if it has none. */
   readonly #places: number[];
 
-  constructor(
-    private readonly paths = new Texts(),
-    rows: Iterable<PageViews> = [],
-  ) {
+  constructor(private readonly paths = new Texts()) {
     this.#arrived = new Rows([], paths);
     this.#places = Array<number>(paths.size).fill(0);
-    this.add([...rows]);
+  }
+
+  /** The totals minus the sum of the rows. */
+  get unattributed(): ViewCounts {
+    return subtractCounts(this.totals, this.sum);
+  }
+
+  get addsUp(): boolean {
+    return equalCounts(this.sum, this.totals);
   }
 
   /** One row for each path. */
@@ -79,7 +88,9 @@ export class DayRows {
   }
 
   /** Adds the rows of one page, some of which may be requested `again`. Returns whether it has any other or new ones. */
-  add(page: readonly PageViews[], again: readonly PageViews[] = []): boolean {
+  add(totals: ViewCounts, page: readonly PageViews[], again: readonly PageViews[] = []): boolean {
+    this.isSteady &&= this.size === 0 || equalCounts(this.totals, totals);
+    this.totals = totals;
     const expected = new Set(again.map(({ path }) => path));
     const rows = this.#arrived;
     const start = rows.length;
@@ -110,10 +121,10 @@ export class DayRows {
     return added > 0;
   }
 
-  /** The rows with all counts of a path added up, if that accounts for `totals`. */
-  merged(totals: ViewCounts): Rows | undefined {
+  /** The rows with all counts of a path added up, if that accounts for the totals. */
+  merged(): Rows | undefined {
     const extra = new Map<string, ViewCounts>();
-    let missing = subtractCounts(totals, this.sum);
+    let missing = this.unattributed;
     for (const row of this.replaced) {
       missing = subtractCounts(missing, row);
       extra.set(row.path, addCounts(extra.get(row.path) ?? NO_VIEWS, row));

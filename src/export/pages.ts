@@ -61,11 +61,12 @@ export class PageSize {
 }
 
 interface PagesOptions extends ReadOptions {
-  /** Rows of a page; by default as many as the platform returns. */
-  readonly limit?: number | undefined;
   readonly pageSize: PageSize;
-  /** Whether each page begins with the last rows of the one before that have equal counts, so that none is missed. */
-  readonly readsTiesAgain?: boolean;
+  /**
+   * The rows of a page, as a share of those that the platform returns. If it is less than all of them, each page begins
+   * with the last rows of the one before that have equal counts, so that none is missed.
+   */
+  readonly share?: number;
   /** The first rows, as one page, if an earlier export kept them. */
   readonly kept?: ViewsResponse | undefined;
 }
@@ -78,11 +79,12 @@ interface PagesOptions extends ReadOptions {
 export async function* viewsPages(
   client: Pick<Client, 'views'>,
   range: { readonly dateFrom: Day; readonly dateTo: Day },
-  { limit: most = Infinity, pageSize, readsTiesAgain = pageSize.isShuffled, kept, ...options }: PagesOptions,
+  { pageSize, share = 1, kept, ...options }: PagesOptions,
 ): AsyncGenerator<PageOfDay, void, void> {
+  const size = () => Math.max(1, Math.floor(pageSize.rows * share));
   const request = async (offset: number): Promise<ViewsResponse> => {
     for (;;) {
-      const limit = Math.min(most, pageSize.rows);
+      const limit = size();
       try {
         return await client.views({ ...range, limit, offset }, options);
       } catch (error) {
@@ -96,13 +98,13 @@ export async function* viewsPages(
     const page = offset === 0 && kept !== undefined ? kept : await request(offset);
     yield { ...page, again };
     const rows = page.views.length;
-    if (rows > 0 && before > 0 && most >= pageSize.rows) pageSize.saw(before);
+    if (rows > 0 && before > 0 && share === 1) pageSize.saw(before);
     before = rows;
     read += sumCounts(page.views).total;
     // Some servers say of a page that they cut short that it is the last one.
     const isCut = rows >= FEWEST_CUT && read < WHOLE_SHARE * page.totals.total;
-    if (rows === 0 || (!page.hasMore && rows < Math.min(most, pageSize.rows) && !isCut)) return;
-    again = readsTiesAgain ? tiesAtEnd(page.views) : [];
+    if (rows === 0 || (!page.hasMore && rows < size() && !isCut)) return;
+    again = share < 1 || pageSize.isShuffled ? tiesAtEnd(page.views) : [];
     offset += rows - again.length;
   }
   throw new PagingError(`the export did not end after ${MAX_ROWS} rows`);

@@ -6,7 +6,7 @@ import { percent } from '../format/numbers.js';
 import type { Texts } from '../warehouse/texts.js';
 import { DayRows, type Rows } from './day-rows.js';
 import { PageSize, viewsPages } from './pages.js';
-import { countChangedPages, equalCounts, subtractCounts } from './totals.js';
+import { countChangedPages, equalCounts, NO_VIEWS } from './totals.js';
 
 /** The maximum number of walks of a day that does not add up, and of those that each find further rows. */
 const MAX_WALKS = 3;
@@ -54,15 +54,6 @@ export interface WalkOptions extends ReadOptions {
   readonly onPaused?: (page: ViewsResponse) => void;
 }
 
-/** One walk through the pages of a day, from the first to the last. */
-interface Walk {
-  readonly rows: DayRows;
-  /** As on the last page. */
-  readonly totals: ViewCounts;
-  /** Whether all pages had the same totals. */
-  readonly isSteady: boolean;
-}
-
 /**
  * Reads a day until its rows add up to its totals. Rows that moved between two requests are missing
  * from one walk and found by another, so the rows of all walks count together, also those of earlier
@@ -84,7 +75,7 @@ export const walkDay = (
 
 class DayWalks {
   /** The rows of all walks, with their latest counts, once there was one: a further walk may end before its last page. */
-  #all: DayRows | undefined;
+  readonly #all: DayRows;
   readonly #pageSize: PageSize;
 
   constructor(
@@ -92,94 +83,81 @@ class DayWalks {
     private readonly day: Day,
     private readonly options: WalkOptions,
   ) {
+    this.#all = new DayRows(options.paths);
     this.#pageSize = options.pageSize ?? new PageSize();
   }
 
   async read(): Promise<WalkedDay | 'unchanged'> {
-    let last: Walk | undefined;
+    let last: DayRows | undefined;
     let isFinding = false;
     try {
       for (let number = 0; number < (isFinding ? MAX_FINDING_WALKS : MAX_WALKS); number++) {
-        const before = this.#all?.size ?? 0;
+        const before = this.#all.size;
         const walk = await this.#walk(number);
         if (walk === 'unchanged') return walk;
-        const { totals, rows, isSteady } = walk;
+        const { totals, rows } = walk;
         const complete = this.#rowsThatAddUp(walk, last);
         if (complete !== undefined) {
-          if (last?.isSteady === true && last.rows.hasRepeats) this.#pageSize.isShuffled = true;
-          return walked(totals, complete, totals);
+          if (last?.isSteady === true && last.hasRepeats) this.#pageSize.isShuffled = true;
+          return { totals, rows: complete, unattributed: NO_VIEWS, doubt: undefined };
         }
         if (this.options.isSettled() && last !== undefined && isSameWalk(last, walk))
-          return walked(totals, rows.rows, rows.sum, doubtOf(walk));
-        this.#all ??= new DayRows(this.options.paths, rows.rows);
-        isFinding = isSteady && this.#all.size > before;
+          return { totals, rows, unattributed: walk.unattributed, doubt: doubtOf(walk) };
+        if (this.#all.size === 0) this.#all.add(totals, [...rows]);
+        isFinding = walk.isSteady && this.#all.size > before;
         last = walk;
       }
     } catch (error) {
       if (last === undefined || !(error instanceof PausedError)) throw error;
     }
-    if (last === undefined || this.#all === undefined) throw new PagingError('the export has no pages');
-    return walked(last.totals, this.#all.rows, this.#all.sum, MOVED);
+    const { totals, rows, unattributed } = this.#all;
+    return { totals, rows, unattributed, doubt: MOVED };
   }
 
-  async #walk(number: number): Promise<Walk | 'unchanged'> {
+  async #walk(number: number): Promise<DayRows | 'unchanged'> {
     const { lease, signal, paths, stored, found, kept, onPaused } = this.options;
-    const rows = new DayRows(paths);
-    const pageSize = this.#pageSize;
-    const share = PAGE_SHARES[(number - 1) % PAGE_SHARES.length] ?? 1;
-    const limit = Math.max(1, Math.floor(pageSize.rows * share));
-    const pages = viewsPages(
-      this.client,
-      { dateFrom: this.day, dateTo: addDays(this.day, 1) },
-      {
-        lease,
-        signal,
-        pageSize,
-        // A later walk ends as soon as all rows are found.
-        ...(number === 0 ? { kept } : { readsTiesAgain: true, limit }),
-      },
-    );
-    let totals: ViewCounts | undefined;
-    let isSteady = true;
+    const isFirst = number === 0;
+    const share = isFirst ? 1 : (PAGE_SHARES[(number - 1) % PAGE_SHARES.length] ?? 1);
+    const range = { dateFrom: this.day, dateTo: addDays(this.day, 1) };
+    const options = { lease, signal, pageSize: this.#pageSize, share, kept: isFirst ? kept : undefined };
+    const walk = new DayRows(paths);
     try {
-      for await (const page of pages) {
-        if (totals === undefined && number === 0) {
+      for await (const page of viewsPages(this.client, range, options)) {
+        if (isFirst && walk.size === 0) {
           if (isStartOf(stored, page)) return 'unchanged';
           if (found !== undefined && equalCounts(found.totals, page.totals))
-            this.#all = new DayRows(paths, found.rows);
+            this.#all.add(found.totals, found.rows);
         }
-        isSteady &&= totals === undefined || equalCounts(totals, page.totals);
-        totals = page.totals;
-        const hasNew = rows.add(page.views, page.again);
-        if (equalCounts(rows.sum, totals)) break;
+        const hasNew = walk.add(page.totals, page.views, page.again);
+        if (walk.addsUp) break;
         if (!hasNew && page.hasMore && page.views.length > 0)
           throw new PagingError(
             'a page of the export only repeats earlier ones, but the server says that more follow',
           );
-        this.#all?.add(page.views);
-        if (this.#all !== undefined && equalCounts(this.#all.sum, totals)) break;
+        // A later walk ends as soon as all rows are found.
+        if (this.#all.size === 0) continue;
+        this.#all.add(page.totals, page.views);
+        if (this.#all.addsUp) break;
       }
     } catch (error) {
-      if (number === 0 && totals !== undefined && error instanceof PausedError)
-        onPaused?.({ totals, views: [...rows.rows], hasMore: true });
+      if (isFirst && walk.size > 0 && error instanceof PausedError)
+        onPaused?.({ totals: walk.totals, views: [...walk.rows], hasMore: true });
       throw error;
     }
-    if (totals === undefined) throw new PagingError('the export has no pages');
-    return { rows, totals, isSteady };
+    return walk;
   }
 
   /**
    * The rows that account for all views, if there are any. Within minutes, the counts of a path can only rise, so if rows
    * of different requests add up to the totals of the last one, all are up to date and none is missing.
    */
-  #rowsThatAddUp({ rows, totals, isSteady }: Walk, last: Walk | undefined): Rows | undefined {
-    if (equalCounts(rows.sum, totals)) return rows.rows;
-    if (this.#all !== undefined && equalCounts(this.#all.sum, totals)) return this.#all.rows;
+  #rowsThatAddUp(walk: DayRows, last: DayRows | undefined): Rows | undefined {
+    if (walk.addsUp) return walk.rows;
+    if (this.#all.size > 0 && this.#all.addsUp) return this.#all.rows;
     // Views of a path with two rows are added up. But a row repeated on a later page may have pushed out another row with
     // the same counts: only if a walk with other page boundaries repeats the same rows does the path have two rows.
-    const isCertain =
-      !rows.hasRepeats || (last !== undefined && hasSameRows(last.rows.replaced, rows.replaced));
-    return isSteady && isCertain ? rows.merged(totals) : undefined;
+    const isCertain = !walk.hasRepeats || (last !== undefined && hasSameRows(last.replaced, walk.replaced));
+    return walk.isSteady && isCertain ? walk.merged() : undefined;
   }
 }
 
@@ -195,25 +173,17 @@ function isStartOf(stored: StoredViews | undefined, { totals, views, hasMore }: 
   });
 }
 
-const isSameWalk = (last: Walk, walk: Walk): boolean =>
-  [last, walk].every(({ isSteady, rows }) => isSteady && rows.replaced.length === 0) &&
+const isSameWalk = (last: DayRows, walk: DayRows): boolean =>
+  [last, walk].every(({ isSteady, replaced }) => isSteady && replaced.length === 0) &&
   equalCounts(last.totals, walk.totals) &&
-  hasSameRows([...last.rows.rows], walk.rows.rows);
+  hasSameRows([...last.rows], walk.rows);
 
 const hasSameRows = (left: readonly PageViews[], right: Iterable<PageViews>): boolean =>
   countChangedPages(left, right) === 0;
 
-function doubtOf({ rows, totals }: Walk): string | undefined {
-  const { human, ai, total } = subtractCounts(totals, rows.sum);
+function doubtOf({ totals, unattributed: { human, ai, total } }: DayRows): string | undefined {
   const share = Math.max(Math.abs(total), Math.abs(human) + Math.abs(ai)) / Math.max(1, totals.total);
   return share <= MAX_UNATTRIBUTED_SHARE
     ? undefined
     : `its pages and its totals differ by ${percent(share)}; it will be read again later`;
 }
-
-const walked = (totals: ViewCounts, rows: Rows, sum: ViewCounts, doubt?: string): WalkedDay => ({
-  totals,
-  rows,
-  unattributed: subtractCounts(totals, sum),
-  doubt,
-});
