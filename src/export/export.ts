@@ -4,7 +4,7 @@ import { addDays, type Day, dayOf, lastEndedDay } from '../day.js';
 import { NOT_ADDITIVE, readFact, readPageSize, recordFact } from './facts.js';
 import { fill } from './fill.js';
 import { keptNote } from './first-day.js';
-import { type DayLedger, readDayLedger, removeDays } from './ledger.js';
+import { readDayLedger, removeDaysFrom } from './ledger.js';
 import { type DayResult, loadDays, type LoadOutcome, type LoadTask } from './load.js';
 import { type ExportPlan, type ExportRange, type PlannedDay, expectedRows, planExport } from './plan.js';
 import { checkRecentDays, type Comparison, lookAgain, readLastVerification } from './verify.js';
@@ -38,23 +38,21 @@ export interface ExportTask extends LoadTask {
 export async function* exportInStages(task: ExportTask): AsyncGenerator<undefined, ExportOutcome> {
   const { warehouse, project, now, range, reload = false, signal } = task;
   const latest = task.latestTime?.();
-  const ledger = new Map(await readDayLedger(warehouse, project));
-  const removed = latest === undefined ? [] : [...ledger.keys()].filter((day) => day >= dayOf(latest));
-  await removeDays(warehouse, project, removed);
-  for (const day of removed) ledger.delete(day);
-  let plan = await planOf(task, range, ledger);
+  const removed = latest === undefined ? [] : await removeDaysFrom(warehouse, project, dayOf(latest));
+  let plan = await planOf(task, range);
   const results: DayResult[] = [];
-  const load = async (days: readonly PlannedDay[]) => {
+  const load = async (days: readonly PlannedDay[]): Promise<readonly DayResult[]> => {
     const loaded = await loadDays(task, days);
     results.push(...loaded.results);
     if (loaded.stopped instanceof Error) throw loaded.stopped;
+    return loaded.results;
   };
   const isUrgent = ({ priority }: PlannedDay) => priority === 'urgent' || range.rest !== undefined;
   let check: Comparison | undefined;
   let stopped: unknown;
   try {
     if (range.rest === undefined) task.onPlan?.(plan);
-    if (!reload) await expectTrusted(task, ledger);
+    if (!reload) await expectTrusted(task);
     await load(reload ? plan.days : plan.days.filter(isUrgent));
     if (reload) return { plan, results, removed };
     yield;
@@ -74,21 +72,18 @@ export async function* exportInStages(task: ExportTask): AsyncGenerator<undefine
     yield;
 
     const whole = (await range.rest?.()) ?? range;
-    const planNow = async (read?: readonly DayResult[]) =>
-      planOf(task, whole, await readDayLedger(warehouse, project), read);
     if (range.rest !== undefined) {
       // The plan of the others follows from the samples.
-      await load((await planNow()).days.filter(({ isSample }) => isSample));
-      // Days that were read just now count as days to load, not as read before.
-      plan = await planNow(results);
+      await load((await planOf(task, whole)).days.filter(({ isSample }) => isSample));
+      plan = await planOf(task, whole, results);
       task.onPlan?.(plan);
     }
-    const { days } = await planNow();
-    // Those that were read just now are not read again.
     const read = new Set(results.map(({ day }) => day));
+    const { days } = await planOf(task, whole);
+    // Those that were read just now are not read again.
     const rest = days.filter(({ day, priority }) => priority === 'backfill' && !read.has(day));
     const hasHoles = task.isBackfilling === true || rest.some(({ due }) => due === 'missing');
-    const kept = await fill({ ...task, range: whole }, rest, results);
+    const kept = await fill({ ...task, range: whole }, rest, results, load);
     if (kept !== undefined) plan = { ...plan, range: { ...whole, note: keptNote(kept) } };
     if (hasHoles) return { plan, results, stopped, check, removed };
     const looked = await lookAgain(task, task.spareRequests ?? 0);
@@ -100,15 +95,15 @@ export async function* exportInStages(task: ExportTask): AsyncGenerator<undefine
   return { plan, results, stopped, check, removed };
 }
 
-/** The plan of a range, as it would be without the days that were read just now. */
+/** The plan of a range, in which days that were read just now are days to load, not read before. */
 async function planOf(
   task: ExportTask,
   range: ExportRange,
-  ledger: DayLedger,
   read: readonly DayResult[] = [],
 ): Promise<ExportPlan> {
   const { warehouse, project, now, settleDays, reload } = task;
   const { rows: pageSize } = await readPageSize(warehouse, project, now());
+  const ledger = await readDayLedger(warehouse, project);
   const others = new Map(ledger);
   for (const { day } of read) others.delete(day);
   const isBackfilling = task.isBackfilling === true || range.rest !== undefined;
@@ -117,8 +112,9 @@ async function planOf(
 }
 
 /** Throws the error of a check that no day may be stored without: before the first one, or after the check failed. */
-async function expectTrusted(task: ExportTask, ledger: DayLedger): Promise<void> {
+async function expectTrusted(task: ExportTask): Promise<void> {
   const { warehouse, project, client, now, settleDays, signal } = task;
+  const ledger = await readDayLedger(warehouse, project);
   const suspect = await readFact(warehouse, project, NOT_ADDITIVE, now());
   if (suspect === undefined && [...ledger.values()].some((record) => record.is_stored)) return;
   await expectAdditive(client, suspect ?? addDays(lastEndedDay(now()), -settleDays - 1), { signal });

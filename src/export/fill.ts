@@ -3,7 +3,7 @@ import { addDays, type Day, daysBetween, type DayRange } from '../day.js';
 import { readSql } from '../warehouse/query.js';
 import { KEPT_FROM, recordFact } from './facts.js';
 import { storeEmptyDays } from './ledger.js';
-import { type DayResult, loadDays, type LoadTask, MOST_IN_A_ROW } from './load.js';
+import { type DayResult, type LoadTask, MOST_IN_A_ROW } from './load.js';
 import type { PlannedDay } from './plan.js';
 import { hasViews, largest, runsOfNeighbors } from './totals.js';
 
@@ -14,7 +14,7 @@ export interface FillTask extends LoadTask {
 }
 
 /**
- * Loads the days of the past, and adds what it did to `results`. A load ends early after a few empty or refused days in a
+ * Loads the days of the past, with what `load` adds to `results`. A load ends early after a few empty or refused days in a
  * row: an empty stretch then costs a few requests for totals, and days that the platform no longer keeps are skipped.
  * Returns the first day that it keeps, if it refuses the first of the range.
  */
@@ -22,18 +22,17 @@ export async function fill(
   task: FillTask,
   days: readonly PlannedDay[],
   results: DayResult[],
+  load: (days: readonly PlannedDay[]) => Promise<readonly DayResult[]>,
 ): Promise<Day | undefined> {
   let keptFrom: Day | undefined;
   for (let left = days; left.length > 0;) {
-    const loaded = await loadDays(task, left);
-    results.push(...loaded.results);
-    if (loaded.stopped instanceof Error) throw loaded.stopped;
-    if (loaded.results.length === 0) break;
-    const done = new Set(loaded.results.map(({ day }) => day));
+    const loaded = await load(left);
+    if (loaded.length === 0) break;
+    const done = new Set(loaded.map(({ day }) => day));
     left = left.filter(({ day }) => !done.has(day));
     keptFrom ??= await findKept(task, results);
     const first = keptFrom ?? task.range.first;
-    const empty = await skipEmpty({ ...task, range: { ...task.range, first } }, loaded.results);
+    const empty = await skipEmpty({ ...task, range: { ...task.range, first } }, loaded);
     left = left.filter(
       ({ day }) => day >= first && (empty === undefined || day < empty.first || day > empty.last),
     );

@@ -28,6 +28,8 @@ const DAY_LEDGER = statement('day-ledger');
 const STORED_PAGES = statement('stored-pages');
 const DELETE_PAGES = 'DELETE FROM page_views WHERE project = $project AND day = $day::DATE';
 const DELETE_LOAD = 'DELETE FROM day_loads WHERE project = $project AND day = $day::DATE';
+const REMOVE_PAGES = 'DELETE FROM page_views WHERE project = $project AND day >= $first::DATE';
+const REMOVE_LOADS = 'DELETE FROM day_loads WHERE project = $project AND day >= $first::DATE RETURNING day';
 
 const FORGOTTEN = 'the platform no longer has it; the stored data is kept';
 
@@ -56,24 +58,19 @@ export async function readDayLedger(reader: Reader, project: string): Promise<Da
   return new Map(rows.map((row) => [row.day, row]));
 }
 
-async function readDay(reader: Reader, { project, day }: DayOf): Promise<DayRecord | undefined> {
-  const [record] = await reader.query(DAY_LEDGER, dayRecord, { project, day });
-  return record;
-}
-
 const pageRow = viewCountsSchema.extend({ path: z.string().transform((path) => path.slice(1)) });
 
-/** The stored data of a day; undefined if there is none. */
-export const readStoredDay = async (reader: Reader, at: DayOf): Promise<StoredViews | undefined> =>
-  storedOf(reader, at, await readDay(reader, at));
-
-async function storedOf(
+/** What is known about a day, and its stored data; undefined if there is none. */
+export async function readDay(
   reader: Reader,
-  at: DayOf,
-  record: DayRecord | undefined,
-): Promise<StoredViews | undefined> {
-  if (record?.is_stored !== true) return undefined;
-  return { totals: record, rows: await reader.query(STORED_PAGES, pageRow, { ...at }) };
+  { project, day }: DayOf,
+): Promise<{ known?: DayRecord | undefined; stored?: StoredViews }> {
+  const [known] = await reader.query(DAY_LEDGER, dayRecord, { project, day });
+  if (known?.is_stored !== true) return { known };
+  return {
+    known,
+    stored: { totals: known, rows: await reader.query(STORED_PAGES, pageRow, { project, day }) },
+  };
 }
 
 /** A day of a project, and the time of a record about it. */
@@ -102,8 +99,7 @@ export const storeDay = (
 ): Promise<StoreOutcome> =>
   warehouse.groupCommit(async (transaction) => {
     const { totals, rows, doubt } = walked;
-    const known = isMissing ? undefined : await readDay(transaction, at);
-    const stored = await storedOf(transaction, at, known);
+    const { known, stored } = isMissing ? {} : await readDay(transaction, at);
     const isForgettable = stored !== undefined && state !== 'provisional';
     if (isForgettable && isForgotten({ day: at.day, stored: stored.totals, platform: totals })) {
       await transaction.execute(RECORD_FORGOTTEN, { ...at, failure: FORGOTTEN });
@@ -126,13 +122,12 @@ export const storeDay = (
 const nightsInDoubt = (known: DayRecord | undefined, now: Date): number =>
   known?.state !== 'inconsistent' ? 1 : known.failures + (dayOf(known.attempted_at) === dayOf(now) ? 0 : 1);
 
-/** Removes the stored data of days, and what is known about them. */
-export const removeDays = (warehouse: Warehouse, project: string, days: readonly Day[]): Promise<void> =>
+/** Removes the data of the days from one on, and what is known about them. Returns these days. */
+export const removeDaysFrom = (warehouse: Warehouse, project: string, first: Day): Promise<Day[]> =>
   warehouse.transaction(async (transaction) => {
-    for (const day of days) {
-      await transaction.execute(DELETE_PAGES, { project, day });
-      await transaction.execute(DELETE_LOAD, { project, day });
-    }
+    await transaction.execute(REMOVE_PAGES, { project, first });
+    const removed = await transaction.query(REMOVE_LOADS, z.object({ day: dayColumn }), { project, first });
+    return removed.map(({ day }) => day).sort();
   });
 
 /** Stores that a range of settled days has no views. Days that were requested before stay as they are. */

@@ -13,7 +13,7 @@ import { DayFailures } from './failures.js';
 import {
   confirmDay,
   type StoredState,
-  readStoredDay,
+  readDay,
   recordFailedDay,
   storeDay,
   type StoreOutcome,
@@ -189,7 +189,7 @@ class Load {
     // A day that becomes final is read in full, because two pages may have swapped views after the first page.
     const mayBeSame = due === 'final' || (due === 'provisional' && !settled());
     const isStored = mayBeSame || due === 'inconsistent';
-    const stored = isStored ? await readStoredDay(warehouse, { project, day }) : undefined;
+    const { stored } = isStored ? await readDay(warehouse, { project, day }) : {};
     const isUnfinished = this.unfinished.has(day);
     let kept: ViewsResponse | undefined;
     const walking = walkDay(client, day, {

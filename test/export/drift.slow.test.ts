@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { PageViews } from '../../src/api/schema.js';
 import { addDays, type Day, lastEndedDay } from '../../src/day.js';
-import { readStoredDay } from '../../src/export/ledger.js';
+import { readDay } from '../../src/export/ledger.js';
 import { loadDays } from '../../src/export/load.js';
 import { openClient } from '../api/open-client.js';
 import { rowsOf, servePlatform } from '../platform.js';
@@ -72,7 +72,7 @@ test('of 200 days whose rows move between pages while they are read, none is sto
   let marked = 0;
   for (const result of results) {
     if (result.outcome === 'failed') throw result.error;
-    const stored = await readStoredDay(warehouse, { project: PROJECT, day: result.day });
+    const { stored } = await readDay(warehouse, { project: PROJECT, day: result.day });
     const isTrue = lively.get(result.day)?.truths.has(written(stored?.rows ?? [])) ?? false;
     if (result.state === 'inconsistent') marked++;
     else expect(isTrue, `${result.day} is ${result.state}`).toBe(true);

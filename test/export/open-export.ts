@@ -1,6 +1,6 @@
 import { addDays, type Day, lastEndedDay } from '../../src/day.js';
 import type { ExportOutcome, ExportTask } from '../../src/export/export.js';
-import { type DayState, readDayLedger, readStoredDay } from '../../src/export/ledger.js';
+import { type DayState, readDayLedger, readDay } from '../../src/export/ledger.js';
 
 import { resolveRange } from '../../src/export/range.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
@@ -105,7 +105,7 @@ export async function openExport({
       const ledger = await readDayLedger(warehouse, PROJECT);
       return asked.map((day) => ledger.get(day)?.state);
     },
-    storedRows: async (day) => (await readStoredDay(warehouse, { project: PROJECT, day }))?.rows,
+    storedRows: async (day) => (await readDay(warehouse, { project: PROJECT, day })).stored?.rows,
   };
 }
 

@@ -4,10 +4,10 @@ import { chmod, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { addDays, day, type Day, daysIn } from '../../src/day.js';
+import { addDays, day, type Day } from '../../src/day.js';
 import { Rows } from '../../src/export/day-rows.js';
 import { LOOKED_AT, recordFact } from '../../src/export/facts.js';
-import { removeDays, storeDay } from '../../src/export/ledger.js';
+import { removeDaysFrom, storeDay } from '../../src/export/ledger.js';
 import { messageOf } from '../../src/errors.js';
 import { publish } from '../../src/warehouse/publish.js';
 import { openHistory, openOwnHistory } from '../../src/warehouse/published.js';
@@ -106,12 +106,7 @@ describe('publishing what changed', () => {
             const now = new Date(AT.getTime() + ++minutes * 60_000);
             if (one.kind === 'store')
               await store(warehouse, addDays(FIRST, one.day), one.pages, one.human, now, one.project);
-            if (one.kind === 'remove')
-              await removeDays(
-                warehouse,
-                'prj_1',
-                daysIn({ first: addDays(FIRST, one.day), last: addDays(FIRST, 40) }),
-              );
+            if (one.kind === 'remove') await removeDaysFrom(warehouse, 'prj_1', addDays(FIRST, one.day));
             if (one.kind === 'job') await planJob(warehouse, ++jobs);
             if (one.kind === 'poll') await poll(warehouse);
             if (one.kind === 'end') await end(warehouse);
