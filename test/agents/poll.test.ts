@@ -3,8 +3,10 @@ import { planMessage, settleAsSent } from '../../src/agents/messages.js';
 import { pollJobs, type PollTask } from '../../src/agents/poll.js';
 import { submitJobs, submitMessages } from '../../src/agents/submit.js';
 import { messageOf } from '../../src/errors.js';
+import { pollStep } from '../../src/steps/jobs.js';
 import { openClient } from '../api/open-client.js';
 import { reply, serve } from '../serve.js';
+import { stepContext } from '../steps/step-context.js';
 import { type AgentDesk, agentDesk } from './agent-desk.js';
 
 const taskOf = (desk: AgentDesk, changes: Partial<PollTask> = {}): PollTask => ({
@@ -74,12 +76,14 @@ describe('polling', () => {
     ]);
   });
 
-  it('treats an unknown status as “still going”, and stores it as sent', async () => {
+  it('treats an unknown status as “still going”, stores it as sent, and keeps a link that is not sent again', async () => {
     const desk = await deskWithJobs(1);
-    desk.clock.advance(5);
-    const client = { job: (id: string) => Promise.resolve({ id, status: 'thinking' }) };
-    await pollJobs(taskOf(desk, { client }));
-    expect(await desk.job(1)).toMatchObject({ state: 'active', remote_status: 'thinking' });
+    const prLink = 'https://code.example.com/pull/1';
+    for (const answer of [{ status: 'drafting', prLink }, { status: 'thinking' }]) {
+      desk.clock.advance(60);
+      await pollJobs(taskOf(desk, { client: { job: (id) => Promise.resolve({ id, ...answer }) } }));
+    }
+    expect(await desk.job(1)).toMatchObject({ state: 'active', remote_status: 'thinking', pr_link: prLink });
   });
 
   it('believes no answer for another job', async () => {
@@ -123,8 +127,11 @@ describe('polling', () => {
       now: desk.clock.now,
       retries: { retries: 0, minDelayMs: 1, maxDelayMs: 1 },
     });
-    const { errors } = await pollJobs(taskOf(desk, { client }));
-    expect([errors.length, seen.length, await secondsToNextPoll(desk)]).toEqual([1, 1, 900]);
+    const { journal, clock, project } = desk;
+    const settings = { projects: [{ id: project }] };
+    const given = { journal, settings, clientOf: () => client, now: clock.now };
+    const { detail } = await pollStep(stepContext(desk.warehouse, given), {});
+    expect([detail.pollsInMs, seen.length, await secondsToNextPoll(desk)]).toEqual([900_000, 1, 900]);
   });
 
   it('keeps a job active after errors, with a note, and sends nothing more after a 429', async () => {

@@ -1,11 +1,11 @@
--- Keeps values from the platform that were not reported this time.
+-- Keeps what the platform reported of the agent, and did not report this time.
 UPDATE agent_jobs
 SET
   state = $state,
   submitted_at = $submitted_at::TIMESTAMP,
-  remote_id = coalesce($remote_id, remote_id),
-  remote_status = coalesce($remote_status, remote_status),
-  pr_link = coalesce($pr_link, pr_link),
+  remote_id = $remote_id,
+  remote_status = $remote_status,
+  pr_link = $pr_link,
   model = coalesce($model, model),
   repository = coalesce($repository, repository),
   ref = coalesce($ref, ref),
