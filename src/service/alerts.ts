@@ -84,10 +84,9 @@ function outageAlert({ step, words, since, over_at: overAt }: Outage, sent: read
     const text = `${what}Readership retries automatically. For details:  readership status, readership doctor`;
     return [{ period, fact: `${step} fails`, text, data }];
   }
-  const first = sent.find((delivery) => delivery.period === period);
   // Only recipients of the alert about the outage are notified of its end.
-  const mayKnow = first?.state === 'sent' || first?.state === 'unknown';
-  if (!mayKnow || first.tried_at >= overAt) return [];
+  const first = sent.find((delivery) => delivery.period === period);
+  if (first?.state !== 'sent' && first?.state !== 'unknown') return [];
   const text = `${step} failed from ${moment(since)} and has worked again since ${moment(overAt)}.`;
   return [{ period: `${period} over`, fact: `${step} works again`, text, data }];
 }

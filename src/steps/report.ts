@@ -129,10 +129,7 @@ async function duePeriods(
   const current = lastEnded(report.period, now(), settings.reports);
   const waiting = new Set(deliveries.flatMap(({ state, period }) => (state === 'waiting' ? period : [])));
   waiting.delete(current.name);
-  // An email that was begun too early, by a fast clock, waits until its period has ended.
-  const earlier = [...waiting]
-    .flatMap((name) => periodNamed(name, settings.reports) ?? [])
-    .filter(({ last }) => last <= current.last);
+  const earlier = [...waiting].flatMap((name) => periodNamed(name, settings.reports) ?? []);
   return Promise.all(
     [current, ...earlier].map(async (period) => {
       const ofPeriod = deliveries.filter((delivery) => delivery.period === period.name);

@@ -99,7 +99,7 @@ describe('a day on which views fall', () => {
       const context = stepContext(warehouse, {
         ...{ journal, now: () => new Date(time) },
         settings: {
-          projects: [{ id: 'prj_1', name: 'Acme Docs' }],
+          projects: [{ id: 'prj_1', name: 'Acme <Docs>' }],
           mail: { from: 'docs@example.com' },
           channels: { chat: { kind: 'webhook', urlEnv: 'HOOK', secretEnv: 'SECRET' } },
           alerts: { to: [OPS, 'chat'] },
@@ -122,14 +122,15 @@ describe('a day on which views fall', () => {
     const { alertsAt, setViews, chat, server } = await setUpSite();
     expect(await alertsAt('2026-11-16T03:00:00Z')).toEqual([]);
     await setViews('2026-11-14', 'human = 10');
-    const subject = 'Readership: Acme Docs, Nov 14, 2026: 10 human views, about 764 expected';
+    const subject = 'Readership: Acme <Docs>, Nov 14, 2026: 10 human views, about 764 expected';
     expect(await alertsAt('2026-11-16T04:00:00Z')).toEqual([subject]);
     await setViews('2026-11-15', 'human = 12');
     await setViews('2026-11-13', 'human = 9');
     for (const time of ['2026-11-16T05:00:00Z', '2026-11-18T05:00:00Z', '2026-12-18T05:00:00Z'])
       expect(await alertsAt(time)).toEqual([subject]);
-    const { text } = await PostalMime.parse(server.accepted.get(OPS)?.[0] ?? '');
-    expect(text).toMatch(/Acme Docs had 10 human views on Sat, Nov 14, 2026\. About 764 were expected/);
+    const { text, html } = await PostalMime.parse(server.accepted.get(OPS)?.[0] ?? '');
+    expect(html).toContain('Acme &lt;Docs&gt; had 10 human views');
+    expect(text).toMatch(/Acme <Docs> had 10 human views on Sat, Nov 14, 2026\. About 764 were expected/);
     const [post, ...more] = chat.seen;
     expect(more).toEqual([]);
     expect(isGenuine(post?.headers ?? {}, post?.body ?? '')).toBe(true);
@@ -148,13 +149,14 @@ describe('a day on which views fall', () => {
     // The same count is a fall once it is final, and none at all is one at once.
     await setViews('2026-11-15', 'ai = 150');
     expect(await alertsAt('2026-11-18T03:00:00Z')).toEqual([
-      'Readership: Acme Docs, Nov 15, 2026: 150 AI views, about 364 expected',
+      'Readership: Acme <Docs>, Nov 15, 2026: 150 AI views, about 364 expected',
     ]);
   });
 
   it('without any view is reported while it is provisional', async () => {
     const { alertsAt, setViews } = await setUpSite();
-    await setViews('2026-11-15', 'human = 0, ai = 0', 'provisional');
+    await setViews('2026-11-14', 'ai = 0', 'provisional');
+    await setViews('2026-11-15', 'human = 0', 'provisional');
     expect(await alertsAt('2026-11-16T03:00:00Z')).toHaveLength(2);
   });
 });
