@@ -79,16 +79,17 @@ describe('the evidence for a page, from the history', () => {
   });
 
   it('has no trend across a break, which the notes can limit to some pages', async () => {
-    const noteBreak = (date: string, path: string) =>
+    const noteBreak = (date: string, path: string, project = 'prj_sandbox') =>
       history.run(
-        `INSERT INTO notes VALUES ('prj_sandbox', '${date}', 'counted differently', '${path}', true)`,
+        `INSERT INTO notes VALUES ('${project}', '${date}', 'counted differently', '${path}', true)`,
       );
     const trends = async () => {
       const { flagged } = await planImprovement(history.reader, 'prj_sandbox', RULES, AT);
       return flagged.map(({ evidence }) => evidence.trend);
     };
     const before = await trends();
-    // A break before the first day of the weeks or after their last one does not divide them.
+    // A break before the first day of the weeks or after their last one does not divide them, nor does another project's.
+    await noteBreak('2026-10-19', '*', 'prj_other');
     await noteBreak('2026-09-21', '*');
     await noteBreak('2026-11-16', '*');
     expect(await trends()).toEqual(before);

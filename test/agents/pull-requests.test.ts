@@ -76,12 +76,13 @@ describe('a merged pull request', () => {
     );
   });
 
-  it('is looked up an hour later at the earliest, without a token if there is none', async () => {
+  it('is looked up an hour later at the earliest, without a token if there is none, and for half a year', async () => {
     const { poll, server } = await reviewed([OPEN]);
     await poll();
     await poll(HOUR - 1);
     expect(server.seen).toHaveLength(1);
     expect((await poll(1)).summary).toBe('0 jobs ended, 0 still active');
+    await poll(180 * 24 * HOUR);
     expect(server.seen).toHaveLength(2);
     expect(server.seen[0]?.headers.authorization).toBeUndefined();
     // GitHub refuses requests without one.

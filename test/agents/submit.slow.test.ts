@@ -63,6 +63,7 @@ describe('the hourly limit', () => {
         await planMessage(desk.warehouse, await desk.job(1), { origin: 'typed', prompt: 'Go on', now });
         const refused = (await submitMessages(desk.task())).stopped as Error;
         expect(refused).toBeInstanceOf(TurnError);
+        expect(await nextTurn(desk.warehouse, 'prj_other', now)).toBeUndefined();
         expect(refused.message).toMatch(
           /^1 prompt not sent yet: the limit of 100 prompts an hour has been reached\. The next can be sent from Nov 18, 2026 at 06:01 UTC\. Send them then with readership jobs poll, or let the schedule do it\.$/,
         );
@@ -95,6 +96,7 @@ describe('the hourly limit', () => {
     expect(await turnAfter('3 hours', '1 hour')).toBeUndefined();
     expect(await turnAfter('-10 minutes', '1 hour')).toEqual(addMinutes(now, 50));
     expect(await turnAfter('30 minutes', '1 hour')).toEqual(addMinutes(now, 60));
+    expect(await nextTurn(desk.warehouse, 'prj_other', now)).toBeUndefined();
   });
 
   it('does not say that the schedule will send the rest if improve.mode is plan', async () => {

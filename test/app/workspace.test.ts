@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
-import { secretNames } from '../../src/app/secrets.js';
+import { secretNames, withoutSecrets } from '../../src/app/secrets.js';
 import { readWorkspace } from '../../src/app/workspace.js';
 import { Output } from '../../src/terminal/output.js';
 import { tempDir } from '../temp-dir.js';
@@ -37,9 +37,10 @@ it('reads .env once, so that it can be a pipe from a password manager', async ()
   expect((await reading).configuration?.environment).toEqual({ READERSHIP_API_KEY: 'from-a-pipe' });
 });
 
-it('gives a lake the credentials of its store, and no other secret', async () => {
+it('gives a lake the credentials of its store, and no other secret, and a query none', async () => {
+  const channels = 'channels: { chat: { kind: slack, urlEnv: CHAT } }\n';
   const { runtime, dotEnv } = await workspaceDir(
-    `${CONFIGURATION}publish: { parquet: 's3://bucket/lake' }\n`,
+    `${CONFIGURATION}${channels}publish: { parquet: 's3://bucket/lake' }\n`,
   );
   const credentials = {
     AWS_ACCESS_KEY_ID: 'id',
@@ -48,12 +49,15 @@ it('gives a lake the credentials of its store, and no other secret', async () =>
   };
   const others = {
     READERSHIP_API_KEY: 'a-long-key',
+    CHAT: 'https://chat.example.com/services/T0/B0CDEFGHIJKLMNOP',
     READERSHIP_SMTP_URL: 'smtp://user:password@smtp.example.com',
   };
   const lines = Object.entries({ ...credentials, ...others }).map(([name, value]) => `${name}=${value}\n`);
   await writeFile(dotEnv, lines.join(''), { mode: 0o600 });
   const { configuration, lake } = await readWorkspace({}, runtime);
-  expect(configuration?.environment).toMatchObject(others);
+  const { environment, settings } = configuration ?? expect.fail();
+  expect(environment).toMatchObject(others);
+  expect(Object.keys(withoutSecrets(environment, settings))).toEqual(['AWS_ACCESS_KEY_ID', 'AWS_REGION']);
   expect(lake).toEqual({
     location: 's3://bucket/lake',
     keepReplacedMs: expect.any(Number) as number,

@@ -99,6 +99,7 @@ describe('readership report send weekly', () => {
       'weekly 2026-W46 to lead@example.com: already sent on Nov 16, 2026 at 09:00 UTC',
     ]);
     expect([copies('docs@example.com'), copies('lead@example.com')]).toEqual([1, 1]);
+    expect((await send({ period: '2026-W47' })).notes).toContain('has not ended');
     // The deliveries are published, for SQL.
     const history = await openHistory(join(directory, 'data/history.duckdb'));
     expect(await readDeliveries(history)).toMatchObject([{ state: 'sent' }, { state: 'sent' }]);

@@ -1,4 +1,4 @@
-import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import PostalMime from 'postal-mime';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -122,6 +122,9 @@ describe('the report step', () => {
     expect(await rendered()).toBe(2);
     await mkdir(join(test.directory, 'templates'));
     await writeFile(join(test.directory, 'templates/weekly.html.hbs'), '<title>{{subject}}</title>');
+    expect(await rendered()).toBe(2);
+    const palette = await readFile(join(import.meta.dirname, '../../templates/palette.yaml'), 'utf8');
+    await writeFile(join(test.directory, 'templates/palette.yaml'), palette.replace('#fafaf8', '#ffffff'));
     expect(await rendered()).toBe(2);
     expect(await rendered()).toBe(0);
     const projects = [{ ...settings.projects[0], id: 'prj_1', name: 'Acme Handbook' }];

@@ -117,7 +117,8 @@ describe('the weekly report', () => {
     await history.run(`
       DELETE FROM day_loads WHERE day IN ('2026-11-10', '2026-11-11');
       DELETE FROM page_views WHERE day IN ('2026-11-10', '2026-11-11');
-      UPDATE day_loads SET state = 'provisional' WHERE day = '2026-11-15'`);
+      UPDATE day_loads SET state = 'provisional' WHERE day = '2026-11-15';
+      UPDATE day_loads SET loaded_at = '2026-11-18 05:00' WHERE day < '2026-11-09'`);
     const { html, model, subject } = await weekly(history);
     const text = textOf(html);
     expect(subject).toBe(
@@ -126,7 +127,7 @@ describe('the weekly report', () => {
     expect(text).toContain('Nov 10 – 11 are not loaded: all numbers cover 5 loaded days of 7');
     expect(text).toContain('Nov 15 is provisional: numbers may still change.');
     expect(text).toContain('Human views 250 AI views 125');
-    expect(text).toContain('5 of 7 days loaded');
+    expect(text).toContain('5 of 7 days loaded, most recently on Nov 18, 2026 at 02:00 UTC;');
     expect(text).not.toMatch(/from last week|compared with 2/);
     expect(model).toMatchObject({ comparedWith: null, human: { views: 250, usual: null } });
   });

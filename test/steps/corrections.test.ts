@@ -60,8 +60,10 @@ describe('a report that was sent incomplete', () => {
     // As if each had been sent other numbers.
     await change("UPDATE deliveries SET human = 3000 WHERE recipient = 'chat'");
     await loadDays(warehouse, day('2026-11-14'), day('2026-11-15'));
-    await change(`UPDATE day_loads SET state = 'provisional' WHERE day = DATE '2026-11-15'`);
-    expect(await run('2026-11-18T04:00:00Z')).toEqual([]);
+    for (const state of ['provisional', 'inconsistent']) {
+      await change(`UPDATE day_loads SET state = '${state}' WHERE day = DATE '2026-11-15'`);
+      expect(await run('2026-11-18T04:00:00Z')).toEqual([]);
+    }
     await change(`UPDATE day_loads SET state = 'final'`);
     server.behaviors.set(LEAD, [{ on: 'rcpt', do: 451 }]);
     await expect(run('2026-11-19T04:00:00Z')).rejects.toThrow(`2026-W46 correction to ${LEAD}: `);

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { StorageError } from '../../src/errors.js';
 import type { Entry } from '../../src/effects/entries.js';
+import { placeDigest, placeOf } from '../../src/effects/place.js';
 import { agreeOnWorkspace, readPlace, workspaceIdOf } from '../../src/warehouse/identity.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { journalOf, liveWarehouse } from '../open-warehouse.js';
@@ -75,7 +76,7 @@ describe('the id of a workspace', () => {
 
   it('is in one place: where the journal says, else the database, else where it is first used', async () => {
     const warehouse = await liveWarehouse();
-    const elsewhere = { here: { machine: 'n', host: 'web-2', path: '/copy' }, now: new Date() };
+    const elsewhere = { here: { machine: 'm', host: 'web-2', path: '/copy' }, now: new Date() };
     expect(await agreeOnWorkspace(await journalOf(warehouse), warehouse, PLACE)).toEqual(PLACE.here);
     // The journal was not written yet, so only the database knows.
     const journal = await journalOf(warehouse);
@@ -84,5 +85,8 @@ describe('the id of a workspace', () => {
     await journal.append([ENTRY]);
     expect(await agreeOnWorkspace(await journalOf(warehouse), warehouse, PLACE)).toEqual(elsewhere.here);
     expect(await readPlace(warehouse)).toEqual(elsewhere.here);
+    expect(placeDigest(elsewhere.here)).not.toBe(placeDigest(PLACE.here));
+    // The id of a machine is confidential.
+    expect((await placeOf('.')).machine).not.toMatch(/^[0-9a-f]{32}$/);
   });
 });

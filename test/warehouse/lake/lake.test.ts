@@ -659,5 +659,7 @@ describe('a state of a workspace', () => {
     // A new location needs no ceremony.
     const other = { ...context, lake: lakeOptions(`${lake}.new`).place };
     expect((await publishStep(other)).error).toBeUndefined();
+    await rename(lake, `${lake}.before`);
+    expect(await publishing()).toEqual(gone);
   });
 });
