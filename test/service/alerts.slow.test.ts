@@ -25,7 +25,7 @@ async function setUp(pingPath = '/abc/') {
     );
     return mails.map(({ subject }) => subject ?? '').sort();
   };
-  return { pings, cwd, outbox, run, subjects };
+  return { pings, cwd, outbox, run, subjects, sandbox };
 }
 
 describe('alerts', () => {
@@ -59,7 +59,7 @@ describe('alerts', () => {
   });
 
   it('ping /start before each export, and the plain URL or /fail after; an unreachable server is only noted', async () => {
-    const { run, pings, cwd } = await setUp();
+    const { run, pings, cwd, sandbox } = await setUp();
     const asked = () => pings.seen.map(({ url }) => url.pathname);
     await run();
     expect(asked()).toEqual(['/abc/start', '/abc']);
@@ -72,6 +72,11 @@ describe('alerts', () => {
     expect(code).toBe(0);
     expect(stderr).toContain('The ping to http://127.0.0.1:1 failed');
     expect(stderr).not.toContain('/abc');
+    // A run that has to wait has not failed.
+    await writeFile(file, yaml);
+    sandbox.setFaults([{ on: 'views', kind: 'rate-limit', seconds: 3600 }]);
+    await run();
+    expect(asked().slice(4)).toEqual(['/abc/start']);
   });
 
   it('of a shard name the shard and ping its own URL', async () => {

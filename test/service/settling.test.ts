@@ -21,6 +21,8 @@ test('how long days take to settle is measured by the loads that found them chan
   }
   expect(await settling()).toEqual({ restated_days: 1, oldest_change_days: 2, median_change_days: 1.5 });
   expect(recommendedSettleDays(await settling(), SETTLE_DAYS)).toBe(2);
+  const laterOn = new Date(opened.clock.now().getTime() + 90 * DAY_MS);
+  expect(await readSettling(opened.warehouse, PROJECT, laterOn)).toMatchObject({ restated_days: 0 });
   // A change in the last night that was checked: later ones may have been missed.
   expect(recommendedSettleDays(await settling(), 2)).toBe(3);
 });

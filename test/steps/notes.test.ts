@@ -8,6 +8,7 @@ import { messageOf } from '../../src/errors.js';
 import { publishStep } from '../../src/steps/publish.js';
 import { notesOf, writeNote } from '../../src/steps/notes.js';
 import { openHistory } from '../../src/warehouse/published.js';
+import { actionOf } from '../../src/web/actions.js';
 import { liveWarehouse } from '../open-warehouse.js';
 import { tempDir } from '../temp-dir.js';
 import { stepContext } from './step-context.js';
@@ -118,4 +119,9 @@ it('a note is added to the file that a symbolic link leads to', async () => {
   await symlink(`${file}.real`, file);
   await writeNote(context, ADDED);
   expect(await readFile(`${file}.real`, 'utf8')).toContain('2026-06-09');
+  // In the web app it is about the selected project.
+  const [, other = expect.fail()] = context.projects;
+  const fields = { action: 'note', date: '2026-06-10', text: 'x', path: '' };
+  await actionOf(new URLSearchParams(fields)).work(context, other, new Date());
+  expect((await readNotes(file, undefined)).at(-1)).toMatchObject({ project: 'prj_2' });
 });

@@ -483,6 +483,7 @@ describe('an action', () => {
     const seen = (await ask('/agents', asViewer, { of: viewed })).text;
     expect(tokenIn(seen)).toBe('');
     expect((await act({ ...skip, token }, asViewer, viewed)).status).toBe(403);
+    expect((await act({ ...skip, token, project: 'prj_x' })).status).toBe(303);
     for (const page of [(await ask('/agents')).text, seen]) expect(page).not.toContain('Requested here');
   });
 
@@ -563,6 +564,7 @@ describe('an action', () => {
     };
     await act({ project: 'prj_1', token, ...approval }, own, stopped, 'a=b');
     const asItWaited = await readFile(kept, 'utf8');
+    expect(asItWaited).not.toContain(token);
     await stopped.stop();
     await holder.letGo();
     for (const file of [await readFile(kept, 'utf8'), asItWaited]) {
@@ -683,7 +685,8 @@ describe('a question', () => {
         expect((await save({ token, action, name: bad, opened: bad, sql: 'SELECT 1' })).status, bad).toBe(
           400,
         );
-    for (const bad of ['../readership', '..%2fquestions%2fx', '/etc/passwd'])
+    await writeFile(join(directory, 'outside.sql'), 'SELECT 1');
+    for (const bad of ['../outside', '..%2foutside', '/etc/passwd'])
       expect((await ask(`/ask?name=${bad}`)).status).toBe(400);
     expect((await save({ token, action: 'save', name: 'empty', sql: ' ' })).text).toContain('is empty');
     expect(await readdir(join(directory, 'questions'))).toEqual([]);
@@ -737,6 +740,7 @@ describe('a rendered report', () => {
       `<!doctype html><title>Week ${week}</title><body><p>${week}</p><script>own()</script>\n</body>`;
     for (const week of ['44', '45', '46'])
       await writeFile(join(folder, `weekly-2026-W${week}.html`), page(week));
+    await writeFile(join(folder, 'yearly-2026-W46.html'), page('46'));
     await writeFile(join(folder, 'secret.html'), 'not a report');
     expect((await ask('/reports')).text).toContain('href="/reports/prj_1/weekly-2026-W46.html"');
     const { status, headers, text } = await ask('/reports/prj_1/weekly-2026-W45.html');

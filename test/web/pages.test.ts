@@ -135,6 +135,10 @@ it('nothing is compared across a day on which counting changed, and pages say so
     expect(page, path).not.toContain('Counting changed on');
     expect(page, path).toMatch(compared);
   }
+  // A break of some pages concerns neither other pages nor other sections.
+  await publishNow(broken, text.replace("'*'", "'/guides/*'"));
+  for (const path of ['/page?path=/quickstart', '/section?section=/sdks'])
+    expect(await look(path), path).not.toContain('Counting changed on');
   await publishNow(broken, text);
   for (const path of pages) {
     const page = await look(path);
@@ -186,7 +190,8 @@ describe('the list of pages', () => {
       )`,
       `INSERT INTO notes FROM (VALUES
         ('prj_1', DATE '2026-10-05', 'Version 3', '*', false), ('prj_1', DATE '2026-10-06', 'New guides', '/guides/*', false),
-        ('prj_1', DATE '2026-10-07', 'New G pages', '/g*', false), ('prj_1', DATE '2026-10-07', 'Older guides', '/guides-old/*', false))`,
+        ('prj_1', DATE '2026-10-07', 'New G pages', '/g*', false), ('prj_1', DATE '2026-10-07', 'Older guides', '/guides-old/*', false), ('prj_2', DATE '2026-10-07', 'Elsewhere', '*', false))`,
+      "INSERT INTO restatements VALUES ('prj_2', DATE '2026-10-08', TIMESTAMP '2026-10-12', 1, 2, 1, 1, 2, 3, 1)",
       "INSERT INTO page_changes VALUES ('prj_1', '/guides/webhooks', NULL, DATE '2026-10-07')",
     );
     history = await openHistory(join(directory, 'data/history.duckdb'));
@@ -300,6 +305,7 @@ describe('the list of pages', () => {
   it.each([
     ['pages?minShare=x', 'minShare: write a number from 0 to 100'],
     ['pages?maxShare=101', 'maxShare: at most 100'],
+    ['page?project=prj_1&path=https://other.example.com/x', 'is not a page of https://docs.example.com'],
     ['pages?only=all', 'only: write moved or new or gone or unread'],
     ['pages?order=up', 'order: write asc or desc'],
     ['pages?per=site', 'per: write page or section'],
@@ -408,7 +414,7 @@ it('every chart marks jobs, changes by others and notes, and says what they were
   const marked = async (path: string) => {
     const { text } = await ask(`${path}${path.includes('?') ? '&' : '?'}project=prj_1`);
     const said = /data-points="([^"]*)"/.exec(text.slice(text.indexOf('id="views"')))?.[1] ?? '';
-    return [...all, 'Older guides'].filter((words) => said.includes(words));
+    return [...all, 'Older guides', 'Elsewhere', 'restated'].filter((words) => said.includes(words));
   };
   const all = ['Version 3', 'New guides', 'New G pages', 'Changed: /guides/webhooks'];
   expect(await marked('/')).toEqual([...all, 'Older guides']);
@@ -439,6 +445,11 @@ describe('a comparison', () => {
         figures,
       );
     }
+    // Both projects are read by AI alike, and by people differently.
+    const course = async (readers: string, project: string) =>
+      (await ask(`/compare?project=${project}&${of}&readers=${readers}`)).text.match(/changelog [\d,]+/g);
+    expect(await course('ai', 'prj_1')).toEqual(await course('ai', 'prj_2'));
+    expect(await course('human', 'prj_1')).not.toEqual(await course('human', 'prj_2'));
     const queries = [...text.matchAll(/<button name="sql"[^>]*>([^<]*)</g)].map(([, name]) => name);
     expect(new Set(queries).size, queries.join()).toBe(queries.length);
     const without = text.replaceAll('&#x3D;', '=').replaceAll('&amp;', '&');
