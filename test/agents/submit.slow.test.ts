@@ -19,26 +19,6 @@ describe('submitting jobs', () => {
     const transitions = await readTransitions(desk.warehouse, 1);
     expect(transitions.map(({ to_state }) => to_state)).toEqual(['planned', 'submitting', 'active']);
   });
-
-  it('never sends an unconfirmed job again, and sends the rest the next time', async () => {
-    const desk = await agentDesk();
-    await desk.plan(3);
-    desk.sandbox.setFaults([{ on: 'create', kind: 'lost-reply', after: 1, times: 1 }]);
-    expect((await submitJobs(desk.task())).stopped).toBeInstanceOf(Error);
-    expect((await desk.jobs()).map(({ state }) => state)).toEqual(['active', 'unconfirmed', 'planned']);
-    await desk.restart();
-    await submitJobs(desk.task());
-    expect((await desk.jobs()).map(({ state }) => state)).toEqual(['active', 'unconfirmed', 'active']);
-    expect(desk.sandbox.inspect().jobs).toHaveLength(3);
-  });
-
-  it('stops at a refusal, because the next job would be refused too', async () => {
-    const desk = await agentDesk();
-    await desk.plan(2);
-    desk.sandbox.setFaults([{ on: 'create', kind: 'status', status: 400 }]);
-    await submitJobs(desk.task());
-    expect((await desk.jobs()).map(({ state }) => state)).toEqual(['refused', 'planned']);
-  });
 });
 
 describe('the hourly limit', () => {

@@ -22,18 +22,22 @@ describe('after a failed creation', () => {
   it.each([
     ['whose outcome is unknown', 'lost-reply', 'unconfirmed', 1],
     ['that the platform rejected', 'status', 'refused', 0],
-  ] as const)('%s, the run creates nothing more; the next one does', async (_, kind, state, created) => {
-    const desk = await agentDesk();
-    await desk.plan(3);
-    desk.sandbox.setFaults([
-      { on: 'create', times: 1, ...(kind === 'status' ? { kind, status: 422 } : { kind }) },
-    ]);
-    await run(desk);
-    expect(desk.sandbox.inspect().jobs).toHaveLength(created);
-    expect(await statesOf(desk)).toEqual([state, 'planned', 'planned']);
-    await run(desk);
-    expect(await statesOf(desk)).toEqual([state, 'active', 'active']);
-  });
+  ] as const)(
+    '%s, the run creates nothing more; the next one does, but not that job',
+    async (_, kind, state, created) => {
+      const desk = await agentDesk();
+      await desk.plan(3);
+      desk.sandbox.setFaults([
+        { on: 'create', times: 1, ...(kind === 'status' ? { kind, status: 422 } : { kind }) },
+      ]);
+      await run(desk);
+      expect(desk.sandbox.inspect().jobs).toHaveLength(created);
+      expect(await statesOf(desk)).toEqual([state, 'planned', 'planned']);
+      await desk.restart();
+      await run(desk);
+      expect(await statesOf(desk)).toEqual([state, 'active', 'active']);
+    },
+  );
 
   it('during polling, no message is sent either', async () => {
     const desk = await agentDesk();
