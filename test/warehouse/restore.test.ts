@@ -1,5 +1,5 @@
 import { appendFile, readdir, readFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
 import { StorageError } from '../../src/errors.js';
 import { workspaceIdOf } from '../../src/warehouse/identity.js';
@@ -36,7 +36,7 @@ const bytesOf = async (directory: string) => {
 it('the database or lake of another workspace is refused, and no file changes', async () => {
   const [own, other] = [await workspace(), await workspace()];
   const before = await bytesOf(own.directory);
-  const hold = { command: 'test', now: () => new Date(), maxWaitMs: 0 };
+  const hold = { command: 'test', now: () => new Date('2026-11-18T03:00:00Z'), maxWaitMs: 0 };
   const historyFile = join(own.directory, 'history.duckdb');
   const restoring = (from: string | typeof other.lake) =>
     restore({ liveFile: own.liveFile, historyFile, from }, hold);
@@ -47,5 +47,8 @@ it('the database or lake of another workspace is refused, and no file changes', 
     );
     expect(await bytesOf(own.directory)).toEqual(before);
   }
-  expect(await restoring(own.lake)).toMatchObject({ aside: expect.stringContaining('.replaced-') as string });
+  // What was there is kept with its log, each time under another name.
+  const [first, second] = [await restoring(own.lake), await restoring(own.lake)];
+  expect(second?.aside).toBe(`${first?.aside}-2`);
+  expect(await readdir(own.directory)).toContain(`${basename(first?.aside ?? '')}.wal`);
 });

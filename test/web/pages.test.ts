@@ -400,6 +400,8 @@ describe('a few days', () => {
     expect((await ask('/?project=prj_1&from=2026-11-15&to=2026-11-15')).text).not.toContain('rel="next"');
     const pages = await ask('/pages?project=prj_1&from=2026-11-10&to=2026-11-10');
     expect(pages.text).toContain('changes are from a week before');
+    const year = await ask('/pages?project=prj_1&from=2026-11-10&to=2026-11-10&against=year');
+    expect(year.text).toMatch(/, 364, per/);
   });
 
   it('of a section stay in it', async () => {
