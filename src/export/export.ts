@@ -83,7 +83,7 @@ export async function* exportInStages(task: ExportTask): AsyncGenerator<undefine
     // Those that were read just now are not read again.
     const rest = days.filter(({ day, priority }) => priority === 'backfill' && !read.has(day));
     const hasHoles = task.isBackfilling === true || rest.some(({ due }) => due === 'missing');
-    const kept = await fill({ ...task, range: whole }, rest, results, load);
+    const kept = await fill(task, whole, rest, results, load);
     if (kept !== undefined) plan = { ...plan, range: { ...whole, note: keptNote(kept) } };
     if (hasHoles) return { plan, results, stopped, check, removed };
     const looked = await lookAgain(task, task.spareRequests ?? 0);

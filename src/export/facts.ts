@@ -31,7 +31,11 @@ const searchValue = z.object({
 export type Search = z.infer<typeof searchValue>;
 
 const pagingValue = z.object({ rows: z.int().min(1), isShuffled: z.boolean() });
-const PAGING: Fact<z.infer<typeof pagingValue>> = { name: 'paging', value: pagingValue, isLimit: true };
+export const PAGING: Fact<z.infer<typeof pagingValue>> = {
+  name: 'paging',
+  value: pagingValue,
+  isLimit: true,
+};
 /** The first day that the platform does not refuse, although it answers for later ones. */
 export const KEPT_FROM: Fact<Day> = { name: 'kept from', value: dayValue, isLimit: true };
 export const SEARCH: Fact<Search> = { name: 'search', value: searchValue };
@@ -71,10 +75,3 @@ export async function readPageSize(reader: Reader, project: string, now: Date): 
   const known = await readFact(reader, project, PAGING, now);
   return new PageSize(known?.rows, known?.isShuffled);
 }
-
-export const recordPageSize = (
-  warehouse: Warehouse,
-  project: string,
-  { rows, isShuffled }: PageSize,
-  now: Date,
-): Promise<void> => recordFact(warehouse, project, PAGING, { rows, isShuffled }, now);

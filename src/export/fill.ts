@@ -1,17 +1,12 @@
-import { RefusedError } from '../api/errors.js';
 import { addDays, type Day, daysBetween, type DayRange } from '../day.js';
 import { readSql } from '../warehouse/query.js';
 import { KEPT_FROM, recordFact } from './facts.js';
 import { storeEmptyDays } from './ledger.js';
-import { type DayResult, type LoadTask, MOST_IN_A_ROW } from './load.js';
+import { type DayResult, isEmpty, isRefused, type LoadTask, MOST_IN_A_ROW } from './load.js';
 import type { PlannedDay } from './plan.js';
 import { hasViews, largest, runsOfNeighbors } from './totals.js';
 
 const FORGET_REFUSED = readSql(import.meta.url, 'statements/forget-refused.sql');
-
-export interface FillTask extends LoadTask {
-  readonly range: DayRange;
-}
 
 /**
  * Loads the days of the past, with what `load` adds to `results`. A load ends early after a few empty or refused days in a
@@ -19,7 +14,8 @@ export interface FillTask extends LoadTask {
  * Returns the first day that it keeps, if it refuses the first of the range.
  */
 export async function fill(
-  task: FillTask,
+  task: LoadTask,
+  range: DayRange,
   days: readonly PlannedDay[],
   results: DayResult[],
   load: (days: readonly PlannedDay[]) => Promise<readonly DayResult[]>,
@@ -30,9 +26,9 @@ export async function fill(
     if (loaded.length === 0) break;
     const done = new Set(loaded.map(({ day }) => day));
     left = left.filter(({ day }) => !done.has(day));
-    keptFrom ??= await findKept(task, results);
-    const first = keptFrom ?? task.range.first;
-    const empty = await skipEmpty({ ...task, range: { ...task.range, first } }, loaded);
+    keptFrom ??= await findKept(task, range, results);
+    const first = keptFrom ?? range.first;
+    const empty = await skipEmpty(task, first, loaded);
     left = left.filter(
       ({ day }) => day >= first && (empty === undefined || day < empty.first || day > empty.last),
     );
@@ -42,7 +38,8 @@ export async function fill(
 
 /** Finds the first day that the platform keeps, if it refused days and the first one too. Refused days are forgotten. */
 async function findKept(
-  { client, warehouse, project, range, signal, now }: FillTask,
+  { client, warehouse, project, signal, now }: LoadTask,
+  range: DayRange,
   results: DayResult[],
 ): Promise<Day | undefined> {
   const isKept = async (day: Day) =>
@@ -65,7 +62,8 @@ async function findKept(
 
 /** Stores the days without views that come right before a few of them, found with a few requests for totals. */
 async function skipEmpty(
-  { client, warehouse, project, range, signal, now }: FillTask,
+  { client, warehouse, project, signal, now }: LoadTask,
+  first: Day,
   results: readonly DayResult[],
 ): Promise<DayRange | undefined> {
   const empty = results.flatMap((result) => (isEmpty(result) ? [{ day: result.day }] : []));
@@ -77,13 +75,8 @@ async function skipEmpty(
   const before = (length: number) => ({ first: addDays(last, 1 - length), last });
   const isEmptyFor = async (length: number) =>
     (await hasViews(client, before(length), { signal, priority: 'backfill' })) === false;
-  const length = await largest(isEmptyFor, 2 * MOST_IN_A_ROW, daysBetween(range.first, last) + 1);
+  const length = await largest(isEmptyFor, 2 * MOST_IN_A_ROW, daysBetween(first, last) + 1);
   if (length === 0) return undefined;
   await storeEmptyDays(warehouse, project, before(length), now());
   return before(length);
 }
-
-const isEmpty = (result: DayResult): boolean => result.outcome === 'added' && result.rows === 0;
-
-const isRefused = (result: DayResult): boolean =>
-  result.outcome === 'failed' && result.error instanceof RefusedError;

@@ -100,8 +100,7 @@ export const storeDay = (
   warehouse.groupCommit(async (transaction) => {
     const { totals, rows, doubt } = walked;
     const { known, stored } = isMissing ? {} : await readDay(transaction, at);
-    const isForgettable = stored !== undefined && state !== 'provisional';
-    if (isForgettable && isForgotten({ day: at.day, stored: stored.totals, platform: totals })) {
+    if (stored !== undefined && state !== 'provisional' && isForgotten(stored.totals, totals)) {
       await transaction.execute(RECORD_FORGOTTEN, { ...at, failure: FORGOTTEN });
       return 'forgotten';
     }

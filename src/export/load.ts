@@ -18,7 +18,7 @@ import {
   storeDay,
   type StoreOutcome,
 } from './ledger.js';
-import { readPageSize, recordPageSize } from './facts.js';
+import { PAGING, readPageSize, recordFact } from './facts.js';
 import { keepPage, type PageSize, readKeptPage, readUnfinishedDays } from './pages.js';
 import { isSettled, type PlannedDay, requestsLeft } from './plan.js';
 import { walkDay } from './walk.js';
@@ -28,6 +28,12 @@ export type DayResult = { readonly day: Day } & (
   | { readonly outcome: StoreOutcome; readonly state: StoredState; readonly rows: number }
   | { readonly outcome: 'failed'; readonly error: unknown }
 );
+
+/** Whether a day that was read for the first time has no views. */
+export const isEmpty = (result: DayResult): boolean => result.outcome === 'added' && result.rows === 0;
+
+export const isRefused = (result: DayResult): boolean =>
+  result.outcome === 'failed' && result.error instanceof RefusedError;
 
 /** What a load did. `stopped` is why it ended before its last day; the days not reached are due next time. */
 export interface LoadOutcome {
@@ -77,12 +83,13 @@ export interface LoadTask {
  * read, unless one of them needs more than it got.
  */
 export async function loadDays(task: LoadTask, days: readonly PlannedDay[]): Promise<LoadOutcome> {
-  const pageSize = await readPageSize(task.warehouse, task.project, task.now());
+  const { warehouse, project, now } = task;
+  const pageSize = await readPageSize(warehouse, project, now());
   const { rows, isShuffled } = pageSize;
-  const unfinished = await readUnfinishedDays(task.warehouse, task.project);
+  const unfinished = await readUnfinishedDays(warehouse, project);
   const outcome = await new Load(task, days, pageSize, unfinished).run();
   if (pageSize.rows !== rows || pageSize.isShuffled !== isShuffled)
-    await recordPageSize(task.warehouse, task.project, pageSize, task.now());
+    await recordFact(warehouse, project, PAGING, pageSize, now());
   return outcome;
 }
 
@@ -149,9 +156,7 @@ class Load {
       const result = await store();
       this.#results.push(result);
       this.task.onDay?.(result);
-      const isRefused = 'error' in result && result.error instanceof RefusedError;
-      const isEmpty = 'rows' in result && result.rows === 0;
-      const counts = planned.due === 'missing' && (isRefused || isEmpty);
+      const counts = planned.due === 'missing' && (isRefused(result) || isEmpty(result));
       this.#withoutViewsInARow = counts ? this.#withoutViewsInARow + 1 : 0;
       // The export finds out whether the older days are like that too.
       if (this.#withoutViewsInARow >= MOST_IN_A_ROW) this.#isHalted = true;

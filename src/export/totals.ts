@@ -141,13 +141,12 @@ export interface StoredTotals extends ViewCounts {
 
 /** A stored day whose totals are no longer those of the platform. */
 export interface DifferingDay {
-  readonly day: Day;
-  readonly stored: ViewCounts;
+  readonly stored: StoredTotals;
   readonly platform: ViewCounts;
 }
 
 /** Whether the platform no longer has any view of a stored day, which is not a correction. */
-export const isForgotten = ({ platform, stored }: DifferingDay): boolean =>
+export const isForgotten = (stored: ViewCounts, platform: ViewCounts): boolean =>
   equalCounts(platform, NO_VIEWS) && !equalCounts(stored, NO_VIEWS);
 
 /**
@@ -173,22 +172,24 @@ export async function* findDifferingDays(
 ): AsyncGenerator<DifferingDay> {
   const newestFirst = runsOfNeighbors(stored).reverse();
   let inARow = 0;
-  while (newestFirst.length > 0) {
-    const days = newestFirst.shift() ?? [];
-    const range = rangeOf(days.map(({ day }) => day));
-    const platform = inARow < 2 ? await totalsIfAnswered(client, range, options) : undefined;
+  for (let days = newestFirst.shift(); days !== undefined; days = newestFirst.shift()) {
+    const platform = inARow < 2 ? await totalsIfAnswered(client, rangeOfTotals(days), options) : undefined;
     if (platform !== undefined) {
       inARow = 0;
       yield* narrow(client, days, platform, options);
     } else if (days.length < 2 * SHORTEST_COMPARED) {
       inARow++;
       refused.push(...days.map(({ day }) => day));
-    } else {
-      const middle = Math.ceil(days.length / 2);
-      newestFirst.unshift(days.slice(middle), days.slice(0, middle));
-    }
+    } else newestFirst.unshift(...halves(days).toReversed());
   }
 }
+
+const rangeOfTotals = (days: readonly StoredTotals[]): DayRange => rangeOf(days.map(({ day }) => day));
+
+const halves = (days: readonly StoredTotals[]) => {
+  const middle = Math.ceil(days.length / 2);
+  return [days.slice(0, middle), days.slice(middle)] as const;
+};
 
 /** Totals are additive, so those of the second half follow from those of the first. */
 async function* narrow(
@@ -200,15 +201,13 @@ async function* narrow(
   if (equalCounts(sumCounts(days), platform)) return;
   // Counts are never negative: if a range has no views, none of its days has any.
   if (days.length === 1 || equalCounts(platform, NO_VIEWS)) {
-    for (const stored of days)
-      if (!equalCounts(stored, platform)) yield { day: stored.day, stored, platform };
+    for (const stored of days) if (!equalCounts(stored, platform)) yield { stored, platform };
     return;
   }
-  const middle = Math.ceil(days.length / 2);
-  const firstHalf = days.slice(0, middle);
-  const ofFirstHalf = await probeTotals(client, rangeOf(firstHalf.map(({ day }) => day)), options);
-  yield* narrow(client, firstHalf, ofFirstHalf, options);
-  yield* narrow(client, days.slice(middle), subtractCounts(platform, ofFirstHalf), options);
+  const [first, second] = halves(days);
+  const ofFirst = await probeTotals(client, rangeOfTotals(first), options);
+  yield* narrow(client, first, ofFirst, options);
+  yield* narrow(client, second, subtractCounts(platform, ofFirst), options);
 }
 
 /** Splits days at their gaps: the totals of a range would count the views of a day that is not stored. */

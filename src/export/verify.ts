@@ -109,9 +109,10 @@ async function compare(
   const forgotten: Day[] = [];
   const refused: Day[] = [];
   for await (const found of findDifferingDays(client, stored, { signal, priority }, refused)) {
-    const { day } = found;
-    (isForgotten(found) ? forgotten : differing).push(day);
-    if (marks && !isForgotten(found)) await recordFailedDay(warehouse, { project, day, now: now() }, DIFFERS);
+    const { day } = found.stored;
+    const isGone = isForgotten(found.stored, found.platform);
+    (isGone ? forgotten : differing).push(day);
+    if (marks && !isGone) await recordFailedDay(warehouse, { project, day, now: now() }, DIFFERS);
   }
   const compared = stored.map(({ day }) => day).filter((day) => !refused.includes(day));
   const newest = stored.at(-1)?.day;
