@@ -1,9 +1,8 @@
-import type { Client } from '../api/client.js';
 import { ContractError, PagingError, PausedError, RefusedError, TryLaterError } from '../api/errors.js';
 import type { Lease } from '../api/retry.js';
 import { addDays, type Day, lastEndedDay } from '../day.js';
-import type { Reader } from '../warehouse/query.js';
 import { readDayLedger } from './ledger.js';
+import type { LoadTask } from './load.js';
 import { probeTotals } from './totals.js';
 
 /** After this many failures in a row, another day is requested before the next one is tried. */
@@ -11,13 +10,6 @@ const CHECK_EVERY = 5;
 
 /** After this many failures in a row, the load stops. */
 const MAX_IN_A_ROW = 50;
-
-interface Project {
-  readonly warehouse: Reader;
-  readonly client: Pick<Client, 'views'>;
-  readonly project: string;
-  readonly now: () => Date;
-}
 
 /**
  * Distinguishes the failure of one day from a failure that would affect every day. If the error
@@ -30,7 +22,7 @@ export class DayFailures {
   #asked: Promise<boolean> | undefined;
 
   constructor(
-    private readonly project: Project,
+    private readonly task: Pick<LoadTask, 'warehouse' | 'client' | 'project' | 'now'>,
     private readonly signal: AbortSignal,
   ) {}
 
@@ -69,7 +61,7 @@ export class DayFailures {
   async #ask(day: Day, lease: Lease): Promise<boolean> {
     const other = await this.#otherThan(day);
     try {
-      await probeTotals(this.project.client, { first: other, last: other }, { signal: this.signal, lease });
+      await probeTotals(this.task.client, { first: other, last: other }, { signal: this.signal, lease });
       return true;
     } catch (error) {
       if (this.signal.aborted || error instanceof PausedError) throw error;
@@ -79,7 +71,7 @@ export class DayFailures {
 
   /** The day to request instead of `day`: the newest one that is stored, or if there is none, the last one. */
   async #otherThan(day: Day): Promise<Day> {
-    const { warehouse, project, now } = this.project;
+    const { warehouse, project, now } = this.task;
     const ledger = [...(await readDayLedger(warehouse, project)).values()];
     const stored = ledger.findLast((record) => record.is_stored && record.day !== day);
     const last = lastEndedDay(now());

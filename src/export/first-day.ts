@@ -1,13 +1,12 @@
 import { z } from 'zod';
-import type { Client } from '../api/client.js';
 import { RefusedError } from '../api/errors.js';
 import { addDays, type Day, day, daysBetween } from '../day.js';
 import { messageOf, ReadershipError } from '../errors.js';
 import { longDay } from '../format/days.js';
 import { dayColumn, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
-import type { Warehouse } from '../warehouse/warehouse.js';
 import { KEPT_FROM, readFact, recordFact, SEARCH, type Search } from './facts.js';
 import { readDayLedger, storeEmptyDays } from './ledger.js';
+import type { LoadTask } from './load.js';
 import type { ExportRange } from './plan.js';
 import { equalCounts, largest, NO_VIEWS, probeTotals, sumCounts, totalsIfAnswered } from './totals.js';
 
@@ -25,12 +24,8 @@ const STRAY_DAYS = 30;
 const SHORTER_RANGES = [366, 31, 1];
 
 /** A project whose first day is searched for. */
-export interface FirstDayRequest {
-  readonly warehouse: Warehouse;
-  readonly client: Pick<Client, 'views'>;
-  readonly project: string;
+export interface FirstDayRequest extends Pick<LoadTask, 'warehouse' | 'client' | 'project' | 'signal'> {
   readonly now: Date;
-  readonly signal?: AbortSignal | undefined;
 }
 
 /** The first day with a view, and when it was found. */

@@ -21,7 +21,7 @@ import {
 import { PAGING, readPageSize, recordFact } from './facts.js';
 import { keepPage, type PageSize, readKeptPage, readUnfinishedDays } from './pages.js';
 import { isSettled, type PlannedDay, requestsLeft } from './plan.js';
-import { walkDay } from './walk.js';
+import { DayWalks } from './walk.js';
 
 /** The outcome of one day. */
 export type DayResult = { readonly day: Day } & (
@@ -197,7 +197,7 @@ class Load {
     const { stored } = isStored ? await readDay(warehouse, { project, day }) : {};
     const isUnfinished = this.unfinished.has(day);
     let kept: ViewsResponse | undefined;
-    const walking = walkDay(client, day, {
+    const walks = new DayWalks(client, day, {
       lease,
       signal: this.#signal,
       paths: this.#paths,
@@ -208,7 +208,7 @@ class Load {
       kept: isUnfinished ? await readKeptPage(warehouse, { project, day }) : undefined,
       onPaused: (page) => (kept = page),
     });
-    const read = await walking.finally(async () => {
+    const read = await walks.read().finally(async () => {
       if (kept !== undefined || isUnfinished) await keepPage(warehouse, { project, day }, kept);
     });
     this.#signal.throwIfAborted();

@@ -36,8 +36,7 @@ export async function resolveRange(request: RangeRequest): Promise<ExportRange |
   const { warehouse, project, start, from, to, now } = request;
   const yesterday = lastEndedDay(now);
   const last = to !== undefined && to < yesterday ? to : yesterday;
-  if (start !== 'auto' && from !== undefined) return { first: from, last };
-  if (from !== undefined) return rangeFrom(request, from, last);
+  if (from !== undefined) return start === 'auto' ? rangeFrom(request, from, last) : { first: from, last };
   if (start === 'auto') await checkStart(request);
   const first = await readFirstDay(warehouse, project, start, now);
   if (first !== undefined) return { first, last };

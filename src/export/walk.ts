@@ -67,13 +67,7 @@ export interface WalkOptions extends ReadOptions {
  * Throws what the client throws, and a `PagingError` when the pages do not follow the rules of the
  * API.
  */
-export const walkDay = (
-  client: Pick<Client, 'views'>,
-  day: Day,
-  options: WalkOptions,
-): Promise<WalkedDay | 'unchanged'> => new DayWalks(client, day, options).read();
-
-class DayWalks {
+export class DayWalks {
   /** The rows of all walks, with their latest counts, once there was one: a further walk may end before its last page. */
   readonly #all: DayRows;
   readonly #pageSize: PageSize;

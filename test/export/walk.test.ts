@@ -4,7 +4,7 @@ import type { PageViews, ViewsResponse } from '../../src/api/schema.js';
 import { day } from '../../src/day.js';
 import { PageSize } from '../../src/export/pages.js';
 import { sumCounts } from '../../src/export/totals.js';
-import { walkDay, type WalkOptions } from '../../src/export/walk.js';
+import { DayWalks, type WalkOptions } from '../../src/export/walk.js';
 import {
   byPath,
   type Moment,
@@ -17,6 +17,8 @@ import {
 } from './moving-views.js';
 
 const DAY = day('2026-11-10');
+
+const walkDay = (...of: ConstructorParameters<typeof DayWalks>) => new DayWalks(...of).read();
 
 async function walk(
   moments: readonly (Moment | readonly PageViews[])[],
