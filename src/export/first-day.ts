@@ -107,10 +107,10 @@ export async function finishSearch(
     return answers.get(age) ?? 0;
   };
   const holds = async (age: number) => (await viewsUpTo(age)) > 0;
-  const oldest =
-    length < longest
-      ? await largest(holds, length, longest - 1)
-      : await guess(viewsUpTo, longest, await viewsPerDay(warehouse, project));
+  const stored = [...(await readDayLedger(warehouse, project)).values()].filter((record) => record.is_stored);
+  // If all days have as many views as those stored, this is the age of the first one.
+  const guess = Math.ceil((await viewsUpTo(0)) / (sumCounts(stored).total / stored.length));
+  const oldest = await largest(holds, length < longest ? length : guess || longest, longest - 1);
   const isRefused = answers.get(oldest + 1) === null;
   // If older ranges are refused, the history begins with the oldest range that is returned.
   const first = addDays(last, isRefused ? 1 - oldest - length : -oldest);
@@ -126,32 +126,6 @@ export async function finishSearch(
 /** That a platform keeps no days before the first one. */
 export const keptNote = (first: Day): string =>
   `the platform refuses days before ${longDay(first)}, so the history begins there`;
-
-/** After so many guesses, the search only halves: views may be spread in any way. */
-const MOST_GUESSES = 10;
-
-/** The age in days of the oldest day with views, guessed from the views of older and newer days. */
-async function guess(
-  viewsUpTo: (age: number) => Promise<number>,
-  longest: number,
-  viewsOfDay: number,
-): Promise<number> {
-  let [known, beyond, perDay] = [0, longest, viewsOfDay];
-  let left = await viewsUpTo(0);
-  let share = 1;
-  for (let guesses = 0; beyond - known > 1; guesses++) {
-    const span = beyond - known;
-    const guessed = Math.min(Math.ceil((left / perDay) * share), Math.floor(span * 0.75));
-    const isGuess = guesses < MOST_GUESSES && perDay > 0;
-    const age = known + (isGuess ? Math.max(1, guessed) : Math.floor(span / 2));
-    const older = await viewsUpTo(age);
-    // From the other side than before, so that the first day is soon between two answers.
-    share = older === 0 ? 0.9 : 1.1;
-    if (older === 0) beyond = age;
-    else [known, left, perDay] = [age, older, (left - older) / (age - known)];
-  }
-  return known;
-}
 
 /** The age at which a long stretch without views ends that follows the first day; that of the first day if there is none. */
 async function endOfStray(
@@ -171,12 +145,6 @@ async function endOfStray(
     else before = middle;
   }
   return newest;
-}
-
-/** Views of a stored day, on average. */
-async function viewsPerDay(reader: Reader, project: string): Promise<number> {
-  const stored = [...(await readDayLedger(reader, project)).values()].filter((record) => record.is_stored);
-  return stored.length === 0 ? 0 : sumCounts(stored).total / stored.length;
 }
 
 /** If a single day is refused too, neither the length of the range nor its age is the reason. */

@@ -41,8 +41,8 @@ describe('a fresh backfill, counted by the platform', () => {
 });
 
 test.each([
-  { pages: 3, expected: { first: 378, night: 5, audits: [1, 10, 103] } },
-  { pages: 900, expected: { first: 1_480, night: 11, audits: [1, 10, 103] } },
+  { pages: 3, expected: { first: 380, night: 5, audits: [1, 10, 103] } },
+  { pages: 900, expected: { first: 1_484, night: 11, audits: [1, 10, 103] } },
 ])('a year of days of $pages pages takes the requests in bench/RESULTS.md', async ({ pages, expected }) => {
   const opened = await openExport({ days: 365 + SETTLE_DAYS, pages });
   const first = (await opened.counting(() => opened.run())).requests;
