@@ -111,17 +111,13 @@ export class Client {
   /** Sends a follow-up message to a job. Sent once. Throws a `RangeError` for an empty prompt. */
   async sendMessage(jobId: string, prompt: string, _: Departure, signal?: AbortSignal): Promise<AgentJob> {
     const operation = this.#operation('send the follow-up message', 'POST', `${pathOf(jobId)}/message`);
-    const job = await this.#write(operation, prompt, signal);
-    if (job.id !== jobId) throw unusable(operation, otherJob(job));
-    return job;
+    return expectJob(operation, jobId, await this.#write(operation, prompt, signal));
   }
 
   /** The current state of a job. The documented API names this operation but not its path. */
   async job(jobId: string, signal?: AbortSignal): Promise<AgentJob> {
     const operation = this.#operation('read the agent job', 'GET', pathOf(jobId));
-    const job = await this.#read(operation, agentJobSchema, this.#pace, { signal });
-    if (job.id !== jobId) throw unusable(operation, otherJob(job));
-    return job;
+    return expectJob(operation, jobId, await this.#read(operation, agentJobSchema, this.#pace, { signal }));
   }
 
   async close(): Promise<void> {
@@ -142,7 +138,7 @@ export class Client {
     const { retries = DEFAULT_RETRIES, onRetry = () => undefined } = this.#options;
     const lease = given ?? (await pace.lease(1, priority, signal));
     const attempt = async () => {
-      await lease.next(signal);
+      await lease.next();
       return this.#parse(operation, await this.#send(operation, undefined, signal), schema);
     };
     try {
@@ -201,5 +197,8 @@ function pathOf(jobId: string): string {
   throw new ConfigurationError(`“${jobId}” cannot be the id of a job.`);
 }
 
-const otherJob = ({ id }: AgentJob): string =>
-  `the platform answered for another job, “${plainWords(id).slice(0, 60)}”.`;
+/** The job of an answer. Throws if it is not the one that was asked for. */
+function expectJob(operation: Operation, jobId: string, job: AgentJob): AgentJob {
+  if (job.id === jobId) return job;
+  throw unusable(operation, `the platform answered for another job, “${plainWords(job.id).slice(0, 60)}”.`);
+}

@@ -39,10 +39,7 @@ export async function retrying<Result>(
     minTimeout: policy.minDelayMs,
     maxTimeout: policy.maxDelayMs,
     randomize: true,
-    maxRetryTime: Infinity,
-    unref: false,
     signal,
-    shouldConsumeRetry: () => true,
     shouldRetry: ({ error }) => isRetried(error),
     onFailedAttempt: async ({ error, retriesLeft }) => {
       if (!(error instanceof TryLaterError)) return;
@@ -62,8 +59,8 @@ export type Priority = 'urgent' | 'backfill';
 
 /** Requests that belong together, such as those of a day. */
 export interface Lease {
-  /** Resolves when the next of them may be sent; throws when that would take too long, or the signal aborts. */
-  readonly next: (signal?: AbortSignal) => Promise<void>;
+  /** Resolves when the next of them may be sent; throws when that would take too long, or its signal aborts. */
+  readonly next: () => Promise<void>;
   /** Returns the requests that were not sent. */
   readonly end: () => Promise<void>;
 }
@@ -74,14 +71,9 @@ export interface Pace {
    * Resolves when that many requests may be sent, one after another; throws as `Lease.next` does. Projects that wait
    * take turns.
    */
-  readonly lease: (
-    requests: number,
-    priority: Priority,
-    signal?: AbortSignal,
-    project?: string,
-  ) => Promise<Lease>;
+  lease(requests: number, priority: Priority, signal?: AbortSignal, project?: string): Promise<Lease>;
   /** The server answered 429, with or without a wait: nothing is sent before that is over. */
-  readonly refused: (retryAfterMs: number | undefined) => Promise<void>;
+  refused(retryAfterMs: number | undefined): Promise<void>;
 }
 
 /** Why nothing is sent after a refusal. */
@@ -90,13 +82,14 @@ export const SERVER_PAUSE = 'The server asked for a pause.';
 /** A pace without an hourly limit. After a refusal it waits as long as the server requests, up to `maxWaitMs`. */
 export function pauseWhenRefused(now: () => Date, maxWaitMs: number): Pace {
   let pausedUntil = new Date(0);
-  const pauseOver = async (signal?: AbortSignal) => {
+  const pauseOver = async (signal: AbortSignal | undefined) => {
     const waitMs = pausedUntil.getTime() - now().getTime();
     if (waitMs > maxWaitMs) throw new PausedError(SERVER_PAUSE, pausedUntil);
     if (waitMs > 0) await sleepFor(waitMs, signal);
   };
   return {
-    lease: () => Promise.resolve({ next: pauseOver, end: () => Promise.resolve() }),
+    lease: (_requests, _priority, signal) =>
+      Promise.resolve({ next: () => pauseOver(signal), end: () => Promise.resolve() }),
     refused: (retryAfterMs = 0) => {
       pausedUntil = addMilliseconds(now(), retryAfterMs);
       return Promise.resolve();

@@ -52,6 +52,7 @@ export interface BudgetOptions {
 /** An active lease. */
 interface OpenLease {
   readonly priority: Priority;
+  readonly signal: AbortSignal | undefined;
   /** Requests counted for it, sent or not; those that it returns are subtracted. */
   total: number;
   /** The latest of them, in the ledger; undefined while it waits, and without a limit. */
@@ -83,21 +84,16 @@ export class RequestBudget implements Pace {
    * tenth is free, so that long days are read in parts. All leases in progress stay within that
    * tenth, unless there is only one.
    */
-  readonly lease = async (
-    requests: number,
-    priority: Priority,
-    signal?: AbortSignal,
-    project = '',
-  ): Promise<Lease> => {
+  async lease(requests: number, priority: Priority, signal?: AbortSignal, project = ''): Promise<Lease> {
     const inOwnTurn = this.#turnsOf.get(project) ?? pLimit(1);
     this.#turnsOf.set(project, inOwnTurn);
-    const lease: OpenLease = { priority, total: 0, entry: undefined };
+    const lease: OpenLease = { priority, signal, total: 0, entry: undefined };
     const fewest = fewestOf(requests, this.#options.limit);
     try {
       const reserve = async () => {
         await this.#roomBeside(requests, signal);
         this.#open.add(lease);
-        return this.#reserve(lease, requests, fewest, signal);
+        return this.#reserve(lease, requests, fewest);
       };
       const entry = await inOwnTurn(() => this.#inTurn(reserve));
       // Outside the turns, so that leases share a commit.
@@ -108,16 +104,16 @@ export class RequestBudget implements Pace {
     }
     const renewInTurn = pLimit(1);
     return {
-      next: (signal) => renewInTurn(() => this.#next(lease, signal)),
+      next: () => renewInTurn(() => this.#next(lease)),
       end: () => this.#end(lease),
     };
-  };
+  }
 
   /**
    * A refusal for the rest of the hour means that other programs have used what we count as free, so
    * the ledger counts that as used now, and no second refusal follows.
    */
-  readonly refused = async (retryAfterMs: number | undefined): Promise<void> => {
+  async refused(retryAfterMs: number | undefined): Promise<void> {
     const { limit } = this.#options;
     const now = this.#options.now();
     const hour = await this.#readHour(now);
@@ -128,16 +124,16 @@ export class RequestBudget implements Pace {
     hour.add(unknownUses, now);
     if (!isBurst) for (const { entry } of this.#open) if (entry !== undefined) entry.left = 0;
     await this.#record({ id: randomUUID(), at: now, left: unknownUses, pausedUntil: until });
-  };
+  }
 
   /** Takes one request of a lease. A lease that needs more than expected, or has expired, first gets more. */
-  async #next(lease: OpenLease, signal: AbortSignal | undefined): Promise<void> {
+  async #next(lease: OpenLease): Promise<void> {
     const { limit, now } = this.#options;
     for (;;) {
-      signal?.throwIfAborted();
+      lease.signal?.throwIfAborted();
       const at = now();
       const pausedUntil = (await this.#readHour(at)).pausedUntil(at);
-      if (pausedUntil !== undefined) await this.#waitUntil(pausedUntil, at, SERVER_PAUSE, signal);
+      if (pausedUntil !== undefined) await this.#waitUntil(pausedUntil, at, SERVER_PAUSE, lease.signal);
       else if (limit === 'unlimited') return;
       else if (lease.entry !== undefined && lease.entry.left > 0 && isAlive(lease.entry, at)) {
         lease.entry.left--;
@@ -145,7 +141,7 @@ export class RequestBudget implements Pace {
       } else {
         const unsent = await this.#giveBack(lease);
         const wanted = unsent === 0 ? Math.max(1, lease.total) : unsent;
-        await this.#record(await this.#reserve(lease, wanted, 1, signal));
+        await this.#record(await this.#reserve(lease, wanted, 1));
       }
     }
   }
@@ -181,16 +177,11 @@ export class RequestBudget implements Pace {
   }
 
   /** Counts up to `wanted` requests as used, as soon as `fewest` of them are free. Undefined without a limit. */
-  async #reserve(
-    lease: OpenLease,
-    wanted: number,
-    fewest: number,
-    signal: AbortSignal | undefined,
-  ): Promise<Entry | undefined> {
+  async #reserve(lease: OpenLease, wanted: number, fewest: number): Promise<Entry | undefined> {
     const { limit, reserve: reserveAt, now } = this.#options;
     if (limit === 'unlimited') return undefined;
     for (;;) {
-      signal?.throwIfAborted();
+      lease.signal?.throwIfAborted();
       const at = now();
       const hour = await this.#readHour(at);
       const reserve = lease.priority === 'backfill' ? await reserveAt(at) : 0;
@@ -205,7 +196,7 @@ export class RequestBudget implements Pace {
       const reserved = reserve > 0 ? `, ${reserve} reserved for recent days` : '';
       const reached = `Hourly limit reached: ${hour.used(at)} of ${limit} used${reserved}.`;
       const isPaused = hour.pausedUntil(at)?.getTime() === until.getTime();
-      await this.#waitUntil(until, at, isPaused ? SERVER_PAUSE : reached, signal);
+      await this.#waitUntil(until, at, isPaused ? SERVER_PAUSE : reached, lease.signal);
     }
   }
 

@@ -55,7 +55,7 @@ export async function takeOne(
 ): Promise<void> {
   const lease = await budget.lease(1, priority, signal);
   try {
-    await lease.next(signal);
+    await lease.next();
   } finally {
     await lease.end();
   }
