@@ -6,8 +6,7 @@ export const LONGEST_WAIT_MS = 24 * 60 * 60 * 1000;
  * Undefined when the header is absent or unreadable. A date in the past means no wait.
  */
 export function parseRetryAfter(header: string | undefined, now: Date): number | undefined {
-  if (header === undefined) return undefined;
-  const text = header.trim();
+  const text = header?.trim() ?? '';
   const waitMs = /^\d+$/.test(text) ? Number(text) * 1000 : httpDate(text) - now.getTime();
   return Number.isNaN(waitMs) ? undefined : Math.min(Math.max(0, waitMs), LONGEST_WAIT_MS);
 }

@@ -67,25 +67,6 @@ export class Transport {
     body: unknown,
     signal: AbortSignal | undefined,
   ): Promise<RawResponse> {
-    const send = () => this.#dispatch(operation, apiKey, body, signal);
-    const answer = await (operation.method === 'GET' ? this.#inTurn(send) : send());
-    this.onHeaders(answer.headers);
-    return { ...answer, body: textOf(operation, answer) };
-  }
-
-  /** Closes all connections, idle or not. */
-  async close(): Promise<void> {
-    await Promise.all([this.#reads.destroy(), this.#writes.destroy()]);
-  }
-
-  /** Undici's lowest level: its streams cost more than everything else that happens to a page of views. */
-  #dispatch(
-    operation: Operation,
-    apiKey: string | undefined,
-    body: unknown,
-    signal?: AbortSignal,
-  ): Promise<RawResponse<Buffer>> {
-    signal?.throwIfAborted();
     const { method } = operation;
     const { origin, pathname, search } = new URL(operation.url);
     const request = {
@@ -102,7 +83,22 @@ export class Transport {
       },
       body: body === undefined ? null : JSON.stringify(body),
     };
-    return new Promise((resolve, reject) => {
+    const send = () => this.#dispatch(operation, request, signal);
+    const answer = await (method === 'GET' ? this.#inTurn(send) : send());
+    this.onHeaders(answer.headers);
+    return { ...answer, body: textOf(operation, answer) };
+  }
+
+  /** Closes all connections, idle or not. */
+  async close(): Promise<void> {
+    await Promise.all([this.#reads.destroy(), this.#writes.destroy()]);
+  }
+
+  /** Undici's lowest level: its streams cost more than everything else that happens to a page of views. */
+  #dispatch(operation: Operation, request: Dispatcher.DispatchOptions, signal?: AbortSignal) {
+    signal?.throwIfAborted();
+    const { method } = operation;
+    return new Promise<RawResponse<Buffer>>((resolve, reject) => {
       const pieces: Buffer[] = [];
       let [status, headers]: [number, IncomingHttpHeaders] = [0, {}];
       let controller: Dispatcher.DispatchController | undefined;
