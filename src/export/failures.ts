@@ -69,12 +69,13 @@ export class DayFailures {
     }
   }
 
-  /** The day to request instead of `day`: the newest one that is stored, or if there is none, the last one. */
+  /** The day to request instead of `day`: the newest one that is stored, or if there is none, one of a week ago. */
   async #otherThan(day: Day): Promise<Day> {
     const { warehouse, project, now } = this.task;
     const ledger = [...(await readDayLedger(warehouse, project)).values()];
     const stored = ledger.findLast((record) => record.is_stored && record.day !== day);
     const last = lastEndedDay(now());
-    return stored?.day ?? (day === last ? addDays(last, -1) : last);
+    const [older, newer] = [addDays(last, -7), addDays(last, -6)];
+    return stored?.day ?? (day === older ? newer : older);
   }
 }

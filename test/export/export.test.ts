@@ -362,7 +362,7 @@ describe('a day that cannot be loaded', () => {
     let held = 0;
     const server = await serve(({ url }, response) => {
       // One day is kept in progress; all others fail.
-      if (url.searchParams.get('dateFrom') === '2026-11-10') held++;
+      if (url.searchParams.get('dateFrom') === '2026-11-09') held++;
       else reply(response, 500, { error: 'down' });
     });
     const client = openClient(server.baseUrl, {
@@ -380,7 +380,7 @@ describe('a day that cannot be loaded', () => {
     expect(held).toBe(1);
     expect(stopped).toBeInstanceOf(Error);
     const days = await storedDays(warehouse);
-    expect(days.map((row) => row.day)).not.toContain('2026-11-10');
+    expect(days.map((row) => row.day)).not.toContain('2026-11-09');
     for (const { day: date, failure } of days) expect(failure).toContain(`dateFrom=${date}`);
   });
 });
