@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { loadSitemap } from '../src/agents/sitemap.js';
 import { Client } from '../src/api/client.js';
+import { openTransport } from './api/open-client.js';
 import { day } from '../src/day.js';
 import { version } from '../src/files.js';
 import { connections } from '../src/network.js';
@@ -39,6 +40,7 @@ const clientAt = (baseUrl: string) =>
   new Client({
     ...{ baseUrl, projectId: 'prj_1', apiKey: 'key-of-the-test', keyName: 'KEY', now: () => new Date() },
     retries: { retries: 0, minDelayMs: 1, maxDelayMs: 1 },
+    transport: openTransport(),
   });
 const QUERY = { dateFrom: day('2026-11-01'), dateTo: day('2026-11-02'), limit: 1, offset: 0 };
 
@@ -51,7 +53,6 @@ it('reaches the platform and a sitemap through the proxy from the environment, a
   vi.stubEnv('HTTP_PROXY', `http://user:pass-word@${proxy.address}`);
   const client = clientAt('http://platform.test:8080');
   expect(await client.views(QUERY)).toMatchObject({ hasMore: false });
-  await client.close();
   expect(await loadSitemap('http://docs.test/sitemap.xml', signal)).toHaveLength(1);
   // Its connections are shared, and an earlier test file may have opened them without the proxy.
   vi.resetModules();
@@ -90,7 +91,6 @@ it('names the variable of a proxy that does not answer', async () => {
   vi.stubEnv('HTTP_PROXY', 'http://127.0.0.1:1');
   const client = clientAt('http://platform.test:8080');
   await expect(client.views(QUERY)).rejects.toThrow('(HTTP_PROXY set)');
-  await client.close();
 });
 
 it('explains a certificate that Node.js does not trust', async () => {
@@ -103,5 +103,4 @@ it('explains a certificate that Node.js does not trust', async () => {
   onTestFinished(() => void server.close());
   const client = clientAt(`https://localhost:${(server.address() as AddressInfo).port}`);
   await expect(client.views(QUERY)).rejects.toThrow(/self-signed certificate.*NODE_EXTRA_CA_CERTS/);
-  await client.close();
 });

@@ -1,7 +1,6 @@
 import type { z } from 'zod';
 import type { Day } from '../day.js';
 import type { Departure } from '../effects/journal.js';
-import type { ResponseHeaders } from './clock.js';
 import { type Operation, plainWords, responseError, unusable, VIEWS_OPERATION } from './errors.js';
 import { ConfigurationError } from '../errors.js';
 import { type Redact, redactor, unmistakable } from '../redact.js';
@@ -23,7 +22,7 @@ import {
   type ViewsResponse,
   viewsResponseSchema,
 } from './schema.js';
-import { Transport, type TransportLimits } from './transport.js';
+import type { Transport } from './transport.js';
 
 export interface ReadOptions {
   readonly signal?: AbortSignal | undefined;
@@ -49,16 +48,13 @@ export interface ClientOptions {
   readonly keyName: string;
   readonly now: () => Date;
   readonly retries?: RetryPolicy;
-  readonly limits?: Partial<TransportLimits>;
   readonly onRetry?: OnRetry;
   /** When requests for views may be sent; they share an hourly limit. */
   readonly pace?: Pace;
   /** Called before each request is sent, including retries. */
   readonly onRequest?: (operation: Operation) => void;
-  /** Called with the headers of every response. */
-  readonly onHeaders?: (headers: ResponseHeaders) => void;
-  /** Shared with other clients of the same server, and closed by its creator. */
-  readonly transport?: Transport;
+  /** May be shared with other clients, and is closed by its creator. */
+  readonly transport: Transport;
 }
 
 /**
@@ -67,7 +63,6 @@ export interface ClientOptions {
  */
 export class Client {
   readonly #options: ClientOptions;
-  readonly #transport: Transport;
   readonly #redact: Redact;
   readonly #redactData: Redact;
   readonly #pace: Pace;
@@ -75,7 +70,6 @@ export class Client {
 
   constructor(options: ClientOptions) {
     this.#options = options;
-    this.#transport = options.transport ?? new Transport(options.limits, options.onHeaders);
     this.#redact = redactor([options.apiKey]);
     this.#redactData = redactor(unmistakable([options.apiKey]));
     this.#pace = pauseWhenRefused(options.now, (options.retries ?? DEFAULT_RETRIES).maxDelayMs);
@@ -120,10 +114,6 @@ export class Client {
     return expectJob(operation, jobId, await this.#read(operation, agentJobSchema, this.#pace, { signal }));
   }
 
-  async close(): Promise<void> {
-    if (this.#options.transport === undefined) await this.#transport.close();
-  }
-
   #operation(name: string, method: Operation['method'], path: string): Operation {
     const { baseUrl, projectId } = this.#options;
     return { name, method, url: baseUrl + path.replace(':project', encodeURIComponent(projectId)) };
@@ -155,9 +145,9 @@ export class Client {
 
   /** The body of a 2xx response; anything else throws. */
   async #send(operation: Operation, body: unknown, signal: AbortSignal | undefined): Promise<string> {
-    const { apiKey, keyName, now, onRequest } = this.#options;
+    const { apiKey, keyName, now, transport, onRequest } = this.#options;
     onRequest?.(operation);
-    const response = await this.#transport.send(operation, apiKey, body, signal);
+    const response = await transport.send(operation, apiKey, body, signal);
     if (response.status >= 200 && response.status < 300) return response.body;
     throw responseError(operation, response, { keyName, now: now(), redact: this.#redact });
   }

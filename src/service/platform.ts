@@ -2,6 +2,7 @@ import { Client, type ViewsQuery } from '../api/client.js';
 import type { ResponseHeaders } from '../api/clock.js';
 import { ApiError, RefusedError, TryLaterError } from '../api/errors.js';
 import type { ViewsResponse } from '../api/schema.js';
+import { Transport } from '../api/transport.js';
 import type { Runtime } from '../app/workspace.js';
 import { apiKeyOf, type Environment } from '../config/load.js';
 import { firstProblem } from '../config/problems.js';
@@ -54,6 +55,7 @@ export async function tryPlatform(
   output.hide([apiKey]);
   output.note(`Trying ${baseUrl} with up to six requests, which change nothing.`);
   let headers: ResponseHeaders = {};
+  const transport = new Transport({}, (received) => (headers = received));
   const options = {
     ...settings,
     baseUrl,
@@ -62,7 +64,7 @@ export async function tryPlatform(
     keyName: project.apiKeyEnv,
     now,
     retries: { retries: 0, minDelayMs: 0, maxDelayMs: 0 },
-    onHeaders: (received: ResponseHeaders) => (headers = received),
+    transport,
   };
   const client = new Client(options);
   const elsewhere = new Client({ ...options, baseUrl: `${baseUrl}/${NOTHING}` });
@@ -80,7 +82,7 @@ export async function tryPlatform(
     const words = error.cause === undefined ? error.message : unanswered(baseUrl, error.cause).message;
     return [{ check: 'server', ...fail(words) }];
   } finally {
-    await Promise.all([client.close(), elsewhere.close()]);
+    await transport.close();
   }
 }
 

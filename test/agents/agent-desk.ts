@@ -2,11 +2,11 @@ import { type Job, planJob, readJobs } from '../../src/agents/ledger.js';
 import { type Message, readMessages } from '../../src/agents/messages.js';
 import type { SubmitTask } from '../../src/agents/submit.js';
 import { Client } from '../../src/api/client.js';
+import { openTransport } from '../api/open-client.js';
 import type { SandboxOptions } from '../../src/sandbox/index.js';
 import { reconcileEffects } from '../../src/app/open.js';
 import type { EffectsJournal } from '../../src/effects/journal.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
-import { afterTest } from '../cleanup.js';
 import { closeNow, journalOf, liveWarehouse } from '../open-warehouse.js';
 import { type Clock, clockAt, NOW, openSandbox, type OpenSandbox } from '../sandbox/open-sandbox.js';
 import { EVIDENCE } from './reading.js';
@@ -36,9 +36,8 @@ export async function agentDesk(options: Partial<SandboxOptions> = {}): Promise<
   const client = new Client({
     ...{ baseUrl, projectId: project, apiKey, keyName: 'READERSHIP_API_KEY', now: clock.now },
     retries: { retries: 0, minDelayMs: 1, maxDelayMs: 1 },
-    limits: { responseTimeoutMs: 1000 },
+    transport: openTransport({ responseTimeoutMs: 1000 }),
   });
-  afterTest(() => client.close());
   const warehouse = await liveWarehouse();
   const desk: AgentDesk = {
     ...{ sandbox, clock, project, client, warehouse, journal: await journalOf(warehouse) },

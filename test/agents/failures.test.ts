@@ -10,6 +10,7 @@ import { submitJobs, submitMessages } from '../../src/agents/submit.js';
 import type { EffectsJournal } from '../../src/effects/journal.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { Client } from '../../src/api/client.js';
+import { openTransport } from '../api/open-client.js';
 import { messageOf } from '../../src/errors.js';
 import type { FaultInput } from '../sandbox/faulty-sandbox.js';
 import { reply, serve } from '../serve.js';
@@ -59,8 +60,8 @@ const failureOf = async (work: Promise<unknown>): Promise<unknown> => {
 };
 
 const clientOf = (baseUrl: string, projectId = 'prj', apiKey = 'key', responseTimeoutMs = 20_000): Client => {
-  const limits = { responseTimeoutMs };
-  return new Client({ baseUrl, projectId, apiKey, keyName: 'KEY', now: () => new Date(), limits });
+  const transport = openTransport({ responseTimeoutMs });
+  return new Client({ baseUrl, projectId, apiKey, keyName: 'KEY', now: () => new Date(), transport });
 };
 
 async function faultySandbox(faults: readonly FaultInput[]) {

@@ -12,6 +12,7 @@ import { changeMessage, planMessage, readMessages, settleAsSent } from '../../sr
 import { pollJobs } from '../../src/agents/poll.js';
 import { submitJobs, submitMessages } from '../../src/agents/submit.js';
 import { Client } from '../../src/api/client.js';
+import { Transport } from '../../src/api/transport.js';
 import { reconcileEffects } from '../../src/app/open.js';
 import { entryAbout, sentAs } from '../../src/agents/intents.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
@@ -141,10 +142,12 @@ async function live(steps: readonly Step[]): Promise<void> {
     platform.handle(request, response);
   });
   const project = 'prj_1';
+  const transport = new Transport();
   const newClient = () =>
     new Client({
       ...{ baseUrl: server.baseUrl, projectId: project, apiKey: 'k', keyName: 'K', now: clock.now },
       retries: { retries: 0, minDelayMs: 1, maxDelayMs: 1 },
+      transport,
     });
   let warehouse: Warehouse = await liveWarehouse();
   let journal = await journalOf(warehouse);
@@ -154,7 +157,6 @@ async function live(steps: readonly Step[]): Promise<void> {
 
   const restart = async () => {
     await closeNow(warehouse);
-    await client.close();
     warehouse = await liveWarehouse(warehouse.path);
     journal = await journalOf(warehouse);
     client = newClient();
@@ -338,7 +340,7 @@ async function live(steps: readonly Step[]): Promise<void> {
       expect(new Set(platform.messages).size).toBe(platform.messages.length);
     }
   } finally {
-    await client.close();
+    await transport.close();
     await closeNow(warehouse);
     await server.close();
   }

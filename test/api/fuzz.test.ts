@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { ContractError, RefusedError, TryLaterError, UnknownOutcomeError } from '../../src/api/errors.js';
 import type { Client } from '../../src/api/client.js';
 import { agentJobSchema, viewsResponseSchema } from '../../src/api/schema.js';
+import { Transport } from '../../src/api/transport.js';
 import { tries } from '../fuzz.js';
 import { serve } from '../serve.js';
 import { KEY, openClient, PAGE } from './open-client.js';
@@ -135,6 +136,7 @@ const DOCUMENTED = [ContractError, RefusedError, TryLaterError, UnknownOutcomeEr
 const FORMS = [KEY, encodeURIComponent(KEY)];
 
 describe('any answer from a server', () => {
+  const transport = new Transport();
   let baseUrl: string;
   let answer: Answer;
   beforeAll(async () => {
@@ -142,18 +144,17 @@ describe('any answer from a server', () => {
       response.writeHead(answer.status, answer.headers).end(answer.body),
     );
     ({ baseUrl } = server);
+    return () => transport.close();
   });
 
   /** The result of a request with this answer. It has a new client, because after a 429 no client sends another. */
   async function came<Value>(anyOne: Answer, ask: (client: Client) => Promise<Value>) {
     answer = anyOne;
-    const client = openClient(baseUrl, { retries: { retries: 0, minDelayMs: 1, maxDelayMs: 1 } });
+    const client = openClient(baseUrl, { retries: { retries: 0, minDelayMs: 1, maxDelayMs: 1 }, transport });
     try {
       return { value: await ask(client) };
     } catch (error) {
       return { error };
-    } finally {
-      await client.close();
     }
   }
 

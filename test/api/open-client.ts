@@ -1,5 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { Client, type ClientOptions, type ViewsQuery } from '../../src/api/client.js';
+import type { ResponseHeaders } from '../../src/api/clock.js';
+import { Transport, type TransportLimits } from '../../src/api/transport.js';
 import { day } from '../../src/day.js';
 import { afterTest } from '../cleanup.js';
 import { type SeenRequest, serve, type TestServer } from '../serve.js';
@@ -15,26 +17,38 @@ export const PAGE: ViewsQuery = {
 export const NO_ROWS = { totals: { human: 0, ai: 0, total: 0 }, views: [], hasMore: false };
 export const JOB = { id: 'job_1', status: 'active' };
 
+interface OpenOptions extends Partial<ClientOptions> {
+  readonly limits?: Partial<TransportLimits>;
+  readonly onHeaders?: (headers: ResponseHeaders) => void;
+}
+
+/** A transport that is closed after the test. */
+export function openTransport(
+  limits?: OpenOptions['limits'],
+  onHeaders?: OpenOptions['onHeaders'],
+): Transport {
+  const transport = new Transport({ responseTimeoutMs: 20_000, ...limits }, onHeaders);
+  afterTest(() => transport.close());
+  return transport;
+}
+
 /** A client with small limits that is closed after the test. */
-export function openClient(baseUrl: string, options: Partial<ClientOptions> = {}): Client {
-  const client = new Client({
+export const openClient = (baseUrl: string, { limits, onHeaders, ...options }: OpenOptions = {}): Client =>
+  new Client({
     baseUrl,
     projectId: 'prj_1',
     apiKey: KEY,
     keyName: 'ACME_KEY',
     now: () => new Date('2026-11-18T05:00:00Z'),
     retries: { retries: 2, minDelayMs: 1, maxDelayMs: 2_000 },
-    limits: { responseTimeoutMs: 20_000 },
+    transport: options.transport ?? openTransport(limits, onHeaders),
     ...options,
   });
-  afterTest(() => client.close());
-  return client;
-}
 
 /** A client of a server that handles every request with `handle`; `count` is 1 for the first. */
 export async function clientOf(
   handle: (response: ServerResponse, count: number, request: SeenRequest) => unknown,
-  options: Partial<ClientOptions> = {},
+  options: OpenOptions = {},
 ): Promise<{ client: Client; server: TestServer }> {
   const server = await serve((request, response, count) => handle(response, count, request));
   return { client: openClient(server.baseUrl, options), server };

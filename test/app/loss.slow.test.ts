@@ -9,6 +9,7 @@ import { OPEN_STATES } from '../../src/agents/lifecycle.js';
 import { planMessage, readMessages } from '../../src/agents/messages.js';
 import { submitJobs, submitMessages } from '../../src/agents/submit.js';
 import { Client } from '../../src/api/client.js';
+import { Transport } from '../../src/api/transport.js';
 import { reconcileEffects } from '../../src/app/open.js';
 import { deliver, readDeliveries } from '../../src/mail/ledger.js';
 import { smtpTransport } from '../../src/mail/transport.js';
@@ -91,12 +92,14 @@ async function withTask<Result>(
   now: Date,
   work: (task: Parameters<typeof submitJobs>[0]) => Promise<Result>,
 ): Promise<Result> {
+  const transport = new Transport();
   const options = {
     baseUrl: platform.baseUrl,
     projectId: 'prj_1',
     apiKey: 'k',
     keyName: 'K',
     now: () => now,
+    transport,
   };
   const client = new Client(options);
   const journal = await EffectsJournal.open(directory);
@@ -104,7 +107,7 @@ async function withTask<Result>(
     return await work({ warehouse, journal, client, project: 'prj_1', now: () => now, pollDelayMs: 60_000 });
   } finally {
     await journal.close();
-    await client.close();
+    await transport.close();
   }
 }
 

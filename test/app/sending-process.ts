@@ -3,6 +3,7 @@
 import { dirname } from 'node:path';
 import { submitJobs, submitMessages } from '../../src/agents/submit.js';
 import { Client } from '../../src/api/client.js';
+import { Transport } from '../../src/api/transport.js';
 import { deliver } from '../../src/mail/ledger.js';
 import { compose } from '../../src/mail/compose.js';
 import { smtpTransport } from '../../src/mail/transport.js';
@@ -34,7 +35,8 @@ journal.depart = async (intent, at, begin) => {
   return departure;
 };
 
-const client = new Client({ baseUrl, projectId: 'prj_1', apiKey: 'k', keyName: 'K', now });
+const transport = new Transport();
+const client = new Client({ baseUrl, projectId: 'prj_1', apiKey: 'k', keyName: 'K', now, transport });
 const task = { warehouse, journal, client, project: 'prj_1', now, pollDelayMs: 60_000 };
 if (kind === 'job') await submitJobs(task);
 if (kind === 'message') await submitMessages(task);

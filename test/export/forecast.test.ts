@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { PausedError } from '../../src/api/errors.js';
 import { Client } from '../../src/api/client.js';
+import { Transport } from '../../src/api/transport.js';
 import { openBudgets } from '../../src/app/connection.js';
 import { sharedLimits } from '../../src/app/workspace.js';
 import { settingsSchema } from '../../src/config/schema.js';
@@ -64,6 +65,7 @@ async function openSite({ days, pages, projects, limit = 100 }: SiteOptions) {
       () => undefined,
       clock.sleep,
     );
+    const transport = new Transport();
     const clients = settings.projects.map((project) => {
       const pace = paceOf(project);
       if (pace === undefined) throw new Error('no budget');
@@ -74,6 +76,7 @@ async function openSite({ days, pages, projects, limit = 100 }: SiteOptions) {
         keyName: 'KEY',
         now: clock.now,
         pace,
+        transport,
         retries: { retries: 2, minDelayMs: 1, maxDelayMs: 2_000 },
         onRequest: () => {
           clock.advance(50);
@@ -100,7 +103,7 @@ async function openSite({ days, pages, projects, limit = 100 }: SiteOptions) {
       expect(error).toBeUndefined();
       return undefined;
     } finally {
-      await Promise.all(clients.map((client) => client.close()));
+      await transport.close();
       await closeNow(warehouse);
     }
   };

@@ -2,6 +2,7 @@ import { addMinutes } from 'date-fns';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { Client } from '../../src/api/client.js';
+import { Transport } from '../../src/api/transport.js';
 import { PausedError } from '../../src/api/errors.js';
 import type { PageViews } from '../../src/api/schema.js';
 import type { Pace } from '../../src/api/retry.js';
@@ -67,6 +68,7 @@ async function openWorld(options: {
   const path = join(await tempDir(), 'warehouse.duckdb');
 
   const attempt = async (warehouse: Warehouse, pace: Pace, to: Day | undefined) => {
+    const transport = new Transport();
     const client = new Client({
       baseUrl: platform.baseUrl,
       projectId: PROJECT,
@@ -74,6 +76,7 @@ async function openWorld(options: {
       keyName: 'KEY',
       now: clock.now,
       pace,
+      transport,
       retries: { retries: 2, minDelayMs: 1, maxDelayMs: 2_000 },
       onRequest: () => {
         clock.advance(REQUEST_MS);
@@ -89,7 +92,7 @@ async function openWorld(options: {
     } catch (error) {
       return error;
     } finally {
-      await client.close();
+      await transport.close();
     }
   };
   return {
