@@ -156,10 +156,6 @@ class Load {
       const result = await store();
       this.#results.push(result);
       this.task.onDay?.(result);
-      const counts = planned.due === 'missing' && (isRefused(result) || isEmpty(result));
-      this.#withoutViewsInARow = counts ? this.#withoutViewsInARow + 1 : 0;
-      // The export finds out whether the older days are like that too.
-      if (this.#withoutViewsInARow >= MOST_IN_A_ROW) this.#isHalted = true;
     } finally {
       await lease.end();
     }
@@ -181,9 +177,16 @@ class Load {
       // Once the export stops, a pending request ends with the reason of the stop: the failure of another day.
       if (this.#signal.aborted || !(await this.#failures.concernsOnly(day, error, lease))) throw error;
       await recordFailedDay(warehouse, { project, day, now: now() }, messageOf(error));
+      this.#count(due === 'missing' && error instanceof RefusedError);
       if (await this.#failures.concernAllDays(day, lease)) this.#stop(error);
       return () => Promise.resolve({ day, outcome: 'failed', error });
     }
+  }
+
+  /** Ends a load after some days without views, before they are stored: the export then asks for many older days at once. */
+  #count(isWithoutViews: boolean): void {
+    this.#withoutViewsInARow = isWithoutViews ? this.#withoutViewsInARow + 1 : 0;
+    if (this.#withoutViewsInARow >= MOST_IN_A_ROW) this.#isHalted = true;
   }
 
   async #read({ day, due }: PlannedDay, lease: Lease): Promise<Store | undefined> {
@@ -219,6 +222,7 @@ class Load {
     const rows = isSame ? stored?.rows : read.rows;
     const isInDoubt = !isSame && read.doubt !== undefined;
     const state = isInDoubt ? 'inconsistent' : settled() ? 'final' : 'provisional';
+    this.#count(due === 'missing' && rows?.length === 0);
     return async () => {
       const stores = isSame
         ? confirmDay(warehouse, at, state)
