@@ -151,8 +151,8 @@ export const recordFailedDay = (warehouse: Warehouse, at: DayAt, failure: string
 
 function appendPages(transaction: Transaction, at: DayAt, rows: Rows): Promise<void> {
   const day = [{ same: at.project }, { same: dateOf(at.day) }];
-  const path = { texts: rows.paths, numbers: Int32Array.from(rows.numbers) };
-  const counts = [rows.human, rows.ai, rows.total].map((column) => ({ counts: Float64Array.from(column) }));
+  const path = { texts: rows.paths, numbers: new Int32Array(rows.numbers) };
+  const counts = [rows.human, rows.ai, rows.total].map((column) => ({ counts: new Float64Array(column) }));
   return transaction.append('page_views', [...day, path, ...counts], rows.length);
 }
 

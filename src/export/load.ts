@@ -190,7 +190,7 @@ class Load {
   }
 
   async #read({ day, due }: PlannedDay, lease: Lease): Promise<Store | undefined> {
-    const { warehouse, client, project, now, settleDays } = this.task;
+    const { warehouse, client, project, now, settleDays, concurrency } = this.task;
     const hasEnded = () => day <= lastEndedDay(now());
     if (!hasEnded()) return undefined;
     const settled = () => isSettled(day, now(), settleDays);
@@ -209,6 +209,8 @@ class Load {
       found: due === 'inconsistent' ? stored : undefined,
       pageSize: this.pageSize,
       kept: isUnfinished ? await readKeptPage(warehouse, { project, day }) : undefined,
+      // The last days use the connections of days that are done.
+      atOnce: () => Math.max(1, Math.floor(concurrency / this.#inTurn.activeCount)),
       onPaused: (page) => (kept = page),
     });
     const read = await walks.read().finally(async () => {

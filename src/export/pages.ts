@@ -69,17 +69,20 @@ interface PagesOptions extends ReadOptions {
   readonly share?: number;
   /** The first rows, as one page, if an earlier export kept them. */
   readonly kept?: ViewsResponse | undefined;
+  /** How many pages may be requested at the same time; one by default. */
+  readonly atOnce?: (() => number) | undefined;
 }
 
 /**
  * The pages of the views of a range. Each begins after the rows that have arrived, however many were
- * requested. It ends with an empty page, or a short one that is said to be the last. Throws a
- * `PagingError` if there is no end.
+ * requested. Up to `atOnce` whole pages are requested at the same time, and only those that must exist
+ * if rows are sorted by their views. It ends with an empty page, or a short one that is said to be the
+ * last. Throws a `PagingError` if there is no end.
  */
 export async function* viewsPages(
   client: Pick<Client, 'views'>,
   range: { readonly dateFrom: Day; readonly dateTo: Day },
-  { pageSize, share = 1, kept, ...options }: PagesOptions,
+  { pageSize, share = 1, kept, atOnce = () => 1, ...options }: PagesOptions,
 ): AsyncGenerator<PageOfDay, void, void> {
   const size = () => Math.max(1, Math.floor(pageSize.rows * share));
   const request = async (offset: number): Promise<ViewsResponse> => {
@@ -92,22 +95,43 @@ export async function* viewsPages(
       }
     }
   };
+  const ahead = new Map<number, Promise<ViewsResponse>>();
   let [read, before] = [0, 0];
   let again: readonly PageViews[] = [];
-  for (let offset = 0; offset < MAX_ROWS;) {
-    const page = offset === 0 && kept !== undefined ? kept : await request(offset);
-    yield { ...page, again };
-    const rows = page.views.length;
-    if (rows > 0 && before > 0 && share === 1) pageSize.saw(before);
-    before = rows;
-    read += sumCounts(page.views).total;
-    // Some servers say of a page that they cut short that it is the last one.
-    const isCut = rows >= FEWEST_CUT && read < WHOLE_SHARE * page.totals.total;
-    if (rows === 0 || (!page.hasMore && rows < size() && !isCut)) return;
-    again = share < 1 || pageSize.isShuffled ? tiesAtEnd(page.views) : [];
-    offset += rows - again.length;
+  try {
+    for (let [offset, count] = [0, 1]; offset < MAX_ROWS; count++) {
+      const page = offset === 0 && kept !== undefined ? kept : await (ahead.get(offset) ?? request(offset));
+      ahead.delete(offset);
+      yield { ...page, again };
+      const rows = page.views.length;
+      if (rows > 0 && before > 0 && share === 1) pageSize.saw(before);
+      before = rows;
+      read += sumCounts(page.views).total;
+      // Some servers say of a page that they cut short that it is the last one.
+      const isCut = rows >= FEWEST_CUT && read < WHOLE_SHARE * page.totals.total;
+      if (rows === 0 || (!page.hasMore && rows < size() && !isCut)) return;
+      const overlaps = share < 1 || pageSize.isShuffled;
+      again = overlaps ? tiesAtEnd(page.views) : [];
+      offset += rows - again.length;
+      const sure = page.hasMore && !overlaps ? Math.min(count, pagesLeft(page, read)) : 0;
+      for (let at = offset; at < offset + sure * rows && ahead.size < atOnce(); at += rows) {
+        if (ahead.has(at)) continue;
+        const asked = request(at);
+        // If several fail, the first error is thrown.
+        asked.catch(() => undefined);
+        ahead.set(at, asked);
+      }
+    }
+  } finally {
+    await Promise.allSettled(ahead.values());
   }
   throw new PagingError(`the export did not end after ${MAX_ROWS} rows`);
+}
+
+/** How many pages must follow if no row has more views than the largest one of this page, as in sorted rows. */
+function pagesLeft({ totals, views }: ViewsResponse, read: number): number {
+  const largest = views.reduce((most, { total }) => Math.max(most, total), 1);
+  return Math.ceil((totals.total - read) / largest / views.length);
 }
 
 /** The last rows of a sorted page that have equal counts; none if all rows have, because it would be the same page again. */

@@ -50,6 +50,8 @@ export interface WalkOptions extends ReadOptions {
   readonly pageSize?: PageSize;
   /** The rows of a first walk that an earlier export kept, as one page. */
   readonly kept?: ViewsResponse | undefined;
+  /** How many pages of a first walk may be requested at the same time; one by default. */
+  readonly atOnce?: () => number;
   /** Called with the rows of a first walk that has to wait for the hourly limit, as one page. */
   readonly onPaused?: (page: ViewsResponse) => void;
 }
@@ -109,11 +111,11 @@ export class DayWalks {
   }
 
   async #walk(number: number): Promise<DayRows | 'unchanged'> {
-    const { lease, signal, paths, stored, found, kept, onPaused } = this.options;
+    const { lease, signal, paths, stored, found, kept, atOnce, onPaused } = this.options;
     const isFirst = number === 0;
     const share = isFirst ? 1 : (PAGE_SHARES[(number - 1) % PAGE_SHARES.length] ?? 1);
     const range = { dateFrom: this.day, dateTo: addDays(this.day, 1) };
-    const options = { lease, signal, pageSize: this.#pageSize, share, kept: isFirst ? kept : undefined };
+    const options = { lease, signal, pageSize: this.#pageSize, share, ...(isFirst ? { kept, atOnce } : {}) };
     const walk = new DayRows(paths);
     try {
       for await (const page of viewsPages(this.client, range, options)) {

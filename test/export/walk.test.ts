@@ -52,6 +52,31 @@ describe('a day', () => {
     expect(walks).toBe(1);
   });
 
+  it.each([
+    [1, 1],
+    [2, 2],
+    [16, 5],
+  ])('is read up to %i pages at once, and only pages that exist', async (atOnce, expected) => {
+    const many = Array.from({ length: 2_600 }, (_, index) => row(`/page-${index}`, 9));
+    const { client, queries } = movingViews([many]);
+    let underWay = 0;
+    let most = 0;
+    const slow: typeof client = {
+      views: async (query) => {
+        most = Math.max(most, ++underWay);
+        await new Promise(setImmediate);
+        underWay--;
+        return client.views(query);
+      },
+    };
+    const options = { isSettled: () => true, atOnce: () => atOnce };
+    const walked = await walkDay(slow, DAY, options);
+    expect(walked).toMatchObject({ doubt: undefined });
+    expect(walked !== 'unchanged' && [...walked.rows]).toEqual(many);
+    expect(queries.map(({ offset }) => offset)).toEqual(Array.from({ length: 11 }, (_, page) => page * 250));
+    expect(most).toBe(expected);
+  });
+
   const small = [row('/a', 3), row('/b', 2)];
   it.each<[string, readonly PageViews[], boolean, readonly PageViews[], number?]>([
     ['all of its rows in another order', small.toReversed(), true, small],
