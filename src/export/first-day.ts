@@ -109,8 +109,11 @@ export async function finishSearch(
   const holds = async (age: number) => (await viewsUpTo(age)) > 0;
   const stored = [...(await readDayLedger(warehouse, project)).values()].filter((record) => record.is_stored);
   // If all days have as many views as those stored, this is the age of the first one.
-  const guess = Math.ceil((await viewsUpTo(0)) / (sumCounts(stored).total / stored.length));
-  const oldest = await largest(holds, length < longest ? length : guess || longest, longest - 1);
+  const guess =
+    stored.length === 0
+      ? longest
+      : Math.ceil(((await viewsUpTo(0)) * stored.length) / sumCounts(stored).total);
+  const oldest = await largest(holds, length < longest ? length : guess, longest - 1);
   const isRefused = answers.get(oldest + 1) === null;
   // If older ranges are refused, the history begins with the oldest range that is returned.
   const first = addDays(last, isRefused ? 1 - oldest - length : -oldest);
