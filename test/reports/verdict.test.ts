@@ -82,7 +82,7 @@ function news(...newestFirst: Counts[]) {
 
 const headline = (...given: Counts[]): string => textOf(news(...given).headline);
 const detail = (...given: Counts[]): string => news(...given).detail;
-const subject = (...given: Counts[]): string => news(...given).subject;
+const subject = (...given: Counts[]): string => news(...given).news;
 
 /** A site whose weeks vary a little, newest first; the reported one comes before them. */
 const STEADY: Counts[] = Array.from({ length: 12 }, (_, index): Counts => [
@@ -113,7 +113,7 @@ describe('the headline', () => {
     const text = 'No views were recorded: tracking may have stopped.';
     expect(news([0, 0], [100, 80])).toMatchObject({
       detail: '',
-      subject: text.slice(0, -1),
+      news: text.slice(0, -1),
       statements: [{ key: 'none', text, isShown: true }],
       stake: 180,
     });

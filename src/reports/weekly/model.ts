@@ -20,6 +20,8 @@ import {
 } from './rows.js';
 import { newsOf, weekdaysOf } from './sentences.js';
 
+export type WeeklyModel = ReturnType<typeof weeklyModel>;
+
 /**
  * The model of the weekly report, from the rows of its queries. Counts are views; shares range from 0 to 1.
  */
@@ -31,12 +33,12 @@ export function weeklyModel(answers: object, { period, calendar, coverage }: Mod
   const agentWork = agentWorkOf(rows.agent_work);
   const [likelyBreak] = rows.likely_break;
   const moved = likelyBreak === undefined ? movedOf(rows.moved, week) : null;
-  const { headline, subject, detail, statements, stake } = newsOf(
-    week,
-    compareWeeks(history, addDays(period.first, -7)),
-    { moved: moved === null ? [] : rows.moved, pullRequests: agentWork?.counts.ready ?? 0 },
-  );
-  const mostRead = rows.most_read.map((page) => mostReadOf(page, week, moved === null ? [] : rows.moved));
+  const movedRows = moved === null ? [] : rows.moved;
+  const news = newsOf(week, compareWeeks(history, addDays(period.first, -7)), {
+    moved: movedRows,
+    pullRequests: agentWork?.counts.ready ?? 0,
+  });
+  const mostRead = rows.most_read.map((page) => mostReadOf(page, week, movedRows));
   const counts = rows.most_read.flatMap(({ human, ai }) => [human, ai]);
   const longestBar = highestDrawn(counts, MOST_OF_BARS);
   const readBy = (audience: Audience) =>
@@ -44,14 +46,7 @@ export function weeklyModel(answers: object, { period, calendar, coverage }: Mod
       .filter(({ reader }) => reader === audience)
       .map(({ path, human, ai }) => ({ path, human, ai }));
   return {
-    headline,
-    /** For the subject: the headline, and how much other news there is. */
-    news: subject,
-    detail,
-    /** What the headline and detail say, by what they are about. */
-    statements,
-    /** The views at stake in the headline. */
-    stake,
+    ...news,
     /** The week before, if this one can be compared with it. */
     comparedWith: week.before && { first: week.before.week, last: addDays(week.before.week, 6) },
     human: figuresOf(week.human, week, coverage),

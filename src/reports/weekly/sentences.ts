@@ -15,45 +15,24 @@ export interface OtherNews {
   readonly pullRequests: number;
 }
 
-export interface News {
-  readonly headline: Phrase[];
-  /** Both totals with their change, more news, and why the week is not compared. May be empty. */
-  readonly detail: string;
-  /** For a subject: the headline, and how much else there is. */
-  readonly subject: string;
-  /** Sentences by what they are about, the headline first. A correction compares them. */
-  readonly statements: readonly Statement[];
-  /** The views at stake in the headline. */
-  readonly stake: number;
-}
-
-/** A sentence that is true of a week. Those that others leave no room for are not shown. */
-export interface Statement {
-  readonly key: string;
-  readonly text: string;
-  readonly isShown: boolean;
-}
-
 const MOST_DETAILS = 2;
 
 /**
  * What is new this week, the largest true thing first. Nothing that was also true of the week before
  * is news, and neither are numbers that the report shows every week.
  */
-export function newsOf(week: Comparison, weekBefore: Comparison | null, other: OtherNews): News {
+export function newsOf(week: Comparison, weekBefore: Comparison | null, other: OtherNews) {
   const { thisWeek } = week;
   if (thisWeek.human + thisWeek.ai === 0)
     return plain('none', say`No views were recorded: tracking may have stopped.`, 0, viewsOf(weekBefore));
   if (thisWeek.days_loaded < 7) return plain('partial', totalsOf(thisWeek), other.pullRequests, 0);
   const old = new Set(weekBefore === null ? [] : factsOf(weekBefore, []).map(({ key }) => key));
-  const worded = ({ key, words }: Pick<Fact, 'key' | 'words'>) => {
-    const phrases = words(old);
-    return { key, phrases, text: textOf(phrases) };
-  };
+  const worded = ({ key, words }: Pick<Fact, 'key' | 'words'>) => ({ key, text: textOf(words(old)) });
   const [first, ...more] = factsOf(week, other.moved).filter(
     ({ key, isNewsAgain }) => isNewsAgain === true || !old.has(key),
   );
-  const lead = worded(first ?? quiet(week, other));
+  const lead = first ?? quiet(week, other);
+  const headline = lead.words(old);
   const others = more.map(worded);
   const shown = [
     ...others.slice(0, MOST_DETAILS),
@@ -63,23 +42,26 @@ export function newsOf(week: Comparison, weekBefore: Comparison | null, other: O
     })),
     { key: 'not compared', text: whyNotCompared(week) },
   ].filter(({ text }) => text !== '');
+  const hidden = [...others.slice(MOST_DETAILS), ...coursesOf(week).map(worded)];
   const totals = totalsWithChange(week, lead.key === 'totals');
   const paths = new Set<string | null>(other.moved.map(({ path }) => path));
-  for (const { path } of lead.phrases) paths.delete(path);
+  for (const { path } of headline) paths.delete(path);
   const isNamed = paths.size < other.moved.length;
   return {
-    headline: lead.phrases,
+    headline,
+    /** For the subject: the headline, and how much other news there is. */
+    news: subjectOf(headline, paths.size, isNamed, lead.key === 'review' ? 0 : other.pullRequests),
+    /** Both totals with their change, more news, and why the week is not compared. May be empty. */
     detail: [totals, ...shown.map(({ text }) => text)].filter((text) => text !== '').join(' '),
-    subject: subjectOf(lead.phrases, paths.size, isNamed, lead.key === 'review' ? 0 : other.pullRequests),
+    /**
+     * Sentences by what they are about, the headline first. A correction compares them. Those that
+     * others leave no room for are not shown.
+     */
     statements: [
-      { key: lead.key, text: lead.text, isShown: true },
-      ...shown.map((statement) => ({ ...statement, isShown: true })),
-      ...[...others.slice(MOST_DETAILS), ...coursesOf(week).map(worded)].map(({ key, text }) => ({
-        key,
-        text,
-        isShown: false,
-      })),
+      ...[{ key: lead.key, text: textOf(headline) }, ...shown].map((one) => ({ ...one, isShown: true })),
+      ...hidden.map((one) => ({ ...one, isShown: false })),
     ],
+    /** The views at stake in the headline. */
     stake: first?.stake ?? 0,
   };
 }
@@ -87,10 +69,10 @@ export function newsOf(week: Comparison, weekBefore: Comparison | null, other: O
 const viewsOf = (week: Comparison | null): number =>
   week === null ? 0 : week.thisWeek.human + week.thisWeek.ai;
 
-const plain = (key: string, headline: Phrase[], pullRequests: number, stake: number): News => ({
+const plain = (key: string, headline: Phrase[], pullRequests: number, stake: number) => ({
   headline,
+  news: subjectOf(headline, 0, false, pullRequests),
   detail: '',
-  subject: subjectOf(headline, 0, false, pullRequests),
   statements: [{ key, text: textOf(headline), isShown: true }],
   stake,
 });
