@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import type { Day } from '../day.js';
-import { AUDIENCES, type Audience, viewsBy } from '../format/audience.js';
+import { AUDIENCES, type Audience, audienceName, viewsBy } from '../format/audience.js';
 import { dayList, inSequence } from '../format/days.js';
 import { percent, percentOf, signedPoints, thousands, writeChange } from '../format/numbers.js';
 import { capitalised } from '../format/text.js';
 import { dayColumn } from '../warehouse/query.js';
 import type { tablesOf } from './answers.js';
-import { changeField } from './template-functions.js';
+import type { WeeklyModel } from './weekly/model.js';
 
 const said = z.object({
   /** Project id. */
@@ -27,66 +27,46 @@ export type Said = z.infer<typeof said>;
 export const storedWords = (json: string | null | undefined): Said[] | undefined =>
   json == null ? undefined : z.array(said).parse(JSON.parse(json));
 
-const figure = z.object({ views: z.number(), change: changeField });
-/** The part of the weekly model that a correction compares. */
-const weekly = z.object({
-  statements: said.shape.statements,
-  human: figure,
-  ai: figure,
-  share: z.object({ ai: z.number().nullable(), difference: z.number().nullable() }),
-  pages: z.object({ read: z.number() }),
-});
+const figure = (name: string, value: string, changeText = '') => ({ name, value, changeText });
 
-/** What a report says about a project with these views. */
+/** What a report says about a project with these views: the weekly report, or else the values of its tables. */
 export function wordsOf(
-  report: { readonly model: object; readonly tables: ReturnType<typeof tablesOf> },
+  weekly: WeeklyModel | undefined,
+  tables: ReturnType<typeof tablesOf>,
   of: Pick<Said, 'project' | 'human' | 'ai' | 'missing'>,
 ): Said {
-  const { data } = weekly.safeParse(report.model);
-  if (data === undefined) {
-    const facts = report.tables.flatMap((table) => table.facts ?? []);
+  if (weekly === undefined) {
+    const facts = tables.flatMap((table) => table.facts ?? []);
     return plainWords(
       of,
-      facts.map(({ title, text }) => ({ name: title, value: text, changeText: '' })),
+      facts.map(({ title, text }) => figure(title, text)),
     );
   }
-  const { share, pages, statements } = data;
-  const changed = (audience: Audience): string =>
-    data[audience].change.kind === 'unknown' ? '' : writeChange(data[audience].change);
+  const { share, pages, statements } = weekly;
+  const viewsOf = (audience: Audience) => {
+    const { views, change } = weekly[audience];
+    const changeText = change.kind === 'unknown' ? '' : writeChange(change);
+    return figure(`${audienceName(audience)} views`, thousands(views), changeText);
+  };
+  const aiShare = share.ai === null ? '–' : percent(share.ai);
   const numbers = [
-    ...AUDIENCES.map((audience) => ({
-      name: NAMES[audience],
-      value: thousands(data[audience].views),
-      changeText: changed(audience),
-    })),
-    {
-      name: 'AI share',
-      value: share.ai === null ? '–' : percent(share.ai),
-      changeText: share.difference === null ? '' : signedPoints(share.difference),
-    },
-    { name: 'Pages read', value: thousands(pages.read), changeText: '' },
+    ...AUDIENCES.map(viewsOf),
+    figure('AI share', aiShare, share.difference === null ? '' : signedPoints(share.difference)),
+    figure('Pages read', thousands(pages.read)),
   ];
   return { ...of, statements, numbers };
 }
 
-const NAMES: Readonly<Record<Audience, string>> = { human: 'Human views', ai: 'AI views' };
-
 /** Only the views, and other numbers. */
-export const plainWords = (
+export function plainWords(
   of: Pick<Said, 'project' | 'human' | 'ai' | 'missing'>,
   more: Said['numbers'] = [],
-): Said => ({
-  ...of,
-  statements: [],
-  numbers: [
-    ...AUDIENCES.map((audience) => ({
-      name: NAMES[audience],
-      value: thousands(of[audience]),
-      changeText: '',
-    })),
-    ...more,
-  ],
-});
+): Said {
+  const views = AUDIENCES.map((audience) =>
+    figure(`${audienceName(audience)} views`, thousands(of[audience])),
+  );
+  return { ...of, statements: [], numbers: [...views, ...more] };
+}
 
 /** Views per loaded day of the period, as stored now. */
 type DayViews = readonly { readonly day: Day; readonly human: number; readonly ai: number }[];

@@ -39,7 +39,6 @@ const querySettings = z.union(
 );
 
 const MODELS = ['weekly', 'improve'] as const;
-export type ModelName = (typeof MODELS)[number];
 
 /** The keys of `report.yaml`. Each query is a `.sql` file next to it, each picture a `.vl.json` file. */
 const reportFile = z.strictObject({

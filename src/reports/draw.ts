@@ -5,14 +5,13 @@ import { ConfigurationError, messageOf } from '../errors.js';
 import { escapeMarkup } from '../format/text.js';
 import type { Picture } from './definition.js';
 
-/** A picture as SVG of a given width, ready to be inserted into the page. */
-export interface Drawing {
-  readonly width: number;
-  readonly svg: string;
-}
-
-/** Draws a picture over the rows of its query. */
-export async function draw(picture: Picture, rows: readonly object[], width: number): Promise<Drawing> {
+/** A picture over the rows of its query as SVG of a given width; drawn smaller, and then enlarged by a factor. */
+export async function draw(
+  picture: Picture,
+  rows: readonly object[],
+  width: number,
+  enlargedBy = 1,
+): Promise<string> {
   checkPicture(picture, rows);
   // Vega is slow to load, so it is loaded only when needed.
   const [vega, { compile }] = await Promise.all([import('vega'), import('vega-lite')]);
@@ -29,36 +28,20 @@ export async function draw(picture: Picture, rows: readonly object[], width: num
   );
   try {
     vega.resetSVGDefIds();
-    const { spec } = compile(sized(picture, rows, width), { config: THEME, logger });
+    const { spec } = compile(sized(picture, rows, Math.round(width / enlargedBy)), { config: THEME, logger });
     const view = new vega.View(vega.parse(spec), { renderer: 'none', loader, logger });
     const svg = await view.toSVG();
     view.finalize();
     if (problems.length > 0) throw new Error(problems.map(messageOf).join(' '));
-    return { width, svg: labelled(svg, picture) };
+    const enlarged = (tag: string) =>
+      tag.replace(
+        / (width|height)="(\d+)"/g,
+        (_, side: string, pixels: string) => ` ${side}="${Math.floor(Number(pixels) * enlargedBy)}"`,
+      );
+    return labelled(svg, picture).replace(/^<svg [^>]*>/, enlarged);
   } catch (cause) {
     throw new ConfigurationError(`${picture.file}: ${problemOf(cause)}`, { cause });
   }
-}
-
-/**
- * Pictures are drawn smaller and then enlarged, to keep text readable on phones, which show them at
- * two thirds.
- */
-const ENLARGED = 1.25;
-
-/** Draws a picture for an email. */
-export async function drawForMail(
-  picture: Picture,
-  rows: readonly object[],
-  width: number,
-): Promise<Drawing> {
-  const { svg } = await draw(picture, rows, Math.round(width / ENLARGED));
-  const enlarged = (tag: string) =>
-    tag.replace(
-      / (width|height)="(\d+)"/g,
-      (_, side: string, pixels: string) => ` ${side}="${Math.floor(Number(pixels) * ENLARGED)}"`,
-    );
-  return { width, svg: svg.replace(/^<svg [^>]*>/, enlarged) };
 }
 
 /** Below this width, the picture's `usermeta.narrow` overrides the rest. */
@@ -66,17 +49,9 @@ const NARROW = 500;
 
 const narrowPart = z.looseObject({ usermeta: z.looseObject({ narrow: z.looseObject({}) }) });
 
-const padding = z
-  .union([
-    z.number().transform((all) => ({ left: all, right: all })),
-    z.object({ left: z.number().catch(0), right: z.number().catch(0) }),
-  ])
-  .catch({ left: 0, right: 0 });
-
 function sized({ spec: given, query }: Picture, rows: readonly object[], width: number): TopLevelSpec {
   const { data: narrow } = narrowPart.safeParse(given);
   const spec = width < NARROW ? { ...given, ...narrow?.usermeta.narrow } : given;
-  const { left, right } = padding.parse(spec['padding']);
   const sizing = { autosize: { type: 'fit-x', contains: 'padding' }, background: 'transparent' };
   // Vega modifies the rows it is given, so it gets copies.
   const datasets = { [query]: rows.map((row) => ({ ...row })) };
@@ -85,7 +60,7 @@ function sized({ spec: given, query }: Picture, rows: readonly object[], width: 
     data: { name: query },
     ...sizing,
     ...spec,
-    width: width - left - right,
+    width,
     datasets,
   } as unknown as TopLevelSpec;
 }

@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import { problemOf } from '../config/problems.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
 import { ConfigurationError, ReadershipError } from '../errors.js';
@@ -8,8 +7,8 @@ import { dateOf, type Reader } from '../warehouse/query.js';
 import { type Answers, ask, rowsOf, tablesOf } from './answers.js';
 import { cautionsOf, type ModelContext, readCoverage } from './coverage.js';
 import { wordsOf } from './correction.js';
-import type { ModelName, ReportDefinition } from './definition.js';
-import { draw, drawForMail, type Drawing } from './draw.js';
+import type { ReportDefinition } from './definition.js';
+import { draw } from './draw.js';
 import { improveModel } from './improve.js';
 import { pageUrl } from './pages.js';
 import type { Period } from './period.js';
@@ -37,9 +36,6 @@ interface ReportRequest {
 /** A report of one period with its query results. Each form is rendered on demand. */
 export type PreparedReport = Awaited<ReturnType<typeof prepareReport>>;
 
-/** A report as the body of an email, regardless of how and to whom it is sent. */
-export type ReportMail = Awaited<ReturnType<PreparedReport['mail']>>;
-
 /** Runs a report's queries about a project on the history that `reader` reads. Writes nothing. */
 export async function prepareReport(
   { settings, workspaceDir }: ReportPlace,
@@ -62,22 +58,21 @@ export async function prepareReport(
     ...modelOf(report, answers, { period, calendar, coverage }),
   };
   const url = pageUrl(settings.reports.baseUrl, project.id, { name, period });
-  const sentBy = sentByWords(settings.mail);
-  const general = {
+  const tables = tablesOf(report, answers, calendar.timezone);
+  const shown = {
+    ...model,
     report: { name, title, audience },
     timezone: calendar.timezone,
     pageUrl: url,
-    sentBy,
-    tables: tablesOf(report, answers, calendar.timezone),
+    sentBy: sentByWords(settings.mail),
+    tables,
   };
   const line = (key: string, text: string) =>
-    fillLine(name, `${report.folder}/report.yaml, ${key}`, text, { ...model, ...general });
+    fillLine(name, `${report.folder}/report.yaml, ${key}`, text, shown);
   const subject = line('subject', report.subject);
   /** The preview text that email clients show after the subject. */
   const preheader = line('preheader', report.preheader);
-  const shown = { ...model, ...general, subject, preheader };
-  const templates = await findTemplates(workspaceDir);
-  const text = (): string => fillTemplate(name, 'text', templates, shown);
+  const forms = await formsOf(workspaceDir, name, { ...shown, subject, preheader });
   return {
     name,
     period,
@@ -86,46 +81,44 @@ export async function prepareReport(
     pageUrl: url,
     model,
     answers,
-    text,
+    text: forms.text,
+    brief: forms.brief,
     /** What it says, for a later correction. */
-    words: (of: Parameters<typeof wordsOf>[1]) => wordsOf({ model, tables: general.tables }, of),
-    /** A few lines of plain text, for a chat. */
-    brief: () => fillTemplate(name, 'brief', templates, shown),
+    words: (of: Parameters<typeof wordsOf>[2]) =>
+      wordsOf('statements' in model ? model : undefined, tables, of),
     /** A self-contained page. */
     page: async () => {
       const pictures: Record<string, Drawing[]> = {};
       for (const picture of report.pictures) {
-        const drawings: Drawing[] = [];
+        const rows = rowsOf(answers, picture.query);
         for (const width of picture.widths)
-          drawings.push(await draw(picture, rowsOf(answers, picture.query), width));
-        pictures[picture.name] = drawings;
+          (pictures[picture.name] ??= []).push({ svg: await draw(picture, rows, width) });
       }
-      const palette = await readPalette(workspaceDir);
-      return fillTemplate(name, 'page', templates, { ...shown, palette, pictures });
+      return forms.page(pictures);
     },
     json: () => JSON.stringify({ report: name, subject, ...model }, null, 2),
-    /** HTML with all CSS inlined and pictures referenced by `cid:`, and the same as text. */
     mail: async () => {
-      const palette = await readPalette(workspaceDir);
       const pictures: Record<string, Drawing> = {};
       for (const picture of report.pictures) {
         if (picture.mail === undefined) continue;
         const title = line(`pictures.${picture.name}.mail.alt`, picture.mail.alt);
         const rows = rowsOf(answers, picture.query);
-        pictures[picture.name] = await drawForMail({ ...picture, title }, rows, picture.mail.width);
+        pictures[picture.name] = {
+          svg: await draw({ ...picture, title }, rows, picture.mail.width, ENLARGED),
+        };
       }
-      const filled = fillTemplate(name, 'mail', templates, { ...shown, palette, pictures });
-      const mail = await withImages(filled, name, palette);
-      return {
-        subject,
-        preheader,
-        html: await inlined(mail.html),
-        pictures: mail.pictures,
-        text: signed(text(), sentBy),
-      };
+      return forms.mail(pictures);
     },
   };
 }
+
+/** A picture as templates get it. */
+interface Drawing {
+  readonly svg: string;
+}
+
+/** Pictures in emails are drawn smaller and then enlarged, to keep text readable on phones, which show them at two thirds. */
+const ENLARGED = 1.25;
 
 /** Who sends an email, and how to unsubscribe. */
 function sentByWords(mail: Settings['mail']): string | null {
@@ -134,10 +127,6 @@ function sentByWords(mail: Settings['mail']): string | null {
   const how = unsubscribe === undefined ? 'reply to this email' : `write to ${unsubscribe}`;
   return `Sent by Readership on behalf of ${from.address}. To unsubscribe, ${how}.`;
 }
-
-/** The text of an email, with its footer. */
-const signed = (text: string, sentBy: string | null): string =>
-  sentBy === null ? text : `${text}\n${sentBy}\n`;
 
 /** The project's name in the report, with the part of the site if the report does not cover all of it. */
 function partOf({ id, name, siteUrl }: ReportedProject, report: ReportDefinition, where: string | undefined) {
@@ -157,16 +146,17 @@ async function inlined(html: string): Promise<string> {
   return inline(html, { keepAtRules: true, removeInlinedSelectors: true, loadRemoteStylesheets: false });
 }
 
-/** Turns query results into sentences and figures, for templates that show more than rows. */
-type Model = (answers: Answers, context: ModelContext) => object;
-
-const MODEL_OF: Readonly<Record<ModelName, Model>> = { weekly: weeklyModel, improve: improveModel };
-
 /** What templates get besides the project and period: the report's model, or else its rows. */
-function modelOf(report: ReportDefinition, answers: Answers, context: ModelContext): object {
-  if (report.model === undefined) return { rows: answers };
+function modelOf(report: ReportDefinition, answers: Answers, context: ModelContext) {
   try {
-    return MODEL_OF[report.model](answers, context);
+    switch (report.model) {
+      case 'weekly':
+        return weeklyModel(answers, context);
+      case 'improve':
+        return improveModel(answers);
+      case undefined:
+        return { rows: answers };
+    }
   } catch (cause) {
     if (cause instanceof ReadershipError) throw cause;
     throw new ConfigurationError(
@@ -176,29 +166,41 @@ function modelOf(report: ReportDefinition, answers: Answers, context: ModelConte
   }
 }
 
-/** The text and HTML of the templates with that name, filled with a model, as an email without pictures. */
-export async function filledMail(
-  { settings, workspaceDir }: ReportPlace,
+/** A model in the forms that templates of that name give it. */
+async function formsOf(
+  workspaceDir: string | undefined,
   name: string,
-  given: { readonly subject: string; readonly [field: string]: unknown },
+  model: { readonly subject: string; readonly sentBy: string | null; readonly [field: string]: unknown },
 ) {
-  const [templates, palette] = await Promise.all([findTemplates(workspaceDir), readPalette(workspaceDir)]);
-  const model = { ...given, palette, sentBy: sentByWords(settings.mail) };
-  const fill = (form: TemplateForm) => fillTemplate(name, form, templates, model);
+  const templates = await findTemplates(workspaceDir);
+  const fill = (form: TemplateForm, more: object = {}): string =>
+    fillTemplate(name, form, templates, { ...model, ...more });
   return {
     text: () => fill('text'),
     /** A few lines of plain text, for a chat. */
     brief: () => fill('brief'),
-    mail: async () => ({
-      subject: given.subject,
-      pictures: [],
-      text: signed(fill('text'), model.sentBy),
-      html: await inlined(fill('mail')),
-    }),
+    page: async (pictures: object) => fill('page', { palette: await readPalette(workspaceDir), pictures }),
+    /** HTML with all CSS inlined and pictures referenced by `cid:`, and the same as text. */
+    mail: async (drawings: object = {}) => {
+      const palette = await readPalette(workspaceDir);
+      const filled = fill('mail', { palette, pictures: drawings });
+      const { html, pictures } = await withImages(filled, name, palette);
+      return {
+        subject: model.subject,
+        html: await inlined(html),
+        pictures,
+        text: model.sentBy === null ? fill('text') : `${fill('text')}\n${model.sentBy}\n`,
+      };
+    },
   };
 }
 
-const withStake = z.object({ stake: z.number() });
+/** An email that is not a report of its own, by the name of its templates. */
+export const filledMail = (
+  { settings, workspaceDir }: ReportPlace,
+  name: string,
+  model: { readonly subject: string; readonly [field: string]: unknown },
+) => formsOf(workspaceDir, name, { ...model, sentBy: sentByWords(settings.mail) });
 
 /** Reports about several projects as one email, the largest news first: its headline is the subject. */
 export async function digestOf(
@@ -207,7 +209,7 @@ export async function digestOf(
   reports: readonly PreparedReport[],
 ) {
   const dates = plainDayRange(period);
-  const stakeOf = ({ model }: PreparedReport): number => withStake.safeParse(model).data?.stake ?? 0;
+  const stakeOf = ({ model }: PreparedReport): number => ('stake' in model ? model.stake : 0);
   const [first, ...parts] = reports
     .toSorted((one, two) => stakeOf(two) - stakeOf(one))
     // The dates stand once, in the subject and at the top.

@@ -24,7 +24,7 @@ const chartLook = z.object({
   reported: number,
 });
 /** A change of a count. */
-export const changeField: z.ZodType<numbers.Change> = z.discriminatedUnion('kind', [
+const changeField: z.ZodType<numbers.Change> = z.discriminatedUnion('kind', [
   z.object({ kind: z.enum(['unknown', 'new', 'from zero']) }),
   z.object({ kind: z.literal('ratio'), ratio: number }),
 ]);

@@ -63,7 +63,7 @@ ORDER BY total DESC LIMIT 1`,
   );
   await write(
     'reports/busiest/days.vl.json',
-    '{"data":{"name":"days"},"mark":"bar","encoding":{"x":{"field":"day"},"y":{"field":"total","type":"quantitative"}}}',
+    '{"data":{"name":"days"},"padding":20,"mark":"bar","encoding":{"x":{"field":"day"},"y":{"field":"total","type":"quantitative"}}}',
   );
   await write(
     'templates/busiest.html.hbs',
@@ -85,7 +85,9 @@ test('a workspace adds a report without TypeScript', async () => {
   await writeBusiest();
   const { subject, html } = await render('busiest');
   expect(subject).toMatch(/^Acme & Sons: busiest on Nov \d+, 2026$/);
-  expect(html).toMatch(/<h1>[\d,]+<\/h1>[^]*<svg role="img"[^>]*><title>Views a day<\/title>/);
+  expect(html).toMatch(
+    /<h1>[\d,]+<\/h1>[^]*<svg role="img"[^>]* width="400"[^>]*><title>Views a day<\/title>/,
+  );
 });
 
 test('a workspace replaces a built-in report, or just its template', async () => {

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import PostalMime from 'postal-mime';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { compose } from '../../src/mail/compose.js';
-import type { ReportMail } from '../../src/reports/render.js';
+import { compose, type MailContent } from '../../src/mail/compose.js';
 import { hostilePiece, tries } from '../fuzz.js';
 import { address, sender } from '../mail/letters.js';
 import { addHostile } from './full-history.js';
@@ -25,7 +24,7 @@ interface Surroundings {
 interface Rendered {
   readonly html: string;
   readonly text: string;
-  readonly mail: ReportMail;
+  readonly mail: MailContent;
 }
 
 /** A report over a history with these paths in every section of it. */

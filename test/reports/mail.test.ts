@@ -1,7 +1,6 @@
 import { caniemail } from 'caniemail';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { compose } from '../../src/mail/compose.js';
-import type { ReportMail } from '../../src/reports/render.js';
 import { sender } from '../mail/letters.js';
 import { fullHistory } from './full-history.js';
 import type { TestHistory } from './history.js';
@@ -12,14 +11,14 @@ beforeAll(async () => {
   history = await fullHistory();
 });
 
-async function mailOf(name: string): Promise<ReportMail> {
+async function mailOf(name: string) {
   const report = await prepare({
     reader: history.reader,
     name,
     project: { id: 'prj_1', name: 'Acme Docs', siteUrl: 'https://docs.example.com' },
     now: new Date('2026-11-18T09:00:00Z'),
   });
-  return report.mail();
+  return { preheader: report.preheader, ...(await report.mail()) };
 }
 
 const SECTIONS: Readonly<Record<string, readonly string[]>> = {

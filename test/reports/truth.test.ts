@@ -250,7 +250,7 @@ describe('the weekly report says what the server counted, in every format', () =
         expect(countsAfter(list, path, 2), `${form}, ${path}`).toEqual([human, ai]);
     }
     // The first line of the email, and the alternative text of its picture, which a first week does not have.
-    expect(mail.preheader).toContain(`${thousands(truth.human.views)} human`);
+    expect(report.preheader).toContain(`${thousands(truth.human.views)} human`);
     if (truth.pages.new !== null)
       expect(mail.html).toContain(`Human: ${thousands(truth.human.views)} this week`);
   });
