@@ -1,29 +1,35 @@
 import { z } from 'zod';
-import { addDays, type Day, type DayRange } from '../day.js';
+import type { Day } from '../day.js';
 import { dayList, dayRange, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
-import { dayColumn, dayStateColumn, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
+import { dayColumn, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
 import { ConfigurationError } from '../errors.js';
 import type { Calendar, Period } from './period.js';
 
-const PERIOD_DAYS = readSql(import.meta.url, 'statements/period-days.sql');
-const HISTORY_EXTENT = readSql(import.meta.url, 'statements/history-extent.sql');
+const COVERAGE = readSql(import.meta.url, 'statements/coverage.sql');
 
-const dayRow = z.object({
-  day: dayColumn,
-  state: dayStateColumn.nullable(),
-  is_restated: z.boolean(),
-  human_restated: z.int(),
-  ai_restated: z.int(),
-});
-const extentRow = z.object({
+const coverageRow = z.object({
+  days: z.int(),
+  days_loaded: z.int(),
+  /** Days within the history that are not loaded. */
+  missing: z.array(dayColumn),
+  /** Days before the history starts, which will never be loaded. */
+  before: z.array(dayColumn),
+  provisional: z.array(dayColumn),
+  /** Days that were loaded, but whose rows moved during the walk, or whose later load failed. */
+  doubtful: z.array(dayColumn),
+  latest_load: timestampColumn.nullable(),
+  /** The extent of the history; null if nothing is loaded. */
   first_day: dayColumn.nullable(),
   last_day: dayColumn.nullable(),
-  latest_load: timestampColumn.nullable(),
-  views: z.int(),
   /** Whether the platform has older days, which are not loaded yet. */
   has_older: z.boolean(),
+  /** Days that a later load changed: by how many views, and by what share of the earlier count. */
+  restated: z.object({ days: z.int(), human: z.int(), ai: z.int(), ratio: z.number().nullable() }),
+  /** By how many views later loads changed the same number of days before the period. */
+  restated_before: z.object({ human: z.int(), ai: z.int() }),
 });
+type CoverageRow = z.infer<typeof coverageRow>;
 
 /** No day of a report's period is loaded: the wrong period, or a site too young for it. */
 export class NothingLoadedError extends ConfigurationError {}
@@ -66,48 +72,24 @@ export async function readCoverage(
   project: { readonly id: string; readonly name: string },
   period: Period,
 ) {
-  const daysFrom = (from: Day, to: Day) =>
-    reader.query(PERIOD_DAYS, dayRow, { project: project.id, from, to });
   const { first: from, last: to } = period;
-  const days = await daysFrom(from, to);
-  const daysBefore = await daysFrom(addDays(from, -days.length), addDays(from, -1));
-  const [extent] = await reader.query(HISTORY_EXTENT, extentRow, { project: project.id, from, to });
-  const loaded = days.filter(({ state }) => state !== null);
-  const since = extent?.first_day ?? null;
-  if (extent === undefined || since === null || loaded.length === 0)
-    throw nothingLoaded(project.name, period, since && { first: since, last: extent?.last_day ?? since });
-  const changed = days.filter((day) => day.is_restated);
-  const [human, ai] = [sum(changed, 'human_restated'), sum(changed, 'ai_restated')];
-  const viewsBefore = extent.views - human - ai;
-  const daysWhere = (fits: (row: (typeof days)[number]) => boolean): Day[] =>
-    days.filter(fits).map(({ day }) => day);
+  const [row] = await reader.query(COVERAGE, coverageRow, { project: project.id, from, to });
+  if (row === undefined || row.first_day === null || row.days_loaded === 0)
+    throw nothingLoaded(project.name, period, row);
   return {
-    days: days.length,
-    daysLoaded: loaded.length,
-    /** Days within the history that are not loaded. */
-    missing: daysWhere(({ state, day }) => state === null && day > since),
-    /** Days before the history starts, which will never be loaded. */
-    before: daysWhere(({ state, day }) => state === null && day < since),
-    provisional: daysWhere(({ state }) => state === 'provisional'),
-    /** Days that were loaded, but whose rows moved during the walk, or whose later load failed. */
-    doubtful: daysWhere(({ state }) => state === 'inconsistent' || state === 'failed'),
-    latestLoad: extent.latest_load,
-    historySince: since,
-    hasOlder: extent.has_older,
-    /** Days that a later load changed: by how many views, and by what share of the earlier count. */
-    restated: {
-      days: changed.length,
-      human,
-      ai,
-      ratio: viewsBefore > 0 ? (human + ai) / viewsBefore : null,
-    },
-    /** By how many views later loads changed the same number of days before the period. */
-    restatedBefore: { human: sum(daysBefore, 'human_restated'), ai: sum(daysBefore, 'ai_restated') },
+    days: row.days,
+    daysLoaded: row.days_loaded,
+    missing: row.missing,
+    before: row.before,
+    provisional: row.provisional,
+    doubtful: row.doubtful,
+    latestLoad: row.latest_load,
+    historySince: row.first_day,
+    hasOlder: row.has_older,
+    restated: row.restated,
+    restatedBefore: row.restated_before,
   };
 }
-
-const sum = (rows: readonly z.infer<typeof dayRow>[], column: 'human_restated' | 'ai_restated'): number =>
-  rows.reduce((total, row) => total + row[column], 0);
 
 /** Caveats about the numbers; empty for a period that is complete and final. */
 export function cautionsOf(coverage: Coverage): string[] {
@@ -130,9 +112,13 @@ export function cautionsOf(coverage: Coverage): string[] {
 
 const areDays = (days: readonly Day[]): string => (days.length === 1 ? 'is' : 'are');
 
-function nothingLoaded(project: string, period: Period, history: DayRange | null): NothingLoadedError {
-  const wanted = `Nothing is loaded for ${period.name} (${dayRange(period)}) of ${project}.`;
-  if (history === null)
-    return new NothingLoadedError(`${wanted} Its history is empty: load it with readership export.`);
-  return new NothingLoadedError(`${wanted} Its history covers ${plainDayRange(history)}.`);
+function nothingLoaded(project: string, period: Period, row: CoverageRow | undefined): NothingLoadedError {
+  const { first_day: first = null, last_day: last = null } = row ?? {};
+  const history =
+    first === null || last === null
+      ? 'is empty: load it with readership export'
+      : `covers ${plainDayRange({ first, last })}`;
+  return new NothingLoadedError(
+    `Nothing is loaded for ${period.name} (${dayRange(period)}) of ${project}. Its history ${history}.`,
+  );
 }

@@ -1,0 +1,48 @@
+-- Grain: one row with how much of the period is loaded, and what later loads changed in it and in as many days before.
+WITH
+history AS (
+  SELECT min(day) AS first_day, max(day) AS last_day
+  FROM site_days
+  WHERE project = $project
+),
+
+period AS (
+  SELECT
+    count(*) AS days,
+    count(state) AS days_loaded,
+    coalesce(list(day ORDER BY day) FILTER (state IS NULL AND day > first_day), []) AS missing,
+    coalesce(list(day ORDER BY day) FILTER (state IS NULL AND day < first_day), []) AS before,
+    coalesce(list(day ORDER BY day) FILTER (state = 'provisional'), []) AS provisional,
+    coalesce(list(day ORDER BY day) FILTER (state IN ('inconsistent', 'failed')), []) AS doubtful,
+    max(loaded_at) AS latest_load,
+    coalesce(sum(human + ai), 0) AS views
+  FROM
+    (SELECT unnest(generate_series($from::DATE, $to::DATE, INTERVAL 1 DAY))::DATE AS day)
+    LEFT JOIN (FROM day_loads WHERE project = $project AND loaded_at IS NOT NULL) AS loaded USING (day)
+    CROSS JOIN history
+),
+
+restated AS (
+  SELECT
+    count(DISTINCT day) FILTER (day >= $from::DATE) AS days,
+    coalesce(sum(human_after - human_before) FILTER (day >= $from::DATE), 0)::BIGINT AS human,
+    coalesce(sum(ai_after - ai_before) FILTER (day >= $from::DATE), 0)::BIGINT AS ai,
+    coalesce(sum(human_after - human_before) FILTER (day < $from::DATE), 0)::BIGINT AS human_of_before,
+    coalesce(sum(ai_after - ai_before) FILTER (day < $from::DATE), 0)::BIGINT AS ai_of_before
+  FROM restatements
+  WHERE project = $project AND day BETWEEN $from::DATE - ($to::DATE - $from::DATE + 1)::INTEGER AND $to::DATE
+)
+
+SELECT
+  period.* EXCLUDE (views),
+  history.first_day,
+  history.last_day,
+  coalesce(first_day > (SELECT min(first_day) FROM history_starts WHERE project = $project), FALSE) AS has_older,
+  {
+    days: restated.days,
+    human: human,
+    ai: ai,
+    ratio: if(views > human + ai, (human + ai) / (views - human - ai), NULL)
+  } AS restated,
+  {human: human_of_before, ai: ai_of_before} AS restated_before
+FROM period, history, restated
