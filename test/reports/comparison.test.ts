@@ -19,7 +19,7 @@ const compared = (weeks: History['weeks'], changes: Partial<History> = {}) =>
   compareWeeks(
     {
       ...{ weeks, daily_views: [], usual: [], causes: [], notes: [] },
-      ...{ historySince: day('2026-01-01'), ...changes },
+      ...{ historySince: day('2026-01-01'), hasOlder: false, ...changes },
     },
     FIRST,
   ) ?? expect.fail('not loaded');
@@ -64,12 +64,12 @@ describe('a week', () => {
   it.each([
     [
       { low: 200, high: 800 },
-      { low: 200, high: 800, weeks: 8 },
+      { usual: { low: 200, high: 800, weeks: 8 }, noUsual: null },
     ],
-    [{ low: 200, high: 801 }, { why: 'varies too much to say what is usual' }],
-    [{ low: 100, high: 499 }, { why: 'too few views to say what is usual' }],
-    [{ low: 100, high: 500 }, { why: 'varies too much to say what is usual' }],
-    [{ low: null, high: null }, null],
+    [{ low: 200, high: 801 }, { noUsual: 'varies too much to say what is usual' }],
+    [{ low: 100, high: 499 }, { noUsual: 'too few views to say what is usual' }],
+    [{ low: 100, high: 500 }, { noUsual: 'varies too much to say what is usual' }],
+    [{ low: null, high: null }, { noUsual: null }],
   ])('with the range %j is expected in %j', (range, usual) => {
     const row = {
       ...{
@@ -82,7 +82,7 @@ describe('a week', () => {
       },
       ...range,
     };
-    expect(compared([weekOf(0)], { usual: [row] }).human.usual).toEqual(usual);
+    expect(compared([weekOf(0)], { usual: [row] }).human).toMatchObject({ usual: null, ...usual });
     expect(compared([weekOf(0, 6)], { usual: [row] }).human.usual).toBeNull();
   });
 

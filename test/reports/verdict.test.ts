@@ -73,6 +73,7 @@ function news(...newestFirst: Counts[]) {
     causes: [],
     notes: [],
     historySince: addDays(MONDAY, -7 * (newestFirst.length - 1)),
+    hasOlder: false,
     ...more,
   };
   const week = compareWeeks(history, MONDAY);

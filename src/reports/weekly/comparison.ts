@@ -1,18 +1,11 @@
 import { addDays, type Day, daysBetween } from '../../day.js';
 import { AUDIENCES, type Audience } from '../../format/audience.js';
-import type { CauseRow, DayRow, NoteRow, UsualRow, WeekRow } from './rows.js';
+import type { Coverage } from '../coverage.js';
+import type { DayRow, UsualRow, WeeklyRows, WeekRow } from './rows.js';
 
 /** What a week is compared by. Weeks and days oldest first. */
-export interface History {
-  readonly weeks: readonly WeekRow[];
-  readonly daily_views: readonly DayRow[];
-  readonly usual: readonly UsualRow[];
-  readonly causes: readonly CauseRow[];
-  readonly notes: readonly NoteRow[];
-  readonly historySince: Day;
-  /** Whether older days are not loaded yet. */
-  readonly hasOlder?: boolean;
-}
+export type History = Pick<WeeklyRows, 'weeks' | 'daily_views' | 'usual' | 'causes' | 'notes'> &
+  Pick<Coverage, 'historySince' | 'hasOlder'>;
 
 /** A week and the weeks before it. Only full weeks, with all seven days loaded, are compared. */
 export type Comparison = NonNullable<ReturnType<typeof compareWeeks>>;
@@ -36,7 +29,7 @@ export function compareWeeks(history: History, firstDay: Day) {
   const isAcrossBreak = broken !== undefined && broken.day > addDays(firstDay, -7);
   const before = isComparable && !isAcrossBreak ? weekBefore : null;
   const bursts = AUDIENCES.flatMap((audience) => burstsOf(history.daily_views, audience));
-  const from = { firstDay, isWhole: isWhole(thisWeek), isCompared: before !== null, bursts };
+  const weekOf = (audience: Audience) => audienceWeek(history, audience, thisWeek, before !== null, bursts);
   return {
     thisWeek,
     /** The week before, full or not; null if none of its days is loaded. */
@@ -51,11 +44,11 @@ export function compareWeeks(history: History, firstDay: Day) {
     typical: [thisWeek, ...(gap < 0 ? earlier : earlier.slice(0, gap))].map((week) =>
       withoutBursts(week, bursts),
     ),
-    human: audienceWeek(history, 'human', from),
-    ai: audienceWeek(history, 'ai', from),
+    human: weekOf('human'),
+    ai: weekOf('ai'),
     /** Whether the history starts with this week. */
     isFirst: historySince >= firstDay,
-    hasOlder: history.hasOlder ?? false,
+    hasOlder: history.hasOlder,
   };
 }
 
@@ -109,46 +102,27 @@ function withoutBursts({ week, human, ai }: WeekRow, bursts: readonly Burst[]) {
   return { week, human: human - excess('human'), ai: ai - excess('ai') };
 }
 
-interface Basis {
-  readonly firstDay: Day;
-  readonly isWhole: boolean;
-  readonly isCompared: boolean;
-  readonly bursts: readonly Burst[];
-}
-
 /** The views of an audience, and what they can be compared with. */
 function audienceWeek(
-  history: History,
+  { daily_views, usual: usualRows, causes }: History,
   audience: Audience,
-  { firstDay, isWhole, isCompared, bursts }: Basis,
+  thisWeek: WeekRow,
+  isCompared: boolean,
+  allBursts: readonly Burst[],
 ) {
+  const { week: firstDay, days_loaded, [audience]: views } = thisWeek;
   const start = addDays(firstDay, -7);
-  const days = history.daily_views
-    .filter(({ day }) => day >= start && day <= addDays(firstDay, 6))
-    .map((day) => day[audience] ?? 0);
-  const mine = bursts.filter((burst) => burst.audience === audience && daysBetween(start, burst.day) >= 0);
-  const inBoth = mine.filter(({ day }) => day <= addDays(firstDay, 6));
+  const isWithin = ({ day }: { readonly day: Day }) => day >= start && day <= addDays(firstDay, 6);
+  const days = daily_views.filter(isWithin).map((day) => day[audience] ?? 0);
+  const bursts = allBursts.filter((burst) => burst.audience === audience && isWithin(burst));
+  const burst = bursts.find(({ day }) => day >= firstDay) ?? null;
   /** Weekdays that are left out of both weeks, because one of them had a burst. */
-  const leftOut = isCompared
-    ? new Set(inBoth.map(({ day }) => daysBetween(start, day) % 7))
-    : new Set<number>();
+  const leftOut = new Set(isCompared ? bursts.map(({ day }) => daysBetween(start, day) % 7) : []);
   const sumOf = (from: number) =>
     days.slice(from, from + 7).reduce((sum, views, weekday) => sum + (leftOut.has(weekday) ? 0 : views), 0);
-  const views = history.weeks.find(({ week }) => week === firstDay)?.[audience] ?? 0;
-  const row = history.usual.find((one) => one.week === firstDay && one.audience === audience);
-  const usual = isWhole ? usualOf(row) : null;
-  const excess = inBoth.reduce(
-    (sum, burst) => sum + (burst.day >= firstDay ? burst.views - burst.usual : 0),
-    0,
-  );
-  const place =
-    usual === null || 'why' in usual
-      ? ('unknown' as const)
-      : views - excess < usual.low
-        ? ('below' as const)
-        : views - excess > usual.high
-          ? ('above' as const)
-          : ('inside' as const);
+  const row = usualRows.find((one) => one.week === firstDay && one.audience === audience);
+  const { usual, noUsual } = usualOf(days_loaded === 7 ? row : undefined);
+  const { [audience]: steady } = withoutBursts(thisWeek, allBursts);
   return {
     audience,
     firstDay,
@@ -158,16 +132,18 @@ function audienceWeek(
       isCompared && days.length === 14 ? { now: sumOf(7), before: sumOf(0), days: 7 - leftOut.size } : null,
     /** The views of the fourteen days. */
     days,
-    burst: inBoth.find(({ day }) => day >= firstDay) ?? null,
-    burstBefore: inBoth.find(({ day }) => day < firstDay) ?? null,
+    burst,
+    burstBefore: bursts.find(({ day }) => day < firstDay) ?? null,
     leftOut,
-    causes: history.causes.filter((cause) => cause.audience === audience),
+    causes: causes.filter((cause) => cause.audience === audience),
     usual,
+    /** Why there is no usual range, if enough weeks are known. */
+    noUsual,
     /** The position relative to the usual range, without bursts. */
-    place,
+    place: usual === null ? 'unknown' : placeIn(usual, steady),
     expected: row?.expected ?? null,
     /** For a record, the number of weeks over which it is the highest; otherwise null. */
-    record: row?.is_record === true && excess === 0 ? row.weeks : null,
+    record: row?.is_record === true && burst === null ? row.weeks : null,
   };
 }
 
@@ -175,15 +151,17 @@ function audienceWeek(
 const WIDEST_RANGE = 4;
 const FEW_VIEWS = 500;
 
-/** The range in which nine in ten weeks are expected; why there is none, or null if too few weeks are known. */
+/** The range in which nine in ten weeks are expected, or why there is none; neither if too few weeks are known. */
 function usualOf(row: UsualRow | undefined) {
   const { low = null, high = null, weeks_used: weeks = null } = row ?? {};
-  if (low === null || high === null || weeks === null) return null;
-  if (high <= WIDEST_RANGE * low) return { low, high, weeks };
-  return {
-    why: high < FEW_VIEWS ? 'too few views to say what is usual' : 'varies too much to say what is usual',
-  };
+  if (low === null || high === null || weeks === null) return { usual: null, noUsual: null };
+  if (high <= WIDEST_RANGE * low) return { usual: { low, high, weeks }, noUsual: null };
+  const why = high < FEW_VIEWS ? 'too few views' : 'varies too much';
+  return { usual: null, noUsual: `${why} to say what is usual` };
 }
+
+const placeIn = ({ low, high }: { low: number; high: number }, views: number) =>
+  views < low ? 'below' : views > high ? 'above' : 'inside';
 
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((one, two) => one - two);

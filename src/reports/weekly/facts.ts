@@ -113,7 +113,7 @@ function outsideOf({
   views: count,
   record,
 }: AudienceWeek): Fact | undefined {
-  if (usual === null || 'why' in usual || burst !== null || expected === null) return undefined;
+  if (usual === null || burst !== null || expected === null) return undefined;
   if (place !== 'above' && place !== 'below') return undefined;
   const distance = Math.abs(count / Math.max(1, expected) - 1);
   if (distance < (record === null ? NOTABLE_RATIO : NOTABLE_RECORD)) return undefined;

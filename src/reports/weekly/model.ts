@@ -87,7 +87,7 @@ function restatedOf(views: number | undefined, change: number): number | null {
 }
 
 function figuresOf(
-  { audience, views, same, firstDay, leftOut, usual, place }: AudienceWeek,
+  { audience, views, same, firstDay, leftOut, usual, noUsual, place }: AudienceWeek,
   { before }: Comparison,
   { restated, restatedBefore }: Coverage,
 ) {
@@ -95,9 +95,8 @@ function figuresOf(
     views,
     change: same === null ? UNKNOWN : changeOf(same.now, same.before),
     without: withoutWords(leftOut, firstDay),
-    usual: usual === null || 'why' in usual ? null : usual,
-    /** Why there is no usual range, if enough weeks are known. */
-    noUsual: usual !== null && 'why' in usual ? usual.why : null,
+    usual,
+    noUsual,
     place,
     restated: restatedOf(views, restated[audience]),
     restatedBefore: restatedOf(before?.[audience], restatedBefore[audience]),
