@@ -1,3 +1,5 @@
+import { z } from 'zod';
+
 /** Writes numbers. Loading the rules of a language takes milliseconds, so that happens with the first number. */
 function formatter(options: Intl.NumberFormatOptions): (value: number) => string {
   let loaded: Intl.NumberFormat | undefined;
@@ -68,8 +70,11 @@ const WORDS = 'no one two three four five six seven eight nine ten eleven twelve
 export const inWords = (count: number): string => WORDS[count] ?? thousands(count);
 
 /** The change of a count from the week before. */
-export type Change =
-  { readonly kind: 'unknown' | 'new' | 'from zero' } | { readonly kind: 'ratio'; readonly ratio: number };
+export const countChange = z.discriminatedUnion('kind', [
+  z.object({ kind: z.enum(['unknown', 'new', 'from zero']) }),
+  z.object({ kind: z.literal('ratio'), ratio: z.number() }),
+]);
+export type Change = z.infer<typeof countChange>;
 
 /** The change of a count; an increase from zero has no percentage. */
 export function changeOf(now: number, before: number): Change {

@@ -1,19 +1,20 @@
-import type { Day } from '../day.js';
+import { z } from 'zod';
 import { AUDIENCES, type Audience, audienceName } from '../format/audience.js';
 import { shortDayRange } from '../format/days.js';
 import { compact, onAxis, thousands } from '../format/numbers.js';
 import { escapeMarkup } from '../format/text.js';
+import { dayColumn } from '../warehouse/query.js';
 import { areaOf, pathOf, round, scaleOf, type Values } from './lines.js';
 
-/** A day of a report's chart. */
-export interface ChartDay {
-  readonly day: Day;
-  /** Null if the day is not loaded. */
-  readonly human: number | null;
-  readonly ai: number | null;
-  /** The letters of the notes about the day. */
-  readonly letters: string;
-}
+/** A day's views; null if it is not loaded. */
+export const dayViews = z.object({
+  day: dayColumn,
+  human: z.number().nonnegative().nullable(),
+  ai: z.number().nonnegative().nullable(),
+});
+/** A day of a report's chart, with the letters of the notes about it. */
+export const chartDay = dayViews.extend({ letters: z.string() });
+type ChartDay = z.infer<typeof chartDay>;
 
 /** In pixels: what is drawn, and how wide it is shown. Emails enlarge it, for phones that shrink it. */
 const SIZES = {
@@ -21,7 +22,15 @@ const SIZES = {
   phone: { width: 350, shown: 350 },
   email: { width: 442, shown: 552 },
 } as const;
-export type ChartSize = keyof typeof SIZES;
+
+export const chartLook = z.object({
+  title: z.string(),
+  size: z.enum(['page', 'phone', 'email']),
+  /** The days at the end to shade. */
+  reported: z.number(),
+});
+type ChartLook = z.infer<typeof chartLook>;
+
 /** Wider charts name their lines at the right, others at the top. */
 const NARROW = 500;
 
@@ -93,11 +102,8 @@ type Layout = ReturnType<typeof layoutOf>;
 const textAt = (x: number, y: number, words: string, anchor: 'start' | 'middle' | 'end' = 'middle'): string =>
   `<text x="${x}" y="${round(y)}" fill="var(--muted)" text-anchor="${anchor}">${escapeMarkup(words)}</text>`;
 
-/** The views of people and AI per day as SVG. The last `reported` days are shaded. */
-export function lineChart(
-  days: readonly ChartDay[],
-  { title, size, reported }: { title: string; size: ChartSize; reported: number },
-): string {
+/** The views of people and AI per day as SVG. */
+export function lineChart(days: readonly ChartDay[], { title, size, reported }: ChartLook): string {
   const { width, shown } = SIZES[size];
   const layout = layoutOf(days, width);
   const { left, top, bottom, right, plotWidth } = layout;
@@ -143,7 +149,12 @@ const markOf = (letters: string, index: number, { top, bottom, xOf }: Layout): s
   `<path d="M${xOf(index)} ${top}V${bottom}" stroke="var(--muted)" stroke-dasharray="2 3"/>` +
   textAt(xOf(index), top - 5, letters);
 
-function lineOf(audience: Audience, days: readonly ChartDay[], layout: Layout, size: ChartSize): string {
+function lineOf(
+  audience: Audience,
+  days: readonly ChartDay[],
+  layout: Layout,
+  size: ChartLook['size'],
+): string {
   const { xOf, yOf, highest, left, top, plotWidth, isAveraged, bold } = layout;
   const color = `var(--${audience})`;
   const drawn = (values: Values, look: string) =>
@@ -188,13 +199,14 @@ function namesOf(days: readonly ChartDay[], { isWide, left, right, bold, yOf }: 
   });
 }
 
-/** A full week of a page: its views, and the expected range if known. Oldest first. */
-export interface SparkWeek {
-  readonly ago: number;
-  readonly views: number;
-  readonly low: number | null;
-  readonly high: number | null;
-}
+/** A full week of a page: its views, and the expected range if known. */
+export const sparkWeek = z.object({
+  ago: z.number().nonnegative(),
+  views: z.number().nonnegative(),
+  low: z.number().nullable(),
+  high: z.number().nullable(),
+});
+type SparkWeek = z.infer<typeof sparkWeek>;
 
 const SPARK = { width: 128, height: 30, margin: 4 };
 /** Number of weeks on the axis, loaded or not. */

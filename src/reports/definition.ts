@@ -153,14 +153,11 @@ async function readReport(name: string, folder: string) {
   for (const { name, show } of queries)
     if (show === 'chart' && pictures.every(({ query }) => query !== name))
       problems.push(`${file}: queries.${name}.show: no picture shows it; write one in ${name}.vl.json`);
-  const unused = [
-    ...named('.sql')
-      .filter((name) => !Object.hasOwn(asked, name))
-      .map((name) => `${name}.sql`),
-    ...named('.vl.json')
-      .filter((name) => !Object.hasOwn(settingsOf, name))
-      .map((name) => `${name}.vl.json`),
-  ];
+  const used = [...queries, ...pictures].map(({ file }) => file);
+  const unused = files
+    .filter((file) => /\.(?:sql|vl\.json)$/.test(file))
+    .map((file) => join(folder, file))
+    .filter((file) => !used.includes(file));
   if (queries.length === 0 && problems.length === 0)
     problems.push(`${folder}: no query; write one in a file such as pages.sql`);
   if (problems.length > 0) throw cannotUse(name, problems);
@@ -171,10 +168,10 @@ const everyOne = <Value>(names: readonly string[], value: Value): Record<string,
   Object.fromEntries(names.map((name) => [name, value]));
 
 /** The files of a report that it does not use, one sentence each. */
-export const unusedFiles = ({ folder, unused }: ReportDefinition): string[] =>
+export const unusedFiles = ({ unused }: ReportDefinition): string[] =>
   unused.map(
     (file) =>
-      `${join(folder, file)} is not used: list it in report.yaml, under ${file.endsWith('.sql') ? 'queries' : 'pictures'}, or delete it.`,
+      `${file} is not used: list it in report.yaml, under ${file.endsWith('.sql') ? 'queries' : 'pictures'}, or delete it.`,
   );
 
 const cannotUse = (name: string, problems: readonly string[]): ConfigurationError =>

@@ -5,13 +5,6 @@ import type { Colors, Palette } from './templates.js';
 const FONTS = packageFile('templates/fonts/');
 const FONT_FAMILY = 'Inter';
 
-/** An image in an email. */
-interface MailPicture {
-  /** Without the angle brackets of the Content-ID header. */
-  readonly cid: string;
-  readonly png: Uint8Array;
-}
-
 /** Image pixels per CSS pixel, for sharp images on phones. */
 const DENSITY = 2;
 
@@ -21,12 +14,9 @@ const SVG = /<svg [^]*?<\/svg>/g;
  * Email clients do not show SVG, so each one becomes two images, in light and dark colors; the
  * email's CSS shows the one that fits. The title of the SVG is their alt text.
  */
-export async function withImages(
-  html: string,
-  name: string,
-  palette: Palette,
-): Promise<{ html: string; pictures: MailPicture[] }> {
-  const pictures: MailPicture[] = [];
+export async function withImages(html: string, name: string, palette: Palette) {
+  /** The id of each is without the angle brackets of the Content-ID header. */
+  const pictures: { cid: string; png: Uint8Array }[] = [];
   const images: string[] = [];
   for (const [index, [svg]] of [...html.matchAll(SVG)].entries()) {
     const width = Number(/ width="(\d+)"/.exec(svg)?.[1]);

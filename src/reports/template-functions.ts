@@ -1,7 +1,7 @@
 import Handlebars, { type HelperDelegate } from 'handlebars';
 import { z } from 'zod';
 import { day, dayOf } from '../day.js';
-import { lineChart, sparkChart, sparkText } from './chart.js';
+import { chartDay, chartLook, lineChart, sparkChart, sparkText, sparkWeek } from './chart.js';
 import { audienceColumn, audienceName, viewsBy } from '../format/audience.js';
 import * as numbers from '../format/numbers.js';
 import { dayList, dayRange, longDay, moment, plainDayRange, shortDayRange } from '../format/days.js';
@@ -12,22 +12,7 @@ const number = z.number();
 const dayField = text.transform(day);
 const days = z.array(dayField);
 const range = z.object({ first: dayField, last: dayField });
-const spark = z.array(
-  z.object({ ago: number, views: number, low: number.nullable(), high: number.nullable() }),
-);
-const chartDays = z.array(
-  z.object({ day: dayField, human: number.nullable(), ai: number.nullable(), letters: text }),
-);
-const chartLook = z.object({
-  title: text,
-  size: z.enum(['page', 'phone', 'email']),
-  reported: number,
-});
-/** A change of a count. */
-const changeField: z.ZodType<numbers.Change> = z.discriminatedUnion('kind', [
-  z.object({ kind: z.enum(['unknown', 'new', 'from zero']) }),
-  z.object({ kind: z.literal('ratio'), ratio: number }),
-]);
+const spark = z.array(sparkWeek);
 
 /** A template function of one value, which is checked because a template can pass anything. */
 const of =
@@ -60,8 +45,8 @@ export const templateFunctions: Readonly<Record<string, HelperDelegate>> = {
   inWords: of(number, numbers.inWords),
   capitalised: of(text, capitalised),
   upperCase: of(text, (words) => words.toUpperCase()),
-  change: of(changeField, numbers.writeChange),
-  fromLastWeek: of(changeField, numbers.fromLastWeek),
+  change: of(numbers.countChange, numbers.writeChange),
+  fromLastWeek: of(numbers.countChange, numbers.fromLastWeek),
 
   dayRange: of(range, dayRange),
   shortDayRange: of(range, shortDayRange),
@@ -100,7 +85,7 @@ export const templateFunctions: Readonly<Record<string, HelperDelegate>> = {
   },
   /** `chart days title="Views per day" size="page" reported=7`: the views of people and AI as SVG. */
   chart: (days: unknown, { hash }: { readonly hash: unknown }) =>
-    new Handlebars.SafeString(lineChart(chartDays.parse(days), chartLook.parse(hash))),
+    new Handlebars.SafeString(lineChart(z.array(chartDay).parse(days), chartLook.parse(hash))),
   /** Thirteen weeks of a page as a sparkline; in plain text, as block characters. */
   sparkline: ofTwo(spark, text, (weeks, audience) => new Handlebars.SafeString(sparkChart(weeks, audience))),
   textSparkline: of(spark, sparkText),

@@ -52,15 +52,6 @@ export function compareWeeks(history: History, firstDay: Day) {
   };
 }
 
-/** A day on which an audience had many times its usual views. */
-export interface Burst {
-  readonly audience: Audience;
-  readonly day: Day;
-  readonly views: number;
-  /** The views of such a weekday in the weeks around it. */
-  readonly usual: number;
-}
-
 const BURST_TIMES = 3;
 const BURST_LEAST = 100;
 /** In median distances of days from the middle one. */
@@ -70,7 +61,10 @@ const BURST_DAYS = 2;
 /** The usual views of a weekday are its median in as many weeks before and after. */
 const WEEKS_AROUND = 4;
 
-function burstsOf(days: readonly DayRow[], audience: Audience): Burst[] {
+type Burst = ReturnType<typeof burstsOf>[number];
+
+/** Days on which an audience had many times its usual views: those of such a weekday in the weeks around it. */
+function burstsOf(days: readonly DayRow[], audience: Audience) {
   const around = (at: number): number[] =>
     days.flatMap((day, index) => {
       const weeks = (index - at) / 7;

@@ -40,17 +40,11 @@ export function say(
   return phrases;
 }
 
+export const inColor = (audience: Audience, text: string): Phrase => ({ text, audience, path: null });
+
 /** `Human views` at the start of a sentence; `AI views`. */
-export const views = (audience: Audience): Phrase => ({
-  text: `${audienceName(audience)} views`,
-  audience,
-  path: null,
-});
-export const viewsWithin = (audience: Audience): Phrase => ({
-  text: `${audienceWord(audience)} views`,
-  audience,
-  path: null,
-});
+export const views = (audience: Audience) => inColor(audience, `${audienceName(audience)} views`);
+export const viewsWithin = (audience: Audience) => inColor(audience, `${audienceWord(audience)} views`);
 
 const PATH_LENGTH = 48;
 

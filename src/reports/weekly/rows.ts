@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { experimentRow } from '../../agents/effect.js';
 import { audienceColumn } from '../../format/audience.js';
 import { dayColumn } from '../../warehouse/query.js';
+import { dayViews, sparkWeek } from '../chart.js';
 import { jobRow } from '../jobs.js';
 
 const count = z.number().int().nonnegative();
@@ -13,7 +14,6 @@ const week = z.object({
   ai_share: z.number().nullable(),
   days_loaded: count,
 });
-const dayViews = z.object({ day: dayColumn, human: count.nullable(), ai: count.nullable() });
 const note = z.object({ day: dayColumn, text: z.string(), path: z.string(), is_break: z.boolean() });
 const moved = z.object({
   /** The audience that moved, or moved further. */
@@ -25,9 +25,7 @@ const moved = z.object({
   human_expected: count.nullable(),
   ai_expected: count.nullable(),
   /** The full weeks of that audience, of the last thirteen, oldest first. */
-  weeks: z.array(
-    z.object({ ago: count, views: count, low: z.number().nullable(), high: z.number().nullable() }),
-  ),
+  weeks: z.array(sparkWeek),
 });
 const likelyBreak = z.object({
   project: z.string(),

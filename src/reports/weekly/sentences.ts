@@ -1,12 +1,12 @@
 import { addDays, type Day } from '../../day.js';
-import { AUDIENCES, type Audience, viewsBy } from '../../format/audience.js';
+import { AUDIENCES, viewsBy } from '../../format/audience.js';
 import { inSequence, longDay, namedDay, shortDayRange, weekday } from '../../format/days.js';
 import { changeOf, counted, fromLastWeek, inWords, writeChange } from '../../format/numbers.js';
 import { waitingForReview } from '../jobs.js';
 import type { AudienceWeek, Comparison } from './comparison.js';
 import { factsOf, type MovedPage } from './facts.js';
 import { coursesOf } from './leads.js';
-import { type Fact, type Phrase, say, textOf, viewsWithin } from './phrases.js';
+import { type Fact, inColor, type Phrase, say, textOf, viewsWithin } from './phrases.js';
 import type { WeekRow } from './rows.js';
 
 /** Other news: pages that moved, furthest first, and pull requests to review. */
@@ -106,12 +106,7 @@ function quiet(week: Comparison, { pullRequests }: OtherNews): Pick<Fact, 'key' 
 /** Both totals, of the loaded days. */
 function totalsOf({ human, ai, days_loaded: days }: WeekRow): Phrase[] {
   const when = days === 7 ? 'this week' : `on ${inWords(days)} of seven days`;
-  const part = (audience: Audience, count: number): Phrase => ({
-    text: viewsBy(audience, count),
-    audience,
-    path: null,
-  });
-  return say`${part('human', human)} and ${part('ai', ai)} ${when}.`;
+  return say`${inColor('human', viewsBy('human', human))} and ${inColor('ai', viewsBy('ai', ai))} ${when}.`;
 }
 
 /** The totals of people and AI with their changes; only the changes if the headline has the totals. */
