@@ -4,7 +4,7 @@ import { formatShard } from '../config/shard.js';
 import { ConfigurationError, type ExitCode, messageOf, ReadershipError } from '../errors.js';
 import { escapeUnsafe } from '../format/text.js';
 import { metricsText } from '../print/metrics.js';
-import { needsOf, operationsLines, statusLines } from '../print/status.js';
+import { factLines, needsOf, operationsRows, statusRows } from '../print/status.js';
 import { readStatus } from '../service/status.js';
 import type { Output } from '../terminal/output.js';
 import { defineCommand, JSON_OUTPUT, value } from './command.js';
@@ -88,8 +88,9 @@ async function showShards(
 
 function showState({ now, projects, operations, needs }: State, output: Output): void {
   const { colors } = output;
-  for (const project of projects) output.words(statusLines(project, colors).join('\n'));
-  output.words([colors.bold('Operations'), ...operationsLines(operations, now)].join('\n'));
+  for (const project of projects)
+    output.words([colors.bold(project.name), ...factLines(statusRows(project), colors)].join('\n'));
+  output.words([colors.bold('Operations'), ...factLines(operationsRows(operations, now), colors)].join('\n'));
   showNeeds(needs, output);
 }
 

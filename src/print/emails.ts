@@ -8,7 +8,6 @@ import { ALERT, type Delivery, type DeliveryKey, isAboutAll, withoutCorrection }
 import { readDeliveries } from '../mail/ledger.js';
 import type { StepContext } from '../steps/step.js';
 import type { LoopOutcome } from '../service/loop.js';
-import type { HeldReport } from '../steps/report.js';
 
 type Screen = Pick<Runtime, 'output' | 'workingDirectory'>;
 
@@ -36,31 +35,29 @@ export async function mailLines(
   const nameOf = (id: string): string =>
     isAboutAll(id) ? 'all projects' : (projects.find((project) => project.id === id)?.name ?? id);
   return [
-    ...unknown.map((delivery) => deliveryLine(delivery, shard, runtime)),
-    ...known.filter(isOpen).map((delivery) => deliveryLine(delivery, shard, runtime)),
-    ...sentLines(
-      known.filter((delivery) => !isOpen(delivery)),
-      isNew,
-      nameOf,
-      runtime,
+    // What leaves something to do is listed one by one.
+    ...[...unknown, ...known.filter(({ state }) => state !== 'sent')].map((delivery) =>
+      deliveryLine(delivery, shard, runtime),
     ),
-    ...held.map(({ project, ...report }) => heldLine(report, nameOf(project))),
+    ...sentLines(known, isNew, nameOf, runtime),
+    ...held.map(
+      ({ report, period, project, due }) =>
+        `${report} ${period}, ${nameOf(project)}: waiting for ${counted(due.missingDays, 'missing day')} until ${moment(due.until)} at the latest`,
+    ),
   ];
 }
 
-/** Whether something is left to do: such deliveries are listed one by one. */
-const isOpen = ({ state }: Delivery): boolean => state !== 'sent';
-
-/** One line per report and project, with its recipients, or the directory of its files. */
+/** One line per report that was sent and project, with its recipients, or the directory of its files. */
 function sentLines(
-  sent: readonly Delivery[],
+  deliveries: readonly Delivery[],
   isNew: (delivery: Delivery) => boolean,
   nameOf: (project: string) => string,
   { output, workingDirectory }: Screen,
 ): string[] {
   const found = new Map<string, Delivery[]>();
-  for (const delivery of sent) {
-    const { report, period, project } = delivery;
+  for (const delivery of deliveries) {
+    const { report, period, project, state } = delivery;
+    if (state !== 'sent') continue;
     const how = !isNew(delivery) ? 'already sent to' : delivery.via === 'outbox' ? 'written to' : 'sent to';
     const line = `${report} ${period}, ${nameOf(project)}: ${how}`;
     found.set(line, [...(found.get(line) ?? []), delivery]);
@@ -78,13 +75,18 @@ function sentLines(
 }
 
 /** The outcome of a delivery, or that it was sent before. */
-export const outcomeLine = (
+export function outcomeLine(
   delivery: Delivery,
   isNew: boolean,
   shard: Shard | undefined,
   runtime: Screen,
-): string =>
-  isNew || delivery.state !== 'sent' ? deliveryLine(delivery, shard, runtime) : hadLine(delivery);
+): string {
+  const { report, period, recipient, state, settled_at: at } = delivery;
+  if (isNew || state !== 'sent') return deliveryLine(delivery, shard, runtime);
+  return escapeUnsafe(
+    `${report} ${period} to ${recipient}: already sent${at === null ? '' : ` on ${moment(at)}`}`,
+  );
+}
 
 /** The outcome of a delivery, and what to do about it. */
 export function deliveryLine(
@@ -137,12 +139,3 @@ export const resendCommand = (
   shard: Shard | undefined,
 ): string =>
   `readership report send ${report} --period ${withoutCorrection(period)}${projectOption(project)} --force --to ${recipient}${shardOption(shard)}`;
-
-/** For a report that was already sent. */
-const hadLine = ({ report, period, recipient, settled_at }: Delivery): string =>
-  escapeUnsafe(
-    `${report} ${period} to ${recipient}: already sent${settled_at === null ? '' : ` on ${moment(settled_at)}`}`,
-  );
-
-const heldLine = ({ report, period, due }: Omit<HeldReport, 'project'>, project: string): string =>
-  `${report} ${period}, ${project}: waiting for ${counted(due.missingDays, 'missing day')} until ${moment(due.until)} at the latest`;

@@ -19,22 +19,15 @@ export function findingLines(findings: readonly Finding[], { green, yellow, red 
     .join('\n');
 }
 
-/** The state of a project as lines of text. */
-export function statusLines(status: ProjectStatus, colors: Colors): string[] {
-  const lines = statusRows(status).map(([name, value, color]) =>
-    factLine([name, color === undefined ? value : colors[color](value)]),
-  );
-  return [colors.bold(status.name), ...lines];
-}
-
 /** A fact with its name. It is red or yellow if it is not as it should be. */
 export type Fact = readonly [name: string, value: string, color?: 'red' | 'yellow' | 'green' | undefined];
 
-const factLine = ([name, value]: Fact): string => `  ${name.padEnd(14)}${value}`;
+export const factLines = (facts: readonly Fact[], colors: Colors): string[] =>
+  facts.map(([name, value, color]) => `  ${name.padEnd(14)}${color ? colors[color](value) : value}`);
 
 /** The facts about a project. */
 export function statusRows(status: ProjectStatus): Fact[] {
-  const { firstDay, lastDay } = status;
+  const { firstDay, lastDay, pageSize, keptFrom } = status;
   if (firstDay === null || lastDay === null)
     return [['history', 'nothing is loaded yet: readership export', 'red']];
   return [
@@ -50,15 +43,10 @@ export function statusRows(status: ProjectStatus): Fact[] {
     ['restated', settlingText(status)],
     status.verifiedAt === null ? ['verified', 'never', 'yellow'] : ['verified', moment(status.verifiedAt)],
     ['requests', requestsText(status)],
-    ...platformRows(status),
+    ...(pageSize === LIMITS.viewsPage.max ? [] : [['page size', `${pageSize} rows at once`] as const]),
+    ...(keptFrom === null ? [] : [['kept', `by the platform since ${longDay(keptFrom)}`] as const]),
   ];
 }
-
-/** What the platform does in its own way. */
-const platformRows = ({ pageSize, keptFrom }: ProjectStatus): Fact[] => [
-  ...(pageSize === LIMITS.viewsPage.max ? [] : [['page size', `${pageSize} rows at once`] as const]),
-  ...(keptFrom === null ? [] : [['kept', `by the platform since ${longDay(keptFrom)}`] as const]),
-];
 
 const daysOrNone = (name: string, days: readonly Day[], color?: Fact[2]): Fact =>
   days.length === 0 ? [name, 'none'] : [name, `${counted(days.length, 'day')}: ${dayList(days)}`, color];
@@ -143,11 +131,7 @@ export function needsOf(
   ];
 }
 
-/** Runs, jobs, emails and disk space as lines of text. */
-export const operationsLines = (operations: OperationsStatus, now: Date): string[] =>
-  operationsRows(operations, now).map(factLine);
-
-/** The same facts, each with its name. */
+/** The facts about runs, jobs, emails and disk space. */
 export function operationsRows(operations: OperationsStatus, now: Date): Fact[] {
   const { publishedAt, diskFreeBytes, sendsFrom, datedInFuture, runs, jobs } = operations;
   const { unconfirmedJobs, unconfirmedMessages, unknownDeliveries, waitingDeliveries } = operations;
