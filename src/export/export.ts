@@ -1,10 +1,10 @@
 import { AdditivityError, expectAdditive } from './totals.js';
 import { PausedError } from '../api/errors.js';
-import { addDays, type Day, dayOf, lastEndedDay } from '../day.js';
+import { addDays, dayOf, lastEndedDay } from '../day.js';
 import { NOT_ADDITIVE, readFact, readPageSize, recordFact } from './facts.js';
 import { fill } from './fill.js';
 import { keptNote } from './first-day.js';
-import { readDayLedger, removeDaysFrom } from './ledger.js';
+import { readDayLedger } from './ledger.js';
 import { type DayResult, loadDays, type LoadOutcome, type LoadTask } from './load.js';
 import { type ExportPlan, type ExportRange, type PlannedDay, expectedRows, planExport } from './plan.js';
 import { checkRecentDays, type Comparison, lookAgain, readLastVerification } from './verify.js';
@@ -13,8 +13,6 @@ import { checkRecentDays, type Comparison, lookAgain, readLastVerification } fro
 export interface ExportOutcome extends LoadOutcome {
   readonly plan: ExportPlan;
   readonly check?: Comparison | undefined;
-  /** Days removed again: an earlier export with a clock that was ahead had stored them before they ended. */
-  readonly removed: readonly Day[];
 }
 
 export interface ExportTask extends LoadTask {
@@ -25,8 +23,6 @@ export interface ExportTask extends LoadTask {
   readonly isBackfilling?: boolean | undefined;
   /** Requests a night for days that the check of sums does not look into, if nothing else needs them. */
   readonly spareRequests?: number;
-  /** The later of this machine's clock and the platform's; undefined while only one is known. */
-  readonly latestTime?: (() => Date | undefined) | undefined;
   readonly onPlan?: ((plan: ExportPlan) => void) | undefined;
 }
 
@@ -37,8 +33,6 @@ export interface ExportTask extends LoadTask {
  */
 export async function* exportInStages(task: ExportTask): AsyncGenerator<undefined, ExportOutcome> {
   const { warehouse, project, now, range, reload = false, signal } = task;
-  const latest = task.latestTime?.();
-  const removed = latest === undefined ? [] : await removeDaysFrom(warehouse, project, dayOf(latest));
   let plan = await planOf(task, range);
   const results: DayResult[] = [];
   const load = async (days: readonly PlannedDay[]): Promise<readonly DayResult[]> => {
@@ -54,7 +48,7 @@ export async function* exportInStages(task: ExportTask): AsyncGenerator<undefine
     if (range.rest === undefined) task.onPlan?.(plan);
     if (!reload) await expectTrusted(task);
     await load(reload ? plan.days : plan.days.filter(isUrgent));
-    if (reload) return { plan, results, removed };
+    if (reload) return { plan, results };
     yield;
 
     const last = await readLastVerification(warehouse, project);
@@ -85,14 +79,14 @@ export async function* exportInStages(task: ExportTask): AsyncGenerator<undefine
     const hasHoles = task.isBackfilling === true || rest.some(({ due }) => due === 'missing');
     const kept = await fill(task, whole, rest, results, load);
     if (kept !== undefined) plan = { ...plan, range: { ...whole, note: keptNote(kept) } };
-    if (hasHoles) return { plan, results, stopped, check, removed };
+    if (hasHoles) return { plan, results, stopped, check };
     const looked = await lookAgain(task, task.spareRequests ?? 0);
     results.push(...looked.results);
     stopped ??= looked.stopped;
   } catch (error) {
     stopped = error;
   }
-  return { plan, results, stopped, check, removed };
+  return { plan, results, stopped, check };
 }
 
 /** The plan of a range, in which days that were read just now are days to load, not read before. */

@@ -28,8 +28,6 @@ const DAY_LEDGER = statement('day-ledger');
 const STORED_PAGES = statement('stored-pages');
 const DELETE_PAGES = 'DELETE FROM page_views WHERE project = $project AND day = $day::DATE';
 const DELETE_LOAD = 'DELETE FROM day_loads WHERE project = $project AND day = $day::DATE';
-const REMOVE_PAGES = 'DELETE FROM page_views WHERE project = $project AND day >= $first::DATE';
-const REMOVE_LOADS = 'DELETE FROM day_loads WHERE project = $project AND day >= $first::DATE RETURNING day';
 
 const FORGOTTEN = 'the platform no longer has it; the stored data is kept';
 
@@ -120,14 +118,6 @@ export const storeDay = (
 /** In how many nights in a row, this one included, a day did not add up. */
 const nightsInDoubt = (known: DayRecord | undefined, now: Date): number =>
   known?.state !== 'inconsistent' ? 1 : known.failures + (dayOf(known.attempted_at) === dayOf(now) ? 0 : 1);
-
-/** Removes the data of the days from one on, and what is known about them. Returns these days. */
-export const removeDaysFrom = (warehouse: Warehouse, project: string, first: Day): Promise<Day[]> =>
-  warehouse.transaction(async (transaction) => {
-    await transaction.execute(REMOVE_PAGES, { project, first });
-    const removed = await transaction.query(REMOVE_LOADS, z.object({ day: dayColumn }), { project, first });
-    return removed.map(({ day }) => day).sort();
-  });
 
 /** Stores that a range of settled days has no views. Days that were requested before stay as they are. */
 export const storeEmptyDays = (

@@ -23,12 +23,8 @@ export function loadedLines(exported: ProjectExport, cost: ExportCost): string[]
   const { project, outcome } = exported;
   const name = project.name;
   if (outcome === undefined) return [`${name}: nothing to load, because the platform has no views yet.`];
-  const { plan, results, check, removed } = outcome;
-  const lines = indented([
-    plan.range.note,
-    removed.length > 0 &&
-      `${dayList(removed)} removed: stored too early by a clock that was ahead; loaded again once they have ended`,
-  ]);
+  const { plan, results, check } = outcome;
+  const lines = indented([plan.range.note]);
   if (plan.range.first > plan.range.last) return [nothingToLoad(name, plan), ...lines];
   const loaded = results.filter((result) => result.outcome !== 'failed');
   const rows = loaded.reduce((sum, result) => sum + result.rows, 0);

@@ -123,7 +123,7 @@ async function exportInTurns(context: StepContext, bounds: ExportBounds) {
 }
 
 async function* exportProject(
-  { settings, warehouse, clientOf, clock, now, signal, observer }: StepContext,
+  { settings, warehouse, clientOf, now, signal, observer }: StepContext,
   project: ProjectSettings,
   bounds: ExportBounds & Pick<ExportTask, 'inTurn' | 'isBackfilling'>,
 ): AsyncGenerator<undefined, ExportOutcome | undefined> {
@@ -141,7 +141,6 @@ async function* exportProject(
     concurrency,
     spareRequests,
     now,
-    latestTime: clock.later,
     onPlan: (plan) => observer.onExportPlan?.(project, plan),
     onDay: (result) => observer.onDay?.(project, result),
   });
