@@ -1,3 +1,4 @@
+import { addMilliseconds } from 'date-fns';
 import { duration, moment } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { ask } from '../network.js';
@@ -28,7 +29,7 @@ export function skewOf({ date, age }: ResponseHeaders, now: Date): number | unde
 export function skewWords(baseUrl: string, skewMs: number, now: Date): string {
   const apart = Math.abs(skewMs);
   const time = apart < DAY_MS ? duration(apart) : counted(Math.round(apart / DAY_MS), 'day');
-  const theirs = new Date(now.getTime() + skewMs);
+  const theirs = addMilliseconds(now, skewMs);
   return (
     `The clock of this machine is ${time} ${skewMs < 0 ? 'ahead of' : 'behind'} that of ${baseUrl} ` +
     `(${moment(now)} here, ${moment(theirs)} there). ` +
@@ -57,18 +58,15 @@ export interface PlatformClockOptions {
 
 /** Time as both this machine and the platform see it, by the latest response that carried a `Date`. */
 export class PlatformClock {
-  readonly #options: PlatformClockOptions;
-  #skewMs: number | undefined;
+  #skewMs = 0;
   #isReported = false;
   /** When the platform was last asked, or told the time, by this machine's clock. */
   #askedAtMs = -Infinity;
 
-  constructor(options: PlatformClockOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: PlatformClockOptions) {}
 
   readonly observe = (headers: ResponseHeaders): void => {
-    const { baseUrl, now, onSkew } = this.#options;
+    const { baseUrl, now, onSkew } = this.options;
     const skewMs = skewOf(headers, now());
     if (skewMs === undefined) return;
     this.#skewMs = skewMs;
@@ -79,38 +77,22 @@ export class PlatformClock {
   };
 
   /** Whether the clocks are more than ten minutes apart, as far as is known. */
-  readonly isFarOff = (): boolean => Math.abs(this.#skewMs ?? 0) > TOLERANCE_MS;
+  readonly isFarOff = (): boolean => Math.abs(this.#skewMs) > TOLERANCE_MS;
 
-  /** What each clock says, if they are so far apart that nothing may be sent. */
-  tooFarApart(): string | undefined {
-    const { baseUrl, now } = this.#options;
-    const skewMs = this.#skewMs ?? 0;
-    if (Math.abs(skewMs) <= MAX_APART_MS) return undefined;
-    const theirs = new Date(now().getTime() + skewMs);
-    return (
-      `Nothing is sent while the clocks are more than an hour apart: ${moment(now())} on this machine, ` +
-      `${moment(theirs)} on ${baseUrl}. Set whichever is wrong: readership doctor`
-    );
-  }
+  /** Whether they are so far apart that nothing may be sent. */
+  readonly isTooFarOff = (): boolean => Math.abs(this.#skewMs) > MAX_APART_MS;
 
   /** The earlier of the two clocks, which decides what has ended. */
-  readonly earlier = (): Date => this.#shifted(Math.min);
-
-  /** The later of the two clocks: what has not ended by it cannot be known yet. Undefined while only one is known. */
-  readonly later = (): Date | undefined => (this.#skewMs === undefined ? undefined : this.#shifted(Math.max));
+  readonly earlier = (): Date => addMilliseconds(this.options.now(), Math.min(0, this.#skewMs));
 
   /**
    * Gets the time from the platform, unless a response has just provided it: if this machine's clock
    * has moved by minutes since, it may have been set.
    */
   async ask(): Promise<void> {
-    const nowMs = this.#options.now().getTime();
+    const nowMs = this.options.now().getTime();
     if (Math.abs(nowMs - this.#askedAtMs) < TOLERANCE_MS) return;
     this.#askedAtMs = nowMs;
-    this.observe(await this.#options.ask().catch(() => ({})));
-  }
-
-  #shifted(choose: (...ms: number[]) => number): Date {
-    return new Date(this.#options.now().getTime() + choose(0, this.#skewMs ?? 0));
+    this.observe(await this.options.ask().catch(() => ({})));
   }
 }

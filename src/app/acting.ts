@@ -38,6 +38,10 @@ interface Acting extends Pick<
   readonly clock?: PlatformClock;
 }
 
+const TOO_FAR_OFF =
+  'Nothing is sent while the clocks of this machine and the platform are more than an hour apart. ' +
+  'Set whichever is wrong: readership doctor';
+
 /**
  * Why nothing may be sent now, and how to claim to send. The lake is read at most once for each, and
  * only when something is to be sent.
@@ -73,8 +77,7 @@ export function permissionOf(acting: Acting): Permission {
     async refusal() {
       if (elsewhere !== undefined) return elsewhere;
       await clock?.ask();
-      const apart = clock?.tooFarApart();
-      if (apart !== undefined) return (ofClock ??= new ClockError(apart));
+      if (clock?.isTooFarOff()) return (ofClock ??= new ClockError(TOO_FAR_OFF));
       return (ofState ??= refused(expectNewest()));
     },
     claim: () =>

@@ -200,7 +200,7 @@ it('a run of each sending command with a wrong clock sends nothing, and makes no
     for (const args of aheadMs === undefined ? [] : SENDING) {
       const { code, output } = await run(args, aheadMs ?? 0);
       expect([1, 2, 75], output).toContain(code);
-      expect(output).toMatch(/clocks are more than an hour apart|The clock of this machine is/);
+      expect(output).toMatch(/are more than an hour apart|The clock of this machine is/);
       expect(arrived(), `${args.join(' ')}: ${output}`).toEqual(before);
     }
     const polled = polls();
