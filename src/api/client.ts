@@ -76,16 +76,8 @@ export class Client {
     this.#viewsPace = options.pace ?? this.#pace;
   }
 
-  /**
-   * One page of views. Throws a `RangeError`, without sending anything, for a `limit` or `offset`
-   * outside the documented bounds.
-   */
+  /** One page of views. */
   views(query: ViewsQuery, options: ReadOptions = {}): Promise<ViewsResponse> {
-    const { min, max } = LIMITS.viewsPage;
-    if (!Number.isInteger(query.limit) || query.limit < min || query.limit > max)
-      throw new RangeError(`limit must be a whole number from ${min} to ${max}, not ${query.limit}`);
-    if (!Number.isInteger(query.offset) || query.offset < 0)
-      throw new RangeError(`offset must be a whole number from 0 on, not ${query.offset}`);
     const search = `dateFrom=${query.dateFrom}&dateTo=${query.dateTo}&limit=${query.limit}&offset=${query.offset}`;
     const operation = this.#operation(VIEWS_OPERATION, 'GET', `/v1/analytics/:project/views?${search}`);
     return this.#read(operation, viewsResponseSchema, this.#viewsPace, options);

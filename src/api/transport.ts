@@ -161,12 +161,8 @@ function textOf(operation: Operation, { status, headers, body }: RawResponse<Buf
 }
 
 /** The text of a body in its `Content-Encoding`. Throws an error whose message says why it cannot be read. */
-function decodeBody(body: Buffer, encodings: string): string {
-  const names = encodings
-    .split(',')
-    .map((name) => name.trim().toLowerCase())
-    .filter((name) => name !== '' && name !== 'identity');
-  const bytes = names.reduceRight((data, name) => decompress(data, name), body);
+function decodeBody(body: Buffer, encoding: string): string {
+  const bytes = decompress(body, encoding.trim().toLowerCase());
   const text = bytes.toString().replace(/^\uFEFF/, '');
   if (isUtf8(bytes)) return text;
   // Two paths that differ only in such bytes would become one.
@@ -177,6 +173,9 @@ function decodeBody(body: Buffer, encodings: string): string {
 function decompress(body: Buffer, encoding: string): Buffer {
   const limit = { maxOutputLength: MAX_RESPONSE_BYTES };
   switch (encoding) {
+    case '':
+    case 'identity':
+      return body;
     case 'gzip':
       return gunzipSync(body, limit);
     case 'br':

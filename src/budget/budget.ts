@@ -66,7 +66,6 @@ interface OpenLease {
  * write to it.
  */
 export class RequestBudget implements Pace {
-  readonly #options: BudgetOptions;
   readonly #open = new Set<OpenLease>();
   readonly #inTurn = pLimit(1);
   /** A project has one lease at a time in the common queue, so that the longest backfill does not come first. */
@@ -75,9 +74,7 @@ export class RequestBudget implements Pace {
   /** Wakes the lease that waits in `#roomBeside`: there is at most one, because leases begin in turn. */
   #wake: () => void = () => undefined;
 
-  constructor(options: BudgetOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: BudgetOptions) {}
 
   /**
    * Resolves when that many requests are free. More than a tenth of the limit begins as soon as that
@@ -88,7 +85,7 @@ export class RequestBudget implements Pace {
     const inOwnTurn = this.#turnsOf.get(project) ?? pLimit(1);
     this.#turnsOf.set(project, inOwnTurn);
     const lease: OpenLease = { priority, signal, total: 0, entry: undefined };
-    const fewest = fewestOf(requests, this.#options.limit);
+    const fewest = fewestOf(requests, this.options.limit);
     try {
       const reserve = async () => {
         await this.#roomBeside(requests, signal);
@@ -114,8 +111,8 @@ export class RequestBudget implements Pace {
    * the ledger counts that as used now, and no second refusal follows.
    */
   async refused(retryAfterMs: number | undefined): Promise<void> {
-    const { limit } = this.#options;
-    const now = this.#options.now();
+    const { limit } = this.options;
+    const now = this.options.now();
     const hour = await this.#readHour(now);
     const isBurst = retryAfterMs !== undefined && retryAfterMs <= BURST_WAIT_MS;
     const unknownUses = limit === 'unlimited' || isBurst ? 0 : Math.max(0, limit - hour.used(now));
@@ -128,7 +125,7 @@ export class RequestBudget implements Pace {
 
   /** Takes one request of a lease. A lease that needs more than expected, or has expired, first gets more. */
   async #next(lease: OpenLease): Promise<void> {
-    const { limit, now } = this.#options;
+    const { limit, now } = this.options;
     for (;;) {
       lease.signal?.throwIfAborted();
       const at = now();
@@ -163,14 +160,14 @@ export class RequestBudget implements Pace {
     entry.left = 0;
     lease.total -= unused;
     (await this.#readHour(entry.at)).add(-unused, entry.at);
-    await returnUnused(this.#options.warehouse, entry, unused);
+    await returnUnused(this.options.warehouse, entry, unused);
     return unused;
   }
 
   /** Waits until others have ended, if too much would be in progress. An interruption ends them, too. */
   async #roomBeside(requests: number, signal: AbortSignal | undefined): Promise<void> {
     const underWay = () => [...this.#open].reduce((sum, { total }) => sum + total, 0);
-    while (this.#open.size > 0 && underWay() + requests > mostUnderWay(this.#options.limit)) {
+    while (this.#open.size > 0 && underWay() + requests > mostUnderWay(this.options.limit)) {
       signal?.throwIfAborted();
       await new Promise<void>((resolve) => (this.#wake = resolve));
     }
@@ -178,7 +175,7 @@ export class RequestBudget implements Pace {
 
   /** Counts up to `wanted` requests as used, as soon as `fewest` of them are free. Undefined without a limit. */
   async #reserve(lease: OpenLease, wanted: number, fewest: number): Promise<Entry | undefined> {
-    const { limit, reserve: reserveAt, now } = this.#options;
+    const { limit, reserve: reserveAt, now } = this.options;
     if (limit === 'unlimited') return undefined;
     for (;;) {
       lease.signal?.throwIfAborted();
@@ -201,7 +198,7 @@ export class RequestBudget implements Pace {
   }
 
   async #waitUntil(until: Date, now: Date, why: string, signal: AbortSignal | undefined): Promise<void> {
-    const { maxWaitMs, onWait, sleep = sleepFor } = this.#options;
+    const { maxWaitMs, onWait, sleep = sleepFor } = this.options;
     const waitMs = until.getTime() - now.getTime();
     if (waitMs > maxWaitMs) throw new PausedError(why, until);
     onWait?.(until, why);
@@ -209,12 +206,12 @@ export class RequestBudget implements Pace {
   }
 
   #readHour(now: Date): Promise<RollingHour> {
-    const { warehouse, bucket } = this.#options;
+    const { warehouse, bucket } = this.options;
     return (this.#hour ??= openHour(warehouse, bucket, now));
   }
 
   async #record(entry: Entry | undefined): Promise<void> {
-    const { warehouse, bucket } = this.#options;
+    const { warehouse, bucket } = this.options;
     if (entry !== undefined) await recordEntry(warehouse, bucket, entry);
   }
 }

@@ -21,7 +21,6 @@ describe('an encoded answer', () => {
     ['br', brotliCompressSync(BODY)],
     ['deflate', deflateSync(BODY)],
     ['Deflate', deflateRawSync(BODY)],
-    ['gzip, br', brotliCompressSync(gzipSync(BODY))],
     ['identity', Buffer.from(BODY)],
     ['', Buffer.from(`\uFEFF${BODY}`)],
   ])('%s is read', async (encoding, body) => {
@@ -36,7 +35,7 @@ describe('an encoded answer', () => {
     ['', Buffer.from(BODY, 'latin1'), 'not valid UTF-8, in the path “/d�p�t”'],
     ['gzip', Buffer.from(BODY), 'incorrect header check'],
     ['gzip', gzipSync(BODY).subarray(0, 40), 'unexpected end of file'],
-    ['zstd', Buffer.from(BODY), 'the content encoding zstd is unknown'],
+    ['gzip, br', Buffer.from(BODY), 'the content encoding gzip, br is unknown'],
     ['br', Buffer.from(BODY), ''],
     ['gzip', gzipSync(Buffer.alloc(20_000_000)), 'larger'],
   ])(
