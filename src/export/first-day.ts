@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { RefusedError } from '../api/errors.js';
 import { addDays, type Day, day, daysBetween } from '../day.js';
-import { messageOf, ReadershipError } from '../errors.js';
+import { ConfigurationError } from '../errors.js';
 import { longDay } from '../format/days.js';
+import { counted } from '../format/numbers.js';
 import { dayColumn, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
 import { KEPT_FROM, readFact, recordFact, SEARCH, type Search } from './facts.js';
 import { readDayLedger, storeEmptyDays } from './ledger.js';
@@ -46,17 +46,6 @@ export const recordStart = (
       await transaction.execute(RECORD_HISTORY_START, { project, first_day: firstDay, now });
   });
 
-/** The start of the history cannot be determined from the platform. */
-class FirstDayError extends ReadershipError {
-  readonly exitCode = 1;
-
-  constructor(why: string) {
-    super(
-      `Could not find the first day of the history: ${why} If the project ID is right, set history.start in readership.yaml to the first day to load, which skips this search.`,
-    );
-  }
-}
-
 /** The requests of a history since the earliest day, if each day has up to 250 pages. */
 export const mostRequests = (last: Day): number => daysBetween(EARLIEST_DAY, last) + 1;
 
@@ -67,7 +56,7 @@ export const requestsToFindFirstDay = (last: Day): number =>
 /**
  * Begins the search for the first day with a view up to `last`, or continues the one that an earlier
  * export began. Undefined when there is no view. On a server that refuses long ranges, it looks for
- * the longest that is answered. Throws a `FirstDayError` if none is.
+ * the longest that is answered. Throws what the client throws if not even one day is.
  */
 export async function beginSearch(request: FirstDayRequest, last: Day): Promise<Search | undefined> {
   const { client, warehouse, project, signal, now } = request;
@@ -75,16 +64,17 @@ export async function beginSearch(request: FirstDayRequest, last: Day): Promise<
   if (begun !== undefined) return begun;
   const longest = daysBetween(EARLIEST_DAY, last) + 1;
   for (const length of [longest, ...SHORTER_RANGES.filter((shorter) => shorter < longest)]) {
-    const totals = await totalsIfAnswered(client, { first: addDays(last, 1 - length), last }, { signal });
-    if (totals === undefined && length === longest) await expectAnswer(request, last);
+    const read = length === 1 ? probeTotals : totalsIfAnswered;
+    const totals = await read(client, { first: addDays(last, 1 - length), last }, { signal });
     if (totals === undefined) continue;
     if (!equalCounts(totals, NO_VIEWS)) return { last, length, views: [[0, totals.total]] };
-    if (length === longest) return undefined;
-    throw new FirstDayError(
-      `the platform refuses ranges of more than ${length} days, and the latest ones have no views.`,
+    if (length === longest) break;
+    throw new ConfigurationError(
+      `Could not find the first day of the history: the platform refuses ranges of more than ${counted(length, 'day')}, ` +
+        'and the latest have no views. Set history.start in readership.yaml to the first day to load.',
     );
   }
-  throw new FirstDayError('the platform refuses every range.');
+  return undefined;
 }
 
 /** Searches on from where it stopped, with every answer recorded, so that it ends at any hourly limit. */
@@ -148,14 +138,4 @@ async function endOfStray(
     else before = middle;
   }
   return newest;
-}
-
-/** If a single day is refused too, neither the length of the range nor its age is the reason. */
-async function expectAnswer({ client, signal }: FirstDayRequest, day: Day): Promise<void> {
-  try {
-    await probeTotals(client, { first: day, last: day }, { signal });
-  } catch (error) {
-    if (!(error instanceof RefusedError) || [401, 402, 403, 404].includes(error.status)) throw error;
-    throw new FirstDayError(messageOf(error));
-  }
 }
