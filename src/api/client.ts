@@ -62,14 +62,12 @@ export interface ClientOptions {
  * sent once, and throw an `UnknownOutcomeError` if their outcome is not known. No message ever contains the key.
  */
 export class Client {
-  readonly #options: ClientOptions;
   readonly #redact: Redact;
   readonly #redactData: Redact;
   readonly #pace: Pace;
   readonly #viewsPace: Pace;
 
-  constructor(options: ClientOptions) {
-    this.#options = options;
+  constructor(private readonly options: ClientOptions) {
     this.#redact = redactor([options.apiKey]);
     this.#redactData = redactor(unmistakable([options.apiKey]));
     this.#pace = pauseWhenRefused(options.now, (options.retries ?? DEFAULT_RETRIES).maxDelayMs);
@@ -85,7 +83,7 @@ export class Client {
 
   /** Reserves requests for pages of views that belong together: see `Pace`. */
   lease(requests: number, priority: Priority, signal?: AbortSignal): Promise<Lease> {
-    return this.#viewsPace.lease(requests, priority, signal, this.#options.projectId);
+    return this.#viewsPace.lease(requests, priority, signal, this.options.projectId);
   }
 
   /** Creates an agent job. Sent once. Throws a `RangeError` for an empty prompt. */
@@ -107,7 +105,7 @@ export class Client {
   }
 
   #operation(name: string, method: Operation['method'], path: string): Operation {
-    const { baseUrl, projectId } = this.#options;
+    const { baseUrl, projectId } = this.options;
     return { name, method, url: baseUrl + path.replace(':project', encodeURIComponent(projectId)) };
   }
 
@@ -117,7 +115,7 @@ export class Client {
     pace: Pace,
     { signal, priority = 'urgent', lease: given }: ReadOptions,
   ): Promise<Answer> {
-    const { retries = DEFAULT_RETRIES, onRetry = () => undefined } = this.#options;
+    const { retries = DEFAULT_RETRIES, onRetry = () => undefined } = this.options;
     const lease = given ?? (await pace.lease(1, priority, signal));
     const attempt = async () => {
       await lease.next();
@@ -137,7 +135,7 @@ export class Client {
 
   /** The body of a 2xx response; anything else throws. */
   async #send(operation: Operation, body: unknown, signal: AbortSignal | undefined): Promise<string> {
-    const { apiKey, keyName, now, transport, onRequest } = this.#options;
+    const { apiKey, keyName, now, transport, onRequest } = this.options;
     onRequest?.(operation);
     const response = await transport.send(operation, apiKey, body, signal);
     if (response.status >= 200 && response.status < 300) return response.body;
@@ -147,7 +145,7 @@ export class Client {
   /** The JSON of a body, without the key: a server that echoes it must not get it into the database or a report. */
   #withoutKey(body: string): unknown {
     // Few bodies need it, and it is slow: without these characters, only the key as it is could be in the body.
-    const mayHide = body.includes('\\') || body.includes('%') || body.includes(this.#options.apiKey);
+    const mayHide = body.includes('\\') || body.includes('%') || body.includes(this.options.apiKey);
     if (!mayHide || (!body.includes('\\') && this.#redactData(body) === body)) return JSON.parse(body);
     return JSON.parse(body, (_, value: unknown) =>
       typeof value === 'string' ? this.#redactData(value) : value,

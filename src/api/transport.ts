@@ -23,38 +23,33 @@ const MAX_RESPONSE_BYTES = 16 * 1024 * 1024;
 /** Gateways add long cookies and policies. */
 const MAX_HEADER_BYTES = 64 * 1024;
 
-/** Limits on requests. */
-export interface TransportLimits {
-  /** From the request to the end of the response. */
-  readonly responseTimeoutMs: number;
+export interface TransportOptions {
+  /** From the request to the end of the response; a minute by default. */
+  readonly responseTimeoutMs?: number;
   /** Maximum concurrent read requests. */
-  readonly concurrency: number;
+  readonly concurrency?: number;
+  readonly onHeaders?: (headers: ResponseHeaders) => void;
 }
 
 /** Sends a request once and returns its result. The caller decides what that means and whether to retry. */
 export class Transport {
   readonly #reads: Dispatcher;
   readonly #writes: Dispatcher;
-  readonly #responseTimeoutMs: number;
   readonly #inTurn: LimitFunction;
 
-  constructor(
-    { responseTimeoutMs = 60_000, concurrency = 16 }: Partial<TransportLimits> = {},
-    private readonly onHeaders: (headers: ResponseHeaders) => void = () => undefined,
-  ) {
-    this.#responseTimeoutMs = responseTimeoutMs;
-    this.#inTurn = pLimit(concurrency);
-    const options = {
+  constructor(private readonly options: TransportOptions = {}) {
+    this.#inTurn = pLimit(options.concurrency ?? 16);
+    const limits = {
       // One deadline for the whole answer replaces those for its parts.
       headersTimeout: 0,
       bodyTimeout: 0,
       maxResponseSize: MAX_RESPONSE_BYTES,
       maxHeaderSize: MAX_HEADER_BYTES,
     };
-    this.#reads = connections(options);
+    this.#reads = connections(limits);
     // A kept connection that the server is just closing would make the outcome of a POST unknown,
     // so each has its own.
-    this.#writes = connections({ ...options, pipelining: 0 });
+    this.#writes = connections({ ...limits, pipelining: 0 });
   }
 
   /**
@@ -85,7 +80,7 @@ export class Transport {
     };
     const send = () => this.#dispatch(operation, request, signal);
     const answer = await (method === 'GET' ? this.#inTurn(send) : send());
-    this.onHeaders(answer.headers);
+    this.options.onHeaders?.(answer.headers);
     return { ...answer, body: textOf(operation, answer) };
   }
 
@@ -98,6 +93,7 @@ export class Transport {
   #dispatch(operation: Operation, request: Dispatcher.DispatchOptions, signal?: AbortSignal) {
     signal?.throwIfAborted();
     const { method } = operation;
+    const { responseTimeoutMs = 60_000 } = this.options;
     return new Promise<RawResponse<Buffer>>((resolve, reject) => {
       const pieces: Buffer[] = [];
       let [status, headers]: [number, IncomingHttpHeaders] = [0, {}];
@@ -116,8 +112,8 @@ export class Transport {
         else controller.abort(reason);
       };
       const deadline = setTimeout(() => {
-        stop(new Error(`it took more than ${this.#responseTimeoutMs / 1_000} s`));
-      }, this.#responseTimeoutMs);
+        stop(new Error(`it took more than ${responseTimeoutMs / 1_000} s`));
+      }, responseTimeoutMs);
       const interrupt = () => {
         stop(new Error('interrupted'));
       };

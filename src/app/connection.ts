@@ -54,7 +54,7 @@ export async function connect(
   const clock = new PlatformClock({ baseUrl, now: runtime.now, ask, onSkew });
   const paceOf = warehouse && openBudgets(warehouse, workspace, runtime.now, onWait);
   const clients = new Map<string, Client>();
-  const transport = new Transport({ concurrency: settings.history.concurrency }, clock.observe);
+  const transport = new Transport({ concurrency: settings.history.concurrency, onHeaders: clock.observe });
   const token = configuration?.environment[CODE_HOST_TOKEN_VARIABLE];
   const { pullRequests } = settings;
   const places = sandbox && pullRequests && { ...pullRequests, apiUrl: `${baseUrl}/_sandbox/code` };

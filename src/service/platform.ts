@@ -55,7 +55,7 @@ export async function tryPlatform(
   output.hide([apiKey]);
   output.note(`Trying ${baseUrl} with up to six requests, which change nothing.`);
   let headers: ResponseHeaders = {};
-  const transport = new Transport({}, (received) => (headers = received));
+  const transport = new Transport({ onHeaders: (received) => (headers = received) });
   const options = {
     ...settings,
     baseUrl,

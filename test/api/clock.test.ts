@@ -116,7 +116,7 @@ it('is read from every response, even a refusal', async () => {
   const { client } = await clientOf(
     (response, count) =>
       reply(response, count === 1 ? 403 : 200, NO_ROWS, { date: `Wed, 18 Nov 2026 05:00:0${count} GMT` }),
-    { onHeaders: ({ date }) => dates.push(date) },
+    { limits: { onHeaders: ({ date }) => dates.push(date) } },
   );
   await expect(client.views(PAGE)).rejects.toThrow('403');
   await client.views(PAGE);

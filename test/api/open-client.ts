@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { Client, type ClientOptions, type ViewsQuery } from '../../src/api/client.js';
-import type { ResponseHeaders } from '../../src/api/clock.js';
-import { Transport, type TransportLimits } from '../../src/api/transport.js';
+import { Transport, type TransportOptions } from '../../src/api/transport.js';
 import { day } from '../../src/day.js';
 import { afterTest } from '../cleanup.js';
 import { type SeenRequest, serve, type TestServer } from '../serve.js';
@@ -18,22 +17,18 @@ export const NO_ROWS = { totals: { human: 0, ai: 0, total: 0 }, views: [], hasMo
 export const JOB = { id: 'job_1', status: 'active' };
 
 interface OpenOptions extends Partial<ClientOptions> {
-  readonly limits?: Partial<TransportLimits>;
-  readonly onHeaders?: (headers: ResponseHeaders) => void;
+  readonly limits?: TransportOptions;
 }
 
 /** A transport that is closed after the test. */
-export function openTransport(
-  limits?: OpenOptions['limits'],
-  onHeaders?: OpenOptions['onHeaders'],
-): Transport {
-  const transport = new Transport({ responseTimeoutMs: 20_000, ...limits }, onHeaders);
+export function openTransport(options?: TransportOptions): Transport {
+  const transport = new Transport({ responseTimeoutMs: 20_000, ...options });
   afterTest(() => transport.close());
   return transport;
 }
 
 /** A client with small limits that is closed after the test. */
-export const openClient = (baseUrl: string, { limits, onHeaders, ...options }: OpenOptions = {}): Client =>
+export const openClient = (baseUrl: string, { limits, ...options }: OpenOptions = {}): Client =>
   new Client({
     baseUrl,
     projectId: 'prj_1',
@@ -41,7 +36,7 @@ export const openClient = (baseUrl: string, { limits, onHeaders, ...options }: O
     keyName: 'ACME_KEY',
     now: () => new Date('2026-11-18T05:00:00Z'),
     retries: { retries: 2, minDelayMs: 1, maxDelayMs: 2_000 },
-    transport: options.transport ?? openTransport(limits, onHeaders),
+    transport: options.transport ?? openTransport(limits),
     ...options,
   });
 
