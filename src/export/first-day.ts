@@ -1,18 +1,12 @@
-import { z } from 'zod';
 import { addDays, type Day, day, daysBetween } from '../day.js';
 import { ConfigurationError } from '../errors.js';
 import { longDay } from '../format/days.js';
 import { counted } from '../format/numbers.js';
-import { dayColumn, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
-import { KEPT_FROM, readFact, recordFact, SEARCH, type Search } from './facts.js';
+import { FIRST_DAY, KEPT_FROM, readFact, recordFact, SEARCH, type Search } from './facts.js';
 import { readDayLedger, storeEmptyDays } from './ledger.js';
 import type { LoadTask } from './load.js';
 import type { ExportRange } from './plan.js';
 import { equalCounts, largest, NO_VIEWS, probeTotals, sumCounts, totalsIfAnswered } from './totals.js';
-
-const HISTORY_START = readSql(import.meta.url, 'statements/history-start.sql');
-const RECORD_HISTORY_START = readSql(import.meta.url, 'statements/record-history-start.sql');
-const FORGET_HISTORY_START = 'DELETE FROM history_starts WHERE project = $project';
 
 /** No server of the API has data from before this day. */
 export const EARLIEST_DAY = day('2015-01-01');
@@ -27,24 +21,6 @@ const SHORTER_RANGES = [366, 31, 1];
 export interface FirstDayRequest extends Pick<LoadTask, 'warehouse' | 'client' | 'project' | 'signal'> {
   readonly now: Date;
 }
-
-/** The first day with a view, and when it was found. */
-export async function readHistoryStart(reader: Reader, project: string) {
-  const row = z.object({ day: dayColumn, found_at: timestampColumn });
-  const [known] = await reader.query(HISTORY_START, row, { project });
-  return known;
-}
-
-/** Remembers the first day, or forgets it, so that the next export without bounds finds it again. */
-export const recordStart = (
-  { warehouse, project, now }: FirstDayRequest,
-  firstDay: Day | undefined,
-): Promise<void> =>
-  warehouse.transaction(async (transaction) => {
-    await transaction.execute(FORGET_HISTORY_START, { project });
-    if (firstDay !== undefined)
-      await transaction.execute(RECORD_HISTORY_START, { project, first_day: firstDay, now });
-  });
 
 /** The requests of a history since the earliest day, if each day has up to 250 pages. */
 export const mostRequests = (last: Day): number => daysBetween(EARLIEST_DAY, last) + 1;
@@ -111,7 +87,7 @@ export async function finishSearch(
   const empty = { first: addDays(last, 1 - oldest), last: addDays(last, -newest) };
   if (newest < oldest) await storeEmptyDays(warehouse, project, empty, now);
   if (isRefused) await recordFact(warehouse, project, KEPT_FROM, first, now);
-  await recordStart(request, first);
+  await recordFact(warehouse, project, FIRST_DAY, first, now);
   await recordFact(warehouse, project, SEARCH, undefined, now);
   return { first, last: lastDay, ...(isRefused ? { note: keptNote(first) } : {}) };
 }

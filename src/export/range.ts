@@ -1,20 +1,13 @@
-import { addDays as addDaysTo } from 'date-fns';
 import { addDays, type Day, daysBetween, lastEndedDay } from '../day.js';
 import { plainDayRange } from '../format/days.js';
 import type { Reader } from '../warehouse/query.js';
-import { KEPT_FROM, readFact } from './facts.js';
-import {
-  beginSearch,
-  finishSearch,
-  type FirstDayRequest,
-  readHistoryStart,
-  recordStart,
-} from './first-day.js';
+import { FIRST_DAY, KEPT_FROM, readFact, recordFact } from './facts.js';
+import { beginSearch, finishSearch, type FirstDayRequest } from './first-day.js';
 import type { ExportRange } from './plan.js';
 import { hasViews } from './totals.js';
 
-/** How often a remembered first day is checked, with one request for the totals of the days just before it. */
-const CHECK_EVERY_DAYS = 30;
+/** A remembered first day that is checked has no views in so many days before it. */
+const DAYS_BEFORE = 30;
 
 /** Fewer days than this are loaded without first checking whether there are any views. */
 const FEW_DAYS = 14;
@@ -53,7 +46,7 @@ export async function readFirstDay(
   start: Day | 'auto',
   now: Date,
 ): Promise<Day | undefined> {
-  const first = start === 'auto' ? (await readHistoryStart(reader, project))?.day : start;
+  const first = start === 'auto' ? await readFact(reader, project, FIRST_DAY, now) : start;
   const keptFrom = await readFact(reader, project, KEPT_FROM, now);
   return first !== undefined && keptFrom !== undefined && keptFrom > first ? keptFrom : first;
 }
@@ -61,28 +54,28 @@ export async function readFirstDay(
 /** Resolves the first day that the user gave, with at most one request. */
 async function rangeFrom(request: RangeRequest, from: Day, last: Day): Promise<ExportRange | undefined> {
   const asGiven = { first: from, last };
-  const known = (await readHistoryStart(request.warehouse, request.project))?.day;
+  const { warehouse, client, project, now, signal } = request;
+  const known = await readFact(warehouse, project, FIRST_DAY, now);
   const isSure = known === undefined ? daysBetween(from, last) < FEW_DAYS : from >= known;
   if (isSure) return asGiven;
   const unknown = { first: from, last: known === undefined || known > last ? last : addDays(known, -1) };
-  const isViewed = await hasViews(request.client, unknown, { signal: request.signal });
+  const isViewed = await hasViews(client, unknown, { signal });
   if (known === undefined) return isViewed === false ? undefined : asGiven;
   if (isViewed !== true) {
     const why = isViewed === undefined ? 'refuses' : 'has no views of';
     return { first: known, last, note: `the platform ${why} ${plainDayRange(unknown)}` };
   }
-  await recordStart(request, undefined);
+  await recordFact(warehouse, project, FIRST_DAY, undefined, now);
   return asGiven;
 }
 
 /** Forgets the remembered first day if there are now views before it, so that it is found again. */
 async function checkStart(request: RangeRequest): Promise<void> {
   const { warehouse, client, project, now, signal } = request;
-  const known = await readHistoryStart(warehouse, project);
-  // It may be dated in the future by a clock that was ahead.
-  if (known === undefined || (known.found_at <= now && now < addDaysTo(known.found_at, CHECK_EVERY_DAYS)))
-    return;
-  const before = { first: addDays(known.day, -CHECK_EVERY_DAYS), last: addDays(known.day, -1) };
+  const known = await readFact(warehouse, project, FIRST_DAY, now);
+  const recent = await readFact(warehouse, project, { ...FIRST_DAY, isLimit: true }, now);
+  if (known === undefined || recent !== undefined) return;
+  const before = { first: addDays(known, -DAYS_BEFORE), last: addDays(known, -1) };
   const isViewed = await hasViews(client, before, { signal });
-  await recordStart(request, isViewed === true ? undefined : known.day);
+  await recordFact(warehouse, project, FIRST_DAY, isViewed === true ? undefined : known, now);
 }

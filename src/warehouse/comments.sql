@@ -35,10 +35,6 @@ COMMENT ON COLUMN restatements.total_before IS 'Total views of the whole site be
 COMMENT ON COLUMN restatements.total_after IS 'Total views of the whole site after the change';
 COMMENT ON COLUMN restatements.pages_changed IS 'Number of pages whose counts differ, including new and vanished pages';
 
-COMMENT ON TABLE history_starts IS 'Where the history of each project begins, looked up once on the platform. One row per project.';
-COMMENT ON COLUMN history_starts.project IS 'Project id on the platform';
-COMMENT ON COLUMN history_starts.found_at IS 'When it was found (UTC)';
-COMMENT ON COLUMN history_starts.first_day IS 'First day (UTC) with views';
 
 COMMENT ON TABLE runs IS 'What each step did. One row per execution of a step.';
 COMMENT ON COLUMN runs.run IS 'Id shared by the steps of one command';

@@ -18,6 +18,7 @@ const MIGRATIONS = [
   '016_what_reports_said',
   '017_platform_facts',
   '018_acts',
+  '019_first_days',
 ] as const;
 
 /** The version that 0.2.0 wrote, where the migrations begin. */

@@ -59,7 +59,10 @@ it('notes with a problem are reported by line; the history is published with the
   const { file, publish, published, context } = await workspaceWith('- { date: 2026-06-08, text: x }');
   await publish();
   await context.warehouse.transaction((transaction) =>
-    transaction.execute("INSERT INTO history_starts VALUES ('prj_1', '2026-01-01', '2026-01-01')", {}),
+    transaction.execute(
+      `INSERT INTO platform_facts VALUES ('prj_1', 'first day', '"2026-01-01"', '2026-01-01')`,
+      {},
+    ),
   );
   await writeFile(file, '- date: 2026-06-08\n  text: x\n  brake: true\n- text: y\n');
   expect(await publish()).toContain(
@@ -67,7 +70,7 @@ it('notes with a problem are reported by line; the history is published with the
   );
   expect(await published()).toEqual([{ ...SITE, text: 'x', is_break: false }]);
   const history = await openHistory(context.historyFile);
-  expect(await history.query('FROM history_starts', z.object({}))).toHaveLength(1);
+  expect(await history.query('FROM platform_facts', z.object({}))).toHaveLength(1);
   history.close();
 });
 

@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { StorageError } from '../../src/errors.js';
+import { FIRST_DAY, readFact } from '../../src/export/facts.js';
 import { openWarehouse } from '../../src/warehouse/open.js';
 import { openHistory } from '../../src/warehouse/published.js';
 import { tablesOf } from '../../src/warehouse/publish.js';
@@ -42,12 +43,15 @@ describe('a database', () => {
     const versions = await warehouse.query(VERSIONS, versionRow);
     expect(versions.map(({ version }) => version)).toEqual(versions.map((_, index) => index + 12));
     await warehouse.transaction((transaction) =>
-      transaction.execute("INSERT INTO history_starts VALUES ('prj_1', '2026-01-01', '2026-01-01')", {}),
+      transaction.execute(
+        `INSERT INTO platform_facts VALUES ('prj_1', 'first day', '"2026-01-01"', '2026-01-01')`,
+        {},
+      ),
     );
     await closeNow(warehouse);
     const again = await liveWarehouse(warehouse.path);
     expect(await again.query(VERSIONS, versionRow)).toEqual(versions);
-    expect(await again.query('FROM history_starts', z.object({ project: z.string() }))).toHaveLength(1);
+    expect(await again.query('FROM platform_facts', z.object({ project: z.string() }))).toHaveLength(1);
   });
 
   it('is copied from the one that the build wrote, which has this version and no data, and gets its own id', async () => {
@@ -100,8 +104,12 @@ describe('a database', () => {
     ];
     const skip = "INSERT INTO page_skips VALUES ('prj_1', '/a', '2026-11-01', NULL)";
     const lake = "INSERT INTO workspace BY NAME SELECT uuid() AS id, '/lake' AS lake";
-    await onFile(path, released, ...version, skip, lake);
+    const start = "INSERT INTO history_starts VALUES ('prj_1', '2025-03-04', '2026-11-20')";
+    await onFile(path, released, ...version, skip, lake, start);
     const warehouse = await liveWarehouse(path);
+    const since = { ...FIRST_DAY, isLimit: true };
+    expect(await readFact(warehouse, 'prj_1', since, new Date('2026-12-20'))).toBe('2025-03-04');
+    expect(await readFact(warehouse, 'prj_1', since, new Date('2026-12-21'))).toBeUndefined();
     const tables = await tablesOf(warehouse, 'main');
     expect(tables).toEqual(await tablesOf(await liveWarehouse(), 'main'));
     expect(await warehouse.query('FROM page_skips', z.object({ path: z.string() }))).toHaveLength(1);

@@ -77,10 +77,10 @@ describe('the published history', () => {
     await view(warehouse, ['2026-11-02', '/b', 1], ['2026-08-02', '/a', 2]);
     await warehouse.exclusive(async (connection) => {
       await connection.run(`
-        INSERT INTO history_starts VALUES ('prj_1', '2026-08-02', '2026-11-18 05:00:00');
+        INSERT INTO platform_facts VALUES ('prj_1', 'first day', '"2026-08-02"', '2026-11-18 05:00:00');
         CREATE SCHEMA backup;
         CREATE TABLE backup.page_views AS FROM page_views;
-        CREATE TABLE backup.history_starts AS FROM history_starts;
+        CREATE TABLE backup.platform_facts AS FROM platform_facts;
         CREATE SEQUENCE numbers START 5;
         CREATE TABLE backup."my notes" (id INTEGER DEFAULT nextval('numbers'), note VARCHAR UNIQUE);
         INSERT INTO backup."my notes" (note) VALUES ('one'), ('two');

@@ -37,7 +37,12 @@ SELECT
   period.* EXCLUDE (views),
   history.first_day,
   history.last_day,
-  coalesce(first_day > (SELECT min(first_day) FROM history_starts WHERE project = $project), FALSE) AS has_older,
+  coalesce(
+    first_day > (
+      SELECT (value ->> '$')::DATE FROM platform_facts WHERE project = $project AND fact = 'first day'
+    ),
+    FALSE
+  ) AS has_older,
   {
     days: restated.days,
     human: human,

@@ -10,7 +10,6 @@ WITH
     UNION ALL SELECT 'lease of requests', used_at FROM request_uses
     UNION ALL SELECT 'check of days', verified_at FROM verifications
     UNION ALL SELECT 'restatement', restated_at FROM restatements
-    UNION ALL SELECT 'history start', found_at FROM history_starts
     UNION ALL SELECT 'skipped page', skipped_at FROM page_skips
     UNION ALL SELECT 'pull request', greatest(checked_at, closed_on) FROM pull_requests
     UNION ALL SELECT 'page change', changed_on FROM page_changes
