@@ -1,10 +1,9 @@
 import { setMaxListeners } from 'node:events';
-import pLimit, { type LimitFunction } from 'p-limit';
+import type { LimitFunction } from 'p-limit';
 import pMap from 'p-map';
 import type { Client } from '../api/client.js';
 import { ApiError, PausedError, RefusedError } from '../api/errors.js';
 import type { Lease } from '../api/retry.js';
-import type { ViewsResponse } from '../api/schema.js';
 import { type Day, lastEndedDay } from '../day.js';
 import { messageOf } from '../errors.js';
 import { Texts } from '../warehouse/texts.js';
@@ -66,10 +65,8 @@ export interface LoadTask {
   readonly client: Pick<Client, 'views' | 'lease'>;
   readonly project: string;
   readonly settleDays: number;
-  /** Days read at the same time. */
-  readonly concurrency: number;
-  /** Limits the days that several projects read at once; by default, a limit for this project only. */
-  readonly inTurn?: LimitFunction | undefined;
+  /** Limits the days that are read at the same time, also of several projects. */
+  readonly inTurn: LimitFunction;
   readonly now: () => Date;
   readonly signal?: AbortSignal | undefined;
   readonly onDay?: ((result: DayResult) => void) | undefined;
@@ -105,7 +102,6 @@ class Load {
   readonly #stopping = new AbortController();
   readonly #signal: AbortSignal;
   readonly #failures: DayFailures;
-  readonly #inTurn: LimitFunction;
   #withoutViewsInARow = 0;
   #paths = new Texts();
 
@@ -120,14 +116,13 @@ class Load {
     // Every request listens to it, some until shortly after they have ended; Node.js would warn about more than ten.
     setMaxListeners(0, this.#signal);
     this.#failures = new DayFailures(task, this.#signal);
-    this.#inTurn = task.inTurn ?? pLimit(task.concurrency);
   }
 
   async run(): Promise<LoadOutcome> {
-    const { warehouse, concurrency } = this.task;
+    const { warehouse, inTurn } = this.task;
     // While days wait for a commit, others are read.
     const waiting = Math.floor(MOST_WAITING_REQUESTS / (this.days[0]?.requests ?? 1));
-    const begun = { concurrency: concurrency + Math.max(FEWEST_WAITING_DAYS, waiting) };
+    const begun = { concurrency: inTurn.concurrency + Math.max(FEWEST_WAITING_DAYS, waiting) };
     const load = (planned: PlannedDay) => this.#load(planned).catch(this.#stop);
     await warehouse.withOneThread(() => pMap(this.days, load, begun));
     const stopped: unknown = this.#signal.aborted ? this.#signal.reason : this.#paused;
@@ -151,7 +146,7 @@ class Load {
     const lease = await this.task.client.lease(requests, planned.priority, this.#signal);
     try {
       if (this.#paths.size > MOST_PATHS) this.#paths = new Texts();
-      const store = await this.#inTurn(() => this.#attempt(planned, lease).catch(this.#halt));
+      const store = await this.task.inTurn(() => this.#attempt(planned, lease).catch(this.#halt));
       if (store === undefined) return;
       const result = await store();
       this.#results.push(result);
@@ -190,7 +185,7 @@ class Load {
   }
 
   async #read({ day, due }: PlannedDay, lease: Lease): Promise<Store | undefined> {
-    const { warehouse, client, project, now, settleDays, concurrency } = this.task;
+    const { warehouse, client, project, now, settleDays, inTurn } = this.task;
     const hasEnded = () => day <= lastEndedDay(now());
     if (!hasEnded()) return undefined;
     const settled = () => isSettled(day, now(), settleDays);
@@ -199,7 +194,6 @@ class Load {
     const isStored = mayBeSame || due === 'inconsistent';
     const { stored } = isStored ? await readDay(warehouse, { project, day }) : {};
     const isUnfinished = this.unfinished.has(day);
-    let kept: ViewsResponse | undefined;
     const walks = new DayWalks(client, day, {
       lease,
       signal: this.#signal,
@@ -210,11 +204,11 @@ class Load {
       pageSize: this.pageSize,
       kept: isUnfinished ? await readKeptPage(warehouse, { project, day }) : undefined,
       // The last days use the connections of days that are done.
-      atOnce: () => Math.max(1, Math.floor(concurrency / this.#inTurn.activeCount)),
-      onPaused: (page) => (kept = page),
+      atOnce: () => Math.max(1, Math.floor(inTurn.concurrency / inTurn.activeCount)),
     });
     const read = await walks.read().finally(async () => {
-      if (kept !== undefined || isUnfinished) await keepPage(warehouse, { project, day }, kept);
+      const { unfinished } = walks;
+      if (unfinished !== undefined || isUnfinished) await keepPage(warehouse, { project, day }, unfinished);
     });
     this.#signal.throwIfAborted();
     // The response may have shown that the platform's clock is behind.

@@ -52,8 +52,6 @@ export interface WalkOptions extends ReadOptions {
   readonly kept?: ViewsResponse | undefined;
   /** How many pages of a first walk may be requested at the same time; one by default. */
   readonly atOnce?: () => number;
-  /** Called with the rows of a first walk that has to wait for the hourly limit, as one page. */
-  readonly onPaused?: (page: ViewsResponse) => void;
 }
 
 /**
@@ -70,6 +68,8 @@ export interface WalkOptions extends ReadOptions {
  * API.
  */
 export class DayWalks {
+  /** The rows of a first walk that has to wait for the hourly limit, as one page. */
+  unfinished: ViewsResponse | undefined;
   /** The rows of all walks, with their latest counts, once there was one: a further walk may end before its last page. */
   readonly #all: DayRows;
   readonly #pageSize: PageSize;
@@ -111,7 +111,7 @@ export class DayWalks {
   }
 
   async #walk(number: number): Promise<DayRows | 'unchanged'> {
-    const { lease, signal, paths, stored, found, kept, atOnce, onPaused } = this.options;
+    const { lease, signal, paths, stored, found, kept, atOnce } = this.options;
     const isFirst = number === 0;
     const share = isFirst ? 1 : (PAGE_SHARES[(number - 1) % PAGE_SHARES.length] ?? 1);
     const range = { dateFrom: this.day, dateTo: addDays(this.day, 1) };
@@ -137,7 +137,7 @@ export class DayWalks {
       }
     } catch (error) {
       if (isFirst && walk.size > 0 && error instanceof PausedError)
-        onPaused?.({ totals: walk.totals, views: [...walk.rows], hasMore: true });
+        this.unfinished = { totals: walk.totals, views: [...walk.rows], hasMore: true };
       throw error;
     }
     return walk;

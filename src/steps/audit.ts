@@ -1,3 +1,4 @@
+import pLimit from 'p-limit';
 import type { ProjectSettings } from '../config/schema.js';
 import { type DayResult, errorsOfLoad } from '../export/load.js';
 import { type Audit, auditHistory } from '../export/verify.js';
@@ -14,13 +15,14 @@ export async function auditStep(given: StepContext, repair: boolean): Promise<St
   const context = await byBothClocks(given);
   const { settings, warehouse, clientOf, now, signal, observer } = context;
   const { settleDays, concurrency } = settings.history;
+  const inTurn = pLimit(concurrency);
   const { results: detail, errors } = await eachProject(context, async (project) => {
     const task = {
       warehouse,
       client: clientOf(project),
       project: project.id,
       settleDays,
-      concurrency,
+      inTurn,
       now,
       signal,
       onDay: (result: DayResult) => observer.onDay?.(project, result),

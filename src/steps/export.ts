@@ -130,7 +130,7 @@ async function* exportProject(
   signal.throwIfAborted();
   const client = clientOf(project);
   const common = { warehouse, client, project: project.id, signal };
-  const { start, settleDays, concurrency, spareRequests } = settings.history;
+  const { start, settleDays, spareRequests } = settings.history;
   const range = await resolveRange({ ...bounds, ...common, start, now: now() });
   if (range === undefined) return undefined;
   return yield* exportInStages({
@@ -138,7 +138,6 @@ async function* exportProject(
     ...common,
     range,
     settleDays,
-    concurrency,
     spareRequests,
     now,
     onPlan: (plan) => observer.onExportPlan?.(project, plan),

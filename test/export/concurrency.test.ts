@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import pLimit from 'p-limit';
 import { expect, test } from 'vitest';
 import { addDays, day as toDay, lastEndedDay } from '../../src/day.js';
 import { loadDays } from '../../src/export/load.js';
@@ -41,7 +42,7 @@ test.each([1, 4])('no more than %i days are read at once, as the platform sees i
       client,
       project: PROJECT,
       settleDays: 3,
-      concurrency,
+      inTurn: pLimit(concurrency),
       now: () => NOW,
     },
     planned,

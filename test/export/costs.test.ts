@@ -1,4 +1,5 @@
 import { DuckDBConnection, DuckDBPreparedStatement } from '@duckdb/node-api';
+import pLimit from 'p-limit';
 import { expect, test, vi } from 'vitest';
 import { openBudgets } from '../../src/app/connection.js';
 import { settingsSchema } from '../../src/config/schema.js';
@@ -44,7 +45,7 @@ async function openExport({ days, pages, limit }: { days: number; pages: number;
     pace,
     limits: { responseTimeoutMs: 20_000 },
   });
-  const task = { warehouse, client, project: PROJECT, settleDays: 3, concurrency: 16, now: clock.now };
+  const task = { warehouse, client, project: PROJECT, settleDays: 3, inTurn: pLimit(16), now: clock.now };
   const onDay = ({ day }: DayResult) => notStored.delete(day);
   return { warehouse, lost, run: () => exportHistory({ ...task, range, onDay }) };
 }

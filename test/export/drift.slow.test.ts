@@ -1,3 +1,4 @@
+import pLimit from 'p-limit';
 import { expect, test } from 'vitest';
 import type { PageViews } from '../../src/api/schema.js';
 import { addDays, type Day, lastEndedDay } from '../../src/day.js';
@@ -63,7 +64,7 @@ test('of 200 days whose rows move between pages while they are read, none is sto
   const platform = await servePlatform({ now: () => NOW, rowsOf: (at) => lively.get(at)?.read() ?? [] });
   const client = openClient(platform.baseUrl, { limits: { responseTimeoutMs: 5_000 } });
   const warehouse = await liveWarehouse();
-  const task = { warehouse, client, project: PROJECT, settleDays: 3, concurrency: 6, now: () => NOW };
+  const task = { warehouse, client, project: PROJECT, settleDays: 3, inTurn: pLimit(6), now: () => NOW };
   const planned = days.map((day) => ({ day, due: 'missing', priority: 'backfill', requests: 1 }) as const);
   const { results, stopped } = await loadDays(task, planned);
 

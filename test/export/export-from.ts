@@ -1,3 +1,4 @@
+import pLimit from 'p-limit';
 import type { Client } from '../../src/api/client.js';
 import { day } from '../../src/day.js';
 import type { ExportOutcome, ExportTask } from '../../src/export/export.js';
@@ -18,7 +19,7 @@ export const exportFrom = ({ from, to, client, ...task }: ExportFrom): Promise<E
   exportHistory({
     project: 'prj_1',
     settleDays: 3,
-    concurrency: 6,
+    inTurn: pLimit(6),
     now: () => NOW,
     ...task,
     client: {

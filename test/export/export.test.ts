@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import pLimit from 'p-limit';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import type { Client } from '../../src/api/client.js';
@@ -90,7 +91,7 @@ describe('many days at once', () => {
     const warnings: Error[] = [];
     const warned = (warning: Error) => warnings.push(warning);
     process.on('warning', warned);
-    await exportFrom({ ...opened.task, concurrency: 32, from: '2026-10-01', to: '2026-11-10' });
+    await exportFrom({ ...opened.task, inTurn: pLimit(32), from: '2026-10-01', to: '2026-11-10' });
     process.off('warning', warned);
     expect(warnings).toEqual([]);
     await expectWhole(opened.task.warehouse);
@@ -315,7 +316,7 @@ describe('a day that cannot be loaded', () => {
     sandbox.setFaults([{ on: 'views', kind: 'html', after: 4, times: 2 }]);
     const { results, stopped } = await exportFrom({
       ...task,
-      concurrency: 1,
+      inTurn: pLimit(1),
       from: '2026-11-01',
       to: '2026-11-10',
     });
@@ -330,7 +331,7 @@ describe('a day that cannot be loaded', () => {
     opened.sandbox.setFaults([{ on: 'views', kind: 'html', after: 2 }]);
     const { results, stopped } = await exportFrom({
       ...opened.task,
-      concurrency: 1,
+      inTurn: pLimit(1),
       from: '2026-11-01',
       to: '2026-11-10',
     });
@@ -349,7 +350,7 @@ describe('a day that cannot be loaded', () => {
     ]);
     const { results, stopped } = await exportFrom({
       ...task,
-      concurrency: 1,
+      inTurn: pLimit(1),
       from: '2026-11-01',
       to: '2026-11-10',
     });
@@ -373,7 +374,7 @@ describe('a day that cannot be loaded', () => {
     const { stopped } = await exportFrom({
       warehouse,
       client,
-      concurrency: 4,
+      inTurn: pLimit(4),
       from: '2026-11-01',
       to: '2026-11-10',
     });
@@ -429,7 +430,7 @@ describe('a day that the platform refuses', () => {
       client,
       from: '2026-10-01',
       to: '2026-11-10',
-      concurrency: 1,
+      inTurn: pLimit(1),
     });
     expect(results).toHaveLength(41);
     expect(results.filter(({ outcome }) => outcome === 'failed')).toHaveLength(1);
@@ -442,7 +443,7 @@ describe('a day that the platform refuses', () => {
       client,
       ...TEN_DAYS,
       from: '2026-10-01',
-      concurrency: 1,
+      inTurn: pLimit(1),
     });
     expect(stopped).toBeUndefined();
     const states = Object.values(await statesOf(warehouse));
@@ -492,7 +493,7 @@ describe('a failure that would affect every other day', () => {
     sandbox.setFaults([{ on: 'views', ...fault }]);
     const { results, stopped } = await exportFrom({
       ...task,
-      concurrency: 1,
+      inTurn: pLimit(1),
       from: '2026-10-01',
       to: '2026-11-17',
     });
@@ -508,7 +509,7 @@ describe('a failure that would affect every other day', () => {
     sandbox.setFaults([{ on: 'views', kind: 'status', status: 403, after: 8 }]);
     const { results, stopped } = await exportFrom({
       ...task,
-      concurrency: 1,
+      inTurn: pLimit(1),
       from: '2026-11-01',
       to: '2026-11-10',
     });
@@ -531,7 +532,7 @@ describe('an interruption', () => {
       from: '2026-10-20',
       to: '2026-11-17',
       // With more, a busy machine may read all days before it stores the third.
-      concurrency: 1,
+      inTurn: pLimit(1),
       signal: abort.signal,
       onDay: () => {
         if (++days === 3) abort.abort(reason);
@@ -601,7 +602,7 @@ describe('rows that move while a day is read', () => {
     }));
     sandbox.setFaults(now_and_then);
     const range = { from: '2026-11-01', to: '2026-11-14' };
-    await exportFrom({ ...task, ...range, concurrency: 2 });
+    await exportFrom({ ...task, ...range, inTurn: pLimit(2) });
     sandbox.setFaults([]);
     await expectWhole(task.warehouse);
     for (const { day: date, state } of await storedDays(task.warehouse))

@@ -1,3 +1,4 @@
+import pLimit from 'p-limit';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { addDays, day, daysIn } from '../../src/day.js';
 import { ReadershipError } from '../../src/errors.js';
@@ -42,7 +43,7 @@ describe('ten days, one of which is always answered with', () => {
         retries: { retries: 1, minDelayMs: 1, maxDelayMs: 5 },
         limits: { responseTimeoutMs: 1_000 },
       });
-      const task = { warehouse, client, project, concurrency: 4, now: () => now };
+      const task = { warehouse, client, project, inTurn: pLimit(4), now: () => now };
       const { stopped } = await exportFrom({ ...task, from: '2026-11-01', to: '2026-11-10' });
       if (!(stopped instanceof ReadershipError) || stopped.resumeAt === undefined) {
         if (stopped !== undefined) throw stopped as Error;

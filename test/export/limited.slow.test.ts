@@ -1,5 +1,6 @@
 import { addMinutes } from 'date-fns';
 import { join } from 'node:path';
+import pLimit from 'p-limit';
 import { describe, expect, test } from 'vitest';
 import { Client } from '../../src/api/client.js';
 import { Transport } from '../../src/api/transport.js';
@@ -87,7 +88,13 @@ async function openWorld(options: {
       const range = await resolveRange({ ...common, start: 'auto', now: clock.now(), to });
       if (range === undefined) throw new Error('the platform has views');
       const { settleDays, concurrency } = settings.history;
-      const outcome = await exportHistory({ ...common, range, settleDays, concurrency, now: clock.now });
+      const outcome = await exportHistory({
+        ...common,
+        range,
+        settleDays,
+        inTurn: pLimit(concurrency),
+        now: clock.now,
+      });
       return outcome.stopped ?? 'done';
     } catch (error) {
       return error;

@@ -1,3 +1,4 @@
+import pLimit from 'p-limit';
 import { addDays, type Day, lastEndedDay } from '../../src/day.js';
 import type { ExportOutcome, ExportTask } from '../../src/export/export.js';
 import { type DayState, readDayLedger, readDay } from '../../src/export/ledger.js';
@@ -81,7 +82,7 @@ export async function openExport({
     ...(budget === undefined ? {} : { pace: budget }),
   });
   const common = { warehouse, client, project: PROJECT };
-  const task = { ...common, settleDays: SETTLE_DAYS, concurrency, now: clock.now };
+  const task = { ...common, settleDays: SETTLE_DAYS, inTurn: pLimit(concurrency), now: clock.now };
   return {
     clock,
     warehouse,

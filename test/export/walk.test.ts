@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import { PagingError, PausedError } from '../../src/api/errors.js';
-import type { PageViews, ViewsResponse } from '../../src/api/schema.js';
+import type { PageViews } from '../../src/api/schema.js';
 import { day } from '../../src/day.js';
 import { PageSize } from '../../src/export/pages.js';
 import { sumCounts } from '../../src/export/totals.js';
@@ -261,12 +261,12 @@ describe('rows that move while a day is read', () => {
     const paused = new PausedError('The budget is spent.', new Date());
     const views: typeof client.views = (query) =>
       asked++ === 0 ? client.views(query) : Promise.reject(paused);
-    const onPaused = vi.fn();
-    const walked = await walkDay({ views }, DAY, { isSettled: () => true, onPaused });
+    const walks = new DayWalks({ views }, DAY, { isSettled: () => true });
+    const walked = await walks.read();
     expect(walked).toMatchObject({ doubt: expect.stringContaining('moved') as string });
     expect(walked !== 'unchanged' && [...walked.rows]).toEqual([row('/a', 3, 1)]);
     // Only the pages of a first walk are kept.
-    expect(onPaused).not.toHaveBeenCalled();
+    expect(walks.unfinished).toBeUndefined();
     asked = 1;
     await expect(walkDay({ views }, DAY, { isSettled: () => true })).rejects.toBe(paused);
   });
@@ -280,9 +280,9 @@ describe('the rows of a day that waits for the hourly limit', () => {
       query.offset === 1_500
         ? Promise.reject(new PausedError('The budget is spent.', new Date()))
         : client.views(query);
-    let kept: ViewsResponse | undefined;
-    const onPaused = (page: ViewsResponse) => (kept = page);
-    await expect(walkDay({ views }, DAY, { isSettled: () => true, onPaused })).rejects.toThrow(PausedError);
+    const walks = new DayWalks({ views }, DAY, { isSettled: () => true });
+    await expect(walks.read()).rejects.toThrow(PausedError);
+    const kept = walks.unfinished;
     expect(kept).toEqual({ totals: sumCounts(many), views: many.slice(0, 1_500), hasMore: true });
     const before = queries.length;
     const walked = await walkDay(client, DAY, { isSettled: () => true, kept });
