@@ -1,6 +1,6 @@
 import { ContractError, PagingError, PausedError, RefusedError, TryLaterError } from '../api/errors.js';
 import type { Lease } from '../api/retry.js';
-import { addDays, type Day } from '../day.js';
+import { addDays, type Day, lastEndedDay } from '../day.js';
 import { readDayLedger } from './ledger.js';
 import type { LoadTask } from './load.js';
 import { probeTotals } from './totals.js';
@@ -22,7 +22,7 @@ export class DayFailures {
   #asked: Promise<boolean> | undefined;
 
   constructor(
-    private readonly task: Pick<LoadTask, 'warehouse' | 'client' | 'project'>,
+    private readonly task: Pick<LoadTask, 'warehouse' | 'client' | 'project' | 'now'>,
     private readonly signal: AbortSignal,
   ) {}
 
@@ -69,11 +69,12 @@ export class DayFailures {
     }
   }
 
-  /** The day to request instead of `day`: the newest one that is stored, or if there is none, the one a week before. */
+  /** The day to request instead of `day`: the newest one that is stored, or if there is none, one of a week ago. */
   async #otherThan(day: Day): Promise<Day> {
-    const { warehouse, project } = this.task;
+    const { warehouse, project, now } = this.task;
     const ledger = [...(await readDayLedger(warehouse, project)).values()];
     const stored = ledger.findLast((record) => record.is_stored && record.day !== day);
-    return stored?.day ?? addDays(day, -7);
+    const weekAgo = addDays(lastEndedDay(now()), -7);
+    return stored?.day ?? (day === weekAgo ? addDays(weekAgo, 1) : weekAgo);
   }
 }

@@ -15,10 +15,8 @@ import { readUnfinishedDays } from './pages.js';
 import { readLastVerification, recentTotals } from './verify.js';
 
 const KNOWN_DAYS = readSql(import.meta.url, 'statements/known-days.sql');
-const countRow = z.object({ days: z.int() });
 const NEWEST_PAGES =
   'SELECT project, arg_max(pages, day) AS pages FROM day_loads WHERE pages IS NOT NULL GROUP BY project';
-const newestRow = z.object({ project: z.string(), pages: z.int() });
 
 /** The maximum requests of an ordinary night of some projects, and those of their longest day. */
 export async function readNightlyNeed(
@@ -27,7 +25,7 @@ export async function readNightlyNeed(
   settleDays: number,
   now: Date,
 ): Promise<{ requests: number; longestDay: number }> {
-  const newest = await reader.query(NEWEST_PAGES, newestRow);
+  const newest = await reader.query(NEWEST_PAGES, z.object({ project: z.string(), pages: z.int() }));
   let [requests, longestDay] = [0, 1];
   for (const { id } of projects) {
     const pages = newest.find(({ project }) => project === id)?.pages ?? 0;
@@ -103,7 +101,7 @@ export async function hasHoles(
   for (const { id: project } of projects) {
     const first = await readFirstDay(reader, project, start, now);
     if (first === undefined) return true;
-    const [known] = await reader.query(KNOWN_DAYS, countRow, { project, first, last });
+    const [known] = await reader.query(KNOWN_DAYS, z.object({ days: z.int() }), { project, first, last });
     if ((known?.days ?? 0) <= daysBetween(first, last)) return true;
   }
   return false;
