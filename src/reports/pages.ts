@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import type { Settings } from '../config/schema.js';
 import type { Day } from '../day.js';
 import { ignoreMissing, version, writeWhole } from '../files.js';
-import { capitalised } from '../format/text.js';
+import { inTitle } from '../format/text.js';
 import type { Reader } from '../warehouse/query.js';
 import { storageFailure } from '../storage.js';
 import { BOOKKEEPING, tableDigests } from '../warehouse/publish.js';
@@ -96,7 +96,7 @@ function pageIn(directory: string, file: string, calendar: Calendar) {
   return {
     period,
     /** The report's name as a title, such as `Weekly`; the report itself may have been removed. */
-    report: capitalised(report.replaceAll(/[-_]/g, ' ')),
+    report: inTitle(report),
     /**
      * Its address below that of the directory. The folder's name, an encoded project id, is encoded
      * again.

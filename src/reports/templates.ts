@@ -80,7 +80,7 @@ export const fillLine = (report: string, source: string, line: string, model: ob
 /** One template being filled, with its layouts and partials. */
 class Filling {
   readonly #environment = Handlebars.create();
-  readonly #compiled = new Map<string, TemplateDelegate>();
+  readonly #known = new Map<string, TemplateDelegate>();
   /** The file being filled now, so that an error names that file and not the one including it. */
   #file = '';
 
@@ -96,8 +96,7 @@ class Filling {
 
   fill(file: string, model: object, text?: string): string {
     return this.#in(file, () => {
-      const template = this.#compiled.get(file) ?? this.#compile(text ?? readFileSync(file, 'utf8'));
-      this.#compiled.set(file, template);
+      const template = this.#compiled(file, text);
       try {
         return template(model);
       } catch {
@@ -107,9 +106,7 @@ class Filling {
     });
   }
 
-  /** A partial that is read and compiled on first use. */
   #partial(file: string): TemplateDelegate {
-    let compiled: TemplateDelegate | undefined;
     return (context: unknown, options?: PartialOptions) => {
       const caller = this.#file;
       const block = options?.data?.['partial-block'];
@@ -118,10 +115,9 @@ class Filling {
         ...options.data,
         'partial-block': ((...given) => this.#in(caller, () => block(...given))) satisfies TemplateDelegate,
       };
-      return this.#in(file, () => {
-        compiled ??= this.#compile(readFileSync(file, 'utf8'));
-        return compiled(context, data === undefined ? options : { ...options, data });
-      });
+      return this.#in(file, () =>
+        this.#compiled(file)(context, data === undefined ? options : { ...options, data }),
+      );
     };
   }
 
@@ -145,17 +141,26 @@ class Filling {
     }
   }
 
-  #compile(template: string): TemplateDelegate {
-    const parsed = this.#environment.parse(template);
+  /** A template, read and compiled on first use. */
+  #compiled(file: string, text?: string): TemplateDelegate {
+    const known = this.#known.get(file);
+    if (known !== undefined) return known;
+    const parsed = this.#environment.parse(text ?? readFileSync(file, 'utf8'));
     new EveryFieldRequired().accept(parsed);
-    return this.#environment.compile(parsed, { strict: true, noEscape: this.isPlain });
+    const compiled = this.#environment.compile(parsed, { strict: true, noEscape: this.isPlain });
+    this.#known.set(file, compiled);
+    return compiled;
   }
 }
 
 /** A copy of a model whose objects list their fields as text, which Handlebars includes in its errors. Slow. */
 function listingFields(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null) return value;
-  return Array.isArray(value) ? value.map(listingFields) : copyOf(value);
+  if (Array.isArray(value)) return value.map(listingFields);
+  if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== Object.prototype)
+    return value;
+  const copy = Object.create(LISTING) as Record<string, unknown>;
+  for (const [key, field] of Object.entries(value)) copy[key] = listingFields(field);
+  return copy;
 }
 
 /** One for all copies: a prototype of its own would give each a hidden class, which only a full collection frees. */
@@ -164,13 +169,6 @@ const LISTING = {
     return Object.keys(this).join(', ');
   },
 };
-
-function copyOf(value: object): object {
-  if (Object.getPrototypeOf(value) !== Object.prototype) return value;
-  const copy = Object.create(LISTING) as Record<string, unknown>;
-  for (const [key, field] of Object.entries(value)) copy[key] = listingFields(field);
-  return copy;
-}
 
 /** The part of Handlebars' options for partials that is used here. */
 interface PartialOptions {

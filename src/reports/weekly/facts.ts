@@ -16,11 +16,15 @@ const NOTABLE_BY_ITSELF = 0.25;
 const LEAST_STAKE = 0.02;
 const LEAST_STAKE_OF_PAGE = 0.01;
 
-/** Everything worth telling about a full week, the most views first. */
-export function factsOf(week: Comparison, moved: readonly MovedPage[]): Fact[] {
+/** Everything worth telling about a full week, the most views first. `old` has the keys of the week before. */
+export function factsOf(
+  week: Comparison,
+  moved: readonly MovedPage[],
+  old: ReadonlySet<string> = new Set(),
+): Fact[] {
   const all = week.thisWeek.human + week.thisWeek.ai;
   const found = [
-    ...AUDIENCES.flatMap((audience) => [burstIn(week[audience]), changeIn(week[audience])]),
+    ...AUDIENCES.flatMap((audience) => [burstIn(week[audience]), changeIn(week[audience], old)]),
     leadOf(week) ?? onlyOf(week),
   ].filter((fact) => fact !== undefined);
   const told = new Set(found.map(({ page }) => page));
@@ -44,7 +48,7 @@ function factOf(page: MovedPage): Fact {
     key: `page ${path}`,
     isNewsAgain: true,
     stake: Math.abs(human - (human_expected ?? human)) + Math.abs(ai - (ai_expected ?? ai)),
-    words: () =>
+    words:
       expected < NOTHING_EXPECTED
         ? say`${named(path)} had ${count}, and none were expected.`
         : say`${named(path)} had ${count}, ${ratioWords(ratio)} ${ratio > 0 ? 'more' : 'fewer'} than expected.`,
@@ -65,12 +69,12 @@ function burstIn({ audience, burst, causes, firstDay }: AudienceWeek): Fact | un
     key: `burst ${audience} ${burst.day}`,
     stake: excess,
     page,
-    words: () => say`${viewsBy(audience, burst.views)} came on one day, ${namedDay(burst.day)}${where}.`,
+    words: say`${viewsBy(audience, burst.views)} came on one day, ${namedDay(burst.day)}${where}.`,
   };
 }
 
 /** A change beyond the usual range, or beyond chance while no range is known. */
-function changeIn(of: AudienceWeek): Fact | undefined {
+function changeIn(of: AudienceWeek, old: ReadonlySet<string>): Fact | undefined {
   const { audience, same, place, leftOut, record } = of;
   if (same === null) return undefined;
   const { now, before } = same;
@@ -82,37 +86,31 @@ function changeIn(of: AudienceWeek): Fact | undefined {
     (place === 'unknown'
       ? Math.abs(ratio) >= NOTABLE_BY_ITSELF
       : Math.abs(ratio) >= NOTABLE_RATIO && place === (isUp ? 'above' : 'below'));
-  if (!isBeyond) return outsideOf(of);
+  if (!isBeyond) return outsideOf(of, old);
   const key = `change ${audience} ${isUp ? 'up' : 'down'}`;
   const cause = causeOf(of, difference);
   const causedBy = cause === undefined ? '' : causeWords(cause, isUp);
   const where = leftOut.size === 0 ? '' : ` on the ${inWords(7 - leftOut.size)} days that can be compared`;
   const high = record === null ? '' : `, ${weekHigh(record)}`;
   const size = ratioWords(ratio);
+  const again = old.has(key) ? ` again${size.endsWith('%') ? ' by' : ''}` : '';
   return {
     key,
     isNewsAgain: true,
     stake: Math.abs(difference),
     page: cause?.path,
-    words: (old) => {
-      if (ratio === Infinity)
-        return say`${views(audience)} rose from none to ${thousands(now)}${where}${causedBy}.`;
-      const again = old.has(key) ? ` again${size.endsWith('%') ? ' by' : ''}` : '';
-      return say`${views(audience)} ${isUp ? 'rose' : 'fell'}${again} ${size} to ${thousands(now)}${where}${high}${causedBy}.`;
-    },
+    words:
+      ratio === Infinity
+        ? say`${views(audience)} rose from none to ${thousands(now)}${where}${causedBy}.`
+        : say`${views(audience)} ${isUp ? 'rose' : 'fell'}${again} ${size} to ${thousands(now)}${where}${high}${causedBy}.`,
   };
 }
 
 /** A week outside its usual range that did not change enough from the week before. */
-function outsideOf({
-  audience,
-  usual,
-  burst,
-  expected,
-  place,
-  views: count,
-  record,
-}: AudienceWeek): Fact | undefined {
+function outsideOf(
+  { audience, usual, burst, expected, place, views: count, record }: AudienceWeek,
+  old: ReadonlySet<string>,
+): Fact | undefined {
   if (usual === null || burst !== null || expected === null) return undefined;
   if (place !== 'above' && place !== 'below') return undefined;
   const distance = Math.abs(count / Math.max(1, expected) - 1);
@@ -121,7 +119,7 @@ function outsideOf({
   return {
     key: `outside ${audience} ${place}`,
     stake: Math.abs(count - expected),
-    words: (old) =>
+    words:
       record !== null && !old.has(change)
         ? say`${views(audience)} hit ${weekHigh(record)}: ${thousands(count)}.`
         : say`${views(audience)} ${old.has(change) ? 'stay' : 'are'} ${place} their usual range: ${thousands(count)}, where ${thousands(usual.low)} to ${thousands(usual.high)} is usual.`,

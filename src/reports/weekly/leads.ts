@@ -52,8 +52,7 @@ export function leadOf({ typical, before, thisWeek }: Comparison): Fact | undefi
   return {
     key: `lead ${leads}`,
     stake: shiftOf(thisWeek, before),
-    words: () =>
-      say`${views(leads)} ${when} exceed ${viewsWithin(other)}: ${thousands(now)} vs. ${thousands(others)}.`,
+    words: say`${views(leads)} ${when} exceed ${viewsWithin(other)}: ${thousands(now)} vs. ${thousands(others)}.`,
   };
 }
 
@@ -67,7 +66,7 @@ export function onlyOf({ thisWeek, before, typical }: Comparison): Fact | undefi
   return {
     key: `only ${audience}`,
     stake: before === null || share === 0 ? human + ai : shiftOf(thisWeek, before),
-    words: () =>
+    words:
       share === 0
         ? say`No ${viewsWithin(other)} were recorded this week.`
         : say`${views(other)} are less than 1% of all views.`,
@@ -101,7 +100,6 @@ function courseOf({ typical }: Comparison, audience: Audience): Fact | undefined
   return {
     key: `course ${audience}`,
     stake,
-    words: () =>
-      say`${views(audience)} have ${verb} ${ratioWords(to / from - 1)} in ${inWords(weeks.length)} weeks, from about ${thousands(from)} to ${thousands(to)} a week.`,
+    words: say`${views(audience)} have ${verb} ${ratioWords(to / from - 1)} in ${inWords(weeks.length)} weeks, from about ${thousands(from)} to ${thousands(to)} a week.`,
   };
 }

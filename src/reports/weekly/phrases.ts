@@ -18,8 +18,7 @@ export interface Fact {
   readonly stake: number;
   /** The page that the sentence names as its cause. */
   readonly page?: string | undefined;
-  /** `old` has the keys of the week before. */
-  readonly words: (old: ReadonlySet<string>) => Phrase[];
+  readonly words: Phrase[];
 }
 
 export const textOf = (phrases: readonly Phrase[]): string => phrases.map(({ text }) => text).join('');

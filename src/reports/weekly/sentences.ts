@@ -27,12 +27,11 @@ export function newsOf(week: Comparison, weekBefore: Comparison | null, other: O
     return plain('none', say`No views were recorded: tracking may have stopped.`, 0, viewsOf(weekBefore));
   if (thisWeek.days_loaded < 7) return plain('partial', totalsOf(thisWeek), other.pullRequests, 0);
   const old = new Set(weekBefore === null ? [] : factsOf(weekBefore, []).map(({ key }) => key));
-  const worded = ({ key, words }: Pick<Fact, 'key' | 'words'>) => ({ key, text: textOf(words(old)) });
-  const [first, ...more] = factsOf(week, other.moved).filter(
+  const worded = ({ key, words }: News) => ({ key, text: textOf(words) });
+  const [first, ...more] = factsOf(week, other.moved, old).filter(
     ({ key, isNewsAgain }) => isNewsAgain === true || !old.has(key),
   );
-  const lead = first ?? quiet(week, other);
-  const headline = lead.words(old);
+  const { key, words: headline } = first ?? quiet(week, other);
   const others = more.map(worded);
   const shown = [
     ...others.slice(0, MOST_DETAILS),
@@ -43,14 +42,14 @@ export function newsOf(week: Comparison, weekBefore: Comparison | null, other: O
     { key: 'not compared', text: whyNotCompared(week) },
   ].filter(({ text }) => text !== '');
   const hidden = [...others.slice(MOST_DETAILS), ...coursesOf(week).map(worded)];
-  const totals = totalsWithChange(week, lead.key === 'totals');
+  const totals = totalsWithChange(week, key === 'totals');
   const paths = new Set<string | null>(other.moved.map(({ path }) => path));
   for (const { path } of headline) paths.delete(path);
   const isNamed = paths.size < other.moved.length;
   return {
     headline,
     /** For the subject: the headline, and how much other news there is. */
-    news: subjectOf(headline, paths.size, isNamed, lead.key === 'review' ? 0 : other.pullRequests),
+    news: subjectOf(headline, paths.size, isNamed, key === 'review' ? 0 : other.pullRequests),
     /** Both totals with their change, more news, and why the week is not compared. May be empty. */
     detail: [totals, ...shown.map(({ text }) => text)].filter((text) => text !== '').join(' '),
     /**
@@ -58,7 +57,7 @@ export function newsOf(week: Comparison, weekBefore: Comparison | null, other: O
      * others leave no room for are not shown.
      */
     statements: [
-      ...[{ key: lead.key, text: textOf(headline) }, ...shown].map((one) => ({ ...one, isShown: true })),
+      ...[{ key, text: textOf(headline) }, ...shown].map((one) => ({ ...one, isShown: true })),
       ...hidden.map((one) => ({ ...one, isShown: false })),
     ],
     /** The views at stake in the headline. */
@@ -90,17 +89,19 @@ function subjectOf(
   return [textOf(headline).replace(/\.$/, ''), ...(more.length === 0 ? [] : [more.join(', ')])].join('; ');
 }
 
+type News = Pick<Fact, 'key' | 'words'>;
+
 /** A week without news: a steady course over the quarter, or that everything is as usual. */
-function quiet(week: Comparison, { pullRequests }: OtherNews): Pick<Fact, 'key' | 'words'> {
-  if (pullRequests > 0) return { key: 'review', words: () => say`${waitingForReview(pullRequests)}.` };
+function quiet(week: Comparison, { pullRequests }: OtherNews): News {
+  if (pullRequests > 0) return { key: 'review', words: say`${waitingForReview(pullRequests)}.` };
   const [course] = coursesOf(week);
   if (course !== undefined) return course;
   if (AUDIENCES.every((audience) => week[audience].place === 'inside'))
     return {
       key: 'calm',
-      words: () => say`A calm week: ${viewsWithin('human')} and ${viewsWithin('ai')} are as usual.`,
+      words: say`A calm week: ${viewsWithin('human')} and ${viewsWithin('ai')} are as usual.`,
     };
-  return { key: 'totals', words: () => totalsOf(week.thisWeek) };
+  return { key: 'totals', words: totalsOf(week.thisWeek) };
 }
 
 /** Both totals, of the loaded days. */
