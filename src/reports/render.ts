@@ -77,6 +77,8 @@ export async function prepareReport(
     name,
     period,
     subject,
+    /** The subject without the dates, which a digest has once. */
+    news: () => line('subject', report.subject.replace(/,? \{\{plainDayRange period\}\}/, '')),
     preheader,
     pageUrl: url,
     model,
@@ -208,18 +210,12 @@ export async function digestOf(
   { report: { title }, period }: ReportRequest,
   reports: readonly PreparedReport[],
 ) {
-  const dates = plainDayRange(period);
   const stakeOf = ({ model }: PreparedReport): number => ('stake' in model ? model.stake : 0);
   const [first, ...parts] = reports
     .toSorted((one, two) => stakeOf(two) - stakeOf(one))
-    // The dates stand once, in the subject and at the top.
-    .map(({ subject, preheader, pageUrl }) => ({
-      news: subject.replace(`, ${dates}`, '').replace(` ${dates}`, ''),
-      preheader,
-      pageUrl,
-    }));
+    .map(({ news, preheader, pageUrl }) => ({ news: news(), preheader, pageUrl }));
   const others = parts.length === 0 ? '' : `; ${counted(parts.length, 'more project')}`;
-  const subject = `${title}, ${dates}: ${first?.news ?? ''}${others}`;
+  const subject = `${title}, ${plainDayRange(period)}: ${first?.news ?? ''}${others}`;
   const preheader = first?.preheader ?? '';
   const model = { subject, preheader, period, first, parts, report: { title }, pageUrl: null };
   const { text, mail } = await filledMail(place, 'digest', model);
