@@ -24,7 +24,7 @@ export function compareWeeks(history: History, firstDay: Day) {
   const earlier = weeks
     .filter((row) => row.week < firstDay && row.week >= (broken?.day ?? row.week) && isWhole(row))
     .toReversed();
-  const gap = earlier.findIndex(({ week }, index) => week !== addDays(firstDay, -7 * (index + 1)));
+  const withoutGap = earlier.filter(({ week }, index) => week === addDays(firstDay, -7 * (index + 1)));
   const isComparable = isWhole(thisWeek) && weekBefore !== null && isWhole(weekBefore);
   const isAcrossBreak = broken !== undefined && broken.day > addDays(firstDay, -7);
   const before = isComparable && !isAcrossBreak ? weekBefore : null;
@@ -41,9 +41,7 @@ export function compareWeeks(history: History, firstDay: Day) {
     /** Earlier full weeks since the last break, newest first. */
     earlier,
     /** This week and those before it without a gap or break, newest first, without bursts. */
-    typical: [thisWeek, ...(gap < 0 ? earlier : earlier.slice(0, gap))].map((week) =>
-      withoutBursts(week, bursts),
-    ),
+    typical: [thisWeek, ...withoutGap].map((week) => withoutBursts(week, bursts)),
     human: weekOf('human'),
     ai: weekOf('ai'),
     /** Whether the history starts with this week. */
@@ -65,18 +63,13 @@ type Burst = ReturnType<typeof burstsOf>[number];
 
 /** Days on which an audience had many times its usual views: those of such a weekday in the weeks around it. */
 function burstsOf(days: readonly DayRow[], audience: Audience) {
-  const around = (at: number): number[] =>
-    days.flatMap((day, index) => {
-      const weeks = (index - at) / 7;
-      return Number.isInteger(weeks) && weeks !== 0 && Math.abs(weeks) <= WEEKS_AROUND
-        ? (day[audience] ?? [])
-        : [];
-    });
   const known = days.flatMap((day) => day[audience] ?? []);
   const middle = median(known);
   const distance = median(known.map((views) => Math.abs(views - middle)));
   const found = days.flatMap(({ day, [audience]: views }, index) => {
-    const others = around(index);
+    const isAround = (days: number) => days !== 0 && days % 7 === 0 && Math.abs(days) <= 7 * WEEKS_AROUND;
+    const around = days.filter((_, at) => isAround(at - index));
+    const others = around.flatMap((other) => other[audience] ?? []);
     if (views === null || others.length < 3) return [];
     const usual = Math.round(median(others));
     const least = Math.max(BURST_LEAST, BURST_DISTANCE * distance);
