@@ -73,9 +73,8 @@ type DayViews = readonly { readonly day: Day; readonly human: number; readonly a
 
 /** What differs between what was said about a project and what would be said now. */
 export function differenceOf(before: Said, now: Said, days: DayViews) {
-  const shown = (words: Said) => words.statements.filter(({ isShown }) => isShown);
-  const [headline, ...others] = shown(before);
-  const [headlineNow] = shown(now);
+  const [headline, ...others] = before.statements.filter(({ isShown }) => isShown);
+  const [headlineNow] = now.statements;
   return {
     headline: headlineNow?.text ?? null,
     /** The headline that was sent, if it is another now. */

@@ -217,19 +217,15 @@ function likelyBreakWords({ project, day, from_audience: from, to_audience: to, 
 }
 
 /** A page's views. A change beyond the expected range is the same as in `moved`. */
-function mostReadOf(page: MostReadRow, week: Comparison, moved: readonly MovedRow[]) {
+function mostReadOf(page: MostReadRow, { before }: Comparison, moved: readonly MovedRow[]) {
   const ofMoved = moved.find(({ path }) => path === page.path);
   const of = (audience: Audience) => {
-    const [views, before, expected] = [
-      page[audience],
-      page[`${audience}_before`],
-      ofMoved?.[`${audience}_expected`] ?? null,
-    ];
-    const change: Change =
-      page.is_new === true ? { kind: 'new' } : week.before === null ? UNKNOWN : changeOf(views, before);
-    return expected === null
-      ? { views, change, isBeyond: false }
-      : { views, change: changeOf(views, expected), isBeyond: true };
+    const views = page[audience];
+    const expected = ofMoved?.[`${audience}_expected`] ?? null;
+    if (expected !== null) return { views, change: changeOf(views, expected), isBeyond: true };
+    const known = before === null ? UNKNOWN : changeOf(views, page[`${audience}_before`]);
+    const change: Change = page.is_new === true ? { kind: 'new' } : known;
+    return { views, change, isBeyond: false };
   };
   return { path: page.path, human: of('human'), ai: of('ai') };
 }

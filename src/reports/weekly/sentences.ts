@@ -114,18 +114,17 @@ function totalsOf({ human, ai, days_loaded: days }: WeekRow): Phrase[] {
 function totalsWithChange(week: Comparison, isHeadline: boolean): string {
   const both = AUDIENCES.map((audience) => {
     const { views: count, same, leftOut } = week[audience];
-    const isKnown = same !== null && leftOut.size === 0;
-    const change = isKnown ? changeOf(same.now, same.before) : null;
-    return { audience, count, change };
+    const total = viewsBy(audience, count);
+    if (same === null || leftOut.size > 0) return { total, change: null, than: null };
+    const change = changeOf(same.now, same.before);
+    return { total, change: writeChange(change), than: fromLastWeek(change) };
   });
-  const written = both.map(({ change }) => change && writeChange(change));
-  const [human, ai] = written;
+  const [human, ai] = both.map(({ change }) => change);
   if (isHeadline) return human && ai ? `Compared with last week: human ${human} and AI ${ai}.` : '';
-  const isBoth = both.every(({ change }) => change && fromLastWeek(change) === 'from last week');
-  const parts = both.map(({ audience, count, change }) => {
-    const than = change === null || isBoth ? '' : ` ${fromLastWeek(change)}`;
-    return viewsBy(audience, count) + (change === null ? '' : ` (${writeChange(change)}${than})`);
-  });
+  const isBoth = both.every(({ than }) => than === 'from last week');
+  const parts = both.map(({ total, change, than }) =>
+    change === null ? total : `${total} (${change}${isBoth ? '' : ` ${than}`})`,
+  );
   return `${inSequence(parts)}${isBoth ? ' compared with last week' : ' this week'}.`;
 }
 
