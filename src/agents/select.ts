@@ -98,7 +98,9 @@ export function selectPages(
   const carrying = firstCarrying(aboveFloor, reading, rules.readingShare * views);
   const leaving = aboveFloor.filter((page) => page.leaving !== null);
   const considered = [...new Set([...leaving, ...carrying])];
-  const isExcluded = picomatch([...rules.exclude]);
+  // To picomatch alone, /**/openapi.* does not cover /openapi.json.
+  const patterns = rules.exclude.flatMap((pattern) => [pattern, pattern.replace(/^\/\*\*\//, '/')]);
+  const isExcluded = picomatch(patterns);
   const objections = new Map<Candidate, Reason>();
   const named = considered.filter(({ path }) => state.only?.includes(path) !== false);
   for (const page of named) {
