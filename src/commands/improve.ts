@@ -109,7 +109,7 @@ const showPlan = (options: ShowOptions, runtime: Runtime): Promise<ExitCode> =>
       } else {
         const view = { name, plan, rules, width: output.width };
         const lines = planLines(options.verbose === true ? { ...view, proposals: proposed() } : view);
-        output.data(lines.join('\n'));
+        output.words(lines.join('\n'));
       }
     }
     if (options.json === true) output.json(shown);

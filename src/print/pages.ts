@@ -23,8 +23,9 @@ const FLAGGED_COLUMNS: readonly Column[] = [
   { head: 'trend', align: 'right' },
 ];
 
+/** Of any width: a terminal wraps the reasons. */
 const LEFT_OUT_COLUMNS: readonly Column[] = [
-  { head: 'page', align: 'left', shrinks: true },
+  { head: 'page', align: 'left' },
   { head: 'left out', align: 'left' },
 ];
 
@@ -50,7 +51,7 @@ export function planLines({ name, plan, rules, width, proposals }: PlanView): st
   lines.push(...reviewLines(plan));
   if (flagged.length > 0) lines.push('', ...indentedTable(FLAGGED_COLUMNS, flagged.map(flaggedCells), width));
   for (const proposal of proposals ?? []) lines.push('', ...promptLines(proposal));
-  lines.push(...leftOutLines(plan, rules, proposals === undefined ? LEFT_OUT_SHOWN : Infinity, width));
+  lines.push(...leftOutLines(plan, rules, proposals === undefined ? LEFT_OUT_SHOWN : Infinity));
   if (flagged.length + waiting.length > 0)
     lines.push('', 'Nothing was created. To create the jobs: readership improve --apply');
   const [first] = flagged;
@@ -109,17 +110,10 @@ const promptLines = ({ path, why, digest, prompt }: Proposal): string[] => [
     .map((line) => `    | ${line}`.trimEnd()),
 ];
 
-/** A table, or with all pages a list, which shortens no reason. */
-const leftOutTable = (rows: readonly (readonly string[])[], limit: number, width: number): string[] =>
-  limit === Infinity
-    ? indented(rows.map(([path = '', why = '']) => `${path}: ${why}`))
-    : indentedTable(LEFT_OUT_COLUMNS, rows, width);
-
 function leftOutLines(
   { leftOut, skips, beyondShare, belowFloor }: ImprovePlan,
   { readingShare, minWeeklyViews }: Settings['improve'],
   limit: number,
-  width: number,
 ): string[] {
   // A manually skipped page is shown even if it has few views.
   const reasons = new Map([...skippedPages(skips), ...leftOut.map(({ path, why }) => [path, why] as const)]);
@@ -136,7 +130,7 @@ function leftOutLines(
     skip !== undefined && `To undo a skip: readership improve --unskip ${escapeUnsafe(skip.path)}`,
   ]);
   return [
-    ...(rows.length === 0 ? [] : ['', ...leftOutTable(rows, limit, width)]),
+    ...(rows.length === 0 ? [] : ['', ...indentedTable(LEFT_OUT_COLUMNS, rows, Infinity)]),
     ...(uncounted.length === 0 ? [] : ['', ...uncounted]),
   ];
 }
