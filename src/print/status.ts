@@ -53,12 +53,14 @@ const daysOrNone = (name: string, days: readonly Day[], color?: Fact[2]): Fact =
 
 function settlingText({ settling, settleDays, recommendedSettleDays }: ProjectStatus): string {
   const { restated_days: days, oldest_change_days: oldest } = settling;
-  if (oldest === null) return 'none in the last 90 days';
+  if (days === 0) return 'none in the last 90 days';
+  const found = `${counted(days, 'day')} in the last 90`;
+  if (oldest === null) return found;
   const advice =
     recommendedSettleDays === null || recommendedSettleDays === settleDays
       ? `; history.settleDays: ${settleDays} is right`
       : `; history.settleDays is ${settleDays}, a better value is ${recommendedSettleDays}`;
-  return `${counted(days, 'day')} in the last 90, changes seen up to ${counted(oldest, 'day')} after the day ended${advice}`;
+  return `${found}, changes seen up to ${counted(oldest, 'day')} after the day ended${advice}`;
 }
 
 function requestsText({ requests }: ProjectStatus): string {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { addDays } from '../../src/day.js';
 import { readSettling, recommendedSettleDays } from '../../src/service/status.js';
 import { DAY_MS } from '../budget/open-budget.js';
 import { openExport, PROJECT, SETTLE_DAYS, withOneMore } from '../export/open-export.js';
@@ -6,7 +7,15 @@ import { openExport, PROJECT, SETTLE_DAYS, withOneMore } from '../export/open-ex
 test('how long days take to settle is measured by the loads that found them changed', async () => {
   const opened = await openExport({ days: 5 });
   const settling = () => readSettling(opened.warehouse, PROJECT, opened.clock.now());
-  await opened.run();
+  const run = async () => {
+    await opened.run();
+    const run = "INSERT INTO runs BY NAME SELECT 'a' AS run, 'export' AS step, 'done' AS outcome, ";
+    const at = '$now::TIMESTAMP AS started_at, $now::TIMESTAMP + INTERVAL 1 SECOND AS ended_at';
+    await opened.warehouse.transaction((transaction) =>
+      transaction.execute(run + at, { now: opened.clock.now() }),
+    );
+  };
+  await run();
   expect(await settling()).toMatchObject({ restated_days: 0, oldest_change_days: null });
   expect(recommendedSettleDays(await settling(), SETTLE_DAYS)).toBeUndefined();
 
@@ -17,12 +26,18 @@ test('how long days take to settle is measured by the loads that found them chan
       late,
       night === 1 ? withOneMore(opened.original(late)) : withOneMore(withOneMore(opened.original(late))),
     );
-    await opened.run();
+    await run();
   }
   expect(await settling()).toEqual({ restated_days: 1, oldest_change_days: 2, median_change_days: 1.5 });
   expect(recommendedSettleDays(await settling(), SETTLE_DAYS)).toBe(2);
   const laterOn = new Date(opened.clock.now().getTime() + 90 * DAY_MS);
   expect(await readSettling(opened.warehouse, PROJECT, laterOn)).toMatchObject({ restated_days: 0 });
+  // What is found after two nights without an export came at an unknown time.
+  opened.clock.advance(2 * DAY_MS);
+  const early = addDays(late, 1);
+  opened.changed.set(early, withOneMore(opened.original(early)));
+  await run();
+  expect(await settling()).toEqual({ restated_days: 2, oldest_change_days: 2, median_change_days: 1.5 });
   // A change in the last night that was checked: later ones may have been missed.
   expect(recommendedSettleDays(await settling(), 2)).toBe(3);
 });

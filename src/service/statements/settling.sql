@@ -1,8 +1,21 @@
--- Grain: one row. Ages are the days between the end of a day and the load that found it changed,
--- for the last 90 days only.
+-- Grain: one row. Ages are the days between the end of a day and the load that found it changed, for the last 90 days
+-- only. They count where the night before would have found the change: only the last 35 days are checked every night.
+WITH
+  found AS (
+    SELECT
+      day,
+      date_diff('day', day, restated_at::DATE) - 1 AS age,
+      age <= 35
+      AND EXISTS (
+        FROM runs
+        WHERE step = 'export' AND ended_at < restated_at AND started_at > restated_at - INTERVAL 36 HOUR
+      ) AS is_dated
+    FROM restatements
+    WHERE project = $project AND day > $now::DATE - 90
+  )
+
 SELECT
   count(DISTINCT day) AS restated_days,
-  max(date_diff('day', day, restated_at::DATE) - 1) AS oldest_change_days,
-  coalesce(quantile_cont(date_diff('day', day, restated_at::DATE) - 1, 0.5), 0) AS median_change_days
-FROM restatements
-WHERE project = $project AND day > $now::DATE - 90
+  max(age) FILTER (is_dated) AS oldest_change_days,
+  coalesce(quantile_cont(age, 0.5) FILTER (is_dated), 0) AS median_change_days
+FROM found
