@@ -1,6 +1,5 @@
 -- Grain: one row with how much of the period is loaded, and what later loads changed in it and in as many days before.
-WITH
-history AS (
+WITH history AS (
   SELECT min(day) AS first_day, max(day) AS last_day
   FROM site_days
   WHERE project = $project
