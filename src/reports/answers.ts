@@ -47,9 +47,9 @@ interface Cell {
   readonly column: string;
   readonly title: string;
   readonly kind: 'path' | 'number' | 'date' | 'text';
-  /** Empty for NULL. */
+  /** As it is shown: a dash for NULL, and a path without unsafe characters. */
   readonly text: string;
-  /** The sort key. */
+  /** The sort key, and the path itself. */
   readonly value: string | number;
 }
 
@@ -87,12 +87,9 @@ const cellsOf = (row: Row, timezone: string): Cell[] =>
   }));
 
 const rowInWords = ([first, ...rest]: readonly Cell[]) => ({
-  first: first === undefined ? '' : cellInWords(first),
-  rest: rest.map((cell) => `${cell.title} ${cellInWords(cell)}`).join(' · '),
+  first: first?.text ?? '',
+  rest: rest.map(({ title, text }) => `${title} ${text}`).join(' · '),
 });
-
-const cellInWords = ({ kind, text }: Cell): string =>
-  kind === 'path' ? shownPath(text) : text === '' ? '–' : text;
 
 const titleOf = (column: string): string => inTitle(column).replace(/\bai\b/gi, 'AI');
 
@@ -102,11 +99,11 @@ const MIDNIGHT = 'T00:00:00.000Z';
 function shown(column: string, value: Row[string], timezone: string): Pick<Cell, 'kind' | 'text' | 'value'> {
   if (typeof value === 'number') return { kind: 'number', text: numberText(column, value), value };
   const text = valueText(value);
-  if (column === 'path' && value !== null) return { kind: 'path', text, value: text };
+  if (column === 'path' && value !== null) return { kind: 'path', text: shownPath(text), value: text };
   const date = parseDay(text.endsWith(MIDNIGHT) ? text.slice(0, -MIDNIGHT.length) : text);
   if (date !== undefined) return { kind: 'date', text: longDay(date), value: text };
   if (INSTANT.test(text)) return { kind: 'date', text: moment(new Date(text), timezone), value: text };
-  return { kind: 'text', text: shownText(text), value: text };
+  return { kind: 'text', text: shownText(text) || '–', value: text };
 }
 
 /** A timestamp as queries return it. */

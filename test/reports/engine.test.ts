@@ -153,6 +153,15 @@ test('a report computes with its days, and shows tiles, dates, and a chart inste
   expect(JSON.parse(report.json())).toMatchObject({ rows: { list: [{ last_day: '2026-11-15' }] } });
 });
 
+test('tiles without a value, and with a path of any characters, are safe in plain text', async () => {
+  await writeBusiest();
+  await write('reports/busiest/report.yaml', 'title: t\nqueries: { busiest: one, days: many }');
+  await write('reports/busiest/busiest.sql', "SELECT '/a' || chr(10) || 'b' AS path, NULL AS human");
+  const report = await prepared('busiest');
+  expect(report.text()).toContain('\nPath: /a%0Ab\nHuman: –\n');
+  expect(report.brief()).toContain('\nPath: /a%0Ab\nHuman: –\n');
+});
+
 test('files that a report does not use are named, and a chart without a picture is refused', async () => {
   await writeBusiest();
   await write('reports/busiest/left.sql', 'SELECT 1');
