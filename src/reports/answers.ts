@@ -72,8 +72,6 @@ export const tablesOf = ({ queries, pictures }: ReportDefinition, answers: Answe
       /** The rows that fit into an email, and how many are left out. */
       firstRows,
       more: rows.length - firstRows.length,
-      /** The same rows as text. */
-      inWords: firstRows.map(rowInWords),
       /** For a query that returns one row: its values, each with a title. */
       facts: expected === 'one' ? (rows[0] ?? null) : null,
     };
@@ -85,11 +83,6 @@ const cellsOf = (row: Row, timezone: string): Cell[] =>
     title: titleOf(column),
     ...shown(column, value, timezone),
   }));
-
-const rowInWords = ([first, ...rest]: readonly Cell[]) => ({
-  first: first?.text ?? '',
-  rest: rest.map(({ title, text }) => `${title} ${text}`).join(' · '),
-});
 
 const titleOf = (column: string): string => inTitle(column).replace(/\bai\b/gi, 'AI');
 
