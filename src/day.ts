@@ -54,6 +54,12 @@ export interface DayRange {
   readonly last: Day;
 }
 
+/** The days that lie `days` before those of a range. */
+export const earlierBy = (days: number, { first, last }: DayRange): DayRange => ({
+  first: addDays(first, -days),
+  last: addDays(last, -days),
+});
+
 /** The range from the first to the last of some sorted days. Throws a `RangeError` if there are none. */
 export function rangeOf(days: readonly Day[]): DayRange {
   const [first, last] = [days[0], days.at(-1)];

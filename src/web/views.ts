@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { mergedEffects } from '../agents/effect.js';
-import { addDays } from '../day.js';
+import { addDays, earlierBy } from '../day.js';
 import { ConfigurationError, ReadershipError } from '../errors.js';
 import { shownPath } from '../format/text.js';
 import { csvCellOf } from '../reports/answers.js';
@@ -42,22 +42,23 @@ export async function overview({ rows, range }: PageRequest, section = ''): Prom
     isShort ? rows('unusual', { ...of, shift: range.shift || 7 }) : rows('movers', of),
     rows('pages', { ...MOST_READ, section }),
   ]);
-  const course = seriesOf(series, drawn, marks);
-  const isFirst = isShort && range.shift > 0 && totals?.['days_before'] === 0;
-  const daysBefore = { first: addDays(range.first, -range.shift), last: addDays(range.last, -range.shift) };
+  const isFirst = totals?.['days_before'] === 0;
+  const [previous, next] = [earlierBy(range.days, range), earlierBy(-range.days, range)];
   return {
-    ...course,
+    ...seriesOf(series, drawn, marks),
     template: 'overview',
     section,
     totals,
-    comparedWith: isShort && range.shift > 0 && !isFirst ? daysBefore : course.dashed,
-    isFirst,
+    comparedWith: range.shift > 0 && !isFirst ? earlierBy(range.shift, range) : null,
+    isFirst: isShort && range.shift > 0 && isFirst,
     moved: moved.slice(0, 8),
     pages,
     count: countOf(pages),
     week: { first: range.week, last: addDays(range.week, 6) },
     isShort,
-    ...neighborsOf(range),
+    /** As many days before and after these, if any of them is loaded. */
+    previous: previous.last < range.extent.first ? null : previous,
+    next: next.first > range.extent.last ? null : next,
   };
 }
 
@@ -74,16 +75,6 @@ function around({ first, last, extent }: Range) {
     grain: 'day' as const,
     shift: 0,
     about: isAll ? undefined : { first, last },
-  };
-}
-
-/** As many days before and after some days, if any of them is loaded. */
-function neighborsOf({ first, last, days, extent }: Range) {
-  const previous = { first: addDays(first, -days), last: addDays(last, -days) };
-  const next = { first: addDays(first, days), last: addDays(last, days) };
-  return {
-    previous: previous.last < extent.first ? null : previous,
-    next: next.first > extent.last ? null : next,
   };
 }
 
@@ -120,7 +111,7 @@ export async function compare({ rows, query }: PageRequest): Promise<object> {
   const longest = Math.max(...found.map(({ longest }) => z.number().parse(longest)));
   const readers = query.readers === 'both' ? '' : query.readers;
   return {
-    ...comparedSeries(courses, marks.flat(), readers),
+    picture: comparedSeries(courses, marks.flat(), readers === '' ? 'views' : readers),
     keys: subjects.map((own, at) => ({
       ...own,
       key: `series-${at}`,
@@ -132,7 +123,6 @@ export async function compare({ rows, query }: PageRequest): Promise<object> {
     isFull: subjects.length === MOST_COMPARED,
     sections,
     readers,
-    dashed: null,
   };
 }
 
