@@ -3,6 +3,7 @@ import { audienceWord } from '../format/audience.js';
 import { inSequence, longDay } from '../format/days.js';
 import { counted, percentOf, signedPercent } from '../format/numbers.js';
 import { dayColumn, type Reader, readSql } from '../warehouse/query.js';
+import { readJobs } from './ledger.js';
 
 const measured = {
   audience: z.enum(['human', 'ai']),
@@ -48,17 +49,15 @@ const EFFECTS_OF_PROJECT = readSql(import.meta.url, 'statements/effects-of-proje
 export const readEffects = async (reader: Reader, project: string): Promise<JobEffect[]> =>
   jobEffects.parse(await reader.query(EFFECTS_OF_PROJECT, z.record(z.string(), z.unknown()), { project }));
 
-/** The effects of merged pull requests as sentences, by job. */
-export async function mergedEffects(
-  reader: Reader,
-  project: string,
-  jobs: readonly Pick<JobEffect, 'merged_on'>[],
-): Promise<Map<number, string>> {
-  const isNone = jobs.every(({ merged_on }) => merged_on === null);
-  const effects = isNone ? [] : await readEffects(reader, project);
-  return new Map(
-    effects.flatMap((effect) => (effect.merged_on === null ? [] : [[effect.job, effectWords(effect)]])),
-  );
+/** Every job of a project, the newest first, with the effect of its merged pull request as a sentence. */
+export async function readJobsWithEffects(reader: Reader, project: string) {
+  const jobs = (await readJobs(reader, project)).toReversed();
+  const isMerged = jobs.some(({ merged_on }) => merged_on !== null);
+  const effects = isMerged ? await readEffects(reader, project) : [];
+  return jobs.map((job) => {
+    const effect = effects.find((one) => one.job === job.id && one.merged_on !== null);
+    return { ...job, effect: effect === undefined ? null : effectWords(effect) };
+  });
 }
 
 /** An effect as a sentence. It reports correlation and never claims a cause. */

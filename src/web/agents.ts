@@ -2,12 +2,12 @@ import { z } from 'zod';
 import {
   experimentRow,
   experimentWords,
-  mergedEffects,
   projectEffectRow,
+  readJobsWithEffects,
   togetherWords,
 } from '../agents/effect.js';
 import { attemptOf } from '../agents/intents.js';
-import { isRemoteJob, type Job, readJobs } from '../agents/ledger.js';
+import { isRemoteJob, type Job } from '../agents/ledger.js';
 import { OPEN_MESSAGE_STATES } from '../agents/lifecycle.js';
 import { type Message, readMessages } from '../agents/messages.js';
 import { isInReview, readSkips, skippedPages } from '../agents/plan.js';
@@ -36,16 +36,14 @@ const RECENT = 4;
 export async function agents(request: SiteRequest): Promise<object> {
   const { reader, part, project, query, now, queue, visitor, rows, offer } = request;
   const { settings } = part;
-  const jobs = (await readJobs(reader, project.id)).toReversed();
+  const jobs = await readJobsWithEffects(reader, project.id);
   const messages = await readMessages(reader, project.id);
-  const effects = await mergedEffects(reader, project.id, jobs);
   const requests = queue.requests(project.id);
   const shown = jobs.map((job) => {
     const own = messages.filter((message) => message.job === job.id);
     const lost = job.state === 'unconfirmed' ? job : lostMessage(own);
     return {
       ...job,
-      effect: effects.get(job.id) ?? null,
       look: howToLook(job),
       age: Math.max(0, daysBetween(job.merged_on ?? dayOf(job.ended_at ?? job.planned_at), dayOf(now))),
       messages: own,

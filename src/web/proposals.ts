@@ -8,6 +8,7 @@ import { basePath, listedPages, loadSitemap, sitePaths } from '../agents/sitemap
 import type { Workspace } from '../app/workspace.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { dayOf } from '../day.js';
+import { ConfigurationError } from '../errors.js';
 import type { PublishedReader } from './history.js';
 
 /** A site's list of pages rarely changes between clicks. */
@@ -46,10 +47,13 @@ export class Proposals {
     };
   }
 
-  /** The pages of the sitemap, as parameters of a query; undefined without a sitemap. Throws a `SitemapError`. */
+  /** The pages of the sitemap, as parameters of a query. Throws a `ReadershipError` if they are unknown. */
   async listed({ siteUrl }: ProjectSettings, now: Date) {
     const addresses = await this.#oneAtATime(() => this.#addresses(now));
-    if (addresses === undefined) return undefined;
+    if (addresses === undefined)
+      throw new ConfigurationError(
+        'To list pages without a view, name the site’s sitemap: improve.sitemap in readership.yaml.',
+      );
     const paths = sitePaths(this.workspace.settings.improve.sitemap ?? '', addresses, siteUrl);
     return { listed: JSON.stringify(paths), base: basePath(siteUrl) };
   }

@@ -1,14 +1,13 @@
 import { z } from 'zod';
 import { unknownPage } from '../agents/plan.js';
 import { ConfigurationError, StorageError } from '../errors.js';
-import { CHOICES, questionOf, scopeOf } from './request.js';
+import { CHOICES, onlyThese, questionOf, scopeOf } from './request.js';
 import {
+  aboutProject,
   type Call,
   list,
   pathOrUrl,
   project,
-  projectOf,
-  reading,
   text,
   textOrNull,
   tool,
@@ -58,35 +57,31 @@ type Question = Awaited<ReturnType<typeof questionOf>>;
 type Answering = Question & { readonly range: NonNullable<Question['range']> };
 
 /** Asks as a page of the web app would with these parameters, and says which days the answer is about. */
-const asking = (
+export const asking = (
   call: Call,
-  input: Readonly<Record<string, string | readonly string[] | undefined>> & {
+  input: {
+    readonly [name: string]: string | readonly string[] | undefined;
     readonly project?: string | undefined;
   },
   work: (question: Answering) => Promise<object>,
 ) =>
-  reading(call, input.project, async (reader) => {
-    const { id, name } = projectOf(call, input.project);
-    const parameters = new URLSearchParams();
-    for (const [key, value] of Object.entries<string | readonly string[] | undefined>({
-      ...input,
-      project: id,
-    }))
-      for (const one of [value ?? []].flat()) parameters.append(key, one);
-    const question = await questionOf(parameters, reader, call.sources);
+  aboutProject(call, input.project, async (reader, { id, name }) => {
+    const parameters = Object.entries({ ...input, project: id }).flatMap(([key, value = []]) =>
+      [value].flat().map((one): [string, string] => [key, one]),
+    );
+    const question = await questionOf(new URLSearchParams(parameters), reader, call.sources);
     const { range } = question;
     if (range === undefined) throw new StorageError(`Nothing is loaded for ${name} yet.`);
     const answer = await work({ ...question, range });
     return { from: range.first, to: range.last, days_earlier: range.shift, ...answer };
   });
 
-/** Of a list, the pages or sections with these names. */
-const onlyThese = (names: readonly string[]) => ({
-  only: 'chosen',
-  chosen: JSON.stringify(names),
-  limit: names.length,
-  offset: 0,
-});
+/** The path that is asked about. Throws a `StorageError` if the history has no such page. */
+export async function knownPage({ reader, query: { path }, project }: Answering): Promise<string> {
+  const unknown = await unknownPage(reader, project.id, path);
+  if (unknown !== undefined) throw new StorageError(`${path}: ${unknown}`);
+  return path;
+}
 
 /** The first pages that the parameters choose, and how many there are. */
 const listOf =
@@ -134,10 +129,9 @@ export const RANGE_TOOLS = {
       if (paths.length + sections.length < 2)
         throw new ConfigurationError('Name two paths or sections or more.');
       return asking(call, { ...input, path: paths }, async ({ rows, query }) => {
-        const chosen = (per: string, names: readonly string[]) => rows('pages', { ...onlyThese(names), per });
         const found = {
-          pages: await chosen('page', query.paths),
-          sections: await chosen('section', sections),
+          pages: await rows('pages', onlyThese('page', query.paths)),
+          sections: await rows('pages', onlyThese('section', sections)),
         };
         const seen = [...found.pages, ...found.sections].map((row) => row['path']);
         return {
@@ -173,13 +167,12 @@ export const RANGE_TOOLS = {
       events: list({ day: text, text }).describe('jobs, changes, notes and breaks on these days'),
     },
     (input, call) =>
-      asking(call, input, async ({ rows, query, reader, project: { id } }) => {
-        const path = input.path === undefined ? null : query.path;
-        const unknown = path === null ? undefined : await unknownPage(reader, id, path);
-        if (unknown !== undefined) throw new StorageError(`${path}: ${unknown}`);
+      asking(call, input, async (question) => {
+        const { rows, query } = question;
+        const path = input.path === undefined ? null : await knownPage(question);
         const [total = null] = await (path === null
           ? rows('totals', scopeOf(query.section))
-          : rows('pages', onlyThese([path])));
+          : rows('pages', onlyThese('page', [path])));
         return { total, series: await rows('series', { path }), events: await rows('marks', { path }) };
       }),
   ),

@@ -12,7 +12,7 @@ import type { Visitor } from './access.js';
 import type { PublishedReader } from './history.js';
 import { type Asker, MAX_SQL } from './questions.js';
 import type { ActionQueue } from './queue.js';
-import { queryNamed, type Row, rowSchema, type Sources } from './sources.js';
+import { queryNamed, type Row, rowsOf, type Sources } from './sources.js';
 
 /** The number of days in each range that a link selects, up to the last loaded day. */
 const RANGES = { '4w': 28, '13w': 91, '26w': 182, '1y': 364, all: Infinity } as const;
@@ -41,14 +41,8 @@ const shareField = z
   .default('');
 const text = z.string().max(2000, 'too long').default('');
 
-/** The parameters in the address of a page. */
-const querySchema = z.object({
-  project: text,
-  range: z.enum(['4w', '13w', '26w', '1y', 'all', '']).default('13w'),
-  from: dayField,
-  to: dayField,
-  grain: z.enum([...CHOICES.grain, '']).default(''),
-  against: z.enum(CHOICES.against).default('before'),
+/** The parameters of a list of pages or sections. */
+const listSchema = z.object({
   search: text,
   section: text,
   readers: z.enum(['', ...CHOICES.readers]).default(''),
@@ -59,6 +53,16 @@ const querySchema = z.object({
   sort: z.enum(CHOICES.sort).default('total'),
   order: z.enum(['', ...CHOICES.order]).default(''),
   page: z.coerce.number().int().min(1).max(100_000).default(1),
+});
+
+/** The parameters in the address of a page. */
+const querySchema = listSchema.extend({
+  project: text,
+  range: z.enum(['4w', '13w', '26w', '1y', 'all', '']).default('13w'),
+  from: dayField,
+  to: dayField,
+  grain: z.enum([...CHOICES.grain, '']).default(''),
+  against: z.enum(CHOICES.against).default('before'),
   path: text,
   /** All pages and sections of a comparison; elsewhere the last one counts. */
   paths: z.array(text),
@@ -80,6 +84,33 @@ export function parseQuery(parameters: URLSearchParams): PageQuery {
   if (parsed.success) return parsed.data;
   throw new ConfigurationError(problemOf(parsed.error));
 }
+
+/** The number of rows of a list on one page. */
+export const PAGES_SHOWN = 50;
+
+/** What a list has, and in which order, as parameters of `queries/pages.sql`. */
+export const listOf = ({ minShare, maxShare, order, page, ...list }: z.infer<typeof listSchema>) => ({
+  ...list,
+  order: order === '' ? (list.sort === 'path' ? 'asc' : 'desc') : order,
+  min_share: minShare === '' ? 0 : minShare / 100,
+  max_share: maxShare === '' ? 1 : maxShare / 100,
+  /** The names of the pages or sections, if only some are chosen. */
+  chosen: '[]',
+  limit: PAGES_SHOWN,
+  offset: (page - 1) * PAGES_SHOWN,
+});
+
+/** The first pages of a list, whatever filters the address has. */
+export const MOST_READ = { ...listOf(listSchema.parse({})), limit: 10 };
+
+/** Only the pages or sections with these names. */
+export const onlyThese = (per: 'page' | 'section', names: readonly string[]) => ({
+  ...MOST_READ,
+  per,
+  only: 'chosen',
+  chosen: JSON.stringify(names),
+  limit: names.length,
+});
 
 const extentRow = z.object({ first: dayColumn.nullable(), last: dayColumn.nullable() });
 
@@ -110,12 +141,6 @@ async function rangeOf(reader: Reader, project: string, query: PageQuery) {
     /** The first and the last day that is loaded at all. */
     extent: { first, last: end },
   };
-}
-
-/** A query of a page, with its parameters filled in, named with the `subject` if it is asked about several. */
-function askedAs(name: string, text: string, parameters: Parameters, subject: Parameters[string] = null) {
-  const of = typeof subject === 'string' ? ` of ${shownPath(subject)}` : '';
-  return { name: name.replaceAll('-', ' ') + of, sql: filledIn(text, parameters) };
 }
 
 /** What totals are of: the whole site, or a section of it. */
@@ -149,9 +174,6 @@ export type SiteRequest = Awaited<ReturnType<typeof requestOf>>;
 /** A request about the days of a project. */
 export type PageRequest = SiteRequest & { readonly range: Range };
 
-/** The number of rows of a list on one page. */
-export const PAGES_SHOWN = 50;
-
 /** Throws a `ConfigurationError` or an `HTTPException` for an address that no page can be shown for. */
 export const requestOf = async (
   address: URL,
@@ -179,10 +201,9 @@ export async function questionOf(
   const path = pathIn(query.path, project.siteUrl);
   /** Undefined while nothing is loaded. */
   const range = await rangeOf(reader, project.id, query);
-  const { paths, sections, ...fields } = query;
-  const pathsIn = [...new Set(paths.map((one) => pathIn(one, project.siteUrl)))];
+  const paths = [...new Set(query.paths.map((one) => pathIn(one, project.siteUrl)))];
   const common = {
-    ...fields,
+    ...listOf(query),
     path,
     project: project.id,
     from: range?.first ?? null,
@@ -190,18 +211,16 @@ export async function questionOf(
     grain: range?.grain ?? null,
     shift: range?.shift ?? 0,
     week: range?.week ?? null,
-    order: query.order === '' ? (query.sort === 'path' ? 'asc' : 'desc') : query.order,
-    min_share: query.minShare === '' ? 0 : query.minShare / 100,
-    max_share: query.maxShare === '' ? 1 : query.maxShare / 100,
     /** The pages of the sitemap, for a page that needs them. */
     listed: '[]',
     base: '',
-    /** The pages of a list, if only some. */
-    chosen: '[]',
-    limit: PAGES_SHOWN,
-    offset: (query.page - 1) * PAGES_SHOWN,
   };
-  const asked: ReturnType<typeof askedAs>[] = [];
+  const asked: { readonly name: string; readonly sql: string }[] = [];
+  /** Offers a query in `queries/` to go on from in SQL, named with its `subject` if it is asked about several. */
+  const offer = (name: string, more: Parameters = {}, subject?: string): void => {
+    const words = name.replaceAll('-', ' ') + (subject === undefined ? '' : ` of ${shownPath(subject)}`);
+    asked.push({ name: words, sql: filledIn(queryNamed(name), { ...common, ...more }) });
+  };
   return {
     /** The workspace of the project's shard, as it is read. */
     part: { ...partOf(workspace, project.id), historyFile: reader.file },
@@ -209,19 +228,14 @@ export async function questionOf(
     asked,
     now: runtime.now(),
     reader,
-    query: { ...fields, path, paths: pathsIn, sections },
+    query: { ...query, path, paths },
     project,
     range,
+    offer,
     /** The rows of a query in `queries/`, which can use any parameter of the address and of the range. */
-    rows: (name: string, more?: Parameters): Promise<Row[]> => {
-      const given = { ...common, ...more };
-      const text = queryNamed(name);
-      asked.push(askedAs(name, text, given, more?.['name']));
-      return reader.query(text, rowSchema, given);
-    },
-    /** Offers a query in `queries/` to go on from, where the page itself reads the ledgers. */
-    offer: (name: string): void => {
-      asked.push(askedAs(name, queryNamed(name), common));
+    rows: (name: string, more?: Parameters, subject?: string): Promise<Row[]> => {
+      offer(name, more, subject);
+      return rowsOf(reader, name, { ...common, ...more });
     },
   };
 }

@@ -26,20 +26,18 @@ export const tool = <Input extends z.ZodRawShape>(
   return { input, output: z.object(outputs), answer: (given, call) => answer(input.parse(given), call) };
 };
 
-/** Works with a history that this version published, which its own queries require. */
-export const reading = <Result>(
+/** Works with the history of a project: the one with this id, or the only one. Throws a `ConfigurationError`. */
+export function aboutProject<Result>(
   { sources, ...asker }: Call,
-  project: string | undefined,
-  work: (reader: PublishedReader) => Promise<Result>,
-) => sources.histories.of(project).with(asker, work);
-
-/** The project with this id, or the only one. Throws a `ConfigurationError`. */
-export function projectOf({ sources }: Call, id: string | undefined): ProjectSettings {
+  id: string | undefined,
+  work: (reader: PublishedReader, project: ProjectSettings) => Promise<Result>,
+): Promise<Result> {
   const { projects } = sources.workspace;
   const found =
     id === undefined && projects.length === 1 ? projects[0] : projects.find((one) => one.id === id);
-  if (found !== undefined) return found;
-  throw new ConfigurationError(`Name the project: ${projects.map((one) => one.id).join(', ')}.`);
+  if (found === undefined)
+    throw new ConfigurationError(`Name the project: ${projects.map((one) => one.id).join(', ')}.`);
+  return sources.histories.of(found.id).with(asker, (reader) => work(reader, found));
 }
 
 export const project = z.string().optional().describe('project id; required if there are several');

@@ -1,22 +1,18 @@
 import { z } from 'zod';
-import { effectWords, readEffects } from '../agents/effect.js';
-import { readJobs } from '../agents/ledger.js';
-import { unknownPage } from '../agents/plan.js';
+import { readJobsWithEffects } from '../agents/effect.js';
 import { StorageError } from '../errors.js';
 import { findReport } from '../reports/definition.js';
 import { choosePeriod } from '../reports/period.js';
 import { prepareReport } from '../reports/render.js';
 import { readDictionary } from '../sql/dictionary.js';
-import { RANGE_TOOLS } from './range-tools.js';
-import { pathIn } from './request.js';
+import { asking, knownPage, RANGE_TOOLS } from './range-tools.js';
 import { rowSchema, rowsOf } from './sources.js';
 import {
+  aboutProject,
   type Call,
   list,
   pathOrUrl,
   project,
-  projectOf,
-  reading,
   text,
   textOrNull,
   tool,
@@ -79,7 +75,7 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
       entries: list({ name: text, kind: text, comment: text, columns: z.array(rowSchema).optional() }),
     },
     async ({ name }, call) => {
-      const all = await reading(call, undefined, readDictionary);
+      const all = await call.sources.histories.of().with(call, readDictionary);
       if (name === undefined) return { entries: all.map((entry) => ({ ...entry, columns: undefined })) };
       const nameOf = (signature: string) => signature.replace(/\(.*/, '');
       const entries = all.filter((entry) => nameOf(entry.name) === nameOf(name));
@@ -89,11 +85,11 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
   ),
 
   weekly_report: tool({ week, project }, { report: text }, (input, call) =>
-    reading(call, input.project, async (reader) => {
+    aboutProject(call, input.project, async (reader, about) => {
       const { workspace } = call.sources;
       const report = await findReport('weekly', workspace.workspaceDir);
-      const about = { report, period: weekOf(call, input.week) };
-      const prepared = await prepareReport(workspace, reader, projectOf(call, input.project), about);
+      const period = weekOf(call, input.week);
+      const prepared = await prepareReport(workspace, reader, about, { report, period });
       return { report: prepared.text() };
     }),
   ),
@@ -120,20 +116,14 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
       }),
     },
     ({ weeks, ...input }, call) =>
-      reading(call, input.project, async (reader) => {
-        const { id, siteUrl } = projectOf(call, input.project);
-        const path = pathIn(input.path, siteUrl);
-        const unknown = await unknownPage(reader, id, path);
-        if (unknown !== undefined) throw new StorageError(`${path}: ${unknown}`);
-        const effects = await readEffects(reader, id);
-        const jobs = (await readJobs(reader, id)).filter((job) => job.path === path);
+      asking(call, input, async (question) => {
+        const path = await knownPage(question);
+        const { reader, project } = question;
+        const jobs = await readJobsWithEffects(reader, project.id);
         return {
           path,
-          weeks: await rowsOf(reader, 'page-course', { project: id, path, weeks }),
-          jobs: jobs.map((job) => {
-            const effect = effects.find((one) => one.job === job.id);
-            return { ...job, job: job.id, effect: effect === undefined ? null : effectWords(effect) };
-          }),
+          weeks: await rowsOf(reader, 'page-course', { project: project.id, path, weeks }),
+          jobs: jobs.filter((job) => job.path === path).map((job) => ({ ...job, job: job.id })),
         };
       }),
   ),
@@ -149,13 +139,10 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
       pairs: z.array(rowSchema),
     },
     (input, call) =>
-      reading(call, input.project, async (reader) => {
-        const about = { project: projectOf(call, input.project).id };
-        return {
-          effect: await rowsOf(reader, 'experiment', about),
-          pairs: await rowsOf(reader, 'experiment-pairs', about),
-        };
-      }),
+      aboutProject(call, input.project, async (reader, { id }) => ({
+        effect: await rowsOf(reader, 'experiment', { project: id }),
+        pairs: await rowsOf(reader, 'experiment-pairs', { project: id }),
+      })),
   ),
 
   questions: tool({}, { questions: list({ name: text, sql: text }) }, async (_, { sources: { saved } }) => {
@@ -171,13 +158,10 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
     { week, project },
     { week: z.string().describe('its first day'), moved: z.array(rowSchema) },
     (input, call) =>
-      reading(call, input.project, async (reader) => {
+      aboutProject(call, input.project, async (reader, { id }) => {
         const { first } = weekOf(call, input.week);
-        const { id } = projectOf(call, input.project);
-        return {
-          week: first,
-          moved: await rowsOf(reader, 'movers', { project: id, week: first, section: '' }),
-        };
+        const moved = await rowsOf(reader, 'movers', { project: id, week: first, section: '' });
+        return { week: first, moved };
       }),
   ),
 
@@ -188,9 +172,9 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
       leftOut: list({ path: text, why: text }),
     },
     (input, call) =>
-      reading(call, input.project, (reader) => {
+      aboutProject(call, input.project, (reader, about) => {
         const { proposals, runtime } = call.sources;
-        return proposals.of(reader, projectOf(call, input.project), runtime.now());
+        return proposals.of(reader, about, runtime.now());
       }),
   ),
 };

@@ -1,28 +1,20 @@
 import { z } from 'zod';
-import { mergedEffects } from '../agents/effect.js';
+import { readJobsWithEffects } from '../agents/effect.js';
 import { addDays, earlierBy } from '../day.js';
 import { ConfigurationError, ReadershipError } from '../errors.js';
 import { shownPath } from '../format/text.js';
 import { csvCellOf } from '../reports/answers.js';
-import { dayColumn } from '../warehouse/query.js';
-import { type PageRequest, PAGES_SHOWN, type Range, scopeOf } from './request.js';
+import {
+  listOf,
+  MOST_READ,
+  onlyThese,
+  type PageRequest,
+  PAGES_SHOWN,
+  type Range,
+  scopeOf,
+} from './request.js';
 import { AI_SHARE, comparedSeries, seriesOf, weeksOf } from './series.js';
 import type { Row } from './sources.js';
-
-/** The first pages of a list, whatever filters the address has. */
-const MOST_READ = {
-  limit: 10,
-  offset: 0,
-  per: 'page',
-  sort: 'total',
-  order: 'desc',
-  search: '',
-  section: '',
-  readers: '',
-  only: '',
-  min_share: 0,
-  max_share: 1,
-};
 
 const WHOLE_SITE = scopeOf('');
 
@@ -83,28 +75,18 @@ const MOST_COMPARED = 5;
 /** Two to five pages or sections in one chart, with their totals. */
 export async function compare({ rows, query }: PageRequest): Promise<object> {
   const subjects = [
-    ...query.sections.map((section) => ({ section, path: null, name: section })),
-    ...query.paths.map((path) => ({ section: '', path, name: path })),
+    ...query.sections.map((name) => ({ kind: 'section', name, of: { section: name, path: null } })),
+    ...query.paths.map((name) => ({ kind: 'path', name, of: { section: '', path: name } })),
   ];
   if (subjects.length > MOST_COMPARED)
     throw new ConfigurationError('Compare at most five pages or sections. Go back and leave some out.');
-  const listOf = (per: 'page' | 'section', names: readonly string[]) =>
-    names.length === 0
-      ? []
-      : rows('pages', {
-          ...MOST_READ,
-          per,
-          only: 'chosen',
-          chosen: JSON.stringify(names),
-          name: per === 'section' ? 'the sections' : null,
-        });
   const [courses, marks, ofSections, ofPages, sections] = await Promise.all([
     Promise.all(
-      subjects.map(async (of) => ({ name: of.name, rows: await rows('series', { ...of, shift: 0 }) })),
+      subjects.map(async ({ name, of }) => ({ name, rows: await rows('series', { ...of, shift: 0 }, name) })),
     ),
-    Promise.all(subjects.map((of) => rows('marks', of))),
-    listOf('section', query.sections),
-    listOf('page', query.paths),
+    Promise.all(subjects.map(({ name, of }) => rows('marks', of, name))),
+    query.sections.length === 0 ? [] : rows('pages', onlyThese('section', query.sections), 'the sections'),
+    query.paths.length === 0 ? [] : rows('pages', onlyThese('page', query.paths)),
     rows('sections'),
   ]);
   const found = [...ofSections, ...ofPages];
@@ -115,9 +97,7 @@ export async function compare({ rows, query }: PageRequest): Promise<object> {
     keys: subjects.map((own, at) => ({
       ...own,
       key: `series-${at}`,
-      others: subjects
-        .filter((one) => one !== own)
-        .map(({ path, section }) => (path === null ? ['section', section] : ['path', path])),
+      others: subjects.filter((one) => one !== own).map(({ kind, name }) => [kind, name]),
     })),
     pages: found.map((row) => ({ ...row, longest })),
     isFull: subjects.length === MOST_COMPARED,
@@ -131,13 +111,17 @@ const countOf = ([first]: readonly Row[]): number => z.int().catch(0).parse(firs
 
 export async function pages(request: PageRequest): Promise<object> {
   const { rows, query } = request;
-  const { problem, ...listed } = await listedFor(request);
+  const { problem = null, ...listed } = await listedFor(request).catch((error: unknown) => {
+    if (error instanceof ReadershipError) return { problem: error.message };
+    throw error;
+  });
   const [found, sections, [totals]] = await Promise.all([
     rows('pages', listed),
     rows('sections'),
     rows('totals', WHOLE_SITE),
   ]);
   const count = countOf(found);
+  const { order } = listOf(query);
   const first = (query.page - 1) * PAGES_SHOWN;
   const isListed = ['', ...sections.map(({ section }) => section)].includes(query.section);
   return {
@@ -148,7 +132,8 @@ export async function pages(request: PageRequest): Promise<object> {
     // Those of the range, and the chosen one even if nobody read it then.
     sections: isListed ? sections : [...sections, { section: query.section }],
     count,
-    ...orderOf(query),
+    order: order === 'asc' ? 'ascending' : 'descending',
+    otherOrder: order === 'asc' ? 'desc' : 'asc',
     first: first + 1,
     last: first + found.length,
     previous: query.page > 1 ? query.page - 1 : null,
@@ -156,28 +141,16 @@ export async function pages(request: PageRequest): Promise<object> {
   };
 }
 
-/** The pages of the sitemap, if the request is about those without a view, or why they are unknown. */
-async function listedFor({ query, proposals, project, now }: PageRequest) {
-  if (query.only !== 'unread') return { problem: null };
-  try {
-    const listed = await proposals.listed(project, now);
-    const problem =
-      'To list pages without a view, name the site’s sitemap: improve.sitemap in readership.yaml.';
-    return listed === undefined ? { problem } : { problem: null, ...listed };
-  } catch (error) {
-    if (error instanceof ReadershipError) return { problem: error.message };
-    throw error;
-  }
+/** The pages of the sitemap, as parameters of a query, or why they are unknown. */
+interface Listed {
+  readonly listed?: string;
+  readonly base?: string;
+  readonly problem?: string;
 }
 
-/** Which way a list is sorted, for its header, and the other way, for a link that turns it. */
-function orderOf({ sort, order }: PageRequest['query']) {
-  const isAscending = order === '' ? sort === 'path' : order === 'asc';
-  return {
-    order: isAscending ? 'ascending' : 'descending',
-    otherOrder: isAscending ? 'desc' : 'asc',
-  };
-}
+/** What a list of pages without a view needs. Throws a `ReadershipError` if it is unknown. */
+const listedFor = async ({ query, proposals, project, now }: PageRequest): Promise<Listed> =>
+  query.only === 'unread' ? proposals.listed(project, now) : {};
 
 const CSV_COLUMNS = [
   ...['path', 'human', 'ai', 'ai_share', 'human_change', 'ai_change', 'human_before', 'ai_before'],
@@ -186,33 +159,28 @@ const CSV_COLUMNS = [
 
 /** All pages, not only those on one screen. */
 export async function pagesCsv(request: PageRequest): Promise<string> {
-  const { problem, ...listed } = await listedFor(request);
-  if (problem !== null) throw new ConfigurationError(problem);
-  const found = await request.rows('pages', { ...listed, limit: 1_000_000, offset: 0 });
+  const found = await request.rows('pages', { ...(await listedFor(request)), limit: 1_000_000, offset: 0 });
   const lines = found.map((row) => CSV_COLUMNS.map((name) => csvCellOf(row[name] ?? null)).join(','));
   return [CSV_COLUMNS.join(','), ...lines, ''].join('\n');
 }
 
-const jobRow = z.looseObject({ id: z.int(), merged_on: dayColumn.nullable() });
-
-export async function page({ reader, rows, query, range, project }: PageRequest): Promise<object> {
+export async function page({ reader, rows, offer, query, range, project }: PageRequest): Promise<object> {
   const of = { section: '' };
-  const [[facts], series, weeks, marks, jobRows] = await Promise.all([
+  offer('page-jobs');
+  const [[facts], series, weeks, marks, jobs] = await Promise.all([
     rows('page'),
     rows('series', of),
     rows('page-weeks'),
     rows('marks', of),
-    rows('page-jobs'),
+    readJobsWithEffects(reader, project.id),
   ]);
-  const jobs = z.array(jobRow).parse(jobRows);
-  const effects = await mergedEffects(reader, project.id, jobs);
   return {
     ...seriesOf(series, range, marks),
     ...weeksOf(weeks, marks),
     title: shownPath(query.path),
     facts,
     path: query.path,
-    jobs: jobs.map((job) => ({ ...job, effect: effects.get(job.id) ?? null })),
+    jobs: jobs.filter(({ path }) => path === query.path),
   };
 }
 

@@ -5,9 +5,9 @@ import {
   effectWords,
   experimentWords,
   jobEffects,
-  mergedEffects,
   projectEffectRow,
   readEffects,
+  readJobsWithEffects,
   togetherWords,
 } from '../../src/agents/effect.js';
 import { day } from '../../src/day.js';
@@ -78,9 +78,7 @@ describe('the effect of a change', () => {
     const { people, words } = await onlyEffect();
     expect(people).toMatchObject({ verdict: 'cannot tell', ratio: null, low: null, high: null });
     expect(words).toBe('cannot tell: merge date unknown (record it: readership jobs merged 1)');
-    expect(await mergedEffects(history.reader, PROJECT, [{ merged_on: day('2026-10-07') }])).toEqual(
-      new Map(),
-    );
+    expect(await readJobsWithEffects(history.reader, PROJECT)).toMatchObject([{ id: 1, effect: null }]);
   });
 
   it('is too early to tell before four full weeks', async () => {
@@ -88,9 +86,7 @@ describe('the effect of a change', () => {
     const { effect, words } = await onlyEffect();
     expect(effect).toMatchObject({ isTooEarly: true, merged_on: day('2026-10-21') });
     expect(words).toBe('too early: 1 more full week needed; merged on Oct 21, 2026');
-    const jobs = [{ merged_on: null }, effect];
-    expect(await mergedEffects(history.reader, PROJECT, jobs)).toEqual(new Map([[1, words]]));
-    expect(await mergedEffects(history.reader, PROJECT, jobs.slice(0, 1))).toEqual(new Map());
+    expect(await readJobsWithEffects(history.reader, PROJECT)).toMatchObject([{ id: 1, effect: words }]);
   });
 
   it.each<[string, () => Promise<void>]>([
