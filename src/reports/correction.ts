@@ -32,11 +32,11 @@ const figure = (name: string, value: string, changeText = '') => ({ name, value,
 /** What a report says about a project with these views: the weekly report, or else the values of its tables. */
 export function wordsOf(
   weekly: WeeklyModel | undefined,
-  tables: ReturnType<typeof tablesOf>,
+  tables: () => ReturnType<typeof tablesOf>,
   of: Pick<Said, 'project' | 'human' | 'ai' | 'missing'>,
 ): Said {
   if (weekly === undefined) {
-    const facts = tables.flatMap((table) => table.facts ?? []);
+    const facts = tables().flatMap((table) => table.facts ?? []);
     return plainWords(
       of,
       facts.map(({ title, text }) => figure(title, text)),

@@ -58,7 +58,8 @@ export async function prepareReport(
     ...modelOf(report, answers, { period, calendar, coverage }),
   };
   const url = pageUrl(settings.reports.baseUrl, project.id, { name, period });
-  const tables = tablesOf(report, answers, calendar.timezone);
+  /** Formatted only for templates that show them. */
+  const tables = () => tablesOf(report, answers, calendar.timezone);
   const shown = {
     ...model,
     report: { name, title, audience },
