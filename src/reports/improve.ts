@@ -53,12 +53,21 @@ const improveRows = z.object({
   effects_together: z.array(projectEffectRow),
   experiment: z.array(experimentRow).default([]),
   choices: z.array(choiceRow),
+  skipped: z.array(z.object({ code: z.string(), facts: z.string(), pages: z.int() })).default([]),
   as_of: z.object({ day: dayColumn }),
 });
 
 /** The model of the improve report, with the jobs grouped by what they mean to the reader. */
 export function improveModel(answers: object) {
-  const { jobs: rows, effects, effects_together, experiment, choices, as_of } = improveRows.parse(answers);
+  const {
+    jobs: rows,
+    effects,
+    effects_together,
+    experiment,
+    choices,
+    skipped,
+    as_of,
+  } = improveRows.parse(answers);
   const ageOf = (since: Date): string => ageWords(daysBetween(dayOf(since), as_of.day));
   const jobs = rows.map((row) => ({
     ...reportedJob(row),
@@ -114,7 +123,7 @@ export function improveModel(answers: object) {
       effects.length === 0
         ? null
         : { together: togetherWords(effects_together) ?? null, ...earlierWorkOf(effects) },
-    skipped: skippedOf(choices.filter(({ is_flagged, code }) => !is_flagged && code !== 'held-out')),
+    skipped: skippedOf(skipped),
   };
 }
 
@@ -148,13 +157,13 @@ const ageWords = (days: number): string => (days <= 0 ? 'today' : `${counted(day
  * How many popular pages were skipped, by reason, most frequent first. Reasons omit numbers about a
  * single page.
  */
-function skippedOf(choices: readonly z.infer<typeof choiceRow>[]) {
-  const pages = new Map<string, number>();
-  for (const reason of choices) {
+function skippedOf(reasons: z.infer<typeof improveRows>['skipped']) {
+  const all = new Map<string, number>();
+  for (const { pages, ...reason } of reasons) {
     const why = SKIPPED[reason.code] ?? wordsOf(reasonOf(reason));
-    pages.set(why, (pages.get(why) ?? 0) + 1);
+    all.set(why, (all.get(why) ?? 0) + pages);
   }
-  return [...pages].map(([why, pages]) => ({ why, pages })).sort((one, two) => two.pages - one.pages);
+  return [...all].map(([why, pages]) => ({ why, pages })).sort((one, two) => two.pages - one.pages);
 }
 
 const SKIPPED: Readonly<Partial<Record<string, string>>> = {

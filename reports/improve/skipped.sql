@@ -1,0 +1,13 @@
+-- Grain: one row per reason why the latest selection left pages out, with their number. Leaves out pages
+-- that are held out, and those that have or had a job: choices.sql and jobs.sql list those.
+SELECT choice.code, choice.facts, count(*) AS pages
+FROM
+  page_choices AS choice
+  ANTI JOIN agent_jobs AS job
+    ON job.project = choice.project AND job.path = choice.path AND job.planned_at >= choice.chosen_at
+WHERE
+  choice.project = $project
+  AND NOT choice.is_flagged
+  AND choice.code NOT IN ('held-out', 'has-job', 'had-job', 'in-review')
+GROUP BY ALL
+ORDER BY pages DESC, choice.code, choice.facts
