@@ -117,12 +117,14 @@ export function selectPages(
   const leftOut: LeftOutPage[] = [];
   for (const page of named) {
     const { path, leaving } = page;
+    if (!chosen.includes(path)) {
+      leftOut.push({ path, why: objections.get(page) ?? state.room.limit, evidence: page });
+      continue;
+    }
     const evidence = evidenceRow.parse(page);
     const [rank, weeks] = [aboveFloor.indexOf(page) + 1, evidence.weeks.length];
     const despite = state.reserved.get(path);
-    if (chosen.includes(path))
-      flagged.push({ path, why: { ...evidence, code: 'flagged', rank, weeks, leaving }, evidence, despite });
-    else leftOut.push({ path, why: objections.get(page) ?? state.room.limit, evidence });
+    flagged.push({ path, why: { ...evidence, code: 'flagged', rank, weeks, leaving }, evidence, despite });
   }
   for (const path of state.only ?? []) {
     if (named.some((page) => page.path === path)) continue;
