@@ -1,15 +1,11 @@
-import { z } from 'zod';
 import { parseDay } from '../day.js';
 import { problemOf } from '../config/problems.js';
 import { ConfigurationError, ReadershipError } from '../errors.js';
 import { longDay, moment } from '../format/days.js';
 import { percent, thousands } from '../format/numbers.js';
 import { csvCell, inTitle, shownPath, shownText, valueText } from '../format/text.js';
-import type { Parameters, Reader } from '../warehouse/query.js';
+import { type Parameters, type Reader, type Row, rowSchema } from '../warehouse/query.js';
 import type { Query, ReportDefinition } from './definition.js';
-
-const rowSchema = z.record(z.string(), z.json());
-export type Row = z.infer<typeof rowSchema>;
 
 /** The result of each query of a report: its single row, or all rows. */
 export type Answers = Readonly<Record<string, Row | Row[]>>;

@@ -24,6 +24,7 @@ import {
   type Reader,
   readerOf,
   readSql,
+  rowSchema,
   runStatement,
 } from './query.js';
 import type { Warehouse } from './warehouse.js';
@@ -69,11 +70,7 @@ async function visibleState(
   now: Date,
 ): Promise<Readonly<Record<string, unknown>>> {
   const ofSteps = (sql: string) =>
-    reader.query(
-      `WITH runs AS (FROM ${part}.runs WHERE step <> 'publish') ${sql}`,
-      z.record(z.string(), z.json()),
-      { now },
-    );
+    reader.query(`WITH runs AS (FROM ${part}.runs WHERE step <> 'publish') ${sql}`, rowSchema, { now });
   return {
     ...(await tableDigests(reader, part, BOOKKEEPING)),
     runs: [

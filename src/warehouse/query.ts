@@ -31,6 +31,10 @@ export const readerOf = (connection: DuckDBConnection): Reader => ({
   query: (sql, row, parameters) => queryRows(connection, sql, row, parameters),
 });
 
+/** A row of a statement whose columns are not known here. */
+export const rowSchema = z.record(z.string(), z.json());
+export type Row = z.infer<typeof rowSchema>;
+
 /** Columns of type DATE and TIMESTAMP, as `query` passes them to a row schema. */
 export const dayColumn = z.string().transform(day);
 export const timestampColumn = z.string().transform((text) => new Date(text));

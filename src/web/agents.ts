@@ -34,7 +34,7 @@ const RECENT = 4;
 
 /** The pages from proposed to merged, each job in one stage, what the experiment found, and the actions requested here. */
 export async function agents(request: SiteRequest): Promise<object> {
-  const { reader, part, project, query, now, queue, visitor, rows, offer } = request;
+  const { reader, part, project, query, now, queue, rows, offer } = request;
   const { settings } = part;
   const jobs = await readJobsWithEffects(reader, project.id);
   const messages = await readMessages(reader, project.id);
@@ -79,7 +79,6 @@ export async function agents(request: SiteRequest): Promise<object> {
     requests,
     timezone: settings.schedule.timezone,
     waits: requests.some(({ state }) => state === 'waiting'),
-    visitor,
     today: dayOf(now),
     only: query.path,
     mode: settings.improve.mode,

@@ -7,16 +7,16 @@ import { drawLines } from '../reports/lines.js';
 import type { Cut } from '../sql/children.js';
 import { type DictionaryEntry, KEYWORDS, readDictionary } from '../sql/dictionary.js';
 import { quoted } from '../warehouse/duckdb.js';
+import { type Row, rowSchema } from '../warehouse/query.js';
 import { BusyError } from './limits.js';
 import { LONGEST_MS } from './questions.js';
 import type { SiteRequest } from './request.js';
-import { type Row, rowSchema } from './sources.js';
 
 const CUT: Cut = { maxRows: 1_000, maxCharacters: 1_000_000 };
 
 /** SQL over the history: the answer as a table and a picture, the data dictionary, and examples. */
 export async function ask(request: SiteRequest): Promise<object> {
-  const { query, reader, questions, saved, visitor, project, workspace } = request;
+  const { query, reader, questions, saved, project, workspace } = request;
   const [dictionary, documented, names] = await Promise.all([
     readDictionary(reader),
     questionsOfDocs(),
@@ -29,7 +29,6 @@ export async function ask(request: SiteRequest): Promise<object> {
     sql,
     name: query.name,
     names,
-    visitor,
     dictionary,
     keywords: KEYWORDS.join(' '),
     examples: documented.map((example) => ({ ...example, sql: ofProject(example.sql) })),
@@ -46,10 +45,13 @@ export async function ask(request: SiteRequest): Promise<object> {
       name,
       isNumeric: answer.some((row) => typeof row[name] === 'number'),
     }));
+    const { barsOf, ...pictured } = pictureOf(answer, columns);
     const cells = answer.map((row) =>
-      columns.map((column) => ({ ...column, text: textOf(row[column.name]) })),
+      columns.map(({ name, isNumeric }) => {
+        return { isNumeric, text: textOf(row[name]), bar: name === barsOf ? numberIn(row, name) : null };
+      }),
     );
-    return { ...shown, answer: { columns, cells, isCut, note, ...pictureOf(answer, columns) } };
+    return { ...shown, answer: { columns, cells, isCut, note, ...pictured } };
   } catch (error) {
     if (error instanceof BusyError || !(error instanceof StorageError)) throw error;
     return { ...shown, failure: error.message };
@@ -65,13 +67,15 @@ function textOf(value: Row[string] = null): string {
 
 const MOST_LINES = 4;
 
+const numberIn = (row: Row, name: string): number | null =>
+  typeof row[name] === 'number' ? row[name] : null;
+
 /** The day at the start of a value; empty for any other value. */
 const dayIn = (row: Row, name: string): string =>
   parseDay(/^\d{4}-\d\d-\d\d/.exec(textOf(row[name]))?.[0] ?? '') ?? '';
 
-/** Lines if the answer has one row per day, week or month; bars if it is a short list of names. */
+/** Lines if the answer has one row per day, week or month; bars of the first number if it is a short list of names. */
 function pictureOf(answer: readonly Row[], columns: readonly { name: string; isNumeric: boolean }[]) {
-  const numberIn = (row: Row, name: string) => (typeof row[name] === 'number' ? row[name] : null);
   const days = columns.find(({ name }) => answer.every((row) => dayIn(row, name) !== ''))?.name ?? '';
   const mostIn = (name: string) => Math.max(...answer.map((row) => numberIn(row, name) ?? 0));
   const numeric = columns.filter(({ isNumeric }) => isNumeric);
@@ -92,31 +96,19 @@ function pictureOf(answer: readonly Row[], columns: readonly { name: string; isN
       said: [dayIn(row, days), ...numbers.map(({ name }) => `${name} ${textOf(row[name])}`)],
     }));
     const lines = numbers.map(({ key }) => key);
-    return { picture: drawLines(points, { title: 'The answer', lines }), keys: numbers, bars: null };
+    return { picture: drawLines(points, { title: 'The answer', lines }), keys: numbers, barsOf: null };
   }
-  const [label] = columns.filter(({ isNumeric }) => !isNumeric);
   const [number] = numbers;
-  if (label === undefined || number === undefined || answer.length > 25 || answer.length < 2)
-    return { picture: null, keys: [], bars: null };
-  const longest = mostIn(number.name);
-  const bars = answer.map((row) => {
-    const value = Math.max(0, numberIn(row, number.name) ?? 0);
-    return { label: textOf(row[label.name]), value, longest };
-  });
-  return { picture: null, keys: [], bars: { name: number.name, of: label.name, rows: bars } };
+  const isList = numeric.length < columns.length && answer.length > 1 && answer.length <= 25;
+  const barsOf = isList && number !== undefined ? number.name : null;
+  return { picture: null, keys: [], barsOf, longest: mostIn(number?.name ?? '') };
 }
 
-let documented: Promise<{ title: string; sql: string }[]> | undefined;
-
 /** The questions of the documentation, with their SQL. */
-function questionsOfDocs(): Promise<{ title: string; sql: string }[]> {
-  documented ??= readFile(packageFile('docs/questions.md'), 'utf8').then((text) =>
-    text.split(/^### /m).flatMap((part) => {
-      const [, title, sql] = /^(.+)\n[^]*?^```sql\n([^]+?)^```/m.exec(part) ?? [];
-      return title === undefined || sql === undefined ? [] : [{ title, sql: sql.trim() }];
-    }),
-  );
-  return documented;
+async function questionsOfDocs(): Promise<{ title: string; sql: string }[]> {
+  const text = await readFile(packageFile('docs/questions.md'), 'utf8');
+  const questions = text.matchAll(/^### (.+)\n[^]*?^```sql\n([^]+?)^```/gm);
+  return [...questions].map(([, title = '', sql = '']) => ({ title, sql: sql.trim() }));
 }
 
 /** Macros read these as well, so they are always limited. */

@@ -10,6 +10,7 @@ import { codeOf, ConfigurationError, LockedError, messageOf } from '../errors.js
 import { writeWhole } from '../files.js';
 import { type StepContext, StepRunner } from '../steps/step.js';
 import { publishStep } from '../steps/publish.js';
+import { actionOf } from './actions.js';
 
 /** Something that a form can request. */
 export interface Action {
@@ -73,7 +74,7 @@ export class ActionQueue {
   }
 
   /** Looks up what became of the requests that a stopped process left waiting. */
-  resume(actionOf: (form: URLSearchParams) => Action): void {
+  resume(): void {
     const isLeft = ({ key, pid, state }: Request) =>
       // After a restart, a container has the same process number.
       state === 'waiting' && (pid === process.pid ? !this.#waiting.has(key) : !isRunning(pid));
@@ -85,7 +86,8 @@ export class ActionQueue {
   }
 
   /** Queues what a form requests. A form that was submitted before is not carried out again. */
-  add({ words, work }: Action, fields: URLSearchParams): void {
+  add(fields: URLSearchParams): void {
+    const { words, work } = actionOf(fields);
     const form = new URLSearchParams([...fields].filter(([name]) => name !== 'token')).toString();
     const key = createHash('sha256').update(form).digest('hex');
     if (this.#read().some((request) => request.key === key && request.state !== 'failed')) return;

@@ -3,7 +3,7 @@ import { unknownPage } from '../agents/plan.js';
 import { ConfigurationError, StorageError } from '../errors.js';
 import { CHOICES, onlyThese, questionOf, scopeOf } from './request.js';
 import {
-  aboutProject,
+  withProject,
   type Call,
   list,
   pathOrUrl,
@@ -65,7 +65,7 @@ export const asking = (
   },
   work: (question: Answering) => Promise<object>,
 ) =>
-  aboutProject(call, input.project, async (reader, { id, name }) => {
+  withProject(call, input.project, async (reader, { id, name }) => {
     const parameters = Object.entries({ ...input, project: id }).flatMap(([key, value = []]) =>
       [value].flat().map((one): [string, string] => [key, one]),
     );

@@ -7,12 +7,12 @@ import { addDays, type Day, daysBetween, parseDay } from '../day.js';
 import { ConfigurationError } from '../errors.js';
 import { shownPath } from '../format/text.js';
 import { ISO_CALENDAR, periodOf } from '../reports/period.js';
-import { dayColumn, filledIn, type Parameters, type Reader } from '../warehouse/query.js';
+import { dayColumn, filledIn, type Parameters, type Reader, type Row } from '../warehouse/query.js';
 import type { Visitor } from './access.js';
 import type { PublishedReader } from './history.js';
 import { type Asker, MAX_SQL } from './questions.js';
 import type { ActionQueue } from './queue.js';
-import { queryNamed, type Row, rowsOf, type Sources } from './sources.js';
+import { queryNamed, rowsOf, type Sources } from './sources.js';
 
 /** The number of days in each range that a link selects, up to the last loaded day. */
 const RANGES = { '4w': 28, '13w': 91, '26w': 182, '1y': 364, all: Infinity } as const;
@@ -164,9 +164,7 @@ export function pathIn(text: string, siteUrl: string | undefined): string {
 }
 
 /** Who requests a page. */
-export interface Visit extends Asker {
-  readonly visitor: Visitor;
-}
+export type Visit = Visitor & Asker;
 
 /** A request about a project, with what most pages need to answer it. */
 export type SiteRequest = Awaited<ReturnType<typeof requestOf>>;

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { partOf } from '../app/workspace.js';
 import { ConfigurationError } from '../errors.js';
 import type { WebContext } from './access.js';
-import { actionOf, draftOf } from './actions.js';
+import { draftOf } from './actions.js';
 import { agents } from './agents.js';
 import { type App, formOf } from './app.js';
 import { ask } from './ask.js';
@@ -69,8 +69,7 @@ function visitOf(c: WebContext): Visit {
   c.env.outgoing.once('close', () => {
     left.abort();
   });
-  const visitor = c.get('visitor');
-  return { visitor, client: visitor.client, signal: left.signal };
+  return { ...c.get('visitor'), signal: left.signal };
 }
 
 const asset = (c: WebContext, text: string, type: string): Response => {
@@ -90,7 +89,7 @@ export async function pageOf(
   const found = PAGES.find(({ path }) => path === address.pathname);
   if (found === undefined) throw new HTTPException(404, { message: 'There is no such page.' });
   const request = await requestOf(address, visit, reader, queue, sources);
-  const { query: asked, range = null, visitor } = request;
+  const { query: asked, range = null, isEditor } = request;
   const { template = found.title.toLowerCase(), ...model }: { template?: string } =
     await found.model(request);
   return frame.page(template, found.title, address, {
@@ -99,7 +98,8 @@ export async function pageOf(
     range,
     nothingLoaded: range === null,
     signOut: access.hasSessions,
-    actionToken: visitor.isEditor ? access.actionToken : '',
+    isEditor,
+    actionToken: isEditor ? access.actionToken : '',
     formId: randomUUID(),
     ...model,
     ...extra,
@@ -179,7 +179,7 @@ async function onAgents(c: WebContext, app: App): Promise<Response> {
   const address = back(form, '/agents');
   if (!isCurrent(c, app, form))
     return shown(c, app, new URL(address, c.req.url), { draft: draftOf(form, OUTDATED) }, 409);
-  app.queue.add(actionOf(form), form);
+  app.queue.add(form);
   return c.redirect(address, 303);
 }
 

@@ -5,9 +5,8 @@ import { dayRange, shortDayRange } from '../format/days.js';
 import { counted, percent, thousands } from '../format/numbers.js';
 import { shownText } from '../format/text.js';
 import { drawLines, type LinesOptions, type Point } from '../reports/lines.js';
-import { dayColumn } from '../warehouse/query.js';
+import { dayColumn, type Row } from '../warehouse/query.js';
 import type { Range } from './request.js';
-import type { Row } from './sources.js';
 
 const number = z.number().nullable();
 const periodRow = z.looseObject({

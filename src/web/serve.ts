@@ -8,7 +8,6 @@ import { setFlagsFromString } from 'node:v8';
 import { codeOf, ConfigurationError, messageOf, ReadershipError } from '../errors.js';
 import { inUrl, listen } from '../http-server.js';
 import { isReading, type WebContext, type WebEnv } from './access.js';
-import { actionOf } from './actions.js';
 import { type App, openApp, type WebOptions } from './app.js';
 import { BusyError } from './limits.js';
 import { PAGES, pageOf, ROUTES } from './routes.js';
@@ -54,7 +53,7 @@ export async function serveWeb(options: WebOptions) {
       { cause },
     );
   });
-  queue.resume(actionOf);
+  queue.resume();
   const last = { version: '' };
   // Pages say what is wrong with the history.
   const warmUp = () => warm(app, options.runtime.signal, last).catch(() => undefined);
@@ -120,7 +119,7 @@ const WARMED_TOO = ['/section?section=/', '/?range=all', '/pages?range=all&per=s
 function warm(app: App, signal: AbortSignal, last: { version: string }): Promise<void> {
   // Not the signal itself, because a history removes the limit of listeners of the one that it is given.
   const own = AbortSignal.any([signal]);
-  const visit = { visitor: { isEditor: false, client: '' }, client: '', signal: own };
+  const visit = { isEditor: false, client: '', signal: own };
   return app.sources.histories.of().with(visit, async (reader) => {
     if (reader.version === last.version) return;
     last.version = reader.version;

@@ -1,6 +1,5 @@
-import { z } from 'zod';
 import type { Runtime, Workspace, WorkspaceOptions } from '../app/workspace.js';
-import { type Parameters, type Reader, readSql } from '../warehouse/query.js';
+import { type Parameters, type Reader, readSql, type Row, rowSchema } from '../warehouse/query.js';
 import { WebHistories } from './history.js';
 import { Proposals } from './proposals.js';
 import { Questions, SavedQuestions } from './questions.js';
@@ -16,9 +15,6 @@ export const openSources = (workspace: Workspace, options: WorkspaceOptions, run
   saved: new SavedQuestions(workspace),
   proposals: new Proposals(workspace),
 });
-
-export const rowSchema = z.record(z.string(), z.json());
-export type Row = z.infer<typeof rowSchema>;
 
 /** The rows of a query in `queries/`. */
 export const rowsOf = (reader: Reader, name: string, parameters: Parameters): Promise<Row[]> =>

@@ -27,7 +27,7 @@ export const tool = <Input extends z.ZodRawShape>(
 };
 
 /** Works with the history of a project: the one with this id, or the only one. Throws a `ConfigurationError`. */
-export function aboutProject<Result>(
+export function withProject<Result>(
   { sources, ...asker }: Call,
   id: string | undefined,
   work: (reader: PublishedReader, project: ProjectSettings) => Promise<Result>,

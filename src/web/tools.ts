@@ -5,10 +5,11 @@ import { findReport } from '../reports/definition.js';
 import { choosePeriod } from '../reports/period.js';
 import { prepareReport } from '../reports/render.js';
 import { readDictionary } from '../sql/dictionary.js';
+import { rowSchema } from '../warehouse/query.js';
 import { asking, knownPage, RANGE_TOOLS } from './range-tools.js';
-import { rowSchema, rowsOf } from './sources.js';
+import { rowsOf } from './sources.js';
 import {
-  aboutProject,
+  withProject,
   type Call,
   list,
   pathOrUrl,
@@ -85,7 +86,7 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
   ),
 
   weekly_report: tool({ week, project }, { report: text }, (input, call) =>
-    aboutProject(call, input.project, async (reader, about) => {
+    withProject(call, input.project, async (reader, about) => {
       const { workspace } = call.sources;
       const report = await findReport('weekly', workspace.workspaceDir);
       const period = weekOf(call, input.week);
@@ -139,7 +140,7 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
       pairs: z.array(rowSchema),
     },
     (input, call) =>
-      aboutProject(call, input.project, async (reader, { id }) => ({
+      withProject(call, input.project, async (reader, { id }) => ({
         effect: await rowsOf(reader, 'experiment', { project: id }),
         pairs: await rowsOf(reader, 'experiment-pairs', { project: id }),
       })),
@@ -158,7 +159,7 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
     { week, project },
     { week: z.string().describe('its first day'), moved: z.array(rowSchema) },
     (input, call) =>
-      aboutProject(call, input.project, async (reader, { id }) => {
+      withProject(call, input.project, async (reader, { id }) => {
         const { first } = weekOf(call, input.week);
         const moved = await rowsOf(reader, 'movers', { project: id, week: first, section: '' });
         return { week: first, moved };
@@ -172,7 +173,7 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
       leftOut: list({ path: text, why: text }),
     },
     (input, call) =>
-      aboutProject(call, input.project, (reader, about) => {
+      withProject(call, input.project, (reader, about) => {
         const { proposals, runtime } = call.sources;
         return proposals.of(reader, about, runtime.now());
       }),

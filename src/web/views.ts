@@ -4,6 +4,7 @@ import { addDays, earlierBy } from '../day.js';
 import { ConfigurationError, ReadershipError } from '../errors.js';
 import { shownPath } from '../format/text.js';
 import { csvCellOf } from '../reports/answers.js';
+import type { Row } from '../warehouse/query.js';
 import {
   listOf,
   MOST_READ,
@@ -14,7 +15,6 @@ import {
   scopeOf,
 } from './request.js';
 import { AI_SHARE, comparedSeries, seriesOf, weeksOf } from './series.js';
-import type { Row } from './sources.js';
 
 const WHOLE_SITE = scopeOf('');
 
