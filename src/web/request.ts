@@ -3,7 +3,8 @@ import { z } from 'zod';
 import { basePath, pathBelow } from '../agents/sitemap.js';
 import { partOf } from '../app/workspace.js';
 import { IN_OUR_WORDS, problemOf } from '../config/problems.js';
-import { addDays, type Day, daysBetween, parseDay } from '../day.js';
+import { day } from '../config/values.js';
+import { addDays, daysBetween } from '../day.js';
 import { ConfigurationError } from '../errors.js';
 import { shownPath } from '../format/text.js';
 import { ISO_CALENDAR, periodOf } from '../reports/period.js';
@@ -15,7 +16,7 @@ import type { ActionQueue } from './queue.js';
 import { queryNamed, rowsOf, type Sources } from './sources.js';
 
 /** The number of days in each range that a link selects, up to the last loaded day. */
-const RANGES = { '4w': 28, '13w': 91, '26w': 182, '1y': 364, all: Infinity } as const;
+const RANGES = { '4w': 28, '13w': 91, '26w': 182, '1y': 364, all: 100_000 } as const;
 
 /** What one may choose from, in the address of a page and as an assistant. */
 export const CHOICES = {
@@ -27,14 +28,6 @@ export const CHOICES = {
   order: ['asc', 'desc'],
 } as const;
 
-const dayField = z
-  .string()
-  .transform((text, context): Day | undefined => {
-    const day = text === '' ? undefined : parseDay(text);
-    if (day === undefined && text !== '') context.addIssue('write a day such as 2026-11-09');
-    return day;
-  })
-  .optional();
 /** In percent. */
 const shareField = z
   .union([z.literal(''), z.coerce.number().min(0).max(100)], 'write a number from 0 to 100')
@@ -58,10 +51,10 @@ const listSchema = z.object({
 /** The parameters in the address of a page. */
 const querySchema = listSchema.extend({
   project: text,
-  range: z.enum(['4w', '13w', '26w', '1y', 'all', '']).default('13w'),
-  from: dayField,
-  to: dayField,
-  grain: z.enum([...CHOICES.grain, '']).default(''),
+  range: z.enum(['4w', '13w', '26w', '1y', 'all']).default('13w'),
+  from: day.optional(),
+  to: day.optional(),
+  grain: z.enum(CHOICES.grain).optional(),
   against: z.enum(CHOICES.against).default('before'),
   path: text,
   /** All pages and sections of a comparison; elsewhere the last one counts. */
@@ -72,14 +65,11 @@ const querySchema = listSchema.extend({
 });
 type PageQuery = z.infer<typeof querySchema>;
 
-/** The parameters in an address. Throws a `ConfigurationError` that says what is wrong with them. */
+/** The parameters in an address, of which a form leaves some empty. Throws a `ConfigurationError` that says what is wrong. */
 export function parseQuery(parameters: URLSearchParams): PageQuery {
-  const allOf = (name: string) => [...new Set(parameters.getAll(name))].filter((value) => value !== '');
-  const written = {
-    ...Object.fromEntries(parameters),
-    paths: allOf('path'),
-    sections: allOf('section'),
-  };
+  const given = new URLSearchParams([...parameters].filter(([, value]) => value !== ''));
+  const allOf = (name: string) => [...new Set(given.getAll(name))];
+  const written = { ...Object.fromEntries(given), paths: allOf('path'), sections: allOf('section') };
   const parsed = querySchema.safeParse(written, IN_OUR_WORDS);
   if (parsed.success) return parsed.data;
   throw new ConfigurationError(problemOf(parsed.error));
@@ -123,15 +113,14 @@ async function rangeOf(reader: Reader, project: string, query: PageQuery) {
   const { first = null, last: end = null } = row ?? {};
   if (first === null || end === null) return undefined;
   const last = query.to !== undefined && query.to < end && query.to >= first ? query.to : end;
-  const length = RANGES[query.range === '' ? '13w' : query.range];
-  const start = query.from ?? (length === Infinity ? first : addDays(last, 1 - length));
+  const start = query.from ?? addDays(last, 1 - RANGES[query.range]);
   const from = start < first || start > last ? first : start;
   const days = daysBetween(from, last) + 1;
   return {
     first: from,
     last,
     days,
-    grain: query.grain === '' ? (days <= 100 ? 'day' : days <= 800 ? 'week' : 'month') : query.grain,
+    grain: query.grain ?? (days <= 100 ? 'day' : days <= 800 ? 'week' : 'month'),
     /** How many days earlier the days to compare with lie, for a few days on the same weekdays; 0 for none. */
     shift: { before: days < 7 ? 7 : days, year: 364, none: 0 }[query.against],
     /** The name of the selected range; empty for days that were typed. */
@@ -174,17 +163,11 @@ export type PageRequest = SiteRequest & { readonly range: Range };
 
 /** Throws a `ConfigurationError` or an `HTTPException` for an address that no page can be shown for. */
 export const requestOf = async (
-  address: URL,
+  { searchParams }: URL,
   visit: Visit,
   reader: PublishedReader,
-  queue: ActionQueue,
-  sources: Sources,
-) => ({
-  ...sources,
-  ...visit,
-  queue,
-  ...(await questionOf(address.searchParams, reader, sources)),
-});
+  { queue, sources }: { readonly queue: ActionQueue; readonly sources: Sources },
+) => ({ ...sources, ...visit, queue, ...(await questionOf(searchParams, reader, sources)) });
 
 /** What is asked about a project. Throws a `ConfigurationError` or an `HTTPException` for parameters without an answer. */
 export async function questionOf(

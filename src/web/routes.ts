@@ -10,7 +10,6 @@ import { type App, formOf } from './app.js';
 import { ask } from './ask.js';
 import { projectIn } from './frame.js';
 import { health, metrics, renderedReport, reports } from './health.js';
-import type { PublishedReader } from './history.js';
 import { type Format, FORMATS, MAX_SQL } from './questions.js';
 import { type PageRequest, parseQuery, requestOf, type SiteRequest, type Visit } from './request.js';
 import { ai, compare, overview, page, pages, pagesCsv, section } from './views.js';
@@ -78,17 +77,9 @@ const asset = (c: WebContext, text: string, type: string): Response => {
 };
 
 /** The HTML of a page; `extra` overrides what its template shows. */
-export async function pageOf(
-  app: App,
-  address: URL,
-  visit: Visit,
-  reader: PublishedReader,
-  extra: object = {},
-) {
-  const { access, frame, queue, sources } = app;
+export async function pageOf({ access, frame }: App, address: URL, request: SiteRequest, extra: object = {}) {
   const found = PAGES.find(({ path }) => path === address.pathname);
   if (found === undefined) throw new HTTPException(404, { message: 'There is no such page.' });
-  const request = await requestOf(address, visit, reader, queue, sources);
   const { query: asked, range = null, isEditor } = request;
   const { template = found.title.toLowerCase(), ...model }: { template?: string } =
     await found.model(request);
@@ -106,21 +97,27 @@ export async function pageOf(
   });
 }
 
-function shown(c: WebContext, app: App, address: URL, extra?: object, status: 200 | 409 = 200) {
+/** Answers a request about a project from its history. */
+function answered(
+  c: WebContext,
+  app: App,
+  address: URL,
+  answer: (request: SiteRequest) => Promise<Response>,
+): Promise<Response> {
   const visit = visitOf(c);
   return app.sources.histories
     .of(projectIn(address.searchParams))
-    .with(visit, async (reader) => c.html(await pageOf(app, address, visit, reader, extra), status));
+    .with(visit, async (reader) => answer(await requestOf(address, visit, reader, app)));
 }
+
+const shown = (c: WebContext, app: App, address: URL, extra?: object, status: 200 | 409 = 200) =>
+  answered(c, app, address, async (request) => c.html(await pageOf(app, address, request, extra), status));
 
 const fileOf = (c: WebContext, content: string | ReadableStream, type: string, name: string): Response =>
   c.body(content, 200, { 'Content-Type': type, 'Content-Disposition': `attachment; filename="${name}"` });
 
-function csvOfPages(c: WebContext, { sources, queue }: App): Promise<Response> {
-  const visit = visitOf(c);
-  const address = addressOf(c);
-  return sources.histories.of(projectIn(address.searchParams)).with(visit, async (reader) => {
-    const { range, ...request } = await requestOf(address, visit, reader, queue, sources);
+function csvOfPages(c: WebContext, app: App): Promise<Response> {
+  return answered(c, app, addressOf(c), async ({ range, ...request }) => {
     if (range === undefined)
       throw new HTTPException(404, { message: `Nothing is loaded for ${request.project.name} yet.` });
     const name = `pages-${range.first}-${range.last}.csv`;

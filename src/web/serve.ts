@@ -10,6 +10,7 @@ import { inUrl, listen } from '../http-server.js';
 import { isReading, type WebContext, type WebEnv } from './access.js';
 import { type App, openApp, type WebOptions } from './app.js';
 import { BusyError } from './limits.js';
+import { requestOf } from './request.js';
 import { PAGES, pageOf, ROUTES } from './routes.js';
 import { closeSources } from './sources.js';
 
@@ -123,7 +124,10 @@ function warm(app: App, signal: AbortSignal, last: { version: string }): Promise
   return app.sources.histories.of().with(visit, async (reader) => {
     if (reader.version === last.version) return;
     last.version = reader.version;
-    for (const path of [...PAGES.map((page) => page.path), ...WARMED_TOO])
-      await pageOf(app, new URL(path, 'http://page'), visit, reader).catch(() => undefined);
+    for (const path of [...PAGES.map((page) => page.path), ...WARMED_TOO]) {
+      const address = new URL(path, 'http://page');
+      const request = await requestOf(address, visit, reader, app);
+      await pageOf(app, address, request).catch(() => undefined);
+    }
   });
 }

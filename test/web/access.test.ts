@@ -443,7 +443,7 @@ describe('a path that visitors made up', () => {
   });
 
   it.each([
-    ['from=yesterday', 'from: write a day'],
+    ['from=yesterday', 'from: not a day'],
     ['range=forever', 'range:'],
     ['page=-1', 'page:'],
     ['page=1e99', 'page:'],

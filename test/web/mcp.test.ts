@@ -270,7 +270,7 @@ describe('an AI assistant', () => {
     ['page', { path: '/', project: 'prj_2' }, /Name the project: prj_sandbox/],
     ['movers', { week: 'last' }, /write an ISO week such as 2026-W46/],
     ['series', { path: '/guides/paeg-1' }, /the history has no such page; did you mean \/guides\/page-1/],
-    ['series', { from: 'yesterday' }, /from: write a day such as 2026-11-09/],
+    ['series', { from: 'yesterday' }, /from: not a day: write YYYY-MM-DD/],
     ['compare', { paths: ['/guides/page-1'] }, /Name two paths or sections or more/],
     ['top_pages', { sort: 'views' }, /sort/],
     ['search_paths', { search: '' }, /search/],
