@@ -1,16 +1,14 @@
 import { z } from 'zod';
-import { unknownPage } from '../agents/plan.js';
-import { ConfigurationError, StorageError } from '../errors.js';
-import { CHOICES, onlyThese, questionOf, scopeOf } from './request.js';
+import { ConfigurationError } from '../errors.js';
+import { CHOICES, onlyThese, scopeOf } from './request.js';
 import {
-  withProject,
-  type Call,
+  type DaysQuestion,
+  knownPage,
   list,
   pathOrUrl,
-  project,
+  projectTool,
   text,
   textOrNull,
-  tool,
   type Tool,
 } from './tool.js';
 
@@ -53,47 +51,15 @@ const changeOf = z.object({
   is_new: flagOrNull.optional(),
 });
 
-type Question = Awaited<ReturnType<typeof questionOf>>;
-type Answering = Question & { readonly range: NonNullable<Question['range']> };
-
-/** Asks as a page of the web app would with these parameters, and says which days the answer is about. */
-export const asking = (
-  call: Call,
-  input: {
-    readonly [name: string]: string | readonly string[] | undefined;
-    readonly project?: string | undefined;
-  },
-  work: (question: Answering) => Promise<object>,
-) =>
-  withProject(call, input.project, async (reader, { id, name }) => {
-    const parameters = Object.entries({ ...input, project: id }).flatMap(([key, value = []]) =>
-      [value].flat().map((one): [string, string] => [key, one]),
-    );
-    const question = await questionOf(new URLSearchParams(parameters), reader, call.sources);
-    const { range } = question;
-    if (range === undefined) throw new StorageError(`Nothing is loaded for ${name} yet.`);
-    const answer = await work({ ...question, range });
-    return { from: range.first, to: range.last, days_earlier: range.shift, ...answer };
-  });
-
-/** The path that is asked about. Throws a `StorageError` if the history has no such page. */
-export async function knownPage({ reader, query: { path }, project }: Answering): Promise<string> {
-  const unknown = await unknownPage(reader, project.id, path);
-  if (unknown !== undefined) throw new StorageError(`${path}: ${unknown}`);
-  return path;
+/** The first pages that are asked for, and how many there are. */
+async function listOf({ rows }: DaysQuestion, { limit }: { readonly limit: number }) {
+  const pages = await rows('pages', { limit, offset: 0 });
+  return { found: pages[0]?.['found'] ?? 0, pages };
 }
-
-/** The first pages that the parameters choose, and how many there are. */
-const listOf =
-  (most: number) =>
-  async ({ rows }: Answering) => {
-    const pages = await rows('pages', { limit: most, offset: 0 });
-    return { found: pages[0]?.['found'] ?? 0, pages };
-  };
 
 /** The tools that answer about a range of days, as the pages of the web app do. */
 export const RANGE_TOOLS = {
-  top_pages: tool(
+  top_pages: projectTool(
     {
       ...days,
       per: z.enum(CHOICES.per).optional(),
@@ -104,51 +70,44 @@ export const RANGE_TOOLS = {
       sort: z.enum(CHOICES.sort).optional(),
       order: z.enum(CHOICES.order).optional(),
       limit,
-      project,
     },
     { ...coveredDays, found: z.int(), pages: z.array(changeOf) },
-    ({ limit: most, ...input }, call) => asking(call, input, listOf(most)),
+    listOf,
   ),
 
-  search_paths: tool(
-    { search: z.string().min(1).max(2_000).describe('part of the path'), limit, project },
+  search_paths: projectTool(
+    { search: z.string().min(1).max(2_000).describe('part of the path'), limit },
     { found: z.int(), pages: list({ path: text, human: z.number(), ai: z.number() }) },
-    ({ limit: most, ...input }, call) =>
-      asking(call, { ...input, range: 'all', against: 'none' }, listOf(most)),
+    listOf,
+    (input) => ({ ...input, range: 'all', against: 'none' }),
   ),
 
-  compare: tool(
+  compare: projectTool(
     {
       ...days,
       paths: z.array(pathOrUrl).max(5).default([]),
       sections: z.array(sectionPart).max(5).default([]),
-      project,
     },
     { ...coveredDays, pages: z.array(changeOf), sections: z.array(changeOf), without_views: z.array(text) },
-    ({ paths, sections, ...input }, call) => {
+    async ({ rows, query: { paths, sections } }) => {
       if (paths.length + sections.length < 2)
         throw new ConfigurationError('Name two paths or sections or more.');
-      return asking(call, { ...input, path: paths }, async ({ rows, query }) => {
-        const found = {
-          pages: await rows('pages', onlyThese('page', query.paths)),
-          sections: await rows('pages', onlyThese('section', sections)),
-        };
-        const seen = [...found.pages, ...found.sections].map((row) => row['path']);
-        return {
-          ...found,
-          without_views: [...query.paths, ...sections].filter((one) => !seen.includes(one)),
-        };
-      });
+      const found = {
+        pages: await rows('pages', onlyThese('page', paths)),
+        sections: await rows('pages', onlyThese('section', sections)),
+      };
+      const seen = [...found.pages, ...found.sections].map((row) => row['path']);
+      return { ...found, without_views: [...paths, ...sections].filter((one) => !seen.includes(one)) };
     },
+    ({ paths, sections, ...input }) => ({ ...input, path: paths, section: sections }),
   ),
 
-  series: tool(
+  series: projectTool(
     {
       ...days,
       path: pathOrUrl.optional(),
       section: sectionPart.optional(),
       grain: z.enum(CHOICES.grain).optional(),
-      project,
     },
     {
       ...coveredDays,
@@ -166,14 +125,13 @@ export const RANGE_TOOLS = {
       ),
       events: list({ day: text, text }).describe('jobs, changes, notes and breaks on these days'),
     },
-    (input, call) =>
-      asking(call, input, async (question) => {
-        const { rows, query } = question;
-        const path = input.path === undefined ? null : await knownPage(question);
-        const [total = null] = await (path === null
-          ? rows('totals', scopeOf(query.section))
-          : rows('pages', onlyThese('page', [path])));
-        return { total, series: await rows('series', { path }), events: await rows('marks', { path }) };
-      }),
+    async (question, input) => {
+      const { rows, query } = question;
+      const path = input.path === undefined ? null : await knownPage(question);
+      const [total = null] = await (path === null
+        ? rows('totals', scopeOf(query.section))
+        : rows('pages', onlyThese('page', [path])));
+      return { total, series: await rows('series', { path }), events: await rows('marks', { path }) };
+    },
   ),
 } satisfies Readonly<Record<string, Tool>>;

@@ -6,14 +6,14 @@ import { choosePeriod } from '../reports/period.js';
 import { prepareReport } from '../reports/render.js';
 import { readDictionary } from '../sql/dictionary.js';
 import { rowSchema } from '../warehouse/query.js';
-import { asking, knownPage, RANGE_TOOLS } from './range-tools.js';
+import { RANGE_TOOLS } from './range-tools.js';
 import { rowsOf } from './sources.js';
 import {
-  withProject,
-  type Call,
+  type DaysQuestion,
+  knownPage,
   list,
   pathOrUrl,
-  project,
+  projectTool,
   text,
   textOrNull,
   tool,
@@ -24,8 +24,8 @@ const MAX_ROWS = 1_000;
 const MAX_CHARACTERS = 100_000;
 
 /** Throws a `ConfigurationError`. */
-const weekOf = ({ sources: { workspace, runtime } }: Call, name: string | undefined) =>
-  choosePeriod('week', name, runtime.now(), workspace.settings.reports);
+const weekOf = ({ part, now }: DaysQuestion, name: string | undefined) =>
+  choosePeriod('week', name, now, part.settings.reports);
 
 const week = z.string().optional().describe('a week such as 2026-W46; by default the last that has ended');
 
@@ -85,22 +85,15 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
     },
   ),
 
-  weekly_report: tool({ week, project }, { report: text }, (input, call) =>
-    withProject(call, input.project, async (reader, about) => {
-      const { workspace } = call.sources;
-      const report = await findReport('weekly', workspace.workspaceDir);
-      const period = weekOf(call, input.week);
-      const prepared = await prepareReport(workspace, reader, about, { report, period });
-      return { report: prepared.text() };
-    }),
-  ),
+  weekly_report: projectTool({ week }, { report: text }, async (question, input) => {
+    const { part, reader, project } = question;
+    const report = await findReport('weekly', part.workspaceDir);
+    const period = weekOf(question, input.week);
+    return { report: (await prepareReport(part, reader, project, { report, period })).text() };
+  }),
 
-  page: tool(
-    {
-      path: pathOrUrl,
-      weeks: z.int().min(1).max(260).default(13),
-      project,
-    },
+  page: projectTool(
+    { path: pathOrUrl, weeks: z.int().min(1).max(260).default(13) },
     {
       path: text,
       weeks: z.array(rowSchema),
@@ -116,34 +109,28 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
         effect: textOrNull,
       }),
     },
-    ({ weeks, ...input }, call) =>
-      asking(call, input, async (question) => {
-        const path = await knownPage(question);
-        const { reader, project } = question;
-        const jobs = await readJobsWithEffects(reader, project.id);
-        return {
-          path,
-          weeks: await rowsOf(reader, 'page-course', { project: project.id, path, weeks }),
-          jobs: jobs.filter((job) => job.path === path).map((job) => ({ ...job, job: job.id })),
-        };
-      }),
+    async (question, { weeks }) => {
+      const path = await knownPage(question);
+      const jobs = await readJobsWithEffects(question.reader, question.project.id);
+      return {
+        path,
+        weeks: await question.rows('page-course', { path, weeks }),
+        jobs: jobs.filter((job) => job.path === path).map((job) => ({ ...job, job: job.id })),
+      };
+    },
   ),
 
   ...RANGE_TOOLS,
 
-  experiment: tool(
-    { project },
+  experiment: projectTool(
+    {},
     {
       effect: z
         .array(rowSchema)
         .describe('by audience; basis assigned counts every pair, merged only merged ones'),
       pairs: z.array(rowSchema),
     },
-    (input, call) =>
-      withProject(call, input.project, async (reader, { id }) => ({
-        effect: await rowsOf(reader, 'experiment', { project: id }),
-        pairs: await rowsOf(reader, 'experiment-pairs', { project: id }),
-      })),
+    async ({ rows }) => ({ effect: await rows('experiment'), pairs: await rows('experiment-pairs') }),
   ),
 
   questions: tool({}, { questions: list({ name: text, sql: text }) }, async (_, { sources: { saved } }) => {
@@ -155,27 +142,21 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
     };
   }),
 
-  movers: tool(
-    { week, project },
+  movers: projectTool(
+    { week },
     { week: z.string().describe('its first day'), moved: z.array(rowSchema) },
-    (input, call) =>
-      withProject(call, input.project, async (reader, { id }) => {
-        const { first } = weekOf(call, input.week);
-        const moved = await rowsOf(reader, 'movers', { project: id, week: first, section: '' });
-        return { week: first, moved };
-      }),
+    async (question, input) => {
+      const { first } = weekOf(question, input.week);
+      return { week: first, moved: await question.rows('movers', { week: first, section: '' }) };
+    },
   ),
 
-  proposals: tool(
-    { project },
+  proposals: projectTool(
+    {},
     {
       proposed: list({ path: text, why: text, caution: textOrNull, digest: text, prompt: text }),
       leftOut: list({ path: text, why: text }),
     },
-    (input, call) =>
-      withProject(call, input.project, (reader, about) => {
-        const { proposals, runtime } = call.sources;
-        return proposals.of(reader, about, runtime.now());
-      }),
+    ({ reader, project, now }, _, { proposals }) => proposals.of(reader, project, now),
   ),
 };
