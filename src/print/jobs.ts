@@ -4,6 +4,7 @@ import type { Job, Transition } from '../agents/ledger.js';
 import type { Message } from '../agents/messages.js';
 import { longDay, moment } from '../format/days.js';
 import { thousands } from '../format/numbers.js';
+import { pullRequestNumber } from '../reports/jobs.js';
 import type { Column } from '../terminal/table.js';
 import { escapeLines, escapeUnsafe, indented, section } from '../format/text.js';
 
@@ -17,14 +18,25 @@ const COLUMNS: readonly Column[] = [
   { head: 'outcome', align: 'left' },
 ];
 
-/** Jobs as a table; the first line names the columns. */
+/**
+ * Jobs as a table; the first line names the columns. If it is too wide, pull requests have a number
+ * instead of an address; a shortened address could not be opened, and `jobs show` has it.
+ */
 export async function jobLines(jobs: readonly Job[], width: number): Promise<string[]> {
   // Loading what measures text takes long, and most commands print no table.
   const { alignedLines } = await import('../terminal/table.js');
-  const rows = jobs.map((job) =>
-    [String(job.id), stateOf(job), job.path, shortOutcome(job)].map(escapeUnsafe),
-  );
-  return alignedLines(COLUMNS, rows, width);
+  const table = (all: readonly Job[], most: number) => {
+    const rows = all.map((job) => [String(job.id), stateOf(job), job.path, shortOutcome(job)]);
+    return alignedLines(
+      COLUMNS,
+      rows.map((row) => row.map(escapeUnsafe)),
+      most,
+    );
+  };
+  const whole = table(jobs, Infinity);
+  if (table(jobs, width).join() === whole.join()) return whole;
+  const numbered = jobs.map((job) => ({ ...job, pr_link: pullRequestNumber(job.pr_link) ?? job.pr_link }));
+  return table(numbered, width);
 }
 
 /** A job on one line, for progress. */
@@ -66,10 +78,7 @@ const stateOf = ({ state, remote_status }: Job): string =>
     ? `${state} (${remote_status})`
     : state;
 
-/**
- * The address of a pull request is never cut, so that it can be opened; `jobs show` has the full
- * note.
- */
+/** `jobs show` has the full note. */
 const shortOutcome = (job: Job): string =>
   job.pr_link === null && outcomeOf(job).length > NOTE_LENGTH
     ? `${outcomeOf(job).slice(0, NOTE_LENGTH - 1)}…`

@@ -45,11 +45,11 @@ export function reportedJob({ id, path, state, pr_link, note }: JobRow) {
   const isTask = group === 'ready' || group === 'unconfirmed';
   /** The pull request, if its address is a web address. */
   const pullRequest = webLink(pr_link) ?? null;
-  return { id, path, group, isTask, pullRequest, number: numberOf(pullRequest), note };
+  return { id, path, group, isTask, pullRequest, number: pullRequestNumber(pullRequest), note };
 }
 
 /** `#214`, from the number at the end of a pull request's address; null for any other address. */
-const numberOf = (link: string | null): string | null => {
+export const pullRequestNumber = (link: string | null): string | null => {
   const number = /\/(?:pull|pulls|pull-requests|pullrequest|merge_requests)\/(\d+)\/?$/.exec(link ?? '')?.[1];
   return number === undefined ? null : `#${number}`;
 };
