@@ -15,12 +15,12 @@ const range = z.object({ first: dayField, last: dayField });
 const spark = z.array(sparkWeek);
 
 /** A template function of one value, which is checked because a template can pass anything. */
-const of =
+export const of =
   <Value>(schema: z.ZodType<Value>, write: (value: Value) => unknown): HelperDelegate =>
   (value: unknown) =>
     write(schema.parse(value));
 
-const ofTwo =
+export const ofTwo =
   <First, Second>(
     first: z.ZodType<First>,
     second: z.ZodType<Second>,

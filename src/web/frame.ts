@@ -5,6 +5,7 @@ import { z } from 'zod';
 import type { Workspace } from '../app/workspace.js';
 import { packageFile } from '../files.js';
 import { signedPercent, thousands } from '../format/numbers.js';
+import { ofTwo } from '../reports/template-functions.js';
 import { findTemplates, pageFiller, readPalette } from '../reports/templates.js';
 import { sparkline } from '../reports/lines.js';
 
@@ -47,20 +48,12 @@ const functions: Readonly<Record<string, HelperDelegate>> = {
     const { pathname, searchParams } = currentOf(options);
     return addressWith(pathname, searchParams, { page: '', ...options.hash });
   },
-  /** A small line of some views, on a scale that both audiences share. */
-  sparkline: (values: unknown, others: unknown) => {
-    const weeks = z.array(z.number().nullable());
-    const views = weeks.parse(values);
-    const highest = [...views, ...weeks.parse(others)].map((value) => value ?? 0);
-    return sparkline(views, Math.max(1, ...highest));
-  },
+  sparkline: ofTwo(z.array(z.number().nullable()), z.number(), sparkline),
   changeOf: (ratio: unknown) => (typeof ratio === 'number' ? signedPercent(ratio) : '–'),
   /** A count, or a dash where nothing is loaded, which is not zero. */
   views: (count: unknown) => (typeof count === 'number' ? thousands(count) : '–'),
   /** `download "/pages.csv"`: a file with what this page shows. */
   download: (path: unknown, options: HelperOptions) => z.string().parse(path) + currentOf(options).search,
-  share: (value: unknown, longest: unknown) =>
-    `${Math.max(0.5, (z.number().parse(value) / Math.max(1, z.number().parse(longest))) * 100).toFixed(1)}%`,
   /** The parameters of this address that a form about another page keeps. */
   keptAcross: (options: HelperOptions) => fieldsOf([...keptAcross(options)]),
   /** `time from=first to=last`: the pages read on some days, of the section that this page is about. */

@@ -14,13 +14,15 @@ import type { PublishedReader } from './history.js';
 /** A site's list of pages rarely changes between clicks. */
 const SITEMAP_KEPT_MS = 5 * 60_000;
 
-const turnOf = (now: Date): number => Math.floor(now.getTime() / SITEMAP_KEPT_MS);
-
 /** Selects the pages to propose for agents, as `readership improve` does. */
 export class Proposals {
   readonly #oneAtATime = pLimit(1);
-  readonly #sitemaps = new LRUCache<number, readonly URL[]>({ max: 1 });
-  readonly #plans = new LRUCache<string, ImprovePlan>({ max: 20 });
+  readonly #sitemaps = new LRUCache<string, readonly URL[]>({
+    max: 1,
+    ttl: SITEMAP_KEPT_MS,
+    fetchMethod: (sitemap) => loadSitemap(sitemap, AbortSignal.timeout(10_000)),
+  });
+  readonly #plans = new LRUCache<string, ImprovePlan>({ max: 20, ttl: SITEMAP_KEPT_MS });
   /** Most of a plan's time goes into reading them, and they are the same for each page that someone names. */
   readonly #candidates = new LRUCache<string, readonly Candidate[]>({ max: 4 });
 
@@ -48,8 +50,8 @@ export class Proposals {
   }
 
   /** The pages of the sitemap, as parameters of a query. Throws a `ReadershipError` if they are unknown. */
-  async listed({ siteUrl }: ProjectSettings, now: Date) {
-    const addresses = await this.#oneAtATime(() => this.#addresses(now));
+  async listed({ siteUrl }: ProjectSettings) {
+    const addresses = await this.#addresses();
     if (addresses === undefined)
       throw new ConfigurationError(
         'To list pages without a view, name the site’s sitemap: improve.sitemap in readership.yaml.',
@@ -58,30 +60,24 @@ export class Proposals {
     return { listed: JSON.stringify(paths), base: basePath(siteUrl) };
   }
 
-  async #addresses(now: Date): Promise<readonly URL[] | undefined> {
+  async #addresses(): Promise<readonly URL[] | undefined> {
     const { sitemap } = this.workspace.settings.improve;
-    if (sitemap === undefined) return undefined;
-    const turn = turnOf(now);
-    const addresses = this.#sitemaps.get(turn) ?? (await loadSitemap(sitemap, AbortSignal.timeout(10_000)));
-    this.#sitemaps.set(turn, addresses);
-    return addresses;
+    return sitemap === undefined ? undefined : this.#sitemaps.fetch(sitemap);
   }
 
   async #plan(reader: PublishedReader, project: ProjectSettings, now: Date, path: string) {
     const { improve } = this.workspace.settings;
-    const turn = turnOf(now);
     const today = JSON.stringify([reader.version, project.id, dayOf(now)]);
-    const key = JSON.stringify([today, improve.sitemap && turn, path]);
-    const known = this.#plans.get(key);
+    const known = this.#plans.get(today + path);
     if (known !== undefined) return known;
     const candidates =
       this.#candidates.get(today) ?? (await readCandidates(reader, project.id, improve, now));
     this.#candidates.set(today, candidates);
-    const addresses = await this.#addresses(now);
+    const addresses = await this.#addresses();
     const isListed = addresses && listedPages(improve.sitemap ?? '', addresses, project.siteUrl);
     const state = { now, isListed, only: path === '' ? undefined : [path], candidates };
     const plan = await planImprovement(reader, project.id, improve, state);
-    this.#plans.set(key, plan);
+    this.#plans.set(today + path, plan);
     return plan;
   }
 }

@@ -69,10 +69,6 @@ export class ActionQueue {
     return all.filter(({ state }, index) => index < SHOWN || state === 'waiting');
   }
 
-  get waiting(): number {
-    return this.#waiting.size;
-  }
-
   /** Looks up what became of the requests that a stopped process left waiting. */
   resume(): void {
     const isLeft = ({ key, pid, state }: Request) =>
@@ -91,7 +87,7 @@ export class ActionQueue {
     const form = new URLSearchParams([...fields].filter(([name]) => name !== 'token')).toString();
     const key = createHash('sha256').update(form).digest('hex');
     if (this.#read().some((request) => request.key === key && request.state !== 'failed')) return;
-    if (this.waiting >= MOST_WAITING)
+    if (this.#waiting.size >= MOST_WAITING)
       throw new ConfigurationError('Too many actions are waiting already. Try again later.');
     const project = fields.get('project') ?? '';
     const request = { key, form, words, project, at: this.runtime.now(), state: 'waiting' as const };

@@ -149,8 +149,8 @@ interface Listed {
 }
 
 /** What a list of pages without a view needs. Throws a `ReadershipError` if it is unknown. */
-const listedFor = async ({ query, proposals, project, now }: PageRequest): Promise<Listed> =>
-  query.only === 'unread' ? proposals.listed(project, now) : {};
+const listedFor = async ({ query, proposals, project }: PageRequest): Promise<Listed> =>
+  query.only === 'unread' ? proposals.listed(project) : {};
 
 const CSV_COLUMNS = [
   ...['path', 'human', 'ai', 'ai_share', 'human_change', 'ai_change', 'human_before', 'ai_before'],

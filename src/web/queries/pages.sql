@@ -113,7 +113,9 @@ WITH
       path,
       -- A week that is partly loaded counts in full, at its average.
       list(if(days = 0, NULL, 7 * coalesce(week.human, 0) / days) ORDER BY weeks_ago DESC) AS human_weeks,
-      list(if(days = 0, NULL, 7 * coalesce(week.ai, 0) / days) ORDER BY weeks_ago DESC) AS ai_weeks
+      list(if(days = 0, NULL, 7 * coalesce(week.ai, 0) / days) ORDER BY weeks_ago DESC) AS ai_weeks,
+      -- Both have one scale.
+      greatest(1, list_max(human_weeks), list_max(ai_weeks)) AS highest_week
     FROM shown CROSS JOIN loaded LEFT JOIN week USING (path, weeks_ago)
     -- The CSV of all pages has no sparklines.
     WHERE $limit <= 50
