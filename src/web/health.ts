@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import type { Workspace } from '../app/workspace.js';
-import { dayRange, shortMonth } from '../format/days.js';
-import { counted, thousands } from '../format/numbers.js';
+import { shortMonth } from '../format/days.js';
+import { counted } from '../format/numbers.js';
 import { metricsText } from '../print/metrics.js';
 import { type Fact, needsOf, operationsRows, statusRows } from '../print/status.js';
 import { listPages, storedPages } from '../reports/pages.js';
@@ -13,16 +13,7 @@ import { readStatus } from '../service/status.js';
 import { dayColumn, type Reader, timestampColumn } from '../warehouse/query.js';
 import type { SiteRequest } from './request.js';
 
-const calendarRow = z.object({
-  day: dayColumn,
-  week: z.int(),
-  weekday: z.int(),
-  state: z.string(),
-  change: z.int().nullable(),
-  failure: z.string().nullable(),
-  human: z.int().nullable(),
-  ai: z.int().nullable(),
-});
+const calendarRow = z.looseObject({ day: dayColumn, week: z.int(), weekday: z.int(), state: z.string() });
 type CalendarDay = z.infer<typeof calendarRow>;
 const runRow = z.looseObject({ started_at: timestampColumn, ended_at: timestampColumn.nullable() });
 
@@ -55,7 +46,7 @@ export async function health(request: SiteRequest): Promise<object> {
     findings,
     runs: z.array(runRow).parse(runs),
     timezone: workspace.settings.schedule.timezone,
-    days: days.map(squareOf),
+    days,
     months: monthsOf(days),
     calendarSaid: saidOf(days),
   };
@@ -80,26 +71,11 @@ export async function metrics(reader: Reader, workspace: Workspace, now: Date): 
   return metricsText(projects, operations, needsOf(projects, operations, workspace, now));
 }
 
-const squareOf = ({ day, week, weekday, state, change, failure, human, ai }: CalendarDay) => ({
-  x: 2 + week * 16,
-  y: 17 + weekday * 16,
-  state: state === 'inconsistent' ? 'failed' : state,
-  said: [
-    `${dayRange({ first: day, last: day })}: ${state === 'missing' ? 'not loaded' : state}`,
-    ...(change === null ? [] : [`changed by ${thousands(change)} views`]),
-    ...(human === null || ai === null ? [] : [`${thousands(human)} human and ${thousands(ai)} AI views`]),
-    ...(failure === null ? [] : [failure]),
-  ].join(', '),
-});
-
 /** The names of the months, above the first whole week of each. */
 const monthsOf = (days: readonly CalendarDay[]) =>
   days
     .filter(({ day, weekday }) => weekday === 0 && Number(day.slice(8)) <= 7)
-    .map(({ day, week }) => ({
-      x: 2 + week * 16,
-      label: shortMonth(day),
-    }));
+    .map(({ day, week }) => ({ x: 2 + week * 16, label: shortMonth(day) }));
 
 function saidOf(days: readonly CalendarDay[]): string {
   const states = [...new Set(days.map(({ state }) => state))];
