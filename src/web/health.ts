@@ -1,4 +1,4 @@
-import { startOfMinute } from 'date-fns';
+import { endOfMinute } from 'date-fns';
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
@@ -23,8 +23,8 @@ const runRow = z.looseObject({ started_at: timestampColumn, ended_at: timestampC
  */
 export async function health(request: SiteRequest): Promise<object> {
   const { reader, rows, offer, part: workspace, now, range } = request;
-  // To the minute, so that answers are kept for as long.
-  const { projects, operations } = await readStatus(reader, workspace, startOfMinute(now));
+  // To the end of the minute, so that answers are kept for as long, and no run is left out.
+  const { projects, operations } = await readStatus(reader, workspace, endOfMinute(now));
   const [calendar, findings, runs] = await Promise.all([
     range === undefined ? [] : rows('calendar', { ...range.extent }),
     rows('findings'),
