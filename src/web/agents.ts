@@ -66,15 +66,10 @@ export async function agents(request: SiteRequest): Promise<object> {
     notes: (await notesOf(reader, project.id)).toReversed(),
     stages: STAGES.map(([title]) => {
       const own = shown.filter((job) => stageOf(job) === title);
-      const isOver = title === 'Merged' || title === 'Ended without a merge';
+      const most = ['Merged', 'Ended without a merge'].includes(title) ? RECENT : own.length;
       // Of those to review, the ones that have been waiting longest come first.
       const jobs = title === 'To review' ? own.toReversed() : own;
-      return {
-        title,
-        count: own.length,
-        jobs: isOver ? jobs.slice(0, RECENT) : jobs,
-        more: isOver ? jobs.slice(RECENT) : [],
-      };
+      return { title, count: own.length, jobs: jobs.slice(0, most), more: jobs.slice(most) };
     }),
     requests,
     timezone: settings.schedule.timezone,

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { day, parseDay } from '../day.js';
 import { StorageError } from '../errors.js';
 import { packageFile } from '../files.js';
+import { valueText } from '../format/text.js';
 import { drawLines } from '../reports/lines.js';
 import type { Cut } from '../sql/children.js';
 import { type DictionaryEntry, KEYWORDS, readDictionary } from '../sql/dictionary.js';
@@ -45,10 +46,11 @@ export async function ask(request: SiteRequest): Promise<object> {
       name,
       isNumeric: answer.some((row) => typeof row[name] === 'number'),
     }));
-    const { barsOf, ...pictured } = pictureOf(answer, columns);
+    const pictured = pictureOf(answer, columns);
     const cells = answer.map((row) =>
       columns.map(({ name, isNumeric }) => {
-        return { isNumeric, text: textOf(row[name]), bar: name === barsOf ? numberIn(row, name) : null };
+        const bar = name === pictured.barsOf ? Math.max(0, numberIn(row, name) ?? 0) : null;
+        return { isNumeric, text: textOf(row[name]), bar };
       }),
     );
     return { ...shown, answer: { columns, cells, isCut, note, ...pictured } };
@@ -58,12 +60,10 @@ export async function ask(request: SiteRequest): Promise<object> {
   }
 }
 
-function textOf(value: Row[string] = null): string {
-  if (value === null) return '';
-  if (typeof value === 'object') return JSON.stringify(value);
-  if (typeof value !== 'number') return String(value);
-  return value.toLocaleString('en-US', { maximumFractionDigits: 4, useGrouping: Math.abs(value) >= 10_000 });
-}
+const textOf = (value: Row[string] = null): string =>
+  typeof value === 'number'
+    ? value.toLocaleString('en-US', { maximumFractionDigits: 4, useGrouping: Math.abs(value) >= 10_000 })
+    : valueText(value);
 
 const MOST_LINES = 4;
 

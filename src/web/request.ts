@@ -102,16 +102,16 @@ export const onlyThese = (per: 'page' | 'section', names: readonly string[]) => 
   limit: names.length,
 });
 
-const extentRow = z.object({ first: dayColumn.nullable(), last: dayColumn.nullable() });
+const extentRow = z.object({ first: dayColumn, last: dayColumn });
 
 /** The days that a page is about. */
 export type Range = NonNullable<Awaited<ReturnType<typeof rangeOf>>>;
 
 /** The requested days, as far as any are loaded; undefined for a project without a loaded day. */
 async function rangeOf(reader: Reader, project: string, query: PageQuery) {
-  const [row] = await reader.query(queryNamed('extent'), extentRow, { project });
-  const { first = null, last: end = null } = row ?? {};
-  if (first === null || end === null) return undefined;
+  const [extent] = await reader.query(queryNamed('extent'), extentRow, { project });
+  if (extent === undefined) return undefined;
+  const { first, last: end } = extent;
   const last = query.to !== undefined && query.to < end && query.to >= first ? query.to : end;
   const start = query.from ?? addDays(last, 1 - RANGES[query.range]);
   const from = start < first || start > last ? first : start;
@@ -128,7 +128,7 @@ async function rangeOf(reader: Reader, project: string, query: PageQuery) {
     /** The Monday of the last whole week of the range. */
     week: addDays(periodOf('week', addDays(last, 1), ISO_CALENDAR).first, -7),
     /** The first and the last day that is loaded at all. */
-    extent: { first, last: end },
+    extent,
   };
 }
 
