@@ -198,7 +198,6 @@ class Load {
       lease,
       signal: this.#signal,
       paths: this.#paths,
-      isSettled: settled,
       stored: mayBeSame ? stored : undefined,
       found: due === 'inconsistent' ? stored : undefined,
       pageSize: this.pageSize,

@@ -15,7 +15,7 @@ const MAX_FINDING_WALKS = 15;
 /** Shares of the largest page that the second and further walks request, so that other rows are at the page ends. */
 const PAGE_SHARES = [0.9, 0.7, 0.5];
 
-/** A settled day is not final if a larger share of its views belongs to no page. */
+/** A day does not add up if a larger share of its views belongs to no page. */
 const MAX_UNATTRIBUTED_SHARE = 0.05;
 
 const MOVED = 'rows moved while the day was read; it will be read again later';
@@ -41,8 +41,6 @@ export interface WalkedDay {
 export interface WalkOptions extends ReadOptions {
   /** The paths of all days. */
   readonly paths?: Texts | undefined;
-  /** Whether late events have arrived, so that the day no longer changes. */
-  readonly isSettled: () => boolean;
   /** What an earlier walk stored, when that added up and need not be read again if its first page is the same. */
   readonly stored?: StoredViews | undefined;
   /** What earlier walks found of a day that did not add up. */
@@ -58,8 +56,8 @@ export interface WalkOptions extends ReadOptions {
  * Reads a day until its rows add up to its totals. Rows that moved between two requests are missing
  * from one walk and found by another, so the rows of all walks count together, also those of earlier
  * exports while the totals are the same. A day that never adds up, or whose next walk would have to
- * wait for the hourly limit, is returned with the `doubt`. A settled day that reads the same twice
- * without adding up is accepted when the difference is small: reading it again would not help.
+ * wait for the hourly limit, is returned with the `doubt`. A day that reads the same twice without
+ * adding up is accepted when the difference is small: reading it again would not help.
  *
  * When the totals and the first page are those stored, the day is `unchanged`, and no further page
  * is requested.
@@ -97,7 +95,7 @@ export class DayWalks {
           if (last?.isSteady === true && last.hasRepeats) this.#pageSize.isShuffled = true;
           return { totals, rows: complete, unattributed: NO_VIEWS, doubt: undefined };
         }
-        if (this.options.isSettled() && last !== undefined && isSameWalk(last, walk))
+        if (last !== undefined && isSameWalk(last, walk))
           return { totals, rows, unattributed: walk.unattributed, doubt: doubtOf(walk) };
         if (this.#all.size === 0) this.#all.add(totals, [...rows]);
         isFinding = walk.isSteady && this.#all.size > before;

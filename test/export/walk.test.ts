@@ -20,13 +20,9 @@ const DAY = day('2026-11-10');
 
 const walkDay = (...of: ConstructorParameters<typeof DayWalks>) => new DayWalks(...of).read();
 
-async function walk(
-  moments: readonly (Moment | readonly PageViews[])[],
-  isSettled = true,
-  options: Partial<WalkOptions> = {},
-) {
+async function walk(moments: readonly (Moment | readonly PageViews[])[], options: Partial<WalkOptions> = {}) {
   const { client, queries, walksBegun } = movingViews(moments);
-  const walked = await walkDay(client, DAY, { isSettled: () => isSettled, ...options });
+  const walked = await walkDay(client, DAY, options);
   if (walked === 'unchanged') throw new Error('nothing was stored before');
   return { walked: { ...walked, rows: [...walked.rows] }, walks: walksBegun(), queries };
 }
@@ -69,7 +65,7 @@ describe('a day', () => {
         return client.views(query);
       },
     };
-    const options = { isSettled: () => true, atOnce: () => atOnce };
+    const options = { atOnce: () => atOnce };
     const walked = await walkDay(slow, DAY, options);
     expect(walked).toMatchObject({ doubt: undefined });
     expect(walked !== 'unchanged' && [...walked.rows]).toEqual(many);
@@ -90,7 +86,7 @@ describe('a day', () => {
   ])('that is stored, and now has %s, is unchanged: %#', async (_, now, isUnchanged, stored, more = 0) => {
     const totals = sumCounts(stored);
     const { client, queries } = movingViews([{ rows: now, totals: { ...totals, ai: totals.ai + more } }]);
-    const options = { isSettled: () => false, stored: { totals, rows: stored } };
+    const options = { stored: { totals, rows: stored } };
     expect((await walkDay(client, DAY, options)) === 'unchanged').toBe(isUnchanged);
     if (isUnchanged) expect(queries).toHaveLength(1);
   });
@@ -104,7 +100,7 @@ describe('a day', () => {
   it.each(['human', 'ai', 'total'] as const)('whose %s alone do not add up is read again', async (key) => {
     const page = rowsOf({ '/a': [3, 1] });
     const off = { rows: page, totals: { ...totalsOf({ '/a': [3, 1] }), [key]: 9 } };
-    const { walked, walks } = await walk([off, page], false);
+    const { walked, walks } = await walk([off, page]);
     expect(walked).toMatchObject({ doubt: undefined, totals: counts(3, 1) });
     expect(walks).toBe(2);
   });
@@ -113,14 +109,14 @@ describe('a day', () => {
     const views = vi.fn(() =>
       Promise.resolve({ totals: counts(90_000), views: rowsInOrder(250), hasMore: true }),
     );
-    await expect(walkDay({ views }, DAY, { isSettled: () => true })).rejects.toThrow(PagingError);
+    await expect(walkDay({ views }, DAY, {})).rejects.toThrow(PagingError);
     expect(views).toHaveBeenCalledTimes(2);
   });
 
   it('ends with an empty page, although more are said to follow', async () => {
     const { client } = movingViews([{ rows: [row('/a', 3)], totals: counts(5) }]);
     const views: typeof client.views = async (query) => ({ ...(await client.views(query)), hasMore: true });
-    expect(await walkDay({ views }, DAY, { isSettled: () => false })).toMatchObject({
+    expect(await walkDay({ views }, DAY, {})).toMatchObject({
       unattributed: counts(2),
     });
   });
@@ -131,7 +127,7 @@ describe('a day', () => {
       const page = await capped.client.views({ ...query, limit: Math.min(query.limit, 100) });
       return { ...page, hasMore: true };
     };
-    const walked = await walkDay({ views }, DAY, { isSettled: () => true });
+    const walked = await walkDay({ views }, DAY, {});
     expect(walked).toMatchObject({ doubt: undefined, totals: sumCounts(rows) });
     expect(capped.queries.map(({ offset }) => offset)).toEqual([0, 100, 200]);
   });
@@ -143,7 +139,7 @@ describe('rows that move while a day is read', () => {
   it('are found by the next walk, which ends as soon as everything is accounted for', async () => {
     // Row 700 moves to the top after the first page: row 249 comes twice, and row 700 never.
     const pageSize = new PageSize();
-    const { walked, walks, queries } = await walk([rows, withMoved(rows, 700, 0)], true, { pageSize });
+    const { walked, walks, queries } = await walk([rows, withMoved(rows, 700, 0)], { pageSize });
     expect(pageSize.isShuffled).toBe(true);
     expect(walks).toBe(2);
     expect(queries).toHaveLength(5);
@@ -153,7 +149,7 @@ describe('rows that move while a day is read', () => {
 
   it('do not show that the platform shuffles rows if the totals changed too', async () => {
     const pageSize = new PageSize();
-    const { walks } = await walk([rows, withMoved(changed(rows, 700), 700, 0)], true, { pageSize });
+    const { walks } = await walk([rows, withMoved(changed(rows, 700), 700, 0)], { pageSize });
     expect(walks).toBe(2);
     expect(pageSize.isShuffled).toBe(false);
   });
@@ -170,7 +166,7 @@ describe('rows that move while a day is read', () => {
 
   it('are read as long as each walk finds further rows, in pages of other sizes', async () => {
     const moments = Array.from({ length: 10 }, (_, at) => ({ rows: [row(`/${at}`, 1)], totals: counts(10) }));
-    const { walked, walks, queries } = await walk(moments, false);
+    const { walked, walks, queries } = await walk(moments);
     expect(walks).toBe(10);
     expect(walked.doubt).toBeUndefined();
     expect(queries.slice(0, 5).map(({ limit }) => limit)).toEqual([250, 225, 175, 125, 225]);
@@ -192,8 +188,8 @@ describe('rows that move while a day is read', () => {
   it('and were found by an earlier export count only while the totals are the same', async () => {
     const now: Moment = { rows: [row('/a', 3)], totals: counts(5) };
     const before = (totals: number) => ({ found: { totals: counts(totals), rows: [row('/old', 2)] } });
-    expect((await walk([now], false, before(5))).walked).toMatchObject({ doubt: undefined });
-    const { walked } = await walk([now], false, before(9));
+    expect((await walk([now], before(5))).walked).toMatchObject({ doubt: undefined });
+    const { walked } = await walk([now], before(9));
     expect(walked.rows).toEqual([row('/a', 3)]);
     expect(walked.doubt).toBeDefined();
   });
@@ -236,7 +232,7 @@ describe('rows that move while a day is read', () => {
           hasMore: offset + limit < same.length,
         }),
     };
-    const walked = await walkDay(unstable, DAY, { isSettled: () => true });
+    const walked = await walkDay(unstable, DAY, {});
     expect(walked).toMatchObject({ doubt: undefined });
     expect(walked !== 'unchanged' && byPath([...walked.rows])).toEqual(byPath(same));
   });
@@ -261,14 +257,14 @@ describe('rows that move while a day is read', () => {
     const paused = new PausedError('The budget is spent.', new Date());
     const views: typeof client.views = (query) =>
       asked++ === 0 ? client.views(query) : Promise.reject(paused);
-    const walks = new DayWalks({ views }, DAY, { isSettled: () => true });
+    const walks = new DayWalks({ views }, DAY, {});
     const walked = await walks.read();
     expect(walked).toMatchObject({ doubt: expect.stringContaining('moved') as string });
     expect(walked !== 'unchanged' && [...walked.rows]).toEqual([row('/a', 3, 1)]);
     // Only the pages of a first walk are kept.
     expect(walks.unfinished).toBeUndefined();
     asked = 1;
-    await expect(walkDay({ views }, DAY, { isSettled: () => true })).rejects.toBe(paused);
+    await expect(walkDay({ views }, DAY, {})).rejects.toBe(paused);
   });
 });
 
@@ -280,12 +276,12 @@ describe('the rows of a day that waits for the hourly limit', () => {
       query.offset === 1_500
         ? Promise.reject(new PausedError('The budget is spent.', new Date()))
         : client.views(query);
-    const walks = new DayWalks({ views }, DAY, { isSettled: () => true });
+    const walks = new DayWalks({ views }, DAY, {});
     await expect(walks.read()).rejects.toThrow(PausedError);
     const kept = walks.unfinished;
     expect(kept).toEqual({ totals: sumCounts(many), views: many.slice(0, 1_500), hasMore: true });
     const before = queries.length;
-    const walked = await walkDay(client, DAY, { isSettled: () => true, kept });
+    const walked = await walkDay(client, DAY, { kept });
     expect(walked !== 'unchanged' && [...walked.rows]).toEqual(many);
     expect(queries.slice(before).map(({ offset }) => offset)).toEqual([1_500, 1_750, 2_000, 2_250, 2_500]);
   });
@@ -327,19 +323,13 @@ describe('views that belong to no page', () => {
   const rows = [row('/a', 98), row('/b', 40, 60)];
   const totals = counts(140, 60);
 
-  it('are unattributed when a settled day reads the same twice, in any order', async () => {
+  it('are unattributed when a day reads the same twice, in any order', async () => {
     const { walked, walks } = await walk([
       { rows, totals },
       { rows: rows.toReversed(), totals },
     ]);
     expect(walked).toMatchObject({ doubt: undefined, totals, unattributed: counts(2) });
     expect(walks).toBe(2);
-  });
-
-  it('are not accepted while the day may still change', async () => {
-    const { walked, walks } = await walk([{ rows, totals }], false);
-    expect(walked.doubt).toBeDefined();
-    expect(walks).toBe(3);
   });
 
   it('are not accepted if rows moved, although both readings are the same', async () => {
