@@ -14,26 +14,6 @@ import { type StepContext, StepRunner } from '../steps/step.js';
 import { lostMessage } from './agents.js';
 import type { Action } from './queue.js';
 
-type Deed<Fields extends z.ZodRawShape> = (
-  given: z.output<z.ZodObject<Fields>>,
-  ...on: Parameters<Action['work']>
-) => Promise<string>;
-
-const STOPPED = 'Readership was stopped meanwhile. Nothing was sent; see below whether it was recorded';
-
-/** An action made from the fields of a form. By default, all that is known of an interrupted one is below. */
-const action = <Fields extends z.ZodRawShape>(
-  fields: Fields,
-  words: (given: z.output<z.ZodObject<Fields>>) => string,
-  work: Deed<Fields>,
-  lookUp: Deed<Fields> = () => Promise.reject(new ConfigurationError(STOPPED)),
-): z.ZodType<Action> =>
-  z.object(fields).transform((given) => ({
-    words: words(given),
-    work: (...on) => work(given, ...on),
-    lookUp: (...on) => lookUp(given, ...on),
-  }));
-
 const NOTHING_SENT = 'Readership was stopped before anything was sent. Request it again if you still want it';
 
 const path = z.string().min(1).max(2000);
@@ -44,74 +24,71 @@ const text = z
   .max(100_000)
   .transform((written) => written.replaceAll('\r\n', '\n'));
 
-const review = (outcome: 'merged' | 'closed', words: string) =>
-  action(
-    { job, day },
-    (given) => `Record that job ${given.job} was ${words}`,
-    async (given, context) => {
-      const from = await recordReview(await jobToChange(context, given.job), outcome, given.day);
-      return outcome === 'merged'
-        ? `its effect is measured from ${longDay(from)}`
-        : 'its page gets no other job unless you propose it again';
-    },
-  );
-
-/** By the value of the button. */
+/** By the value of the button, each made from the fields of its form. */
 const ACTIONS: Readonly<Record<string, z.ZodType<Action>>> = {
-  approve: action(
-    { path, digest: z.string().max(64), instruction: text },
-    (given) => `Approve ${given.path}`,
-    (approval, context, project) => approve(context, project, approval),
-    async (given, { warehouse }, project, since) => {
-      const jobs = await readJobs(warehouse, project.id);
-      const job = jobs.findLast(({ path, planned_at }) => path === given.path && planned_at >= since);
-      if (job === undefined) throw new ConfigurationError(NOTHING_SENT);
-      return wordsOf(job, 'Readership was stopped before it was sent; the next run sends it');
-    },
-  ),
-  skip: action(
-    { path, days: z.enum(['28', '91', 'ever']) },
-    (given) => `Skip ${given.path}`,
-    async (given, context, project) => {
-      const until = given.days === 'ever' ? null : addDays(dayOf(context.now()), Number(given.days));
-      await skipPages(context, project, [given.path], until);
+  approve: z
+    .object({ path, digest: z.string().max(64), instruction: text })
+    .transform((approval): Action => ({
+      words: `Approve ${approval.path}`,
+      work: (context, project) => approve(context, project, approval),
+      lookUp: async ({ warehouse }, project, since) => {
+        const jobs = await readJobs(warehouse, project.id);
+        const job = jobs.findLast(({ path, planned_at }) => path === approval.path && planned_at >= since);
+        if (job === undefined) throw new ConfigurationError(NOTHING_SENT);
+        return wordsOf(job, 'Readership was stopped before it was sent; the next run sends it');
+      },
+    })),
+  skip: z.object({ path, days: z.enum(['28', '91', 'ever']) }).transform(({ path, days }): Action => ({
+    words: `Skip ${path}`,
+    work: async (context, project) => {
+      const until = days === 'ever' ? null : addDays(dayOf(context.now()), Number(days));
+      await skipPages(context, project, [path], until);
       return until === null ? 'skipped until you undo it' : `skipped until ${longDay(until)}`;
     },
-  ),
-  unskip: action(
-    { path },
-    (given) => `Stop skipping ${given.path}`,
-    async (given, context, project) => {
-      await unskipPages(context, project, [given.path]);
+  })),
+  unskip: z.object({ path }).transform(({ path }): Action => ({
+    words: `Stop skipping ${path}`,
+    work: async (context, project) => {
+      await unskipPages(context, project, [path]);
       return 'it can be proposed again';
     },
-  ),
-  message: action(
-    { job, text },
-    (given) => `Message to job ${given.job}`,
-    async (given, context) => {
-      const { state, stopped } = await sendMessage(await jobToChange(context, given.job), given.text);
+  })),
+  message: z.object({ job, text }).transform(({ job, text }): Action => ({
+    words: `Message to job ${job}`,
+    work: async (context) => {
+      const { state, stopped } = await sendMessage(await jobToChange(context, job), text);
       return wordsOfMessage(state, messageOf(stopped));
     },
-    async (given, context, project, since) => {
-      const all = await readMessages(context.warehouse, project.id);
-      const message = all.findLast(({ job, planned_at }) => job === given.job && planned_at >= since);
+    lookUp: async ({ warehouse }, project, since) => {
+      const all = await readMessages(warehouse, project.id);
+      const message = all.findLast((one) => one.job === job && one.planned_at >= since);
       if (message === undefined) throw new ConfigurationError(NOTHING_SENT);
       return wordsOfMessage(message.state, message.note ?? 'the next run sends it');
     },
-  ),
-  merged: review('merged', 'merged'),
-  closed: review('closed', 'closed without merging'),
-  unmerged: action(
-    { job },
-    (given) => `Forget that job ${given.job} was merged`,
-    async (given, context) => {
-      await undoMerge(await jobToChange(context, given.job));
+  })),
+  merged: z.object({ job, day }).transform(({ job, day }): Action => ({
+    words: `Record that job ${job} was merged`,
+    work: async (context) => {
+      const from = await recordReview(await jobToChange(context, job), 'merged', day);
+      return `its effect is measured from ${longDay(from)}`;
+    },
+  })),
+  closed: z.object({ job, day }).transform(({ job, day }): Action => ({
+    words: `Record that job ${job} was closed without merging`,
+    work: async (context) => {
+      await recordReview(await jobToChange(context, job), 'closed', day);
+      return 'its page gets no other job unless you propose it again';
+    },
+  })),
+  unmerged: z.object({ job }).transform(({ job }): Action => ({
+    words: `Forget that job ${job} was merged`,
+    work: async (context) => {
+      await undoMerge(await jobToChange(context, job));
       return 'it counts as open again';
     },
-  ),
-  note: action(
-    {
+  })),
+  note: z
+    .object({
       date: day,
       text: z.string().trim().min(1).max(200),
       path: z
@@ -119,34 +96,36 @@ const ACTIONS: Readonly<Record<string, z.ZodType<Action>>> = {
         .trim()
         .transform((given) => (given === '' ? undefined : given)),
       break: z.literal('on').optional(),
-    },
-    (given) => `Add a note on ${longDay(given.date)}`,
-    async (given, context, { id }) => {
-      const isOnly = context.settings.projects.length === 1 && context.shard === undefined;
-      const note = { ...given, project: isOnly ? undefined : id, break: given.break === 'on' };
-      return `added to ${await writeNote(context, note)}`;
-    },
-  ),
-  settle: action(
-    {
+    })
+    .transform((given): Action => ({
+      words: `Add a note on ${longDay(given.date)}`,
+      work: async (context, { id }) => {
+        const isOnly = context.settings.projects.length === 1 && context.shard === undefined;
+        const note = { ...given, project: isOnly ? undefined : id, break: given.break === 'on' };
+        return `added to ${await writeNote(context, note)}`;
+      },
+    })),
+  settle: z
+    .object({
       job,
       /** When the job or message had been sent when the form was shown: it may have been sent again since. */
       attempt: z.string().max(40),
       finding: z.enum(['created', 'not-created', 'sent', 'not-sent']),
       remote: z.string().trim().max(200),
-    },
-    (given) => `Settle job ${given.job}`,
-    async ({ finding, remote, attempt, ...given }, context) => {
-      if (finding === 'created' && remote === '')
-        throw new ConfigurationError('Enter the id of the job on the platform.');
-      const found = await jobToChange(context, given.job);
-      const lost = ['created', 'not-created'].includes(finding) ? found.job : lostMessage(found.messages);
-      if (lost === undefined || attemptOf(lost) !== attempt)
-        throw new ConfigurationError('It has been settled or sent again in the meantime. Reload the page.');
-      await settleJob(found, finding === 'created' ? { created: remote } : finding);
-      return 'settled';
-    },
-  ),
+    })
+    .transform(({ job, attempt, finding, remote }): Action => ({
+      words: `Settle job ${job}`,
+      work: async (context) => {
+        if (finding === 'created' && remote === '')
+          throw new ConfigurationError('Enter the id of the job on the platform.');
+        const found = await jobToChange(context, job);
+        const lost = ['created', 'not-created'].includes(finding) ? found.job : lostMessage(found.messages);
+        if (lost === undefined || attemptOf(lost) !== attempt)
+          throw new ConfigurationError('It has been settled or sent again in the meantime. Reload the page.');
+        await settleJob(found, finding === 'created' ? { created: remote } : finding);
+        return 'settled';
+      },
+    })),
 };
 
 async function approve(context: StepContext, project: ProjectSettings, approval: Approval): Promise<string> {

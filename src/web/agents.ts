@@ -93,12 +93,7 @@ async function proposalsOf({ reader, project, proposals, now, query }: SiteReque
   const others = leftOut.filter(({ path }) => !skipped.some((skip) => skip.path === path));
   const isReserved = ({ code }: (typeof skipped)[number]) => code === 'held-out' || code === 'rejected';
   const all = [...skipped, ...others.filter(isReserved), ...others.filter((page) => !isReserved(page))];
-  return {
-    proposals: proposed,
-    leftOut: all.slice(0, MOST_LEFT_OUT),
-    leftOutCount: all.length,
-    problem,
-  };
+  return { proposals: proposed, leftOut: all.slice(0, MOST_LEFT_OUT), leftOutCount: all.length, problem };
 }
 
 export const lostMessage = (messages: readonly Message[]): Message | undefined =>

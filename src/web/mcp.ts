@@ -8,7 +8,7 @@ import { escapeLines } from '../format/text.js';
 import { readSql } from '../warehouse/query.js';
 import type { Asker } from './questions.js';
 import type { Sources } from './sources.js';
-import type { Tool } from './tool.js';
+import type { Call, Tool } from './tool.js';
 import { TOOLS } from './tools.js';
 
 const named = <Text extends z.ZodRawShape>(text: Text) => z.record(z.string(), z.object(text));
@@ -38,7 +38,7 @@ export function mcpServer(sources: Sources, asker: Asker): McpServer {
         outputSchema: tool.output,
         annotations: { title: words.tools[name]?.title, readOnlyHint: true, openWorldHint: false },
       },
-      (input, context) => answered(tool, input, sources, asker, context),
+      (input, context) => answered(tool, input, { ...asker, sources }, context),
     );
   for (const [name, { title, text }] of Object.entries(words.prompts))
     server.registerPrompt(name, { title, description: title }, () => ({
@@ -61,24 +61,18 @@ export const mcpHandler =
     createMcpHandler(() => mcpServer(sources, asker), { maxRequestBodySize: 64 * 1024 }).fetch(request);
 
 /** The answer of a tool, as data and as text. It ends when the assistant cancels it or leaves. */
-async function answered(
-  tool: Tool,
-  input: unknown,
-  sources: Sources,
-  asker: Asker,
-  { mcpReq }: ServerContext,
-) {
-  const signal = AbortSignal.any([mcpReq.signal, asker.signal]);
+async function answered(tool: Tool, input: unknown, call: Call, { mcpReq }: ServerContext) {
+  const signal = AbortSignal.any([mcpReq.signal, call.signal]);
   const stopProgress = progressOf(mcpReq);
   try {
-    const found = await tool.answer(input, { ...asker, signal, sources });
+    const found = await tool.answer(input, { ...call, signal });
     const structuredContent = tool.output.parse(JSON.parse(JSON.stringify(found, visibly)));
     const { report } = structuredContent;
     const texts = [typeof report === 'string' ? report : JSON.stringify(structuredContent), words.notice];
     return { structuredContent, content: texts.map((text) => ({ type: 'text' as const, text })) };
   } catch (error) {
     // Why there is no answer, without the directories of this machine.
-    const why = messageOf(error).replaceAll(`${sources.workspace.dataDir}/`, '');
+    const why = messageOf(error).replaceAll(`${call.sources.workspace.dataDir}/`, '');
     return { content: [{ type: 'text' as const, text: escapeLines(why) }], isError: true };
   } finally {
     stopProgress();

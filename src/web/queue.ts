@@ -17,8 +17,11 @@ export interface Action {
   readonly words: string;
   /** Does it, and says what was done. */
   readonly work: Work;
-  /** Says what is known of an earlier attempt, begun at `since`, that was cut short. Throws if nothing was done. */
-  readonly lookUp: Work;
+  /**
+   * Says what became of an attempt, begun at `since`, that was cut short. Throws if nothing was done. Left out if the
+   * page shows it anyway.
+   */
+  readonly lookUp?: Work;
 }
 type Work = (context: StepContext, project: ProjectSettings, since: Date) => Promise<string>;
 
@@ -43,6 +46,7 @@ const SHOWN = 8;
 const MOST_WAITING = 50;
 /** How many requests are remembered. */
 const KEPT = 100;
+const CUT_SHORT = 'Readership was stopped meanwhile. Nothing was sent; see below whether it was recorded';
 const STOPPED = 'Readership was stopped before this finished. What was sent is looked up at the next start';
 
 /**
@@ -76,9 +80,11 @@ export class ActionQueue {
       state === 'waiting' && (pid === process.pid ? !this.#waiting.has(key) : !isRunning(pid));
     const answer = 'Readership was stopped before this finished. Looking up what was sent';
     for (const request of this.#read().filter(isLeft).toReversed())
-      this.#begin({ ...request, answer }, async (...on) =>
-        actionOf(new URLSearchParams(request.form)).lookUp(...on),
-      );
+      this.#begin({ ...request, answer }, async (...on) => {
+        const { lookUp } = actionOf(new URLSearchParams(request.form));
+        if (lookUp === undefined) throw new ConfigurationError(CUT_SHORT);
+        return lookUp(...on);
+      });
   }
 
   /** Queues what a form requests. A form that was submitted before is not carried out again. */
