@@ -1,7 +1,7 @@
 import { addDays, type Day, daysBetween, lastEndedDay } from '../day.js';
 import { plainDayRange } from '../format/days.js';
 import type { Reader } from '../warehouse/query.js';
-import { FIRST_DAY, KEPT_FROM, readFact, recordFact } from './facts.js';
+import { FIRST_DAY, KEPT_FROM, readFact, recordFact, SEARCH } from './facts.js';
 import { beginSearch, finishSearch, type FirstDayRequest } from './first-day.js';
 import type { ExportRange } from './plan.js';
 import { hasViews } from './totals.js';
@@ -35,6 +35,8 @@ export async function resolveRange(request: RangeRequest): Promise<ExportRange |
   if (first !== undefined) return { first, last };
   const search = await beginSearch(request, yesterday);
   if (search === undefined) return undefined;
+  // Otherwise, an hour of two requests would begin again.
+  await recordFact(warehouse, project, SEARCH, search, now);
   const rest = () => finishSearch(request, search, last);
   return last < yesterday ? rest() : { first: last, last, rest };
 }

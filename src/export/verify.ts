@@ -63,23 +63,24 @@ export function recentTotals(ledger: DayLedger, now: Date): StoredTotals[] {
 
 /** Compares the recent final days with the platform, and loads again those that differ. Throws what the client throws. */
 export async function checkRecentDays(task: LoadTask): Promise<Comparison> {
-  const { warehouse, client, project, now, signal } = task;
+  const { warehouse, project, now } = task;
   const ledger = await readDayLedger(warehouse, project);
   const check = await compare(task, recentTotals(ledger, now()), { priority: 'urgent', marks: true });
-  const repaired = await loadDays(task, planAgain(ledger, check.differing, 'urgent'));
-  // Days that differ in a sum and are the same when they are read show that the sums cannot be trusted.
-  const [suspect] = check.differing;
-  const isSuspect = repaired.results.every(({ outcome }) => outcome === 'unchanged');
-  if (suspect === undefined || repaired.stopped !== undefined || !isSuspect) return { ...check, repaired };
-  try {
-    await expectAdditive(client, addDays(suspect, -1), { signal });
-    await expectAdditive(client, suspect, { signal });
-  } catch (error) {
-    if (error instanceof AdditivityError)
-      await recordFact(warehouse, project, NOT_ADDITIVE, addDays(suspect, -1), now());
+  await expectSums(task, check);
+  return { ...check, repaired: await loadDays(task, planAgain(ledger, check.differing, 'urgent')) };
+}
+
+/** Days also differ if sums cannot be trusted. Throws an `AdditivityError` then, after which no day is stored. */
+async function expectSums(
+  { warehouse, client, project, now, signal }: LoadTask,
+  { differing: [suspect] }: Comparison,
+): Promise<void> {
+  if (suspect === undefined) return;
+  const first = addDays(suspect, -1);
+  await expectAdditive(client, first, { signal }).catch(async (error: unknown) => {
+    if (error instanceof AdditivityError) await recordFact(warehouse, project, NOT_ADDITIVE, first, now());
     throw error;
-  }
-  return { ...check, repaired };
+  });
 }
 
 /** Compares the whole settled history with the platform. Throws what the client throws; nothing is lost then. */
@@ -90,6 +91,7 @@ export async function auditHistory(task: LoadTask, repair: boolean): Promise<Aud
   const found = await compare(task, settledTotals(ledger), { priority: 'backfill', marks: repair });
   const audit = { ...found, damaged };
   if (!repair) return audit;
+  await expectSums(task, audit);
   const toLoad = [...new Set([...found.differing, ...damaged])].filter(
     (day) => !found.forgotten.includes(day),
   );

@@ -98,8 +98,12 @@ describe('a platform that', () => {
   });
 
   test('counts the day in dateTo as well is refused by name before a day is stored', async () => {
-    const opened = await after(1, {});
-    expect(opened.perNight).toHaveLength(1);
+    const behaviors = { inclusive: false };
+    const opened = await after(1, behaviors);
+    behaviors.inclusive = true;
+    opened.clock.advance(DAY_MS);
+    expect(String((await opened.run()).stopped)).toContain('cannot be trusted');
+    expect((await opened.run()).results).toEqual([]);
     const inclusive = await openExport({ days: DAYS, behaviors: { inclusive: true } });
     const { stopped, results } = await inclusive.run();
     expect(results).toEqual([]);
@@ -226,6 +230,10 @@ test('the first hour stores days at any limit, and the search for the first day 
     opened.clock.advance(62 * 60_000);
   }
   expect(hours[0]).toBeGreaterThan(0);
+  const slowest = await openExport({ days: 40, hourly: 2 });
+  await slowest.run();
+  slowest.clock.advance(62 * 60_000);
+  expect((await slowest.run()).results).toHaveLength(1);
   const days = daysIn({ first: addDays(opened.yesterday(), -39), last: opened.yesterday() });
   expect(new Set(await opened.statesOf(...days)).has(undefined)).toBe(false);
 });
