@@ -62,7 +62,6 @@ const historySchema = z.strictObject({
     .default(100),
   concurrency: z.int().min(1).max(32).default(16),
   maxWait: duration.default(120_000),
-  spareRequests: z.int().min(0).max(1000).default(5),
 });
 
 const NOT_A_SHARE = 'write a share such as 0.8';
@@ -213,7 +212,7 @@ export const settingsSchema = z
     };
   });
 
-/** Settings of earlier versions that are now constants: accepted, and reported as having no effect. */
+/** Settings that are now constants: accepted, and reported as having no effect. */
 export const RETIRED: Readonly<Record<string, string>> = {
   'improve.askWhenNoChange': 'it has had no effect since 0.2.0',
   'improve.humanWeight': 'views by people and by AI now count the same',

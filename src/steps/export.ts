@@ -122,6 +122,9 @@ async function exportInTurns(context: StepContext, bounds: ExportBounds) {
   return { detail, thrown };
 }
 
+/** In their rotation, 450 final days are looked at within a quarter. */
+const SPARE_REQUESTS = 5;
+
 async function* exportProject(
   { settings, warehouse, clientOf, now, signal, observer }: StepContext,
   project: ProjectSettings,
@@ -130,7 +133,7 @@ async function* exportProject(
   signal.throwIfAborted();
   const client = clientOf(project);
   const common = { warehouse, client, project: project.id, signal };
-  const { start, settleDays, spareRequests } = settings.history;
+  const { start, settleDays } = settings.history;
   const range = await resolveRange({ ...bounds, ...common, start, now: now() });
   if (range === undefined) return undefined;
   return yield* exportInStages({
@@ -138,7 +141,7 @@ async function* exportProject(
     ...common,
     range,
     settleDays,
-    spareRequests,
+    spareRequests: SPARE_REQUESTS,
     now,
     onPlan: (plan) => observer.onExportPlan?.(project, plan),
     onDay: (result) => observer.onDay?.(project, result),
