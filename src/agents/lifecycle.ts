@@ -81,9 +81,13 @@ export function nextState(state: JobState, event: JobEvent, status?: string): Jo
 const after = <State>([from, to]: readonly [readonly State[], State], state: State): State | undefined =>
   from.includes(state) ? to : undefined;
 
+/** The bounds of the time between two polls of a job. Jobs may end within seconds, or take hours. */
+export const SHORTEST_POLL_DELAY_MS = 1_000;
+const LONGEST_POLL_DELAY_MS = 5 * 60_000;
+
 /** Milliseconds before the next poll of a job, doubling with each poll, within bounds. */
-export const pollDelayMs = (polls: number, minDelayMs: number, maxDelayMs: number): number =>
-  Math.min(maxDelayMs, minDelayMs * 2 ** Math.min(polls, 30));
+export const pollDelayMs = (polls: number): number =>
+  Math.min(LONGEST_POLL_DELAY_MS, SHORTEST_POLL_DELAY_MS * 2 ** Math.min(polls, 30));
 
 /**
  * When an active job is polled next. A time later than any delay allows was stored by a clock that
@@ -91,10 +95,9 @@ export const pollDelayMs = (polls: number, minDelayMs: number, maxDelayMs: numbe
  */
 export function nextPoll(
   { next_poll_at: at, note }: { readonly next_poll_at: Date | null; readonly note: string | null },
-  maxDelayMs: number,
   now: Date,
 ): Date {
-  const longestMs = note === null ? maxDelayMs : Math.max(maxDelayMs, LONGEST_WAIT_MS);
+  const longestMs = note === null ? LONGEST_POLL_DELAY_MS : LONGEST_WAIT_MS;
   return at === null || at.getTime() > now.getTime() + longestMs ? EARLIEST : at;
 }
 

@@ -6,12 +6,10 @@ import type { AgentJob } from '../api/schema.js';
 import { ReadershipError } from '../errors.js';
 import { sleepFor } from '../sleep.js';
 import { changeJob, isRemoteJob, type Job, type ProjectTask, readJobs, type RemoteJob } from './ledger.js';
-import { nextPoll, pollDelayMs } from './lifecycle.js';
+import { nextPoll, pollDelayMs, SHORTEST_POLL_DELAY_MS } from './lifecycle.js';
 
 export interface PollTask extends ProjectTask {
   readonly client: Pick<Client, 'job'>;
-  readonly minDelayMs: number;
-  readonly maxDelayMs: number;
   /** When to end, whatever the platform does, by `performance.now()`: clocks may be wrong, or be set. */
   readonly deadlineMs?: number | undefined;
   /** Whether to keep polling until then while jobs are active; by default each due job is polled once. */
@@ -46,7 +44,7 @@ export async function pollJobs(given: PollTask): Promise<PollOutcome> {
     });
     if (error !== undefined) errors.push(error);
     const stillActive = await activeJobs(task);
-    const due = min(stillActive.map((job) => nextPoll(job, task.maxDelayMs, task.now())));
+    const due = min(stillActive.map((job) => nextPoll(job, task.now())));
     const nextPollAt = max([due, answersAgainAt(task, error)]);
     const isOver = stillActive.length === 0 || !keepsPolling || late?.aborted === true;
     const waitMs = Math.max(0, nextPollAt.getTime() - task.now().getTime());
@@ -61,7 +59,7 @@ const EARLIEST = new Date(0);
 async function pollDue(task: PollTask, ended: Job[]): Promise<ReadershipError | undefined> {
   let error: ReadershipError | undefined;
   for (const job of await activeJobs(task)) {
-    if (nextPoll(job, task.maxDelayMs, task.now()) > task.now()) continue;
+    if (nextPoll(job, task.now()) > task.now()) continue;
     task.signal?.throwIfAborted();
     const polled = await poll(task, job);
     if (polled.job.state !== 'active') ended.push(polled.job);
@@ -75,11 +73,11 @@ const activeJobs = async ({ warehouse, project }: PollTask): Promise<RemoteJob[]
   (await readJobs(warehouse, project)).filter(isRemoteJob).filter((job) => job.state === 'active');
 
 async function poll(task: PollTask, job: RemoteJob) {
-  const { warehouse, minDelayMs, maxDelayMs, now } = task;
+  const { warehouse, now } = task;
   const answer = await ask(task, job);
   const error = answer instanceof ReadershipError ? answer : undefined;
-  const delayMs = pollDelayMs(job.polls, minDelayMs, maxDelayMs);
-  const nextPollAt = max([addMilliseconds(now(), delayMs), answersAgainAt(task, error)]);
+  const regularAt = addMilliseconds(now(), pollDelayMs(job.polls));
+  const nextPollAt = max([regularAt, answersAgainAt(task, error)]);
   const after = await changeJob(warehouse, job, {
     event: 'polled',
     now: now(),
@@ -104,11 +102,10 @@ async function ask({ client, signal }: PollTask, job: RemoteJob): Promise<AgentJ
 }
 
 /** When to poll again after an error: not before the platform wants requests. */
-const answersAgainAt = (
-  { now, minDelayMs }: Pick<PollTask, 'now' | 'minDelayMs'>,
-  error: ReadershipError | undefined,
-): Date =>
-  error?.exitCode === 75 ? max([error.resumeAt ?? EARLIEST, addMilliseconds(now(), minDelayMs)]) : EARLIEST;
+const answersAgainAt = ({ now }: Pick<PollTask, 'now'>, error: ReadershipError | undefined): Date =>
+  error?.exitCode === 75
+    ? max([error.resumeAt ?? EARLIEST, addMilliseconds(now(), SHORTEST_POLL_DELAY_MS)])
+    : EARLIEST;
 
 /** The platform does not know the job. That alone does not end it, since the error may be temporary. */
 class UnknownJobError extends ReadershipError {

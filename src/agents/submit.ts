@@ -11,14 +11,13 @@ import type { Intent } from '../effects/entries.js';
 import type { Departure, EffectsJournal } from '../effects/journal.js';
 import { type Reader, readSql, timestampColumn } from '../warehouse/query.js';
 import { type Change, changeJob, isRemoteJob, type Job, type ProjectTask, readJobs } from './ledger.js';
-import { type MessageEvent, outcomeOf, pauseAfter } from './lifecycle.js';
+import { type MessageEvent, outcomeOf, pauseAfter, SHORTEST_POLL_DELAY_MS } from './lifecycle.js';
 import { changeMessage, readMessages, settleAsSent } from './messages.js';
 import { jobIntent, messageIntent, sentAs } from './intents.js';
 
 export interface SubmitTask extends ProjectTask {
   readonly journal: EffectsJournal;
   readonly client: Pick<Client, 'createJob' | 'sendMessage'>;
-  readonly pollDelayMs: number;
   /** Called with each job after its prompt or message was sent, whatever the outcome. */
   readonly onJob?: (job: Job) => void;
 }
@@ -136,7 +135,7 @@ async function submitAll(
  * outcome is known, so that it is never sent twice, whatever happens in between.
  */
 async function submit(
-  { warehouse, journal, project, now, pollDelayMs, signal }: SubmitTask,
+  { warehouse, journal, project, now, signal }: SubmitTask,
   { intent, post, accepted, change }: PlannedPrompt,
 ): Promise<{ job: Job; error?: unknown }> {
   const begun = now();
@@ -160,7 +159,7 @@ async function submit(
   }
   const ended = now();
   await departure.ended(sentAs(remote), ended);
-  const nextPollAt = addMilliseconds(ended, pollDelayMs);
+  const nextPollAt = addMilliseconds(ended, SHORTEST_POLL_DELAY_MS);
   return { job: await accepted({ event: 'sent', now: ended, remote, nextPollAt }) };
 }
 

@@ -118,11 +118,6 @@ const pullRequestsSchema = z
     return { ...rest, host, url, apiUrl: apiUrl ?? (url === known.url ? known.apiUrl : url + known.ownApi) };
   });
 
-const pollSchema = z.strictObject({
-  minDelay: duration.default(5_000),
-  maxDelay: duration.default(300_000),
-});
-
 const scheduleSchema = z.strictObject({
   timezone,
   export: cron.default('15 2 * * *'),
@@ -179,7 +174,6 @@ export const settingsSchema = z
     shards: z.int().min(2).max(9_999).optional(),
     history: historySchema.prefault({}),
     improve: improveSchema.prefault({}),
-    poll: pollSchema.prefault({}),
     pullRequests: pullRequestsSchema.optional(),
     schedule: scheduleSchema.prefault({}),
     reports: reportsSchema.prefault({}),
@@ -217,6 +211,7 @@ export const RETIRED: Readonly<Record<string, string>> = {
   'improve.askWhenNoChange': 'it has had no effect since 0.2.0',
   'improve.humanWeight': 'views by people and by AI now count the same',
   'improve.aiWeight': 'views by people and by AI now count the same',
+  poll: 'jobs are now polled after a second, and then less and less often, up to every five minutes',
   'reports.patienceHours': 'an email now always waits up to 24 hours for missing days',
   'publish.keepReplaced': 'replaced files of a lake are now always kept for a week',
 };

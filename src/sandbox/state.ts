@@ -20,10 +20,7 @@ export const SANDBOX = {
   jobSeconds: 4,
 } as const;
 
-/**
- * The sandbox's agents finish within seconds, so they are polled often. Jobs are created, to show
- * every step.
- */
+/** Jobs are created, to show every step. */
 export const sandboxSettings = (workingDirectory: string): Settings =>
   settingsSchema.parse({
     baseUrl: 'http://127.0.0.1',
@@ -36,7 +33,6 @@ export const sandboxSettings = (workingDirectory: string): Settings =>
       readingShare: 1,
       exclude: ['/changelog/**', '/llms*.txt', '/**/openapi.*'],
     },
-    poll: { minDelay: '500ms', maxDelay: '2s' },
     pullRequests: { host: 'github', url: 'https://code.example.com' },
     mail: { from: 'Readership <readership@example.com>', unsubscribe: 'docs-lead@example.com' },
     reports: { weekly: { to: ['docs@example.com'] } },

@@ -1,4 +1,3 @@
-import { addMilliseconds } from 'date-fns';
 import { z } from 'zod';
 import { messageOf } from '../errors.js';
 import { exportStep } from '../steps/export.js';
@@ -92,9 +91,7 @@ export async function runDue(context: StepContext, serviceSince: Date): Promise<
   const { warehouse, settings, now } = context;
   const at = now();
   const apply = settings.improve.mode === 'apply';
-  const latest = addMilliseconds(at, settings.poll.maxDelay);
-  const values = { apply, now: at, latest };
-  const [poll] = await warehouse.query(POLL_WAITS, z.object({ waits: z.boolean() }), values);
+  const [poll] = await warehouse.query(POLL_WAITS, z.object({ waits: z.boolean() }), { apply, now: at });
   const runs = await readLastRuns(warehouse, at);
   const stored = {
     runs,

@@ -40,7 +40,7 @@ export async function pollStep(given: StepContext, options: PollOptions): Promis
     settled.length === 0 ? '' : `, ${counted(settled.length, 'lost job')} found by the pull request`;
   const unread = problem === undefined ? '' : `; pull requests not read: ${problem}`;
   const all = [...errors, ...results.flatMap((polled) => polled.errors), context.elsewhere ?? []].flat();
-  const due = stillActive.map((job) => nextPoll(job, context.settings.poll.maxDelay, context.now()));
+  const due = stillActive.map((job) => nextPoll(job, context.now()));
   // The platform may want no requests before a later time.
   const waits = all.flatMap((error) => (error instanceof ReadershipError ? (error.resumeAt ?? []) : []));
   const pollsInMs =
@@ -73,8 +73,6 @@ async function pollProject(
     ...task,
     ...poll,
     client: clientOf(project),
-    minDelayMs: settings.poll.minDelay,
-    maxDelayMs: settings.poll.maxDelay,
     onChange: (job) => observer.onJob?.(job),
   });
   const isOver = poll.deadlineMs !== undefined && poll.deadlineMs <= performance.now();
@@ -89,7 +87,7 @@ export async function submitWaiting(
   project: ProjectSettings,
   what: 'all' | 'messages',
 ): Promise<SubmitOutcome> {
-  const { settings, warehouse, journal, clientOf, now, signal, observer } = context;
+  const { warehouse, journal, clientOf, now, signal, observer } = context;
   const task = {
     warehouse,
     journal,
@@ -97,7 +95,6 @@ export async function submitWaiting(
     signal,
     client: clientOf(project),
     project: project.id,
-    pollDelayMs: settings.poll.minDelay,
     onJob: (job: Job) => observer.onJob?.(job),
   };
   const jobs = what === 'all' ? await submitJobs(task) : { submitted: [] };

@@ -47,7 +47,6 @@ export async function agentDesk(options: Partial<SandboxOptions> = {}): Promise<
       client,
       project,
       now: clock.now,
-      pollDelayMs: 5_000,
     }),
     plan: async (count) => {
       for (let number = 1; number <= count; number++) {

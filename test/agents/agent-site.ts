@@ -27,7 +27,6 @@ export async function agentSite(
 projects: [{ id: ${sandbox.projectId}, name: Acme Docs }]
 history: { requestsPerHour: unlimited }
 improve: ${improve}
-poll: { minDelay: 200ms, maxDelay: 400ms }
 `;
   await writeFile(join(cwd, 'readership.yaml'), config);
   const warehouse = await liveWarehouse(liveFile);

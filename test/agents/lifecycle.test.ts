@@ -66,7 +66,7 @@ describe('the life of a message', () => {
 
 describe('the time between two polls', () => {
   it('doubles from the minimum to the maximum, and stays there', () => {
-    const delays = [0, 1, 2, 5, 6, 7, 1000].map((polls) => pollDelayMs(polls, 5_000, 300_000));
-    expect(delays).toEqual([5_000, 10_000, 20_000, 160_000, 300_000, 300_000, 300_000]);
+    const delays = [0, 1, 2, 7, 8, 9, 1000].map((polls) => pollDelayMs(polls));
+    expect(delays).toEqual([1_000, 2_000, 4_000, 128_000, 256_000, 300_000, 300_000]);
   });
 });

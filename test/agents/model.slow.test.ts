@@ -153,7 +153,7 @@ async function live(steps: readonly Step[]): Promise<void> {
   let journal = await journalOf(warehouse);
   let client = newClient();
   const model: Model = { jobs: new Map(), messages: new Map(), pausedUntil: new Date(0) };
-  const task = () => ({ warehouse, journal, client, project, now: clock.now, pollDelayMs: 60_000 });
+  const task = () => ({ warehouse, journal, client, project, now: clock.now });
 
   const restart = async () => {
     await closeNow(warehouse);
@@ -258,7 +258,7 @@ async function live(steps: readonly Step[]): Promise<void> {
       }
       case 'poll-in-vain':
         platform.isDown = true;
-        await pollJobs({ ...task(), minDelayMs: 60_000, maxDelayMs: 60_000 });
+        await pollJobs(task());
         platform.isDown = false;
         return;
       case 'delete': {
@@ -268,7 +268,7 @@ async function live(steps: readonly Step[]): Promise<void> {
       }
       case 'poll': {
         const before = platform.asked.length;
-        await pollJobs({ ...task(), minDelayMs: 60_000, maxDelayMs: 60_000 });
+        await pollJobs(task());
         const active = jobs.filter(({ state }) => state === 'active').map(({ remote_id }) => remote_id);
         for (const id of platform.asked.slice(before)) {
           expect(active).toContain(id);

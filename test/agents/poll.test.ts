@@ -11,7 +11,7 @@ import { type AgentDesk, agentDesk } from './agent-desk.js';
 
 const taskOf = (desk: AgentDesk, changes: Partial<PollTask> = {}): PollTask => ({
   ...{ warehouse: desk.warehouse, client: desk.client, project: desk.project, now: desk.clock.now },
-  ...{ minDelayMs: 5_000, maxDelayMs: 60_000, ...changes },
+  ...changes,
 });
 
 /** A desk with jobs that are running on the platform. */
@@ -41,7 +41,7 @@ describe('polling', () => {
       await pollJobs(taskOf(desk));
       delays.push(await secondsToNextPoll(desk));
     }
-    expect(delays).toEqual([5, 5, 10, 20, 40, 60, 60]);
+    expect(delays).toEqual([1, 1, 2, 4, 8, 16, 32]);
     expect(desk.sandbox.inspect().requests.counts.job).toEqual({ '200': 6 });
   });
 
@@ -55,8 +55,8 @@ describe('polling', () => {
       await pollJobs(taskOf(desk));
       return (desk.sandbox.inspect().requests.counts.job?.['200'] ?? 0) - before;
     };
-    expect(await polledWith('1 minute', null)).toBe(0);
-    for (const next of ['61 seconds', '3 hours', '400 days']) expect(await polledWith(next, null)).toBe(2);
+    expect(await polledWith('5 minutes', null)).toBe(0);
+    for (const next of ['301 seconds', '3 hours', '400 days']) expect(await polledWith(next, null)).toBe(2);
     // The platform may have asked for a day.
     expect(await polledWith('23 hours', 'rate limited')).toBe(0);
     expect(await polledWith('25 hours', 'rate limited')).toBe(2);

@@ -104,7 +104,7 @@ async function withTask<Result>(
   const client = new Client(options);
   const journal = await EffectsJournal.open(directory);
   try {
-    return await work({ warehouse, journal, client, project: 'prj_1', now: () => now, pollDelayMs: 60_000 });
+    return await work({ warehouse, journal, client, project: 'prj_1', now: () => now });
   } finally {
     await journal.close();
     await transport.close();

@@ -37,7 +37,7 @@ journal.depart = async (intent, at, begin) => {
 
 const transport = new Transport();
 const client = new Client({ baseUrl, projectId: 'prj_1', apiKey: 'k', keyName: 'K', now, transport });
-const task = { warehouse, journal, client, project: 'prj_1', now, pollDelayMs: 60_000 };
+const task = { warehouse, journal, client, project: 'prj_1', now };
 if (kind === 'job') await submitJobs(task);
 if (kind === 'message') await submitMessages(task);
 const address = parseMailAddress('docs@example.com');

@@ -95,7 +95,6 @@ describe('any configuration file', () => {
       ],
       improve: ['mode: maybe', 'readingShare: 2', 'exclude: /a', 'maxPromptLength: 1'],
       schedule: ['timezone: Mars', 'export: nightly', 'report: 61 * * * *'],
-      poll: ['minDelay: 5', 'maxdelay: 5m'],
       reports: ['firstDayOfWeek: noday', 'weekly: docs@example.com'],
       alerts: ['to: ops', 'pingUrl: ping.example.com'],
     };

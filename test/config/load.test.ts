@@ -80,7 +80,7 @@ describe('readership.yaml', () => {
         '  start: 2026-02-30', // 7: no such day
         '  settleDays: -1', // 8
         '  concurency: 6', // 9: unknown
-        'poll: { minDelay: 5 parsecs }', // 10
+        'sql: { timeout: 5 parsecs }', // 10
         'colour: red', // 11: unknown
       ].join('\n'),
     );
@@ -95,7 +95,7 @@ describe('readership.yaml', () => {
       '7 history.start',
       '8 history.settleDays',
       '9 history.concurency',
-      '10 poll.minDelay',
+      '10 sql.timeout',
       '11 colour',
     ]);
     expect(message).toContain('has 9 problems');

@@ -38,7 +38,6 @@ improve:
   maxJobsPerWeek: ${settings.maxJobs}
   readingShare: 1
   minWeeklyViews: 0
-poll: { minDelay: 1s, maxDelay: 4s }
 reports: { weekly: { to: [${ADA}, ${BOB}] }, improve: { to: [${ADA}] } }
 alerts: { to: [${OPS}] }
 mail: { from: Readership <readership@example.com> }

@@ -12,7 +12,7 @@ SELECT
         -- As `nextPoll` has it.
         AND coalesce(
           next_poll_at <= $now::TIMESTAMP
-          OR next_poll_at > if(note IS NULL, $latest::TIMESTAMP, greatest($latest::TIMESTAMP, $now::TIMESTAMP + INTERVAL 1 DAY)),
+          OR next_poll_at > $now::TIMESTAMP + if(note IS NULL, INTERVAL 5 MINUTE, INTERVAL 1 DAY),
           true
         )
       )
