@@ -9,7 +9,7 @@ import { counted } from '../format/numbers.js';
 import { ask } from '../sql/answer.js';
 import { completable, readDictionary } from '../sql/dictionary.js';
 import { formatAnswer, TEXT_FORMATS, type TextFormat } from '../sql/formats.js';
-import { runWithout, settingsFor, type SqlLimits, tooMuch, watched } from '../sql/process.js';
+import { queryLimits, runWithout, settingsFor, type SqlLimits, tooMuch, watched } from '../sql/process.js';
 import { runPrompt } from '../sql/prompt.js';
 import { OutputFile, copyResult, isCopied, writeText } from '../sql/write.js';
 import { workbookOf } from '../sql/workbook.js';
@@ -51,11 +51,7 @@ export const sql = defineCommand({
       { choices: [...TEXT_FORMATS, 'parquet', 'xlsx'] },
     ),
     output: value('<file>', 'write the result to a file'),
-    timeout: value(
-      '<time>',
-      'stop a query that takes longer, such as 30s or 10m (default: sql.timeout, 5m)',
-      aDuration,
-    ),
+    timeout: value('<time>', 'stop a query that takes longer, such as 30s or 10m (default: 5m)', aDuration),
   },
   notes: `Tables and views: page_views, day_loads, restatements, site_days, site_weeks, page_weeks, jobs, job_effects, project_effects, deliveries, data_quality
 Macros: changes(first_day, last_day, days_earlier := …, per := 'page'), top_pages(first_day, last_day), page_history(page), human_vs_ai(first_day, last_day, grain), movers(week_start), usual_range(week_start), people_leaving(before_day), dropped_days(last_day), likely_breaks(last_day)
@@ -79,7 +75,7 @@ Meaning of columns: FROM duckdb_columns() SELECT table_name, column_name, commen
     if (isOfFiles(format) && target === undefined)
       throw new ConfigurationError(`The format ${format} is only for files: add --output FILE.`);
     const statement = await readQuery(query, options.file, runtime);
-    const limits = { ...settings.sql, timeoutMs: options.timeout ?? settings.sql.timeout };
+    const limits = queryLimits(settings, options.timeout);
     const { duckdb, removeTempFiles } = await settingsFor(limits);
     const file = target === undefined ? undefined : await OutputFile.create(target);
     try {

@@ -37,7 +37,7 @@ export async function loadSettings(
   const directory = dirname(path);
   const { value, dropped } = parseSettings(await readConfig(path, file === undefined), path);
   const notices = dropped.map(
-    (name) => `${name} in ${basename(path)} is no longer a setting: ${RETIRED[name] ?? ''}. Remove the line.`,
+    (name) => `${name} in ${basename(path)} is no longer a setting: ${RETIRED[name] ?? ''}. Remove it.`,
   );
   return { settings: withPaths(value, directory), directory, notices };
 }

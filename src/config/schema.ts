@@ -29,12 +29,6 @@ import {
   variableName,
 } from './values.js';
 
-const sqlSchema = z.strictObject({
-  maxMemory: size.default(2e9),
-  maxTempSpace: size.default(10e9),
-  timeout: duration.default(300_000),
-});
-
 const encrypted = (address: ReturnType<typeof baseAddress>) =>
   address.refine((url) => !isInTheClear(url), 'would send the token unencrypted; write https://…');
 
@@ -182,7 +176,6 @@ export const settingsSchema = z
     alerts: alertsSchema.prefault({}),
     publish: publishSchema.prefault({}),
     database: databaseSchema.prefault({}),
-    sql: sqlSchema.prefault({}),
     /** `start` serves the web app only if this is set. */
     serve: serveSchema.optional(),
   })
@@ -213,6 +206,7 @@ export const RETIRED: Readonly<Record<string, string>> = {
   'improve.aiWeight': 'views by people and by AI now count the same',
   poll: 'jobs are now polled after a second, and then less and less often, up to every five minutes',
   'reports.patienceHours': 'an email now always waits up to 24 hours for missing days',
+  sql: 'a query now uses up to twice database.maxMemory, at most 1 GB more, and takes up to five minutes, or what --timeout says',
   'publish.keepReplaced': 'replaced files of a lake are now always kept for a week',
 };
 

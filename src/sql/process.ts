@@ -3,6 +3,7 @@ import { rmSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Settings } from '../config/schema.js';
 import { type ExitCode, StorageError } from '../errors.js';
 
 /** Resource limits of queries. Sizes are in bytes. */
@@ -10,6 +11,12 @@ export interface SqlLimits {
   readonly maxMemory: number;
   readonly maxTempSpace: number;
   readonly timeoutMs: number;
+}
+
+/** The limits of a query, which may need more memory than an export. */
+export function queryLimits({ database }: Pick<Settings, 'database'>, timeoutMs = 5 * 60_000): SqlLimits {
+  const maxMemory = Math.min(2 * database.maxMemory, database.maxMemory + 1e9);
+  return { maxMemory, maxTempSpace: 5 * maxMemory, timeoutMs };
 }
 
 /** DuckDB settings that limit queries, with a separate directory for temporary files and how to remove it. */
@@ -68,15 +75,14 @@ export async function watched(
 }
 
 function overLimit(limits: SqlLimits, elapsedMs: number): string | undefined {
-  if (elapsedMs > limits.timeoutMs)
-    return `It took longer than ${limits.timeoutMs / 1000} s (--timeout, or sql.timeout).`;
+  if (elapsedMs > limits.timeoutMs) return `It took longer than ${limits.timeoutMs / 1000} s (--timeout).`;
   if (process.memoryUsage.rss() > processLimit(limits)) return tooMuch(limits);
   return undefined;
 }
 
 export const tooMuch = ({ maxMemory, maxTempSpace }: SqlLimits): string =>
-  `It needs more memory than ${maxMemory / 1e9} GB (sql.maxMemory), or more temporary files than ` +
-  `${maxTempSpace / 1e9} GB (sql.maxTempSpace). Query less data at a time, or raise these settings.`;
+  `It needs more memory than ${maxMemory / 1e9} GB, or more temporary files than ${maxTempSpace / 1e9} GB. ` +
+  `Query less data at a time, or raise database.maxMemory.`;
 
 /**
  * Restarts this command without some environment variables, and returns its exit code. Deleting

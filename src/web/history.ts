@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { historyFileOf } from '../app/histories.js';
 import { partOf, partsOf, type Workspace } from '../app/workspace.js';
 import { StorageError } from '../errors.js';
+import { queryLimits } from '../sql/process.js';
 import { type History, openOwnHistory } from '../warehouse/published.js';
 import { type Parameters, parseRows, type Reader } from '../warehouse/query.js';
 import { ATTACH_KEPT, KeptChanges } from './kept.js';
@@ -122,7 +123,7 @@ class WebHistory {
     const version = `${ino}-${mtimeMs}-${size}`;
     if (this.#opened?.version === version) return this.#opened;
     const history = await openOwnHistory(file, {
-      memory_limit: `${this.part.settings.sql.maxMemory}B`,
+      memory_limit: `${queryLimits(this.part.settings).maxMemory}B`,
       allocator_bulk_deallocation_flush_threshold: FREED_AT_ONCE,
     });
     await history.connection.run(ATTACH_KEPT);

@@ -13,7 +13,7 @@ import { exists, ignoreMissing, writeWhole } from '../files.js';
 import { type Cut, QueryProcesses, type Rows } from '../sql/children.js';
 import { Turns } from './limits.js';
 
-/** Concurrent queries: each is a process that may use `sql.maxMemory`. */
+/** Concurrent queries: each is a process that may use much memory. */
 const AT_ONCE = 2;
 const WAITING_OF_ONE = 8;
 export const LONGEST_MS = 60_000;
@@ -49,7 +49,7 @@ export class Questions {
       options: optionsOf(options),
       cwd: runtime.workingDirectory,
       environment: withoutSecrets(runtime.environment, settings),
-      timeoutMs: Math.min(settings.sql.timeout, LONGEST_MS),
+      timeoutMs: LONGEST_MS,
     });
   }
 

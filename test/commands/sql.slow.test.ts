@@ -140,18 +140,18 @@ describe('readership sql', () => {
 
   it.each([
     ['time', ['SELECT sleep_ms(60000)', '--timeout', '100ms'], /longer than 0\.1 s \(--timeout/],
-    ['memory', ['SELECT list(range) FROM range(2000000000)'], /more memory than 0\.1 GB \(sql\.maxMemory/],
+    ['memory', ['SELECT list(range) FROM range(2000000000)'], /more memory than 0\.2 GB/],
     [
       'temporary files',
-      ['SELECT count(DISTINCT repeat(md5(range::VARCHAR), 30)) FROM range(2000000)'],
-      /maxTempSpace/,
+      ['SELECT count(DISTINCT repeat(md5(range::VARCHAR), 60)) FROM range(2000000)'],
+      /more temporary files than 1 GB/,
     ],
   ])('is stopped at its limit of %s, and leaves no temporary file', async (_, args, words) => {
     const directory = await tempDir();
     const config = join(directory, 'readership.yaml');
     await writeFile(
       config,
-      `baseUrl: http://127.0.0.1:9\nprojects: [{ id: prj_1 }]\ndataDir: ${join(cwd, 'data')}\nsql: { maxMemory: 100MB, maxTempSpace: 100MB }\n`,
+      `baseUrl: http://127.0.0.1:9\nprojects: [{ id: prj_1 }]\ndataDir: ${join(cwd, 'data')}\ndatabase: { maxMemory: 100MB }\n`,
     );
     const temp = await tempDir();
     const result = await runCli(['sql', '--config', config, ...args], { cwd, env: { TMPDIR: temp } });

@@ -80,7 +80,7 @@ describe('readership.yaml', () => {
         '  start: 2026-02-30', // 7: no such day
         '  settleDays: -1', // 8
         '  concurency: 6', // 9: unknown
-        'sql: { timeout: 5 parsecs }', // 10
+        'database: { maxMemory: 5 }', // 10
         'colour: red', // 11: unknown
       ].join('\n'),
     );
@@ -95,7 +95,7 @@ describe('readership.yaml', () => {
       '7 history.start',
       '8 history.settleDays',
       '9 history.concurency',
-      '10 sql.timeout',
+      '10 database.maxMemory',
       '11 colour',
     ]);
     expect(message).toContain('has 9 problems');
@@ -274,7 +274,7 @@ describe('readership.yaml', () => {
     expect(settings.improve).toMatchObject({ mode: 'plan', maxJobsPerRun: 5 });
     expect(notices.map((notice) => notice.split(' ')[0]).sort()).toEqual(Object.keys(RETIRED).sort());
     expect(notices.join()).toContain(
-      'reports.patienceHours in readership.yaml is no longer a setting: an email now always waits up to 24 hours for missing days. Remove the line.',
+      'reports.patienceHours in readership.yaml is no longer a setting: an email now always waits up to 24 hours for missing days. Remove it.',
     );
     expect((await loadSettings(TEMPLATE, directory)).notices).toEqual([]);
   });

@@ -39,7 +39,7 @@ beforeAll(async () => {
     ['correct horse battery', 'just looking around'].map(hashPassword),
   );
   const serve = `serve: { port: ${port}, password: '${password}', viewerPassword: '${viewerPassword}' }\n`;
-  await appendFile(join(directory, 'readership.yaml'), `${serve}sql: { maxMemory: 256MB }\n`);
+  await appendFile(join(directory, 'readership.yaml'), `${serve}database: { maxMemory: 128MB }\n`);
   server = startCli(['serve'], { cwd: directory, env: { TMPDIR: temporary } });
   await server.until(/Press Ctrl-C/);
   origin = `http://127.0.0.1:${port}`;
