@@ -105,12 +105,20 @@ const pullRequestsSchema = z
       .default('**{path}.{md,mdx,markdown,html,rst,adoc,ipynb}')
       .describe('the source file of a page, whose path replaces {path}'),
     url: encrypted(baseAddress()).optional(),
-    apiUrl: encrypted(baseAddress()).optional(),
   })
-  .transform(({ host, url = PUBLIC_HOSTS[host].url, apiUrl, ...rest }) => {
-    const known = PUBLIC_HOSTS[host];
-    return { ...rest, host, url, apiUrl: apiUrl ?? (url === known.url ? known.apiUrl : url + known.ownApi) };
-  });
+  .transform(({ host, url = PUBLIC_HOSTS[host].url, ...rest }) => ({
+    ...rest,
+    host,
+    url,
+    apiUrl: apiUrlOf(host, url),
+  }));
+
+function apiUrlOf(host: keyof typeof PUBLIC_HOSTS, url: string): string {
+  const known = PUBLIC_HOSTS[host];
+  if (url === known.url) return known.apiUrl;
+  // GitHub Enterprise Cloud in a region of one's own.
+  return new URL(url).hostname.endsWith('.ghe.com') ? url.replace('://', '://api.') : url + known.ownApi;
+}
 
 const scheduleSchema = z.strictObject({
   timezone,
@@ -207,6 +215,7 @@ export const RETIRED: Readonly<Record<string, string>> = {
   poll: 'jobs are now polled after a second, and then less and less often, up to every five minutes',
   'reports.patienceHours': 'an email now always waits up to 24 hours for missing days',
   sql: 'a query now uses up to twice database.maxMemory, at most 1 GB more, and takes up to five minutes, or what --timeout says',
+  'pullRequests.apiUrl': 'the address of the API now always follows from pullRequests.url',
   'publish.keepReplaced': 'replaced files of a lake are now always kept for a week',
 };
 

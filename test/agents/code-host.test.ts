@@ -100,11 +100,11 @@ async function repository(pulls: Fake[], kind: Kind = 'github') {
   const { pullRequests } = settingsSchema.parse({
     ...{ baseUrl: 'http://127.0.0.1', projects: [{ id: desk.project }] },
     pullRequests: {
-      ...{ host: kind, url: 'https://code.example.com', apiUrl: server.baseUrl, repository: 'acme/docs' },
+      ...{ host: kind, url: 'https://code.example.com', repository: 'acme/docs' },
     },
   });
   if (pullRequests === undefined) throw new Error('not configured');
-  const codeHost = new CodeHost(pullRequests, undefined, desk.clock.now);
+  const codeHost = new CodeHost({ ...pullRequests, apiUrl: server.baseUrl }, undefined, desk.clock.now);
   hosts.push(codeHost);
   const { clock, journal } = desk;
   const read = (minutes = 0) => {

@@ -26,10 +26,14 @@ async function reviewed(answers: Answers, pages = 1, token?: string) {
   });
   const settings = settingsSchema.parse({
     ...{ baseUrl: 'http://127.0.0.1', projects: [{ id: desk.project }] },
-    pullRequests: { host: 'github', url: 'https://code.example.com', apiUrl: `${server.baseUrl}/api` },
+    pullRequests: { host: 'github', url: 'https://code.example.com' },
   });
   if (settings.pullRequests === undefined) throw new Error('not configured');
-  const codeHost = new CodeHost(settings.pullRequests, token, desk.clock.now);
+  const codeHost = new CodeHost(
+    { ...settings.pullRequests, apiUrl: `${server.baseUrl}/api` },
+    token,
+    desk.clock.now,
+  );
   hosts.push(codeHost);
   const context = stepContext(desk.warehouse, {
     ...{ journal: desk.journal, clientOf: () => desk.client, now: desk.clock.now, codeHost },
@@ -206,6 +210,11 @@ describe('the address of a pull request', () => {
       { host: 'github', url: 'https://git.example.com' },
       'https://git.example.com/a/b/pull/7',
       'https://git.example.com/api/v3/repos/a/b/pulls/7',
+    ],
+    [
+      { host: 'github', url: 'https://acme.ghe.com' },
+      'https://acme.ghe.com/a/b/pull/7',
+      'https://api.acme.ghe.com/repos/a/b/pulls/7',
     ],
     [
       { host: 'gitlab' },
