@@ -1,4 +1,4 @@
-import { type Command, CommanderError } from 'commander';
+import { CommanderError } from 'commander';
 import { setMaxListeners } from 'node:events';
 import { closeSync, readFileSync } from 'node:fs';
 import { SourceMap, type SourceMapPayload } from 'node:module';
@@ -68,14 +68,9 @@ const act: Act = async (work, endsByInterruption) => {
   process.exitCode = await work(runtime);
 };
 
-/** `help jobs message` is `jobs message --help`. */
-const [first, ...rest] = process.argv.slice(2);
-const typed = first === 'help' && rest.length > 0 ? [...rest, '--help'] : process.argv.slice(2);
-
 try {
-  const program = await commandLine(act, typed[0]);
-  // Without `--help`, a command that does not exist is an error.
-  await program.parseAsync(first === 'help' && !exists(program, rest) ? rest : typed, { from: 'user' });
+  const program = await commandLine(act, process.argv[2]);
+  await program.parseAsync();
 } catch (error) {
   if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
   else {
@@ -85,14 +80,6 @@ try {
   }
 }
 if (interruptedWith !== undefined && !command.endsByInterruption) process.exitCode = interruptedWith;
-
-/** Whether a program has a command of this name. What follows one that takes arguments does not matter. */
-function exists({ commands, registeredArguments }: Command, [name, ...rest]: readonly string[]): boolean {
-  const next = commands.find((command) => command.name() === name);
-  const isNamed =
-    name === undefined || name.startsWith('-') || commands.length === 0 || registeredArguments.length > 0;
-  return isNamed || (next !== undefined && exists(next, rest));
-}
 
 /** The SQL prompt may meet a closed terminal before SIGHUP arrives. */
 function isTerminalGone(error: unknown): boolean {

@@ -84,49 +84,35 @@ interface Definition<Options extends Inputs, Arguments extends readonly Input<un
   ) => Promise<ExitCode>;
 }
 
-/** A parser for commander, which shows `problem` if `parse` returns undefined. */
-const parsedBy =
-  <Value>(parse: (text: string) => Value | undefined, problem: string) =>
-  (text: string): Value => {
+/** A rule for values; commander shows `problem` where `parse` returns undefined. */
+const rule = <Value>(parse: (text: string) => Value | undefined, problem: string) => ({
+  parse(text: string): Value {
     const parsed = parse(text);
     if (parsed === undefined) throw new InvalidArgumentError(problem);
     return parsed;
-  };
-
-export const aDay = { parse: parsedBy(parseDay, 'Write a day as YYYY-MM-DD, such as 2026-01-31.') };
-export const aDuration = { parse: parsedBy(parseDuration, `This is not a duration: ${DURATION_FORM}.`) };
-export const aWholeNumber = { parse: parsedBy((text) => numberUpTo(999_999, text), 'Use a whole number.') };
-export const aPort = {
-  parse: parsedBy((text) => numberUpTo(65_535, text), 'A port is a whole number up to 65535.'),
-};
-export const aHost = {
-  parse: parsedBy(
-    (text) => listeningHost.safeParse(text).data,
-    'This is not a name or an address of this machine.',
-  ),
-};
-export const aJob = {
-  parse: parsedBy(
-    (text) => numberUpTo(999_999_999, text),
-    'Use the number of a job, as in readership jobs list.',
-  ),
-};
-const aShard = {
-  parse: parsedBy(parseShard, 'Write I/N, counted from 1, such as 2/8 for the second of eight.'),
-};
-
-function numberUpTo(max: number, text: string): number | undefined {
-  const number = /^\d{1,9}$/.test(text) ? Number(text) : NaN;
-  return number <= max ? number : undefined;
-}
-
-export const aLake = {
-  parse(text: string): string {
-    if (text === '') throw new InvalidArgumentError('Use a directory or s3://bucket/prefix.');
-    if (!isLakeLocation(text)) throw new InvalidArgumentError(`This is ${NOT_A_LAKE_LOCATION}.`);
-    return text;
   },
-};
+});
+
+const wholeNumberUpTo = (max: number, problem: string) =>
+  rule((text) => {
+    const number = /^\d{1,9}$/.test(text) ? Number(text) : NaN;
+    return number <= max ? number : undefined;
+  }, problem);
+
+export const aDay = rule(parseDay, 'Write a day as YYYY-MM-DD, such as 2026-01-31.');
+export const aDuration = rule(parseDuration, `This is not a duration: ${DURATION_FORM}.`);
+export const aWholeNumber = wholeNumberUpTo(999_999, 'Use a whole number.');
+export const aPort = wholeNumberUpTo(65_535, 'A port is a whole number up to 65535.');
+export const aJob = wholeNumberUpTo(999_999_999, 'Use the number of a job, as in readership jobs list.');
+export const aHost = rule(
+  (text) => listeningHost.safeParse(text).data,
+  'This is not a name or an address of this machine.',
+);
+export const aLake = rule(
+  (text) => (text !== '' && isLakeLocation(text) ? text : undefined),
+  `This is ${NOT_A_LAKE_LOCATION}.`,
+);
+const aShard = rule(parseShard, 'Write I/N, counted from 1, such as 2/8 for the second of eight.');
 
 const WORKSPACE = {
   config: value('<file>', 'configuration to use; paths in it are relative to it (default: readership.yaml)'),
@@ -164,18 +150,13 @@ export const defineCommand =
     definition: Definition<Options, Arguments>,
   ): Declare =>
   (parent, act) => {
-    const { name, scope, summary, description, run, isDefault = false } = definition;
+    const { name, scope, description, summary = asSummary(description), run, isDefault = false } = definition;
     const inputs = definition.arguments ?? [];
-    const command = parent.command(name, { isDefault }).description(description);
-    command.summary(summary ?? asSummary(description));
-    for (const { form, help, parse, choices } of inputs) {
-      const argument = new Argument(form, help);
-      if (parse !== undefined) argument.argParser(parse);
-      command.addArgument(choices === undefined ? argument : argument.choices(choices));
-    }
+    const command = parent.command(name, { isDefault }).description(description).summary(summary);
+    for (const input of inputs) command.addArgument(ruled(new Argument(input.form, input.help), input));
     const inherited = { ...(scope && WORKSPACE), ...(scope === 'project' && PROJECT) };
     for (const [key, input] of Object.entries<Input<unknown>>({ ...inherited, ...definition.options }))
-      command.addOption(optionOf(key, input));
+      addOption(command, key, input);
     const { notes = [], examples, environment = [] } = definition;
     const title = examples.trim().includes('\n') ? 'Examples' : 'Example';
     const sections = [notes, `${title}:\n${examples.replace(/^\n/, '')}`, environment].flat();
@@ -188,11 +169,6 @@ export const defineCommand =
         const [other] = command.args;
         if (takesNoName && other !== undefined) refuseName(other, parent);
         const options = command.opts<Given<Options>>();
-        for (const [key, { replacedBy }] of Object.entries<Input<unknown>>(definition.options ?? {}))
-          if (replacedBy !== undefined && key in options)
-            command.error(
-              `error: ${flagNamed(key)} is gone. Nothing was done. Use: readership ${replacedBy}`,
-            );
         // Commander has parsed them as defined.
         const values = command.processedArgs as Values<Arguments>;
         return act(
@@ -205,24 +181,34 @@ export const defineCommand =
 export const flagNamed = (key: string): string =>
   `--${key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
-function optionOf(key: string, input: Input<unknown>): Option {
-  const { form, help, parse, choices, conflicts = [], replacedBy } = input;
-  const option = new Option(`${flagNamed(key)} ${form}`.trim(), help).conflicts(conflicts);
-  option.hideHelp(replacedBy !== undefined);
+function addOption(command: Command, key: string, input: Input<unknown>): void {
+  const { form, help, conflicts = [], replacedBy } = input;
+  const option = ruled(new Option(`${flagNamed(key)} ${form}`.trim(), help), input).conflicts(conflicts);
   // `--no-check` is a flag like any other.
   option.negate = false;
-  if (parse !== undefined) option.argParser(parse);
-  return choices === undefined ? option : option.choices(choices);
+  command.addOption(option.hideHelp(replacedBy !== undefined));
+  if (replacedBy !== undefined)
+    command.on(`option:${option.name()}`, () =>
+      command.error(`error: ${flagNamed(key)} is gone. Nothing was done. Use: readership ${replacedBy}`),
+    );
+}
+
+/** An argument or an option with the rules for its values. */
+function ruled<Made extends Argument | Option>(made: Made, { parse, choices }: Input<unknown>): Made {
+  if (parse !== undefined) made.argParser(parse);
+  if (choices !== undefined) made.choices(choices);
+  return made;
 }
 
 /**
  * A default subcommand gets unknown names as arguments. Without it, commander suggests a similar
  * name.
  */
-function refuseName(name: string, parent: Command): void {
+export function refuseName(name: string, parent: Command): never {
   const named = new Command().copyInheritedSettings(parent);
   for (const command of parent.commands) named.command(command.name());
   named.parse([name], { from: 'user' });
+  throw new Error(`${name} is a command`);
 }
 
 /** The format for the name of `--output`; `hint` lists the known names. */

@@ -20,7 +20,7 @@ export const completion: Declare = (program, act) => {
   })(program, act);
 };
 
-/** A command by its words, such as ` jobs show`. */
+/** A command by its words, such as ` jobs show`, and what may follow it. */
 interface Place {
   readonly path: string;
   readonly commands: readonly Command[];
@@ -29,13 +29,13 @@ interface Place {
   readonly options: readonly Option[];
 }
 
+/** Subcommands come before their command. */
 const placesIn = (command: Command, path = ''): Place[] => {
   const help = command.createHelp();
-  const commands = help.visibleCommands(command);
   const values = command.registeredArguments.flatMap(({ argChoices = [] }) => argChoices);
   return [
-    { path, commands, values, options: help.visibleOptions(command) },
     ...command.commands.flatMap((child) => placesIn(child, `${path} ${child.name()}`)),
+    { path, commands: help.visibleCommands(command), values, options: help.visibleOptions(command) },
   ];
 };
 
@@ -44,19 +44,16 @@ const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\'
 
 /** Without a match, such as for a file or a day, the shell completes file names. */
 function bash(places: readonly Place[]): string {
-  const words = places.map(
-    ({ path, commands, values, options }) =>
-      `    ${quoted(path)}) words=${quoted([...commands.map((command) => command.name()), ...values, ...options.map(flagOf)].join(' '))} ;;`,
-  );
-  const values = places.flatMap(({ path, options }) =>
-    options
+  const line = (pattern: string, words: readonly string[]) =>
+    `    ${pattern}) words=${quoted(words.join(' '))} ;;`;
+  // A place and the word before the cursor: the words of an option's value, or else of its place.
+  const cases = places.flatMap(({ path, commands, values, options }) => [
+    ...options
       .filter(({ required }) => required)
-      .map(
-        (option) =>
-          `    ${quoted(`${path} ${flagOf(option)}`)}) words=${quoted(option.argChoices?.join(' ') ?? '')} ;;`,
-      ),
-  );
-  const nested = places.slice(1).map(({ path }) => quoted(path));
+      .map((option) => line(quoted(`${path} ${flagOf(option)}`), option.argChoices ?? [])),
+    line(`${quoted(`${path} `)}*`, [...commands.map((one) => one.name()), ...values, ...options.map(flagOf)]),
+  ]);
+  const nested = places.slice(0, -1).map(({ path }) => quoted(path));
   return `_readership() {
   local place='' word words=''
   for word in "\${COMP_WORDS[@]:1:$((COMP_CWORD - 1))}"; do
@@ -64,11 +61,8 @@ function bash(places: readonly Place[]): string {
     ${nested.join('|')}) place="$place $word" ;;
     esac
   done
-  case "$place" in
-${words.join('\n')}
-  esac
   case "$place \${COMP_WORDS[COMP_CWORD-1]}" in
-${values.join('\n')}
+${cases.join('\n')}
   esac
   # shellcheck disable=SC2207 # no word has a space; mapfile is neither in zsh nor on macOS
   COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
@@ -85,20 +79,17 @@ function fish(places: readonly Place[]): string {
     const inside = (path.match(/\S+/g) ?? []).map((word) => `__fish_seen_subcommand_from ${word}`);
     const names = commands.map((command) => command.name());
     const outside = names.length === 0 ? [] : [`not __fish_seen_subcommand_from ${names.join(' ')}`];
-    const atCommand = [...inside, ...outside].join('; and ');
+    const here = `-f -n ${quoted([...inside, ...outside].join('; and '))}`;
     return [
-      ...commands.map(
-        (command) =>
-          `-f -n ${quoted(atCommand)} -a ${command.name()} -d ${quoted(command.summary() || command.description())}`,
-      ),
-      ...values.map((value) => `-f -n ${quoted(atCommand)} -a ${value}`),
+      ...commands.map((one) => `${here} -a ${one.name()} -d ${quoted(one.summary() || one.description())}`),
+      ...values.map((value) => `${here} -a ${value}`),
       ...options.map((option) => {
         const choices = option.argChoices && ` -x -a ${quoted(option.argChoices.join(' '))}`;
         const kind = choices ?? (option.required ? ' -r' : '');
-        const condition = inside.length === 0 ? '' : `-n ${quoted(atCommand)} `;
-        return `${condition}-l ${flagOf(option).replace('--', '')} -d ${quoted(option.description)}${kind}`;
+        const condition = inside.length === 0 ? '' : here.replace('-f ', '');
+        return `${condition} -l ${flagOf(option).slice(2)} -d ${quoted(option.description)}${kind}`;
       }),
     ];
   });
-  return lines.map((line) => `complete -c readership ${line}`).join('\n');
+  return lines.map((line) => `complete -c readership ${line.trim()}`).join('\n');
 }

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import type { Act, Declare } from './command.js';
+import { type Act, type Declare, EMAIL_ENVIRONMENT, refuseName } from './command.js';
 import { version } from '../files.js';
 
 /**
@@ -41,10 +41,10 @@ export async function commandLine(act: Act, first = ''): Promise<Command> {
     .showHelpAfterError('For help, add --help.')
     .exitOverride();
   if (first === '--version' || first === '-V') return program;
+  if (first === 'help') addHelp(program);
   const named = Object.hasOwn(COMMANDS, first) && first !== 'completion' ? COMMANDS[first] : undefined;
   for (const load of named === undefined ? Object.values(COMMANDS) : [named]) (await load())(program, act);
   if (named !== undefined) return program;
-  const { EMAIL_ENVIRONMENT } = await import('./command.js');
   program.addHelpText(
     'after',
     `
@@ -55,4 +55,15 @@ ${EMAIL_ENVIRONMENT}
 Start here: readership run --sandbox`,
   );
   return program;
+}
+
+/** `help jobs message` is `jobs message --help`; a command that does not exist is an error. */
+function addHelp(program: Command): void {
+  program.command('help [command...]', { hidden: true }).action((names: readonly string[]) => {
+    let shown = program;
+    for (const name of names)
+      if (shown.commands.length > 0)
+        shown = shown.commands.find((command) => command.name() === name) ?? refuseName(name, shown);
+    shown.help();
+  });
 }

@@ -2,7 +2,7 @@ import { watch } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
 import { withHistories } from '../app/histories.js';
-import { partsOf, readAllParts, type Runtime } from '../app/workspace.js';
+import { partsOf, readAllParts, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
 import { ConfigurationError, type ExitCode, messageOf, StorageError } from '../errors.js';
 import { exists } from '../files.js';
 import { eachLoaded } from '../reports/coverage.js';
@@ -12,12 +12,14 @@ import { choosePeriod } from '../reports/period.js';
 import { prepareReport } from '../reports/render.js';
 import { untilAborted } from '../sleep.js';
 import { openInBrowser } from '../terminal/person.js';
-import type { Rendering, SendOptions } from './report-send.js';
+import type { Rendering } from './report-send.js';
 
 /** How a report can be rendered without being sent. */
 export const FORMATS = ['html', 'text', 'json', 'eml'] as const;
 
-export interface ReportOptions extends SendOptions {
+export interface ReportOptions extends WorkspaceOptions {
+  readonly period?: string;
+  readonly to?: string;
   readonly format: (typeof FORMATS)[number];
   readonly output?: string;
   readonly open?: boolean;

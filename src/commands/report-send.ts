@@ -106,7 +106,7 @@ export interface Rendering {
  */
 export async function emailText(
   { workspace, history, report, period, project }: Rendering,
-  { to }: SendOptions,
+  { to }: Pick<SendOptions, 'to'>,
   { output, now }: Runtime,
 ): Promise<string> {
   const { settings, shard } = workspace;

@@ -20,11 +20,12 @@ const NAMES =
   'a report can be written as .html, .txt, .json or .eml, or name its --format. For a PDF, print the page from a browser.';
 
 /** How 0.2 sent and settled emails. */
+const gone = (replacedBy: string) => value('[recipient]', '', { replacedBy });
 const MOVED = {
-  send: { ...flag(''), replacedBy: 'report send' },
-  force: { ...flag(''), replacedBy: 'report send' },
-  delivered: { ...value('<recipient>', ''), replacedBy: 'report resolve' },
-  notDelivered: { ...value('<recipient>', ''), replacedBy: 'report resolve' },
+  send: gone('report send'),
+  force: gone('report send'),
+  delivered: gone('report resolve'),
+  notDelivered: gone('report resolve'),
 };
 
 const NAME = value('<name>', 'the report, such as weekly');
