@@ -6,11 +6,12 @@ import { parseEnv } from 'node:util';
 import { stringify } from 'yaml';
 import type { Runtime } from '../app/workspace.js';
 import { CONFIG_FILE, DOT_ENV, readEnvironment, SMTP_URL_VARIABLE } from '../config/load.js';
-import { codeOf, ConfigurationError, type ExitCode, messageOf } from '../errors.js';
+import { ConfigurationError, type ExitCode, messageOf } from '../errors.js';
 import { ignoreMissing, packageFile } from '../files.js';
 import { inSequence } from '../format/days.js';
-import { type Answers, askAll, EXAMPLE, KEY, problemIn, works } from './init-answers.js';
+import { indented } from '../format/text.js';
 import { defineCommand, flag, value } from './command.js';
+import { type Answers, askAll, EXAMPLE, KEY, problemIn, works } from './init-answers.js';
 
 const EXAMPLES = packageFile('templates/workspace/');
 
@@ -45,32 +46,28 @@ async function writeFiles(given: Answers, check: boolean, runtime: Runtime): Pro
   const wrong = problemIn(given);
   if (wrong !== undefined) throw new ConfigurationError(wrong);
   const environment = await readEnvironment(undefined, workingDirectory, runtime.environment);
-  const known = environment[KEY] ?? '';
+  const isKnown = (environment[KEY] ?? '') !== '';
   const asks =
     process.stdin.isTTY && process.stderr.isTTY && (given.url === undefined || given.project === undefined);
-  if (asks && known === '') refuseIfThere(pathOf(DOT_ENV), ` without ${KEY}`);
-
-  const { answers, typed } = asks
-    ? await askAll(given, environment, check, runtime)
-    : { answers: given, typed: '' };
-  if (!asks && check && known !== '' && !(await works(given, environment, runtime)))
+  if (asks && !isKnown) refuseIfThere(pathOf(DOT_ENV), ` without ${KEY}`);
+  if (!asks && check && !(await works(given, environment, runtime)))
     throw new ConfigurationError('Nothing was written. --no-check writes the files anyway.');
+  const answers = asks ? await askAll(given, environment, check, runtime) : given;
 
-  const settings = filled(await readFile(join(EXAMPLES, CONFIG_FILE), 'utf8'), answers);
+  const { key } = answers;
   const secrets = await readFile(join(EXAMPLES, 'env.example'), 'utf8');
-  const files = [
-    { name: CONFIG_FILE, text: settings, mode: 0o666 },
-    // A copy of it will hold the key, so only its owner may read it.
-    { name: '.env.example', text: secrets, mode: 0o600 },
-    ...(typed === '' ? [] : [{ name: DOT_ENV, text: withKey(secrets, typed), mode: 0o600 }]),
-  ];
+  const files: Record<string, string> = {
+    [CONFIG_FILE]: filled(await readFile(join(EXAMPLES, CONFIG_FILE), 'utf8'), answers),
+    '.env.example': secrets,
+    ...(key !== undefined && { [DOT_ENV]: withKey(secrets, key) }),
+  };
   signal.throwIfAborted();
   await writeAll(workingDirectory, files);
   await ignoreSecrets(pathOf('.gitignore'));
-  const missing = missingAnswers(answers, (known || typed) !== '', existsSync(pathOf(DOT_ENV)));
+  const missing = missingAnswers(answers, isKnown, existsSync(pathOf(DOT_ENV)));
   output.data(
     [
-      `Wrote ${inSequence(files.map(({ name }) => name))}, and added ${DOT_ENV} to .gitignore.`,
+      `Wrote ${inSequence(Object.keys(files))}, and added ${DOT_ENV} to .gitignore.`,
       ...missing,
       `Next: readership run   (loads the history, newest days first, and writes the first report)`,
     ].join('\n'),
@@ -79,16 +76,16 @@ async function writeFiles(given: Answers, check: boolean, runtime: Runtime): Pro
 }
 
 /** What to do before the next command can work, or email can be sent. */
-function missingAnswers({ url, project, email }: Answers, hasKey: boolean, hasFile: boolean): string[] {
-  const lacks = [
-    (url === undefined || project === undefined) && `set baseUrl and the project's ID in ${CONFIG_FILE}`,
-    !hasKey &&
-      (hasFile ? `add ${KEY} to ${DOT_ENV}` : `copy .env.example to ${DOT_ENV} and add your API key to it`),
-    hasKey && !hasFile && `keep ${KEY} in the environment, because it is not stored`,
+function missingAnswers({ url, project, key, email }: Answers, isKnown: boolean, hasFile: boolean): string[] {
+  const hasKey = isKnown || key !== undefined;
+  return indented([
+    (url === undefined || project === undefined) && `- set baseUrl and the project's ID in ${CONFIG_FILE}`,
+    !hasKey && hasFile && `- add ${KEY} to ${DOT_ENV}`,
+    !hasKey && !hasFile && `- copy .env.example to ${DOT_ENV} and add your API key to it`,
+    hasKey && !hasFile && `- keep ${KEY} in the environment, because it is not stored`,
     email !== undefined &&
-      `to send emails, set ${SMTP_URL_VARIABLE} in ${DOT_ENV}: until then, they are written to data/outbox/`,
-  ];
-  return lacks.flatMap((words) => (words === false ? [] : `  - ${words}`));
+      `- to send emails, set ${SMTP_URL_VARIABLE} in ${DOT_ENV}: until then, they are written to data/outbox/`,
+  ]);
 }
 
 /** Keeps the key out of Git. */
@@ -131,26 +128,19 @@ function withKey(example: string, key: string): string {
   return example.replace(`${KEY}=`, () => line);
 }
 
-/** All or nothing. */
-async function writeAll(
-  directory: string,
-  files: readonly { readonly name: string; readonly text: string; readonly mode: number }[],
-): Promise<void> {
+/** All or nothing. A copy of `.env.example` will hold the key, so only its owner may read it. */
+async function writeAll(directory: string, files: Readonly<Record<string, string>>): Promise<void> {
   const written: string[] = [];
-  for (const { name, text, mode } of files) {
+  for (const [name, text] of Object.entries(files)) {
     const path = join(directory, name);
     try {
-      await writeFile(path, text, { flag: 'wx', mode });
+      await writeFile(path, text, { flag: 'wx', mode: name === CONFIG_FILE ? 0o666 : 0o600 });
       written.push(path);
     } catch (cause) {
-      // A file that already existed belongs to somebody else.
-      if (codeOf(cause) !== 'EEXIST') written.push(path);
       for (const one of written) await rm(one, { force: true });
       throw new ConfigurationError(
         `Cannot write ${path}: ${messageOf(cause)}. Nothing was written. Use a directory you can write to.`,
-        {
-          cause,
-        },
+        { cause },
       );
     }
   }
