@@ -2,33 +2,13 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 import type { PlatformClock } from '../api/clock.js';
 import { ClockError } from '../api/errors.js';
 import type { Permission } from '../effects/journal.js';
-import {
-  type Act,
-  type ElsewhereError,
-  isSamePlace,
-  knowsAct,
-  nextAct,
-  type Place,
-  sendsElsewhere,
-  sentUnknown,
-} from '../effects/place.js';
+import { type Act, knowsAct, nextAct, sentUnknown } from '../effects/place.js';
 import { ReadershipError } from '../errors.js';
 import { lakeOptions } from '../steps/publish.js';
 import type { StepContext } from '../steps/step.js';
 import { readWorkspaceRow, recordAct, recordPlace } from '../warehouse/identity.js';
 import type { LastAct } from '../warehouse/lake/actions.js';
 import { claimAct, claimLake, readLastAct } from '../warehouse/lake/acts.js';
-import type { Workspace } from './workspace.js';
-
-/** Set if the workspace sends from another place. The built-in sandbox has nobody to send to. */
-export const elsewhereOf = (
-  { configuration }: Pick<Workspace, 'configuration'>,
-  { here, journal }: Pick<StepContext, 'here' | 'journal'>,
-  place: Place,
-): ElsewhereError | undefined =>
-  configuration === undefined || isSamePlace(place, here)
-    ? undefined
-    : sendsElsewhere(place, here, journal.lastSentAt);
 
 interface Acting extends Pick<
   StepContext,

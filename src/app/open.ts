@@ -4,14 +4,14 @@ import { reconcileDeliveries } from '../mail/ledger.js';
 import { type Observer, type StepContext } from '../steps/step.js';
 import { pruneRuns } from '../steps/runs.js';
 import { refuseToForget } from '../warehouse/behind.js';
-import { type Place, placeOf } from '../effects/place.js';
+import { isSamePlace, placeOf, sendsElsewhere } from '../effects/place.js';
 import { agreeOnAct, agreeOnWorkspace } from '../warehouse/identity.js';
 import type { Reconciliation } from '../effects/settle.js';
 import { EffectsJournal } from '../effects/journal.js';
 import { logOf } from '../warehouse/live-file.js';
 import { openWarehouse } from '../warehouse/open.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
-import { elsewhereOf, permissionOf } from './acting.js';
+import { permissionOf } from './acting.js';
 import { type Callbacks, channelsOf, connect, transportOf } from './connection.js';
 import { keepPrivate, type Runtime, sharedLimits, type Workspace } from './workspace.js';
 
@@ -34,9 +34,10 @@ interface Hold {
 }
 
 /** The live database and the effects journal, reconciled. */
-export interface Ledgers extends Pick<StepContext, 'warehouse' | 'journal' | 'unknownDeliveries' | 'here'> {
-  /** Where the workspace sends from. */
-  readonly place: Place;
+interface Ledgers extends Pick<
+  StepContext,
+  'warehouse' | 'journal' | 'unknownDeliveries' | 'here' | 'elsewhere'
+> {
   /** A message about what was reconciled; undefined if both agreed. */
   readonly reconciled: string | undefined;
 }
@@ -46,7 +47,7 @@ export interface Ledgers extends Pick<StepContext, 'warehouse' | 'journal' | 'un
  * process holds them.
  */
 export async function withLedgers<Result>(
-  { dataDir, liveFile, historyFile, settings, machine }: Workspace,
+  { dataDir, liveFile, historyFile, settings, machine, configuration }: Workspace,
   { now, signal }: Pick<Runtime, 'now' | 'signal'>,
   hold: Hold,
   work: (ledgers: Ledgers) => Promise<Result>,
@@ -62,7 +63,10 @@ export async function withLedgers<Result>(
     const place = await agreeOnWorkspace(journal, warehouse, { here, now: now() });
     const { words: reconciled, unknownDeliveries } = await reconcileEffects(journal, warehouse, now());
     await agreeOnAct(journal, warehouse, now());
-    return await work({ warehouse, journal, here, place, unknownDeliveries, reconciled });
+    // The built-in sandbox has nobody to send to.
+    const isHere = configuration === undefined || isSamePlace(place, here);
+    const elsewhere = isHere ? undefined : sendsElsewhere(place, here, journal.lastSentAt);
+    return await work({ warehouse, journal, here, elsewhere, unknownDeliveries, reconciled });
   } finally {
     await journal?.close();
     await warehouse.close();
@@ -82,28 +86,15 @@ export async function withLiveDatabase<Result>(
   refuseToForget(workspace.liveFile, workspace.historyFile);
   const { now, signal } = runtime;
   const named = { ...hold, command: `readership ${hold.command}` };
-  return withLedgers(workspace, runtime, named, async ({ reconciled, place, ...ledgers }) => {
+  return withLedgers(workspace, runtime, named, async ({ reconciled, ...ledgers }) => {
     const { observer, onReconciled, ...callbacks } = listener;
     if (reconciled !== undefined) onReconciled(reconciled);
     const { close, ...connection } = await connect(workspace, runtime, callbacks, ledgers.warehouse);
     try {
-      const { settings, projects, shard, workspaceDir, historyFile, reportsDir, lake } = workspace;
-      const elsewhere = elsewhereOf(workspace, ledgers, place);
-      const acting = { ...workspace, ...ledgers, elsewhere, clock: connection.clock, now, signal };
-      ledgers.journal.askFirst(permissionOf(acting));
+      const context = { ...workspace, ...ledgers, ...connection, now, signal };
+      ledgers.journal.askFirst(permissionOf(context));
       return await work({
-        settings,
-        projects,
-        shard,
-        workspaceDir,
-        historyFile,
-        reportsDir,
-        lake,
-        ...ledgers,
-        ...connection,
-        elsewhere,
-        now,
-        signal,
+        ...context,
         observer,
         limits: sharedLimits(workspace),
         transport: () => transportOf(workspace),

@@ -18,18 +18,14 @@ import { secretParts } from '../mail/channel.js';
 import { redactor, unmistakable } from '../redact.js';
 import type { Output } from '../terminal/output.js';
 
-/**
- * The secrets: keys, the mail server's password and URL, the addresses of channels, and the ping
- * URL, with which anyone could fake a successful night.
- */
-export function secretsOf({ settings, environment }: Configuration): string[] {
-  const inEnvironment = secretVariables({ settings, environment }).flatMap(([, values]) => values);
-  const { pingUrl } = settings.alerts;
-  return pingUrl === undefined ? inEnvironment : [...inEnvironment, pingUrl, new URL(pingUrl).pathname];
-}
-
 /** Variables of object storage. */
 const STORE_SECRETS = ['AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN'];
+
+/** The variables of keys and channels that the configuration names. */
+const namedIn = ({ projects, channels }: Settings): string[] => [
+  ...projects.map(({ apiKeyEnv }) => apiKeyEnv),
+  ...Object.values(channels).flatMap(({ urlEnv, secretEnv = [] }) => [urlEnv, secretEnv].flat()),
+];
 
 /** The variables that may contain secrets; without settings, those recognizable by name. */
 export const secretNames = (environment: Environment, settings?: Settings): string[] =>
@@ -46,15 +42,45 @@ export function withoutSecrets(environment: Environment, settings: Settings): No
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !secrets.includes(name)));
 }
 
-/** The variables of keys and channels that the configuration names. */
-const namedIn = ({ projects, channels }: Settings): string[] => [
-  ...projects.map(({ apiKeyEnv }) => apiKeyEnv),
-  ...Object.values(channels).flatMap(({ urlEnv, secretEnv = [] }) => [urlEnv, secretEnv].flat()),
-];
+/**
+ * The secrets: keys, the mail server's password, the addresses of channels, and the ping URL, with
+ * which anyone could fake a successful night.
+ */
+export function secretsOf(configuration: Configuration): string[] {
+  const inEnvironment = secretVariables(configuration).flatMap(([, values]) => values);
+  const { pingUrl } = configuration.settings.alerts;
+  return pingUrl === undefined ? inEnvironment : [...inEnvironment, pingUrl, new URL(pingUrl).pathname];
+}
 
-/** Variables that may be secrets, for use before the configuration has been read. */
-const possibleSecrets = (environment: Environment): string[] =>
-  secretNames(environment).flatMap((name) => environment[name] ?? []);
+/** The variables that contain secrets, each with all its secret parts. */
+function secretVariables({ settings, environment }: Configuration): [name: string, values: string[]][] {
+  const keys = settings.projects.map(({ apiKeyEnv }) => apiKeyEnv);
+  const single = new Set([...keys, CODE_HOST_TOKEN_VARIABLE, ...STORE_SECRETS]);
+  const smtpUrl = environment[SMTP_URL_VARIABLE] ?? '';
+  return [
+    ...[...single].map((name): [string, string[]] => [name, [environment[name] ?? '']]),
+    [SMTP_URL_VARIABLE, [smtpUrl, ...loginIn(smtpUrl).passwords]],
+    ...Object.values(settings.channels).map(({ urlEnv, secretEnv = '' }): [string, string[]] => [
+      urlEnv,
+      secretParts(environment[urlEnv] ?? '', environment[secretEnv] ?? ''),
+    ]),
+  ];
+}
+
+/** The user and the password in the address of a mail server; the password also as encoded in it. */
+function loginIn(smtpUrl: string): { readonly user: string; readonly passwords: string[] } {
+  if (!URL.canParse(smtpUrl)) return { user: '', passwords: [] };
+  const { username, password } = new URL(smtpUrl);
+  return { user: decoded(username), passwords: [password, decoded(password)] };
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
 
 /**
  * Throws a `ConfigurationError` if a secret is so short that redacting it would remove ordinary
@@ -74,44 +100,9 @@ function refuseUnfitSecrets(configuration: Configuration): void {
 /** The settings with the user of the mail server as the sender, if they name none and it is an address. */
 export function withSender(settings: Settings, environment: Environment): Settings {
   const { mail } = settings;
-  const user = userIn(environment[SMTP_URL_VARIABLE] ?? '');
-  const address = parseMailAddress(user);
+  const address = parseMailAddress(loginIn(environment[SMTP_URL_VARIABLE] ?? '').user);
   if (mail?.from.isDerived !== true || address === undefined) return settings;
   return { ...settings, mail: { ...mail, from: { ...mail.from, address } } };
-}
-
-/** The variables that contain secrets, each with all its secret parts. */
-function secretVariables({
-  settings,
-  environment,
-}: Pick<Configuration, 'settings' | 'environment'>): [name: string, values: string[]][] {
-  const keys = settings.projects.map(({ apiKeyEnv }) => apiKeyEnv);
-  const single = new Set([...keys, CODE_HOST_TOKEN_VARIABLE, ...STORE_SECRETS]);
-  const smtpUrl = environment[SMTP_URL_VARIABLE] ?? '';
-  return [
-    ...[...single].map((name): [string, string[]] => [name, [environment[name] ?? '']]),
-    [SMTP_URL_VARIABLE, [smtpUrl, ...passwordIn(smtpUrl)]],
-    ...Object.values(settings.channels).map(({ urlEnv, secretEnv = '' }): [string, string[]] => [
-      urlEnv,
-      secretParts(environment[urlEnv] ?? '', environment[secretEnv] ?? ''),
-    ]),
-  ];
-}
-
-/** The password as encoded in the address, and decoded. */
-function passwordIn(smtpUrl: string): string[] {
-  const password = URL.canParse(smtpUrl) ? new URL(smtpUrl).password : '';
-  return [password, decoded(password)];
-}
-
-const userIn = (smtpUrl: string): string => (URL.canParse(smtpUrl) ? decoded(new URL(smtpUrl).username) : '');
-
-function decoded(part: string): string {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return part;
-  }
 }
 
 /** Whether secrets are read, and must be readable. */
@@ -136,7 +127,7 @@ export async function readConfiguration(
       ? environment
       : await readEnvironment(config, workingDirectory, environment, isOptional);
   // Problems quote the configuration, which may contain a key by mistake.
-  output.hide(possibleSecrets(known));
+  output.hide(secretNames(known).flatMap((name) => known[name] ?? []));
   const { settings, directory, notices } = await loadSettings(config, workingDirectory);
   for (const notice of notices) output.note(notice);
   if (secrets === false) return { settings, directory, environment: {} };

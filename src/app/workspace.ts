@@ -78,16 +78,14 @@ export async function readWorkspace(
   secrets: Secrets = true,
   lake?: string,
 ): Promise<Workspace> {
-  const whole = await readWhole(options, runtime, secrets, lake);
-  const { shards } = whole.settings;
-  const shard = shardOfOptions(options, shards);
-  if (shards !== undefined && shard === undefined)
+  const workspace = await readAllParts(options, runtime, secrets, lake);
+  const { shard, settings, parts } = workspace;
+  if (parts !== undefined)
     throw new ConfigurationError(
-      `The projects are split into ${shards} shards. Choose one: --shard I/${shards}, with I from 1 to ${shards}. ` +
+      `The projects are split into ${settings.shards} shards. Choose one: --shard I/${settings.shards}, with I from 1 to ${settings.shards}. ` +
         `Only sql, report, serve, mcp and status can read all of them.`,
     );
-  const workspace = await ofShard(whole, shard, options, runtime);
-  if (shard !== undefined && workspace.settings.projects.length === 0)
+  if (shard !== undefined && settings.projects.length === 0)
     runtime.output.note(
       `Shard ${formatShard(shard)} contains none of the configured projects: nothing to do.`,
     );
@@ -99,16 +97,17 @@ export async function readAllParts(
   options: WorkspaceOptions,
   runtime: Runtime,
   secrets: Secrets = true,
+  lake?: string,
 ): Promise<Workspace> {
-  const whole = await readWhole(options, runtime, secrets);
+  const whole = await readWhole(options, runtime, secrets, lake);
   const { shards: count, projects } = whole.settings;
   const chosen = shardOfOptions(options, count);
   if (count === undefined || chosen !== undefined) return ofShard(whole, chosen, options, runtime);
   const indexes = [...new Set(projects.map(({ id }) => shardOf(id, count)))].sort(
     (one, other) => one - other,
   );
-  const shards = indexes.map((index) => ofShard(whole, { index, count }, options, runtime));
-  return { ...whole, parts: await Promise.all(shards) };
+  const parts = indexes.map((index) => ofShard(whole, { index, count }, options, runtime));
+  return { ...whole, parts: await Promise.all(parts) };
 }
 
 /** The parts to read one after another: the shards, or the workspace itself. */
@@ -131,33 +130,40 @@ function shardOfOptions({ shard, project }: WorkspaceOptions, count: number | un
   );
 }
 
+/** How long a lake keeps replaced files, so that running queries can finish. */
+const KEEP_REPLACED_MS = 7 * 86_400_000;
+
 /** The workspace of all projects. */
 async function readWhole(
   options: WorkspaceOptions,
   runtime: Runtime,
   secrets: Secrets,
-  lake?: string,
+  lake: string | undefined,
 ): Promise<Workspace> {
   if (options.sandbox === true && options.config !== undefined)
     throw new ConfigurationError(
       '--sandbox and --config cannot be combined: the sandbox has its own settings.',
     );
+  const { workingDirectory, environment } = runtime;
   const configuration =
     options.sandbox === true ? undefined : await readConfiguration(options.config, runtime, secrets);
-  const settings = configuration?.settings ?? sandboxSettings(runtime.workingDirectory);
+  const settings = configuration?.settings ?? sandboxSettings(workingDirectory);
+  const { parquet, endpoint, region } = settings.publish;
+  const location = lakeLocation(lake, workingDirectory) ?? parquet;
+  const known = Object.entries(configuration?.environment ?? environment);
+  const credentials = Object.fromEntries(known.filter(([name]) => name.startsWith('AWS_')));
   return {
     settings,
     shard: undefined,
     configuration,
-    machine: runtime.environment[MACHINE_VARIABLE],
+    machine: environment[MACHINE_VARIABLE],
     projects: settings.projects,
     workspaceDir: configuration?.directory,
     ...filesIn(settings.dataDir),
-    lake: lakeOf(
-      settings,
-      lakeLocation(lake, runtime.workingDirectory),
-      configuration?.environment ?? runtime.environment,
-    ),
+    lake:
+      location === undefined
+        ? undefined
+        : { location, endpoint, region, keepReplacedMs: KEEP_REPLACED_MS, credentials },
   };
 }
 
@@ -173,7 +179,7 @@ const filesIn = (dataDir: string) => ({
 async function ofShard(
   whole: Workspace,
   shard: Shard | undefined,
-  options: WorkspaceOptions,
+  { project: id }: WorkspaceOptions,
   { output }: Runtime,
 ): Promise<Workspace> {
   const { configuration } = whole;
@@ -181,27 +187,18 @@ async function ofShard(
   const settings =
     shard === undefined ? whole.settings : settingsOfShard(whole.settings, shard, configuration?.environment);
   if (configuration !== undefined) output.hide(secretsOf({ ...configuration, settings }));
-  const projects = chooseProjects(whole.settings, settings, options.project, shard);
+  const projects = settings.projects.filter((project) => id === undefined || project.id === id);
+  if (id !== undefined && projects.length === 0) throw noProject(id, whole.settings, shard);
   return { ...whole, settings, shard, projects, ...filesIn(settings.dataDir) };
 }
 
-/** How long a lake keeps replaced files, so that running queries can finish. */
-const KEEP_REPLACED_MS = 7 * 86_400_000;
-
-function lakeOf(
-  { publish: { parquet, endpoint, region } }: Settings,
-  location = parquet,
-  environment: Environment,
-): LakePlace | undefined {
-  if (location === undefined) return undefined;
-  const ofStore = Object.entries(environment).filter(([name]) => name.startsWith('AWS_'));
-  return {
-    location,
-    endpoint,
-    region,
-    keepReplacedMs: KEEP_REPLACED_MS,
-    credentials: Object.fromEntries(ofStore),
-  };
+function noProject(id: string, { projects }: Settings, shard: Shard | undefined): ConfigurationError {
+  const known = projects.map((project) => project.id);
+  return new ConfigurationError(
+    shard !== undefined && known.includes(id)
+      ? `Project ${id} is in another shard: --shard ${formatShard({ ...shard, index: shardOf(id, shard.count) })}.`
+      : `No project ${id} in the configuration; there is ${known.join(', ')}.`,
+  );
 }
 
 /** The hourly limits of all projects of a workspace. */
@@ -221,20 +218,3 @@ export const waitingAtMost = (maxWaitMs: number, workspace: Workspace): Workspac
   const { settings } = workspace;
   return { ...workspace, settings: { ...settings, history: { ...settings.history, maxWait: maxWaitMs } } };
 };
-
-function chooseProjects(
-  { projects }: Settings,
-  settings: Settings,
-  id: string | undefined,
-  shard: Shard | undefined,
-): readonly ProjectSettings[] {
-  if (id === undefined) return settings.projects;
-  const chosen = settings.projects.filter((project) => project.id === id);
-  if (chosen.length > 0) return chosen;
-  if (shard !== undefined && projects.some((project) => project.id === id))
-    throw new ConfigurationError(
-      `Project ${id} is in another shard: --shard ${formatShard({ ...shard, index: shardOf(id, shard.count) })}.`,
-    );
-  const known = projects.map((project) => project.id).join(', ');
-  throw new ConfigurationError(`No project ${id} in the configuration; there is ${known}.`);
-}

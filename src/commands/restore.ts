@@ -1,22 +1,27 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { max } from 'date-fns';
 import { stat } from 'node:fs/promises';
-import { elsewhereOf, permissionOf } from '../app/acting.js';
+import { adopt as adoptWorkspace, permissionOf } from '../app/acting.js';
 import { MAX_LOCK_WAIT_MS, withLedgers } from '../app/open.js';
 import { keepPrivate, readWorkspace } from '../app/workspace.js';
 import { lakeLocation, shownLocation } from '../config/load.js';
 import { isLocal } from '../config/values.js';
 import { addDays, lastEndedDay } from '../day.js';
-import { ElsewhereError, type Place, placeOf, placeWords } from '../effects/place.js';
+import { ElsewhereError, placeOf, placeWords } from '../effects/place.js';
+import type { ExitCode } from '../errors.js';
 import { readDayLedger } from '../export/ledger.js';
 import { ignoreMissing } from '../files.js';
 import { moment, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
+import { publishStep } from '../steps/publish.js';
+import { StepRunner } from '../steps/step.js';
+import { readWorkspaceRow } from '../warehouse/identity.js';
 import { fillFromLake } from '../warehouse/lake/fill.js';
 import { publish } from '../warehouse/publish.js';
 import type { Reader } from '../warehouse/query.js';
 import { restore as restoreLive } from '../warehouse/restore.js';
 import { aLake, defineCommand, value } from './command.js';
+import { conclude, withSteps } from './steps.js';
 
 export const restore = defineCommand({
   name: 'restore',
@@ -50,7 +55,7 @@ export const restore = defineCommand({
     const hold = { command: 'readership restore', now, signal, maxWaitMs: MAX_LOCK_WAIT_MS };
     keepPrivate();
     const restored = await restoreLive({ liveFile, historyFile, from }, hold);
-    await withLedgers(workspace, runtime, hold, async ({ reconciled, place, ...ledgers }) => {
+    await withLedgers(workspace, runtime, hold, async ({ reconciled, ...ledgers }) => {
       const { warehouse } = ledgers;
       const shown = (file: string) => shownLocation(file, workingDirectory);
       if (restored === undefined)
@@ -62,23 +67,13 @@ export const restore = defineCommand({
       for (const { id } of settings.projects) output.data(await stateLine(warehouse, id, now()));
       if (restored === undefined) return;
       await publish(warehouse, historyFile);
-      const elsewhere = elsewhereOf(workspace, ledgers, place);
-      const refusal = await permissionOf({ ...workspace, ...ledgers, elsewhere, now, signal }).refusal();
-      output.data(nextLine(elsewhere && place, refusal));
+      const refusal = await permissionOf({ ...workspace, ...ledgers, now, signal }).refusal();
+      if (refusal instanceof ElsewhereError) output.data(`Next: ${refusal.message}\nThen: readership run`);
+      else output.data('Next: readership run');
     });
     return 0;
   },
 });
-
-/** `place` is where the workspace sends from, if that is known to be elsewhere. */
-function nextLine(place: Place | undefined, refusal: Error | undefined): string {
-  if (!(refusal instanceof ElsewhereError)) return 'Next: readership run';
-  const why =
-    place === undefined
-      ? refusal.message
-      : `nothing is sent from here yet, because this workspace sends from another place. Stop it at ${placeWords(place)}, and run: readership adopt`;
-  return `Next: ${why}\nThen: readership run`;
-}
 
 const isDirectory = async (path: string): Promise<boolean> =>
   (await stat(path).catch(ignoreMissing))?.isDirectory() ?? false;
@@ -100,3 +95,29 @@ async function stateLine(reader: Reader, project: string, now: Date): Promise<st
   const next = load.filter((part) => part !== false).join(' and ') || 'nothing';
   return `${project}: ${plainDayRange({ first, last })}, as of ${moment(readAt)}; the next run loads ${next}.`;
 }
+
+export const adopt = defineCommand({
+  name: 'adopt',
+  scope: 'workspace',
+  summary: 'send from this copy of a workspace from now on',
+  description:
+    'A workspace sends jobs, messages, emails and posts from one machine and one data directory. A copy anywhere else exports and reports, and sends nothing, until this command makes it the one that sends. Stop the other copy first: it finds out by itself only if both publish to the same lake.',
+  examples: `
+  readership adopt       after moving a workspace, or restoring it on a new machine`,
+  environment: `Environment:
+  READERSHIP_MACHINE     names this machine where its id and host name change: containers, CI`,
+  run: (options, runtime) =>
+    withSteps<ExitCode>('adopt', { ...options, needsNoKey: true }, runtime, async (context) => {
+      await adoptWorkspace(context);
+      const last = (await readWorkspaceRow(context.warehouse)).lakes?.at(-1);
+      if (last !== undefined && last !== context.lake?.location)
+        runtime.output.note(
+          `This workspace last published to the lake ${last}, which publish.parquet does not name here. ` +
+            'The other copy finds out only from a lake that publish.parquet names in both: set it, or make sure that the other copy never runs again.',
+        );
+      runtime.output.data(`This workspace now sends from ${placeWords(context.here)}.`);
+      const runner = new StepRunner(context);
+      await runner.step('publish', () => publishStep({ ...context, elsewhere: undefined }));
+      return conclude(runner.outages, runtime);
+    }),
+});

@@ -124,7 +124,7 @@ describe('a workspace with a backup and a lake', () => {
     serving.child.kill();
     await serving.result;
     const end =
-      /^Next: nothing is sent from here yet.+Stop it at old:.+run: readership adopt\nThen: readership run$/m;
+      /^Next: Nothing is sent from new:.+ sends from old:.+ stop it there and run: readership adopt.*\nThen: readership run$/m;
     expect(restored.stdout).toMatch(end);
     says(
       'The workspace still belongs to the old machine, so nothing is sent before [`adopt`](#one-place-sends).',

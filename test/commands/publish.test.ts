@@ -55,14 +55,11 @@ describe('publish --parquet', () => {
     expect((await stat(join(cwd, 'data', 'history.duckdb'))).isFile()).toBe(true);
   });
 
-  it.each([
-    ['', 'Use a directory or s3://bucket/prefix.'],
-    ['gs://bucket/lake', 'not a directory or s3://bucket/prefix'],
-  ])('rejects %j before anything is done', async (directory, words) => {
+  it.each(['', 'gs://bucket/lake'])('rejects %j before anything is done', async (directory) => {
     const cwd = await setUp();
     const { code, stderr } = await publish(cwd, '--parquet', directory);
     expect(code).toBe(2);
-    expect(stderr).toContain(words);
+    expect(stderr).toContain('not a directory or s3://bucket/prefix');
     expect(await readdir(join(cwd, 'data'))).toEqual(['warehouse.duckdb', 'warehouse.duckdb.wal']);
   });
 
