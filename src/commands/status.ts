@@ -1,7 +1,7 @@
 import { withHistoryOf } from '../app/histories.js';
-import { readAllParts, type Runtime, type Workspace } from '../app/workspace.js';
+import { partsOf, readAllParts, type Runtime, type Workspace } from '../app/workspace.js';
 import { formatShard } from '../config/shard.js';
-import { ConfigurationError, type ExitCode, messageOf, ReadershipError } from '../errors.js';
+import { ConfigurationError, messageOf, ReadershipError } from '../errors.js';
 import { escapeUnsafe } from '../format/text.js';
 import { metricsText } from '../print/metrics.js';
 import { factLines, needsOf, operationsRows, statusRows } from '../print/status.js';
@@ -31,71 +31,65 @@ export const status = defineCommand({
     const { output } = runtime;
     const format = options.json === true ? 'json' : options.format;
     const workspace = await readAllParts(options, runtime, 'optional');
-    if (workspace.parts !== undefined) return showShards(workspace.parts, format, runtime);
-    const state = await stateOf(workspace, runtime);
-    const { projects, operations, needs } = state;
-    if (format === 'prometheus') output.write(metricsText(projects, operations, needs));
-    else if (format === 'json') output.json({ ...operations, projects, needs });
-    else showState(state, output);
-    return needs.length === 0 ? 0 : 1;
+    const isSplit = workspace.parts !== undefined;
+    if (isSplit && format === 'prometheus')
+      throw new ConfigurationError('Metrics are about one shard: add --shard, and write a file for each.');
+    const states: State[] = [];
+    for (const part of partsOf(workspace)) {
+      const state = await stateOf(part, isSplit, runtime);
+      states.push(state);
+      if (format === undefined) showState(state, output, runtime.now());
+      else if (format === 'prometheus' && state.status !== undefined)
+        output.write(metricsText(state.status.projects, state.status.operations, state.needs));
+    }
+    const shown = states.map(({ status, ...state }) => ({
+      ...state,
+      ...status?.operations,
+      projects: status?.projects,
+    }));
+    if (format === 'json') output.json(isSplit ? { shards: shown } : shown[0]);
+    return states.every(({ needs }) => needs.length === 0) ? 0 : 1;
   },
 });
 
-type State = Awaited<ReturnType<typeof stateOf>>;
-
 /** The state of a workspace or a shard. */
-const stateOf = (part: Workspace, runtime: Runtime) =>
-  withHistoryOf(part, runtime, async (history, workspace) => {
-    const now = runtime.now();
-    const { projects, operations } = await readStatus(history, workspace, now);
-    const needs = needsOf(projects, operations, workspace, now);
-    return { now, projects, operations, needs, isFromLake: workspace.historyFile !== part.historyFile };
-  });
-
-/** Shows the state of each shard. One that cannot be read needs attention, too. */
-async function showShards(
-  parts: readonly Workspace[],
-  format: string | undefined,
-  runtime: Runtime,
-): Promise<ExitCode> {
-  if (format === 'prometheus')
-    throw new ConfigurationError('Metrics are about one shard: add --shard, and write a file for each.');
-  const { output } = runtime;
-  const { bold } = output.colors;
-  const shards: { shard: string; needs: readonly string[] }[] = [];
-  for (const part of parts) {
-    const shard = part.shard === undefined ? '' : formatShard(part.shard);
-    try {
-      const state = await stateOf(part, runtime);
-      const { projects, operations, needs, isFromLake } = state;
-      const found = { shard, isFromLake, ...operations, projects, needs };
-      shards.push(found);
-      if (format === 'json') continue;
-      output.words(bold(`Shard ${shard}${isFromLake ? ', from a copy of the lake' : ''}`));
-      showState(state, output);
-    } catch (error) {
-      if (!(error instanceof ReadershipError)) throw error;
-      const needs = [messageOf(error)];
-      shards.push({ shard, needs });
-      if (format === 'json') continue;
-      output.words(bold(`Shard ${shard}, not readable here`));
-      showNeeds(needs, output);
-    }
-  }
-  if (format === 'json') output.json({ shards });
-  return shards.every(({ needs }) => needs.length === 0) ? 0 : 1;
+interface State {
+  readonly shard?: string;
+  readonly isFromLake?: boolean;
+  /** Undefined if it cannot be read. */
+  readonly status?: Awaited<ReturnType<typeof readStatus>>;
+  readonly needs: readonly string[];
 }
 
-function showState({ now, projects, operations, needs }: State, output: Output): void {
+/** One of several shards that cannot be read needs attention, too. */
+async function stateOf(part: Workspace, isSplit: boolean, runtime: Runtime): Promise<State> {
+  const shard = part.shard && formatShard(part.shard);
+  try {
+    return await withHistoryOf(part, runtime, async (history, workspace) => {
+      const now = runtime.now();
+      const status = await readStatus(history, workspace, now);
+      const needs = needsOf(status.projects, status.operations, workspace, now);
+      const isFromLake = workspace.historyFile !== part.historyFile;
+      return { ...(shard !== undefined && { shard, isFromLake }), status, needs };
+    });
+  } catch (error) {
+    if (!isSplit || shard === undefined || !(error instanceof ReadershipError)) throw error;
+    return { shard, needs: [messageOf(error)] };
+  }
+}
+
+function showState({ shard, isFromLake, status, needs }: State, output: Output, now: Date): void {
   const { colors } = output;
+  const { projects = [], operations } = status ?? {};
+  const origin = isFromLake === true ? ', from a copy of the lake' : '';
+  if (shard !== undefined)
+    output.words(colors.bold(`Shard ${shard}${status === undefined ? ', not readable here' : origin}`));
   for (const project of projects)
     output.words([colors.bold(project.name), ...factLines(statusRows(project), colors)].join('\n'));
-  output.words([colors.bold('Operations'), ...factLines(operationsRows(operations, now), colors)].join('\n'));
-  showNeeds(needs, output);
-}
-
-function showNeeds(needs: readonly string[], output: Output): void {
-  const { red } = output.colors;
+  if (operations !== undefined)
+    output.words(
+      [colors.bold('Operations'), ...factLines(operationsRows(operations, now), colors)].join('\n'),
+    );
   for (const need of needs)
-    output.data(`${red('attention')}  ${escapeUnsafe(need.replaceAll(/\s*\n\s*/g, ' '))}`);
+    output.data(`${colors.red('attention')}  ${escapeUnsafe(need.replaceAll(/\s*\n\s*/g, ' '))}`);
 }
