@@ -18,7 +18,7 @@ const QUESTIONS = {
   email: 'Email address for the weekly report and alerts',
 };
 type Name = keyof typeof QUESTIONS;
-export type Answers = { readonly [One in Name]?: string | undefined };
+export type Answers = Partial<Readonly<Record<Name, string | undefined>>>;
 
 const OPTIONAL: readonly Name[] = ['key', 'siteUrl', 'email'];
 const HERE = Intl.DateTimeFormat().resolvedOptions().timeZone;
