@@ -1,58 +1,56 @@
-import type { AgentJob } from '../api/schema.js';
-import type { Entry, Outcome } from '../effects/entries.js';
-import type { Job } from './ledger.js';
-import type { Message } from './messages.js';
+import type { Entry, Intent, Outcome } from '../effects/entries.js';
+import type { EffectsJournal } from '../effects/journal.js';
+import type { Job, JobChange, ProjectTask, Remote } from './ledger.js';
+import { changePrompt, type Prompt } from './messages.js';
 import { evidenceRow } from './reasons.js';
 
-/** The effects journal's record of a job, written before it is sent. */
-export const jobIntent = (job: Job) => ({
-  effect: 'job' as const,
-  ref: job.reference,
-  project: job.project,
-  path: job.path,
-  plannedAt: job.planned_at.toISOString(),
-  reason: job.reason,
-  evidence: evidenceRow.parse(job),
-  prompt: job.prompt,
-  ...(job.held_out === null || job.draw_seed === null
-    ? {}
-    : { draw: { heldOut: job.held_out, seed: job.draw_seed } }),
-});
+/** The effects journal's record of a job or message, written before it is sent. */
+export function intentOf({ job, message }: Prompt): Intent {
+  const { reference: ref, project, path, prompt, planned_at } = message ?? job;
+  const common = { ref, project, path, prompt, plannedAt: planned_at.toISOString() };
+  if (message !== undefined)
+    return { effect: 'message', ...common, job: job.reference, origin: message.origin };
+  const { reason, held_out: heldOut, draw_seed: seed } = job;
+  return {
+    effect: 'job',
+    ...common,
+    reason,
+    evidence: evidenceRow.parse(job),
+    draw: heldOut === null || seed === null ? undefined : { heldOut, seed },
+    remoteId: job.remote_id ?? undefined,
+    prLink: job.pr_link ?? undefined,
+  };
+}
 
-/** The effects journal's record of a follow-up message, written before it is sent. */
-export const messageIntent = (message: Message) => ({
-  effect: 'message' as const,
-  ref: message.reference,
-  project: message.project,
-  path: message.path,
-  job: message.jobReference,
-  plannedAt: message.planned_at.toISOString(),
-  origin: message.origin,
-  prompt: message.prompt,
-});
-
-/** The journal's record of what the platform accepted. */
-export const sentAs = ({ id, status, prLink }: AgentJob): Outcome => ({
+/** The journal's record of what the platform has. */
+export const sentAs = ({ id, status, prLink }: Remote): Outcome => ({
   event: 'sent',
   remoteId: id,
   remoteStatus: status,
-  ...(prLink == null ? {} : { prLink }),
+  prLink: prLink ?? undefined,
 });
 
 /** A journal entry for the last attempt at a job or message. */
-export const entryAbout = (effect: Job | Message, outcome: Outcome, now: Date): Entry => ({
-  ...('jobReference' in effect
-    ? messageIntent(effect)
-    : {
-        ...jobIntent(effect),
-        ...(effect.remote_id === null ? {} : { remoteId: effect.remote_id }),
-        ...(effect.pr_link === null ? {} : { prLink: effect.pr_link }),
-      }),
+export const entryAbout = (prompt: Prompt, outcome: Outcome, now: Date): Entry => ({
+  ...intentOf(prompt),
   ...outcome,
-  attempt: attemptOf(effect),
+  attempt: attemptOf(prompt.message ?? prompt.job),
   at: now.toISOString(),
 });
 
 /** When a job or message was last sent, or else planned: what identifies an attempt. */
 export const attemptOf = ({ submitted_at, planned_at }: Pick<Job, 'submitted_at' | 'planned_at'>): string =>
   (submitted_at ?? planned_at).toISOString();
+
+/** Records what a person found out about a job or message whose reply was lost: in the journal first. */
+export async function settlePrompt(
+  { journal, warehouse, now }: Pick<ProjectTask, 'warehouse' | 'now'> & { readonly journal: EffectsJournal },
+  prompt: Prompt,
+  found: Omit<JobChange<'found-sent' | 'found-not-sent'>, 'now'>,
+): Promise<Prompt> {
+  const at = now();
+  const outcome =
+    found.event === 'found-sent' ? sentAs(found.remote ?? {}) : ({ event: 'not-sent' } as const);
+  await journal.append([entryAbout(prompt, { ...outcome, note: 'settled by a person' }, at)]);
+  return changePrompt(warehouse, prompt, { ...found, now: at });
+}

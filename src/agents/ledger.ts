@@ -97,8 +97,8 @@ export type RemoteJob = Job & { readonly state: RemoteState; readonly remote_id:
 /** A job whose reply was lost and whose pull request was found has an unknown id. */
 export const isRemoteJob = (job: Job): job is RemoteJob => isRemote(job.state) && job.remote_id !== null;
 
-/** Every job of a project, oldest first. */
-export const readJobs = (reader: Reader, project: string): Promise<Job[]> =>
+/** Every job of a project (null for all projects), oldest first. */
+export const readJobs = (reader: Reader, project: string | null): Promise<Job[]> =>
   reader.query(JOBS_OF_PROJECT, jobRow, { project });
 
 export const readJobsOf = async (
@@ -152,14 +152,14 @@ export interface Change<Event> {
   readonly now: Date;
   /** A phrase for the list of transitions. */
   readonly cause: string;
-  readonly note?: string;
+  readonly note?: string | null;
 }
-interface JobChange extends Change<JobEvent> {
-  /** What the platform said about the job. */
-  readonly remote?: AgentJob;
+/** What is known of a job on the platform. */
+export type Remote = { readonly [Field in keyof AgentJob]?: AgentJob[Field] | undefined };
+export interface JobChange<Event = JobEvent> extends Change<Event> {
+  readonly remote?: Remote | undefined;
+  /** When to poll the job if it is active; by default, at once. */
   readonly nextPollAt?: Date;
-  /** The pull request, if it was found and not reported by the platform. */
-  readonly prLink?: string;
 }
 
 /** Applies an event to a job and stores it. Throws when the event cannot happen in the job's state. */
@@ -178,30 +178,40 @@ export function refuse(what: string, state: string, event: string): never {
 }
 
 /** The job after a change. Pure. */
-function applyChange(job: Job, { event, now, remote, nextPollAt, prLink, note }: JobChange): Job {
+function applyChange(job: Job, change: JobChange): Job {
+  const { event, now, remote } = change;
   const state = nextState(job.state, event, remote?.status) ?? refuse(`job ${job.id}`, job.state, event);
   return {
-    // The platform's id of a job never changes, so another one in a poll or reply is ignored.
-    ...jobInState(job, state, job.remote_id ?? remote?.id ?? null),
+    ...jobIn(job, state, change),
     submitted_at: event === 'submit' ? now : job.submitted_at,
-    remote_status: remote?.status ?? job.remote_status,
-    pr_link: remote?.prLink ?? prLink ?? job.pr_link,
     polls: event === 'polled' ? job.polls + 1 : event === 'followed-up' ? 0 : job.polls,
-    next_poll_at: state === 'active' ? (nextPollAt ?? null) : null,
-    ended_at: OPEN_STATES.has(state) ? null : (job.ended_at ?? now),
-    note: note ?? null,
   };
 }
 
 /** The job in another state. Throws if it would have to be polled under an unknown id on the platform. */
-export function jobInState(job: Job, state: JobState, remote_id: string | null): Job {
+export function jobIn(
+  job: Job,
+  state: JobState,
+  { now, remote, nextPollAt = now, note = null }: Omit<JobChange, 'event' | 'cause'>,
+): Job {
+  // The platform's id of a job never changes, so another one in a poll or reply is ignored.
+  const remote_id = job.remote_id ?? remote?.id ?? null;
   if (state === 'active' && remote_id === null)
     throw new Error(`job ${job.id} cannot be active without its id on the platform`);
-  return { ...job, state, remote_id };
+  return {
+    ...job,
+    state,
+    remote_id,
+    remote_status: remote?.status ?? job.remote_status,
+    pr_link: remote?.prLink ?? job.pr_link,
+    next_poll_at: state === 'active' ? nextPollAt : null,
+    ended_at: OPEN_STATES.has(state) ? null : (job.ended_at ?? now),
+    note,
+  };
 }
 
 /** Stores the mutable columns of a job, whatever its previous state. */
-export const storeJob = (transaction: Transaction, job: Job, remote?: AgentJob): Promise<void> =>
+export const storeJob = (transaction: Transaction, job: Job, remote?: Remote): Promise<void> =>
   transaction.execute(UPDATE_JOB, {
     id: job.id,
     state: job.state,
@@ -239,7 +249,7 @@ export const readTransitions = (reader: Reader, job: number): Promise<Transition
 /** A state change to record, of a job, or of one of its messages if `message` is set. */
 export interface StateChange {
   readonly job: number;
-  readonly message?: number;
+  readonly message?: number | undefined;
   readonly now: Date;
   readonly from: JobState | MessageState | null;
   readonly to: JobState | MessageState;

@@ -55,8 +55,13 @@ export async function settleLostJobs(
     if (!(paths.includes(job.path) || (paths.length === 0 && isNamed))) continue;
     const { link: prLink } = pullRequest;
     const now = task.now();
-    await task.journal.append([entryAbout(job, { event: 'sent', prLink, note: FOUND }, now)]);
-    const change = { event: 'found-pull-request', now, cause: `${FOUND}: ${prLink}`, prLink } as const;
+    await task.journal.append([entryAbout({ job }, { event: 'sent', prLink, note: FOUND }, now)]);
+    const change = {
+      event: 'found-pull-request',
+      now,
+      cause: `${FOUND}: ${prLink}`,
+      remote: { prLink },
+    } as const;
     settled.push(await changeJob(task.warehouse, job, change));
   }
   return { settled, isDone: found.length <= MAX_SETTLED };

@@ -1,15 +1,15 @@
 import { z } from 'zod';
-import type { AgentJob } from '../api/schema.js';
 import { type Reader, readSql, timestampColumn } from '../warehouse/query.js';
 import type { Transaction } from '../warehouse/transaction.js';
-import type { Warehouse } from '../warehouse/warehouse.js';
 import {
   type Change,
   changeJob,
   insert,
   type Job,
+  type JobChange,
   type Ledger,
   promptColumns,
+  readJobs,
   recordTransition,
   referenceOf,
   refuse,
@@ -59,24 +59,19 @@ export const planMessage = (
     return id;
   });
 
-/**
- * Applies an event to a message and stores it. Throws when the event cannot happen in the message's
- * state.
- */
-export const changeMessage = (
-  ledger: Ledger,
+/** Throws when the event cannot happen in the message's state. */
+async function changeMessage(
+  transaction: Transaction,
   message: Message,
-  { event, now, cause, note }: Change<MessageEvent>,
-): Promise<Message> =>
-  within(ledger, async (transaction) => {
-    const { id, job, state: from } = message;
-    const state = nextMessageState(from, event) ?? refuse(`message ${id}`, from, event);
-    const submitted_at = event === 'submit' ? now : message.submitted_at;
-    const changed = { ...message, state, submitted_at, note: note ?? null };
-    await storeMessage(transaction, changed);
-    await recordTransition(transaction, { job, message: id, now, from, to: state, cause });
-    return changed;
-  });
+  { event, now, cause, note = null }: Change<MessageEvent>,
+): Promise<Message> {
+  const { id, job, state: from } = message;
+  const state = nextMessageState(from, event) ?? refuse(`message ${id}`, from, event);
+  const changed = { ...message, state, submitted_at: event === 'submit' ? now : message.submitted_at, note };
+  await storeMessage(transaction, changed);
+  await recordTransition(transaction, { job, message: id, now, from, to: state, cause });
+  return changed;
+}
 
 /** Stores the mutable columns of a message, whatever its previous state. */
 export const storeMessage = (
@@ -84,18 +79,45 @@ export const storeMessage = (
   { id, state, submitted_at, note }: Pick<Message, 'id' | 'state' | 'submitted_at' | 'note'>,
 ): Promise<void> => transaction.execute(UPDATE_MESSAGE, { id, state, submitted_at, note });
 
-/**
- * A message that arrived reopens its job in the same transaction, and the job is polled until it
- * ends again.
- */
-export const settleAsSent = (
-  warehouse: Warehouse,
-  message: Message,
-  job: Job,
-  change: Change<'sent' | 'found-sent'> & { readonly nextPollAt: Date; readonly remote?: AgentJob },
-): Promise<Job> =>
-  warehouse.transaction(async (transaction) => {
-    await changeMessage(transaction, message, change);
-    const cause = `message ${message.id} was sent`;
-    return changeJob(transaction, job, { ...change, event: 'followed-up', cause });
+/** What is sent to the platform: a job to create, or a message to a job. */
+export interface Prompt {
+  readonly job: Job;
+  readonly message?: Message | undefined;
+}
+
+/** The jobs of a project (null for all projects), or the messages to them, oldest first. */
+export async function readPrompts(
+  reader: Reader,
+  kind: 'job' | 'message',
+  project: string | null,
+): Promise<Prompt[]> {
+  const jobs = await readJobs(reader, project);
+  if (kind === 'job') return jobs.map((job) => ({ job }));
+  const byId = new Map(jobs.map((job) => [job.id, job]));
+  return (await readMessages(reader, project)).flatMap((message) => {
+    const job = byId.get(message.job);
+    return job === undefined ? [] : { job, message };
   });
+}
+
+/** Applies an event to a job or message and stores it. A message that arrived reopens its job. */
+export const changePrompt = (
+  ledger: Ledger,
+  { job, message }: Prompt,
+  change: JobChange<MessageEvent>,
+): Promise<Prompt> =>
+  within(ledger, async (transaction) => {
+    if (message === undefined) return { job: await changeJob(transaction, job, change) };
+    const changed = await changeMessage(transaction, message, change);
+    if (changed.state !== 'sent') return { job, message: changed };
+    return { job: await reopenJob(transaction, job, message, change), message: changed };
+  });
+
+/** After a message was sent, its job is polled until it ends again. */
+export const reopenJob = (
+  transaction: Transaction,
+  job: Job,
+  { id }: Pick<Message, 'id'>,
+  change: Omit<JobChange, 'event' | 'cause'>,
+): Promise<Job> =>
+  changeJob(transaction, job, { ...change, event: 'followed-up', cause: `message ${id} was sent` });

@@ -1,33 +1,15 @@
-import { z } from 'zod';
 import type { Ending, Entry, EntryOf, Fate } from '../effects/entries.js';
-import {
-  countedDifferences,
-  type Difference,
-  differences,
-  type Reconciliation,
-  type StoredEffect,
-} from '../effects/settle.js';
+import { countedDifferences, type Difference, differences, type Reconciliation } from '../effects/settle.js';
 import type { EffectsJournal } from '../effects/journal.js';
-import { type Reader, timestampColumn } from '../warehouse/query.js';
 import type { Transaction } from '../warehouse/transaction.js';
+import type { Reader } from '../warehouse/query.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { attemptOf, entryAbout } from './intents.js';
-import {
-  isRemoteJob,
-  type Job,
-  jobInState,
-  planJob,
-  readJobsOf,
-  recordTransition,
-  referenceOf,
-  type StateChange,
-  storeJob,
-} from './ledger.js';
-import { JOB_STATES, type JobState, type MessageState, OPEN_STATES } from './lifecycle.js';
-import { type Message, planMessage, readMessages, storeMessage } from './messages.js';
+import { isRemoteJob, type Job, jobIn, planJob, readJobs, recordTransition, storeJob } from './ledger.js';
+import type { JobState, MessageState } from './lifecycle.js';
+import { planMessage, type Prompt, readPrompts, reopenJob, storeMessage } from './messages.js';
 import { evidenceRow, NO_EVIDENCE } from './reasons.js';
 
-const STORED_JOBS = 'SELECT project, path, planned_at, state, submitted_at FROM agent_jobs';
 const RESTORED = 'restored from the effects journal';
 const INTERRUPTED = 'the process ended before the reply was recorded';
 
@@ -49,186 +31,108 @@ const STATES = {
   unknown: 'unconfirmed',
 } as const satisfies Record<Ending, MessageState>;
 
-const storedJobRow = z
-  .object({
-    project: z.string(),
-    path: z.string(),
-    state: z.enum(JOB_STATES),
-    planned_at: timestampColumn,
-    submitted_at: timestampColumn.nullable(),
-  })
-  .transform(({ project, path, state, ...times }) => ({
-    project,
-    reference: referenceOf(project, path, times.planned_at),
-    fate: FATES[state],
-    attempt: attemptOf(times),
-  }));
+type PromptEntry = EntryOf<'job' | 'message'>;
+type StoredPrompt = Awaited<ReturnType<typeof storedPrompts>>[number];
 
-/** Brings jobs in the journal and the database into agreement. */
-export async function reconcileJobs(
+const storedPrompts = async (reader: Reader, kind: PromptEntry['effect']) =>
+  (await readPrompts(reader, kind, null)).map(({ job, message }) => {
+    const { reference, state } = message ?? job;
+    return { job, message, reference, fate: FATES[state], attempt: attemptOf(message ?? job) };
+  });
+
+/** Brings jobs, or the follow-up messages to them, in the journal and the database into agreement: jobs come first. */
+export async function reconcilePrompts(
+  kind: PromptEntry['effect'],
   journal: EffectsJournal,
   warehouse: Warehouse,
   now: Date,
 ): Promise<Reconciliation> {
-  const found = differences(journal.known('job'), await warehouse.query(STORED_JOBS, storedJobRow));
-  const stored = await jobsOf(warehouse, found);
-  await journal.append(found.flatMap((one) => missingEntry(one, stored.get(referenceIn(one)), now)));
-  await warehouse.transaction(async (transaction) => {
-    for (const { row, last, store } of found)
-      if (row === undefined && last !== undefined && store !== undefined) await enterJob(transaction, last);
-    const jobs = await jobsOf(transaction, found);
-    for (const one of found) {
-      const job = jobs.get(referenceIn(one));
-      if (job !== undefined) await storeJobFate(transaction, one, job, now);
-    }
-  });
-  return countedDifferences(found);
-}
-
-/** Brings follow-up messages in the journal and the database into agreement, after their jobs. */
-export async function reconcileMessages(
-  journal: EffectsJournal,
-  warehouse: Warehouse,
-  now: Date,
-): Promise<Reconciliation> {
-  const rows = (await readMessages(warehouse, null)).map((message) => ({
-    ...message,
-    fate: FATES[message.state],
-    attempt: attemptOf(message),
-  }));
-  const found = differences(journal.known('message'), rows);
-  await journal.append(found.flatMap((one) => missingEntry(one, one.row, now)));
-  const jobs = await jobsOf(warehouse, found);
-  await warehouse.transaction(async (transaction) => {
-    for (const one of found) {
-      const job = jobs.get(one.row?.jobReference ?? one.last?.job ?? '');
-      if (job !== undefined) await storeMessageFate(transaction, one, job, now);
-    }
-  });
-  return countedDifferences(found);
-}
-
-const referenceIn = ({ row, last }: Difference<EntryOf<'job'>, StoredEffect>): string =>
-  row?.reference ?? last?.ref ?? '';
-
-/** The jobs of the projects in question, by reference. */
-async function jobsOf(
-  reader: Reader,
-  found: readonly Difference<EntryOf<'job' | 'message'>, StoredEffect & { readonly project: string }>[],
-): Promise<Map<string, Job>> {
-  const projects = new Set(found.flatMap(({ row, last }) => row?.project ?? last?.project ?? []));
-  const jobs = await readJobsOf(
-    reader,
-    [...projects].map((id) => ({ id })),
+  const found = differences<PromptEntry, StoredPrompt>(
+    journal.known(kind),
+    await storedPrompts(warehouse, kind),
   );
-  return new Map(jobs.map((job) => [job.reference, job]));
+  if (found.length === 0) return countedDifferences(found);
+  await journal.append(found.flatMap((one) => missingEntry(one, now)));
+  await warehouse.transaction(async (transaction) => {
+    const jobs = await readJobs(transaction, null);
+    for (const { row, last, store } of found)
+      if (row === undefined && last !== undefined && store !== undefined)
+        await enter(transaction, last, jobs);
+    const prompts = await storedPrompts(transaction, kind);
+    const byReference = new Map(prompts.map((prompt) => [prompt.reference, prompt]));
+    for (const one of found) {
+      const prompt = byReference.get(one.reference);
+      if (prompt !== undefined) await storeFate(transaction, one, prompt, now);
+    }
+  });
+  return countedDifferences(found);
 }
 
 /** The entry missing from the journal, based on whichever of the two has more information. */
-function missingEntry(
-  { last, write }: Difference<EntryOf<'job' | 'message'>, StoredEffect>,
-  row: Job | Message | undefined,
-  now: Date,
-): Entry[] {
+function missingEntry({ row, last, write }: Difference<PromptEntry, StoredPrompt>, now: Date): Entry[] {
   if (write === undefined) return [];
   if (last !== undefined) return [{ ...last, event: write, note: INTERRUPTED, at: now.toISOString() }];
   if (row === undefined) return [];
-  const note = row.state === 'submitting' ? INTERRUPTED : row.note;
-  return [entryAbout(row, { event: write, ...(note === null ? {} : { note }) }, now)];
+  const note = row.fate === 'sending' ? INTERRUPTED : (row.message ?? row.job).note;
+  return [entryAbout(row, { event: write, note: note ?? undefined }, now)];
 }
 
-async function storeJobFate(
+/** Plans what only the journal knows. A message to a job that neither knows cannot be entered. */
+async function enter(transaction: Transaction, entry: PromptEntry, jobs: readonly Job[]): Promise<void> {
+  const { project, path, prompt } = entry;
+  const now = new Date(entry.plannedAt);
+  if (entry.effect === 'job') {
+    const evidence = evidenceRow.safeParse(entry.evidence).data ?? NO_EVIDENCE;
+    const page = { path, reason: entry.reason, evidence };
+    await planJob(transaction, { project, page, prompt, now, draw: entry.draw }, RESTORED);
+    return;
+  }
+  const job = jobs.find(({ reference }) => reference === entry.job);
+  if (job !== undefined) await planMessage(transaction, job, { origin: entry.origin, prompt, now }, RESTORED);
+}
+
+/** Stores what became of a job or message, and the attempts that the database lacks. */
+async function storeFate(
   transaction: Transaction,
-  { row, last, attempts, store }: Difference<EntryOf<'job'>, StoredEffect>,
-  job: Job,
+  { row, last, attempts, store }: Difference<PromptEntry, StoredPrompt>,
+  { job, message }: Prompt,
   now: Date,
 ): Promise<void> {
   if (store === undefined) return;
-  const remoteId = last?.remoteId ?? job.remote_id;
-  const prLink = last?.prLink ?? job.pr_link;
-  const state = jobStateOf(store, remoteId, prLink);
-  const note = noteOf(last, store);
-  await storeJob(transaction, {
-    ...jobInState(job, state, remoteId),
-    note,
-    polls: 0,
-    submitted_at: last === undefined ? job.submitted_at : new Date(last.attempt),
-    remote_status: last?.remoteStatus ?? job.remote_status,
-    pr_link: prLink,
-    next_poll_at: state === 'active' ? now : null,
-    ended_at: OPEN_STATES.has(state) ? null : now,
-  });
-  const cause = row === undefined ? RESTORED : (note ?? RESTORED);
-  const change = { job: job.id, now, from: job.state, to: state, cause };
-  await recordRestored(transaction, change, attemptsAfter(attempts, job.submitted_at));
-}
-
-async function storeMessageFate(
-  transaction: Transaction,
-  { row, last, attempts, store }: Difference<EntryOf<'message'>, StoredEffect & Message>,
-  job: Job,
-  now: Date,
-): Promise<void> {
-  if (store === undefined) return;
-  const planned = last && { origin: last.origin, prompt: last.prompt, now: new Date(last.plannedAt) };
-  const id = row?.id ?? (planned && (await planMessage(transaction, job, planned, RESTORED)));
-  if (id === undefined) return;
-  const state = STATES[store];
-  const note = noteOf(last, store);
-  const submitted_at = last === undefined ? (row?.submitted_at ?? null) : new Date(last.attempt);
-  await storeMessage(transaction, { id, state, submitted_at, note });
-  const cause = note ?? RESTORED;
-  const change = { job: job.id, message: id, now, from: row?.state ?? 'planned', to: state, cause };
-  await recordRestored(transaction, change, attemptsAfter(attempts, row?.submitted_at));
-  if (state !== 'sent' || !isRemoteJob(job)) return;
-  const reopened = { ...job, state: 'active', polls: 0, next_poll_at: now, ended_at: null } as const;
-  await storeJob(transaction, reopened);
-  if (job.state !== 'active')
-    await recordTransition(transaction, {
-      job: job.id,
-      now,
-      from: job.state,
-      to: 'active',
-      cause: `message ${id} was sent`,
-    });
-}
-
-const enterJob = (
-  transaction: Transaction,
-  { project, path, reason, prompt, plannedAt, evidence, draw }: EntryOf<'job'>,
-): Promise<number> => {
-  const page = { path, reason, evidence: evidenceRow.safeParse(evidence).data ?? NO_EVIDENCE };
-  return planJob(transaction, { project, page, prompt, now: new Date(plannedAt), draw }, RESTORED);
-};
-
-/** A job whose id was lost cannot be polled: it has ended with its pull request, or a person must find it. */
-function jobStateOf(fate: Ending, remoteId: string | null, prLink: string | null): JobState {
-  if (fate === 'sent' && remoteId === null) return prLink === null ? 'unconfirmed' : 'completed';
-  if (fate === 'sent') return 'active';
-  return STATES[fate];
-}
-
-const noteOf = (last: Entry | undefined, fate: Ending): string | null =>
-  fate === 'sent' ? null : (last?.note ?? (fate === 'unknown' ? INTERRUPTED : null));
-
-/** Attempts missing from the database. */
-const attemptsAfter = (attempts: ReadonlySet<string>, last: Date | null | undefined): Date[] =>
-  [...attempts].map((at) => new Date(at)).filter((at) => last == null || at > last);
-
-/** Records a change and the attempts before it, which count toward the hourly prompts. */
-async function recordRestored(
-  transaction: Transaction,
-  change: StateChange,
-  attempts: readonly Date[],
-): Promise<void> {
-  for (const now of attempts)
+  const known = message ?? job;
+  const note = store === 'sent' ? null : (last?.note ?? (store === 'unknown' ? INTERRUPTED : null));
+  const submitted_at = last === undefined ? known.submitted_at : new Date(last.attempt);
+  let state: JobState | MessageState = STATES[store];
+  if (message === undefined) {
+    const { remoteId: id, remoteStatus: status, prLink } = last?.effect === 'job' ? last : {};
+    const remote = { id, status, prLink };
+    const restored = { ...job, submitted_at, polls: 0 };
+    state = jobStateOf(store, id ?? job.remote_id, prLink ?? job.pr_link);
+    await storeJob(transaction, jobIn(restored, state, { now, remote, note }));
+  } else await storeMessage(transaction, { id: message.id, state: STATES[store], submitted_at, note });
+  const change = { job: job.id, message: message?.id };
+  // They count toward the hourly prompts.
+  const missing = [...attempts]
+    .map((at) => new Date(at))
+    .filter((at) => known.submitted_at === null || at > known.submitted_at);
+  for (const attempt of missing)
     await recordTransition(transaction, {
       ...change,
-      now,
+      now: attempt,
       from: 'planned',
       to: 'submitting',
       cause: RESTORED,
     });
-  const from = attempts.length > 0 ? 'submitting' : change.from;
-  await recordTransition(transaction, { ...change, from });
+  const from = missing.length > 0 ? 'submitting' : known.state;
+  const cause = row === undefined ? RESTORED : (note ?? RESTORED);
+  await recordTransition(transaction, { ...change, now, from, to: state, cause });
+  if (message !== undefined && store === 'sent' && isRemoteJob(job))
+    await reopenJob(transaction, job, message, { now });
+}
+
+/** A job whose id was lost cannot be polled: it has ended with its pull request, or a person must find it. */
+function jobStateOf(fate: Ending, remoteId: string | null, prLink: string | null): JobState {
+  if (fate !== 'sent') return STATES[fate];
+  if (remoteId === null) return prLink === null ? 'unconfirmed' : 'completed';
+  return 'active';
 }

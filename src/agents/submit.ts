@@ -7,13 +7,12 @@ import { messageOf, ReadershipError } from '../errors.js';
 import { moment } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { withGrace } from '../sleep.js';
-import type { Intent } from '../effects/entries.js';
 import type { Departure, EffectsJournal } from '../effects/journal.js';
 import { type Reader, readSql, timestampColumn } from '../warehouse/query.js';
-import { type Change, changeJob, isRemoteJob, type Job, type ProjectTask, readJobs } from './ledger.js';
-import { type MessageEvent, outcomeOf, pauseAfter, SHORTEST_POLL_DELAY_MS } from './lifecycle.js';
-import { changeMessage, readMessages, settleAsSent } from './messages.js';
-import { jobIntent, messageIntent, sentAs } from './intents.js';
+import { intentOf, sentAs } from './intents.js';
+import { isRemoteJob, type Job, type ProjectTask, readJobs } from './ledger.js';
+import { outcomeOf, pauseAfter, SHORTEST_POLL_DELAY_MS } from './lifecycle.js';
+import { changePrompt, type Prompt, readPrompts } from './messages.js';
 
 export interface SubmitTask extends ProjectTask {
   readonly journal: EffectsJournal;
@@ -28,99 +27,28 @@ export interface SubmitOutcome {
   readonly stopped?: unknown;
 }
 
-/** A planned prompt: its journal record, how to send it, and how to store what happened to it. */
-interface PlannedPrompt {
-  readonly intent: Intent;
-  readonly post: (departure: Departure, signal: AbortSignal | undefined) => Promise<AgentJob>;
-  /** Both return the job, or the job of the message. */
-  readonly accepted: (change: {
-    event: 'sent';
-    now: Date;
-    remote: AgentJob;
-    nextPollAt: Date;
-  }) => Promise<Job>;
-  readonly change: (change: Change<Exclude<MessageEvent, 'sent'>>) => Promise<Job>;
-}
+type PromptKind = 'job' | 'message';
 
 /** Creates the planned jobs of a project on the platform. */
-export async function submitJobs(task: SubmitTask): Promise<SubmitOutcome> {
-  const { warehouse, client, project } = task;
-  const planned = (await readJobs(warehouse, project)).filter(({ state }) => state === 'planned');
-  return submitAll(
-    task,
-    'jobs',
-    planned.map((job): PlannedPrompt => {
-      let latest: Job = job;
-      const change = async (next: Parameters<typeof changeJob>[2]) =>
-        (latest = await changeJob(warehouse, latest, next));
-      return {
-        intent: jobIntent(job),
-        post: async (departure, signal) => {
-          const remote = await client.createJob(job.prompt, departure, signal);
-          const other = (await readJobs(warehouse, project)).find(({ remote_id }) => remote_id === remote.id);
-          if (other !== undefined) throw new SharedIdError(remote, other);
-          return remote;
-        },
-        accepted: (next) => change({ ...next, cause: `created as ${next.remote.id}` }),
-        change,
-      };
-    }),
-  );
-}
-
-/** The platform answered a creation with the id of another job, so it is not known whether it created one. */
-class SharedIdError extends ReadershipError {
-  readonly exitCode = 1;
-
-  constructor({ id: remoteId }: AgentJob, { id }: Job) {
-    super(`Could not create the agent job: the platform answered with ${remoteId}, which is job ${id}.`);
-  }
-}
+export const submitJobs = (task: SubmitTask): Promise<SubmitOutcome> => submitPrompts(task, 'job');
 
 /** Sends the planned follow-up messages of a project. */
-export async function submitMessages(task: SubmitTask): Promise<SubmitOutcome> {
-  const { warehouse, client, project } = task;
-  const jobs = (await readJobs(warehouse, project)).filter(isRemoteJob);
-  const planned = (await readMessages(warehouse, project)).filter(({ state }) => state === 'planned');
-  return submitAll(
-    task,
-    'messages',
-    planned.flatMap((message): PlannedPrompt[] => {
-      const job = jobs.find(({ id }) => id === message.job);
-      if (job === undefined) return [];
-      let latest = message;
-      return [
-        {
-          intent: messageIntent(message),
-          post: (departure, signal) => client.sendMessage(job.remote_id, message.prompt, departure, signal),
-          accepted: (next) =>
-            settleAsSent(warehouse, latest, job, { ...next, cause: 'accepted by the platform' }),
-          change: async (next) => {
-            latest = await changeMessage(warehouse, latest, next);
-            return job;
-          },
-        },
-      ];
-    }),
-  );
-}
+export const submitMessages = (task: SubmitTask): Promise<SubmitOutcome> => submitPrompts(task, 'message');
 
 /**
  * Sends planned prompts one after another, each at most once, within the hourly limit and outside
  * pauses. It stops at the first failure, since the next prompt would probably fail too, and keeps
  * the rest.
  */
-async function submitAll(
-  task: SubmitTask,
-  kind: PromptKind,
-  prompts: readonly PlannedPrompt[],
-): Promise<SubmitOutcome> {
+async function submitPrompts(task: SubmitTask, kind: PromptKind): Promise<SubmitOutcome> {
+  const { warehouse, journal, project, now, signal } = task;
+  const prompts = (await readPrompts(warehouse, kind, project)).filter(isReady);
   const submitted: Job[] = [];
-  const refusal = prompts.length === 0 ? undefined : await task.journal.refusal();
+  const refusal = prompts.length === 0 ? undefined : await journal.refusal();
   if (refusal !== undefined) return { submitted, stopped: refusal };
   for (const [index, prompt] of prompts.entries()) {
-    if (task.signal?.aborted) return { submitted, stopped: task.signal.reason };
-    const turn = await nextTurn(task.warehouse, task.project, task.now());
+    if (signal?.aborted) return { submitted, stopped: signal.reason };
+    const turn = await nextTurn(warehouse, project, now());
     if (turn !== undefined) return { submitted, stopped: new TurnError(prompts.length - index, turn, kind) };
     const { job, error } = await submit(task, prompt);
     submitted.push(job);
@@ -130,21 +58,28 @@ async function submitAll(
   return { submitted };
 }
 
+/** A message waits until its job is known to exist on the platform. */
+const isReady = ({ job, message }: Prompt): boolean =>
+  message === undefined ? job.state === 'planned' : message.state === 'planned' && isRemoteJob(job);
+
 /**
  * Records the prompt in the journal and then in the database, before it is sent and again once its
  * outcome is known, so that it is never sent twice, whatever happens in between.
  */
-async function submit(
-  { warehouse, journal, project, now, signal }: SubmitTask,
-  { intent, post, accepted, change }: PlannedPrompt,
-): Promise<{ job: Job; error?: unknown }> {
+async function submit(task: SubmitTask, prompt: Prompt): Promise<{ job: Job; error?: unknown }> {
+  const { warehouse, journal, project, now } = task;
   const begun = now();
-  const departure = await journal.depart(intent, begun, () =>
-    change({ event: 'submit', now: begun, cause: 'about to be sent' }),
-  );
+  let sending = prompt;
+  const departure = await journal.depart(intentOf(prompt), begun, async () => {
+    sending = await changePrompt(warehouse, prompt, {
+      event: 'submit',
+      now: begun,
+      cause: 'about to be sent',
+    });
+  });
   let remote: AgentJob;
   try {
-    remote = await post(departure, signal && withGrace(signal));
+    remote = await post(task, prompt, departure);
   } catch (error) {
     const ended = now();
     const cause = messageOf(error);
@@ -155,12 +90,39 @@ async function submit(
       const pause = { project, now: ended, until: addMilliseconds(ended, pauseMs), cause };
       await warehouse.transaction((transaction) => transaction.execute(RECORD_PAUSE, pause));
     }
-    return { job: await change({ event, now: ended, cause, note: cause }), error };
+    const { job } = await changePrompt(warehouse, sending, { event, now: ended, cause, note: cause });
+    return { job, error };
   }
   const ended = now();
   await departure.ended(sentAs(remote), ended);
+  const cause = prompt.message === undefined ? `created as ${remote.id}` : 'accepted by the platform';
   const nextPollAt = addMilliseconds(ended, SHORTEST_POLL_DELAY_MS);
-  return { job: await accepted({ event: 'sent', now: ended, remote, nextPollAt }) };
+  return changePrompt(warehouse, sending, { event: 'sent', now: ended, cause, remote, nextPollAt });
+}
+
+async function post(
+  { client, warehouse, project, signal }: SubmitTask,
+  { job, message }: Prompt,
+  departure: Departure,
+): Promise<AgentJob> {
+  const late = signal && withGrace(signal);
+  if (message !== undefined) {
+    if (!isRemoteJob(job)) throw new Error(`job ${job.id} is not known to exist on the platform`);
+    return client.sendMessage(job.remote_id, message.prompt, departure, late);
+  }
+  const remote = await client.createJob(job.prompt, departure, late);
+  const other = (await readJobs(warehouse, project)).find(({ remote_id }) => remote_id === remote.id);
+  if (other !== undefined) throw new SharedIdError(remote, other);
+  return remote;
+}
+
+/** The platform answered a creation with the id of another job, so it is not known whether it created one. */
+class SharedIdError extends ReadershipError {
+  readonly exitCode = 1;
+
+  constructor({ id: remoteId }: AgentJob, { id }: Job) {
+    super(`Could not create the agent job: the platform answered with ${remoteId}, which is job ${id}.`);
+  }
 }
 
 const USES_SINCE = readSql(import.meta.url, 'statements/uses-since.sql');
@@ -197,11 +159,9 @@ export async function nextTurn(reader: Reader, project: string, now: Date): Prom
 }
 
 /** Jobs and messages are sent by different commands. */
-type PromptKind = 'jobs' | 'messages';
-
 const SENT_BY: Readonly<Record<PromptKind, string>> = {
-  jobs: 'Send them then with readership improve --apply, or let the schedule do it if improve.mode is apply.',
-  messages: 'Send them then with readership jobs poll, or let the schedule do it.',
+  job: 'Send them then with readership improve --apply, or let the schedule do it if improve.mode is apply.',
+  message: 'Send them then with readership jobs poll, or let the schedule do it.',
 };
 
 /** Prompts are left to send later: the hourly limit was reached, or the platform requested a pause. */

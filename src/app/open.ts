@@ -1,4 +1,4 @@
-import { reconcileJobs, reconcileMessages } from '../agents/reconcile.js';
+import { reconcilePrompts } from '../agents/reconcile.js';
 import { counted } from '../format/numbers.js';
 import { reconcileDeliveries } from '../mail/ledger.js';
 import { type Observer, type StepContext } from '../steps/step.js';
@@ -112,8 +112,8 @@ export async function withLiveDatabase<Result>(
  * outcome was newly found to be unknown.
  */
 export async function reconcileEffects(journal: EffectsJournal, warehouse: Warehouse, now: Date) {
-  const jobs = await reconcileJobs(journal, warehouse, now);
-  const messages = await reconcileMessages(journal, warehouse, now);
+  const jobs = await reconcilePrompts('job', journal, warehouse, now);
+  const messages = await reconcilePrompts('message', journal, warehouse, now);
   const { deliveries, ...emails } = await reconcileDeliveries({ journal, warehouse }, now);
   const words = [
     ...(journal.cutBytes > 0 ? [`the torn last line of ${journal.path} was cut off`] : []),

@@ -61,6 +61,7 @@ const isLost = (
 
 /** An effect on which the journal and the database differ. */
 export interface Difference<Of extends Entry, Row extends StoredEffect> extends Settlement {
+  readonly reference: string;
   readonly row: Row | undefined;
   /** The journal's last entry and the attempts in it, if the journal is the newer of the two. */
   readonly last: Of | undefined;
@@ -78,7 +79,9 @@ export function differences<Of extends Entry, Row extends StoredEffect>(
     const settlement = settle(effect, row);
     if (settlement.store === undefined && settlement.write === undefined) return [];
     const newer = settlement.knows === 'journal' ? effect : undefined;
-    return [{ ...settlement, row, last: newer?.last, attempts: newer?.attempts ?? new Set<string>() }];
+    return [
+      { ...settlement, reference, row, last: newer?.last, attempts: newer?.attempts ?? new Set<string>() },
+    ];
   });
 }
 

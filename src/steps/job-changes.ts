@@ -1,7 +1,7 @@
 import { changeJob, isRemoteJob, type Job, markMerged, readJobsOf } from '../agents/ledger.js';
-import { entryAbout, sentAs } from '../agents/intents.js';
+import { settlePrompt } from '../agents/intents.js';
 import { OPEN_MESSAGE_STATES } from '../agents/lifecycle.js';
-import { changeMessage, type Message, planMessage, readMessages, settleAsSent } from '../agents/messages.js';
+import { type Message, planMessage, readMessages } from '../agents/messages.js';
 import { markClosed } from '../agents/reviews.js';
 import { RefusedError } from '../api/errors.js';
 import type { ProjectSettings } from '../config/schema.js';
@@ -10,9 +10,6 @@ import { ConfigurationError } from '../errors.js';
 import { longDay } from '../format/days.js';
 import { submitWaiting } from './jobs.js';
 import type { StepContext } from './step.js';
-
-/** The journal's note about an answer by a person. */
-const RESOLVED = 'settled by a person';
 
 /** A job to change, with its messages and where it belongs. */
 export interface JobToChange {
@@ -125,16 +122,11 @@ async function resolveJob(
     throw new ConfigurationError(`${remoteId} is already recorded as job ${other.id}. Nothing was changed.`);
   const remote =
     remoteId === undefined ? undefined : await context.clientOf(project).job(remoteId, context.signal);
-  const now = context.now();
-  const outcome = remote === undefined ? ({ event: 'not-sent' } as const) : sentAs(remote);
-  await context.journal.append([entryAbout(job, { ...outcome, note: RESOLVED }, now)]);
-  await changeJob(
-    context.warehouse,
-    job,
+  const found =
     remote === undefined
-      ? { event: 'found-not-sent', now, cause: 'resolved: not created' }
-      : { event: 'found-sent', now, remote, nextPollAt: now, cause: `resolved: created as ${remoteId}` },
-  );
+      ? ({ event: 'found-not-sent', cause: 'resolved: not created' } as const)
+      : ({ event: 'found-sent', cause: `resolved: created as ${remote.id}`, remote } as const);
+  await settlePrompt(context, { job }, found);
 }
 
 /** Checks the platform first, because a mistyped number would end a running job. */
@@ -162,12 +154,6 @@ async function resolveMessage(
   const message = messages.find(({ state }) => state === 'unconfirmed');
   if (message === undefined)
     throw new ConfigurationError(`Job ${job.id} has no unconfirmed message: nothing needs resolving.`);
-  const { journal, warehouse } = context;
-  const now = context.now();
-  await journal.append([entryAbout(message, { event, note: RESOLVED }, now)]);
-  if (event === 'sent') {
-    const change = { event: 'found-sent', now, cause: 'resolved: sent', nextPollAt: now } as const;
-    await settleAsSent(warehouse, message, job, change);
-  } else
-    await changeMessage(warehouse, message, { event: 'found-not-sent', now, cause: 'resolved: not sent' });
+  const cause = event === 'sent' ? 'resolved: sent' : 'resolved: not sent';
+  await settlePrompt(context, { job, message }, { event: `found-${event}`, cause });
 }

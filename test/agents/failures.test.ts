@@ -2,10 +2,10 @@ import { getEventListeners } from 'node:events';
 import { describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { outcomeOf, pauseAfter } from '../../src/agents/lifecycle.js';
-import { jobIntent } from '../../src/agents/intents.js';
+import { intentOf } from '../../src/agents/intents.js';
 import { type Job, planJob, readJobs } from '../../src/agents/ledger.js';
 import { type Message, planMessage, readMessages } from '../../src/agents/messages.js';
-import { reconcileJobs, reconcileMessages } from '../../src/agents/reconcile.js';
+import { reconcilePrompts } from '../../src/agents/reconcile.js';
 import { submitJobs, submitMessages } from '../../src/agents/submit.js';
 import type { EffectsJournal } from '../../src/effects/journal.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
@@ -149,13 +149,13 @@ describe('the jobs and messages of a journal and a database', () => {
     await submitMessages(desk.task());
     // As processes leave them that are killed before the database knows.
     const [, sent] = await Promise.all(
-      planned.map((job) => desk.journal.depart(jobIntent(job), NOW, () => Promise.resolve())),
+      planned.map((job) => desk.journal.depart(intentOf({ job }), NOW, () => Promise.resolve())),
     );
     await sent?.ended({ event: 'sent', prLink: 'https://code.example.com/1' }, NOW);
 
     const [copy, { journal }] = [await liveWarehouse(), await agentDesk()];
     const none = { stored: 0, lost: 0, unknown: 0, written: 0 };
-    expect(await reconcileJobs(desk.journal, copy, LATER)).toEqual({
+    expect(await reconcilePrompts('job', desk.journal, copy, LATER)).toEqual({
       ...none,
       stored: 5,
       lost: 3,
@@ -165,7 +165,7 @@ describe('the jobs and messages of a journal and a database', () => {
     const change = (sql: string) => copy.transaction((transaction) => transaction.execute(sql));
     await change("UPDATE agent_jobs SET state = 'completed', ended_at = planned_at WHERE id = 3");
     const messages = { ...none, stored: 2, lost: 1, unknown: 1 };
-    expect(await reconcileMessages(desk.journal, copy, LATER)).toEqual(messages);
+    expect(await reconcilePrompts('message', desk.journal, copy, LATER)).toEqual(messages);
     const jobs = await readJobs(copy, desk.project);
     expect(jobs.map(({ state, remote_id, pr_link }) => [state, remote_id, pr_link])).toEqual([
       ['refused', null, null],
@@ -178,7 +178,7 @@ describe('the jobs and messages of a journal and a database', () => {
     expect(jobs.map(({ next_poll_at }) => next_poll_at)).toEqual([null, null, LATER, null, null]);
     expect(jobs[3]?.note).toBe('the process ended before the reply was recorded');
     const unknown = { ...none, stored: 2, lost: 1, unknown: 1 };
-    expect(await reconcileJobs(desk.journal, desk.warehouse, LATER)).toEqual(unknown);
+    expect(await reconcilePrompts('job', desk.journal, desk.warehouse, LATER)).toEqual(unknown);
     const same = (job: Job) => ({ ...job, ended_at: null, next_poll_at: null });
     expect(jobs.map(same)).toEqual((await desk.jobs()).map(same));
     expect(await readMessages(copy, null)).toEqual(await desk.messages());
@@ -198,8 +198,13 @@ describe('the jobs and messages of a journal and a database', () => {
     // A process was sending when its journal was lost.
     await change("UPDATE agent_jobs SET state = 'submitting', note = NULL WHERE id = 4");
     await change("UPDATE agent_messages SET state = 'submitting', note = NULL WHERE state = 'unconfirmed'");
-    expect(await reconcileJobs(journal, copy, LATER)).toEqual({ ...none, stored: 1, unknown: 1, written: 5 });
-    expect(await reconcileMessages(journal, copy, LATER)).toEqual({
+    expect(await reconcilePrompts('job', journal, copy, LATER)).toEqual({
+      ...none,
+      stored: 1,
+      unknown: 1,
+      written: 5,
+    });
+    expect(await reconcilePrompts('message', journal, copy, LATER)).toEqual({
       ...none,
       stored: 1,
       unknown: 1,
@@ -215,8 +220,8 @@ describe('the jobs and messages of a journal and a database', () => {
       expect(eventsIn(journal)).toEqual(eventsIn(desk.journal));
     }
     for (const of of [desk.journal, journal]) {
-      expect(await reconcileJobs(of, copy, LATER)).toEqual(none);
-      expect(await reconcileMessages(of, copy, LATER)).toEqual(none);
+      expect(await reconcilePrompts('job', of, copy, LATER)).toEqual(none);
+      expect(await reconcilePrompts('message', of, copy, LATER)).toEqual(none);
     }
     // A person found what the database does not know.
     for (const kind of ['job', 'message'] as const)
@@ -227,8 +232,14 @@ describe('the jobs and messages of a journal and a database', () => {
             last.effect === 'job' ? { ...last, ...found, remoteId: last.ref } : { ...last, ...found };
           await desk.journal.append([entry]);
         }
-    expect(await reconcileJobs(desk.journal, desk.warehouse, LATER)).toEqual({ ...none, stored: 2 });
-    expect(await reconcileMessages(desk.journal, desk.warehouse, LATER)).toEqual({ ...none, stored: 1 });
+    expect(await reconcilePrompts('job', desk.journal, desk.warehouse, LATER)).toEqual({
+      ...none,
+      stored: 2,
+    });
+    expect(await reconcilePrompts('message', desk.journal, desk.warehouse, LATER)).toEqual({
+      ...none,
+      stored: 1,
+    });
     expect((await desk.messages()).map(({ state }) => state)).toEqual(['sent', 'sent']);
     expect(await attemptsIn(desk.warehouse)).toBe(7);
     expect(

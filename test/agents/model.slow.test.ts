@@ -8,13 +8,13 @@ import {
   OPEN_MESSAGE_STATES,
   isRemote,
 } from '../../src/agents/lifecycle.js';
-import { changeMessage, planMessage, readMessages, settleAsSent } from '../../src/agents/messages.js';
+import { planMessage, readMessages } from '../../src/agents/messages.js';
 import { pollJobs } from '../../src/agents/poll.js';
 import { submitJobs, submitMessages } from '../../src/agents/submit.js';
 import { Client } from '../../src/api/client.js';
 import { Transport } from '../../src/api/transport.js';
 import { reconcileEffects } from '../../src/app/open.js';
-import { entryAbout, sentAs } from '../../src/agents/intents.js';
+import { settlePrompt } from '../../src/agents/intents.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { tries } from '../fuzz.js';
 import { closeNow, journalOf, liveWarehouse } from '../open-warehouse.js';
@@ -280,6 +280,7 @@ async function live(steps: readonly Step[]): Promise<void> {
         return;
       }
       case 'resolve': {
+        const desk = { journal, warehouse, now: clock.now };
         // Whoever resolves it has looked at the platform, and reports it correctly.
         for (const [prompt, state] of model.jobs) {
           const remote = platform.jobs.find((candidate) => candidate.prompt === prompt);
@@ -290,31 +291,18 @@ async function live(steps: readonly Step[]): Promise<void> {
           }
           if (state !== 'unconfirmed') continue;
           const event = remote === undefined ? ('found-not-sent' as const) : ('found-sent' as const);
-          const change = { event, now: clock.now(), cause: 'resolved', nextPollAt: clock.now() };
-          const outcome = remote === undefined ? { event: 'not-sent' as const } : sentAs(remote);
-          await journal.append([entryAbout(jobOf(jobs, prompt), outcome, clock.now())]);
-          await changeJob(warehouse, jobOf(jobs, prompt), { ...change, ...(remote && { remote }) });
+          await settlePrompt(desk, { job: jobOf(jobs, prompt) }, { event, cause: 'resolved', remote });
           model.jobs.set(prompt, remote === undefined ? 'planned' : 'active');
         }
         for (const stored of await readMessages(warehouse, project)) {
           const message = model.messages.get(stored.prompt);
           if (message?.state !== 'unconfirmed') continue;
-          const change = { now: clock.now(), cause: 'resolved' };
-          const event = platform.messages.includes(stored.prompt) ? 'sent' : 'not-sent';
-          await journal.append([entryAbout(stored, { event }, clock.now())]);
-          if (platform.messages.includes(stored.prompt)) {
-            const job = jobOf(await readJobs(warehouse, project), message.job);
-            await settleAsSent(warehouse, stored, job, {
-              ...change,
-              event: 'found-sent',
-              nextPollAt: clock.now(),
-            });
-            message.state = 'sent';
-            model.jobs.set(message.job, 'active');
-          } else {
-            await changeMessage(warehouse, stored, { ...change, event: 'found-not-sent' });
-            message.state = 'planned';
-          }
+          const hasArrived = platform.messages.includes(stored.prompt);
+          const event = hasArrived ? ('found-sent' as const) : ('found-not-sent' as const);
+          const job = jobOf(await readJobs(warehouse, project), message.job);
+          await settlePrompt(desk, { job, message: stored }, { event, cause: 'resolved' });
+          message.state = hasArrived ? 'sent' : 'planned';
+          if (hasArrived) model.jobs.set(message.job, 'active');
         }
         return;
       }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { planMessage, settleAsSent } from '../../src/agents/messages.js';
+import { changePrompt, planMessage } from '../../src/agents/messages.js';
 import { pollJobs, type PollTask } from '../../src/agents/poll.js';
 import { submitJobs, submitMessages } from '../../src/agents/submit.js';
 import { messageOf } from '../../src/errors.js';
@@ -161,7 +161,7 @@ describe('polling', () => {
     const [message] = await desk.messages();
     if (message === undefined) throw new Error('no message');
     const resolved = { event: 'found-sent', now, cause: 'resolved: sent', nextPollAt: now } as const;
-    await settleAsSent(desk.warehouse, message, completed, resolved);
+    await changePrompt(desk.warehouse, { job: completed, message }, resolved);
     desk.sandbox.setFaults([{ on: 'job', kind: 'status', status: 503, times: 1 }]);
     const { ended, errors } = await pollJobs(taskOf(desk));
     expect([ended.length, errors.length]).toEqual([0, 1]);

@@ -6,7 +6,7 @@ import { type Job, readJobs } from '../../src/agents/ledger.js';
 import { planImprovement, readSkips } from '../../src/agents/plan.js';
 import { type Proposal, proposalOf, REFERENCE_TO_COME } from '../../src/agents/prompt.js';
 import { wordsOf } from '../../src/agents/reasons.js';
-import { reconcileJobs } from '../../src/agents/reconcile.js';
+import { reconcilePrompts } from '../../src/agents/reconcile.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { day } from '../../src/day.js';
 import { type Approval, approvePages, improveStep, skipPages, unskipPages } from '../../src/steps/improve.js';
@@ -150,7 +150,7 @@ describe('a held-out page', () => {
       Array(4).fill([expect.stringMatching(/^\/guides\/page-/), 32]),
     );
     const rebuilt = await liveWarehouse();
-    await reconcileJobs(journal, rebuilt, clock.now());
+    await reconcilePrompts('job', journal, rebuilt, clock.now());
     const pairs = 'SELECT * EXCLUDE (drawn_at) FROM experiment_pairs ORDER BY ALL';
     const rows = (of: Warehouse) => of.query(pairs, z.record(z.string(), z.unknown()));
     expect(await rows(rebuilt)).toEqual(await rows(warehouse));

@@ -1,4 +1,4 @@
--- Grain: one row per job of the project. Jobs planned before evidence was stored have zeros and no
+-- Grain: one row per job of the project, or of all of them, oldest first. Jobs planned before evidence was stored have zeros and no
 -- weeks.
 SELECT
   id,
@@ -31,5 +31,5 @@ SELECT
 FROM agent_jobs
 LEFT JOIN pull_requests ON pull_requests.job = agent_jobs.id
 LEFT JOIN experiment_pairs AS twin ON twin.job_id = agent_jobs.id AND NOT twin.is_treated
-WHERE agent_jobs.project = $project
+WHERE $project::VARCHAR IS NULL OR agent_jobs.project = $project
 ORDER BY id
