@@ -18,7 +18,7 @@ const DECISIONS = {
   'config/shard': 'config/shard',
   'effects/entries': 'effects/journal',
   'effects/journal': '{effects/journal,warehouse/identity}',
-  'effects/lines': '{effects/journal,warehouse/{identity,restore}}',
+  'effects/file': '{effects/journal,warehouse/{identity,restore}}',
   'effects/settle': 'effects/journal',
   'export/plan': 'export/plan',
   'export/walk': 'export/walk',

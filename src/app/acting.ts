@@ -1,8 +1,7 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import type { PlatformClock } from '../api/clock.js';
 import { ClockError } from '../api/errors.js';
-import type { Permission } from '../effects/journal.js';
-import { type Act, knowsAct, nextAct, sentUnknown } from '../effects/place.js';
+import { type Act, knowsAct, nextAct, type Permission, sentUnknown } from '../effects/place.js';
 import { ReadershipError } from '../errors.js';
 import { lakeOptions } from '../steps/publish.js';
 import type { StepContext } from '../steps/step.js';

@@ -1,7 +1,7 @@
 import pLimit from 'p-limit';
 import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { StorageError } from '../errors.js';
+import { StorageError } from '../errors.js';
 import { exists, syncToDisk } from '../files.js';
 import { storageFailure } from '../storage.js';
 import {
@@ -13,9 +13,8 @@ import {
   type Line,
   type Outcome,
 } from './entries.js';
-import { JournalFile } from './file.js';
-import { CURRENT, expectOwners, journalFiles, LineReader, readLines, seal } from './lines.js';
-import type { Act, Place } from './place.js';
+import { CURRENT, JournalFile, journalFiles, LineReader, readLines, seal } from './file.js';
+import type { Act, Permission, Place } from './place.js';
 
 /** Proof that an effect is in the journal. Only the journal creates one, and nothing is sent without it. */
 class JournaledDeparture {
@@ -31,18 +30,6 @@ class JournaledDeparture {
   }
 }
 export type Departure = JournaledDeparture;
-
-/** Whether anything may be sent: both say why not; undefined if it may. */
-export interface Permission {
-  /** Asked before anything is prepared. */
-  readonly refusal: () => Promise<Error | undefined>;
-  /** Claims to send, once before the first departure of a command. */
-  readonly claim: () => Promise<Error | undefined>;
-}
-const GRANTED: Permission = {
-  refusal: () => Promise.resolve(undefined),
-  claim: () => Promise.resolve(undefined),
-};
 
 /** What an outcome adds to the line of its departure at most: a note and what the platform returned. */
 const OUTCOME_BYTES = 4_096;
@@ -66,7 +53,7 @@ export class EffectsJournal {
   #file: JournalFile | undefined;
   #year: number | undefined;
   #failure: StorageError | undefined;
-  #permission = GRANTED;
+  #permission: Permission | undefined;
   #claimed: ReturnType<Permission['claim']> | undefined;
 
   /** `found`: whether there was a journal. */
@@ -120,8 +107,17 @@ export class EffectsJournal {
 
   /** Assigns it to a workspace. Throws a `StorageError` if it belongs to another one, or to several. */
   async claim(workspace: string): Promise<void> {
-    expectOwners(this.#owners, workspace, this.path, 'the live database next to it', 'sent');
+    this.expectOwner(workspace, 'the live database next to it', 'sent');
     if (this.#owners.size === 0) await this.#identify({ effect: 'workspace', id: workspace });
+  }
+
+  /** Throws a `StorageError` if it belongs to another workspace than a database, or to several. */
+  expectOwner(workspace: string, database: string, done: 'sent' | 'changed'): void {
+    if ([...this.#owners].every((owner) => owner === workspace)) return;
+    throw new StorageError(
+      `The effects journal ${this.path} and ${database} belong to different workspaces. Nothing was ${done}. ` +
+        `They prevent jobs, messages and emails from being sent twice only if they match: restore a matching pair (docs/backup.md).`,
+    );
   }
 
   /** Records where the workspace sends from, from now on. */
@@ -145,8 +141,8 @@ export class EffectsJournal {
   }
 
   /** Why nothing may be sent now; undefined if it may. */
-  refusal(): Promise<Error | undefined> {
-    return this.#permission.refusal();
+  async refusal(): Promise<Error | undefined> {
+    return this.#permission?.refusal();
   }
 
   /**
@@ -154,7 +150,7 @@ export class EffectsJournal {
    * must have been called before: the claim is recorded in the database.
    */
   async expectMaySend(): Promise<void> {
-    const refusal = (await this.refusal()) ?? (await (this.#claimed ??= this.#permission.claim()));
+    const refusal = (await this.refusal()) ?? (await (this.#claimed ??= this.#permission?.claim()));
     if (refusal !== undefined) throw refusal;
   }
 

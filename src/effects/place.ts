@@ -106,3 +106,11 @@ export const nextAct = ({ number }: Act, last = number): Act => ({
 
 /** Whether a state with this claim knows everything that was sent up to number `last`. */
 export const knowsAct = ({ number, after }: Act, last: number): boolean => last === number || last <= after;
+
+/** Whether anything may be sent: both say why not; undefined if it may. */
+export interface Permission {
+  /** Asked before anything is prepared. */
+  readonly refusal: () => Promise<Error | undefined>;
+  /** Claims to send, once before the first departure of a command. */
+  readonly claim: () => Promise<Error | undefined>;
+}

@@ -15,11 +15,13 @@ export interface Settlement {
 /** The process that was sending has ended, so nobody knows whether it was sent. */
 const endingOf = (fate: Fate): Ending => (fate === 'sending' ? 'unknown' : fate);
 
-/** An effect as stored in the database; `attempt` is when its last attempt began. */
-export interface StoredEffect {
-  readonly reference: string;
+/** The state of an effect in the database; `attempt` is when its last attempt began. */
+interface StoredFate {
   readonly fate: Fate;
   readonly attempt: string;
+}
+export interface StoredEffect extends StoredFate {
+  readonly reference: string;
 }
 
 /**
@@ -30,7 +32,7 @@ export interface StoredEffect {
  */
 export function settle(
   journal: Pick<Effect, 'last' | 'attempts'> | undefined,
-  stored: Omit<StoredEffect, 'reference'> | undefined,
+  stored: StoredFate | undefined,
 ): Settlement {
   const fate = journal === undefined ? 'not-sent' : endingOf(journal.last.event);
   const byJournal = (): Settlement => ({
@@ -52,10 +54,7 @@ export function settle(
 }
 
 /** An attempt is committed before anything is sent, so its outcome proves that commit. */
-const isLost = (
-  journal: Pick<Effect, 'last'> | undefined,
-  stored: Omit<StoredEffect, 'reference'> | undefined,
-): boolean =>
+const isLost = (journal: Pick<Effect, 'last'> | undefined, stored: StoredFate | undefined): boolean =>
   (journal?.last.event === 'sent' || journal?.last.event === 'refused') &&
   (stored?.fate === 'not-sent' || journal.last.attempt !== stored?.attempt);
 

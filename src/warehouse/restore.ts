@@ -7,7 +7,7 @@ import { exists, expectDirectory, ignoreMissing } from '../files.js';
 import { BehindError } from './behind.js';
 import { databaseOf, everyTable, quoted } from './duckdb.js';
 import { isOfDamage, machineAdvice, storageFailure } from '../storage.js';
-import { expectJournalOf } from '../effects/lines.js';
+import { EffectsJournal } from '../effects/journal.js';
 import { changeDatabase, logOf, removeCopies, removeDatabase } from './live-file.js';
 import { migrate } from './migrate.js';
 import { type HeldFile, holdLiveFile, type HoldOptions, makeDirectory, openWarehouse } from './open.js';
@@ -139,12 +139,14 @@ async function copyLake({ fill }: LakeSource, copy: string): Promise<void> {
   });
 }
 
-/** Throws a `StorageError` if the effects journal next to the copy belongs to another workspace. */
-const expectOwnJournal = (copy: string, source: string): Promise<void> =>
-  changeDatabase(copy, async (connection) => {
+/** Throws a `StorageError` if the effects journal next to the copy cannot be read, or belongs to another workspace. */
+async function expectOwnJournal(copy: string, source: string): Promise<void> {
+  const journal = await EffectsJournal.open(dirname(copy), false);
+  await changeDatabase(copy, async (connection) => {
     for (const { id } of await queryRows(connection, 'FROM workspace', z.object({ id: z.string() })))
-      await expectJournalOf(id, dirname(copy), source);
+      journal.expectOwner(id, source, 'changed');
   });
+}
 
 /** Copies everything in the database at `source` into a new file of this version. */
 async function copySource(source: string, copy: string): Promise<void> {

@@ -247,10 +247,10 @@ describe('the effects journal', () => {
   });
 
   it.each([
-    ['a directory', (path: string) => mkdir(path)],
-    ['a link to a file that does not exist', (path: string) => symlink('nowhere', path)],
-    ['a link to itself', (path: string) => symlink('effects.log', path)],
-    ['a pipe', (path: string) => promisify(execFile)('mkfifo', [path])],
+    ['not a file', (path: string) => mkdir(path)],
+    ['a link that leads to no file', (path: string) => symlink('nowhere', path)],
+    ['a link that leads to no file', (path: string) => symlink('effects.log', path)],
+    ['not a file', (path: string) => promisify(execFile)('mkfifo', [path])],
   ])('that is %s is named as such, at once', async (what, make) => {
     const directory = await tempDir();
     await make(join(directory, 'effects.log'));
