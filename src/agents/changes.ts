@@ -3,15 +3,13 @@ import { z } from 'zod';
 import { TryLaterError } from '../api/errors.js';
 import { LONGEST_WAIT_MS } from '../api/http-date.js';
 import type { Day } from '../day.js';
-import type { EffectsJournal } from '../effects/journal.js';
 import { messageOf, ReadershipError } from '../errors.js';
 import { readSql, timestampColumn } from '../warehouse/query.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
-import { type CodeHost, DEFAULT_PAUSE_MS } from './code-host.js';
+import { DEFAULT_PAUSE_MS } from './code-host.js';
 import type { PullRequest } from './dialects.js';
 import { type Job, readJobsOf } from './ledger.js';
-import { referencesIn, settleLostJobs } from './lost-jobs.js';
-import { pathsOf } from './sources.js';
+import { referencesIn, type SettleTask, settleLostJobs } from './lost-jobs.js';
 
 const READ_UNTIL = 'SELECT read_until, next_read_at FROM code_host_reads WHERE repository = $repository';
 const FORGET_READ = 'DELETE FROM code_host_reads WHERE repository = $repository';
@@ -21,14 +19,8 @@ const FORGET_CHANGE = 'DELETE FROM page_changes WHERE link = $link';
 const RECORD_CHANGE = readSql(import.meta.url, 'statements/record-change.sql');
 const FORGET_OWN_CHANGE = readSql(import.meta.url, 'statements/forget-own-change.sql');
 
-/** The pull requests of `pullRequests.repository`, and what is learned from them. */
-interface ReadTask {
-  readonly warehouse: Warehouse;
-  readonly journal: EffectsJournal;
-  readonly codeHost: CodeHost;
+interface ReadTask extends SettleTask {
   readonly projects: readonly { readonly id: string }[];
-  readonly now: () => Date;
-  readonly signal?: AbortSignal;
 }
 
 /** What reading the pull requests of a repository found. */
@@ -43,7 +35,6 @@ export interface ReadOutcome {
 const FIRST_READ_DAYS = 84;
 const READ_EVERY_HOURS = 1;
 /** The next round goes on if there is more than this to read. */
-const MAX_LISTS = 5;
 const MAX_READ = 20;
 const GO_ON_AFTER_MINUTES = 10;
 
@@ -69,34 +60,31 @@ export async function readPullRequests(task: ReadTask): Promise<ReadOutcome> {
       await transaction.execute(FORGET_READ, { repository });
       await transaction.execute(RECORD_READ, { repository, until, next, problem });
     });
+  let settled: readonly Job[] = [];
   try {
     const jobs = await readJobsOf(warehouse, projects);
     const pages = await pagesRead(task);
-    const lost = await settleLostJobs(task, repository, jobs, pages);
+    const lost = await settleLostJobs(task, jobs, pages);
+    settled = lost.settled;
     let left = MAX_READ;
-    let next: Date | undefined = until;
-    for (let lists = 0; lists < MAX_LISTS && next !== undefined && left > 0; lists++) {
-      const list: Awaited<ReturnType<CodeHost['changedSince']>> = await codeHost.changedSince(
-        repository,
-        next,
-        task.signal,
-      );
-      for (const pullRequest of list.pullRequests.slice(0, left)) {
-        await storeChange(task, repository, pullRequest, jobs, pages);
+    let isDone = false;
+    for await (const { pullRequests, next } of codeHost.changedSince(until, task.signal)) {
+      for (const pullRequest of pullRequests.slice(0, left)) {
+        await storeChange(task, pullRequest, jobs, pages);
         until = pullRequest.updatedAt;
       }
-      left -= list.pullRequests.length;
-      if (left >= 0) until = list.next ?? until;
-      next = list.next;
+      left -= pullRequests.length;
+      if (left >= 0) until = next ?? until;
+      isDone = next === undefined && left >= 0 && lost.isDone;
+      if (left <= 0) break;
     }
-    const isDone = next === undefined && left >= 0 && lost.isDone;
     await record(isDone ? addHours(now(), READ_EVERY_HOURS) : addMinutes(now(), GO_ON_AFTER_MINUTES), null);
-    return { settled: lost.settled };
+    return { settled };
   } catch (error) {
     if (!(error instanceof ReadershipError)) throw error;
     const pauseMs = error instanceof TryLaterError ? (error.retryAfterMs ?? DEFAULT_PAUSE_MS) : 3_600_000;
     await record(addMilliseconds(now(), pauseMs), messageOf(error));
-    return { settled: [], problem: messageOf(error) };
+    return { settled, problem: messageOf(error) };
   }
 }
 
@@ -111,8 +99,7 @@ async function pagesRead({ warehouse, projects, now }: ReadTask): Promise<Map<st
 
 /** Stores which pages a pull request of others changes; none if it is ours, or was closed without being merged. */
 async function storeChange(
-  task: ReadTask,
-  repository: string,
+  { warehouse, codeHost, signal }: ReadTask,
   pullRequest: PullRequest,
   jobs: readonly Job[],
   pages: ReadonlyMap<string, readonly string[]>,
@@ -121,8 +108,8 @@ async function storeChange(
   const references = referencesIn(pullRequest.text).map(({ reference }) => reference);
   const isOurs = jobs.some((job) => job.pr_link === link || references.includes(job.reference));
   const isRelevant = !isOurs && closedOn === null;
-  const paths = isRelevant ? await pathsOf(task, repository, pullRequest, pages) : [];
-  await task.warehouse.transaction(async (transaction) => {
+  const paths = isRelevant ? await codeHost.pagesOf(pullRequest, pages, signal) : [];
+  await warehouse.transaction(async (transaction) => {
     await transaction.execute(FORGET_CHANGE, { link });
     for (const path of paths)
       for (const project of pages.get(path) ?? [])

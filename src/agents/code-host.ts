@@ -13,6 +13,14 @@ export const DEFAULT_PAUSE_MS = 10 * 60_000;
 
 /** Pages of files that are read of one pull request. */
 const FILE_PAGES = 3;
+/** Pages of pull requests that are read at once. */
+const LIST_PAGES = 5;
+
+/** A page of a list of pull requests, and where the next one begins. */
+interface ListPage {
+  readonly pullRequests: readonly PullRequest[];
+  readonly next: Date | undefined;
+}
 
 /** The part of a code host's API that tells which pull requests there are, what they change, and how they ended. */
 export class CodeHost {
@@ -35,7 +43,7 @@ export class CodeHost {
     // `..` would escape the repositories path.
     if (repository === undefined || number === undefined || /(^|\/)\.+(\/|$)/.test(repository))
       return undefined;
-    return apiUrl + this.#dialect.one(repository, number);
+    return `${apiUrl}${this.#dialect.all(repository)}/${number}`;
   }
 
   /** Throws a `RefusedError`, a `ContractError`, or a `TryLaterError` with the wait the host requests, as do the others. */
@@ -49,34 +57,44 @@ export class CodeHost {
       : { mergedOn: days ?? found.mergedOn, closedOn: null };
   }
 
-  /** The pull requests that changed after a moment, oldest change first: a page, and where the next one begins. */
-  async changedSince(
-    repository: string,
-    since: Date,
-    signal?: AbortSignal,
-  ): Promise<{ readonly pullRequests: readonly PullRequest[]; readonly next: Date | undefined }> {
+  /** The pull requests of the repository that changed after a moment, oldest change first. The last page has no `next`, unless there are more. */
+  async *changedSince(moment: Date, signal?: AbortSignal): AsyncGenerator<ListPage> {
     const { list, listed, pageLength } = this.#dialect;
-    const address = this.settings.apiUrl + list(repository, since.toISOString());
-    const items = await this.#get('list the pull requests', address, listed, signal);
-    const last = items.at(-1)?.updatedAt ?? since;
-    return {
-      pullRequests: items.filter((item) => item.isPullRequest && item.updatedAt > since),
+    let since: Date | undefined = moment;
+    for (let page = 0; page < LIST_PAGES && since !== undefined; page++) {
+      const begin: Date = since;
+      const address = this.settings.apiUrl + list(this.#repository, begin.toISOString());
+      const items = await this.#get('list the pull requests', address, listed, signal);
+      const last = items.at(-1)?.updatedAt ?? begin;
       // If more than a page changed within a second, the rest of them cannot be listed.
-      next: items.length < pageLength ? undefined : last > since ? last : addSeconds(since, 1),
-    };
+      since = items.length < pageLength ? undefined : last > begin ? last : addSeconds(begin, 1);
+      const pullRequests = items.filter((item) => item.isPullRequest && item.updatedAt > begin);
+      yield { pullRequests, next: since };
+    }
   }
 
-  /** The files that a pull request changes, by their names before and after; of a huge one, the first few hundred. */
-  async filesOf(repository: string, { number }: PullRequest, signal?: AbortSignal): Promise<string[]> {
-    const { one, files, names } = this.#dialect;
+  /** Which of the pages a pull request changes, as far as the names of its files tell; of a huge one, the first few hundred. */
+  async pagesOf(
+    { number }: PullRequest,
+    pages: ReadonlyMap<string, unknown>,
+    signal?: AbortSignal,
+  ): Promise<string[]> {
+    const { all, files, names } = this.#dialect;
     const found = new Set<string>();
     for (let page = 1; page <= FILE_PAGES; page++) {
-      const address = this.settings.apiUrl + one(repository, number) + files(page);
+      const address = `${this.settings.apiUrl}${all(this.#repository)}/${number}${files(page)}`;
       const more = await this.#get('list the files of a pull request', address, names, signal);
-      for (const name of more) found.add(name);
+      for (const file of more) {
+        const path = possiblePaths(file, this.settings.files).find((possible) => pages.has(possible));
+        if (path !== undefined) found.add(path);
+      }
       if (more.length < 100) break;
     }
     return [...found];
+  }
+
+  get #repository(): string {
+    return this.settings.repository ?? '';
   }
 
   close(): Promise<void> {
@@ -126,4 +144,29 @@ export class CodeHost {
       ? `the code host answered ${status}. If the repository is private, a token that can read it is required; ${token} ${CODE_HOST_TOKEN_VARIABLE}.`
       : `the code host answered ${status}. Check pullRequests in readership.yaml.`;
   }
+}
+
+/** The parts of a pattern such as `docs{path}.{md,mdx}` as regular expressions: before the path, and after it. */
+function patternParts(pattern: string): [head: RegExp, tail: RegExp] {
+  const expression = (part: string): string =>
+    part
+      .replaceAll(/[.+^$()|[\]\\?]/g, '\\$&')
+      .replaceAll(/\{([^{}]*)\}/g, (_, names: string) => `(?:${names.replaceAll(',', '|')})`)
+      .replaceAll('**', '\0')
+      .replaceAll('*', '[^/]*')
+      .replaceAll('\0', '.*');
+  const [head = '', tail = ''] = pattern.replace(/^\//, '').split('{path}');
+  return [new RegExp(`^${expression(head)}$`), new RegExp(`^(/.*)${expression(tail)}$`)];
+}
+
+/** The paths that a page may have whose source is this file, most specific first. */
+export function possiblePaths(file: string, pattern: string): string[] {
+  const [head, tail] = patternParts(pattern);
+  const rooted = `/${file}`;
+  return [...rooted.matchAll(/\//g)].flatMap(({ index }) => {
+    if (!head.test(rooted.slice(1, Math.max(1, index)))) return [];
+    const source = tail.exec(rooted.slice(index))?.[1]?.replace(/\/(?:index|_index|readme)$/i, '');
+    if (source === undefined) return [];
+    return source === '' ? ['/'] : [source, `${source}/`, `${source}.html`];
+  });
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type Day, dayOf } from '../day.js';
 
-/** When a pull request was merged, or closed without being merged. A merged one may count as closed, too. */
+/** When a pull request was merged, or else closed without being merged. */
 export interface Review {
   readonly mergedOn: Day | null;
   readonly closedOn: Day | null;
@@ -23,8 +23,8 @@ export interface PullRequest extends Review {
 export interface Dialect {
   /** Matches the path of a link to a pull request: the repository, and the number. */
   readonly link: RegExp;
-  /** The API path of a pull request. */
-  readonly one: (repository: string, number: number | string) => string;
+  /** The API path of the pull requests of a repository. */
+  readonly all: (repository: string) => string;
   readonly review: z.ZodType<Review>;
   /** The history of a pull request, if only that says when it was merged. */
   readonly history?: { readonly path: string; readonly days: z.ZodType<Day | null> };
@@ -45,76 +45,66 @@ const text = z
   .transform((given) => given ?? '');
 
 /** Fields that GitHub and GitLab have in common. */
-const review = z
-  .object({ state: z.string(), merged_at: moment.nullish(), closed_at: moment.nullish() })
-  .transform(({ state, merged_at: merged, closed_at: closed }) => ({
-    mergedOn: merged ?? null,
-    closedOn: state === 'closed' ? (closed ?? null) : null,
-  }));
-const dates = { created_at: time, updated_at: time, title: text };
+const ended = { state: z.string(), merged_at: moment.nullish(), closed_at: moment.nullish() };
+const reviewOf = ({ state, merged_at: merged, closed_at: closed }: z.infer<z.ZodObject<typeof ended>>) => ({
+  mergedOn: merged ?? null,
+  closedOn: merged == null && state === 'closed' ? (closed ?? null) : null,
+});
+const review = z.object(ended).transform(reviewOf);
+const item = z.object({ ...ended, title: text, created_at: time, updated_at: time });
+const itemOf = ({ title, created_at, updated_at, ...end }: z.infer<typeof item>, description: string) => ({
+  isPullRequest: true,
+  text: `${title}\n${description}`,
+  createdAt: created_at,
+  updatedAt: updated_at,
+  ...reviewOf(end),
+});
 
-const issue = z
-  .object({ ...dates, number: z.int(), html_url: z.string(), body: text, closed_at: moment.nullish() })
+const issue = item
+  .extend({ number: z.int(), html_url: z.string(), body: text })
   .extend({ pull_request: z.object({ merged_at: moment.nullish() }).nullish() })
-  .transform(({ pull_request, ...item }): PullRequest => {
-    const mergedOn = pull_request?.merged_at ?? null;
-    return {
-      isPullRequest: pull_request != null,
-      link: item.html_url,
-      number: item.number,
-      text: `${item.title}\n${item.body}`,
-      createdAt: item.created_at,
-      updatedAt: item.updated_at,
-      mergedOn,
-      closedOn: mergedOn === null ? (item.closed_at ?? null) : null,
-    };
-  });
+  .transform(({ number, html_url, body, pull_request, ...rest }): PullRequest => ({
+    ...itemOf({ ...rest, merged_at: pull_request?.merged_at }, body),
+    isPullRequest: pull_request != null,
+    link: html_url,
+    number,
+  }));
 
-const mergeRequest = z
-  .object({ ...dates, iid: z.int(), web_url: z.string(), description: text })
-  .and(review)
-  .transform((item): PullRequest => ({
-    isPullRequest: true,
-    link: item.web_url,
-    number: item.iid,
-    text: `${item.title}\n${item.description}`,
-    createdAt: item.created_at,
-    updatedAt: item.updated_at,
-    mergedOn: item.mergedOn,
-    closedOn: item.closedOn,
+const mergeRequest = item
+  .extend({ iid: z.int(), web_url: z.string(), description: text })
+  .transform(({ iid, web_url, description, ...rest }): PullRequest => ({
+    ...itemOf(rest, description),
+    link: web_url,
+    number: iid,
   }));
 
 /** Bitbucket says only when a pull request last changed, so a list has that day for merged and closed ones. */
-const bitbucketState = z
-  .object({ state: z.string(), updated_on: time })
-  .transform(({ state, updated_on }) => ({
-    mergedOn: state === 'MERGED' ? dayOf(updated_on) : null,
-    closedOn: state === 'DECLINED' || state === 'SUPERSEDED' ? dayOf(updated_on) : null,
-  }));
-const bitbucketItem = z
-  .object({ id: z.int(), title: text, description: text, created_on: time, updated_on: time })
+const bitbucketEnd = z.object({ state: z.string(), updated_on: time });
+const bitbucketReview = ({ state, updated_on }: z.infer<typeof bitbucketEnd>): Review => ({
+  mergedOn: state === 'MERGED' ? dayOf(updated_on) : null,
+  closedOn: state === 'DECLINED' || state === 'SUPERSEDED' ? dayOf(updated_on) : null,
+});
+const bitbucketItem = bitbucketEnd
+  .extend({ id: z.int(), title: text, description: text, created_on: time })
   .extend({ links: z.object({ html: z.object({ href: z.string() }) }) })
-  .and(z.object({ state: z.string() }));
-const bitbucketListed = z.looseObject({ values: z.array(z.unknown()) }).transform(({ values }) =>
-  values.map((value): PullRequest => {
-    const item = bitbucketItem.parse(value);
-    return {
-      isPullRequest: true,
-      link: item.links.html.href,
-      number: item.id,
-      text: `${item.title}\n${item.description}`,
-      createdAt: item.created_on,
-      updatedAt: item.updated_on,
-      ...bitbucketState.parse(value),
-    };
-  }),
-);
+  .transform(({ id, title, description, created_on, links, ...end }): PullRequest => ({
+    isPullRequest: true,
+    link: links.html.href,
+    number: id,
+    text: `${title}\n${description}`,
+    createdAt: created_on,
+    updatedAt: end.updated_on,
+    ...bitbucketReview(end),
+  }));
 const side = z.object({ path: z.string() }).nullish();
+
+const projectPath = (repository: string): string =>
+  `/projects/${encodeURIComponent(repository)}/merge_requests`;
 
 export const DIALECTS: Readonly<Record<'github' | 'gitlab' | 'bitbucket', Dialect>> = {
   github: {
     link: /^\/([\w.-]+\/[\w.-]+)\/pull\/(\d+)/,
-    one: (repository, number) => `/repos/${repository}/pulls/${number}`,
+    all: (repository) => `/repos/${repository}/pulls`,
     review,
     // Only the list of issues, which contains the pull requests, can begin at a moment.
     list: (repository, since) =>
@@ -128,10 +118,10 @@ export const DIALECTS: Readonly<Record<'github' | 'gitlab' | 'bitbucket', Dialec
   },
   gitlab: {
     link: /^\/([\w.-]+(?:\/[\w.-]+)+)\/-\/merge_requests\/(\d+)/,
-    one: (repository, number) => `/projects/${encodeURIComponent(repository)}/merge_requests/${number}`,
+    all: projectPath,
     review,
     list: (repository, since) =>
-      `/projects/${encodeURIComponent(repository)}/merge_requests?state=all&scope=all&order_by=updated_at&sort=asc&per_page=100&updated_after=${since}`,
+      `${projectPath(repository)}?state=all&scope=all&order_by=updated_at&sort=asc&per_page=100&updated_after=${since}`,
     listed: z.array(mergeRequest),
     pageLength: 100,
     files: (page) => `/diffs?per_page=100&page=${page}`,
@@ -141,8 +131,8 @@ export const DIALECTS: Readonly<Record<'github' | 'gitlab' | 'bitbucket', Dialec
   },
   bitbucket: {
     link: /^\/([\w.-]+\/[\w.-]+)\/pull-requests\/(\d+)/,
-    one: (repository, number) => `/repositories/${repository}/pullrequests/${number}`,
-    review: bitbucketState,
+    all: (repository) => `/repositories/${repository}/pullrequests`,
+    review: bitbucketEnd.transform(bitbucketReview),
     history: {
       path: '/activity?pagelen=50',
       days: z
@@ -156,7 +146,7 @@ export const DIALECTS: Readonly<Record<'github' | 'gitlab' | 'bitbucket', Dialec
     },
     list: (repository, since) =>
       `/repositories/${repository}/pullrequests?state=OPEN&state=MERGED&state=DECLINED&state=SUPERSEDED&sort=updated_on&pagelen=50&q=${encodeURIComponent(`updated_on >= ${since}`)}`,
-    listed: bitbucketListed,
+    listed: z.object({ values: z.array(bitbucketItem) }).transform(({ values }) => values),
     pageLength: 50,
     files: (page) => `/diffstat?pagelen=100&page=${page}`,
     names: z

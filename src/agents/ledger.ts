@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { AgentJob } from '../api/schema.js';
-import type { Day } from '../day.js';
 import { dayColumn, type Parameters, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
 import { Transaction } from '../warehouse/transaction.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
@@ -22,7 +21,6 @@ const JOBS_OF_PROJECT = statement('jobs-of-project');
 const PLAN_JOB = statement('plan-job');
 const UPDATE_JOB = statement('update-job');
 const RECORD_PAIR = statement('record-pair');
-const MARK_MERGED = statement('mark-merged');
 const RECORD_TRANSITION = statement('record-transition');
 const TRANSITIONS_OF_JOB = statement('transitions-of-job');
 
@@ -211,26 +209,19 @@ export function jobIn(
 }
 
 /** Stores the mutable columns of a job, whatever its previous state. */
-export const storeJob = (transaction: Transaction, job: Job, remote?: Remote): Promise<void> =>
+export const storeJob = (
+  transaction: Transaction,
+  job: Job,
+  { model = null, source }: Remote = {},
+): Promise<void> =>
   transaction.execute(UPDATE_JOB, {
-    id: job.id,
-    state: job.state,
-    submitted_at: job.submitted_at,
-    polls: job.polls,
-    remote_id: job.remote_id,
-    remote_status: job.remote_status,
-    pr_link: job.pr_link,
-    next_poll_at: job.next_poll_at,
-    ended_at: job.ended_at,
-    note: job.note,
-    model: remote?.model ?? null,
-    repository: remote?.source?.repository ?? null,
-    ref: remote?.source?.ref ?? null,
+    ...job,
+    // The statement does not change them, and a list cannot be a parameter.
+    weeks: null,
+    model,
+    repository: source?.repository ?? null,
+    ref: source?.ref ?? null,
   });
-
-/** Records the day on which a job's pull request was merged, from which its effect is measured; null if it was not. */
-export const markMerged = (warehouse: Warehouse, { id }: Job, merged_on: Day | null): Promise<void> =>
-  warehouse.transaction((transaction) => transaction.execute(MARK_MERGED, { id, merged_on }));
 
 const transitionRow = z.object({
   message: z.int().nullable(),

@@ -6,9 +6,9 @@ import type { PullRequest } from './dialects.js';
 import { changeJob, type Job } from './ledger.js';
 import { quoted } from './prompt.js';
 import { entryAbout } from './intents.js';
-import { pathsOf } from './sources.js';
 
-interface SettleTask {
+/** Reads the pull requests of `pullRequests.repository`. */
+export interface SettleTask {
   readonly warehouse: Warehouse;
   readonly journal: EffectsJournal;
   readonly codeHost: CodeHost;
@@ -21,9 +21,8 @@ const REFERENCE = /Readership reference ([0-9a-f]{12})\b(?:, project ("[^"\n]*")
 export const referencesIn = (text: string) =>
   [...text.matchAll(REFERENCE)].map(([, reference = '', project, page]) => ({ reference, project, page }));
 
-/** In one round, like the lists of pull requests that are read. */
+/** In one round. */
 const MAX_SETTLED = 20;
-const MAX_LISTS = 5;
 
 /** Clocks differ; a pull request cannot be older than the attempt to create its job. */
 const CLOCKS_DIFFER_MINUTES = 10;
@@ -34,14 +33,13 @@ const CLOCKS_DIFFER_MINUTES = 10;
  */
 export async function settleLostJobs(
   task: SettleTask,
-  repository: string,
   jobs: readonly Job[],
   pages: ReadonlyMap<string, unknown>,
 ): Promise<{ readonly settled: readonly Job[]; readonly isDone: boolean }> {
   const lost = jobs.filter(({ state }) => state === 'unconfirmed');
   if (lost.length === 0) return { settled: [], isDone: true };
   const sent = min(lost.map(({ submitted_at, planned_at }) => submitted_at ?? planned_at));
-  const since = await allSince(task, repository, subMinutes(sent, CLOCKS_DIFFER_MINUTES));
+  const since = await allSince(task, subMinutes(sent, CLOCKS_DIFFER_MINUTES));
   const settled: Job[] = [];
   const found = lost.flatMap((job) => {
     const pullRequest = pullRequestOf(job, since, jobs);
@@ -50,7 +48,7 @@ export async function settleLostJobs(
       : { job, pullRequest };
   });
   for (const { job, pullRequest } of found.slice(0, MAX_SETTLED)) {
-    const paths = await pathsOf(task, repository, pullRequest, pages);
+    const paths = await task.codeHost.pagesOf(pullRequest, pages, task.signal);
     const isNamed = referencesIn(pullRequest.text)[0]?.page !== undefined;
     if (!(paths.includes(job.path) || (paths.length === 0 && isNamed))) continue;
     const { link: prLink } = pullRequest;
@@ -87,18 +85,12 @@ function pullRequestOf(
 }
 
 /** All pull requests that changed since a moment; none if there are too many to be sure that a reference is unique. */
-async function allSince({ codeHost, signal }: SettleTask, repository: string, since: Date) {
+async function allSince({ codeHost, signal }: SettleTask, since: Date): Promise<readonly PullRequest[]> {
   const all = new Map<string, PullRequest>();
-  let next: Date | undefined = since;
-  for (let lists = 0; next !== undefined; lists++) {
-    if (lists === MAX_LISTS) return [];
-    const list: Awaited<ReturnType<CodeHost['changedSince']>> = await codeHost.changedSince(
-      repository,
-      next,
-      signal,
-    );
-    for (const pullRequest of list.pullRequests) all.set(pullRequest.link, pullRequest);
-    next = list.next;
+  let isComplete = false;
+  for await (const { pullRequests, next } of codeHost.changedSince(since, signal)) {
+    for (const pullRequest of pullRequests) all.set(pullRequest.link, pullRequest);
+    isComplete = next === undefined;
   }
-  return [...all.values()];
+  return isComplete ? [...all.values()] : [];
 }

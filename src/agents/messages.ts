@@ -74,10 +74,8 @@ async function changeMessage(
 }
 
 /** Stores the mutable columns of a message, whatever its previous state. */
-export const storeMessage = (
-  transaction: Transaction,
-  { id, state, submitted_at, note }: Pick<Message, 'id' | 'state' | 'submitted_at' | 'note'>,
-): Promise<void> => transaction.execute(UPDATE_MESSAGE, { id, state, submitted_at, note });
+export const storeMessage = (transaction: Transaction, message: Message): Promise<void> =>
+  transaction.execute(UPDATE_MESSAGE, message);
 
 /** What is sent to the platform: a job to create, or a message to a job. */
 export interface Prompt {

@@ -35,14 +35,13 @@ const NEAR_PATHS = statement('near-paths');
 
 const pathRow = z.object({ path: z.string() });
 const viewedRow = pathRow.extend({ weekly_human: z.number(), weekly_ai: z.number() });
-const openChangeRow = pathRow.extend({ link: z.string() });
-const choiceRow = z.object({
-  path: z.string(),
+const openChangeRow = pathRow
+  .extend({ link: z.string() })
+  .transform(({ path, link }) => ({ path, why: { code: 'changed-elsewhere', link } as const }));
+const choiceRow = viewedRow.extend({
   is_flagged: z.boolean(),
   code: z.string(),
   facts: z.string(),
-  weekly_human: z.number(),
-  weekly_ai: z.number(),
 });
 
 /** The settings of the `improve` section that planning needs. */
@@ -97,13 +96,12 @@ export async function planImprovement(
       planned_at >= monday && planned_at < addWeeks(monday, 1) && state !== 'refused',
   ).length;
   const skips = await readSkips(reader, project, now);
-  const elsewhere = (await reader.query(OPEN_CHANGES, openChangeRow, { project })).map(
-    ({ path, link }) => [path, { code: 'changed-elsewhere', link }] as const,
-  );
+  const elsewhere = await reader.query(OPEN_CHANGES, openChangeRow, { project });
+  const heldUp = [...elsewhere, ...skips].map(({ path, why }) => [path, why] as const);
   const inReview = jobs.filter(isInReview);
   const open = jobs.filter((job) => OPEN_STATES.has(job.state) && !isInReview(job));
   const selection = selectPages(candidates, rules, {
-    busy: new Map([...elsewhere, ...skippedPages(skips), ...busyPages(jobs, rules.cooldownDays, now)]),
+    busy: new Map([...heldUp, ...busyPages(jobs, rules.cooldownDays, now)]),
     reserved: reservedPages(jobs, now),
     isListed,
     only,
@@ -121,15 +119,11 @@ async function viewedIn(reader: Reader, project: string, weeks: readonly Day[], 
   return new Map(rows.map(({ path, ...weekly }) => [path, { ...NO_EVIDENCE, ...weekly }]));
 }
 
-/** What counts toward the limits: jobs that wait to be sent, those planned this week, and open jobs or pull requests. */
-interface Load {
-  readonly waiting: number;
-  readonly plannedThisWeek: number;
-  readonly open: number;
-}
-
-/** How many new jobs are allowed, and which limit decides it. */
-export function roomLeft(rules: PlanRules, { waiting, plannedThisWeek, open }: Load): SelectionState['room'] {
+/** How many new jobs are allowed with those that wait, were planned this week, or are open; and which limit decides it. */
+export function roomLeft(
+  rules: PlanRules,
+  { waiting, plannedThisWeek, open }: Readonly<Record<'waiting' | 'plannedThisWeek' | 'open', number>>,
+): SelectionState['room'] {
   const limits = [
     { setting: 'maxJobsPerRun', used: waiting },
     { setting: 'maxJobsPerWeek', used: plannedThisWeek },
@@ -228,22 +222,17 @@ export async function recordChoices(
   return true;
 }
 
-const skipRow = z.object({
-  path: z.string(),
-  skipped_at: timestampColumn,
-  skipped_until: dayColumn.nullable(),
-});
+const reasonOfSkip = (until: Day | null): Reason => ({ code: 'skipped', until });
+
+const skipRow = pathRow
+  .extend({ skipped_at: timestampColumn, skipped_until: dayColumn.nullable() })
+  .transform((skip) => ({ ...skip, why: reasonOfSkip(skip.skipped_until) }));
 /** A page to skip until a day, or until the skip is undone. */
 type Skip = z.infer<typeof skipRow>;
 
 /** The pages of a project that are skipped now. */
 export const readSkips = (reader: Reader, project: string, now: Date): Promise<Skip[]> =>
   reader.query(SKIPS_OF_PROJECT, skipRow, { project, now });
-
-const reasonOfSkip = (until: Day | null): Reason => ({ code: 'skipped', until });
-
-export const skippedPages = (skips: readonly Skip[]): [path: string, why: Reason][] =>
-  skips.map(({ path, skipped_until }) => [path, reasonOfSkip(skipped_until)]);
 
 /** Skips a page from now on, replacing an earlier skip; the page is no longer proposed. */
 export const skipPage = (

@@ -109,7 +109,7 @@ async function storeFate(
     const restored = { ...job, submitted_at, polls: 0 };
     state = jobStateOf(store, id ?? job.remote_id, prLink ?? job.pr_link);
     await storeJob(transaction, jobIn(restored, state, { now, remote, note }));
-  } else await storeMessage(transaction, { id: message.id, state: STATES[store], submitted_at, note });
+  } else await storeMessage(transaction, { ...message, state: STATES[store], submitted_at, note });
   const change = { job: job.id, message: message?.id };
   // They count toward the hourly prompts.
   const missing = [...attempts]

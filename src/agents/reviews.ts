@@ -4,11 +4,13 @@ import { RefusedError, TryLaterError } from '../api/errors.js';
 import { type Day, dayOf } from '../day.js';
 import { messageOf, ReadershipError } from '../errors.js';
 import { readSql } from '../warehouse/query.js';
+import type { Warehouse } from '../warehouse/warehouse.js';
 import { type CodeHost, DEFAULT_PAUSE_MS } from './code-host.js';
 import type { Review } from './dialects.js';
-import { type Job, markMerged, type ProjectTask, readJobs } from './ledger.js';
+import { type Job, type ProjectTask, readJobs } from './ledger.js';
 
 const UNMERGED_JOBS = readSql(import.meta.url, 'statements/unmerged-jobs.sql');
+const MARK_MERGED = 'UPDATE agent_jobs SET merged_on = $merged_on::DATE WHERE id = $id';
 const FORGET_PULL_REQUEST = 'DELETE FROM pull_requests WHERE job = $job';
 const RECORD_PULL_REQUEST = readSql(import.meta.url, 'statements/record-pull-request.sql');
 
@@ -73,6 +75,10 @@ async function store(task: Task, job: Job, { mergedOn, closedOn: closed_on }: Re
   await markMerged(task.warehouse, job, mergedOn);
   return true;
 }
+
+/** Records the day on which a job's pull request was merged, from which its effect is measured; null if it was not. */
+export const markMerged = (warehouse: Warehouse, { id }: Job, merged_on: Day | null): Promise<void> =>
+  warehouse.transaction((transaction) => transaction.execute(MARK_MERGED, { id, merged_on }));
 
 /** Records the day on which a job's pull request was closed without being merged. */
 export const markClosed = (task: Pick<Task, 'warehouse' | 'now'>, job: Job, closed_on: Day): Promise<void> =>

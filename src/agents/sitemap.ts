@@ -46,9 +46,6 @@ export const pathBelow = (base: string, path: string): string | undefined =>
 
 const trimmed = (path: string): string => path.replace(/\/+$/, '') || '/';
 
-const noPageOf = (source: string, siteUrl = 'any site'): SitemapError =>
-  new SitemapError(source, `it lists no page of ${siteUrl}; check the siteUrl`);
-
 /**
  * The paths of a site's pages in its sitemap, from the site's address and without a slash at the end. Throws a
  * `SitemapError` when the sitemap lists no page of the site.
@@ -61,31 +58,23 @@ export function sitePaths(source: string, addresses: readonly URL[], siteUrl: st
     const path = host === undefined || hostname === host ? pathBelow(base, pathname) : undefined;
     if (path !== undefined) paths.add(trimmed(path));
   }
-  if (paths.size === 0) throw noPageOf(source, siteUrl);
+  if (paths.size === 0)
+    throw new SitemapError(source, `it lists no page of ${siteUrl ?? 'any site'}; check the siteUrl`);
   return [...paths];
 }
 
 /**
- * With the site's address, only its own pages count, and paths may start at its front page. A slash
- * at the end makes no difference. Throws a `SitemapError` when the sitemap lists no page of the
- * site.
+ * Only the site's own pages count. The paths in question may start at the site's front page or at its
+ * root, and a slash at the end makes no difference. Throws a `SitemapError` as `sitePaths` does.
  */
 export function listedPages(
   source: string,
   addresses: readonly URL[],
   siteUrl: string | undefined,
 ): IsListed {
-  const site = siteUrl === undefined ? undefined : new URL(siteUrl);
   const base = basePath(siteUrl);
-  const paths = new Set<string>();
-  for (const { hostname, pathname } of addresses) {
-    if (site !== undefined && hostname !== site.hostname) continue;
-    paths.add(trimmed(pathname));
-    const path = pathBelow(base, pathname);
-    if (path !== undefined) paths.add(trimmed(path));
-  }
-  if (paths.size === 0) throw noPageOf(source, siteUrl);
-  return (path) => paths.has(trimmed(path));
+  const paths = new Set(sitePaths(source, addresses, siteUrl));
+  return (path) => [path, pathBelow(base, path)].some((one) => one !== undefined && paths.has(trimmed(one)));
 }
 
 /**

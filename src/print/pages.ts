@@ -1,6 +1,6 @@
 import { differenceInDays } from 'date-fns';
 import type { Job } from '../agents/ledger.js';
-import { type ImprovePlan, skippedPages } from '../agents/plan.js';
+import type { ImprovePlan } from '../agents/plan.js';
 import type { Proposal } from '../agents/prompt.js';
 import { wordsOf } from '../agents/reasons.js';
 import { type FlaggedPage, MIN_WEEKS } from '../agents/select.js';
@@ -116,7 +116,7 @@ function leftOutLines(
   limit: number,
 ): string[] {
   // A manually skipped page is shown even if it has few views.
-  const reasons = new Map([...skippedPages(skips), ...leftOut.map(({ path, why }) => [path, why] as const)]);
+  const reasons = new Map([...skips, ...leftOut].map(({ path, why }) => [path, why] as const));
   const rows = [...reasons]
     .slice(0, limit)
     .map(([path, why]) => [escapeUnsafe(path), escapeUnsafe(wordsOf(why))]);

@@ -10,7 +10,7 @@ import { attemptOf } from '../agents/intents.js';
 import { isRemoteJob, type Job } from '../agents/ledger.js';
 import { OPEN_MESSAGE_STATES } from '../agents/lifecycle.js';
 import { type Message, readMessages } from '../agents/messages.js';
-import { isInReview, readSkips, skippedPages } from '../agents/plan.js';
+import { isInReview, readSkips } from '../agents/plan.js';
 import { wordsOf } from '../agents/reasons.js';
 import { dayOf, daysBetween } from '../day.js';
 import { messageOf } from '../errors.js';
@@ -84,8 +84,8 @@ export async function agents(request: SiteRequest): Promise<object> {
 
 /** The proposed pages, and those left out with the reason: first those that a person can bring back. */
 async function proposalsOf({ reader, project, proposals, now, query }: SiteRequest): Promise<object> {
-  const skips = skippedPages(await readSkips(reader, project.id, now));
-  const skipped = skips.map(([path, why]) => ({ path, code: why.code, why: wordsOf(why) }));
+  const skips = await readSkips(reader, project.id, now);
+  const skipped = skips.map(({ path, why }) => ({ path, code: why.code, why: wordsOf(why) }));
   const { proposed, leftOut, problem } = await proposals.of(reader, project, now, query.path).then(
     (found) => ({ ...found, problem: null }),
     (error: unknown) => ({ proposed: [], leftOut: [], problem: messageOf(error) }),

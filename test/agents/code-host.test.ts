@@ -1,12 +1,11 @@
 import { addMinutes, subDays } from 'date-fns';
 import { afterEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { CodeHost } from '../../src/agents/code-host.js';
+import { CodeHost, possiblePaths } from '../../src/agents/code-host.js';
 import { changeJob, type Job, planJob, referenceOf } from '../../src/agents/ledger.js';
 import { planImprovement } from '../../src/agents/plan.js';
 import { composePrompt } from '../../src/agents/prompt.js';
 import { readPullRequests, recordChange } from '../../src/agents/changes.js';
-import { possiblePaths } from '../../src/agents/sources.js';
 import { settingsSchema } from '../../src/config/schema.js';
 import { improveStep, recordPageChanges } from '../../src/steps/improve.js';
 import { day } from '../../src/day.js';
@@ -66,11 +65,15 @@ const LISTED: Readonly<Record<Kind, (pull: Fake) => object>> = {
 };
 
 /** A code host with these pull requests, and a workspace that reads them. */
-async function repository(pulls: Fake[], kind: Kind = 'github') {
+async function repository(pulls: Fake[], kind: Kind = 'github', mostRequests = Infinity) {
   const desk = await agentDesk();
   await storeReading(desk.warehouse, steadyPages(8), { project: desk.project });
   const wrapped = (values: unknown) => (kind === 'bitbucket' ? { values } : values);
-  const server = await serve(({ url }, response) => {
+  const server = await serve(({ url }, response, count) => {
+    if (count > mostRequests) {
+      reply(response, 429, {});
+      return;
+    }
     const of = /\/(?:pulls|merge_requests|pullrequests)\/(\d+)\/(?:files|diffs|diffstat)$/.exec(
       url.pathname,
     )?.[1];
@@ -218,6 +221,22 @@ it('a code host that refuses does not fail the step, and is asked again an hour 
   const row = z.object({ problem: z.string().nullable() });
   const [stored] = await warehouse.query('SELECT problem FROM code_host_reads', row);
   expect(stored?.problem).toMatch(/^Could not list the pull requests: /);
+});
+
+it('a lost job that was settled is reported although the code host then wants no more requests', async () => {
+  const pulls: Fake[] = [];
+  const desk = await repository(pulls, 'github', 2);
+  const { warehouse, project, read, job } = desk;
+  await desk.plan(1);
+  const { path, reference } = await job(1);
+  const change = { now: NOW, cause: '' };
+  const sent = await changeJob(warehouse, await job(1), { event: 'submit', ...change });
+  await changeJob(warehouse, sent, { event: 'unknown', ...change });
+  const text = `Readership reference ${reference}, project "${project}", page "${path}"`;
+  pulls.push({ number: 1, text, files: [], updated: addMinutes(NOW, 1) });
+  const { settled, problem } = await read(5);
+  expect(settled.map(({ id, state }) => [id, state])).toEqual([[1, 'completed']]);
+  expect(problem).toMatch('429');
 });
 
 const LOST = Number(process.env['LOST_REPLIES'] ?? 500);

@@ -151,6 +151,29 @@ describe('a code host', () => {
     await expect(asked).rejects.toMatchObject({ name: 'TryLaterError', retryAfterMs });
   });
 
+  it('of Bitbucket says only in the history when a pull request was merged or declined', async () => {
+    const end = (state: string, date: string) => ({ update: { state, date: `${date}T10:00:00Z` } });
+    const pulls: Readonly<Record<string, object>> = {
+      '/1': { state: 'MERGED', updated_on: '2026-11-20T10:00:00Z' },
+      '/1/activity': { values: [{}, end('MERGED', '2026-11-18'), end('OPEN', '2026-11-16')] },
+      '/2': { state: 'DECLINED', updated_on: '2026-11-20T10:00:00Z' },
+      '/2/activity': { values: [end('OPEN', '2026-11-16')] },
+      '/3': { state: 'OPEN', updated_on: '2026-11-20T10:00:00Z' },
+    };
+    const server = await serve(({ url }, response) => reply(response, 200, pulls[url.pathname]));
+    const url = 'https://bitbucket.example';
+    const settings = { host: 'bitbucket', url, apiUrl: server.baseUrl, files: '' } as const;
+    const host = new CodeHost(settings, undefined, () => NOW);
+    hosts.push(host);
+    const reviews = ['/1', '/2', '/3'].map((path) => host.review(server.baseUrl + path));
+    expect(await Promise.all(reviews)).toEqual([
+      { mergedOn: '2026-11-18', closedOn: null },
+      { mergedOn: null, closedOn: '2026-11-20' },
+      { mergedOn: null, closedOn: null },
+    ]);
+    expect(server.seen).toHaveLength(5);
+  });
+
   it('gets at most ten requests per round', async () => {
     const { poll, server } = await reviewed([OPEN], 12);
     await poll();

@@ -1,1 +1,0 @@
-UPDATE agent_jobs SET merged_on = $merged_on::DATE WHERE id = $id
