@@ -185,11 +185,23 @@ WITH
     WHERE n_before > 0
   ),
 
-  -- Pages first viewed in the range, as far as the days above tell; the whole history is read only for them.
-  candidate AS (
+  -- Pages first viewed in the range, as far as the weeks above tell.
+  unseen AS (
     SELECT project, path, first_view
     FROM views ANTI JOIN weeks USING (project, path) CROSS JOIN asked
     WHERE first_view >= first
+  ),
+
+  -- Most others were viewed in the year before. Only for the rest, if any, the whole history is read.
+  candidate AS (
+    SELECT *
+    FROM
+      unseen
+      ANTI JOIN (
+        SELECT page_views.project, if(per = 'section', section_of(page_views.path), page_views.path) AS path
+        FROM page_views SEMI JOIN unseen ON unseen.project = page_views.project AND unseen.path = if(per = 'section', section_of(page_views.path), page_views.path)
+        WHERE per <> 'site' AND day BETWEEN first_day::DATE - 364 AND first_day::DATE - 85 AND human + ai > 0
+      ) USING (project, path)
   ),
 
   -- Whether enough days before a first view are loaded, by day, because many pages are first viewed on the same day.
