@@ -60,7 +60,7 @@ export const mcp = defineCommand({
     const workspace = await readAllParts(options, runtime, false);
     const { serveStdio } = await import('@modelcontextprotocol/server/stdio');
     const { mcpServer } = await import('../web/mcp.js');
-    const { closeSources, openSources } = await import('../web/sources.js');
+    const { closeSources, openSources } = await import('../web/request.js');
     const sources = openSources(workspace, options, runtime);
     const left = once(process.stdin, 'end', { signal: runtime.signal }).catch(() => undefined);
     const asker = { client: 'stdio', signal: runtime.signal };

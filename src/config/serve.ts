@@ -56,14 +56,21 @@ export const serveSchema = z
         'password',
         'is missing, and readership start serves the web app only with one: run readership serve --hash-password and copy its line; or set auth: proxy, or auth: link to use this section only for readership serve',
       );
-    if (isLoopback(host) || auth === 'password' || (auth === undefined && password !== undefined)) return;
-    if (auth === 'link')
-      lacks('host', `${host} can be reached by others, so it needs auth: password or proxy`);
-    if (auth === 'proxy' && proxies === undefined)
-      lacks('host', `${host} can be reached by others, who could claim to be any user: also set proxies`);
+    const why = whyOpenToAll({ auth: auth ?? 'password', host, proxies });
+    if (why !== undefined) lacks('host', why);
   })
   .transform((serve) => ({ ...serve, auth: serve.auth ?? ('password' as const) }));
 
 export type ServeSettings = z.infer<typeof serveSchema>;
+
+/** What to set because anyone on the network could get in; undefined if nobody can. */
+export function whyOpenToAll({ host, auth, proxies }: Pick<ServeSettings, 'host' | 'auth' | 'proxies'>) {
+  if (isLoopback(host) || auth === 'password' || (auth === 'proxy' && proxies !== undefined))
+    return undefined;
+  const where = `${host} can be reached by others: set`;
+  return auth === 'link'
+    ? `${where} serve.password (its hash: readership serve --hash-password), or serve.auth: proxy with serve.header. See docs/serve.md.`
+    : `${where} serve.proxies to the addresses of the proxy, because any other machine could claim to be any user. Or listen on 127.0.0.1. See docs/serve.md.`;
+}
 
 export const DEFAULT_SERVE: ServeSettings = serveSchema.parse({ auth: 'link' });

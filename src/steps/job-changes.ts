@@ -1,7 +1,7 @@
 import { changeJob, isRemoteJob, type Job, readJobsOf } from '../agents/ledger.js';
 import { settlePrompt } from '../agents/intents.js';
 import { OPEN_MESSAGE_STATES } from '../agents/lifecycle.js';
-import { type Message, planMessage, readMessages } from '../agents/messages.js';
+import { lostMessage, type Message, planMessage, readMessages } from '../agents/messages.js';
 import { markClosed, markMerged } from '../agents/reviews.js';
 import { RefusedError } from '../api/errors.js';
 import type { ProjectSettings } from '../config/schema.js';
@@ -151,7 +151,7 @@ async function resolveMessage(
   { context, job, messages }: JobToChange,
   event: 'sent' | 'not-sent',
 ): Promise<void> {
-  const message = messages.find(({ state }) => state === 'unconfirmed');
+  const message = lostMessage(messages);
   if (message === undefined)
     throw new ConfigurationError(`Job ${job.id} has no unconfirmed message: nothing needs resolving.`);
   const cause = event === 'sent' ? 'resolved: sent' : 'resolved: not sent';

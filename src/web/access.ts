@@ -2,17 +2,18 @@ import { createHash, randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
 import type { HttpBindings } from '@hono/node-server';
 import type { Context, MiddlewareHandler } from 'hono';
+import { HTTPException } from 'hono/http-exception';
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
 import { auth as basicAuth } from 'hono/utils/basic-auth';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { LRUCache } from 'lru-cache';
 import { isIP } from 'node:net';
-import type { ServeSettings } from '../config/serve.js';
+import { type ServeSettings, whyOpenToAll } from '../config/serve.js';
 import { isLoopback } from '../config/values.js';
 import { ConfigurationError } from '../errors.js';
-import { localHosts } from '../http-server.js';
-import { pathOf } from './frame.js';
-import { BusyError, Turns } from './limits.js';
+import { bodyWithin, localHosts } from '../http-server.js';
+import { type Frame, pathOf } from './frame.js';
+import { Turns } from './limits.js';
 
 /** Who sends a request. A viewer can read and query, but change nothing. */
 export interface Visitor {
@@ -26,14 +27,6 @@ export interface WebEnv {
   Variables: { visitor: Visitor };
 }
 export type WebContext = Context<WebEnv>;
-
-/** Refuses a request with words for its sender. */
-type Refuse = (
-  c: WebContext,
-  status: ContentfulStatusCode,
-  words: string,
-  login?: boolean,
-) => Promise<Response>;
 
 const token = (): string => randomBytes(32).toString('base64url');
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
@@ -68,11 +61,19 @@ export class Access {
 
   constructor(
     private readonly settings: ServeSettings,
-    private readonly refuse: Refuse,
+    private readonly fill: Frame['fill'],
   ) {
-    expectGuarded(settings);
+    const why = whyOpenToAll(settings);
+    if (why !== undefined) throw new ConfigurationError(why);
     this.hasSessions = settings.auth !== 'proxy';
     this.linkToken = settings.auth === 'link' ? token() : undefined;
+  }
+
+  /** Refuses a request with words for its sender. */
+  async refuse(c: WebContext, status: ContentfulStatusCode, words: string, login = false): Promise<Response> {
+    // What someone typed before a restart is not lost with their session.
+    const typed = c.req.method === 'POST' && status === 401 ? typedIn(await formOf(c)) : '';
+    return c.html(this.fill('refused', { title: 'Readership', words, login, typed }), status);
   }
 
   readonly gate: MiddlewareHandler<WebEnv> = async (c, next) => {
@@ -91,18 +92,12 @@ export class Access {
     return next();
   };
 
-  /** Answers the form with the password. */
+  /** Answers the form with the password. Throws a `BusyError`. */
   async login(c: WebContext, password: string): Promise<Response> {
-    try {
-      const owner = await this.#ownerOf(c, password);
-      if (owner === undefined) return await this.refuse(c, 401, 'Wrong password.', true);
-      this.#letIn(c, owner);
-      return c.redirect('/', 303);
-    } catch (error) {
-      if (!(error instanceof BusyError)) throw error;
-      c.header('Retry-After', '60');
-      return this.refuse(c, 429, 'Too many sign-in attempts at once. Try again in a minute.', true);
-    }
+    const owner = await this.#ownerOf(c, password);
+    if (owner === undefined) return this.refuse(c, 401, 'Wrong password.', true);
+    this.#letIn(c, owner);
+    return c.redirect('/', 303);
   }
 
   /** Ends the session of a browser. */
@@ -135,18 +130,14 @@ export class Access {
     if (session !== undefined) return { ...session, client: cookie };
     const [, bearer = ''] = /^Bearer (.+)$/i.exec(c.req.header('Authorization') ?? '') ?? [];
     const password = basicAuth(c.req.raw)?.password;
-    const owner = this.#isLinkToken(bearer)
-      ? { isEditor: true }
-      : password === undefined
-        ? undefined
-        : await this.#ownerOf(c, password);
+    const owner = this.#isLinkToken(bearer) ? { isEditor: true } : await this.#ownerOf(c, password);
     return owner && { ...owner, client: addressOf(c, this.settings) };
   }
 
   /** The rights of whoever has this password. Throws a `BusyError`. */
-  async #ownerOf(c: WebContext, password: string): Promise<Rights | undefined> {
+  async #ownerOf(c: WebContext, password: string | undefined): Promise<Rights | undefined> {
     const { auth, password: ofEditors, viewerPassword } = this.settings;
-    if (auth !== 'password') return undefined;
+    if (auth !== 'password' || password === undefined) return undefined;
     const key = digest(password).toString('hex');
     const check = async () => {
       // Requests sent at once bring the same password.
@@ -171,6 +162,19 @@ export class Access {
     return this.refuse(c, auth === 'proxy' ? 403 : 401, WHY_NOT[auth], auth === 'password');
   }
 }
+
+const MAX_FORM_BYTES = 256 * 1024;
+
+/** The fields of a form. Throws an `HTTPException` (413) if it is too large. */
+export async function formOf({ env }: WebContext): Promise<URLSearchParams> {
+  const text = await bodyWithin(MAX_FORM_BYTES, env.incoming);
+  if (text === undefined) throw new HTTPException(413, { message: 'The form is too large.' });
+  return new URLSearchParams(text);
+}
+
+/** What a person typed in a form. */
+const typedIn = (form: URLSearchParams): string =>
+  ['instruction', 'text', 'sql'].map((name) => form.get(name) ?? '').find((text) => text !== '') ?? '';
 
 const OTHER_HOST =
   'This address is not served here. Behind a proxy, set serve.url to the address that browsers use.';
@@ -198,20 +202,6 @@ function isOwnOrigin(c: WebContext, { url }: ServeSettings): boolean {
   if (origin === undefined)
     return c.req.header('Sec-Fetch-Site') === 'same-origin' || c.req.header('Authorization') !== undefined;
   return origin === url || (URL.canParse(origin) && new URL(origin).host === c.req.header('Host'));
-}
-
-/** Throws a `ConfigurationError` if anyone on the network could get in. */
-function expectGuarded({ host, auth, proxies }: ServeSettings): void {
-  if (isLoopback(host) || auth === 'password') return;
-  const where = `To listen on ${host}, where others can reach it,`;
-  if (auth === 'link')
-    throw new ConfigurationError(
-      `${where} set serve.password in readership.yaml (its hash: readership serve --hash-password), or serve.auth: proxy with serve.header. See docs/serve.md.`,
-    );
-  if (proxies === undefined)
-    throw new ConfigurationError(
-      `${where} set serve.proxies in readership.yaml to the addresses of the proxy, because any other machine could claim to be any user. Or listen on 127.0.0.1. See docs/serve.md.`,
-    );
 }
 
 const WHY_NOT = {

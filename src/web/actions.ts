@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { attemptOf } from '../agents/intents.js';
 import { type Job, readJobs } from '../agents/ledger.js';
-import { type Message, readMessages } from '../agents/messages.js';
+import { lostMessage, type Message, readMessages } from '../agents/messages.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { day } from '../config/values.js';
 import { addDays, dayOf } from '../day.js';
@@ -10,9 +10,21 @@ import { longDay } from '../format/days.js';
 import { type Approval, approvePages, skipPages, unskipPages } from '../steps/improve.js';
 import { jobToChange, recordReview, sendMessage, settleJob, undoMerge } from '../steps/job-changes.js';
 import { writeNote } from '../steps/notes.js';
-import { type StepContext, StepRunner } from '../steps/step.js';
-import { lostMessage } from './agents.js';
-import type { Action } from './queue.js';
+import type { StepContext } from '../steps/step.js';
+
+type Work = (context: StepContext, project: ProjectSettings, since: Date) => Promise<string>;
+
+/** Something that a form can request. */
+export interface Action {
+  readonly words: string;
+  /** Does it, and says what was done. */
+  readonly work: Work;
+  /**
+   * Says what became of an attempt, begun at `since`, that was cut short. Throws if nothing was done. Left out if the
+   * page shows it anyway.
+   */
+  readonly lookUp?: Work;
+}
 
 const NOTHING_SENT = 'Readership was stopped before anything was sent. Request it again if you still want it';
 
@@ -91,18 +103,15 @@ const ACTIONS: Readonly<Record<string, z.ZodType<Action>>> = {
     .object({
       date: day,
       text: z.string().trim().min(1).max(200),
-      path: z
-        .string()
-        .trim()
-        .transform((given) => (given === '' ? undefined : given)),
+      path: z.string().trim(),
       break: z.literal('on').optional(),
     })
-    .transform((given): Action => ({
+    .transform(({ path, ...given }): Action => ({
       words: `Add a note on ${longDay(given.date)}`,
       work: async (context, { id }) => {
         const isOnly = context.settings.projects.length === 1 && context.shard === undefined;
-        const note = { ...given, project: isOnly ? undefined : id, break: given.break === 'on' };
-        return `added to ${await writeNote(context, note)}`;
+        const of = { path: path === '' ? undefined : path, project: isOnly ? undefined : id };
+        return `added to ${await writeNote(context, { ...given, ...of, break: given.break === 'on' })}`;
       },
     })),
   settle: z
@@ -129,13 +138,11 @@ const ACTIONS: Readonly<Record<string, z.ZodType<Action>>> = {
 };
 
 async function approve(context: StepContext, project: ProjectSettings, approval: Approval): Promise<string> {
-  const runner = new StepRunner(context);
-  const done = await runner.aside('improve', () => approvePages(context, project, [approval]));
-  const [answer] = done?.answers ?? [];
-  const [outage] = runner.outages;
-  const why = outage === undefined ? 'it was interrupted' : messageOf(outage.error);
+  const { detail, error } = await approvePages(context, project, [approval]);
+  const [answer] = detail.answers;
+  const why = error === undefined ? 'it was interrupted' : messageOf(error);
   if (answer?.job === undefined) throw new ConfigurationError(answer?.refusal ?? why);
-  const sent = done?.submitted.find(({ id }) => id === answer.job);
+  const sent = detail.submitted.find(({ id }) => id === answer.job);
   return sent === undefined ? `job ${answer.job} is planned but not sent yet: ${why}` : wordsOf(sent, why);
 }
 

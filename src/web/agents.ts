@@ -9,7 +9,7 @@ import {
 import { attemptOf } from '../agents/intents.js';
 import { isRemoteJob, type Job } from '../agents/ledger.js';
 import { OPEN_MESSAGE_STATES } from '../agents/lifecycle.js';
-import { type Message, readMessages } from '../agents/messages.js';
+import { lostMessage, readMessages } from '../agents/messages.js';
 import { isInReview, readSkips } from '../agents/plan.js';
 import { wordsOf } from '../agents/reasons.js';
 import { dayOf, daysBetween } from '../day.js';
@@ -95,6 +95,3 @@ async function proposalsOf({ reader, project, proposals, now, query }: SiteReque
   const all = [...skipped, ...others.filter(isReserved), ...others.filter((page) => !isReserved(page))];
   return { proposals: proposed, leftOut: all.slice(0, MOST_LEFT_OUT), leftOutCount: all.length, problem };
 }
-
-export const lostMessage = (messages: readonly Message[]): Message | undefined =>
-  messages.find(({ state }) => state === 'unconfirmed');

@@ -1,14 +1,56 @@
+import type { Hono } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
+import { randomUUID } from 'node:crypto';
+import { STATUS_CODES } from 'node:http';
+import { Readable } from 'node:stream';
 import pLimit, { type LimitFunction } from 'p-limit';
-import type { Runtime, Workspace, WorkspaceOptions } from '../app/workspace.js';
+import { partOf, type Runtime, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
 import type { ServeSettings } from '../config/serve.js';
-import { bodyWithin } from '../http-server.js';
-import { Access, type WebContext, type WebEnv } from './access.js';
-import { openFrame, type Place } from './frame.js';
+import { ConfigurationError } from '../errors.js';
+import { Access, formOf, type WebContext, type WebEnv } from './access.js';
+import { draftOf } from './actions.js';
+import { agents } from './agents.js';
+import { ask } from './ask.js';
+import { openFrame, projectIn } from './frame.js';
+import { health, metrics, renderedReport, reports } from './health.js';
 import { mcpHandler } from './mcp.js';
+import { type Format, FORMATS, MAX_SQL } from './questions.js';
 import { ActionQueue } from './queue.js';
-import { openSources } from './sources.js';
+import {
+  openSources,
+  type PageRequest,
+  parseQuery,
+  requestOf,
+  type SiteRequest,
+  type Visit,
+} from './request.js';
+import { ai, compare, overview, page, pages, pagesCsv, section } from './views.js';
+
+/** What the template of a page shows. */
+type Model = (request: SiteRequest) => Promise<object>;
+
+/** A page about days says what to do until some are loaded. */
+const ofDays =
+  (model: (request: PageRequest) => Promise<object>): Model =>
+  ({ range, ...request }) =>
+    range === undefined ? Promise.resolve({ template: 'empty' }) : model({ ...request, range });
+
+const titled = (path: string, title: string, model: Model, under?: string) => ({ path, title, model, under });
+
+/** The pages, by the title that also names their template, and the page under which the navigation shows them. */
+export const PAGES = [
+  titled('/', 'Overview', ofDays(overview)),
+  titled('/pages', 'Pages', ofDays(pages)),
+  titled('/section', 'Section', ofDays(section), '/pages'),
+  titled('/compare', 'Compare', ofDays(compare), '/pages'),
+  titled('/page', 'Page', ofDays(page), '/pages'),
+  titled('/ai', 'AI', ofDays(ai)),
+  titled('/agents', 'Agents', agents),
+  titled('/ask', 'Ask', ask),
+  titled('/reports', 'Reports', reports),
+  titled('/health', 'Health', health),
+];
 
 export interface WebOptions {
   readonly workspace: Workspace;
@@ -25,26 +67,11 @@ export interface WebOptions {
 /** What the routes answer with. */
 export type App = Awaited<ReturnType<typeof openApp>>;
 
-const TITLES: Readonly<Record<number, string>> = {
-  400: 'Invalid request',
-  403: 'Not allowed',
-  404: 'Not found',
-  405: 'Not possible',
-  413: 'Too large',
-};
-
-export async function openApp(
-  { workspace, options, runtime, settings, onError, inTurn = pLimit(1) }: WebOptions,
-  places: readonly Place[],
-) {
-  const frame = await openFrame(workspace, places);
-  const refuse = async (c: WebContext, status: ContentfulStatusCode, words: string, login = false) => {
-    // What someone typed before a restart is not lost with their session.
-    const typed = c.req.method === 'POST' && status === 401 ? typedIn(await formOf(c)) : '';
-    return c.html(frame.fill('refused', { title: 'Readership', words, login, typed }), status);
-  };
-  const sources = openSources(workspace, options, runtime);
-  const access = new Access(settings, refuse);
+export async function openApp(options: WebOptions) {
+  const { workspace, runtime, settings, onError, inTurn = pLimit(1) } = options;
+  const frame = await openFrame(workspace, PAGES);
+  const sources = openSources(workspace, options.options, runtime);
+  const access = new Access(settings, frame.fill);
   return {
     sources,
     frame,
@@ -54,24 +81,167 @@ export async function openApp(
     /** A page that says why there is no other. */
     problem: async (c: WebContext, status: ContentfulStatusCode, words: string): Promise<Response> => {
       // Only visitors may see the names of projects.
-      if ((c.var as Partial<WebEnv['Variables']>).visitor === undefined) return refuse(c, status, words);
+      if ((c.var as Partial<WebEnv['Variables']>).visitor === undefined)
+        return access.refuse(c, status, words);
       const shown = words.replaceAll(`${workspace.dataDir}/`, '');
       const model = { words: shown, signOut: access.hasSessions, nothingLoaded: false };
-      const title = TITLES[status] ?? 'Not available';
+      const title = STATUS_CODES[status] ?? '';
       return c.html(frame.page('problem', title, new URL(c.req.url), model), status);
     },
   };
 }
 
-const MAX_FORM_BYTES = 256 * 1024;
-
-/** The fields of a form. Throws an `HTTPException` (413) if it is too large. */
-export async function formOf({ env }: WebContext): Promise<URLSearchParams> {
-  const text = await bodyWithin(MAX_FORM_BYTES, env.incoming);
-  if (text === undefined) throw new HTTPException(413, { message: 'The form is too large.' });
-  return new URLSearchParams(text);
+export function addRoutes(hono: Hono<WebEnv>, app: App): void {
+  const { access, frame, mcp } = app;
+  for (const { path } of PAGES) hono.get(path, (c) => shown(c, app, addressOf(c)));
+  hono.get('/app.css', (c) => asset(c, frame.assets.css, 'text/css'));
+  hono.get('/app.js', (c) => asset(c, frame.assets.js, 'text/javascript'));
+  hono.get('/login', (c) => c.redirect('/', 303));
+  hono.post('/login', async (c) => access.login(c, (await formOf(c)).get('password') ?? ''));
+  hono.post('/logout', (c) => access.logout(c));
+  hono.get('/pages.csv', (c) => csvOfPages(c, app));
+  for (const format of ['csv', 'json', 'parquet'] as const)
+    hono.on(['GET', 'POST'], `/ask.${format}`, (c) => download(c, app, format));
+  hono.get('/metrics', (c) => onMetrics(c, app));
+  hono.get('/reports/:project/:file', (c) => report(c, app));
+  hono.post('/mcp', (c) => mcp(c.req.raw, visitOf(c)));
+  hono.post('/agents', (c) => onAgents(c, app));
+  hono.post('/ask', (c) => onAsk(c, app));
 }
 
-/** What a person typed in a form. */
-const typedIn = (form: URLSearchParams): string =>
-  ['instruction', 'text', 'sql'].map((name) => form.get(name) ?? '').find((text) => text !== '') ?? '';
+const addressOf = (c: WebContext): URL => new URL(c.req.url);
+
+/** Who requests a page, with a signal that aborts when they no longer wait for the response. */
+function visitOf(c: WebContext): Visit {
+  const left = new AbortController();
+  c.env.outgoing.once('close', () => {
+    left.abort();
+  });
+  return { ...c.get('visitor'), signal: left.signal };
+}
+
+const asset = (c: WebContext, text: string, type: string): Response => {
+  c.header('Cache-Control', 'public, max-age=31536000, immutable');
+  return c.body(text, 200, { 'Content-Type': `${type}; charset=utf-8` });
+};
+
+/** The HTML of a page; `extra` overrides what its template shows. */
+export async function pageOf({ access, frame }: App, address: URL, request: SiteRequest, extra: object = {}) {
+  const found = PAGES.find(({ path }) => path === address.pathname);
+  if (found === undefined) throw new HTTPException(404, { message: 'There is no such page.' });
+  const { query: asked, range = null, isEditor } = request;
+  const { template = found.title.toLowerCase(), ...model }: { template?: string } =
+    await found.model(request);
+  return frame.page(template, found.title, address, {
+    asked,
+    queries: request.asked.filter(({ sql }) => sql.length <= MAX_SQL),
+    range,
+    nothingLoaded: range === null,
+    signOut: access.hasSessions,
+    isEditor,
+    actionToken: isEditor ? access.actionToken : '',
+    formId: randomUUID(),
+    ...model,
+    ...extra,
+  });
+}
+
+/** Answers a request about a project from its history. */
+function answered(
+  c: WebContext,
+  app: App,
+  address: URL,
+  answer: (request: SiteRequest) => Promise<Response>,
+): Promise<Response> {
+  const visit = visitOf(c);
+  return app.sources.histories
+    .of(projectIn(address.searchParams))
+    .with(visit, async (reader) => answer(await requestOf(address, visit, reader, app)));
+}
+
+const shown = (c: WebContext, app: App, address: URL, extra?: object, status: 200 | 409 = 200) =>
+  answered(c, app, address, async (request) => c.html(await pageOf(app, address, request, extra), status));
+
+const fileOf = (c: WebContext, content: string | ReadableStream, type: string, name: string): Response =>
+  c.body(content, 200, { 'Content-Type': type, 'Content-Disposition': `attachment; filename="${name}"` });
+
+function csvOfPages(c: WebContext, app: App): Promise<Response> {
+  return answered(c, app, addressOf(c), async ({ range, ...request }) => {
+    if (range === undefined)
+      throw new HTTPException(404, { message: `Nothing is loaded for ${request.project.name} yet.` });
+    const name = `pages-${range.first}-${range.last}.csv`;
+    return fileOf(c, await pagesCsv({ ...request, range }), FORMATS.csv, name);
+  });
+}
+
+async function download(c: WebContext, { sources }: App, format: Format): Promise<Response> {
+  const sql =
+    c.req.method === 'POST'
+      ? ((await formOf(c)).get('sql') ?? '')
+      : await sources.saved.sqlOf(parseQuery(addressOf(c).searchParams));
+  if (sql.trim() === '')
+    throw new ConfigurationError('Nothing was asked: add a query to the address, as ?sql=');
+  const answer = await sources.questions.file(sql, format, visitOf(c));
+  return fileOf(c, Readable.toWeb(answer) as ReadableStream, FORMATS[format], `answer.${format}`);
+}
+
+async function onMetrics(c: WebContext, { sources }: App): Promise<Response> {
+  const { histories, workspace, runtime } = sources;
+  if (workspace.parts !== undefined)
+    throw new ConfigurationError('Metrics are about one shard: readership serve --shard I/N.');
+  const text = await histories.of().with(visitOf(c), (reader) => metrics(reader, workspace, runtime.now()));
+  return c.body(text, 200, { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' });
+}
+
+async function report(c: WebContext, { sources, frame, problem }: App): Promise<Response> {
+  // Still encoded, as in the list of rendered pages.
+  const href = addressOf(c).pathname.slice('/reports/'.length);
+  const found = await renderedReport(partOf(sources.workspace, c.req.param('project') ?? ''), href, (links) =>
+    frame.fill('report-bar', links),
+  );
+  if (found === undefined) return problem(c, 404, 'There is no such report.');
+  return c.html(found.html, 200, { 'Content-Security-Policy': found.policy });
+}
+
+const OUTDATED =
+  'This form is out of date, because readership serve was restarted. Nothing was done or sent yet.';
+
+/** Whether a form may change something. Throws an `HTTPException` if its sender may not. */
+function isCurrent(c: WebContext, { access }: App, form: URLSearchParams): boolean {
+  if (!c.get('visitor').isEditor)
+    throw new HTTPException(403, { message: 'You have read-only access. Nothing was changed.' });
+  return access.isActionToken(form.get('token') ?? '');
+}
+
+/** The address of a page about the project of a form. */
+function back(form: URLSearchParams, path: string, fields: Record<string, string> = {}): string {
+  const kept = new URLSearchParams({ project: form.get('project') ?? '', ...fields });
+  return `${path}?${kept.toString()}`;
+}
+
+/** Queues an action. A form from before a restart is shown again, with what was typed in it. */
+async function onAgents(c: WebContext, app: App): Promise<Response> {
+  const form = await formOf(c);
+  const address = back(form, '/agents');
+  if (!isCurrent(c, app, form))
+    return shown(c, app, new URL(address, c.req.url), { draft: draftOf(form, OUTDATED) }, 409);
+  app.queue.add(form);
+  return c.redirect(address, 303);
+}
+
+/** In characters, percent-encoded: what every browser and proxy accepts as part of an address. */
+const LONGEST_ADDRESS = 4_000;
+
+/** Runs SQL, which has an address of its own unless it is long, or saves or deletes a question. */
+async function onAsk(c: WebContext, app: App): Promise<Response> {
+  const form = await formOf(c);
+  const sql = form.get('sql') ?? '';
+  const address = back(form, '/ask', { sql });
+  const here = new URL(address, c.req.url);
+  if (form.has('action'))
+    return isCurrent(c, app, form)
+      ? c.redirect(back(form, '/ask', await app.sources.saved.change(form)), 303)
+      : shown(c, app, here, { failure: OUTDATED.replace('done or sent', 'saved') }, 409);
+  if (sql.trim() === '') throw new ConfigurationError('The query is empty.');
+  return address.length <= LONGEST_ADDRESS ? c.redirect(address, 303) : shown(c, app, here);
+}

@@ -37,7 +37,7 @@ export async function ask(request: SiteRequest): Promise<object> {
     answer: null,
     failure: null,
   };
-  questions.prepare();
+  questions.processes.prepare();
   if (sql.trim() === '') return shown;
   try {
     const { rows: answered, isCut, note = null } = await questions.answer(sql, request, CUT);

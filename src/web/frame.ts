@@ -89,6 +89,8 @@ export interface Place {
   readonly under: string | undefined;
 }
 
+export type Frame = Awaited<ReturnType<typeof openFrame>>;
+
 /** The templates of the web app, and the files that its pages load. */
 export async function openFrame(
   { workspaceDir, projects }: Pick<Workspace, 'workspaceDir' | 'projects'>,

@@ -9,8 +9,7 @@ import { partOf, partsOf, type Workspace } from '../app/workspace.js';
 import { StorageError } from '../errors.js';
 import { queryLimits } from '../sql/process.js';
 import { type History, openOwnHistory } from '../warehouse/published.js';
-import { type Parameters, parseRows, type Reader } from '../warehouse/query.js';
-import { ATTACH_KEPT, KeptChanges } from './kept.js';
+import { filledIn, type Parameters, parseRows, type Reader } from '../warehouse/query.js';
 import { Turns } from './limits.js';
 import type { Asker } from './questions.js';
 
@@ -47,22 +46,19 @@ const COPY_USED_MS = 60_000;
 
 /** The histories of the parts of a workspace. */
 export class WebHistories {
-  readonly #of: ReadonlyMap<Workspace, WebHistory>;
+  readonly all: readonly WebHistory[];
 
   constructor(
     private readonly workspace: Workspace,
     signal: AbortSignal,
   ) {
-    this.#of = new Map(partsOf(workspace).map((part) => [part, new WebHistory(part, signal)]));
-  }
-
-  get all(): WebHistory[] {
-    return [...this.#of.values()];
+    this.all = partsOf(workspace).map((part) => new WebHistory(part, signal));
   }
 
   /** The one that has a project; the first for an unknown one. */
-  of(project?: string | null): WebHistory {
-    const history = this.#of.get(partOf(this.workspace, project ?? ''));
+  of(project = ''): WebHistory {
+    const part = partOf(this.workspace, project);
+    const history = this.all.find((one) => one.part === part);
     if (history === undefined) throw new RangeError('a part of another workspace');
     return history;
   }
@@ -126,7 +122,8 @@ class WebHistory {
       memory_limit: `${queryLimits(this.part.settings).maxMemory}B`,
       allocator_bulk_deallocation_flush_threshold: FREED_AT_ONCE,
     });
-    await history.connection.run(ATTACH_KEPT);
+    // The history itself is read-only.
+    await history.connection.run("ATTACH ':memory:' AS kept (READ_WRITE, COMPRESS)");
     const before = this.#opened;
     const answers = new LRUCache<string, unknown[]>({
       maxSize: ANSWERS_KEPT,
@@ -165,20 +162,64 @@ class WebHistory {
   }
 }
 
+/** How the queries of pages call the macros that most of their time goes into. */
+const CALLS = /\b(?:changes\(\$from, \$to, \$shift, per := (?:'page'|'site'|\$per)\)|movers\(\$week\))/g;
+
+/** A range has two or three, of which that of its pages is large: about 50 MB for 200,000 pages. */
+const MOST_KEPT = 18;
+
+/**
+ * The changes of the ranges that were asked for last, and the pages that moved, in tables of one opened history. Sorting,
+ * searching and filtering a list, the lists of one page, and the sections read the same ones.
+ */
+class KeptChanges {
+  /** Their names by the query that made them; the one that was used last comes last. */
+  readonly #tables = new Map<string, string>();
+  readonly #oneAtATime = pLimit(1);
+  #made = 0;
+
+  /** Runs a query with `run`, which may also have to run others before. */
+  async reading<Rows>(
+    sql: string,
+    parameters: Parameters,
+    run: (sql: string) => Promise<Rows>,
+  ): Promise<Rows> {
+    let text = sql;
+    for (const call of new Set(sql.match(CALLS))) {
+      // DuckDB simplifies a query for values that it has, not for parameters.
+      const rows = filledIn(`FROM ${call} WHERE project = $project`, parameters);
+      text = text.replaceAll(call, await this.#oneAtATime(() => this.#use(rows, run)));
+    }
+    return run(text);
+  }
+
+  async #use(rows: string, run: (sql: string) => Promise<unknown>): Promise<string> {
+    const table = this.#tables.get(rows) ?? `kept.rows_${this.#made++}`;
+    if (!this.#tables.has(rows)) await run(`CREATE TABLE ${table} AS ${rows}`);
+    this.#tables.delete(rows);
+    this.#tables.set(rows, table);
+    for (const [oldest, dropped] of [...this.#tables].slice(0, -MOST_KEPT)) {
+      // A query that is reading it keeps what it reads.
+      await run(`DROP TABLE ${dropped}`);
+      this.#tables.delete(oldest);
+    }
+    return table;
+  }
+}
+
 /** Runs a query on its own connection, until it takes too long or nobody waits for it any more. */
 async function queryWithin(history: History, sql: string, parameters: Parameters, left: AbortSignal) {
   const own = await history.beside();
-  const start = performance.now();
-  const isLate = () => performance.now() - start > LONGEST_MS;
+  const late = AbortSignal.timeout(LONGEST_MS);
   // DuckDB ignores an interruption that comes before the query begins, so one is not enough.
   const watch = setInterval(() => {
-    if (left.aborted || isLate()) own.connection.interrupt();
+    if (left.aborted || late.aborted) own.connection.interrupt();
   }, INTERRUPT_EVERY_MS);
   try {
     return await own.query(sql, z.unknown(), parameters);
   } catch (cause) {
     left.throwIfAborted();
-    if (!isLate()) throw cause;
+    if (!late.aborted) throw cause;
     throw new StorageError('This page takes too long. Choose a shorter range.', { cause });
   } finally {
     clearInterval(watch);

@@ -7,9 +7,9 @@ import { packageFile, version } from '../files.js';
 import { escapeLines } from '../format/text.js';
 import { readSql } from '../warehouse/query.js';
 import type { Asker } from './questions.js';
-import type { Sources } from './sources.js';
-import type { Call, Tool } from './tool.js';
-import { TOOLS } from './tools.js';
+import type { Sources } from './request.js';
+import { RANGE_TOOLS } from './range-tools.js';
+import { type Call, OTHER_TOOLS, type Tool } from './tools.js';
 
 const named = <Text extends z.ZodRawShape>(text: Text) => z.record(z.string(), z.object(text));
 /** What the assistant reads about this server. */
@@ -22,6 +22,8 @@ const words = z
     resources: z.record(z.string(), z.string()),
   })
   .parse(parse(readSql(import.meta.url, 'assistant.yaml')));
+
+const TOOLS: Readonly<Record<string, Tool>> = { ...OTHER_TOOLS, ...RANGE_TOOLS };
 
 const PROGRESS_EVERY_MS = 1_000;
 

@@ -42,10 +42,10 @@ export interface Asker {
 export class Questions {
   readonly #turns = new Turns(AT_ONCE, AT_ONCE - 1, WAITING_OF_ONE);
   readonly #downloads = new Turns(DOWNLOADS, DOWNLOADS_OF_ONE, WAITING_OF_ONE);
-  readonly #processes: QueryProcesses;
+  readonly processes: QueryProcesses;
 
   constructor({ settings }: Workspace, options: WorkspaceOptions, runtime: Runtime) {
-    this.#processes = new QueryProcesses({
+    this.processes = new QueryProcesses({
       options: optionsOf(options),
       cwd: runtime.workingDirectory,
       environment: withoutSecrets(runtime.environment, settings),
@@ -53,14 +53,9 @@ export class Questions {
     });
   }
 
-  /** Gets ready for a question, which is then answered sooner. */
-  prepare(): void {
-    this.#processes.prepare();
-  }
-
   /** The first rows of an answer. */
   answer(sql: string, { client, signal }: Asker, limits: Cut): Promise<Rows> {
-    return this.#turns.run(client, signal, () => this.#processes.ask(sql, limits, signal));
+    return this.#turns.run(client, signal, () => this.processes.ask(sql, limits, signal));
   }
 
   /** The whole answer as a file that is deleted once it has been read, or when its reader leaves or is too slow. */
@@ -83,11 +78,6 @@ export class Questions {
     });
   }
 
-  /** Ends all queries. */
-  close(): Promise<void> {
-    return this.#processes.close();
-  }
-
   /** Writes an answer to a file, which must not become too large. */
   async #write(sql: string, file: string, format: Format, signal: AbortSignal): Promise<void> {
     const tooLarge = new AbortController();
@@ -97,7 +87,7 @@ export class Questions {
       });
     }, LOOK_EVERY_MS);
     try {
-      await this.#processes.write(sql, file, format, AbortSignal.any([signal, tooLarge.signal]));
+      await this.processes.write(sql, file, format, AbortSignal.any([signal, tooLarge.signal]));
     } catch (error) {
       if (!tooLarge.signal.aborted) throw error;
       throw new StorageError(

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { LimitFunction } from 'p-limit';
@@ -10,25 +9,10 @@ import { codeOf, ConfigurationError, LockedError, messageOf } from '../errors.js
 import { writeWhole } from '../files.js';
 import { type StepContext, StepRunner } from '../steps/step.js';
 import { publishStep } from '../steps/publish.js';
-import { actionOf } from './actions.js';
-
-/** Something that a form can request. */
-export interface Action {
-  readonly words: string;
-  /** Does it, and says what was done. */
-  readonly work: Work;
-  /**
-   * Says what became of an attempt, begun at `since`, that was cut short. Throws if nothing was done. Left out if the
-   * page shows it anyway.
-   */
-  readonly lookUp?: Work;
-}
-type Work = (context: StepContext, project: ProjectSettings, since: Date) => Promise<string>;
+import { type Action, actionOf } from './actions.js';
 
 const requestSchema = z.object({
-  /** The same for the same form submitted again. */
-  key: z.string(),
-  /** The fields of the form. */
+  /** The fields of the form, the same if it is submitted again. */
   form: z.string(),
   words: z.string(),
   project: z.string(),
@@ -75,9 +59,9 @@ export class ActionQueue {
 
   /** Looks up what became of the requests that a stopped process left waiting. */
   resume(): void {
-    const isLeft = ({ key, pid, state }: Request) =>
+    const isLeft = ({ form, pid, state }: Request) =>
       // After a restart, a container has the same process number.
-      state === 'waiting' && (pid === process.pid ? !this.#waiting.has(key) : !isRunning(pid));
+      state === 'waiting' && (pid === process.pid ? !this.#waiting.has(form) : !isRunning(pid));
     const answer = 'Readership was stopped before this finished. Looking up what was sent';
     for (const request of this.#read().filter(isLeft).toReversed())
       this.#begin({ ...request, answer }, async (...on) => {
@@ -91,13 +75,12 @@ export class ActionQueue {
   add(fields: URLSearchParams): void {
     const { words, work } = actionOf(fields);
     const form = new URLSearchParams([...fields].filter(([name]) => name !== 'token')).toString();
-    const key = createHash('sha256').update(form).digest('hex');
-    if (this.#read().some((request) => request.key === key && request.state !== 'failed')) return;
+    if (this.#read().some((request) => request.form === form && request.state !== 'failed')) return;
     if (this.#waiting.size >= MOST_WAITING)
       throw new ConfigurationError('Too many actions are waiting already. Try again later.');
     const project = fields.get('project') ?? '';
-    const request = { key, form, words, project, at: this.runtime.now(), state: 'waiting' as const };
-    this.#begin({ ...request, pid: process.pid, answer: 'starts after the current action' }, work);
+    const begun = { at: this.runtime.now(), state: 'waiting' as const };
+    this.#begin({ form, words, project, ...begun, answer: 'starts after the current action' }, work);
   }
 
   /** Waits until the current action has ended, once the signal of this process has aborted. */
@@ -105,14 +88,14 @@ export class ActionQueue {
     if (this.runtime.signal.aborted) await Promise.all(this.#waiting.values());
   }
 
-  #begin(request: Request, work: Work): void {
+  #begin(request: Omit<Request, 'pid'>, work: Action['work']): void {
     const begun = { ...request, pid: process.pid };
     this.#store(begun);
-    const done = this.#carryOut(begun, work).finally(() => this.#waiting.delete(begun.key));
-    this.#waiting.set(begun.key, done);
+    const done = this.#carryOut(begun, work).finally(() => this.#waiting.delete(begun.form));
+    this.#waiting.set(begun.form, done);
   }
 
-  async #carryOut(request: Request, work: Work): Promise<void> {
+  async #carryOut(request: Request, work: Action['work']): Promise<void> {
     const { signal } = this.runtime;
     const hold = {
       command: 'serve',
@@ -155,8 +138,10 @@ export class ActionQueue {
   /** Only pages and the next start need the file, so an action does not fail without it. */
   #store(request: Request): void {
     const known = this.#read();
-    const isKnown = known.some(({ key }) => key === request.key);
-    const all = isKnown ? known.map((one) => (one.key === request.key ? request : one)) : [request, ...known];
+    const isKnown = known.some(({ form }) => form === request.form);
+    const all = isKnown
+      ? known.map((one) => (one.form === request.form ? request : one))
+      : [request, ...known];
     try {
       writeWhole(this.#file, JSON.stringify(all.slice(0, KEPT)));
     } catch (error) {
@@ -182,18 +167,11 @@ function projectOf({ projects }: StepContext, { project }: Request): ProjectSett
   return found;
 }
 
-/** Does some work, publishes what it changed, and says what was done. */
+/** Does some work, publishes what it changed even if it fails halfway, and says what was done. */
 async function published(context: StepContext, work: () => Promise<string>): Promise<string> {
-  // The work is done even if this fails.
-  const publish = async () => {
-    const runner = new StepRunner(context);
-    await runner.step('publish', () => publishStep(context));
-    const [outage] = runner.outages;
-    return outage === undefined ? '' : `, but could not be published: ${messageOf(outage.error)}`;
-  };
-  const done = await work().catch(async (error: unknown) => {
-    await publish();
-    throw error;
-  });
-  return done + (await publish());
+  const runner = new StepRunner(context);
+  const done = await work().finally(() => runner.step('publish', () => publishStep(context)));
+  const [outage] = runner.outages;
+  // The work is done even if it could not be published.
+  return outage === undefined ? done : `${done}, but could not be published: ${messageOf(outage.error)}`;
 }

@@ -10,7 +10,7 @@ import {
   text,
   textOrNull,
   type Tool,
-} from './tool.js';
+} from './tools.js';
 
 const days = {
   from: z.string().optional().describe('first day, such as 2026-08-24; by default 13 weeks are covered'),

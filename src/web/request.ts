@@ -1,19 +1,43 @@
 import { HTTPException } from 'hono/http-exception';
 import { z } from 'zod';
 import { basePath, pathBelow } from '../agents/sitemap.js';
-import { partOf } from '../app/workspace.js';
+import { partOf, type Runtime, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
 import { IN_OUR_WORDS, problemOf } from '../config/problems.js';
 import { day } from '../config/values.js';
 import { addDays, daysBetween } from '../day.js';
 import { ConfigurationError } from '../errors.js';
 import { shownPath } from '../format/text.js';
 import { ISO_CALENDAR, periodOf } from '../reports/period.js';
-import { dayColumn, filledIn, type Parameters, type Reader, type Row } from '../warehouse/query.js';
+import { dayColumn, filledIn, type Parameters, readSql, type Row, rowSchema } from '../warehouse/query.js';
 import type { Visitor } from './access.js';
-import type { PublishedReader } from './history.js';
-import { type Asker, MAX_SQL } from './questions.js';
+import { type PublishedReader, WebHistories } from './history.js';
+import { Proposals } from './proposals.js';
+import { type Asker, MAX_SQL, Questions, SavedQuestions } from './questions.js';
 import type { ActionQueue } from './queue.js';
-import { queryNamed, rowsOf, type Sources } from './sources.js';
+
+/** What pages and tools answer from. */
+export type Sources = ReturnType<typeof openSources>;
+
+export const openSources = (workspace: Workspace, options: WorkspaceOptions, runtime: Runtime) => ({
+  workspace,
+  runtime,
+  histories: new WebHistories(workspace, runtime.signal),
+  questions: new Questions(workspace, options, runtime),
+  saved: new SavedQuestions(workspace),
+  proposals: new Proposals(workspace),
+});
+
+/** Ends the queries and closes the histories. */
+export async function closeSources({ questions, histories }: Sources): Promise<void> {
+  await questions.processes.close();
+  histories.close();
+}
+
+const queryNamed = (name: string): string => readSql(import.meta.url, `queries/${name}.sql`);
+
+/** The rows of a query in `queries/`. */
+export const rowsOf = (reader: PublishedReader, name: string, parameters: Parameters): Promise<Row[]> =>
+  reader.query(queryNamed(name), rowSchema, parameters);
 
 /** The number of days in each range that a link selects, up to the last loaded day. */
 const RANGES = { '4w': 28, '13w': 91, '26w': 182, '1y': 364, all: 100_000 } as const;
@@ -108,7 +132,7 @@ const extentRow = z.object({ first: dayColumn, last: dayColumn });
 export type Range = NonNullable<Awaited<ReturnType<typeof rangeOf>>>;
 
 /** The requested days, as far as any are loaded; undefined for a project without a loaded day. */
-async function rangeOf(reader: Reader, project: string, query: PageQuery) {
+async function rangeOf(reader: PublishedReader, project: string, query: PageQuery) {
   const [extent] = await reader.query(queryNamed('extent'), extentRow, { project });
   if (extent === undefined) return undefined;
   const { first, last: end } = extent;

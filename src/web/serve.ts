@@ -8,11 +8,9 @@ import { setFlagsFromString } from 'node:v8';
 import { codeOf, ConfigurationError, messageOf, ReadershipError } from '../errors.js';
 import { inUrl, listen } from '../http-server.js';
 import { isReading, type WebContext, type WebEnv } from './access.js';
-import { type App, openApp, type WebOptions } from './app.js';
+import { addRoutes, type App, openApp, pageOf, PAGES, type WebOptions } from './app.js';
 import { BusyError } from './limits.js';
-import { requestOf } from './request.js';
-import { PAGES, pageOf, ROUTES } from './routes.js';
-import { closeSources } from './sources.js';
+import { closeSources, requestOf } from './request.js';
 
 /** The headers of every response that does not set its own. */
 const HEADERS = {
@@ -45,7 +43,7 @@ export async function serveWeb(options: WebOptions) {
   // By default, garbage may take several times the memory that is in use before it is collected.
   setFlagsFromString('--heap-growing-percent=50');
   const { host, port, url } = options.settings;
-  const app = await openApp(options, PAGES);
+  const app = await openApp(options);
   const { access, queue, sources } = app;
   const server = await listen({ host, port, fetch: routed(app, options).fetch }).catch((cause: unknown) => {
     const isPort = codeOf(cause) === 'EADDRINUSE' || codeOf(cause) === 'EACCES';
@@ -95,7 +93,7 @@ function routed(app: App, { settings, onError }: WebOptions): Hono<WebEnv> {
       ),
     );
   hono.use(access.gate);
-  for (const { method, path, answer } of ROUTES) hono.on(method, path, (c) => answer(c, app));
+  addRoutes(hono, app);
   hono.notFound((c) =>
     isReading(c.req.method)
       ? problem(c, 404, 'There is no such page.')
@@ -104,7 +102,10 @@ function routed(app: App, { settings, onError }: WebOptions): Hono<WebEnv> {
   hono.onError((error, c) => {
     if (error instanceof HTTPException) return problem(c, error.status, error.message);
     if (error instanceof ConfigurationError) return problem(c, 400, error.message);
-    if (error instanceof BusyError) c.header('Retry-After', '60');
+    if (error instanceof BusyError) {
+      c.header('Retry-After', '60');
+      return problem(c, 429, error.message);
+    }
     if (error instanceof ReadershipError) return problem(c, 503, error.message);
     // If the browser has gone, its queries were interrupted, and nobody sees the response.
     if (!c.env.outgoing.destroyed) onError(error.stack ?? messageOf(error));

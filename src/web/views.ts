@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { readJobsWithEffects } from '../agents/effect.js';
 import { addDays, earlierBy } from '../day.js';
-import { ConfigurationError, ReadershipError } from '../errors.js';
+import { ConfigurationError, messageOf } from '../errors.js';
 import { shownPath } from '../format/text.js';
 import { csvCellOf } from '../reports/answers.js';
-import type { Row } from '../warehouse/query.js';
+import type { Parameters, Row } from '../warehouse/query.js';
 import {
   listOf,
   MOST_READ,
@@ -111,9 +111,10 @@ const countOf = ([first]: readonly Row[]): number => z.int().catch(0).parse(firs
 
 export async function pages(request: PageRequest): Promise<object> {
   const { rows, query } = request;
-  const { problem = null, ...listed } = await listedFor(request).catch((error: unknown) => {
-    if (error instanceof ReadershipError) return { problem: error.message };
-    throw error;
+  let problem: string | null = null;
+  const listed = await listedFor(request).catch((error: unknown) => {
+    problem = messageOf(error);
+    return {};
   });
   const [found, sections, [totals]] = await Promise.all([
     rows('pages', listed),
@@ -132,7 +133,7 @@ export async function pages(request: PageRequest): Promise<object> {
     // Those of the range, and the chosen one even if nobody read it then.
     sections: isListed ? sections : [...sections, { section: query.section }],
     count,
-    order: order === 'asc' ? 'ascending' : 'descending',
+    order,
     otherOrder: order === 'asc' ? 'desc' : 'asc',
     first: first + 1,
     last: first + found.length,
@@ -141,15 +142,8 @@ export async function pages(request: PageRequest): Promise<object> {
   };
 }
 
-/** The pages of the sitemap, as parameters of a query, or why they are unknown. */
-interface Listed {
-  readonly listed?: string;
-  readonly base?: string;
-  readonly problem?: string;
-}
-
-/** What a list of pages without a view needs. Throws a `ReadershipError` if it is unknown. */
-const listedFor = async ({ query, proposals, project }: PageRequest): Promise<Listed> =>
+/** The parameters of a list of pages without a view. Throws a `ReadershipError` if they are unknown. */
+const listedFor = async ({ query, proposals, project }: PageRequest): Promise<Parameters> =>
   query.only === 'unread' ? proposals.listed(project) : {};
 
 const CSV_COLUMNS = [
