@@ -19,6 +19,7 @@ import { codeOf, messageOf } from '../errors.js';
 import { freeDisk } from '../files.js';
 import { inSequence, moment } from '../format/days.js';
 import { thousands } from '../format/numbers.js';
+import { type Delivery, deliveryKey } from '../mail/delivery.js';
 import { readDeliveries } from '../mail/ledger.js';
 import { keyProblem } from './findings.js';
 import { readLastRuns, readOutages } from '../steps/runs.js';
@@ -136,6 +137,11 @@ const codeHostProblem = z.object({ repository: z.string(), problem: z.string() }
 
 /** How long an email of unknown outcome needs attention; after that, later emails have replaced it. */
 const ASKED_ABOUT_DAYS = 14;
+/**
+ * An email that was last tried earlier is not retried anymore: its alert is over, its report is too
+ * old, or its recipient was removed.
+ */
+const RETRIED_DAYS = 2;
 
 /** What does not belong to one project's history, as `status --json` writes it. */
 export type OperationsStatus = Awaited<ReturnType<typeof readOperations>>;
@@ -148,8 +154,9 @@ async function readOperations(reader: Reader, workspace: Workspace, now: Date) {
   const states: Partial<Record<JobState, number>> = {};
   for (const { state } of jobs) states[state] = (states[state] ?? 0) + 1;
   const messages = await readMessagesOf(reader, projects);
-  const since = subDays(now, ASKED_ABOUT_DAYS);
   const deliveries = await readDeliveries(reader);
+  const triedWithin = (days: number, inState: Delivery['state']) =>
+    deliveries.filter(({ state, tried_at }) => state === inState && tried_at >= subDays(now, days));
   const outages = await readOutages(reader, now);
   return {
     publishedAt: (await stat(historyFile)).mtime,
@@ -170,25 +177,26 @@ async function readOperations(reader: Reader, workspace: Workspace, now: Date) {
     unconfirmedMessages: messages
       .filter(({ state }) => state === 'unconfirmed')
       .map(({ id, job }) => ({ id, job })),
-    unknownDeliveries: deliveries
-      .filter(({ state, tried_at }) => state === 'unknown' && tried_at >= since)
-      .map(({ report, project, period, recipient }) => ({ report, project, period, recipient })),
+    unknownDeliveries: triedWithin(ASKED_ABOUT_DAYS, 'unknown').map((delivery) =>
+      deliveryKey.parse(delivery),
+    ),
     /** Emails and posts that have not been sent yet, and why. */
-    waitingDeliveries: deliveries
-      .filter(({ state }) => state === 'waiting')
-      .map(({ report, period, recipient, note }) => ({ report, period, recipient, note })),
+    waitingDeliveries: triedWithin(RETRIED_DAYS, 'waiting').map(({ report, period, recipient, note }) => {
+      return { report, period, recipient, note };
+    }),
   };
 }
 
 /** Null if the journal is intact, or another user's. Another process may be writing it, so nothing is changed. */
-const journalProblem = (dataDir: string): Promise<string | null> =>
-  EffectsJournal.open(dataDir, false).then(
-    () => null,
-    (error: unknown) => (isOfAccess(error) ? null : messageOf(error)),
-  );
-
-const isOfAccess = (error: unknown): boolean =>
-  error instanceof Error && [codeOf(error), codeOf(error.cause)].includes('EACCES');
+async function journalProblem(dataDir: string): Promise<string | null> {
+  try {
+    await EffectsJournal.open(dataDir, false);
+    return null;
+  } catch (error) {
+    const cause = error instanceof Error ? error.cause : undefined;
+    return [codeOf(error), codeOf(cause)].includes('EACCES') ? null : messageOf(error);
+  }
+}
 
 /** While the history is being published, the publish step is still running. */
 const isOfBefore = ({ step }: { step: string }): boolean => step !== 'publish';
