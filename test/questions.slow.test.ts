@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { readWorkspace } from '../src/app/workspace.js';
 import { day } from '../src/day.js';
 import { logging, openLog } from '../src/print/log.js';
-import { openService } from '../src/service/service.js';
+import { openService } from '../src/service/loop.js';
 import { ask } from '../src/sql/answer.js';
 import { formatAnswer } from '../src/sql/formats.js';
 import { Output } from '../src/terminal/output.js';

@@ -1,6 +1,7 @@
-import { tzOffset } from '@date-fns/tz';
 import { access, constants, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import type { ReadOptions } from '../api/client.js';
+import { askForDate } from '../api/clock.js';
 import { PausedError, TryLaterError } from '../api/errors.js';
 import { permissionOf } from '../app/acting.js';
 import { channelsOf, connect, type Connection } from '../app/connection.js';
@@ -23,8 +24,17 @@ import { readPlace } from '../warehouse/identity.js';
 import { OlderSchemaError } from '../warehouse/migrate.js';
 import { openWarehouse } from '../warehouse/open.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
-import { fail, type Finding, found, keyProblem, pass, type Verdict, warn } from './findings.js';
-import { server } from './server.js';
+import {
+  answers,
+  doesNotAnswer,
+  fail,
+  type Finding,
+  found,
+  keyProblem,
+  pass,
+  type Verdict,
+  warn,
+} from './findings.js';
 import { futureWords, readFutureRows } from './status.js';
 
 const ANSWER_TIMEOUT_MS = 10_000;
@@ -36,42 +46,30 @@ const COPIES = 2;
 export async function examine(workspace: Workspace, runtime: Runtime): Promise<Finding[]> {
   keepPrivate();
   const { warehouse, verdict } = await openDatabase(workspace, runtime);
-  // Read before the database is closed.
-  const place = found('sends from', () => sendsFrom(workspace, warehouse, runtime));
-  await place;
-  const dates = await inFuture(warehouse, runtime.now());
   const quiet = { onSkew: () => undefined, onWait: () => undefined };
   const connection = await connect(waitingAtMost(0, workspace), runtime, quiet, warehouse);
-  const keys = Promise.all(
-    workspace.projects.map(async (project) => {
-      const ofKey = await found('key', () => key(project, workspace, connection, runtime));
-      if (ofKey.verdict === 'fail') return [ofKey];
-      return [ofKey, await found('sums of days', () => sums(project, workspace, connection, runtime))];
-    }),
-  );
-  const database = async () => {
-    // Until the keys are checked, their requests are counted in it.
-    await keys;
+  try {
+    const findings = await Promise.all([
+      found('configuration', () => configuration(workspace)),
+      found('secrets', () => secrets(workspace)),
+      found('server', () => server(workspace, runtime)),
+      Promise.all(workspace.projects.map((project) => views(project, workspace, connection, runtime))),
+      found('reports', () => reports(workspace)),
+      found('notes', async () => pass(counted((await readOwnNotes(workspace)).length, 'note'))),
+      found('email', () => email(workspace, runtime)),
+      ...channels(workspace),
+      found('database', () => verdict),
+      found('journal', () => journal(workspace)),
+      found('sends from', () => sendsFrom(workspace, warehouse, runtime)),
+      found('dates', () => dates(warehouse, runtime.now())),
+      found('disk', () => disk(workspace)),
+    ]);
+    return findings.flat(2);
+  } finally {
+    await connection.close();
+    // Only now, because the requests of the checks are counted in it.
     await warehouse?.close();
-    return verdict;
-  };
-  const findings = await Promise.all([
-    found('configuration', () => configuration(workspace)),
-    found('secrets', () => secrets(workspace)),
-    found('server', () => server(workspace.configuration?.settings.baseUrl, runtime)),
-    keys,
-    found('reports', () => reports(workspace)),
-    found('notes', async () => pass(counted((await readOwnNotes(workspace)).length, 'note'))),
-    found('email', () => email(workspace, runtime)),
-    ...channels(workspace),
-    found('database', database),
-    found('journal', () => journal(workspace)),
-    place,
-    found('dates', () => dates),
-    found('disk', () => disk(workspace)),
-    found('time zones', timeZones),
-  ]).finally(connection.close);
-  return findings.flat(2);
+  }
 }
 
 function configuration({ configuration, settings }: Workspace): Verdict {
@@ -91,51 +89,56 @@ async function secrets({ configuration }: Workspace): Promise<Verdict> {
   return warn(`Others on this machine may be able to read ${file}: chmod 600 '${file}'`);
 }
 
-async function key(
+/** Whether a server answers, and its clock agrees. Any answer will do, since it has a Date header. */
+async function server({ configuration }: Workspace, { now, signal }: Runtime): Promise<Verdict> {
+  if (configuration === undefined) return pass('the built-in sandbox, with the clock of this machine');
+  const { baseUrl } = configuration.settings;
+  return askForDate(baseUrl, signal).then(
+    (headers) => answers(baseUrl, headers, now()),
+    (error: unknown) => doesNotAnswer(baseUrl, error),
+  );
+}
+
+/**
+ * Whether the views of a project can be read, and the days of a range add up: a platform that counts
+ * the day in `dateTo` would double every day.
+ */
+async function views(
   project: ProjectSettings,
   { settings, configuration }: Workspace,
   { clientOf }: Connection,
   { now, signal }: Runtime,
-): Promise<Verdict> {
-  const problem = keyProblem(project, settings, now(), configuration?.environment[project.apiKeyEnv]);
-  if (problem?.verdict === 'fail') return problem;
+): Promise<Finding[]> {
+  const { id, apiKeyEnv } = project;
+  const problem = keyProblem(project, settings, now(), configuration?.environment[apiKeyEnv]);
+  if (problem?.verdict === 'fail') return [{ check: 'key', ...problem }];
+  const read = (check: string, verdict: Verdict, request: (options: ReadOptions) => Promise<unknown>) =>
+    found(check, async () => {
+      try {
+        await request({ signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_TIMEOUT_MS)]) });
+        return verdict;
+      } catch (error) {
+        // If only the hourly limit is the reason, nothing is wrong.
+        const isLimited =
+          error instanceof PausedError || (error instanceof TryLaterError && error.reason === 'rate-limited');
+        return (isLimited ? warn : fail)(`${id}: ${messageOf(error)}`);
+      }
+    });
   const day = lastEndedDay(now());
-  const query = { dateFrom: day, dateTo: addDays(day, 1), limit: 1, offset: 0 };
-  try {
-    await clientOf(project).views(query, { signal: within(signal) });
-    return (
-      problem ??
-      pass(`${project.id}: ${project.apiKeyEnv} reads views; permission to create jobs not checked`)
-    );
-  } catch (error) {
-    return unread(project, error);
-  }
-}
-
-/** Whether the days of a range add up: a platform that counts the day in `dateTo` would double every day. */
-async function sums(
-  project: ProjectSettings,
-  { settings }: Workspace,
-  { clientOf }: Connection,
-  { now, signal }: Runtime,
-): Promise<Verdict> {
-  const day = addDays(lastEndedDay(now()), -settings.history.settleDays - 1);
-  try {
-    await expectAdditive(clientOf(project), day, { signal: within(signal) });
-    return pass(`${project.id}: the totals of days add up to those of their range`);
-  } catch (error) {
-    return unread(project, error);
-  }
-}
-
-const within = (signal: AbortSignal): AbortSignal =>
-  AbortSignal.any([signal, AbortSignal.timeout(ANSWER_TIMEOUT_MS)]);
-
-/** A project whose views could not be read; if only the hourly limit is the reason, nothing is wrong. */
-function unread({ id }: ProjectSettings, error: unknown): Verdict {
-  const isLimited =
-    error instanceof PausedError || (error instanceof TryLaterError && error.reason === 'rate-limited');
-  return (isLimited ? warn : fail)(`${id}: ${messageOf(error)}`);
+  const keyName = configuration === undefined ? "the sandbox's key" : apiKeyEnv;
+  const key = await read(
+    'key',
+    problem ?? pass(`${id}: ${keyName} reads views; permission to create jobs not checked`),
+    async (options) =>
+      clientOf(project).views({ dateFrom: day, dateTo: addDays(day, 1), limit: 1, offset: 0 }, options),
+  );
+  if (key.verdict === 'fail') return [key];
+  const sums = await read(
+    'sums of days',
+    pass(`${id}: the totals of days add up to those of their range`),
+    (options) => expectAdditive(clientOf(project), addDays(day, -settings.history.settleDays - 1), options),
+  );
+  return [key, sums];
 }
 
 /** Whether every report can be read, and each that has recipients exists. */
@@ -227,7 +230,7 @@ async function sendsFrom(
   return refusal === undefined ? pass(`here, ${placeWords(place)}`) : fail(refusal.message);
 }
 
-async function inFuture(warehouse: Warehouse | undefined, now: Date): Promise<Verdict> {
+async function dates(warehouse: Warehouse | undefined, now: Date): Promise<Verdict> {
   const rows = warehouse === undefined ? [] : await readFutureRows(warehouse, now);
   return rows.length === 0 ? pass('none in the future') : warn(`In the future: ${futureWords(rows)}.`);
 }
@@ -244,14 +247,4 @@ async function disk({ dataDir, liveFile }: Workspace): Promise<Verdict> {
   const words = `${bytes(free)} free in ${dataDir}`;
   if (free < needed) return fail(`${words}: publishing needs ${bytes(needed)}. Make room.`);
   return free < SCARCE_BYTES ? warn(`${words}: make room before it runs out.`) : pass(words);
-}
-
-/** A Node.js built without time zone data treats every zone as UTC. */
-function timeZones(): Verdict {
-  const [january, july] = ['2026-01-01', '2026-07-01'].map((day) =>
-    tzOffset('Europe/Zurich', new Date(`${day}T12:00:00Z`)),
-  );
-  return january === 60 && july === 120
-    ? pass(`available, version ${process.versions['tz'] ?? 'unknown'}`)
-    : fail('This Node.js has no time zone data: install one built with full-icu.');
 }

@@ -1,5 +1,12 @@
+import cron, { type Logger } from 'node-cron';
+import pLimit from 'p-limit';
 import { z } from 'zod';
+import { type Listener, withLiveDatabase } from '../app/open.js';
+import { type Runtime, waitingAtMost, type Workspace } from '../app/workspace.js';
+import { lastScheduled } from '../config/cron.js';
 import { messageOf } from '../errors.js';
+import { ask, connectionFailure } from '../network.js';
+import { untilAborted } from '../sleep.js';
 import { exportStep } from '../steps/export.js';
 import { isUpToDate, publishStep } from '../steps/publish.js';
 import { improveStep } from '../steps/improve.js';
@@ -8,7 +15,7 @@ import { reportStep } from '../steps/report.js';
 import { type StepContext, type StepOutage, StepRunner } from '../steps/step.js';
 import { readLastRuns, type StepName } from '../steps/runs.js';
 import { readSql } from '../warehouse/query.js';
-import { ping, sendAlerts } from './alerts.js';
+import { sendAlerts } from './alerts.js';
 import { dueSteps } from './due.js';
 
 /** The results of the five steps. */
@@ -28,14 +35,15 @@ interface LoopOptions {
  * state, so the loop may run at any time, twice, or after a week offline. A step that fails is
  * recorded and does not stop the next; an interruption does.
  */
-export async function runLoop(context: StepContext, options: LoopOptions) {
-  const run = new StepRunner(context, options.due);
+export async function runLoop(context: StepContext, { apply, waitMs = 0, due }: LoopOptions) {
+  const run = new StepRunner(context, due);
   const exported = await pinging(context, run, () => run.step('export', () => exportStep(context)));
-  const improved = await run.step('improve', () => improveStep(context, options.apply));
+  const improved = await run.step('improve', () => improveStep(context, apply));
   // A project whose improve step has just failed sends no prompts in this run.
   const isImproved = new Map(improved?.map(({ project, stopped }) => [project, stopped === undefined]));
   const heldBack = improved && context.projects.filter((project) => isImproved.get(project) !== true);
-  const polled = await run.step('poll', () => pollStep(context, { ...pollingOf(options), heldBack }));
+  const polling = waitMs === 0 ? {} : { deadlineMs: performance.now() + waitMs, keepsPolling: true };
+  const polled = await run.step('poll', () => pollStep(context, { ...polling, heldBack }));
   const reported = await run.step('report', () => reportStep(context));
   // Before publishing, so that the published history has them; after it for a failure of publishing itself.
   const unsent = [await sendAlerts(context)];
@@ -57,8 +65,8 @@ function sayUnsent(
     if (why !== undefined && !said.includes(why)) observer.onAlertFailed?.(`No alert could be sent: ${why}`);
 }
 
-const pollingOf = ({ waitMs = 0 }: LoopOptions) =>
-  waitMs === 0 ? {} : { deadlineMs: performance.now() + waitMs, keepsPolling: true };
+/** How long a monitoring service may take to answer. */
+const PING_TIMEOUT_MS = 5_000;
 
 /** Exports between two pings. An export that has to wait sends no second one, so the monitor waits too. */
 async function pinging<Detail>(
@@ -68,19 +76,27 @@ async function pinging<Detail>(
 ): Promise<Detail> {
   const { pingUrl } = settings.alerts;
   if (pingUrl === undefined || elsewhere !== undefined || !run.isToDo('export')) return work();
-  const send = async (suffix: '/start' | '/fail' | '') => {
-    const problem = await ping(pingUrl + suffix, signal);
-    if (problem !== undefined) observer.onAlertFailed?.(problem);
+  // The path of the address is a secret.
+  const monitor = `The ping to ${new URL(pingUrl).origin}`;
+  const ping = async (suffix: '/start' | '/fail' | '') => {
+    try {
+      const within = AbortSignal.any([signal, AbortSignal.timeout(PING_TIMEOUT_MS)]);
+      const { statusCode, body } = await ask(pingUrl + suffix, { signal: within });
+      await body.dump();
+      if (statusCode >= 400) observer.onAlertFailed?.(`${monitor} got status ${statusCode}.`);
+    } catch (error) {
+      observer.onAlertFailed?.(`${monitor} failed: ${connectionFailure(error)}`);
+    }
   };
-  await send('/start');
+  await ping('/start');
   const result = await work().catch(async (error: unknown) => {
     // Not even the failure could be recorded.
-    await send('/fail');
+    await ping('/fail');
     throw error;
   });
   const outcome = run.outages.find(({ step }) => step === 'export')?.outcome;
-  if (outcome === undefined) await send('');
-  if (outcome === 'failed') await send('/fail');
+  if (outcome === undefined) await ping('');
+  if (outcome === 'failed') await ping('/fail');
   return result;
 }
 
@@ -104,4 +120,71 @@ export async function runDue(context: StepContext, serviceSince: Date): Promise<
   if (due.size > 0) return runLoop(context, { apply, due });
   sayUnsent(context, [await sendAlerts(context)]);
   return undefined;
+}
+/** What a service calls. */
+interface ServiceListener extends Listener {
+  /** Called with the error of a tick, which does not end the service. */
+  readonly onTickFailed: (error: unknown) => void;
+}
+
+export type Service = ReturnType<typeof openService>;
+
+/** The service of a workspace: each of its ticks runs the steps that are due. */
+export function openService(workspace: Workspace, runtime: Runtime, listener: ServiceListener) {
+  const { signal, now } = runtime;
+  const since = now();
+  // A step does not wait for the hourly limit or the database; a later tick resumes it.
+  const impatient = waitingAtMost(0, workspace);
+  const hold = { command: 'start', listener, maxWaitMs: 0 };
+  const inTurn = pLimit(1);
+  const runSteps = async () => {
+    try {
+      await withLiveDatabase(impatient, runtime, hold, (context) => runDue(context, since));
+    } catch (error) {
+      if (!signal.aborted) listener.onTickFailed(error);
+    }
+  };
+
+  let current: Promise<void> | undefined;
+  /**
+   * Runs the steps that are due. During another tick, does nothing more: what is due stays due.
+   * Never rejects.
+   */
+  const tick = (): Promise<void> =>
+    (current ??= inTurn(runSteps).finally(() => {
+      current = undefined;
+    }));
+
+  const { timezone, ...expressions } = workspace.settings.schedule;
+  let checkedAt = since;
+  /** Looks at the clock, and ticks if a scheduled time has passed since the last look. */
+  const lookAtClock = async (): Promise<void> => {
+    const at = now();
+    const isTime = Object.values(expressions).some(
+      (expression) => lastScheduled(expression, timezone, at) > checkedAt,
+    );
+    checkedAt = at;
+    if (isTime) await tick();
+  };
+
+  /**
+   * Ticks at once, and then whenever any of the schedules is due. Returns once the runtime's signal
+   * has aborted and the current tick has ended.
+   */
+  const run = async (logger: Logger): Promise<void> => {
+    const minutely = cron.schedule('* * * * *', lookAtClock, { logger, suppressMissedWarning: true });
+    try {
+      void tick();
+      await untilAborted(signal);
+    } finally {
+      await minutely.destroy();
+      await current;
+    }
+  };
+  return {
+    tick,
+    run,
+    /** Does other work with the live database, after a tick and before the next. */
+    inTurn,
+  };
 }

@@ -1,4 +1,4 @@
-import { Client, type ViewsQuery } from '../api/client.js';
+import { Client } from '../api/client.js';
 import type { ResponseHeaders } from '../api/clock.js';
 import { ApiError, RefusedError, TryLaterError } from '../api/errors.js';
 import type { ViewsResponse } from '../api/schema.js';
@@ -13,24 +13,22 @@ import { ConfigurationError, messageOf } from '../errors.js';
 import { PageSize } from '../export/pages.js';
 import { nightlyRequests, requestsFor } from '../export/plan.js';
 import { EARLIEST_DAY } from '../export/first-day.js';
-import { equalCounts, INCLUSIVE, NO_VIEWS, probeTotals, sumCounts } from '../export/totals.js';
+import {
+  equalCounts,
+  INCLUSIVE,
+  NO_VIEWS,
+  probeTotals,
+  sumCounts,
+  totalsIfAnswered,
+} from '../export/totals.js';
 import { duration } from '../format/days.js';
 import { counted, thousands } from '../format/numbers.js';
-import { fail, type Finding, found, pass, type Verdict, warn } from './findings.js';
-import { clockVerdict, unanswered } from './server.js';
+import { answers, doesNotAnswer, fail, type Finding, found, pass, type Verdict, warn } from './findings.js';
 
 const HOUR_MS = 3_600_000;
 const DAYS_A_YEAR = 365;
 /** No platform has a job with this id, or a path with this name. */
 const NOTHING = 'readership-doctor';
-
-/** What the requests of a trial have in common. */
-interface Trial {
-  readonly client: Client;
-  readonly settings: Settings;
-  readonly yesterday: Day;
-  readonly signal: AbortSignal;
-}
 
 /**
  * Tries a platform before anything is configured, with six requests that change nothing: whether it
@@ -40,9 +38,8 @@ export async function tryPlatform(
   url: string,
   id: string,
   environment: Environment,
-  runtime: Runtime,
+  { now, signal, output, workingDirectory }: Runtime,
 ): Promise<Finding[]> {
-  const { now, signal, output, workingDirectory } = runtime;
   if (isInTheClear(url))
     throw new ConfigurationError('--url would send the API key unencrypted: write https://…');
   const parsed = settingsSchema.safeParse({ baseUrl: url, projects: [{ id }] });
@@ -56,44 +53,41 @@ export async function tryPlatform(
   output.note(`Trying ${baseUrl} with up to six requests, which change nothing.`);
   let headers: ResponseHeaders = {};
   const transport = new Transport({ onHeaders: (received) => (headers = received) });
-  const options = {
-    ...settings,
-    baseUrl,
-    projectId: id,
-    apiKey,
-    keyName: project.apiKeyEnv,
-    now,
-    retries: { retries: 0, minDelayMs: 0, maxDelayMs: 0 },
-    transport,
-  };
-  const client = new Client(options);
-  const elsewhere = new Client({ ...options, baseUrl: `${baseUrl}/${NOTHING}` });
-  const trial = { client, settings, yesterday: lastEndedDay(now()), signal };
+  const clientAt = (baseUrl: string) =>
+    new Client({
+      baseUrl,
+      projectId: id,
+      apiKey,
+      keyName: project.apiKeyEnv,
+      now,
+      retries: { retries: 0, minDelayMs: 0, maxDelayMs: 0 },
+      transport,
+    });
+  const client = clientAt(baseUrl);
   try {
-    const ofPath = await refusalOf(elsewhere, signal);
+    const ofPath = await refusalOf(clientAt(`${baseUrl}/${NOTHING}`), signal);
     return [
-      { check: 'server', ...clockVerdict(baseUrl, headers, now()) },
-      ...(await tryViews(trial)),
+      { check: 'server', ...answers(baseUrl, headers, now()) },
+      ...(await tryViews(client, settings, lastEndedDay(now()), signal)),
       await found('agent jobs', async () => jobsVerdict(await refusalOf(client, signal), ofPath)),
     ];
   } catch (error) {
     // Without an answer, there is nothing else to try.
     if (!(error instanceof TryLaterError)) throw error;
-    const words = error.cause === undefined ? error.message : unanswered(baseUrl, error.cause).message;
-    return [{ check: 'server', ...fail(words) }];
+    return [{ check: 'server', ...doesNotAnswer(baseUrl, error.cause) }];
   } finally {
     await transport.close();
   }
 }
 
-/** How the platform refuses to show a job that does not exist; undefined if it shows one. */
+/** How the platform refuses to show a job that does not exist; undefined if it shows one. Throws if it does not answer. */
 async function refusalOf(client: Client, signal: AbortSignal): Promise<ApiError | undefined> {
   try {
     await client.job(NOTHING, signal);
     return undefined;
   } catch (error) {
-    if (!(error instanceof ApiError)) throw error;
-    const isAnswer = !(error instanceof TryLaterError) || error.cause === undefined;
+    const isAnswer =
+      error instanceof ApiError && !(error instanceof TryLaterError && error.cause !== undefined);
     if (isAnswer) return error;
     throw error;
   }
@@ -116,20 +110,25 @@ const wordsOf = ({ words }: RefusedError): string =>
   words.replaceAll(/\S*\/\S*/g, '').replaceAll(NOTHING, '');
 
 /** Tries the views of yesterday: a first page, a second one, the sums of days, and an old range. */
-async function tryViews({ client, settings, yesterday, signal }: Trial): Promise<Finding[]> {
+async function tryViews(
+  client: Client,
+  settings: Settings,
+  yesterday: Day,
+  signal: AbortSignal,
+): Promise<Finding[]> {
   const pageSize = new PageSize();
   const most = pageSize.rows;
-  const page = (query: Partial<ViewsQuery>) =>
+  const page = (offset: number) =>
     client.views(
-      { dateFrom: yesterday, dateTo: addDays(yesterday, 1), limit: pageSize.rows, offset: 0, ...query },
+      { dateFrom: yesterday, dateTo: addDays(yesterday, 1), limit: pageSize.rows, offset },
       { signal },
     );
   let first: ViewsResponse;
   try {
-    first = await page({}).catch((error: unknown) => {
+    first = await page(0).catch((error: unknown) => {
       // The request for a second page is spent on a smaller one.
       if (!pageSize.isLowered(error, most)) throw error;
-      return page({});
+      return page(0);
     });
   } catch (error) {
     return [{ check: 'page views', ...fail(messageOf(error)) }];
@@ -151,22 +150,19 @@ async function tryViews({ client, settings, yesterday, signal }: Trial): Promise
       return warn('says that more rows follow the last one; exports end when the rows add up');
     const offset = hasMore ? views.length : Math.ceil(views.length / 2);
     if (isRefused || views.length < 2) return pass('not checked: too few rows, or no request left');
-    const { views: more } = await page({ offset });
+    const { views: more } = await page(offset);
     if (more.length === 0) return fail(`offset ${offset} returns no rows, although there are more`);
     const before = new Set(views.slice(0, offset).map(({ path }) => path));
     const repeated = more.filter(({ path }) => before.has(path)).length;
-    return repeated === 0
-      ? pass(`offset ${offset} continues where the first page ends`)
-      : warn(
-          `offset ${offset} repeats ${counted(repeated, 'row')}; exports read such days until they add up`,
-        );
+    if (repeated === 0) return pass(`offset ${offset} continues where the first page ends`);
+    const rows = counted(repeated, 'row');
+    return warn(`offset ${offset} repeats ${rows}; exports read such days until they add up`);
   };
   const sums = async (): Promise<Verdict> => {
     if (totals.total === 0) return pass('not checked, because yesterday has no views');
-    const none = await answered(
-      probeTotals(client, { first: yesterday, last: addDays(yesterday, -1) }, { signal }),
-    );
-    if (none instanceof RefusedError)
+    const range = { first: yesterday, last: addDays(yesterday, -1) };
+    const none = await totalsIfAnswered(client, range, { signal });
+    if (none === undefined)
       return pass('not checked: it refuses a range without days. The first export checks it');
     return equalCounts(none, NO_VIEWS)
       ? pass('dateTo is excluded, as expected')
@@ -174,14 +170,18 @@ async function tryViews({ client, settings, yesterday, signal }: Trial): Promise
   };
   const old = async (): Promise<Verdict> => {
     const range = { first: EARLIEST_DAY, last: addDays(yesterday, -1) };
-    const before = await answered(probeTotals(client, range, { signal }));
-    return before instanceof RefusedError
-      ? warn(
-          `refuses days since ${EARLIEST_DAY} (${before.status}${before.words}); the first export finds the days that it keeps`,
-        )
-      : pass(
-          `one request covers all days since ${EARLIEST_DAY}: ${thousands(before.total)} views before ${yesterday}`,
-        );
+    try {
+      const { total } = await probeTotals(client, range, { signal });
+      return pass(
+        `one request covers all days since ${EARLIEST_DAY}: ${thousands(total)} views before ${yesterday}`,
+      );
+    } catch (error) {
+      if (!(error instanceof RefusedError)) throw error;
+      const { status, words } = error;
+      return warn(
+        `refuses days since ${EARLIEST_DAY} (${status}${words}); the first export finds the days that it keeps`,
+      );
+    }
   };
   return [
     { check: 'page views', ...viewsVerdict({ ...first, hasMore }, settings, yesterday, pageSize.rows) },
@@ -191,13 +191,6 @@ async function tryViews({ client, settings, yesterday, signal }: Trial): Promise
     await found('old days', old),
   ];
 }
-
-/** What a refused request was answered with. */
-const answered = <Answer>(request: Promise<Answer>): Promise<Answer | RefusedError> =>
-  request.catch((error: unknown) => {
-    if (error instanceof RefusedError) return error;
-    throw error;
-  });
 
 /** What the export of such days costs, and whether the rows of a whole day add up. */
 function viewsVerdict(

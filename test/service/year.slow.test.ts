@@ -8,7 +8,7 @@ import { readWorkspace } from '../../src/app/workspace.js';
 import { addDays, day, dayOf, daysIn } from '../../src/day.js';
 import { logging, openLog } from '../../src/print/log.js';
 import { ISO_CALENDAR, periodOf } from '../../src/reports/period.js';
-import { openService } from '../../src/service/service.js';
+import { openService } from '../../src/service/loop.js';
 import { Output } from '../../src/terminal/output.js';
 import { openHistory } from '../../src/warehouse/published.js';
 import { KEY, liveFile, serveSandbox, workspaceOf } from '../commands/workspace.js';
