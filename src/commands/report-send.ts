@@ -71,7 +71,7 @@ async function send(given: StepContext, mailings: readonly Mailing[], options: S
     const { report, project } = mailing;
     const recipients = mailing.audience.to;
     const period = choosePeriod(report.period, options.period, context.now(), context.settings.reports);
-    const tried = await sendMailing(context, mailing, period, { recipients, admission });
+    const tried = await sendMailing(context, mailing, period, recipients, admission);
     const known = await readDeliveries(context.warehouse, { report: report.name, project });
     return known
       .filter((one) => one.period === period.name && recipients.some((to) => to === one.recipient))

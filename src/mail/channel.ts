@@ -4,7 +4,7 @@ import type { ChannelSettings } from '../config/recipients.js';
 import { isInTheClear } from '../config/values.js';
 import { redactor, unmistakable } from '../redact.js';
 import type { Departure } from '../effects/journal.js';
-import { type DeliveryKey, type Figures, MAX_WORDS, type Outcome } from './delivery.js';
+import { type DeliveryKey, MAX_WORDS, type Outcome } from './delivery.js';
 
 /** A channel with its address, or the reason why it has none. */
 export type Channel = { readonly kind: ChannelSettings['kind'] } & (
@@ -16,7 +16,6 @@ export type Channel = { readonly kind: ChannelSettings['kind'] } & (
 export interface Post {
   readonly key: DeliveryKey;
   readonly id: string;
-  readonly figures: Figures | null;
   readonly channel: Channel;
   readonly body: string;
 }

@@ -39,38 +39,33 @@ interface Letterhead {
 export interface Email {
   readonly key: DeliveryKey;
   readonly id: string;
-  readonly figures: Figures | null;
   /** Addresses for SMTP, with international domains in ASCII form. */
   readonly envelope: { readonly from: string; readonly to: string };
   readonly bytes: Buffer;
 }
 
-/** A notice for one recipient, ready to be sent. */
-export type Message = Email | Post;
-
-/** The sender of emails, and the configured channels by name. */
-interface Senders {
-  readonly mail: Letterhead | undefined;
-  readonly channels: ReadonlyMap<string, Channel>;
-}
+/** A notice for one recipient, ready to be sent, with the numbers to record. */
+export type Message = (Email | Post) & Partial<Pick<Notice, 'figures'>>;
 
 /** The messages of a notice, one per recipient; an email is composed only if it has recipients. */
 export async function composeAll(
   notice: Notice,
   key: Omit<DeliveryKey, 'recipient'>,
   recipients: readonly Recipient[],
-  { mail, channels }: Senders,
+  mail: Letterhead | undefined,
+  channels: ReadonlyMap<string, Channel>,
   now: Date,
 ): Promise<Message[]> {
   const content = recipients.some(isAddress) ? await notice.email() : undefined;
+  const { figures } = notice;
   return Promise.all(
     recipients.map(async (recipient): Promise<Message> => {
       const to = { ...key, recipient };
       const channel = channels.get(recipient);
-      if (channel !== undefined) return composePost(to, notice, channel, now);
+      if (channel !== undefined) return { ...composePost(to, notice, channel, now), figures };
       if (mail === undefined || content === undefined)
         throw new ConfigurationError('Emails need a sender: set mail.from in the configuration.');
-      return { ...(await compose(to, content, mail, now)), figures: notice.figures };
+      return { ...(await compose(to, content, mail, now)), figures };
     }),
   );
 }
@@ -129,7 +124,7 @@ export async function compose(
   if (sender === false || recipient === undefined)
     throw new RangeError(`not addresses to send from and to: ${from.address}, ${key.recipient}`);
   const envelope = { from: sender, to: recipient };
-  return { key, id, figures: null, envelope, bytes: await composed.build() };
+  return { key, id, envelope, bytes: await composed.build() };
 }
 
 /** Lets readers filter a report's emails: the same for every period and recipient. */
@@ -146,7 +141,7 @@ export function composePost(key: DeliveryKey, notice: Notice, channel: Channel, 
     webhook: () => webhookEvent(key, notice, now),
   }[channel.kind]();
   const id = `msg_${fingerprintOf(key)}`;
-  return { key, id, channel, figures: notice.figures, body: JSON.stringify(content) };
+  return { key, id, channel, body: JSON.stringify(content) };
 }
 
 /** Slack accepts up to 3,000 characters per section. */

@@ -139,24 +139,22 @@ export interface PeriodState {
   readonly deliveries: readonly Delivery[];
 }
 
-/** What to do about a report now. */
-export type Due =
-  | { readonly kind: 'due'; readonly recipients: readonly Recipient[] }
-  /** Days are missing: it waits until they are loaded or the time is up. */
-  | { readonly kind: 'waits'; readonly missingDays: number; readonly until: Date }
-  /** It is too early, or every delivery was sent, is retried later, or has failed. */
-  | { readonly kind: 'nothing' };
+/** Missing days, for which a report waits until they are loaded or the time is up. */
+export interface Wait {
+  readonly missingDays: number;
+  readonly until: Date;
+}
 
 /**
  * The recipients to send a report to now: those not yet attempted, and those whose next attempt is
  * due, once all days of the period are loaded or the wait for them is over. A report without any
- * loaded day is never sent.
+ * loaded day is never sent. Undefined if it is too early, or every delivery was sent, is retried
+ * later, or has failed.
  */
 export function whatIsDue(
   { days, daysLoaded, from, until, recipients, deliveries }: PeriodState,
   now: Date,
-): Due {
-  if (now < from) return { kind: 'nothing' };
+): { readonly recipients: readonly Recipient[] } | Wait | undefined {
   const open = recipients.filter((recipient) =>
     mayBeTried(
       deliveries.find((delivery) => delivery.recipient === recipient),
@@ -164,9 +162,7 @@ export function whatIsDue(
       now,
     ),
   );
-  if (open.length === 0) return { kind: 'nothing' };
+  if (now < from || open.length === 0) return undefined;
   const isReady = daysLoaded === days || (daysLoaded > 0 && now >= until);
-  return isReady
-    ? { kind: 'due', recipients: open }
-    : { kind: 'waits', missingDays: days - daysLoaded, until };
+  return isReady ? { recipients: open } : { missingDays: days - daysLoaded, until };
 }

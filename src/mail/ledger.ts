@@ -12,32 +12,35 @@ import type { Message } from './compose.js';
 import {
   type DeliveryAdmission,
   type Delivery,
+  type DeliveryKey,
   deliveryKey,
   deliveryRow,
   type Figures,
   fingerprintOf,
   mayBeTried,
-  type Outcome,
   settled,
 } from './delivery.js';
 import type { MailTransport } from './transport.js';
 
 const statement = (name: string) => readSql(import.meta.url, `statements/${name}.sql`);
 const DELIVERIES = statement('deliveries');
-const DELIVERY = statement('delivery');
 const REMOVE_DELIVERY = statement('remove-delivery');
 const STORE_DELIVERY = statement('store-delivery');
 const INTERRUPTED = 'the process ended before the outcome was recorded';
 
-/** Every attempted delivery, of a report or project if given, by project, report, period and recipient. */
+/** Every attempted delivery, of a report, project, period or recipient if given, ordered by all of these. */
 export const readDeliveries = (
   reader: Reader,
-  { report, project }: { readonly report?: string; readonly project?: string | undefined } = {},
-): Promise<Delivery[]> =>
-  reader.query(DELIVERIES, deliveryRow, { report: report ?? null, project: project ?? null });
+  {
+    report = null,
+    project = null,
+    period = null,
+    recipient = null,
+  }: { readonly [Part in keyof DeliveryKey]?: string | null | undefined } = {},
+): Promise<Delivery[]> => reader.query(DELIVERIES, deliveryRow, { report, project, period, recipient });
 
 /** Where deliveries are recorded. */
-export interface Ledgers {
+interface Ledgers {
   readonly warehouse: Warehouse;
   readonly journal: EffectsJournal;
 }
@@ -46,7 +49,7 @@ export interface Ledgers {
 const MAX_AT_ONCE = 4;
 
 interface DeliveryTask extends Ledgers {
-  /** The transport for emails; posts to channels need none. */
+  /** For emails; posts to channels need none. */
   readonly transport: MailTransport;
   readonly admission: DeliveryAdmission;
   readonly now: () => Date;
@@ -79,11 +82,14 @@ async function deliverOne(
   const via = isPost ? message.channel.kind : transport.via;
   const claimed = await claim(ledgers, message, { via, admission, now: now() });
   if (claimed === undefined) return undefined;
-  const { departure } = claimed;
+  const { delivery, departure } = claimed;
   const outcome = await (isPost
     ? post(message, departure, now(), withGrace(signal))
     : transport.send(message, departure, withGrace(signal)));
-  return record(ledgers.warehouse, claimed, outcome, now());
+  const after = settled(delivery, outcome, now());
+  await departure.ended(endingOf(after), now());
+  await ledgers.warehouse.transaction((transaction) => store(transaction, after));
+  return after;
 }
 
 /**
@@ -119,40 +125,17 @@ export async function claim(
   attempt: { readonly via: Delivery['via']; readonly admission: DeliveryAdmission; readonly now: Date },
 ): Promise<Claim | undefined> {
   const { via, admission, now } = attempt;
-  const knownTo = async (reader: Reader) => (await reader.query(DELIVERY, deliveryRow, { ...key }))[0];
+  const knownTo = async (reader: Reader) => (await readDeliveries(reader, key))[0];
   if (!mayBeTried(await knownTo(warehouse), admission, now)) return undefined;
   await journal.expectMaySend();
   return warehouse.transaction(async (transaction) => {
     const known = await knownTo(transaction);
     if (!mayBeTried(known, admission, now)) return undefined;
-    const delivery: Delivery = {
-      ...key,
-      via,
-      message_id: id,
-      state: 'sending',
-      attempts: (known?.attempts ?? 0) + 1,
-      tried_at: now,
-      settled_at: null,
-      next_attempt_at: null,
-      note: null,
-      ...columnsOf(figures),
-    };
+    const attempts = (known?.attempts ?? 0) + 1;
+    const delivery = begun({ ...key, via, messageId: id, attempts }, now, figures);
     const departure = await journal.depart(intentOf(delivery), now, () => store(transaction, delivery));
     return { delivery, departure };
   });
-}
-
-/** Writes and commits how an attempt ended. */
-async function record(
-  warehouse: Warehouse,
-  { delivery, departure }: Claim,
-  outcome: Outcome,
-  now: Date,
-): Promise<Delivery> {
-  const after = settled(delivery, outcome, now);
-  await departure.ended(endingOf(after), now);
-  await warehouse.transaction((transaction) => store(transaction, after));
-  return after;
 }
 
 /** Settles a delivery of unknown outcome. One that did not arrive is sent again when it is due. */
@@ -192,7 +175,8 @@ export async function reconcileDeliveries(
   for (const { row, last, store: kind, write } of found) {
     // The journal does not repeat what a report said.
     const said = row?.attempt === last?.attempt ? (row?.delivery.said ?? null) : null;
-    const before = last === undefined ? row?.delivery : { ...deliveryOf(last), said };
+    const before =
+      last === undefined ? row?.delivery : { ...begun(last, new Date(last.attempt), last.figures), said };
     if (before === undefined) continue;
     const words = last?.note ?? INTERRUPTED;
     const at = last === undefined || last.event === 'sending' ? now : new Date(last.at);
@@ -241,24 +225,30 @@ const entryAbout = (delivery: Delivery, now: Date): Entry => ({
   at: now.toISOString(),
 });
 
-const columnsOf = (figures: Figures | null) => ({
+/** A delivery that is being attempted. */
+const begun = (
+  {
+    messageId,
+    via,
+    attempts,
+    ...key
+  }: DeliveryKey & Pick<EntryOf<'email'>, 'messageId' | 'via' | 'attempts'>,
+  triedAt: Date,
+  figures: Figures | null | undefined,
+): Delivery => ({
+  ...deliveryKey.parse(key),
+  state: 'sending',
+  via,
+  message_id: messageId,
+  attempts,
+  tried_at: triedAt,
+  settled_at: null,
+  next_attempt_at: null,
+  note: null,
   days_covered: figures?.days ?? null,
   human: figures?.human ?? null,
   ai: figures?.ai ?? null,
   said: figures?.said ?? null,
-});
-
-const deliveryOf = ({ messageId, attempt, ...entry }: EntryOf<'email'>): Delivery => ({
-  ...deliveryKey.parse(entry),
-  state: 'sending',
-  via: entry.via,
-  message_id: messageId,
-  attempts: entry.attempts,
-  tried_at: new Date(attempt),
-  settled_at: null,
-  next_attempt_at: null,
-  note: null,
-  ...columnsOf(entry.figures ?? null),
 });
 
 async function store(transaction: Transaction, delivery: Delivery): Promise<void> {

@@ -1,8 +1,12 @@
 import { Readable } from 'node:stream';
+import { promisify } from 'node:util';
 import type SMTPConnection from 'nodemailer/lib/smtp-connection';
+import { z } from 'zod';
 import { SMTP_URL_VARIABLE } from '../config/load.js';
 import { isLoopback } from '../config/values.js';
-import { ConfigurationError } from '../errors.js';
+import { ConfigurationError, messageOf } from '../errors.js';
+import { redactor } from '../redact.js';
+import { untilAborted } from '../sleep.js';
 import type { Email } from './compose.js';
 
 /** The mail server that emails are sent through. */
@@ -65,7 +69,10 @@ export type SmtpStage = 'connect' | 'login' | 'envelope' | 'message';
 /** A conversation that ended without the server accepting the email. */
 export interface SmtpFailure {
   readonly stage: SmtpStage;
-  readonly error: unknown;
+  /** The code of the server's last reply, if any. */
+  readonly replyCode: number | undefined;
+  /** Where it ended, and the server's words. */
+  readonly words: string;
 }
 
 /** Time limits of a conversation, in milliseconds. */
@@ -83,9 +90,16 @@ export const DEFAULT_TIMEOUTS: SmtpTimeouts = { connectMs: 30_000, silenceMs: 12
 /** How long a server may take to answer QUIT. The email is already accepted, so nothing depends on it. */
 const GOODBYE_MS = 1_000;
 
+const DOING: Readonly<Record<SmtpStage, string>> = {
+  connect: 'connecting',
+  login: 'logging in',
+  envelope: 'naming sender and recipient',
+  message: 'sending the email',
+};
+
 /**
  * Sends one email over its own connection; without an email, it only connects and logs in. Returns
- * the server's reply of acceptance, or how far the conversation got.
+ * the server's reply of acceptance, or how far the conversation got, without the password.
  *
  * nodemailer's pooled transport resends an email when its connection closes, and the plain one does
  * not reveal whether sending had begun. Both matter here, so this uses the layer below them.
@@ -96,6 +110,8 @@ export async function speakSmtp(
   timeouts: SmtpTimeouts,
   interruption: AbortSignal,
 ): Promise<{ readonly reply: string } | SmtpFailure> {
+  const { host, port, login } = server;
+  const redact = redactor(login === undefined ? [] : secretsOf(login));
   let stage: SmtpStage = 'connect';
   const connection = await openConnection(server, timeouts);
   const signal = AbortSignal.any([interruption, AbortSignal.timeout(timeouts.totalMs)]);
@@ -104,9 +120,9 @@ export async function speakSmtp(
     await step((done) => {
       connection.connect(done);
     });
-    if (server.login !== undefined && connection.allowsAuth) {
+    if (login !== undefined && connection.allowsAuth) {
       stage = 'login';
-      const { user, password: pass } = server.login;
+      const { user, password: pass } = login;
       await step((done) => {
         connection.login({ credentials: { user, pass } }, done);
       });
@@ -122,21 +138,35 @@ export async function speakSmtp(
         })(),
       );
       const envelope = { ...email.envelope, size: email.bytes.length };
-      const sent = await step<{ response: string }>((done) => {
+      const sent = await step((done) => {
         connection.send(envelope, body, done);
       });
-      reply = sent.response;
+      reply = replySchema.parse(sent).response ?? '';
     }
     connection.quit();
     setTimeout(() => {
       connection.close();
     }, GOODBYE_MS).unref();
-    return { reply };
+    return { reply: redact(reply) };
   } catch (error) {
     connection.close();
-    return { stage, error };
+    const { response, responseCode: replyCode } = replySchema.parse(error);
+    const where =
+      stage === 'connect'
+        ? `can't connect to the mail server ${host}:${port}`
+        : `${host}:${port}, while ${DOING[stage]}${response === undefined ? '' : ', said'}`;
+    return { stage, replyCode, words: redact(`${where}: ${response ?? messageOf(error)}`) };
   }
 }
+
+/** The password, both plain and encoded with the user as for SMTP, because a server may echo either. */
+const secretsOf = ({ user, password }: NonNullable<SmtpServer['login']>): string[] => [
+  Buffer.from(`\0${user}\0${password}`).toString('base64'),
+  password,
+];
+
+/** The server's last reply, if any: nodemailer returns it, and adds it to its errors. */
+const replySchema = z.object({ response: z.string(), responseCode: z.int() }).partial().catch({});
 
 async function openConnection(
   server: SmtpServer,
@@ -160,8 +190,6 @@ async function openConnection(
   });
 }
 
-type Done<Value> = (error?: Error | null, value?: Value) => void;
-
 /**
  * Turns a connection's calls into promises that are also rejected if the connection ends or the
  * signal aborts.
@@ -173,22 +201,12 @@ function stepsOf(connection: SMTPConnection, signal: AbortSignal) {
       // The server's last reply, if any, arrives right after this.
       setImmediate(reject, new Error('the connection ended'));
     });
-    const stop = () => {
+    void untilAborted(signal).then(() => {
       reject(new Error('stopped before the server had answered', { cause: signal.reason }));
-    };
-    if (signal.aborted) stop();
-    else signal.addEventListener('abort', stop, { once: true });
+    });
   });
   // After the last step, nothing awaits this promise.
   lost.catch(() => undefined);
-  return <Value = unknown>(begin: (done: Done<Value>) => void): Promise<Value> =>
-    Promise.race([
-      lost,
-      new Promise<Value>((resolve, reject) => {
-        begin((error, value) => {
-          if (error) reject(error);
-          else resolve(value as Value);
-        });
-      }),
-    ]);
+  return (begin: (done: (error?: Error | null, value?: unknown) => void) => void): Promise<unknown> =>
+    Promise.race([lost, promisify<unknown>(begin)()]);
 }

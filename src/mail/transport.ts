@@ -1,19 +1,10 @@
-import { mkdir, open, rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import { z } from 'zod';
 import { messageOf } from '../errors.js';
-import { redactor } from '../redact.js';
+import { syncToDisk, writeWhole } from '../files.js';
 import type { Departure } from '../effects/journal.js';
 import type { Email } from './compose.js';
 import { type Delivery, type DeliveryKey, fingerprintOf, MAX_WORDS, type Outcome } from './delivery.js';
-import {
-  DEFAULT_TIMEOUTS,
-  parseSmtpUrl,
-  type SmtpFailure,
-  type SmtpServer,
-  type SmtpStage,
-  speakSmtp,
-} from './smtp.js';
+import { DEFAULT_TIMEOUTS, parseSmtpUrl, type SmtpStage, speakSmtp } from './smtp.js';
 
 /** Sends emails. `send` never throws: every failure is an outcome. */
 export interface MailTransport {
@@ -21,30 +12,16 @@ export interface MailTransport {
   readonly send: (message: Email, departure: Departure, interruption: AbortSignal) => Promise<Outcome>;
 }
 
-const DOING: Readonly<Record<SmtpStage, string>> = {
-  connect: 'connecting',
-  login: 'logging in',
-  envelope: 'naming sender and recipient',
-  message: 'sending the email',
-};
-
-/** Emails as `.eml` files in a folder. */
-export const outboxTransport = (directory: string): MailTransport => ({
-  via: 'outbox',
-  send: (message) => putIntoOutbox(directory, message),
-});
-
 /** Sends emails through the server in the URL. Throws a `ConfigurationError` if the URL is not valid. */
 export function smtpTransport(url: string, timeouts = DEFAULT_TIMEOUTS): MailTransport {
   const server = parseSmtpUrl(url);
-  const redact = redactor(secretsOf(server));
   return {
     via: 'smtp',
     send: async (message, _, interruption) => {
       const result = await speakSmtp(server, message, timeouts, interruption);
-      if ('reply' in result) return { kind: 'sent', words: redact(result.reply).slice(0, MAX_WORDS) };
-      const words = redact(wordsOf(server, result)).slice(0, MAX_WORDS);
-      return { kind: classify(result.stage, replyOf(result.error).responseCode), words };
+      if ('reply' in result) return { kind: 'sent', words: result.reply.slice(0, MAX_WORDS) };
+      const { stage, replyCode, words } = result;
+      return { kind: classify(stage, replyCode), words: words.slice(0, MAX_WORDS) };
     },
   };
 }
@@ -86,35 +63,12 @@ const TRIAL_TIMEOUTS = { connectMs: 5_000, silenceMs: 5_000, totalMs: 10_000 };
 /** Connects and logs in to the mail server in the URL. Throws an error without secrets if that fails. */
 export async function tryMailServer(url: string, signal: AbortSignal): Promise<string> {
   const server = parseSmtpUrl(url);
-  const { host, port } = server;
   const result = await speakSmtp(server, undefined, TRIAL_TIMEOUTS, signal);
   if ('reply' in result)
-    return `${host}:${port} ${server.login === undefined ? 'answers' : 'accepts the login'}`;
-  const { error: cause } = result;
-  const words = redactor(secretsOf(server))(replyOf(cause).response ?? messageOf(cause));
-  const during = result.stage === 'connect' ? `can't connect to` : `was refused by`;
-  const said = `${during} the mail server ${host}:${port}: ${words.slice(0, MAX_WORDS)}`;
-  throw new Error(`${said}. Check READERSHIP_SMTP_URL, and whether the server runs.`, { cause });
+    return `${server.host}:${server.port} ${server.login === undefined ? 'answers' : 'accepts the login'}`;
+  const words = result.words.slice(0, MAX_WORDS);
+  throw new Error(`${words}. Check READERSHIP_SMTP_URL, and whether the server runs.`);
 }
-
-/** The password, both plain and encoded with the user as for SMTP, because a server may echo either. */
-const secretsOf = ({ login }: SmtpServer): string[] =>
-  login === undefined
-    ? []
-    : [Buffer.from(`\0${login.user}\0${login.password}`).toString('base64'), login.password];
-
-function wordsOf({ host, port }: SmtpServer, { stage, error }: SmtpFailure): string {
-  const { response } = replyOf(error);
-  if (stage === 'connect' && response === undefined)
-    return `can't connect to the mail server ${host}:${port} (${messageOf(error)})`;
-  const during = `${host}:${port}, while ${DOING[stage]}`;
-  return response === undefined ? `${during}: ${messageOf(error)}` : `${during}, said: ${response}`;
-}
-
-const replySchema = z.object({ response: z.string(), responseCode: z.int() }).partial().catch({});
-
-/** The server's last reply, if any: nodemailer adds it to its errors. */
-const replyOf = (error: unknown) => replySchema.parse(error);
 
 const MAX_RECIPIENT_LENGTH = 80;
 
@@ -128,21 +82,17 @@ function outboxFileName(key: DeliveryKey): string {
   return `${plain(key.report)}-${plain(key.period)}-${recipient}-${fingerprintOf(key).slice(0, 16)}.eml`;
 }
 
-/** Writes an email to the outbox atomically. The words of the outcome are the path of the file. */
-async function putIntoOutbox(directory: string, message: Email): Promise<Outcome> {
-  const path = join(directory, outboxFileName(message.key));
-  try {
-    await mkdir(directory, { recursive: true, mode: 0o700 });
-    const file = await open(`${path}.unfinished`, 'w', 0o600);
+/** Emails as `.eml` files in a folder. The words of an outcome are the path of the file. */
+export const outboxTransport = (directory: string): MailTransport => ({
+  via: 'outbox',
+  send: async ({ key, bytes }) => {
+    const path = join(directory, outboxFileName(key));
     try {
-      await file.writeFile(message.bytes);
-      await file.sync();
-    } finally {
-      await file.close();
+      writeWhole(path, bytes.toString());
+      await syncToDisk(path);
+      return { kind: 'sent', words: path };
+    } catch (error) {
+      return { kind: 'not-sent', words: `cannot write ${path}: ${messageOf(error)}` };
     }
-    await rename(`${path}.unfinished`, path);
-    return { kind: 'sent', words: path };
-  } catch (error) {
-    return { kind: 'not-sent', words: `cannot write ${path}: ${messageOf(error)}` };
-  }
-}
+  },
+});

@@ -41,8 +41,8 @@ export async function mailLines(
     ),
     ...sentLines(known, isNew, nameOf, runtime),
     ...held.map(
-      ({ report, period, project, due }) =>
-        `${report} ${period}, ${nameOf(project)}: waiting for ${counted(due.missingDays, 'missing day')} until ${moment(due.until)} at the latest`,
+      ({ report, period, project, missingDays, until }) =>
+        `${report} ${period}, ${nameOf(project)}: waiting for ${counted(missingDays, 'missing day')} until ${moment(until)} at the latest`,
     ),
   ];
 }

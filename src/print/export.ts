@@ -9,8 +9,7 @@ import type { Comparison } from '../export/verify.js';
 import { dayList, duration, longDay, moment, nextMinute, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { indented } from '../format/text.js';
-import type { ProjectAudit } from '../steps/audit.js';
-import type { ProjectExport } from '../steps/export.js';
+import type { ProjectAudit, ProjectExport } from '../steps/export.js';
 import type { ExportCost } from './progress.js';
 
 const HOUR_MS = 3_600_000;

@@ -46,16 +46,17 @@ export async function sendCorrections(
   deliveries: readonly Delivery[],
 ): Promise<Delivery[]> {
   const attempted: Delivery[] = [];
-  for (const { period, said, sentAt, recipients } of sentBefore(context, mailing, deliveries)) {
+  for (const sent of sentBefore(context, mailing, deliveries)) {
     if (context.signal.aborted) break;
+    const { period, said, recipients } = sent;
     const stored = await storedOf(context.warehouse, mailing.projects, period);
+    // Without the usual change, which takes longer to read, more may be outdated.
     if (!isOutdated(said, stored, 0)) continue;
-    const usual = await usualShareOf(context, mailing, period, sentAt);
-    if (!isOutdated(said, stored, usual)) continue;
-    const notice = await noticeOf(context, mailing, { period, said, sentAt, now: stored });
+    if (!isOutdated(said, stored, await usualShareOf(context, mailing, sent))) continue;
+    const notice = await noticeOf(context, mailing, sent, stored);
     const { report, project } = mailing;
     const key = { report: report.name, project, period: correctionOf(period.name) };
-    attempted.push(...(await handOver(context, notice, key, { recipients, admission: 'due' })));
+    attempted.push(...(await handOver(context, notice, key, recipients, 'due')));
   }
   return attempted;
 }
@@ -66,7 +67,7 @@ interface Sent {
   readonly said: Figures;
   readonly sentAt: Date;
   /** Recipients of these numbers who may get a correction now. */
-  readonly recipients: readonly Recipient[];
+  readonly recipients: Recipient[];
 }
 
 /** What was sent of a mailing in recent weeks, by period and numbers. */
@@ -74,7 +75,7 @@ function sentBefore(
   { settings, now }: StepContext,
   { report, audience }: Mailing,
   deliveries: readonly Delivery[],
-): Sent[] {
+): Iterable<Sent> {
   if (!report.corrections) return [];
   const found = new Map<string, Sent>();
   for (const delivery of deliveries) {
@@ -87,16 +88,13 @@ function sentBefore(
       (other) => other.recipient === recipient && other.period === correctionOf(period.name),
     );
     if (sentAt < subDays(now(), CORRECTED_DAYS) || !mayBeTried(correction, 'due', now())) continue;
-    const name = JSON.stringify([period.name, days, human, ai, words]);
-    const { recipients = [] } = found.get(name) ?? {};
-    found.set(name, {
-      period,
-      said: { days, human, ai, said: words },
-      sentAt,
-      recipients: [...recipients, recipient],
-    });
+    const said = { days, human, ai, said: words };
+    const name = JSON.stringify([period.name, said]);
+    const sent = found.get(name) ?? { period, said, sentAt, recipients: [] };
+    sent.recipients.push(recipient);
+    found.set(name, sent);
   }
-  return [...found.values()];
+  return found.values();
 }
 
 const USUAL_RESTATEMENT = readSql(import.meta.url, 'statements/usual-restatement.sql');
@@ -105,15 +103,12 @@ const USUAL_RESTATEMENT = readSql(import.meta.url, 'statements/usual-restatement
 async function usualShareOf(
   { warehouse }: StepContext,
   { projects }: Mailing,
-  { first, last }: Period,
-  sentAt: Date,
+  { period, sentAt }: Sent,
 ): Promise<number> {
   const row = z.object({ share: z.number() });
-  const days = daysIn({ first, last }).length;
+  const given = { first: period.first, days: daysIn(period).length, sent_at: sentAt };
   const rows = await Promise.all(
-    projects.map(({ id }) =>
-      warehouse.query(USUAL_RESTATEMENT, row, { project: id, first, days, sent_at: sentAt }),
-    ),
+    projects.map(({ id }) => warehouse.query(USUAL_RESTATEMENT, row, { project: id, ...given })),
   );
   return Math.max(0, ...rows.flat().map(({ share }) => share));
 }
@@ -125,7 +120,8 @@ async function usualShareOf(
 async function noticeOf(
   context: StepContext,
   mailing: Mailing,
-  { period, said, sentAt, now }: Omit<Sent, 'recipients'> & { readonly now: Stored },
+  { period, said, sentAt }: Sent,
+  now: Stored,
 ): Promise<Notice> {
   const { warehouse, reportsDir, settings } = context;
   const { report, projects, audience } = mailing;

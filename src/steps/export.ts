@@ -5,11 +5,12 @@ import type { ProjectSettings } from '../config/schema.js';
 import { addDays, type Day, lastEndedDay } from '../day.js';
 import { exportInStages, type ExportOutcome, type ExportTask } from '../export/export.js';
 import { type ExportForecast, forecastExport, hasHoles } from '../export/forecast.js';
-import { errorsOfLoad } from '../export/load.js';
+import { type DayResult, errorsOfLoad } from '../export/load.js';
 import { resolveRange } from '../export/range.js';
+import { type Audit, auditHistory } from '../export/verify.js';
 import { moment, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
-import { byBothClocks, type StepContext, type StepResult, withOutage } from './step.js';
+import { byBothClocks, eachProject, type StepContext, type StepResult, withOutage } from './step.js';
 
 /** The export of a project; `outcome` is undefined if the platform has no views of it yet. */
 export interface ProjectExport {
@@ -39,8 +40,9 @@ export async function exportStep(
   const outcomes = detail.flatMap(({ outcome }) => outcome ?? []);
   const attempted = outcomes.flatMap(({ results }) => results);
   const failed = attempted.filter((result) => result.outcome === 'failed').length;
-  const summary = `${attempted.length - failed} days loaded, ${failed} failed${leftWords(detail)}`;
-  const errors = [...thrown, ...outcomes.flatMap(errorsOfLoad), ...withheldDays(context, bounds)];
+  const loaded = counted(attempted.length - failed, 'day');
+  const summary = `${loaded} loaded, ${failed} failed${leftWords(detail)}`;
+  const errors = [...thrown, ...outcomes.flatMap(errorsOfLoad), withheldDays(context, bounds)];
   return withOutage({ detail, summary }, errors);
 }
 
@@ -73,17 +75,15 @@ function leftWords(detail: readonly ProjectExport[]): string {
  * An error if days to export have ended on this machine but not on the platform, unless its clock is
  * only slightly behind.
  */
-function withheldDays({ clock, now }: StepContext, { to }: ExportBounds): ClockError[] {
+function withheldDays({ clock, now }: StepContext, { to }: ExportBounds): ClockError | undefined {
   const [ended, both] = [lastEndedDay(now()), lastEndedDay(clock.earlier())];
   const here = to !== undefined && to < ended ? to : ended;
-  if (!clock.isFarOff() || here <= both) return [];
+  if (!clock.isFarOff() || here <= both) return undefined;
   const days = plainDayRange({ first: addDays(both, 1), last: here });
-  return [
-    new ClockError(
-      `${days} not loaded: not over yet by the platform's clock, which is behind this machine's. ` +
-        'Set whichever clock is wrong: readership doctor',
-    ),
-  ];
+  return new ClockError(
+    `${days} not loaded: not over yet by the platform's clock, which is behind this machine's. ` +
+      'Set whichever clock is wrong: readership doctor',
+  );
 }
 
 /**
@@ -146,4 +146,37 @@ async function* exportProject(
     onPlan: (plan) => observer.onExportPlan?.(project, plan),
     onDay: (result) => observer.onDay?.(project, result),
   });
+}
+
+/** What the audit of a project found. */
+export interface ProjectAudit {
+  readonly project: ProjectSettings;
+  readonly audit: Audit;
+}
+
+/** Compares the settled history of every project with the platform. A failed repair counts as an error. */
+export async function auditStep(given: StepContext, repair: boolean): Promise<StepResult<ProjectAudit[]>> {
+  const context = await byBothClocks(given);
+  const { settings, warehouse, clientOf, now, signal, observer } = context;
+  const { settleDays, concurrency } = settings.history;
+  const inTurn = pLimit(concurrency);
+  const { results: detail, errors } = await eachProject(context, async (project) => {
+    const task = {
+      warehouse,
+      client: clientOf(project),
+      project: project.id,
+      settleDays,
+      inTurn,
+      now,
+      signal,
+      onDay: (result: DayResult) => observer.onDay?.(project, result),
+    };
+    return { project, audit: await auditHistory(task, repair) };
+  });
+  const repairs = detail.flatMap(({ audit }) => audit.repaired ?? []);
+  const findings = detail.flatMap(({ project, audit: { differing, damaged } }) =>
+    differing.length + damaged.length === 0 ? [] : `${project.id}: ${[...differing, ...damaged].join(', ')}`,
+  );
+  const summary = findings.length === 0 ? 'no days differ' : `days that differ: ${findings.join('; ')}`;
+  return withOutage({ detail, summary }, [...errors, ...repairs.flatMap(errorsOfLoad)]);
 }

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { Audience, Recipient } from '../config/recipients.js';
-import type { ProjectSettings, Settings } from '../config/schema.js';
-import type { Shard } from '../config/shard.js';
+import type { ProjectSettings } from '../config/schema.js';
 import { daysIn, lastEndedDay } from '../day.js';
 import { ConfigurationError } from '../errors.js';
 import { longDay } from '../format/days.js';
@@ -34,11 +33,7 @@ export interface Mailing {
 
 /** The configured mailings of a report; none if it has no recipients. */
 export function mailingsOf(
-  {
-    settings,
-    projects,
-    shard,
-  }: { settings: Settings; projects: readonly ProjectSettings[]; shard: Shard | undefined },
+  { settings, projects, shard }: Pick<StepContext, 'settings' | 'projects' | 'shard'>,
   report: ReportDefinition,
 ): Mailing[] {
   const audiences = settings.reports.audiences[report.name] ?? [];
@@ -107,13 +102,11 @@ export async function storedOf(
   projects: readonly ProjectSettings[],
   { first, last }: Period,
 ): Promise<Stored> {
-  const all = await Promise.all(
-    projects.map(
-      async ({ id }) =>
-        [id, await reader.query(PERIOD_DAYS, storedDay, { project: id, first, last })] as const,
-    ),
-  );
-  const of = new Map(all.filter(([, days]) => days.length > 0));
+  const of = new Map<string, z.infer<typeof storedDay>[]>();
+  for (const { id: project } of projects) {
+    const days = await reader.query(PERIOD_DAYS, storedDay, { project, first, last });
+    if (days.length > 0) of.set(project, days);
+  }
   const days = [...of.values()].flat();
   const { length } = daysIn({ first, last });
   return {
@@ -140,24 +133,16 @@ export const wordsOf = (reports: readonly PreparedReport[], { of }: Stored): Sai
     return words({ project: model.project.id, ...viewsOf(days), missing });
   });
 
-/** Who gets a mailing, if their deliveries may be attempted. */
-interface Addressees {
-  readonly recipients: readonly Recipient[];
-  readonly admission: DeliveryAdmission;
-}
-
 /** Sends a notice to the recipients whose deliveries may be attempted; returns those deliveries. */
 export async function handOver(
   { settings, warehouse, journal, transport, channels, now, signal }: StepContext,
   notice: Notice,
   key: Omit<DeliveryKey, 'recipient'>,
-  to: Addressees,
+  recipients: readonly Recipient[],
+  admission: DeliveryAdmission,
 ): Promise<Delivery[]> {
-  const error = await journal.refusal();
-  if (error !== undefined) throw error;
-  const messages = await composeAll(notice, key, to.recipients, { mail: settings.mail, channels }, now());
-  const task = { warehouse, journal, now, signal, transport: transport(), admission: to.admission };
-  return deliver(task, messages);
+  const messages = await composeAll(notice, key, recipients, settings.mail, channels, now());
+  return deliver({ warehouse, journal, now, signal, transport: transport(), admission }, messages);
 }
 
 /** Sends a mailing of a period, as `handOver` does. */
@@ -165,7 +150,8 @@ export async function sendMailing(
   context: StepContext,
   mailing: Mailing,
   period: Period,
-  to: Addressees,
+  recipients: readonly Recipient[],
+  admission: DeliveryAdmission,
 ): Promise<Delivery[]> {
   const { warehouse, now } = context;
   if (period.last > lastEndedDay(now()))
@@ -175,5 +161,5 @@ export async function sendMailing(
     );
   const notice = await noticeOf(context, warehouse, mailing, period);
   const key = { report: mailing.report.name, project: mailing.project, period: period.name };
-  return handOver(context, notice, key, to);
+  return handOver(context, notice, key, recipients, admission);
 }

@@ -33,17 +33,13 @@ export async function publishStep(
 ): Promise<StepResult<Published>> {
   const { warehouse, journal, historyFile, lake: place, elsewhere, now } = context;
   // The history is published even if the notes have problems; those published before are kept.
-  const errors = await loadNotes(context).then(
-    () => [],
-    (error: unknown) => [error],
-  );
+  const ofNotes = await errorOf(loadNotes(context));
   const isDue = isWhole || !(await isPublished(warehouse, historyFile, now()));
-  // A clock that is ahead would remove replaced files that readers still need.
   const isLakeDue = place !== undefined && (isDue || (await publishedLake(warehouse)) !== place.location);
+  // A clock that is ahead would remove replaced files that readers still need.
   const at = isLakeDue ? (await byBothClocks(context)).now() : now();
-  const options = lakeOptions({ ...context, now: () => at }, isRebuild);
-  const refusal =
-    elsewhere ?? (isLakeDue && options ? await errorOf(prepareLake(warehouse, options)) : undefined);
+  const options = isLakeDue ? lakeOptions({ ...context, now: () => at }, isRebuild) : undefined;
+  const refusal = options && (elsewhere ?? (await errorOf(prepareLake(warehouse, options))));
   // Recorded first, because the lake is out of date until it is published too.
   if (isDue) {
     // A copy of this publication does not know what is sent after it.
@@ -59,15 +55,14 @@ export async function publishStep(
   }
   const size = isDue ? await publish(warehouse, historyFile, isWhole) : (await stat(historyFile)).size;
   const summary = isDue ? `${bytes(size)} published` : 'nothing changed since the last time';
-  const detail = { bytes: size };
-  if (options === undefined || !isLakeDue) return withOutage({ detail, summary }, errors);
-  if (refusal !== undefined) return withOutage({ detail, summary }, [refusal, ...errors]);
+  const history = { detail: { bytes: size }, summary };
+  if (options === undefined || refusal !== undefined) return withOutage(history, [refusal, ofNotes]);
   try {
     const lake = await publishLake(warehouse, options);
-    const words = `${summary}; the lake: ${lakeSummary(lake)}`;
-    return withOutage({ detail: { bytes: size, lake }, summary: words }, errors);
+    const both = { detail: { bytes: size, lake }, summary: `${summary}; the lake: ${lakeSummary(lake)}` };
+    return withOutage(both, [ofNotes]);
   } catch (error) {
-    return withOutage({ detail, summary }, [error, ...errors]);
+    return withOutage(history, [error, ofNotes]);
   }
 }
 
@@ -85,7 +80,7 @@ export const lakeOptions = (
 ): LakeOptions | undefined =>
   lake && { place: lake, shard, source: settings.baseUrl, here, now: now(), signal, isRebuild };
 
-/** Why the lake cannot be read, written, or used to send: this is a copy or an older state, or it is missing. */
+/** What some work throws; undefined if it succeeds. */
 const errorOf = (work: Promise<unknown>): Promise<unknown> =>
   work.then(
     () => undefined,

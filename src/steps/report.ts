@@ -4,7 +4,7 @@ import type { ProjectSettings, Settings } from '../config/schema.js';
 import { addDays, dayOf, startOfDay } from '../day.js';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { counted } from '../format/numbers.js';
-import { type Delivery, type Due, whatIsDue } from '../mail/delivery.js';
+import { type Delivery, type DeliveryKey, type Wait, whatIsDue } from '../mail/delivery.js';
 import { DeliveryError, readDeliveries } from '../mail/ledger.js';
 import { findReport, listReports, type ReportDefinition } from '../reports/definition.js';
 import { NothingLoadedError } from '../reports/coverage.js';
@@ -15,18 +15,10 @@ import { byBothClocks, type StepContext, type StepResult, withOutage } from './s
 import { sendCorrections } from './corrections.js';
 import { type Mailing, mailingsOf, sendMailing, storedOf } from './mailing.js';
 
-/** A report that is not emailed yet because days of its period are missing. */
-export interface HeldReport {
-  readonly report: string;
-  readonly period: string;
-  /** As in the ledger of deliveries. */
-  readonly project: string;
-  readonly due: Extract<Due, { kind: 'waits' }>;
-}
-
 /** Deliveries and the reports that wait for days. */
 interface Mailed {
-  readonly held: HeldReport[];
+  /** Reports that are not emailed yet because days of their period are missing. */
+  readonly held: (Omit<DeliveryKey, 'recipient'> & Wait)[];
   /** Attempted now, or found to be of unknown outcome when the database was opened. */
   readonly deliveries: Delivery[];
 }
@@ -102,50 +94,32 @@ function together(problems: readonly unknown[]): unknown[] {
   return [all, ...problems.filter((problem) => !(problem instanceof ConfigurationError))];
 }
 
-/** Sends every period of a mailing that is due, and corrections of what was sent before. Adds to `mailed`. */
-async function mailDue(context: StepContext, mailing: Mailing, mailed: Mailed): Promise<void> {
-  const { report, project } = mailing;
-  const ofMailing = await readDeliveries(context.warehouse, { report: report.name, project });
-  for (const { period, due } of await duePeriods(context, mailing, ofMailing)) {
-    if (due.kind === 'waits') mailed.held.push({ report: report.name, period: period.name, project, due });
-    if (due.kind !== 'due' || context.signal.aborted || context.elsewhere !== undefined) continue;
-    const to = { recipients: due.recipients, admission: 'due' as const };
-    mailed.deliveries.push(...(await sendMailing(context, mailing, period, to)));
-  }
-  if (context.elsewhere !== undefined) return;
-  mailed.deliveries.push(...(await sendCorrections(context, mailing, ofMailing)));
-}
-
 /**
- * The periods of a mailing to consider: the latest that has ended, for everyone; earlier ones, only
- * for recipients whose delivery is waiting. So nobody gets old news after weeks offline.
+ * Sends every period of a mailing that is due, and corrections of what was sent before. Adds to
+ * `mailed`. The latest period that has ended goes to everyone; earlier ones only to recipients whose
+ * delivery is waiting, so that nobody gets old news after weeks offline.
  */
-async function duePeriods(
-  context: StepContext,
-  { report, audience, projects }: Mailing,
-  deliveries: readonly Delivery[],
-): Promise<{ period: Period; due: Due }[]> {
-  const { settings, warehouse, now } = context;
+async function mailDue(context: StepContext, mailing: Mailing, mailed: Mailed): Promise<void> {
+  const { settings, warehouse, elsewhere, now, signal } = context;
+  const { report, audience, projects, project } = mailing;
+  const known = await readDeliveries(warehouse, { report: report.name, project });
   const current = lastEnded(report.period, now(), settings.reports);
-  const waiting = new Set(deliveries.flatMap(({ state, period }) => (state === 'waiting' ? period : [])));
+  const waiting = new Set(known.flatMap(({ state, period }) => (state === 'waiting' ? period : [])));
   waiting.delete(current.name);
   const earlier = [...waiting].flatMap((name) => periodNamed(name, settings.reports) ?? []);
-  return Promise.all(
-    [current, ...earlier].map(async (period) => {
-      const ofPeriod = deliveries.filter((delivery) => delivery.period === period.name);
-      const isOpen = (recipient: string) =>
-        period === current || ofPeriod.some((delivery) => delivery.recipient === recipient);
-      const { expected, days } = await storedOf(warehouse, projects, period);
-      const state = {
-        days: expected,
-        daysLoaded: days,
-        ...timesOf(report, period, settings),
-        recipients: audience.to.filter(isOpen),
-        deliveries: ofPeriod,
-      };
-      return { period, due: whatIsDue(state, now()) };
-    }),
-  );
+  for (const period of [current, ...earlier]) {
+    const deliveries = known.filter((delivery) => delivery.period === period.name);
+    const isKnown = (recipient: string) => deliveries.some((delivery) => delivery.recipient === recipient);
+    const recipients = period === current ? audience.to : audience.to.filter(isKnown);
+    const { expected, days: daysLoaded } = await storedOf(warehouse, projects, period);
+    const times = timesOf(report, period, settings);
+    const due = whatIsDue({ ...times, days: expected, daysLoaded, recipients, deliveries }, now());
+    if (due === undefined) continue;
+    if ('until' in due) mailed.held.push({ report: report.name, project, period: period.name, ...due });
+    else if (!signal.aborted && elsewhere === undefined)
+      mailed.deliveries.push(...(await sendMailing(context, mailing, period, due.recipients, 'due')));
+  }
+  if (elsewhere === undefined) mailed.deliveries.push(...(await sendCorrections(context, mailing, known)));
 }
 
 /** How long an email waits for missing days. */

@@ -171,11 +171,14 @@ export async function eachProject<Result>(
   return { results, errors };
 }
 
-/** The result of a step, with the worst of its errors: a pause must not hide what a person has to fix. */
-export const withOutage = <Detail>(
+/**
+ * The result of a step, with the worst of its errors, if there are any: a pause must not hide what a
+ * person has to fix.
+ */
+export function withOutage<Detail>(
   result: StepResult<Detail>,
   errors: readonly unknown[],
-): StepResult<Detail> =>
-  errors.length === 0
-    ? result
-    : { ...result, error: errors.find((error) => !isTemporary(error)) ?? errors[0] };
+): StepResult<Detail> {
+  const found = errors.filter((error) => error !== undefined);
+  return { ...result, error: found.find((error) => !isTemporary(error)) ?? found[0] };
+}

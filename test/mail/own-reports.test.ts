@@ -133,7 +133,7 @@ describe('a report that a workspace defines', () => {
       sections: { to: ['head@example.com'], digest: true },
     };
     const at = '2026-11-01T09:00:00Z';
-    expect((await report(at, reports, projects)).detail.held).toMatchObject([{ due: { missingDays: 1 } }]);
+    expect((await report(at, reports, projects)).detail.held).toMatchObject([{ missingDays: 1 }]);
     await loadDays(test.warehouse, day('2026-10-31'), day('2026-10-31'), 'prj_2');
     expect((await report(at, reports, projects)).detail.deliveries).toMatchObject([
       { project: '-', state: 'sent' },

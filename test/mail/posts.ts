@@ -21,11 +21,12 @@ export function postTo(
   url: string,
   said: Partial<Notice> = {},
   period = '2026-W46',
-): Post {
+): Post & Pick<Notice, 'figures'> {
   const secretEnv = kind === 'webhook' ? 'SECRET' : undefined;
   const channel = openChannel({ kind, urlEnv: 'URL', secretEnv }, { URL: url, SECRET });
   const key = { report: 'weekly', project: 'prj_1', period, recipient: 'docs-channel' };
-  return composePost(key, { ...notice, ...said }, channel, new Date('2026-11-16T03:00:00Z'));
+  const all = { ...notice, ...said };
+  return { ...composePost(key, all, channel, new Date('2026-11-16T03:00:00Z')), figures: all.figures };
 }
 
 /** Verifies a webhook as docs/reports.md describes it. */

@@ -79,8 +79,8 @@ describe('the report step', () => {
     test.server.behaviors.set('lead@example.com', [{ on: 'rcpt', do: 550 }]);
     await loadDays(test.warehouse, day('2026-11-16'), day('2026-11-22'));
     const { detail } = await report('2026-11-23T03:00:00Z');
-    const due = { kind: 'waits' as const, missingDays: 2, until: new Date('2026-11-24T02:15:00Z') };
-    const held = [{ report: 'weekly', period: '2026-W47', project: 'prj_2', due }];
+    const until = new Date('2026-11-24T02:15:00Z');
+    const held = [{ report: 'weekly', period: '2026-W47', project: 'prj_2', missingDays: 2, until }];
     expect(await lines({ ...detail, held })).toEqual([
       expect.stringMatching(/^weekly 2026-W47 to lead@example.com: not delivered \(.*550/) as string,
       'weekly 2026-W47, Acme Docs: sent to docs@example.com',
@@ -169,11 +169,7 @@ describe('the report step', () => {
     const { detail } = await report(MONDAY);
     expect(detail.deliveries).toEqual([]);
     expect(detail.held).toMatchObject([
-      {
-        report: 'weekly',
-        period: '2026-W46',
-        due: { missingDays: 1, until: new Date('2026-11-17T02:15:00Z') },
-      },
+      { report: 'weekly', period: '2026-W46', missingDays: 1, until: new Date('2026-11-17T02:15:00Z') },
     ]);
     await loadDays(test.warehouse, day('2026-11-15'), day('2026-11-15'));
     expect((await report('2026-11-16T05:00:00Z')).detail.deliveries).toHaveLength(2);

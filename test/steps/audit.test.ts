@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { ConfigurationError } from '../../src/errors.js';
-import { auditStep } from '../../src/steps/audit.js';
+import { auditStep } from '../../src/steps/export.js';
 import { openClient } from '../api/open-client.js';
 import { openExport, PROJECT } from '../export/open-export.js';
 import { stepContext } from './step-context.js';
