@@ -8,7 +8,7 @@ import { dayRange, longDay, moment } from '../format/days.js';
 import { thousands } from '../format/numbers.js';
 import type { Notice } from '../mail/compose.js';
 import { ALERT, allProjects, type Delivery } from '../mail/delivery.js';
-import { readDeliveries } from '../mail/ledger.js';
+import { DeliveryError, readDeliveries } from '../mail/ledger.js';
 import { handOver } from '../steps/mailing.js';
 import type { StepContext } from '../steps/step.js';
 import { type Outage, readOutages } from '../steps/runs.js';
@@ -39,17 +39,17 @@ export async function sendAlerts(context: StepContext): Promise<string | undefin
     const drops = await dropAlerts(context);
     // Two shards may fail in the same millisecond and need an alert each.
     const all = allProjects(shard);
+    const attempted: Delivery[] = [];
     for (const recipient of to) {
       const known = sent.filter((delivery) => delivery.recipient === recipient);
       const alerts = [...outages.flatMap((outage) => outageAlert(outage, known)), ...drops];
       for (const alert of alerts) {
         const key = { report: ALERT, project: alert.project ?? all, period: alert.period };
-        const attempted = await handOver(context, noticeOf(alert, shard), key, [recipient], 'due');
-        for (const { state, note } of attempted)
-          if (state !== 'sent')
-            observer.onAlertFailed?.(`The alert to ${recipient} is ${state}: ${note ?? ''}`);
+        attempted.push(...(await handOver(context, noticeOf(alert, shard), key, [recipient], 'due')));
       }
     }
+    const unsent = attempted.filter(({ state }) => state !== 'sent');
+    if (unsent.length > 0) observer.onAlertFailed?.(new DeliveryError(unsent).message);
     return undefined;
   } catch (error) {
     return messageOf(error);

@@ -12,7 +12,7 @@ import { isUpToDate, publishStep } from '../steps/publish.js';
 import { improveStep } from '../steps/improve.js';
 import { pollStep } from '../steps/jobs.js';
 import { reportStep } from '../steps/report.js';
-import { type StepContext, type StepOutage, StepRunner } from '../steps/step.js';
+import { type StepContext, StepRunner } from '../steps/step.js';
 import { readLastRuns, type StepName } from '../steps/runs.js';
 import { readSql } from '../warehouse/query.js';
 import { sendAlerts } from './alerts.js';
@@ -46,23 +46,20 @@ export async function runLoop(context: StepContext, { apply, waitMs = 0, due }: 
   const polled = await run.step('poll', () => pollStep(context, { ...polling, heldBack }));
   const reported = await run.step('report', () => reportStep(context));
   // Before publishing, so that the published history has them; after it for a failure of publishing itself.
-  const unsent = [await sendAlerts(context)];
+  const unsent = new Set([await sendAlerts(context)]);
   await run.step('publish', () => publishStep(context));
-  unsent.push(await sendAlerts(context));
+  unsent.add(await sendAlerts(context));
   const { outages } = run;
-  sayUnsent(context, unsent, outages);
+  // Not again what a step says.
+  for (const { error } of outages) unsent.delete(messageOf(error));
+  sayUnsent(context, unsent);
   return { exported: exported ?? [], improved: improved ?? [], polled, reported, outages };
 }
 
-/** Says once why alerts were not sent, unless a step says so. */
-function sayUnsent(
-  { observer }: StepContext,
-  unsent: readonly (string | undefined)[],
-  outages: readonly StepOutage[] = [],
-): void {
-  const said = outages.map(({ error }) => messageOf(error));
-  for (const why of new Set(unsent))
-    if (why !== undefined && !said.includes(why)) observer.onAlertFailed?.(`No alert could be sent: ${why}`);
+/** Says why alerts were not sent, if they were not. */
+function sayUnsent({ observer }: StepContext, unsent: Iterable<string | undefined>): void {
+  for (const why of unsent)
+    if (why !== undefined) observer.onAlertFailed?.(`No alert could be sent: ${why}`);
 }
 
 /** How long a monitoring service may take to answer. */
@@ -77,7 +74,7 @@ async function pinging<Detail>(
   const { pingUrl } = settings.alerts;
   if (pingUrl === undefined || elsewhere !== undefined || !run.isToDo('export')) return work();
   // The path of the address is a secret.
-  const monitor = `The ping to ${new URL(pingUrl).origin}`;
+  const monitor = `The ping to ${new URL(pingUrl).origin} (alerts.pingUrl)`;
   const ping = async (suffix: '/start' | '/fail' | '') => {
     try {
       const within = AbortSignal.any([signal, AbortSignal.timeout(PING_TIMEOUT_MS)]);

@@ -3,6 +3,7 @@ import pLimit from 'p-limit';
 import { ClockError } from '../api/errors.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { addDays, type Day, lastEndedDay } from '../day.js';
+import { ReadershipError } from '../errors.js';
 import { exportInStages, type ExportOutcome, type ExportTask } from '../export/export.js';
 import { type ExportForecast, forecastExport, hasHoles } from '../export/forecast.js';
 import { type DayResult, errorsOfLoad } from '../export/load.js';
@@ -41,7 +42,7 @@ export async function exportStep(
   const attempted = outcomes.flatMap(({ results }) => results);
   const failed = attempted.filter((result) => result.outcome === 'failed').length;
   const loaded = counted(attempted.length - failed, 'day');
-  const summary = `${loaded} loaded, ${failed} failed${leftWords(detail)}`;
+  const summary = `${loaded} loaded${failed === 0 ? '' : `, ${failed} failed`}${leftWords(detail)}`;
   const errors = [...thrown, ...outcomes.flatMap(errorsOfLoad), withheldDays(context, bounds)];
   return withOutage({ detail, summary }, errors);
 }
@@ -62,8 +63,11 @@ async function withForecasts(
   }));
 }
 
+/** What is left after a pause. After a failure, nobody can tell when it will be done. */
 function leftWords(detail: readonly ProjectExport[]): string {
-  const left = detail.flatMap((one) => one.left ?? []);
+  const left = detail.flatMap(({ outcome, left }) =>
+    left !== undefined && outcome?.stopped instanceof ReadershipError && outcome.stopped.resumeAt ? left : [],
+  );
   const requests = left.reduce((sum, one) => sum + one.requests, 0);
   if (requests === 0) return '';
   const ends = left.flatMap(({ finishingAt }) => finishingAt ?? []);
