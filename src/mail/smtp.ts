@@ -99,7 +99,8 @@ const DOING: Readonly<Record<SmtpStage, string>> = {
 
 /**
  * Sends one email over its own connection; without an email, it only connects and logs in. Returns
- * the server's reply of acceptance, or how far the conversation got, without the password.
+ * the server's reply of acceptance, or what it did, or how far the conversation got, without the
+ * password.
  *
  * nodemailer's pooled transport resends an email when its connection closes, and the plain one does
  * not reveal whether sending had begun. Both matter here, so this uses the layer below them.
@@ -127,7 +128,8 @@ export async function speakSmtp(
         connection.login({ credentials: { user, pass } }, done);
       });
     }
-    let reply = '';
+    // A server without AUTH was not asked.
+    let reply = stage === 'login' ? 'answers and accepts the login' : 'answers';
     if (email !== undefined) {
       stage = 'envelope';
       // The body is read only when the server has requested it.

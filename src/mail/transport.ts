@@ -27,35 +27,29 @@ export function smtpTransport(url: string, timeouts = DEFAULT_TIMEOUTS): MailTra
 }
 
 /**
- * What a failed SMTP conversation says about the email, by the server's last reply code, if any.
- * The first matching row decides; without a match, it is unknown whether the email arrived.
+ * What a failed SMTP conversation says about the email, by the stage in which it ended and the code
+ * of the server's last reply, if any.
  *
  * Before the first byte of the email is sent, nothing can have arrived. After that, a refusal by
  * the server is believed, but no reply, a lost connection, or 421 (the server is shutting down)
  * leave it unknown.
  */
-export const CLASSIFICATION: readonly {
-  readonly stage: SmtpStage;
-  readonly reply: RegExp;
-  readonly kind: Exclude<Outcome['kind'], 'sent'>;
-}[] = [
-  // No connection, greeting or encryption, or a wrong password: the server or the account, not the recipient.
-  { stage: 'connect', reply: /^/, kind: 'not-sent' },
-  { stage: 'login', reply: /^/, kind: 'not-sent' },
-  // "Authentication required" concerns the account too.
-  { stage: 'envelope', reply: /^530$/, kind: 'not-sent' },
-  { stage: 'envelope', reply: /^5\d\d$/, kind: 'refused' },
-  // Greylisting, a full mailbox, or a busy or unreachable server.
-  { stage: 'envelope', reply: /^/, kind: 'not-sent' },
-  { stage: 'message', reply: /^421$/, kind: 'unknown' },
-  { stage: 'message', reply: /^4\d\d$/, kind: 'not-sent' },
-  { stage: 'message', reply: /^5\d\d$/, kind: 'refused' },
-];
-
-/** What a conversation that ended at `stage` means; `replyCode` is the server's last reply, if any. */
-export function classify(stage: SmtpStage, replyCode: number | undefined): Outcome['kind'] {
-  const code = String(replyCode ?? '');
-  return CLASSIFICATION.find((row) => row.stage === stage && row.reply.test(code))?.kind ?? 'unknown';
+export function classify(stage: SmtpStage, replyCode = 0): Exclude<Outcome['kind'], 'sent'> {
+  const isTemporary = replyCode >= 400 && replyCode < 500;
+  const isPermanent = replyCode >= 500 && replyCode < 600;
+  switch (stage) {
+    // No connection, greeting or encryption, or a wrong password: the server or the account, not the recipient.
+    case 'connect':
+    case 'login':
+      return 'not-sent';
+    // "Authentication required" (530) concerns the account too. Otherwise it is greylisting, a full mailbox, or a
+    // busy or unreachable server.
+    case 'envelope':
+      return isPermanent && replyCode !== 530 ? 'refused' : 'not-sent';
+    case 'message':
+      if (isPermanent) return 'refused';
+      return isTemporary && replyCode !== 421 ? 'not-sent' : 'unknown';
+  }
 }
 
 const TRIAL_TIMEOUTS = { connectMs: 5_000, silenceMs: 5_000, totalMs: 10_000 };
@@ -64,8 +58,7 @@ const TRIAL_TIMEOUTS = { connectMs: 5_000, silenceMs: 5_000, totalMs: 10_000 };
 export async function tryMailServer(url: string, signal: AbortSignal): Promise<string> {
   const server = parseSmtpUrl(url);
   const result = await speakSmtp(server, undefined, TRIAL_TIMEOUTS, signal);
-  if ('reply' in result)
-    return `${server.host}:${server.port} ${server.login === undefined ? 'answers' : 'accepts the login'}`;
+  if ('reply' in result) return `${server.host}:${server.port} ${result.reply}`;
   const words = result.words.slice(0, MAX_WORDS);
   throw new Error(`${words}. Check READERSHIP_SMTP_URL, and whether the server runs.`);
 }

@@ -60,8 +60,12 @@ export async function examine(workspace: Workspace, runtime: Runtime): Promise<F
       ...channels(workspace),
       found('database', () => verdict),
       found('journal', () => journal(workspace)),
-      found('sends from', () => sendsFrom(workspace, warehouse, runtime)),
-      found('dates', () => dates(warehouse, runtime.now())),
+      ...(warehouse === undefined
+        ? []
+        : [
+            found('sends from', () => sendsFrom(workspace, warehouse, runtime)),
+            found('dates', () => dates(warehouse, runtime.now())),
+          ]),
       found('disk', () => disk(workspace)),
     ]);
     return findings.flat(2);
@@ -182,9 +186,7 @@ async function openDatabase(
   try {
     refuseToForget(liveFile, historyFile);
     if (!(await exists(liveFile)))
-      return {
-        verdict: warn('There is no database yet. Load the history: readership export, or readership run'),
-      };
+      return { verdict: warn('There is no database yet. Load the history: readership export') };
     const warehouse = await openWarehouse(liveFile, {
       command: 'readership doctor',
       now,
@@ -193,10 +195,7 @@ async function openDatabase(
       historyFile,
       mustBeMigrated: true,
     });
-    return {
-      warehouse,
-      verdict: pass(`${liveFile} opens, has the current version, and is not in use`),
-    };
+    return { warehouse, verdict: pass(`${liveFile} opens, has the current version, and is not in use`) };
   } catch (error) {
     const isTemporary = error instanceof LockedError || error instanceof OlderSchemaError;
     return { verdict: (isTemporary ? warn : fail)(messageOf(error)) };
@@ -213,15 +212,12 @@ async function journal({ dataDir }: Workspace): Promise<Verdict> {
 /** Whether jobs, messages and emails are sent from here: this is the right place, and its newest state. */
 async function sendsFrom(
   workspace: Workspace,
-  warehouse: Warehouse | undefined,
+  warehouse: Warehouse,
   { now, signal }: Runtime,
 ): Promise<Verdict> {
-  const { dataDir, machine, liveFile } = workspace;
-  if (warehouse === undefined && (await exists(liveFile)))
-    return warn('unknown, because the database could not be opened');
-  const place = warehouse && (await readPlace(warehouse));
-  if (warehouse === undefined || place === undefined)
-    return pass('not recorded yet: the first command that writes records it');
+  const { dataDir, machine } = workspace;
+  const place = await readPlace(warehouse);
+  if (place === undefined) return pass('not recorded yet: the first command that writes records it');
   const here = await placeOf(dataDir, machine);
   if (!isSamePlace(place, here))
     return warn(`${placeWords(place)}; this copy exports and reports, but sends nothing: readership adopt`);
@@ -230,8 +226,8 @@ async function sendsFrom(
   return refusal === undefined ? pass(`here, ${placeWords(place)}`) : fail(refusal.message);
 }
 
-async function dates(warehouse: Warehouse | undefined, now: Date): Promise<Verdict> {
-  const rows = warehouse === undefined ? [] : await readFutureRows(warehouse, now);
+async function dates(warehouse: Warehouse, now: Date): Promise<Verdict> {
+  const rows = await readFutureRows(warehouse, now);
   return rows.length === 0 ? pass('none in the future') : warn(`In the future: ${futureWords(rows)}.`);
 }
 

@@ -33,17 +33,19 @@ const verdicts = (found: z.infer<typeof findings>) =>
 describe('readership doctor', () => {
   it('passes a complete workspace with two counted requests for views, and none that could change anything', async () => {
     const sandbox = await serveSandbox();
-    const mails = await startMailServer();
+    const mails = await startMailServer({ disabledCommands: ['AUTH', 'STARTTLS'] });
     const cwd = await workspaceOf(sandbox);
     const warehouse = await liveWarehouse(liveFile(cwd));
     await closeNow(warehouse);
-    const smtp = `smtp://127.0.0.1:${mails.port}`;
-    const { code, found } = await doctor(cwd, { READERSHIP_API_KEY: KEY, READERSHIP_SMTP_URL: smtp });
+    const smtp = `smtp://user:a-password@127.0.0.1:${mails.port}`;
+    const { code, of, found } = await doctor(cwd, { READERSHIP_API_KEY: KEY, READERSHIP_SMTP_URL: smtp });
     expect(verdicts(found)).toBe(
       'configuration pass, secrets pass, server pass, key pass, sums of days pass, reports pass, notes pass, email pass, database pass, journal pass, sends from pass, dates pass, disk pass',
     );
     expect(code).toBe(0);
     expect(mails.accepted.size).toBe(0);
+    // It offers no login, so the password was not checked.
+    expect(of('email')?.words).toMatch(/:\d+ answers(;|$)/);
     const { counts } = sandbox.inspect().requests;
     expect(counts.views).toEqual({ 200: 2 });
     expect(sandbox.inspect().jobs).toEqual([]);
