@@ -58,8 +58,7 @@ export async function runLoop(context: StepContext, { apply, waitMs = 0, due }: 
 
 /** Says why alerts were not sent, if they were not. */
 function sayUnsent({ observer }: StepContext, unsent: Iterable<string | undefined>): void {
-  for (const why of unsent)
-    if (why !== undefined) observer.onAlertFailed?.(`No alert could be sent: ${why}`);
+  for (const why of unsent) if (why !== undefined) observer.onAlertFailed?.(`No alert could be sent: ${why}`);
 }
 
 /** How long a monitoring service may take to answer. */

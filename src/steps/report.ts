@@ -78,7 +78,8 @@ export async function reportStep(given: StepContext): Promise<StepResult<Reporte
   if (undelivered.length > 0) problems.push(new DeliveryError(undelivered));
   const sent = deliveries.length - undelivered.length;
   const noun = deliveries.every(({ via }) => via === 'smtp' || via === 'outbox') ? 'email' : 'report';
-  const summary = `${counted(rendered, 'page')} rendered, ${counted(sent, noun)} sent, ${undelivered.length} unconfirmed`;
+  const others = undelivered.length === 0 ? '' : `, ${undelivered.length} not`;
+  const summary = `${counted(rendered, 'page')} rendered, ${counted(sent, noun)} sent${others}`;
   return withOutage({ detail, summary }, together(problems));
 }
 

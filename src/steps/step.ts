@@ -119,7 +119,8 @@ export class StepRunner {
     observer.onStepStart?.(name);
     await recordStepStart(warehouse, this.#run, name, now());
     const { result, outcome, error } = await this.#attempt(name, work);
-    const summary = [result?.summary, error === undefined ? [] : messageOf(error)].flat().join('; ');
+    const words = [result?.summary, error === undefined ? undefined : messageOf(error)];
+    const summary = words.filter((one) => one !== undefined).join('; ');
     const resumeAt = error instanceof ReadershipError ? error.resumeAt : undefined;
     const end = { outcome, summary, resume_at: resumeAt ?? null, now: now() };
     await recordStepEnd(warehouse, this.#run, name, end);

@@ -14,6 +14,7 @@ import { tempDir } from '../temp-dir.js';
 import { stepContext } from './step-context.js';
 
 const LEAD = 'lead@example.com';
+const DIGEST = { weekly: [{ to: [LEAD], digest: true }] };
 
 /** Report steps over a history that the test changes between them; the weekly goes to an address and a channel. */
 async function setUp(reports: object = { weekly: { to: [LEAD, 'chat'] } }, others: object[] = []) {
@@ -22,7 +23,9 @@ async function setUp(reports: object = { weekly: { to: [LEAD, 'chat'] } }, other
   const reportsDir = await tempDir();
   const run = async (time: string) => {
     const context = stepContext(warehouse, {
-      ...{ journal, reportsDir, now: () => new Date(time) },
+      journal,
+      reportsDir,
+      now: () => new Date(time),
       settings: {
         projects: [{ id: 'prj_1', name: 'Acme Docs' }, ...others],
         mail: { from: 'docs@example.com' },
@@ -153,10 +156,7 @@ Human views: 5,828 (+9%), not 5,348 (0%)
   });
 
   it('is corrected in a digest by project, each cause with its share', async () => {
-    const other = { id: 'prj_2', name: 'Other Docs' };
-    const { warehouse, run, mails, restate } = await setUp({ weekly: [{ to: [LEAD], digest: true }] }, [
-      other,
-    ]);
+    const { warehouse, run, mails, restate } = await setUp(DIGEST, [{ id: 'prj_2', name: 'Other Docs' }]);
     await loadDays(warehouse, day('2026-08-03'), day('2026-11-14'));
     await loadDays(warehouse, day('2026-08-03'), day('2026-11-15'), 'prj_2');
     await run('2026-11-17T04:00:00Z');
@@ -187,9 +187,7 @@ Changed by the platform later: +300 human views (21% of the difference).
   });
 
   it('is not corrected if every week of one of its projects changes as much', async () => {
-    const { warehouse, run, restate } = await setUp({ weekly: [{ to: [LEAD], digest: true }] }, [
-      { id: 'prj_2' },
-    ]);
+    const { warehouse, run, restate } = await setUp(DIGEST, [{ id: 'prj_2' }]);
     for (const project of ['prj_1', 'prj_2'])
       await loadDays(warehouse, day('2026-08-03'), day('2026-11-15'), project);
     // Only these weeks were loaded as they ended; those before came with the first export.
@@ -200,29 +198,19 @@ Changed by the platform later: +300 human views (21% of the difference).
     expect(await run('2026-11-18T04:00:00Z')).toEqual([]);
   });
 
+  const SAID = { days: 7, human: 100, ai: 0 };
+
   it.each([
-    ['one view of a small site', { days: 7, human: 100, ai: 0 }, { human: 101 }, 0, false],
-    ['three of a hundred', { days: 7, human: 100, ai: 0 }, { human: 103 }, 0, true],
-    ['two of a hundred', { days: 7, human: 100, ai: 0 }, { human: 102 }, 0, false],
-    ['more than three times as usual', { days: 7, human: 1000, ai: 0 }, { human: 1034 }, 0.011, true],
-    ['three of a hundred, where one is usual', { days: 7, human: 100, ai: 0 }, { human: 103 }, 0.011, false],
-    ['one audience up, the other down', { days: 7, human: 100, ai: 100 }, { human: 103, ai: 97 }, 0, true],
-    [
-      'a change while a day may still change',
-      { days: 7, human: 100, ai: 0 },
-      { human: 200, final: 6 },
-      0,
-      false,
-    ],
-    ['one more day, without views', { days: 6, human: 100, ai: 0 }, {}, 0, true],
-    ['no views at first', { days: 7, human: 0, ai: 0 }, { human: 5 }, 0, true],
-    [
-      'a digest to which a project was added',
-      { days: 7, human: 100, ai: 0 },
-      { expected: 14, days: 14, final: 14, human: 300 },
-      0,
-      false,
-    ],
+    ['one view of a small site', SAID, { human: 101 }, 0, false],
+    ['three of a hundred', SAID, { human: 103 }, 0, true],
+    ['two of a hundred', SAID, { human: 102 }, 0, false],
+    ['more than three times as usual', { ...SAID, human: 1000 }, { human: 1034 }, 0.011, true],
+    ['three of a hundred, where one is usual', SAID, { human: 103 }, 0.011, false],
+    ['one audience up, the other down', { ...SAID, ai: 100 }, { human: 103, ai: 97 }, 0, true],
+    ['a change while a day may still change', SAID, { human: 200, final: 6 }, 0, false],
+    ['one more day, without views', { ...SAID, days: 6 }, {}, 0, true],
+    ['no views at first', { ...SAID, human: 0 }, { human: 5 }, 0, true],
+    ['a digest with a new project', SAID, { expected: 14, days: 14, final: 14, human: 300 }, 0, false],
     ['a digest from which one was removed', { days: 14, human: 300, ai: 0 }, {}, 0, false],
   ])('%s', (_, said, change, usual, outdated) => {
     const stored = { length: 7, expected: 7, days: 7, final: 7, human: 100, ai: said.ai, ...change };

@@ -1,7 +1,9 @@
 import { expect, it } from 'vitest';
 import { z } from 'zod';
-import { StepRunner } from '../../src/steps/step.js';
+import { PausedError } from '../../src/api/errors.js';
+import { StepRunner, withOutage } from '../../src/steps/step.js';
 import { liveWarehouse } from '../open-warehouse.js';
+import { NOW } from '../sandbox/open-sandbox.js';
 import { stepContext } from './step-context.js';
 
 it('a step that is stopped and leaves work undone without an error does not count as done', async () => {
@@ -16,6 +18,14 @@ it('a step that is stopped and leaves work undone without an error does not coun
   expect(rows).toEqual([{ outcome: 'interrupted' }]);
 });
 
+it('a step that throws is recorded with its message alone', async () => {
+  const warehouse = await liveWarehouse();
+  const runner = new StepRunner(stepContext(warehouse));
+  await runner.step('export', () => Promise.reject(new Error('the server is down')));
+  const rows = await warehouse.query('SELECT summary FROM runs', z.object({ summary: z.string() }));
+  expect(rows).toEqual([{ summary: 'the server is down' }]);
+});
+
 it('work beside the schedule leaves the step due', async () => {
   const warehouse = await liveWarehouse();
   const runner = new StepRunner(stepContext(warehouse));
@@ -23,4 +33,15 @@ it('work beside the schedule leaves the step due', async () => {
   expect(await runner.aside('improve', () => Promise.resolve(result))).toBe(1);
   expect(runner.outages).toMatchObject([{ step: 'improve', outcome: 'failed' }]);
   expect(await warehouse.query('SELECT outcome FROM runs', z.looseObject({}))).toEqual([]);
+});
+
+const pause = new PausedError('The budget is spent.', NOW);
+const failure = new Error('the disk is full');
+
+it.each([
+  ['none', [undefined], undefined],
+  ['a pause', [undefined, pause], pause],
+  ['a pause before a failure', [pause, failure], failure],
+])('of the errors of a step (%s), the one somebody must fix is reported', (_, errors, reported) => {
+  expect(withOutage({ detail: [], summary: 'nothing' }, errors).error).toBe(reported);
 });
