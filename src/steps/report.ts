@@ -39,7 +39,7 @@ export async function reportStep(given: StepContext): Promise<StepResult<Reporte
   const detail: Reported = { pages: [], held: [], deliveries: [...context.unknownDeliveries] };
   const { pages, deliveries } = detail;
   const { reports, broken } = await listReports(workspaceDir);
-  const problems: unknown[] = [...broken, context.elsewhere ?? []].flat();
+  const problems: unknown[] = [...broken, context.elsewhere];
   // If a template is broken, rendering reports it.
   const sourceOf = await sourceOfPages(warehouse, workspaceDir, settings, dayOf(now())).catch(
     () => undefined,

@@ -1,20 +1,17 @@
 import { describe, expect, it } from 'vitest';
-import type { Delivery } from '../../src/mail/delivery.js';
-import { whatIsDue, type PeriodState } from '../../src/mail/delivery.js';
+import { type Delivery, type PeriodState, whatIsDue } from '../../src/mail/delivery.js';
 import { address } from './letters.js';
 
 const docs = address('docs@example.com');
 const lead = address('lead@example.com');
 const at = (time: string) => new Date(`2026-11-${time}Z`);
 const complete: PeriodState = {
-  ...{
-    days: 7,
-    daysLoaded: 7,
-    from: at('16T00:00'),
-    until: at('17T02:15'),
-    recipients: [docs, lead],
-    deliveries: [],
-  },
+  days: 7,
+  daysLoaded: 7,
+  from: at('16T00:00'),
+  until: at('17T02:15'),
+  recipients: [docs, lead],
+  deliveries: [],
 };
 
 const delivery = (recipient: string, state: Delivery['state'], next: Date | null = null): Delivery => ({
@@ -24,25 +21,18 @@ const delivery = (recipient: string, state: Delivery['state'], next: Date | null
 });
 
 describe('a report', () => {
-  it('is due to everyone as soon as the last day of its period is loaded', () => {
-    const due = whatIsDue(complete, at('16T00:20'));
-    expect(due).toEqual({ recipients: [docs, lead] });
-  });
-
-  it('waits for a missing day as long as configured, and no longer', () => {
+  it('is due to everyone once the last day of its period is loaded, or the wait for it is over', () => {
+    expect(whatIsDue(complete, at('16T00:20'))).toEqual({ recipients: [docs, lead] });
     const lacking = { ...complete, daysLoaded: 6 };
     const waits = { missingDays: 1, until: at('17T02:15') };
     expect(whatIsDue(lacking, at('17T02:14'))).toEqual(waits);
     expect(whatIsDue(lacking, at('17T02:15'))).toEqual({ recipients: [docs, lead] });
   });
 
-  it('is not due before the time of its schedule', () => {
+  it('is not due before the time of its schedule, and never while it has no content', () => {
     const scheduled = { ...complete, from: at('18T08:00') };
     expect(whatIsDue(scheduled, at('18T07:59'))).toBeUndefined();
     expect(whatIsDue(scheduled, at('18T08:00'))).toHaveProperty('recipients');
-  });
-
-  it('is never due while it has no content', () => {
     expect(whatIsDue({ ...complete, daysLoaded: 0 }, at('30T00:00'))).toMatchObject({ missingDays: 7 });
   });
 

@@ -18,12 +18,10 @@ async function setUp(pingPath = '/abc/') {
     return result;
   };
   const outbox = join(cwd, 'data', 'outbox');
-  const subjects = async () => {
-    const names = await readdir(outbox).catch(() => []);
-    const mails = await Promise.all(
-      names.map(async (name) => PostalMime.parse(await readFile(join(outbox, name)))),
-    );
-    return mails.map(({ subject }) => subject ?? '').sort();
+  const subjects = async (directory = outbox) => {
+    const names = await readdir(directory).catch(() => []);
+    const mails = names.map(async (name) => PostalMime.parse(await readFile(join(directory, name))));
+    return (await Promise.all(mails)).map(({ subject }) => subject ?? '').sort();
   };
   return { pings, cwd, outbox, run, subjects, sandbox };
 }
@@ -70,7 +68,7 @@ describe('alerts', () => {
     await writeFile(file, yaml.replace(pings.baseUrl, 'http://127.0.0.1:1'));
     const { code, stderr } = await run();
     expect(code).toBe(0);
-    expect(stderr).toContain('The ping to http://127.0.0.1:1 failed');
+    expect(stderr).toContain('The ping to http://127.0.0.1:1 (alerts.pingUrl) failed');
     expect(stderr).not.toContain('/abc');
     // A run that has to wait has not failed.
     await writeFile(file, yaml);
@@ -80,17 +78,14 @@ describe('alerts', () => {
   });
 
   it('of a shard name the shard and ping its own URL', async () => {
-    const { pings, cwd } = await setUp('/abc-{shard}');
+    const { pings, cwd, subjects } = await setUp('/abc-{shard}');
     const env = { READERSHIP_API_KEY: 'wrong-key' };
     expect((await callCli(['run', '--shard', '1/1'], { cwd, env })).code).not.toBe(0);
     expect(pings.seen.map(({ url }) => url.pathname)).toEqual([
       '/abc-shard-1-of-1/start',
       '/abc-shard-1-of-1/fail',
     ]);
-    const outbox = join(cwd, 'data', 'shard-1-of-1', 'outbox');
-    const mails = await Promise.all(
-      (await readdir(outbox)).map(async (name) => PostalMime.parse(await readFile(join(outbox, name)))),
-    );
-    expect(mails.map(({ subject }) => subject)).toContain('Readership (shard 1/1): export fails');
+    const sent = await subjects(join(cwd, 'data', 'shard-1-of-1', 'outbox'));
+    expect(sent).toContain('Readership (shard 1/1): export fails');
   });
 });

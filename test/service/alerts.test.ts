@@ -10,6 +10,7 @@ import { sendAlerts } from '../../src/service/alerts.js';
 import { isPublished, publish } from '../../src/warehouse/publish.js';
 import { StepRunner } from '../../src/steps/step.js';
 import { day } from '../../src/day.js';
+import type { MailServer } from '../mail/mail-server.js';
 import { isGenuine, postTo } from '../mail/posts.js';
 import { loadDays, mailSite } from '../mail/site.js';
 import { serve } from '../serve.js';
@@ -17,6 +18,9 @@ import { NOW } from '../sandbox/open-sandbox.js';
 import { stepContext } from '../steps/step-context.js';
 
 const OPS = 'ops@example.com';
+
+const parsed = (server: MailServer) =>
+  Promise.all((server.accepted.get(OPS) ?? []).map((mail) => PostalMime.parse(mail)));
 
 type Work = () => Promise<{ detail: string; summary: string }>;
 
@@ -40,8 +44,7 @@ async function setUp() {
     const states = await warehouse.query('SELECT state FROM deliveries', z.object({ state: z.string() }));
     return { states: states.map(({ state }) => state), changed };
   };
-  const mails = () => Promise.all((server.accepted.get(OPS) ?? []).map((mail) => PostalMime.parse(mail)));
-  return { server, run, mails };
+  return { server, run, mails: () => parsed(server) };
 }
 
 const working: Work = () => Promise.resolve({ detail: '', summary: '1 day loaded' });
@@ -108,8 +111,7 @@ describe('a day on which views fall', () => {
         transport: () => smtpTransport(`smtp://127.0.0.1:${server.port}`),
       });
       expect(await sendAlerts(context)).toBeUndefined();
-      const sent = await Promise.all((server.accepted.get(OPS) ?? []).map((mail) => PostalMime.parse(mail)));
-      return sent.map(({ subject }) => subject);
+      return (await parsed(server)).map(({ subject }) => subject);
     };
     const setViews = (date: string, views: string, state = 'final') =>
       warehouse.transaction((transaction) =>
