@@ -58,11 +58,6 @@ type Given<Options extends Inputs> = WorkspaceOptions & {
 };
 
 interface Definition<Options extends Inputs, Arguments extends readonly Input<unknown>[]> {
-  readonly name: string;
-  /**
-   * Whether it has the options that choose a workspace, or also one that chooses a project in it.
-   */
-  readonly scope?: 'workspace' | 'project';
   /** The description in the list of commands, if it differs. */
   readonly summary?: string;
   readonly description: string;
@@ -144,18 +139,22 @@ export const EMAIL_ENVIRONMENT =
 const asSummary = (description: string): string =>
   description.replace(/^./, (first) => first.toLowerCase()).replace(/\.$/, '');
 
-/** Declares a command; its options and arguments have the types that their definitions imply. */
-export const defineCommand =
+/**
+ * Declares commands that take these options in addition to their own. Options and arguments have the
+ * types that their definitions imply.
+ */
+const commandWith =
+  (common: Inputs) =>
   <Options extends Inputs, const Arguments extends readonly Input<unknown>[] = []>(
+    name: string,
     definition: Definition<Options, Arguments>,
   ): Declare =>
   (parent, act) => {
-    const { name, scope, description, summary = asSummary(description), run, isDefault = false } = definition;
+    const { description, summary = asSummary(description), run, isDefault = false } = definition;
     const inputs = definition.arguments ?? [];
     const command = parent.command(name, { isDefault }).description(description).summary(summary);
     for (const input of inputs) command.addArgument(ruled(new Argument(input.form, input.help), input));
-    const inherited = { ...(scope && WORKSPACE), ...(scope === 'project' && PROJECT) };
-    for (const [key, input] of Object.entries<Input<unknown>>({ ...inherited, ...definition.options }))
+    for (const [key, input] of Object.entries<Input<unknown>>({ ...common, ...definition.options }))
       addOption(command, key, input);
     const { notes = [], examples, environment = [] } = definition;
     const title = examples.trim().includes('\n') ? 'Examples' : 'Example';
@@ -177,6 +176,12 @@ export const defineCommand =
         );
       });
   };
+
+export const simpleCommand = commandWith({});
+/** With the options that choose a workspace. */
+export const workspaceCommand = commandWith(WORKSPACE);
+/** Also with one that chooses a project in it. */
+export const projectCommand = commandWith({ ...WORKSPACE, ...PROJECT });
 
 export const flagNamed = (key: string): string =>
   `--${key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;

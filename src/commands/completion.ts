@@ -1,11 +1,10 @@
 import type { Command, Option } from 'commander';
-import { type Declare, defineCommand, value } from './command.js';
+import { type Declare, simpleCommand, value } from './command.js';
 
 const SHELLS = { bash, zsh, fish };
 
 export const completion: Declare = (program, act) => {
-  defineCommand({
-    name: 'completion',
+  simpleCommand('completion', {
     summary: 'complete commands and options in bash, zsh or fish',
     description: 'Writes a script that completes commands, options and their values.',
     arguments: [value('<shell>', 'bash, zsh or fish', { choices: ['bash', 'zsh', 'fish'] as const })],

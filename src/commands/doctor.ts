@@ -5,11 +5,9 @@ import { findingLines } from '../print/status.js';
 import { examine } from '../service/checks.js';
 import type { Finding } from '../service/findings.js';
 import { tryPlatform } from '../service/platform.js';
-import { defineCommand, EMAIL_ENVIRONMENT, JSON_OUTPUT, value } from './command.js';
+import { workspaceCommand, EMAIL_ENVIRONMENT, JSON_OUTPUT, value } from './command.js';
 
-export const doctor = defineCommand({
-  name: 'doctor',
-  scope: 'workspace',
+export const doctor = workspaceCommand('doctor', {
   summary: 'check configuration, keys, mail server, clock, database and disk',
   description:
     'Checks what Readership needs, with a line for each check: pass, warn or fail, and what to do. It sends a few requests for views per project, counted in the hourly limit if the database can be opened. It changes nothing else: an older database is not migrated, and permission to create agent jobs is not checked. With --url, it tries a platform with up to six requests, before anything is configured: its clock, page size, second page, sums of days, old days and agent jobs.',

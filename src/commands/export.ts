@@ -8,7 +8,16 @@ import { auditStep, exportStep } from '../steps/export.js';
 import { lakeSummary } from '../steps/publish.js';
 import { openNewest } from '../warehouse/published.js';
 import type { Reader } from '../warehouse/query.js';
-import { aDay, aLake, defineCommand, flag, JSON_LOG, PLATFORM_ENVIRONMENT, value } from './command.js';
+import {
+  aDay,
+  aLake,
+  projectCommand,
+  workspaceCommand,
+  flag,
+  JSON_LOG,
+  PLATFORM_ENVIRONMENT,
+  value,
+} from './command.js';
 import { conclude, runSteps } from './steps.js';
 
 interface Bounds {
@@ -17,9 +26,7 @@ interface Bounds {
   readonly reload?: boolean;
 }
 
-export const exportCommand = defineCommand({
-  name: 'export',
-  scope: 'project',
+export const exportCommand = projectCommand('export', {
   summary: 'load days that are missing, failed or not final yet',
   description:
     'Loads the days that are missing, failed or not final yet, newest first, and publishes the history. Reloads final days only with --reload. Never loads today, which has not ended.',
@@ -94,9 +101,7 @@ async function printForecast(
   }
 }
 
-export const audit = defineCommand({
-  name: 'audit',
-  scope: 'project',
+export const audit = projectCommand('audit', {
   summary: 'compare the stored history with the platform in few requests',
   description:
     'Compares the final days with the totals of the platform: one request if the history has no gaps, and a few more to find a day that differs. Because it compares totals, it misses a change that leaves the totals of a day the same; `export --reload` reads days in full. Exits 1 if something differs and was not repaired.',
@@ -118,9 +123,7 @@ export const audit = defineCommand({
   },
 });
 
-export const publish = defineCommand({
-  name: 'publish',
-  scope: 'workspace',
+export const publish = workspaceCommand('publish', {
   summary: 'publish the history now, with --parquet also as a lake',
   description:
     'Writes data/history.duckdb, a sorted, read-only copy of the whole history, and replaces the previous copy in one step. With --parquet, or publish.parquet in the configuration, it also updates a lake: two Delta tables that Spark, Trino, ClickHouse, polars and DuckDB read. It writes only the months that changed, or that another program changed. Every command that changes the history publishes it as well.',

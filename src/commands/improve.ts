@@ -16,14 +16,12 @@ import { escapeUnsafe } from '../format/text.js';
 import { planLines, whyNoJob } from '../print/pages.js';
 import { approvePages, improveStep, recordPageChanges, skipPages, unskipPages } from '../steps/improve.js';
 import type { StepContext } from '../steps/step.js';
-import { aDay, defineCommand, flag, JSON_LOG, PLATFORM_ENVIRONMENT, value } from './command.js';
+import { aDay, projectCommand, flag, JSON_LOG, PLATFORM_ENVIRONMENT, value } from './command.js';
 import { conclude, makeChange, runSteps } from './steps.js';
 
 type Pages = readonly string[];
 
-export const improve = defineCommand({
-  name: 'improve',
-  scope: 'project',
+export const improve = projectCommand('improve', {
   summary: 'recommend pages for agents; create the jobs with --apply',
   description:
     'Chooses the pages with the most sustained traffic from people and AI, and says why. Without --apply, it creates nothing. With it, each page gets one job, which is recorded before it is sent and never sent twice automatically.',
@@ -60,9 +58,7 @@ export const improve = defineCommand({
   },
 });
 
-export const changed = defineCommand({
-  name: 'changed',
-  scope: 'project',
+export const changed = projectCommand('changed', {
   summary: 'record that people changed pages, to measure the difference',
   description:
     'Records that people changed pages on a day. Views are compared from then on, and the pages no longer serve as a comparison for others. With pullRequests.repository in readership.yaml, merged pull requests are found by themselves.',

@@ -10,7 +10,7 @@ import { ConfigurationError, type ExitCode, messageOf } from '../errors.js';
 import { ignoreMissing, packageFile } from '../files.js';
 import { inSequence } from '../format/days.js';
 import { indented } from '../format/text.js';
-import { defineCommand, flag, value } from './command.js';
+import { simpleCommand, flag, value } from './command.js';
 import { type Answers, askAll, EXAMPLE, KEY, problemIn, works } from './init-answers.js';
 
 const EXAMPLES = packageFile('templates/workspace/');
@@ -18,8 +18,7 @@ const EXAMPLES = packageFile('templates/workspace/');
 /** The schema of the installed version, with which editors complete and check the configuration. */
 const SCHEMA = pathToFileURL(join(EXAMPLES, 'readership.schema.json')).href;
 
-export const init = defineCommand({
-  name: 'init',
+export const init = simpleCommand('init', {
   summary: 'write readership.yaml and .env, prompting for the values',
   description: `Writes a commented ${CONFIG_FILE} and .env.example into this directory, never overwrites a file, and adds ${DOT_ENV} to .gitignore. On a terminal, unless --url and --project are given, it prompts for the platform's address, the project, the API key (not shown, and stored in ${DOT_ENV}, which only you can read), the site's name and address, a time zone and an email address. With a key, it first tries the platform as readership doctor --url does, with requests that change nothing, and lets you correct what the platform refuses.`,
   options: {

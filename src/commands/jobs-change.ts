@@ -13,14 +13,12 @@ import {
   settleJob,
   undoMerge,
 } from '../steps/job-changes.js';
-import { aDay, aJob, defineCommand, flag, PLATFORM_ENVIRONMENT, value } from './command.js';
+import { aDay, aJob, workspaceCommand, flag, PLATFORM_ENVIRONMENT, value } from './command.js';
 import { makeChange } from './steps.js';
 
 const JOB = value('<id>', 'number of the job', aJob);
 
-export const message = defineCommand({
-  name: 'message',
-  scope: 'workspace',
+export const message = workspaceCommand('message', {
   description:
     'Send a follow-up message to a job, which reopens it. It is recorded before it is sent, and never sent twice automatically.',
   arguments: [JOB, value('<text>', 'what the agent should do now')],
@@ -35,9 +33,7 @@ export const message = defineCommand({
     }),
 });
 
-export const merged = defineCommand({
-  name: 'merged',
-  scope: 'workspace',
+export const merged = workspaceCommand('merged', {
   description:
     'Record when the pull request of a job was merged, or the day on which the platform committed the work of a completed job without one, so that its effect is measured from then on. With pullRequests in readership.yaml, the date is looked up on GitHub, GitLab or Bitbucket instead.',
   arguments: [
@@ -60,9 +56,7 @@ export const merged = defineCommand({
     }),
 });
 
-export const closed = defineCommand({
-  name: 'closed',
-  scope: 'workspace',
+export const closed = workspaceCommand('closed', {
   description:
     'Record that the pull request of a job was closed without being merged. Its page gets no other job unless you propose it again: readership improve --apply /page. With pullRequests in readership.yaml, it is looked up instead.',
   arguments: [
@@ -80,9 +74,7 @@ export const closed = defineCommand({
     }),
 });
 
-export const resolve = defineCommand({
-  name: 'resolve',
-  scope: 'workspace',
+export const resolve = workspaceCommand('resolve', {
   description:
     'Settle an unconfirmed job or message, or end an active job that is gone, after checking the platform.',
   arguments: [JOB],

@@ -13,7 +13,9 @@ import { findJob } from '../steps/job-changes.js';
 import {
   aDuration,
   aJob,
-  defineCommand,
+  projectCommand,
+  simpleCommand,
+  workspaceCommand,
   flag,
   JSON_LOG,
   JSON_OUTPUT,
@@ -23,10 +25,8 @@ import {
 import { closed, merged, message, resolve } from './jobs-change.js';
 import { conclude, runSteps } from './steps.js';
 
-const list = defineCommand({
-  name: 'list',
+const list = projectCommand('list', {
   isDefault: true,
-  scope: 'project',
   description: 'List the jobs, from the published history.',
   options: JSON_OUTPUT,
   examples: `
@@ -53,9 +53,7 @@ const list = defineCommand({
     }),
 });
 
-const show = defineCommand({
-  name: 'show',
-  scope: 'workspace',
+const show = workspaceCommand('show', {
   description: 'Show a job with its reason, evidence, messages, history and prompt.',
   arguments: [value('<id>', 'number of the job', aJob)],
   options: JSON_OUTPUT,
@@ -77,9 +75,7 @@ const show = defineCommand({
     }),
 });
 
-const poll = defineCommand({
-  name: 'poll',
-  scope: 'project',
+const poll = projectCommand('poll', {
   description:
     'Send the waiting prompts (planned jobs only if improve.mode is apply), and poll the active jobs that are due.',
   options: {
@@ -136,8 +132,7 @@ async function watched(
   return !signal.aborted;
 }
 
-export const jobs = defineCommand({
-  name: 'jobs',
+export const jobs = simpleCommand('jobs', {
   summary: 'list, poll, message and settle the agent jobs',
   description: 'Lists the agent jobs, polls them, sends them messages, and settles unconfirmed ones.',
   subcommands: [list, show, poll, message, merged, closed, resolve],

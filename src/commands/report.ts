@@ -5,7 +5,16 @@ import { ConfigurationError, type ExitCode, messageOf, StorageError } from '../e
 import { exists, packageFile } from '../files.js';
 import { inTitle } from '../format/text.js';
 import { listReports, unusedFiles } from '../reports/definition.js';
-import { defineCommand, EMAIL_ENVIRONMENT, flag, flagNamed, formatOf, value } from './command.js';
+import {
+  projectCommand,
+  simpleCommand,
+  workspaceCommand,
+  EMAIL_ENVIRONMENT,
+  flag,
+  flagNamed,
+  formatOf,
+  value,
+} from './command.js';
 import { FORMATS, renderReport, type ReportOptions, watchReport } from './report-render.js';
 
 const FORMAT_OF: Readonly<Record<string, ReportOptions['format']>> = {
@@ -34,10 +43,8 @@ const PERIOD = value(
   'an ISO week such as 2026-W46, a month such as 2026-11, or a day in it (default: the last period that has ended)',
 );
 
-const show = defineCommand({
-  name: 'show',
+const show = projectCommand('show', {
   isDefault: true,
-  scope: 'project',
   summary: 'render a report; "show" can be left out',
   description:
     'Renders a report from the published history: as an HTML page in data/reports/, or as text, JSON or an email to stdout; with --output, to that file instead.',
@@ -75,18 +82,14 @@ const show = defineCommand({
   },
 });
 
-const list = defineCommand({
-  name: 'list',
-  scope: 'workspace',
+const list = workspaceCommand('list', {
   description: 'List the built-in reports and your own.',
   examples: `
   readership report list`,
   run: (options, runtime) => listAll(options, runtime),
 });
 
-const send = defineCommand({
-  name: 'send',
-  scope: 'project',
+const send = projectCommand('send', {
   description: 'Email a report from the live database to the configured recipients who have not received it.',
   arguments: [NAME],
   options: {
@@ -103,9 +106,7 @@ const send = defineCommand({
     (await import('./report-send.js')).sendReport(name, options, runtime),
 });
 
-const resolve = defineCommand({
-  name: 'resolve',
-  scope: 'project',
+const resolve = projectCommand('resolve', {
   description: 'Record whether an unconfirmed email or post arrived, after asking its recipient.',
   arguments: [NAME],
   options: {
@@ -121,9 +122,7 @@ const resolve = defineCommand({
     (await import('./report-send.js')).settleDelivery(name, options, runtime),
 });
 
-const newCommand = defineCommand({
-  name: 'new',
-  scope: 'workspace',
+const newCommand = workspaceCommand('new', {
   summary: 'write a report of your own: one query and five lines of YAML',
   description: 'Writes reports/NAME/ next to the configuration: report.yaml and one query, for you to edit.',
   arguments: [value('<name>', 'its name, such as busy_pages')],
@@ -132,8 +131,7 @@ const newCommand = defineCommand({
   run: (options, runtime, name) => newReport(name, options, runtime),
 });
 
-export const report = defineCommand({
-  name: 'report',
+export const report = simpleCommand('report', {
   summary: 'render a report, email it, or write your own',
   description:
     'Renders, lists and emails reports, settles unconfirmed emails, and starts a report of your own.',

@@ -20,12 +20,10 @@ import { fillFromLake } from '../warehouse/lake/fill.js';
 import { publish } from '../warehouse/publish.js';
 import type { Reader } from '../warehouse/query.js';
 import { restore as restoreLive } from '../warehouse/restore.js';
-import { aLake, defineCommand, value } from './command.js';
+import { aLake, workspaceCommand, value } from './command.js';
 import { conclude, withSteps } from './steps.js';
 
-export const restore = defineCommand({
-  name: 'restore',
-  scope: 'workspace',
+export const restore = workspaceCommand('restore', {
   summary: 'restore the live database from the published history or a backup',
   description:
     'Replaces a live database that is missing, damaged or older than the history published from it: by default with that history, with --from by another Readership database, such as a backup, or by a lake. A lake has the days but no jobs and emails; those come from the effects journal. The previous files are kept next to it, with the time in their names. Publishes what it restored, and says what to do next. If the live database is intact and up to date, nothing changes.',
@@ -96,9 +94,7 @@ async function stateLine(reader: Reader, project: string, now: Date): Promise<st
   return `${project}: ${plainDayRange({ first, last })}, as of ${moment(readAt)}; the next run loads ${next}.`;
 }
 
-export const adopt = defineCommand({
-  name: 'adopt',
-  scope: 'workspace',
+export const adopt = workspaceCommand('adopt', {
   summary: 'send from this copy of a workspace from now on',
   description:
     'A workspace sends jobs, messages, emails and posts from one machine and one data directory. A copy anywhere else exports and reports, and sends nothing, until this command makes it the one that sends. Stop the other copy first: it finds out by itself only if both publish to the same lake.',

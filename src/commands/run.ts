@@ -17,7 +17,7 @@ import { writeNote } from '../steps/notes.js';
 import { type StepContext, StepRunner } from '../steps/step.js';
 import { dayColumn } from '../warehouse/query.js';
 import type { Web } from '../web/serve.js';
-import { aDuration, defineCommand, EMAIL_ENVIRONMENT, flag, JSON_LOG, value } from './command.js';
+import { aDuration, workspaceCommand, EMAIL_ENVIRONMENT, flag, JSON_LOG, value } from './command.js';
 import { conclude, withSteps } from './steps.js';
 
 /**
@@ -25,9 +25,7 @@ import { conclude, withSteps } from './steps.js';
  */
 const SANDBOX_WAIT_MS = 30_000;
 
-export const run = defineCommand({
-  name: 'run',
-  scope: 'workspace',
+export const run = workspaceCommand('run', {
   summary: 'run all five steps once: export, improve, poll, report, publish',
   description:
     'Runs all five steps once: loads the days that are due, chooses pages for agents (and creates their jobs if improve.mode is apply), polls the jobs, renders the reports, emails the reports that are due, and publishes the history. It does only what is due, so it is safe to run at any time, even twice in a row.',
@@ -109,9 +107,7 @@ async function playPast(given: StepContext, setNow: (now: Date) => void): Promis
   if (outage !== undefined) throw outage.error;
 }
 
-export const start = defineCommand({
-  name: 'start',
-  scope: 'workspace',
+export const start = workspaceCommand('start', {
   summary: 'keep running, with each step on its schedule',
   description:
     'Runs in the foreground and executes the steps of `run` on the schedules in the configuration. It catches up on what it missed, and can be stopped and started at any time. A step that failed is retried after a minute, then with growing delays of up to an hour. It opens no port (unless serve: in the configuration makes it serve the web app, /metrics and /healthz), holds the database only while a step runs, and logs to standard output, beginning with the next scheduled time of each step (a paused step resumes earlier): JSON lines, or readable lines on a terminal. SIGTERM, SIGINT and SIGHUP end it within seconds, with exit code 0.',

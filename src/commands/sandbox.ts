@@ -3,12 +3,11 @@ import { ConfigurationError, messageOf, ReadershipError } from '../errors.js';
 import { SANDBOX } from '../sandbox/state.js';
 import { type Sandbox, startSandbox } from '../sandbox/index.js';
 import { untilAborted } from '../sleep.js';
-import { aPort, aWholeNumber, defineCommand, value } from './command.js';
+import { aPort, aWholeNumber, simpleCommand, value } from './command.js';
 
 const DEFAULT_PORT = 4010;
 
-export const sandbox = defineCommand({
-  name: 'sandbox',
+export const sandbox = simpleCommand('sandbox', {
   summary: "serve a simulated platform's API on this machine, to try things out",
   description:
     'Serves the whole documented API on this machine until interrupted, with realistic traffic and agents that finish within seconds. It keeps its state in data/sandbox/sandbox.json.',

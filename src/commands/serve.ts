@@ -4,11 +4,9 @@ import { DEFAULT_SERVE } from '../config/serve.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
 import { untilAborted } from '../sleep.js';
 import { askLine, openInBrowser } from '../terminal/person.js';
-import { aHost, aPort, defineCommand, flag, value } from './command.js';
+import { aHost, aPort, projectCommand, flag, value } from './command.js';
 
-export const serve = defineCommand({
-  name: 'serve',
-  scope: 'project',
+export const serve = projectCommand('serve', {
   summary: 'browse and query the history in the browser',
   description:
     'Serves a web app over the published history until Ctrl-C or SIGTERM: who reads the site, each page, what AI reads, agents, SQL, reports, the health of the data, /metrics for Prometheus and /healthz for probes. It listens on this machine only and lets in anyone who opens the link that it prints. To listen elsewhere, it needs a password or a proxy that signs people in: docs/serve.md.',
@@ -46,9 +44,7 @@ export const serve = defineCommand({
   },
 });
 
-export const mcp = defineCommand({
-  name: 'mcp',
-  scope: 'project',
+export const mcp = projectCommand('mcp', {
   summary: 'let an AI assistant query the history (Model Context Protocol)',
   description:
     'Serves the published history to an AI assistant over standard input and output, until the assistant disconnects: SQL in the safe mode of readership sql, the weekly report, pages, movers and proposals. Read only; it reads no secrets. How to add it to an assistant: docs/mcp.md.',

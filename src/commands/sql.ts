@@ -15,7 +15,7 @@ import { OutputFile, copyResult, isCopied, writeText } from '../sql/write.js';
 import { workbookOf } from '../sql/workbook.js';
 import type { Output } from '../terminal/output.js';
 import type { History } from '../warehouse/published.js';
-import { aDuration, defineCommand, formatOf, value } from './command.js';
+import { aDuration, workspaceCommand, formatOf, value } from './command.js';
 
 /** Maximum rows of a table on a terminal. */
 const MAX_TABLE_ROWS = 200;
@@ -36,9 +36,7 @@ const FORMAT_OF: Readonly<Record<string, Format>> = {
 
 const NAMES = 'use a name that ends in .csv, .json, .ndjson, .md, .txt, .parquet or .xlsx, or set --format.';
 
-export const sql = defineCommand({
-  name: 'sql',
-  scope: 'workspace',
+export const sql = workspaceCommand('sql', {
   summary: 'run SQL over the whole history',
   description:
     'Runs SQL over the published history, without waiting for exports or delaying them. It runs only read-only statements, which cannot access files, the network, settings or secrets. The query is the argument, a file, or standard input; without one, a terminal gets a prompt.',

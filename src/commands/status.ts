@@ -7,11 +7,9 @@ import { metricsText } from '../print/metrics.js';
 import { factLines, needsOf, operationsRows, statusRows } from '../print/status.js';
 import { readStatus } from '../service/status.js';
 import type { Output } from '../terminal/output.js';
-import { defineCommand, JSON_OUTPUT, value } from './command.js';
+import { projectCommand, JSON_OUTPUT, value } from './command.js';
 
-export const status = defineCommand({
-  name: 'status',
-  scope: 'project',
+export const status = projectCommand('status', {
   summary: 'what is stored, what is missing, and what needs attention',
   description:
     'Shows the coverage of the history: first and last day, gaps, provisional, failed, inconsistent and restated days, how long days take to settle, the requests of the last hour, and when the backfill will be done. Also shows the last runs, jobs, emails and disk space. Exits 1 if something needs attention. Reads the published history, so other commands cannot block it.',
