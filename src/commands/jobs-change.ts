@@ -17,6 +17,7 @@ import { aDay, aJob, workspaceCommand, flag, PLATFORM_ENVIRONMENT, value } from 
 import { makeChange } from './steps.js';
 
 const JOB = value('<id>', 'number of the job', aJob);
+const DAY = value<Day | undefined>('[day]', 'day on which it was, YYYY-MM-DD (default: today, UTC)', aDay);
 
 export const message = workspaceCommand('message', {
   description:
@@ -36,10 +37,7 @@ export const message = workspaceCommand('message', {
 export const merged = workspaceCommand('merged', {
   description:
     'Record when the pull request of a job was merged, or the day on which the platform committed the work of a completed job without one, so that its effect is measured from then on. With pullRequests in readership.yaml, the date is looked up on GitHub, GitLab or Bitbucket instead.',
-  arguments: [
-    JOB,
-    value<Day | undefined>('[day]', 'day of the merge, YYYY-MM-DD (default: today, UTC)', aDay),
-  ],
+  arguments: [JOB, DAY],
   options: { undo: flag('forget the recorded merge, which was a mistake') },
   examples: `
   readership jobs merged 3 2026-11-12
@@ -59,10 +57,7 @@ export const merged = workspaceCommand('merged', {
 export const closed = workspaceCommand('closed', {
   description:
     'Record that the pull request of a job was closed without being merged. Its page gets no other job unless you propose it again: readership improve --apply /page. With pullRequests in readership.yaml, it is looked up instead.',
-  arguments: [
-    JOB,
-    value<Day | undefined>('[day]', 'day on which it was closed, YYYY-MM-DD (default: today, UTC)', aDay),
-  ],
+  arguments: [JOB, DAY],
   examples: `
   readership jobs closed 3`,
   run: (options, runtime, id, day) =>

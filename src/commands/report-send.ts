@@ -7,7 +7,7 @@ import { counted } from '../format/numbers.js';
 import { compose } from '../mail/compose.js';
 import { type Delivery, isAboutAll } from '../mail/delivery.js';
 import { DeliveryError, readDeliveries, resolveDelivery } from '../mail/ledger.js';
-import { deliveryLine, outcomeLine } from '../print/emails.js';
+import { deliveryLine } from '../print/emails.js';
 import { eachLoaded } from '../reports/coverage.js';
 import { findReport, type ReportDefinition } from '../reports/definition.js';
 import { type Calendar, choosePeriod, type Period, periodNamed } from '../reports/period.js';
@@ -59,7 +59,7 @@ export async function sendReport(name: string, options: SendOptions, runtime: Ru
   const { result, outages, workspace } = done;
   for (const { message } of result?.empty ?? []) runtime.output.note(message);
   for (const { delivery, isNew } of result?.deliveries ?? [])
-    runtime.output.data(outcomeLine(delivery, isNew, workspace.shard, runtime));
+    runtime.output.data(deliveryLine(delivery, workspace.shard, runtime, isNew));
   return conclude(outages, runtime);
 }
 

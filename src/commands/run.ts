@@ -7,7 +7,7 @@ import { nextScheduled } from '../config/cron.js';
 import { apiKeyOf } from '../config/load.js';
 import { LockedError, messageOf } from '../errors.js';
 import { type Log, logging, openLog } from '../print/log.js';
-import { summarize } from '../print/run.js';
+import { hasDays, summarize } from '../print/run.js';
 import { simulatedNotes } from '../sandbox/traffic/traffic.js';
 import { openService, runLoop, type Service } from '../service/loop.js';
 import { exportStep } from '../steps/export.js';
@@ -50,7 +50,7 @@ export const run = workspaceCommand('run', {
     let { now } = given;
     const runtime = { ...given, now: () => now() };
     return withSteps('run', options, runtime, async (context, workspace, progress) => {
-      if (options.sandbox === true && (await isEmpty(context))) {
+      if (options.sandbox === true && !(await hasDays(context))) {
         if (options.json !== true)
           given.output.note(
             'A new sandbox: first, six earlier weeks with agent jobs and their reviews are played back. Everything in it is simulated.',
@@ -74,9 +74,6 @@ export const run = workspaceCommand('run', {
     });
   },
 });
-
-const isEmpty = async ({ warehouse }: StepContext): Promise<boolean> =>
-  (await warehouse.query('SELECT day FROM day_loads LIMIT 1', z.object({}))).length === 0;
 
 /** The weeks before this one in which the sandbox's earlier jobs are created. */
 const PAST_WEEKS = [15, 14, 13, 12, 11, 10];
@@ -119,9 +116,16 @@ export const start = workspaceCommand('start', {
   endsByInterruption: () => true,
   run: async (options, runtime) => {
     const workspace = await readWorkspace(options, runtime);
-    refuseMissingSecrets(workspace);
+    // A missing key, or an invalid address of the mail server, is an error now, and not every night.
+    const { configuration, projects } = workspace;
+    transportOf(workspace);
+    if (configuration !== undefined) for (const project of projects) apiKeyOf(configuration, project);
     const log = await openLog(runtime.output);
-    const onTickFailed = (error: unknown): void => logFailure(log, error);
+    const onTickFailed = (error: unknown): void => {
+      const isLater = error instanceof LockedError;
+      const [level, outcome] = isLater ? (['warn', 'later'] as const) : (['error', 'failed'] as const);
+      log[level]({ outcome, error: messageOf(error) }, `tick ${outcome}`);
+    };
     const service = openService(workspace, runtime, { ...logging(log), onTickFailed });
     const { schedule } = workspace.settings;
     const warn = (message: string | Error): void => log.warn(messageOf(message));
@@ -159,19 +163,4 @@ async function openWeb(
   const web = await serveWeb({ workspace, options, runtime, settings, inTurn, onError });
   log.info({ address: web.address }, 'serving the web app');
   return web;
-}
-
-/**
- * Throws a `ConfigurationError` for a missing key or an invalid address of the mail server now,
- * instead of every night.
- */
-function refuseMissingSecrets(workspace: Workspace): void {
-  const { configuration, projects } = workspace;
-  transportOf(workspace);
-  if (configuration !== undefined) for (const project of projects) apiKeyOf(configuration, project);
-}
-
-function logFailure(log: Log, error: unknown): void {
-  const outcome = error instanceof LockedError ? 'later' : 'failed';
-  log[outcome === 'later' ? 'warn' : 'error']({ outcome, error: messageOf(error) }, `tick ${outcome}`);
 }

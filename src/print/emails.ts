@@ -74,33 +74,21 @@ function sentLines(
   });
 }
 
-/** The outcome of a delivery, or that it was sent before. */
-export function outcomeLine(
-  delivery: Delivery,
-  isNew: boolean,
-  shard: Shard | undefined,
-  runtime: Screen,
-): string {
-  const { report, period, recipient, state, settled_at: at } = delivery;
-  if (isNew || state !== 'sent') return deliveryLine(delivery, shard, runtime);
-  return escapeUnsafe(
-    `${report} ${period} to ${recipient}: already sent${at === null ? '' : ` on ${moment(at)}`}`,
-  );
-}
-
-/** The outcome of a delivery, and what to do about it. */
+/** The outcome of a delivery, and what to do about it; of one that is not new, when it was sent. */
 export function deliveryLine(
   delivery: Delivery,
   shard: Shard | undefined,
   { output, workingDirectory }: Screen,
+  isNew = true,
 ): string {
   const { red, yellow, cyan } = output.colors;
-  const { report, period, recipient, state, via, next_attempt_at, note } = delivery;
+  const { report, period, recipient, state, via, settled_at, next_attempt_at, note } = delivery;
   const what = escapeUnsafe(`${report} ${period} to ${recipient}`);
   const words = escapeUnsafe(note ?? '');
   const again = escapeUnsafe(resendCommand(delivery, shard));
   switch (state) {
     case 'sent':
+      if (!isNew) return `${what}: already sent${settled_at === null ? '' : ` on ${moment(settled_at)}`}`;
       return via === 'outbox' && note !== null
         ? `${what}: written to ${cyan(relative(workingDirectory, note))}`
         : `${what}: sent (${words})`;

@@ -66,20 +66,16 @@ function lineForPeople(
   return `${dim(time)} ${color(name)} ${msg}${dim(facts.join(''))}\n`;
 }
 
-/** Days that are loaded together fail together, and share one note. */
-const SAME_MOMENT_MS = 400;
-
 /** Within this time, errors of the same kind count as one problem. */
 const SAME_PROBLEM_MS = 60_000;
 
-/** Notes about retries: the full error the first time, then only that there is a retry. */
+/** Notes about retries, one a minute for errors of the same kind. */
 export function retryNotes(note: (text: string) => void) {
-  let last = { reason: '', retriesLeft: -1, ms: -Infinity };
+  const notedMs = new Map<string, number>();
   return ({ reason, message }: TryLaterError, retriesLeft: number): void => {
     const ms = performance.now();
-    const isSame = reason === last.reason && ms - last.ms < SAME_PROBLEM_MS;
-    if (isSame && retriesLeft === last.retriesLeft && ms - last.ms < SAME_MOMENT_MS) return;
-    last = { reason, retriesLeft, ms };
-    note(`${isSame ? '' : `${message} `}Retrying (${retriesLeft} left).`);
+    if (ms - (notedMs.get(reason) ?? -Infinity) < SAME_PROBLEM_MS) return;
+    notedMs.set(reason, ms);
+    note(`${message} Retrying (${retriesLeft} left).`);
   };
 }

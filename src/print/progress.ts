@@ -33,9 +33,8 @@ export class ExportProgress {
   #planned = 0;
   #rows = 0;
   readonly #names: string[] = [];
-  /** The error of the last failed day (without days), and the later days with the same error. */
-  #failure: string | undefined;
-  readonly #alike: Day[] = [];
+  /** The failed days by their error without dates. */
+  readonly #failed = new Map<string, Day[]>();
 
   constructor(private readonly output: Output) {}
 
@@ -92,26 +91,24 @@ export class ExportProgress {
 
   end(): void {
     this.output.clearLive();
-    this.#noteAlike();
-  }
-
-  /** Reports how a day failed, unless the day before failed in the same way. */
-  #noteFailure(day: Day, words: string): void {
-    const failure = words.replace(/\d{4}-\d\d-\d\d/g, '');
-    if (failure === this.#failure) this.#alike.push(day);
-    else {
-      this.#noteAlike();
-      this.#failure = failure;
-      this.output.note(`${day} failed: ${words}`);
+    for (const [first = '', ...others] of this.#failed.values()) {
+      const days = others.sort();
+      if (days.length > 0)
+        this.output.note(
+          `${counted(days.length, 'more day')}, ${days[0] ?? ''} to ${days.at(-1) ?? ''}, failed in the same way as ${first}`,
+        );
     }
+    this.#failed.clear();
   }
 
-  #noteAlike(): void {
-    const days = this.#alike.splice(0).sort();
-    const [first = '', last = first] = [days[0], days.at(-1)];
-    if (first !== '')
-      this.output.note(`${counted(days.length, 'more day')}, ${first} to ${last}, failed in the same way`);
-    this.#failure = undefined;
+  /** Says how a day failed, unless another one failed in the same way. */
+  #noteFailure(day: Day, words: string): void {
+    const kind = words.replace(/\d{4}-\d\d-\d\d/g, '');
+    const days = this.#failed.get(kind);
+    days?.push(day);
+    if (days !== undefined) return;
+    this.#failed.set(kind, [day]);
+    this.output.note(`${day} failed: ${words}`);
   }
 
   #line(): string {

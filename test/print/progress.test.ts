@@ -7,7 +7,7 @@ import { Output } from '../../src/terminal/output.js';
 
 const FIRST = day('2026-11-02');
 
-it('days that fail in the same way take two lines, others one line each', () => {
+it('days that fail in the same way take two lines, another one line', () => {
   const [out, err] = [new PassThrough(), new PassThrough()];
   const progress = new ExportProgress(new Output(out, err, false));
   const fail = (at: number, words: (on: string) => string) => {
@@ -21,9 +21,8 @@ it('days that fail in the same way take two lines, others one line each', () => 
   progress.end();
   expect(String(err.read()).trim().split('\n')).toEqual([
     '2026-11-11 failed: 400 for dateFrom=2026-11-11',
-    '3 more days, 2026-11-06 to 2026-11-10, failed in the same way',
     '2026-11-05 failed: no page at all',
-    '2026-11-04 failed: 400 for dateFrom=2026-11-04',
+    '4 more days, 2026-11-04 to 2026-11-10, failed in the same way as 2026-11-11',
   ]);
 });
 
