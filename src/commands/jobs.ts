@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { readEffects } from '../agents/effect.js';
 import { type Job, readJobsOf, readTransitions } from '../agents/ledger.js';
-import { readMessages, readMessagesOf } from '../agents/messages.js';
+import { type Message, readMessages, readMessagesOf } from '../agents/messages.js';
 import { nextTurn } from '../agents/submit.js';
 import { withHistory } from '../app/histories.js';
 import type { Runtime } from '../app/workspace.js';
@@ -40,7 +40,9 @@ const list = projectCommand('list', {
       if (options.json === true) output.json(jobs);
       else if (jobs.length === 0) output.data('No jobs yet. Which pages would get one: readership improve');
       else output.data((await jobLines(jobs, output.width)).join('\n'));
-      for (const line of unconfirmedLines(jobs, messages)) output.note(line);
+      const isUnconfirmed = ({ state }: Pick<Job | Message, 'state'>) => state === 'unconfirmed';
+      for (const line of unconfirmedLines(jobs.filter(isUnconfirmed), messages.filter(isUnconfirmed)))
+        output.note(line);
       const planned = [...jobs, ...messages].filter(({ state }) => state === 'planned').length;
       for (const { id } of planned === 0 ? [] : projects) {
         const turn = await nextTurn(history, id, now());
@@ -106,31 +108,19 @@ const poll = projectCommand('poll', {
       const nextMs = performance.now() + (pollsInMs ?? Infinity);
       const isOver = nextMs === Infinity || nextMs > deadlineMs;
       const isHopeless = outages.some(({ outcome }) => outcome !== 'later');
-      if (!isOver && !isHopeless && (await watched(stillActive, nextMs, runtime))) continue;
-
+      if (!isOver && !isHopeless && !signal.aborted) {
+        const next = `polling again in ${Math.ceil((pollsInMs ?? 0) / 1000)} s`;
+        output.live([...(await jobLines(stillActive, output.noteWidth)), next].join('\n'));
+        await delay(nextMs - performance.now(), undefined, { signal }).catch(() => undefined);
+        output.clearLive();
+        if (!signal.aborted) continue;
+      }
       const jobs = [...ended, ...stillActive];
       output.data(jobs.length === 0 ? 'No active jobs.' : (await jobLines(jobs, output.width)).join('\n'));
       return signal.aborted ? 0 : conclude(outages, runtime);
     }
   },
 });
-
-/** Shows the active jobs until `nextMs`. False when interrupted. */
-async function watched(
-  active: readonly Job[],
-  nextMs: number,
-  { output, signal }: Runtime,
-): Promise<boolean> {
-  for (;;) {
-    const leftMs = nextMs - performance.now();
-    if (signal.aborted || leftMs <= 0) break;
-    const left = `polling again in ${Math.ceil(leftMs / 1000)} s`;
-    output.live([...(await jobLines(active, output.noteWidth)), left].join('\n'));
-    await delay(Math.min(leftMs, 1000), undefined, { signal }).catch(() => undefined);
-  }
-  output.clearLive();
-  return !signal.aborted;
-}
 
 export const jobs = simpleCommand('jobs', {
   summary: 'list, poll, message and settle the agent jobs',

@@ -68,8 +68,8 @@ Meaning of columns: FROM duckdb_columns() SELECT table_name, column_name, commen
     const secrets = secretNames(runtime.environment, configuration?.settings);
     if (secrets.length > 0) return runWithout(secrets, signal);
     const target = options.output === undefined ? undefined : resolve(workingDirectory, options.output);
-    const format =
-      options.format ?? (target === undefined ? undefined : formatOf(options.output ?? '', FORMAT_OF, NAMES));
+    const isTable = target === undefined && output.isTerminal;
+    const format = options.format ?? (isTable ? 'table' : formatOf(options.output ?? '', FORMAT_OF, NAMES));
     if (isOfFiles(format) && target === undefined)
       throw new ConfigurationError(`The format ${format} is only for files: add --output FILE.`);
     const statement = await readQuery(query, options.file, runtime);
@@ -102,15 +102,14 @@ Meaning of columns: FROM duckdb_columns() SELECT table_name, column_name, commen
   },
 });
 
-const isOfFiles = (format: Format | undefined): format is 'parquet' | 'xlsx' =>
-  format === 'parquet' || format === 'xlsx';
+const isOfFiles = (format: Format): format is 'parquet' | 'xlsx' => format === 'parquet' || format === 'xlsx';
 
 interface Session {
   readonly history: History;
   readonly limits: SqlLimits;
   readonly removeTempFiles: () => void;
   readonly file: OutputFile | undefined;
-  readonly format: Format | undefined;
+  readonly format: Format;
   readonly output: Output;
 }
 
@@ -152,15 +151,15 @@ async function answer(statement: string, session: Session): Promise<void> {
     output.note(
       `This is the last of ${counted(answer.unseen + 1, 'result')}: run one statement at a time to see them all.`,
     );
-  if (format === 'xlsx' && file !== undefined) {
+  // DuckDB has written Parquet.
+  if (isOfFiles(format)) {
     const workbook = await workbookOf(answer);
-    return file.replace((unfinished) => writeFile(unfinished, workbook));
+    return file?.replace((unfinished) => writeFile(unfinished, workbook));
   }
   const isTerminal = output.isTerminal && file === undefined;
-  const chosen = format === undefined || isOfFiles(format) ? (isTerminal ? 'table' : 'csv') : format;
   const [width, maxRows] = file === undefined ? [output.width, MAX_TABLE_ROWS] : [Infinity, Infinity];
   const style = { colors: output.colors, width, maxRows, isTerminal };
-  await writeText(formatAnswer(answer, chosen, style), file, output);
+  await writeText(formatAnswer(answer, format, style), file, output);
 }
 
 /** The query to run: the argument, a file, or piped in. Undefined on a terminal without one. */

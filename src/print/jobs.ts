@@ -47,26 +47,19 @@ export const jobLine = (job: Job): string =>
 export const howToLook = ({ reference }: Job): string =>
   `Its prompt contains the reference ${reference}: search for it in the platform's jobs and in the descriptions of pull requests.`;
 
-export const resolveJobCommand = (id: number): string =>
+const resolveCommand = (id: number): string =>
   `readership jobs resolve ${id} --created REMOTE_ID, or --not-created`;
 
-export const resolveMessageCommand = (job: number): string =>
-  `readership jobs resolve ${job} --sent, or --not-sent`;
-
-/** What a person must find out about jobs and messages whose replies were lost. */
-export const unconfirmedLines = (jobs: readonly Job[], messages: readonly Message[]): string[] => [
-  ...jobs
-    .filter(({ state }) => state === 'unconfirmed')
-    .map(
-      (job) =>
-        `Job ${job.id} is unconfirmed: the reply was lost, so it may exist on the platform. ${howToLook(job)} Then: ${resolveJobCommand(job.id)}`,
-    ),
-  ...messages
-    .filter(({ state }) => state === 'unconfirmed')
-    .map(
-      ({ id, job }) =>
-        `Message ${id} to job ${job} is unconfirmed: the reply was lost, so the agent may have received it. Check the platform, then: ${resolveMessageCommand(job)}`,
-    ),
+/** Jobs and messages whose replies were lost, with the commands that settle them. `jobs show` says how to find out. */
+export const unconfirmedLines = (
+  jobs: readonly Pick<Job, 'id' | 'path'>[],
+  messages: readonly Pick<Message, 'id' | 'job'>[],
+): string[] => [
+  ...jobs.map(({ id, path }) => `job ${id} (${path}) may or may not exist: ${resolveCommand(id)}`),
+  ...messages.map(
+    ({ id, job }) =>
+      `message ${id} to job ${job} may or may not have arrived: readership jobs resolve ${job} --sent, or --not-sent`,
+  ),
 ];
 
 /** Statuses that a follow-up has ended: the job is active again. */
@@ -125,7 +118,7 @@ function factsOf(job: Job, effect: JobEffect | undefined): [name: string, value:
     ['on the platform', remote_id && `${remote_id} (${remote_status ?? 'status unknown'})`],
     ['next poll', next_poll_at && moment(next_poll_at)],
     ['note', job.note],
-    ['find out', job.state === 'unconfirmed' ? `${howToLook(job)} Then: ${resolveJobCommand(job.id)}` : null],
+    ['find out', job.state === 'unconfirmed' ? `${howToLook(job)} Then: ${resolveCommand(job.id)}` : null],
   ];
   return facts.flatMap(([name, value]) => (value === null ? [] : [[name, escapeUnsafe(value)]]));
 }

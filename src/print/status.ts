@@ -9,7 +9,7 @@ import type { Finding } from '../service/findings.js';
 import { futureWords, type OperationsStatus, type ProjectStatus } from '../service/status.js';
 import type { Colors } from '../terminal/output.js';
 import { settleCommands } from './emails.js';
-import { resolveJobCommand, resolveMessageCommand } from './jobs.js';
+import { unconfirmedLines } from './jobs.js';
 
 /** What `readership doctor` found, as lines of text. */
 export function findingLines(findings: readonly Finding[], { green, yellow, red }: Colors): string {
@@ -115,13 +115,7 @@ export function needsOf(
       ({ repository, problem }) =>
         `the pull requests of ${repository} could not be read, so changes by others are not known: ${problem}`,
     ),
-    ...unconfirmedJobs.map(
-      ({ id, path }) => `job ${id} (${path}) may or may not exist: ${resolveJobCommand(id)}`,
-    ),
-    ...unconfirmedMessages.map(
-      ({ id, job }) =>
-        `message ${id} to job ${job} may or may not have arrived: ${resolveMessageCommand(job)}`,
-    ),
+    ...unconfirmedLines(unconfirmedJobs, unconfirmedMessages),
     ...waitingDeliveries.map(
       ({ report, period, recipient, note }) =>
         `${report} ${period} to ${recipient} has not been sent: ${note ?? 'no reason was recorded'}. It is retried automatically; check with: readership doctor`,
