@@ -93,20 +93,19 @@ const showPlan = (options: ShowOptions, runtime: Runtime): Promise<ExitCode> =>
       const state = { now: now(), isListed: listedOf(siteUrl) };
       const plan = await planImprovement(history, project, rules, state);
       const { maxPromptLength } = rules;
-      const proposed = () =>
-        plan.flagged.map((page) => proposalOf(project, page, { workspaceDir, maxPromptLength }));
-      if (options.json === true) {
-        const flagged = proposed().map(({ prompt, digest, ...page }) => ({
-          ...shownPage(page),
-          digest,
-          prompt,
-        }));
+      // A mistake in a template matters only where prompts are shown.
+      const proposals =
+        options.json === true || options.verbose === true
+          ? plan.flagged.map((page) => proposalOf(project, page, { workspaceDir, maxPromptLength }))
+          : undefined;
+      const flagged = proposals?.map(({ prompt, digest, ...page }) => ({
+        ...shownPage(page),
+        digest,
+        prompt,
+      }));
+      if (options.json === true)
         shown.push({ project, ...plan, flagged, leftOut: plan.leftOut.map(shownPage) });
-      } else {
-        const view = { name, plan, rules, width: output.width };
-        const lines = planLines(options.verbose === true ? { ...view, proposals: proposed() } : view);
-        output.words(lines.join('\n'));
-      }
+      else output.words(planLines({ name, plan, rules, width: output.width, proposals }).join('\n'));
     }
     if (options.json === true) output.json(shown);
     return 0;

@@ -17,6 +17,9 @@ import type { Rendering } from './report-send.js';
 /** How a report can be rendered without being sent. */
 export const FORMATS = ['html', 'text', 'json', 'eml'] as const;
 
+/** Of several projects, there can only be pages in a directory, and text. */
+const OF_ONE_PROJECT: Partial<Record<string, string>> = { eml: 'An email', json: 'A JSON document' };
+
 export interface ReportOptions extends WorkspaceOptions {
   readonly period?: string;
   readonly to?: string;
@@ -37,7 +40,9 @@ export async function renderReport(
   const whole = await readAllParts(options, runtime, 'optional');
   const { settings, workspaceDir } = whole;
   const projects = partsOf(whole).flatMap((part) => part.projects);
-  expectOneProject(projects, options);
+  const single = OF_ONE_PROJECT[options.format] ?? (options.output === undefined ? undefined : 'A file');
+  if (single !== undefined && projects.length !== 1)
+    throw new ConfigurationError(`${single} covers one project: choose it with --project.`);
   const report = await findReport(name, workspaceDir);
   for (const message of unusedFiles(report)) runtime.output.note(message);
   const period = choosePeriod(report.period, options.period, runtime.now(), settings.reports);
@@ -52,16 +57,6 @@ export async function renderReport(
   return 0;
 }
 
-/** Throws a `ConfigurationError` if only pages in a directory could show several projects. */
-function expectOneProject(projects: readonly unknown[], { format, output }: ReportOptions): void {
-  const single =
-    (format === 'eml' && 'An email') ||
-    (output !== undefined && 'A file') ||
-    (format === 'json' && 'A JSON document');
-  if (single !== false && projects.length !== 1)
-    throw new ConfigurationError(`${single} covers one project: choose it with --project.`);
-}
-
 /** Renders a report about one project. Returns its file; undefined if it went to stdout. */
 async function renderOne(
   rendering: Rendering,
@@ -69,12 +64,12 @@ async function renderOne(
   runtime: Runtime,
 ): Promise<string | undefined> {
   const { format, output } = options;
+  const { workspace, history, project, report, period } = rendering;
   if (format === 'eml') {
     // Loaded on demand, because only emails need what steps do.
     const { emailText } = await import('./report-send.js');
     return writeText(await emailText(rendering, options, runtime), output, runtime);
   }
-  const { workspace, history, project, report, period } = rendering;
   const prepared = await prepareReport(workspace, history, project, { report, period });
   if (format !== 'html') return writeText(prepared[format](), output, runtime);
   if (output !== undefined) return writeText(await prepared.page(), output, runtime);

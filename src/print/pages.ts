@@ -35,7 +35,7 @@ interface PlanView {
   readonly rules: Settings['improve'];
   readonly width: number;
   /** Shows the exact prompts and all skipped pages. */
-  readonly proposals?: readonly Proposal[];
+  readonly proposals: readonly Proposal[] | undefined;
 }
 
 /** A project's plan: a table no wider than the terminal. */

@@ -131,26 +131,22 @@ export function needsOf(
 export function operationsRows(operations: OperationsStatus, now: Date): Fact[] {
   const { publishedAt, diskFreeBytes, sendsFrom, datedInFuture, runs, jobs } = operations;
   const { unconfirmedJobs, unconfirmedMessages, unknownDeliveries, waitingDeliveries } = operations;
-  const open = [
-    ...(waitingDeliveries.length === 0 ? [] : [`${waitingDeliveries.length} waiting`]),
-    ...(unknownDeliveries.length === 0 ? [] : [`${unknownDeliveries.length} unknown`]),
-  ];
-  const ofJobs = Object.entries(jobs).map(([state, count]) => `${count} ${state}`);
+  const inState = (counts: Readonly<Record<string, number>>) =>
+    Object.entries(counts).flatMap(([state, count]) => (count === 0 ? [] : `${count} ${state}`));
+  const open = inState({ waiting: waitingDeliveries.length, unknown: unknownDeliveries.length });
+  const ofJobs = inState(jobs);
   return [
-    ...runs.map(({ step, started_at: startedAt, outcome }): [string, string] => [
-      `last ${step}`,
-      `${outcome === 'later' ? 'not finished' : outcome}, ${moment(startedAt)}`,
-    ]),
+    ...runs.map(({ step, started_at: at, outcome }) => {
+      return [`last ${step}`, `${outcome === 'later' ? 'not finished' : outcome}, ${moment(at)}`] as const;
+    }),
     ['jobs', `${ofJobs.join(', ') || 'none'}${unconfirmedJobs.length === 0 ? '' : ' (see below)'}`],
     [
       'messages',
       unconfirmedMessages.length === 0 ? 'all confirmed' : `${unconfirmedMessages.length} unconfirmed`,
     ],
     ['emails', open.join(', ') || 'all confirmed'],
-    ...(sendsFrom === undefined ? [] : [['sends from', sendsFromText(sendsFrom)] as [string, string]]),
-    ...(datedInFuture.length === 0
-      ? []
-      : [['in the future', futureWords(datedInFuture)] as [string, string]]),
+    ...(sendsFrom === undefined ? [] : [['sends from', sendsFromText(sendsFrom)] as const]),
+    ...(datedInFuture.length === 0 ? [] : [['in the future', futureWords(datedInFuture)] as const]),
     ['disk', `${bytes(diskFreeBytes)} free`],
     ['published', sinceThen(publishedAt, now)],
   ];
