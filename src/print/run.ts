@@ -1,6 +1,5 @@
 import { relative } from 'node:path';
 import { z } from 'zod';
-import { readJobsOf } from '../agents/ledger.js';
 import type { Runtime, Workspace } from '../app/workspace.js';
 import { shardOption } from '../config/shard.js';
 import { dayRange } from '../format/days.js';
@@ -62,7 +61,7 @@ export async function summarize(
       [
         'FROM site_weeks ORDER BY week DESC LIMIT 8',
         `FROM top_pages('${week.first}', '${week.last}') LIMIT 10`,
-        `FROM movers('${week.first}') LIMIT 10`,
+        `FROM human_vs_ai('${week.first}', '${week.last}', 'day')`,
       ].map((query) => `${program} sql${options} "${query}"`),
     ),
   ];
@@ -88,13 +87,15 @@ async function readLines({ warehouse, projects }: StepContext, week: Period): Pr
   );
 }
 
+/** What became of pages, and the jobs that were polled. */
 async function agentLines(
-  outcome: LoopOutcome,
-  { projects, warehouse, settings }: StepContext,
+  { improved, polled }: LoopOutcome,
+  { settings }: StepContext,
   width: number,
 ): Promise<string[]> {
-  const [, ...jobs] = await jobLines(await readJobsOf(warehouse, projects), width - 2);
-  return [...outcome.improved.map((improved) => improvedLine(improved, settings.improve.mode)), ...jobs];
+  const jobs = [...(polled?.ended ?? []), ...(polled?.stillActive ?? [])];
+  const [, ...lines] = await jobLines(jobs, width - 2);
+  return [...improved.map((one) => improvedLine(one, settings.improve.mode)), ...lines];
 }
 
 function improvedLine({ project, plan, submitted }: ProjectImprovement, mode: 'plan' | 'apply'): string {

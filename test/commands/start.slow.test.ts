@@ -19,19 +19,6 @@ describe('readership start', () => {
     await closeNow(holder);
   });
 
-  it('ends with 0 when its terminal closes, as for SIGTERM', async () => {
-    const cwd = await workspaceOf(await serveSandbox({ pages: 20 }));
-    const service = startCli(['start'], { cwd, env });
-    const { child, result } = service;
-    await service.until(/"msg":"started"/);
-    child.stdout?.destroy();
-    child.stderr?.destroy();
-    child.kill('SIGHUP');
-    expect(await result).toMatchObject({ code: 0, signal: null });
-    const warehouse = await liveWarehouse(liveFile(cwd));
-    await closeNow(warehouse);
-  });
-
   it('exits 2 without a key, and says which one is missing', async () => {
     const cwd = await workspaceOf(await serveSandbox());
     const { code, stderr } = await runCli(['start'], { cwd });

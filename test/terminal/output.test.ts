@@ -1,8 +1,12 @@
+import { chmod, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { alignedLines } from '../../src/terminal/table.js';
 import { openLog } from '../../src/print/log.js';
 import { loadScreen, Output } from '../../src/terminal/output.js';
+import { openInBrowser } from '../../src/terminal/person.js';
+import { tempDir } from '../temp-dir.js';
 
 const HOSTILE = '/a\u001b[31mred\u001b[0m\u001b]0;title\u0007\u009b2J\u007f\u202e\u2066\u200b\r\t/end';
 const ESCAPED = String.raw`/a\u001b[31mred\u001b[0m\u001b]0;title\u0007\u009b2J\u007f\u202e\u2066\u200b\u000d\u0009/end`;
@@ -81,4 +85,35 @@ describe('a table', () => {
     ).toEqual(['path   views', '/日本      7', '/a        12']);
     expect(alignedLines(columns, [['/日本日本日本日本日本', '7']], 17)[1]).toBe('/日本…日本      7');
   });
+});
+
+it('JSON has camelCase keys at every depth, and values as they are', async () => {
+  const { out } = await written(false, (output) => {
+    output.json([
+      { started_at: new Date(0), job: { pr_link: null, remote_id: 'job_1' }, weeks: [{ ai_per_human: 0.5 }] },
+    ]);
+  });
+  expect(JSON.parse(out)).toEqual([
+    {
+      startedAt: '1970-01-01T00:00:00.000Z',
+      job: { prLink: null, remoteId: 'job_1' },
+      weeks: [{ aiPerHuman: 0.5 }],
+    },
+  ]);
+});
+
+it.skipIf(process.platform !== 'linux').each([
+  ['cannot open it', 'exit 3', 'xdg-open could not open the browser. Open this yourself: page.html\n'],
+  ['is not there', undefined, 'Cannot open the browser without xdg-open. Open this yourself: page.html\n'],
+])('--open says so when the opener %s', async (_, script, words) => {
+  const directory = await tempDir();
+  if (script !== undefined) {
+    await writeFile(join(directory, 'xdg-open'), `#!/bin/sh\n${script}\n`);
+    await chmod(join(directory, 'xdg-open'), 0o755);
+  }
+  vi.stubEnv('PATH', directory);
+  const notes = new PassThrough({ encoding: 'utf8' });
+  openInBrowser('page.html', { output: new Output(new PassThrough(), notes, false) });
+  const [said] = (await notes.take(1).toArray()) as string[];
+  expect(said).toBe(words);
 });
