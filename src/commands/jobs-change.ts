@@ -17,7 +17,7 @@ import { aDay, aJob, workspaceCommand, flag, PLATFORM_ENVIRONMENT, value } from 
 import { makeChange } from './steps.js';
 
 const JOB = value('<id>', 'number of the job', aJob);
-const DAY = value<Day | undefined>('[day]', 'day on which it was, YYYY-MM-DD (default: today, UTC)', aDay);
+const DAY = value<Day | undefined>('[day]', 'the day, YYYY-MM-DD (default: today, UTC)', aDay);
 
 export const message = workspaceCommand('message', {
   description:
