@@ -4,7 +4,6 @@ import { type Job, readJobsOf, readTransitions } from '../agents/ledger.js';
 import { type Message, readMessages, readMessagesOf } from '../agents/messages.js';
 import { nextTurn } from '../agents/submit.js';
 import { withHistory } from '../app/histories.js';
-import type { Runtime } from '../app/workspace.js';
 import { moment } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { describeJob, jobLines, unconfirmedLines } from '../print/jobs.js';
@@ -108,12 +107,12 @@ const poll = projectCommand('poll', {
       const nextMs = performance.now() + (pollsInMs ?? Infinity);
       const isOver = nextMs === Infinity || nextMs > deadlineMs;
       const isHopeless = outages.some(({ outcome }) => outcome !== 'later');
-      if (!isOver && !isHopeless && !signal.aborted) {
+      if (!isOver && !isHopeless) {
         const next = `polling again in ${Math.ceil((pollsInMs ?? 0) / 1000)} s`;
         output.live([...(await jobLines(stillActive, output.noteWidth)), next].join('\n'));
-        await delay(nextMs - performance.now(), undefined, { signal }).catch(() => undefined);
+        const isTime = await delay(nextMs - performance.now(), true, { signal }).catch(() => false);
         output.clearLive();
-        if (!signal.aborted) continue;
+        if (isTime) continue;
       }
       const jobs = [...ended, ...stillActive];
       output.data(jobs.length === 0 ? 'No active jobs.' : (await jobLines(jobs, output.width)).join('\n'));

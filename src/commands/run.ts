@@ -59,6 +59,7 @@ export const run = workspaceCommand('run', {
           now = () => past;
         });
         ({ now } = given);
+        progress.restart();
       }
       const outcome = await runLoop(context, {
         apply: context.settings.improve.mode === 'apply',
