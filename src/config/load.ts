@@ -4,7 +4,7 @@ import { basename, dirname, join, relative, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { codeOf, ConfigurationError, messageOf } from '../errors.js';
 import { ignoreMissing } from '../files.js';
-import { listOfProblems, parseYaml } from './problems.js';
+import { parseYaml } from './problems.js';
 import { type ProjectSettings, RETIRED, type Settings, settingsSchema } from './schema.js';
 import { isLocal } from './values.js';
 
@@ -35,7 +35,12 @@ export async function loadSettings(
 ): Promise<Pick<Configuration, 'settings' | 'directory'> & { readonly notices: string[] }> {
   const path = pathOf(file, workingDirectory);
   const directory = dirname(path);
-  const { value, dropped } = parseSettings(await readConfig(path, file === undefined), path);
+  const { value, dropped } = parseYaml(await readConfig(path, file === undefined), {
+    path,
+    schema: settingsSchema,
+    unknownKey: 'unknown setting; docs/configuration.md lists all of them',
+    retired: Object.keys(RETIRED),
+  });
   const notices = dropped.map(
     (name) => `${name} in ${basename(path)} is no longer a setting: ${RETIRED[name] ?? ''}. Remove it.`,
   );
@@ -126,17 +131,6 @@ async function readConfig(path: string, isDefault: boolean): Promise<string> {
       { cause },
     );
   }
-}
-
-function parseSettings(text: string, path: string) {
-  const parsed = parseYaml(
-    text,
-    settingsSchema,
-    'unknown setting; docs/configuration.md lists all of them',
-    Object.keys(RETIRED),
-  );
-  if ('value' in parsed) return parsed;
-  throw new ConfigurationError(listOfProblems(path, parsed.problems));
 }
 
 async function readDotEnv(path: string, isOptional: boolean): Promise<Environment> {

@@ -1,10 +1,10 @@
 import { readFile, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
+import { stringify } from 'yaml';
 import { z } from 'zod';
-import type { Day } from '../day.js';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { ignoreMissing, writeWhole } from '../files.js';
-import { listOfProblems, parseYaml } from './problems.js';
+import { parseYaml } from './problems.js';
 import { day, oneLine } from './values.js';
 
 /** Next to the configuration. */
@@ -55,13 +55,11 @@ export async function readNotes(file: string, projects: readonly string[] | unde
 
 function parseNotes(text: string, file: string, projects: readonly string[] | undefined): Note[] {
   const isEmpty = text.split('\n').every((line) => /^\s*(#|$)/.test(line));
-  const parsed = parseYaml(
-    isEmpty ? '[]' : text,
-    notesSchema(projects),
-    'a note has date, text, project, path and break',
-  );
-  if ('value' in parsed) return parsed.value;
-  throw new ConfigurationError(listOfProblems(file, parsed.problems));
+  return parseYaml(isEmpty ? '[]' : text, {
+    path: file,
+    schema: notesSchema(projects),
+    unknownKey: 'a note has date, text, project, path and break',
+  }).value;
 }
 
 /**
@@ -88,15 +86,6 @@ export async function addNote(
   }
 }
 
-/** A note as YAML. Every JSON string is a YAML string. */
-export function linesOf({ date, text, project, path, break: isBreak }: Note): string {
-  const given: [name: string, value: string | Day | undefined][] = [
-    ['date', date],
-    ['text', JSON.stringify(text)],
-    ['project', project && JSON.stringify(project)],
-    ['path', path && JSON.stringify(path)],
-    ['break', isBreak === true ? 'true' : undefined],
-  ];
-  const lines = given.flatMap(([name, value]) => (value === undefined ? [] : `${name}: ${value}`));
-  return `- ${lines.join('\n  ')}\n`;
-}
+/** A note as YAML. */
+const linesOf = ({ date, text, project, path, break: isBreak }: Note): string =>
+  stringify([{ date, text, project, path, break: isBreak === true || undefined }], { lineWidth: 0 });

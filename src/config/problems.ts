@@ -1,28 +1,46 @@
 import { basename } from 'node:path';
-import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument, visit } from 'yaml';
+import { type Document, isMap, isNode, isScalar, isSeq, LineCounter, parseDocument, visit } from 'yaml';
 import { z } from 'zod';
-import { messageOf } from '../errors.js';
+import { ConfigurationError, messageOf } from '../errors.js';
 import { nearest } from '../format/text.js';
 
 /** A problem in a YAML file and its position. */
-export interface Problem {
+interface Problem {
   readonly line: number;
   readonly message: string;
 }
 
+/** All problems of a YAML file, in line order. */
+export class ProblemsError extends ConfigurationError {
+  constructor(
+    path: string,
+    readonly problems: readonly Problem[],
+  ) {
+    const list = problems.map(({ line, message }) => `  ${basename(path)}:${line}  ${message}`);
+    const count = list.length === 1 ? 'a problem' : `${list.length} problems`;
+    super(`${path} has ${count}:\n${list.join('\n')}`);
+  }
+}
+
 type Issue = z.core.$ZodIssue;
 
+interface YamlFile<Value> {
+  readonly path: string;
+  readonly schema: z.ZodType<Value>;
+  /** The advice for a key that is not in the schema. */
+  readonly unknownKey: string;
+  /** Keys that are dropped. */
+  readonly retired?: readonly string[];
+}
+
 /**
- * Parses a YAML file written by people: returns its value, or every problem in it, in line order.
- * `unknownKey` is the advice for a key that is not in the schema. The keys in `retired` are dropped,
- * and returned if the file has them.
+ * Parses the text of a YAML file written by people: its value, and the retired keys that it has.
+ * Throws a `ProblemsError`.
  */
 export function parseYaml<Value>(
   text: string,
-  schema: z.ZodType<Value>,
-  unknownKey: string,
-  retired: readonly string[] = [],
-): { readonly value: Value; readonly dropped: string[] } | { readonly problems: readonly Problem[] } {
+  { path, schema, unknownKey, retired = [] }: YamlFile<Value>,
+): { readonly value: Value; readonly dropped: string[] } {
   const lines = new LineCounter();
   let document: Document.Parsed;
   try {
@@ -35,11 +53,11 @@ export function parseYaml<Value>(
   } catch (error) {
     // The library descends into brackets until there is no stack left.
     if (!(error instanceof RangeError)) throw error;
-    return { problems: [{ line: 1, message: 'brackets or lists are nested too deeply' }] };
+    throw new ProblemsError(path, [{ line: 1, message: 'brackets or lists are nested too deeply' }]);
   }
-  if (document.errors.length > 0) return { problems: syntaxProblems(document, lines) };
+  if (document.errors.length > 0) throw new ProblemsError(path, syntaxProblems(document, lines));
   const stray = strayYaml(document, lines);
-  if (stray.length > 0) return { problems: stray };
+  if (stray.length > 0) throw new ProblemsError(path, stray);
   const dropped = retired.filter(
     (name) => document.hasIn(name.split('.')) && document.deleteIn(name.split('.')),
   );
@@ -48,17 +66,20 @@ export function parseYaml<Value>(
     values = document.toJS();
   } catch {
     // The library limits alias expansion, so that a small file cannot exhaust memory.
-    return { problems: [{ line: firstAlias(document, lines), message: TOO_MANY_ALIASES }] };
+    throw new ProblemsError(path, [{ line: firstAlias(document, lines), message: TOO_MANY_ALIASES }]);
   }
   const parsed = schema.safeParse(values ?? {}, IN_OUR_WORDS);
   if (parsed.success) return { value: parsed.data, dropped };
-  return { problems: schemaProblems(parsed.error.issues, document, lines, { schema, unknownKey }) };
-}
-
-/** The problems in a file, as a message. */
-export function listOfProblems(path: string, problems: readonly Problem[]): string {
-  const list = problems.map(({ line, message }) => `  ${basename(path)}:${line}  ${message}`);
-  return `${path} has ${list.length === 1 ? 'a problem' : `${list.length} problems`}:\n${list.join('\n')}`;
+  const problems = parsed.error.issues
+    .flatMap((issue) => describe(issue, schema, unknownKey))
+    .map(({ at, words }) => ({
+      line: lines.linePos(offsetOf(at, document)).line,
+      message: at.length === 0 ? words : `${nameOf(at)}: ${words}`,
+    }));
+  throw new ProblemsError(
+    path,
+    problems.sort((left, right) => left.line - right.line),
+  );
 }
 
 const TOO_MANY_ALIASES = 'YAML aliases repeat too many values; write the values out instead';
@@ -139,7 +160,7 @@ function strayYaml(document: Document, lines: LineCounter): Problem[] {
     Pair: (_, { key, value }) => {
       if (isScalar(key) && typeof key.value === 'string') return;
       const node = isNode(key) ? key : value;
-      report((isNode(node) ? node.range?.[0] : 0) ?? 0, `not the name of a setting: ${String(key)}`);
+      report(startOf(node) ?? 0, `not the name of a setting: ${String(key)}`);
     },
   });
   return problems;
@@ -148,43 +169,25 @@ function strayYaml(document: Document, lines: LineCounter): Problem[] {
 function firstAlias(document: Document, lines: LineCounter): number {
   let offset = 0;
   visit(document, {
-    Alias: (_, { range }) => {
-      offset = range?.[0] ?? 0;
+    Alias: (_, alias) => {
+      offset = startOf(alias) ?? 0;
       return visit.BREAK;
     },
   });
   return lines.linePos(offset).line;
 }
 
-/** A missing key is reported on the line of its mapping. */
-const schemaProblems = (
-  issues: readonly Issue[],
-  document: Document,
-  lines: LineCounter,
-  known: { readonly schema: z.ZodType; readonly unknownKey: string },
-): Problem[] =>
-  issues
-    .flatMap((issue) => describe(issue, known))
-    .map(({ path, text }) => ({
-      line: lineOf(path, document, lines),
-      message: path.length === 0 ? text : `${nameOf(path)}: ${text}`,
-    }))
-    .sort((left, right) => left.line - right.line);
-
-function describe(
-  issue: Issue,
-  { schema, unknownKey }: { readonly schema: z.ZodType; readonly unknownKey: string },
-): { path: PropertyKey[]; text: string }[] {
+function describe(issue: Issue, schema: z.ZodType, unknownKey: string) {
   if (issue.code === 'unrecognized_keys') {
     const names = namesAt(schema, issue.path);
     return issue.keys.map((key) => {
       const near = nearest(key, names);
-      const text = near === undefined ? unknownKey : `unknown setting; did you mean ${near}?`;
-      return { path: [...issue.path, key], text };
+      const words = near === undefined ? unknownKey : `unknown setting; did you mean ${near}?`;
+      return { at: [...issue.path, key], words };
     });
   }
   const isMissing = issue.code === 'invalid_type' && issue.input === undefined;
-  return [{ path: issue.path, text: isMissing ? 'is missing' : issue.message }];
+  return [{ at: issue.path, words: isMissing ? 'is missing' : issue.message }];
 }
 
 /** The names of the settings that a schema has at a path. */
@@ -207,26 +210,25 @@ export const jsonSchemaOf = (schema: z.ZodType) =>
 
 /** `projects[0].id` */
 const nameOf = (path: readonly PropertyKey[]): string =>
-  path.reduce<string>(
-    (name, key) =>
-      typeof key === 'number' ? `${name}[${key}]` : name === '' ? String(key) : `${name}.${String(key)}`,
-    '',
-  );
+  path
+    .map((key) => (typeof key === 'number' ? `[${key}]` : `.${String(key)}`))
+    .join('')
+    .replace(/^\./, '');
 
-function lineOf(path: readonly PropertyKey[], document: Document, lines: LineCounter): number {
-  const offset = keyOffset(path, document) ?? valueOffset(path, document);
-  if (offset !== undefined) return lines.linePos(offset).line;
-  return path.length === 0 ? 1 : lineOf(path.slice(0, -1), document, lines);
+/** Where a setting is named or, in a list, begins; for a missing one, what it is missing from. */
+function offsetOf(path: readonly PropertyKey[], document: Document): number {
+  let node: unknown = document.contents;
+  let offset = startOf(node) ?? 0;
+  for (const key of path) {
+    const pair = isMap(node)
+      ? node.items.find((item) => isScalar(item.key) && item.key.value === key)
+      : undefined;
+    node = isSeq(node) ? node.items[Number(key)] : pair?.value;
+    const start = startOf(pair?.key ?? node);
+    if (start === undefined) break;
+    offset = start;
+  }
+  return offset;
 }
 
-function keyOffset(path: readonly PropertyKey[], document: Document): number | undefined {
-  const parent = path.length > 1 ? document.getIn(path.slice(0, -1), true) : document.contents;
-  if (!isMap(parent)) return undefined;
-  const pair = parent.items.find((item) => isScalar(item.key) && item.key.value === path.at(-1));
-  return isNode(pair?.key) ? pair.key.range?.[0] : undefined;
-}
-
-function valueOffset(path: readonly PropertyKey[], document: Document): number | undefined {
-  const node = path.length === 0 ? document.contents : document.getIn(path, true);
-  return isNode(node) ? node.range?.[0] : undefined;
-}
+const startOf = (node: unknown): number | undefined => (isNode(node) ? node.range?.[0] : undefined);

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { parseYaml, problemOf } from '../config/problems.js';
+import { parseYaml, problemOf, ProblemsError } from '../config/problems.js';
 import { cron } from '../config/values.js';
 import { codeOf, ConfigurationError } from '../errors.js';
 import { ignoreMissing, isBuiltIn, searchedDirs } from '../files.js';
@@ -117,16 +117,14 @@ async function readReport(name: string, folder: string) {
     readFile(file, 'utf8')
       .then(parse)
       .catch((error: unknown) => {
-        problems.push(`${file}: ${codeOf(error) === 'ENOENT' ? 'missing' : problemOf(error)}`);
+        if (error instanceof ProblemsError)
+          problems.push(...error.problems.map(({ line, message }) => `${file}:${line}  ${message}`));
+        else problems.push(`${file}: ${codeOf(error) === 'ENOENT' ? 'missing' : problemOf(error)}`);
         return undefined;
       });
-  const parsed = await read(file, (text) => parseYaml(text, reportFile, 'unknown report setting'));
+  const unknownKey = 'unknown report setting';
+  const parsed = await read(file, (text) => parseYaml(text, { path: file, schema: reportFile, unknownKey }));
   if (parsed === undefined) throw cannotUse(name, problems);
-  if ('problems' in parsed)
-    throw cannotUse(
-      name,
-      parsed.problems.map(({ line, message }) => `${file}:${line}  ${message}`),
-    );
 
   const files = (await readdir(folder)).sort();
   const named = (ending: string): string[] =>

@@ -199,8 +199,6 @@ export type Palette = z.infer<typeof palette>;
 /** Reads `templates/palette.yaml`: the workspace's own, or else the built-in one. */
 export async function readPalette(workspaceDir: string | undefined): Promise<Palette> {
   const file = ownOrBuiltIn('templates/palette.yaml', workspaceDir);
-  const parsed = parseYaml(await readFile(file, 'utf8'), palette, 'expected light and dark');
-  if ('value' in parsed) return parsed.value;
-  const problems = parsed.problems.map(({ line, message }) => `${file}:${line}  ${message}`);
-  throw new ConfigurationError(`The report colors cannot be used:\n  ${problems.join('\n  ')}`);
+  const unknownKey = 'expected light and dark';
+  return parseYaml(await readFile(file, 'utf8'), { path: file, schema: palette, unknownKey }).value;
 }
