@@ -1,4 +1,5 @@
 import type { HttpBindings } from '@hono/node-server';
+import { addHours, compareAsc, differenceInSeconds } from 'date-fns';
 import type { Context, MiddlewareHandler } from 'hono';
 import type { z } from 'zod';
 import type { ViewsResponse } from '../api/schema.js';
@@ -35,25 +36,18 @@ const badRequest = (c: SandboxContext, ...messages: readonly string[]): Response
 export const invalid = (c: SandboxContext, { issues }: z.ZodError): Response =>
   badRequest(c, ...issues.map(({ message }) => message));
 
-export const tooMany = (c: SandboxContext, retryAfterSeconds: number): Response =>
-  c.json({ error: 'Too many requests' }, 429, { 'Retry-After': String(retryAfterSeconds) });
-
-const HOUR_MS = 3_600_000;
-
-/** The uses within the rolling hour that ends at `now`. */
-export const withinHour = (uses: readonly Date[], now: Date): Date[] =>
-  uses.filter((use) => now.getTime() - use.getTime() < HOUR_MS);
-
-/**
- * Whole seconds until the rolling hour has room for one more use, as in `Retry-After`; undefined if
- * it has.
- */
-export function secondsUntilFree(uses: readonly Date[], limit: number, now: Date): number | undefined {
-  const counted = withinHour(uses, now).sort((a, b) => a.getTime() - b.getTime());
-  if (counted.length < limit) return undefined;
-  const leaves = counted[counted.length - limit];
-  const waitMs = leaves === undefined ? HOUR_MS : leaves.getTime() + HOUR_MS - now.getTime();
-  return Math.max(1, Math.ceil(waitMs / 1000));
+/** 429, with the seconds to wait, if the rolling hour has no room for one more use. */
+export function tooMany(
+  c: SandboxContext,
+  uses: readonly Date[],
+  limit: number,
+  now: Date,
+): Response | undefined {
+  const free = uses.map((use) => addHours(use, 1)).filter((at) => at > now);
+  if (free.length < limit) return undefined;
+  const next = free.sort(compareAsc)[free.length - limit] ?? addHours(now, 1);
+  const seconds = Math.max(1, differenceInSeconds(next, now, { roundingMethod: 'ceil' }));
+  return c.json({ error: 'Too many requests' }, 429, { 'Retry-After': String(seconds) });
 }
 
 const MAX_BODY_BYTES = 1024 * 1024;
@@ -67,8 +61,12 @@ export async function withBody<Body>(
   const body = await bodyWithin(MAX_BODY_BYTES, c.env.incoming);
   if (body === undefined)
     return c.json({ error: `The body is larger than ${MAX_BODY_BYTES} bytes. Send a shorter one.` }, 413);
-  const value = jsonOf(body);
-  if (value === undefined) return badRequest(c, 'the body is not JSON');
+  let value: unknown;
+  try {
+    value = JSON.parse(body);
+  } catch {
+    return badRequest(c, 'the body is not JSON');
+  }
   const parsed = schema.safeParse(value);
   return parsed.success ? answer(parsed.data) : invalid(c, parsed.error);
 }
@@ -116,8 +114,7 @@ interface LoggedRequest {
 
 const RECENT_KEPT = 1000;
 
-/** Logs requests. `onRequest` is called for each one as it arrives, with its path and query. */
-export function createRequestLog(onRequest: (operation: Operation, url: string) => void) {
+export function createRequestLog() {
   const counts: Partial<Record<Operation, Record<string, number>>> = {};
   const recent: LoggedRequest[] = [];
   const count = (operation: Operation, status: string, by: 1 | -1): void => {
@@ -131,7 +128,6 @@ export function createRequestLog(onRequest: (operation: Operation, url: string) 
       recent.push(entry);
       if (recent.length > RECENT_KEPT) recent.shift();
       count(operation, 'none', 1);
-      onRequest(operation, entry.url);
       await next();
       if (c.get('unanswered') === true) return;
       entry.status = c.res.status;
@@ -147,13 +143,4 @@ export function createRequestLog(onRequest: (operation: Operation, url: string) 
      */
     summary: () => structuredClone({ counts, recent }),
   };
-}
-
-/** The JSON value of a text; undefined if it is not JSON. */
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
 }

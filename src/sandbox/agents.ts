@@ -2,7 +2,7 @@ import { addDays, addSeconds } from 'date-fns';
 import type { Context } from 'hono';
 import { z } from 'zod';
 import { type AgentJob, LIMITS } from '../api/schema.js';
-import { type SandboxContext, secondsUntilFree, tooMany, withBody } from './access.js';
+import { type SandboxContext, tooMany, withBody } from './access.js';
 import type { JobOutcome, StateStore, StoredJob } from './state.js';
 
 /** Pull requests are numbered from here, as jobs are from 0. */
@@ -95,8 +95,8 @@ export function createAgents({ state, now, outcomes, jobSeconds, usesPerHour }: 
       // Prompts accepted: creates and messages together.
       const uses = current.jobs.flatMap(({ createdAt, messages }) => [{ createdAt }, ...messages]);
       const times = uses.map(({ createdAt }) => new Date(createdAt));
-      const wait = secondsUntilFree(times, usesPerHour, now());
-      if (wait !== undefined) return tooMany(c, wait);
+      const refusal = tooMany(c, times, usesPerHour, now());
+      if (refusal !== undefined) return refusal;
       const others = current.jobs.filter(({ id }) => id !== job.id);
       state.write({ ...current, jobs: [...others, job].sort((a, b) => a.number - b.number) });
       return c.json<AgentJob>(jobAt(job, now()), status);

@@ -42,9 +42,7 @@ export interface SandboxOptions {
   /** Prompts accepted in a rolling hour, creates and messages together. */
   readonly usesPerHour?: number;
   readonly viewsPerHour?: number | 'unlimited';
-  /** Called for each request as it arrives, with its path and query, before anything else. */
-  readonly onRequest?: (operation: Operation, url: string) => void;
-  /** What tests put around every operation, to simulate failures. It applies before the key is checked, like a proxy. */
+  /** What tests put around every operation, to watch it or to simulate failures. It applies before the key is checked, like a proxy. */
   readonly around?: (operation: Operation) => Middleware;
 }
 
@@ -80,7 +78,7 @@ export async function startSandbox(options: SandboxOptions) {
     );
   const traffic = createTraffic({ ...state.read(), pages: settings.pages }, improvements);
   const agents = createAgents({ ...settings, state });
-  const log = createRequestLog(options.onRequest ?? (() => undefined));
+  const log = createRequestLog();
   const around = options.around ?? (() => (_, next) => next());
   const app = new Hono<SandboxEnv>();
 

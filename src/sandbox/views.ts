@@ -1,14 +1,7 @@
 import { z } from 'zod';
 import { LIMITS, type ViewsResponse } from '../api/schema.js';
 import { type Day, dayOf, parseDay } from '../day.js';
-import {
-  invalid,
-  type PageOfViews,
-  type SandboxContext,
-  secondsUntilFree,
-  tooMany,
-  withinHour,
-} from './access.js';
+import { invalid, type PageOfViews, type SandboxContext, tooMany } from './access.js';
 import type { Traffic } from './traffic/traffic.js';
 
 const dateTime = z.iso.datetime({ offset: true, local: true });
@@ -56,12 +49,11 @@ export const pageOf: PageOfViews = ({ totals, rows }, { limit, offset }) => ({
 
 /** The route of the views export (4.4). Every request with a valid key counts, even an invalid one. */
 export function getViews(traffic: Traffic, now: () => Date, viewsPerHour: number | 'unlimited') {
-  let uses: Date[] = [];
+  const uses: Date[] = [];
   return (c: SandboxContext): Response => {
     if (viewsPerHour !== 'unlimited') {
-      uses = withinHour(uses, now());
-      const wait = secondsUntilFree(uses, viewsPerHour, now());
-      if (wait !== undefined) return tooMany(c, wait);
+      const refusal = tooMany(c, uses, viewsPerHour, now());
+      if (refusal !== undefined) return refusal;
       uses.push(now());
     }
     const parsed = querySchema.safeParse(c.req.query());

@@ -3,8 +3,7 @@ import { expect } from 'vitest';
 import { z } from 'zod';
 import { viewsResponseSchema } from '../../src/api/schema.js';
 import { addDays, type Day, day } from '../../src/day.js';
-import type { Sandbox } from '../sandbox/faulty-sandbox.js';
-import type { SandboxOptions } from '../../src/sandbox/index.js';
+import type { Sandbox, WatchedOptions } from '../sandbox/faulty-sandbox.js';
 import { expectWhole, storedDays } from '../export/stored-days.js';
 import { type MailServer, startMailServer } from '../mail/mail-server.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
@@ -30,7 +29,7 @@ export interface Site {
 }
 
 /** Runs until the tests of the file are over. */
-export async function openSite(options: Partial<SandboxOptions> = {}, settings = SETTINGS): Promise<Site> {
+export async function openSite(options: Partial<WatchedOptions> = {}, settings = SETTINGS): Promise<Site> {
   const sandbox = await serveSandbox({ firstDay: daysAgo(45), pages: 120, jobSeconds: 3600, ...options });
   const mailServer = await startMailServer();
   const cwd = await workspaceOf(sandbox, settings);

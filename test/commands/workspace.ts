@@ -2,8 +2,7 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { addDays, dayOf, type Day } from '../../src/day.js';
-import { type Sandbox, startSandbox } from '../sandbox/faulty-sandbox.js';
-import type { SandboxOptions } from '../../src/sandbox/index.js';
+import { type Sandbox, startSandbox, type WatchedOptions } from '../sandbox/faulty-sandbox.js';
 import type { CliResult } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 
@@ -14,7 +13,7 @@ export const KEY = 'adm_secret-Key/0123456789';
 export const daysAgo = (days: number): Day => addDays(dayOf(new Date()), -days);
 
 /** A small sandbox in real time. */
-export const serveSandbox = (options: Partial<SandboxOptions> = {}): Promise<Sandbox> =>
+export const serveSandbox = (options: Partial<WatchedOptions> = {}): Promise<Sandbox> =>
   startSandbox({ now: () => new Date(), apiKey: KEY, firstDay: daysAgo(12), pages: 40, ...options });
 
 /** A directory with a configuration for a sandbox from `serveSandbox`. */

@@ -20,13 +20,25 @@ export interface Sandbox extends OwnSandbox {
   readonly setFaults: (faults: readonly FaultInput[]) => void;
 }
 
+export interface WatchedOptions extends SandboxOptions {
+  /** Called for each request as it arrives, with its path and query. */
+  readonly onRequest?: (operation: Operation, url: string) => void;
+}
+
 /** Serves a sandbox in which requests can be made to fail, until the tests of the file are over. */
-export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
+export async function startSandbox({ onRequest, ...options }: WatchedOptions): Promise<Sandbox> {
   const switchboard = createSwitchboard();
   const closing = new AbortController();
   const sandbox = await start({
     ...options,
-    around: (operation) => faults(operation, switchboard, options.now, closing.signal),
+    around: (operation) => {
+      const fail = faults(operation, switchboard, options.now, closing.signal);
+      return (c, next) => {
+        const { pathname, search } = new URL(c.req.url);
+        onRequest?.(operation, pathname + search);
+        return fail(c, next);
+      };
+    },
   });
   let closed: Promise<void> | undefined;
   const close = () => {

@@ -6,8 +6,7 @@ import { placeOf } from '../../src/effects/place.js';
 import { recordPlace } from '../../src/warehouse/identity.js';
 import { daysAgo, liveFile, serveSandbox, workspaceOf } from '../commands/workspace.js';
 import { callCli, type CliOptions, type CliResult, startCli } from '../run-cli.js';
-import type { Sandbox } from '../sandbox/faulty-sandbox.js';
-import type { SandboxOptions } from '../../src/sandbox/index.js';
+import type { Sandbox, WatchedOptions } from '../sandbox/faulty-sandbox.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { dotEnv, KEY, PING_ID, smtpUrl } from './marks.js';
 import { tracesLeft } from './search.js';
@@ -56,7 +55,7 @@ async function sendFrom(cwd: string): Promise<void> {
 }
 
 /** A sandbox that accepts only the marked key, with enough weeks for pages to be proposed. */
-export const markedSandbox = (options: Partial<SandboxOptions> = {}): Promise<Sandbox> =>
+export const markedSandbox = (options: Partial<WatchedOptions> = {}): Promise<Sandbox> =>
   serveSandbox({ apiKey: KEY, firstDay: daysAgo(70), pages: 40, jobSeconds: 3600, ...options });
 
 /** Runs a command to its end, the service until it has done what is due, and the sandbox until it serves. */

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { addDays, type Day, dayOf, daysBetween, daysIn, startOfDay } from '../../day.js';
 import { fraction, hash, poisson, uniformFrom, wobble } from './random.js';
 import { createSite, type Page, type Site, type SiteOptions } from './site.js';
@@ -177,18 +178,6 @@ function arrivedCounts(final: readonly PageDay[], seed: number, day: Day, hours:
     .filter((page) => page.human + page.ai > 0);
 }
 
-/** A bounded cache; past `limit` the oldest entry is dropped. */
-function remembered<T>(limit: number): (key: string, make: () => T) => T {
-  const kept = new Map<string, T>();
-  return (key, make) => {
-    const value = kept.get(key) ?? make();
-    kept.set(key, value);
-    const [oldest] = kept.size > limit ? kept.keys() : [];
-    if (oldest !== undefined) kept.delete(oldest);
-    return value;
-  };
-}
-
 /** All views of a range of days: one row per page, most viewed first. */
 export type RangeViews = ReturnType<typeof sumPages>;
 
@@ -220,13 +209,11 @@ function sumPages(days: readonly (readonly PageDay[])[]) {
 
 export function createTraffic(options: SiteOptions, improvements: () => Improvements = () => new Map()) {
   const site = createSite(options);
-  const finals = remembered<readonly PageDay[]>(DAYS_KEPT);
-  const ranges = remembered<RangeViews>(RANGES_KEPT);
-
-  const known = (day: Day, now: Date): readonly PageDay[] => {
-    const final = finals(day, () => finalCounts(site, day, improvements()));
-    return arrivedCounts(final, site.seed, day, hoursInto(day, now));
-  };
+  const finals = new LRUCache<Day, readonly PageDay[]>({
+    max: DAYS_KEPT,
+    memoMethod: (day) => finalCounts(site, day, improvements()),
+  });
+  const ranges = new LRUCache<string, RangeViews>({ max: RANGES_KEPT });
   return {
     /** The server's data of a range at `now`. Days before the first or after today have no data. */
     viewsIn: ({ from = site.firstDay, to }: AskedRange, now: Date): RangeViews => {
@@ -234,9 +221,14 @@ export function createTraffic(options: SiteOptions, improvements: () => Improvem
       const first = from < site.firstDay ? site.firstDay : from;
       const last = to === undefined || to > today ? today : addDays(to, -1);
       // Counts change on the hour until a day is settled, so the hour of `last` identifies the state.
-      return ranges(`${first} ${last} ${hoursInto(last, now)}`, () =>
-        sumPages(daysIn({ first, last }).map((day) => known(day, now))),
-      );
+      const state = `${first} ${last} ${hoursInto(last, now)}`;
+      const days = () =>
+        daysIn({ first, last }).map((day) =>
+          arrivedCounts(finals.memo(day), site.seed, day, hoursInto(day, now)),
+        );
+      const views = ranges.get(state) ?? sumPages(days());
+      ranges.set(state, views);
+      return views;
     },
   };
 }
