@@ -117,6 +117,7 @@ export async function runDue(context: StepContext, serviceSince: Date): Promise<
   sayUnsent(context, [await sendAlerts(context)]);
   return undefined;
 }
+
 /** What a service calls. */
 interface ServiceListener extends Listener {
   /** Called with the error of a tick, which does not end the service. */

@@ -1,13 +1,11 @@
 import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import PostalMime from 'postal-mime';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { PassThrough } from 'node:stream';
 import { settingsSchema } from '../../src/config/schema.js';
 import { day } from '../../src/day.js';
 import { ConfigurationError } from '../../src/errors.js';
 import { claim, DeliveryError, reconcileDeliveries } from '../../src/mail/ledger.js';
-import { smtpTransport } from '../../src/mail/transport.js';
 import { listReports } from '../../src/reports/definition.js';
 import { mailLines } from '../../src/print/emails.js';
 import { sourceOfPages } from '../../src/reports/pages.js';
@@ -40,7 +38,7 @@ const report = async (time: string, more: Partial<StepContext> = {}) => {
       unknownDeliveries: deliveries,
       historyFile: join(test.directory, 'history.duckdb'),
       reportsDir: join(test.directory, 'reports'),
-      transport: () => smtpTransport(`smtp://127.0.0.1:${test.server.port}`),
+      transport: test.transport,
       now: () => new Date(time),
     }),
     settings,
@@ -48,8 +46,6 @@ const report = async (time: string, more: Partial<StepContext> = {}) => {
     ...more,
   });
 };
-
-const mailsTo = (recipient: string): Buffer[] => test.server.accepted.get(recipient) ?? [];
 
 /** When the files of the pages were written. */
 async function pageFiles(): Promise<bigint[]> {
@@ -148,8 +144,8 @@ describe('the report step', () => {
     for (const time of [MONDAY, '2026-11-16T04:00:00Z', '2026-11-22T23:59:00Z'])
       expect((await report(time)).detail.deliveries).toEqual([]);
     for (const recipient of ['docs@example.com', 'lead@example.com'])
-      expect(mailsTo(recipient)).toHaveLength(1);
-    const mail = await PostalMime.parse(mailsTo('docs@example.com')[0] ?? '');
+      expect(await test.mailsTo(recipient)).toHaveLength(1);
+    const [mail = expect.fail()] = await test.mailsTo('docs@example.com');
     expect(mail.subject).toContain('Acme Docs, Nov 9 – 15, 2026: ');
     expect(mail.text).toContain('5,348');
     expect(mail.html).toContain('5,348');
@@ -169,7 +165,7 @@ describe('the report step', () => {
       ]);
     }
     expect((await report('2026-11-17T02:15:00Z')).detail.deliveries).toHaveLength(2);
-    const mail = await PostalMime.parse(mailsTo('docs@example.com')[0] ?? '');
+    const [mail = expect.fail()] = await test.mailsTo('docs@example.com');
     for (const part of [mail.text, mail.html]) expect(part).toMatch(/Nov\s+15\s+is\s+not\s+loaded/);
     // The next week waits for two days, and not once they are loaded.
     await loadDays(test.warehouse, day('2026-11-15'), day('2026-11-20'));
@@ -192,7 +188,7 @@ describe('the report step', () => {
       exitCode: 1,
       message: expect.stringMatching(/docs@example\.com[^]+\nSee: readership status$/) as string,
     });
-    expect(mailsTo('docs@example.com')).toEqual([]);
+    expect(await test.mailsTo('docs@example.com')).toEqual([]);
     expect((await report('2026-11-16T05:00:00Z')).error).toBeUndefined();
   });
 

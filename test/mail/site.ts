@@ -1,6 +1,8 @@
 import { dirname } from 'node:path';
+import PostalMime, { type Email } from 'postal-mime';
 import type { Day } from '../../src/day.js';
 import type { EffectsJournal } from '../../src/effects/journal.js';
+import { type MailTransport, smtpTransport } from '../../src/mail/transport.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { journalOf, liveWarehouse } from '../open-warehouse.js';
 import { type MailServer, startMailServer } from './mail-server.js';
@@ -11,12 +13,24 @@ export interface MailSite {
   readonly directory: string;
   readonly warehouse: Warehouse;
   readonly journal: EffectsJournal;
+  /** Sends to the server. */
+  readonly transport: () => MailTransport;
+  /** What the server accepted for a recipient. */
+  readonly mailsTo: (recipient: string) => Promise<Email[]>;
 }
 
 export async function mailSite(): Promise<MailSite> {
   const server = await startMailServer();
   const warehouse = await liveWarehouse();
-  return { server, directory: dirname(warehouse.path), warehouse, journal: await journalOf(warehouse) };
+  return {
+    server,
+    directory: dirname(warehouse.path),
+    warehouse,
+    journal: await journalOf(warehouse),
+    transport: () => smtpTransport(`smtp://127.0.0.1:${server.port}`),
+    mailsTo: (recipient) =>
+      Promise.all((server.accepted.get(recipient) ?? []).map((mail) => PostalMime.parse(mail))),
+  };
 }
 
 const VIEWS = `

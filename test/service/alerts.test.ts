@@ -1,16 +1,13 @@
 import { addMinutes } from 'date-fns';
 import { join } from 'node:path';
-import PostalMime from 'postal-mime';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { TryLaterError } from '../../src/api/errors.js';
 import { moment } from '../../src/format/days.js';
-import { smtpTransport } from '../../src/mail/transport.js';
 import { sendAlerts } from '../../src/service/alerts.js';
 import { isPublished, publish } from '../../src/warehouse/publish.js';
 import { StepRunner } from '../../src/steps/step.js';
 import { day } from '../../src/day.js';
-import type { MailServer } from '../mail/mail-server.js';
 import { isGenuine, postTo } from '../mail/posts.js';
 import { loadDays, mailSite } from '../mail/site.js';
 import { serve } from '../serve.js';
@@ -19,21 +16,18 @@ import { stepContext } from '../steps/step-context.js';
 
 const OPS = 'ops@example.com';
 
-const parsed = (server: MailServer) =>
-  Promise.all((server.accepted.get(OPS) ?? []).map((mail) => PostalMime.parse(mail)));
-
 type Work = () => Promise<{ detail: string; summary: string }>;
 
 /** Export runs, an hour apart unless given, with a mail server and alert recipients. */
 async function setUp() {
-  const { server, warehouse, journal, directory } = await mailSite();
+  const { server, warehouse, journal, directory, transport, mailsTo } = await mailSite();
   let now = NOW;
   const run = async (work: Work, hours = 1) => {
     const context = stepContext(warehouse, {
       journal,
       settings: { mail: { from: 'docs@example.com' }, alerts: { to: [OPS] } },
       now: () => now,
-      transport: () => smtpTransport(`smtp://127.0.0.1:${server.port}`),
+      transport,
     });
     const historyFile = join(directory, 'history.duckdb');
     await new StepRunner(context).step('export', work);
@@ -44,7 +38,7 @@ async function setUp() {
     const states = await warehouse.query('SELECT state FROM deliveries', z.object({ state: z.string() }));
     return { states: states.map(({ state }) => state), changed };
   };
-  return { server, run, mails: () => parsed(server) };
+  return { server, run, mails: () => mailsTo(OPS) };
 }
 
 const working: Work = () => Promise.resolve({ detail: '', summary: '1 day loaded' });
@@ -95,7 +89,7 @@ describe('a day on which views fall', () => {
 
   /** A quiet site to Sunday, 15 November, and alerts by a clock that the test sets; OPS gets email, and chat a post. */
   async function setUpSite() {
-    const { server, warehouse, journal } = await mailSite();
+    const { warehouse, journal, transport, mailsTo } = await mailSite();
     const chat = await serve((_, response) => response.end('ok'));
     await loadDays(warehouse, quiet, day('2026-11-15'));
     const alertsAt = async (time: string) => {
@@ -108,20 +102,20 @@ describe('a day on which views fall', () => {
           alerts: { to: [OPS, 'chat'] },
         },
         channels: new Map([['chat', postTo('webhook', chat.baseUrl).channel]]),
-        transport: () => smtpTransport(`smtp://127.0.0.1:${server.port}`),
+        transport,
       });
       expect(await sendAlerts(context)).toBeUndefined();
-      return (await parsed(server)).map(({ subject }) => subject);
+      return (await mailsTo(OPS)).map(({ subject }) => subject);
     };
     const setViews = (date: string, views: string, state = 'final') =>
       warehouse.transaction((transaction) =>
         transaction.execute(`UPDATE day_loads SET ${views}, state = '${state}' WHERE day = DATE '${date}'`),
       );
-    return { alertsAt, setViews, chat, server };
+    return { alertsAt, setViews, chat, mailsTo };
   }
 
   it('is reported once, by email and to the channel, however long it lasts', async () => {
-    const { alertsAt, setViews, chat, server } = await setUpSite();
+    const { alertsAt, setViews, chat, mailsTo } = await setUpSite();
     expect(await alertsAt('2026-11-16T03:00:00Z')).toEqual([]);
     await setViews('2026-11-14', 'human = 10');
     const subject = 'Readership: Acme <Docs>, Nov 14, 2026: 10 human views, about 764 expected';
@@ -130,7 +124,7 @@ describe('a day on which views fall', () => {
     await setViews('2026-11-13', 'human = 9');
     for (const time of ['2026-11-16T05:00:00Z', '2026-11-18T05:00:00Z', '2026-12-18T05:00:00Z'])
       expect(await alertsAt(time)).toEqual([subject]);
-    const { text, html } = await PostalMime.parse(server.accepted.get(OPS)?.[0] ?? '');
+    const [{ text, html } = expect.fail()] = await mailsTo(OPS);
     expect(html).toContain('Acme &lt;Docs&gt; had 10 human views');
     expect(text).toMatch(/Acme <Docs> had 10 human views on Sat, Nov 14, 2026\. About 764 were expected/);
     const [post, ...more] = chat.seen;

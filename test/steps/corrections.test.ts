@@ -1,10 +1,8 @@
-import PostalMime from 'postal-mime';
 import { describe, expect, it } from 'vitest';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openChannel } from '../../src/mail/channel.js';
 import { readDeliveries } from '../../src/mail/ledger.js';
-import { smtpTransport } from '../../src/mail/transport.js';
 import { day } from '../../src/day.js';
 import { isOutdated } from '../../src/steps/corrections.js';
 import { reportStep } from '../../src/steps/report.js';
@@ -18,7 +16,7 @@ const DIGEST = { weekly: [{ to: [LEAD], digest: true }] };
 
 /** Report steps over a history that the test changes between them; the weekly goes to an address and a channel. */
 async function setUp(reports: object = { weekly: { to: [LEAD, 'chat'] } }, others: object[] = []) {
-  const { server, warehouse, journal } = await mailSite();
+  const { server, warehouse, journal, transport, mailsTo } = await mailSite();
   const chat = await serve((_, response) => response.end('ok'));
   const reportsDir = await tempDir();
   const run = async (time: string) => {
@@ -33,14 +31,12 @@ async function setUp(reports: object = { weekly: { to: [LEAD, 'chat'] } }, other
         reports,
       },
       channels: new Map([['chat', openChannel({ kind: 'slack', urlEnv: 'CHAT' }, { CHAT: chat.baseUrl })]]),
-      transport: () => smtpTransport(`smtp://127.0.0.1:${server.port}`),
+      transport,
     });
     const { error, detail } = await reportStep(context);
     if (error !== undefined) throw error as Error;
     return detail.deliveries.map(({ period, recipient }) => `${period} to ${recipient}`).sort();
   };
-  const mails = async (to = LEAD) =>
-    Promise.all((server.accepted.get(to) ?? []).map((mail) => PostalMime.parse(mail)));
   const change = (sql: string) => warehouse.transaction((transaction) => transaction.execute(sql));
   /** Changes the human views of a day, as a later load does. */
   const restate = async (date: string, more: number, at: string) => {
@@ -52,7 +48,7 @@ async function setUp(reports: object = { weekly: { to: [LEAD, 'chat'] } }, other
       `UPDATE day_loads SET human = human + ${more}, total = total + ${more} WHERE day = DATE '${date}'`,
     );
   };
-  return { warehouse, server, chat, run, mails, change, restate, reportsDir };
+  return { warehouse, server, chat, run, mails: () => mailsTo(LEAD), change, restate, reportsDir };
 }
 
 describe('a report that was sent incomplete', () => {
