@@ -67,18 +67,13 @@ export async function publishStep(
 }
 
 /** How the lake is read and published; undefined if there is none. */
-export const lakeOptions = (
-  {
-    lake,
-    shard,
-    settings,
-    here,
-    now,
-    signal,
-  }: Pick<StepContext, 'lake' | 'shard' | 'settings' | 'here' | 'now' | 'signal'>,
+export function lakeOptions(
+  context: Pick<StepContext, 'lake' | 'shard' | 'settings' | 'here' | 'now' | 'signal'>,
   isRebuild?: boolean,
-): LakeOptions | undefined =>
-  lake && { place: lake, shard, source: settings.baseUrl, here, now: now(), signal, isRebuild };
+): LakeOptions | undefined {
+  const { lake, shard, settings, here, now, signal } = context;
+  return lake && { place: lake, shard, source: settings.baseUrl, here, now: now(), signal, isRebuild };
+}
 
 /** What some work throws; undefined if it succeeds. */
 const errorOf = (work: Promise<unknown>): Promise<unknown> =>
@@ -88,14 +83,8 @@ const errorOf = (work: Promise<unknown>): Promise<unknown> =>
   );
 
 /** The changes to a lake, without a final period. */
-export function lakeSummary({
-  files,
-  written,
-  replaced,
-  rebuilt,
-  sentBytes,
-  receivedBytes,
-}: LakeChange): string {
+export function lakeSummary(lake: LakeChange): string {
+  const { files, written, replaced, rebuilt, sentBytes, receivedBytes } = lake;
   const again =
     rebuilt.length === 0 ? '' : `, ${rebuilt.join(', ')} restored, which another program had changed`;
   const done = `${files} files, ${written} written, ${replaced} replaced${again}`;
