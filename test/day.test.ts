@@ -16,20 +16,15 @@ import { tries } from './fuzz.js';
 const DAY_MS = 86_400_000;
 
 describe('a day', () => {
-  it.each(['2026-11-18', '2024-02-29', '2000-02-29', '1999-12-31', '2026-01-01'])('may be %s', (text) => {
-    expect(parseDay(text)).toBe(text);
+  it.each(['2024-02-29', '2000-02-29'])('may be %s', (text) => {
     expect(day(text)).toBe(text);
   });
 
   it.each([
     '2026-02-29',
-    '2026-02-30',
     '1900-02-29',
     '2100-02-29',
-    '2026-04-31',
     '2026-13-01',
-    '2026-00-10',
-    '2026-01-00',
     '2026-1-1',
     '26-01-01',
     '20260101',
@@ -53,48 +48,6 @@ describe('a range of days', () => {
   });
 });
 
-describe('arithmetic of days', () => {
-  it.each([
-    ['2024-02-28', 1, '2024-02-29'],
-    ['2024-02-29', 1, '2024-03-01'],
-    ['2023-02-28', 1, '2023-03-01'],
-    ['2024-02-29', 365, '2025-02-28'],
-    ['2024-02-29', 366, '2025-03-01'],
-    ['2026-12-31', 1, '2027-01-01'],
-    ['2026-01-01', -1, '2025-12-31'],
-    ['2026-03-29', 0, '2026-03-29'],
-  ])('%s and %i days is %s', (from, days, to) => {
-    expect(addDays(day(from), days)).toBe(to);
-    expect(daysBetween(day(from), day(to))).toBe(days);
-    expect(daysBetween(day(to), day(from)) + days).toBe(0);
-  });
-
-  it('agrees with a count of milliseconds over thirty years, back and forth', () => {
-    const first = day('2010-01-01');
-    for (let count = 0; count < 30 * 366; count++) {
-      const then = new Date(startOfDay(first).getTime() + count * DAY_MS).toISOString().slice(0, 10);
-      expect(addDays(first, count)).toBe(then);
-      expect(daysBetween(first, day(then))).toBe(count);
-    }
-  });
-});
-
-describe('a range of days', () => {
-  it('includes both its ends, oldest first', () => {
-    expect(daysIn({ first: day('2024-02-28'), last: day('2024-03-01') })).toEqual([
-      '2024-02-28',
-      '2024-02-29',
-      '2024-03-01',
-    ]);
-  });
-
-  it('has one day if its ends are the same, and none if they are reversed', () => {
-    const [earlier, later] = [day('2026-11-17'), day('2026-11-18')];
-    expect(daysIn({ first: later, last: later })).toEqual([later]);
-    expect(daysIn({ first: later, last: earlier })).toEqual([]);
-  });
-});
-
 describe('days and instants', () => {
   const zone = process.env['TZ'];
   afterEach(() => {
@@ -115,12 +68,6 @@ describe('days and instants', () => {
       expect(parseDay('2026-03-29')).toBe('2026-03-29');
     },
   );
-
-  it('today has not ended, so the last ended day is yesterday', () => {
-    expect(lastEndedDay(new Date('2026-11-18T23:59:59Z'))).toBe('2026-11-17');
-    expect(lastEndedDay(new Date('2026-11-19T00:00:00Z'))).toBe('2026-11-18');
-    expect(lastEndedDay(new Date('2024-03-01T00:00:00Z'))).toBe('2024-02-29');
-  });
 });
 
 describe('days, compared with a calendar of whole numbers that uses no library and no Date', () => {
@@ -148,7 +95,10 @@ describe('days, compared with a calendar of whole numbers that uses no library a
   it('are exactly those that exist', () => {
     const property = fc.property(parts, (all) => {
       const text = written(...all);
-      expect(parseDay(text)).toBe(exists(...all) ? text : undefined);
+      const isDay = exists(...all);
+      expect(parseDay(text)).toBe(isDay ? text : undefined);
+      if (isDay) expect(day(text)).toBe(text);
+      else expect(() => day(text)).toThrow(RangeError);
     });
     fc.assert(property, tries(2_000));
   });

@@ -171,30 +171,20 @@ describe('readership.yaml', () => {
   });
 
   it.each([
-    ['https://user:secret@platform.example.com'],
-    ['HTTPS://user:secret@platform.example.com'],
-    ['https://secret@platform.example.com/api'],
-  ])('refuses a base URL with credentials, without repeating them: %s', async (baseUrl) => {
-    const message = await problemsIn(`baseUrl: ${baseUrl}\nprojects: [{ id: prj_1 }]`);
-    expect(message).toContain('secrets belong in the environment');
+    ['https://user:secret@platform.example.com', 'secrets belong in the environment'],
+    ['HTTPS://user:secret@platform.example.com', 'secrets belong in the environment'],
+    ['https://secret@platform.example.com/api', 'secrets belong in the environment'],
+    ['https://platform.example.com/?key=secret', 'contains a query or a fragment'],
+    ['https://platform.example.com/#top', 'contains a query or a fragment'],
+    ['ftp://a.example', 'enter a full URL that starts with https://'],
+    ['platform.example.com', 'enter a full URL that starts with https://'],
+    ['', 'enter a full URL that starts with https://'],
+  ])('refuses the base URL %j, without repeating a secret in it', async (baseUrl, words) => {
+    const message = await problemsIn(`baseUrl: '${baseUrl}'\nprojects: [{ id: prj_1 }]`);
+    expect(message).toContain(':1  baseUrl: ');
+    expect(message).toContain(words);
     expect(message).not.toContain('secret@');
   });
-
-  it.each(['https://platform.example.com/?key=secret', 'https://platform.example.com/#top'])(
-    'rejects a base URL that no path can be appended to: %s',
-    async (baseUrl) => {
-      expect(await problemsIn(`baseUrl: ${baseUrl}\nprojects: [{ id: prj_1 }]`)).toContain(':1  baseUrl: ');
-    },
-  );
-
-  it.each(['ftp://a.example', 'platform.example.com', ''])(
-    'refuses a base URL such as %j',
-    async (baseUrl) => {
-      expect(await problemsIn(`baseUrl: '${baseUrl}'\nprojects: [{ id: prj_1 }]`)).toContain(
-        'enter a full URL that starts with https://',
-      );
-    },
-  );
 
   it.each(['http://platform.example.com', 'http://10.0.0.1', 'http://127.0.0.1.example.com', 'http://[::2]'])(
     'refuses %s, which would send the key unencrypted, unless allowInsecure is set',

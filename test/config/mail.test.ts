@@ -1,20 +1,13 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { withSender } from '../../src/app/secrets.js';
 import { loadSettings } from '../../src/config/load.js';
 import { parseSmtpUrl } from '../../src/mail/smtp.js';
-
-let directory: string;
-
-beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'readership-config-'));
-});
-
-afterAll(() => rm(directory, { recursive: true }));
+import { tempDir } from '../temp-dir.js';
 
 async function load(yaml: string) {
+  const directory = await tempDir();
   const file = join(directory, 'readership.yaml');
   await writeFile(file, `baseUrl: https://platform.example.com\nprojects: [{ id: prj_1 }]\n${yaml}`);
   return (await loadSettings(file, directory)).settings;
