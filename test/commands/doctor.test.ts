@@ -11,19 +11,16 @@ import { type Behaviors, rowsOf, servePlatform } from '../platform.js';
 import { callCli, runCli } from '../run-cli.js';
 import { reply, serve } from '../serve.js';
 import { tempDir } from '../temp-dir.js';
-import { daysAgo, expectCleanEnd, KEY, liveFile, serveSandbox, workspaceOf } from './workspace.js';
+import { daysAgo, env, expectCleanEnd, KEY, liveFile, serveSandbox, workspaceOf } from './workspace.js';
 
 const findings = z.array(z.object({ check: z.string(), verdict: z.string(), words: z.string() }));
 
-async function doctor(
-  cwd: string,
-  env: Record<string, string> = { READERSHIP_API_KEY: KEY },
-  call = callCli,
-) {
-  const result = await call(['doctor', '--json'], { cwd, env });
+async function doctor(cwd: string, variables: Record<string, string> = env, call = callCli) {
+  const result = await call(['doctor', '--json'], { cwd, env: variables });
   await expectCleanEnd(cwd, result);
   const found = findings.parse(JSON.parse(result.stdout));
-  const of = (check: string) => found.find((finding) => finding.check === check);
+  const of = (check: string) =>
+    found.flatMap((one) => (one.check === check ? `${one.verdict}: ${one.words}` : [])).at(0);
   return { code: result.code, of, found };
 }
 
@@ -45,7 +42,7 @@ describe('readership doctor', () => {
     expect(code).toBe(0);
     expect(mails.accepted.size).toBe(0);
     // It offers no login, so the password was not checked.
-    expect(of('email')?.words).toMatch(/:\d+ answers(;|$)/);
+    expect(of('email')).toMatch(/:\d+ answers(;|$)/);
     const { counts } = sandbox.inspect().requests;
     expect(counts.views).toEqual({ 200: 2 });
     expect(sandbox.inspect().jobs).toEqual([]);
@@ -66,26 +63,21 @@ describe('readership doctor', () => {
     const file = join(cwd, 'readership.yaml');
     const text = await readFile(file, 'utf8');
     await writeFile(file, text.replace('name: Acme Docs', `apiKeyExpires: ${expires}`));
-    const words = /READERSHIP_API_KEY expires in 9 days, on .+ Create a key .+ and set apiKeyExpires/;
-    await callCli(['export', '--from', addDays(dayOf(new Date()), -2)], {
-      cwd,
-      env: { READERSHIP_API_KEY: KEY },
-    });
-    const key = (await doctor(cwd)).of('key');
-    expect(key?.verdict).toBe('warn');
-    expect(key?.words).toMatch(words);
+    const words = 'READERSHIP_API_KEY expires in 9 days, on .+ Create a key .+ and set apiKeyExpires';
+    await callCli(['export', '--from', addDays(dayOf(new Date()), -2)], { cwd, env });
+    expect((await doctor(cwd)).of('key')).toMatch(new RegExp(`^warn: ${words}`));
     const status = await callCli(['status'], { cwd });
     expect(status.code).toBe(1);
-    expect(status.stdout).toMatch(words);
+    expect(status.stdout).toMatch(new RegExp(words));
     const other = await doctor(cwd, { READERSHIP_API_KEY: 'adm_chat_1' });
-    expect(other.of('key')?.words).toMatch(/begins with “adm_chat_”: a key for the chat widget\. Create/);
+    expect(other.of('key')).toMatch(/begins with “adm_chat_”: a key for the chat widget\. Create/);
   });
 
   it('tries a platform before anything is configured, with requests that change nothing, and writes no file', async () => {
     const sandbox = await serveSandbox();
     const cwd = await tempDir();
     const args = ['doctor', '--url', sandbox.baseUrl, '--project', sandbox.projectId];
-    const { code, stdout, stderr } = await callCli(args, { cwd, env: { READERSHIP_API_KEY: KEY } });
+    const { code, stdout, stderr } = await callCli(args, { cwd, env });
     expect(code).toBe(0);
     expect(stderr).toContain('with up to six requests, which change nothing');
     expect(stdout).toMatch(/^pass {2}server +.+answers, and its clock agrees$/m);
@@ -99,13 +91,10 @@ describe('readership doctor', () => {
     expect(wrong.code).toBe(1);
     expect(wrong.stdout).toMatch(/^fail {2}page views +.+401.+is wrong or has expired/m);
     const encrypted = sandbox.baseUrl.replace('http:', 'https:');
-    const noTls = await callCli(['doctor', '--url', encrypted, '--project', 'p'], {
-      cwd,
-      env: { READERSHIP_API_KEY: KEY },
-    });
+    const noTls = await callCli(['doctor', '--url', encrypted, '--project', 'p'], { cwd, env });
     expect(noTls.stdout).toMatch(/^fail {2}server +.+this port does not speak TLS.+\n$/);
     const dead = ['doctor', '--url', 'http://127.0.0.1:1', '--project', 'p'];
-    const unanswered = await callCli(dead, { cwd, env: { READERSHIP_API_KEY: KEY } });
+    const unanswered = await callCli(dead, { cwd, env });
     expect(unanswered.code).toBe(1);
     expect(unanswered.stdout).toMatch(/^fail {2}server +http:\/\/127\.0\.0\.1:1 does not answer .+\n$/);
     for (const [words, more] of [
@@ -163,7 +152,7 @@ describe('readership doctor', () => {
         behaviors,
       });
       const args = ['doctor', '--url', platform.baseUrl, '--project', 'prj_1'];
-      const tried = await callCli(args, { cwd: await tempDir(), env: { READERSHIP_API_KEY: KEY } });
+      const tried = await callCli(args, { cwd: await tempDir(), env });
       expect(tried.stdout).toMatch(line);
       expect(tried.code).toBe(code);
       expect(platform.seen.length).toBeLessThanOrEqual(6);
@@ -174,7 +163,7 @@ describe('readership doctor', () => {
   it('does not take a server that answers 404 to everything for a platform', async () => {
     const nothing = await serve((_, response) => reply(response, 404, { error: 'Not found' }));
     const args = ['doctor', '--url', nothing.baseUrl, '--project', 'prj_1'];
-    const { code, stdout } = await callCli(args, { cwd: await tempDir(), env: { READERSHIP_API_KEY: KEY } });
+    const { code, stdout } = await callCli(args, { cwd: await tempDir(), env });
     expect(code).toBe(1);
     expect(stdout).toMatch(/^fail {2}page views +.+404.+Check the project ID/m);
     expect(stdout).toMatch(/^warn {2}agent jobs +not checked/m);
@@ -189,8 +178,7 @@ describe('readership doctor', () => {
     });
     const { code, of } = await doctor(await workspaceOf({ baseUrl: platform.baseUrl, projectId: 'prj_1' }));
     expect(code).toBe(1);
-    expect(of('sums of days')).toMatchObject({ verdict: 'fail' });
-    expect(of('sums of days')?.words).toMatch(/counts the day in dateTo as well.+No day is stored until/);
+    expect(of('sums of days')).toMatch(/^fail: .*counts the day in dateTo as well.+No day is stored until/);
   });
 
   it('leaves a database of an older version unchanged, and says that the next run will migrate it', async () => {
@@ -203,9 +191,8 @@ describe('readership doctor', () => {
     const before = await readFile(liveFile(cwd));
     const { code, of } = await doctor(cwd);
     expect(code).toBe(0);
-    expect(of('database')).toMatchObject({ verdict: 'warn' });
-    expect(of('database')?.words).toMatch(/older Readership \(schema 12.+migrates it/);
-    expect(of('key')).toMatchObject({ verdict: 'pass' });
+    expect(of('database')).toMatch(/^warn: .*older Readership \(schema 12.+migrates it/);
+    expect(of('key')).toMatch(/^pass/);
     expect((await readFile(liveFile(cwd))).equals(before)).toBe(true);
   });
 
@@ -213,10 +200,9 @@ describe('readership doctor', () => {
     const sandbox = await serveSandbox();
     const cwd = await workspaceOf(sandbox, 'history: { requestsPerHour: 1 }\n');
     await closeNow(await liveWarehouse(liveFile(cwd)));
-    expect((await doctor(cwd)).of('key')).toMatchObject({ verdict: 'pass' });
+    expect((await doctor(cwd)).of('key')).toMatch(/^pass/);
     const { of } = await doctor(cwd);
-    expect(of('key')).toMatchObject({ verdict: 'warn' });
-    expect(of('key')?.words).toMatch(/Hourly limit reached: 1 of 1 used.+can be sent on .+/);
+    expect(of('key')).toMatch(/^warn: .*Hourly limit reached: 1 of 1 used.+can be sent on .+/);
     expect(sandbox.inspect().requests.counts.views).toEqual({ 200: 1 });
   });
 
@@ -225,33 +211,23 @@ describe('readership doctor', () => {
     const channels =
       'channels: { chat: { kind: slack, urlEnv: CHAT }, team: { kind: teams, urlEnv: TEAM } }\nalerts: { to: [chat, team] }\nreports: { weakly: { to: [chat] } }\n';
     const cwd = await workspaceOf(await serveSandbox(), channels);
-    const env = {
+    const wrong = {
       READERSHIP_API_KEY: 'wrong-key',
       READERSHIP_SMTP_URL: 'smtp://u:s3cret-word@127.0.0.1:1',
       CHAT: `${hooks.baseUrl}/services/s3cret-word`,
     };
-    const { code, of, found } = await doctor(cwd, env);
+    const { code, of, found } = await doctor(cwd, wrong);
     expect(code).toBe(1);
-    expect(of('key')).toMatchObject({ verdict: 'fail' });
-    expect(of('key')?.words).toMatch(/expired/);
-    expect(of('email')).toMatchObject({ verdict: 'fail' });
-    expect(of('reports')).toMatchObject({ verdict: 'fail' });
-    expect(of('reports')?.words).toMatch(/There is no report “weakly”.+weekly/);
-    expect(found.filter(({ check }) => check === 'channel')).toEqual([
-      {
-        check: 'channel',
-        verdict: 'pass',
-        words: `chat: posts to slack at ${new URL(hooks.baseUrl).host}; nothing was sent`,
-      },
-      {
-        check: 'channel',
-        verdict: 'fail',
-        words: 'team: TEAM is not set: set it to the address, in the environment or .env',
-      },
+    expect(of('key')).toMatch(/^fail: .*expired/);
+    expect(of('email')).toMatch(/^fail/);
+    expect(of('reports')).toMatch(/^fail: .*There is no report “weakly”.+weekly/);
+    expect(found.flatMap(({ check, ...rest }) => (check === 'channel' ? rest : []))).toEqual([
+      { verdict: 'pass', words: `chat: posts to slack at ${new URL(hooks.baseUrl).host}; nothing was sent` },
+      { verdict: 'fail', words: 'team: TEAM is not set: set it to the address, in the environment or .env' },
     ]);
     expect(hooks.seen).toEqual([]);
-    expect(of('database')).toMatchObject({ verdict: 'warn' });
-    expect(of('disk')).toMatchObject({ verdict: 'pass' });
+    expect(of('database')).toMatch(/^warn/);
+    expect(of('disk')).toMatch(/^pass/);
     expect(JSON.stringify(found)).not.toMatch(/wrong-key|s3cret-word/);
   });
 
@@ -260,8 +236,7 @@ describe('readership doctor', () => {
     await writeFile(join(cwd, 'file'), '');
     const { code, of } = await doctor(cwd);
     expect(code).toBe(1);
-    expect(of('disk')).toMatchObject({ verdict: 'fail' });
-    expect(of('disk')?.words).toMatch(/cannot write to .+below: .*set dataDir/);
+    expect(of('disk')).toMatch(/^fail: .*cannot write to .+below: .*set dataDir/);
   });
 
   it('reports a wrong clock, and who holds the database', async () => {
@@ -275,15 +250,13 @@ describe('readership doctor', () => {
     const { code, of } = await doctor(cwd, undefined, runCli);
     await closeNow(holder);
     expect(code).toBe(1);
-    expect(of('server')).toMatchObject({ verdict: 'fail' });
-    expect(of('server')?.words).toMatch(/clock of this machine is (2 h 0|1 h 59) min behind that of .+NTP/);
-    expect(of('database')).toMatchObject({ verdict: 'warn' });
-    expect(of('database')?.words).toContain('locked by `readership test`');
+    expect(of('server')).toMatch(/^fail: .*clock of this machine is (2 h 0|1 h 59) min behind that of .+NTP/);
+    expect(of('database')).toMatch(/^warn: .*locked by `readership test`/);
   });
 
   it('fails without a configuration, and says how to create one', async () => {
     const { code, of } = await doctor(await tempDir());
     expect(code).toBe(1);
-    expect(of('configuration')?.words).toContain('readership init');
+    expect(of('configuration')).toContain('readership init');
   });
 });

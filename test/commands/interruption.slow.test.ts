@@ -5,10 +5,9 @@ import type { Sandbox } from '../sandbox/faulty-sandbox.js';
 import { expectWhole, storedDays, storedTotals } from '../export/stored-days.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { callCli, runCli, startCli } from '../run-cli.js';
-import { daysAgo, expectCleanEnd, KEY, liveFile, serveSandbox, workspaceOf } from './workspace.js';
+import { daysAgo, env, expectCleanEnd, KEY, liveFile, serveSandbox, workspaceOf } from './workspace.js';
 
 const DAYS = 40;
-const env = { READERSHIP_API_KEY: KEY };
 
 const requestsAt = (sandbox: Sandbox): number =>
   Object.values(sandbox.inspect().requests.counts.views ?? {}).reduce((sum, count) => sum + count, 0);

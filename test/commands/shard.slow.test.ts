@@ -12,7 +12,7 @@ import { callCli, runCli, startCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 import { mcpClient } from '../web/mcp-client.js';
 import { lakeViews, sorted, storedViews } from '../warehouse/lake/lake.js';
-import { daysAgo, expectCleanEnd, KEY } from './workspace.js';
+import { daysAgo, env, expectCleanEnd, KEY } from './workspace.js';
 
 const PROJECTS = ['prj_a', 'prj_b', 'prj_c', 'prj_d', 'prj_e', 'prj_f'];
 const SHARDS = 3;
@@ -45,8 +45,6 @@ async function setUp(settings = ''): Promise<{ cwd: string; platform: Platform }
   );
   return { cwd, platform };
 }
-
-const env = { READERSHIP_API_KEY: KEY };
 
 const call = async (cwd: string, ...args: string[]) => {
   const result = await callCli(args, { cwd, env });

@@ -1,8 +1,8 @@
 import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { openWarehouse } from '../../src/warehouse/open.js';
 import { publish } from '../../src/warehouse/publish.js';
+import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { runCli, startCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 import { expectCleanEnd } from './workspace.js';
@@ -28,18 +28,22 @@ const stackOf = async (pid: string): Promise<string | undefined> =>
 /** Whether DuckDB is loaded in a process: its query is at hand. */
 const runsSql = async (pid: string): Promise<boolean> => (await mapsOf(pid)).includes('duckdb');
 
+/** A directory with a configuration. */
+async function configured(project: string, settings = ''): Promise<string> {
+  const directory = await tempDir();
+  const text = `baseUrl: http://127.0.0.1:9\nprojects: [{ ${project} }]\n${settings}`;
+  await writeFile(join(directory, 'readership.yaml'), text);
+  return directory;
+}
+
 describe('readership sql', () => {
   let cwd: string;
   beforeAll(async () => {
-    cwd = await tempDir();
-    await writeFile(join(cwd, 'readership.yaml'), 'baseUrl: http://127.0.0.1:9\nprojects: [{ id: prj_1 }]\n');
+    cwd = await configured('id: prj_1');
     await mkdir(join(cwd, 'data'));
-    const warehouse = await openWarehouse(join(cwd, 'data', 'warehouse.duckdb'), {
-      ...{ command: 'test', maxWaitMs: 0 },
-      now: () => new Date(),
-    });
+    const warehouse = await liveWarehouse(join(cwd, 'data', 'warehouse.duckdb'));
     await publish(warehouse, join(cwd, 'data', 'history.duckdb'));
-    await warehouse.close();
+    await closeNow(warehouse);
   });
   const sql = (args: readonly string[], stdin = '') => runCli(['sql', ...args], { cwd, stdin });
   const answer = async (args: readonly string[], stdin = '') => {
@@ -147,12 +151,8 @@ describe('readership sql', () => {
       /more temporary files than 1 GB/,
     ],
   ])('is stopped at its limit of %s, and leaves no temporary file', async (_, args, words) => {
-    const directory = await tempDir();
-    const config = join(directory, 'readership.yaml');
-    await writeFile(
-      config,
-      `baseUrl: http://127.0.0.1:9\nprojects: [{ id: prj_1 }]\ndataDir: ${join(cwd, 'data')}\ndatabase: { maxMemory: 100MB }\n`,
-    );
+    const settings = `dataDir: ${join(cwd, 'data')}\ndatabase: { maxMemory: 100MB }\n`;
+    const config = join(await configured('id: prj_1', settings), 'readership.yaml');
     const temp = await tempDir();
     const result = await runCli(['sql', '--config', config, ...args], { cwd, env: { TMPDIR: temp } });
     expect(result).toMatchObject({ code: 1, stdout: '' });
@@ -164,10 +164,9 @@ describe('readership sql', () => {
   it.skipIf(process.platform !== 'linux')(
     'runs in a process whose environment never held a secret',
     async () => {
-      const directory = await tempDir();
-      await writeFile(
-        join(directory, 'readership.yaml'),
-        `baseUrl: http://127.0.0.1:9\nprojects: [{ id: prj_1, apiKeyEnv: OTHER_KEY }]\ndataDir: ${join(cwd, 'data')}\n`,
+      const directory = await configured(
+        'id: prj_1, apiKeyEnv: OTHER_KEY',
+        `dataDir: ${join(cwd, 'data')}\n`,
       );
       // A line that cannot be parsed: any process that reads the file fails.
       await mkdir(join(directory, '.env'));
@@ -219,12 +218,7 @@ describe('readership sql', () => {
   });
 
   it('before anything is published says how to load data', async () => {
-    const directory = await tempDir();
-    await writeFile(
-      join(directory, 'readership.yaml'),
-      'baseUrl: http://127.0.0.1:9\nprojects: [{ id: prj_1 }]\n',
-    );
-    const result = await runCli(['sql', 'SELECT 1'], { cwd: directory });
+    const result = await runCli(['sql', 'SELECT 1'], { cwd: await configured('id: prj_1') });
     expect(result).toMatchObject({ code: 1, stdout: '' });
     expect(result.stderr).toMatch(/no published history yet.*readership export/);
   });

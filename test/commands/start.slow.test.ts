@@ -3,9 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { runCli, startCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
-import { KEY, liveFile, serveSandbox, workspaceOf } from './workspace.js';
-
-const env = { READERSHIP_API_KEY: KEY };
+import { env, liveFile, serveSandbox, workspaceOf } from './workspace.js';
 
 describe('readership start', () => {
   it('reports that another process holds the database, and tries again later', async () => {

@@ -9,7 +9,7 @@ import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { expectWhole, storedDays } from '../export/stored-days.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { runCli, startCli } from '../run-cli.js';
-import { daysAgo, expectCleanEnd, KEY, liveFile, serveSandbox, workspaceOf } from './workspace.js';
+import { daysAgo, env, expectCleanEnd, liveFile, serveSandbox, workspaceOf } from './workspace.js';
 
 const STOPS = Number(process.env['STOPS'] ?? 100);
 /** Each with its own platform, directory and process. */
@@ -18,7 +18,6 @@ const DAYS = 40;
 const DAYS_AGAIN = 8;
 /** About as many as a service logs until everything due is done. */
 const MOST_LINES = 16;
-const env = { READERSHIP_API_KEY: KEY };
 const SETTINGS = `
 history: { start: ${daysAgo(DAYS)}, concurrency: 2, requestsPerHour: unlimited }
 improve: { mode: apply, minWeeklyViews: 1, maxJobsPerRun: 1, maxJobsPerWeek: 1000, cooldownDays: 0 }

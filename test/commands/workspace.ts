@@ -8,6 +8,7 @@ import { tempDir } from '../temp-dir.js';
 
 /** A key that must never be shown. */
 export const KEY = 'adm_secret-Key/0123456789';
+export const env = { READERSHIP_API_KEY: KEY };
 
 /** The UTC day this many days ago. */
 export const daysAgo = (days: number): Day => addDays(dayOf(new Date()), -days);
