@@ -11,7 +11,7 @@ import { hostilePiece, tries } from '../fuzz.js';
 import { startCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 import { mcpClient } from './mcp-client.js';
-import { publishedSite } from './site.js';
+import { basic, publishedSite } from './site.js';
 
 /** `npm run test:all` takes the whole time: HOSTILE_SECONDS=60 HOSTILE_REQUESTS=20000. */
 const SECONDS = Number(process.env['HOSTILE_SECONDS'] ?? 4);
@@ -25,8 +25,7 @@ let directory: string;
 let temporary: string;
 let origin: string;
 let server: ReturnType<typeof startCli>;
-const basic = (name: string) => `Basic ${Buffer.from(`${name}:just looking around`).toString('base64')}`;
-const viewer = { authorization: basic('bob') };
+const viewer = basic('just looking around');
 
 beforeAll(async () => {
   directory = await publishedSite();

@@ -7,7 +7,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { openHistory } from '../../src/warehouse/published.js';
 import { tempDir } from '../temp-dir.js';
-import { publishNow, publishedSite, serveSite } from './site.js';
+import { EVERY_PAGE, publishNow, publishedSite, serveSite } from './site.js';
 
 /** Its first project, the default, has no data; the other two have the same pages, read differently. */
 let site: Awaited<ReturnType<typeof serveSite>>;
@@ -49,13 +49,8 @@ async function ask(path: string, own: Record<string, string> = {}, body?: string
   return { status, headers, text: plain.toString(), bytes: sent.length };
 }
 
-const PAGES = [
-  ...['/', '/pages', '/section?section=/guides', '/page?path=/quickstart', '/ai', '/agents', '/ask'],
-  ...['/compare?section=/guides&path=/quickstart', '/reports', '/health'],
-];
-
 describe('a project without data', () => {
-  it.each(PAGES)('has the page %s, as the default project too, which says what to do', async (path) => {
+  it.each(EVERY_PAGE)('has the page %s, as the default project too, which says what to do', async (path) => {
     const named = `${path}${path.includes('?') ? '&' : '?'}project=prj_new`;
     for (const address of [path, named]) {
       const { status, text } = await ask(address);
@@ -311,6 +306,10 @@ describe('the list of pages', () => {
     ['pages?per=site', 'per: write page or section'],
     ['pages?page=x', 'page: write a number'],
     ['pages?page=0', 'page: at least 1'],
+    ['pages?page=1e99', 'page:'],
+    ['pages?from=yesterday', 'from: not a day'],
+    ['pages?range=forever', 'range:'],
+    [`pages?search=${'x'.repeat(3000)}`, 'search: too long'],
     ['ask.csv?sql=', 'Nothing was asked'],
   ])('refuses %s', async (address, words) => {
     const { status, text } = await ask(`/${address}`);
@@ -490,7 +489,7 @@ it('every query of a page is one click from being asked in SQL, with the project
       return rest.replaceAll(entity, character);
     }, text);
   const names = new Set<string>();
-  for (const path of PAGES.filter((page) => /section=|path=|pages|ai|agents|health/.test(page))) {
+  for (const path of EVERY_PAGE.filter((page) => /section=|path=|pages|ai|agents|health/.test(page))) {
     const { text } = await ask(`${path}${path.includes('?') ? '&' : '?'}project=prj_1&range=4w`);
     const form =
       /<form method="post" action="\/ask" class="fields queries">([^]*?)<\/form>/.exec(text)?.[1] ?? '';

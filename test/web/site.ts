@@ -19,6 +19,17 @@ export const WEB_KEY = 'adm_marked-key-0123456789';
 export const NOW = new Date('2026-11-18T05:00:00Z');
 const OPTIONS = { command: 'readership test', now: () => NOW, maxWaitMs: 5_000 };
 
+/** Every page, each about something that the site has. */
+export const EVERY_PAGE = [
+  ...['/', '/pages', '/section?section=/guides', '/page?path=/quickstart', '/ai', '/agents', '/ask'],
+  ...['/compare?section=/guides&path=/quickstart', '/reports', '/health'],
+];
+
+/** The header with which a program signs in. */
+export const basic = (password: string) => ({
+  authorization: `Basic ${Buffer.from(`ann:${password}`).toString('base64')}`,
+});
+
 const open = new Set<Web>();
 
 /** A directory with a configuration and a published history in which anyone has visited made-up paths. */

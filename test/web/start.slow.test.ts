@@ -9,6 +9,7 @@ import { hashPassword } from '../../src/web/access.js';
 import { KEY, serveSandbox, workspaceOf } from '../commands/workspace.js';
 import { runCli, startCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
+import { basic } from './site.js';
 
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
@@ -42,8 +43,7 @@ serve: { port: ${port}, password: '${await hashPassword('correct horse battery')
       { timeout: 20_000 },
     )
     .toBe(200);
-  const authorization = `Basic ${Buffer.from('prometheus:correct horse battery').toString('base64')}`;
-  const metrics = await request(`${origin}/metrics`, { headers: { authorization } });
+  const metrics = await request(`${origin}/metrics`, { headers: basic('correct horse battery') });
   expect(await metrics.body.text()).toMatch(/^readership_step_done\{step="export"\} 1$/m);
   service.child.kill('SIGTERM');
   const { code, stdout } = await service.result;
