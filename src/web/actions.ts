@@ -4,7 +4,7 @@ import { type Job, readJobs } from '../agents/ledger.js';
 import { lostMessage, type Message, readMessages } from '../agents/messages.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { day } from '../config/values.js';
-import { addDays, dayOf } from '../day.js';
+import { addDays, type Day, dayOf } from '../day.js';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { longDay } from '../format/days.js';
 import { type Approval, approvePages, skipPages, unskipPages } from '../steps/improve.js';
@@ -35,6 +35,13 @@ const text = z
   .string()
   .max(100_000)
   .transform((written) => written.replaceAll('\r\n', '\n'));
+
+/** Records what became of a pull request. */
+const reviewed = (outcome: 'merged' | 'closed', answer: (on: Day) => string) =>
+  z.object({ job, day }).transform(({ job, day }): Action => ({
+    words: `Record that job ${job} was ${outcome === 'merged' ? 'merged' : 'closed without merging'}`,
+    work: async (context) => answer(await recordReview(await jobToChange(context, job), outcome, day)),
+  }));
 
 /** By the value of the button, each made from the fields of its form. */
 const ACTIONS: Readonly<Record<string, z.ZodType<Action>>> = {
@@ -78,20 +85,8 @@ const ACTIONS: Readonly<Record<string, z.ZodType<Action>>> = {
       return wordsOfMessage(message.state, message.note ?? 'the next run sends it');
     },
   })),
-  merged: z.object({ job, day }).transform(({ job, day }): Action => ({
-    words: `Record that job ${job} was merged`,
-    work: async (context) => {
-      const from = await recordReview(await jobToChange(context, job), 'merged', day);
-      return `its effect is measured from ${longDay(from)}`;
-    },
-  })),
-  closed: z.object({ job, day }).transform(({ job, day }): Action => ({
-    words: `Record that job ${job} was closed without merging`,
-    work: async (context) => {
-      await recordReview(await jobToChange(context, job), 'closed', day);
-      return 'its page gets no other job unless you propose it again';
-    },
-  })),
+  merged: reviewed('merged', (on) => `its effect is measured from ${longDay(on)}`),
+  closed: reviewed('closed', () => 'its page gets no other job unless you propose it again'),
   unmerged: z.object({ job }).transform(({ job }): Action => ({
     words: `Forget that job ${job} was merged`,
     work: async (context) => {

@@ -34,8 +34,7 @@ const RECENT = 4;
 
 /** The pages from proposed to merged, each job in one stage, what the experiment found, and the actions requested here. */
 export async function agents(request: SiteRequest): Promise<object> {
-  const { reader, part, project, query, now, queue, rows, offer } = request;
-  const { settings } = part;
+  const { reader, part, project, now, queue, rows, offer } = request;
   const jobs = await readJobsWithEffects(reader, project.id);
   const messages = await readMessages(reader, project.id);
   const requests = queue.requests(project.id);
@@ -72,12 +71,9 @@ export async function agents(request: SiteRequest): Promise<object> {
       return { title, count: own.length, jobs: jobs.slice(0, most), more: jobs.slice(most) };
     }),
     requests,
-    timezone: settings.schedule.timezone,
     waits: requests.some(({ state }) => state === 'waiting'),
     today: dayOf(now),
-    only: query.path,
-    mode: settings.improve.mode,
-    maxPromptLength: settings.improve.maxPromptLength,
+    settings: part.settings,
     draft: null,
   };
 }

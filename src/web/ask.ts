@@ -28,7 +28,6 @@ export async function ask(request: SiteRequest): Promise<object> {
   const sql = await saved.sqlOf(query);
   const shown = {
     sql,
-    name: query.name,
     names,
     dictionary,
     keywords: KEYWORDS.join(' '),
@@ -45,12 +44,13 @@ export async function ask(request: SiteRequest): Promise<object> {
     const columns = Object.keys(answer[0] ?? {}).map((name) => ({
       name,
       isNumeric: answer.some((row) => typeof row[name] === 'number'),
+      isGrouped: answer.some((row) => isLarge(numberIn(row, name))),
     }));
     const pictured = pictureOf(answer, columns);
     const cells = answer.map((row) =>
-      columns.map(({ name, isNumeric }) => {
+      columns.map(({ name, isNumeric, isGrouped }) => {
         const bar = name === pictured.barsOf ? Math.max(0, numberIn(row, name) ?? 0) : null;
-        return { isNumeric, text: textOf(row[name]), bar };
+        return { isNumeric, text: textOf(row[name], isGrouped), bar };
       }),
     );
     return { ...shown, answer: { columns, cells, isCut, note, ...pictured } };
@@ -60,9 +60,12 @@ export async function ask(request: SiteRequest): Promise<object> {
   }
 }
 
-const textOf = (value: Row[string] = null): string =>
+/** Years and the like have no commas, except in a column with numbers that need them. */
+const isLarge = (value: number | null): boolean => Math.abs(value ?? 0) >= 10_000;
+
+const textOf = (value: Row[string] = null, isGrouped = false): string =>
   typeof value === 'number'
-    ? value.toLocaleString('en-US', { maximumFractionDigits: 4, useGrouping: Math.abs(value) >= 10_000 })
+    ? value.toLocaleString('en-US', { maximumFractionDigits: 4, useGrouping: isGrouped || isLarge(value) })
     : valueText(value);
 
 const MOST_LINES = 4;

@@ -142,11 +142,8 @@ class WebHistory {
     row: z.ZodType<Row>,
     parameters: Parameters = {},
   ): Promise<Row[]> {
-    const used = Object.entries(parameters).filter(([name]) => sql.includes(`$${name}`));
-    // A sitemap can be among them.
-    const key = createHash('sha256')
-      .update(JSON.stringify([sql, used]))
-      .digest('base64');
+    // A sitemap can be among the parameters.
+    const key = createHash('sha256').update(filledIn(sql, parameters)).digest('base64');
     const answer = async () => {
       // Others may have asked the same in the meantime.
       const run = (text: string) => queryWithin(history, text, parameters, signal);

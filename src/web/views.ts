@@ -173,7 +173,6 @@ export async function page({ reader, rows, offer, query, range, project }: PageR
     ...weeksOf(weeks, marks),
     title: shownPath(query.path),
     facts,
-    path: query.path,
     jobs: jobs.filter(({ path }) => path === query.path),
   };
 }

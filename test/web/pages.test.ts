@@ -539,6 +539,13 @@ it('Agents has each job once, in one stage of those counted at the top', async (
   );
 });
 
+it('Ask writes the numbers of a column alike, and years without commas', async () => {
+  const sql = encodeURIComponent('SELECT 2026 AS year, unnest([9999, 10000]) AS views');
+  const { text } = await ask(`/ask?project=prj_1&sql=${sql}`);
+  const cells = [...text.matchAll(/<td class="number">([^<]*)/g)].map(([, number]) => number);
+  expect(cells).toEqual(['2026', '9,999', '2026', '10,000']);
+});
+
 describe('compression', () => {
   const csv = `sql=${encodeURIComponent("SELECT range AS n, 'the same text' AS text FROM range(1000)")}`;
 
