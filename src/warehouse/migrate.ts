@@ -1,5 +1,6 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { createHash, randomUUID } from 'node:crypto';
+import { readdirSync } from 'node:fs';
 import { constants, copyFile, link, readFile, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { z } from 'zod';
@@ -9,45 +10,16 @@ import { whileUsing } from './duckdb.js';
 import { changeDatabase, copyAll, type LiveFile, logOf, newOf, removeDatabase } from './live-file.js';
 import { inTransaction, queryRows, readSql } from './query.js';
 
-/** Applied in this order, each named for its version. A released file is never edited, only followed by another. */
-const MIGRATIONS = [
-  '012_schema',
-  '013_notes_and_experiments',
-  '014_lake_months',
-  '015_place',
-  '016_what_reports_said',
-  '017_platform_facts',
-  '018_acts',
-  '019_first_days',
-] as const;
+/** The SQL files of a directory, in the order of the numbers with which their names begin. */
+const filesIn = (directory: string): string[] =>
+  readdirSync(new URL(`${directory}/`, import.meta.url)).sort();
+
+/** Each named for its version. A released file is never edited, only followed by another. */
+const MIGRATIONS = filesIn('migrations');
 
 /** The version that 0.2.0 wrote, where the migrations begin. */
 const FIRST_VERSION = 12;
 const VERSION = FIRST_VERSION + MIGRATIONS.length - 1;
-
-/** The views and macros, each after those it depends on. */
-const VIEWS = [
-  'this_file',
-  'section_of',
-  'site_days',
-  'site_weeks',
-  'page_weeks',
-  'data_quality',
-  'jobs',
-  'job_effects',
-  'project_effects',
-  'changes',
-  'experiments',
-  'experiment_effect',
-  'top_pages',
-  'page_history',
-  'human_vs_ai',
-  'movers',
-  'usual_range',
-  'dropped_days',
-  'people_leaving',
-  'likely_breaks',
-] as const;
 
 /** The database was written by an older version, and was opened without migrating it. */
 export class OlderSchemaError extends StorageError {}
@@ -114,14 +86,11 @@ export async function migrateLive(file: LiveFile): Promise<void> {
  */
 export async function migrate(connection: DuckDBConnection, path: string): Promise<void> {
   const version = await schemaVersion(connection, path);
-  const migrations = MIGRATIONS.flatMap((name, index) =>
-    FIRST_VERSION + index <= version
-      ? []
-      : [
-          readSql(import.meta.url, `migrations/${name}.sql`),
-          `INSERT INTO schema_version VALUES (${FIRST_VERSION + index});`,
-        ],
-  );
+  const lacking = MIGRATIONS.filter((file) => Number.parseInt(file) > version);
+  const migrations = lacking.flatMap((file) => [
+    readSql(import.meta.url, `migrations/${file}`),
+    `INSERT INTO schema_version VALUES (${Number.parseInt(file)});`,
+  ]);
   await inTransaction(connection, async () => {
     await connection.run(
       ['CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL);', ...migrations].join('\n'),
@@ -137,8 +106,14 @@ export async function migrate(connection: DuckDBConnection, path: string): Promi
 /** Stands for the id of the file in views and macros. */
 const FILE = '{file}';
 
-const viewSql = (name: string): string =>
-  readSql(import.meta.url, `views/${name}.sql`).replace('is_own_file()', isOwnFile(name));
+/** The statements that create the views and macros, each after those it depends on. */
+const viewStatements = (): string[] =>
+  filesIn('views').map((file) =>
+    readSql(import.meta.url, `views/${file}`).replace(
+      'is_own_file()',
+      isOwnFile(file.replace(/^\d+_|\.sql$/g, '')),
+    ),
+  );
 
 /** A condition that fails, with what to do, where a macro would read another database than its own. */
 const isOwnFile = (macro: string): string =>
@@ -146,8 +121,7 @@ const isOwnFile = (macro: string): string =>
   `run USE with the attached database first, then FROM ${macro}(…)') END FROM this_file)`;
 
 /** The views, macros and comments. */
-const descriptions = (): string =>
-  [...VIEWS.map(viewSql), readSql(import.meta.url, 'comments.sql')].join('\n');
+const descriptions = (): string => [...viewStatements(), readSql(import.meta.url, 'comments.sql')].join('\n');
 
 /** The comment of `schema_version` is a digest of the views and comments, which shows whether they are current. */
 const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex');
@@ -165,14 +139,16 @@ export async function isDescribed(connection: DuckDBConnection): Promise<boolean
 
 /** Gives the current database, a copy, its own id and macros: a macro works for one file only. */
 export const describeCopy = (connection: DuckDBConnection): Promise<void> =>
-  inTransaction(connection, async () => {
-    const own = VIEWS.map(viewSql).filter((sql) => sql.includes(FILE));
-    await connection.run(own.join('\n').replaceAll(FILE, randomUUID()));
-  });
+  inTransaction(connection, () =>
+    createViews(
+      connection,
+      viewStatements().filter((sql) => sql.includes(FILE)),
+    ),
+  );
 
-/** Creates the views and macros in the current database, over tables of another one. */
-export async function createViews(connection: DuckDBConnection): Promise<void> {
-  await connection.run(VIEWS.map(viewSql).join('\n').replaceAll(FILE, randomUUID()));
+/** Creates the views and macros in the current database, over tables of any kind. */
+export async function createViews(connection: DuckDBConnection, views = viewStatements()): Promise<void> {
+  await connection.run(views.join('\n').replaceAll(FILE, randomUUID()));
 }
 
 /** 0 for an empty database. Throws a `StorageError` if a newer version wrote the file. */
