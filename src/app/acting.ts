@@ -5,7 +5,7 @@ import { type Act, knowsAct, nextAct, type Permission, sentUnknown } from '../ef
 import { ReadershipError } from '../errors.js';
 import { lakeOptions } from '../steps/publish.js';
 import type { StepContext } from '../steps/step.js';
-import { readWorkspaceRow, recordAct, recordPlace } from '../warehouse/identity.js';
+import { readWorkspaceRow, recordAct, setWorkspace } from '../warehouse/identity.js';
 import type { LastAct } from '../warehouse/lake/actions.js';
 import { claimAct, claimLake, readLastAct } from '../warehouse/lake/acts.js';
 
@@ -90,6 +90,8 @@ export async function adopt(context: StepContext): Promise<void> {
   const act = claimed ?? (known > 0 ? nextOf() : undefined);
   if (act !== undefined) await journal.recordAct(act, now());
   await journal.settleAt(here, now());
-  await recordPlace(warehouse, here);
-  if (act !== undefined) await warehouse.exclusive((connection) => recordAct(connection, act));
+  await warehouse.exclusive(async (connection) => {
+    await setWorkspace(connection, here);
+    if (act !== undefined) await recordAct(connection, act);
+  });
 }

@@ -1,8 +1,8 @@
 import { stat } from 'node:fs/promises';
 import { bytes } from '../format/numbers.js';
-import { publishedLake, readWorkspaceRow, recordLake, recordPublications } from '../warehouse/identity.js';
+import { readWorkspaceRow, setWorkspace } from '../warehouse/identity.js';
 import { type LakeChange, prepareLake, publishLake } from '../warehouse/lake/lake.js';
-import type { LakeOptions } from '../warehouse/lake/opened.js';
+import type { LakeOptions } from '../warehouse/lake/actions.js';
 import { isPublished, publish } from '../warehouse/publish.js';
 import { readerOf } from '../warehouse/query.js';
 import { loadNotes } from './notes.js';
@@ -16,7 +16,7 @@ export interface Published {
 
 /** Whether everything stored is published, in the history and in the lake, if there is one. */
 export const isUpToDate = async ({ warehouse, historyFile, lake, now }: StepContext): Promise<boolean> =>
-  (lake === undefined || (await publishedLake(warehouse)) === lake.location) &&
+  (lake === undefined || (await readWorkspaceRow(warehouse)).lake === lake.location) &&
   isPublished(warehouse, historyFile, now());
 
 /**
@@ -35,7 +35,8 @@ export async function publishStep(
   // The history is published even if the notes have problems; those published before are kept.
   const ofNotes = await errorOf(loadNotes(context));
   const isDue = isWhole || !(await isPublished(warehouse, historyFile, now()));
-  const isLakeDue = place !== undefined && (isDue || (await publishedLake(warehouse)) !== place.location);
+  const isLakeDue =
+    place !== undefined && (isDue || (await readWorkspaceRow(warehouse)).lake !== place.location);
   // A clock that is ahead would remove replaced files that readers still need.
   const at = isLakeDue ? (await byBothClocks(context)).now() : now();
   const options = isLakeDue ? lakeOptions({ ...context, now: () => at }, isRebuild) : undefined;
@@ -45,12 +46,12 @@ export async function publishStep(
     // A copy of this publication does not know what is sent after it.
     journal.claimAgain();
     await warehouse.transaction(async ({ connection }) => {
-      await recordLake(connection, null);
+      await setWorkspace(connection, { lake: null });
       // Before publishing, so that a restored history knows it too. Not by an older state, which would
       // otherwise count up until it is taken for the newest.
       const { publications } = await readWorkspaceRow(readerOf(connection));
       if (options !== undefined && refusal === undefined)
-        await recordPublications(connection, publications + 1);
+        await setWorkspace(connection, { publications: publications + 1 });
     });
   }
   const size = isDue ? await publish(warehouse, historyFile, isWhole) : (await stat(historyFile)).size;

@@ -170,16 +170,17 @@ async function putInPlace(path: string): Promise<void> {
   await syncToDisk(dirname(path));
 }
 
-/** Changes a database file in place; only for copies that are not in use yet. */
-export async function changeDatabase(
+/** Changes a database file in place; only for copies that are not in use yet, and for `:memory:`. */
+export async function changeDatabase<Result>(
   path: string,
-  change: (connection: DuckDBConnection) => Promise<void>,
-): Promise<void> {
+  change: (connection: DuckDBConnection) => Promise<Result>,
+): Promise<Result> {
   const instance = await openForWriting(path);
   const connection = await instance.connect();
   try {
-    await change(connection);
+    const result = await change(connection);
     await connection.run('CHECKPOINT');
+    return result;
   } finally {
     letGo({ instance, connection });
   }

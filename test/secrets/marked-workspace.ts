@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { expect } from 'vitest';
 import { EffectsJournal } from '../../src/effects/journal.js';
 import { placeOf } from '../../src/effects/place.js';
-import { recordPlace } from '../../src/warehouse/identity.js';
+import { setWorkspace } from '../../src/warehouse/identity.js';
 import { daysAgo, liveFile, serveSandbox, workspaceOf } from '../commands/workspace.js';
 import { callCli, type CliOptions, type CliResult, startCli } from '../run-cli.js';
 import type { Sandbox, WatchedOptions } from '../sandbox/faulty-sandbox.js';
@@ -50,7 +50,7 @@ async function sendFrom(cwd: string): Promise<void> {
   await journal.settleAt(place, new Date());
   await journal.close();
   const warehouse = await liveWarehouse(liveFile(cwd));
-  await recordPlace(warehouse, place);
+  await warehouse.exclusive((connection) => setWorkspace(connection, place));
   await closeNow(warehouse);
 }
 

@@ -2,6 +2,8 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { type Shard, shardName } from '../../config/shard.js';
+import { type Place, placeDigest } from '../../effects/place.js';
+import type { WorkspaceRow } from '../identity.js';
 import type { LakePlace, LakeStorage } from './storage.js';
 
 /** The tables of a lake and their columns. `month` is in a file's path, not in the file. */
@@ -17,7 +19,7 @@ export const COLUMNS = {
     total: 'long',
     pages: 'long',
   },
-};
+} as const;
 export const TABLES = ['views', 'days'] as const;
 export type TableName = (typeof TABLES)[number];
 
@@ -54,51 +56,10 @@ export const actionSchema = z.looseObject({
 export type Action = z.infer<typeof actionSchema>;
 export const tableSchema = z.object({ fields: z.array(z.object({ name: z.string(), type: z.unknown() })) });
 
-/** The last action for each file and publisher, and those for the table: the contents of a checkpoint. */
-export type TableState = ReadonlyMap<string, Action>;
-
-/** The actions that create a table. Every engine supports reader version 1 and writer version 2. */
-export function creation(table: TableName, work: Publication): Action[] {
-  const columns = Object.entries({ ...COLUMNS[table], month: 'string' });
-  const fields = columns.map(([name, type]) => ({ name, type, nullable: true, metadata: {} }));
-  const metaData = {
-    id: randomUUID(),
-    partitionColumns: ['month'],
-    createdTime: work.now.getTime(),
-    configuration: { [SOURCE]: work.source, ...retention(work) },
-    format: { provider: 'parquet', options: {} },
-    schemaString: JSON.stringify({ type: 'struct', fields }),
-  };
-  const known = table === 'days' && work.act ? [actAction(work.act, work)] : [];
-  return [{ protocol: { minReaderVersion: 1, minWriterVersion: 2 } }, { metaData }, ...known];
-}
-
-/** How long replaced files and log entries are kept, as engines expect it. */
-const retention = ({ place: { keepReplacedMs } }: Publication): Record<string, string> => {
-  const interval = `interval ${Math.ceil(keepReplacedMs / 3_600_000)} hours`;
-  return { 'delta.deletedFileRetentionDuration': interval, 'delta.logRetentionDuration': interval };
-};
-
-/** The action that says how long replaced files are kept; none if the table says so already. */
-export function retentionChange(state: TableState, work: Publication): Action[] {
-  const metaData = state.get('metaData')?.metaData;
-  if (!metaData) return [];
-  const wanted = retention(work);
-  const isSaid = Object.entries(wanted).every(([name, value]) => metaData.configuration[name] === value);
-  return isSaid
-    ? []
-    : [{ metaData: { ...metaData, configuration: { ...metaData.configuration, ...wanted } } }];
-}
-
-/** The context of one publish. */
-export interface Publication {
+/** How a lake is read, or published. */
+export interface LakeOptions {
   readonly place: LakePlace;
-  readonly storage: LakeStorage;
-  /** The files that existed when it began. */
-  readonly existing: ReadonlyMap<string, Date>;
-  readonly connection: DuckDBConnection;
-  /** A workspace, or one of its shards. */
-  readonly workspaceId: string;
+  /** One of the shards of the workspace; undefined if it is not split. */
   readonly shard: Shard | undefined;
   /** The platform's address, so that no shard joins the lake of another platform. */
   readonly source: string;
@@ -106,46 +67,97 @@ export interface Publication {
   readonly signal: AbortSignal;
   /** Whether every file is written again, whatever is in the lake. */
   readonly isRebuild?: boolean | undefined;
-  /** Where it is published from, and how often it was; absent if nobody may publish. */
-  readonly publisher?: Publisher | undefined;
-  /** Whether the workspace was published there before, so that a lake that is missing is not a new one. */
-  readonly isKnown?: boolean;
-  /** The last claim to send that the workspace knows; 0 before the first. */
-  readonly act?: number;
+  /** Where the workspace is; it publishes only if no other copy, and no later state, has. */
+  readonly here?: Place | undefined;
 }
 
-/** Where a workspace was published from, and how often it had been by then. */
-export interface Publisher {
-  /** A digest of the place. */
-  readonly place: string;
-  readonly number: number;
+/** An open lake. */
+export interface Lake extends LakeOptions {
+  readonly storage: LakeStorage;
+  /** The files that existed when it was opened. */
+  readonly existing: ReadonlyMap<string, Date>;
+  readonly connection: DuckDBConnection;
+  /** What the database records of the workspace that publishes. */
+  readonly workspace: WorkspaceRow;
+}
+
+/** What the log of a table says: the last action for each file and publisher, and those for the table, as in a checkpoint. */
+export interface TableLog {
+  readonly lake: Lake;
+  readonly name: TableName;
+  readonly state: ReadonlyMap<string, Action>;
+}
+
+/** The actions that create a table. Every engine supports reader version 1 and writer version 2. */
+export function creation({ name: table, lake }: TableLog): Action[] {
+  const columns = Object.entries({ ...COLUMNS[table], month: 'string' });
+  const fields = columns.map(([name, type]) => ({ name, type, nullable: true, metadata: {} }));
+  const metaData = {
+    id: randomUUID(),
+    partitionColumns: ['month'],
+    createdTime: lake.now.getTime(),
+    configuration: { [SOURCE]: lake.source, ...retention(lake) },
+    format: { provider: 'parquet', options: {} },
+    schemaString: JSON.stringify({ type: 'struct', fields }),
+  };
+  const { act } = lake.workspace;
+  const known = table === 'days' && act > 0 ? [actAction(act, lake)] : [];
+  return [{ protocol: { minReaderVersion: 1, minWriterVersion: 2 } }, { metaData }, ...known];
+}
+
+/** How long replaced files and log entries are kept, as engines expect it. */
+const retention = ({ place: { keepReplacedMs } }: Lake): Record<string, string> => {
+  const interval = `interval ${Math.ceil(keepReplacedMs / 3_600_000)} hours`;
+  return { 'delta.deletedFileRetentionDuration': interval, 'delta.logRetentionDuration': interval };
+};
+
+/** The action that says how long replaced files are kept; none if the table says so already. */
+export function retentionChange({ state, lake }: TableLog): Action[] {
+  const metaData = state.get('metaData')?.metaData;
+  if (!metaData) return [];
+  const wanted = retention(lake);
+  const isSaid = Object.entries(wanted).every(([name, value]) => metaData.configuration[name] === value);
+  return isSaid
+    ? []
+    : [{ metaData: { ...metaData, configuration: { ...metaData.configuration, ...wanted } } }];
 }
 
 const FILE = /^month=\d{4}-\d{2}\/(all|shard-\d+-of-\d+)-[0-9a-f]{16}-[^-]+$/;
-export const appIdOf = ({ workspaceId, shard }: Publication): string =>
-  `readership:${shardName(shard)}:${workspaceId}`;
 
-/** The name of the transactions that say where a shard of a workspace was published from. */
-const placeIdOf = ({ shard }: Publication, place: string): string =>
-  `readership-place:${shardName(shard)}:${place}`;
+/** Whether a data file of a table is of the shard. */
+export const isOwn = (path: string, { shard }: Lake): boolean => FILE.exec(path)?.[1] === shardName(shard);
 
-/** The name of the transactions that number what a shard of a workspace sends. */
-const actIdOf = ({ shard }: Publication): string => `readership-act:${shardName(shard)}`;
+/** Whether another program wrote a data file. It may hold rows of any shard. */
+export const isForeign = (path: string): boolean => !FILE.test(path);
 
-const numbered = (appId: string, version: number, { now }: Publication): Action => ({
+/** The part of a file's name that identifies its contents: the month, the shard and the digest of its rows. */
+export const monthNameOf = (path: string): string => path.slice(0, path.lastIndexOf('-'));
+
+/** The files of this publisher, and those that another program wrote, which may hold its rows. */
+export const filesOf = ({ state, lake }: TableLog): LakeFile[] =>
+  [...state.values()].flatMap(({ add }) =>
+    add && (isOwn(add.path, lake) || isForeign(add.path)) ? add : [],
+  );
+
+/** The local path of a file of a table, or of its copy. */
+export const localCopyOf = ({ storage }: Lake, table: TableName, { path }: LakeFile): Promise<string> =>
+  storage.localCopy(`${table}/${decodeURIComponent(path)}`);
+
+/** The transactions in which a shard numbers its commits, its publications from a place, and its claims to send. */
+export const appIdOf = ({ shard, workspace }: Lake): string =>
+  `readership:${shardName(shard)}:${workspace.id}`;
+const placeIdOf = ({ shard }: Lake, digest: string): string =>
+  `readership-place:${shardName(shard)}:${digest}`;
+const actIdOf = ({ shard }: Lake): string => `readership-act:${shardName(shard)}`;
+
+const numbered = (appId: string, version: number, { now }: Lake): Action => ({
   txn: { appId, version, lastUpdated: now.getTime() },
 });
 
-/** The actions that a commit of this publisher adds to others. */
-export const publisherActions = (work: Publication): Action[] =>
-  work.publisher === undefined
-    ? []
-    : [numbered(placeIdOf(work, work.publisher.place), work.publisher.number, work)];
+export const placeAction = (here: Place, publications: number, lake: Lake): Action =>
+  numbered(placeIdOf(lake, placeDigest(here)), publications, lake);
 
-export const actAction = (number: number, work: Publication): Action => numbered(actIdOf(work), number, work);
-
-/** When a numbered action was committed. */
-const timeOf = (txn: NonNullable<Action['txn']>): Date => new Date(Number(txn['lastUpdated'] ?? 0));
+export const actAction = (act: number, lake: Lake): Action => numbered(actIdOf(lake), act, lake);
 
 /** The number of the last claim to send in a lake, and when it was made. */
 export interface LastAct {
@@ -153,36 +165,23 @@ export interface LastAct {
   readonly at: Date;
 }
 
-/** The last claim to send; undefined before the first. */
-export function lastAct(state: TableState, work: Publication): LastAct | undefined {
-  const txn = state.get(actIdOf(work))?.txn;
-  return txn ? { number: txn.version, at: timeOf(txn) } : undefined;
-}
-
-/** The latest publisher of this shard of the workspace, and when it published. */
-export function latestPublisher(
-  state: TableState,
-  work: Publication,
-): (Publisher & { readonly at: Date }) | undefined {
-  const start = placeIdOf(work, '');
+/** The latest of the transactions whose name starts with `start`, and how its name ends. */
+function latest({ state }: TableLog, start: string): (LastAct & { readonly end: string }) | undefined {
   const found = [...state.values()].flatMap(({ txn }) =>
     txn?.appId.startsWith(start)
       ? {
-          place: txn.appId.slice(start.length),
+          end: txn.appId.slice(start.length),
           number: txn.version,
-          at: timeOf(txn),
+          at: new Date(Number(txn['lastUpdated'] ?? 0)),
         }
       : [],
   );
   return found.sort((one, other) => other.number - one.number)[0];
 }
 
-/** Whether a data file of a table is of the shard. */
-export const isOwn = (path: string, { shard }: Publication): boolean =>
-  FILE.exec(path)?.[1] === shardName(shard);
+/** The last claim to send; undefined before the first. All shards in a lake have the same count, so no name starts another. */
+export const lastAct = (table: TableLog): LastAct | undefined => latest(table, actIdOf(table.lake));
 
-/** Whether another program wrote a data file. It may hold rows of any shard. */
-export const isForeign = (path: string): boolean => !FILE.test(path);
-
-/** The part of a file's name that identifies its contents: the month, the shard and the digest of its rows. */
-export const monthNameOf = (path: string): string => path.slice(0, path.lastIndexOf('-'));
+/** The latest publication of this shard of the workspace; `end` is a digest of its place. */
+export const latestPublication = (table: TableLog): ReturnType<typeof latest> =>
+  latest(table, placeIdOf(table.lake, ''));

@@ -1,19 +1,27 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import type { Act } from '../../effects/place.js';
-import { recordPublications } from '../identity.js';
+import { setWorkspace } from '../identity.js';
 import type { Warehouse } from '../warehouse.js';
-import { actAction, type LastAct, publisherActions } from './actions.js';
-import { daysOf, type LakeOptions, withLake } from './opened.js';
+import {
+  actAction,
+  type LakeOptions,
+  type LastAct,
+  lastAct,
+  latestPublication,
+  placeAction,
+} from './actions.js';
+import { daysOf, withLake } from './opened.js';
+import { expectOwnPlace } from './rights.js';
 
 /**
  * The last claim to send in the lake. Throws an `ElsewhereError` if another copy of the workspace has
  * published there. Writes nothing, so it does not matter whether the store honors conditions.
  */
 export const readLastAct = (warehouse: Warehouse, options: LakeOptions): Promise<LastAct | undefined> =>
-  withLake(warehouse, options, async (work) => {
-    const days = await daysOf(work);
-    days.expectOwnPlace();
-    return days.lastAct;
+  withLake(warehouse, options, async (lake) => {
+    const days = await daysOf(lake);
+    expectOwnPlace(days);
+    return lastAct(days);
   });
 
 /** How a state claims to send: it records the claim after the `last` one, if it knows everything before. */
@@ -29,15 +37,15 @@ export interface Claim {
  * that claim at the same time, the second finds a claim that it does not know.
  */
 export const claimAct = (warehouse: Warehouse, options: LakeOptions, claim: Claim): Promise<void> =>
-  withLake(warehouse, options, async (work) => {
-    const days = await daysOf(work);
+  withLake(warehouse, options, async (lake) => {
+    const days = await daysOf(lake);
     if (days.version < 0) return;
-    claim.expectKnown(days.lastAct);
-    const { number } = await claim.record(work.connection, days.lastAct);
+    claim.expectKnown(lastAct(days));
+    const { number } = await claim.record(lake.connection, lastAct(days));
     await days.commit(() => {
-      days.expectOwnPlace();
-      claim.expectKnown(days.lastAct);
-      return days.lastAct?.number === number ? [] : [actAction(number, work)];
+      expectOwnPlace(days);
+      claim.expectKnown(lastAct(days));
+      return [actAction(number, lake)];
     }, true);
   });
 
@@ -50,22 +58,18 @@ export const claimLake = (
   options: LakeOptions,
   nextOf: (last: number | undefined) => Act,
 ): Promise<Act | undefined> =>
-  withLake(warehouse, options, async (work) => {
-    const { publisher, storage, connection } = work;
+  withLake(warehouse, options, async (lake) => {
+    const { here, workspace, storage, connection } = lake;
     await storage.expectConditions();
-    const days = await daysOf(work);
-    if (days.version < 0 || publisher === undefined) return undefined;
-    let [act, number]: [Act | undefined, number] = [undefined, 0];
+    const days = await daysOf(lake);
+    if (days.version < 0 || here === undefined) return undefined;
+    let act: Act | undefined;
+    let { publications } = workspace;
     await days.commit(() => {
-      const last = days.lastAct?.number;
-      if (act !== undefined && last === act.number) return [];
-      act = nextOf(last);
-      number = Math.max(publisher.number, days.latestPublisher?.number ?? 0) + 1;
-      return [
-        ...publisherActions({ ...work, publisher: { ...publisher, number } }),
-        actAction(act.number, work),
-      ];
+      act = nextOf(lastAct(days)?.number);
+      publications = Math.max(workspace.publications, latestPublication(days)?.number ?? 0) + 1;
+      return [placeAction(here, publications, lake), actAction(act.number, lake)];
     }, true);
-    await recordPublications(connection, number);
+    await setWorkspace(connection, { publications });
     return act;
   });

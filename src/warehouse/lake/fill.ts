@@ -1,16 +1,23 @@
-import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
+import type { DuckDBConnection } from '@duckdb/node-api';
 import { max } from 'date-fns';
 import { createHash } from 'node:crypto';
-import { rm } from 'node:fs/promises';
-import { formatShard, shardName } from '../../config/shard.js';
+import { chmod, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
+import { join } from 'node:path';
+import { formatShard } from '../../config/shard.js';
+import { isLocal } from '../../config/values.js';
 import { placeDigest } from '../../effects/place.js';
-import { ConfigurationError } from '../../errors.js';
+import { ConfigurationError, messageOf, StorageError } from '../../errors.js';
+import { exists, ignoreMissing, READ_ONLY } from '../../files.js';
+import { moment } from '../../format/days.js';
 import { quoted } from '../duckdb.js';
-import { needAct, recordLake, recordPublications, rememberLake, workspaceIdOf } from '../identity.js';
+import { rememberLake, setWorkspace, workspaceIdOf } from '../identity.js';
+import { changeDatabase, removeDatabase } from '../live-file.js';
+import { migrate } from '../migrate.js';
+import { makeDirectory } from '../open.js';
 import { readSql } from '../query.js';
-import { type Publication, TABLES } from './actions.js';
-import { nameProjects } from './months.js';
-import { type LakeOptions, openStorage } from './opened.js';
+import { filesOf, lastAct, latestPublication, localCopyOf, TABLES } from './actions.js';
+import { type LakeSource, readLake } from './opened.js';
+import { ownerOf } from './rights.js';
 import { LakeTable } from './table.js';
 
 /**
@@ -21,78 +28,103 @@ import { LakeTable } from './table.js';
 export async function fillFromLake(
   connection: DuckDBConnection,
   path: string,
-  { here, ...source }: Source & Pick<LakeOptions, 'here'>,
+  source: LakeSource,
 ): Promise<void> {
   const { place, shard } = source;
-  await withTables(connection, path, source, async (tables, reader) => {
-    const { storage } = reader;
-    for (const table of tables) {
-      const { name, owner, latestPublisher: latest, lastAct } = table;
-      const files: string[] = [];
-      for (const { path } of table.files)
-        files.push(quoted(await storage.localCopy(`${name}/${decodeURIComponent(path)}`)));
-      const list = `[${files.join()}]::VARCHAR[]`;
-      if (files.length > 0) await nameProjects(reader, `read_parquet(${list})`);
+  await readLake(connection, path, source, async (lake) => {
+    for (const name of TABLES) {
+      const table = await LakeTable.read(lake, name);
+      const files = filesOf(table);
+      const owner = table.version < 0 ? undefined : ownerOf(table);
       if (owner === undefined || (name === 'days' && files.length === 0))
         throw new ConfigurationError(
           `The lake ${place.location} has no days of ${shard ? `shard ${formatShard(shard)}` : 'this workspace'}. Nothing was changed. Check its address, and --shard.`,
         );
-      await connection.run(`SET VARIABLE lake_files = ${list}`);
+      const copies: string[] = [];
+      for (const file of files) copies.push(quoted(await localCopyOf(lake, name, file)));
+      await connection.run(`SET VARIABLE lake_files = [${copies.join()}]::VARCHAR[]`);
       if (files.length > 0) await connection.run(readSql(import.meta.url, `restore-${name}.sql`));
       await workspaceIdOf(connection, owner);
-      if (latest !== undefined) await recordPublications(connection, latest.number);
-      // Another place may have sent something, even if it did not say so there.
-      const other = here && latest && latest.place !== placeDigest(here) ? { number: 1, at: latest.at } : [];
-      const known = [lastAct ?? [], other].flat();
-      if (known.length > 0)
-        await needAct(
-          connection,
-          Math.max(...known.map(({ number }) => number)),
-          max(known.map(({ at }) => at)),
-        );
+      if (name === 'days') await recordLake(connection, table, source);
     }
-    await recordLake(connection, place.location);
-    await rememberLake(connection, place.location);
   });
 }
 
-type Source = Pick<LakeOptions, 'place' | 'shard' | 'signal'>;
-
-/** Reads the tables of a lake for a shard, as they are now. Files of a bucket are kept next to `path` meanwhile. */
-async function withTables<Result>(
+/** Records that a database has the days of a lake, and which claim it has to know before it sends. */
+async function recordLake(
   connection: DuckDBConnection,
-  path: string,
-  source: Source,
-  work: (tables: readonly LakeTable[], reader: Publication) => Promise<Result>,
-): Promise<Result> {
-  const storage = await openStorage(source, `restore-${shardName(source.shard)}`, path);
+  days: LakeTable,
+  { here, place }: LakeSource,
+): Promise<void> {
+  const latest = latestPublication(days);
+  // Another place may have sent something, even if it did not say so there.
+  const isOther = here !== undefined && latest !== undefined && latest.end !== placeDigest(here);
+  const known = [lastAct(days) ?? [], isOther ? { number: 1, at: latest.at } : []].flat();
+  await setWorkspace(connection, {
+    lake: place.location,
+    publications: latest?.number ?? 0,
+    act_needed: Math.max(0, ...known.map(({ number }) => number)),
+    act_needed_at: known.length === 0 ? null : max(known.map(({ at }) => at)),
+  });
+  await rememberLake(connection, place.location);
+}
+
+const COPY = /^lake-copy-[\da-f]{16}\.duckdb$/;
+
+/**
+ * The days of a shard in a lake as a history in `directory`, which is dated when the shard published them. It is
+ * replaced when the shard's files in the lake have changed. If the lake cannot be read, or only with credentials that
+ * this command does not read, the last copy is used, and `onStale` is told. Throws a `ReadershipError` if there is none.
+ */
+export async function copyOfLake(
+  directory: string,
+  source: LakeSource,
+  hasCredentials: boolean,
+  onStale: (words: string) => void,
+): Promise<string> {
+  const { location } = source.place;
+  const names = ((await readdir(directory).catch(ignoreMissing)) ?? []).filter((name) => COPY.test(name));
+  const [last] = names.map((name) => join(directory, name));
   try {
-    const existing = await storage.list();
-    const nobody = { workspaceId: '', source: '', now: new Date(0) };
-    const reader = { ...source, ...nobody, storage, existing, connection };
-    const tables = TABLES.map((name) => new LakeTable(reader, name));
-    for (const table of tables) await table.refresh();
-    return await work(tables, reader);
-  } finally {
-    await rm(storage.staging, { recursive: true, force: true });
+    if (!isLocal(location) && !hasCredentials)
+      throw new StorageError(
+        `This command reads no credentials for ${location}. Copy it with: readership status`,
+      );
+    const { digest, publishedAt } = await stateOfLake(join(directory, 'lake-copy'), source);
+    const copy = join(directory, `lake-copy-${digest.slice(0, 16)}.duckdb`);
+    if (await exists(copy)) return copy;
+    await makeDirectory(directory);
+    const unfinished = `${copy}.${process.pid}`;
+    await changeDatabase(unfinished, async (connection) => {
+      await migrate(connection, unfinished);
+      await fillFromLake(connection, unfinished, source);
+    }).catch(async (error: unknown) => {
+      await removeDatabase(unfinished);
+      throw error;
+    });
+    await chmod(unfinished, READ_ONLY);
+    if (publishedAt !== undefined) await utimes(unfinished, publishedAt, publishedAt);
+    await rename(unfinished, copy);
+    for (const name of names) await rm(join(directory, name), { force: true });
+    return copy;
+  } catch (error) {
+    if (last === undefined || source.signal.aborted) throw error;
+    onStale(
+      `${last} is as of ${moment((await stat(last)).mtime)}, and could not be brought up to date: ${messageOf(error)}`,
+    );
+    return last;
   }
 }
 
-/** What a shard has published to a lake: a digest of its files, and when that was. */
-export async function stateOfLake(path: string, source: Source) {
-  const instance = await DuckDBInstance.create(':memory:');
-  const connection = await instance.connect();
-  try {
-    return await withTables(connection, path, source, (tables) => {
-      const files = tables.flatMap((table) => table.files.map((file) => `${table.name}/${file.path}`));
+/** What a shard has published to a lake: a digest of its files, and when that was. Files of a bucket are kept next to `path`. */
+const stateOfLake = (path: string, source: LakeSource) =>
+  changeDatabase(':memory:', (connection) =>
+    readLake(connection, path, source, async (lake) => {
+      const [views, days] = [await LakeTable.read(lake, 'views'), await LakeTable.read(lake, 'days')];
+      const files = [views, days].flatMap((table) =>
+        filesOf(table).map(({ path }) => `${table.name}/${path}`),
+      );
       const digest = createHash('sha256').update(files.sort().join('\n')).digest('hex');
-      return Promise.resolve({
-        digest,
-        publishedAt: tables.find(({ name }) => name === 'days')?.latestPublisher?.at,
-      });
-    });
-  } finally {
-    connection.closeSync();
-    instance.closeSync();
-  }
-}
+      return { digest, publishedAt: latestPublication(days)?.at };
+    }),
+  );

@@ -1,9 +1,10 @@
 import { ConfigurationError } from '../../errors.js';
-import { recordLake, rememberLake } from '../identity.js';
+import { rememberLake, setWorkspace } from '../identity.js';
 import type { Warehouse } from '../warehouse.js';
-import { isForeign, type LakeFile, monthNameOf, type Publication, TABLES } from './actions.js';
-import { inspect, type Month, namesOf, remember, storedMonths, writeMonth, writeOthers } from './months.js';
-import { daysOf, type LakeOptions, withLake } from './opened.js';
+import { filesOf, isForeign, type Lake, type LakeFile, type LakeOptions, monthNameOf } from './actions.js';
+import { hasRows, type Month, remember, storedMonths, writeMonth, writeOthers } from './months.js';
+import { daysOf, withLake } from './opened.js';
+import { expectLatest } from './rights.js';
 import type { LakeStorage } from './storage.js';
 import { LakeTable } from './table.js';
 
@@ -25,10 +26,10 @@ export type LakeChange = Record<'files' | 'written' | 'replaced', number> &
  * remain.
  */
 export const publishLake = (warehouse: Warehouse, options: LakeOptions): Promise<LakeChange> =>
-  withLake(warehouse, options, async (work) => {
-    await work.storage.expectConditions();
-    const change = await updateTables(work);
-    await recordLake(work.connection, options.place.location);
+  withLake(warehouse, options, async (lake) => {
+    await lake.storage.expectConditions();
+    const change = await updateTables(lake);
+    await setWorkspace(lake.connection, { lake: options.place.location });
     return change;
   });
 
@@ -38,21 +39,20 @@ export const publishLake = (warehouse: Warehouse, options: LakeOptions): Promise
  * history, knows it.
  */
 export const prepareLake = (warehouse: Warehouse, options: LakeOptions): Promise<void> =>
-  withLake(warehouse, options, async (work) => {
-    const days = await daysOf(work);
+  withLake(warehouse, options, async (lake) => {
+    const days = await daysOf(lake);
     if (days.version >= 0) {
-      days.expectLatest();
+      expectLatest(days);
       return;
     }
-    await work.storage.expectConditions();
-    await createTables(work);
+    await lake.storage.expectConditions();
+    await createTables(lake);
   });
 
 /** Creates the tables that do not exist, before any data, to claim the location for this workspace. */
-async function createTables(work: Publication): Promise<LakeTable[]> {
-  const { existing, connection } = work;
-  const { location } = work.place;
-  const paths = [...existing.keys()];
+async function createTables(lake: Lake): Promise<LakeTable[]> {
+  const { location } = lake.place;
+  const paths = [...lake.existing.keys()];
   const isLake = paths.some((path) => path.startsWith('views/_delta_log/'));
   const stranger = paths.find((path) => !path.startsWith('_staged'));
   if (!isLake && stranger !== undefined)
@@ -60,31 +60,31 @@ async function createTables(work: Publication): Promise<LakeTable[]> {
       `${location} is neither empty nor a Readership lake: it contains ${stranger}. Nothing in it was changed. Use an empty or new location.`,
     );
   if (!isLake) expectReadableName(location);
-  await daysOf(work);
-  const tables = TABLES.map((name) => new LakeTable(work, name));
+  const tables = [await LakeTable.read(lake, 'views'), await daysOf(lake)];
   for (const table of tables) await table.create();
-  await rememberLake(connection, location);
+  await rememberLake(lake.connection, location);
   return tables;
 }
 
-async function updateTables(work: Publication): Promise<LakeChange> {
-  const { storage, now } = work;
-  const { location, keepReplacedMs } = work.place;
-  const months = await storedMonths(work);
-  const tables = await createTables(work);
-  const held = tables.flatMap(({ files }) => files).length;
+async function updateTables(lake: Lake): Promise<LakeChange> {
+  const { storage, now, place } = lake;
+  const months = await storedMonths(lake);
+  const tables = await createTables(lake);
+  const held = tables.flatMap(filesOf).length;
   if (months.length === 0 && held > 0)
     throw new ConfigurationError(
-      `The database has no days, and the lake ${location} has ${held} files of this workspace. Nothing in it was changed. ` +
-        `Restore the database first: readership restore --from ${location}. To empty the lake, remove it.`,
+      `The database has no days, and the lake ${place.location} has ${held} files of this workspace. Nothing in it was changed. ` +
+        `Restore the database first: readership restore --from ${place.location}. To empty the lake, remove it.`,
     );
   const change = { files: 0, written: 0, replaced: 0 };
   const rebuilt = new Set<string>();
   for (const table of tables) {
-    await table.vacuum(now.getTime() - keepReplacedMs);
-    const ofTable = months.filter(({ dataset }) => dataset === table.name);
-    const plan = await updateTable(work, table, ofTable);
-    change.files += table.files.length;
+    await table.vacuum(now.getTime() - place.keepReplacedMs);
+    const plan = await updateTable(
+      table,
+      months.filter(({ dataset }) => dataset === table.name),
+    );
+    change.files += filesOf(table).length;
     change.written += plan.added.length;
     change.replaced += plan.removed.length;
     for (const month of plan.rebuilt) rebuilt.add(month);
@@ -111,22 +111,13 @@ interface Plan {
 }
 
 /** Replaces the months that changed, that lost a file, or whose rows another program changed, in one commit. */
-async function updateTable(work: Publication, table: LakeTable, months: readonly Month[]): Promise<Plan> {
-  const once = new Map<string, Promise<LakeFile[]>>();
-  /** A commit that another publisher preempts is planned again, but nothing is written twice. */
-  const written = (key: string, write: () => Promise<LakeFile[]>): Promise<LakeFile[]> => {
-    const files = once.get(key) ?? write();
-    once.set(key, files);
-    return files;
-  };
+async function updateTable(table: LakeTable, months: readonly Month[]): Promise<Plan> {
+  const { lake } = table;
+  const removal = { extendedFileMetadata: true, deletionTimestamp: lake.now.getTime(), dataChange: true };
+  const written = new Map<string, LakeFile[]>();
   let plan: Plan = { added: [], removed: [], rebuilt: [] };
-  let isCommitted = false;
-  const removal = { extendedFileMetadata: true, deletionTimestamp: work.now.getTime(), dataChange: true };
   await table.commit(async () => {
-    // Nothing is left to commit if an earlier attempt succeeded and only its reply was lost.
-    if (isCommitted && plan.added.every(({ path }) => table.has(path))) return [];
-    plan = await planTable(work, table, months, written);
-    isCommitted = plan.added.length > 0;
+    plan = await planTable(table, months, written);
     return [
       ...plan.removed.map(({ path, partitionValues, size }) => ({
         remove: { path, partitionValues, size, ...removal },
@@ -135,8 +126,8 @@ async function updateTable(work: Publication, table: LakeTable, months: readonly
     ];
   });
   for (const month of months) {
-    const names = namesOf(table.files.filter((file) => monthOf(file) === month.month));
-    if (names !== month.files) await remember(work, { ...month, files: names });
+    const files = namesOf(filesOf(table).filter((file) => monthOf(file) === month.month));
+    if (files !== month.files) await remember(lake, { ...month, files });
   }
   return plan;
 }
@@ -144,35 +135,44 @@ async function updateTable(work: Publication, table: LakeTable, months: readonly
 const monthOf = ({ path, partitionValues }: LakeFile): string =>
   partitionValues?.['month'] ?? /^month=([^/]*)/.exec(path)?.[1] ?? '';
 
+/** Identifies a set of files. */
+const namesOf = (files: readonly LakeFile[]): string =>
+  files
+    .map(({ path }) => path)
+    .sort()
+    .join('\n');
+
+/** A commit that another publisher preempts is planned again, but what is in `written` by then is not written twice. */
 async function planTable(
-  work: Publication,
   table: LakeTable,
   months: readonly Month[],
-  written: (key: string, write: () => Promise<LakeFile[]>) => Promise<LakeFile[]>,
+  written: Map<string, LakeFile[]>,
 ): Promise<Plan> {
+  const { lake, name: dataset } = table;
   const plan: Plan = { added: [], removed: [], rebuilt: [] };
-  const names = new Set([...months.map(({ month }) => month), ...table.files.map(monthOf)]);
-  for (const name of names) {
-    work.signal.throwIfAborted();
+  for (const name of new Set([...months.map(({ month }) => month), ...filesOf(table).map(monthOf)])) {
+    lake.signal.throwIfAborted();
     const month = months.find((one) => one.month === name);
-    const files = table.files.filter((file) => monthOf(file) === name);
-    const isUntouched = namesOf(files) === month?.files;
-    const hasForeign = files.some(({ path }) => isForeign(path));
-    const isWhole = files.every(
-      ({ path }) => monthNameOf(path) === month?.name && work.existing.has(`${table.name}/${path}`),
-    );
-    if (!hasForeign && isWhole && files.length > 0 === (month !== undefined) && work.isRebuild !== true)
-      continue;
-    const found = hasForeign ? await inspect(work, table.name, files, month?.digest ?? '') : undefined;
-    if (found?.isSame === true && work.isRebuild !== true) continue;
-    const removed = found?.holding ?? files;
-    if (removed.length === 0 && month === undefined) continue;
-    plan.removed.push(...removed);
-    const others = removed.filter(({ path }) => isForeign(path));
-    const key = `${name} ${namesOf(others)}`;
-    plan.added.push(...(await written(key, () => writeOthers(work, table.name, name, others))));
-    if (month) plan.added.push(...(await written(month.name, () => writeMonth(work, month))));
-    if (hasForeign || (month?.files != null && !isUntouched)) plan.rebuilt.push(name);
+    const files = filesOf(table).filter((file) => monthOf(file) === name);
+    const foreign = files.filter(({ path }) => isForeign(path));
+    const isCurrent =
+      foreign.length > 0
+        ? await hasRows(lake, dataset, files, month?.digest ?? '')
+        : files.length > 0 &&
+          files.every(
+            ({ path }) => monthNameOf(path) === month?.name && lake.existing.has(`${dataset}/${path}`),
+          );
+    if (isCurrent && lake.isRebuild !== true) continue;
+    const key = [name, namesOf(foreign)].join('\n');
+    const added = written.get(key) ?? [
+      ...(await writeOthers(lake, { dataset, month: name }, foreign)),
+      ...(month ? await writeMonth(lake, month) : []),
+    ];
+    written.set(key, added);
+    plan.added.push(...added);
+    plan.removed.push(...files);
+    const isChanged = month?.files != null && month.files !== namesOf(files);
+    if (foreign.length > 0 || isChanged) plan.rebuilt.push(name);
   }
   return plan;
 }

@@ -1,41 +1,30 @@
+import type { DuckDBConnection } from '@duckdb/node-api';
 import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { isLocal } from '../../config/values.js';
-import { shardName } from '../../config/shard.js';
-import { lakeGone, type Place, placeDigest } from '../../effects/place.js';
+import { type Shard, shardName } from '../../config/shard.js';
+import { lakeGone } from '../../effects/place.js';
 import { ReadershipError } from '../../errors.js';
 import { storageFailure } from '../../storage.js';
-import { readWorkspaceRow, workspaceIdOf } from '../identity.js';
-import { readerOf } from '../query.js';
+import { NO_WORKSPACE, readWorkspaceRow, workspaceIdOf } from '../identity.js';
+import { readerOf, readSql } from '../query.js';
 import type { Warehouse } from '../warehouse.js';
-import type { Publication } from './actions.js';
+import type { Lake, LakeOptions } from './actions.js';
 import { DiskStorage, type LakeStorage } from './storage.js';
 import { LakeTable } from './table.js';
-
-export interface LakeOptions extends Pick<
-  Publication,
-  'place' | 'shard' | 'source' | 'now' | 'signal' | 'isRebuild'
-> {
-  /** Where the workspace is; it publishes only if no other copy, and no later state, has. */
-  readonly here?: Place | undefined;
-}
 
 /** Runs `use` with the lake, while nothing else uses the database. */
 export async function withLake<Result>(
   warehouse: Warehouse,
-  { here, ...options }: LakeOptions,
-  use: (work: Publication) => Promise<Result>,
+  options: LakeOptions,
+  use: (lake: Lake) => Promise<Result>,
 ): Promise<Result> {
-  const storage = await openStorage(options, shardName(options.shard), warehouse.path);
-  const clear = () => rm(storage.staging, { recursive: true, force: true }).catch(() => undefined);
   try {
     return await warehouse.exclusive(async (connection) => {
-      const workspaceId = await workspaceIdOf(connection);
-      const { publications, lakes, act } = await readWorkspaceRow(readerOf(connection));
-      const publisher = here && { place: placeDigest(here), number: publications };
-      const isKnown = lakes?.includes(options.place.location) === true;
-      const existing = await storage.list();
-      return use({ ...options, storage, existing, connection, workspaceId, publisher, isKnown, act });
+      await workspaceIdOf(connection);
+      const workspace = await readWorkspaceRow(readerOf(connection));
+      const staging = shardName(options.shard);
+      return openLake(connection, warehouse.path, staging, { ...options, workspace }, use);
     });
   } catch (cause) {
     if (cause instanceof ReadershipError) throw cause;
@@ -43,28 +32,64 @@ export async function withLake<Result>(
       `publish the lake ${options.place.location} (earlier commits are not affected)`,
       cause,
     );
-  } finally {
-    await clear();
   }
 }
 
+/** How a lake is read: for a shard, as it is now. */
+export type LakeSource = Pick<LakeOptions, 'place' | 'shard' | 'signal' | 'here'>;
+
+/** Runs `use` with a lake to read. Files of a bucket are kept next to `path` meanwhile. */
+export function readLake<Result>(
+  connection: DuckDBConnection,
+  path: string,
+  source: LakeSource,
+  use: (lake: Lake) => Promise<Result>,
+): Promise<Result> {
+  const nobody = { workspace: NO_WORKSPACE, source: '', now: new Date(0) };
+  return openLake(connection, path, `restore-${shardName(source.shard)}`, { ...source, ...nobody }, use);
+}
+
+async function openLake<Result>(
+  connection: DuckDBConnection,
+  database: string,
+  staging: string,
+  options: Omit<Lake, 'storage' | 'existing' | 'connection'>,
+  use: (lake: Lake) => Promise<Result>,
+): Promise<Result> {
+  const storage = await openStorage(options, staging, database);
+  try {
+    const existing = await storage.list();
+    await nameShard(connection, options.shard);
+    return await use({ ...options, storage, existing, connection });
+  } finally {
+    await rm(storage.staging, { recursive: true, force: true }).catch(() => undefined);
+  }
+}
+
+/** Creates the temporary macro that finds the projects of a shard. */
+async function nameShard(connection: DuckDBConnection, shard: Shard | undefined): Promise<void> {
+  const { index, count } = shard ?? { index: 1, count: 1 };
+  await connection.run(`SET VARIABLE shard = ${index}; SET VARIABLE shards = ${count}`);
+  await connection.run(readSql(import.meta.url, 'is-in-shard.sql'));
+}
+
 /** The table of days. Throws a `StorageError` if the workspace was published there, and now there is nothing. */
-export async function daysOf(work: Publication): Promise<LakeTable> {
-  const days = new LakeTable(work, 'days');
-  await days.refresh();
-  if (days.version < 0 && work.isKnown === true && work.isRebuild !== true)
-    throw lakeGone(work.place.location);
+export async function daysOf(lake: Lake): Promise<LakeTable> {
+  const { place, workspace, isRebuild } = lake;
+  const days = await LakeTable.read(lake, 'days');
+  if (days.version < 0 && workspace.lakes?.includes(place.location) === true && isRebuild !== true)
+    throw lakeGone(place.location);
   return days;
 }
 
-/** The storage of a lake, for `publisher`. Files for a bucket are staged next to the database. */
-export async function openStorage(
+/** The storage of a lake, with a directory for files that are not in place yet; next to the database for a bucket. */
+async function openStorage(
   { place, signal }: Pick<LakeOptions, 'place' | 'signal'>,
-  publisher: string,
+  staging: string,
   database: string,
 ): Promise<LakeStorage> {
   if (isLocal(place.location))
-    return new DiskStorage(place.location, join(place.location, '_staged', publisher));
+    return new DiskStorage(place.location, join(place.location, '_staged', staging));
   // The client warns that later versions need Node 22. The pinned version runs on Node 20.
   process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] = 'true';
   // Loaded on demand, because it is slow to load and rarely needed.

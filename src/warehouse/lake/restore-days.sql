@@ -14,7 +14,6 @@ SELECT
   stored.ai - coalesce(counted.ai, 0) AS unattributed_ai,
   stored.total - coalesce(counted.total, 0) AS unattributed_total
 FROM read_parquet(getvariable('lake_files'), hive_partitioning = false) AS stored
-SEMI JOIN lake_projects USING (project)
 LEFT JOIN
   (
     SELECT project, day, sum(human)::BIGINT AS human, sum(ai)::BIGINT AS ai, sum(total)::BIGINT AS total
@@ -22,4 +21,5 @@ LEFT JOIN
     GROUP BY project, day
   ) AS counted
   ON counted.project = stored.project AND counted.day = stored.day
+WHERE stored.project IS NOT NULL AND is_in_shard(stored.project)
 ORDER BY stored.day, stored.project

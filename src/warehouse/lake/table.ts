@@ -10,17 +10,14 @@ import {
   actionSchema,
   appIdOf,
   creation,
-  isForeign,
   isOwn,
-  lastAct,
-  type LakeFile,
-  latestPublisher,
-  type Publication,
-  publisherActions,
+  type Lake,
+  placeAction,
   retentionChange,
+  type TableLog,
   type TableName,
 } from './actions.js';
-import { expectLatest, expectOwn, expectOwnPlace, expectWritable, ownerOf } from './rights.js';
+import { expectLatest, expectOwn, expectWritable } from './rights.js';
 
 const CHECKPOINT = readSql(import.meta.url, 'checkpoint.sql');
 const COMMITS_PER_CHECKPOINT = 10;
@@ -37,69 +34,37 @@ const linesOf = (actions: readonly object[]): string =>
  * https://github.com/delta-io/delta/blob/master/PROTOCOL.md. A commit is the file of the next
  * version, created only if it does not exist.
  */
-export class LakeTable {
+export class LakeTable implements TableLog {
   /** The newest version read; -1 if the table does not exist. */
   version = -1;
   readonly state = new Map<string, Action>();
 
-  constructor(
-    private readonly work: Publication,
+  private constructor(
+    readonly lake: Lake,
     readonly name: TableName,
   ) {}
 
-  /** The files of this publisher, and those that another program wrote, which may hold its rows. */
-  get files(): LakeFile[] {
-    const isRelevant = (path: string) => isOwn(path, this.work) || isForeign(path);
-    return [...this.state.values()].flatMap(({ add }) => (add && isRelevant(add.path) ? add : []));
+  /** Reads the log of a table. Throws a `StorageError`. */
+  static async read(lake: Lake, name: TableName): Promise<LakeTable> {
+    const table = new LakeTable(lake, name);
+    await table.#readCheckpoint();
+    await table.#refresh();
+    return table;
   }
 
-  /** The id of the workspace that publishes as this shard; undefined before its first publish. */
-  get owner(): string | undefined {
-    return this.version < 0 ? undefined : ownerOf(this.state, this.work);
-  }
-
-  /** The latest publisher of this shard of the workspace. */
-  get latestPublisher(): ReturnType<typeof latestPublisher> {
-    return latestPublisher(this.state, this.work);
-  }
-
-  /** The last claim to send; undefined before the first. */
-  get lastAct(): ReturnType<typeof lastAct> {
-    return lastAct(this.state, this.work);
-  }
-
-  /** Throws an `ElsewhereError` if this publisher is not the latest, which the table of days knows. */
-  expectLatest(): void {
-    if (this.name === 'days') expectLatest(this.state, this.work);
-  }
-
-  /** Throws an `ElsewhereError` if another copy has published. */
-  expectOwnPlace(): void {
-    expectOwnPlace(this.state, this.work);
-  }
-
-  /** Whether a file is part of the table. */
-  has(path: string): boolean {
-    return this.state.get(path)?.add !== undefined;
-  }
-
-  /** Reads new commits, starting with the newest checkpoint. Throws a `StorageError`. */
-  async refresh(): Promise<void> {
-    if (this.version < 0) await this.#readCheckpoint();
+  /** Reads new commits. */
+  async #refresh(): Promise<void> {
     for (;;) {
-      const entry = await this.work.storage.localCopy(this.#logFile(this.version + 1));
-      const text = await readFile(entry, 'utf8').catch(ignoreMissing);
-      if (text === undefined) return;
-      this.#apply(text.split('\n').filter((line) => line !== ''));
+      const entry = await this.#entry(this.version + 1);
+      if (entry === undefined) return;
+      this.#apply(entry.split('\n').filter((line) => line !== ''));
       this.version++;
     }
   }
 
   /** Creates the table if it does not exist, and says in it how long replaced files are kept. */
   create(): Promise<void> {
-    return this.commit(() =>
-      this.version < 0 ? creation(this.name, this.work) : retentionChange(this.state, this.work),
-    );
+    return this.commit(() => (this.version < 0 ? creation(this) : retentionChange(this)));
   }
 
   /**
@@ -108,24 +73,27 @@ export class LakeTable {
    * may not write to the table, and, unless `isClaim`, an `ElsewhereError` if it is not the latest.
    */
   async commit(decide: () => readonly Action[] | Promise<readonly Action[]>, isClaim = false): Promise<void> {
-    const { place, now, signal } = this.work;
-    const appId = appIdOf(this.work);
+    const { lake } = this;
+    const { here, place, now, signal, workspace } = lake;
+    const appId = appIdOf(lake);
+    const isNumbered = this.name === 'days' && !isClaim;
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       signal.throwIfAborted();
-      await this.refresh();
-      expectOwn(this.state, this.work);
-      expectWritable(this.name, this.state, this.work);
-      if (!isClaim) this.expectLatest();
+      await this.#refresh();
+      expectOwn(this);
+      expectWritable(this);
+      if (isNumbered) expectLatest(this);
       const actions = await decide();
       if (actions.length === 0) return;
       const version = this.version + 1;
       const last = this.state.get(appId)?.txn?.version ?? 0;
       const txn = { appId, version: last + 1, lastUpdated: now.getTime() };
       const commitInfo = { timestamp: now.getTime(), operation: 'WRITE', engineInfo: 'Readership' };
-      const publisher = isClaim || this.name !== 'days' ? [] : publisherActions(this.work);
+      const publisher = isNumbered && here ? [placeAction(here, workspace.publications, lake)] : [];
       const text = linesOf([{ commitInfo }, ...actions, ...publisher, { txn }]);
-      if (await this.#put(text, this.#logFile(version), true)) {
-        await this.refresh();
+      // If there is an entry, it may be this one, and only the reply was lost.
+      if ((await this.#put(text, this.#logFile(version), true)) || (await this.#entry(version)) === text) {
+        await this.#refresh();
         if (version > 0 && version % COMMITS_PER_CHECKPOINT === 0) await this.#writeCheckpoint();
         return;
       }
@@ -142,47 +110,50 @@ export class LakeTable {
    * which every state since then can be read.
    */
   async vacuum(untilMs: number): Promise<void> {
-    const { existing, storage } = this.work;
-    const old = [...this.#checkpoints()].filter(([, { modifiedMs }]) => modifiedMs < untilMs);
-    const keptFrom = Math.max(0, ...old.map(([version]) => version));
+    const { existing, storage } = this.lake;
+    const { version: keptFrom } = this.#newestCheckpoint(untilMs);
     for (const [whole, modified] of existing) {
       if (!whole.startsWith(`${this.name}/`)) continue;
       const path = whole.slice(this.name.length + 1);
       const [, version] = /^_delta_log\/(\d{20})\./.exec(path) ?? [];
-      const tombstone = this.state.get(path)?.remove;
+      const { add: live, remove: tombstone } = this.state.get(path) ?? {};
       const goneMs = tombstone ? (tombstone.deletionTimestamp ?? 0) : modified.getTime();
-      const isOurs = version !== undefined || tombstone !== undefined || isOwn(path, this.work);
-      const isNeeded = this.has(path) || Number(version) >= keptFrom;
+      const isOurs = version !== undefined || tombstone !== undefined || isOwn(path, this.lake);
+      const isNeeded = live != null || Number(version) >= keptFrom;
       if (isOurs && !isNeeded && goneMs < untilMs) await storage.remove(whole);
     }
     for (const [path, { remove }] of this.state)
       if (remove && (remove.deletionTimestamp ?? 0) < untilMs) this.state.delete(path);
   }
 
-  /** The complete checkpoints by version. Another program may have written one in several files. */
-  #checkpoints(): Map<number, { files: string[]; modifiedMs: number }> {
+  /** The newest complete checkpoint that was written before. Another program may have written it in several files. */
+  #newestCheckpoint(untilMs = Infinity): { readonly version: number; readonly files: readonly string[] } {
     const form = new RegExp(
       `^${this.name}/_delta_log/(\\d{20})\\.checkpoint(?:\\.\\d{10}\\.(\\d{10}))?\\.parquet$`,
     );
-    const found = new Map<number, { files: string[]; modifiedMs: number }>();
-    const counts = new Map<number, number>();
-    for (const [path, modified] of this.work.existing) {
-      const [, name, parts = '1'] = form.exec(path) ?? [];
-      if (name === undefined) continue;
-      const version = Number(name);
-      const { files = [], modifiedMs = 0 } = (parts === '1' ? undefined : found.get(version)) ?? {};
-      found.set(version, { files: [...files, path], modifiedMs: Math.max(modifiedMs, modified.getTime()) });
-      counts.set(version, Number(parts));
+    const checkpoints = new Map<string, string[]>();
+    for (const [path, modified] of this.lake.existing) {
+      const [, version, parts = '1'] = form.exec(path) ?? [];
+      if (version === undefined || modified.getTime() >= untilMs) continue;
+      const key = `${version} ${parts}`;
+      checkpoints.set(key, [...(checkpoints.get(key) ?? []), path]);
     }
-    return new Map([...found].filter(([version, { files }]) => files.length === counts.get(version)));
+    const complete = [...checkpoints].filter(([key, { length }]) => Number(key.split(' ')[1]) === length);
+    const [version = '0', files = []] = complete.sort().at(-1) ?? [];
+    return { version: Number.parseInt(version), files };
   }
 
   #logFile(version: number, end = 'json'): string {
     return `${this.name}/_delta_log/${String(version).padStart(20, '0')}.${end}`;
   }
 
+  async #entry(version: number): Promise<string | undefined> {
+    const entry = await this.lake.storage.localCopy(this.#logFile(version));
+    return readFile(entry, 'utf8').catch(ignoreMissing);
+  }
+
   async #put(text: string, path: string, ifAbsent = false): Promise<boolean> {
-    const { storage } = this.work;
+    const { storage } = this.lake;
     for (let attempt = 1; ; attempt++) {
       const file = await storage.stage();
       try {
@@ -207,7 +178,7 @@ export class LakeTable {
       }
     } catch (cause) {
       throw new StorageError(
-        `This version of Readership cannot write the Delta table ${this.work.place.location}/${this.name}: ${messageOf(cause)}. Nothing was changed. ` +
+        `This version of Readership cannot write the Delta table ${this.lake.place.location}/${this.name}: ${messageOf(cause)}. Nothing was changed. ` +
           `If a newer Readership or another program wrote to it, publish to another location.`,
         { cause },
       );
@@ -215,10 +186,9 @@ export class LakeTable {
   }
 
   async #readCheckpoint(): Promise<void> {
-    const { storage, connection } = this.work;
-    const [newest] = [...this.#checkpoints()].sort(([one], [other]) => other - one);
-    if (newest === undefined) return;
-    const [version, { files }] = newest;
+    const { storage, connection } = this.lake;
+    const { version, files } = this.#newestCheckpoint();
+    if (files.length === 0) return;
     const copies: string[] = [];
     for (const file of files) copies.push(quoted(await storage.localCopy(file)));
     const sql = `SELECT to_json(entry)::VARCHAR AS action FROM read_parquet([${copies.join()}]) AS entry`;
@@ -230,7 +200,7 @@ export class LakeTable {
   /** With a checkpoint, readers need not read every entry. */
   async #writeCheckpoint(): Promise<void> {
     const { version } = this;
-    const { storage, connection } = this.work;
+    const { storage, connection } = this.lake;
     const [lines, checkpoint] = [await storage.stage(), await storage.stage()];
     await writeFile(lines, linesOf([...this.state.values()]));
     await connection.run(`SET VARIABLE lake_actions = ${quoted(lines)}`);

@@ -10,7 +10,7 @@ import { ElsewhereError } from '../../../src/effects/place.js';
 import { ConfigurationError } from '../../../src/errors.js';
 import { publishStep } from '../../../src/steps/publish.js';
 import { type LakeChange, publishLake } from '../../../src/warehouse/lake/lake.js';
-import type { LakeOptions } from '../../../src/warehouse/lake/opened.js';
+import type { LakeOptions } from '../../../src/warehouse/lake/actions.js';
 import type { Warehouse } from '../../../src/warehouse/warehouse.js';
 import type { LakePlace } from '../../../src/warehouse/lake/storage.js';
 import { permissionOf } from '../../../src/app/acting.js';
