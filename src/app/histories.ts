@@ -83,7 +83,7 @@ export async function openAllParts(
   limits: Readonly<Record<string, string>>,
 ): Promise<History> {
   if (workspace.parts === undefined)
-    return openHistory(await historyFileOf(workspace, runtime.signal), writable, limits);
+    return openHistory(await historyFileOf(workspace, runtime.signal), { writable, limits });
   const found: Part[] = [];
   const missing: string[] = [];
   let failure: unknown;
@@ -101,5 +101,5 @@ export async function openAllParts(
   }
   if (found.length === 0) throw failure;
   for (const words of missing) runtime.output.note(words);
-  return openUnited(found, writable, limits);
+  return openUnited(found, { writable, limits });
 }

@@ -19,10 +19,9 @@ import { bytes, counted } from '../format/numbers.js';
 import { tryMailServer } from '../mail/transport.js';
 import { listReports, noReport } from '../reports/definition.js';
 import { readOwnNotes } from '../steps/notes.js';
-import { refuseToForget } from '../warehouse/behind.js';
+import { openWarehouse, refuseToForget } from '../warehouse/open.js';
 import { readPlace } from '../warehouse/identity.js';
 import { OlderSchemaError } from '../warehouse/migrate.js';
-import { openWarehouse } from '../warehouse/open.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import {
   answers,

@@ -15,37 +15,6 @@ export function openForWriting(
   return DuckDBInstance.fromCache(path, { storage_compatibility_version: STORAGE_VERSION, ...settings });
 }
 
-/**
- * Opens a database file so that no query can touch anything else: read only, no files but `writable`, no network, no
- * extensions, and no setting that would lift this again. `limits` are settings of DuckDB that limit it further. What
- * `:memory:` contains is for `prepare` to create.
- */
-export async function openSafely(
-  path: string,
-  writable?: string,
-  limits: Readonly<Record<string, string>> = {},
-  prepare: (connection: DuckDBConnection) => Promise<void> = () => Promise.resolve(),
-): Promise<DuckDBInstance> {
-  const instance = await DuckDBInstance.create(path, {
-    ...limits,
-    access_mode: path === ':memory:' ? 'AUTOMATIC' : 'READ_ONLY',
-    autoload_known_extensions: 'false',
-    autoinstall_known_extensions: 'false',
-  });
-  const connection = await instance.connect();
-  try {
-    await prepare(connection);
-    if (writable !== undefined) await connection.run(`SET allowed_paths = [${quoted(writable)}]`);
-    await connection.run('SET enable_external_access = false; SET lock_configuration = true');
-    return instance;
-  } catch (error) {
-    instance.closeSync();
-    throw error;
-  } finally {
-    connection.closeSync();
-  }
-}
-
 /** A file could not be attached. */
 export class AttachError extends Error {}
 
@@ -114,14 +83,6 @@ export async function whileUsing(
 export async function databaseOf(connection: DuckDBConnection): Promise<string> {
   const [[name] = []] = (await connection.runAndReadAll('SELECT current_database()')).getRows();
   return identifier(String(name));
-}
-
-/** The tables of a connection's database, as `"schema"."table"`, with those that a user made. */
-export async function everyTable(connection: DuckDBConnection): Promise<string[]> {
-  const tables = await connection.runAndReadAll(
-    'SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = current_database() ORDER BY ALL',
-  );
-  return tables.getRows().map((names) => names.map((name) => identifier(String(name))).join('.'));
 }
 
 /** A string as an SQL literal. */

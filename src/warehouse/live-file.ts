@@ -1,10 +1,9 @@
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
-import { open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { StorageError } from '../errors.js';
 import { exists, ignoreMissing, syncToDisk } from '../files.js';
 import { databaseOf, openForWriting, writeAttached } from './duckdb.js';
-import { isOfDamage } from '../storage.js';
 
 /**
  * On close, a log larger than this is folded into a new file, so that the next command opens
@@ -18,8 +17,6 @@ const maxLogBytes = (fileBytes: number, isAtEnd: boolean): number =>
     isAtEnd ? Math.max(MIN_LOG_BYTES, Math.min(4 * fileBytes, 2 * MIN_LOG_BYTES)) : 2 * MIN_LOG_BYTES,
     fileBytes / 4,
   );
-/** The size of the three pages that DuckDB begins a file with. A file of that size has never held data. */
-const HEADER_BYTES = 3 * 4096;
 
 /**
  * The live database file, held open. The file never changes once it is in place: commits go to its
@@ -31,7 +28,8 @@ export class LiveFile {
   #held: Held | undefined;
   /** Locks the new file before it is in place, until it is released. */
   #guard: DuckDBInstance | undefined;
-  #isOutdated = false;
+  /** Whether a replacement was started and failed: further commits would not be in the new file. */
+  isOutdated = false;
 
   private constructor(
     readonly path: string,
@@ -47,9 +45,7 @@ export class LiveFile {
       if (!(await exists(path))) await rename(readyOf(path), path).catch(ignoreMissing);
       const before = await identityOf(path);
       const held = await hold(path, limits).catch(async (error: unknown) => {
-        if ((await identityOf(path)) !== before) return undefined;
-        if (!(await isUnfinishedBeginning(path, error))) throw error;
-        await rm(path, { force: true });
+        if ((await identityOf(path)) === before) throw error;
         return undefined;
       });
       if (held === undefined) continue;
@@ -71,11 +67,6 @@ export class LiveFile {
   get connection(): DuckDBConnection {
     if (this.#held === undefined) throw new StorageError(`${this.path} was released. Run the command again.`);
     return this.#held.connection;
-  }
-
-  /** Whether a replacement was started and failed: further commits would not be in the new file. */
-  get isOutdated(): boolean {
-    return this.#isOutdated;
   }
 
   /** Whether the log is so large that folding it costs less than reading it on every open. */
@@ -110,7 +101,7 @@ export class LiveFile {
   async replaceBy(next: string): Promise<void> {
     await syncToDisk(next);
     const guard = await DuckDBInstance.create(next, { access_mode: 'READ_ONLY' });
-    this.#isOutdated = true;
+    this.isOutdated = true;
     try {
       await rename(next, readyOf(this.path));
       await putInPlace(this.path);
@@ -118,13 +109,20 @@ export class LiveFile {
       guard.closeSync();
       throw error;
     }
-    this.close();
+    this.#letGo();
     this.#guard = guard;
     this.#held = await hold(this.path, this.limits);
-    this.#isOutdated = false;
+    this.isOutdated = false;
   }
 
-  close(): void {
+  async close(): Promise<void> {
+    // Removed before the lock is released, because afterwards the file may be the next holder's. A file that cannot be
+    // removed is as harmless as one that a killed process left.
+    await rm(lockOf(this.path), { force: true }).catch(() => undefined);
+    this.#letGo();
+  }
+
+  #letGo(): void {
     if (this.#held !== undefined) letGo(this.#held);
     this.#guard?.closeSync();
     this.#held = this.#guard = undefined;
@@ -141,6 +139,8 @@ interface Held {
   readonly connection: DuckDBConnection;
 }
 
+/** The file that names the process that holds the database. */
+export const lockOf = (path: string): string => `${path}.lock`;
 export const logOf = (path: string): string => `${path}.wal`;
 /** A copy that is still being written. */
 export const newOf = (path: string): string => path + NEW;
@@ -211,17 +211,3 @@ async function identityOf(path: string): Promise<string | undefined> {
   const found = await stat(path, { bigint: true }).catch(ignoreMissing);
   return found === undefined ? undefined : `${found.dev}:${found.ino}`;
 }
-
-/** Whether `error` is caused by a process that was killed while writing the first pages of the file. */
-async function isUnfinishedBeginning(path: string, error: unknown): Promise<boolean> {
-  if (!isOfDamage(error) || (await exists(logOf(path))) || (await sizeOf(path)) > HEADER_BYTES) return false;
-  const file = await open(path);
-  try {
-    const { buffer } = await file.read(Buffer.alloc(MAGIC.length), 0, MAGIC.length, MAGIC_OFFSET);
-    return buffer.equals(MAGIC) || buffer.every((byte) => byte === 0);
-  } finally {
-    await file.close();
-  }
-}
-const MAGIC = Buffer.from('DUCK');
-const MAGIC_OFFSET = 8;

@@ -1,16 +1,21 @@
-import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import type { DuckDBConnection } from '@duckdb/node-api';
+import { existsSync } from 'node:fs';
+import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { z } from 'zod';
 import { LockedError, messageOf, StorageError } from '../errors.js';
 import { exists, expectDirectory } from '../files.js';
+import { moment, plainDayRange } from '../format/days.js';
+import { counted } from '../format/numbers.js';
 import { sleepFor } from '../sleep.js';
-import { refuseToGoBack } from './behind.js';
-import { type DatabaseLimits, LiveFile, logOf, readyOf } from './live-file.js';
+import { isOfStorage, RESTORE, storageFailure } from '../storage.js';
+import { AttachError, isHeldElsewhere, whileAttached } from './duckdb.js';
+import { type DatabaseLimits, LiveFile, lockOf, logOf, readyOf } from './live-file.js';
 import { createDatabase, expectMigrated, migrateLive, schemaVersion } from './migrate.js';
-import { isHeldElsewhere } from './duckdb.js';
-import { isOfStorage, storageFailure } from '../storage.js';
+import { dayColumn, queryRows, readSql, timestampColumn } from './query.js';
 import { Warehouse } from './warehouse.js';
 
+const LACKING = readSql(import.meta.url, 'statements/lacking.sql');
 const RETRY_DELAY_MS = 250;
 
 const holderSchema = z.object({ pid: z.int(), command: z.string(), since: z.string() });
@@ -43,47 +48,89 @@ export interface OpenOptions extends HoldOptions {
  * newer Readership wrote it.
  */
 export async function openWarehouse(path: string, options: OpenOptions): Promise<Warehouse> {
-  const { file, release } = await holdLiveFile(path, options);
+  const file = await holdLiveFile(path, options);
   try {
     await prepare(file, options);
-    return new Warehouse(file, release);
+    return new Warehouse(file);
   } catch (error) {
-    await release();
+    await file.close();
     throw isOfStorage(error) ? storageFailure(`open the database ${path}`, error) : error;
   }
 }
 
 async function prepare(file: LiveFile, { mustBeMigrated, historyFile }: OpenOptions): Promise<void> {
-  if (mustBeMigrated === true) await expectMigrated(file.connection, file.path);
+  const { connection, path } = file;
+  if (mustBeMigrated === true) await expectMigrated(connection, path);
   // An empty file has no tables to compare, and nothing to lose.
-  const isNew = mustBeMigrated !== true && (await schemaVersion(file.connection, file.path)) === 0;
-  if (isNew) await migrateLive(file);
-  if (historyFile !== undefined) await refuseToGoBack(file.connection, file.path, historyFile);
-  if (mustBeMigrated !== true && !isNew) await migrateLive(file);
+  else if ((await schemaVersion(connection, path)) === 0) await migrateLive(file);
+  if (historyFile !== undefined) await refuseToGoBack(connection, path, historyFile);
+  if (mustBeMigrated !== true) await migrateLive(file);
 }
 
-/** The locked live file, and how to release it. */
-export interface HeldFile {
-  readonly file: LiveFile;
-  readonly release: () => Promise<void>;
+/** The live database is missing, or older than the history published from it. */
+export class BehindError extends StorageError {}
+
+/** Throws a `BehindError` if the live database is missing but the history published from it exists. */
+export function refuseToForget(liveFile: string, historyFile: string): void {
+  if (existsSync(liveFile) || !existsSync(historyFile)) return;
+  throw new BehindError(
+    `The live database ${liveFile} is missing, but the history published from it exists. A new database would not know ` +
+      `about earlier days, jobs and emails, and would load everything again. Nothing was changed.\n` +
+      `${RESTORE}\nOr, to start over, move ${historyFile} away, and ${logOf(liveFile)} if it exists.`,
+  );
 }
+
+/**
+ * Throws a `BehindError` when the live database on `connection` is an older state than the history
+ * published from it, such as yesterday's copy, or a file whose log was deleted. Every publication
+ * holds the run that published it, and that run was committed to the live database first, so a live
+ * database without it has gone backwards.
+ */
+async function refuseToGoBack(
+  connection: DuckDBConnection,
+  path: string,
+  historyFile: string,
+): Promise<void> {
+  try {
+    await whileAttached(connection, historyFile, 'published', async () => {
+      // A history with another schema, or a damaged one, says nothing about the live database.
+      const [lacking] = await queryRows(connection, LACKING, lackingRow).catch(() => []);
+      if (lacking === undefined) return;
+      const { runs, since, days, first_day: first, last_day: last } = lacking;
+      const range = first && last ? ` (${plainDayRange({ first, last })})` : '';
+      const when = since ? ` since ${moment(since)}` : '';
+      throw new BehindError(
+        `The live database ${path} is older than the history published from it: it lacks ${counted(days, 'loaded day')}${range} and ` +
+          `${counted(runs, 'recorded step')}${when}. Either it was replaced with an older copy, or its log (${logOf(path)}) was deleted or cut short. ` +
+          `Continuing would load those days again and overwrite the newer published state with the older one. Nothing was changed.\n` +
+          `${RESTORE}\nOr, to continue from the older state, move ${historyFile} away.`,
+      );
+    });
+  } catch (error) {
+    // A published history that cannot be opened is written again by the next publication.
+    if (!(error instanceof AttachError)) throw error;
+  }
+}
+
+const lackingRow = z.object({
+  runs: z.int(),
+  since: timestampColumn.nullable(),
+  days: z.int(),
+  first_day: dayColumn.nullable(),
+  last_day: dayColumn.nullable(),
+});
 
 /** Locks the live file without changing it, waiting for another holder. Throws as `openWarehouse` does. */
-export async function holdLiveFile(path: string, options: HoldOptions): Promise<HeldFile> {
+export async function holdLiveFile(path: string, options: HoldOptions): Promise<LiveFile> {
   await makeDirectory(dirname(path));
   const file = await openInTurn(path, options);
-  await makePrivate(path);
-  const lockFile = `${path}.lock`;
+  // A database restored by copying may be readable by others, who could block the export by opening it. There may be no
+  // log, and the user may have write access to files owned by another user.
+  for (const own of [path, logOf(path)]) await chmod(own, 0o600).catch(() => undefined);
   const holder = { pid: process.pid, command: options.command, since: options.now().toISOString() };
   // On a full disk this fails too, but the database then reports a better error.
-  await writeFile(lockFile, JSON.stringify(holder), { mode: 0o600 }).catch(() => undefined);
-  const release = async () => {
-    // Removed before the lock is released, because afterwards the file may be the next holder's. A
-    // file that cannot be removed is as harmless as one that a killed process left.
-    await rm(lockFile, { force: true }).catch(() => undefined);
-    file.close();
-  };
-  return { file, release };
+  await writeFile(lockOf(path), JSON.stringify(holder), { mode: 0o600 }).catch(() => undefined);
+  return file;
 }
 
 async function openInTurn(path: string, options: HoldOptions): Promise<LiveFile> {
@@ -112,23 +159,13 @@ async function lockedError(path: string, waitedMs: number, cause: unknown): Prom
 }
 
 async function whoHolds(path: string): Promise<string> {
-  const holder = await readHolder(`${path}.lock`);
-  return holder ? `\`${holder.command}\` (process ${holder.pid}, since ${holder.since})` : 'another process';
-}
-
-async function readHolder(lockFile: string): Promise<z.infer<typeof holderSchema> | undefined> {
   try {
-    return holderSchema.parse(JSON.parse(await readFile(lockFile, 'utf8')));
+    const { command, pid, since } = holderSchema.parse(JSON.parse(await readFile(lockOf(path), 'utf8')));
+    return `\`${command}\` (process ${pid}, since ${since})`;
   } catch {
-    // The file is missing or incomplete, so the message omits the holder.
-    return undefined;
+    // The file is missing or incomplete.
+    return 'another process';
   }
-}
-
-/** A database restored by copying may be readable by others, who could block the export by opening it. */
-async function makePrivate(path: string): Promise<void> {
-  // There may be no log, and the user may have write access to files owned by another user.
-  for (const file of [path, logOf(path)]) await chmod(file, 0o600).catch(() => undefined);
 }
 
 /** Creates a private directory. Returns the first of the directories that did not exist, if any. */

@@ -7,7 +7,6 @@ import { READ_ONLY, syncToDisk } from '../files.js';
 import {
   AttachError,
   databaseOf,
-  everyTable,
   identifier,
   quoted,
   whileAttached,
@@ -34,6 +33,7 @@ const CHANGED_DAYS = statement('changed-days');
 const DELETE_CHANGED_DAYS = statement('delete-changed-days');
 const INSERT_CHANGED_DAYS = statement('insert-changed-days');
 const MUST_BE_WHOLE = statement('must-be-whole');
+const SMALL_TABLES = statement('small-tables');
 const PARTS = statement('parts');
 const INSERT_PART = statement('insert-part');
 const SAME_VERSION = statement('same-version');
@@ -63,24 +63,18 @@ export const BOOKKEEPING: Readonly<Record<string, string | null>> = {
 /** The live database, or the published file that is attached to it. */
 type Part = 'main' | 'publication';
 
-/** What readers see of a database: a digest of each table, and for `runs` each step's last outcome and its outage. */
-async function visibleState(
-  reader: Reader,
-  part: Part,
-  now: Date,
-): Promise<Readonly<Record<string, unknown>>> {
-  const ofSteps = (sql: string) =>
-    reader.query(`WITH runs AS (FROM ${part}.runs WHERE step <> 'publish') ${sql}`, rowSchema, { now });
-  return {
-    ...(await tableDigests(reader, part, BOOKKEEPING)),
-    runs: [
-      await ofSteps(
-        'SELECT step, arg_max(outcome, started_at) AS outcome FROM runs GROUP BY step ORDER BY step',
-      ),
-      await ofSteps(`SELECT step, since FROM (${OUTAGES}) WHERE over_at IS NULL ORDER BY step`),
-    ],
-  };
-}
+/** What readers see of a database: a digest of each table, with the last outcome of each step, and the steps' outages. */
+const visibleState = async (reader: Reader, part: Part, now: Date): Promise<unknown> => [
+  await tableDigests(reader, part, {
+    ...BOOKKEEPING,
+    runs: "SELECT step, arg_max(outcome, started_at) WHERE step <> 'publish' GROUP BY step",
+  }),
+  await reader.query(
+    `WITH runs AS (FROM ${part}.runs WHERE step <> 'publish') SELECT step, since FROM (${OUTAGES}) WHERE over_at IS NULL ORDER BY step`,
+    rowSchema,
+    { now },
+  ),
+];
 
 /** A digest of the rows of each table, in any order; of the tables in `counting`, only of what that selects. */
 export async function tableDigests(
@@ -135,8 +129,10 @@ export async function isPublished(warehouse: Warehouse, target: string, now: Dat
  *
  * Returns the size of the copy in bytes. After a `StorageError`, the previous copy remains.
  */
-export const publish = (warehouse: Warehouse, target: string, isWhole = false): Promise<number> =>
-  replacing(warehouse, target, async (unfinished) => {
+export async function publish(warehouse: Warehouse, target: string, isWhole = false): Promise<number> {
+  const unfinished = `${target}.publishing`;
+  try {
+    await removeDatabase(unfinished);
     const isUpdate = !isWhole && (await withTargetAttached(warehouse, target, canBeUpdated));
     // DuckDB locks neither the last publication nor the new live file yet, so copying them releases no lock.
     const copy = (file: string) => copyFile(file, unfinished, constants.COPYFILE_FICLONE);
@@ -149,7 +145,17 @@ export const publish = (warehouse: Warehouse, target: string, isWhole = false): 
         if (isUpdate) await update(connection);
       }),
     );
-  });
+    await chmod(unfinished, READ_ONLY);
+    await syncToDisk(unfinished);
+    await rename(unfinished, target);
+    await syncToDisk(dirname(target));
+    return (await stat(target)).size;
+  } catch (cause) {
+    await removeDatabase(unfinished).catch(() => undefined);
+    warehouse.noteFailure(cause);
+    throw storageFailure(`publish the history to ${target} (the previous one was kept)`, cause);
+  }
+}
 
 /** Runs `compare` with the published file attached as `publication`; false if it is missing, unusable or from another version. */
 const withTargetAttached = (
@@ -176,28 +182,6 @@ async function canBeUpdated(connection: DuckDBConnection): Promise<boolean> {
   return whole?.must_be_whole === false;
 }
 
-/** Writes a file with `write`, and atomically replaces `target` with it. Returns its size. */
-async function replacing(
-  warehouse: Warehouse,
-  target: string,
-  write: (unfinished: string) => Promise<void>,
-): Promise<number> {
-  const unfinished = `${target}.publishing`;
-  try {
-    await removeDatabase(unfinished);
-    await write(unfinished);
-    await chmod(unfinished, READ_ONLY);
-    await syncToDisk(unfinished);
-    await rename(unfinished, target);
-    await syncToDisk(dirname(target));
-    return (await stat(target)).size;
-  } catch (cause) {
-    await removeDatabase(unfinished).catch(() => undefined);
-    warehouse.noteFailure(cause);
-    throw storageFailure(`publish the history to ${target} (the previous one was kept)`, cause);
-  }
-}
-
 /** The rows that DuckDB writes together. */
 const ROW_GROUP = 122_880;
 
@@ -211,8 +195,8 @@ const PART_ROWS = 2 * ROW_GROUP;
 async function copySorted(connection: DuckDBConnection): Promise<void> {
   const live = await databaseOf(connection);
   await connection.run(`COPY FROM DATABASE ${live} TO next (SCHEMA)`);
-  const others = (await everyTable(connection)).filter((table) => table !== '"main"."page_views"');
-  const copies = others.map((table) => insertSorted(table, live, 'next'));
+  const tables = await queryRows(connection, SMALL_TABLES, z.object({ name: z.string() }));
+  const copies = tables.map(({ name }) => insertSorted(name, live, 'next'));
   await inTransaction(connection, async () => {
     await connection.run(copies.join(';'));
   });

@@ -1,10 +1,10 @@
-import type { DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
+import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
 import { access } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { z } from 'zod';
 import { codeOf, messageOf, StorageError } from '../errors.js';
 import { exists, expectDirectory } from '../files.js';
-import { openSafely } from './duckdb.js';
+import { quoted } from './duckdb.js';
 import { isOfDamage } from '../storage.js';
 import { readyOf } from './live-file.js';
 import { isDescribed, schemaVersion } from './migrate.js';
@@ -12,12 +12,41 @@ import { type Parameters, queryRows, type Reader } from './query.js';
 
 /** The published history, open read-only: it neither blocks the export nor is blocked by it. */
 export class History implements Reader {
-  constructor(
+  private constructor(
     private readonly path: string,
     private readonly instance: DuckDBInstance,
     readonly connection: DuckDBConnection,
-    private readonly release: () => void,
+    private readonly isBeside: boolean,
   ) {}
+
+  /**
+   * Opens a database file so that no query can touch anything else: read only, no files but `writable`, no network, no
+   * extensions, and no setting that would lift this again. `prepare` comes first; it creates what `:memory:` contains.
+   */
+  static async open(
+    path: string,
+    { writable, limits = {} }: Access,
+    prepare: (connection: DuckDBConnection) => Promise<unknown>,
+  ): Promise<History> {
+    const instance = await DuckDBInstance.create(path, {
+      ...limits,
+      access_mode: path === ':memory:' ? 'AUTOMATIC' : 'READ_ONLY',
+      autoload_known_extensions: 'false',
+      autoinstall_known_extensions: 'false',
+    });
+    const history = new History(path, instance, await instance.connect(), false);
+    try {
+      await prepare(history.connection);
+      const allowed = writable === undefined ? '' : `SET allowed_paths = [${quoted(writable)}];`;
+      await history.connection.run(
+        `${allowed} SET enable_external_access = false; SET lock_configuration = true`,
+      );
+      return history;
+    } catch (error) {
+      history.close();
+      throw error;
+    }
+  }
 
   async query<Row>(sql: string, row: z.ZodType<Row>, parameters?: Parameters): Promise<Row[]> {
     try {
@@ -34,54 +63,44 @@ export class History implements Reader {
 
   /** Another connection to the same file, for concurrent queries. It must be closed separately. */
   async beside(): Promise<History> {
-    const connection = await this.instance.connect();
-    return new History(this.path, this.instance, connection, () => {
-      connection.closeSync();
-    });
+    return new History(this.path, this.instance, await this.instance.connect(), true);
   }
 
   close(): void {
-    this.release();
+    this.connection.closeSync();
+    if (!this.isBeside) this.instance.closeSync();
   }
 }
 
+/** What queries may do beyond reading. */
+export interface Access {
+  /** A file that they can write to. */
+  readonly writable?: string | undefined;
+  /** Settings of DuckDB that limit it further. */
+  readonly limits?: Readonly<Record<string, string>>;
+}
+
 /**
- * Opens the published history at `path`. Its queries can write only to the file `writable`, if given. Throws a
- * `StorageError` if nothing was published yet.
+ * Opens the published history at `path`. Throws a `StorageError` if nothing was published yet, or by a newer version, or
+ * if it fails the `check`.
  */
 export async function openHistory(
   path: string,
-  writable?: string,
-  limits?: Readonly<Record<string, string>>,
+  rights: Access = {},
+  check: (connection: DuckDBConnection, path: string) => Promise<unknown> = schemaVersion,
 ): Promise<History> {
-  try {
-    await access(path);
-  } catch (cause) {
+  await access(path).catch(async (cause: unknown) => {
     await expectDirectory(dirname(path));
-    if (codeOf(cause) !== 'ENOENT' && codeOf(cause) !== 'ENOTDIR')
-      throw new StorageError(
-        `Cannot read the published history ${path}: ${messageOf(cause)}. Run this as the user that exports, or give this user access to its directory.`,
-        { cause },
-      );
     throw new StorageError(
-      `There is no published history yet (${path}). Load it first: readership export, or readership run --sandbox to try the sandbox. ` +
-        `After an interrupted export: readership publish`,
+      codeOf(cause) === 'ENOENT' || codeOf(cause) === 'ENOTDIR'
+        ? `There is no published history yet (${path}). Load it first: readership export, or readership run --sandbox to try the sandbox. ` +
+            `After an interrupted export: readership publish`
+        : `Cannot read the published history ${path}: ${messageOf(cause)}. Run this as the user that exports, or give this user access to its directory.`,
       { cause },
     );
-  }
+  });
   try {
-    const instance = await openSafely(path, writable, limits);
-    const connection = await instance.connect();
-    const history = new History(path, instance, connection, () => {
-      connection.closeSync();
-      instance.closeSync();
-    });
-    // Throws for one that a newer version wrote.
-    await schemaVersion(connection, path).catch((error: unknown) => {
-      history.close();
-      throw error;
-    });
-    return history;
+    return await History.open(path, rights, (connection) => check(connection, path));
   } catch (cause) {
     throw cause instanceof StorageError ? cause : unreadable('open', path, cause);
   }
@@ -91,22 +110,14 @@ export async function openHistory(
  * As `openHistory`, for this version's own queries. Throws a `StorageError` if another version published the history,
  * which may lack what they read.
  */
-export async function openOwnHistory(
-  path: string,
-  limits?: Readonly<Record<string, string>>,
-): Promise<History> {
-  const history = await openHistory(path, undefined, limits);
-  try {
-    if (await isDescribed(history.connection)) return history;
-  } catch (error) {
-    history.close();
-    throw history.explained(error);
-  }
-  history.close();
-  throw new StorageError(
-    `Another version of Readership published the history ${path}. Publish it again: readership publish`,
-  );
-}
+export const openOwnHistory = (path: string, limits: Access['limits'] = {}): Promise<History> =>
+  openHistory(path, { limits }, async (connection) => {
+    await schemaVersion(connection, path);
+    if (!(await isDescribed(connection)))
+      throw new StorageError(
+        `Another version of Readership published the history ${path}. Publish it again: readership publish`,
+      );
+  });
 
 /**
  * Opens the live database if no process holds it and this version wrote it, otherwise the published

@@ -10,7 +10,6 @@ import {
 } from '@duckdb/node-api';
 import { readFileSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { type Day, day, daysBetween } from '../day.js';
 import { quoted } from './duckdb.js';
@@ -51,7 +50,7 @@ export const filledIn = (sql: string, parameters: Parameters): string =>
 
 /** The text of a `.sql` file next to the module with the given `import.meta.url`. */
 export const readSql = (moduleUrl: string, file: string): string =>
-  readFileSync(fileURLToPath(new URL(file, moduleUrl)), 'utf8');
+  readFileSync(new URL(file, moduleUrl), 'utf8');
 
 /** Runs `query` on a connection: see `Reader`. */
 export async function queryRows<Row>(

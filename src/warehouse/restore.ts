@@ -2,15 +2,15 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 import { copyFile, link, rename, rmdir } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
-import { messageOf, StorageError } from '../errors.js';
+import { messageOf, ReadershipError, StorageError } from '../errors.js';
 import { exists, expectDirectory, ignoreMissing } from '../files.js';
-import { BehindError } from './behind.js';
-import { databaseOf, everyTable, quoted } from './duckdb.js';
+import { databaseOf, whileAttached } from './duckdb.js';
 import { isOfDamage, machineAdvice, storageFailure } from '../storage.js';
 import { EffectsJournal } from '../effects/journal.js';
-import { changeDatabase, logOf, removeCopies, removeDatabase } from './live-file.js';
+import { changeDatabase, type LiveFile, logOf, removeCopies, removeDatabase } from './live-file.js';
 import { migrate } from './migrate.js';
-import { type HeldFile, holdLiveFile, type HoldOptions, makeDirectory, openWarehouse } from './open.js';
+import { BehindError, holdLiveFile, type HoldOptions, makeDirectory, openWarehouse } from './open.js';
+import { tableDigests } from './publish.js';
 import { queryRows } from './query.js';
 import type { Warehouse } from './warehouse.js';
 
@@ -64,15 +64,13 @@ export async function restore(
   const directory = dirname(liveFile);
   const made = await makeDirectory(directory);
   try {
-    if (typeof from === 'object') await copyLake(from, copy);
-    else await copySource(source, copy);
-    await expectOwnJournal(copy, source);
-    const { file, release } = await holdAndKeepAside(liveFile, aside, options);
+    await writeCopy(copy, source, typeof from === 'object' ? from : undefined);
+    const file = await holdAndKeepAside(liveFile, aside, options);
     try {
       await file.replaceBy(copy);
       await removeCopies(liveFile, COPY);
     } finally {
-      await release();
+      await file.close();
     }
   } catch (error) {
     await removeDatabase(copy).catch(() => undefined);
@@ -101,7 +99,8 @@ const COPY = '.restoring';
 async function isSound(liveFile: string, historyFile: string, options: HoldOptions): Promise<boolean> {
   if (!(await exists(liveFile))) return false;
   try {
-    return !(await isBehind(liveFile, historyFile, options, readAll));
+    // A file with damaged pages may still open, so everything is read.
+    return !(await isBehind(liveFile, historyFile, options, (warehouse) => tableDigests(warehouse, 'main')));
   } catch (error) {
     if (error instanceof StorageError && isOfDamage(error.cause)) return false;
     throw error;
@@ -112,7 +111,7 @@ async function isBehind(
   liveFile: string,
   historyFile: string,
   options: HoldOptions,
-  work: (warehouse: Warehouse) => Promise<void> = () => Promise.resolve(),
+  work: (warehouse: Warehouse) => Promise<unknown> = () => Promise.resolve(),
 ): Promise<boolean> {
   try {
     const warehouse = await openWarehouse(liveFile, { ...options, historyFile });
@@ -124,43 +123,32 @@ async function isBehind(
   }
 }
 
-/** Reads every value of every table, because a file with damaged pages may still open. */
-async function readAll(warehouse: Warehouse): Promise<void> {
-  for (const table of await warehouse.exclusive(everyTable))
-    await warehouse.query(`SELECT bit_xor(hash(row))::VARCHAR AS digest FROM ${table} AS row`, z.object({}));
-}
-
-/** Creates a database of this version from a lake. */
-async function copyLake({ fill }: LakeSource, copy: string): Promise<void> {
-  await removeDatabase(copy);
-  await changeDatabase(copy, async (connection) => {
-    await migrate(connection, copy);
-    await fill(connection, copy);
-  });
-}
-
-/** Throws a `StorageError` if the effects journal next to the copy cannot be read, or belongs to another workspace. */
-async function expectOwnJournal(copy: string, source: string): Promise<void> {
-  const journal = await EffectsJournal.open(dirname(copy), false);
-  await changeDatabase(copy, async (connection) => {
-    for (const { id } of await queryRows(connection, 'FROM workspace', z.object({ id: z.string() })))
-      journal.expectOwner(id, source, 'changed');
-  });
-}
-
-/** Copies everything in the database at `source` into a new file of this version. */
-async function copySource(source: string, copy: string): Promise<void> {
+/**
+ * Copies the database at `source`, or the days of a lake, into a new file of this version. Throws a `StorageError` if the
+ * effects journal next to the copy cannot be read, or belongs to another workspace.
+ */
+async function writeCopy(copy: string, source: string, lake: LakeSource | undefined): Promise<void> {
   await removeDatabase(copy);
   try {
     await changeDatabase(copy, async (connection) => {
-      await connection.run(`ATTACH ${quoted(source)} AS source (READ_ONLY)`);
-      await expectTables(connection, source);
-      await connection.run(`COPY FROM DATABASE source TO ${await databaseOf(connection)}`);
-      await connection.run('DETACH source');
+      if (lake !== undefined) {
+        await migrate(connection, copy);
+        await lake.fill(connection, copy);
+        return;
+      }
+      await whileAttached(connection, source, 'source', async () => {
+        await expectTables(connection, source);
+        await connection.run(`COPY FROM DATABASE source TO ${await databaseOf(connection)}`);
+      });
     });
-    await changeDatabase(copy, (connection) => migrate(connection, source));
+    const journal = await EffectsJournal.open(dirname(copy), false);
+    await changeDatabase(copy, async (connection) => {
+      await migrate(connection, source);
+      for (const { id } of await queryRows(connection, 'FROM workspace', z.object({ id: z.string() })))
+        journal.expectOwner(id, source, 'changed');
+    });
   } catch (cause) {
-    if (cause instanceof StorageError) throw cause;
+    if (cause instanceof ReadershipError) throw cause;
     if (machineAdvice(cause) !== undefined) throw storageFailure(`restore from ${source}`, cause);
     throw new StorageError(`Cannot restore from ${source}: ${messageOf(cause)}\n${OTHER_FILE}`, { cause });
   }
@@ -180,20 +168,16 @@ async function expectTables(connection: DuckDBConnection, source: string): Promi
  * cannot be opened is moved there, because no process can hold it. One that opens stays in place,
  * so that a kill leaves it there.
  */
-async function holdAndKeepAside(liveFile: string, aside: string, options: HoldOptions): Promise<HeldFile> {
-  if (!(await exists(liveFile))) return moveAsideAndHold(liveFile, aside, options);
-  try {
-    const held = await holdLiveFile(liveFile, options);
-    await keep(liveFile, aside);
-    await keep(logOf(liveFile), logOf(aside));
-    return held;
-  } catch (error) {
-    if (!(error instanceof StorageError && isOfDamage(error.cause))) throw error;
-    return moveAsideAndHold(liveFile, aside, options);
-  }
-}
-
-async function moveAsideAndHold(liveFile: string, aside: string, options: HoldOptions): Promise<HeldFile> {
+async function holdAndKeepAside(liveFile: string, aside: string, options: HoldOptions): Promise<LiveFile> {
+  if (await exists(liveFile))
+    try {
+      const file = await holdLiveFile(liveFile, options);
+      await keep(liveFile, aside);
+      await keep(logOf(liveFile), logOf(aside));
+      return file;
+    } catch (error) {
+      if (!(error instanceof StorageError && isOfDamage(error.cause))) throw error;
+    }
   await rename(logOf(liveFile), logOf(aside)).catch(ignoreMissing);
   await rename(liveFile, aside).catch(ignoreMissing);
   return holdLiveFile(liveFile, options);

@@ -57,7 +57,11 @@ export class Texts {
       duckdb.vector_assign_string_element(vector, place + index, text);
     const { buffer, byteOffset } = duckdb.vector_get_data(vector, CHUNK_WORDS * Int32Array.BYTES_PER_ELEMENT);
     const start = (this.#chunks.length - 1) * CHUNK_WORDS;
-    if (start === this.#words.length) this.#words = grown(this.#words, new Int32Array(2 * start));
+    if (start === this.#words.length) {
+      const longer = new Int32Array(2 * start);
+      longer.set(this.#words);
+      this.#words = longer;
+    }
     this.#words.set(new Int32Array(buffer, byteOffset, CHUNK_WORDS), start);
     this.#passed += texts.length;
   }
@@ -67,10 +71,4 @@ export class Texts {
     this.#chunks.push(chunk);
     return chunk;
   }
-}
-
-/** A longer array with the values of a shorter one. */
-export function grown<Values extends Int32Array | Float64Array>(values: Values, longer: Values): Values {
-  longer.set(values);
-  return longer;
 }

@@ -28,10 +28,7 @@ export class Warehouse implements Reader {
   /** Number of running tasks that need single-threaded mode. */
   #withOneThread = 0;
 
-  constructor(
-    private readonly file: LiveFile,
-    private readonly release: () => Promise<void>,
-  ) {}
+  constructor(private readonly file: LiveFile) {}
 
   get path(): string {
     return this.file.path;
@@ -134,7 +131,7 @@ export class Warehouse implements Reader {
         if (this.#foldFailure !== undefined) throw this.#foldFailure;
       });
     } finally {
-      await this.#inTurn(this.release);
+      await this.#inTurn(() => this.file.close());
     }
   }
 

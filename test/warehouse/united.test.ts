@@ -51,7 +51,7 @@ it('several shards are read as one: each project from its own, with jobs that ke
   const own = await openOwnHistory(one?.file ?? '');
   const words = await readDictionary(own);
   own.close();
-  const history = await openUnited(parts);
+  const history = await openUnited(parts, {});
   afterFile(() => {
     history.close();
   });
