@@ -147,14 +147,6 @@ describe('a database', () => {
     expect((await warehouse.query(VERSIONS, versionRow)).length).toBeGreaterThan(0);
   });
 
-  it('that is not a DuckDB file is refused with advice', async () => {
-    const path = join(await tempDir(), 'warehouse.duckdb');
-    await writeFile(path, 'not a database, and longer than its header would be'.repeat(200));
-    const opening = openWarehouse(path, OPEN);
-    await expect(opening).rejects.toThrow(StorageError);
-    await expect(opening).rejects.toThrow('readership restore');
-  });
-
   it('in a directory that cannot be created is refused with advice', async () => {
     const directory = await tempDir();
     await writeFile(join(directory, 'data'), 'a file');

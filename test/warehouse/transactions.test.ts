@@ -2,7 +2,7 @@ import { BIGINT, DuckDBDateValue, DATE, VARCHAR } from '@duckdb/node-api';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { Texts } from '../../src/warehouse/texts.js';
-import type { Column } from '../../src/warehouse/transaction.js';
+import type { Column, Transaction } from '../../src/warehouse/transaction.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 
@@ -130,26 +130,19 @@ describe('appending', () => {
 describe('transactions', () => {
   const insert = (path: string) => `INSERT INTO page_views VALUES ('p', '2026-01-01', '${path}', 1, 0, 1)`;
 
-  it('that throw store nothing, and the next one works', async () => {
+  it.each([
+    ['throw', () => Promise.reject(new Error('halfway')), 'halfway'],
+    ['fail', (transaction: Transaction) => transaction.execute('INSERT INTO nowhere VALUES (1)'), /nowhere/],
+  ])('that %s store nothing, and the next one works', async (_, fail, words) => {
     const warehouse = await liveWarehouse();
     const failed = warehouse.transaction(async (transaction) => {
-      await transaction.execute(insert('/a'), {});
-      throw new Error('halfway');
+      await transaction.execute(insert('/a'));
+      await fail(transaction);
     });
-    await expect(failed).rejects.toThrow('halfway');
+    await expect(failed).rejects.toThrow(words);
     expect(await stored(warehouse)).toMatchObject({ rows: 0 });
-    await warehouse.transaction((transaction) => transaction.execute(insert('/b'), {}));
+    await warehouse.transaction((transaction) => transaction.execute(insert('/b')));
     expect(await stored(warehouse)).toMatchObject({ rows: 1 });
-  });
-
-  it('whose statement fails leave nothing', async () => {
-    const warehouse = await liveWarehouse();
-    const failed = warehouse.transaction(async (transaction) => {
-      await transaction.execute(insert('/a'), {});
-      await transaction.execute('INSERT INTO nowhere VALUES (1)', {});
-    });
-    await expect(failed).rejects.toThrow(/nowhere/);
-    expect(await stored(warehouse)).toMatchObject({ rows: 0 });
   });
 
   it('take turns: none sees or ends another', async () => {
