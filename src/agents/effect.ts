@@ -98,31 +98,27 @@ const LEAST_PAIRS = 8;
  * pair. Chance chose the pages, so this one may be called an effect.
  */
 export function experimentWords(rows: readonly z.infer<typeof experimentRow>[]) {
-  const told = rows.filter(({ low, verdict }) => low !== null && verdict !== 'too early');
   const pairs = Math.max(0, ...rows.map((row) => row.pairs));
-  if (told.length === 0)
-    return pairs === 0
-      ? null
-      : {
-          isClear: false,
-          words: `Too early to tell whether agents help: ${pairs} of ${LEAST_PAIRS} pairs of pages are measured.`,
-        };
+  if (pairs === 0) return null;
+  const told = rows.filter(({ low, verdict }) => low !== null && verdict !== 'too early');
   const clear = told.filter(({ verdict }) => verdict !== 'no clear change');
-  const said = (clear.length > 0 ? clear : told).map((row) => {
-    const ratio = (row.ratio ?? 1) - 1;
-    const change = `${percentOf(ratio)} ${ratio < 0 ? 'fewer' : 'more'} ${audienceWord(row.audience)} views`;
-    return `${change} (${signedPercent((row.low ?? 1) - 1)} to ${signedPercent((row.high ?? 1) - 1)})`;
-  });
+  const isClear = clear.length > 0;
+  if (told.length === 0) {
+    const words = `Too early to tell whether agents help: ${pairs} of ${LEAST_PAIRS} pairs of pages are measured.`;
+    return { isClear, words };
+  }
+  const said = inSequence(
+    (isClear ? clear : told).map((row) => {
+      const ratio = (row.ratio ?? 1) - 1;
+      const change = `${percentOf(ratio)} ${ratio < 0 ? 'fewer' : 'more'} ${audienceWord(row.audience)} views`;
+      return `${change} (${signedPercent((row.low ?? 1) - 1)} to ${signedPercent((row.high ?? 1) - 1)})`;
+    }),
+  );
   const drawn = `${counted(pairs, 'pair')} drawn at random`;
-  return clear.length > 0
-    ? {
-        isClear: true,
-        words: `Pages that agents improved got ${inSequence(said)} than their twins: ${drawn}.`,
-      }
-    : {
-        isClear: false,
-        words: `Pages that agents improved got about as many views as their twins: ${inSequence(said)}, ${drawn}.`,
-      };
+  const words = isClear
+    ? `Pages that agents improved got ${said} than their twins: ${drawn}.`
+    : `Pages that agents improved got about as many views as their twins: ${said}, ${drawn}.`;
+  return { isClear, words };
 }
 
 const nameOf = ({ audience }: Pick<EffectRow, 'audience'>): string =>

@@ -22,7 +22,6 @@ const PLAN_JOB = statement('plan-job');
 const UPDATE_JOB = statement('update-job');
 const RECORD_PAIR = statement('record-pair');
 const RECORD_TRANSITION = statement('record-transition');
-const TRANSITIONS_OF_JOB = statement('transitions-of-job');
 
 /** Work on the jobs of a project. */
 export interface ProjectTask {
@@ -59,29 +58,30 @@ export const promptColumns = {
   note: z.string().nullable(),
 };
 
-const jobColumns = z.object({
-  ...promptColumns,
-  state: z.enum(JOB_STATES),
-  remote_id: z.string().nullable(),
-  reason: z.string(),
-  remote_status: z.string().nullable(),
-  pr_link: z.string().nullable(),
-  polls: z.int(),
-  next_poll_at: timestampColumn.nullable(),
-  ended_at: timestampColumn.nullable(),
-  merged_on: dayColumn.nullable(),
-  /** When its pull request was closed without being merged; null if it was not, or was not looked up. */
-  closed_on: dayColumn.nullable(),
-  pull_request_problem: z.string().nullable(),
-  /** If chance gave it the job instead of a similar page: that page, and the seed of the draw. */
-  held_out: z.string().nullable(),
-  draw_seed: z.string().nullable(),
-  ...evidenceColumns,
-});
-const jobRow = jobColumns.transform((row) => ({
-  ...row,
-  reference: referenceOf(row.project, row.path, row.planned_at),
-}));
+const jobRow = z
+  .object({
+    ...promptColumns,
+    state: z.enum(JOB_STATES),
+    remote_id: z.string().nullable(),
+    reason: z.string(),
+    remote_status: z.string().nullable(),
+    pr_link: z.string().nullable(),
+    polls: z.int(),
+    next_poll_at: timestampColumn.nullable(),
+    ended_at: timestampColumn.nullable(),
+    merged_on: dayColumn.nullable(),
+    /** When its pull request was closed without being merged; null if it was not, or was not looked up. */
+    closed_on: dayColumn.nullable(),
+    pull_request_problem: z.string().nullable(),
+    /** If chance gave it the job instead of a similar page: that page, and the seed of the draw. */
+    held_out: z.string().nullable(),
+    draw_seed: z.string().nullable(),
+    ...evidenceColumns,
+  })
+  .transform((row) => ({
+    ...row,
+    reference: referenceOf(row.project, row.path, row.planned_at),
+  }));
 /**
  * A job has three ids. `id` is its number in this database, used by commands (`jobs show 1`), lists
  * and the web app. `remote_id` is the platform's id, used in requests to it and null until it is
@@ -223,22 +223,8 @@ export const storeJob = (
     ref: source?.ref ?? null,
   });
 
-const transitionRow = z.object({
-  message: z.int().nullable(),
-  changed_at: timestampColumn,
-  from_state: z.string().nullable(),
-  to_state: z.string(),
-  cause: z.string(),
-});
-/** A state change of a job, or of one of its messages if `message` is set. */
-export type Transition = z.infer<typeof transitionRow>;
-
-/** The state changes of a job and its messages, oldest first. */
-export const readTransitions = (reader: Reader, job: number): Promise<Transition[]> =>
-  reader.query(TRANSITIONS_OF_JOB, transitionRow, { job });
-
 /** A state change to record, of a job, or of one of its messages if `message` is set. */
-export interface StateChange {
+interface StateChange {
   readonly job: number;
   readonly message?: number | undefined;
   readonly now: Date;

@@ -21,6 +21,7 @@ const statement = (name: string) => readSql(import.meta.url, `statements/${name}
 const MESSAGES_OF_PROJECT = statement('messages-of-project');
 const PLAN_MESSAGE = statement('plan-message');
 const UPDATE_MESSAGE = statement('update-message');
+const TRANSITIONS_OF_JOB = statement('transitions-of-job');
 
 const messageRow = z
   .object({
@@ -123,3 +124,17 @@ export const reopenJob = (
   change: Omit<JobChange, 'event' | 'cause'>,
 ): Promise<Job> =>
   changeJob(transaction, job, { ...change, event: 'followed-up', cause: `message ${id} was sent` });
+
+const transitionRow = z.object({
+  message: z.int().nullable(),
+  changed_at: timestampColumn,
+  from_state: z.string().nullable(),
+  to_state: z.string(),
+  cause: z.string(),
+});
+/** A state change of a job, or of one of its messages if `message` is set. */
+export type Transition = z.infer<typeof transitionRow>;
+
+/** The state changes of a job and its messages, oldest first. */
+export const readTransitions = (reader: Reader, job: number): Promise<Transition[]> =>
+  reader.query(TRANSITIONS_OF_JOB, transitionRow, { job });

@@ -13,6 +13,8 @@ import { NO_EVIDENCE, type Reason, storedReason } from './reasons.js';
 import {
   type Candidate,
   candidateRow,
+  roomLeft,
+  type RoomRules,
   type Selection,
   type SelectionRules,
   type SelectionState,
@@ -45,8 +47,7 @@ const choiceRow = viewedRow.extend({
 });
 
 /** The settings of the `improve` section that planning needs. */
-export type PlanRules = SelectionRules &
-  Pick<Settings['improve'], 'cooldownDays' | 'maxJobsPerRun' | 'maxJobsPerWeek' | 'maxOpenPullRequests'>;
+export type PlanRules = SelectionRules & RoomRules & Pick<Settings['improve'], 'cooldownDays'>;
 
 /**
  * What improving a project would do now. `waiting` are jobs planned earlier and not sent yet; they
@@ -117,21 +118,6 @@ async function viewedIn(reader: Reader, project: string, weeks: readonly Day[], 
   const asked = { project, weeks: JSON.stringify(weeks), paths: JSON.stringify(paths) };
   const rows = await reader.query(VIEWED_PAGES, viewedRow, asked);
   return new Map(rows.map(({ path, ...weekly }) => [path, { ...NO_EVIDENCE, ...weekly }]));
-}
-
-/** How many new jobs are allowed with those that wait, were planned this week, or are open; and which limit decides it. */
-export function roomLeft(
-  rules: PlanRules,
-  { waiting, plannedThisWeek, open }: Readonly<Record<'waiting' | 'plannedThisWeek' | 'open', number>>,
-): SelectionState['room'] {
-  const limits = [
-    { setting: 'maxJobsPerRun', used: waiting },
-    { setting: 'maxJobsPerWeek', used: plannedThisWeek },
-    { setting: 'maxOpenPullRequests', used: open },
-  ] as const;
-  const rooms = limits.map(({ setting, used }) => ({ setting, room: Math.max(0, rules[setting] - used) }));
-  const { setting, room } = rooms.reduce((least, one) => (one.room < least.room ? one : least));
-  return { count: room, limit: { code: 'limit', setting, limit: rules[setting] } };
 }
 
 /** Whether its pull request waits for review, as far as is known. */
@@ -237,7 +223,7 @@ export const readSkips = (reader: Reader, project: string, now: Date): Promise<S
 /** Skips a page from now on, replacing an earlier skip; the page is no longer proposed. */
 export const skipPage = (
   warehouse: Warehouse,
-  page: { readonly project: string; readonly path: string },
+  page: Pick<Job, 'project' | 'path'>,
   skip: { readonly now: Date; readonly until: Day | null },
 ): Promise<void> =>
   warehouse.transaction(async (transaction) => {
@@ -247,10 +233,7 @@ export const skipPage = (
   });
 
 /** Ends a skip; the next selection considers the page again. */
-export const unskipPage = (
-  warehouse: Warehouse,
-  page: { readonly project: string; readonly path: string },
-): Promise<void> =>
+export const unskipPage = (warehouse: Warehouse, page: Pick<Job, 'project' | 'path'>): Promise<void> =>
   warehouse.transaction(async (transaction) => {
     await transaction.execute(FORGET_SKIP, page);
     await transaction.execute(FORGET_SKIPPED_CHOICE, page);

@@ -32,6 +32,9 @@ export type SelectionRules = Pick<
   'minWeeklyViews' | 'readingShare' | 'exclude' | 'mode' | 'experiment'
 >;
 
+/** The limits in that section. */
+export type RoomRules = Pick<Settings['improve'], 'maxJobsPerRun' | 'maxJobsPerWeek' | 'maxOpenPullRequests'>;
+
 /** What affects the selection besides views. */
 export interface SelectionState {
   /** Pages that have a job, recently had one, or are skipped. */
@@ -145,6 +148,21 @@ export function selectPages(
     beyondShare: aboveFloor.length - considered.length,
     belowFloor: pages - aboveFloor.length,
   };
+}
+
+/** How many new jobs are allowed with those that wait, were planned this week, or are open; and which limit decides it. */
+export function roomLeft(
+  rules: RoomRules,
+  { waiting, plannedThisWeek, open }: Readonly<Record<'waiting' | 'plannedThisWeek' | 'open', number>>,
+): SelectionState['room'] {
+  const limits = [
+    { setting: 'maxJobsPerRun', used: waiting },
+    { setting: 'maxJobsPerWeek', used: plannedThisWeek },
+    { setting: 'maxOpenPullRequests', used: open },
+  ] as const;
+  const rooms = limits.map(({ setting, used }) => ({ setting, room: Math.max(0, rules[setting] - used) }));
+  const { setting, room } = rooms.reduce((least, one) => (one.room < least.room ? one : least));
+  return { count: room, limit: { code: 'limit', setting, limit: rules[setting] } };
 }
 
 /** In automatic runs, chance decides if at least twice as many pages qualify as jobs are allowed. */

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { readEffects } from '../agents/effect.js';
-import { type Job, readJobsOf, readTransitions } from '../agents/ledger.js';
-import { type Message, readMessages, readMessagesOf } from '../agents/messages.js';
+import { type Job, readJobsOf } from '../agents/ledger.js';
+import { type Message, readMessages, readMessagesOf, readTransitions } from '../agents/messages.js';
 import { nextTurn } from '../agents/submit.js';
 import { withHistory } from '../app/histories.js';
 import { moment } from '../format/days.js';

@@ -51,7 +51,7 @@ export class EffectsJournal {
   #act: Act = { number: 0, after: 0 };
   #lastSentAt = '';
   #file: JournalFile | undefined;
-  #year: number | undefined;
+  #year: string | undefined;
   #failure: StorageError | undefined;
   #permission: Permission | undefined;
   #claimed: ReturnType<Permission['claim']> | undefined;
@@ -172,13 +172,12 @@ export class EffectsJournal {
     const sending: Entry = { ...intent, at, attempt: at, event: 'sending' };
     const room = Buffer.byteLength(JSON.stringify(sending)) + OUTCOME_BYTES;
     await this.#inTurn(async () => {
-      if (this.#failure !== undefined) throw this.#failure;
       await this.#rotate(sending);
       await this.#write([sending], room);
     });
-    const ended = ({ note, ...outcome }: Outcome, later: Date) => {
-      const said = note === undefined ? {} : { note: note.slice(0, MAX_NOTE) };
-      const entry: Entry = { ...intent, ...outcome, ...said, at: later.toISOString(), attempt: at };
+    const ended = (outcome: Outcome, later: Date) => {
+      const note = outcome.note?.slice(0, MAX_NOTE);
+      const entry: Entry = { ...intent, ...outcome, note, at: later.toISOString(), attempt: at };
       return this.#inTurn(() => this.#write([entry], -room));
     };
     try {
@@ -192,11 +191,7 @@ export class EffectsJournal {
 
   /** Writes entries with one fsync. After a failure nothing more is sent. */
   async append(entries: readonly Entry[]): Promise<void> {
-    if (entries.length === 0) return;
-    await this.#inTurn(async () => {
-      if (this.#failure !== undefined) throw this.#failure;
-      await this.#write(entries);
-    });
+    if (entries.length > 0) await this.#inTurn(() => this.#write(entries));
   }
 
   async close(): Promise<void> {
@@ -222,14 +217,14 @@ export class EffectsJournal {
       known.last = line;
       known.attempts.add(line.attempt);
       this.#effects.set(key, known);
-      this.#year = yearOf(line);
+      this.#year = line.at.slice(0, 4);
       if (line.attempt > this.#lastSentAt) this.#lastSentAt = line.attempt;
     }
   }
 
   /** Starts a new file each year. If a wrong clock has already used the name, the current file is kept. */
   async #rotate(entry: Entry): Promise<void> {
-    const isNextYear = this.#year !== undefined && yearOf(entry) > this.#year;
+    const isNextYear = this.#year !== undefined && entry.at.slice(0, 4) > this.#year;
     if (!isNextYear || this.#file?.isReserved !== false) return;
     const archived = join(this.directory, `effects-${this.#year}.log`);
     if (await exists(archived)) return;
@@ -241,6 +236,8 @@ export class EffectsJournal {
 
   /** Writes lines over the room reserved so far, and changes that room by `room` bytes. */
   async #write(entries: readonly Line[], room = 0): Promise<void> {
+    // An outcome has its room, so it is written even then.
+    if (this.#failure !== undefined && room >= 0) throw this.#failure;
     const lines = [...this.#header, ...entries];
     const text = lines.map((line, index) => seal(line, this.#lines.count + index + 1)).join('');
     try {
@@ -255,5 +252,3 @@ export class EffectsJournal {
     for (const line of entries) this.#remember(line);
   }
 }
-
-const yearOf = ({ at }: Entry): number => Number(at.slice(0, 4));

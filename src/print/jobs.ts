@@ -1,7 +1,7 @@
 import { ENDED_STATUSES } from '../api/schema.js';
 import { effectWords, type JobEffect } from '../agents/effect.js';
-import type { Job, Transition } from '../agents/ledger.js';
-import type { Message } from '../agents/messages.js';
+import type { Job } from '../agents/ledger.js';
+import type { Message, Transition } from '../agents/messages.js';
 import { longDay, moment } from '../format/days.js';
 import { thousands } from '../format/numbers.js';
 import { pullRequestNumber } from '../reports/jobs.js';

@@ -10,7 +10,7 @@ import {
   unknownPage,
   unskipPage,
 } from '../agents/plan.js';
-import { recordChange } from '../agents/changes.js';
+import { recordChange } from '../agents/pull-requests.js';
 import { composePrompt, proposalOf, REFERENCE_TO_COME } from '../agents/prompt.js';
 import { type Reason, wordsOf } from '../agents/reasons.js';
 import type { FlaggedPage } from '../agents/select.js';

@@ -5,7 +5,7 @@ import { CodeHost, possiblePaths } from '../../src/agents/code-host.js';
 import { changeJob, type Job, planJob, referenceOf } from '../../src/agents/ledger.js';
 import { planImprovement } from '../../src/agents/plan.js';
 import { composePrompt } from '../../src/agents/prompt.js';
-import { readPullRequests, recordChange } from '../../src/agents/changes.js';
+import { readPullRequests, recordChange } from '../../src/agents/pull-requests.js';
 import { settingsSchema } from '../../src/config/schema.js';
 import { improveStep, recordPageChanges } from '../../src/steps/improve.js';
 import { day } from '../../src/day.js';

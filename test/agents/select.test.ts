@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { busyPages, isInReview, reservedPages, roomLeft } from '../../src/agents/plan.js';
+import { busyPages, isInReview, reservedPages } from '../../src/agents/plan.js';
 import { NO_EVIDENCE, type Reason, wordsOf } from '../../src/agents/reasons.js';
-import { type Candidate, selectPages, type SelectionRules } from '../../src/agents/select.js';
+import { type Candidate, roomLeft, selectPages, type SelectionRules } from '../../src/agents/select.js';
 import { addDays, day } from '../../src/day.js';
 
 const RULES: SelectionRules = {

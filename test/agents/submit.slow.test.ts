@@ -1,7 +1,7 @@
 import { addMinutes } from 'date-fns';
 import { describe, expect, it } from 'vitest';
-import { changeJob, readTransitions } from '../../src/agents/ledger.js';
-import { planMessage } from '../../src/agents/messages.js';
+import { changeJob } from '../../src/agents/ledger.js';
+import { planMessage, readTransitions } from '../../src/agents/messages.js';
 import { nextTurn, submitJobs, submitMessages, TurnError } from '../../src/agents/submit.js';
 import type { FaultInput } from '../sandbox/faulty-sandbox.js';
 import { agentDesk } from './agent-desk.js';
