@@ -307,90 +307,47 @@ describe('settling an effect between journal and database', () => {
     attempts: new Set(attempts),
   });
   const stored = (fate: Fate, attempt = FIRST) => ({ fate, attempt });
-  const later = (event: Entry['event']) => journalOf(event, SECOND, [FIRST, SECOND]);
 
-  it.each<[string, Parameters<typeof settle>, Partial<Settlement>]>([
-    [
-      'the database lost an intent',
-      [journalOf('sending'), undefined],
-      { store: 'unknown', write: 'unknown' },
-    ],
-    ['the database lost what was sent', [journalOf('sent'), undefined], { store: 'sent', isLost: true }],
-    ['the database lost a refusal', [journalOf('refused'), undefined], { store: 'refused', isLost: true }],
-    ['nothing had left', [journalOf('not-sent'), undefined], {}],
-    ['an older copy has it unsent', [journalOf('sent'), stored('not-sent')], { store: 'sent', isLost: true }],
-    [
-      'an older copy, intent only',
-      [journalOf('sending'), stored('not-sent')],
-      { store: 'unknown', write: 'unknown' },
-    ],
-    [
-      'killed before the reply',
-      [journalOf('sending'), stored('sending')],
-      { store: 'unknown', write: 'unknown' },
-    ],
-    ['killed between the outcomes: sent', [journalOf('sent'), stored('sending')], { store: 'sent' }],
-    [
-      'killed between the outcomes: not sent',
-      [journalOf('not-sent'), stored('sending')],
-      { store: 'not-sent' },
-    ],
-    ['killed between the outcomes: refused', [journalOf('refused'), stored('sending')], { store: 'refused' }],
-    ['settled by a person, then lost', [journalOf('not-sent'), stored('unknown')], { store: 'not-sent' }],
-    [
-      'sent again by a person, then lost',
-      [later('sending'), stored('sent')],
-      { store: 'unknown', write: 'unknown' },
-    ],
-    ['a later attempt was sent', [later('sent'), stored('unknown')], { store: 'sent', isLost: true }],
-    [
-      'a person said that it was not refused',
-      [journalOf('not-sent'), stored('refused')],
-      { store: 'not-sent' },
-    ],
-    ['sent, whatever a refusal says', [journalOf('sent'), stored('refused')], { store: 'sent' }],
-    ['no journal: sent', [undefined, stored('sent')], { knows: 'database', write: 'sent' }],
-    [
-      'no journal: being sent',
-      [undefined, stored('sending')],
-      { knows: 'database', store: 'unknown', write: 'unknown' },
-    ],
-    ['no journal: unsent', [undefined, stored('not-sent')], {}],
-    [
-      'an older journal, sent since',
-      [journalOf('not-sent'), stored('sent', SECOND)],
-      { knows: 'database', write: 'sent' },
-    ],
-    [
-      'an older journal, being sent since',
-      [journalOf('not-sent'), stored('sending', SECOND)],
-      { knows: 'database', store: 'unknown', write: 'unknown' },
-    ],
-    [
-      'an older journal, unknown since',
-      [journalOf('not-sent'), stored('unknown', SECOND)],
-      { knows: 'database', write: 'unknown' },
-    ],
-    [
-      'the journal lacks the outcome',
-      [journalOf('sending'), stored('sent')],
-      { knows: 'database', write: 'sent' },
-    ],
-    [
-      'the journal lacks the refusal',
-      [journalOf('unknown'), stored('refused')],
-      { knows: 'database', write: 'refused' },
-    ],
-    [
-      'killed before the refusal was journaled',
-      [journalOf('sending'), stored('refused')],
-      { knows: 'database', write: 'refused' },
-    ],
-    ['sent after all', [journalOf('refused'), stored('sent')], { knows: 'database', write: 'sent' }],
-    ['sent in both', [journalOf('sent'), stored('sent')], { knows: 'database' }],
-    ['unknown in both', [journalOf('unknown'), stored('unknown')], {}],
-  ])('%s', (_, of, expected) => {
-    expect(settle(...of)).toEqual({ knows: 'journal', ...expected });
+  const UNKNOWN = { store: 'unknown', write: 'unknown' } as const;
+  const IN_DATABASE = { knows: 'database' } as const;
+  it.each<[string, Fate | undefined, Fate | undefined, Partial<Settlement>]>([
+    ['the database lost an intent', 'sending', undefined, UNKNOWN],
+    ['the database lost what was sent', 'sent', undefined, { store: 'sent', isLost: true }],
+    ['the database lost a refusal', 'refused', undefined, { store: 'refused', isLost: true }],
+    ['nothing had left', 'not-sent', undefined, {}],
+    ['an older copy has it unsent', 'sent', 'not-sent', { store: 'sent', isLost: true }],
+    ['an older copy, intent only', 'sending', 'not-sent', UNKNOWN],
+    ['killed before the reply', 'sending', 'sending', UNKNOWN],
+    ['killed between the outcomes: sent', 'sent', 'sending', { store: 'sent' }],
+    ['killed between the outcomes: not sent', 'not-sent', 'sending', { store: 'not-sent' }],
+    ['killed between the outcomes: refused', 'refused', 'sending', { store: 'refused' }],
+    ['settled by a person, then lost', 'not-sent', 'unknown', { store: 'not-sent' }],
+    ['a person said that it was not refused', 'not-sent', 'refused', { store: 'not-sent' }],
+    ['sent, whatever a refusal says', 'sent', 'refused', { store: 'sent' }],
+    ['no journal: sent', undefined, 'sent', { ...IN_DATABASE, write: 'sent' }],
+    ['no journal: being sent', undefined, 'sending', { ...IN_DATABASE, ...UNKNOWN }],
+    ['no journal: unsent', undefined, 'not-sent', {}],
+    ['the journal lacks the outcome', 'sending', 'sent', { ...IN_DATABASE, write: 'sent' }],
+    ['the journal lacks the refusal', 'unknown', 'refused', { ...IN_DATABASE, write: 'refused' }],
+    ['killed before the refusal was journaled', 'sending', 'refused', { ...IN_DATABASE, write: 'refused' }],
+    ['sent after all', 'refused', 'sent', { ...IN_DATABASE, write: 'sent' }],
+    ['sent in both', 'sent', 'sent', IN_DATABASE],
+    ['unknown in both', 'unknown', 'unknown', {}],
+  ])('of one attempt: %s', (_, event, fate, expected) => {
+    const settled = settle(event && journalOf(event), fate && stored(fate));
+    expect(settled).toEqual({ knows: 'journal', ...expected });
+  });
+
+  const later = (event: Entry['event']) => journalOf(event, SECOND, [FIRST, SECOND]);
+  const since = (fate: Fate) => stored(fate, SECOND);
+  it.each<[string, ...Parameters<typeof settle>, Partial<Settlement>]>([
+    ['sent again by a person, then lost', later('sending'), stored('sent'), UNKNOWN],
+    ['the second was sent', later('sent'), stored('unknown'), { store: 'sent', isLost: true }],
+    ['sent since', journalOf('not-sent'), since('sent'), { ...IN_DATABASE, write: 'sent' }],
+    ['being sent since', journalOf('not-sent'), since('sending'), { ...IN_DATABASE, ...UNKNOWN }],
+    ['unknown since', journalOf('not-sent'), since('unknown'), { ...IN_DATABASE, write: 'unknown' }],
+  ])('of two attempts: %s', (_, journal, row, expected) => {
+    expect(settle(journal, row)).toEqual({ knows: 'journal', ...expected });
   });
 
   it('is counted by what each of them lacked', () => {
