@@ -19,10 +19,7 @@ export function connections(limits: Agent.Options = {}): Dispatcher {
   if (named.length === 0) return new Agent(limits);
   const noProxy = [env['no_proxy'] ?? env['NO_PROXY'] ?? '', ...THIS_MACHINE].join(',');
   try {
-    return new EnvHttpProxyAgent({
-      ...limits,
-      noProxy,
-    });
+    return new EnvHttpProxyAgent({ ...limits, noProxy });
   } catch (cause) {
     // The cause quotes the address, which may contain a password.
     if (!(cause instanceof Error)) throw cause;

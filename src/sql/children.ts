@@ -1,4 +1,3 @@
-import type { ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { mkdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -38,12 +37,13 @@ const END_MS = 6_000;
 const CLI = packageFile('dist/cli.js');
 
 /** A `readership sql` that waits for its query. */
-interface Child extends Pick<ChildProcess, 'stdin' | 'stdout' | 'stderr'> {
+interface Child extends ReturnType<typeof startNode> {
   /** Where its temporary files are. */
   readonly directory: string;
-  readonly kill: () => void;
-  readonly ended: ReturnType<typeof startNode>['ended'];
 }
+
+/** It has nothing to finish, and its temporary files are removed here. */
+const kill = ({ child }: Child) => child.kill('SIGKILL');
 
 /**
  * Runs SQL in `readership sql` processes, so that no query can block, crash or outlive this one.
@@ -75,7 +75,7 @@ export class QueryProcesses {
       text += piece;
       lines += piece.split('\n').length - 1;
       isCut = text.length > maxCharacters || lines > maxRows;
-      if (isCut) child.kill();
+      if (isCut) kill(child);
     }).catch((error: unknown) => {
       if (!isCut) throw error;
       return '';
@@ -94,7 +94,7 @@ export class QueryProcesses {
   /** Ends all processes, and resolves when their files are removed. */
   async close(): Promise<void> {
     const all = [...this.#running];
-    for (const child of all) child.kill();
+    all.forEach(kill);
     await Promise.allSettled(all.map(({ ended }) => ended));
   }
 
@@ -106,14 +106,8 @@ export class QueryProcesses {
     // A process that ends at once may not read the query.
     child.stdin?.on('error', () => undefined);
     const started: Child = {
-      stdin: child.stdin,
-      stdout: child.stdout,
-      stderr: child.stderr,
+      child,
       directory,
-      kill: () => {
-        // It has nothing to finish, and its temporary files are removed here.
-        child.kill('SIGKILL');
-      },
       ended: ended.finally(async () => {
         this.#running.delete(started);
         if (this.#spare === started) this.#spare = undefined;
@@ -127,12 +121,13 @@ export class QueryProcesses {
 
   /** Runs the query of a process, and returns its standard error. Throws if the query failed. */
   async #answer(
-    child: Child,
+    query: Child,
     sql: string,
     signal: AbortSignal,
     onText: (piece: string) => void = () => undefined,
   ): Promise<string> {
     const { timeoutMs } = this.command;
+    const { child } = query;
     let said = '';
     const startMs = performance.now();
     const longestMs = timeoutMs + END_MS;
@@ -140,13 +135,14 @@ export class QueryProcesses {
     child.stderr?.setEncoding('utf8').on('data', (piece: string) => {
       said = (said + piece).slice(0, 4_000);
     });
-    const late = setTimeout(child.kill, longestMs);
-    signal.addEventListener('abort', child.kill);
+    const stop = () => kill(query);
+    const late = setTimeout(stop, longestMs);
+    signal.addEventListener('abort', stop);
     try {
-      await mkdir(child.directory, { mode: 0o700 });
+      await mkdir(query.directory, { mode: 0o700 });
       child.stdin?.end(sql);
       this.prepare();
-      const { code, killedBy } = await child.ended;
+      const { code, killedBy } = await query.ended;
       signal.throwIfAborted();
       if (code === 0) return said.trim();
       if (performance.now() - startMs >= longestMs)
@@ -154,7 +150,7 @@ export class QueryProcesses {
       throw new StorageError(reasonOf(said, killedBy));
     } finally {
       clearTimeout(late);
-      signal.removeEventListener('abort', child.kill);
+      signal.removeEventListener('abort', stop);
     }
   }
 }

@@ -77,23 +77,18 @@ export async function runPrompt({
   begin();
   for await (const line of prompt) {
     if (statement === '' && LEAVE.test(line)) break;
-    if (statement === '' && HELP_WORDS.test(line)) {
-      output.write(`${HELP}\n`);
-      begin();
-      continue;
-    }
     const command = statement === '' ? COMMAND.exec(line)?.groups : undefined;
-    if (command !== undefined) {
+    if (statement === '' && HELP_WORDS.test(line)) output.write(`${HELP}\n`);
+    else if (command !== undefined) {
       const sql = sqlOf(command);
       if (sql === undefined) onError(`There is no command ${line.trim()}: .help shows what there is.`);
       else await run(sql);
-      begin();
-      continue;
+    } else {
+      statement = statement === '' ? line : `${statement}\n${line}`;
+      const completeness = await completenessOf(connection, statement);
+      if (completeness === 'complete') await run(statement);
+      if (completeness !== 'open') statement = '';
     }
-    statement = statement === '' ? line : `${statement}\n${line}`;
-    const completeness = await completenessOf(connection, statement);
-    if (completeness === 'complete') await run(statement);
-    if (completeness !== 'open') statement = '';
     begin();
   }
   prompt.close();

@@ -95,8 +95,7 @@ const COPIED = {
   ndjson: 'FORMAT json',
 } as const;
 type CopiedFormat = keyof typeof COPIED;
-export const isCopied = (format: string | undefined): format is CopiedFormat =>
-  format !== undefined && format in COPIED;
+export const isCopied = (format: string): format is CopiedFormat => format in COPIED;
 
 /**
  * Lets DuckDB write the result of a single statement. Its connection must be allowed to write the
@@ -109,7 +108,8 @@ export async function copyResult(
   format: CopiedFormat,
   file: OutputFile,
 ): Promise<boolean> {
-  const rows = await (format === 'parquet' ? wholeOf(connection, sql) : plainOf(connection, sql, format));
+  if (format === 'parquet') await expectOneSelect(connection, sql);
+  const rows = format === 'parquet' ? queryOf(sql) : await plainOf(connection, sql, format);
   if (rows === undefined) return false;
   await file.replace(async (unfinished) => {
     await connection.run(`COPY (${rows}\n) TO ${quoted(unfinished)} (${COPIED[format]})`);
@@ -118,11 +118,6 @@ export async function copyResult(
 }
 
 const queryOf = (sql: string): string => sql.trim().replace(/;+$/, '');
-
-async function wholeOf(connection: DuckDBConnection, sql: string): Promise<string> {
-  await expectOneSelect(connection, sql);
-  return queryOf(sql);
-}
 
 const LARGE_INTEGER = /^U?(BIG|HUGE)INT$/;
 const PLAIN =
