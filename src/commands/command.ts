@@ -206,14 +206,14 @@ function ruled<Made extends Argument | Option>(made: Made, { parse, choices }: I
 }
 
 /**
- * A default subcommand gets unknown names as arguments. Without it, commander suggests a similar
- * name.
+ * Rejects what is not the name of a command. A default subcommand gets unknown names as arguments;
+ * without it, commander suggests a similar name. After an option, even a known name is an argument.
  */
 export function refuseName(name: string, parent: Command): never {
   const named = new Command().copyInheritedSettings(parent);
   for (const command of parent.commands) named.command(command.name());
   named.parse([name], { from: 'user' });
-  throw new Error(`${name} is a command`);
+  return parent.error(`error: unexpected argument '${name}'`);
 }
 
 /** The format for the name of `--output`; `hint` lists the known names. */

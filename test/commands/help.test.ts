@@ -54,6 +54,10 @@ describe('--help', () => {
         code: 2,
         stderr: "error: unknown command 'shwo'\n(Did you mean show?)\nFor help, add --help.\n",
       });
+    expect(await runCli(['jobs', '--json', 'show', '3'], { cwd })).toMatchObject({
+      code: 2,
+      stderr: "error: unexpected argument 'show'\nFor help, add --help.\n",
+    });
   });
 
   it('names the exit codes and the environment', () => {
