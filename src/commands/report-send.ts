@@ -3,10 +3,9 @@ import { isAddress, NOBODY, parseRecipient } from '../config/recipients.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { parseDay } from '../day.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
-import { counted } from '../format/numbers.js';
 import { compose } from '../mail/compose.js';
-import { type Delivery, isAboutAll } from '../mail/delivery.js';
-import { DeliveryError, readDeliveries, resolveDelivery } from '../mail/ledger.js';
+import { type Delivery, isAboutAll, sentOf } from '../mail/delivery.js';
+import { readDeliveries, resolveDelivery } from '../mail/ledger.js';
 import { deliveryLine } from '../print/emails.js';
 import { eachLoaded } from '../reports/coverage.js';
 import { findReport, type ReportDefinition } from '../reports/definition.js';
@@ -82,13 +81,8 @@ async function send(given: StepContext, mailings: readonly Mailing[], options: S
   });
   const deliveries = results.flat();
   const attempted = deliveries.filter(({ isNew }) => isNew).map(({ delivery }) => delivery);
-  const undelivered = attempted.filter(({ state }) => state !== 'sent');
-  const sent = counted(attempted.length - undelivered.length, 'email');
-  const result = {
-    detail: { deliveries, empty },
-    summary: `${sent} sent, ${undelivered.length} unconfirmed`,
-  };
-  return undelivered.length === 0 ? result : { ...result, error: new DeliveryError(undelivered) };
+  const { words: summary, error } = sentOf(attempted);
+  return { detail: { deliveries, empty }, summary, error };
 }
 
 /** A report about a project, and the history to render it from. */

@@ -4,6 +4,8 @@ import { z } from 'zod';
 import type { Recipient } from '../config/recipients.js';
 import { type Shard, shardName } from '../config/shard.js';
 import type { Ending } from '../effects/entries.js';
+import { ReadershipError } from '../errors.js';
+import { counted } from '../format/numbers.js';
 import { timestampColumn } from '../warehouse/query.js';
 
 /**
@@ -125,6 +127,34 @@ export function settled(delivery: Delivery, { kind, words: note }: Outcome, now:
 /** Doubles from five minutes, which suits greylisting, to hours, for a server that is down. */
 const retryDelayMs = (attempts: number): number =>
   Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.max(0, attempts - 1));
+
+/**
+ * Emails and posts that did not arrive, or may not have. Exit code 75 if all of them are retried
+ * automatically.
+ */
+export class DeliveryError extends ReadershipError {
+  readonly exitCode: 1 | 75;
+
+  constructor(deliveries: readonly Delivery[]) {
+    const isWaiting = deliveries.every(({ state }) => state === 'waiting');
+    const one = ({ report, period, recipient, state, note }: Delivery) =>
+      `  ${report} ${period} to ${recipient}: ${isWaiting ? '' : `${state}, `}${note ?? 'no reason given'}`;
+    const lines = [isWaiting ? 'Not sent:' : 'Not delivered, or outcome unknown:', ...deliveries.map(one)];
+    super([...lines, 'See: readership status'].join('\n'));
+    this.exitCode = isWaiting ? 75 : 1;
+  }
+}
+
+/** How many of the deliveries were sent, in words, and the error about the others, if there are any. */
+export function sentOf(deliveries: readonly Delivery[]) {
+  const others = deliveries.filter(({ state }) => state !== 'sent');
+  const noun = deliveries.every(({ via }) => via === 'smtp' || via === 'outbox') ? 'email' : 'report';
+  const sent = counted(deliveries.length - others.length, noun);
+  return {
+    words: `${sent} sent${others.length === 0 ? '' : `, ${others.length} not`}`,
+    error: others.length === 0 ? undefined : new DeliveryError(others),
+  };
+}
 
 /** A report of one period, and its stored data. */
 export interface PeriodState {

@@ -1,5 +1,4 @@
 import pMap from 'p-map';
-import { ReadershipError } from '../errors.js';
 import { withGrace } from '../sleep.js';
 import type { Entry, EntryOf, Ending, Outcome as JournalOutcome } from '../effects/entries.js';
 import { countedDifferences, differences, type Reconciliation } from '../effects/settle.js';
@@ -90,23 +89,6 @@ async function deliverOne(
   await departure.ended(endingOf(after), now());
   await ledgers.warehouse.transaction((transaction) => store(transaction, after));
   return after;
-}
-
-/**
- * Emails and posts that did not arrive, or may not have. Exit code 75 if all of them are retried
- * automatically.
- */
-export class DeliveryError extends ReadershipError {
-  readonly exitCode: 1 | 75;
-
-  constructor(deliveries: readonly Delivery[]) {
-    const isWaiting = deliveries.every(({ state }) => state === 'waiting');
-    const one = ({ report, period, recipient, state, note }: Delivery) =>
-      `  ${report} ${period} to ${recipient}: ${isWaiting ? '' : `${state}, `}${note ?? 'no reason given'}`;
-    const lines = [isWaiting ? 'Not sent:' : 'Not delivered, or outcome unknown:', ...deliveries.map(one)];
-    super([...lines, 'See: readership status'].join('\n'));
-    this.exitCode = isWaiting ? 75 : 1;
-  }
 }
 
 /** A delivery that may be sent now, and the proof that it is in the journal. */

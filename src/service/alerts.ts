@@ -7,8 +7,8 @@ import { viewsBy } from '../format/audience.js';
 import { dayRange, longDay, moment } from '../format/days.js';
 import { thousands } from '../format/numbers.js';
 import type { Notice } from '../mail/compose.js';
-import { ALERT, allProjects, type Delivery } from '../mail/delivery.js';
-import { DeliveryError, readDeliveries } from '../mail/ledger.js';
+import { ALERT, allProjects, type Delivery, sentOf } from '../mail/delivery.js';
+import { readDeliveries } from '../mail/ledger.js';
 import { handOver } from '../steps/mailing.js';
 import type { StepContext } from '../steps/step.js';
 import { type Outage, readOutages } from '../steps/runs.js';
@@ -48,8 +48,8 @@ export async function sendAlerts(context: StepContext): Promise<string | undefin
         attempted.push(...(await handOver(context, noticeOf(alert, shard), key, [recipient], 'due')));
       }
     }
-    const unsent = attempted.filter(({ state }) => state !== 'sent');
-    if (unsent.length > 0) observer.onAlertFailed?.(new DeliveryError(unsent).message);
+    const { error } = sentOf(attempted);
+    if (error !== undefined) observer.onAlertFailed?.(error.message);
     return undefined;
   } catch (error) {
     return messageOf(error);

@@ -4,8 +4,8 @@ import type { ProjectSettings, Settings } from '../config/schema.js';
 import { addDays, dayOf, startOfDay } from '../day.js';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { counted } from '../format/numbers.js';
-import { type Delivery, type DeliveryKey, type Wait, whatIsDue } from '../mail/delivery.js';
-import { DeliveryError, readDeliveries } from '../mail/ledger.js';
+import { type Delivery, type DeliveryKey, sentOf, type Wait, whatIsDue } from '../mail/delivery.js';
+import { readDeliveries } from '../mail/ledger.js';
 import { findReport, listReports, type ReportDefinition } from '../reports/definition.js';
 import { NothingLoadedError } from '../reports/coverage.js';
 import { keptPage, sourceOfPages, writePage } from '../reports/pages.js';
@@ -74,13 +74,9 @@ export async function reportStep(given: StepContext): Promise<StepResult<Reporte
         await attempt(() => mailDue(context, mailing, detail));
     });
   }
-  const undelivered = deliveries.filter(({ state }) => state !== 'sent');
-  if (undelivered.length > 0) problems.push(new DeliveryError(undelivered));
-  const sent = deliveries.length - undelivered.length;
-  const noun = deliveries.every(({ via }) => via === 'smtp' || via === 'outbox') ? 'email' : 'report';
-  const others = undelivered.length === 0 ? '' : `, ${undelivered.length} not`;
-  const summary = `${counted(rendered, 'page')} rendered, ${counted(sent, noun)} sent${others}`;
-  return withOutage({ detail, summary }, together(problems));
+  const { words, error } = sentOf(deliveries);
+  const summary = `${counted(rendered, 'page')} rendered, ${words}`;
+  return withOutage({ detail, summary }, [...together(problems), error]);
 }
 
 /**

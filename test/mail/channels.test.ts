@@ -6,10 +6,10 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openChannel } from '../../src/mail/channel.js';
+import { DeliveryError } from '../../src/mail/delivery.js';
 import {
   claim,
   deliver,
-  DeliveryError,
   readDeliveries,
   reconcileDeliveries,
   resolveDelivery,
