@@ -1,7 +1,7 @@
 import { addMinutes, subDays } from 'date-fns';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { CodeHost, possiblePaths } from '../../src/agents/code-host.js';
+import { possiblePaths } from '../../src/agents/code-host.js';
 import { changeJob, type Job, planJob, referenceOf } from '../../src/agents/ledger.js';
 import { planImprovement } from '../../src/agents/plan.js';
 import { composePrompt } from '../../src/agents/prompt.js';
@@ -13,12 +13,8 @@ import { NOW } from '../sandbox/open-sandbox.js';
 import { reply, serve } from '../serve.js';
 import { stepContext } from '../steps/step-context.js';
 import { agentDesk } from './agent-desk.js';
+import { openCodeHost } from './open-code-host.js';
 import { EVIDENCE, steadyPages, storeReading } from './reading.js';
-
-const hosts: CodeHost[] = [];
-afterEach(async () => {
-  await Promise.all(hosts.splice(0).map((host) => host.close()));
-});
 
 /** A pull request of the fake repository acme/docs. */
 interface Fake {
@@ -100,15 +96,11 @@ async function repository(pulls: Fake[], kind: Kind = 'github', mostRequests = I
     ];
     reply(response, 200, wrapped(list.slice(0, kind === 'bitbucket' ? 50 : 100)));
   });
-  const { pullRequests } = settingsSchema.parse({
-    ...{ baseUrl: 'http://127.0.0.1', projects: [{ id: desk.project }] },
-    pullRequests: {
-      ...{ host: kind, url: 'https://code.example.com', repository: 'acme/docs' },
-    },
-  });
-  if (pullRequests === undefined) throw new Error('not configured');
-  const codeHost = new CodeHost({ ...pullRequests, apiUrl: server.baseUrl }, undefined, desk.clock.now);
-  hosts.push(codeHost);
+  const { baseUrl: apiUrl } = server;
+  const codeHost = openCodeHost(
+    { host: kind, url: 'https://code.example.com', repository: 'acme/docs' },
+    { apiUrl, now: desk.clock.now },
+  );
   const { clock, journal } = desk;
   const read = (minutes = 0) => {
     clock.advance(60 * minutes);
@@ -136,12 +128,9 @@ describe('the source file of a page', () => {
     ['en/v2/guides/page-1/page.mdx', 'en/*{path}/page.{md,mdx}', '/guides/page-1'],
     ['docs/v1.2/(a)/page-1.md', 'docs/v1.2/(a){path}.md', '/page-1'],
   ])('%s with the pattern %s is %s', (file, pattern, path) => {
-    const { pullRequests } = settingsSchema.parse({
-      ...{ baseUrl: 'http://127.0.0.1', projects: [{ id: 'prj_1' }] },
-      pullRequests: { host: 'github', ...(pattern === undefined ? {} : { files: pattern }) },
-    });
+    const { settings } = openCodeHost({ host: 'github', ...(pattern !== undefined && { files: pattern }) });
     const pages = ['/guides/page-1', '/page-1', '/'];
-    expect(possiblePaths(file, pullRequests?.files ?? '').find((one) => pages.includes(one))).toBe(path);
+    expect(possiblePaths(file, settings.files).find((one) => pages.includes(one))).toBe(path);
   });
 
   it.each(['docs.md', '{path}{path}', '{path', 'docs{path}.{md', '{path}.{(a+)+}'])(

@@ -92,6 +92,15 @@ describe('the prompt', () => {
   });
 });
 
+/** A workspace with a prompt of its own. */
+async function workspaceWith(instruction: string) {
+  const workspaceDir = await tempDir();
+  await mkdir(join(workspaceDir, 'templates/prompts'), { recursive: true });
+  const file = join(workspaceDir, 'templates/prompts/improve.hbs');
+  await writeFile(file, instruction);
+  return { workspaceDir, file };
+}
+
 describe('prompt templates', () => {
   it('end with a reference that the agent must repeat', () => {
     expect(compose('/a')).toMatch(
@@ -100,9 +109,7 @@ describe('prompt templates', () => {
   });
 
   it('may come from the workspace: even those get only the quoted path, and all end with the reference', async () => {
-    const workspaceDir = await tempDir();
-    await mkdir(join(workspaceDir, 'templates/prompts'), { recursive: true });
-    await writeFile(join(workspaceDir, 'templates/prompts/improve.hbs'), 'Fix {{path}}, {{reason}}.');
+    const { workspaceDir } = await workspaceWith('Fix {{path}}, {{reason}}.');
     await writeFile(join(workspaceDir, 'templates/prompts/reference.hbs'), 'None.');
     const prompt = composePrompt(about('/a"b'), { ...RULES, workspaceDir });
     expect(prompt).toMatch(/^Fix "\/a\\"b", number 1 in sustained reading\.\n\nCopy this line/);
@@ -110,10 +117,7 @@ describe('prompt templates', () => {
   });
 
   it('name the file that cannot be used', async () => {
-    const workspaceDir = await tempDir();
-    await mkdir(join(workspaceDir, 'templates/prompts'), { recursive: true });
-    const file = join(workspaceDir, 'templates/prompts/improve.hbs');
-    await writeFile(file, 'Fix {{page}}.');
+    const { workspaceDir, file } = await workspaceWith('Fix {{page}}.');
     const compose = () => composePrompt(about('/a'), { ...RULES, workspaceDir });
     expect(compose).toThrow(ConfigurationError);
     expect(compose).toThrow(file);

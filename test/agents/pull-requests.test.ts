@@ -1,5 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
-import { CodeHost } from '../../src/agents/code-host.js';
+import { describe, expect, it } from 'vitest';
 import { submitJobs } from '../../src/agents/submit.js';
 import { secretsOf } from '../../src/app/secrets.js';
 import { settingsSchema } from '../../src/config/schema.js';
@@ -8,13 +7,9 @@ import { reply, serve } from '../serve.js';
 import { stepContext } from '../steps/step-context.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 import { agentDesk } from './agent-desk.js';
+import { openCodeHost } from './open-code-host.js';
 
 const TOKEN = 'glpat-Secret0123456789';
-const hosts: CodeHost[] = [];
-afterEach(async () => {
-  await Promise.all(hosts.splice(0).map((host) => host.close()));
-});
-
 type Answers = readonly { readonly status?: number; readonly body?: unknown; readonly headers?: object }[];
 
 /** Jobs that ended with pull requests, and a fake host that gives these answers, repeating the last one. */
@@ -24,17 +19,8 @@ async function reviewed(answers: Answers, pages = 1, token?: string) {
     const { status = 200, body = {}, headers = {} } = answers[Math.min(count, answers.length) - 1] ?? {};
     reply(response, status, body, headers);
   });
-  const settings = settingsSchema.parse({
-    ...{ baseUrl: 'http://127.0.0.1', projects: [{ id: desk.project }] },
-    pullRequests: { host: 'github', url: 'https://code.example.com' },
-  });
-  if (settings.pullRequests === undefined) throw new Error('not configured');
-  const codeHost = new CodeHost(
-    { ...settings.pullRequests, apiUrl: `${server.baseUrl}/api` },
-    token,
-    desk.clock.now,
-  );
-  hosts.push(codeHost);
+  const options = { apiUrl: `${server.baseUrl}/api`, token, now: desk.clock.now };
+  const codeHost = openCodeHost({ host: 'github', url: 'https://code.example.com' }, options);
   const context = stepContext(desk.warehouse, {
     ...{ journal: desk.journal, clientOf: () => desk.client, now: desk.clock.now, codeHost },
     settings: { projects: [{ id: desk.project }] },
@@ -139,14 +125,7 @@ describe('a code host', () => {
     [{}, 502, 600_000],
   ])('that answers %j with %i requests a pause', async (headers, status, retryAfterMs) => {
     const server = await serve((_, response) => reply(response, status, {}, headers));
-    const settings = {
-      host: 'github',
-      url: 'https://code.example.com',
-      apiUrl: server.baseUrl,
-      files: '',
-    } as const;
-    const host = new CodeHost(settings, undefined, () => NOW);
-    hosts.push(host);
+    const host = openCodeHost({ host: 'github' }, { apiUrl: server.baseUrl });
     const asked = host.review(`${server.baseUrl}/1`, new AbortController().signal);
     await expect(asked).rejects.toMatchObject({ name: 'TryLaterError', retryAfterMs });
   });
@@ -161,10 +140,7 @@ describe('a code host', () => {
       '/3': { state: 'OPEN', updated_on: '2026-11-20T10:00:00Z' },
     };
     const server = await serve(({ url }, response) => reply(response, 200, pulls[url.pathname]));
-    const url = 'https://bitbucket.example';
-    const settings = { host: 'bitbucket', url, apiUrl: server.baseUrl, files: '' } as const;
-    const host = new CodeHost(settings, undefined, () => NOW);
-    hosts.push(host);
+    const host = openCodeHost({ host: 'bitbucket' }, { apiUrl: server.baseUrl });
     const reviews = ['/1', '/2', '/3'].map((path) => host.review(server.baseUrl + path));
     expect(await Promise.all(reviews)).toEqual([
       { mergedOn: '2026-11-18', closedOn: null },
@@ -213,16 +189,6 @@ describe('a code host', () => {
 });
 
 describe('the address of a pull request', () => {
-  const addressOf = (pullRequests: object, link: string) => {
-    const { pullRequests: settings } = settingsSchema.parse({
-      ...{ baseUrl: 'http://127.0.0.1', projects: [{ id: 'prj_1' }], pullRequests },
-    });
-    if (settings === undefined) throw new Error('not configured');
-    const host = new CodeHost(settings, undefined, () => new Date());
-    hosts.push(host);
-    return host.addressOf(link);
-  };
-
   it.each([
     [
       { host: 'github' },
@@ -251,11 +217,11 @@ describe('the address of a pull request', () => {
     [{ host: 'github' }, 'https://github.com/a/b/issues/7', undefined],
     [{ host: 'gitlab' }, 'https://github.com/a/b/pull/7', undefined],
   ])('%j, %s', (settings, link, address) => {
-    expect(addressOf(settings, link)).toBe(address);
+    expect(openCodeHost(settings).addressOf(link)).toBe(address);
   });
 
   it('is never one that would send the token unencrypted', () => {
-    expect(() => addressOf({ host: 'gitlab', url: 'http://git.example.com' }, '')).toThrow(
+    expect(() => openCodeHost({ host: 'gitlab', url: 'http://git.example.com' })).toThrow(
       'would send the token unencrypted',
     );
   });
