@@ -4,7 +4,7 @@ import { shortDayRange } from '../format/days.js';
 import { compact, onAxis, thousands } from '../format/numbers.js';
 import { escapeMarkup } from '../format/text.js';
 import { dayColumn } from '../warehouse/query.js';
-import { areaOf, pathOf, round, scaleOf, type Values } from './lines.js';
+import { pathOf, round, scaleOf, type Values } from './lines.js';
 
 /** A day's views; null if it is not loaded. */
 export const dayViews = z.object({
@@ -76,7 +76,7 @@ function layoutOf(days: readonly ChartDay[], width: number) {
   const [plotWidth, plotHeight] = [width - left - right, isWide ? 210 : 160];
   const bottom = top + plotHeight;
   const highest = highestOf(days);
-  const scale = scaleOf([highest], 4);
+  const scale = scaleOf([highest]);
   const isAveraged = days.length > MOST_PLAIN_DAYS;
   const boldOf = (audience: Audience): Values => {
     const values = days.map((day) => day[audience]);
@@ -123,11 +123,10 @@ export function lineChart(days: readonly ChartDay[], { title, size, reported }: 
   ].join('');
 }
 
-const gridOf = ({ scale: { top, step }, left, plotWidth, yOf }: Layout): string[] =>
-  Array.from({ length: Math.round(top / step) + 1 }, (_, index) => {
-    const y = yOf(index * step);
-    const line = `<path d="M${left} ${y}h${plotWidth}" stroke="var(--line)"/>`;
-    return line + textAt(left - 8, y + 4.5, onAxis(index * step), 'end');
+const gridOf = ({ scale, left, plotWidth, yOf }: Layout): string[] =>
+  scale.marks.map((value) => {
+    const line = `<path d="M${left} ${yOf(value)}h${plotWidth}" stroke="var(--line)"/>`;
+    return line + textAt(left - 8, yOf(value) + 4.5, onAxis(value), 'end');
   });
 
 /** The first days of some weeks, counted back from the last, or of some days if there are few. */
@@ -197,60 +196,4 @@ function namesOf(days: readonly ChartDay[], { isWide, left, right, bold, yOf }: 
     const [atX, atY] = isWide ? [right + 10, y + shift + 4.5] : [left + index * 120, 16];
     return `<text x="${atX}" y="${round(atY)}" fill="var(--${audience})" font-weight="600">${words}</text>`;
   });
-}
-
-/** A full week of a page: its views, and the expected range if known. */
-export const sparkWeek = z.object({
-  ago: z.number().nonnegative(),
-  views: z.number().nonnegative(),
-  low: z.number().nullable(),
-  high: z.number().nullable(),
-});
-type SparkWeek = z.infer<typeof sparkWeek>;
-
-const SPARK = { width: 128, height: 30, margin: 4 };
-/** Number of weeks on the axis, loaded or not. */
-const WEEKS = 13;
-
-/** The views of each of thirteen weeks, oldest first. */
-const byWeek = (weeks: readonly SparkWeek[], of: (week: SparkWeek) => number | null): Values =>
-  Array.from({ length: WEEKS }, (_, index) => {
-    const week = weeks.find(({ ago }) => ago === WEEKS - 1 - index);
-    return week === undefined ? null : of(week);
-  });
-
-/** A page's thirteen weeks as SVG over its expected range. */
-export function sparkChart(weeks: readonly SparkWeek[], audience: string): string {
-  const { width, height, margin } = SPARK;
-  const most = Math.max(1, ...weeks.flatMap(({ views, high }) => [views, high ?? 0]));
-  const xOf = (index: number) => round(margin + (index / (WEEKS - 1)) * (width - 2 * margin));
-  const yOf = (value: number) => round(height - margin - (value / most) * (height - 2 * margin));
-  const values = byWeek(weeks, ({ views }) => views);
-  const band = areaOf(
-    byWeek(weeks, ({ low }) => low),
-    byWeek(weeks, ({ high }) => high),
-    xOf,
-    yOf,
-  );
-  const last = values.findLastIndex((value) => value !== null);
-  const words = `Views per week: ${weeks.map(({ views }) => thousands(views)).join(', ')}`;
-  return (
-    `<svg role="img" class="spark" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" xmlns="http://www.w3.org/2000/svg"><title>${words}</title>` +
-    (band === '' ? '' : `<path d="${band}" fill="var(--muted)" fill-opacity=".22"/>`) +
-    `<path d="${pathOf(values, xOf, yOf)}" fill="none" stroke="var(--${audience})" stroke-width="1.6" stroke-linejoin="round" stroke-linecap="round"/>` +
-    (last < 0
-      ? ''
-      : `<circle cx="${xOf(last)}" cy="${yOf(values[last] ?? 0)}" r="2.8" fill="var(--${audience})"/>`) +
-    '</svg>'
-  );
-}
-
-const BLOCKS = '▁▂▃▄▅▆▇█';
-
-/** The same as plain text, one character per week. */
-export function sparkText(weeks: readonly SparkWeek[]): string {
-  const most = Math.max(1, ...weeks.map(({ views }) => views));
-  return byWeek(weeks, ({ views }) => views)
-    .map((views) => (views === null ? ' ' : (BLOCKS[Math.round((views / most) * (BLOCKS.length - 1))] ?? '')))
-    .join('');
 }

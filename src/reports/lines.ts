@@ -1,6 +1,7 @@
+import { z } from 'zod';
 import { addDays, type Day, day, daysBetween } from '../day.js';
 import { shortDayRange, shortMonth } from '../format/days.js';
-import { onAxis } from '../format/numbers.js';
+import { onAxis, thousands } from '../format/numbers.js';
 
 /** Values of a line; null where nothing is loaded, which leaves a gap. */
 export type Values = readonly (number | null)[];
@@ -73,10 +74,7 @@ function labelsOf(points: readonly Point[]): Map<number, string> {
 /** A picture of lines, as the template `web/lines` shows it: one that fits every width. */
 export function drawLines(points: readonly Point[], { title, lines, bands = [], unit = '' }: LinesOptions) {
   const names = [...lines, ...bands.flatMap(([, low, high]) => [low, high])];
-  const { top, step } = scaleOf(
-    points.flatMap(({ values }) => names.map((name) => values[name] ?? 0)),
-    4,
-  );
+  const { top, marks } = scaleOf(points.flatMap(({ values }) => names.map((name) => values[name] ?? 0)));
   const xOf = (index: number): number => ((index + 0.5) / points.length) * 1000;
   const yOf = (value: number): number => round(HEIGHT - (value / top) * (HEIGHT - 12));
   const placeOf = (index: number) => ({
@@ -86,10 +84,7 @@ export function drawLines(points: readonly Point[], { title, lines, bands = [], 
   const valuesOf = (name: string) => points.map(({ values }) => values[name] ?? null);
   return {
     title,
-    grid: Array.from({ length: top / step + 1 }, (_, index) => ({
-      y: yOf(index * step),
-      label: onAxis(index * step) + unit,
-    })),
+    grid: marks.map((value) => ({ y: yOf(value), label: onAxis(value) + unit })),
     lines: lines.map((name) => {
       const d = pathOf(valuesOf(name), xOf, yOf);
       return { name, d, dots: d.match(/M[^ML]+h0/g)?.join('') ?? '' };
@@ -110,22 +105,14 @@ export function drawLines(points: readonly Point[], { title, lines, bands = [], 
   };
 }
 
-/** A small line of some views, in a box of 100 by 24, with gaps for null. */
-export function sparkline(values: Values, highest: number): string {
-  return pathOf(
-    values,
-    (index) => (index / Math.max(1, values.length - 1)) * 96 + 2,
-    (value) => round(22 - (value / highest) * 20),
-  );
-}
-
 export const round = (value: number): number => Math.round(value * 10) / 10;
 
-/** The end of an axis over some values, and the step between its lines. */
-export function scaleOf(values: readonly number[], steps: number): { top: number; step: number } {
+/** The end of an axis over some values, and where its lines are: zero, the end, and about three between. */
+export function scaleOf(values: readonly number[]): { top: number; marks: number[] } {
   const highest = Math.max(1, ...values);
-  const step = niceStep(highest / steps);
-  return { top: Math.ceil(highest / step) * step, step };
+  const step = niceStep(highest / 4);
+  const steps = Math.ceil(highest / step);
+  return { top: steps * step, marks: Array.from({ length: steps + 1 }, (_, index) => index * step) };
 }
 
 /** 1, 2, 2.5 or 5 times a power of ten, not below `least`. */
@@ -159,5 +146,74 @@ export function areaOf(low: Values, high: Values, xOf: Place, yOf: Place): strin
       const at = (values: Values) => (index: number) => `${round(xOf(index))},${yOf(values[index] ?? 0)}`;
       return `M${run.map(at(high)).join('L')}L${run.toReversed().map(at(low)).join('L')}Z`;
     })
+    .join('');
+}
+
+/** The box of a small line, in pixels. */
+const SPARK = { width: 128, height: 30, margin: 4 };
+
+/** Where the points of a small line are. */
+const sparkPlaces = (count: number, highest: number, { width, height, margin } = SPARK) => ({
+  xOf: (index: number): number => margin + (index / Math.max(1, count - 1)) * (width - 2 * margin),
+  yOf: (value: number): number => round(height - margin - (value / highest) * (height - 2 * margin)),
+});
+
+/** A small line of some views, with gaps for null. */
+export function sparkline(values: Values, highest: number): string {
+  const { xOf, yOf } = sparkPlaces(values.length, highest);
+  return pathOf(values, xOf, yOf);
+}
+
+/** A full week of a page: its views, and the expected range if known. */
+export const sparkWeek = z.object({
+  ago: z.number().nonnegative(),
+  views: z.number().nonnegative(),
+  low: z.number().nullable(),
+  high: z.number().nullable(),
+});
+type SparkWeek = z.infer<typeof sparkWeek>;
+
+/** Number of weeks on the axis, loaded or not. */
+const WEEKS = 13;
+
+/** The views of each of thirteen weeks, oldest first. */
+const byWeek = (weeks: readonly SparkWeek[], of: (week: SparkWeek) => number | null): Values =>
+  Array.from({ length: WEEKS }, (_, index) => {
+    const week = weeks.find(({ ago }) => ago === WEEKS - 1 - index);
+    return week === undefined ? null : of(week);
+  });
+
+/** A page's thirteen weeks as SVG over its expected range. */
+export function sparkChart(weeks: readonly SparkWeek[], audience: string): string {
+  const { width, height } = SPARK;
+  const most = Math.max(1, ...weeks.flatMap(({ views, high }) => [views, high ?? 0]));
+  const { xOf, yOf } = sparkPlaces(WEEKS, most);
+  const values = byWeek(weeks, ({ views }) => views);
+  const band = areaOf(
+    byWeek(weeks, ({ low }) => low),
+    byWeek(weeks, ({ high }) => high),
+    xOf,
+    yOf,
+  );
+  const last = values.findLastIndex((value) => value !== null);
+  const words = `Views per week: ${weeks.map(({ views }) => thousands(views)).join(', ')}`;
+  return (
+    `<svg role="img" class="spark" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" xmlns="http://www.w3.org/2000/svg"><title>${words}</title>` +
+    (band === '' ? '' : `<path d="${band}" fill="var(--muted)" fill-opacity=".22"/>`) +
+    `<path d="${pathOf(values, xOf, yOf)}" fill="none" stroke="var(--${audience})" stroke-width="1.6" stroke-linejoin="round" stroke-linecap="round"/>` +
+    (last < 0
+      ? ''
+      : `<circle cx="${round(xOf(last))}" cy="${yOf(values[last] ?? 0)}" r="2.8" fill="var(--${audience})"/>`) +
+    '</svg>'
+  );
+}
+
+const BLOCKS = '▁▂▃▄▅▆▇█';
+
+/** The same as plain text, one character per week. */
+export function sparkText(weeks: readonly SparkWeek[]): string {
+  const most = Math.max(1, ...weeks.map(({ views }) => views));
+  return byWeek(weeks, ({ views }) => views)
+    .map((views) => (views === null ? ' ' : (BLOCKS[Math.round((views / most) * (BLOCKS.length - 1))] ?? '')))
     .join('');
 }

@@ -1,7 +1,8 @@
 import Handlebars, { type HelperDelegate } from 'handlebars';
 import { z } from 'zod';
 import { day, dayOf } from '../day.js';
-import { chartDay, chartLook, lineChart, sparkChart, sparkText, sparkWeek } from './chart.js';
+import { chartDay, chartLook, lineChart } from './chart.js';
+import { sparkChart, sparkText, sparkWeek } from './lines.js';
 import { audienceColumn, audienceName, viewsBy } from '../format/audience.js';
 import * as numbers from '../format/numbers.js';
 import { dayList, dayRange, longDay, moment, plainDayRange, shortDayRange } from '../format/days.js';

@@ -2,8 +2,9 @@ import { z } from 'zod';
 import { experimentRow } from '../../agents/effect.js';
 import { audienceColumn } from '../../format/audience.js';
 import { dayColumn } from '../../warehouse/query.js';
-import { dayViews, sparkWeek } from '../chart.js';
+import { dayViews } from '../chart.js';
 import { jobRow } from '../jobs.js';
+import { sparkWeek } from '../lines.js';
 
 const count = z.number().int().nonnegative();
 
