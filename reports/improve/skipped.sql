@@ -1,6 +1,6 @@
 -- Grain: one row per reason why the latest selection left pages out, with their number. Leaves out pages
 -- that are held out, and those that have or had a job: choices.sql and jobs.sql list those.
-SELECT choice.code, choice.facts, count(*) AS pages
+SELECT choice.code, min(choice.facts) AS facts, count(*) AS pages
 FROM
   page_choices AS choice
   ANTI JOIN agent_jobs AS job
@@ -9,5 +9,6 @@ WHERE
   choice.project = $project
   AND NOT choice.is_flagged
   AND choice.code NOT IN ('held-out', 'has-job', 'had-job', 'in-review')
-GROUP BY ALL
-ORDER BY pages DESC, choice.code, choice.facts
+-- Other reasons are told without the facts of a page.
+GROUP BY choice.code, if(choice.code = 'not-considered', choice.facts, NULL)
+ORDER BY pages DESC, choice.code, facts

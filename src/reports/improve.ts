@@ -123,7 +123,11 @@ export function improveModel(answers: object) {
       effects.length === 0
         ? null
         : { together: togetherWords(effects_together) ?? null, ...earlierWorkOf(effects) },
-    skipped: skippedOf(skipped),
+    /** How many popular pages were skipped, by reason, most frequent first. */
+    skipped: skipped.map(({ pages, ...reason }) => ({
+      why: SKIPPED[reason.code] ?? wordsOf(reasonOf(reason)),
+      pages,
+    })),
   };
 }
 
@@ -153,19 +157,7 @@ const NEXT_STEPS: Readonly<Partial<Record<JobRow['state'], (id: number) => strin
 const lengthOf = (days: number): string => (days <= 0 ? 'less than a day' : counted(days, 'day'));
 const ageWords = (days: number): string => (days <= 0 ? 'today' : `${counted(days, 'day')} ago`);
 
-/**
- * How many popular pages were skipped, by reason, most frequent first. Reasons omit numbers about a
- * single page.
- */
-function skippedOf(reasons: z.infer<typeof improveRows>['skipped']) {
-  const all = new Map<string, number>();
-  for (const { pages, ...reason } of reasons) {
-    const why = SKIPPED[reason.code] ?? wordsOf(reasonOf(reason));
-    all.set(why, (all.get(why) ?? 0) + pages);
-  }
-  return [...all].map(([why, pages]) => ({ why, pages })).sort((one, two) => two.pages - one.pages);
-}
-
+/** Reasons why popular pages were skipped, without numbers about a single page. */
 const SKIPPED: Readonly<Partial<Record<string, string>>> = {
   'few-days': 'viewed on too few days',
   'few-days-by-people': 'viewed by people on too few days',
