@@ -7,7 +7,7 @@ import { dateOf, type Reader } from '../warehouse/query.js';
 import { type Answers, ask, rowsOf, tablesOf } from './answers.js';
 import { cautionsOf, type ModelContext, readCoverage } from './coverage.js';
 import { wordsOf } from './correction.js';
-import type { ReportDefinition } from './definition.js';
+import type { Picture, ReportDefinition } from './definition.js';
 import { draw } from './draw.js';
 import { improveModel } from './improve.js';
 import { pageUrl } from './pages.js';
@@ -74,6 +74,8 @@ export async function prepareReport(
   /** The preview text that email clients show after the subject. */
   const preheader = line('preheader', report.preheader);
   const forms = await formsOf(workspaceDir, name, { ...shown, subject, preheader });
+  const drawn = (picture: Picture, width: number, enlargedBy?: number) =>
+    draw(picture, rowsOf(answers, picture.query), width, enlargedBy);
   return {
     name,
     period,
@@ -91,33 +93,23 @@ export async function prepareReport(
       wordsOf('statements' in model ? model : undefined, tables, of),
     /** A self-contained page. */
     page: async () => {
-      const pictures: Record<string, Drawing[]> = {};
-      for (const picture of report.pictures) {
-        const rows = rowsOf(answers, picture.query);
+      const pictures: Record<string, { svg: string }[]> = {};
+      for (const picture of report.pictures)
         for (const width of picture.widths)
-          (pictures[picture.name] ??= []).push({ svg: await draw(picture, rows, width) });
-      }
+          (pictures[picture.name] ??= []).push({ svg: await drawn(picture, width) });
       return forms.page(pictures);
     },
     json: () => JSON.stringify({ report: name, subject, ...model }, null, 2),
     mail: async () => {
-      const pictures: Record<string, Drawing> = {};
+      const pictures: Record<string, { svg: string }> = {};
       for (const picture of report.pictures) {
         if (picture.mail === undefined) continue;
         const title = line(`pictures.${picture.name}.mail.alt`, picture.mail.alt);
-        const rows = rowsOf(answers, picture.query);
-        pictures[picture.name] = {
-          svg: await draw({ ...picture, title }, rows, picture.mail.width, ENLARGED),
-        };
+        pictures[picture.name] = { svg: await drawn({ ...picture, title }, picture.mail.width, ENLARGED) };
       }
       return forms.mail(pictures);
     },
   };
-}
-
-/** A picture as templates get it. */
-interface Drawing {
-  readonly svg: string;
 }
 
 /** Pictures in emails are drawn smaller and then enlarged, to keep text readable on phones, which show them at two thirds. */
