@@ -309,6 +309,12 @@ function problemIn(
     const rest = week(monday, whoIs(found[3]), undefined, sofar.without);
     return rest === number(found[2]) ? undefined : wrong('rest', rest);
   }
+  if (
+    (found = one(`(Human|AI) views are back in their usual range: ${COUNT}, after ${COUNT} last week\\.`))
+  ) {
+    const [now, then] = [week(monday, whoIs(found[1])), week(before, whoIs(found[1]))];
+    return now === number(found[2]) && then === number(found[3]) ? undefined : wrong('now', [now, then]);
+  }
   if (one(`(Human|AI) views are less than 1% of all views\\.`)) return undefined;
   if (one('This is the first week in the history, so there is nothing to compare it with yet\\.'))
     return monday === FIRST ? undefined : wrong('first', FIRST);

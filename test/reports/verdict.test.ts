@@ -120,6 +120,13 @@ describe('the headline', () => {
     });
     expect(news([0, 0]).stake).toBe(0);
   });
+  test('says that an audience is back in its usual range, only after a week outside that was told', () => {
+    calm();
+    expect(headline([20_000, 16_000], [30_000, 16_000], ...STEADY)).toBe(
+      'Human views are back in their usual range: 20,000, after 30,000 last week.',
+    );
+    expect(headline([20_000, 16_000], [20_500, 16_000], ...STEADY)).toMatch(/^A calm week/);
+  });
   test('names the change with the most views at stake, and below it both totals with their changes', () => {
     calm();
     expect(headline([20_000, 19_000], ...STEADY)).toBe('AI views rose 19% to 19,000.');
@@ -130,13 +137,13 @@ describe('the headline', () => {
     other = { moved: [page('/a', 'ai', 3000, 900)], pullRequests: 0 };
     const { detail: details, statements, stake } = news([15_000, 19_000], ...STEADY);
     expect(details).toBe(
-      '15,000 human views (−25%) and 19,000 AI views (+19%) compared with last week. Human views fell 25% to 15,000. AI views rose 19% to 19,000.',
+      '15,000 human views (−25%) and 19,000 AI views (+19%) compared with last week. /a had 3,000 AI views, 233% more than expected.',
     );
-    // A correction compares what was told with everything that is true.
+    // A correction compares what was told with everything that is true, also with what the totals say.
     expect(statements.map(({ key, isShown }) => `${key}: ${isShown}`)).toEqual([
-      ...['lead ai: true', 'change human down: true', 'change ai up: true', 'page /a: false'],
+      ...['lead ai: true', 'page /a: true', 'change human down: false', 'change ai up: false'],
     ]);
-    expect([statements[0]?.text, statements[3]?.text, stake]).toEqual([
+    expect([statements[0]?.text, statements[1]?.text, stake]).toEqual([
       'AI views now exceed human views: 19,000 vs. 15,000.',
       '/a had 3,000 AI views, 233% more than expected.',
       8_000,

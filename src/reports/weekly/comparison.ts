@@ -105,8 +105,6 @@ function audienceWeek(
   const burst = bursts.find(({ day }) => day >= firstDay) ?? null;
   /** Weekdays that are left out of both weeks, because one of them had a burst. */
   const leftOut = new Set(isCompared ? bursts.map(({ day }) => daysBetween(start, day) % 7) : []);
-  const sumOf = (from: number) =>
-    days.slice(from, from + 7).reduce((sum, views, weekday) => sum + (leftOut.has(weekday) ? 0 : views), 0);
   const row = usualRows.find((one) => one.week === firstDay && one.audience === audience);
   const { usual, noUsual } = usualOf(days_loaded === 7 ? row : undefined);
   const { [audience]: steady } = withoutBursts(thisWeek, allBursts);
@@ -115,8 +113,7 @@ function audienceWeek(
     firstDay,
     views,
     /** On the days that can be compared, this week and the week before; null if none can. */
-    same:
-      isCompared && days.length === 14 ? { now: sumOf(7), before: sumOf(0), days: 7 - leftOut.size } : null,
+    same: isCompared && days.length === 14 ? { ...bothWeeks(days, leftOut), days: 7 - leftOut.size } : null,
     /** The views of the fourteen days. */
     days,
     burst,
@@ -133,6 +130,14 @@ function audienceWeek(
     record: row?.is_record === true && burst === null ? row.weeks : null,
   };
 }
+
+/** The views of two weeks of days, each without the weekdays that are left out. */
+export function bothWeeks(days: readonly number[], leftOut: ReadonlySet<number>) {
+  const known = days.map((views, at) => (leftOut.has(at % 7) ? 0 : views));
+  return { before: sum(known.slice(0, 7)), now: sum(known.slice(7)) };
+}
+
+export const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
 /** A range whose ends differ by more says nothing. */
 const WIDEST_RANGE = 4;

@@ -2,7 +2,7 @@ import { addDays, type Day, daysBetween } from '../../day.js';
 import { AUDIENCES, viewsBy } from '../../format/audience.js';
 import { namedDay } from '../../format/days.js';
 import { inWords, percentOf, ratioWords, thousands } from '../../format/numbers.js';
-import type { AudienceWeek, Comparison } from './comparison.js';
+import { type AudienceWeek, type Comparison, sum } from './comparison.js';
 import { BEYOND_CHANCE, leadOf, LEAST_VIEWS, NOTABLE_RATIO, onlyOf } from './leads.js';
 import { type Fact, named, type Phrase, say, views } from './phrases.js';
 import type { MovedRow } from './rows.js';
@@ -86,7 +86,7 @@ function changeIn(of: AudienceWeek, old: ReadonlySet<string>): Fact | undefined 
     (place === 'unknown'
       ? Math.abs(ratio) >= NOTABLE_BY_ITSELF
       : Math.abs(ratio) >= NOTABLE_RATIO && place === (isUp ? 'above' : 'below'));
-  if (!isBeyond) return outsideOf(of, old);
+  if (!isBeyond) return outsideOf(of, old) ?? backIn(of, old);
   const key = `change ${audience} ${isUp ? 'up' : 'down'}`;
   const cause = causeOf(of, difference);
   const causedBy = cause === undefined ? '' : causeWords(cause, isUp);
@@ -98,6 +98,7 @@ function changeIn(of: AudienceWeek, old: ReadonlySet<string>): Fact | undefined 
     key,
     isNewsAgain: true,
     stake: Math.abs(difference),
+    isInTotals: where === '' && high === '' && cause === undefined,
     page: cause?.path,
     words:
       ratio === Infinity
@@ -126,6 +127,19 @@ function outsideOf(
   };
 }
 
+/** A week back in its usual range, after one outside that was told. */
+function backIn({ audience, same, place }: AudienceWeek, old: ReadonlySet<string>): Fact | undefined {
+  const wasOutside = [...old].some((key) => /^(?:change|outside) (\w+) /.exec(key)?.[1] === audience);
+  if (!wasOutside || same?.days !== 7 || place !== 'inside') return undefined;
+  const { now, before } = same;
+  if (Math.abs(now / before - 1) < NOTABLE_RATIO) return undefined;
+  return {
+    key: `back ${audience}`,
+    stake: Math.abs(now - before),
+    words: say`${views(audience)} are back in their usual range: ${thousands(now)}, after ${thousands(before)} last week.`,
+  };
+}
+
 /** `a 12-week high`, `an 18-week high`. */
 const weekHigh = (weeks: number): string =>
   `${/^(?:8|11$|18$)/.test(String(weeks)) ? 'an' : 'a'} ${weeks}-week high`;
@@ -148,8 +162,6 @@ function causeOf({ causes, days, leftOut, firstDay }: AudienceWeek, difference: 
   const ofDay = share >= MOST ? { day: addDays(firstDay, byDay.indexOf(share)), share } : undefined;
   return isPage ? { path: page.path, share: sum(page.byDay), ...ofDay } : ofDay;
 }
-
-const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
 /** The share of each weekday in a difference. */
 const sharesOf = (days: readonly number[], leftOut: ReadonlySet<number>, difference: number): number[] =>

@@ -8,7 +8,7 @@ import { highestDrawn, highestOf, MOST_PLAIN_DAYS } from '../chart.js';
 import type { Coverage, ModelContext } from '../coverage.js';
 import { agentWorkOf } from '../jobs.js';
 import { periodOf, type Calendar } from '../period.js';
-import { type AudienceWeek, compareWeeks, type Comparison } from './comparison.js';
+import { type AudienceWeek, bothWeeks, compareWeeks, type Comparison } from './comparison.js';
 import {
   type DayRow,
   type LikelyBreakRow,
@@ -113,13 +113,9 @@ const withoutWords = (leftOut: ReadonlySet<number>, firstDay: Day): string | nul
 function shareOf({ thisWeek, before, earlier, human, ai }: Comparison) {
   const earliest = earlier.at(-1);
   const leftOut = new Set([...human.leftOut, ...ai.leftOut]);
-  const viewsFrom = (days: readonly number[], from: number): number =>
-    days.slice(from, from + 7).reduce((sum, views, at) => sum + (leftOut.has(at) ? 0 : views), 0);
-  const shareFrom = (from: number): number => {
-    const [people, agents] = [viewsFrom(human.days, from), viewsFrom(ai.days, from)];
-    return agents / (people + agents);
-  };
-  const difference = before === null ? NaN : shareFrom(7) - shareFrom(0);
+  const [people, agents] = [bothWeeks(human.days, leftOut), bothWeeks(ai.days, leftOut)];
+  const shareIn = (week: 'now' | 'before') => agents[week] / (people[week] + agents[week]);
+  const difference = before === null ? NaN : shareIn('now') - shareIn('before');
   return {
     ai: thisWeek.ai_share,
     difference: Number.isNaN(difference) ? null : difference,
@@ -185,9 +181,10 @@ const MOST_OF_BARS = 10;
 /** `movers` needs at least this many earlier full weeks. */
 const MOVED_WEEKS_LEAST = 3;
 
-/** Null if there are too few full weeks. */
+/** Null if there are too few full weeks, or no views at all. */
 function movedOf(rows: readonly MovedRow[], { thisWeek, earlier }: Comparison) {
-  if (thisWeek.days_loaded < 7 || earlier.length < MOVED_WEEKS_LEAST) return null;
+  const { days_loaded: days, human, ai } = thisWeek;
+  if (days < 7 || earlier.length < MOVED_WEEKS_LEAST || human + ai === 0) return null;
   return {
     pages: rows.map(({ path, audience, weeks, ...row }) => {
       const [views, expected] = [row[audience], row[`${audience}_expected`] ?? 0];

@@ -16,6 +16,8 @@ export interface Fact {
   readonly isNewsAgain?: true;
   /** The number of views it is about. */
   readonly stake: number;
+  /** Whether both totals with their change say the same. */
+  readonly isInTotals?: boolean;
   /** The page that the sentence names as its cause. */
   readonly page?: string | undefined;
   readonly words: Phrase[];

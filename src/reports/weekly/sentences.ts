@@ -32,7 +32,7 @@ export function newsOf(week: Comparison, weekBefore: Comparison | null, other: O
     ({ key, isNewsAgain }) => isNewsAgain === true || !old.has(key),
   );
   const { key, words: headline } = first ?? quiet(week, other);
-  const others = more.map(worded);
+  const others = more.filter(({ isInTotals }) => isInTotals !== true).map(worded);
   const shown = [
     ...others.slice(0, MOST_DETAILS),
     ...AUDIENCES.map((audience) => ({
@@ -41,7 +41,8 @@ export function newsOf(week: Comparison, weekBefore: Comparison | null, other: O
     })),
     { key: 'not compared', text: whyNotCompared(week) },
   ].filter(({ text }) => text !== '');
-  const hidden = [...others.slice(MOST_DETAILS), ...coursesOf(week).map(worded)];
+  const inTotals = more.filter(({ isInTotals }) => isInTotals === true);
+  const hidden = [...others.slice(MOST_DETAILS), ...[...inTotals, ...coursesOf(week)].map(worded)];
   const totals = totalsWithChange(week, key === 'totals');
   const paths = new Set<string | null>(other.moved.map(({ path }) => path));
   for (const { path } of headline) paths.delete(path);
