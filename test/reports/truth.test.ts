@@ -249,8 +249,12 @@ describe('the weekly report says what the server counted, in every format', () =
       for (const { path, human, ai } of truth.mostRead)
         expect(countsAfter(list, path, 2), `${form}, ${path}`).toEqual([human, ai]);
     }
-    // The first line of the email, and the alternative text of its picture, which a first week does not have.
-    expect(report.preheader).toContain(`${thousands(truth.human.views)} human`);
+    // What a list of emails shows, and the alternative text of the picture, which a first week does not have.
+    expect(`${report.subject} ${report.preheader}`).toContain(
+      truth.human.views + truth.ai.views === 0
+        ? 'No views were recorded'
+        : `${thousands(truth.human.views)} human`,
+    );
     if (truth.pages.new !== null)
       expect(mail.html).toContain(`Human: ${thousands(truth.human.views)} this week`);
   });
