@@ -96,6 +96,11 @@ const THEME: Config = {
     gridColor: 'var(--line)',
   },
   axisQuantitative: { tickCount: 5 },
+  // Dates as in sentences: Vega would write `Mon 19`.
+  axisTemporal: {
+    grid: false,
+    format: { date: '%b %-d', day: '%b %-d', week: '%b %-d', month: '%b', year: '%Y' },
+  },
   legend: { labelColor: 'var(--muted)', labelFontSize: 13, title: null, orient: 'top' },
   text: { fill: 'var(--ink)', fontSize: 13 },
   rule: { color: 'var(--muted)' },

@@ -30,17 +30,21 @@ export const ofTwo =
   (one: unknown, two: unknown) =>
     write(first.parse(one), second.parse(two));
 
+/** A number, or a dash for null, which is not zero. */
+const orDash = (write: (value: number) => string): HelperDelegate =>
+  of(number.nullable(), (value) => (value === null ? '–' : write(value)));
+
 /** In characters, a part of a path that fits even into a column on a phone, and the pieces of longer ones. */
 const SHORT_PART = 16;
 const LONG_PART = /[^-_.]{0,14}[-_./]|[^-_.]{1,15}/gu;
 
 /** The functions that templates can call. */
 export const templateFunctions: Readonly<Record<string, HelperDelegate>> = {
-  thousands: of(number, numbers.thousands),
+  thousands: orDash(numbers.thousands),
   compact: of(number, numbers.compact),
-  percent: of(number, numbers.percent),
+  percent: orDash(numbers.percent),
   finePercent: of(number, numbers.finePercent),
-  signedPercent: of(number, numbers.signedPercent),
+  signedPercent: orDash(numbers.signedPercent),
   signedPoints: of(number, numbers.signedPoints),
   counted: ofTwo(number, text, numbers.counted),
   inWords: of(number, numbers.inWords),
