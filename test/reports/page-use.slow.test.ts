@@ -13,6 +13,7 @@ describe.skipIf(skipWithoutChromium)('the pages in use (skipped where no Chromiu
 
   beforeAll(async () => {
     const history = await fullHistory();
+    await history.run('UPDATE agent_jobs SET weekly_human = 19170, weekly_ai = 23030, trend = -0.12');
     const project = { id: 'prj_1', name: 'Acme Docs', siteUrl: 'https://docs.example.com' };
     for (const name of ['weekly', 'improve']) {
       const now = new Date('2026-11-18T09:00:00Z');
@@ -125,7 +126,7 @@ describe.skipIf(skipWithoutChromium)('the pages in use (skipped where no Chromiu
     },
   );
 
-  test.each([390, 600])('emails fit into %i px, even with hostile paths', async (width) => {
+  test.each([390, 600])('emails fit into %i px, even with hostile paths and large numbers', async (width) => {
     for (const name of ['the email of weekly', 'the email of improve']) {
       const page = await open(name, width);
       expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
