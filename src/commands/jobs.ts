@@ -104,7 +104,8 @@ const poll = projectCommand('poll', {
       );
       const { stillActive = [], pollsInMs } = result ?? {};
       ended.push(...(result?.ended ?? []));
-      const nextMs = performance.now() + (pollsInMs ?? Infinity);
+      // A job that was due when the time was up is still due.
+      const nextMs = performance.now() + Math.max(0, pollsInMs ?? Infinity);
       const isOver = nextMs === Infinity || nextMs > deadlineMs;
       const isHopeless = outages.some(({ outcome }) => outcome !== 'later');
       if (!isOver && !isHopeless) {

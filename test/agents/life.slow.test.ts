@@ -197,6 +197,19 @@ describe('in mode: plan', () => {
   });
 });
 
+it.each([
+  ['does not answer', { kind: 'timeout' }],
+  ['asks to wait', { kind: 'rate-limit', seconds: 1 }],
+] as const)('jobs poll --wait ends in time if the platform %s', async (_, fault) => {
+  const { sandbox, readership } = await life(2, '{ maxJobsPerWeek: 20, readingShare: 1 }', 3600);
+  await readership.run('improve', '--apply');
+  sandbox.setFaults([{ on: 'job', ...fault }]);
+  const begun = performance.now();
+  const { stdout } = await readership.run('jobs', 'poll', '--wait', '2s');
+  expect(performance.now() - begun).toBeLessThan(20_000);
+  expect(stdout.match(/ active /g)).toHaveLength(2);
+});
+
 it('a job that the platform no longer has is ended only by hand', async () => {
   const { sandbox, readership } = await life(2, '{ maxJobsPerWeek: 20, readingShare: 1 }', 3600);
   const { run } = readership;
