@@ -1,8 +1,9 @@
+import type { Client } from '../api/client.js';
 import { ContractError, PagingError, PausedError, RefusedError, TryLaterError } from '../api/errors.js';
 import type { Lease } from '../api/retry.js';
 import { addDays, type Day, lastEndedDay } from '../day.js';
+import type { Warehouse } from '../warehouse/warehouse.js';
 import { readDayLedger } from './ledger.js';
-import type { LoadTask } from './load.js';
 import { probeTotals } from './totals.js';
 
 /** After this many failures in a row, another day is requested before the next one is tried. */
@@ -10,6 +11,14 @@ const CHECK_EVERY = 5;
 
 /** After this many failures in a row, the load stops. */
 const MAX_IN_A_ROW = 50;
+
+/** A project, its platform, and where it is stored. */
+export interface ProjectTask {
+  readonly warehouse: Warehouse;
+  readonly client: Pick<Client, 'views'>;
+  readonly project: string;
+  readonly now: () => Date;
+}
 
 /**
  * Distinguishes the failure of one day from a failure that would affect every day. If the error
@@ -22,7 +31,7 @@ export class DayFailures {
   #asked: Promise<boolean> | undefined;
 
   constructor(
-    private readonly task: Pick<LoadTask, 'warehouse' | 'client' | 'project' | 'now'>,
+    private readonly task: ProjectTask,
     private readonly signal: AbortSignal,
   ) {}
 

@@ -7,8 +7,7 @@ import type { Lease } from '../api/retry.js';
 import { type Day, lastEndedDay } from '../day.js';
 import { messageOf } from '../errors.js';
 import { Texts } from '../warehouse/texts.js';
-import type { Warehouse } from '../warehouse/warehouse.js';
-import { DayFailures } from './failures.js';
+import { DayFailures, type ProjectTask } from './failures.js';
 import {
   confirmDay,
   type StoredState,
@@ -60,14 +59,11 @@ export const MOST_IN_A_ROW = 4;
 /** More paths are not kept between days, because visitors can request any number of made-up ones. */
 const MOST_PATHS = 200_000;
 
-export interface LoadTask {
-  readonly warehouse: Warehouse;
+export interface LoadTask extends ProjectTask {
   readonly client: Pick<Client, 'views' | 'lease'>;
-  readonly project: string;
   readonly settleDays: number;
   /** Limits the days that are read at the same time, also of several projects. */
   readonly inTurn: LimitFunction;
-  readonly now: () => Date;
   readonly signal?: AbortSignal | undefined;
   readonly onDay?: ((result: DayResult) => void) | undefined;
 }
