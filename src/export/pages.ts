@@ -48,16 +48,14 @@ export class PageSize {
     this.#shortPages.set(rows, times);
     if (times > 1 && rows === Math.max(...this.#shortPages.keys())) this.rows = rows;
   }
+}
 
-  /** Lowers it if the platform refused `limit` as too large. Returns whether a smaller one may be accepted. */
-  isLowered(error: unknown, limit: number): boolean {
-    if (!(error instanceof RefusedError) || !/limit/i.test(error.words)) return false;
-    const named = (error.words.match(/\d+/g) ?? []).map(Number).filter((one) => one > 0 && one < limit);
-    const rows = named.length > 0 ? Math.max(...named) : USUAL_LIMITS.find((one) => one < limit);
-    if (error.status !== 400 || rows === undefined) return false;
-    this.rows = Math.min(this.rows, rows);
-    return true;
-  }
+/** The limit to try after the platform refused a larger one; undefined if it refused something else. */
+export function smallerLimit(error: unknown, limit: number): number | undefined {
+  if (!(error instanceof RefusedError) || ![400, 422].includes(error.status)) return undefined;
+  if (!/limit/i.test(error.words)) return undefined;
+  const named = (error.words.match(/\d+/g) ?? []).map(Number).filter((one) => one > 0 && one < limit);
+  return named.length > 0 ? Math.max(...named) : USUAL_LIMITS.find((one) => one < limit);
 }
 
 interface PagesOptions extends ReadOptions {
@@ -85,14 +83,16 @@ export async function* viewsPages(
   { pageSize, share = 1, kept, atOnce = () => 1, ...options }: PagesOptions,
 ): AsyncGenerator<PageOfDay, void, void> {
   const size = () => Math.max(1, Math.floor(pageSize.rows * share));
-  const request = async (offset: number): Promise<ViewsResponse> => {
-    for (;;) {
-      const limit = size();
-      try {
-        return await client.views({ ...range, limit, offset }, options);
-      } catch (error) {
-        if (!pageSize.isLowered(error, limit)) throw error;
-      }
+  const request = async (offset: number, limit = size()): Promise<ViewsResponse> => {
+    try {
+      return await client.views({ ...range, limit, offset }, options);
+    } catch (error) {
+      const smaller = smallerLimit(error, limit);
+      if (smaller === undefined) throw error;
+      const page = await request(offset, smaller);
+      // Words about another limit, such as that of a plan, must not make every page small.
+      pageSize.rows = Math.min(pageSize.rows, smaller);
+      return page;
     }
   };
   const ahead = new Map<number, Promise<ViewsResponse>>();
@@ -104,7 +104,8 @@ export async function* viewsPages(
       ahead.delete(offset);
       yield { ...page, again };
       const rows = page.views.length;
-      if (rows > 0 && before > 0 && share === 1) pageSize.saw(before);
+      // Rows that are here again do not follow the page before.
+      if (rows > again.length && before > 0 && share === 1) pageSize.saw(before);
       before = rows;
       read += sumCounts(page.views).total;
       // Some servers say of a page that they cut short that it is the last one.
@@ -134,11 +135,15 @@ function pagesLeft({ totals, views }: ViewsResponse, read: number): number {
   return Math.ceil((totals.total - read) / largest / views.length);
 }
 
-/** The last rows of a sorted page that have equal counts; none if all rows have, because it would be the same page again. */
-function tiesAtEnd(views: readonly PageViews[]): readonly PageViews[] {
-  const column = COUNTS.find((name) =>
+/** What rows are sorted by, if they are. */
+export const sortedBy = (views: readonly PageViews[]): (typeof COUNTS)[number] | undefined =>
+  COUNTS.find((name) =>
     views.every((row, index) => index === 0 || row[name] <= (views[index - 1]?.[name] ?? 0)),
   );
+
+/** The last rows of a sorted page that have equal counts; none if all rows have, because it would be the same page again. */
+function tiesAtEnd(views: readonly PageViews[]): readonly PageViews[] {
+  const column = sortedBy(views);
   const from = column === undefined ? 0 : views.findIndex((row) => row[column] === views.at(-1)?.[column]);
   return from === 0 ? [] : views.slice(from);
 }

@@ -10,7 +10,7 @@ import { type Settings, settingsSchema } from '../config/schema.js';
 import { isInTheClear } from '../config/values.js';
 import { addDays, type Day, lastEndedDay } from '../day.js';
 import { ConfigurationError, messageOf } from '../errors.js';
-import { PageSize } from '../export/pages.js';
+import { PageSize, smallerLimit } from '../export/pages.js';
 import { nightlyRequests, requestsFor } from '../export/plan.js';
 import { EARLIEST_DAY } from '../export/first-day.js';
 import {
@@ -127,7 +127,9 @@ async function tryViews(
   try {
     first = await page(0).catch((error: unknown) => {
       // The request for a second page is spent on a smaller one.
-      if (!pageSize.isLowered(error, most)) throw error;
+      const smaller = smallerLimit(error, most);
+      if (smaller === undefined) throw error;
+      pageSize.rows = smaller;
       return page(0);
     });
   } catch (error) {

@@ -92,6 +92,24 @@ describe('the pages of a range', () => {
     expect(offsets).toEqual(['0+250', '100+250', '200+250', '300+100']);
   });
 
+  it.each([
+    [422, 'limit must be at most 100', 100, 100],
+    [400, 'limit is too large', 60, 50],
+    [400, 'exceeds the limit of 30 days of your plan', 0, 250],
+    [403, 'limit must be at most 100', 100, 250],
+  ])(
+    'refused with %i “%s” are requested in the largest size that is accepted',
+    async (status, words, accepted, learned) => {
+      const { client } = await clientOf((response, _, { url }) => {
+        const isAccepted = Number(url.searchParams.get('limit')) <= accepted;
+        reply(response, isAccepted ? 200 : status, isAccepted ? NO_ROWS : { error: words });
+      });
+      const pageSize = new PageSize();
+      await drain(viewsPages(client, RANGE, { pageSize })).catch(() => undefined);
+      expect(pageSize.rows).toBe(learned);
+    },
+  );
+
   it('end with an empty one, whatever it says', async () => {
     const { offsets, pages } = await pagesOf((offset) => ({
       views: offset === 0 ? rows(250) : [],
