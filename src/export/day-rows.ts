@@ -61,6 +61,8 @@ export class DayRows {
   readonly replaced: PageViews[] = [];
   /** Whether a page repeated a row of an earlier page, as happens when rows move between two requests. */
   hasRepeats = false;
+  /** The rows in their places on the platform. */
+  readonly places: PageViews[] = [];
   readonly #arrived: Rows;
   /** By the number of a path, one more than the index of its latest row; 0 or nothing if it has none. */
   readonly #places: number[];
@@ -87,15 +89,15 @@ export class DayRows {
     return new Rows(latest, this.paths);
   }
 
-  /** Adds the rows of one page, some of which may be requested `again`. Returns whether it has any other or new ones. */
-  add(totals: ViewCounts, page: readonly PageViews[], again: readonly PageViews[] = []): boolean {
+  /** Adds the rows of one page, some of which may be requested `again`. */
+  add(totals: ViewCounts, page: readonly PageViews[], again: readonly PageViews[] = []): void {
     this.isSteady &&= this.size === 0 || equalCounts(this.totals, totals);
     this.totals = totals;
+    this.places.push(...page.slice(again.length));
     const expected = new Set(again.map(({ path }) => path));
     const rows = this.#arrived;
     const start = rows.length;
     let { human, ai, total } = this.sum;
-    let added = page.length;
     for (const row of page) {
       human += row.human;
       ai += row.ai;
@@ -113,12 +115,10 @@ export class DayRows {
       total -= known.total;
       const isSame = equalCounts(known, row);
       if (isSame && expected.delete(row.path)) continue;
-      added--;
       this.replaced.push(known);
       this.hasRepeats ||= isSame && place <= start;
     }
     this.sum = { human, ai, total };
-    return added > 0;
   }
 
   /** The rows with all counts of a path added up, if that accounts for the totals. */

@@ -5,8 +5,11 @@ import { addDays, type Day } from '../day.js';
 import { percent } from '../format/numbers.js';
 import type { Texts } from '../warehouse/texts.js';
 import { DayRows, type Rows } from './day-rows.js';
-import { PageSize, viewsPages } from './pages.js';
+import { type PageSize, sortedBy, viewsPages } from './pages.js';
 import { countChangedPages, equalCounts, NO_VIEWS } from './totals.js';
+
+/** How often the places of equal rows are asked for again, without finding another one, before they are left for another night. */
+const MAX_IN_VAIN = 3;
 
 /** The maximum number of walks of a day that does not add up, and of those that each find further rows. */
 const MAX_WALKS = 3;
@@ -45,7 +48,7 @@ export interface WalkOptions extends ReadOptions {
   readonly stored?: StoredViews | undefined;
   /** What earlier walks found of a day that did not add up. */
   readonly found?: StoredViews | undefined;
-  readonly pageSize?: PageSize;
+  readonly pageSize: PageSize;
   /** The rows of a first walk that an earlier export kept, as one page. */
   readonly kept?: ViewsResponse | undefined;
   /** How many pages of a first walk may be requested at the same time; one by default. */
@@ -70,15 +73,15 @@ export class DayWalks {
   unfinished: ViewsResponse | undefined;
   /** The rows of all walks, with their latest counts, once there was one: a further walk may end before its last page. */
   readonly #all: DayRows;
-  readonly #pageSize: PageSize;
+  readonly #range: { readonly dateFrom: Day; readonly dateTo: Day };
 
   constructor(
     private readonly client: Pick<Client, 'views'>,
-    private readonly day: Day,
+    day: Day,
     private readonly options: WalkOptions,
   ) {
     this.#all = new DayRows(options.paths);
-    this.#pageSize = options.pageSize ?? new PageSize();
+    this.#range = { dateFrom: day, dateTo: addDays(day, 1) };
   }
 
   async read(): Promise<WalkedDay | 'unchanged'> {
@@ -90,16 +93,23 @@ export class DayWalks {
         const walk = await this.#walk(number);
         if (walk === 'unchanged') return walk;
         const { totals, rows } = walk;
-        const complete = this.#rowsThatAddUp(walk, last);
+        const earlier = last;
+        last = walk;
+        let complete = this.#rowsThatAddUp(walk, earlier);
+        if (complete === undefined) {
+          if (earlier !== undefined && isSameWalk(earlier, walk))
+            return { totals, rows, unattributed: walk.unattributed, doubt: doubtOf(walk) };
+          if (this.#all.size === 0) this.#all.add(totals, [...rows]);
+          await this.#askAgain(walk);
+          if (this.#all.addsUp) complete = this.#all.rows;
+        }
         if (complete !== undefined) {
-          if (last?.isSteady === true && last.hasRepeats) this.#pageSize.isShuffled = true;
+          const { isSteady, hasRepeats } = earlier ?? walk;
+          if (isSteady && hasRepeats && !walk.addsUp) this.options.pageSize.isShuffled = true;
           return { totals, rows: complete, unattributed: NO_VIEWS, doubt: undefined };
         }
-        if (last !== undefined && isSameWalk(last, walk))
-          return { totals, rows, unattributed: walk.unattributed, doubt: doubtOf(walk) };
-        if (this.#all.size === 0) this.#all.add(totals, [...rows]);
-        isFinding = walk.isSteady && this.#all.size > before;
-        last = walk;
+        const isShuffled = walk.replaced.length > 0 && sortedBy(walk.places) !== undefined;
+        isFinding = walk.isSteady && !isShuffled && this.#all.size > before;
       }
     } catch (error) {
       if (last === undefined || !(error instanceof PausedError)) throw error;
@@ -109,25 +119,31 @@ export class DayWalks {
   }
 
   async #walk(number: number): Promise<DayRows | 'unchanged'> {
-    const { lease, signal, paths, stored, found, kept, atOnce } = this.options;
+    const { lease, signal, paths, pageSize, stored, found, kept, atOnce } = this.options;
     const isFirst = number === 0;
     const share = isFirst ? 1 : (PAGE_SHARES[(number - 1) % PAGE_SHARES.length] ?? 1);
-    const range = { dateFrom: this.day, dateTo: addDays(this.day, 1) };
-    const options = { lease, signal, pageSize: this.#pageSize, share, ...(isFirst ? { kept, atOnce } : {}) };
+    const options = { lease, signal, pageSize, share, ...(isFirst ? { kept, atOnce } : {}) };
     const walk = new DayRows(paths);
+    // The first path of the page before.
+    let before: string | undefined;
     try {
-      for await (const page of viewsPages(this.client, range, options)) {
+      for await (const page of viewsPages(this.client, this.#range, options)) {
         if (isFirst && walk.size === 0) {
-          if (isStartOf(stored, page)) return 'unchanged';
+          // Some servers say of a full page that it is the last one.
+          const hasMore = page.hasMore || page.views.length === pageSize.rows;
+          if (isStartOf(stored, { ...page, hasMore })) return 'unchanged';
           if (found !== undefined && equalCounts(found.totals, page.totals))
             this.#all.add(found.totals, found.rows);
         }
-        const hasNew = walk.add(page.totals, page.views, page.again);
+        const { size } = walk;
+        walk.add(page.totals, page.views, page.again);
         if (walk.addsUp) break;
-        if (!hasNew && page.hasMore && page.views.length > 0)
+        const begin = page.views[0]?.path;
+        if (walk.size === size && page.hasMore && begin !== undefined && begin === before)
           throw new PagingError(
             'a page of the export only repeats earlier ones, but the server says that more follow',
           );
+        before = begin;
         // A later walk ends as soon as all rows are found.
         if (this.#all.size === 0) continue;
         this.#all.add(page.totals, page.views);
@@ -142,6 +158,24 @@ export class DayWalks {
   }
 
   /**
+   * Asks again for the places of equal rows of which some were not seen: platforms that order them differently each time
+   * show others then.
+   */
+  async #askAgain({ isSteady, places }: DayRows): Promise<void> {
+    const { lease, signal, pageSize } = this.options;
+    for (let [tries, inVain] = [0, 0]; isSteady && this.#all.isSteady; tries++) {
+      const gap = gapIn(places, [...this.#all.rows]);
+      if (gap === undefined || inVain >= MAX_IN_VAIN * gap.rows) break;
+      const limit = pageSize.rows;
+      const offset = gap.from + ((tries * limit) % Math.max(1, gap.rows - limit + 1));
+      const before = this.#all.size;
+      const { totals, views } = await this.client.views({ ...this.#range, limit, offset }, { lease, signal });
+      this.#all.add(totals, views);
+      inVain = this.#all.size > before ? 0 : inVain + limit;
+    }
+  }
+
+  /**
    * The rows that account for all views, if there are any. Within minutes, the counts of a path can only rise, so if rows
    * of different requests add up to the totals of the last one, all are up to date and none is missing.
    */
@@ -153,6 +187,20 @@ export class DayWalks {
     const isCertain = !walk.hasRepeats || (last !== undefined && hasSameRows(last.replaced, walk.replaced));
     return walk.isSteady && isCertain ? walk.merged() : undefined;
   }
+}
+
+/** The places of the first equal rows of a walk, if it is sorted, of which some are not among those found. */
+function gapIn(places: readonly PageViews[], found: readonly PageViews[]) {
+  const column = sortedBy(places);
+  for (let from = 0; column !== undefined && from < places.length;) {
+    const count = places[from]?.[column];
+    const rows = places.filter((row) => row[column] === count).length;
+    const paths = found.filter((row) => row[column] === count).length;
+    // A single row that is repeated has moved.
+    if (paths > 1 && paths < rows) return { from, rows };
+    from += rows;
+  }
+  return undefined;
 }
 
 /** Whether all rows of a first page are stored as they are. The API promises no order, so any rows will do. */

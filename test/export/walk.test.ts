@@ -1,7 +1,8 @@
 import { describe, expect, it, vi } from 'vitest';
 import { PagingError, PausedError } from '../../src/api/errors.js';
 import type { PageViews } from '../../src/api/schema.js';
-import { day } from '../../src/day.js';
+import type { Client } from '../../src/api/client.js';
+import { type Day, day } from '../../src/day.js';
 import { PageSize } from '../../src/export/pages.js';
 import { sumCounts } from '../../src/export/totals.js';
 import { DayWalks, type WalkOptions } from '../../src/export/walk.js';
@@ -18,7 +19,8 @@ import {
 
 const DAY = day('2026-11-10');
 
-const walkDay = (...of: ConstructorParameters<typeof DayWalks>) => new DayWalks(...of).read();
+const walkDay = (client: Pick<Client, 'views'>, at: Day, options: Partial<WalkOptions>) =>
+  new DayWalks(client, at, { pageSize: new PageSize(), ...options }).read();
 
 async function walk(moments: readonly (Moment | readonly PageViews[])[], options: Partial<WalkOptions> = {}) {
   const { client, queries, walksBegun } = movingViews(moments);
@@ -257,7 +259,7 @@ describe('rows that move while a day is read', () => {
     const paused = new PausedError('The budget is spent.', new Date());
     const views: typeof client.views = (query) =>
       asked++ === 0 ? client.views(query) : Promise.reject(paused);
-    const walks = new DayWalks({ views }, DAY, {});
+    const walks = new DayWalks({ views }, DAY, { pageSize: new PageSize() });
     const walked = await walks.read();
     expect(walked).toMatchObject({ doubt: expect.stringContaining('moved') as string });
     expect(walked !== 'unchanged' && [...walked.rows]).toEqual([row('/a', 3, 1)]);
@@ -276,7 +278,7 @@ describe('the rows of a day that waits for the hourly limit', () => {
       query.offset === 1_500
         ? Promise.reject(new PausedError('The budget is spent.', new Date()))
         : client.views(query);
-    const walks = new DayWalks({ views }, DAY, {});
+    const walks = new DayWalks({ views }, DAY, { pageSize: new PageSize() });
     await expect(walks.read()).rejects.toThrow(PausedError);
     const kept = walks.unfinished;
     expect(kept).toEqual({ totals: sumCounts(many), views: many.slice(0, 1_500), hasMore: true });
