@@ -1,13 +1,12 @@
-import { AdditivityError, expectAdditive } from './totals.js';
+import { AdditivityError } from './totals.js';
 import { PausedError } from '../api/errors.js';
-import { addDays, dayOf, lastEndedDay } from '../day.js';
-import { NOT_ADDITIVE, readFact, readPageSize, recordFact } from './facts.js';
+import { readPageSize } from './facts.js';
 import { fill } from './fill.js';
 import { keptNote } from './first-day.js';
 import { readDayLedger } from './ledger.js';
 import { type DayResult, loadDays, type LoadOutcome, type LoadTask } from './load.js';
 import { type ExportPlan, type ExportRange, type PlannedDay, expectedRows, planExport } from './plan.js';
-import { checkRecentDays, type Comparison, lookAgain, readLastVerification } from './verify.js';
+import { checkRecentDays, type Comparison, lookAgain } from './verify.js';
 
 /** What an export of one project did. `check` is absent if the past was already checked today, or was not reached. */
 export interface ExportOutcome extends LoadOutcome {
@@ -27,12 +26,13 @@ export interface ExportTask extends LoadTask {
 }
 
 /**
- * Loads the days of a range that are due, in three stages: first the latest and those that may have changed; then, once a
- * day, it compares the settled recent past with the totals of the platform and loads again what differs; then it fills in
- * the past. After each it yields to wait for the other projects, so that no project's past comes before another's latest days.
+ * Loads the days of a range that are due, in two stages. First, once a day, it compares the settled recent past with the
+ * totals of the platform, so that nothing is stored from one whose sums cannot be trusted; then it loads the latest days
+ * and those that may have changed, or differ. Last, it fills in the past. In between it yields to wait for the other
+ * projects, so that no project's past comes before another's latest days.
  */
 export async function* exportInStages(task: ExportTask): AsyncGenerator<undefined, ExportOutcome> {
-  const { warehouse, project, now, range, reload = false, signal } = task;
+  const { range, reload = false, signal } = task;
   let plan = await planOf(task, range);
   const results: DayResult[] = [];
   const load = async (days: readonly PlannedDay[]): Promise<readonly DayResult[]> => {
@@ -45,24 +45,19 @@ export async function* exportInStages(task: ExportTask): AsyncGenerator<undefine
   let check: Comparison | undefined;
   let stopped: unknown;
   try {
+    if (!reload) {
+      check = await checkRecentDays(task).catch((error: unknown) => {
+        // A check that fails for another reason does not delay the days.
+        if (error instanceof PausedError || error instanceof AdditivityError) throw error;
+        signal?.throwIfAborted();
+        stopped = error;
+        return undefined;
+      });
+      plan = await planOf(task, range);
+    }
     if (range.rest === undefined) task.onPlan?.(plan);
-    if (!reload) await expectTrusted(task);
     await load(reload ? plan.days : plan.days.filter(isUrgent));
     if (reload) return { plan, results };
-    yield;
-
-    const last = await readLastVerification(warehouse, project);
-    if (last === undefined || dayOf(last) !== dayOf(now()))
-      try {
-        check = await checkRecentDays(task);
-        results.push(...(check.repaired?.results ?? []));
-        stopped = check.repaired?.stopped;
-      } catch (error) {
-        stopped = error;
-      }
-    // A check that fails for another reason does not delay the remaining days.
-    if (stopped instanceof PausedError || stopped instanceof AdditivityError) throw stopped;
-    signal?.throwIfAborted();
     yield;
 
     const whole = (await range.rest?.()) ?? range;
@@ -103,14 +98,4 @@ async function planOf(
   const isBackfilling = task.isBackfilling === true || range.rest !== undefined;
   const options = { isBackfilling, settleDays, pageSize, reload, expected: expectedRows(ledger) };
   return planExport(others, range, now(), options);
-}
-
-/** Throws the error of a check that no day may be stored without: before the first one, or after the check failed. */
-async function expectTrusted(task: ExportTask): Promise<void> {
-  const { warehouse, project, client, now, settleDays, signal } = task;
-  const ledger = await readDayLedger(warehouse, project);
-  const suspect = await readFact(warehouse, project, NOT_ADDITIVE, now());
-  if (suspect === undefined && [...ledger.values()].some((record) => record.is_stored)) return;
-  await expectAdditive(client, suspect ?? addDays(lastEndedDay(now()), -settleDays - 1), { signal });
-  if (suspect !== undefined) await recordFact(warehouse, project, NOT_ADDITIVE, undefined, now());
 }

@@ -44,8 +44,6 @@ export const SEARCH: Fact<Search> = { name: 'search', value: searchValue };
 const lookedAtValue = z.object({ day: dayValue, on: dayValue });
 /** The last day that the rotation looked at, and the day on which it did. */
 export const LOOKED_AT: Fact<z.infer<typeof lookedAtValue>> = { name: 'looked at', value: lookedAtValue };
-/** The first of two days whose sum was not that of their range. */
-export const NOT_ADDITIVE: Fact<Day> = { name: 'not additive', value: dayValue };
 
 /** A fact about the platform; undefined if it is unknown, or a limit found too long before `now` or after it. */
 export async function readFact<Value>(

@@ -4,7 +4,7 @@ import type { Priority } from '../api/retry.js';
 import { partsOf } from '../budget/budget.js';
 import { readHour, type SharedLimit } from '../budget/ledger.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
-import { type Day, dayOf, daysBetween, lastEndedDay } from '../day.js';
+import { addDays, type Day, dayOf, daysBetween, lastEndedDay } from '../day.js';
 import { type Reader, readSql } from '../warehouse/query.js';
 import { readPageSize } from './facts.js';
 import { type DayLedger, readDayLedger } from './ledger.js';
@@ -73,10 +73,7 @@ export async function forecastExport(
     const isBackfilling = await hasHoles(reader, projects, history, now);
     const planned = [];
     for (const project of asked)
-      planned.push({
-        project,
-        ...(await planProject(reader, project, history, request, now, isBackfilling)),
-      });
+      planned.push(await planProject(reader, project, history, request, now, isBackfilling));
     const parts = [
       ...planned.flatMap(({ urgent }) => urgent),
       ...planned.flatMap(({ backfill }) => backfill),
@@ -90,14 +87,14 @@ export async function forecastExport(
   return request.projects.flatMap(({ id }) => forecasts.filter(({ project }) => project.id === id));
 }
 
-/** Whether some of the projects have days that were never loaded. */
+/** Whether some of the projects have days before yesterday that were never loaded. */
 export async function hasHoles(
   reader: Reader,
   projects: readonly ProjectSettings[],
   { start }: Settings['history'],
   now: Date,
 ): Promise<boolean> {
-  const last = lastEndedDay(now);
+  const last = addDays(lastEndedDay(now), -1);
   for (const { id: project } of projects) {
     const first = await readFirstDay(reader, project, start, now);
     if (first === undefined) return true;
@@ -109,15 +106,16 @@ export async function hasHoles(
 
 async function planProject(
   reader: Reader,
-  { id }: ProjectSettings,
+  project: ProjectSettings,
   { start, settleDays, requestsPerHour: limit }: Settings['history'],
   { from, to, reload = false }: ForecastRequest,
   now: Date,
   isBackfilling: boolean,
-): Promise<{ ledger: DayLedger; plan: ExportPlan | undefined; urgent: number[]; backfill: number[] }> {
+): Promise<Pick<ExportForecast, 'project' | 'ledger' | 'plan'> & { urgent: number[]; backfill: number[] }> {
+  const { id } = project;
   const ledger = await readDayLedger(reader, id);
   const first = from ?? (await readFirstDay(reader, id, start, now));
-  if (first === undefined) return { ledger, plan: undefined, urgent: [], backfill: [] };
+  if (first === undefined) return { project, ledger, plan: undefined, urgent: [], backfill: [] };
   const range = { first, last: to ?? lastEndedDay(now) };
   const { rows: pageSize } = await readPageSize(reader, id, now);
   const unfinished = await readUnfinishedDays(reader, id);
@@ -129,7 +127,8 @@ async function planProject(
   const verifiedAt = await readLastVerification(reader, id);
   const isChecked = reload || (verifiedAt !== undefined && dayOf(verifiedAt) === dayOf(now));
   const check = isChecked ? [] : runsOfNeighbors(recentTotals(ledger, now)).map(() => 1);
-  return { ledger, plan, urgent: [...partsOfDays('urgent'), ...check], backfill: partsOfDays('backfill') };
+  const urgent = [...partsOfDays('urgent'), ...check];
+  return { project, ledger, plan, urgent, backfill: partsOfDays('backfill') };
 }
 
 const sumOf = (parts: readonly number[]): number => parts.reduce((sum, part) => sum + part, 0);

@@ -3,30 +3,21 @@ import type { Priority } from '../api/retry.js';
 import { addDays, type Day, dayOf, lastEndedDay, rangeOf } from '../day.js';
 import { dayColumn, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
 import { PausedError } from '../api/errors.js';
-import { LOOKED_AT, NOT_ADDITIVE, readFact, recordFact } from './facts.js';
-import { type DayLedger, readDayLedger, recordFailedDay } from './ledger.js';
+import { LOOKED_AT, readFact, recordFact } from './facts.js';
+import { type DayLedger, readDayLedger } from './ledger.js';
 import { loadDays, type LoadOutcome, type LoadTask } from './load.js';
 import { type PlannedDay, requestsFor } from './plan.js';
-import {
-  AdditivityError,
-  expectAdditive,
-  findDifferingDays,
-  isForgotten,
-  probeTotals,
-  type StoredTotals,
-} from './totals.js';
+import { expectAdditive, findDifferingDays, isForgotten, probeTotals, type StoredTotals } from './totals.js';
 
 const LAST_VERIFICATION = readSql(import.meta.url, 'statements/last-verification.sql');
 const RECORD_VERIFICATION = readSql(import.meta.url, 'statements/record-verification.sql');
+const MARK_DIFFERING = readSql(import.meta.url, 'statements/mark-differing.sql');
 const DAMAGED_DAYS = readSql(import.meta.url, 'statements/damaged-days.sql');
-
-/** Why a day that differs is listed as failed. */
-const DIFFERS = 'its numbers on the platform have changed; it will be loaded again next time';
 
 /** How far back the nightly check looks. Older days are checked only by `audit`. */
 const RECENT_DAYS = 35;
 
-/** What a comparison of stored days with the platform found. Only the days in `repaired` were changed. */
+/** What a comparison of stored days with the platform found. */
 export interface Comparison {
   readonly days: number;
   /** Days whose totals differ from those of the platform. */
@@ -35,12 +26,12 @@ export interface Comparison {
   readonly forgotten: readonly Day[];
   /** Days that could not be compared, because the platform refuses their range. */
   readonly refused: readonly Day[];
-  readonly repaired?: LoadOutcome;
 }
 
-/** Also the days whose stored rows do not add up to their ledger. */
+/** Also the days whose stored rows do not add up to their ledger, and what was loaded again. */
 export interface Audit extends Comparison {
   readonly damaged: readonly Day[];
+  readonly repaired?: LoadOutcome;
 }
 
 /** When the stored history was last compared with the platform. */
@@ -61,26 +52,19 @@ export function recentTotals(ledger: DayLedger, now: Date): StoredTotals[] {
   return settledTotals(ledger, dayOf(now)).filter(({ day }) => day >= since && day <= last);
 }
 
-/** Compares the recent final days with the platform, and loads again those that differ. Throws what the client throws. */
-export async function checkRecentDays(task: LoadTask): Promise<Comparison> {
-  const { warehouse, project, now } = task;
+/**
+ * Compares the recent final days with the platform, once a day. Those that differ are due then. Throws what the client
+ * throws, and an `AdditivityError` if the sums of days cannot be trusted.
+ */
+export async function checkRecentDays(task: LoadTask): Promise<Comparison | undefined> {
+  const { warehouse, client, project, now, signal } = task;
+  const last = await readLastVerification(warehouse, project);
+  if (last !== undefined && dayOf(last) === dayOf(now())) return undefined;
   const ledger = await readDayLedger(warehouse, project);
-  const check = await compare(task, recentTotals(ledger, now()), { priority: 'urgent', marks: true });
-  await expectSums(task, check);
-  return { ...check, repaired: await loadDays(task, planAgain(ledger, check.differing, 'urgent')) };
-}
-
-/** Days also differ if sums cannot be trusted. Throws an `AdditivityError` then, after which no day is stored. */
-async function expectSums(
-  { warehouse, client, project, now, signal }: LoadTask,
-  { differing: [suspect] }: Comparison,
-): Promise<void> {
-  if (suspect === undefined) return;
-  const first = addDays(suspect, -1);
-  await expectAdditive(client, first, { signal }).catch(async (error: unknown) => {
-    if (error instanceof AdditivityError) await recordFact(warehouse, project, NOT_ADDITIVE, first, now());
-    throw error;
-  });
+  // Until there are final days whose sums tell.
+  if (!settledTotals(ledger).some(({ total }) => total > 0))
+    await expectAdditive(client, addDays(lastEndedDay(now()), -1), { signal });
+  return compare(task, recentTotals(ledger, now()), { priority: 'urgent', marks: true });
 }
 
 /** Compares the whole settled history with the platform. Throws what the client throws; nothing is lost then. */
@@ -89,18 +73,21 @@ export async function auditHistory(task: LoadTask, repair: boolean): Promise<Aud
   const ledger = await readDayLedger(warehouse, project);
   const damaged = await findDamagedDays(warehouse, project);
   const found = await compare(task, settledTotals(ledger), { priority: 'backfill', marks: repair });
-  const audit = { ...found, damaged };
-  if (!repair) return audit;
-  await expectSums(task, audit);
+  if (!repair) return { ...found, damaged };
   const toLoad = [...new Set([...found.differing, ...damaged])].filter(
     (day) => !found.forgotten.includes(day),
   );
-  return { ...audit, repaired: await loadDays(task, planAgain(ledger, toLoad.sort(), 'backfill')) };
+  // They are read completely, regardless of their state.
+  const planned = toLoad.sort().map((day): PlannedDay => {
+    const requests = requestsFor(ledger.get(day)?.pages ?? 0);
+    return { day, due: 'failed', priority: 'backfill', requests };
+  });
+  return { ...found, damaged, repaired: await loadDays(task, planned) };
 }
 
 /**
- * Finds stored days that differ. If `marks`, each is marked as failed at once: if the budget stops the check, the next
- * export loads these days first, and then checks the rest. Days that the platform forgot are kept.
+ * Finds stored days that differ. If `marks`, each is marked as failed at once, so that it is due even if the budget stops
+ * the check. Days that the platform forgot are kept.
  */
 async function compare(
   { warehouse, client, project, now, signal }: LoadTask,
@@ -114,20 +101,20 @@ async function compare(
     const { day } = found.stored;
     const isGone = isForgotten(found.stored, found.platform);
     (isGone ? forgotten : differing).push(day);
-    if (marks && !isGone) await recordFailedDay(warehouse, { project, day, now: now() }, DIFFERS);
+    if (!marks || isGone) continue;
+    // Days also differ if sums cannot be trusted.
+    if (differing.length === 1) await expectAdditive(client, addDays(day, -1), { signal });
+    await warehouse.transaction((transaction) => transaction.execute(MARK_DIFFERING, { project, day }));
   }
   const compared = stored.map(({ day }) => day).filter((day) => !refused.includes(day));
-  const newest = stored.at(-1)?.day;
-  // If the platform refuses every range, a request for one day shows whether it refuses the key.
-  if (newest !== undefined && compared.length === 0)
-    await probeTotals(client, { first: newest, last: newest }, { signal });
+  const yesterday = lastEndedDay(now());
+  // If the platform refuses every range, a request for a day that it must have shows whether it refuses the key.
+  if (stored.length > 0 && compared.length === 0)
+    await probeTotals(client, { first: yesterday, last: yesterday }, { signal });
   if (compared.length > 0) {
-    const { first, last } = rangeOf(compared);
-    const values = { project, now: now(), first_day: first, last_day: last };
     const days_differing = differing.length + forgotten.length;
-    await warehouse.transaction((transaction) =>
-      transaction.execute(RECORD_VERIFICATION, { ...values, days_differing }),
-    );
+    const values = { ...rangeOf(compared), project, now: now(), days_differing };
+    await warehouse.transaction((transaction) => transaction.execute(RECORD_VERIFICATION, values));
   }
   return { days: compared.length, differing, forgotten, refused };
 }
@@ -154,15 +141,6 @@ export async function lookAgain(task: LoadTask, requests: number): Promise<LoadO
   // Spare requests are no reason to fail.
   return stopped instanceof PausedError ? { results } : { results, stopped };
 }
-
-/** Days to be read completely once more, regardless of their state. */
-const planAgain = (ledger: DayLedger, days: readonly Day[], priority: Priority): PlannedDay[] =>
-  days.map((day) => ({
-    day,
-    due: 'failed',
-    priority,
-    requests: requestsFor(ledger.get(day)?.pages ?? 0),
-  }));
 
 /** Stored days whose rows no longer add up to their ledger: damage that is found without a request. */
 export async function findDamagedDays(reader: Reader, project: string): Promise<Day[]> {

@@ -2,10 +2,10 @@ import type { Settings } from '../config/schema.js';
 import { type Day, lastEndedDay } from '../day.js';
 import { ReadershipError } from '../errors.js';
 import { mostRequests, requestsToFindFirstDay } from '../export/first-day.js';
+import type { ExportOutcome } from '../export/export.js';
 import type { ExportForecast } from '../export/forecast.js';
 import type { DayResult } from '../export/load.js';
 import { DUE_ORDER, type ExportPlan } from '../export/plan.js';
-import type { Comparison } from '../export/verify.js';
 import { dayList, duration, longDay, moment, nextMinute, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { indented } from '../format/text.js';
@@ -22,7 +22,7 @@ export function loadedLines(exported: ProjectExport, cost: ExportCost): string[]
   const { project, outcome } = exported;
   const name = project.name;
   if (outcome === undefined) return [`${name}: nothing to load, because the platform has no views yet.`];
-  const { plan, results, check } = outcome;
+  const { plan, results } = outcome;
   const lines = indented([plan.range.note]);
   if (plan.range.first > plan.range.last) return [nothingToLoad(name, plan), ...lines];
   const loaded = results.filter((result) => result.outcome !== 'failed');
@@ -36,7 +36,7 @@ export function loadedLines(exported: ProjectExport, cost: ExportCost): string[]
   return [
     first,
     ...detailLines(plan, loaded, results),
-    ...checkLines(check),
+    ...checkLines(outcome),
     ...lines,
     ...leftLines(exported),
   ];
@@ -78,15 +78,15 @@ const whyNotNow = (readToday: number, waiting: readonly Day[]) => [
 const forgottenLine = (days: number): string =>
   `the platform no longer has ${counted(days, 'day')}; the stored data is kept`;
 
-function checkLines(check: Comparison | undefined): string[] {
-  if (check === undefined || check.days === 0 || check.repaired?.stopped !== undefined) return [];
+function checkLines({ check, stopped }: ExportOutcome): string[] {
+  if (check === undefined || check.days === 0) return [];
   const found = check.differing.length;
   const forgotten = check.forgotten.length;
   return indented([
     `the last ${counted(check.days, 'final day')} checked against the platform: ` +
       (found + forgotten === 0
         ? 'no differences'
-        : `${counted(found, 'day')} differed and were loaded again`),
+        : `${counted(found, 'day')} differed${stopped === undefined ? ' and were loaded again' : ''}`),
     forgotten > 0 && forgottenLine(forgotten),
   ]);
 }

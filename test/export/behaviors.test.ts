@@ -5,6 +5,7 @@ import { readNightlyNeed } from '../../src/export/forecast.js';
 import { needsPerson } from '../../src/export/plan.js';
 import { readFutureRows } from '../../src/service/status.js';
 import { readDayLedger } from '../../src/export/ledger.js';
+import { AdditivityError } from '../../src/export/totals.js';
 import { KEPT_FROM, readFact, readPageSize } from '../../src/export/facts.js';
 import { byPath } from './moving-views.js';
 import { DAY_MS } from '../budget/open-budget.js';
@@ -91,10 +92,13 @@ describe('a platform that', () => {
     expect(result.results.filter(({ outcome }) => outcome !== 'added')).toEqual([]);
     // Ten days, refused ones in progress with a request for another day each, and a few to find out.
     expect(requests).toBeLessThan(32);
-    opened.clock.advance(DAY_MS);
-    expect(
-      (await opened.run(undefined, { start: first })).results.every(({ outcome }) => outcome !== 'failed'),
-    ).toBe(true);
+    // After three weeks without an export, the platform has none of the final days.
+    for (const days of [1, 20]) {
+      opened.clock.advance(days * DAY_MS);
+      const { results, stopped } = await opened.run(undefined, { start: first });
+      expect(results.filter(({ outcome }) => outcome === 'failed')).toEqual([]);
+      expect(stopped).toBeUndefined();
+    }
   });
 
   test('counts the day in dateTo as well is refused by name before a day is stored', async () => {
@@ -102,8 +106,16 @@ describe('a platform that', () => {
     const opened = await after(1, behaviors);
     behaviors.inclusive = true;
     opened.clock.advance(DAY_MS);
-    expect(String((await opened.run()).stopped)).toContain('cannot be trusted');
-    expect((await opened.run()).results).toEqual([]);
+    for (let run = 0; run < 2; run++) {
+      const { stopped, results } = await opened.run();
+      expect(String(stopped)).toContain('cannot be trusted');
+      expect(results).toEqual([]);
+    }
+    const known = await readDayLedger(opened.warehouse, PROJECT);
+    expect([...known.values()].filter(({ state }) => state === 'failed')).toEqual([]);
+    // A site that begins shows it by its first days.
+    const brief = await openExport({ days: 2, behaviors });
+    expect(await brief.run()).toMatchObject({ results: [], stopped: expect.any(AdditivityError) as unknown });
     const inclusive = await openExport({ days: DAYS, behaviors: { inclusive: true } });
     const { stopped, results } = await inclusive.run();
     expect(results).toEqual([]);
@@ -132,6 +144,27 @@ test('every day of six hundred equal rows in random order is right within two ni
   opened.clock.advance(DAY_MS);
   await opened.run();
   for (const at of days) expect(byPath([...((await opened.storedRows(at)) ?? [])])).toEqual(byPath(same(at)));
+});
+
+test('a long tail of equal rows in random order is right after a night, in few requests, and pages stay large', async () => {
+  const behaviors = { randomTies: true, silentCap: 100, alwaysMore: true };
+  const opened = await openExport({ days: 4, pages: 600, behaviors });
+  const withTail = (at: Day): PageViews[] =>
+    opened.original(at).map(({ path }, index) => {
+      const human = Math.max(1, 300 - index);
+      return { path, human, ai: 0, total: human };
+    });
+  const days = daysIn({ first: addDays(opened.yesterday(), -3), last: opened.yesterday() });
+  for (const at of days) opened.changed.set(at, withTail(at));
+  const { requests } = await opened.counting(() => opened.run());
+  // Of the 301 equal rows, three requests for 100 of them show about two thirds, and each further one a third of the rest.
+  expect(requests).toBeLessThan(4 * 35);
+  opened.clock.advance(DAY_MS);
+  opened.changed.set(opened.yesterday(), withTail(opened.yesterday()));
+  await opened.run();
+  for (const at of days)
+    expect(byPath([...((await opened.storedRows(at)) ?? [])]), at).toEqual(byPath(withTail(at)));
+  expect((await readPageSize(opened.warehouse, PROJECT, opened.clock.now())).rows).toBe(100);
 });
 
 describe('changes that cancel', () => {

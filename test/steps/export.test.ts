@@ -19,11 +19,13 @@ async function setUp() {
     join(cwd, 'readership.yaml'),
     `baseUrl: ${platform.baseUrl}\nprojects: [${projects}]\nhistory: ${history}\n`,
   );
-  /** Project and day of each request an export sends, in order. */
+  /** Project and day of each request for pages that an export sends, in order. */
   const exported = async (...args: string[]) => {
     const before = platform.seen.length;
     const { code, stdout } = await callCli(['export', ...args], { cwd, env: { READERSHIP_API_KEY: KEY } });
-    const requests = platform.seen.slice(before).filter(({ url }) => url.pathname !== '/');
+    const requests = platform.seen
+      .slice(before)
+      .filter(({ url }) => url.pathname !== '/' && url.searchParams.get('limit') !== '1');
     const asked = requests.map(({ url }) => {
       const [project = ''] = /prj_\d/.exec(url.pathname) ?? [];
       return `${project} ${url.searchParams.get('dateFrom') ?? ''}`;
