@@ -23,11 +23,10 @@ interface SiteOptions {
   readonly pages: number | ((age: number) => number);
   readonly projects: readonly string[];
   readonly limit?: number;
-  readonly spareRequests?: number;
 }
 
 /** Projects of one organization, each with its own key, on a platform that refuses requests above the limit. */
-async function openSite({ days, pages, projects, limit = 100, spareRequests = 0 }: SiteOptions) {
+async function openSite({ days, pages, projects, limit = 100 }: SiteOptions) {
   const clock = sleepingClock();
   const firstDay = addDays(lastEndedDay(clock.now()), 1 - days);
   const cached = new Map<Day, ReturnType<typeof rowsOf>>();
@@ -44,7 +43,7 @@ async function openSite({ days, pages, projects, limit = 100, spareRequests = 0 
   const written = {
     baseUrl: platform.baseUrl,
     projects: projects.map((id) => ({ id, apiKeyEnv: `KEY_OF_${id}` })),
-    history: { start: firstDay, requestsPerHour: limit, maxWait: '0s', spareRequests },
+    history: { start: firstDay, requestsPerHour: limit, maxWait: '0s' },
   };
   const settings = settingsSchema.parse(written);
   const environment = Object.fromEntries(projects.map((id) => [`KEY_OF_${id}`, KEY]));
@@ -179,7 +178,7 @@ describe('the predicted requests and finishing time are right', () => {
   });
 
   test('for a usual night', async () => {
-    const size = { days: 30, pages: 501, projects: ['a'], spareRequests: 5 };
+    const size = { days: 30, pages: 501, projects: ['a'] };
     const { clock, sayAndFinish } = await openSite(size);
     await sayAndFinish();
     clock.advance(DAY_MS);
