@@ -21,6 +21,7 @@ import { type Day, dayOf } from '../day.js';
 import { ConfigurationError } from '../errors.js';
 import { inSequence } from '../format/days.js';
 import { submitWaiting } from './jobs.js';
+import { loadNotes } from './notes.js';
 import { byBothClocks, eachProject, type StepContext, type StepResult, withOutage } from './step.js';
 
 /** What improving a project did. In `plan` mode nothing is submitted. */
@@ -35,6 +36,8 @@ export async function improveStep(
   isWanted: boolean,
 ): Promise<StepResult<ProjectImprovement[]>> {
   const context = await byBothClocks(given);
+  // Publishing reports what is wrong with them.
+  await loadNotes(context);
   const refusal = isWanted ? await context.journal.refusal() : undefined;
   const apply = isWanted && refusal === undefined;
   const listedOf = await readSitemap(context.settings.improve.sitemap, context.signal);

@@ -30,8 +30,11 @@ const namesIn = ({ settings, shard }: Place): string[] | undefined =>
 /** The notes of `notes.yaml`. Throws a `ConfigurationError` if it has problems. */
 export const readOwnNotes = (place: Place): Promise<Note[]> => readNotes(fileOf(place), namesIn(place));
 
-/** Stores the notes of `notes.yaml`. Throws a `ConfigurationError`, with the stored ones kept, if it has problems. */
-export async function loadNotes(context: StepContext): Promise<void> {
+/** Stores the notes of `notes.yaml`. If it has problems, returns the error and keeps the stored ones. */
+export const loadNotes = (context: StepContext): Promise<unknown> =>
+  storeNotes(context).catch((error: unknown) => error);
+
+async function storeNotes(context: StepContext): Promise<void> {
   const notes = await readOwnNotes(context);
   const { warehouse, settings } = context;
   for (const { id: project } of settings.projects) {
@@ -57,7 +60,7 @@ const rowOf = ({ date, text, path, break: isBreak }: Note): StoredNote => ({
 const inOrder = (one: StoredNote, other: StoredNote): number =>
   JSON.stringify(one) < JSON.stringify(other) ? -1 : 1;
 
-/** Adds a note to `notes.yaml`, from which the next publication loads it. Returns the file. */
+/** Adds a note to `notes.yaml`, from which the next step that uses notes loads it. Returns the file. */
 export async function writeNote(context: StepContext, note: Note): Promise<string> {
   const file = fileOf(context);
   await addNote(file, note, namesIn(context));

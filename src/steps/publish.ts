@@ -33,7 +33,7 @@ export async function publishStep(
 ): Promise<StepResult<Published>> {
   const { warehouse, journal, historyFile, lake: place, elsewhere, now } = context;
   // The history is published even if the notes have problems; those published before are kept.
-  const ofNotes = await errorOf(loadNotes(context));
+  const ofNotes = await loadNotes(context);
   const isDue = isWhole || !(await isPublished(warehouse, historyFile, now()));
   const isLakeDue =
     place !== undefined && (isDue || (await readWorkspaceRow(warehouse)).lake !== place.location);

@@ -11,6 +11,7 @@ import { NothingLoadedError } from '../reports/coverage.js';
 import { keptPage, sourceOfPages, writePage } from '../reports/pages.js';
 import { lastEnded, type Period, periodNamed } from '../reports/period.js';
 import { prepareReport } from '../reports/render.js';
+import { loadNotes } from './notes.js';
 import { byBothClocks, type StepContext, type StepResult, withOutage } from './step.js';
 import { sendCorrections } from './corrections.js';
 import { type Mailing, mailingsOf, sendMailing, storedOf } from './mailing.js';
@@ -40,6 +41,8 @@ export async function reportStep(given: StepContext): Promise<StepResult<Reporte
   const { pages, deliveries } = detail;
   const { reports, broken } = await listReports(workspaceDir);
   const problems: unknown[] = [...broken, context.elsewhere];
+  // Publishing reports what is wrong with them.
+  await loadNotes(context);
   // If a template is broken, rendering reports it.
   const sourceOf = await sourceOfPages(warehouse, workspaceDir, settings, dayOf(now())).catch(
     () => undefined,

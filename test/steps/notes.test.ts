@@ -5,8 +5,11 @@ import { z } from 'zod';
 import { readNotes } from '../../src/config/notes.js';
 import { day } from '../../src/day.js';
 import { messageOf } from '../../src/errors.js';
+import { improveStep } from '../../src/steps/improve.js';
 import { publishStep } from '../../src/steps/publish.js';
 import { notesOf, writeNote } from '../../src/steps/notes.js';
+import { reportStep } from '../../src/steps/report.js';
+import type { StepContext } from '../../src/steps/step.js';
 import { openHistory } from '../../src/warehouse/published.js';
 import { actionOf } from '../../src/web/actions.js';
 import { liveWarehouse } from '../open-warehouse.js';
@@ -53,6 +56,20 @@ it('notes are loaded with every publication, into each project that they concern
   await writeFile(file, '# none any more\n');
   expect(await publish()).toContain('published');
   expect(await published('prj_2')).toEqual([]);
+});
+
+it.each([
+  ['choosing pages', (context: StepContext) => improveStep(context, false)],
+  ['reporting', reportStep],
+])('%s uses the notes as they are now, and those stored if they have a problem', async (_, step) => {
+  const { context, file } = await workspaceWith(
+    '- { date: 2026-06-08, text: Markdown counts as AI, break: true }',
+  );
+  for (const text of ['', '- { date: 2026-06-08 }']) {
+    if (text !== '') await writeFile(file, text);
+    expect((await step(context)).error).toBeUndefined();
+    expect(await notesOf(context.warehouse, 'prj_1')).toEqual([SITE]);
+  }
 });
 
 it('notes with a problem are reported by line; the history is published with the earlier ones', async () => {
