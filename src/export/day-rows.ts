@@ -61,9 +61,9 @@ export class DayRows {
   readonly replaced: PageViews[] = [];
   /** Whether a page repeated a row of an earlier page, as happens when rows move between two requests. */
   hasRepeats = false;
-  /** The rows in their places on the platform. */
-  readonly places: PageViews[] = [];
   readonly #arrived: Rows;
+  /** Which of them were requested again, by index. */
+  readonly #again = new Set<number>();
   /** By the number of a path, one more than the index of its latest row; 0 or nothing if it has none. */
   readonly #places: number[];
 
@@ -81,6 +81,11 @@ export class DayRows {
     return equalCounts(this.sum, this.totals);
   }
 
+  /** The rows in their places on the platform. */
+  get places(): PageViews[] {
+    return [...this.#arrived].filter((_, index) => !this.#again.has(index));
+  }
+
   /** One row for each path. */
   get rows(): Rows {
     const all = this.#arrived;
@@ -93,10 +98,10 @@ export class DayRows {
   add(totals: ViewCounts, page: readonly PageViews[], again: readonly PageViews[] = []): void {
     this.isSteady &&= this.size === 0 || equalCounts(this.totals, totals);
     this.totals = totals;
-    this.places.push(...page.slice(again.length));
     const expected = new Set(again.map(({ path }) => path));
     const rows = this.#arrived;
     const start = rows.length;
+    again.forEach((_, index) => this.#again.add(start + index));
     let { human, ai, total } = this.sum;
     for (const row of page) {
       human += row.human;
