@@ -72,8 +72,9 @@ function reviewLines({ inReview, now }: ImprovePlan): string[] {
   if (oldest === undefined) return [];
   const days = (job: Job) => differenceInDays(now, job.ended_at ?? job.planned_at);
   const late = inReview.filter((job) => days(job) >= LATE_REVIEW_DAYS).slice(0, LATE_SHOWN);
+  const age = days(oldest) === 0 ? 'less than a day' : `the oldest for ${counted(days(oldest), 'day')}`;
   return [
-    `  ${counted(inReview.length, 'pull request')} waiting for review, the oldest for ${counted(days(oldest), 'day')}`,
+    `  ${counted(inReview.length, 'pull request')} waiting for review, ${age}`,
     ...late.map((job) =>
       escapeUnsafe(`    ${job.path}  job ${job.id}, ${counted(days(job), 'day')}, ${job.pr_link ?? ''}`),
     ),

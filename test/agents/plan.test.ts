@@ -10,7 +10,9 @@ import {
   reservedPages,
 } from '../../src/agents/plan.js';
 import { wordsOf } from '../../src/agents/reasons.js';
+import { settingsSchema } from '../../src/config/schema.js';
 import { day } from '../../src/day.js';
+import { planLines } from '../../src/print/pages.js';
 import { emptyHistory, type TestHistory } from '../reports/history.js';
 import { liveWarehouse } from '../open-warehouse.js';
 import { NOW } from '../sandbox/open-sandbox.js';
@@ -124,6 +126,30 @@ describe('the stored choice', () => {
     const rules = { ...RULES, exclude: ['/guides/page-1'] };
     expect([await choose(rules), await choose(rules)]).toEqual([true, false]);
   });
+});
+
+it.each([
+  ['2026-11-17T22:00:00Z', 'less than a day', 0],
+  ['2026-11-16T22:00:00Z', 'the oldest for 1 day', 0],
+  ['2026-11-10T00:00:00Z', 'the oldest for 8 days', 1],
+])('a pull request of %s waits for review, %s', async (endedAt, age, named) => {
+  const warehouse = await liveWarehouse();
+  const page = { path: '/late', reason: '', evidence: EVIDENCE };
+  await planJob(warehouse, { project: 'prj_sandbox', page, prompt: 'p', now: new Date(endedAt) });
+  await warehouse.transaction((transaction) =>
+    transaction.execute(
+      "UPDATE agent_jobs SET state = 'completed', pr_link = 'https://code.example.com/1', ended_at = $endedAt::TIMESTAMP",
+      { endedAt },
+    ),
+  );
+  const plan = await planImprovement(warehouse, 'prj_sandbox', RULES, AT);
+  const rules = settingsSchema.parse({
+    baseUrl: 'http://127.0.0.1',
+    projects: [{ id: 'prj_sandbox' }],
+  }).improve;
+  const lines = planLines({ name: 'Docs', plan, rules, width: 80, proposals: undefined });
+  expect(lines).toContain(`  1 pull request waiting for review, ${age}`);
+  expect(lines.filter((line) => line.includes('/late'))).toHaveLength(named);
 });
 
 describe('the jobs of a week', () => {
