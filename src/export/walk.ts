@@ -192,15 +192,23 @@ export class DayWalks {
 /** The places of the first equal rows of a walk, if it is sorted, of which some are not among those found. */
 function gapIn(places: readonly PageViews[], found: readonly PageViews[]) {
   const column = sortedBy(places);
-  for (let from = 0; column !== undefined && from < places.length;) {
-    const count = places[from]?.[column];
-    const rows = places.filter((row) => row[column] === count).length;
-    const paths = found.filter((row) => row[column] === count).length;
+  if (column === undefined) return undefined;
+  const paths = tally(found.map((row) => row[column]));
+  let from = 0;
+  for (const [count, rows] of tally(places.map((row) => row[column]))) {
+    const known = paths.get(count) ?? 0;
     // A single row that is repeated has moved.
-    if (paths > 1 && paths < rows) return { from, rows };
+    if (known > 1 && known < rows) return { from, rows };
     from += rows;
   }
   return undefined;
+}
+
+/** How often each number occurs, in the order of their first occurrences. */
+function tally(numbers: readonly number[]): Map<number, number> {
+  const times = new Map<number, number>();
+  for (const number of numbers) times.set(number, (times.get(number) ?? 0) + 1);
+  return times;
 }
 
 /** Whether all rows of a first page are stored as they are. The API promises no order, so any rows will do. */
