@@ -66,10 +66,8 @@ async function skipEmpty(
   first: Day,
   results: readonly DayResult[],
 ): Promise<DayRange | undefined> {
-  const empty = results.flatMap((result) => (isEmpty(result) ? [{ day: result.day }] : []));
-  const stretch = runsOfNeighbors(empty.sort((one, other) => daysBetween(other.day, one.day))).find(
-    (run) => run.length >= MOST_IN_A_ROW,
-  );
+  const empty = results.filter(isEmpty).sort((one, other) => daysBetween(other.day, one.day));
+  const stretch = runsOfNeighbors(empty).find((run) => run.length >= MOST_IN_A_ROW);
   if (stretch?.[0] === undefined) return undefined;
   const last = addDays(stretch[0].day, -1);
   const before = (length: number) => ({ first: addDays(last, 1 - length), last });

@@ -105,13 +105,9 @@ async function endOfStray(
   const ofFirst = await viewsUpTo(oldest);
   const ages = (isSame: boolean) =>
     answers.filter(([age, views]) => age <= oldest && (views === ofFirst) === isSame).map(([age]) => age);
-  let newest = Math.min(...ages(true));
-  let before = Math.max(...ages(false));
+  const newest = Math.min(...ages(true));
   if (oldest - newest < STRAY_DAYS) return oldest;
-  while (newest - before > 1) {
-    const middle = Math.floor((newest + before) / 2);
-    if ((await viewsUpTo(middle)) === ofFirst) newest = middle;
-    else before = middle;
-  }
-  return newest;
+  const most = newest - Math.max(...ages(false)) - 1;
+  const isStray = async (days: number) => (await viewsUpTo(newest - days)) === ofFirst;
+  return newest - (await largest(isStray, Math.ceil(most / 2), most));
 }
