@@ -23,17 +23,8 @@ import { openWarehouse, refuseToForget } from '../warehouse/open.js';
 import { readPlace } from '../warehouse/identity.js';
 import { OlderSchemaError } from '../warehouse/migrate.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
-import {
-  answers,
-  doesNotAnswer,
-  fail,
-  type Finding,
-  found,
-  keyProblem,
-  pass,
-  type Verdict,
-  warn,
-} from './findings.js';
+import { fail, type Finding, found, keyProblem, pass, type Verdict, warn } from './findings.js';
+import { answers, doesNotAnswer } from './platform.js';
 import { futureWords, readFutureRows } from './status.js';
 
 const ANSWER_TIMEOUT_MS = 10_000;

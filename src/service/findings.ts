@@ -1,10 +1,8 @@
-import { type ResponseHeaders, skewOf, skewWords } from '../api/clock.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
 import { dayOf, daysBetween } from '../day.js';
 import { messageOf } from '../errors.js';
 import { longDay } from '../format/days.js';
 import { counted } from '../format/numbers.js';
-import { connectionFailure } from '../network.js';
 
 /** The result of one check; unless it is `pass`, its words say what to do. */
 export interface Finding {
@@ -53,19 +51,3 @@ export async function found(check: string, examined: () => Verdict | Promise<Ver
     return { check, ...fail(messageOf(error)) };
   }
 }
-
-/** Clocks closer than this agree. */
-const MAX_SKEW_MS = 60_000;
-
-/** A server that answered with these headers, and whether its clock agrees. */
-export function answers(baseUrl: string, headers: ResponseHeaders, now: Date): Verdict {
-  const skewMs = skewOf(headers, now);
-  if (skewMs === undefined)
-    return warn(`${baseUrl} answers without a readable Date: the clock was not checked.`);
-  const apart = Math.abs(skewMs);
-  if (apart < MAX_SKEW_MS) return pass(`${baseUrl} answers, and its clock agrees`);
-  return (apart < 60 * MAX_SKEW_MS ? warn : fail)(skewWords(baseUrl, skewMs, now));
-}
-
-export const doesNotAnswer = (baseUrl: string, cause: unknown): Verdict =>
-  fail(`${baseUrl} does not answer (${connectionFailure(cause)}). Check the address and the network.`);

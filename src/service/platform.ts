@@ -1,5 +1,5 @@
 import { Client } from '../api/client.js';
-import type { ResponseHeaders } from '../api/clock.js';
+import { type ResponseHeaders, skewOf, skewWords } from '../api/clock.js';
 import { ApiError, RefusedError, TryLaterError } from '../api/errors.js';
 import type { ViewsResponse } from '../api/schema.js';
 import { Transport } from '../api/transport.js';
@@ -23,7 +23,8 @@ import {
 } from '../export/totals.js';
 import { duration } from '../format/days.js';
 import { counted, thousands } from '../format/numbers.js';
-import { answers, doesNotAnswer, fail, type Finding, found, pass, type Verdict, warn } from './findings.js';
+import { connectionFailure } from '../network.js';
+import { fail, type Finding, found, pass, type Verdict, warn } from './findings.js';
 
 const HOUR_MS = 3_600_000;
 const DAYS_A_YEAR = 365;
@@ -215,3 +216,19 @@ function viewsVerdict(
       `Such a day takes ${more}${counted(ofDay, 'request')}, a nightly export ${ofNight}, a year ${ofYear}: ${duration(hours * HOUR_MS)} at ${requestsPerHour} an hour`,
   );
 }
+
+/** Clocks closer than this agree. */
+const MAX_SKEW_MS = 60_000;
+
+/** A server that answered with these headers, and whether its clock agrees. */
+export function answers(baseUrl: string, headers: ResponseHeaders, now: Date): Verdict {
+  const skewMs = skewOf(headers, now);
+  if (skewMs === undefined)
+    return warn(`${baseUrl} answers without a readable Date: the clock was not checked.`);
+  const apart = Math.abs(skewMs);
+  if (apart < MAX_SKEW_MS) return pass(`${baseUrl} answers, and its clock agrees`);
+  return (apart < 60 * MAX_SKEW_MS ? warn : fail)(skewWords(baseUrl, skewMs, now));
+}
+
+export const doesNotAnswer = (baseUrl: string, cause: unknown): Verdict =>
+  fail(`${baseUrl} does not answer (${connectionFailure(cause)}). Check the address and the network.`);
