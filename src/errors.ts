@@ -5,7 +5,7 @@ export type ExitCode = 0 | 1 | 2 | 75;
  * what, and what to do next.
  */
 export abstract class ReadershipError extends Error {
-  abstract readonly exitCode: Exclude<ExitCode, 0>;
+  readonly exitCode: Exclude<ExitCode, 0> = 1;
   /** When it can resume, if the budget or the server gives a time. */
   readonly resumeAt?: Date | undefined;
   override get name(): string {
@@ -15,17 +15,15 @@ export abstract class ReadershipError extends Error {
 
 /** The command line or the configuration is wrong; nothing was done. */
 export class ConfigurationError extends ReadershipError {
-  readonly exitCode = 2;
+  override readonly exitCode = 2;
 }
 
 /** A database or file of ours cannot be opened, read or written, or a query failed. */
-export class StorageError extends ReadershipError {
-  readonly exitCode = 1;
-}
+export class StorageError extends ReadershipError {}
 
 /** Another process holds the live database; the same command will work after it ends. */
 export class LockedError extends ReadershipError {
-  readonly exitCode = 75;
+  override readonly exitCode = 75;
 }
 
 export const exitCodeOf = (error: unknown): Exclude<ExitCode, 0> =>

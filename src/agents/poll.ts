@@ -109,8 +109,6 @@ const answersAgainAt = ({ now }: Pick<PollTask, 'now'>, error: ReadershipError |
 
 /** The platform does not know the job. That alone does not end it, since the error may be temporary. */
 class UnknownJobError extends ReadershipError {
-  readonly exitCode = 1;
-
   constructor(job: number, cause: RefusedError) {
     super(
       `${cause.message} If job ${job} was deleted on the platform, run: readership jobs resolve ${job} --gone`,

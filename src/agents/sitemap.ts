@@ -10,8 +10,6 @@ import {
 
 /** The configured sitemap cannot be used, so no page can be chosen. */
 export class SitemapError extends ReadershipError {
-  readonly exitCode = 1;
-
   constructor(source: string, what: string, options?: ErrorOptions) {
     super(
       `Cannot use the sitemap ${source} (improve.sitemap): ${what}. No page was chosen and no job was created.`,

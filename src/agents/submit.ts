@@ -118,8 +118,6 @@ async function post(
 
 /** The platform answered a creation with the id of another job, so it is not known whether it created one. */
 class SharedIdError extends ReadershipError {
-  readonly exitCode = 1;
-
   constructor({ id: remoteId }: AgentJob, { id }: Job) {
     super(`Could not create the agent job: the platform answered with ${remoteId}, which is job ${id}.`);
   }
@@ -166,7 +164,7 @@ const SENT_BY: Readonly<Record<PromptKind, string>> = {
 
 /** Prompts are left to send later: the hourly limit was reached, or the platform requested a pause. */
 export class TurnError extends ReadershipError {
-  readonly exitCode = 75;
+  override readonly exitCode = 75;
   override readonly resumeAt: Date;
 
   constructor(waiting: number, turn: Turn, kind: PromptKind) {

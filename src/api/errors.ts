@@ -28,14 +28,10 @@ export abstract class ApiError extends ReadershipError {
 }
 
 /** The server's response is not what the documented API allows. */
-export class ContractError extends ApiError {
-  readonly exitCode = 1;
-}
+export class ContractError extends ApiError {}
 
 /** The server refused, and will refuse again until something is changed: any status except 2xx, 408, 425, 429 and 5xx. */
 export class RefusedError extends ApiError {
-  readonly exitCode = 1;
-
   constructor(
     operation: Operation,
     readonly status: number,
@@ -58,7 +54,7 @@ const KNOWN_NOT_DONE: ReadonlySet<TryLaterReason> = new Set(['rate-limited', 'no
 
 /** The server or the network cannot answer now: 429, 5xx, no connection or a lost one. */
 export class TryLaterError extends ApiError {
-  readonly exitCode = 75;
+  override readonly exitCode = 75;
   override readonly resumeAt: Date | undefined;
 
   constructor(
@@ -84,9 +80,7 @@ export class TryLaterError extends ApiError {
  * A request that changes something was sent, and its response never came or cannot be read: it may
  * have been carried out.
  */
-export class UnknownOutcomeError extends ApiError {
-  readonly exitCode = 1;
-}
+export class UnknownOutcomeError extends ApiError {}
 
 /** What an answer means that cannot be used: one to a request that changes something leaves its outcome unknown. */
 export const unusable = (operation: Operation, what: string, options?: ErrorOptions): ApiError =>
@@ -96,7 +90,7 @@ export const unusable = (operation: Operation, what: string, options?: ErrorOpti
 
 /** The next request may be sent only at `resumeAt`, which is later than this command waits. */
 export class PausedError extends ReadershipError {
-  readonly exitCode = 75;
+  override readonly exitCode = 75;
 
   constructor(
     why: string,
@@ -108,13 +102,11 @@ export class PausedError extends ReadershipError {
 
 /** Days that have ended by this machine's clock were not loaded, because the platform's clock is behind. */
 export class ClockError extends ReadershipError {
-  readonly exitCode = 75;
+  override readonly exitCode = 75;
 }
 
 /** Pages that do not end, repeat or lack rows: the server does not follow the pagination rules of the API. */
 export class PagingError extends ReadershipError {
-  readonly exitCode = 1;
-
   constructor(what: string) {
     super(`${what}. Nothing was stored for this day; it will be retried later.`);
   }

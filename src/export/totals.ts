@@ -100,9 +100,7 @@ export const INCLUSIVE =
   'it counts the day in dateTo as well, which the documented API excludes, so every day would count twice';
 
 /** The sums of days are not the totals of their range: no day of this platform can be trusted. */
-export class AdditivityError extends ReadershipError {
-  readonly exitCode = 1;
-}
+export class AdditivityError extends ReadershipError {}
 
 /**
  * Throws an `AdditivityError` if the totals of two neighboring days do not add up to those of their range. By the

@@ -133,7 +133,7 @@ const retryDelayMs = (attempts: number): number =>
  * automatically.
  */
 export class DeliveryError extends ReadershipError {
-  readonly exitCode: 1 | 75;
+  override readonly exitCode: 1 | 75;
 
   constructor(deliveries: readonly Delivery[]) {
     const isWaiting = deliveries.every(({ state }) => state === 'waiting');

@@ -43,7 +43,7 @@ export const OTHER_STORE = 'Publishers could overwrite each other: use another s
 
 /** The lake's store does not respond; the next publish tries again. */
 export class LakeAwayError extends ReadershipError {
-  readonly exitCode = 75;
+  override readonly exitCode = 75;
 }
 
 const READABLE = 0o644;
