@@ -204,7 +204,7 @@ function viewsVerdict(
 ): Verdict {
   if (!hasMore && !equalCounts(sumCounts(views), totals))
     return warn(
-      `the rows of ${day} have ${thousands(sumCounts(views).total)} views, its totals ${thousands(totals.total)}: exports mark days that do not add up`,
+      `the first page of ${day} has ${thousands(sumCounts(views).total)} of ${thousands(totals.total)} views, and the platform says that none follows: exports read on, and mark a day that still does not add up`,
     );
   const least = views.length + (hasMore ? 1 : 0);
   const [ofDay, ofNight] = [requestsFor(least, pageSize), nightlyRequests(least, settleDays, pageSize)];
