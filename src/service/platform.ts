@@ -138,7 +138,8 @@ async function tryViews(
   }
   const { totals, views } = first;
   const isWhole = equalCounts(sumCounts(views), totals);
-  const hasMore = first.hasMore && !isWhole;
+  // Some servers say of a full page that it is the last one.
+  const hasMore = !isWhole && (first.hasMore || views.length === pageSize.rows);
   const isRefused = pageSize.rows < most;
   const isCapped = hasMore && views.length < pageSize.rows;
   if (isCapped) pageSize.rows = Math.max(1, views.length);

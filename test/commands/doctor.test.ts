@@ -130,6 +130,12 @@ describe('readership doctor', () => {
       /^warn {2}second page +says that more rows follow/m,
       0,
     ],
+    [
+      'never says that more follow',
+      { neverMore: true, largestLimit: 25 },
+      /^pass {2}page views .* of at least 26 pages/m,
+      0,
+    ],
     ['counts dateTo', { inclusive: true }, /^fail {2}sums of days +it counts the day in dateTo as well/m, 1],
     [
       'keeps ten days',
