@@ -18,15 +18,11 @@ import type { Act, Permission, Place } from './place.js';
 
 /** Proof that an effect is in the journal. Only the journal creates one, and nothing is sent without it. */
 class JournaledDeparture {
-  readonly #outcome: (outcome: Outcome, now: Date) => Promise<void>;
-
-  constructor(outcome: JournaledDeparture['ended']) {
-    this.#outcome = outcome;
-  }
+  constructor(private readonly outcome: (outcome: Outcome, now: Date) => Promise<void>) {}
 
   /** Records its outcome, before the database does. */
   ended(outcome: Outcome, now: Date): Promise<void> {
-    return this.#outcome(outcome, now);
+    return this.outcome(outcome, now);
   }
 }
 export type Departure = JournaledDeparture;
