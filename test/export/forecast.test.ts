@@ -244,3 +244,23 @@ test('without the first day, no finishing time is predicted', async () => {
   );
   expect(bounded).toMatchObject({ plan: { requests: 8 }, requests: 8 });
 });
+
+test('only the days and projects that are asked for are planned, in the order of the request', async () => {
+  const warehouse = await liveWarehouse();
+  const projects = [{ id: 'a' }, { id: 'b', apiKeyEnv: 'KEY_OF_B' }];
+  const history = { requestsPerHour: 'unlimited' };
+  const settings = settingsSchema.parse({ baseUrl: 'https://platform.example.com', projects, history });
+  const limits = sharedLimits({ settings, configuration: undefined });
+  const bounds = { from: day('2026-11-10'), to: day('2026-11-12') };
+  const now = new Date('2026-11-18T05:00:00Z');
+  const planned = async (asked: readonly string[]) => {
+    const chosen = asked.flatMap((id) => settings.projects.filter((project) => project.id === id));
+    const found = await forecastExport(warehouse, limits, settings, { ...bounds, projects: chosen }, now);
+    return found.map(({ project, requests, finishingAt }) => [project.id, requests, finishingAt]);
+  };
+  expect(await planned(['b', 'a'])).toEqual([
+    ['b', 3, now],
+    ['a', 3, now],
+  ]);
+  expect(await planned(['b'])).toEqual([['b', 3, now]]);
+});
