@@ -127,7 +127,8 @@ Nov 14 – 15, loaded later: +1,528 human views and +728 AI views.
 
 describe('a report whose numbers were restated', () => {
   it('is corrected if they changed by more than they usually do', async () => {
-    const { warehouse, run, mails, restate } = await setUp({ weekly: { to: [LEAD] } });
+    const baseUrl = 'https://reports.example.com';
+    const { warehouse, run, mails, restate } = await setUp({ baseUrl, weekly: { to: [LEAD] } });
     await loadDays(warehouse, day('2026-08-03'), day('2026-11-15'));
     await run('2026-11-16T03:00:00Z');
     // One view in a hundred is too little, no matter what is usual.
@@ -146,6 +147,7 @@ The report said: “A calm week: human views and AI views are as usual.”
 Human views: 5,828 (+9%), not 5,348 (0%)
 `);
     expect(correction?.text).toContain('\nChanged by the platform later: +480 human views.\n');
+    expect(correction?.text).toContain(`\n${baseUrl}/prj_1/weekly-2026-W46.html\n`);
     // A second change is not worth a second email.
     await restate('2026-11-14', 900, '2026-11-19 03:00:00');
     expect(await run('2026-11-19T04:00:00Z')).toEqual([]);
@@ -168,6 +170,21 @@ Human views: 5,828 (+9%), not 5,348 (0%)
 Nov 15, loaded later: +764 human views and +364 AI views (79% of the difference).
 Changed by the platform later: +300 human views (21% of the difference).
 `);
+  });
+
+  it('is corrected in a digest with the project first whose numbers changed most', async () => {
+    const { warehouse, run, mails, restate } = await setUp(DIGEST, [{ id: 'prj_2', name: 'Other Docs' }]);
+    for (const project of ['prj_1', 'prj_2'])
+      await loadDays(warehouse, day('2026-08-03'), day('2026-11-15'), project);
+    await run('2026-11-16T03:00:00Z');
+    for (const [project, more] of [
+      ['prj_1', 300],
+      ['prj_2', 900],
+    ] as const)
+      await restate(`2026-11-12' AND project = '${project}`, more, '2026-11-18 03:00:00');
+    await run('2026-11-18T04:00:00Z');
+    const text = (await mails())[1]?.text ?? '';
+    expect(text.match(/^(?:ACME|OTHER) DOCS$/gm)).toEqual(['OTHER DOCS', 'ACME DOCS']);
   });
 
   it('of version 0.2.0, whose words are unknown, is corrected by its numbers', async () => {
