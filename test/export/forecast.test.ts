@@ -177,15 +177,21 @@ describe('the predicted requests and finishing time are right', () => {
     expect(platform.views.every(({ status }) => status === 200)).toBe(true);
   });
 
-  test('for a usual night', async () => {
+  test('for a usual night, and for an export later that day', async () => {
     const size = { days: 30, pages: 501, projects: ['a'] };
     const { clock, sayAndFinish } = await openSite(size);
     await sayAndFinish();
-    clock.advance(DAY_MS);
-    const { said, sent, took, saidMinutes } = await sayAndFinish();
-    // Spare requests are no part of a plan.
-    expect(sent).toBe(said + 5);
-    expect(saidMinutes).toBe(took);
+    // Spare requests are no part of a plan. They and the check are sent once a day.
+    for (const [laterMs, spare] of [
+      [DAY_MS, 5],
+      [60 * MINUTE_MS, 0],
+      [DAY_MS, 5],
+    ] as const) {
+      clock.advance(laterMs);
+      const { said, sent, took, saidMinutes } = await sayAndFinish();
+      expect(sent).toBe(said + spare);
+      expect(saidMinutes).toBe(took);
+    }
   });
 
   test('for an export of only some days, with --from', async () => {
@@ -243,6 +249,19 @@ test('without the first day, no finishing time is predicted', async () => {
     new Date('2026-11-18T05:00:00Z'),
   );
   expect(bounded).toMatchObject({ plan: { requests: 8 }, requests: 8 });
+  // Nor if it is known of only some of the projects that share a limit.
+  const both = settingsSchema.parse({ baseUrl: settings.baseUrl, projects: [{ id: 'a' }, { id: 'b' }] });
+  await warehouse.transaction((transaction) =>
+    transaction.execute(`INSERT INTO platform_facts VALUES ('a', 'first day', '"2026-11-10"', '2026-11-18')`),
+  );
+  const some = await forecastExport(
+    ...[warehouse, sharedLimits({ settings: both, configuration: undefined }), both],
+    ...[{ projects: both.projects }, new Date('2026-11-18T05:00:00Z')],
+  );
+  expect(some.map(({ plan, finishingAt }) => [plan?.requests, finishingAt])).toEqual([
+    [8, undefined],
+    [undefined, undefined],
+  ]);
 });
 
 test('only the days and projects that are asked for are planned, in the order of the request', async () => {
