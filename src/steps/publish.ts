@@ -40,7 +40,8 @@ export async function publishStep(
   // A clock that is ahead would remove replaced files that readers still need.
   const at = isLakeDue ? (await byBothClocks(context)).now() : now();
   const options = isLakeDue ? lakeOptions({ ...context, now: () => at }, isRebuild) : undefined;
-  const refusal = options && (elsewhere ?? (await errorOf(prepareLake(warehouse, options))));
+  const refusal =
+    options && (elsewhere ?? (await prepareLake(warehouse, options).catch((error: unknown) => error)));
   // Recorded first, because the lake is out of date until it is published too.
   if (isDue) {
     // A copy of this publication does not know what is sent after it.
@@ -75,13 +76,6 @@ export function lakeOptions(
   const { lake, shard, settings, here, now, signal } = context;
   return lake && { place: lake, shard, source: settings.baseUrl, here, now: now(), signal, isRebuild };
 }
-
-/** What some work throws; undefined if it succeeds. */
-const errorOf = (work: Promise<unknown>): Promise<unknown> =>
-  work.then(
-    () => undefined,
-    (error: unknown) => error,
-  );
 
 /** The changes to a lake, without a final period. */
 export function lakeSummary(lake: LakeChange): string {
