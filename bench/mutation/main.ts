@@ -29,7 +29,7 @@ const DECISIONS = {
   'reports/weekly/sentences': 'reports/{comparison,verdict}',
   'service/due': 'service/{due,back-off}',
   'steps/corrections': 'steps/corrections',
-  'warehouse/behind': 'warehouse/behind',
+  'warehouse/open': 'warehouse/behind',
   'web/access': 'web/access',
 } as const;
 
