@@ -63,7 +63,7 @@ SELECT
       / nullif(sum(human + ai) FILTER (age > known - known // 2), 0)
       - 1
   ) AS trend,
-  list({week: week, human: coalesce(human, 0), ai: coalesce(ai, 0)} ORDER BY week) AS weeks,
+  to_json(list({week: week, human: coalesce(human, 0), ai: coalesce(ai, 0)} ORDER BY week)) AS weeks,
   any_value(leaving) AS leaving
 FROM
   ranked
