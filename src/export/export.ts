@@ -53,7 +53,7 @@ export async function* exportInStages(task: ExportTask): AsyncGenerator<undefine
         stopped = error;
         return undefined;
       });
-      plan = await planOf(task, range);
+      if (check?.differing.length !== 0) plan = await planOf(task, range);
     }
     if (range.rest === undefined) task.onPlan?.(plan);
     await load(reload ? plan.days : plan.days.filter(isUrgent));
