@@ -7,8 +7,8 @@ import { withHistory } from '../app/histories.js';
 import { moment } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { describeJob, jobLines, unconfirmedLines } from '../print/jobs.js';
-import { pollStep } from '../steps/jobs.js';
 import { findJob } from '../steps/job-changes.js';
+import { pollStep } from '../steps/poll.js';
 import {
   aDuration,
   aJob,

@@ -12,7 +12,7 @@ import { simulatedNotes } from '../sandbox/traffic/traffic.js';
 import { openService, runLoop, type Service } from '../service/loop.js';
 import { exportStep } from '../steps/export.js';
 import { improveStep } from '../steps/improve.js';
-import { pollStep } from '../steps/jobs.js';
+import { pollStep } from '../steps/poll.js';
 import { writeNote } from '../steps/notes.js';
 import { type StepContext, StepRunner } from '../steps/step.js';
 import { dayColumn } from '../warehouse/query.js';

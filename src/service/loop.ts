@@ -10,7 +10,7 @@ import { untilAborted } from '../sleep.js';
 import { exportStep } from '../steps/export.js';
 import { isUpToDate, publishStep } from '../steps/publish.js';
 import { improveStep } from '../steps/improve.js';
-import { pollStep } from '../steps/jobs.js';
+import { pollStep } from '../steps/poll.js';
 import { reportStep } from '../steps/report.js';
 import { type StepContext, StepRunner } from '../steps/step.js';
 import { readLastRuns, type StepName } from '../steps/runs.js';
@@ -134,7 +134,7 @@ export function openService(workspace: Workspace, runtime: Runtime, listener: Se
   const impatient = waitingAtMost(0, workspace);
   const hold = { command: 'start', listener, maxWaitMs: 0 };
   const inTurn = pLimit(1);
-  const runSteps = async () => {
+  const runTick = async () => {
     try {
       await withLiveDatabase(impatient, runtime, hold, (context) => runDue(context, since));
     } catch (error) {
@@ -148,7 +148,7 @@ export function openService(workspace: Workspace, runtime: Runtime, listener: Se
    * Never rejects.
    */
   const tick = (): Promise<void> =>
-    (current ??= inTurn(runSteps).finally(() => {
+    (current ??= inTurn(runTick).finally(() => {
       current = undefined;
     }));
 

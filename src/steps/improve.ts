@@ -20,8 +20,8 @@ import type { ProjectSettings } from '../config/schema.js';
 import { type Day, dayOf } from '../day.js';
 import { ConfigurationError } from '../errors.js';
 import { inSequence } from '../format/days.js';
-import { submitWaiting } from './jobs.js';
 import { loadNotes } from './notes.js';
+import { submitWaiting } from './poll.js';
 import { byBothClocks, eachProject, type StepContext, type StepResult, withOutage } from './step.js';
 
 /** What improving a project did. In `plan` mode nothing is submitted. */

@@ -8,7 +8,7 @@ import type { ProjectSettings } from '../config/schema.js';
 import { type Day, dayOf } from '../day.js';
 import { ConfigurationError } from '../errors.js';
 import { longDay } from '../format/days.js';
-import { submitWaiting } from './jobs.js';
+import { submitWaiting } from './poll.js';
 import type { StepContext } from './step.js';
 
 /** A job to change, with its messages and where it belongs. */

@@ -3,7 +3,7 @@ import { changePrompt, planMessage } from '../../src/agents/messages.js';
 import { pollJobs, type PollTask } from '../../src/agents/poll.js';
 import { submitJobs, submitMessages } from '../../src/agents/submit.js';
 import { messageOf } from '../../src/errors.js';
-import { pollStep } from '../../src/steps/jobs.js';
+import { pollStep } from '../../src/steps/poll.js';
 import { openClient } from '../api/open-client.js';
 import { reply, serve } from '../serve.js';
 import { stepContext } from '../steps/step-context.js';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { submitJobs } from '../../src/agents/submit.js';
 import { secretsOf } from '../../src/app/secrets.js';
 import { settingsSchema } from '../../src/config/schema.js';
-import { pollStep } from '../../src/steps/jobs.js';
+import { pollStep } from '../../src/steps/poll.js';
 import { reply, serve } from '../serve.js';
 import { stepContext } from '../steps/step-context.js';
 import { NOW } from '../sandbox/open-sandbox.js';

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { Job } from '../../src/agents/ledger.js';
 import { isInReview } from '../../src/agents/plan.js';
 import { improveStep } from '../../src/steps/improve.js';
-import { pollStep } from '../../src/steps/jobs.js';
+import { pollStep } from '../../src/steps/poll.js';
 import { jobToChange, recordReview } from '../../src/steps/job-changes.js';
 import { addDays, dayOf, daysBetween } from '../../src/day.js';
 import { agentDesk } from '../agents/agent-desk.js';

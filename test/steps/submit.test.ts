@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { planMessage } from '../../src/agents/messages.js';
 import { submitJobs } from '../../src/agents/submit.js';
 import { runLoop } from '../../src/service/loop.js';
-import { pollStep } from '../../src/steps/jobs.js';
+import { pollStep } from '../../src/steps/poll.js';
 import { type AgentDesk, agentDesk } from '../agents/agent-desk.js';
 import { stepContext } from './step-context.js';
 
