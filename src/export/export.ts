@@ -1,7 +1,7 @@
 import { AdditivityError } from './totals.js';
 import { PausedError } from '../api/errors.js';
 import { readPageSize } from './facts.js';
-import { fill } from './fill.js';
+import { backfill } from './backfill.js';
 import { keptNote } from './first-day.js';
 import { readDayLedger } from './ledger.js';
 import { type DayResult, loadDays, type LoadOutcome, type LoadTask } from './load.js';
@@ -72,7 +72,7 @@ export async function* exportInStages(task: ExportTask): AsyncGenerator<undefine
     // Those that were read just now are not read again.
     const rest = days.filter(({ day, priority }) => priority === 'backfill' && !read.has(day));
     const hasHoles = task.isBackfilling === true || rest.some(({ due }) => due === 'missing');
-    const kept = await fill(task, whole, rest, results, load);
+    const kept = await backfill(task, whole, rest, results, load);
     if (kept !== undefined) plan = { ...plan, range: { ...whole, note: keptNote(kept) } };
     if (hasHoles) return { plan, results, stopped, check };
     const looked = await lookAgain(task, task.spareRequests ?? 0);

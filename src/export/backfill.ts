@@ -13,7 +13,7 @@ const FORGET_REFUSED = readSql(import.meta.url, 'statements/forget-refused.sql')
  * row: an empty stretch then costs a few requests for totals, and days that the platform no longer keeps are skipped.
  * Returns the first day that it keeps, if it refuses the first of the range.
  */
-export async function fill(
+export async function backfill(
   task: LoadTask,
   range: DayRange,
   days: readonly PlannedDay[],
