@@ -10,7 +10,7 @@ import { EffectsJournal } from '../effects/journal.js';
 import { logOf } from '../warehouse/live-file.js';
 import { openWarehouse, refuseToForget } from '../warehouse/open.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
-import { permissionOf } from './acting.js';
+import { permissionOf } from './permission.js';
 import { type Callbacks, channelsOf, connect, transportOf } from './connection.js';
 import { keepPrivate, type Runtime, sharedLimits, type Workspace } from './workspace.js';
 

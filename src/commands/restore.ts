@@ -1,8 +1,8 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { max } from 'date-fns';
 import { stat } from 'node:fs/promises';
-import { adopt as adoptWorkspace, permissionOf } from '../app/acting.js';
 import { MAX_LOCK_WAIT_MS, withLedgers } from '../app/open.js';
+import { adopt as adoptWorkspace, permissionOf } from '../app/permission.js';
 import { keepPrivate, readWorkspace } from '../app/workspace.js';
 import { lakeLocation, shownLocation } from '../config/load.js';
 import { isLocal } from '../config/values.js';

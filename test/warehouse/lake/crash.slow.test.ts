@@ -56,7 +56,7 @@ const PUBLISH = program(
 /** What a command does right before its first departure. */
 const CLAIM = program(
   `const { EffectsJournal } = await import(dist + 'effects/journal.js');
-  const { permissionOf } = await import(dist + 'app/acting.js');
+  const { permissionOf } = await import(dist + 'app/permission.js');
   const { agreeOnAct } = await import(dist + 'warehouse/identity.js');
   const journal = await EffectsJournal.open(database.slice(0, database.lastIndexOf('/')));
   await agreeOnAct(journal, warehouse, now());

@@ -13,7 +13,7 @@ import { type LakeChange, publishLake } from '../../../src/warehouse/lake/lake.j
 import type { LakeOptions } from '../../../src/warehouse/lake/actions.js';
 import type { Warehouse } from '../../../src/warehouse/warehouse.js';
 import type { LakePlace } from '../../../src/warehouse/lake/storage.js';
-import { permissionOf } from '../../../src/app/acting.js';
+import { permissionOf } from '../../../src/app/permission.js';
 import { agreeOnAct, agreeOnWorkspace } from '../../../src/warehouse/identity.js';
 import { NOW } from '../../sandbox/open-sandbox.js';
 import { closeNow, journalOf, liveWarehouse } from '../../open-warehouse.js';

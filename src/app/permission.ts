@@ -9,11 +9,11 @@ import { readWorkspaceRow, recordAct, setWorkspace } from '../warehouse/identity
 import type { LastAct } from '../warehouse/lake/actions.js';
 import { claimAct, claimLake, readLastAct } from '../warehouse/lake/acts.js';
 
-interface Acting extends Pick<
+interface Sender extends Pick<
   StepContext,
   'warehouse' | 'journal' | 'here' | 'elsewhere' | 'lake' | 'shard' | 'settings' | 'now' | 'signal'
 > {
-  /** Absent where nothing is to be sent yet. */
+  /** Without it, the clocks are not compared. */
   readonly clock?: PlatformClock;
 }
 
@@ -25,12 +25,12 @@ const TOO_FAR_OFF =
  * Why nothing may be sent now, and how to claim to send. The lake is read at most once for each, and
  * only when something is to be sent.
  */
-export function permissionOf(acting: Acting): Permission {
-  const { warehouse, journal, elsewhere, clock, now } = acting;
-  const options = lakeOptions(acting);
+export function permissionOf(sender: Sender): Permission {
+  const { warehouse, journal, elsewhere, clock, now } = sender;
+  const options = lakeOptions(sender);
   let ofClock: ClockError | undefined;
   let ofState: Promise<Error | undefined> | undefined;
-  /** The database knows no more than the journal, except to `doctor`, which changes neither. */
+  /** Throws if neither knows the last claim. The journal and the database agree, except in `doctor`, which changes neither. */
   const expectKnown = (last: LastAct | undefined, stored = journal.act): void => {
     if (last !== undefined && ![journal.act, stored].some((act) => knowsAct(act, last.number)))
       throw sentUnknown(journal.lastSentAt, last.at);
