@@ -105,8 +105,8 @@ export function withSender(settings: Settings, environment: Environment): Settin
   return { ...settings, mail: { ...mail, from: { ...mail.from, address } } };
 }
 
-/** Whether secrets are read, and must be readable. */
-export type Secrets = boolean | 'optional';
+/** Whether `.env` must be readable, or may be unreadable; with `none`, no secret is read at all. */
+export type SecretsMode = 'required' | 'optional' | 'none';
 
 /** Where a configuration is looked for, and what must not show its secrets. */
 interface Place {
@@ -119,18 +119,18 @@ interface Place {
 export async function readConfiguration(
   config: string | undefined,
   { workingDirectory, environment, output }: Place,
-  secrets: Secrets,
+  secrets: SecretsMode,
 ): Promise<Configuration> {
   const isOptional = secrets === 'optional';
   const known =
-    secrets === false
+    secrets === 'none'
       ? environment
       : await readEnvironment(config, workingDirectory, environment, isOptional);
   // Problems quote the configuration, which may contain a key by mistake.
   output.hide(secretNames(known).flatMap((name) => known[name] ?? []));
   const { settings, directory, notices } = await loadSettings(config, workingDirectory);
   for (const notice of notices) output.note(notice);
-  if (secrets === false) return { settings, directory, environment: {} };
+  if (secrets === 'none') return { settings, directory, environment: {} };
   const configuration = { settings: withSender(settings, known), directory, environment: known };
   refuseUnfitSecrets(configuration);
   return configuration;

@@ -8,7 +8,7 @@ import { ConfigurationError } from '../errors.js';
 import { sandboxSettings } from '../sandbox/state.js';
 import type { Output } from '../terminal/output.js';
 import type { LakePlace } from '../warehouse/lake/storage.js';
-import { readConfiguration, type Secrets, secretsOf } from './secrets.js';
+import { readConfiguration, type SecretsMode, secretsOf } from './secrets.js';
 
 /** The parts of the process that a command uses, which tests can replace. */
 export interface Runtime {
@@ -68,14 +68,13 @@ export interface Workspace {
 }
 
 /**
- * Reads the configuration, or creates the one of the sandbox. Without `secrets`, none is read; if
- * they are optional, `.env` may be unreadable. `lake` replaces the configured lake. Throws a `ConfigurationError`,
- * also if the projects are split into shards and neither a shard nor a project was chosen.
+ * Reads the configuration, or creates the one of the sandbox. `lake` replaces the configured lake. Throws a
+ * `ConfigurationError`, also if the projects are split into shards and neither a shard nor a project was chosen.
  */
 export async function readWorkspace(
   options: WorkspaceOptions,
   runtime: Runtime,
-  secrets: Secrets = true,
+  secrets: SecretsMode = 'required',
   lake?: string,
 ): Promise<Workspace> {
   const workspace = await readAllParts(options, runtime, secrets, lake);
@@ -96,7 +95,7 @@ export async function readWorkspace(
 export async function readAllParts(
   options: WorkspaceOptions,
   runtime: Runtime,
-  secrets: Secrets = true,
+  secrets: SecretsMode = 'required',
   lake?: string,
 ): Promise<Workspace> {
   const whole = await readWhole(options, runtime, secrets, lake);
@@ -137,7 +136,7 @@ const KEEP_REPLACED_MS = 7 * 86_400_000;
 async function readWhole(
   options: WorkspaceOptions,
   runtime: Runtime,
-  secrets: Secrets,
+  secrets: SecretsMode,
   lake: string | undefined,
 ): Promise<Workspace> {
   if (options.sandbox === true && options.config !== undefined)

@@ -143,7 +143,7 @@ export const publish = workspaceCommand('publish', {
   readership publish --parquet /srv/lake         how to read it: docs/scale.md
   readership publish --parquet s3://bucket/lake  needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY`,
   run: async (options, runtime) => {
-    const whole = { ...options, isWhole: true, isRebuild: options.rebuild, needsNoKey: true };
+    const whole = { ...options, isWhole: true, isRebuild: options.rebuild, secrets: 'optional' as const };
     const nothing = () => Promise.resolve();
     const { published, outages, workspace } = await runSteps('publish', whole, runtime, nothing);
     const line = (path: string, words: string) => {

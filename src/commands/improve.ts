@@ -71,7 +71,7 @@ export const changed = projectCommand('changed', {
   readership changed /quickstart --on 2026-11-12
   readership changed /quickstart --on 2026-11-12 --undo`,
   run: ({ on, undo, ...options }, runtime, pages) =>
-    makeChange('changed', { ...options, needsNoKey: true }, runtime, async (context) => {
+    makeChange('changed', { ...options, secrets: 'optional' }, runtime, async (context) => {
       const [day, isUndone] = [on ?? dayOf(context.now()), undo === true];
       await recordPageChanges(context, onlyProject(context), pages.map(pathArgument), { day, isUndone });
       for (const path of pages)

@@ -175,7 +175,7 @@ const FILES = packageFile('templates/workspace/report/');
 /** Writes a new report that works as is. Replaces nothing. */
 async function newReport(name: string, options: WorkspaceOptions, runtime: Runtime): Promise<ExitCode> {
   const { output, workingDirectory } = runtime;
-  const { workspaceDir } = await readAllParts(options, runtime, false);
+  const { workspaceDir } = await readAllParts(options, runtime, 'none');
   if (workspaceDir === undefined)
     throw new ConfigurationError(
       'The sandbox cannot have reports of your own: run readership init, and then readership report new without --sandbox.',

@@ -103,7 +103,7 @@ export const adopt = workspaceCommand('adopt', {
   environment: `Environment:
   READERSHIP_MACHINE     names this machine where its id and host name change: containers, CI`,
   run: (options, runtime) =>
-    withSteps<ExitCode>('adopt', { ...options, needsNoKey: true }, runtime, async (context) => {
+    withSteps<ExitCode>('adopt', { ...options, secrets: 'optional' }, runtime, async (context) => {
       await adoptWorkspace(context);
       const last = (await readWorkspaceRow(context.warehouse)).lakes?.at(-1);
       if (last !== undefined && last !== context.lake?.location)

@@ -53,7 +53,7 @@ export const mcp = projectCommand('mcp', {
   readership mcp --config /srv/readership/readership.yaml`,
   endsByInterruption: () => true,
   run: async (options, runtime) => {
-    const workspace = await readAllParts(options, runtime, false);
+    const workspace = await readAllParts(options, runtime, 'none');
     const { serveStdio } = await import('@modelcontextprotocol/server/stdio');
     const { mcpServer } = await import('../web/mcp.js');
     const { closeSources, openSources } = await import('../web/request.js');

@@ -63,7 +63,7 @@ Meaning of columns: FROM duckdb_columns() SELECT table_name, column_name, commen
   echo "FROM data_quality" | readership sql --sandbox`,
   run: async (options, runtime, query) => {
     const { signal, workingDirectory, output } = runtime;
-    const workspace = await readAllParts(options, runtime, false);
+    const workspace = await readAllParts(options, runtime, 'none');
     const { settings, configuration } = workspace;
     const secrets = secretNames(runtime.environment, configuration?.settings);
     if (secrets.length > 0) return runWithout(secrets, signal);

@@ -1,4 +1,5 @@
 import { MAX_LOCK_WAIT_MS, withLiveDatabase } from '../app/open.js';
+import type { SecretsMode } from '../app/secrets.js';
 import {
   readWorkspace,
   type Runtime,
@@ -14,8 +15,8 @@ import { type Published, publishStep } from '../steps/publish.js';
 import { type StepContext, type StepOutage, StepRunner } from '../steps/step.js';
 
 type StepsOptions = WorkspaceOptions & {
-  /** Whether it needs no key, so that `.env` may be unreadable. */
-  readonly needsNoKey?: boolean;
+  /** `optional` for what needs no key. */
+  readonly secrets?: SecretsMode;
   /** Whether requests wait for the hourly limit as long as it takes. */
   readonly waits?: boolean;
   /** Whether everything is published, and not only what changed. */
@@ -31,11 +32,11 @@ type StepsOptions = WorkspaceOptions & {
 /** Runs `work` with everything that steps need, and releases all of it, however `work` ends. */
 export async function withSteps<Result>(
   command: string,
-  { waits = false, json = false, needsNoKey = false, parquet, ...options }: StepsOptions,
+  { waits = false, json = false, secrets, parquet, ...options }: StepsOptions,
   runtime: Runtime,
   work: (context: StepContext, workspace: Workspace, progress: ExportProgress) => Promise<Result>,
 ): Promise<Result> {
-  const configured = await readWorkspace(options, runtime, needsNoKey ? 'optional' : true, parquet);
+  const configured = await readWorkspace(options, runtime, secrets, parquet);
   const workspace = waits ? waitingAtMost(Infinity, configured) : configured;
   const progress = new ExportProgress(runtime.output);
   const { output } = runtime;

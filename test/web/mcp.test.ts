@@ -298,7 +298,7 @@ describe('an AI assistant', () => {
       },
       output: new Output(process.stdout, process.stderr, false),
     };
-    const workspace = await readWorkspace({}, runtime, false);
+    const workspace = await readWorkspace({}, runtime, 'none');
     const handler = mcpHandler(openSources(workspace, {}, runtime));
     const asker = { client: 'test', signal: runtime.signal };
     const { client, ask: asked } = await mcpClient(
