@@ -1,9 +1,7 @@
 /** 0 done · 1 failed · 2 usage or configuration · 75 try again later. */
 export type ExitCode = 0 | 1 | 2 | 75;
 
-/** An expected error; the command exits with `exitCode`. A message says what was being done, to
- * what, and what to do next.
- */
+/** An expected error; the command exits with `exitCode`. Its message says what was being done, to what, and what to do next. */
 export abstract class ReadershipError extends Error {
   readonly exitCode: Exclude<ExitCode, 0> = 1;
   /** When it can resume, if the budget or the server gives a time. */

@@ -17,9 +17,9 @@ export const DEFAULT_RETRIES: RetryPolicy = { retries: 4, minDelayMs: 500, maxDe
 export type OnRetry = (error: TryLaterError, retriesLeft: number) => void;
 
 /**
- * The only place that decides about retries. Only a `TryLaterError` is retried, with growing,
- * randomized delays. After a rate limit, the pace delays every request. Any other `Retry-After` is
- * waited for here; if it is longer than `maxDelayMs`, the error is thrown, so that the caller can
+ * The only place that decides whether a request to the platform is sent again, for those that only read. Only a
+ * `TryLaterError` is retried, with growing, randomized delays. After a rate limit, the pace delays every request. Any
+ * other `Retry-After` is waited for here; if it is longer than `maxDelayMs`, the error is thrown, so that the caller can
  * release its resources.
  */
 export async function retrying<Result>(

@@ -106,9 +106,9 @@ export async function withLiveDatabase<Result>(
 }
 
 /**
- * Reconciles the effects journal and the ledgers of the database in both directions. Runs whenever
- * the live database is opened, before anything else is decided. Sends nothing. `words` is undefined if both agreed; `unknownDeliveries` are the emails whose
- * outcome was newly found to be unknown.
+ * Reconciles the effects journal and the ledgers of the database in both directions. Runs whenever the live database is
+ * opened, before anything else is decided. Sends nothing. `words` is undefined if both agreed; `unknownDeliveries` are the
+ * emails whose outcome was newly found to be unknown.
  */
 export async function reconcileEffects(journal: EffectsJournal, warehouse: Warehouse, now: Date) {
   const jobs = await reconcilePrompts('job', journal, warehouse, now);
