@@ -151,6 +151,14 @@ describe('the documentation', () => {
     }
   });
 
+  it('names only files of this repository that exist', async () => {
+    for (const file of await markdownFiles()) {
+      if (file === 'CHANGELOG.md') continue;
+      for (const [path] of (await read(file)).matchAll(/\b(?:src|test|bench)\/[\w./-]*\w/g))
+        expect(existsSync(join(ROOT, path)), `${file} names ${path}`).toBe(true);
+    }
+  });
+
   it('lists every decision', async () => {
     const index = await read('docs/decisions/README.md');
     const pages = (await readdir(join(ROOT, 'docs/decisions'))).filter((file) => /^\d/.test(file));
