@@ -51,16 +51,17 @@ const EXAMPLES: Readonly<Record<PeriodKind, string>> = {
   day: 'a day such as 2026-11-12',
 };
 
-/** The period that a person names; by default the last that has ended. Throws a `ConfigurationError`. */
-export const choosePeriod = (
+/**
+ * The period that `--period` names, also as a day in it; by default the last that has ended. Throws a
+ * `ConfigurationError`.
+ */
+export function choosePeriod(
   kind: PeriodKind,
   text: string | undefined,
   now: Date,
   calendar: Calendar,
-): Period => (text === undefined ? lastEnded(kind, now, calendar) : parsePeriod(kind, text, calendar));
-
-/** Parses `--period`: a period of the kind, or any day in one. Throws a `ConfigurationError`. */
-export function parsePeriod(kind: PeriodKind, text: string, calendar: Calendar): Period {
+): Period {
+  if (text === undefined) return lastEnded(kind, now, calendar);
   const named = periodNamed(text, calendar);
   if (named?.kind === kind) return named;
   if (named?.kind === 'day') return periodOf(kind, named.first, calendar);

@@ -1,7 +1,18 @@
 import { describe, expect, test } from 'vitest';
 import { addDays, day, WEEKDAYS, type Day } from '../../src/day.js';
 import { ConfigurationError } from '../../src/errors.js';
-import { ISO_CALENDAR, lastEnded, parsePeriod, periodOf, titleOf } from '../../src/reports/period.js';
+import {
+  type Calendar,
+  choosePeriod,
+  ISO_CALENDAR,
+  lastEnded,
+  type PeriodKind,
+  periodOf,
+  titleOf,
+} from '../../src/reports/period.js';
+
+const parsePeriod = (kind: PeriodKind, text: string, calendar: Calendar) =>
+  choosePeriod(kind, text, new Date(), calendar);
 
 /**
  * ISO 8601 without the library: a week belongs to the year of its Thursday, and January 4 is in

@@ -1,6 +1,6 @@
 import { settingsSchema } from '../../src/config/schema.js';
 import { findReport } from '../../src/reports/definition.js';
-import { ISO_CALENDAR, lastEnded, parsePeriod, type Calendar } from '../../src/reports/period.js';
+import { choosePeriod, ISO_CALENDAR, type Calendar } from '../../src/reports/period.js';
 import { prepareReport, type PreparedReport } from '../../src/reports/render.js';
 import type { Reader } from '../../src/warehouse/query.js';
 
@@ -25,9 +25,6 @@ export async function prepare(wanted: Wanted): Promise<PreparedReport> {
   const settings = { reports: { ...DEFAULTS, ...calendar } };
   return prepareReport({ settings, workspaceDir }, reader, project, {
     report,
-    period:
-      period === undefined
-        ? lastEnded(report.period, now, calendar)
-        : parsePeriod(report.period, period, calendar),
+    period: choosePeriod(report.period, period, now, calendar),
   });
 }
