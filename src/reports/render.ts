@@ -134,13 +134,6 @@ function partOf({ id, name, siteUrl }: ReportedProject, report: ReportDefinition
   return { ...project, name: `${name} ${where}` };
 }
 
-/** The HTML of an email with inlined styles, as email clients require. */
-async function inlined(html: string): Promise<string> {
-  // Loaded on demand, because only emails need it.
-  const { inline } = await import('@css-inline/css-inline');
-  return inline(html, { keepAtRules: true, removeInlinedSelectors: true, loadRemoteStylesheets: false });
-}
-
 /** What templates get besides the project and period: the report's model, or else its rows. */
 function modelOf(report: ReportDefinition, answers: Answers, context: ModelContext) {
   try {
@@ -175,14 +168,17 @@ async function formsOf(
     /** A few lines of plain text, for a chat. */
     brief: () => fill('brief'),
     page: async (pictures: object) => fill('page', { palette: await readPalette(workspaceDir), pictures }),
-    /** HTML with all CSS inlined and pictures referenced by `cid:`, and the same as text. */
+    /** HTML with all CSS inlined, as email clients require, and pictures referenced by `cid:`, and the same as text. */
     mail: async (drawings: object = {}) => {
       const palette = await readPalette(workspaceDir);
       const filled = fill('mail', { palette, pictures: drawings });
       const { html, pictures } = await withImages(filled, name, palette);
+      // Loaded on demand, because only emails need it.
+      const { inline } = await import('@css-inline/css-inline');
+      const options = { keepAtRules: true, removeInlinedSelectors: true, loadRemoteStylesheets: false };
       return {
         subject: model.subject,
-        html: await inlined(html),
+        html: inline(html, options),
         pictures,
         text: model.sentBy === null ? fill('text') : `${fill('text')}\n${model.sentBy}\n`,
       };
@@ -204,13 +200,14 @@ export async function digestOf(
   reports: readonly PreparedReport[],
 ) {
   const stakeOf = ({ model }: PreparedReport): number => ('stake' in model ? model.stake : 0);
-  const [first, ...parts] = reports
+  const editions = reports
     .toSorted((one, two) => stakeOf(two) - stakeOf(one))
     .map(({ news, preheader, pageUrl }) => ({ news: news(), preheader, pageUrl }));
-  const others = parts.length === 0 ? '' : `; ${counted(parts.length, 'more project')}`;
+  const [first] = editions;
+  const others = editions.length === 1 ? '' : `; ${counted(editions.length - 1, 'more project')}`;
   const subject = `${title}, ${plainDayRange(period)}: ${first?.news ?? ''}${others}`;
   const preheader = first?.preheader ?? '';
-  const model = { subject, preheader, period, first, parts, report: { title }, pageUrl: null };
+  const model = { subject, preheader, period, editions, report: { title }, pageUrl: null };
   const { text, mail } = await filledMail(place, 'digest', model);
   const projects = reports.map(({ model }) => model);
   return { subject, pageUrl: null, model: { projects }, brief: text, mail };
