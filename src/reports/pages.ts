@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
-import { open, readdir, readFile } from 'node:fs/promises';
+import { createReadStream } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { text as textOf } from 'node:stream/consumers';
 import type { Settings } from '../config/schema.js';
 import type { Day } from '../day.js';
 import { ignoreMissing, version, writeWhole } from '../files.js';
@@ -70,10 +72,10 @@ const fileOf = ({ name, period }: PageName): string => `${name}-${period.name}.h
 export async function storedPages(directory: string, calendar: Calendar) {
   const pages = await listPages(directory, calendar);
   return Promise.all(
-    pages.map(async (page) => ({
-      ...page,
-      subject: titleIn(await beginningOf(page.file)) ?? basename(page.file),
-    })),
+    pages.map(async (page) => {
+      const html = await textOf(createReadStream(page.file, { end: BEGINNING - 1 }));
+      return { ...page, subject: titleIn(html) ?? basename(page.file) };
+    }),
   );
 }
 
@@ -108,16 +110,8 @@ function pageIn(directory: string, file: string, calendar: Calendar) {
   };
 }
 
-/** Bytes to read from a page to find its title. */
-async function beginningOf(file: string): Promise<string> {
-  const handle = await open(file);
-  try {
-    const { buffer, bytesRead } = await handle.read({ buffer: Buffer.alloc(4096) });
-    return buffer.toString('utf8', 0, bytesRead);
-  } finally {
-    await handle.close();
-  }
-}
+/** The bytes of a page in which its title is. */
+const BEGINNING = 4096;
 
 const ENTITIES: Readonly<Record<string, string>> = {
   '&amp;': '&',
