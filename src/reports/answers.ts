@@ -38,17 +38,6 @@ export async function ask(
 /** The rows of a query, whether it returns one or many. */
 export const rowsOf = (answers: Answers, query: string): Row[] => [answers[query] ?? []].flat();
 
-/** One value as shown by the built-in templates. */
-interface Cell {
-  readonly column: string;
-  readonly title: string;
-  readonly kind: 'path' | 'number' | 'date' | 'text';
-  /** As it is shown: a dash for NULL, and a path without unsafe characters. */
-  readonly text: string;
-  /** The sort key, and the path itself. */
-  readonly value: string | number;
-}
-
 /** No client clips an email below about 80 KB. */
 const ROWS_IN_MAIL = 30;
 
@@ -73,26 +62,35 @@ export const tablesOf = ({ queries, pictures }: ReportDefinition, answers: Answe
     };
   });
 
-const cellsOf = (row: Row, timezone: string): Cell[] =>
+/** The values of a row, as the built-in templates show them. */
+const cellsOf = (row: Row, timezone: string) =>
   Object.entries(row).map(([column, value]) => ({
     column,
-    title: titleOf(column),
+    title: inTitle(column).replace(/\bai\b/gi, 'AI'),
     ...shown(column, value, timezone),
+    /** The sort key, and the path itself. */
+    value: typeof value === 'number' ? value : valueText(value),
   }));
-
-const titleOf = (column: string): string => inTitle(column).replace(/\bai\b/gi, 'AI');
 
 const MIDNIGHT = 'T00:00:00.000Z';
 
-/** Days as in sentences; a timestamp at midnight is the start of a day, week or month. */
-function shown(column: string, value: Row[string], timezone: string): Pick<Cell, 'kind' | 'text' | 'value'> {
-  if (typeof value === 'number') return { kind: 'number', text: numberText(column, value), value };
+interface Shown {
+  readonly kind: 'path' | 'number' | 'date' | 'text';
+  readonly text: string;
+}
+
+/**
+ * A value as text: a dash for NULL, a path without unsafe characters, and days as in sentences. A
+ * timestamp at midnight is the start of a day, week or month.
+ */
+function shown(column: string, value: Row[string], timezone: string): Shown {
+  if (typeof value === 'number') return { kind: 'number', text: numberText(column, value) };
   const text = valueText(value);
-  if (column === 'path' && value !== null) return { kind: 'path', text: shownPath(text), value: text };
+  if (column === 'path' && value !== null) return { kind: 'path', text: shownPath(text) };
   const date = parseDay(text.endsWith(MIDNIGHT) ? text.slice(0, -MIDNIGHT.length) : text);
-  if (date !== undefined) return { kind: 'date', text: longDay(date), value: text };
-  if (INSTANT.test(text)) return { kind: 'date', text: moment(new Date(text), timezone), value: text };
-  return { kind: 'text', text: shownText(text) || '–', value: text };
+  if (date !== undefined) return { kind: 'date', text: longDay(date) };
+  if (INSTANT.test(text)) return { kind: 'date', text: moment(new Date(text), timezone) };
+  return { kind: 'text', text: shownText(text) || '–' };
 }
 
 /** A timestamp as queries return it. */
