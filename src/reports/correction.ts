@@ -37,10 +37,8 @@ export function wordsOf(
 ): Said {
   if (weekly === undefined) {
     const facts = tables().flatMap((table) => table.facts ?? []);
-    return plainWords(
-      of,
-      facts.map(({ title, text }) => figure(title, text)),
-    );
+    const numbers = facts.map(({ title, text }) => figure(title, text));
+    return plainWords(of, numbers);
   }
   const { share, pages, statements } = weekly;
   const viewsOf = (audience: Audience) => {
@@ -104,26 +102,29 @@ function causesOf(before: Said, now: Said, days: DayViews): string[] {
   const late = days.filter(({ day }) => missing.includes(day));
   const loaded = { human: sumOf(late, 'human'), ai: sumOf(late, 'ai') };
   const restated = { human: now.human - before.human - loaded.human, ai: now.ai - before.ai - loaded.ai };
-  const sizes = [loaded, restated].map(({ human, ai }) => Math.abs(human) + Math.abs(ai));
-  const [ofLate = 0, ofRestated = 0] = sizes;
-  const shareOf = (size: number) =>
-    ofLate > 0 && ofRestated > 0 ? ` (${percentOf(size / (ofLate + ofRestated))} of the difference)` : '';
-  return [
-    ...(late.length === 0
-      ? []
-      : [
-          `${capitalised(dayList(late.map(({ day }) => day)))}, loaded later: ${changeWords(loaded)}${shareOf(ofLate)}.`,
-        ]),
-    ...(ofRestated === 0
-      ? []
-      : [`Changed by the platform later: ${changeWords(restated)}${shareOf(ofRestated)}.`]),
+  const lateDays = capitalised(dayList(late.map(({ day }) => day)));
+  const causes = [
+    { what: `${lateDays}, loaded later`, views: loaded, isTold: late.length > 0 },
+    { what: 'Changed by the platform later', views: restated, isTold: sizeOf(restated) > 0 },
   ];
+  const all = sizeOf(loaded) + sizeOf(restated);
+  const isShared = sizeOf(loaded) > 0 && sizeOf(restated) > 0;
+  return causes
+    .filter(({ isTold }) => isTold)
+    .map(({ what, views }) => {
+      const share = isShared ? ` (${percentOf(sizeOf(views) / all)} of the difference)` : '';
+      return `${what}: ${changeWords(views)}${share}.`;
+    });
 }
+
+type Counts = Readonly<Record<Audience, number>>;
+
+const sizeOf = ({ human, ai }: Counts): number => Math.abs(human) + Math.abs(ai);
 
 const sumOf = (days: DayViews, audience: Audience): number =>
   days.reduce((sum, day) => sum + day[audience], 0);
 
-const changeWords = (views: Readonly<Record<Audience, number>>): string => {
+const changeWords = (views: Counts): string => {
   const parts = AUDIENCES.filter((audience) => views[audience] !== 0).map(
     (audience) => (views[audience] > 0 ? '+' : '−') + viewsBy(audience, Math.abs(views[audience])),
   );
