@@ -293,7 +293,7 @@ describe('what else there is', () => {
     expect(subject([20_100, 16_000], ...STEADY)).toBe(
       `${words}; 1 more page moved, 2 pull requests to review`,
     );
-    other = { moved: [...moved, page('/b', 'ai', 9, 90), page('/c', 'human', 300, 200)], pullRequests: 0 };
+    other = { moved: [...moved, page('/c', 'human', 300, 200)], pullRequests: 0 };
     expect(subject([20_100, 16_000], ...STEADY)).toBe(`${words}; 2 more pages moved`);
     other = { moved: [page('/b', 'human', 300, 200)], pullRequests: 0 };
     expect(subject([20_100, 16_000], ...STEADY)).toBe(

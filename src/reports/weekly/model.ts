@@ -1,5 +1,5 @@
 import { experimentWords } from '../../agents/effect.js';
-import { addDays, type Day, daysBetween } from '../../day.js';
+import { addDays, daysBetween } from '../../day.js';
 import { type Audience, audienceWord } from '../../format/audience.js';
 import { longDay } from '../../format/days.js';
 import { changeOf, type Change, counted, inWords, percentOf, thousands } from '../../format/numbers.js';
@@ -94,7 +94,8 @@ function figuresOf(
   return {
     views,
     change: same === null ? UNKNOWN : changeOf(same.now, same.before),
-    without: withoutWords(leftOut, firstDay),
+    /** The weekdays that the change leaves out because of a burst, this week or the week before. */
+    without: weekdaysOf(leftOut, firstDay) || null,
     usual,
     noUsual,
     place,
@@ -104,10 +105,6 @@ function figuresOf(
 }
 
 const UNKNOWN: Change = { kind: 'unknown' };
-
-/** The weekdays that a change leaves out because of a burst, this week or the week before; null if none. */
-const withoutWords = (leftOut: ReadonlySet<number>, firstDay: Day): string | null =>
-  leftOut.size === 0 ? null : weekdaysOf(leftOut, firstDay);
 
 /** Shares are null without any views; `difference` is from the week before. */
 function shareOf({ thisWeek, before, earlier, human, ai }: Comparison) {
@@ -119,7 +116,7 @@ function shareOf({ thisWeek, before, earlier, human, ai }: Comparison) {
   return {
     ai: thisWeek.ai_share,
     difference: Number.isNaN(difference) ? null : difference,
-    without: withoutWords(leftOut, human.firstDay),
+    without: weekdaysOf(leftOut, human.firstDay) || null,
     earliest:
       earliest?.ai_share == null || earliest === before || thisWeek.days_loaded < 7
         ? null

@@ -24,33 +24,32 @@ const MOST_DETAILS = 2;
 export function newsOf(week: Comparison, weekBefore: Comparison | null, other: OtherNews) {
   const { thisWeek } = week;
   if (thisWeek.human + thisWeek.ai === 0)
-    return plain('none', say`No views were recorded: tracking may have stopped.`, 0, viewsOf(weekBefore));
-  if (thisWeek.days_loaded < 7) return plain('partial', totalsOf(thisWeek), other.pullRequests, 0);
+    return plain('none', say`No views were recorded: tracking may have stopped.`, [], viewsIn(weekBefore));
+  if (thisWeek.days_loaded < 7) return plain('partial', totalsOf(thisWeek), toReview(other), 0);
   const old = new Set(weekBefore === null ? [] : factsOf(weekBefore, []).map(({ key }) => key));
-  const worded = ({ key, words }: News) => ({ key, text: textOf(words) });
   const [first, ...more] = factsOf(week, other.moved, old).filter(
     ({ key, isNewsAgain }) => isNewsAgain === true || !old.has(key),
   );
   const { key, words: headline } = first ?? quiet(week, other);
-  const others = more.filter(({ isInTotals }) => isInTotals !== true).map(worded);
+  const details = more.filter(({ isInTotals }) => isInTotals !== true);
+  const inTotals = more.filter(({ isInTotals }) => isInTotals === true);
+  const worded = ({ key, words }: News) => ({ key, text: textOf(words) });
   const shown = [
-    ...others.slice(0, MOST_DETAILS),
-    ...AUDIENCES.map((audience) => ({
-      key: `left out ${audience}`,
-      text: leftOutOf(week[audience]).join(' '),
-    })),
+    ...details.slice(0, MOST_DETAILS).map(worded),
+    ...AUDIENCES.map((audience) => ({ key: `left out ${audience}`, text: leftOutOf(week[audience]) })),
     { key: 'not compared', text: whyNotCompared(week) },
   ].filter(({ text }) => text !== '');
-  const inTotals = more.filter(({ isInTotals }) => isInTotals === true);
-  const hidden = [...others.slice(MOST_DETAILS), ...[...inTotals, ...coursesOf(week)].map(worded)];
+  const hidden = [...details.slice(MOST_DETAILS), ...inTotals, ...coursesOf(week)].map(worded);
   const totals = totalsWithChange(week, key === 'totals');
-  const paths = new Set<string | null>(other.moved.map(({ path }) => path));
-  for (const { path } of headline) paths.delete(path);
-  const isNamed = paths.size < other.moved.length;
+  const unnamed = other.moved.filter((page) => headline.every(({ path }) => path !== page.path));
+  const moreMoved = counted(unnamed.length, unnamed.length < other.moved.length ? 'more page' : 'page');
   return {
     headline,
     /** For the subject: the headline, and how much other news there is. */
-    news: subjectOf(headline, paths.size, isNamed, key === 'review' ? 0 : other.pullRequests),
+    news: subjectOf(headline, [
+      ...(unnamed.length === 0 ? [] : [`${moreMoved} moved`]),
+      ...(key === 'review' ? [] : toReview(other)),
+    ]),
     /** Both totals with their change, more news, and why the week is not compared. May be empty. */
     detail: [totals, ...shown.map(({ text }) => text)].filter((text) => text !== '').join(' '),
     /**
@@ -66,29 +65,23 @@ export function newsOf(week: Comparison, weekBefore: Comparison | null, other: O
   };
 }
 
-const viewsOf = (week: Comparison | null): number =>
+const viewsIn = (week: Comparison | null): number =>
   week === null ? 0 : week.thisWeek.human + week.thisWeek.ai;
 
-const plain = (key: string, headline: Phrase[], pullRequests: number, stake: number) => ({
+/** Nothing but a headline. */
+const plain = (key: string, headline: Phrase[], more: readonly string[], stake: number) => ({
   headline,
-  news: subjectOf(headline, 0, false, pullRequests),
+  news: subjectOf(headline, more),
   detail: '',
   statements: [{ key, text: textOf(headline), isShown: true }],
   stake,
 });
 
-function subjectOf(
-  headline: readonly Phrase[],
-  moved: number,
-  isNamed: boolean,
-  pullRequests: number,
-): string {
-  const more = [
-    ...(moved === 0 ? [] : [`${counted(moved, isNamed ? 'more page' : 'page')} moved`]),
-    ...(pullRequests === 0 ? [] : [`${counted(pullRequests, 'pull request')} to review`]),
-  ];
-  return [textOf(headline).replace(/\.$/, ''), ...(more.length === 0 ? [] : [more.join(', ')])].join('; ');
-}
+const subjectOf = (headline: readonly Phrase[], more: readonly string[]): string =>
+  textOf(headline).replace(/\.$/, '') + (more.length === 0 ? '' : `; ${more.join(', ')}`);
+
+const toReview = ({ pullRequests }: OtherNews): string[] =>
+  pullRequests === 0 ? [] : [`${counted(pullRequests, 'pull request')} to review`];
 
 type News = Pick<Fact, 'key' | 'words'>;
 
@@ -129,20 +122,19 @@ function totalsWithChange(week: Comparison, isHeadline: boolean): string {
   return `${inSequence(parts)}${isBoth ? ' compared with last week' : ' this week'}.`;
 }
 
-/** The weekdays that a comparison leaves out, by their place in the week. */
+/** The weekdays that a comparison leaves out, by their place in the week; empty if it leaves out none. */
 export const weekdaysOf = (leftOut: ReadonlySet<number>, firstDay: Day): string =>
   inSequence([...leftOut].sort().map((at) => weekday(addDays(firstDay, at))));
 
-/** That the day of a burst is left out of the comparison, and what is left. */
-function leftOutOf({ audience, firstDay, burst, burstBefore, same, leftOut }: AudienceWeek): string[] {
-  if (same === null || (burst === null && burstBefore === null)) return [];
+/** That the day of a burst is left out of the comparison, and what is left; empty without a burst. */
+function leftOutOf({ audience, firstDay, burst, burstBefore, same, leftOut }: AudienceWeek): string {
+  if (same === null || (burst === null && burstBefore === null)) return '';
   const change = changeOf(same.now, same.before);
-  return [
-    ...(burstBefore === null
-      ? []
-      : [`Last week, ${viewsBy(audience, burstBefore.views)} came on ${namedDay(burstBefore.day)}.`]),
-    `Without ${weekdaysOf(leftOut, firstDay)}, the other ${inWords(same.days)} days had ${viewsBy(audience, same.now)} (${writeChange(change)} ${fromLastWeek(change)}).`,
-  ];
+  const lastWeek =
+    burstBefore === null
+      ? ''
+      : `Last week, ${viewsBy(audience, burstBefore.views)} came on ${namedDay(burstBefore.day)}. `;
+  return `${lastWeek}Without ${weekdaysOf(leftOut, firstDay)}, the other ${inWords(same.days)} days had ${viewsBy(audience, same.now)} (${writeChange(change)} ${fromLastWeek(change)}).`;
 }
 
 /** Why a full week is not compared with the one before; empty if it is. */
