@@ -1,9 +1,10 @@
-import { readdirSync } from 'node:fs';
 import { packageFile } from '../files.js';
 import type { Colors, Palette } from './templates.js';
 
-const FONTS = packageFile('templates/fonts/');
 const FONT_FAMILY = 'Inter';
+const FONT_FILES = ['Inter-Regular.ttf', 'Inter-SemiBold.ttf'].map((file) =>
+  packageFile(`templates/fonts/${file}`),
+);
 
 /** Image pixels per CSS pixel, for sharp images on phones. */
 const DENSITY = 2;
@@ -41,14 +42,10 @@ async function rasterize(svg: string, width: number, colors: Colors): Promise<Ui
   const resolved = svg
     .replace(/var\(--([a-z-]+)\)/g, (whole, name: string) => colors[name] ?? whole)
     .replaceAll('font-family="inherit"', `font-family="${FONT_FAMILY}"`);
-  const fontFiles = readdirSync(FONTS)
-    .filter((file) => file.endsWith('.ttf'))
-    .sort()
-    .map((file) => FONTS + file);
   const defaults = { defaultFontFamily: FONT_FAMILY, sansSerifFamily: FONT_FAMILY };
   return new Resvg(resolved, {
     fitTo: { mode: 'width', value: width },
-    font: { loadSystemFonts: false, fontFiles, ...defaults },
+    font: { loadSystemFonts: false, fontFiles: FONT_FILES, ...defaults },
   })
     .render()
     .asPng();
