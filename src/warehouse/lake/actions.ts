@@ -139,9 +139,9 @@ export const filesOf = ({ state, lake }: TableLog): LakeFile[] =>
     add && (isOwn(add.path, lake) || isForeign(add.path)) ? add : [],
   );
 
-/** The local path of a file of a table, or of its copy. */
-export const localCopyOf = ({ storage }: Lake, table: TableName, { path }: LakeFile): Promise<string> =>
-  storage.localCopy(`${table}/${decodeURIComponent(path)}`);
+/** The path of a file of a table in the lake. */
+export const pathInLake = (table: TableName, { path }: LakeFile): string =>
+  `${table}/${decodeURIComponent(path)}`;
 
 /** The transactions in which a shard numbers its commits, its publications from a place, and its claims to send. */
 export const appIdOf = ({ shard, workspace }: Lake): string =>

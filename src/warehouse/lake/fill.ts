@@ -15,7 +15,7 @@ import { changeDatabase, removeDatabase } from '../live-file.js';
 import { migrate } from '../migrate.js';
 import { makeDirectory } from '../open.js';
 import { readSql } from '../query.js';
-import { filesOf, lastAct, latestPublication, localCopyOf, TABLES } from './actions.js';
+import { filesOf, lastAct, latestPublication, pathInLake, TABLES } from './actions.js';
 import { type LakeSource, readLake } from './opened.js';
 import { ownerOf } from './rights.js';
 import { LakeTable } from './table.js';
@@ -41,7 +41,7 @@ export async function fillFromLake(
           `The lake ${place.location} has no days of ${shard ? `shard ${formatShard(shard)}` : 'this workspace'}. Nothing was changed. Check its address, and --shard.`,
         );
       const copies: string[] = [];
-      for (const file of files) copies.push(quoted(await localCopyOf(lake, name, file)));
+      for (const file of files) copies.push(quoted(await lake.storage.localCopy(pathInLake(name, file))));
       await connection.run(`SET VARIABLE lake_files = [${copies.join()}]::VARCHAR[]`);
       if (files.length > 0) await connection.run(readSql(import.meta.url, `restore-${name}.sql`));
       await workspaceIdOf(connection, owner);

@@ -1,7 +1,15 @@
 import { ConfigurationError } from '../../errors.js';
 import { rememberLake, setWorkspace } from '../identity.js';
 import type { Warehouse } from '../warehouse.js';
-import { filesOf, isForeign, type Lake, type LakeFile, type LakeOptions, monthNameOf } from './actions.js';
+import {
+  filesOf,
+  isForeign,
+  type Lake,
+  type LakeFile,
+  type LakeOptions,
+  monthNameOf,
+  pathInLake,
+} from './actions.js';
 import { hasRows, type Month, remember, storedMonths, writeMonth, writeOthers } from './months.js';
 import { daysOf, withLake } from './opened.js';
 import { expectLatest } from './rights.js';
@@ -127,7 +135,7 @@ async function updateTable(table: LakeTable, months: readonly Month[]): Promise<
   });
   for (const month of months) {
     const files = namesOf(filesOf(table).filter((file) => monthOf(file) === month.month));
-    if (files !== month.files) await remember(lake, { ...month, files });
+    if (!month.isInFiles || files !== month.files) await remember(lake, { ...month, files });
   }
   return plan;
 }
@@ -155,13 +163,13 @@ async function planTable(
     const month = months.find((one) => one.month === name);
     const files = filesOf(table).filter((file) => monthOf(file) === name);
     const foreign = files.filter(({ path }) => isForeign(path));
+    const isComplete =
+      files.length > 0 && files.every((file) => lake.existing.has(pathInLake(dataset, file)));
     const isCurrent =
-      foreign.length > 0
-        ? await hasRows(lake, dataset, files, month?.digest ?? '')
-        : files.length > 0 &&
-          files.every(
-            ({ path }) => monthNameOf(path) === month?.name && lake.existing.has(`${dataset}/${path}`),
-          );
+      isComplete &&
+      (files.every(({ path }) => monthNameOf(path) === month?.name) ||
+        (month?.isInFiles === true && month.files === namesOf(files)) ||
+        (foreign.length > 0 && (await hasRows(lake, dataset, files, month?.digest ?? ''))));
     if (isCurrent && lake.isRebuild !== true) continue;
     const key = [name, namesOf(foreign)].join('\n');
     const added = written.get(key) ?? [

@@ -8,7 +8,7 @@ import {
   fileSchema,
   type Lake,
   type LakeFile,
-  localCopyOf,
+  pathInLake,
   type TableName,
   TABLES,
 } from './actions.js';
@@ -41,6 +41,8 @@ export interface Month extends z.infer<typeof monthRow> {
   readonly digest: string;
   /** Prefix of its file names, which changes whenever a row changes. */
   readonly name: string;
+  /** Whether `files` had these rows; its rows may have changed since. */
+  readonly isInFiles: boolean;
 }
 
 /** What is hashed of a row. Load times are not, so that reloading an unchanged day does not rewrite its month. */
@@ -78,16 +80,20 @@ export async function storedMonths(lake: Lake): Promise<Month[]> {
   for (const name of ['projects', ...TABLES]) await connection.run(statement(name));
   const months: Month[] = [];
   for (const row of await queryRows(connection, MONTHS, monthRow, { now })) {
+    const isInFiles = row.digest !== null;
     const digest = row.digest ?? (await digestOf(lake, row.dataset, storedRows(row)));
-    if (row.digest === null) await remember(lake, { ...row, digest });
+    if (!isInFiles) await remember(lake, { ...row, digest, files: null });
     const name = `month=${row.month}/${shardName(shard)}-${digest}`;
-    if (digest !== '') months.push({ ...row, digest, name });
+    if (digest !== '') months.push({ ...row, digest, name, isInFiles });
   }
   return months;
 }
 
 /** Records the digest of a month, or the files in which it was found. */
-export async function remember({ connection, now }: Lake, month: Omit<Month, 'name'>): Promise<void> {
+export async function remember(
+  { connection, now }: Lake,
+  month: Omit<Month, 'name' | 'isInFiles'>,
+): Promise<void> {
   const { dataset, fingerprint, digest, files } = month;
   for (const sql of REMEMBER.split(';'))
     await runStatement(connection, sql, { dataset, month: month.month, fingerprint, digest, now, files });
@@ -101,14 +107,13 @@ export async function hasRows(
   digest: string,
 ): Promise<boolean> {
   const copies = await copiesOf(lake, dataset, files);
-  if (copies.length < files.length) return false;
   return (await digestOf(lake, dataset, `${rowsOf(dataset, copies)} WHERE is_in_shard(project)`)) === digest;
 }
 
 /** The local copies of those files that exist. */
 async function copiesOf(lake: Lake, dataset: TableName, files: readonly LakeFile[]): Promise<string[]> {
   const copies: string[] = [];
-  for (const file of files) copies.push(await localCopyOf(lake, dataset, file));
+  for (const file of files) copies.push(await lake.storage.localCopy(pathInLake(dataset, file)));
   return copies.filter(existsSync);
 }
 

@@ -14,4 +14,4 @@ COMMENT ON COLUMN lake_months.month IS 'Month, such as 2026-11';
 COMMENT ON COLUMN lake_months.fingerprint IS 'Digest of the days and restatements from which it follows whether rows changed';
 COMMENT ON COLUMN lake_months.digest IS 'Digest of the rows; empty if there are none';
 COMMENT ON COLUMN lake_months.hashed_at IS 'When the rows were last read for the digest (UTC)';
-COMMENT ON COLUMN lake_months.files IS 'Digest of the names of the files in which these rows were last found in the lake';
+COMMENT ON COLUMN lake_months.files IS 'Names of the files in which these rows were last found in the lake';

@@ -457,6 +457,15 @@ describe('a lake that another publisher wrote', () => {
     await rewrite('FROM FILES');
     expect(await publishBoth()).toEqual([change(4, 0, 0), change(4, 0, 0)]);
     await expectRows();
+    // Files in which the rows were found are read again only after a week.
+    const found = (await tableFiles(directory, 'views')).find(({ file }) => file.includes('part-'));
+    const merged = join(directory, found?.file ?? '');
+    const bytes = await readFile(merged);
+    await writeFile(merged, 'unreadable');
+    expect(await publishBoth()).toEqual([change(4, 0, 0), change(4, 0, 0)]);
+    await rejected(publishBoth({ now: new Date(Date.now() + 9 * 24 * HOUR_MS) }), Error, 'part-');
+    await writeFile(merged, bytes);
+    expect(await publishBoth()).toEqual([change(4, 0, 0), change(4, 0, 0)]);
     // Rows of both shards are gone, and another project has some.
     await rewrite(
       "FROM FILES WHERE path <> '/b' UNION ALL SELECT 'prj_77', DATE '2026-11-02', '/junk', 1, 1, 2",
