@@ -1,8 +1,8 @@
 import { changeJob, isRemoteJob, type Job, readJobsOf } from '../agents/ledger.js';
 import { settlePrompt } from '../agents/intents.js';
 import { OPEN_MESSAGE_STATES } from '../agents/lifecycle.js';
+import { markClosed, markMerged } from '../agents/merges.js';
 import { lostMessage, type Message, planMessage, readMessages } from '../agents/messages.js';
-import { markClosed, markMerged } from '../agents/reviews.js';
 import { RefusedError } from '../api/errors.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { type Day, dayOf } from '../day.js';

@@ -1,9 +1,9 @@
 import { max, min } from 'date-fns';
 import type { Job } from '../agents/ledger.js';
 import { nextPoll } from '../agents/lifecycle.js';
+import { noticeMerges } from '../agents/merges.js';
 import { pollJobs, type PollTask } from '../agents/poll.js';
 import { readPullRequests } from '../agents/pull-requests.js';
-import { noticeMerges } from '../agents/reviews.js';
 import { submitJobs, submitMessages, type SubmitOutcome } from '../agents/submit.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { ReadershipError } from '../errors.js';
