@@ -4,7 +4,7 @@ import { ConfigurationError } from '../errors.js';
 import { findingLines } from '../print/status.js';
 import { examine } from '../service/checks.js';
 import type { Finding } from '../service/findings.js';
-import { tryPlatform } from '../service/platform.js';
+import { tryPlatform } from '../service/try-platform.js';
 import { workspaceCommand, EMAIL_ENVIRONMENT, JSON_OUTPUT, value } from './command.js';
 
 export const doctor = workspaceCommand('doctor', {

@@ -4,7 +4,7 @@ import { firstProblem } from '../config/problems.js';
 import { settingsSchema } from '../config/schema.js';
 import { ConfigurationError } from '../errors.js';
 import { findingLines } from '../print/status.js';
-import { tryPlatform } from '../service/platform.js';
+import { tryPlatform } from '../service/try-platform.js';
 import { askLine } from '../terminal/person.js';
 
 /** Answers about the platform and the reports; those about the platform come first. */

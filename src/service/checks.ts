@@ -24,8 +24,8 @@ import { readPlace } from '../warehouse/identity.js';
 import { OlderSchemaError } from '../warehouse/migrate.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { fail, type Finding, found, keyProblem, pass, type Verdict, warn } from './findings.js';
-import { answers, doesNotAnswer } from './platform.js';
 import { futureWords, readFutureRows } from './status.js';
+import { answers, doesNotAnswer } from './try-platform.js';
 
 const ANSWER_TIMEOUT_MS = 10_000;
 const SCARCE_BYTES = 2 ** 30;
