@@ -1,6 +1,5 @@
 import type { Logger } from 'pino';
 import { z } from 'zod';
-import type { TryLaterError } from '../api/errors.js';
 import type { Listener } from '../app/open.js';
 import { messageOf } from '../errors.js';
 import type { Colors, Output } from '../terminal/output.js';
@@ -64,18 +63,4 @@ function lineForPeople(
   const facts = Object.entries(details).map(([name, value]) => ` ${name}=${JSON.stringify(value)}`);
   const name = levels[level]?.toUpperCase() ?? '';
   return `${dim(time)} ${color(name)} ${msg}${dim(facts.join(''))}\n`;
-}
-
-/** Within this time, errors of the same kind count as one problem. */
-const SAME_PROBLEM_MS = 60_000;
-
-/** Notes about retries, one a minute for errors of the same kind. */
-export function retryNotes(note: (text: string) => void) {
-  const notedMs = new Map<string, number>();
-  return ({ reason, message }: TryLaterError, retriesLeft: number): void => {
-    const ms = performance.now();
-    if (ms - (notedMs.get(reason) ?? -Infinity) < SAME_PROBLEM_MS) return;
-    notedMs.set(reason, ms);
-    note(`${message} Retrying (${retriesLeft} left).`);
-  };
 }

@@ -1,4 +1,4 @@
-import { VIEWS_OPERATION } from '../api/errors.js';
+import { type TryLaterError, VIEWS_OPERATION } from '../api/errors.js';
 import type { Listener } from '../app/open.js';
 import type { Day } from '../day.js';
 import type { ProjectSettings } from '../config/schema.js';
@@ -9,7 +9,6 @@ import { duration, nextMinute, plainDayRange } from '../format/days.js';
 import { counted, thousands } from '../format/numbers.js';
 import type { Output } from '../terminal/output.js';
 import { jobLine } from './jobs.js';
-import { retryNotes } from './log.js';
 
 const BAR_WIDTH = 24;
 const PLAIN_LINE_EVERY_MS = 5_000;
@@ -132,4 +131,18 @@ export class ExportProgress {
     const { cyan, dim } = this.output.noteColors;
     return `${name}  ${cyan('█'.repeat(filled))}${dim('░'.repeat(BAR_WIDTH - filled))}  ${facts}`;
   }
+}
+
+/** Within this time, errors of the same kind count as one problem. */
+const SAME_PROBLEM_MS = 60_000;
+
+/** Notes about retries, one a minute for errors of the same kind. */
+function retryNotes(note: (text: string) => void) {
+  const notedMs = new Map<string, number>();
+  return ({ reason, message }: TryLaterError, retriesLeft: number): void => {
+    const ms = performance.now();
+    if (ms - (notedMs.get(reason) ?? -Infinity) < SAME_PROBLEM_MS) return;
+    notedMs.set(reason, ms);
+    note(`${message} Retrying (${retriesLeft} left).`);
+  };
 }

@@ -9,7 +9,7 @@ import { thousands } from '../format/numbers.js';
 import type { Notice } from '../mail/compose.js';
 import { ALERT, allProjects, type Delivery, sentOf } from '../mail/delivery.js';
 import { readDeliveries } from '../mail/ledger.js';
-import { handOver } from '../steps/mailing.js';
+import { sendNotice } from '../steps/mailing.js';
 import type { StepContext } from '../steps/step.js';
 import { type Outage, readOutages } from '../steps/runs.js';
 import { dayColumn, readSql } from '../warehouse/query.js';
@@ -45,7 +45,7 @@ export async function sendAlerts(context: StepContext): Promise<string | undefin
       const alerts = [...outages.flatMap((outage) => outageAlert(outage, known)), ...drops];
       for (const alert of alerts) {
         const key = { report: ALERT, project: alert.project ?? all, period: alert.period };
-        attempted.push(...(await handOver(context, noticeOf(alert, shard), key, [recipient], 'due')));
+        attempted.push(...(await sendNotice(context, noticeOf(alert, shard), key, [recipient], 'due')));
       }
     }
     const { error } = sentOf(attempted);

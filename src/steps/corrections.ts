@@ -13,7 +13,7 @@ import { pageUrl, writePage } from '../reports/pages.js';
 import { type Period, periodNamed } from '../reports/period.js';
 import { filledMail, prepareReport } from '../reports/render.js';
 import { readSql } from '../warehouse/query.js';
-import { handOver, type Mailing, type Stored, storedOf, wordsOf } from './mailing.js';
+import { type Mailing, sendNotice, type Stored, storedOf, wordsOf } from './mailing.js';
 import type { StepContext } from './step.js';
 
 /** Older reports are not corrected. */
@@ -56,7 +56,7 @@ export async function sendCorrections(
     const notice = await noticeOf(context, mailing, sent, stored);
     const { report, project } = mailing;
     const key = { report: report.name, project, period: correctionOf(period.name) };
-    attempted.push(...(await handOver(context, notice, key, recipients, 'due')));
+    attempted.push(...(await sendNotice(context, notice, key, recipients, 'due')));
   }
   return attempted;
 }

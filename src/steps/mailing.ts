@@ -134,7 +134,7 @@ export const wordsOf = (reports: readonly PreparedReport[], { of }: Stored): Sai
   });
 
 /** Sends a notice to the recipients whose deliveries may be attempted; returns those deliveries. */
-export async function handOver(
+export async function sendNotice(
   { settings, warehouse, journal, transport, channels, now, signal }: StepContext,
   notice: Notice,
   key: Omit<DeliveryKey, 'recipient'>,
@@ -145,7 +145,7 @@ export async function handOver(
   return deliver({ warehouse, journal, now, signal, transport: transport(), admission }, messages);
 }
 
-/** Sends a mailing of a period, as `handOver` does. */
+/** Sends a mailing of a period, as `sendNotice` does. */
 export async function sendMailing(
   context: StepContext,
   mailing: Mailing,
@@ -161,5 +161,5 @@ export async function sendMailing(
     );
   const notice = await noticeOf(context, warehouse, mailing, period);
   const key = { report: mailing.report.name, project: mailing.project, period: period.name };
-  return handOver(context, notice, key, recipients, admission);
+  return sendNotice(context, notice, key, recipients, admission);
 }
