@@ -162,7 +162,7 @@ function changeSkips(
   until?: Day | null,
 ): Promise<ExitCode> {
   const paths = pages.map(pathArgument);
-  return makeChange('improve', options, runtime, async (context) => {
+  return makeChange('improve', { ...options, secrets: 'optional' }, runtime, async (context) => {
     const project = onlyProject(context);
     if (until === undefined) await unskipPages(context, project, paths);
     else await skipPages(context, project, paths, until);

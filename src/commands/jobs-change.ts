@@ -1,5 +1,5 @@
 import { type Job, readJobsOf } from '../agents/ledger.js';
-import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
+import type { Runtime } from '../app/workspace.js';
 import type { Day } from '../day.js';
 import { ConfigurationError, type ExitCode, messageOf } from '../errors.js';
 import { longDay } from '../format/days.js';
@@ -43,7 +43,7 @@ export const merged = workspaceCommand('merged', {
   readership jobs merged 3 2026-11-12
   readership jobs merged 3 --undo`,
   run: ({ undo, ...options }, runtime, id, day) =>
-    changeJob('jobs merged', id, options, runtime, async (found) => {
+    changeJob('jobs merged', id, { ...options, secrets: 'optional' }, runtime, async (found) => {
       if (undo === true) {
         if (day !== undefined) throw new ConfigurationError('With --undo, leave out the day.');
         await undoMerge(found);
@@ -61,7 +61,7 @@ export const closed = workspaceCommand('closed', {
   examples: `
   readership jobs closed 3`,
   run: (options, runtime, id, day) =>
-    changeJob('jobs closed', id, options, runtime, async (found) => {
+    changeJob('jobs closed', id, { ...options, secrets: 'optional' }, runtime, async (found) => {
       const closedOn = await recordReview(found, 'closed', day);
       runtime.output.note(
         `Closed on ${longDay(closedOn)}: its page gets no other job unless you propose it again.`,
@@ -106,7 +106,7 @@ export const resolve = workspaceCommand('resolve', {
 const changeJob = (
   command: string,
   id: number,
-  options: WorkspaceOptions,
+  options: Parameters<typeof makeChange>[1],
   runtime: Runtime,
   work: (found: JobToChange) => Promise<void>,
 ): Promise<ExitCode> =>

@@ -104,7 +104,7 @@ const PAUSE_MS = 100;
  */
 export async function watchReport(name: string, options: ReportOptions, runtime: Runtime): Promise<ExitCode> {
   const { output, signal } = runtime;
-  const { workspaceDir } = await readAllParts(options, runtime);
+  const { workspaceDir } = await readAllParts(options, runtime, 'none');
   if (workspaceDir === undefined)
     throw new ConfigurationError('--watch is for your own reports, and the sandbox has none.');
   const { folder } = await findReport(name, workspaceDir);

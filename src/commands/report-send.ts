@@ -139,7 +139,8 @@ export function settleDelivery(name: string, options: SettleOptions, runtime: Ru
     throw new ConfigurationError(
       'Say what became of it: --delivered RECIPIENT or --not-delivered RECIPIENT.',
     );
-  return makeChange(`report resolve ${name}`, options, runtime, async (context) => {
+  const changing = { ...options, secrets: 'optional' as const };
+  return makeChange(`report resolve ${name}`, changing, runtime, async (context) => {
     const all = await readDeliveries(context.warehouse, { report: name, project });
     const unknown = all.filter(({ state }) => state === 'unknown');
     const sent = unknown.filter((delivery) => delivery.recipient.toLowerCase() === recipient);

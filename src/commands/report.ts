@@ -158,7 +158,7 @@ async function listAll(options: WorkspaceOptions, runtime: Runtime): Promise<Exi
   const { output, workingDirectory } = runtime;
   // Loaded on demand, because only this list measures widths.
   const { alignedLines } = await import('../terminal/table.js');
-  const { workspaceDir } = await readAllParts(options, runtime);
+  const { workspaceDir } = await readAllParts(options, runtime, 'none');
   const { reports, broken } = await listReports(workspaceDir);
   const rows = reports.map(({ name, title, period, audience, isBuiltIn, folder }) => {
     const origin = isBuiltIn ? 'built in' : relative(workingDirectory, folder);
