@@ -6,10 +6,11 @@ import { readWorkspace, type Runtime, type Workspace, type WorkspaceOptions } fr
 import { nextScheduled } from '../config/cron.js';
 import { apiKeyOf } from '../config/load.js';
 import { LockedError, messageOf } from '../errors.js';
+import { hasStoredDays } from '../export/ledger.js';
 import { type Log, logging, openLog } from '../print/log.js';
-import { hasDays, summarize } from '../print/run.js';
+import { summarize } from '../print/run.js';
 import { simulatedNotes } from '../sandbox/traffic/traffic.js';
-import { openService, runLoop, type Service } from '../service/loop.js';
+import { openService, runOnce, type Service } from '../service/loop.js';
 import { exportStep } from '../steps/export.js';
 import { improveStep } from '../steps/improve.js';
 import { pollStep } from '../steps/poll.js';
@@ -50,7 +51,7 @@ export const run = workspaceCommand('run', {
     let { now } = given;
     const runtime = { ...given, now: () => now() };
     return withSteps('run', options, runtime, async (context, workspace, progress) => {
-      if (options.sandbox === true && !(await hasDays(context))) {
+      if (options.sandbox === true && !(await hasStoredDays(context.warehouse))) {
         if (options.json !== true)
           given.output.note(
             'A new sandbox: first, six earlier weeks with agent jobs and their reviews are played back. Everything in it is simulated.',
@@ -61,7 +62,7 @@ export const run = workspaceCommand('run', {
         ({ now } = given);
         progress.restart();
       }
-      const outcome = await runLoop(context, {
+      const outcome = await runOnce(context, {
         apply: context.settings.improve.mode === 'apply',
         waitMs: wait ?? (options.sandbox === true ? SANDBOX_WAIT_MS : 0),
       });

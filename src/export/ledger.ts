@@ -56,6 +56,11 @@ export async function readDayLedger(reader: Reader, project: string): Promise<Da
   return new Map(rows.map((row) => [row.day, row]));
 }
 
+/** Whether any day of any project is stored. */
+export const hasStoredDays = async (reader: Reader): Promise<boolean> =>
+  (await reader.query('SELECT day FROM day_loads WHERE loaded_at IS NOT NULL LIMIT 1', z.object({}))).length >
+  0;
+
 const pageRow = viewCountsSchema.extend({ path: z.string().transform((path) => path.slice(1)) });
 
 /** What is known about a day, and its stored data; undefined if there is none. */

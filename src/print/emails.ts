@@ -7,7 +7,7 @@ import { escapeUnsafe } from '../format/text.js';
 import { ALERT, type Delivery, type DeliveryKey, isAboutAll, withoutCorrection } from '../mail/delivery.js';
 import { readDeliveries } from '../mail/ledger.js';
 import type { StepContext } from '../steps/step.js';
-import type { LoopOutcome } from '../service/loop.js';
+import type { RunOutcome } from '../service/loop.js';
 
 type Screen = Pick<Runtime, 'output' | 'workingDirectory'>;
 
@@ -16,7 +16,7 @@ type Screen = Pick<Runtime, 'output' | 'workingDirectory'>;
  * waiting.
  */
 export async function mailLines(
-  outcome: Pick<LoopOutcome, 'reported'>,
+  outcome: Pick<RunOutcome, 'reported'>,
   { warehouse, projects, shard }: Pick<StepContext, 'warehouse' | 'projects' | 'shard'>,
   runtime: Screen,
 ): Promise<string[]> {

@@ -2,11 +2,12 @@ import { relative } from 'node:path';
 import { z } from 'zod';
 import type { Runtime, Workspace } from '../app/workspace.js';
 import { shardOption } from '../config/shard.js';
+import { hasStoredDays } from '../export/ledger.js';
 import { dayRange } from '../format/days.js';
 import { counted, percent, thousands } from '../format/numbers.js';
 import { section } from '../format/text.js';
 import { ISO_CALENDAR, lastEnded, type Period } from '../reports/period.js';
-import type { LoopOutcome } from '../service/loop.js';
+import type { RunOutcome } from '../service/loop.js';
 import type { StepContext } from '../steps/step.js';
 import type { ProjectImprovement } from '../steps/improve.js';
 import { mailLines } from './emails.js';
@@ -28,7 +29,7 @@ const weekRow = z.object({
  * next.
  */
 export async function summarize(
-  outcome: LoopOutcome,
+  outcome: RunOutcome,
   context: StepContext,
   { configuration, shard }: Workspace,
   runtime: Runtime,
@@ -45,7 +46,7 @@ export async function summarize(
     `  ${cyan(relative(workingDirectory, file))}`,
   ]);
   // Before anything is loaded, there is nothing to choose, read or query.
-  if (!(await hasDays(context))) return section(bold('Loaded'), loaded).join('\n');
+  if (!(await hasStoredDays(context.warehouse))) return section(bold('Loaded'), loaded).join('\n');
   const lines = [
     ...section(bold('Loaded'), loaded),
     ...section(bold('Read'), await readLines(context, week)),
@@ -68,11 +69,6 @@ export async function summarize(
   return lines.join('\n');
 }
 
-/** Whether any day is loaded. */
-export const hasDays = async ({ warehouse }: StepContext): Promise<boolean> =>
-  (await warehouse.query('SELECT day FROM day_loads WHERE loaded_at IS NOT NULL LIMIT 1', z.object({})))
-    .length > 0;
-
 /** Who read each project in a week, if anything is loaded of it. */
 async function readLines({ warehouse, projects }: StepContext, week: Period): Promise<string[]> {
   const rows = await warehouse.query(WEEK, weekRow, { week: week.first });
@@ -89,7 +85,7 @@ async function readLines({ warehouse, projects }: StepContext, week: Period): Pr
 
 /** What became of pages, and the jobs that were polled. */
 async function agentLines(
-  { improved, polled }: LoopOutcome,
+  { improved, polled }: RunOutcome,
   { settings }: StepContext,
   width: number,
 ): Promise<string[]> {

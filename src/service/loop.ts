@@ -19,9 +19,9 @@ import { sendAlerts } from './alerts.js';
 import { dueSteps } from './due.js';
 
 /** The results of the five steps. */
-export type LoopOutcome = Awaited<ReturnType<typeof runLoop>>;
+export type RunOutcome = Awaited<ReturnType<typeof runOnce>>;
 
-interface LoopOptions {
+interface RunOptions {
   /** Whether improve creates the jobs it plans. */
   readonly apply: boolean;
   /** How long to keep polling while jobs are active; by default each due job is polled once. */
@@ -31,11 +31,11 @@ interface LoopOptions {
 }
 
 /**
- * The one loop: export, improve, poll, report, publish. Each step finds what is due in stored
- * state, so the loop may run at any time, twice, or after a week offline. A step that fails is
+ * Runs the five steps in order: export, improve, poll, report, publish. Each step finds what is due in
+ * stored state, so this may be done at any time, twice, or after a week offline. A step that fails is
  * recorded and does not stop the next; an interruption does.
  */
-export async function runLoop(context: StepContext, { apply, waitMs = 0, due }: LoopOptions) {
+export async function runOnce(context: StepContext, { apply, waitMs = 0, due }: RunOptions) {
   const run = new StepRunner(context, due);
   const exported = await pinging(context, run, () => run.step('export', () => exportStep(context)));
   const improved = await run.step('improve', () => improveStep(context, apply));
@@ -99,7 +99,7 @@ async function pinging<Detail>(
 const POLL_WAITS = readSql(import.meta.url, 'statements/poll-waits.sql');
 
 /** Runs the steps that are due; undefined if none is. `serviceSince` is when the service began. */
-export async function runDue(context: StepContext, serviceSince: Date): Promise<LoopOutcome | undefined> {
+export async function runDue(context: StepContext, serviceSince: Date): Promise<RunOutcome | undefined> {
   const { warehouse, settings, now } = context;
   const at = now();
   const apply = settings.improve.mode === 'apply';
@@ -113,7 +113,7 @@ export async function runDue(context: StepContext, serviceSince: Date): Promise<
     isUpToDate: await isUpToDate(context).catch(() => false),
   };
   const due = dueSteps(settings.schedule, stored, at);
-  if (due.size > 0) return runLoop(context, { apply, due });
+  if (due.size > 0) return runOnce(context, { apply, due });
   sayUnsent(context, [await sendAlerts(context)]);
   return undefined;
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { planMessage } from '../../src/agents/messages.js';
 import { submitJobs } from '../../src/agents/submit.js';
-import { runLoop } from '../../src/service/loop.js';
+import { runOnce } from '../../src/service/loop.js';
 import { pollStep } from '../../src/steps/poll.js';
 import { type AgentDesk, agentDesk } from '../agents/agent-desk.js';
 import { stepContext } from './step-context.js';
@@ -14,7 +14,7 @@ const contextOf = ({ warehouse, journal, client, clock, project }: AgentDesk) =>
     now: clock.now,
   });
 
-const run = (desk: AgentDesk) => runLoop(contextOf(desk), { apply: true, due: new Set(['improve', 'poll']) });
+const run = (desk: AgentDesk) => runOnce(contextOf(desk), { apply: true, due: new Set(['improve', 'poll']) });
 
 const statesOf = async (desk: AgentDesk) => (await desk.jobs()).map(({ state }) => state);
 
