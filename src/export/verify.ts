@@ -14,7 +14,7 @@ const RECORD_VERIFICATION = readSql(import.meta.url, 'statements/record-verifica
 const MARK_DIFFERING = readSql(import.meta.url, 'statements/mark-differing.sql');
 const DAMAGED_DAYS = readSql(import.meta.url, 'statements/damaged-days.sql');
 
-/** How far back the nightly check looks. Older days are checked only by `audit`. */
+/** How far back the nightly check looks. Older days are checked by `audit`, and each in its turn by `lookAgain`. */
 const RECENT_DAYS = 35;
 
 /** What a comparison of stored days with the platform found. */
