@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import type { RollingHour } from '../api/hour.js';
-import type { Priority } from '../api/retry.js';
 import { partsOf } from '../budget/budget.js';
 import { readHour, type SharedLimit } from '../budget/ledger.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
@@ -74,15 +73,14 @@ export async function forecastExport(
     const planned = [];
     for (const project of asked)
       planned.push(await planProject(reader, project, history, request, now, isBackfilling));
-    const parts = [
-      ...planned.flatMap(({ urgent }) => urgent),
-      ...planned.flatMap(({ backfill }) => backfill),
-    ];
     const nightly = await readNightlyNeed(reader, projects, history.settleDays, now);
-    const end = finishOf(hour, history.requestsPerHour, parts, nightly.requests, now);
+    const all = planned.flatMap(({ parts }) => parts);
+    const end = finishOf(hour, history.requestsPerHour, all, nightly.requests, now);
     const finishingAt = planned.every(({ plan }) => plan !== undefined) ? end : undefined;
-    for (const { project, ledger, plan, urgent, backfill } of planned)
-      forecasts.push({ project, ledger, plan, requests: sumOf([...urgent, ...backfill]), hour, finishingAt });
+    for (const { project, ledger, plan, parts } of planned) {
+      const requests = parts.reduce((sum, part) => sum + part, 0);
+      forecasts.push({ project, ledger, plan, requests, hour, finishingAt });
+    }
   }
   return request.projects.flatMap(({ id }) => forecasts.filter(({ project }) => project.id === id));
 }
@@ -111,27 +109,23 @@ async function planProject(
   { from, to, reload = false }: ForecastRequest,
   now: Date,
   isBackfilling: boolean,
-): Promise<Pick<ExportForecast, 'project' | 'ledger' | 'plan'> & { urgent: number[]; backfill: number[] }> {
+): Promise<Pick<ExportForecast, 'project' | 'ledger' | 'plan'> & { parts: number[] }> {
   const { id } = project;
   const ledger = await readDayLedger(reader, id);
   const first = from ?? (await readFirstDay(reader, id, start, now));
-  if (first === undefined) return { project, ledger, plan: undefined, urgent: [], backfill: [] };
+  if (first === undefined) return { project, ledger, plan: undefined, parts: [] };
   const range = { first, last: to ?? lastEndedDay(now) };
   const { rows: pageSize } = await readPageSize(reader, id, now);
   const unfinished = await readUnfinishedDays(reader, id);
   const plan = planExport(ledger, range, now, { isBackfilling, settleDays, pageSize, reload });
-  const partsOfDays = (priority: Priority) =>
-    plan.days
-      .filter((planned) => planned.priority === priority)
-      .flatMap(({ day, requests }) => partsOf(requestsLeft(requests, unfinished.get(day), pageSize), limit));
+  const ofDays = plan.days.flatMap(({ day, requests }) =>
+    partsOf(requestsLeft(requests, unfinished.get(day), pageSize), limit),
+  );
   const verifiedAt = await readLastVerification(reader, id);
   const isChecked = reload || (verifiedAt !== undefined && dayOf(verifiedAt) === dayOf(now));
   const check = isChecked ? [] : runsOfNeighbors(recentTotals(ledger, now)).map(() => 1);
-  const urgent = [...partsOfDays('urgent'), ...check];
-  return { project, ledger, plan, urgent, backfill: partsOfDays('backfill') };
+  return { project, ledger, plan, parts: [...ofDays, ...check] };
 }
-
-const sumOf = (parts: readonly number[]): number => parts.reduce((sum, part) => sum + part, 0);
 
 /** The forecast horizon. */
 const MOST_NIGHTS = 3_650;
