@@ -1,263 +1,144 @@
-import { addMinutes, differenceInMinutes } from 'date-fns';
-import { join } from 'node:path';
+import { addMinutes, differenceInDays } from 'date-fns';
 import { describe, expect, test } from 'vitest';
-import { PausedError } from '../../src/api/errors.js';
-import { Client } from '../../src/api/client.js';
-import { Transport } from '../../src/api/transport.js';
-import { openBudgets } from '../../src/app/connection.js';
 import { sharedLimits } from '../../src/app/workspace.js';
 import { settingsSchema } from '../../src/config/schema.js';
-import { addDays, type Day, day, daysBetween, lastEndedDay } from '../../src/day.js';
-import { forecastExport, type ForecastRequest } from '../../src/export/forecast.js';
-import { exportStep } from '../../src/steps/export.js';
-import { KEY } from '../api/open-client.js';
-import { DAY_MS, MINUTE_MS, sleepingClock } from '../budget/open-budget.js';
-import { closeNow, liveWarehouse } from '../open-warehouse.js';
-import { rowsOf, servePlatform } from '../platform.js';
-import { stepContext } from '../steps/step-context.js';
-import { tempDir } from '../temp-dir.js';
+import { addDays, type Day, day, lastEndedDay } from '../../src/day.js';
+import {
+  forecastExport,
+  type ForecastRequest,
+  hasHoles,
+  readNightlyNeed,
+} from '../../src/export/forecast.js';
+import { liveWarehouse } from '../open-warehouse.js';
 
-interface SiteOptions {
-  readonly days: number;
-  /** Of each day, or of a day so many days after the first one. */
-  readonly pages: number | ((age: number) => number);
-  readonly projects: readonly string[];
-  readonly limit?: number;
+const NOW = new Date('2026-11-18T05:00:00Z');
+const YESTERDAY = lastEndedDay(NOW);
+
+interface Stored {
+  readonly project?: string;
+  readonly first: Day;
+  readonly last?: Day;
+  readonly state?: string;
+  readonly pages?: number;
+  readonly at?: string;
 }
 
-/** Projects of one organization, each with its own key, on a platform that refuses requests above the limit. */
-async function openSite({ days, pages, projects, limit = 100 }: SiteOptions) {
-  const clock = sleepingClock();
-  const firstDay = addDays(lastEndedDay(clock.now()), 1 - days);
-  const cached = new Map<Day, ReturnType<typeof rowsOf>>();
-  const platform = await servePlatform({
-    now: clock.now,
-    limit,
-    rowsOf: (at) => {
-      const size = typeof pages === 'number' ? pages : pages(daysBetween(firstDay, at));
-      const rows = cached.get(at) ?? (at < firstDay ? [] : rowsOf(at, size));
-      cached.set(at, rows);
-      return rows;
-    },
-  });
-  const written = {
-    baseUrl: platform.baseUrl,
-    projects: projects.map((id) => ({ id, apiKeyEnv: `KEY_OF_${id}` })),
-    history: { start: firstDay, requestsPerHour: limit, maxWait: '0s' },
-  };
-  const settings = settingsSchema.parse(written);
-  const environment = Object.fromEntries(projects.map((id) => [`KEY_OF_${id}`, KEY]));
-  const configuration = { settings, directory: '', environment };
-  const path = join(await tempDir(), 'warehouse.duckdb');
+/** A database with stored days, and what an export of all its projects, or of some, needs. */
+async function setUp(history: object, projects: object[] = [{ id: 'a' }]) {
+  const warehouse = await liveWarehouse();
+  const settings = settingsSchema.parse({ baseUrl: 'https://platform.example.com', projects, history });
+  const limits = sharedLimits({ settings, configuration: undefined });
+  const change = (sql: string) => warehouse.transaction((transaction) => transaction.execute(sql));
+  const store = ({ project = 'a', first, last = first, state = 'final', pages = 501, at }: Stored) =>
+    change(`
+      INSERT INTO day_loads BY NAME
+      SELECT '${project}' AS project, day::DATE AS day, '${state}' AS state, ${pages} AS pages,
+        TIMESTAMP '${at ?? '2026-11-17 02:15:00'}' AS attempted_at, attempted_at AS loaded_at, 1 AS total
+      FROM generate_series(DATE '${first}', DATE '${last}', INTERVAL 1 DAY) AS days (day)`);
+  const forecasts = (request: Partial<ForecastRequest> = {}) =>
+    forecastExport(warehouse, limits, settings, { projects: settings.projects, ...request }, NOW);
+  const forecast = async (request?: Partial<ForecastRequest>) =>
+    (await forecasts(request))[0] ?? expect.fail();
+  const isMissing = () => hasHoles(warehouse, settings.projects, settings.history, NOW);
+  const need = () => readNightlyNeed(warehouse, settings.projects, settings.history.settleDays, NOW);
+  const bucket = limits[0]?.bucket ?? '';
+  return { projects: settings.projects, bucket, change, store, forecasts, forecast, isMissing, need };
+}
 
-  /** Exports in a new process until the budget or a kill stops it. Returns when it may resume. */
-  const exportOnce = async (
-    bounds: { from?: Day } = {},
-    killedAfter = Infinity,
-  ): Promise<Date | undefined> => {
-    const warehouse = await liveWarehouse(path);
-    const kill = new AbortController();
-    let sent = 0;
-    const paceOf = openBudgets(
-      warehouse,
-      { settings, configuration },
-      clock.now,
-      () => undefined,
-      clock.sleep,
+describe('the requests of an export', () => {
+  test('are those of its days, without what is kept of them, and of the check until it was made', async () => {
+    const { change, store, forecast } = await setUp({ start: '2026-11-10' });
+    await store({ first: day('2026-11-10'), last: day('2026-11-16') });
+    expect(await forecast()).toMatchObject({ requests: 3 + 1, plan: { requests: 3 } });
+    expect(await forecast({ reload: true })).toMatchObject({ requests: 8 * 3 });
+    const views = JSON.stringify(Array.from({ length: 250 }, () => ({})));
+    await change(`INSERT INTO unfinished_pages VALUES ('a', '${YESTERDAY}', 0, '{"views":${views}}')`);
+    expect(await forecast()).toMatchObject({ requests: 2 + 1, plan: { requests: 3 } });
+    await change(
+      `INSERT INTO platform_facts VALUES ('a', 'paging', '{"rows":125,"isShuffled":false}', '2026-11-17')`,
     );
-    const transport = new Transport();
-    const clients = settings.projects.map((project) => {
-      const pace = paceOf(project);
-      if (pace === undefined) throw new Error('no budget');
-      return new Client({
-        baseUrl: platform.baseUrl,
-        projectId: project.id,
-        apiKey: KEY,
-        keyName: 'KEY',
-        now: clock.now,
-        pace,
-        transport,
-        retries: { retries: 2, minDelayMs: 1, maxDelayMs: 2_000 },
-        onRequest: () => {
-          clock.advance(50);
-          if (++sent >= killedAfter) kill.abort(new Error('killed'));
-        },
-      });
-    });
-    const context = stepContext(warehouse, {
-      settings: written,
-      projects: settings.projects,
-      now: clock.now,
-      signal: kill.signal,
-      limits: sharedLimits({ settings, configuration }),
-      clientOf: ({ id }) => {
-        const client = clients[projects.indexOf(id)];
-        if (client === undefined) throw new Error('no client');
-        return client;
-      },
-    });
-    try {
-      const { error } = await exportStep(context, bounds);
-      if (kill.signal.aborted) return addMinutes(clock.now(), 1);
-      if (error instanceof PausedError) return error.resumeAt;
-      expect(error).toBeUndefined();
-      return undefined;
-    } finally {
-      await transport.close();
-      await closeNow(warehouse);
-    }
-  };
-
-  const forecast = async (request: Partial<ForecastRequest> = {}) => {
-    const warehouse = await liveWarehouse(path);
-    const limits = sharedLimits({ settings, configuration });
-    const asked = { projects: settings.projects, ...request };
-    const forecasts = await forecastExport(warehouse, limits, settings, asked, clock.now());
-    await closeNow(warehouse);
-    return {
-      requests: forecasts.reduce((sum, { requests }) => sum + requests, 0),
-      finishingAt: forecasts[0]?.finishingAt,
-    };
-  };
-
-  /** The error of the finishing time predicted now, as a share of the time that it takes. */
-  const sayAndFinish = async (bounds: { from?: Day } = {}) => {
-    const begun = clock.now();
-    const before = platform.views.length;
-    const said = await forecast(bounds);
-    for (let resumeAt = await exportOnce(bounds); resumeAt !== undefined; resumeAt = await exportOnce(bounds))
-      clock.advance(Math.max(0, resumeAt.getTime() - clock.now().getTime()));
-    const took = differenceInMinutes(clock.now(), begun);
-    const saidMinutes = differenceInMinutes(said.finishingAt ?? begun, begun);
-    return { said: said.requests, sent: platform.views.length - before, took, saidMinutes };
-  };
-  return { clock, platform, settings, exportOnce, forecast, sayAndFinish };
-}
-
-describe('the predicted requests and finishing time are right', () => {
-  test('before the first export of two projects that share a key', async () => {
-    const { sayAndFinish, platform } = await openSite({ days: 140, pages: 5, projects: ['a', 'b'] });
-    const { said, sent, took, saidMinutes } = await sayAndFinish();
-    expect(Math.abs(sent - said)).toBeLessThanOrEqual(sent / 10);
-    expect(Math.abs(took - saidMinutes)).toBeLessThanOrEqual(took / 10);
-    expect(platform.busiestHour()).toBeLessThanOrEqual(100);
+    expect(await forecast()).toMatchObject({ requests: 3 + 1, plan: { requests: 5 } });
+    const check = (at: string) =>
+      change(`INSERT INTO verifications VALUES ('a', '${at}', '2026-11-10', '2026-11-16', 0)`);
+    await check('2026-11-17 23:59:59');
+    expect(await forecast()).toMatchObject({ requests: 3 + 1 });
+    await check('2026-11-18 00:00:00');
+    expect(await forecast()).toMatchObject({ requests: 3 });
   });
 
-  test('for three projects that do not finish together, at the end of an hour', async () => {
-    const { clock, exportOnce, sayAndFinish } = await openSite({
-      days: 33,
-      pages: 501,
-      projects: ['a', 'b', 'c'],
-    });
-    const resumeAt = await exportOnce();
-    clock.advance((resumeAt?.getTime() ?? NaN) - clock.now().getTime());
-    const { said, sent, took, saidMinutes } = await sayAndFinish();
-    // A project that is done waits for the others: its days that may change are not read every hour.
-    expect(Math.abs(sent - said)).toBeLessThanOrEqual(3);
-    expect(saidMinutes).toBe(took);
+  test('include one for each run of days that is checked, and days that may change unless a gap is being filled', async () => {
+    const { store, forecast, isMissing } = await setUp({ start: '2026-11-10' }, [{ id: 'a' }, { id: 'b' }]);
+    await store({ first: day('2026-11-10'), last: day('2026-11-12') });
+    await store({ first: day('2026-11-13'), state: 'failed', at: '2026-11-18 04:59:00' });
+    await store({ first: day('2026-11-14'), last: day('2026-11-16') });
+    await store({ first: YESTERDAY, state: 'provisional', at: '2026-11-18 02:15:00', pages: 700 });
+    // The gap is in another project, which shares the limit.
+    expect(await isMissing()).toBe(true);
+    expect(await forecast()).toMatchObject({ requests: 3 + 2, plan: { requests: 3 } });
+    await store({ project: 'b', first: day('2026-11-10'), last: day('2026-11-15') });
+    expect(await isMissing()).toBe(true);
+    // Yesterday, which every night reads, is no gap.
+    await store({ project: 'b', first: day('2026-11-16') });
+    expect(await isMissing()).toBe(false);
+    expect(await forecast()).toMatchObject({ requests: 3 + 1 + 2, plan: { requests: 3 + 1 } });
   });
 
-  test.each([
-    { days: 26, pages: 1_001, projects: ['a', 'b', 'c'], kills: [] },
-    { days: 365, pages: 5, projects: ['a', 'b'], kills: [40, Infinity, 70] },
-  ])('at each stop of $days days, with kills after $kills requests', async ({ kills, ...site }) => {
-    const { clock, exportOnce, forecast, platform } = await openSite(site);
-    const stops: { at: Date; said: Date }[] = [];
-    for (let process = 0; ; process++) {
-      const resumeAt = await exportOnce({}, kills[process]);
-      if (resumeAt === undefined) break;
-      stops.push({ at: clock.now(), said: (await forecast()).finishingAt ?? expect.fail() });
-      clock.advance(resumeAt.getTime() - clock.now().getTime());
-    }
-    const minutesTo = (from: Date) => differenceInMinutes(clock.now(), from);
-    expect(stops.length).toBeGreaterThanOrEqual(site.days > 300 ? 8 : 3);
-    for (const { at, said } of stops)
-      expect(Math.abs(minutesTo(said))).toBeLessThanOrEqual(minutesTo(at) / 10);
-    expect(platform.busiestHour()).toBeLessThanOrEqual(100);
-    expect(platform.views.every(({ status }) => status === 200)).toBe(true);
-  });
-
-  test('for a usual night, and for an export later that day', async () => {
-    const size = { days: 30, pages: 501, projects: ['a'] };
-    const { clock, sayAndFinish } = await openSite(size);
-    await sayAndFinish();
-    // Spare requests are no part of a plan. They and the check are sent once a day.
-    for (const [laterMs, spare] of [
-      [DAY_MS, 5],
-      [60 * MINUTE_MS, 0],
-      [DAY_MS, 5],
-    ] as const) {
-      clock.advance(laterMs);
-      const { said, sent, took, saidMinutes } = await sayAndFinish();
-      expect(sent).toBe(said + spare);
-      expect(saidMinutes).toBe(took);
-    }
-  });
-
-  test('for an export of only some days, with --from', async () => {
-    const { clock, sayAndFinish } = await openSite({ days: 60, pages: 251, projects: ['a', 'b'] });
-    await sayAndFinish({ from: addDays(lastEndedDay(clock.now()), -1) });
-    const from = addDays(lastEndedDay(clock.now()), -45);
-    clock.advance(3 * MINUTE_MS);
-    const { said, sent, took, saidMinutes } = await sayAndFinish({ from });
-    expect(Math.abs(sent - said)).toBeLessThanOrEqual(sent / 10);
-    expect(Math.abs(took - saidMinutes)).toBeLessThanOrEqual(took / 10);
+  test('of a night are those of the settling days of each project and its check', async () => {
+    const { store, need } = await setUp({ settleDays: 2 }, [{ id: 'a' }, { id: 'b' }, { id: 'c' }]);
+    expect(await need()).toEqual({ requests: 3 * (3 + 1), longestDay: 1 });
+    await store({ first: day('2026-11-15'), pages: 5_000 });
+    await store({ first: day('2026-11-16'), pages: 1_001 });
+    await store({ project: 'b', first: day('2026-11-16'), pages: 251 });
+    expect(await need()).toEqual({ requests: 3 * 5 + 1 + (3 * 2 + 1) + (3 + 1), longestDay: 5 });
   });
 });
 
-test('for a growing site, whose backfill crosses two nights, from its second hour on', async () => {
-  const { clock, platform, exportOnce, sayAndFinish } = await openSite({
-    days: 140,
-    pages: (age) => 300 + 5 * age,
-    projects: ['a'],
-    limit: 10,
-  });
-  for (let hour = 0; hour < 2; hour++) {
-    const resumeAt = await exportOnce();
-    clock.advance((resumeAt?.getTime() ?? NaN) - clock.now().getTime());
-  }
-  const { said, sent, took, saidMinutes } = await sayAndFinish();
-  expect(took).toBeGreaterThan(40 * 60);
-  expect(Math.abs(sent - said)).toBeLessThanOrEqual(0.15 * sent);
-  expect(Math.abs(took - saidMinutes)).toBeLessThanOrEqual(0.15 * took);
-  expect(platform.busiestHour()).toBeLessThanOrEqual(10);
+test.each([
+  ['while the first day is not known', 'auto', true],
+  ['without days before yesterday', YESTERDAY, false],
+  ['with one', addDays(YESTERDAY, -1), true],
+])('%s, a project with no stored days has a gap: %#', async (_, start, expected) => {
+  const { isMissing } = await setUp({ start });
+  expect(await isMissing()).toBe(expected);
 });
 
-test('a night before the end is counted', async () => {
-  const { forecast, clock } = await openSite({ days: 1_200, pages: 700, projects: ['a'], limit: 20 });
-  const { requests, finishingAt } = await forecast();
-  // One request for each day: what is read today needs no check.
-  expect(requests).toBe(1_200);
-  const nights = Math.floor(((finishingAt?.getTime() ?? 0) - clock.now().getTime()) / DAY_MS);
-  const within = finishingAt === undefined ? 0 : differenceInMinutes(finishingAt, clock.now());
-  expect(nights).toBeGreaterThanOrEqual(2);
-  // Each takes a request for each of its four days and one for the check: a quarter of an hour of the budget.
-  expect(within).toBeGreaterThan(60 * 60 + nights * 15);
+describe('the finishing time of an export', () => {
+  test('counts the nights before it', async () => {
+    const { forecast } = await setUp({ start: addDays(YESTERDAY, -1_199), requestsPerHour: 20 });
+    // Twenty requests are free again after 61 minutes. Each of two nights takes four days and a check.
+    const finishingAt = addMinutes(NOW, (61 * (1_200 + 2 * 5)) / 20 - 30.5);
+    // One request for each day: what is read today needs no check.
+    expect(await forecast()).toMatchObject({ requests: 1_200, finishingAt });
+  });
+
+  test('is within ten years even if the limit is too small for every night', async () => {
+    const { store, forecast } = await setUp({ start: '2026-11-01', requestsPerHour: 1 });
+    await store({ first: day('2026-11-10'), pages: 2_000 });
+    const { finishingAt } = await forecast();
+    expect(differenceInDays(finishingAt ?? NOW, NOW)).toBeGreaterThan(3_650);
+  });
+
+  test('follows the requests of the last hour and a pause, of its own limit only', async () => {
+    const { change, forecast, bucket } = await setUp({ start: YESTERDAY, requestsPerHour: 10 });
+    const use = (of: string, at: string, pausedUntil = 'NULL') =>
+      change(`INSERT INTO request_uses VALUES ('', '${of}', '${at}', 10, 'refused', ${pausedUntil})`);
+    await use('other', '2026-11-18 04:55:00');
+    expect((await forecast()).finishingAt).toEqual(NOW);
+    await use(bucket, '2026-11-18 04:50:00');
+    expect((await forecast()).finishingAt).toEqual(new Date('2026-11-18T05:51:00Z'));
+    await use(bucket, '2026-11-18 04:50:00', `'2026-11-18 06:10:00'`);
+    expect((await forecast()).finishingAt).toEqual(new Date('2026-11-18T06:10:00Z'));
+  });
 });
 
 test('without the first day, no finishing time is predicted', async () => {
-  const warehouse = await liveWarehouse();
-  const settings = settingsSchema.parse({ baseUrl: 'https://platform.example.com', projects: [{ id: 'a' }] });
-  const limits = sharedLimits({ settings, configuration: undefined });
-  const [forecast] = await forecastExport(
-    ...[warehouse, limits, settings, { projects: settings.projects }, new Date('2026-11-18T05:00:00Z')],
-  );
-  expect(forecast).toMatchObject({ plan: undefined, finishingAt: undefined, requests: 0 });
-  const [bounded] = await forecastExport(
-    ...[warehouse, limits, settings],
-    { projects: settings.projects, from: day('2026-11-10') },
-    new Date('2026-11-18T05:00:00Z'),
-  );
-  expect(bounded).toMatchObject({ plan: { requests: 8 }, requests: 8 });
+  const { change, forecast, forecasts } = await setUp({ start: 'auto' }, [{ id: 'a' }, { id: 'b' }]);
+  expect(await forecast()).toMatchObject({ plan: undefined, finishingAt: undefined, requests: 0 });
+  const bounded = await forecast({ from: day('2026-11-10') });
+  expect(bounded).toMatchObject({ plan: { requests: 8 }, requests: 8, finishingAt: NOW });
   // Nor if it is known of only some of the projects that share a limit.
-  const both = settingsSchema.parse({ baseUrl: settings.baseUrl, projects: [{ id: 'a' }, { id: 'b' }] });
-  await warehouse.transaction((transaction) =>
-    transaction.execute(`INSERT INTO platform_facts VALUES ('a', 'first day', '"2026-11-10"', '2026-11-18')`),
-  );
-  const some = await forecastExport(
-    ...[warehouse, sharedLimits({ settings: both, configuration: undefined }), both],
-    ...[{ projects: both.projects }, new Date('2026-11-18T05:00:00Z')],
-  );
+  await change(`INSERT INTO platform_facts VALUES ('a', 'first day', '"2026-11-10"', '2026-11-18')`);
+  const some = await forecasts();
   expect(some.map(({ plan, finishingAt }) => [plan?.requests, finishingAt])).toEqual([
     [8, undefined],
     [undefined, undefined],
@@ -265,21 +146,17 @@ test('without the first day, no finishing time is predicted', async () => {
 });
 
 test('only the days and projects that are asked for are planned, in the order of the request', async () => {
-  const warehouse = await liveWarehouse();
-  const projects = [{ id: 'a' }, { id: 'b', apiKeyEnv: 'KEY_OF_B' }];
-  const history = { requestsPerHour: 'unlimited' };
-  const settings = settingsSchema.parse({ baseUrl: 'https://platform.example.com', projects, history });
-  const limits = sharedLimits({ settings, configuration: undefined });
-  const bounds = { from: day('2026-11-10'), to: day('2026-11-12') };
-  const now = new Date('2026-11-18T05:00:00Z');
-  const planned = async (asked: readonly string[]) => {
-    const chosen = asked.flatMap((id) => settings.projects.filter((project) => project.id === id));
-    const found = await forecastExport(warehouse, limits, settings, { ...bounds, projects: chosen }, now);
+  const { forecasts, projects } = await setUp({ requestsPerHour: 'unlimited' }, [
+    { id: 'a' },
+    { id: 'b', apiKeyEnv: 'KEY_OF_B' },
+  ]);
+  const planned = async (request: Partial<ForecastRequest>) => {
+    const found = await forecasts({ ...request, from: day('2026-11-10'), to: day('2026-11-12') });
     return found.map(({ project, requests, finishingAt }) => [project.id, requests, finishingAt]);
   };
-  expect(await planned(['b', 'a'])).toEqual([
-    ['b', 3, now],
-    ['a', 3, now],
+  expect(await planned({ projects: projects.toReversed() })).toEqual([
+    ['b', 3, NOW],
+    ['a', 3, NOW],
   ]);
-  expect(await planned(['b'])).toEqual([['b', 3, now]]);
+  expect(await planned({ projects: projects.slice(1) })).toEqual([['b', 3, NOW]]);
 });
