@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { readFile } from 'node:fs/promises';
+import { z } from 'zod';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openChannel } from '../../src/mail/channel.js';
 import { readDeliveries } from '../../src/mail/ledger.js';
@@ -12,25 +13,44 @@ import { tempDir } from '../temp-dir.js';
 import { stepContext } from './step-context.js';
 
 const LEAD = 'lead@example.com';
+const PART = 'part@example.com';
+const CHAT = { kind: 'slack', urlEnv: 'CHAT' } as const;
+const HOOK = { kind: 'webhook', urlEnv: 'CHAT', secretEnv: 'SECRET' } as const;
+const SECRET = `whsec_${Buffer.alloc(24, 1).toString('base64')}`;
 const DIGEST = { weekly: [{ to: [LEAD], digest: true }] };
 
+/** A report that may be about a part of a site. */
+const VIEWS = {
+  'report.yaml': 'title: Views\nqueries: { views: one }',
+  'views.sql': `
+    SELECT sum(human)::INTEGER AS read FROM page_views
+    WHERE project = $project AND day BETWEEN $from AND $to AND path GLOB $pages`,
+};
+
 /** Report steps over a history that the test changes between them; the weekly goes to an address and a channel. */
-async function setUp(reports: object = { weekly: { to: [LEAD, 'chat'] } }, others: object[] = []) {
-  const { server, warehouse, journal, transport, mailsTo } = await mailSite();
+async function setUp(reports: object = { weekly: { to: [LEAD, 'chat', 'hook'] } }, others: object[] = []) {
+  const { server, directory: workspaceDir, warehouse, journal, transport, mailsTo } = await mailSite();
   const chat = await serve((_, response) => response.end('ok'));
   const reportsDir = await tempDir();
+  const folder = join(workspaceDir, 'reports/views');
+  await mkdir(folder, { recursive: true });
+  for (const [name, text] of Object.entries(VIEWS)) await writeFile(join(folder, name), text);
   const run = async (time: string) => {
     const context = stepContext(warehouse, {
       journal,
       reportsDir,
+      workspaceDir,
       now: () => new Date(time),
       settings: {
         projects: [{ id: 'prj_1', name: 'Acme Docs' }, ...others],
         mail: { from: 'docs@example.com' },
-        channels: { chat: { kind: 'slack', urlEnv: 'CHAT' } },
+        channels: { chat: CHAT, hook: HOOK },
         reports,
       },
-      channels: new Map([['chat', openChannel({ kind: 'slack', urlEnv: 'CHAT' }, { CHAT: chat.baseUrl })]]),
+      channels: new Map([
+        ['chat', openChannel(CHAT, { CHAT: `${chat.baseUrl}/chat` })],
+        ['hook', openChannel(HOOK, { CHAT: `${chat.baseUrl}/hook`, SECRET })],
+      ]),
       transport,
     });
     const { error, detail } = await reportStep(context);
@@ -48,14 +68,18 @@ async function setUp(reports: object = { weekly: { to: [LEAD, 'chat'] } }, other
       `UPDATE day_loads SET human = human + ${more}, total = total + ${more} WHERE day = DATE '${date}'`,
     );
   };
-  return { warehouse, server, chat, run, mails: () => mailsTo(LEAD), change, restate, reportsDir };
+  const pageOf = (name: string) => readFile(join(reportsDir, 'prj_1', `${name}.html`), 'utf8');
+  const mails = (to = LEAD) => mailsTo(to);
+  return { warehouse, server, chat, run, mails, change, restate, pageOf };
 }
 
 describe('a report that was sent incomplete', () => {
   it('is followed by one marked correction for each recipient, once all days are final', async () => {
-    const { warehouse, server, run, mails, change, chat, reportsDir } = await setUp();
+    const { warehouse, server, run, mails, change, chat } = await setUp();
     await loadDays(warehouse, day('2026-10-05'), day('2026-11-13'));
-    expect(await run('2026-11-17T04:00:00Z')).toEqual([`2026-W46 to chat`, `2026-W46 to ${LEAD}`]);
+    expect(await run('2026-11-17T04:00:00Z')).toEqual(
+      ['chat', 'hook', LEAD].map((recipient) => `2026-W46 to ${recipient}`),
+    );
     // As if each had been sent other numbers.
     await change("UPDATE deliveries SET human = 3000 WHERE recipient = 'chat'");
     await loadDays(warehouse, day('2026-11-14'), day('2026-11-15'));
@@ -93,23 +117,38 @@ Nov 14 – 15, loaded later: +1,528 human views and +728 AI views.
     // In the thread of the report, and without commands, which recipients cannot run.
     expect([correction?.inReplyTo, correction?.references]).toEqual([first?.messageId, first?.messageId]);
     expect(`${correction?.text ?? ''}${correction?.html ?? ''}`).not.toContain('readership report');
-    expect(chat.seen).toHaveLength(2);
-    expect(chat.seen[1]?.body).toContain('5,348 human views, not 3,000');
-    expect(chat.seen[1]?.body).toContain('Human views: 5,348 (0%), not 3,820');
-    expect(await readFile(join(reportsDir, 'prj_1/weekly-2026-W46.html'), 'utf8')).toContain('5,348');
+    const seenAt = (path: string) => chat.seen.filter(({ url }) => url.pathname === path);
+    const [, toChat, ...again] = seenAt('/chat');
+    expect(again).toEqual([]);
+    expect(toChat?.body).toContain('5,348 human views, not 3,000');
+    expect(toChat?.body).toContain('Human views: 5,348 (0%), not 3,820');
+    const [, toHook] = seenAt('/hook');
+    const { data } = z.object({ data: z.unknown() }).parse(JSON.parse(toHook?.body ?? ''));
+    expect(data).toMatchObject({
+      url: null,
+      content: {
+        why: 'The report sent on Nov 17, 2026 covered 5 of 7 days. All of them are loaded now.',
+        said: { days: 5, human: 3820, ai: 1820 },
+        now: { days: 7, human: 5348, ai: 2548 },
+        parts: [{ name: 'Acme Docs', stake: 2256, pageUrl: null }],
+      },
+    });
     const deliveries = await readDeliveries(warehouse);
     expect(deliveries.map(({ period, days_covered: days, human }) => [period, days, human])).toEqual([
       ['2026-W46', 5, 3000],
       ['2026-W46', 5, 3820],
+      ['2026-W46', 5, 3820],
+      ['2026-W46 correction', 7, 5348],
       ['2026-W46 correction', 7, 5348],
       ['2026-W46 correction', 7, 5348],
     ]);
+    expect(deliveries.at(-1)?.said).toContain('"value":"5,348"');
   });
 
   it('is not corrected months later, for those who did not get it, or if its contents are unknown', async () => {
     const others = ['refuses@example.com', 'of-010@example.com'];
-    const { warehouse, server, run, change } = await setUp({
-      weekly: { to: [LEAD, ...others] },
+    const { warehouse, server, run, change, mails, pageOf } = await setUp({
+      views: [{ to: [LEAD, ...others] }, { to: [PART], where: '/page-1' }],
       // The report on agents is not about views.
       improve: { to: [LEAD] },
     });
@@ -121,7 +160,14 @@ Nov 14 – 15, loaded later: +1,528 human views and +728 AI views.
     );
     await loadDays(warehouse, day('2026-11-14'), day('2026-11-15'));
     expect(await run('2027-01-12T04:00:01Z')).toEqual([]);
-    expect(await run('2027-01-12T04:00:00Z')).toEqual([`2026-W46 correction to ${LEAD}`]);
+    expect(await pageOf('views-2026-W46')).toContain('3,820');
+    expect(await run('2027-01-12T04:00:00Z')).toEqual(
+      [LEAD, PART].map((recipient) => `2026-W46 correction to ${recipient}`),
+    );
+    // The page is about all of the site, and each email about the part that was sent.
+    expect(await pageOf('views-2026-W46')).toContain('5,348');
+    const [, correction] = await mails(PART);
+    expect(correction?.text).toContain('\nRead: 693, not 495\n');
   });
 });
 
@@ -188,7 +234,9 @@ Changed by the platform later: +300 human views (21% of the difference).
   });
 
   it('of version 0.2.0, whose words are unknown, is corrected by its numbers', async () => {
-    const { warehouse, run, mails, change, restate } = await setUp({ weekly: { to: [LEAD] } });
+    const { warehouse, run, mails, change, restate } = await setUp({
+      weekly: [{ to: [LEAD] }, { to: [PART], digest: true }],
+    });
     await loadDays(warehouse, day('2026-10-05'), day('2026-11-15'));
     await run('2026-11-16T03:00:00Z');
     await change('UPDATE deliveries SET said = NULL');
@@ -197,6 +245,9 @@ Changed by the platform later: +300 human views (21% of the difference).
     const text = (await mails())[1]?.text ?? '';
     expect(text).toContain('\nHuman views: 5,748, not 5,348\nAI views: 2,548, as sent\n');
     expect(text).not.toMatch(/The report said|AI share|loaded later/);
+    const [, digest] = await mails(PART);
+    expect(digest?.subject).toBe('Correction: Weekly, Nov 9 – 15, 2026: 5,748 human views, not 5,348');
+    expect(digest?.text).toContain('\nHuman views: 5,748, not 5,348\n');
   });
 
   it('is not corrected if every week of one of its projects changes as much', async () => {
