@@ -184,6 +184,26 @@ describe('the lake', () => {
     expect(await lakeViews(directory)).toEqual(await storedViews(warehouse));
   });
 
+  it('reads the rows of each month again once a week, for changes that nothing else shows', async () => {
+    const { warehouse, directory } = await threeMonths();
+    const replacedOn = async (day: number) => {
+      const now = new Date(NOW.getTime() + 24 * HOUR_MS * day);
+      return (await publishTo(warehouse, directory, undefined, { now })).replaced;
+    };
+    const damage = (ai: number) =>
+      warehouse.transaction((transaction) =>
+        transaction.execute(`UPDATE page_views SET ai = ${ai} WHERE path = '/z'`),
+      );
+    await replacedOn(0);
+    await damage(8);
+    const replaced: number[] = [];
+    for (const day of [1, 2, 3, 4, 5, 6, 7, 8]) replaced.push(await replacedOn(day));
+    expect(replaced.toSorted()).toEqual([0, 0, 0, 0, 0, 0, 0, 1]);
+    expect(replaced[0]).toBe(0);
+    await damage(9);
+    expect(await replacedOn(31)).toBe(1);
+  });
+
   it('loses a month that the database no longer has, and gets back a file that somebody removed', async () => {
     const { warehouse, directory } = await threeMonths();
     await publishTo(warehouse, directory);
@@ -576,7 +596,7 @@ describe('publishing a lake', () => {
 });
 
 /** A live database with its journal, and what it may send, in the place of the tests. */
-async function openState(file: string, lake: LakePlace) {
+async function openState(file: string, lake: LakePlace | undefined) {
   const warehouse = await liveWarehouse(file);
   const journal = await journalOf(warehouse);
   const historyFile = join(dirname(file), 'history.duckdb');
@@ -648,6 +668,21 @@ describe('a state of a workspace', () => {
     const [lost, won] = claims[0] === undefined ? ['twin', 'first'] : ['first', 'twin'];
     expect(await (await open(lost)).refusal()).toEqual(OLDER);
     expect(await (await open(won)).refusal()).toBeUndefined();
+  });
+
+  it.each([
+    ['which its own place only published, may send', false, HERE, undefined],
+    ['which another place published, sends nothing', false, { ...HERE, path: '/other' }, OLDER],
+    ['where something was sent, sends nothing', true, HERE, OLDER],
+  ])('restored from a lake %s, even without that lake', async (_, hasSent, here, expected) => {
+    const { directory, lake, open } = await publishedState();
+    const first = await open('first');
+    if (hasSent) expect(await first.claim()).toBeUndefined();
+    const file = join(directory, 'restored.duckdb');
+    const restored = await liveWarehouse(file);
+    await fill(restored, lake, undefined, here);
+    await closeNow(restored);
+    expect(await (await openState(file, undefined)).refusal()).toEqual(expected);
   });
 
   it('whose lake is missing or empty neither sends nor publishes, until it is told to create it', async () => {

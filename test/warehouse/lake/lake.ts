@@ -13,6 +13,7 @@ import type { LakeOptions } from '../../../src/warehouse/lake/actions.js';
 import { fillFromLake } from '../../../src/warehouse/lake/fill.js';
 import type { LakePlace } from '../../../src/warehouse/lake/storage.js';
 import type { Shard } from '../../../src/config/shard.js';
+import type { Place } from '../../../src/effects/place.js';
 import type { Warehouse } from '../../../src/warehouse/warehouse.js';
 
 /** A row of the views, in the order in which the lake sorts them. */
@@ -27,9 +28,9 @@ export const lakeOptions = (location: string, changes: Partial<LakeOptions> = {}
 });
 
 /** Fills a new database from a lake. */
-export const fill = (warehouse: Warehouse, place: LakePlace, shard?: Shard): Promise<void> =>
+export const fill = (warehouse: Warehouse, place: LakePlace, shard?: Shard, here?: Place): Promise<void> =>
   warehouse.exclusive((connection) =>
-    fillFromLake(connection, warehouse.path, { place, shard, signal: new AbortController().signal }),
+    fillFromLake(connection, warehouse.path, { place, shard, here, signal: new AbortController().signal }),
   );
 
 const NOTHING = { human: 0, ai: 0, total: 0 };
