@@ -49,10 +49,11 @@ const DATASETS: Readonly<Record<string, Dataset>> = {
   'week 53': { week: day('2026-12-28'), period: '2026-W53' },
   'weeks from Sunday': { week: day('2026-11-08'), period: '2026-W46', firstDayOfWeek: 'sunday' },
   'weeks from Thursday': { week: day('2026-11-12'), period: '2026-W46', firstDayOfWeek: 'thursday' },
+  'more than a year': { week: WEEK, period: '2026-W46', pages: 3, first: addDays(WEEK, -358) },
   'the first week of a history': { week: WEEK, period: '2026-W46', first: day('2026-11-11') },
 };
 
-/** Days of views; page 0 appears on the third day of the reported week, and pages lean to one reader. */
+/** Days of views; page 0 appears on the third day of the reported week, others lean to one reader, and one is read on the first day only. */
 function generate({ week: first, pages = 40, noAi = false, zero = [], ...of }: Dataset): Site {
   const random = randomOf(pages + Number(first.slice(-2)));
   const site: Site = new Map();
@@ -66,6 +67,7 @@ function generate({ week: first, pages = 40, noAi = false, zero = [], ...of }: D
       if (!isYetToCome && !zero.includes(date) && human + ai > 0)
         views.set(`/docs/page-${page}x`, [human, ai]);
     }
+    if (site.size === 0) views.set('/old', [1, 0]);
     site.set(date, views);
   }
   for (const date of of.missing ?? []) site.delete(date);
@@ -151,7 +153,7 @@ function expected(site: Site, { week: first, restated = new Map() }: Dataset) {
     share: human + ai === 0 ? null : ai / (human + ai),
     pages: {
       read: now.length,
-      everSeen: new Set([...seen, ...now.map(({ path }) => path)]).size,
+      inAYear: viewsOn(site, daysIn({ first: addDays(first, -357), last: addDays(first, 6) })).length,
       new: fresh.every(isCertain) ? fresh.length : null,
     },
     mostRead: now.slice(0, 10),

@@ -54,7 +54,7 @@ export function weeklyModel(answers: object, { period, calendar, coverage }: Mod
     share: shareOf(week),
     pages: {
       read: rows.pages.read,
-      everSeen: rows.pages.ever_seen,
+      inAYear: rows.pages.in_a_year,
       new: rows.pages.new,
     },
     weeks: rows.weeks.map((row) => weekFigures(row, calendar)).toReversed(),

@@ -62,7 +62,7 @@ const mostRead = pageViews.extend({
 export const weeklyRows = z.object({
   weeks: z.array(week),
   daily_views: z.array(dayViews),
-  pages: z.object({ read: count, ever_seen: count, new: count.nullable(), new_pages: z.array(pageViews) }),
+  pages: z.object({ read: count, in_a_year: count, new: count.nullable(), new_pages: z.array(pageViews) }),
   usual: z.array(usual),
   causes: z.array(cause),
   notes: z.array(note),
