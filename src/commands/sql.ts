@@ -79,10 +79,9 @@ Meaning of columns: FROM duckdb_columns() SELECT table_name, column_name, commen
     try {
       const writable = isCopied(format) ? file?.unfinished : undefined;
       const history = await openAllParts(workspace, runtime, writable, duckdb);
-      const session = { history, limits, removeTempFiles, file, format, output };
+      const session = { history, limits, removeTempFiles, file, format, output, signal };
       try {
         signal.throwIfAborted();
-        signal.addEventListener('abort', () => history.connection.interrupt(), { once: true });
         const answer = (text: string) => answerWithin(text, session);
         if (statement !== undefined) await answer(statement);
         else {
@@ -111,6 +110,7 @@ interface Session {
   readonly file: OutputFile | undefined;
   readonly format: Format;
   readonly output: Output;
+  readonly signal: AbortSignal;
 }
 
 /** Runs SQL, or stops it at its limits. */
@@ -128,6 +128,7 @@ async function answerWithin(statement: string, session: Session): Promise<void> 
       () => history.connection.interrupt(),
       limits,
       endProcess,
+      session.signal,
     );
   } catch (error) {
     const cause = history.explained(error);

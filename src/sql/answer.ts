@@ -1,5 +1,6 @@
 import {
   type DuckDBConnection,
+  type DuckDBPreparedStatement,
   type DuckDBResult,
   type DuckDBValueConverter,
   type Json,
@@ -43,7 +44,7 @@ export async function ask(connection: DuckDBConnection, sql: string): Promise<An
   for (let index = 0; ; index++) {
     const statement = await statements.prepare(index);
     await expectReading(connection, statement.statementType, sql);
-    if (index === statements.count - 1) return answerOf(await statement.stream(), unseen);
+    if (index === statements.count - 1) return answerOf(connection, statement, unseen);
     const { returnType } = await statement.run();
     if (returnType === ResultReturnType.QUERY_RESULT) unseen += 1;
   }
@@ -142,21 +143,50 @@ async function expectReading(connection: DuckDBConnection, type: StatementType, 
   );
 }
 
-const answerOf = (result: DuckDBResult, unseen: number): Answer => ({
-  unseen,
-  columns: result.deduplicatedColumnNames().map((name, index) => {
+/**
+ * Streams a statement's result in a transaction. After an error, DuckDB's client returns no more rows, as
+ * after the last one; only the transaction, which an error ends, tells the difference.
+ */
+async function answerOf(
+  connection: DuckDBConnection,
+  statement: DuckDBPreparedStatement,
+  unseen: number,
+): Promise<Answer> {
+  await connection.run('BEGIN');
+  const result = await statement.stream().catch(async (error: unknown) => {
+    await connection.run('ROLLBACK');
+    throw error;
+  });
+  const columns = result.deduplicatedColumnNames().map((name, index) => {
     const type = result.columnType(index).toString();
     return { name, isNumeric: NUMERIC.test(type), isText: TEXT.test(type) };
-  }),
-  batches: batchesOf(result),
-});
+  });
+  return { unseen, columns, batches: batchesOf(connection, statement, result) };
+}
 
-async function* batchesOf(result: DuckDBResult): AsyncGenerator<Json[][]> {
-  for (;;) {
-    const chunk = await result.fetchChunk();
-    if (chunk === null || chunk.rowCount === 0) return;
-    yield chunk.convertRows(toJson);
+async function* batchesOf(
+  connection: DuckDBConnection,
+  statement: DuckDBPreparedStatement,
+  result: DuckDBResult,
+): AsyncGenerator<Json[][]> {
+  let failure: unknown;
+  try {
+    for (;;) {
+      const chunk = await result.fetchChunk();
+      if (chunk === null || chunk.rowCount === 0) break;
+      yield chunk.convertRows(toJson);
+    }
+    failure = await connection.run('SELECT 1').then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+  } finally {
+    await connection.run('ROLLBACK');
   }
+  if (failure === undefined) return;
+  // It fails again, and this time says why.
+  await statement.run();
+  throw new StorageError('The query failed before its last row.', { cause: failure });
 }
 
 /**

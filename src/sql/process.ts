@@ -44,21 +44,22 @@ const GRACE_MS = 5_000;
 const processLimit = ({ maxMemory }: SqlLimits): number => 1.5 * maxMemory + 2 ** 29;
 
 /**
- * Runs work and interrupts it with a reason when it exceeds its time or memory limit. If it does
- * not stop then, `onStuck` must end the process.
+ * Runs work and interrupts it with a reason when it exceeds its time or memory limit, or when `signal`
+ * stops it. If it does not stop then, `onStuck` must end the process.
  */
 export async function watched(
   work: () => Promise<void>,
   interrupt: () => void,
   limits: SqlLimits,
   onStuck: (reason: string) => void,
+  signal: AbortSignal,
 ): Promise<void> {
   const startMs = performance.now();
   let stopped: { reason: string; ms: number } | undefined;
   const timer = setInterval(() => {
     const ms = performance.now();
     if (stopped === undefined) {
-      const reason = overLimit(limits, ms - startMs);
+      const reason = signal.aborted ? 'It was stopped.' : overLimit(limits, ms - startMs);
       if (reason === undefined) return;
       stopped = { reason, ms };
     } else if (ms - stopped.ms > GRACE_MS) onStuck(stopped.reason);

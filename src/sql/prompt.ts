@@ -40,6 +40,7 @@ export async function runPrompt({
 }: PromptOptions): Promise<void> {
   let statement = '';
   let isBusy = false;
+  let stopping: NodeJS.Timeout | undefined;
   let isClosed = false;
   const prompt = createInterface({
     input,
@@ -59,7 +60,8 @@ export async function runPrompt({
     isClosed = true;
   });
   prompt.on('SIGINT', () => {
-    if (isBusy) connection.interrupt();
+    // One interruption ends only what DuckDB does at that moment.
+    if (isBusy) stopping ??= setInterval(() => connection.interrupt(), 50);
     else {
       statement = '';
       output.write('\n');
@@ -71,6 +73,8 @@ export async function runPrompt({
     await answer(sql).catch((error: unknown) => {
       onError(messageOf(error));
     });
+    clearInterval(stopping);
+    stopping = undefined;
     isBusy = false;
   };
   output.write(`${HELP}\n`);

@@ -161,6 +161,12 @@ describe('readership sql', () => {
     expect(await readdir(join(cwd, 'data'))).not.toContain('history.duckdb.tmp');
   });
 
+  it.each(['csv', 'json', 'table'])('as %s, fails at its time limit between rows, too', async (format) => {
+    const result = await sql(['FROM range(100000000000)', '--timeout', '1s', '--format', format]);
+    expect(result.code).toBe(1);
+    expect(result.stderr).toMatch(/longer than 1 s \(--timeout/);
+  });
+
   it.skipIf(process.platform !== 'linux')(
     'runs in a process whose environment never held a secret',
     async () => {

@@ -24,6 +24,12 @@ async function written(sql: string, format: TextFormat, style: Partial<AnswerSty
   return text(formatAnswer(answer, format, { ...PLAIN, ...style }));
 }
 
+it('an error after the first rows fails the answer, and not the next one', async () => {
+  const late = "SELECT CAST(if(i = 1000000, 'too late', '1') AS INTEGER) FROM range(2000000) AS t (i)";
+  await expect(written(late, 'csv')).rejects.toThrow('too late');
+  expect(await written('SELECT 1 AS one', 'csv')).toBe('one\n1\n');
+});
+
 const literal = (value: string): string =>
   `('${value.replaceAll("'", "''").replaceAll('\0', "' || chr(0) || '")}')`;
 
