@@ -38,9 +38,11 @@ export const percentOf = (ratio: number): string => `${whole(Math.round(Math.abs
 /** From this factor on, percentages are hard to grasp. */
 const MANY_TIMES = 10;
 
-/** The size of a change without its sign: `19%`, and from tenfold on `5,003-fold`. */
-export const ratioWords = (ratio: number): string =>
-  ratio + 1 >= MANY_TIMES ? `${whole(Math.round(ratio + 1))}-fold` : percentOf(ratio);
+/** The size of a change without its sign: `19%`, and from tenfold on `5,003-fold`. A fall of 100% is one to zero. */
+export function ratioWords(ratio: number): string {
+  if (ratio + 1 >= MANY_TIMES) return `${whole(Math.round(ratio + 1))}-fold`;
+  return ratio < 0 && ratio > -1 && percentOf(ratio) === '100%' ? 'more than 99%' : percentOf(ratio);
+}
 
 /** As `signedPercent`, with one decimal, for small changes. */
 export const finePercent = (ratio: number): string => signed(Math.round(ratio * 1000) / 10, oneDecimal, '%');
@@ -89,6 +91,8 @@ export function writeChange(change: Change): string {
   return times >= MANY_TIMES ? `${whole(Math.round(times))} times` : signedPercent(change.ratio);
 }
 
-/** What follows a change: `+4%` is from last week, `12 times` is last week’s. */
-export const fromLastWeek = (change: Change): string =>
-  change.kind === 'ratio' && change.ratio + 1 >= MANY_TIMES ? 'last week’s' : 'from last week';
+/** What follows a change: `+4%` is from last week, `12 times` is last week’s, and `from 0` last week. */
+export function fromLastWeek(change: Change): string {
+  if (change.kind === 'from zero') return 'last week';
+  return change.kind === 'ratio' && change.ratio + 1 >= MANY_TIMES ? 'last week’s' : 'from last week';
+}

@@ -36,10 +36,14 @@ describe('a week', () => {
     expect(compared([weekOf(2), weekOf(0)])).toMatchObject({ before: null, weekBefore: null });
   });
 
-  it('has the pages that changed most for each audience', () => {
-    const [human, ai] = (['human', 'ai'] as const).map((audience) => ({ audience, path: '/a', days: [] }));
-    const week = compared([weekOf(0)], { causes: [human ?? expect.fail(), ai ?? expect.fail()] });
+  it('has the pages that changed most for each audience, if the site has more than one', () => {
+    const human = { audience: 'human', path: '/a', days: [] } as const;
+    const ai = { audience: 'ai', path: '/b', days: [] } as const;
+    const causes = [human, ai].map((cause) => ({ ...cause, days: [...cause.days] }));
+    const week = compared([weekOf(0)], { causes });
     expect([week.human.causes, week.ai.causes]).toEqual([[human], [ai]]);
+    const onePage = causes.map((cause) => ({ ...cause, path: '/' }));
+    expect(compared([weekOf(0)], { causes: onePage }).ai.causes).toEqual([]);
   });
 
   it('is typical of those before it only as far as none is missing', () => {
@@ -123,7 +127,7 @@ describe('a burst', () => {
   };
   const even = Array.from({ length: 7 }, () => 100);
   const humanOf = (...given: Parameters<typeof site>) => site(...given).human;
-  const viewsOf = (...given: Parameters<typeof site>) => humanOf(...given).burst?.views ?? null;
+  const viewsOf = (...given: Parameters<typeof site>) => humanOf(...given).bursts[0]?.views ?? null;
 
   it('has more than three times the usual views', () => {
     expect(viewsOf(even, { 0: 300 })).toBeNull();
@@ -145,9 +149,9 @@ describe('a burst', () => {
 
   it('is compared with the median of its weekday in the four weeks before and after', () => {
     const mondays = { 0: 700, 7: 300, 14: 100, 21: 100, 28: 300, 35: 9_000 };
-    expect(humanOf([100, 150, 150, 150, 150, 150, 150], mondays, 7).burst).toEqual({
-      ...{ audience: 'human', day: FIRST, views: 700, usual: 200, week: 6 },
-    });
+    expect(humanOf([100, 150, 150, 150, 150, 150, 150], mondays, 7).bursts).toEqual([
+      { audience: 'human', day: FIRST, views: 700, usual: 200, week: 6 },
+    ]);
     expect(viewsOf(even, { 0: 900, 7: null, 14: null })).toBeNull();
     expect(viewsOf(even, { 0: 900, 7: null })).toBe(900);
   });
@@ -155,7 +159,7 @@ describe('a burst', () => {
   it('is one of two days in its week at most', () => {
     expect([...humanOf(even, { 0: 900, [-1]: 900 }).leftOut]).toEqual([0, 1]);
     expect(humanOf(even, { 0: 900, [-1]: 900, [-2]: 900 })).toMatchObject({
-      burst: null,
+      bursts: [],
       leftOut: new Set(),
     });
     // Each week has its own two.
@@ -172,8 +176,9 @@ describe('a burst', () => {
     expect(week.human.same).toEqual(same);
     expect(week.typical.slice(0, 2).map(({ human }) => human)).toEqual(typical);
     expect(week.typical.map(({ ai }) => ai)).toEqual(week.typical.map(() => 70));
-    expect(week.human.burst !== null).toBe(when === 'this week' || when === 'on its first day');
-    expect(week.human.burstBefore !== null).toBe(when === 'the week before');
+    const isNow = when === 'this week' || when === 'on its first day';
+    expect(week.human.bursts).toHaveLength(isNow ? 1 : 0);
+    expect(week.human.burstsBefore).toHaveLength(when === 'the week before' ? 1 : 0);
     expect(week.ai.leftOut.size).toBe(0);
   });
 

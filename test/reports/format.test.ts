@@ -6,8 +6,10 @@ import {
   compact,
   counted,
   finePercent,
+  fromLastWeek,
   inWords,
   percent,
+  ratioWords,
   signedPercent,
   signedPoints,
   thousands,
@@ -81,11 +83,25 @@ describe('numbers', () => {
     expect([2, 13, 14].map(inWords)).toEqual(['two', 'thirteen', '14']);
     expect(capitalised('people')).toBe('People');
   });
+  test('the size of a change, which is 100% only to zero', () => {
+    expect([0.19, 11, -0.5, -0.999, -1].map(ratioWords)).toEqual([
+      '19%',
+      '12-fold',
+      '50%',
+      'more than 99%',
+      '100%',
+    ]);
+  });
   test('changes, including from zero and to zero', () => {
     expect(writeChange(changeOf(119, 100))).toBe('+19%');
     expect(writeChange(changeOf(0, 100))).toBe('−100%');
     expect(writeChange(changeOf(5, 0))).toBe('from 0');
     expect(writeChange(changeOf(0, 0))).toBe('0%');
+    expect([119, 1200].map((now) => fromLastWeek(changeOf(now, 100)))).toEqual([
+      'from last week',
+      'last week’s',
+    ]);
+    expect(fromLastWeek(changeOf(5, 0))).toBe('last week');
     expect(writeChange({ kind: 'new' })).toBe('new');
     expect(writeChange({ kind: 'unknown' })).toBe('–');
   });

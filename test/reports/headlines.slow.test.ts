@@ -172,10 +172,11 @@ function truthOf(site: Site, monday: Day) {
 const COUNT = '([\\d,]+)';
 const number = (text = '') => Number(text.replaceAll(',', ''));
 const whoIs = (text = ''): Audience => (/ai/i.test(text) ? 'ai' : 'human');
-const near = (words: string, ratio: number) =>
-  words.endsWith('-fold')
-    ? `${thousands(Math.round(ratio + 1))}-fold`
-    : `${thousands(Math.round(Math.abs(ratio) * 100))}%`;
+const near = (words: string, ratio: number) => {
+  if (words.endsWith('-fold')) return `${thousands(Math.round(ratio + 1))}-fold`;
+  if (ratio < -0.995 && ratio > -1) return 'more than 99%';
+  return `${thousands(Math.round(Math.abs(ratio) * 100))}%`;
+};
 
 /**
  * Reads a printed sentence and finds the same facts in the data. Returns what is wrong with it; knows
@@ -193,7 +194,7 @@ function problemIn(
     Array.from({ length: 14 }, (_, at) => addDays(before, at)).find((date) => namedDay(date) === words);
   const wrong = (what: string, expected: unknown) => `${sentence} ${what} is ${String(expected)}`;
   let found = one(
-    `(Human|AI) views (rose|fell)( again| again by)? (?:(\\S+%|\\S+-fold)|from none) to ${COUNT}(?: on the (\\w+) days that can be compared)?(?:, an? (\\d+)-week high)?(?:, (?:(\\d+%|all) of the|more than the whole) (?:rise|fall)(?: on one page, (\\S+?),?)?(?:,? on (\\w+, \\w+ \\d+))?)?\\.`,
+    `(Human|AI) views (rose|fell)( again| again by)? (?:((?:more than )?\\S+%|\\S+-fold)|from none) to ${COUNT}(?: on the (\\w+) days that can be compared)?(?:, an? (\\d+)-week high)?(?:, (?:(\\d+%|all) of the|more than the whole) (?:rise|fall)(?: on one page, (\\S+?),?)?(?:,? on (\\w+, \\w+ \\d+))?)?\\.`,
   );
   if (found) {
     const [, name, verb, , size, count, partly, , share, path, date] = found;
@@ -264,7 +265,7 @@ function problemIn(
       : wrong('page', week(monday, whoIs(found[3]), found[1]));
   if (
     (found = one(
-      `(Human|AI) views have (grown|fallen) (\\S+) in \\w+ weeks, from about ${COUNT} to ${COUNT} a week\\.`,
+      `(Human|AI) views have (grown|fallen) ((?:more than )?\\S+) in \\w+ weeks, from about ${COUNT} to ${COUNT} a week\\.`,
     ))
   ) {
     const [, name, verb, size = '', from, to] = found;

@@ -17,7 +17,7 @@ let usualBefore: Usual = {};
 let other: OtherNews = { moved: [], pullRequests: 0 };
 /** Views on single days instead of a seventh of the week, by days before the reported Monday. */
 let onDays: Record<number, { human?: number; ai?: number }> = {};
-let more: Partial<Pick<History, 'causes' | 'notes'>> = {};
+let more: Partial<Pick<History, 'causes' | 'notes' | 'historySince'>> = {};
 afterEach(() => {
   [usual, usualBefore, onDays, more] = [{}, {}, {}, {}];
   other = { moved: [], pullRequests: 0 };
@@ -155,11 +155,34 @@ describe('the headline', () => {
     usual = {};
     expect(headline([200, 300], [200, 0])).toBe('AI views rose from none to 300.');
     expect(detail([200, 300], [200, 0])).toBe(
-      '200 human views (0%) and 300 AI views (from 0) compared with last week.',
+      '200 human views (0% from last week) and 300 AI views (from 0 last week) this week.',
     );
     expect(detail([200, 300_000], [200, 20_000])).toBe(
       '200 human views (0% from last week) and 300,000 AI views (15 times last week’s) this week.',
     );
+  });
+  test('says that an audience is gone once, and neither that it fell nor that the other leads', () => {
+    calm();
+    expect(textOf(news([20_000, 0], ...STEADY).headline)).toBe('No AI views were recorded this week.');
+    const { headline, statements } = news([0, 16_000], ...STEADY);
+    expect(textOf(headline)).toBe('No human views were recorded this week.');
+    expect(statements.map(({ key }) => key)).toEqual(['only ai']);
+  });
+  test('says once that views rose from none', () => {
+    usual = { ai: { is_record: true } };
+    expect(detail([400, 300], [0, 0])).toBe(
+      '400 human views (from 0 last week) and 300 AI views (from 0 last week) this week.',
+    );
+  });
+  test('compares totals in the headline in whole words', () => {
+    expect(detail([200, 1], [200, 0])).toBe('Compared with last week: human 0% and AI up from 0.');
+  });
+  test('of a history that starts in the week before says so, instead of missing days', () => {
+    more = { historySince: addDays(MONDAY, -1) };
+    const starts = 'The history starts on Nov 8, 2026, so there is no full week to compare it with yet.';
+    expect(detail([200, 300], [30, 40, 1])).toContain(starts);
+    more = { historySince: addDays(MONDAY, -7) };
+    expect(detail([200, 300], [30, 40, 1])).toContain('Only one of the seven days of the week before');
   });
   test('says that a change goes on', () => {
     usual = { ai: within(10_000, 12_000) };
@@ -231,9 +254,10 @@ describe('who leads', () => {
 
 describe('the cause', () => {
   const flat = (views: number) => Array.from({ length: 7 }, () => views);
+  const other = { audience: 'human' as const, path: '/other', days: flat(0).concat(flat(0)) };
   test('is the page with most of the change', () => {
     calm();
-    more = { causes: [{ audience: 'ai', path: '/x', days: [...flat(100), ...flat(400)] }] };
+    more = { causes: [{ audience: 'ai', path: '/x', days: [...flat(100), ...flat(400)] }, other] };
     expect(headline([20_000, 19_000], ...STEADY)).toBe(
       'AI views rose 19% to 19,000, 70% of the rise on one page, /x.',
     );
@@ -241,7 +265,7 @@ describe('the cause', () => {
   test('is the day of the page, or the day alone', () => {
     calm();
     const week = flat(100).with(1, 2400);
-    more = { causes: [{ audience: 'ai', path: '/x', days: [...flat(100), ...week] }] };
+    more = { causes: [{ audience: 'ai', path: '/x', days: [...flat(100), ...week] }, other] };
     expect(headline([20_000, 19_000], ...STEADY)).toBe(
       'AI views rose 19% to 19,000, 77% of the rise on one page, /x, on Tuesday, Nov 10.',
     );
@@ -253,7 +277,7 @@ describe('the cause', () => {
     calm();
     onDays = { [-1]: { ai: 252_286 } };
     const days = [...flat(10), ...flat(10).with(1, 250_010)];
-    more = { causes: [{ audience: 'ai', path: '/x', days }] };
+    more = { causes: [{ audience: 'ai', path: '/x', days }, other] };
     const { headline, detail } = news([20_000, 266_000], ...STEADY);
     expect(textOf(headline)).toBe(
       '252,286 AI views came on one day, Tuesday, Nov 10, most of them to one page, /x.',
@@ -280,6 +304,24 @@ describe('the cause', () => {
     expect(news([20_000, 266_000], [20_000, 266_000], ...STEADY).detail).toContain(
       'Without Monday and Tuesday, the other five days had',
     );
+  });
+  test('of two nights of bots names both days, and the views of both', () => {
+    calm();
+    onDays = { [-1]: { ai: 100_000 }, [-3]: { ai: 150_000 } };
+    const days = [...flat(10), ...flat(10).with(1, 98_000).with(3, 147_000)];
+    more = { causes: [{ audience: 'ai', path: '/x', days }, other] };
+    expect(headline([20_000, 262_000], ...STEADY)).toBe(
+      '250,000 AI views came on two days, Tuesday, Nov 10 and Thursday, Nov 12, most of them to one page, /x.',
+    );
+    [more, onDays] = [{}, { 6: { ai: 100_000 }, 4: { ai: 150_000 } }];
+    expect(detail([20_000, 16_000], [20_000, 262_000], ...STEADY)).toContain(
+      'Last week, 250,000 AI views came on Tuesday, Nov 3 and Thursday, Nov 5. Without Tuesday and Thursday, the other five',
+    );
+  });
+  test('is not named on a site with a single page', () => {
+    calm();
+    more = { causes: [{ audience: 'ai', path: '/', days: [...flat(100), ...flat(528)] }] };
+    expect(headline([20_000, 19_000], ...STEADY)).toBe('AI views rose 19% to 19,000.');
   });
 });
 

@@ -26,15 +26,15 @@ const textOf = (html: string): string =>
     .replace(/<[^>]*>/g, ' ')
     .replace(/\s+/g, ' ');
 
-/** A small site: two pages with the same views every day. */
-async function smallHistory(first: string, last: string): Promise<TestHistory> {
+/** A small site: two pages, and maybe more, with the same views every day. */
+async function smallHistory(first: string, last: string, more: readonly string[] = []): Promise<TestHistory> {
   const history = await emptyHistory();
   await history.run(`
     INSERT INTO page_views
     SELECT 'prj_1', calendar.day::DATE, path, human, ai, human + ai
     FROM
       generate_series(DATE '${first}', DATE '${last}', INTERVAL 1 DAY) AS calendar (day),
-      (VALUES ('/a', 30, 10), ('/b', 20, 15)) AS page (path, human, ai)`);
+      (VALUES ('/a', 30, 10), ('/b', 20, 15)${more.map((path) => `, ('${path}', 5, 5)`).join('')}) AS page (path, human, ai)`);
   await loadDays(history);
   return history;
 }
@@ -95,13 +95,26 @@ describe('the weekly report', () => {
     expect(text).toContain('/a 210 70 /b');
   });
 
-  test('says that no page moved only with three full weeks before', async () => {
-    const young = await weekly(await smallHistory('2026-10-26', '2026-11-15'));
-    expect(young.model).toMatchObject({ moved: null });
-    expect(textOf(young.html)).not.toContain('What moved');
-    const settled = await weekly(await smallHistory('2026-10-19', '2026-11-15'));
+  test('says that no page moved only with three full weeks before, and five pages', async () => {
+    const more = ['/c', '/d', '/e'];
+    for (const [first, pages] of [
+      ['2026-10-26', more],
+      ['2026-10-19', []],
+    ] as const) {
+      const young = await weekly(await smallHistory(first, '2026-11-15', pages));
+      expect(young.model).toMatchObject({ moved: null });
+      expect(textOf(young.html)).not.toContain('What moved');
+    }
+    const settled = await weekly(await smallHistory('2026-10-19', '2026-11-15', more));
     expect(settled.model).toMatchObject({ moved: { pages: [] } });
     expect(textOf(settled.html)).toContain('No page changed more than random variation would explain');
+  });
+
+  test('calls a page new only for those who viewed it', async () => {
+    const history = await smallHistory('2026-10-05', '2026-11-15');
+    await history.run(`INSERT INTO page_views VALUES ('prj_1', '2026-11-12', '/c', 9, 0, 9)`);
+    await loadDays(history);
+    expect((await weekly(history)).text()).toMatch(/\/c\n {2}human +9 {2}new\n {2}AI +0 {2}0%\n/);
   });
 
   test('shows no changes if the week before is missing, and says why', async () => {

@@ -44,8 +44,7 @@ export function compareWeeks(history: History, firstDay: Day) {
     typical: [thisWeek, ...withoutGap].map((week) => withoutBursts(week, bursts)),
     human: weekOf('human'),
     ai: weekOf('ai'),
-    /** Whether the history starts with this week. */
-    isFirst: historySince >= firstDay,
+    historySince,
     hasOlder: history.hasOlder,
   };
 }
@@ -102,7 +101,8 @@ function audienceWeek(
   const isWithin = ({ day }: { readonly day: Day }) => day >= start && day <= addDays(firstDay, 6);
   const days = daily_views.filter(isWithin).map((day) => day[audience] ?? 0);
   const bursts = allBursts.filter((burst) => burst.audience === audience && isWithin(burst));
-  const burst = bursts.find(({ day }) => day >= firstDay) ?? null;
+  const burstsNow = bursts.filter(({ day }) => day >= firstDay);
+  const isOnePage = new Set(causes.map(({ path }) => path)).size === 1;
   /** Weekdays that are left out of both weeks, because one of them had a burst. */
   const leftOut = new Set(isCompared ? bursts.map(({ day }) => daysBetween(start, day) % 7) : []);
   const row = usualRows.find((one) => one.week === firstDay && one.audience === audience);
@@ -116,10 +116,11 @@ function audienceWeek(
     same: isCompared && days.length === 14 ? { ...bothWeeks(days, leftOut), days: 7 - leftOut.size } : null,
     /** The views of the fourteen days. */
     days,
-    burst,
-    burstBefore: bursts.find(({ day }) => day < firstDay) ?? null,
+    bursts: burstsNow,
+    burstsBefore: bursts.filter(({ day }) => day < firstDay),
     leftOut,
-    causes: causes.filter((cause) => cause.audience === audience),
+    /** None on a site with a single page, where every change is of that page. */
+    causes: isOnePage ? [] : causes.filter((cause) => cause.audience === audience),
     usual,
     /** Why there is no usual range, if enough weeks are known. */
     noUsual,
@@ -127,7 +128,7 @@ function audienceWeek(
     place: usual === null ? 'unknown' : placeIn(usual, steady),
     expected: row?.expected ?? null,
     /** For a record, the number of weeks over which it is the highest; otherwise null. */
-    record: row?.is_record === true && burst === null ? row.weeks : null,
+    record: row?.is_record === true && burstsNow.length === 0 ? row.weeks : null,
   };
 }
 

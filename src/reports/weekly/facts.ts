@@ -1,6 +1,6 @@
 import { addDays, type Day, daysBetween } from '../../day.js';
 import { AUDIENCES, viewsBy } from '../../format/audience.js';
-import { namedDay } from '../../format/days.js';
+import { inSequence, namedDay } from '../../format/days.js';
 import { inWords, percentOf, ratioWords, thousands } from '../../format/numbers.js';
 import { type AudienceWeek, type Comparison, sum } from './comparison.js';
 import { BEYOND_CHANCE, leadOf, LEAST_VIEWS, NOTABLE_RATIO, onlyOf } from './leads.js';
@@ -58,25 +58,30 @@ function factOf(page: MovedPage): Fact {
 /** The cause of a burst or change: at least half of it. */
 const MOST = 0.5;
 
-/** A day with many times its usual views. */
-function burstIn({ audience, burst, causes, firstDay }: AudienceWeek): Fact | undefined {
-  if (burst === null) return undefined;
-  const excess = burst.views - burst.usual;
-  const at = daysBetween(firstDay, burst.day);
-  const page = causes.find(({ days }) => (days[at + 7] ?? 0) - (days[at] ?? 0) >= MOST * excess)?.path;
+/** One or two days with many times their usual views. */
+function burstIn({ audience, bursts, causes, firstDay }: AudienceWeek): Fact | undefined {
+  const [first] = bursts;
+  if (first === undefined) return undefined;
+  const excess = sum(bursts.map(({ views, usual }) => views - usual));
+  const places = bursts.map(({ day }) => daysBetween(firstDay, day));
+  const page = causes.find(
+    ({ days }) => sum(places.map((at) => (days[at + 7] ?? 0) - (days[at] ?? 0))) >= MOST * excess,
+  )?.path;
   const where = page === undefined ? '' : say`, most of them to one page, ${named(page)}`;
+  const when = `${inWords(bursts.length)} ${bursts.length === 1 ? 'day' : 'days'}, ${inSequence(bursts.map(({ day }) => namedDay(day)))}`;
   return {
-    key: `burst ${audience} ${burst.day}`,
+    key: `burst ${audience} ${first.day}`,
     stake: excess,
     page,
-    words: say`${viewsBy(audience, burst.views)} came on one day, ${namedDay(burst.day)}${where}.`,
+    words: say`${viewsBy(audience, sum(bursts.map(({ views }) => views)))} came on ${when}${where}.`,
   };
 }
 
 /** A change beyond the usual range, or beyond chance while no range is known. */
 function changeIn(of: AudienceWeek, old: ReadonlySet<string>): Fact | undefined {
-  const { audience, same, place, leftOut, record } = of;
-  if (same === null) return undefined;
+  const { audience, views: count, same, place, leftOut, record } = of;
+  // That there are no views at all is a fact of its own.
+  if (same === null || count === 0) return undefined;
   const { now, before } = same;
   const difference = now - before;
   const ratio = before === 0 ? Infinity * Math.sign(now) : now / before - 1;
@@ -91,7 +96,7 @@ function changeIn(of: AudienceWeek, old: ReadonlySet<string>): Fact | undefined 
   const cause = causeOf(of, difference);
   const causedBy = cause === undefined ? '' : causeWords(cause, isUp);
   const where = leftOut.size === 0 ? '' : ` on the ${inWords(7 - leftOut.size)} days that can be compared`;
-  const high = record === null ? '' : `, ${weekHigh(record)}`;
+  const high = record === null || ratio === Infinity ? '' : `, ${weekHigh(record)}`;
   const size = ratioWords(ratio);
   const again = old.has(key) ? ` again${size.endsWith('%') ? ' by' : ''}` : '';
   return {
@@ -109,10 +114,10 @@ function changeIn(of: AudienceWeek, old: ReadonlySet<string>): Fact | undefined 
 
 /** A week outside its usual range that did not change enough from the week before. */
 function outsideOf(
-  { audience, usual, burst, expected, place, views: count, record }: AudienceWeek,
+  { audience, usual, bursts, expected, place, views: count, record }: AudienceWeek,
   old: ReadonlySet<string>,
 ): Fact | undefined {
-  if (usual === null || burst !== null || expected === null) return undefined;
+  if (usual === null || bursts.length > 0 || expected === null) return undefined;
   if (place !== 'above' && place !== 'below') return undefined;
   const distance = Math.abs(count / Math.max(1, expected) - 1);
   if (distance < (record === null ? NOTABLE_RATIO : NOTABLE_RECORD)) return undefined;

@@ -46,8 +46,9 @@ export function leadOf({ typical, before, thisWeek }: Comparison): Fact | undefi
   if (leads === undefined || before === null || known[0] !== otherThan(leads)) return undefined;
   const other = otherThan(leads);
   const [now, others] = [thisWeek[leads], thisWeek[other]];
-  // A burst may hide who leads on other days, and then the numbers would say otherwise.
-  if (now <= others) return undefined;
+  // A burst may hide who leads on other days, and then the numbers would say otherwise. That there
+  // are no other views at all is a fact of its own.
+  if (now <= others || others === 0) return undefined;
   const when = known.includes(leads) ? 'again' : 'now';
   return {
     key: `lead ${leads}`,

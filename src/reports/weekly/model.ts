@@ -32,7 +32,7 @@ export function weeklyModel(answers: object, { period, calendar, coverage }: Mod
   if (week === null) throw new RangeError(`no row of the week that begins on ${period.first}`);
   const agentWork = agentWorkOf(rows.agent_work);
   const [likelyBreak] = rows.likely_break;
-  const moved = likelyBreak === undefined ? movedOf(rows.moved, week) : null;
+  const moved = likelyBreak === undefined ? movedOf(rows.moved, rows.pages.read, week) : null;
   const movedRows = moved === null ? [] : rows.moved;
   const news = newsOf(week, compareWeeks(history, addDays(period.first, -7)), {
     moved: movedRows,
@@ -178,10 +178,13 @@ const MOST_OF_BARS = 10;
 /** `movers` needs at least this many earlier full weeks. */
 const MOVED_WEEKS_LEAST = 3;
 
-/** Null if there are too few full weeks, or no views at all. */
-function movedOf(rows: readonly MovedRow[], { thisWeek, earlier }: Comparison) {
-  const { days_loaded: days, human, ai } = thisWeek;
-  if (days < 7 || earlier.length < MOVED_WEEKS_LEAST || human + ai === 0) return null;
+/** With fewer pages, the median page says little about the site, so that none moved says nothing. */
+const MOVED_PAGES_LEAST = 5;
+
+/** Null if there are too few full weeks, or too few pages to say that none moved. */
+function movedOf(rows: readonly MovedRow[], pagesRead: number, { thisWeek, earlier }: Comparison) {
+  if (thisWeek.days_loaded < 7 || earlier.length < MOVED_WEEKS_LEAST) return null;
+  if (rows.length === 0 && pagesRead < MOVED_PAGES_LEAST) return null;
   return {
     pages: rows.map(({ path, audience, weeks, ...row }) => {
       const [views, expected] = [row[audience], row[`${audience}_expected`] ?? 0];
@@ -218,7 +221,7 @@ function mostReadOf(page: MostReadRow, { before }: Comparison, moved: readonly M
     const expected = ofMoved?.[`${audience}_expected`] ?? null;
     if (expected !== null) return { views, change: changeOf(views, expected), isBeyond: true };
     const known = before === null ? UNKNOWN : changeOf(views, page[`${audience}_before`]);
-    const change: Change = page.is_new === true ? { kind: 'new' } : known;
+    const change: Change = page.is_new === true && views > 0 ? { kind: 'new' } : known;
     return { views, change, isBeyond: false };
   };
   return { path: page.path, human: of('human'), ai: of('ai') };

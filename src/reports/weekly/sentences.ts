@@ -3,7 +3,7 @@ import { AUDIENCES, viewsBy } from '../../format/audience.js';
 import { inSequence, longDay, namedDay, shortDayRange, weekday } from '../../format/days.js';
 import { changeOf, counted, fromLastWeek, inWords, writeChange } from '../../format/numbers.js';
 import { waitingForReview } from '../jobs.js';
-import type { AudienceWeek, Comparison } from './comparison.js';
+import { type AudienceWeek, type Comparison, sum } from './comparison.js';
 import { factsOf, type MovedPage } from './facts.js';
 import { coursesOf } from './leads.js';
 import { type Fact, inColor, type Phrase, say, textOf, viewsWithin } from './phrases.js';
@@ -113,7 +113,7 @@ function totalsWithChange(week: Comparison, isHeadline: boolean): string {
     const change = changeOf(same.now, same.before);
     return { total, change: writeChange(change), than: fromLastWeek(change) };
   });
-  const [human, ai] = both.map(({ change }) => change);
+  const [human, ai] = both.map(({ change }) => change?.replace(/^from 0$/, 'up from 0'));
   if (isHeadline) return human && ai ? `Compared with last week: human ${human} and AI ${ai}.` : '';
   const isBoth = both.every(({ than }) => than === 'from last week');
   const parts = both.map(({ total, change, than }) =>
@@ -127,25 +127,34 @@ export const weekdaysOf = (leftOut: ReadonlySet<number>, firstDay: Day): string 
   inSequence([...leftOut].sort().map((at) => weekday(addDays(firstDay, at))));
 
 /** That the day of a burst is left out of the comparison, and what is left; empty without a burst. */
-function leftOutOf({ audience, firstDay, burst, burstBefore, same, leftOut }: AudienceWeek): string {
-  if (same === null || (burst === null && burstBefore === null)) return '';
+function leftOutOf({ audience, firstDay, burstsBefore, same, leftOut }: AudienceWeek): string {
+  if (same === null || leftOut.size === 0) return '';
   const change = changeOf(same.now, same.before);
+  const viewsBefore = sum(burstsBefore.map(({ views }) => views));
+  const days = inSequence(burstsBefore.map(({ day }) => namedDay(day)));
   const lastWeek =
-    burstBefore === null
-      ? ''
-      : `Last week, ${viewsBy(audience, burstBefore.views)} came on ${namedDay(burstBefore.day)}. `;
+    burstsBefore.length === 0 ? '' : `Last week, ${viewsBy(audience, viewsBefore)} came on ${days}. `;
   return `${lastWeek}Without ${weekdaysOf(leftOut, firstDay)}, the other ${inWords(same.days)} days had ${viewsBy(audience, same.now)} (${writeChange(change)} ${fromLastWeek(change)}).`;
 }
 
 /** Why a full week is not compared with the one before; empty if it is. */
-function whyNotCompared({ thisWeek, weekBefore, before, isFirst, hasOlder, broken }: Comparison): string {
+function whyNotCompared({
+  thisWeek,
+  weekBefore,
+  before,
+  historySince,
+  hasOlder,
+  broken,
+}: Comparison): string {
   if (before !== null) return '';
   if (broken !== null) return `Not compared: counting changed on ${longDay(broken.day)}.`;
-  if (isFirst)
-    return hasOlder
-      ? 'Earlier weeks are not loaded yet, so there is nothing to compare it with.'
-      : 'This is the first week in the history, so there is nothing to compare it with yet.';
   const first = addDays(thisWeek.week, -7);
+  if (historySince > first) {
+    if (hasOlder) return 'Earlier weeks are not loaded yet, so there is nothing to compare it with.';
+    return historySince >= thisWeek.week
+      ? 'This is the first week in the history, so there is nothing to compare it with yet.'
+      : `The history starts on ${longDay(historySince)}, so there is no full week to compare it with yet.`;
+  }
   const days = shortDayRange({ first, last: addDays(first, 6) });
   return weekBefore === null
     ? `The week before, ${days}, is not loaded, so no change is shown.`
