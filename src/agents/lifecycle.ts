@@ -75,7 +75,7 @@ export function nextState(state: JobState, event: JobEvent, status?: string): Jo
   const next = after(JOB_TRANSITIONS[event], state);
   if (next === undefined || (event !== 'sent' && event !== 'polled')) return next;
   // A server may use undocumented statuses; any that is not an end means the job is active.
-  return ENDED_STATUSES.find((ended) => ended === status) ?? next;
+  return ENDED_STATUSES.find((ended) => ended === status?.toLowerCase()) ?? next;
 }
 
 const after = <State>([from, to]: readonly [readonly State[], State], state: State): State | undefined =>
@@ -101,7 +101,7 @@ export function nextPoll(
   return at === null || at.getTime() > now.getTime() + longestMs ? EARLIEST : at;
 }
 
-const EARLIEST = new Date(0);
+export const EARLIEST = new Date(0);
 
 /** Refusals that concern the account, not the prompt: once fixed, the same prompt can be sent. */
 const ACCOUNT_STATUSES = new Set([401, 402, 403]);

@@ -6,7 +6,7 @@ import type { AgentJob } from '../api/schema.js';
 import { ReadershipError } from '../errors.js';
 import { sleepFor } from '../sleep.js';
 import { changeJob, isRemoteJob, type Job, type ProjectTask, readJobs, type RemoteJob } from './ledger.js';
-import { nextPoll, pollDelayMs, SHORTEST_POLL_DELAY_MS } from './lifecycle.js';
+import { EARLIEST, nextPoll, pollDelayMs, SHORTEST_POLL_DELAY_MS } from './lifecycle.js';
 
 export interface PollTask extends ProjectTask {
   readonly client: Pick<Client, 'job'>;
@@ -52,8 +52,6 @@ export async function pollJobs(given: PollTask): Promise<PollOutcome> {
     await sleepFor(waitMs, task.signal);
   }
 }
-
-const EARLIEST = new Date(0);
 
 /** Polls each job that is due once. Returns the last error. */
 async function pollDue(task: PollTask, ended: Job[]): Promise<ReadershipError | undefined> {

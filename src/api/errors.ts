@@ -1,7 +1,7 @@
 import { addMilliseconds } from 'date-fns';
 import type { IncomingHttpHeaders } from 'node:http';
 import { ReadershipError } from '../errors.js';
-import { nextMinute } from '../format/days.js';
+import { duration, nextMinute } from '../format/days.js';
 import { replaceUnsafe } from '../format/text.js';
 import type { Redact } from '../redact.js';
 import { parseRetryAfter } from './http-date.js';
@@ -140,23 +140,26 @@ export function responseError(
   const said = `the server answered ${status}${words}.`;
   const later = (reason: TryLaterReason, what: string) =>
     new TryLaterError(operation, reason, what, retryAfterMs, { now });
-  if (status === 429) {
-    const wait = retryAfterMs === undefined ? '' : ` It asks to wait ${Math.ceil(retryAfterMs / 1000)} s.`;
-    return later('rate-limited', `the rate limit has been reached; ${said}${wait}`);
-  }
+  const asked = retryAfterMs === undefined ? said : `${said} It asks to wait ${duration(retryAfterMs)}.`;
+  if (status === 429) return later('rate-limited', `the rate limit has been reached; ${asked}`);
   // 425: the server did not want to risk acting on the request.
-  if (status === 425 || (status === 503 && retryAfterMs !== undefined)) return later('not-taken', said);
-  if (status >= 500 || status === 408)
-    return operation.method === 'POST'
-      ? new UnknownOutcomeError(operation, `${said} It may have been carried out.`)
-      : later('server-error', said);
+  if (status === 425 || (status === 503 && retryAfterMs !== undefined)) return later('not-taken', asked);
+  if (operation.method === 'POST' && mayHaveActed(status))
+    return new UnknownOutcomeError(operation, `${said} It may have been carried out.`);
+  if (status >= 500 || status === 408) return later('server-error', said);
   const target = status >= 300 && status < 400 ? headers.location : undefined;
   const advice =
     target === undefined
       ? adviceFor(status, keyName, operation)
       : `It redirects to ${plainWords(redact(target)).slice(0, QUOTE_LENGTH)}. Set baseUrl in readership.yaml to the address behind the redirect: the key is sent to no other server.`;
-  return new RefusedError(operation, status, `${said} ${advice}`, words);
+  return new RefusedError(operation, status, `${said} ${advice}`.trimEnd(), words);
 }
+
+/** Redirects that ask for the same request elsewhere; others, such as 303, may follow one that was carried out. */
+const MOVED: ReadonlySet<number> = new Set([301, 307, 308]);
+
+const mayHaveActed = (status: number): boolean =>
+  status >= 500 || status === 408 || (status >= 300 && status < 400 && !MOVED.has(status));
 
 /** What to do about a refusal. The API documents no statuses; these are the ones seen in the field. */
 function adviceFor(status: number, keyName: string, { url }: Operation): string {
@@ -173,8 +176,10 @@ function adviceFor(status: number, keyName: string, { url }: Operation): string 
       return `The key in ${keyName} may be read-only, or this address is not allowed to use it: check the key's scope on the API keys page of the dashboard.`;
     case 404:
       return `Check the project ID (${project}) and the address (${baseUrl}), to which Readership adds /v1 or /v2${job === undefined ? '' : ', and whether the job still exists'}.`;
-    default:
+    case 405:
       return `Check the address (${baseUrl}).`;
+    default:
+      return '';
   }
 }
 

@@ -2,8 +2,9 @@ import { z } from 'zod';
 import { storablePath } from '../format/text.js';
 
 /**
- * The documented API as schemas, only as tolerant as real servers require. Only the `id` and `status` of a job are
- * required, an undocumented status is kept as the server sent it, and undocumented fields are ignored.
+ * The documented API as schemas, only as tolerant as real servers require. Only the `id` of a job is required: without
+ * it, a job that was created could not be found again. An undocumented status is kept as the server sent it, other fields that are
+ * not as documented count as absent, and undocumented ones are ignored.
  */
 
 /** Documented limits. */
@@ -21,13 +22,13 @@ export const isJobId = (id: string): boolean => !/^\.{0,2}$/.test(id);
 
 export const agentJobSchema = z.object({
   id: z.string().refine(isJobId, 'not an id of a job'),
-  status: z.string().min(1),
-  source: z.object({ repository: z.string().nullish(), ref: z.string().nullish() }).nullish(),
-  model: z.string().nullish(),
+  status: z.string().min(1).catch('unknown'),
+  source: z.object({ repository: z.string().nullish(), ref: z.string().nullish() }).nullish().catch(null),
+  model: z.string().nullish().catch(null),
   /** Some servers send its number instead of a link, which leads nowhere. */
-  prLink: z.string().nullish().catch(null),
-  createdAt: z.string().nullish(),
-  archivedAt: z.string().nullish(),
+  prLink: z.string().min(1).nullish().catch(null),
+  createdAt: z.string().nullish().catch(null),
+  archivedAt: z.string().nullish().catch(null),
 });
 /** An agent job as the server describes it (API 2.1). */
 export type AgentJob = z.infer<typeof agentJobSchema>;

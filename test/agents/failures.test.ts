@@ -79,6 +79,22 @@ describe('what a failure says about the outcome of a POST', () => {
     expect(sandbox.inspect().jobs).toHaveLength(jobs);
   });
 
+  it.each([
+    [301, 'refused'],
+    [302, 'unknown'],
+    [303, 'unknown'],
+    [304, 'unknown'],
+    [307, 'refused'],
+    [308, 'refused'],
+  ] as const)(
+    '%i: %s, since some servers answer a creation with the address of the job',
+    async (status, outcome) => {
+      const server = await serve((_, response) => reply(response, status, '', { location: '/v2/jobs/7' }));
+      const error = await failureOf(clientOf(server.baseUrl).createJob('Improve /', DEPARTURE));
+      expect(outcomeOf(error)).toBe(outcome);
+    },
+  );
+
   it.each(['..', '.', ''])('a reply whose id is “%s”: unknown', async (id) => {
     const server = await serve((_, response) => reply(response, 201, { id, status: 'active' }));
     const client = clientOf(server.baseUrl);
@@ -111,6 +127,7 @@ describe('what a failure says about the outcome of a POST', () => {
     );
     const error = await failureOf(clientOf(server.baseUrl).createJob('Improve /', DEPARTURE));
     expect([outcomeOf(error), pauseAfter(error)]).toEqual(['not-sent', 20_000]);
+    expect(messageOf(error)).toContain('It asks to wait 20 s.');
   });
 
   it('no connection: nothing left this machine', async () => {

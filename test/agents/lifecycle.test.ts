@@ -27,6 +27,7 @@ const JOB_TABLE: readonly JobRow[] = [
   ['polled', 'active', ['active'], 'active'],
   ['polled', 'thinking hard', ['active'], 'active'],
   ['polled', 'completed', ['active'], 'completed'],
+  ['polled', 'COMPLETED', ['active'], 'completed'],
   ['polled', 'failed', ['active'], 'failed'],
   ['polled', 'archived', ['active'], 'archived'],
   ['followed-up', undefined, sent, 'active'],

@@ -12,8 +12,19 @@ const COUNTS = { human: 2, ai: 1, total: 3 };
 const GOOD = { totals: COUNTS, views: [{ path: '/a', ...COUNTS }], hasMore: false };
 
 describe('what a job may look like', () => {
-  it('needs only an id and a status', async () => {
-    expect(await job({ id: 'j', status: 'completed' })).toEqual({ id: 'j', status: 'completed' });
+  it('needs only an id', async () => {
+    expect(await job({ id: 'j' })).toEqual({ id: 'j', status: 'unknown' });
+  });
+
+  it('counts every other field that is not as documented as absent', async () => {
+    const body = { id: 'j', status: 1, source: 'a/b', model: {}, prLink: '', createdAt: 5, archivedAt: true };
+    expect(await job(body)).toMatchObject({
+      id: 'j',
+      status: 'unknown',
+      source: null,
+      model: null,
+      prLink: null,
+    });
   });
 
   it('accepts null for every other field', async () => {
@@ -47,7 +58,6 @@ describe('what a job may look like', () => {
   it.each([
     ['no id', { status: 'active' }],
     ['an empty id', { id: '', status: 'active' }],
-    ['no status', { id: 'j' }],
     ['an id that is not text', { id: 7, status: 'active' }],
     ['a list', []],
     ['null', null],
