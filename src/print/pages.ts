@@ -86,7 +86,7 @@ export function whyNoJob({ plannedThisWeek, leftOut, inReview }: ImprovePlan): s
   const isFull = leftOut.some(({ why }) => why.code === 'limit' && why.setting === 'maxOpenPullRequests');
   if (isFull && inReview.length > 0)
     return `: ${counted(inReview.length, 'pull request')} waiting for review (improve.maxOpenPullRequests). After a review, record it unless pullRequests is set: readership jobs merged ${inReview[0]?.id}, or jobs closed ${inReview[0]?.id}`;
-  return plannedThisWeek > 0 ? `: ${counted(plannedThisWeek, 'page')} got one this week` : '';
+  return plannedThisWeek > 0 ? `: ${counted(plannedThisWeek, 'page')} already chosen this week` : '';
 }
 
 const indentedTable = (...[columns, rows, width]: Parameters<typeof alignedLines>): string[] =>

@@ -92,13 +92,17 @@ export async function sendMessage(
       `The message has ${text.length} characters, more than improve.maxPromptLength (${maxPromptLength}).`,
     );
   if (!isRemoteJob(job))
-    throw new ConfigurationError(`Job ${job.id} is ${job.state}: it is not known to exist on the platform.`);
+    throw new ConfigurationError(
+      `Job ${job.id} is ${job.state}: it is not known to exist on the platform. See readership jobs show ${job.id}`,
+    );
   const open = messages.find(({ state }) => OPEN_MESSAGE_STATES.has(state));
   // The same message again, after a failure that kept it, is not another one.
   const kept = open?.state === 'planned' && open.prompt === text ? open : undefined;
   if (open !== kept)
     throw new ConfigurationError(
-      `Job ${job.id} has a message that is ${open?.state ?? ''}. Settle that first: readership jobs show ${job.id}`,
+      open?.state === 'planned'
+        ? `Job ${job.id} has a message that was not sent yet. Send that first: readership jobs poll`
+        : `Job ${job.id} has a message that is ${open?.state ?? ''}. Settle that first: readership jobs show ${job.id}`,
     );
   const message = { origin: 'typed', prompt: text, now: context.now() } as const;
   const id = kept?.id ?? (await planMessage(context.warehouse, job, message));
@@ -129,6 +133,9 @@ async function resolveJob(
   await settlePrompt(context, { job }, found);
 }
 
+/** A platform that refuses for another reason, such as an expired key, may still have the job. */
+const GONE: ReadonlySet<number> = new Set([404, 410]);
+
 /** Checks the platform first, because a mistyped number would end a running job. */
 async function resolveAsGone({ context, project, job }: JobToChange): Promise<void> {
   if (!isRemoteJob(job) || job.state !== 'active')
@@ -137,7 +144,7 @@ async function resolveAsGone({ context, project, job }: JobToChange): Promise<vo
     .clientOf(project)
     .job(job.remote_id, context.signal)
     .catch((error: unknown) => {
-      if (!(error instanceof RefusedError)) throw error;
+      if (!(error instanceof RefusedError && GONE.has(error.status))) throw error;
     });
   if (known !== undefined)
     throw new ConfigurationError(`Job ${job.id} still exists on the platform. Nothing was changed.`);

@@ -170,7 +170,7 @@ describe('the whole life of jobs, on the command line', () => {
 
   it('never planned a second job for a page', async () => {
     const again = await run('improve', '--apply');
-    expect(again.stdout).toMatch(/0 jobs created: \d pages? got one this week/);
+    expect(again.stdout).toMatch(/0 jobs created: \d pages? already chosen this week/);
     expect(sandbox.inspect().jobs).toHaveLength(5);
   });
 });
@@ -222,6 +222,12 @@ it('a job that the platform no longer has is ended only by hand', async () => {
     2,
     expect.stringMatching('Job 1 still exists on the platform'),
   ]);
+
+  // A refused key does not say whether the job exists.
+  sandbox.setFaults([{ on: 'job', kind: 'status', status: 401 }]);
+  const locked = await gone(1);
+  expect([locked.code, locked.stderr]).toEqual([1, expect.stringMatching('is wrong or has expired')]);
+  expect((await run('jobs', 'list')).stdout.match(/ active /g)).toHaveLength(2);
 
   sandbox.setFaults([{ on: 'job', kind: 'status', status: 404 }]);
   const asked = await run('jobs', 'poll', '--watch');
