@@ -4,7 +4,7 @@ import type { Client } from '../api/client.js';
 import { RollingHour } from '../api/hour.js';
 import { type AgentJob, LIMITS } from '../api/schema.js';
 import { messageOf, ReadershipError } from '../errors.js';
-import { moment } from '../format/days.js';
+import { nextMinute } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { withGrace } from '../sleep.js';
 import type { Departure, EffectsJournal } from '../effects/journal.js';
@@ -169,7 +169,7 @@ export class TurnError extends ReadershipError {
 
   constructor(waiting: number, turn: Turn, kind: PromptKind) {
     super(
-      `${counted(waiting, 'prompt')} not sent yet: ${turn.why}. The next can be sent from ${moment(addMilliseconds(turn.at, 59_999))}. ` +
+      `${counted(waiting, 'prompt')} not sent yet: ${turn.why}. The next can be sent from ${nextMinute(turn.at)}. ` +
         SENT_BY[kind],
     );
     this.resumeAt = turn.at;

@@ -4,7 +4,7 @@ import { type Job, readJobsOf } from '../agents/ledger.js';
 import { type Message, readMessages, readMessagesOf, readTransitions } from '../agents/messages.js';
 import { nextTurn } from '../agents/submit.js';
 import { withHistory } from '../app/histories.js';
-import { moment } from '../format/days.js';
+import { nextMinute } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { describeJob, jobLines, unconfirmedLines } from '../print/jobs.js';
 import { findJob } from '../steps/job-changes.js';
@@ -42,12 +42,13 @@ const list = projectCommand('list', {
       const isUnconfirmed = ({ state }: Pick<Job | Message, 'state'>) => state === 'unconfirmed';
       for (const line of unconfirmedLines(jobs.filter(isUnconfirmed), messages.filter(isUnconfirmed)))
         output.note(line);
-      const planned = [...jobs, ...messages].filter(({ state }) => state === 'planned').length;
-      for (const { id } of planned === 0 ? [] : projects) {
-        const turn = await nextTurn(history, id, now());
+      const planned = [...jobs, ...messages].filter(({ state }) => state === 'planned');
+      for (const { id, name } of projects) {
+        const waiting = planned.filter(({ project }) => project === id).length;
+        const turn = waiting === 0 ? undefined : await nextTurn(history, id, now());
         if (turn !== undefined)
           output.note(
-            `${counted(planned, 'prompt')} planned: ${turn.why}; the next can be sent from ${moment(turn.at)}`,
+            `${name}: ${counted(waiting, 'prompt')} planned: ${turn.why}; the next can be sent from ${nextMinute(turn.at)}`,
           );
       }
       return 0;

@@ -104,7 +104,7 @@ export const describeJob = ({ job, messages, transitions, effect }: JobDetail): 
   );
 
 function factsOf(job: Job, effect: JobEffect | undefined): [name: string, value: string][] {
-  const { remote_id, remote_status, next_poll_at, merged_on, closed_on, pull_request_problem } = job;
+  const { remote_id, remote_status, merged_on, closed_on, pull_request_problem } = job;
   const facts: [string, string | null][] = [
     ['page', job.path],
     ['state', stateOf(job)],
@@ -116,7 +116,6 @@ function factsOf(job: Job, effect: JobEffect | undefined): [name: string, value:
     ['effect', effect === undefined ? null : effectWords(effect)],
     ['why', job.reason],
     ['on the platform', remote_id && `${remote_id} (${remote_status ?? 'status unknown'})`],
-    ['next poll', next_poll_at && moment(next_poll_at)],
     ['note', job.note],
     ['find out', job.state === 'unconfirmed' ? `${howToLook(job)} Then: ${resolveCommand(job.id)}` : null],
   ];

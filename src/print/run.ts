@@ -1,5 +1,6 @@
 import { relative } from 'node:path';
 import { z } from 'zod';
+import { isRemoteJob } from '../agents/ledger.js';
 import type { Runtime, Workspace } from '../app/workspace.js';
 import { shardOption } from '../config/shard.js';
 import { hasStoredDays } from '../export/ledger.js';
@@ -98,7 +99,8 @@ function improvedLine({ project, plan, submitted }: ProjectImprovement, mode: 'p
   const name = project.name;
   if (mode === 'plan')
     return `${name}: ${counted(plan.flagged.length, 'page')} flagged; nothing created (improve.mode is plan): readership improve`;
-  if (submitted.length > 0) return `${name}: ${counted(submitted.length, 'job')} sent`;
+  const sent = submitted.filter(isRemoteJob).length;
+  if (sent > 0) return `${name}: ${counted(sent, 'job')} sent`;
   return `${name}: no new job${whyNoJob(plan)}`;
 }
 

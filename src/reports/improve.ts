@@ -91,11 +91,13 @@ export function improveModel(answers: object) {
   });
   /** Flagged in `mode: plan`: no job was created for them. */
   const proposed = choices.filter(({ is_flagged }) => is_flagged).map(chosen);
+  /** A page may have several jobs: the platform rejected the first. */
+  const newlyFlagged = new Set([...flagged, ...proposed].map(({ path }) => path)).size;
   const heldOut = choices.filter(({ code }) => code === 'held-out').map(chosen);
   const shown = new Set([...groups.ready, ...groups.unconfirmed, ...groups.failed].map(({ path }) => path));
   const others = new Map(jobs.filter(({ path }) => !shown.has(path)).map((job) => [job.path, job]));
   return {
-    ...summaryOf(groups, flagged.length + proposed.length),
+    ...summaryOf(groups, newlyFlagged),
     ...groups,
     /** Open for longest first. */
     ready: groups.ready.toSorted((one, two) => Number(one.endedAt) - Number(two.endedAt)),
@@ -104,7 +106,7 @@ export function improveModel(answers: object) {
     /** Planned in the week or since, whatever happened to them. */
     flagged,
     proposed,
-    newlyFlagged: flagged.length + proposed.length,
+    newlyFlagged,
     /** The other pages with a job of the week or an open one, each once, the proposed pages, and those held out. */
     pages: [
       ...[...others.values()].map(({ path, note, weekly, flaggedAge: age, isMerged, group }) => ({

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { type Draw, type Job, planJob, readJobs, referenceOf } from '../agents/ledger.js';
+import { type Draw, isRemoteJob, type Job, planJob, readJobs, referenceOf } from '../agents/ledger.js';
 import {
   type ImprovePlan,
   planImprovement,
@@ -20,6 +20,7 @@ import type { ProjectSettings } from '../config/schema.js';
 import { type Day, dayOf } from '../day.js';
 import { ConfigurationError } from '../errors.js';
 import { inSequence } from '../format/days.js';
+import { counted } from '../format/numbers.js';
 import { loadNotes } from './notes.js';
 import { submitWaiting } from './poll.js';
 import { byBothClocks, eachProject, type StepContext, type StepResult, withOutage } from './step.js';
@@ -44,9 +45,9 @@ export async function improveStep(
   const { results: detail, errors } = await eachProject(context, (project) =>
     improveProject(context, project, listedOf(project.siteUrl), apply),
   );
-  const sent = detail.flatMap(({ submitted }) => submitted).length;
+  const sent = detail.flatMap(({ submitted }) => submitted).filter(isRemoteJob).length;
   const flagged = detail.flatMap(({ plan }) => plan.flagged).length;
-  const summary = apply ? `${sent} prompts sent` : `${flagged} pages flagged, nothing sent`;
+  const summary = apply ? `${counted(sent, 'prompt')} sent` : `${flagged} pages flagged, nothing sent`;
   const stops = detail.flatMap(({ stopped }) => stopped ?? []);
   return withOutage({ detail, summary }, [...errors, ...stops, refusal ?? []].flat());
 }
@@ -160,7 +161,7 @@ export async function approvePages(
   const planned = answers.filter(({ job }) => job !== undefined).length;
   const { submitted, stopped } =
     planned === 0 ? { submitted: [] } : await submitWaiting(context, project, 'all');
-  const summary = `${planned} of ${byPath.size} approved pages got a job, ${submitted.length} prompts sent`;
+  const summary = `${planned} of ${byPath.size} approved pages got a job, ${counted(submitted.filter(isRemoteJob).length, 'prompt')} sent`;
   const detail = { answers, submitted };
   return withOutage({ detail, summary }, stopped === undefined ? [] : [stopped]);
 }

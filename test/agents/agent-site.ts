@@ -16,7 +16,7 @@ export interface AgentSite {
 
 /** `improve` is the section of that name, as YAML in braces. */
 export async function agentSite(
-  sandbox: Sandbox,
+  sandbox: Pick<Sandbox, 'baseUrl' | 'projectId' | 'apiKey'>,
   pages: readonly DailyReading[],
   improve: string,
 ): Promise<AgentSite> {

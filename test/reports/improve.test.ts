@@ -112,6 +112,20 @@ test('a pull request to review has its number and age, a failed job its reason a
 `);
 });
 
+test('a page whose first job was rejected counts once', async () => {
+  const subject = async () =>
+    (
+      await prepare({
+        ...{ reader: history.reader, name: 'improve', now: new Date('2026-11-18T09:00:00Z') },
+        project: { id: 'prj_1', name: 'Acme Docs' },
+      })
+    ).subject;
+  const before = await subject();
+  await history.run(`
+    INSERT INTO agent_jobs BY NAME SELECT * REPLACE (9 AS id, 'refused' AS state, NULL AS pr_link) FROM agent_jobs WHERE id = 1`);
+  expect(await subject()).toBe(before);
+});
+
 test('each page is listed once, with the numbers for which it was chosen', async () => {
   await history.run(`
     UPDATE agent_jobs SET weekly_human = 1204.5, weekly_ai = 870, trend = -0.12 WHERE id = 1;

@@ -1,0 +1,64 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { planJob } from '../../src/agents/ledger.js';
+import { callCli } from '../run-cli.js';
+import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { reply, serve } from '../serve.js';
+import { agentSite } from './agent-site.js';
+import { EVIDENCE, steadyPages } from './reading.js';
+
+it('prompts that were not sent are counted by project, and every command gives the same time', async () => {
+  const platform = await serve(({ url }, response) =>
+    url.pathname.includes('prj_1')
+      ? reply(response, 429, { error: 'busy' }, { 'retry-after': '90' })
+      : reply(response, 403, { error: 'read-only' }),
+  );
+  const prj_1 = { baseUrl: platform.baseUrl, projectId: 'prj_1', apiKey: 'admin_key' };
+  const site = await agentSite(prj_1, steadyPages(2), '{ mode: apply, readingShare: 1 }');
+  const file = join(site.cwd, 'readership.yaml');
+  const config = await readFile(file, 'utf8');
+  await writeFile(file, config.replace('name: Acme Docs }', 'name: Acme Docs }, { id: prj_2 }'));
+  const warehouse = await liveWarehouse(site.liveFile);
+  const page = { path: '/other', reason: 'much read', evidence: EVIDENCE };
+  await planJob(warehouse, { project: 'prj_2', page, prompt: 'Improve', now: new Date() });
+  await closeNow(warehouse);
+  const run = (...args: string[]) => callCli(args, site);
+
+  const first = await run('improve', '--apply');
+  expect(first.stderr).toMatch(/answered 429: “busy”\. It asks to wait 1 min 30 s\./);
+  const { stderr: listed } = await run('jobs', 'list');
+  const [, time] = /^Acme Docs: 2 prompts planned: .+ can be sent from (.+ UTC)\n$/.exec(listed) ?? [];
+  const again = await run('improve', '--apply', '--project', 'prj_1');
+  expect(again.stdout).toBe('Acme Docs: 0 jobs created: 2 pages already chosen this week\n');
+  expect(again.stderr).toContain(
+    `2 prompts not sent yet: the platform requested a pause. The next can be sent from ${time}.`,
+  );
+  const { stdout: status } = await run('status');
+  expect(status).toMatch(/improve has failed .+: 0 prompts sent; /);
+});
+
+it('a message that waits or that cannot be sent says what to do', async () => {
+  const platform = await serve(({ method, url }, response) => {
+    if (method === 'GET') return reply(response, 200, { id: 'job_1', status: 'completed' });
+    if (url.pathname.endsWith('/message')) return reply(response, 429, {});
+    return reply(
+      response,
+      platform.seen.filter((request) => request.method === 'POST').length === 1 ? 201 : 500,
+      { id: 'job_1' },
+    );
+  });
+  const prj_1 = { baseUrl: platform.baseUrl, projectId: 'prj_1', apiKey: 'admin_key' };
+  const site = await agentSite(prj_1, steadyPages(2), '{ mode: apply, readingShare: 1 }');
+  const run = (...args: string[]) => callCli(args, site);
+  await run('improve', '--apply');
+  expect((await run('jobs', 'list')).stdout).toMatch(/1 +active \(unknown\) .+\n +2 +unconfirmed /);
+  const told = async (id: string, text: string) => (await run('jobs', 'message', id, text)).stderr;
+  expect(await told('2', 'Go on')).toContain(
+    'Job 2 is unconfirmed: it is not known to exist on the platform. See readership jobs show 2',
+  );
+  expect(await told('1', 'Go on')).toContain('the server answered 429');
+  expect(await told('1', 'Another')).toContain(
+    'Job 1 has a message that was not sent yet. Send that first: readership jobs poll',
+  );
+});
