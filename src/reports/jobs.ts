@@ -40,7 +40,8 @@ const GROUP_OF: Readonly<Record<JobRow['state'], JobGroup>> = {
 };
 
 export function reportedJob({ id, path, state, pr_link, note }: JobRow) {
-  const group = GROUP_OF[state] === 'unchanged' && pr_link !== null ? 'ready' : GROUP_OF[state];
+  // A job may fail after it opened a pull request.
+  const group = GROUP_OF[state] !== 'running' && pr_link !== null ? 'ready' : GROUP_OF[state];
   /** Whether someone has to act on it; for other jobs, the group is all there is to show. */
   const isTask = group === 'ready' || group === 'unconfirmed';
   /** The pull request, if its address is a web address. */

@@ -93,7 +93,7 @@ export async function sendMessage(
     );
   if (!isRemoteJob(job))
     throw new ConfigurationError(
-      `Job ${job.id} is ${job.state}: it is not known to exist on the platform. See readership jobs show ${job.id}`,
+      `Job ${job.id} is ${job.state}, and its ID on the platform is not known. See readership jobs show ${job.id}`,
     );
   const open = messages.find(({ state }) => OPEN_MESSAGE_STATES.has(state));
   // The same message again, after a failure that kept it, is not another one.

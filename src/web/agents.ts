@@ -21,7 +21,8 @@ import type { SiteRequest } from './request.js';
 /** The stages of a job, by title; it is in the first that fits. */
 const STAGES = Object.entries<(job: Shown) => boolean>({
   'To settle': ({ attempt }) => attempt !== null,
-  Approved: ({ pr_link, state }) => pr_link === null && ['planned', 'submitting', 'active'].includes(state),
+  Approved: ({ merged_on, state }) =>
+    merged_on === null && ['planned', 'submitting', 'active'].includes(state),
   'To review': isInReview,
   Merged: ({ merged_on }) => merged_on !== null,
   'Ended without a merge': () => true,

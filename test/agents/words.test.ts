@@ -55,7 +55,7 @@ it('a message that waits or that cannot be sent says what to do', async () => {
   expect((await run('jobs', 'list')).stdout).toMatch(/1 +active \(unknown\) .+\n +2 +unconfirmed /);
   const told = async (id: string, text: string) => (await run('jobs', 'message', id, text)).stderr;
   expect(await told('2', 'Go on')).toContain(
-    'Job 2 is unconfirmed: it is not known to exist on the platform. See readership jobs show 2',
+    'Job 2 is unconfirmed, and its ID on the platform is not known. See readership jobs show 2',
   );
   expect(await told('1', 'Go on')).toContain('the server answered 429');
   expect(await told('1', 'Another')).toContain(

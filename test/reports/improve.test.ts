@@ -112,6 +112,12 @@ test('a pull request to review has its number and age, a failed job its reason a
 `);
 });
 
+test('a job that failed after it opened a pull request awaits review, as on the Agents page', async () => {
+  await history.run(`UPDATE agent_jobs SET pr_link = 'https://github.com/acme/docs/pull/3' WHERE id = 3`);
+  const text = await textOf();
+  expect(text).toContain('/guides/webhooks\n  Review #3: https://github.com/acme/docs/pull/3\n');
+});
+
 test('a page whose first job was rejected counts once', async () => {
   const subject = async () =>
     (

@@ -537,6 +537,19 @@ it('Agents has each job once, in one stage of those counted at the top', async (
   expect(counted.map(([title]) => title)).toEqual(
     expect.arrayContaining(['To settle', 'To review', 'Ended without a merge']),
   );
+
+  // A message reopens a job that has a pull request.
+  const change = (from: string, to: string) =>
+    publishNow(
+      directory,
+      `UPDATE agent_jobs SET state = '${to}' WHERE state = '${from}' AND pr_link IS NOT NULL`,
+    );
+  await change('completed', 'active');
+  const reopened = (await ask('/agents?project=prj_1')).text;
+  await change('active', 'completed');
+  const approved = (html: string) =>
+    idsIn(/<h2 id="stage-\d">Approved.*?(?=<h2 id=|$)/s.exec(html)?.[0] ?? '');
+  expect(approved(reopened).length).toBeGreaterThan(approved(text).length);
 });
 
 it('Ask writes the numbers of a column alike, and years without commas', async () => {
