@@ -28,7 +28,11 @@ export const message = workspaceCommand('message', {
   environment: PLATFORM_ENVIRONMENT,
   run: (options, runtime, id, text) =>
     changeJob('jobs message', id, options, runtime, async (found) => {
-      const { stopped } = await sendMessage(found, text);
+      const { state, stopped } = await sendMessage(found, text);
+      if (state === 'unconfirmed')
+        runtime.output.note(
+          `If the message arrived: readership jobs resolve ${id} --sent; if not: --not-sent`,
+        );
       if (stopped !== undefined) throw stopped instanceof Error ? stopped : new Error(messageOf(stopped));
       runtime.output.note(`The message was sent to job ${id}.`);
     }),

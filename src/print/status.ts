@@ -130,20 +130,19 @@ export function needsOf(
 /** The facts about runs, jobs, emails and disk space. */
 export function operationsRows(operations: OperationsStatus, now: Date): Fact[] {
   const { publishedAt, diskFreeBytes, sendsFrom, datedInFuture, runs, jobs } = operations;
-  const { unconfirmedJobs, unconfirmedMessages, unknownDeliveries, waitingDeliveries } = operations;
+  const { unconfirmedJobs, unconfirmedMessages, plannedMessages, unknownDeliveries, waitingDeliveries } =
+    operations;
   const inState = (counts: Readonly<Record<string, number>>) =>
     Object.entries(counts).flatMap(([state, count]) => (count === 0 ? [] : `${count} ${state}`));
   const open = inState({ waiting: waitingDeliveries.length, unknown: unknownDeliveries.length });
   const ofJobs = inState(jobs);
+  const ofMessages = inState({ unconfirmed: unconfirmedMessages.length, planned: plannedMessages });
   return [
     ...runs.map(({ step, started_at: at, outcome }) => {
       return [`last ${step}`, `${outcome === 'later' ? 'not finished' : outcome}, ${moment(at)}`] as const;
     }),
     ['jobs', `${ofJobs.join(', ') || 'none'}${unconfirmedJobs.length === 0 ? '' : ' (see below)'}`],
-    [
-      'messages',
-      unconfirmedMessages.length === 0 ? 'all confirmed' : `${unconfirmedMessages.length} unconfirmed`,
-    ],
+    ['messages', ofMessages.join(', ') || 'all confirmed'],
     ['emails', open.join(', ') || 'all confirmed'],
     ...(sendsFrom === undefined ? [] : [['sends from', sendsFromText(sendsFrom)] as const]),
     ...(datedInFuture.length === 0 ? [] : [['in the future', futureWords(datedInFuture)] as const]),

@@ -174,6 +174,7 @@ async function readOperations(reader: Reader, workspace: Workspace, now: Date) {
     unconfirmedJobs: jobs
       .filter(({ state }) => state === 'unconfirmed')
       .map(({ id, project, path }) => ({ id, project, path })),
+    plannedMessages: messages.filter(({ state }) => state === 'planned').length,
     unconfirmedMessages: messages
       .filter(({ state }) => state === 'unconfirmed')
       .map(({ id, job }) => ({ id, job })),

@@ -102,7 +102,7 @@ export async function sendMessage(
     throw new ConfigurationError(
       open?.state === 'planned'
         ? `Job ${job.id} has a message that was not sent yet. Send that first: readership jobs poll`
-        : `Job ${job.id} has a message that is ${open?.state ?? ''}. Settle that first: readership jobs show ${job.id}`,
+        : `Job ${job.id} has a message that is ${open?.state ?? ''}. Settle that first: readership jobs resolve ${job.id} --sent, or --not-sent`,
     );
   const message = { origin: 'typed', prompt: text, now: context.now() } as const;
   const id = kept?.id ?? (await planMessage(context.warehouse, job, message));

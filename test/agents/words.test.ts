@@ -1,3 +1,4 @@
+import { addMinutes } from 'date-fns';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -39,9 +40,10 @@ it('prompts that were not sent are counted by project, and every command gives t
 });
 
 it('a message that waits or that cannot be sent says what to do', async () => {
+  let isBusy = true;
   const platform = await serve(({ method, url }, response) => {
     if (method === 'GET') return reply(response, 200, { id: 'job_1', status: 'completed' });
-    if (url.pathname.endsWith('/message')) return reply(response, 429, {});
+    if (url.pathname.endsWith('/message')) return reply(response, isBusy ? 429 : 500, {});
     return reply(
       response,
       platform.seen.filter((request) => request.method === 'POST').length === 1 ? 201 : 500,
@@ -61,4 +63,14 @@ it('a message that waits or that cannot be sent says what to do', async () => {
   expect(await told('1', 'Another')).toContain(
     'Job 1 has a message that was not sent yet. Send that first: readership jobs poll',
   );
+  expect((await run('status')).stdout).toMatch(/messages +1 planned\n/);
+
+  isBusy = false;
+  const later = { ...site, now: () => addMinutes(new Date(), 11) };
+  const lost = await callCli(['jobs', 'message', '1', 'Go on'], later);
+  expect(lost.stderr).toContain(
+    'If the message arrived: readership jobs resolve 1 --sent; if not: --not-sent',
+  );
+  const more = await callCli(['jobs', 'message', '1', 'Another'], later);
+  expect(more.stderr).toContain('Settle that first: readership jobs resolve 1 --sent, or --not-sent');
 });
