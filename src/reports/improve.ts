@@ -96,8 +96,6 @@ export function improveModel(answers: object) {
   const heldOut = choices.filter(({ code }) => code === 'held-out').map(chosen);
   const shown = new Set([...groups.ready, ...groups.unconfirmed, ...groups.failed].map(({ path }) => path));
   const others = new Map(jobs.filter(({ path }) => !shown.has(path)).map((job) => [job.path, job]));
-  // A page whose job was refused may have another one.
-  const newlyFlagged = new Set([...flagged, ...proposed].map(({ path }) => path)).size;
   return {
     ...summaryOf(groups, newlyFlagged),
     ...groups,

@@ -48,15 +48,6 @@ test('pull requests too recent to judge share one line with the date of the firs
   );
 });
 
-test('a page that got a second job after a refused one is counted once', async () => {
-  expect(await textOf()).toContain('\n3 pages newly flagged.\n');
-  await history.run(`
-    UPDATE agent_jobs SET state = 'refused' WHERE id = 3;
-    INSERT INTO agent_jobs BY NAME
-    SELECT * REPLACE (4 AS id, 'active' AS state, NULL AS ended_at, NULL AS note) FROM agent_jobs WHERE id = 3`);
-  expect(await textOf()).toContain('\n3 pages newly flagged; 1 job running.\n');
-});
-
 test('a pull request not marked as merged is counted, and nothing is claimed about it', async () => {
   expect(await afterEarlierWork()).toBe(
     '1 pull request without a known merge date: record merges with readership jobs merged.',
