@@ -160,7 +160,7 @@ export class Client {
       const start = plainWords(this.#redact(body)).slice(0, 60);
       throw unusable(
         operation,
-        `the response is not JSON; it begins “${start}”. Check that baseUrl in readership.yaml is the address of the API, not of a web page.`,
+        `the response is ${start === '' ? 'empty' : `not JSON; it begins “${start}”`}. Check that baseUrl in readership.yaml is the address of the API, not of a web page.`,
       );
     }
     const answer = schema.safeParse(json);

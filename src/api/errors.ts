@@ -144,22 +144,19 @@ export function responseError(
   if (status === 429) return later('rate-limited', `the rate limit has been reached; ${asked}`);
   // 425: the server did not want to risk acting on the request.
   if (status === 425 || (status === 503 && retryAfterMs !== undefined)) return later('not-taken', asked);
-  if (operation.method === 'POST' && mayHaveActed(status))
+  const isRedirect = status >= 300 && status < 400;
+  // These ask for the same request elsewhere; others, such as 303, may follow one that was carried out.
+  const hasMoved = [301, 307, 308].includes(status);
+  if (operation.method === 'POST' && (status >= 500 || status === 408 || (isRedirect && !hasMoved)))
     return new UnknownOutcomeError(operation, `${said} It may have been carried out.`);
   if (status >= 500 || status === 408) return later('server-error', said);
-  const target = status >= 300 && status < 400 ? headers.location : undefined;
+  const target = isRedirect ? headers.location : undefined;
   const advice =
     target === undefined
       ? adviceFor(status, keyName, operation)
       : `It redirects to ${plainWords(redact(target)).slice(0, QUOTE_LENGTH)}. Set baseUrl in readership.yaml to the address behind the redirect: the key is sent to no other server.`;
   return new RefusedError(operation, status, `${said} ${advice}`.trimEnd(), words);
 }
-
-/** Redirects that ask for the same request elsewhere; others, such as 303, may follow one that was carried out. */
-const MOVED: ReadonlySet<number> = new Set([301, 307, 308]);
-
-const mayHaveActed = (status: number): boolean =>
-  status >= 500 || status === 408 || (status >= 300 && status < 400 && !MOVED.has(status));
 
 /** What to do about a refusal. The API documents no statuses; these are the ones seen in the field. */
 function adviceFor(status: number, keyName: string, { url }: Operation): string {

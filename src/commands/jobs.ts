@@ -42,9 +42,9 @@ const list = projectCommand('list', {
       const isUnconfirmed = ({ state }: Pick<Job | Message, 'state'>) => state === 'unconfirmed';
       for (const line of unconfirmedLines(jobs.filter(isUnconfirmed), messages.filter(isUnconfirmed)))
         output.note(line);
-      const planned = [...jobs, ...messages].filter(({ state }) => state === 'planned');
       for (const { id, name } of projects) {
-        const waiting = planned.filter(({ project }) => project === id).length;
+        const prompts = [...jobs, ...messages].filter(({ project }) => project === id);
+        const waiting = prompts.filter(({ state }) => state === 'planned').length;
         const turn = waiting === 0 ? undefined : await nextTurn(history, id, now());
         if (turn !== undefined)
           output.note(

@@ -133,9 +133,6 @@ async function resolveJob(
   await settlePrompt(context, { job }, found);
 }
 
-/** A platform that refuses for another reason, such as an expired key, may still have the job. */
-const GONE: ReadonlySet<number> = new Set([404, 410]);
-
 /** Checks the platform first, because a mistyped number would end a running job. */
 async function resolveAsGone({ context, project, job }: JobToChange): Promise<void> {
   if (!isRemoteJob(job) || job.state !== 'active')
@@ -144,7 +141,8 @@ async function resolveAsGone({ context, project, job }: JobToChange): Promise<vo
     .clientOf(project)
     .job(job.remote_id, context.signal)
     .catch((error: unknown) => {
-      if (!(error instanceof RefusedError && GONE.has(error.status))) throw error;
+      // A platform that refuses for another reason, such as an expired key, may still have the job.
+      if (!(error instanceof RefusedError && [404, 410].includes(error.status))) throw error;
     });
   if (known !== undefined)
     throw new ConfigurationError(`Job ${job.id} still exists on the platform. Nothing was changed.`);

@@ -103,6 +103,13 @@ describe('what a failure says about the outcome of a POST', () => {
     expect(server.seen).toHaveLength(1);
   });
 
+  it('a reply without a body: unknown, and said to be empty', async () => {
+    const server = await serve((_, response) => reply(response, 204, ''));
+    const error = await failureOf(clientOf(server.baseUrl).createJob('Improve /', DEPARTURE));
+    expect(outcomeOf(error)).toBe('unknown');
+    expect(messageOf(error)).toContain('the response is empty. Check that baseUrl');
+  });
+
   it('a reply whose prLink is a number is believed without it', async () => {
     const server = await serve((_, response) =>
       reply(response, 201, { id: 'job_1', status: 'active', prLink: 42 }),

@@ -81,7 +81,7 @@ const CASES: readonly (readonly [what: string, code: number, says: readonly RegE
   [
     'a rate limit',
     75,
-    [/rate limit has been reached/, /wait 3600 s/],
+    [/rate limit has been reached/, /wait 1 h 0 min/],
     { fault: { on: 'views', kind: 'rate-limit', seconds: 3600 } },
   ],
   ['--reload without --from', 2, [/--reload needs --from/, /readership audit/], { args: ['--reload'] }],
