@@ -53,7 +53,7 @@ export async function sendReport(name: string, options: SendOptions, runtime: Ru
   const done = await runSteps(command, options, runtime, async (runner, context) => {
     const report = await findReport(name, context.workspaceDir);
     const mailings = chooseMailings(mailingsOf(context, report), name, options.to);
-    return runner.step('report', () => send(context, mailings, options));
+    return runner.aside('report', () => send(context, mailings, options));
   });
   const { result, outages, workspace } = done;
   for (const { message } of result?.empty ?? []) runtime.output.note(message);

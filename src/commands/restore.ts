@@ -13,7 +13,7 @@ import { readDayLedger } from '../export/ledger.js';
 import { ignoreMissing } from '../files.js';
 import { moment, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
-import { publishStep } from '../steps/publish.js';
+import { runPublish } from '../steps/publish.js';
 import { StepRunner } from '../steps/step.js';
 import { readWorkspaceRow } from '../warehouse/identity.js';
 import { fillFromLake } from '../warehouse/lake/fill.js';
@@ -113,7 +113,7 @@ export const adopt = workspaceCommand('adopt', {
         );
       runtime.output.data(`This workspace now sends from ${placeWords(context.here)}.`);
       const runner = new StepRunner(context);
-      await runner.step('publish', () => publishStep({ ...context, elsewhere: undefined }));
+      await runPublish(runner, { ...context, elsewhere: undefined });
       return conclude(runner.outages, runtime);
     }),
 });

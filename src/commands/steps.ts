@@ -11,7 +11,7 @@ import { type ExitCode, exitCodeOf, messageOf, ReadershipError } from '../errors
 import { inSequence } from '../format/days.js';
 import { logging, openLog } from '../print/log.js';
 import { type ExportCost, ExportProgress } from '../print/progress.js';
-import { type Published, publishStep } from '../steps/publish.js';
+import { type Published, runPublish } from '../steps/publish.js';
 import { type StepContext, type StepOutage, StepRunner } from '../steps/step.js';
 
 type StepsOptions = WorkspaceOptions & {
@@ -72,7 +72,7 @@ export const runSteps = <Result>(
   withSteps(command, options, runtime, async (context, workspace, progress) => {
     const runner = new StepRunner(context);
     const result = await work(runner, context);
-    const published = await runner.step('publish', () => publishStep(context, options));
+    const published = await runPublish(runner, context, options);
     return { result, published, outages: runner.outages, workspace, cost: progress.cost };
   });
 
@@ -91,7 +91,7 @@ export const makeChange = (
     try {
       await work(context);
     } finally {
-      await runner.step('publish', () => publishStep(context));
+      await runPublish(runner, context);
     }
     const code = conclude(runner.outages, runtime);
     if (code !== 0 && !runtime.signal.aborted)

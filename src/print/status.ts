@@ -8,7 +8,8 @@ import { bytes, counted, thousands } from '../format/numbers.js';
 import type { Finding } from '../service/findings.js';
 import { futureWords, type OperationsStatus, type ProjectStatus } from '../service/status.js';
 import type { Colors } from '../terminal/output.js';
-import { settleCommands } from './emails.js';
+import { ALERT } from '../mail/delivery.js';
+import { resendCommand, settleCommands } from './emails.js';
 import { unconfirmedLines } from './jobs.js';
 
 /** What `readership doctor` found, as lines of text. */
@@ -86,7 +87,8 @@ export function needsOf(
   now: Date,
 ): string[] {
   const { runs, outages, unconfirmedJobs, unconfirmedMessages } = operations;
-  const { unknownDeliveries, waitingDeliveries, codeHostProblems, journalProblem } = operations;
+  const { unknownDeliveries, waitingDeliveries, failedDeliveries, codeHostProblems, journalProblem } =
+    operations;
   const exportAt = lastScheduled(schedule.export, schedule.timezone, now);
   const isExportOver = dayOf(exportAt) === dayOf(now);
   const isExported = runs.some(
@@ -120,6 +122,14 @@ export function needsOf(
       ({ report, period, recipient, note }) =>
         `${report} ${period} to ${recipient} has not been sent: ${note ?? 'no reason was recorded'}. It is retried automatically; check with: readership doctor`,
     ),
+    ...failedDeliveries.map((delivery) => {
+      const { report, period, recipient, note } = delivery;
+      const next =
+        report === ALERT
+          ? 'Until that is fixed, alerts do not reach it: readership doctor'
+          : `When that is fixed: ${resendCommand(delivery, shard)}`;
+      return `${report} ${period} was not delivered to ${recipient}: ${note ?? 'no reason was recorded'}. ${next}`;
+    }),
     ...unknownDeliveries.map((delivery) => {
       const { report, period, recipient } = delivery;
       return `${report} ${period} may or may not have reached ${recipient}. Ask the recipient, then: ${settleCommands(delivery, shard)}`;
@@ -130,11 +140,15 @@ export function needsOf(
 /** The facts about runs, jobs, emails and disk space. */
 export function operationsRows(operations: OperationsStatus, now: Date): Fact[] {
   const { publishedAt, diskFreeBytes, sendsFrom, datedInFuture, runs, jobs } = operations;
-  const { unconfirmedJobs, unconfirmedMessages, plannedMessages, unknownDeliveries, waitingDeliveries } =
-    operations;
+  const { unconfirmedJobs, unconfirmedMessages, plannedMessages } = operations;
+  const { unknownDeliveries, waitingDeliveries, failedDeliveries } = operations;
   const inState = (counts: Readonly<Record<string, number>>) =>
     Object.entries(counts).flatMap(([state, count]) => (count === 0 ? [] : `${count} ${state}`));
-  const open = inState({ waiting: waitingDeliveries.length, unknown: unknownDeliveries.length });
+  const open = inState({
+    waiting: waitingDeliveries.length,
+    unknown: unknownDeliveries.length,
+    failed: failedDeliveries.length,
+  });
   const ofJobs = inState(jobs);
   const ofMessages = inState({ unconfirmed: unconfirmedMessages.length, planned: plannedMessages });
   return [

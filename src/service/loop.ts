@@ -8,7 +8,7 @@ import { messageOf } from '../errors.js';
 import { ask, connectionFailure } from '../network.js';
 import { untilAborted } from '../sleep.js';
 import { exportStep } from '../steps/export.js';
-import { isUpToDate, publishStep } from '../steps/publish.js';
+import { isUpToDate, runPublish } from '../steps/publish.js';
 import { improveStep } from '../steps/improve.js';
 import { pollStep } from '../steps/poll.js';
 import { reportStep } from '../steps/report.js';
@@ -47,7 +47,7 @@ export async function runOnce(context: StepContext, { apply, waitMs = 0, due }: 
   const reported = await run.step('report', () => reportStep(context));
   // Before publishing, so that the published history has them; after it for a failure of publishing itself.
   const unsent = new Set([await sendAlerts(context)]);
-  await run.step('publish', () => publishStep(context));
+  await runPublish(run, context);
   unsent.add(await sendAlerts(context));
   const { outages } = run;
   // Not again what a step says.

@@ -19,7 +19,7 @@ import { codeOf, messageOf } from '../errors.js';
 import { freeDisk } from '../files.js';
 import { inSequence, moment } from '../format/days.js';
 import { thousands } from '../format/numbers.js';
-import { type Delivery, deliveryKey } from '../mail/delivery.js';
+import { ALERT, type Delivery, deliveryKey, deliveryRow } from '../mail/delivery.js';
 import { readDeliveries } from '../mail/ledger.js';
 import { keyProblem } from './findings.js';
 import { readLastRuns, readOutages } from '../steps/runs.js';
@@ -147,7 +147,7 @@ const RETRIED_DAYS = 2;
 export type OperationsStatus = Awaited<ReturnType<typeof readOperations>>;
 
 async function readOperations(reader: Reader, workspace: Workspace, now: Date) {
-  const { projects, historyFile, dataDir, machine, configuration } = workspace;
+  const { projects, historyFile, dataDir, machine, configuration, settings } = workspace;
   const sendsFrom = configuration && (await readPlace(reader));
   const jobs = await readJobsOf(reader, projects);
   /** How many jobs are in each state. */
@@ -168,8 +168,9 @@ async function readOperations(reader: Reader, workspace: Workspace, now: Date) {
     datedInFuture: await readFutureRows(reader, now),
     /** Why the pull requests of a repository could not be read. */
     codeHostProblems: await reader.query(CODE_HOST_PROBLEMS, codeHostProblem),
-    runs: (await readLastRuns(reader, now)).filter(isOfBefore),
-    outages: outages.filter((outage) => isOfBefore(outage) && outage.over_at === null),
+    // While the history is being published, the publish step is still running.
+    runs: (await readLastRuns(reader, now)).filter(({ step }) => step !== 'publish'),
+    outages: outages.filter(({ over_at }) => over_at === null),
     jobs: states,
     unconfirmedJobs: jobs
       .filter(({ state }) => state === 'unconfirmed')
@@ -181,12 +182,29 @@ async function readOperations(reader: Reader, workspace: Workspace, now: Date) {
     unknownDeliveries: triedWithin(ASKED_ABOUT_DAYS, 'unknown').map((delivery) =>
       deliveryKey.parse(delivery),
     ),
+    /** Emails and posts that were refused or given up, and why, unless the recipient was removed or has got a later one. */
+    failedDeliveries: triedWithin(ASKED_ABOUT_DAYS, 'failed')
+      .filter((failed) => recipientsOf(settings, failed).includes(failed.recipient))
+      .filter((failed) => !deliveries.some((later) => isLater(later, failed)))
+      .map((failed) => deliveryKey.extend({ note: deliveryRow.shape.note }).parse(failed)),
     /** Emails and posts that have not been sent yet, and why. */
     waitingDeliveries: triedWithin(RETRIED_DAYS, 'waiting').map(({ report, period, recipient, note }) => {
       return { report, period, recipient, note };
     }),
   };
 }
+
+/** The recipients now configured for the report of a delivery, or for alerts. */
+const recipientsOf = ({ reports, alerts }: Settings, { report }: Delivery): readonly string[] =>
+  report === ALERT ? alerts.to : (reports.audiences[report] ?? []).flatMap(({ to }) => to);
+
+/** Whether a delivery was sent after another of the same report to the same recipient. */
+const isLater = (later: Delivery, { report, project, recipient, tried_at }: Delivery): boolean =>
+  later.report === report &&
+  later.project === project &&
+  later.recipient === recipient &&
+  later.state === 'sent' &&
+  later.tried_at > tried_at;
 
 /** Null if the journal is intact, or another user's. Another process may be writing it, so nothing is changed. */
 async function journalProblem(dataDir: string): Promise<string | null> {
@@ -198,6 +216,3 @@ async function journalProblem(dataDir: string): Promise<string | null> {
     return [codeOf(error), codeOf(cause)].includes('EACCES') ? null : messageOf(error);
   }
 }
-
-/** While the history is being published, the publish step is still running. */
-const isOfBefore = ({ step }: { step: string }): boolean => step !== 'publish';

@@ -6,7 +6,7 @@ import type { LakeOptions } from '../warehouse/lake/actions.js';
 import { isPublished, publish } from '../warehouse/publish.js';
 import { readerOf } from '../warehouse/query.js';
 import { loadNotes } from './notes.js';
-import { byBothClocks, type StepContext, type StepResult, withOutage } from './step.js';
+import { byBothClocks, type StepContext, type StepResult, type StepRunner, withOutage } from './step.js';
 
 /** The size of the published history, and the changes to the lake, if there is one. */
 export interface Published {
@@ -19,6 +19,27 @@ export const isUpToDate = async ({ warehouse, historyFile, lake, now }: StepCont
   (lake === undefined || (await readWorkspaceRow(warehouse)).lake === lake.location) &&
   isPublished(warehouse, historyFile, now());
 
+interface PublishOptions {
+  readonly isWhole?: boolean;
+  readonly isRebuild?: boolean | undefined;
+}
+
+/**
+ * Runs the publish step. How it ends is known only after it has published, so if that begins or ends an
+ * outage, the history is published once more, with that.
+ */
+export async function runPublish(
+  runner: StepRunner,
+  context: StepContext,
+  options?: PublishOptions,
+): Promise<Published | undefined> {
+  const { warehouse, historyFile, now } = context;
+  const published = await runner.step('publish', () => publishStep(context, options));
+  if (published !== undefined && !(await isPublished(warehouse, historyFile, now())))
+    await publish(warehouse, historyFile, false);
+  return published;
+}
+
 /**
  * Publishes the history, and the lake if there is one, when readers would see a difference; always
  * with `isWhole`. If the lake cannot be written or the notes cannot be read, the history is published
@@ -26,10 +47,7 @@ export const isUpToDate = async ({ warehouse, historyFile, lake, now }: StepCont
  */
 export async function publishStep(
   context: StepContext,
-  {
-    isWhole = false,
-    isRebuild,
-  }: { readonly isWhole?: boolean; readonly isRebuild?: boolean | undefined } = {},
+  { isWhole = false, isRebuild }: PublishOptions = {},
 ): Promise<StepResult<Published>> {
   const { warehouse, journal, historyFile, lake: place, elsewhere, now } = context;
   // The history is published even if the notes have problems; those published before are kept.

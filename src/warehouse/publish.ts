@@ -70,7 +70,7 @@ const visibleState = async (reader: Reader, part: Part, now: Date): Promise<unkn
     runs: "SELECT step, arg_max(outcome, started_at) WHERE step <> 'publish' GROUP BY step",
   }),
   await reader.query(
-    `WITH runs AS (FROM ${part}.runs WHERE step <> 'publish') SELECT step, since FROM (${OUTAGES}) WHERE over_at IS NULL ORDER BY step`,
+    `WITH runs AS (FROM ${part}.runs) SELECT step, since FROM (${OUTAGES}) WHERE over_at IS NULL ORDER BY step`,
     rowSchema,
     { now },
   ),

@@ -8,7 +8,7 @@ import type { ProjectSettings } from '../config/schema.js';
 import { codeOf, ConfigurationError, LockedError, messageOf } from '../errors.js';
 import { writeWhole } from '../files.js';
 import { type StepContext, StepRunner } from '../steps/step.js';
-import { publishStep } from '../steps/publish.js';
+import { runPublish } from '../steps/publish.js';
 import { type Action, actionOf } from './actions.js';
 
 const requestSchema = z.object({
@@ -170,7 +170,7 @@ function projectOf({ projects }: StepContext, { project }: Request): ProjectSett
 /** Does some work, publishes what it changed even if it fails halfway, and says what was done. */
 async function published(context: StepContext, work: () => Promise<string>): Promise<string> {
   const runner = new StepRunner(context);
-  const done = await work().finally(() => runner.step('publish', () => publishStep(context)));
+  const done = await work().finally(() => runPublish(runner, context));
   const [outage] = runner.outages;
   // The work is done even if it could not be published.
   return outage === undefined ? done : `${done}, but could not be published: ${messageOf(outage.error)}`;

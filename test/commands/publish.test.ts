@@ -51,6 +51,10 @@ describe('publish --parquet', () => {
     const { code, stderr } = await publish(cwd, '--parquet', '.');
     expect(code).toBe(2);
     expect(stderr).toContain(`${cwd} is neither empty nor a Readership lake: it contains `);
+    const failure = 'publish has failed since';
+    expect((await callCli(['status'], { cwd })).stdout).toContain(failure);
+    expect((await publish(cwd)).code).toBe(0);
+    expect((await callCli(['status'], { cwd })).stdout).not.toContain(failure);
     expect((await readdir(cwd)).sort()).toEqual(['data', 'readership.yaml']);
     expect((await stat(join(cwd, 'data', 'history.duckdb'))).isFile()).toBe(true);
   });

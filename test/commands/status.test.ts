@@ -25,6 +25,7 @@ const LOST = [
   "INSERT INTO deliveries BY NAME SELECT 'weekly' AS report, 'p' AS project, '2026-W01' AS period, 'a@example.com' AS recipient, 'unknown' AS state, 'smtp' AS via, '<1>' AS message_id, 1 AS attempts, $lost::TIMESTAMP AS tried_at",
   "INSERT INTO deliveries BY NAME SELECT 'alert' AS report, '-' AS project, 'export 2026-01-05T00:00:00.000Z' AS period, 'ops@example.com' AS recipient, 'unknown' AS state, 'smtp' AS via, '<2>' AS message_id, 1 AS attempts, $lost::TIMESTAMP AS tried_at",
   "INSERT INTO deliveries BY NAME SELECT 'weekly' AS report, 'p' AS project, '2026-W01' AS period, 'b@example.com' AS recipient, 'waiting' AS state, 'smtp' AS via, '<3>' AS message_id, 1 AS attempts, $lost::TIMESTAMP AS tried_at, 'the mail server is off' AS note",
+  "INSERT INTO deliveries BY NAME SELECT 'weekly' AS report, 'p' AS project, '2026-W01' AS period, unnest(['d@example.com', 'removed@example.com']) AS recipient, 'failed' AS state, 'smtp' AS via, '<4>' AS message_id, 1 AS attempts, $lost::TIMESTAMP AS tried_at, '550 no such user' AS note",
   "INSERT INTO agent_jobs BY NAME SELECT 7 AS id, $project AS project, '/lost' AS path, 'unconfirmed' AS state, '' AS reason, '' AS prompt, TIMESTAMP '2026-01-05' AS planned_at, 0 AS polls",
   "INSERT INTO code_host_reads BY NAME SELECT 'acme/docs' AS repository, TIMESTAMP '2026-01-05' AS read_until, TIMESTAMP '2026-01-05' AS next_read_at, 'the code host answered 404.' AS problem",
   "INSERT INTO agent_messages BY NAME SELECT 3 AS id, 7 AS job, 'unconfirmed' AS state, 'typed' AS origin, '' AS prompt, TIMESTAMP '2026-01-05' AS planned_at",
@@ -32,7 +33,7 @@ const LOST = [
 
 it('status exits 1 and says what to do while something needs attention, and 0 when nothing does', async () => {
   const sandbox = await serveSandbox();
-  const cwd = await workspaceOf(sandbox);
+  const cwd = await workspaceOf(sandbox, 'reports: { weekly: { to: [d@example.com] } }\n');
   const cli = async (key: string, ...args: string[]) => {
     const result = await callCli(args, { cwd, env: { READERSHIP_API_KEY: key } });
     await expectCleanEnd(cwd, result);
@@ -109,6 +110,7 @@ it('status exits 1 and says what to do while something needs attention, and 0 wh
   // Each command settles one email to one person.
   expect(ofMails).toEqual([
     'weekly 2026-W01 to b@example.com has not been sent: the mail server is off. It is retried automatically; check with: readership doctor',
+    'weekly 2026-W01 was not delivered to d@example.com: 550 no such user. When that is fixed: readership report send weekly --period 2026-W01 --project p --force --to d@example.com',
     "alert export 2026-01-05T00:00:00.000Z may or may not have reached ops@example.com. Ask the recipient, then: readership report resolve alert --period 'export 2026-01-05T00:00:00.000Z' --delivered ops@example.com, or --not-delivered ops@example.com",
     'weekly 2026-W01 may or may not have reached a@example.com. Ask the recipient, then: readership report resolve weekly --period 2026-W01 --project p --delivered a@example.com, or --not-delivered a@example.com',
   ]);
