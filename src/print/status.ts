@@ -8,7 +8,7 @@ import { bytes, counted, thousands } from '../format/numbers.js';
 import type { Finding } from '../service/findings.js';
 import { futureWords, type OperationsStatus, type ProjectStatus } from '../service/status.js';
 import type { Colors } from '../terminal/output.js';
-import { ALERT } from '../mail/delivery.js';
+import { ALERT, type DeliveryKey } from '../mail/delivery.js';
 import { resendCommand, settleCommands } from './emails.js';
 import { unconfirmedLines } from './jobs.js';
 
@@ -122,20 +122,21 @@ export function needsOf(
       ({ report, period, recipient, note }) =>
         `${report} ${period} to ${recipient} has not been sent: ${note ?? 'no reason was recorded'}. It is retried automatically; check with: readership doctor`,
     ),
-    ...failedDeliveries.map((delivery) => {
-      const { report, period, recipient, note } = delivery;
-      const next =
-        report === ALERT
-          ? 'Until that is fixed, alerts do not reach it: readership doctor'
-          : `When that is fixed: ${resendCommand(delivery, shard)}`;
-      return `${report} ${period} was not delivered to ${recipient}: ${note ?? 'no reason was recorded'}. ${next}`;
-    }),
+    ...failedDeliveries.map(
+      (delivery) =>
+        `${delivery.report} ${delivery.period} was not delivered to ${delivery.recipient}: ${delivery.note ?? 'no reason was recorded'}. ${afterRefusal(delivery, shard)}`,
+    ),
     ...unknownDeliveries.map((delivery) => {
       const { report, period, recipient } = delivery;
       return `${report} ${period} may or may not have reached ${recipient}. Ask the recipient, then: ${settleCommands(delivery, shard)}`;
     }),
   ];
 }
+
+const afterRefusal = (delivery: DeliveryKey, shard: Workspace['shard']): string =>
+  delivery.report === ALERT
+    ? 'Until that is fixed, alerts do not reach it: readership doctor'
+    : `When that is fixed: ${resendCommand(delivery, shard)}`;
 
 /** The facts about runs, jobs, emails and disk space. */
 export function operationsRows(operations: OperationsStatus, now: Date): Fact[] {
