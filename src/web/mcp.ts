@@ -25,8 +25,6 @@ const words = z
 
 const TOOLS: Readonly<Record<string, Tool>> = { ...OTHER_TOOLS, ...RANGE_TOOLS };
 
-const PROGRESS_EVERY_MS = 1_000;
-
 /** A Model Context Protocol server over the published history, for one client. It reads no secrets and writes nothing. */
 export function mcpServer(sources: Sources, asker: Asker): McpServer {
   const instructions = `${words.instructions} ${words.notice}`;
@@ -65,7 +63,6 @@ export const mcpHandler =
 /** The answer of a tool, as data and as text. It ends when the assistant cancels it or leaves. */
 async function answered(tool: Tool, input: unknown, call: Call, { mcpReq }: ServerContext) {
   const signal = AbortSignal.any([mcpReq.signal, call.signal]);
-  const stopProgress = progressOf(mcpReq);
   try {
     const found = await tool.answer(input, { ...call, signal });
     const structuredContent = tool.output.parse(JSON.parse(JSON.stringify(found, visibly)));
@@ -76,8 +73,6 @@ async function answered(tool: Tool, input: unknown, call: Call, { mcpReq }: Serv
     // Why there is no answer, without the directories of this machine.
     const why = messageOf(error).replaceAll(`${call.sources.workspace.dataDir}/`, '');
     return { content: [{ type: 'text' as const, text: escapeLines(why) }], isError: true };
-  } finally {
-    stopProgress();
   }
 }
 
@@ -86,18 +81,4 @@ function visibly(_: string, value: unknown): unknown {
   if (typeof value === 'string') return escapeLines(value);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [escapeLines(name), inner]));
-}
-
-/** Reports progress to a client that wants it, until the returned function is called. */
-function progressOf({ _meta, notify }: ServerContext['mcpReq']): () => void {
-  const progressToken = _meta?.progressToken;
-  if (progressToken === undefined) return () => undefined;
-  let progress = 0;
-  const timer = setInterval(() => {
-    progress += PROGRESS_EVERY_MS / 1_000;
-    const params = { progressToken, progress, message: `running for ${progress} s` };
-    // A client that has left needs no progress.
-    notify({ method: 'notifications/progress', params }).catch(() => undefined);
-  }, PROGRESS_EVERY_MS);
-  return () => clearInterval(timer);
 }
