@@ -17,14 +17,7 @@ import { health, metrics, renderedReport, reports } from './health.js';
 import { mcpHandler } from './mcp.js';
 import { type Format, FORMATS, MAX_SQL } from './questions.js';
 import { ActionQueue } from './queue.js';
-import {
-  openSources,
-  type PageRequest,
-  parseQuery,
-  requestOf,
-  type SiteRequest,
-  type Visit,
-} from './request.js';
+import { openSources, type PageRequest, parseQuery, requestOf, type SiteRequest } from './request.js';
 import { ai, compare, overview, page, pages, pagesCsv, section } from './views.js';
 
 /** What the template of a page shows. */
@@ -112,7 +105,7 @@ export function addRoutes(hono: Hono<WebEnv>, app: App): void {
 const addressOf = (c: WebContext): URL => new URL(c.req.url);
 
 /** Who requests a page, with a signal that aborts when they no longer wait for the response. */
-function visitOf(c: WebContext): Visit {
+function visitOf(c: WebContext) {
   const left = new AbortController();
   c.env.outgoing.once('close', () => {
     left.abort();

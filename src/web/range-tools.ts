@@ -1,16 +1,7 @@
 import { z } from 'zod';
 import { ConfigurationError } from '../errors.js';
 import { CHOICES, onlyThese, scopeOf } from './request.js';
-import {
-  type DaysQuestion,
-  knownPage,
-  list,
-  pathOrUrl,
-  projectTool,
-  text,
-  textOrNull,
-  type Tool,
-} from './tools.js';
+import { type DaysQuestion, knownPage, list, pathOrUrl, projectTool, text, type Tool } from './tools.js';
 
 const days = {
   from: z.string().optional().describe('first day, such as 2026-08-24; by default 13 weeks are covered'),
@@ -32,7 +23,7 @@ const coveredDays = {
 };
 /** As the macro `changes` defines them. */
 const changeOf = z.object({
-  path: textOrNull.optional(),
+  path: text.nullish(),
   human: numberOrNull,
   ai: numberOrNull,
   ai_share: numberOrNull,

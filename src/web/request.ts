@@ -53,9 +53,7 @@ export const CHOICES = {
 } as const;
 
 /** In percent. */
-const shareField = z
-  .union([z.literal(''), z.coerce.number().min(0).max(100)], 'write a number from 0 to 100')
-  .default('');
+const shareField = z.coerce.number('write a number from 0 to 100').min(0).max(100).nullable().default(null);
 const text = z.string().max(2000, 'too long').default('');
 
 /** The parameters of a list of pages or sections. */
@@ -100,14 +98,14 @@ export function parseQuery(parameters: URLSearchParams): PageQuery {
 }
 
 /** The number of rows of a list on one page. */
-export const PAGES_SHOWN = 50;
+const PAGES_SHOWN = 50;
 
 /** What a list has, and in which order, as parameters of `queries/pages.sql`. */
 export const listOf = ({ minShare, maxShare, order, page, ...list }: z.infer<typeof listSchema>) => ({
   ...list,
   order: order === '' ? (list.sort === 'path' ? 'asc' : 'desc') : order,
-  min_share: minShare === '' ? 0 : minShare / 100,
-  max_share: maxShare === '' ? 1 : maxShare / 100,
+  min_share: (minShare ?? 0) / 100,
+  max_share: (maxShare ?? 100) / 100,
   /** The names of the pages or sections, if only some are chosen. */
   chosen: '[]',
   limit: PAGES_SHOWN,

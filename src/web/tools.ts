@@ -82,7 +82,7 @@ export async function knownPage({ reader, query: { path }, project }: DaysQuesti
 }
 
 export const text = z.string();
-export const textOrNull = text.nullable();
+const textOrNull = text.nullable();
 export const list = <Fields extends z.ZodRawShape>(fields: Fields) => z.array(z.object(fields));
 export const pathOrUrl = z.string().max(4_000).describe('a path such as /quickstart, or the full URL');
 

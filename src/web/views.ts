@@ -5,15 +5,7 @@ import { ConfigurationError, messageOf } from '../errors.js';
 import { shownPath } from '../format/text.js';
 import { csvCellOf } from '../reports/answers.js';
 import type { Parameters, Row } from '../warehouse/query.js';
-import {
-  listOf,
-  MOST_READ,
-  onlyThese,
-  type PageRequest,
-  PAGES_SHOWN,
-  type Range,
-  scopeOf,
-} from './request.js';
+import { listOf, MOST_READ, onlyThese, type PageRequest, type Range, scopeOf } from './request.js';
 import { AI_SHARE, comparedSeries, seriesOf, weeksOf } from './series.js';
 
 const WHOLE_SITE = scopeOf('');
@@ -122,8 +114,7 @@ export async function pages(request: PageRequest): Promise<object> {
     rows('totals', WHOLE_SITE),
   ]);
   const count = countOf(found);
-  const { order } = listOf(query);
-  const first = (query.page - 1) * PAGES_SHOWN;
+  const { order, offset } = listOf(query);
   const isListed = ['', ...sections.map(({ section }) => section)].includes(query.section);
   return {
     totals,
@@ -135,10 +126,10 @@ export async function pages(request: PageRequest): Promise<object> {
     count,
     order,
     otherOrder: order === 'asc' ? 'desc' : 'asc',
-    first: first + 1,
-    last: first + found.length,
+    first: offset + 1,
+    last: offset + found.length,
     previous: query.page > 1 ? query.page - 1 : null,
-    next: first + found.length < count ? query.page + 1 : null,
+    next: offset + found.length < count ? query.page + 1 : null,
   };
 }
 

@@ -299,7 +299,7 @@ describe('the list of pages', () => {
 
   it.each([
     ['pages?minShare=x', 'minShare: write a number from 0 to 100'],
-    ['pages?maxShare=101', 'maxShare: at most 100'],
+    ['pages?maxShare=101', 'maxShare: write a number from 0 to 100'],
     ['page?project=prj_1&path=https://other.example.com/x', 'is not a page of https://docs.example.com'],
     ['pages?only=all', 'only: write moved or new or gone or unread'],
     ['pages?order=up', 'order: write asc or desc'],
