@@ -46,14 +46,10 @@ export async function ask(request: SiteRequest): Promise<object> {
       isNumeric: answer.some((row) => typeof row[name] === 'number'),
       isGrouped: answer.some((row) => isLarge(numberIn(row, name))),
     }));
-    const pictured = pictureOf(answer, columns);
     const cells = answer.map((row) =>
-      columns.map(({ name, isNumeric, isGrouped }) => {
-        const bar = name === pictured.barsOf ? Math.max(0, numberIn(row, name) ?? 0) : null;
-        return { isNumeric, text: textOf(row[name], isGrouped), bar };
-      }),
+      columns.map(({ name, isNumeric, isGrouped }) => ({ isNumeric, text: textOf(row[name], isGrouped) })),
     );
-    return { ...shown, answer: { columns, cells, isCut, note, ...pictured } };
+    return { ...shown, answer: { columns, cells, isCut, note, ...pictureOf(answer, columns) } };
   } catch (error) {
     if (error instanceof BusyError || !(error instanceof StorageError)) throw error;
     return { ...shown, failure: error.message };
@@ -77,7 +73,7 @@ const numberIn = (row: Row, name: string): number | null =>
 const dayIn = (row: Row, name: string): string =>
   parseDay(/^\d{4}-\d\d-\d\d/.exec(textOf(row[name]))?.[0] ?? '') ?? '';
 
-/** Lines if the answer has one row per day, week or month; bars of the first number if it is a short list of names. */
+/** Lines if the answer has one row per day, week or month. */
 function pictureOf(answer: readonly Row[], columns: readonly { name: string; isNumeric: boolean }[]) {
   const days = columns.find(({ name }) => answer.every((row) => dayIn(row, name) !== ''))?.name ?? '';
   const mostIn = (name: string) => Math.max(...answer.map((row) => numberIn(row, name) ?? 0));
@@ -89,22 +85,18 @@ function pictureOf(answer: readonly Row[], columns: readonly { name: string; isN
     .slice(0, MOST_LINES)
     .map(({ name }, index) => ({ name, key: ['human', 'ai'].includes(name) ? name : `series-${index}` }));
   const isSeries = new Set(answer.map((row) => dayIn(row, days))).size === answer.length;
-  if (days !== '' && numbers.length > 0 && answer.length > 2 && isSeries) {
-    const ordered = answer.toSorted((one, two) => (dayIn(one, days) < dayIn(two, days) ? -1 : 1));
-    const points = ordered.map((row) => ({
-      first: day(dayIn(row, days)),
-      last: day(dayIn(row, days)),
-      isMarked: false,
-      values: Object.fromEntries(numbers.map(({ name, key }) => [key, numberIn(row, name)])),
-      said: [dayIn(row, days), ...numbers.map(({ name }) => `${name} ${textOf(row[name])}`)],
-    }));
-    const lines = numbers.map(({ key }) => key);
-    return { picture: drawLines(points, { title: 'The answer', lines }), keys: numbers, barsOf: null };
-  }
-  const [number] = numbers;
-  const isList = numeric.length < columns.length && answer.length > 1 && answer.length <= 25;
-  const barsOf = isList && number !== undefined ? number.name : null;
-  return { picture: null, keys: [], barsOf, longest: mostIn(number?.name ?? '') };
+  if (days === '' || numbers.length === 0 || answer.length < 3 || !isSeries)
+    return { picture: null, keys: [] };
+  const ordered = answer.toSorted((one, two) => (dayIn(one, days) < dayIn(two, days) ? -1 : 1));
+  const points = ordered.map((row) => ({
+    first: day(dayIn(row, days)),
+    last: day(dayIn(row, days)),
+    isMarked: false,
+    values: Object.fromEntries(numbers.map(({ name, key }) => [key, numberIn(row, name)])),
+    said: [dayIn(row, days), ...numbers.map(({ name }) => `${name} ${textOf(row[name])}`)],
+  }));
+  const lines = numbers.map(({ key }) => key);
+  return { picture: drawLines(points, { title: 'The answer', lines }), keys: numbers };
 }
 
 /** The questions of the documentation, with their SQL. */
