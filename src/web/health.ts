@@ -3,18 +3,15 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import type { Workspace } from '../app/workspace.js';
-import { shortMonth } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { metricsText } from '../print/metrics.js';
 import { type Fact, needsOf, operationsRows, statusRows } from '../print/status.js';
 import { listPages, storedPages } from '../reports/pages.js';
 import { titleOf } from '../reports/period.js';
 import { readStatus } from '../service/status.js';
-import { dayColumn, type Reader, timestampColumn } from '../warehouse/query.js';
+import { type Reader, type Row, timestampColumn } from '../warehouse/query.js';
 import type { SiteRequest } from './request.js';
 
-const calendarRow = z.looseObject({ day: dayColumn, week: z.int(), weekday: z.int(), state: z.string() });
-type CalendarDay = z.infer<typeof calendarRow>;
 const runRow = z.looseObject({ started_at: timestampColumn, ended_at: timestampColumn.nullable() });
 
 /**
@@ -25,18 +22,15 @@ export async function health(request: SiteRequest): Promise<object> {
   const { reader, rows, offer, part: workspace, now, range } = request;
   // To the end of the minute, so that answers are kept for as long, and no run is left out.
   const { projects, operations } = await readStatus(reader, workspace, endOfMinute(now));
-  const [calendar, findings, runs] = await Promise.all([
+  const [days, findings, runs] = await Promise.all([
     range === undefined ? [] : rows('calendar', { ...range.extent }),
     rows('findings'),
     rows('runs'),
   ]);
   for (const name of ['coverage', 'requests', 'emails', 'agent-jobs']) offer(name);
-  const days = z.array(calendarRow).parse(calendar);
   const statuses = [
-    ...projects.map((status) => {
-      return { name: status.name, ...factsOf(statusRows(status), ` --project ${status.project}`) };
-    }),
-    { name: 'Operations', ...factsOf(operationsRows(operations, now)) },
+    ...projects.map((one) => factsOf(one.name, statusRows(one), ` --project ${one.project}`)),
+    factsOf('Operations', operationsRows(operations, now)),
   ];
   return {
     needs: needsOf(projects, operations, workspace, now),
@@ -47,7 +41,6 @@ export async function health(request: SiteRequest): Promise<object> {
     runs: z.array(runRow).parse(runs),
     timezone: workspace.settings.schedule.timezone,
     days,
-    months: monthsOf(days),
     calendarSaid: saidOf(days),
   };
 }
@@ -56,13 +49,13 @@ export async function health(request: SiteRequest): Promise<object> {
 const COMMANDS: Readonly<Record<string, string>> = { inconsistent: 'audit --repair', verified: 'audit' };
 
 /** Facts, of which `differing` are not as they should be, each with the command that changes it. */
-function factsOf(rows: readonly Fact[], about = '') {
+function factsOf(title: string, rows: readonly Fact[], about = '') {
   const facts = rows.map(([name, value, color]) => {
     if (color !== 'red' && color !== 'yellow') return { name, value, command: null };
     const command = `readership ${COMMANDS[name] ?? 'export'}${about}`;
     return { name, value: value.replace(/: readership .*/s, ''), command };
   });
-  return { rows: facts, differing: facts.filter(({ command }) => command !== null) };
+  return { name: title, rows: facts, differing: facts.filter(({ command }) => command !== null) };
 }
 
 /** The same as metrics in Prometheus's format. */
@@ -71,15 +64,9 @@ export async function metrics(reader: Reader, workspace: Workspace, now: Date): 
   return metricsText(projects, operations, needsOf(projects, operations, workspace, now));
 }
 
-/** The names of the months, above the first whole week of each. */
-const monthsOf = (days: readonly CalendarDay[]) =>
-  days
-    .filter(({ day, weekday }) => weekday === 0 && Number(day.slice(8)) <= 7)
-    .map(({ day, week }) => ({ x: 2 + week * 16, label: shortMonth(day) }));
-
-function saidOf(days: readonly CalendarDay[]): string {
-  const states = [...new Set(days.map(({ state }) => state))];
-  const said = states.map((state) => `${days.filter((day) => day.state === state).length} ${state}`);
+function saidOf(days: readonly Row[]): string {
+  const all = days.map((day) => z.string().parse(day['state']));
+  const said = [...new Set(all)].map((state) => `${all.filter((one) => one === state).length} ${state}`);
   return `${counted(days.length, 'day')}: ${said.join(', ')}`;
 }
 

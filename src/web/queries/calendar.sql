@@ -1,4 +1,5 @@
--- Grain: one row per day of the last 53 weeks, from the first day of the history, with its position and state.
+-- Grain: one row per day of the last 53 weeks, from the first day of the history, with its position and state. The first
+-- whole week of a month has its name.
 WITH
   restated AS (
     SELECT day, sum(total_after - total_before)::BIGINT AS change
@@ -11,6 +12,7 @@ SELECT
   calendar.day::DATE AS day,
   datediff('week', date_trunc('week', $last::DATE)::DATE - 364, date_trunc('week', calendar.day)::DATE) AS week,
   isodow(calendar.day) - 1 AS weekday,
+  if(weekday = 0 AND day(calendar.day) <= 7, strftime(calendar.day, '%b'), NULL) AS month,
   CASE
     WHEN loads.state IS NULL THEN 'missing'
     WHEN loads.state = 'final' AND restated.day IS NOT NULL THEN 'restated'
