@@ -49,8 +49,6 @@ type Rights = Pick<Visitor, 'isEditor'>;
 export class Access {
   /** The key in the link that is printed; undefined if people sign in otherwise. */
   readonly linkToken: string | undefined;
-  /** Whether there are sessions to end: a proxy has its own. */
-  readonly hasSessions: boolean;
   /** A field of every form that changes something, which no other site can know. */
   readonly actionToken = token();
   readonly #sessions = new LRUCache<string, Rights>({ max: MOST_SESSIONS });
@@ -65,7 +63,6 @@ export class Access {
   ) {
     const why = whyOpenToAll(settings);
     if (why !== undefined) throw new ConfigurationError(why);
-    this.hasSessions = settings.auth !== 'proxy';
     this.linkToken = settings.auth === 'link' ? token() : undefined;
   }
 

@@ -62,7 +62,8 @@ export type App = Awaited<ReturnType<typeof openApp>>;
 
 export async function openApp(options: WebOptions) {
   const { workspace, runtime, settings, onError, inTurn = pLimit(1) } = options;
-  const frame = await openFrame(workspace, PAGES);
+  // A proxy has sessions of its own.
+  const frame = await openFrame(workspace, PAGES, settings.auth !== 'proxy');
   const sources = openSources(workspace, options.options, runtime);
   const access = new Access(settings, frame.fill);
   return {
@@ -77,9 +78,8 @@ export async function openApp(options: WebOptions) {
       if ((c.var as Partial<WebEnv['Variables']>).visitor === undefined)
         return access.refuse(c, status, words);
       const shown = words.replaceAll(`${workspace.dataDir}/`, '');
-      const model = { words: shown, signOut: access.hasSessions, nothingLoaded: false };
       const title = STATUS_CODES[status] ?? '';
-      return c.html(frame.page('problem', title, new URL(c.req.url), model), status);
+      return c.html(frame.page('problem', title, new URL(c.req.url), { words: shown }), status);
     },
   };
 }
@@ -130,7 +130,6 @@ export async function pageOf({ access, frame }: App, address: URL, request: Site
     queries: request.asked.filter(({ sql }) => sql.length <= MAX_SQL),
     range,
     nothingLoaded: range === null,
-    signOut: access.hasSessions,
     isEditor,
     actionToken: isEditor ? access.actionToken : '',
     formId: randomUUID(),

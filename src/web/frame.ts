@@ -95,6 +95,7 @@ export type Frame = Awaited<ReturnType<typeof openFrame>>;
 export async function openFrame(
   { workspaceDir, projects }: Pick<Workspace, 'workspaceDir' | 'projects'>,
   places: readonly Place[],
+  hasSessions: boolean,
 ) {
   const [templates, palette] = await Promise.all([findTemplates(workspaceDir), readPalette(workspaceDir)]);
   const fillIn = pageFiller(templates, functions);
@@ -115,6 +116,8 @@ export async function openFrame(
       return fill(template, {
         title,
         queries: [],
+        nothingLoaded: false,
+        signOut: hasSessions,
         address: path + address.search,
         projects,
         project: project === undefined ? null : { ...project, siteUrl: project.siteUrl ?? null },
