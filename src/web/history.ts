@@ -20,16 +20,6 @@ export interface PublishedReader extends Reader {
   readonly version: string;
 }
 
-interface Opened {
-  readonly file: string;
-  readonly version: string;
-  readonly history: History;
-  /** A published file never changes. */
-  readonly answers: LRUCache<string, unknown[]>;
-  readonly changes: KeptChanges;
-  users: number;
-}
-
 /** In rows, of which an answer with none counts as one. */
 const ANSWERS_KEPT = 20_000;
 /** Such as the days of 13 years. */
@@ -45,27 +35,21 @@ const INTERRUPT_EVERY_MS = 50;
 const COPY_USED_MS = 60_000;
 
 /** The histories of the parts of a workspace. */
-export class WebHistories {
-  readonly all: readonly WebHistory[];
-
-  constructor(
-    private readonly workspace: Workspace,
-    signal: AbortSignal,
-  ) {
-    this.all = partsOf(workspace).map((part) => new WebHistory(part, signal));
-  }
-
-  /** The one that has a project; the first for an unknown one. */
-  of(project = ''): WebHistory {
-    const part = partOf(this.workspace, project);
-    const history = this.all.find((one) => one.part === part);
-    if (history === undefined) throw new RangeError('a part of another workspace');
-    return history;
-  }
-
-  close(): void {
-    for (const history of this.all) history.close();
-  }
+export function openHistories(workspace: Workspace, signal: AbortSignal) {
+  const all = partsOf(workspace).map((part) => new WebHistory(part, signal));
+  return {
+    all,
+    /** The one that has a project; the first for an unknown one. */
+    of: (project = ''): WebHistory => {
+      const part = partOf(workspace, project);
+      const history = all.find((one) => one.part === part);
+      if (history === undefined) throw new RangeError('a part of another workspace');
+      return history;
+    },
+    close: (): void => {
+      for (const history of all) history.close();
+    },
+  };
 }
 
 /** Runs the queries of pages on the newest published history, which is opened when it has been replaced. */
@@ -118,19 +102,8 @@ class WebHistory {
     const { ino, mtimeMs, size } = (await stat(file).catch(() => undefined)) ?? {};
     const version = `${ino}-${mtimeMs}-${size}`;
     if (this.#opened?.version === version) return this.#opened;
-    const history = await openOwnHistory(file, {
-      memory_limit: `${queryLimits(this.part.settings).maxMemory}B`,
-      allocator_bulk_deallocation_flush_threshold: FREED_AT_ONCE,
-    });
-    // The history itself is read-only.
-    await history.connection.run("ATTACH ':memory:' AS kept (READ_WRITE, COMPRESS)");
     const before = this.#opened;
-    const answers = new LRUCache<string, unknown[]>({
-      maxSize: ANSWERS_KEPT,
-      maxEntrySize: LARGEST_KEPT,
-      sizeCalculation: ({ length }) => Math.max(1, length),
-    });
-    this.#opened = { file, version, history, answers, changes: new KeptChanges(), users: 0 };
+    this.#opened = await openVersion(this.part, file, version);
     if (before?.users === 0) before.history.close();
     return this.#opened;
   }
@@ -157,6 +130,24 @@ class WebHistory {
     );
     return parseRows(chunks, row);
   }
+}
+
+type Opened = Awaited<ReturnType<typeof openVersion>>;
+
+/** Opens one version of the history, which never changes, so its answers can be kept. */
+async function openVersion({ settings }: Workspace, file: string, version: string) {
+  const history = await openOwnHistory(file, {
+    memory_limit: `${queryLimits(settings).maxMemory}B`,
+    allocator_bulk_deallocation_flush_threshold: FREED_AT_ONCE,
+  });
+  // The history itself is read-only.
+  await history.connection.run("ATTACH ':memory:' AS kept (READ_WRITE, COMPRESS)");
+  const answers = new LRUCache<string, unknown[]>({
+    maxSize: ANSWERS_KEPT,
+    maxEntrySize: LARGEST_KEPT,
+    sizeCalculation: ({ length }) => Math.max(1, length),
+  });
+  return { file, version, history, answers, changes: new KeptChanges(), users: 0 };
 }
 
 /** How the queries of pages call the macros that most of their time goes into. */

@@ -10,7 +10,7 @@ import { shownPath } from '../format/text.js';
 import { ISO_CALENDAR, periodOf } from '../reports/period.js';
 import { dayColumn, filledIn, type Parameters, readSql, type Row, rowSchema } from '../warehouse/query.js';
 import type { Visitor } from './access.js';
-import { type PublishedReader, WebHistories } from './history.js';
+import { openHistories, type PublishedReader } from './history.js';
 import { Proposals } from './proposals.js';
 import { type Asker, MAX_SQL, Questions, SavedQuestions } from './questions.js';
 import type { ActionQueue } from './queue.js';
@@ -21,7 +21,7 @@ export type Sources = ReturnType<typeof openSources>;
 export const openSources = (workspace: Workspace, options: WorkspaceOptions, runtime: Runtime) => ({
   workspace,
   runtime,
-  histories: new WebHistories(workspace, runtime.signal),
+  histories: openHistories(workspace, runtime.signal),
   questions: new Questions(workspace, options, runtime),
   saved: new SavedQuestions(workspace),
   proposals: new Proposals(workspace),
