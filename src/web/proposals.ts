@@ -3,11 +3,10 @@ import pLimit from 'p-limit';
 import { type ImprovePlan, planImprovement, readCandidates } from '../agents/plan.js';
 import { proposalOf } from '../agents/prompt.js';
 import { wordsOf } from '../agents/reasons.js';
-import type { Candidate } from '../agents/select.js';
 import { basePath, listedPages, loadSitemap, sitePaths } from '../agents/sitemap.js';
 import type { Workspace } from '../app/workspace.js';
 import type { ProjectSettings } from '../config/schema.js';
-import { dayOf } from '../day.js';
+import { dayOf, startOfDay } from '../day.js';
 import { ConfigurationError } from '../errors.js';
 import type { PublishedReader } from './history.js';
 
@@ -23,8 +22,6 @@ export class Proposals {
     fetchMethod: (sitemap) => loadSitemap(sitemap, AbortSignal.timeout(10_000)),
   });
   readonly #plans = new LRUCache<string, ImprovePlan>({ max: 20, ttl: SITEMAP_KEPT_MS });
-  /** Most of a plan's time goes into reading them, and they are the same for each page that someone names. */
-  readonly #candidates = new LRUCache<string, readonly Candidate[]>({ max: 4 });
 
   constructor(private readonly workspace: Workspace) {}
 
@@ -67,17 +64,17 @@ export class Proposals {
 
   async #plan(reader: PublishedReader, project: ProjectSettings, now: Date, path: string) {
     const { improve } = this.workspace.settings;
-    const today = JSON.stringify([reader.version, project.id, dayOf(now)]);
-    const known = this.#plans.get(today + path);
+    const today = dayOf(now);
+    const key = JSON.stringify([reader.version, project.id, today, path]);
+    const known = this.#plans.get(key);
     if (known !== undefined) return known;
-    const candidates =
-      this.#candidates.get(today) ?? (await readCandidates(reader, project.id, improve, now));
-    this.#candidates.set(today, candidates);
+    // Most of a plan's time goes into reading them. The reader keeps the answer, which is the same all day.
+    const candidates = await readCandidates(reader, project.id, improve, startOfDay(today));
     const addresses = await this.#addresses();
     const isListed = addresses && listedPages(improve.sitemap ?? '', addresses, project.siteUrl);
     const state = { now, isListed, only: path === '' ? undefined : [path], candidates };
     const plan = await planImprovement(reader, project.id, improve, state);
-    this.#plans.set(today + path, plan);
+    this.#plans.set(key, plan);
     return plan;
   }
 }
