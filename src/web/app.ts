@@ -14,7 +14,7 @@ import { agents } from './agents.js';
 import { ask } from './ask.js';
 import { openFrame, projectIn } from './frame.js';
 import { health, metrics, renderedReport, reports } from './health.js';
-import { mcpHandler } from './mcp.js';
+import { answerMcp } from './mcp.js';
 import { type Format, FORMATS, MAX_SQL } from './questions.js';
 import { ActionQueue } from './queue.js';
 import { openSources, type PageRequest, parseQuery, requestOf, type SiteRequest } from './request.js';
@@ -71,7 +71,6 @@ export async function openApp(options: WebOptions) {
     frame,
     access,
     queue: new ActionQueue(workspace, runtime, inTurn, onError),
-    mcp: mcpHandler(sources),
     /** A page that says why there is no other. */
     problem: async (c: WebContext, status: ContentfulStatusCode, words: string): Promise<Response> => {
       // Only visitors may see the names of projects.
@@ -85,7 +84,7 @@ export async function openApp(options: WebOptions) {
 }
 
 export function addRoutes(hono: Hono<WebEnv>, app: App): void {
-  const { access, frame, mcp } = app;
+  const { access, frame, sources } = app;
   for (const { path } of PAGES) hono.get(path, (c) => shown(c, app, addressOf(c)));
   hono.get('/app.css', (c) => asset(c, frame.assets.css, 'text/css'));
   hono.get('/app.js', (c) => asset(c, frame.assets.js, 'text/javascript'));
@@ -97,7 +96,7 @@ export function addRoutes(hono: Hono<WebEnv>, app: App): void {
     hono.on(['GET', 'POST'], `/ask.${format}`, (c) => download(c, app, format));
   hono.get('/metrics', (c) => onMetrics(c, app));
   hono.get('/reports/:project/:file', (c) => report(c, app));
-  hono.post('/mcp', (c) => mcp(c.req.raw, visitOf(c)));
+  hono.post('/mcp', (c) => answerMcp(c.req.raw, sources, visitOf(c)));
   hono.post('/agents', (c) => onAgents(c, app));
   hono.post('/ask', (c) => onAsk(c, app));
 }

@@ -55,10 +55,8 @@ export function mcpServer(sources: Sources, asker: Asker): McpServer {
 }
 
 /** The same over HTTP: stateless, so each request is answered on its own. */
-export const mcpHandler =
-  (sources: Sources) =>
-  (request: Request, asker: Asker): Promise<Response> =>
-    createMcpHandler(() => mcpServer(sources, asker), { maxRequestBodySize: 64 * 1024 }).fetch(request);
+export const answerMcp = (request: Request, sources: Sources, asker: Asker): Promise<Response> =>
+  createMcpHandler(() => mcpServer(sources, asker), { maxRequestBodySize: 64 * 1024 }).fetch(request);
 
 /** The answer of a tool, as data and as text. It ends when the assistant cancels it or leaves. */
 async function answered(tool: Tool, input: unknown, call: Call, { mcpReq }: ServerContext) {

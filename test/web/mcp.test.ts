@@ -7,7 +7,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { readWorkspace } from '../../src/app/workspace.js';
 import { Output } from '../../src/terminal/output.js';
 import { publish } from '../../src/warehouse/publish.js';
-import { mcpHandler } from '../../src/web/mcp.js';
+import { answerMcp } from '../../src/web/mcp.js';
 import { openSources } from '../../src/web/request.js';
 import { steadyPages, storeReading } from '../agents/reading.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
@@ -299,12 +299,12 @@ describe('an AI assistant', () => {
       output: new Output(process.stdout, process.stderr, false),
     };
     const workspace = await readWorkspace({}, runtime, 'none');
-    const handler = mcpHandler(openSources(workspace, {}, runtime));
+    const sources = openSources(workspace, {}, runtime);
     const asker = { client: 'test', signal: runtime.signal };
     const { client, ask: asked } = await mcpClient(
       cwd,
       new StreamableHTTPClientTransport(new URL('http://127.0.0.1/mcp'), {
-        fetch: (url, init) => handler(new Request(url, init), asker),
+        fetch: (url, init) => answerMcp(new Request(url, init), sources, asker),
       }),
     );
     expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(TOOLS);
@@ -317,7 +317,7 @@ describe('an AI assistant', () => {
       ...{ method: 'POST', body: JSON.stringify({ padding: 'x'.repeat(100_000) }) },
       headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
     });
-    expect((await handler(tooLarge, asker)).status).toBe(413);
+    expect((await answerMcp(tooLarge, sources, asker)).status).toBe(413);
   });
 });
 
