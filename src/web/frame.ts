@@ -36,9 +36,6 @@ const currentOf = ({ data }: HelperOptions): URL =>
 const keptAcross = (options: HelperOptions): URLSearchParams =>
   new URLSearchParams([...currentOf(options).searchParams].filter(([name]) => KEPT.includes(name)));
 
-const fieldsOf = (parameters: readonly (readonly [name: string, value: string])[]) =>
-  parameters.map(([name, value]) => ({ name, value }));
-
 const functions: Readonly<Record<string, HelperDelegate>> = {
   /** `link "/page" path=path`: another page, about the same project and days. */
   link: (path: unknown, options: HelperOptions) =>
@@ -54,8 +51,6 @@ const functions: Readonly<Record<string, HelperDelegate>> = {
   views: (count: unknown) => (typeof count === 'number' ? thousands(count) : '–'),
   /** `download "/pages.csv"`: a file with what this page shows. */
   download: (path: unknown, options: HelperOptions) => z.string().parse(path) + currentOf(options).search,
-  /** The parameters of this address that a form about another page keeps. */
-  keptAcross: (options: HelperOptions) => fieldsOf([...keptAcross(options)]),
   /** `time from=first to=last`: the pages read on some days, of the section that this page is about. */
   time: (options: HelperOptions) => {
     const { pathname, searchParams } = currentOf(options);
@@ -74,7 +69,8 @@ const functions: Readonly<Record<string, HelperDelegate>> = {
   /** The parameters of this address without the given ones, for a form that sets those. */
   keptBut: (names: unknown, options: HelperOptions) => {
     const set = ['page', ...z.string().parse(names).split(' ')];
-    return fieldsOf([...currentOf(options).searchParams].filter(([name]) => !set.includes(name)));
+    const parameters = [...currentOf(options).searchParams].map(([name, value]) => ({ name, value }));
+    return parameters.filter(({ name }) => !set.includes(name));
   },
 };
 
