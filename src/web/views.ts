@@ -115,14 +115,12 @@ export async function pages(request: PageRequest): Promise<object> {
   ]);
   const count = countOf(found);
   const { order, offset } = listOf(query);
-  const isListed = ['', ...sections.map(({ section }) => section)].includes(query.section);
   return {
     totals,
     problem,
     all: found[0] ?? null,
     pages: found,
-    // Those of the range, and the chosen one even if nobody read it then.
-    sections: isListed ? sections : [...sections, { section: query.section }],
+    sections,
     count,
     order,
     otherOrder: order === 'asc' ? 'desc' : 'asc',

@@ -1,8 +1,15 @@
 -- Grain: one row per section with pages below it that were viewed in the range, or in the days it is compared with, most
--- read first, to choose from.
-SELECT section_of(path) AS section, sum(human + ai)::BIGINT AS views
-FROM changes($from, $to, $shift, per := 'page')
-WHERE project = $project AND path LIKE '/%/%'
+-- read first, to choose from; and the chosen one, even if nobody read it then.
+SELECT section, sum(views)::BIGINT AS views
+FROM
+  (
+    SELECT section_of(path) AS section, human + ai AS views
+    FROM changes($from, $to, $shift, per := 'page')
+    WHERE project = $project AND path LIKE '/%/%'
+    UNION ALL
+    SELECT $section, NULL
+    WHERE $section <> ''
+  )
 GROUP BY section
-ORDER BY views DESC NULLS LAST, section
+ORDER BY section = $section DESC, views DESC NULLS LAST, section
 LIMIT 40
