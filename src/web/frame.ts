@@ -58,14 +58,6 @@ const functions: Readonly<Record<string, HelperDelegate>> = {
     const path = section === null ? '/' : pathname;
     return addressWith(path, keptAcross(options), { section, ...options.hash });
   },
-  /** `comparing others`: this page with only these paths and sections. */
-  comparing: (others: unknown, options: HelperOptions) => {
-    const { pathname, searchParams } = currentOf(options);
-    for (const name of ['path', 'section']) searchParams.delete(name);
-    for (const [name, value] of z.array(z.tuple([z.string(), z.string()])).parse(others))
-      searchParams.append(name, value);
-    return addressWith(pathname, searchParams, {});
-  },
   /** The parameters of this address without the given ones, for a form that sets those. */
   keptBut: (names: unknown, options: HelperOptions) => {
     const set = ['page', ...z.string().parse(names).split(' ')];
@@ -78,19 +70,12 @@ const functions: Readonly<Record<string, HelperDelegate>> = {
 export const projectIn = (parameters: URLSearchParams): string | undefined =>
   parameters.getAll('project').at(-1);
 
-/** A page by its address. The navigation lists it, or shows it `under` another. */
-export interface Place {
-  readonly path: string;
-  readonly title: string;
-  readonly under: string | undefined;
-}
-
 export type Frame = Awaited<ReturnType<typeof openFrame>>;
 
-/** The templates of the web app, and the files that its pages load. */
+/** The templates of the web app, and the files that its pages load. The navigation lists a page, or shows it `under` another. */
 export async function openFrame(
   { workspaceDir, projects }: Pick<Workspace, 'workspaceDir' | 'projects'>,
-  places: readonly Place[],
+  places: readonly { readonly path: string; readonly title: string; readonly under?: string | undefined }[],
   hasSessions: boolean,
 ) {
   const [templates, palette] = await Promise.all([findTemplates(workspaceDir), readPalette(workspaceDir)]);

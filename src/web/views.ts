@@ -86,11 +86,7 @@ export async function compare({ rows, query }: PageRequest): Promise<object> {
   const readers = query.readers === 'both' ? '' : query.readers;
   return {
     picture: comparedSeries(courses, marks.flat(), readers === '' ? 'views' : readers),
-    keys: subjects.map((own, at) => ({
-      ...own,
-      key: `series-${at}`,
-      others: subjects.filter((one) => one !== own).map(({ kind, name }) => [kind, name]),
-    })),
+    keys: subjects.map((subject, at) => ({ ...subject, key: `series-${at}` })),
     pages: found.map((row) => ({ ...row, longest })),
     isFull: subjects.length === MOST_COMPARED,
     sections,

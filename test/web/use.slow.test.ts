@@ -280,6 +280,8 @@ describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chrom
       expect(await chart.locator('path.line').count()).toBe(2);
       expect(await page.locator('.ranking tbody tr').count()).toBe(2);
     });
+    await page.locator('.filters input[type=checkbox]').first().click();
+    await expect.poll(() => page.locator('.ranking tbody tr').count()).toBe(1);
     await from('is the data complete and fresh', async () => {
       expect(await page.locator('.detail').innerText()).toContain('All 91 days loaded');
       await click(link('Health'));
