@@ -166,7 +166,8 @@ const MAX_FORM_BYTES = 256 * 1024;
 export async function formOf({ env }: WebContext): Promise<URLSearchParams> {
   const text = await bodyWithin(MAX_FORM_BYTES, env.incoming);
   if (text === undefined) throw new HTTPException(413, { message: 'The form is too large.' });
-  return new URLSearchParams(text);
+  // Browsers end the lines of a form with two characters.
+  return new URLSearchParams(text.replaceAll(/%0D%0A/gi, '%0A'));
 }
 
 /** What a person typed in a form. */

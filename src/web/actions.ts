@@ -30,11 +30,7 @@ const NOTHING_SENT = 'Readership was stopped before anything was sent. Request i
 
 const path = z.string().min(1).max(2000);
 const job = z.coerce.number().int().min(1);
-/** Browsers end the lines of a form with two characters. */
-const text = z
-  .string()
-  .max(100_000)
-  .transform((written) => written.replaceAll('\r\n', '\n'));
+const text = z.string().max(100_000);
 
 /** Records what became of a pull request. */
 const reviewed = (outcome: 'merged' | 'closed', answer: (on: Day) => string) =>

@@ -137,13 +137,10 @@ export async function pageOf({ access, frame }: App, address: URL, request: Site
   });
 }
 
+type Answer = (request: SiteRequest) => Promise<Response>;
+
 /** Answers a request about a project from its history. */
-function answered(
-  c: WebContext,
-  app: App,
-  address: URL,
-  answer: (request: SiteRequest) => Promise<Response>,
-): Promise<Response> {
+function answered(c: WebContext, app: App, address: URL, answer: Answer): Promise<Response> {
   const visit = visitOf(c);
   return app.sources.histories
     .of(projectIn(address.searchParams))
@@ -233,6 +230,5 @@ async function onAsk(c: WebContext, app: App): Promise<Response> {
     return isCurrent(c, app, form)
       ? c.redirect(back(form, '/ask', await app.sources.saved.change(form)), 303)
       : shown(c, app, here, { failure: OUTDATED.replace('done or sent', 'saved') }, 409);
-  if (sql.trim() === '') throw new ConfigurationError('The query is empty.');
   return address.length <= LONGEST_ADDRESS ? c.redirect(address, 303) : shown(c, app, here);
 }

@@ -61,7 +61,7 @@ export class Questions {
   /** The whole answer as a file that is deleted once it has been read, or when its reader leaves or is too slow. */
   file(sql: string, format: Format, { client, signal }: Asker): Promise<Readable> {
     return new Promise((resolve, reject) => {
-      const written = this.#downloads.run(client, signal, async () => {
+      const write = async () => {
         const directory = await mkdtemp(join(tmpdir(), 'readership-answer-'));
         try {
           const file = join(directory, `answer.${format}`);
@@ -73,8 +73,8 @@ export class Questions {
         } finally {
           await rm(directory, { recursive: true, force: true });
         }
-      });
-      written.catch(reject);
+      };
+      this.#downloads.run(client, signal, write).catch(reject);
     });
   }
 
@@ -167,7 +167,7 @@ export class SavedQuestions {
     if (opened !== name && (await exists(file)))
       throw new ConfigurationError(`A question named ${name} already exists. Open it to replace it.`);
     try {
-      writeWhole(file, `${sql.replaceAll('\r\n', '\n').trim()}\n`, 0o666);
+      writeWhole(file, `${sql.trim()}\n`, 0o666);
     } catch (cause) {
       throw new StorageError(`Cannot save ${file}: ${messageOf(cause)}`, { cause });
     }
