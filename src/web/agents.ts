@@ -15,7 +15,6 @@ import { wordsOf } from '../agents/reasons.js';
 import { dayOf, daysBetween } from '../day.js';
 import { messageOf } from '../errors.js';
 import { howToLook } from '../print/jobs.js';
-import { notesOf } from '../steps/notes.js';
 import type { SiteRequest } from './request.js';
 
 /** The stages of a job, by title; it is in the first that fits. */
@@ -53,8 +52,12 @@ export async function agents(request: SiteRequest): Promise<object> {
     };
   });
   const stageOf = (job: Shown) => STAGES.find(([, isIn]) => isIn(job))?.[0];
-  const [experiment, together] = await Promise.all([rows('experiment'), rows('combined-effect')]);
-  for (const name of ['experiment-pairs', 'agent-jobs', 'effects-of-jobs', 'left-out', 'notes']) offer(name);
+  const [experiment, together, notes] = await Promise.all([
+    rows('experiment'),
+    rows('combined-effect'),
+    rows('notes'),
+  ]);
+  for (const name of ['experiment-pairs', 'agent-jobs', 'effects-of-jobs', 'left-out']) offer(name);
   const experimentBy = (basis: string) =>
     experimentWords(z.array(experimentRow).parse(experiment.filter((row) => row['basis'] === basis)))
       ?.words ?? null;
@@ -63,7 +66,7 @@ export async function agents(request: SiteRequest): Promise<object> {
     experiment: experimentBy('assigned'),
     experimentIfMerged: experimentBy('merged'),
     together: togetherWords(z.array(projectEffectRow).parse(together)) ?? null,
-    notes: (await notesOf(reader, project.id)).toReversed(),
+    notes,
     stages: STAGES.map(([title]) => {
       const own = shown.filter((job) => stageOf(job) === title);
       const most = ['Merged', 'Ended without a merge'].includes(title) ? RECENT : own.length;

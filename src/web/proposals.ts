@@ -19,7 +19,8 @@ export class Proposals {
   readonly #sitemaps = new LRUCache<string, readonly URL[]>({
     max: 1,
     ttl: SITEMAP_KEPT_MS,
-    fetchMethod: (sitemap) => loadSitemap(sitemap, AbortSignal.timeout(10_000)),
+    fetchMethod: (sitemap) =>
+      sitemap === '' ? undefined : loadSitemap(sitemap, AbortSignal.timeout(10_000)),
   });
   readonly #plans = new LRUCache<string, ImprovePlan>({ max: 20, ttl: SITEMAP_KEPT_MS });
 
@@ -48,18 +49,14 @@ export class Proposals {
 
   /** The pages of the sitemap, as parameters of a query. Throws a `ReadershipError` if they are unknown. */
   async listed({ siteUrl }: ProjectSettings) {
-    const addresses = await this.#addresses();
+    const { sitemap = '' } = this.workspace.settings.improve;
+    const addresses = await this.#sitemaps.fetch(sitemap);
     if (addresses === undefined)
       throw new ConfigurationError(
         'To list pages without a view, name the site’s sitemap: improve.sitemap in readership.yaml.',
       );
-    const paths = sitePaths(this.workspace.settings.improve.sitemap ?? '', addresses, siteUrl);
+    const paths = sitePaths(sitemap, addresses, siteUrl);
     return { listed: JSON.stringify(paths), base: basePath(siteUrl) };
-  }
-
-  async #addresses(): Promise<readonly URL[] | undefined> {
-    const { sitemap } = this.workspace.settings.improve;
-    return sitemap === undefined ? undefined : this.#sitemaps.fetch(sitemap);
   }
 
   async #plan(reader: PublishedReader, project: ProjectSettings, now: Date, path: string) {
@@ -70,8 +67,9 @@ export class Proposals {
     if (known !== undefined) return known;
     // Most of a plan's time goes into reading them. The reader keeps the answer, which is the same all day.
     const candidates = await readCandidates(reader, project.id, improve, startOfDay(today));
-    const addresses = await this.#addresses();
-    const isListed = addresses && listedPages(improve.sitemap ?? '', addresses, project.siteUrl);
+    const { sitemap = '' } = improve;
+    const addresses = await this.#sitemaps.fetch(sitemap);
+    const isListed = addresses && listedPages(sitemap, addresses, project.siteUrl);
     const state = { now, isListed, only: path === '' ? undefined : [path], candidates };
     const plan = await planImprovement(reader, project.id, improve, state);
     this.#plans.set(key, plan);

@@ -103,17 +103,15 @@ export const RANGE_TOOLS = {
     {
       ...coveredDays,
       total: changeOf.nullable(),
-      series: z.array(
-        z.object({
-          first: text,
-          last: text,
-          human_views: numberOrNull.describe('null where no day is loaded'),
-          ai_views: numberOrNull,
-          days: z.int(),
-          loaded: z.int(),
-          provisional: z.int(),
-        }),
-      ),
+      series: list({
+        first: text,
+        last: text,
+        human_views: numberOrNull.describe('null where no day is loaded'),
+        ai_views: numberOrNull,
+        days: z.int(),
+        loaded: z.int(),
+        provisional: z.int(),
+      }),
       events: list({ day: text, text }).describe('jobs, changes, notes and breaks on these days'),
     },
     async (question, input) => {

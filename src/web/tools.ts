@@ -32,9 +32,8 @@ export const tool = <Input extends z.ZodRawShape>(
   return { input, output: z.object(outputs), answer: (given, call) => answer(input.parse(given), call) };
 };
 
-type Question = Awaited<ReturnType<typeof questionOf>>;
 /** What is asked about the days of a project. */
-export type DaysQuestion = Question & { readonly range: Range };
+export type DaysQuestion = Awaited<ReturnType<typeof questionOf>> & { readonly range: Range };
 
 const project = z.string().optional().describe('project id; required if there are several');
 
@@ -138,9 +137,7 @@ export const OTHER_TOOLS: Readonly<Record<string, Tool>> = {
 
   describe: tool(
     { name: z.string().optional().describe('such as site_weeks') },
-    {
-      entries: list({ name: text, kind: text, comment: text, columns: z.array(rowSchema).optional() }),
-    },
+    { entries: list({ name: text, kind: text, comment: text, columns: z.array(rowSchema).optional() }) },
     async ({ name }, call) => {
       const all = await call.sources.histories.of().with(call, readDictionary);
       if (name === undefined) return { entries: all.map((entry) => ({ ...entry, columns: undefined })) };
@@ -199,11 +196,8 @@ export const OTHER_TOOLS: Readonly<Record<string, Tool>> = {
 
   questions: tool({}, { questions: list({ name: text, sql: text }) }, async (_, { sources: { saved } }) => {
     const names = await saved.names();
-    return {
-      questions: await Promise.all(
-        names.map(async (name) => ({ name, sql: await saved.sqlOf({ name, sql: '' }) })),
-      ),
-    };
+    const each = names.map(async (name) => ({ name, sql: await saved.sqlOf({ name, sql: '' }) }));
+    return { questions: await Promise.all(each) };
   }),
 
   movers: projectTool(
