@@ -12,9 +12,7 @@ import type { Asker } from './questions.js';
 import { questionOf, type Range, rowsOf, type Sources } from './request.js';
 
 /** Who calls a tool, and what it answers from. */
-export interface Call extends Asker {
-  readonly sources: Sources;
-}
+export type Call = Asker & { readonly sources: Sources };
 
 export interface Tool {
   readonly input: z.ZodObject;
@@ -194,9 +192,11 @@ export const OTHER_TOOLS: Readonly<Record<string, Tool>> = {
     async ({ rows }) => ({ effect: await rows('experiment'), pairs: await rows('experiment-pairs') }),
   ),
 
-  questions: tool({}, { questions: list({ name: text, sql: text }) }, async (_, { sources: { saved } }) => {
-    const names = await saved.names();
-    const each = names.map(async (name) => ({ name, sql: await saved.sqlOf({ name, sql: '' }) }));
+  questions: tool({}, { questions: list({ name: text, sql: textOrNull }) }, async (_, { sources }) => {
+    const names = await sources.saved.names();
+    // One that is too long does not hide the others.
+    const sqlOf = (name: string) => sources.saved.sqlOf({ name, sql: '' }).catch(() => null);
+    const each = names.map(async (name) => ({ name, sql: await sqlOf(name) }));
     return { questions: await Promise.all(each) };
   }),
 

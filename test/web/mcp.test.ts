@@ -223,7 +223,10 @@ describe('an AI assistant', () => {
     expect(await ask('questions')).toContain('{"questions":[]}');
     await mkdir(join(cwd, 'questions'));
     await writeFile(join(cwd, 'questions/Busy pages.sql'), 'FROM page_views\n');
-    expect(await ask('questions')).toContain('{"questions":[{"name":"Busy pages","sql":"FROM page_views"}]}');
+    await writeFile(join(cwd, 'questions/Long.sql'), `SELECT '${'x'.repeat(9_000)}'`);
+    expect(await ask('questions')).toContain(
+      '{"questions":[{"name":"Busy pages","sql":"FROM page_views"},{"name":"Long","sql":null}]}',
+    );
   });
 
   it('can query a history that another version published, as readership sql can', async () => {
