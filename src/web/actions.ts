@@ -150,12 +150,11 @@ function wordsOfMessage(state: Message['state'], why: string): string {
   return state === 'sent' ? 'sent' : `it is ${state}: ${why}`;
 }
 
+const BY_NAME = new Map(Object.entries(ACTIONS));
+
 /** What a form requests. Throws a `ConfigurationError` for a form that no page contains. */
 export function actionOf(form: URLSearchParams): Action {
-  const name = form.get('action') ?? '';
-  const parsed = Object.hasOwn(ACTIONS, name)
-    ? ACTIONS[name]?.safeParse(Object.fromEntries(form))
-    : undefined;
+  const parsed = BY_NAME.get(form.get('action') ?? '')?.safeParse(Object.fromEntries(form));
   if (parsed?.success === true) return parsed.data;
   throw new ConfigurationError('This form is incomplete. Nothing was changed.');
 }

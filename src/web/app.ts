@@ -21,7 +21,7 @@ import { openSources, type PageRequest, parseQuery, requestOf, type SiteRequest 
 import { ai, compare, overview, page, pages, pagesCsv, section } from './views.js';
 
 /** What the template of a page shows. */
-type Model = (request: SiteRequest) => Promise<object>;
+type Model = (request: SiteRequest) => Promise<{ readonly template?: string }>;
 
 /** A page about days says what to do until some are loaded. */
 const ofDays =
@@ -122,8 +122,7 @@ export async function pageOf({ access, frame }: App, address: URL, request: Site
   const found = PAGES.find(({ path }) => path === address.pathname);
   if (found === undefined) throw new HTTPException(404, { message: 'There is no such page.' });
   const { query: asked, range = null, isEditor } = request;
-  const { template = found.title.toLowerCase(), ...model }: { template?: string } =
-    await found.model(request);
+  const { template = found.title.toLowerCase(), ...model } = await found.model(request);
   return frame.page(template, found.title, address, {
     asked,
     queries: request.asked.filter(({ sql }) => sql.length <= MAX_SQL),
@@ -163,10 +162,8 @@ function csvOfPages(c: WebContext, app: App): Promise<Response> {
 }
 
 async function download(c: WebContext, { sources }: App, format: Format): Promise<Response> {
-  const sql =
-    c.req.method === 'POST'
-      ? ((await formOf(c)).get('sql') ?? '')
-      : await sources.saved.sqlOf(parseQuery(addressOf(c).searchParams));
+  const parameters = c.req.method === 'POST' ? await formOf(c) : addressOf(c).searchParams;
+  const sql = await sources.saved.sqlOf(parseQuery(parameters));
   if (sql.trim() === '')
     throw new ConfigurationError('Nothing was asked: add a query to the address, as ?sql=');
   const answer = await sources.questions.file(sql, format, visitOf(c));

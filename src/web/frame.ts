@@ -18,11 +18,7 @@ const KEPT = ['project', 'range', 'from', 'to', 'against'];
 const rootSchema = z.object({ address: z.string() });
 
 /** An address with some parameters changed; empty ones are removed. */
-function addressWith(
-  path: string,
-  query: URLSearchParams,
-  changes: Readonly<Record<string, unknown>>,
-): string {
+function addressWith(path: string, query: URLSearchParams, changes: HelperOptions['hash']): string {
   for (const [name, value] of Object.entries(changes))
     if (value === '' || value === null) query.delete(name);
     else query.set(name, z.coerce.string().parse(value));

@@ -127,8 +127,7 @@ function warm(app: App, signal: AbortSignal, last: { version: string }): Promise
     last.version = reader.version;
     for (const path of [...PAGES.map((page) => page.path), ...WARMED_TOO]) {
       const address = new URL(path, 'http://page');
-      const request = await requestOf(address, visit, reader, app);
-      await pageOf(app, address, request).catch(() => undefined);
+      await pageOf(app, address, await requestOf(address, visit, reader, app)).catch(() => undefined);
     }
   });
 }
