@@ -61,12 +61,11 @@ export class Proposals {
 
   async #plan(reader: PublishedReader, project: ProjectSettings, now: Date, path: string) {
     const { improve } = this.workspace.settings;
-    const today = dayOf(now);
-    const key = JSON.stringify([reader.version, project.id, today, path]);
+    const key = JSON.stringify([reader.version, project.id, dayOf(now), path]);
     const known = this.#plans.get(key);
     if (known !== undefined) return known;
     // Most of a plan's time goes into reading them. The reader keeps the answer, which is the same all day.
-    const candidates = await readCandidates(reader, project.id, improve, startOfDay(today));
+    const candidates = await readCandidates(reader, project.id, improve, startOfDay(dayOf(now)));
     const { sitemap = '' } = improve;
     const addresses = await this.#sitemaps.fetch(sitemap);
     const isListed = addresses && listedPages(sitemap, addresses, project.siteUrl);
