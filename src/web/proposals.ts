@@ -20,7 +20,7 @@ export class Proposals {
     max: 1,
     ttl: SITEMAP_KEPT_MS,
     fetchMethod: (sitemap) =>
-      sitemap === '' ? undefined : loadSitemap(sitemap, AbortSignal.timeout(10_000)),
+      sitemap === '' ? Promise.resolve(undefined) : loadSitemap(sitemap, AbortSignal.timeout(10_000)),
   });
   readonly #plans = new LRUCache<string, ImprovePlan>({ max: 20, ttl: SITEMAP_KEPT_MS });
 
