@@ -47,6 +47,7 @@ export async function sendCorrections(
 ): Promise<Delivery[]> {
   const attempted: Delivery[] = [];
   for (const sent of sentBefore(context, mailing, deliveries)) {
+    if (context.signal.aborted) break;
     const { period, said, recipients } = sent;
     const stored = await storedOf(context.warehouse, mailing.projects, period);
     // Without the usual change, which takes longer to read, more may be outdated.

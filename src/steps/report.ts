@@ -100,7 +100,7 @@ function together(problems: readonly unknown[]): unknown[] {
  * delivery is waiting, so that nobody gets old news after weeks offline.
  */
 async function mailDue(context: StepContext, mailing: Mailing, mailed: Mailed): Promise<void> {
-  const { settings, warehouse, elsewhere, now } = context;
+  const { settings, warehouse, elsewhere, now, signal } = context;
   const { report, audience, projects, project } = mailing;
   const known = await readDeliveries(warehouse, { report: report.name, project });
   const current = lastEnded(report.period, now(), settings.reports);
@@ -116,7 +116,7 @@ async function mailDue(context: StepContext, mailing: Mailing, mailed: Mailed): 
     const due = whatIsDue({ ...times, days: expected, daysLoaded, recipients, deliveries }, now());
     if (due === undefined) continue;
     if ('until' in due) mailed.held.push({ report: report.name, project, period: period.name, ...due });
-    else if (elsewhere === undefined)
+    else if (!signal.aborted && elsewhere === undefined)
       mailed.deliveries.push(...(await sendMailing(context, mailing, period, due.recipients, 'due')));
   }
   if (elsewhere === undefined) mailed.deliveries.push(...(await sendCorrections(context, mailing, known)));
