@@ -71,6 +71,10 @@ interface PagesOptions extends ReadOptions {
   readonly atOnce?: (() => number) | undefined;
 }
 
+/** Whether rows may follow a page. Some servers say of a full page that it is the last one. */
+export const mayHaveMore = ({ hasMore, views }: ViewsResponse, { rows }: PageSize): boolean =>
+  hasMore || views.length === rows;
+
 /**
  * The pages of the views of a range. Each begins after the rows that have arrived, however many were
  * requested. Up to `atOnce` whole pages are requested at the same time, and only those that must exist

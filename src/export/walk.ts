@@ -5,7 +5,7 @@ import { addDays, type Day } from '../day.js';
 import { percent } from '../format/numbers.js';
 import type { Texts } from '../warehouse/texts.js';
 import { DayRows, type Rows } from './day-rows.js';
-import { type PageSize, sortedBy, viewsPages } from './pages.js';
+import { mayHaveMore, type PageSize, sortedBy, viewsPages } from './pages.js';
 import { countChangedPages, equalCounts, NO_VIEWS } from './totals.js';
 
 /** How often the places of equal rows are asked for again, without finding another one, before they are left for another night. */
@@ -129,9 +129,7 @@ export class DayWalks {
     try {
       for await (const page of viewsPages(this.client, this.#range, options)) {
         if (isFirst && walk.size === 0) {
-          // Some servers say of a full page that it is the last one.
-          const hasMore = page.hasMore || page.views.length === pageSize.rows;
-          if (isStartOf(stored, { ...page, hasMore })) return 'unchanged';
+          if (isStartOf(stored, { ...page, hasMore: mayHaveMore(page, pageSize) })) return 'unchanged';
           if (found !== undefined && equalCounts(found.totals, page.totals))
             this.#all.add(found.totals, found.rows);
         }

@@ -10,7 +10,7 @@ import { type Settings, settingsSchema } from '../config/schema.js';
 import { isInTheClear } from '../config/values.js';
 import { addDays, type Day, lastEndedDay } from '../day.js';
 import { ConfigurationError, messageOf } from '../errors.js';
-import { PageSize, smallerLimit } from '../export/pages.js';
+import { mayHaveMore, PageSize, smallerLimit } from '../export/pages.js';
 import { nightlyRequests, requestsFor } from '../export/plan.js';
 import { EARLIEST_DAY } from '../export/first-day.js';
 import {
@@ -138,8 +138,7 @@ async function tryViews(
   }
   const { totals, views } = first;
   const isWhole = equalCounts(sumCounts(views), totals);
-  // Some servers say of a full page that it is the last one.
-  const hasMore = !isWhole && (first.hasMore || views.length === pageSize.rows);
+  const hasMore = !isWhole && mayHaveMore(first, pageSize);
   const isRefused = pageSize.rows < most;
   const isCapped = hasMore && views.length < pageSize.rows;
   if (isCapped) pageSize.rows = Math.max(1, views.length);
