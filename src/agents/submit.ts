@@ -27,6 +27,9 @@ export interface SubmitOutcome {
   readonly stopped?: unknown;
 }
 
+/** How many prompts the platform took. */
+export const sentIn = ({ submitted }: SubmitOutcome): number => submitted.filter(isRemoteJob).length;
+
 type PromptKind = 'job' | 'message';
 
 /** Creates the planned jobs of a project on the platform. */

@@ -1,6 +1,6 @@
 import { relative } from 'node:path';
 import { z } from 'zod';
-import { isRemoteJob } from '../agents/ledger.js';
+import { sentIn } from '../agents/submit.js';
 import type { Runtime, Workspace } from '../app/workspace.js';
 import { shardOption } from '../config/shard.js';
 import { hasStoredDays } from '../export/ledger.js';
@@ -95,11 +95,12 @@ async function agentLines(
   return [...improved.map((one) => improvedLine(one, settings.improve.mode)), ...lines];
 }
 
-function improvedLine({ project, plan, submitted }: ProjectImprovement, mode: 'plan' | 'apply'): string {
-  const name = project.name;
+function improvedLine(improved: ProjectImprovement, mode: 'plan' | 'apply'): string {
+  const { plan } = improved;
+  const { name } = improved.project;
   if (mode === 'plan')
     return `${name}: ${counted(plan.flagged.length, 'page')} flagged; nothing created (improve.mode is plan): readership improve`;
-  const sent = submitted.filter(isRemoteJob).length;
+  const sent = sentIn(improved);
   if (sent > 0) return `${name}: ${counted(sent, 'job')} sent`;
   return `${name}: no new job${whyNoJob(plan)}`;
 }

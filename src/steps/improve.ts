@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { type Draw, isRemoteJob, type Job, planJob, readJobs, referenceOf } from '../agents/ledger.js';
+import { type Draw, type Job, planJob, readJobs, referenceOf } from '../agents/ledger.js';
 import {
   type ImprovePlan,
   planImprovement,
@@ -15,7 +15,7 @@ import { composePrompt, proposalOf, REFERENCE_TO_COME } from '../agents/prompt.j
 import { type Reason, wordsOf } from '../agents/reasons.js';
 import type { FlaggedPage } from '../agents/select.js';
 import { type IsListed, readSitemap } from '../agents/sitemap.js';
-import type { SubmitOutcome } from '../agents/submit.js';
+import { sentIn, type SubmitOutcome } from '../agents/submit.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { type Day, dayOf } from '../day.js';
 import { ConfigurationError } from '../errors.js';
@@ -45,7 +45,7 @@ export async function improveStep(
   const { results: detail, errors } = await eachProject(context, (project) =>
     improveProject(context, project, listedOf(project.siteUrl), apply),
   );
-  const sent = detail.flatMap(({ submitted }) => submitted).filter(isRemoteJob).length;
+  const sent = detail.reduce((sum, outcome) => sum + sentIn(outcome), 0);
   const flagged = detail.flatMap(({ plan }) => plan.flagged).length;
   const summary = apply ? `${counted(sent, 'prompt')} sent` : `${flagged} pages flagged, nothing sent`;
   const stops = detail.flatMap(({ stopped }) => stopped ?? []);
@@ -159,9 +159,10 @@ export async function approvePages(
       });
   }
   const planned = answers.filter(({ job }) => job !== undefined).length;
-  const { submitted, stopped } =
+  const outcome: SubmitOutcome =
     planned === 0 ? { submitted: [] } : await submitWaiting(context, project, 'all');
-  const summary = `${planned} of ${byPath.size} approved pages got a job, ${counted(submitted.filter(isRemoteJob).length, 'prompt')} sent`;
+  const { submitted, stopped } = outcome;
+  const summary = `${planned} of ${byPath.size} approved pages got a job, ${counted(sentIn(outcome), 'prompt')} sent`;
   const detail = { answers, submitted };
   return withOutage({ detail, summary }, stopped === undefined ? [] : [stopped]);
 }
