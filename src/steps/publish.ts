@@ -6,6 +6,7 @@ import type { LakeOptions } from '../warehouse/lake/actions.js';
 import { isPublished, publish } from '../warehouse/publish.js';
 import { readerOf } from '../warehouse/query.js';
 import { loadNotes } from './notes.js';
+import { readOutages } from './runs.js';
 import { byBothClocks, type StepContext, type StepResult, type StepRunner, withOutage } from './step.js';
 
 /** The size of the published history, and the changes to the lake, if there is one. */
@@ -34,9 +35,11 @@ export async function runPublish(
   options?: PublishOptions,
 ): Promise<Published | undefined> {
   const { warehouse, historyFile, now } = context;
+  const isOut = async () =>
+    (await readOutages(warehouse, now())).some(({ step, over_at }) => step === 'publish' && over_at === null);
+  const wasOut = await isOut();
   const published = await runner.step('publish', () => publishStep(context, options));
-  if (published !== undefined && !(await isPublished(warehouse, historyFile, now())))
-    await publish(warehouse, historyFile, false);
+  if (published !== undefined && (await isOut()) !== wasOut) await publish(warehouse, historyFile, false);
   return published;
 }
 
