@@ -16,6 +16,7 @@ import type { IsListed } from './sitemap.js';
 /** A page's views over the last full weeks; see `statements/candidates.sql`. */
 export const candidateRow = evidenceRow.extend({
   path: z.string(),
+  /** As JSON: rows of structs take longer to read. */
   weeks: z.string().transform((text) => evidenceRow.shape.weeks.parse(JSON.parse(text))),
   days_viewed: z.int(),
   days_viewed_by_people: z.int(),

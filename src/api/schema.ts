@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { storablePath } from '../format/text.js';
 
 /**
- * The documented API as schemas, only as tolerant as real servers require. Only the `id` of a job is required: without
- * it, a job that was created could not be found again. An undocumented status is kept as the server sent it, other fields that are
+ * The documented API as schemas, only as tolerant as real servers require. Only the `id` of a job is required, because
+ * a created job cannot be found without it. An undocumented status is kept as the server sent it. Other fields that are
  * not as documented count as absent, and undocumented ones are ignored.
  */
 
