@@ -4,7 +4,7 @@ import { reconcileDeliveries } from '../mail/ledger.js';
 import { type Observer, type StepContext } from '../steps/step.js';
 import { pruneRuns } from '../steps/runs.js';
 import { isSamePlace, placeOf, sendsElsewhere } from '../effects/place.js';
-import { agreeOnAct, agreeOnWorkspace } from '../warehouse/identity.js';
+import { agreeOnClaim, agreeOnWorkspace } from '../warehouse/identity.js';
 import type { Reconciliation } from '../effects/settle.js';
 import { EffectsJournal } from '../effects/journal.js';
 import { logOf } from '../warehouse/live-file.js';
@@ -61,7 +61,7 @@ export async function withLedgers<Result>(
     const here = await placeOf(dataDir, machine);
     const place = await agreeOnWorkspace(journal, warehouse, { here, now: now() });
     const { words: reconciled, unknownDeliveries } = await reconcileEffects(journal, warehouse, now());
-    await agreeOnAct(journal, warehouse, now());
+    await agreeOnClaim(journal, warehouse, now());
     // The built-in sandbox has nobody to send to.
     const isHere = configuration === undefined || isSamePlace(place, here);
     const elsewhere = isHere ? undefined : sendsElsewhere(place, here, journal.lastSentAt);

@@ -1,13 +1,13 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import type { PlatformClock } from '../api/clock.js';
 import { ClockError } from '../api/errors.js';
-import { type Act, knowsAct, nextAct, type Permission, sentUnknown } from '../effects/place.js';
+import { type Claim, knowsUpTo, nextClaim, type Permission, sentUnknown } from '../effects/place.js';
 import { ReadershipError } from '../errors.js';
 import { lakeOptions } from '../steps/publish.js';
 import type { StepContext } from '../steps/step.js';
-import { readWorkspaceRow, recordAct, setWorkspace } from '../warehouse/identity.js';
-import type { LastAct } from '../warehouse/lake/actions.js';
-import { claimAct, claimLake, readLastAct } from '../warehouse/lake/acts.js';
+import { readWorkspaceRow, recordClaim, setWorkspace } from '../warehouse/identity.js';
+import type { LastClaim } from '../warehouse/lake/actions.js';
+import { adoptLake, claimInLake, readLastClaim } from '../warehouse/lake/claims.js';
 
 interface Sender extends Pick<
   StepContext,
@@ -31,26 +31,26 @@ export function permissionOf(sender: Sender): Permission {
   let ofClock: ClockError | undefined;
   let ofState: Promise<Error | undefined> | undefined;
   /** Throws if neither knows the last claim. The journal and the database agree, except in `doctor`, which changes neither. */
-  const expectKnown = (last: LastAct | undefined, stored = journal.act): void => {
-    if (last !== undefined && ![journal.act, stored].some((act) => knowsAct(act, last.number)))
+  const expectKnown = (last: LastClaim | undefined, stored = journal.lastClaim): void => {
+    if (last !== undefined && ![journal.lastClaim, stored].some((claim) => knowsUpTo(claim, last.number)))
       throw sentUnknown(journal.lastSentAt, last.at);
   };
   const expectNewest = async (): Promise<void> => {
     const {
-      act,
-      act_after: after,
-      act_needed: needed,
-      act_needed_at: at,
+      claim,
+      claim_after: after,
+      claim_needed: needed,
+      claim_needed_at: at,
     } = await readWorkspaceRow(warehouse);
-    const stored = { number: act, after };
-    if (options !== undefined) expectKnown(await readLastAct(warehouse, options), stored);
+    const stored = { number: claim, after };
+    if (options !== undefined) expectKnown(await readLastClaim(warehouse, options), stored);
     if (at !== null && needed > 0) expectKnown({ number: needed, at }, stored);
   };
-  const record = async (connection: DuckDBConnection, last: LastAct | undefined): Promise<Act> => {
-    const act = nextAct(journal.act, last?.number);
-    await recordAct(connection, act);
-    await journal.recordAct(act, now());
-    return act;
+  const record = async (connection: DuckDBConnection, last: LastClaim | undefined): Promise<Claim> => {
+    const claim = nextClaim(journal.lastClaim, last?.number);
+    await recordClaim(connection, claim);
+    await journal.recordClaim(claim, now());
+    return claim;
   };
   return {
     async refusal() {
@@ -62,7 +62,7 @@ export function permissionOf(sender: Sender): Permission {
     claim: () =>
       options === undefined
         ? Promise.resolve(undefined)
-        : refused(claimAct(warehouse, options, { expectKnown, record })),
+        : refused(claimInLake(warehouse, options, { expectKnown, record })),
   };
 }
 
@@ -83,15 +83,15 @@ async function refused(check: Promise<void>): Promise<Error | undefined> {
 export async function adopt(context: StepContext): Promise<void> {
   const { warehouse, journal, here, now } = context;
   const options = lakeOptions(context);
-  const { act_needed: needed } = await readWorkspaceRow(warehouse);
-  const known = Math.max(journal.act.number, needed);
-  const nextOf = (last = 0): Act => nextAct(journal.act, Math.max(known, last));
-  const claimed = options && (await claimLake(warehouse, options, nextOf));
-  const act = claimed ?? (known > 0 ? nextOf() : undefined);
-  if (act !== undefined) await journal.recordAct(act, now());
+  const { claim_needed: needed } = await readWorkspaceRow(warehouse);
+  const known = Math.max(journal.lastClaim.number, needed);
+  const nextOf = (last = 0): Claim => nextClaim(journal.lastClaim, Math.max(known, last));
+  const claimed = options && (await adoptLake(warehouse, options, nextOf));
+  const claim = claimed ?? (known > 0 ? nextOf() : undefined);
+  if (claim !== undefined) await journal.recordClaim(claim, now());
   await journal.settleAt(here, now());
   await warehouse.exclusive(async (connection) => {
     await setWorkspace(connection, here);
-    if (act !== undefined) await recordAct(connection, act);
+    if (claim !== undefined) await recordClaim(connection, claim);
   });
 }

@@ -66,11 +66,11 @@ const ownerSchema = z.object({ effect: z.literal('workspace'), id: z.string().mi
 /** The line that says where the workspace sends from, from then on. */
 const adoptionSchema = placeSchema.extend({ effect: z.literal('place'), at: moment });
 /** The line before the first effect of a command, while a lake is configured. */
-const actSchema = z.object({ effect: z.literal('act'), at: moment, number: z.int(), after: z.int() });
+const claimSchema = z.object({ effect: z.literal('claim'), at: moment, number: z.int(), after: z.int() });
 export const lineSchema = z.discriminatedUnion('effect', [
   ownerSchema,
   adoptionSchema,
-  actSchema,
+  claimSchema,
   ...entrySchema.options,
 ]);
 export type Line = z.infer<typeof lineSchema>;

@@ -14,7 +14,7 @@ import {
   type Outcome,
 } from './entries.js';
 import { CURRENT, JournalFile, journalFiles, LineReader, readLines, seal } from './file.js';
-import type { Act, Permission, Place } from './place.js';
+import type { Claim, Permission, Place } from './place.js';
 
 /** Proof that an effect is in the journal. Only the journal creates one, and nothing is sent without it. */
 class JournaledDeparture {
@@ -44,7 +44,7 @@ export class EffectsJournal {
   /** Lines that identify a new journal, written before its first entry. */
   #header: Line[] = [];
   #place: Place | undefined;
-  #act: Act = { number: 0, after: 0 };
+  #lastClaim: Claim = { number: 0, after: 0 };
   #lastSentAt = '';
   #file: JournalFile | undefined;
   #year: string | undefined;
@@ -88,8 +88,8 @@ export class EffectsJournal {
   }
 
   /** The latest claim to send. */
-  get act(): Act {
-    return this.#act;
+  get lastClaim(): Claim {
+    return this.#lastClaim;
   }
 
   /** When the latest attempt to send something began; undefined if there was none. */
@@ -102,7 +102,7 @@ export class EffectsJournal {
   }
 
   /** Assigns it to a workspace. Throws a `StorageError` if it belongs to another one, or to several. */
-  async claim(workspace: string): Promise<void> {
+  async assignTo(workspace: string): Promise<void> {
     this.expectOwner(workspace, 'the live database next to it', 'sent');
     if (this.#owners.size === 0) await this.#identify({ effect: 'workspace', id: workspace });
   }
@@ -122,8 +122,8 @@ export class EffectsJournal {
   }
 
   /** Records a claim to send, at once: the lake must never have one that no journal knows. */
-  recordAct({ number, after }: Act, now: Date): Promise<void> {
-    return this.#inTurn(() => this.#write([{ effect: 'act', at: now.toISOString(), number, after }]));
+  recordClaim({ number, after }: Claim, now: Date): Promise<void> {
+    return this.#inTurn(() => this.#write([{ effect: 'claim', at: now.toISOString(), number, after }]));
   }
 
   /** Sets what is asked before anything is sent. */
@@ -206,7 +206,7 @@ export class EffectsJournal {
     else if (line.effect === 'place') {
       const { machine, host, path } = line;
       this.#place = { machine, host, path };
-    } else if (line.effect === 'act') this.#act = { number: line.number, after: line.after };
+    } else if (line.effect === 'claim') this.#lastClaim = { number: line.number, after: line.after };
     else {
       const key = `${line.effect} ${line.ref}`;
       const known = this.#effects.get(key) ?? { last: line, attempts: new Set() };

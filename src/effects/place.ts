@@ -91,21 +91,22 @@ export const sentUnknown = (from: Date | undefined, until: Date): ElsewhereError
  * A claim to send, which a command makes before it first sends something: its number, and the one
  * in the lake before it. Numbers grow by a random step, so that two copies never claim the same one.
  */
-export interface Act {
+export interface Claim {
   readonly number: number;
   readonly after: number;
 }
 
 const MAX_STEP = 2 ** 20;
 
-/** The next claim of a state that knows `act`, where the lake has number `last`; undefined without one. */
-export const nextAct = ({ number }: Act, last = number): Act => ({
+/** The next claim of a state that knows `claim`, where the lake has number `last`; undefined without one. */
+export const nextClaim = ({ number }: Claim, last = number): Claim => ({
   number: Math.max(number, last) + randomInt(1, MAX_STEP),
   after: last,
 });
 
 /** Whether a state with this claim knows everything that was sent up to number `last`. */
-export const knowsAct = ({ number, after }: Act, last: number): boolean => last === number || last <= after;
+export const knowsUpTo = ({ number, after }: Claim, last: number): boolean =>
+  last === number || last <= after;
 
 /** Whether anything may be sent: both say why not; undefined if it may. */
 export interface Permission {

@@ -2,7 +2,7 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { EffectsJournal } from '../effects/journal.js';
-import { type Act, isSamePlace, type Place, placeSchema } from '../effects/place.js';
+import { type Claim, isSamePlace, type Place, placeSchema } from '../effects/place.js';
 import { type Reader, readerOf, runStatement, timestampColumn } from './query.js';
 import type { Warehouse } from './warehouse.js';
 
@@ -23,10 +23,10 @@ const workspaceRow = z.object({
   lakes: z.array(z.string()).nullable().default(null),
   /** How often the workspace was published to a lake, as far as this database knows. */
   publications: number,
-  act: number,
-  act_after: number,
-  act_needed: number,
-  act_needed_at: timestampColumn.nullable().default(null),
+  claim: number,
+  claim_after: number,
+  claim_needed: number,
+  claim_needed_at: timestampColumn.nullable().default(null),
 });
 export type WorkspaceRow = z.infer<typeof workspaceRow>;
 
@@ -67,7 +67,7 @@ export async function agreeOnWorkspace(
   warehouse: Warehouse,
   { here, now }: { readonly here: Place; readonly now: Date },
 ): Promise<Place> {
-  await journal.claim(
+  await journal.assignTo(
     await warehouse.transaction(({ connection }) => workspaceIdOf(connection, journal.workspace)),
   );
   const stored = await readPlace(warehouse);
@@ -83,17 +83,17 @@ export const readPlace = async (reader: Reader): Promise<Place | undefined> =>
   placeSchema.safeParse(await readWorkspaceRow(reader)).data;
 
 /** Records a claim, and that the database knows everything before it. */
-export const recordAct = (connection: DuckDBConnection, { number, after }: Act): Promise<void> =>
-  setWorkspace(connection, { act: number, act_after: after, act_needed: 0 });
+export const recordClaim = (connection: DuckDBConnection, { number, after }: Claim): Promise<void> =>
+  setWorkspace(connection, { claim: number, claim_after: after, claim_needed: 0 });
 
 /** Gives the database and the journal next to it the latest claim of either. Both know by now what the other knew. */
-export async function agreeOnAct(journal: EffectsJournal, warehouse: Warehouse, now: Date): Promise<void> {
-  const { act: number, act_after: after } = await readWorkspaceRow(warehouse);
-  const known = journal.act;
-  if (known.number < number) await journal.recordAct({ number, after }, now);
+export async function agreeOnClaim(journal: EffectsJournal, warehouse: Warehouse, now: Date): Promise<void> {
+  const { claim: number, claim_after: after } = await readWorkspaceRow(warehouse);
+  const known = journal.lastClaim;
+  if (known.number < number) await journal.recordClaim({ number, after }, now);
   if (known.number > number)
     await warehouse.exclusive((connection) =>
-      setWorkspace(connection, { act: known.number, act_after: known.after }),
+      setWorkspace(connection, { claim: known.number, claim_after: known.after }),
     );
 }
 

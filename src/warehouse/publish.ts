@@ -56,7 +56,7 @@ export const BOOKKEEPING: Readonly<Record<string, string | null>> = {
   day_loads: 'SELECT * EXCLUDE (attempted_at, loaded_at, failures)',
   agent_jobs: 'SELECT * EXCLUDE (polls, next_poll_at)',
   pull_requests: 'SELECT * EXCLUDE (checked_at, next_check_at)',
-  workspace: 'SELECT * EXCLUDE (lake, lakes, publications, act_needed, act_needed_at)',
+  workspace: 'SELECT * EXCLUDE (lake, lakes, publications, claim_needed, claim_needed_at)',
   code_host_reads: 'SELECT * EXCLUDE (read_until, next_read_at)',
 };
 

@@ -56,7 +56,7 @@ describe('the effects journal', () => {
 
   it('asks for permission before each departure, claims to send once, and knows its last claim', async () => {
     const journal = await openIn(await tempDir());
-    expect([journal.act, journal.lastSentAt]).toEqual([{ number: 0, after: 0 }, undefined]);
+    expect([journal.lastClaim, journal.lastSentAt]).toEqual([{ number: 0, after: 0 }, undefined]);
     const asked: string[] = [];
     let no: string | undefined = 'claim';
     const answer = (question: string) => () => {
@@ -71,9 +71,9 @@ describe('the effects journal', () => {
     expect(asked).toEqual(['refusal', 'claim', 'refusal', 'claim', 'refusal']);
     no = 'refusal';
     await expect(send(journal, 'd', at('2026-11-21'))).rejects.toThrow('no refusal');
-    await journal.recordAct({ number: 7, after: 3 }, at('2026-11-21'));
+    await journal.recordClaim({ number: 7, after: 3 }, at('2026-11-21'));
     const again = await openIn(journal.directory);
-    expect([refsOf(again), again.act]).toEqual([['b', 'c'], { number: 7, after: 3 }]);
+    expect([refsOf(again), again.lastClaim]).toEqual([['b', 'c'], { number: 7, after: 3 }]);
   });
 
   it('records that nothing was sent if the database could not record it', async () => {

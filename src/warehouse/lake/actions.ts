@@ -100,8 +100,8 @@ export function creation({ name: table, lake }: TableLog): Action[] {
     format: { provider: 'parquet', options: {} },
     schemaString: JSON.stringify({ type: 'struct', fields }),
   };
-  const { act } = lake.workspace;
-  const known = table === 'days' && act > 0 ? [actAction(act, lake)] : [];
+  const { claim } = lake.workspace;
+  const known = table === 'days' && claim > 0 ? [claimAction(claim, lake)] : [];
   return [{ protocol: { minReaderVersion: 1, minWriterVersion: 2 } }, { metaData }, ...known];
 }
 
@@ -148,7 +148,7 @@ export const appIdOf = ({ shard, workspace }: Lake): string =>
   `readership:${shardName(shard)}:${workspace.id}`;
 const placeIdOf = ({ shard }: Lake, digest: string): string =>
   `readership-place:${shardName(shard)}:${digest}`;
-const actIdOf = ({ shard }: Lake): string => `readership-act:${shardName(shard)}`;
+const claimIdOf = ({ shard }: Lake): string => `readership-claim:${shardName(shard)}`;
 
 const numbered = (appId: string, version: number, { now }: Lake): Action => ({
   txn: { appId, version, lastUpdated: now.getTime() },
@@ -157,16 +157,16 @@ const numbered = (appId: string, version: number, { now }: Lake): Action => ({
 export const placeAction = (here: Place, publications: number, lake: Lake): Action =>
   numbered(placeIdOf(lake, placeDigest(here)), publications, lake);
 
-export const actAction = (act: number, lake: Lake): Action => numbered(actIdOf(lake), act, lake);
+export const claimAction = (claim: number, lake: Lake): Action => numbered(claimIdOf(lake), claim, lake);
 
 /** The number of the last claim to send in a lake, and when it was made. */
-export interface LastAct {
+export interface LastClaim {
   readonly number: number;
   readonly at: Date;
 }
 
 /** The latest of the transactions whose name starts with `start`, and how its name ends. */
-function latest({ state }: TableLog, start: string): (LastAct & { readonly end: string }) | undefined {
+function latest({ state }: TableLog, start: string): (LastClaim & { readonly end: string }) | undefined {
   const found = [...state.values()].flatMap(({ txn }) =>
     txn?.appId.startsWith(start)
       ? {
@@ -180,7 +180,7 @@ function latest({ state }: TableLog, start: string): (LastAct & { readonly end: 
 }
 
 /** The last claim to send; undefined before the first. All shards in a lake have the same count, so no name starts another. */
-export const lastAct = (table: TableLog): LastAct | undefined => latest(table, actIdOf(table.lake));
+export const lastClaim = (table: TableLog): LastClaim | undefined => latest(table, claimIdOf(table.lake));
 
 /** The latest publication of this shard of the workspace; `end` is a digest of its place. */
 export const latestPublication = (table: TableLog): ReturnType<typeof latest> =>

@@ -15,7 +15,7 @@ import { changeDatabase, removeDatabase } from '../live-file.js';
 import { migrate } from '../migrate.js';
 import { makeDirectory } from '../open.js';
 import { readSql } from '../query.js';
-import { filesOf, lastAct, latestPublication, pathInLake, TABLES } from './actions.js';
+import { filesOf, lastClaim, latestPublication, pathInLake, TABLES } from './actions.js';
 import { type LakeSource, readLake } from './opened.js';
 import { ownerOf } from './rights.js';
 import { LakeTable } from './table.js';
@@ -59,12 +59,12 @@ async function recordLake(
   const latest = latestPublication(days);
   // Another place may have sent something, even if it did not say so there.
   const isOther = here !== undefined && latest !== undefined && latest.end !== placeDigest(here);
-  const known = [lastAct(days) ?? [], isOther ? { number: 1, at: latest.at } : []].flat();
+  const known = [lastClaim(days) ?? [], isOther ? { number: 1, at: latest.at } : []].flat();
   await setWorkspace(connection, {
     lake: place.location,
     publications: latest?.number ?? 0,
-    act_needed: Math.max(0, ...known.map(({ number }) => number)),
-    act_needed_at: known.length === 0 ? null : max(known.map(({ at }) => at)),
+    claim_needed: Math.max(0, ...known.map(({ number }) => number)),
+    claim_needed_at: known.length === 0 ? null : max(known.map(({ at }) => at)),
   });
   await rememberLake(connection, place.location);
 }

@@ -6,7 +6,7 @@ import { ConfigurationError } from '../../../src/errors.js';
 import { publishStep } from '../../../src/steps/publish.js';
 import { BucketStorage } from '../../../src/warehouse/lake/bucket.js';
 import { copyOfLake } from '../../../src/warehouse/lake/fill.js';
-import { claimLake } from '../../../src/warehouse/lake/acts.js';
+import { adoptLake } from '../../../src/warehouse/lake/claims.js';
 import { publishLake } from '../../../src/warehouse/lake/lake.js';
 import { openOwnHistory } from '../../../src/warehouse/published.js';
 import { LakeAwayError, type LakePlace } from '../../../src/warehouse/lake/storage.js';
@@ -144,7 +144,7 @@ describe('a lake in a bucket', () => {
         const options = lakeOptions('', { place: placeAt(endpoint), here: HERE });
         const publishing =
           attempt === 2
-            ? claimLake(warehouse, options, () => ({ number: 1, after: 0 }))
+            ? adoptLake(warehouse, options, () => ({ number: 1, after: 0 }))
             : publishLake(warehouse, options);
         await expect(publishing).rejects.toThrow(ConfigurationError);
         await expect(publishing).rejects.toThrow(words);

@@ -57,9 +57,9 @@ const PUBLISH = program(
 const CLAIM = program(
   `const { EffectsJournal } = await import(dist + 'effects/journal.js');
   const { permissionOf } = await import(dist + 'app/permission.js');
-  const { agreeOnAct } = await import(dist + 'warehouse/identity.js');
+  const { agreeOnClaim } = await import(dist + 'warehouse/identity.js');
   const journal = await EffectsJournal.open(database.slice(0, database.lastIndexOf('/')));
-  await agreeOnAct(journal, warehouse, now());
+  await agreeOnClaim(journal, warehouse, now());
   const settings = { baseUrl: 'https://platform.example.com' };
   const permission = permissionOf({ warehouse, journal, here: ${JSON.stringify(HERE)}, lake: place, settings, now, signal });`,
   'if ((await permission.refusal()) ?? (await permission.claim())) process.exit(3);',

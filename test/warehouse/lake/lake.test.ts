@@ -14,7 +14,7 @@ import type { LakeOptions } from '../../../src/warehouse/lake/actions.js';
 import type { Warehouse } from '../../../src/warehouse/warehouse.js';
 import type { LakePlace } from '../../../src/warehouse/lake/storage.js';
 import { permissionOf } from '../../../src/app/permission.js';
-import { agreeOnAct, agreeOnWorkspace } from '../../../src/warehouse/identity.js';
+import { agreeOnClaim, agreeOnWorkspace } from '../../../src/warehouse/identity.js';
 import { NOW } from '../../sandbox/open-sandbox.js';
 import { closeNow, journalOf, liveWarehouse } from '../../open-warehouse.js';
 import { HERE, silentClock, stepContext } from '../../steps/step-context.js';
@@ -602,7 +602,7 @@ async function openState(file: string, lake: LakePlace | undefined) {
   const historyFile = join(dirname(file), 'history.duckdb');
   const context = stepContext(warehouse, { lake, journal, historyFile });
   await agreeOnWorkspace(journal, warehouse, { here: HERE, now: NOW });
-  await agreeOnAct(journal, warehouse, NOW);
+  await agreeOnClaim(journal, warehouse, NOW);
   const permission = permissionOf({ ...context, clock: silentClock(() => NOW) });
   return { warehouse, context, publishing: async () => (await publishStep(context)).error, ...permission };
 }

@@ -1,12 +1,12 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
-import type { Act } from '../../effects/place.js';
+import type { Claim } from '../../effects/place.js';
 import { setWorkspace } from '../identity.js';
 import type { Warehouse } from '../warehouse.js';
 import {
-  actAction,
+  claimAction,
   type LakeOptions,
-  type LastAct,
-  lastAct,
+  type LastClaim,
+  lastClaim,
   latestPublication,
   placeAction,
 } from './actions.js';
@@ -17,18 +17,18 @@ import { expectOwnPlace } from './rights.js';
  * The last claim to send in the lake. Throws an `ElsewhereError` if another copy of the workspace has
  * published there. Writes nothing, so it does not matter whether the store honors conditions.
  */
-export const readLastAct = (warehouse: Warehouse, options: LakeOptions): Promise<LastAct | undefined> =>
+export const readLastClaim = (warehouse: Warehouse, options: LakeOptions): Promise<LastClaim | undefined> =>
   withLake(warehouse, options, async (lake) => {
     const days = await daysOf(lake);
     expectOwnPlace(days);
-    return lastAct(days);
+    return lastClaim(days);
   });
 
 /** How a state claims to send: it records the claim after the `last` one, if it knows everything before. */
-export interface Claim {
+export interface ClaimSteps {
   /** Throws an `ElsewhereError` if it does not. */
-  readonly expectKnown: (last: LastAct | undefined) => void;
-  readonly record: (connection: DuckDBConnection, last: LastAct | undefined) => Promise<Act>;
+  readonly expectKnown: (last: LastClaim | undefined) => void;
+  readonly record: (connection: DuckDBConnection, last: LastClaim | undefined) => Promise<Claim>;
 }
 
 /**
@@ -36,16 +36,16 @@ export interface Claim {
  * leaves a state that knows the lake, one after it a state that knows its own claim. Of two copies
  * that claim at the same time, the second finds a claim that it does not know.
  */
-export const claimAct = (warehouse: Warehouse, options: LakeOptions, claim: Claim): Promise<void> =>
+export const claimInLake = (warehouse: Warehouse, options: LakeOptions, steps: ClaimSteps): Promise<void> =>
   withLake(warehouse, options, async (lake) => {
     const days = await daysOf(lake);
     if (days.version < 0) return;
-    claim.expectKnown(lastAct(days));
-    const { number } = await claim.record(lake.connection, lastAct(days));
+    steps.expectKnown(lastClaim(days));
+    const { number } = await steps.record(lake.connection, lastClaim(days));
     await days.commit(() => {
       expectOwnPlace(days);
-      claim.expectKnown(lastAct(days));
-      return [actAction(number, lake)];
+      steps.expectKnown(lastClaim(days));
+      return [claimAction(number, lake)];
     }, true);
   });
 
@@ -53,23 +53,23 @@ export const claimAct = (warehouse: Warehouse, options: LakeOptions, claim: Clai
  * Makes this copy of the workspace the one that publishes to the lake and sends. Returns its claim;
  * undefined without a lake.
  */
-export const claimLake = (
+export const adoptLake = (
   warehouse: Warehouse,
   options: LakeOptions,
-  nextOf: (last: number | undefined) => Act,
-): Promise<Act | undefined> =>
+  nextOf: (last: number | undefined) => Claim,
+): Promise<Claim | undefined> =>
   withLake(warehouse, options, async (lake) => {
     const { here, workspace, storage, connection } = lake;
     await storage.expectConditions();
     const days = await daysOf(lake);
     if (days.version < 0 || here === undefined) return undefined;
-    let act: Act | undefined;
+    let claim: Claim | undefined;
     let { publications } = workspace;
     await days.commit(() => {
-      act = nextOf(lastAct(days)?.number);
+      claim = nextOf(lastClaim(days)?.number);
       publications = Math.max(workspace.publications, latestPublication(days)?.number ?? 0) + 1;
-      return [placeAction(here, publications, lake), actAction(act.number, lake)];
+      return [placeAction(here, publications, lake), claimAction(claim.number, lake)];
     }, true);
     await setWorkspace(connection, { publications });
-    return act;
+    return claim;
   });
