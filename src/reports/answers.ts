@@ -112,16 +112,9 @@ const MAX_BYTES = 5_000_000;
  * name says so. `of` has the answers of each project, by project id.
  */
 export function attachmentsOf(
-  report: ReportDefinition,
   queries: readonly string[],
   of: readonly { readonly project: string; readonly answers: Answers }[],
 ) {
-  const known = report.queries.map(({ name }) => name);
-  const unknown = queries.find((query) => !known.includes(query));
-  if (unknown !== undefined)
-    throw new ConfigurationError(
-      `reports.${report.name}.attach names ${unknown}, which is not a query of the report. Its queries are ${known.join(', ')}.`,
-    );
   let left = MAX_BYTES;
   return of.flatMap(({ project, answers }) =>
     queries.map((query) => {

@@ -2,6 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { parseYaml, problemOf, ProblemsError } from '../config/problems.js';
+import type { Audience } from '../config/recipients.js';
 import { cron } from '../config/values.js';
 import { codeOf, ConfigurationError } from '../errors.js';
 import { ignoreMissing, isBuiltIn, searchedDirs } from '../files.js';
@@ -106,6 +107,25 @@ async function reportFolders(workspaceDir: string | undefined): Promise<Map<stri
         found.set(entry.name, join(dir, 'reports', entry.name));
   }
   return new Map([...found].sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** Throws a `ConfigurationError` if a report has not got what an audience is to get. */
+export function expectSendable(
+  { name, folder, isBuiltIn, queries }: ReportDefinition,
+  { where, attach }: Pick<Audience, 'where' | 'attach'>,
+): void {
+  const known = queries.map(({ name }) => name);
+  const unknown = attach.find((query) => !known.includes(query));
+  if (unknown !== undefined)
+    throw new ConfigurationError(
+      `reports.${name}.attach names ${unknown}, which is not a query of the report. Its queries are ${known.join(', ')}.`,
+    );
+  if (where === undefined || queries.some(({ sql }) => sql.includes('$pages'))) return;
+  throw new ConfigurationError(
+    isBuiltIn
+      ? `reports.${name}.where: the built-in report ${name} always covers the whole site. For ${where}, start a report of your own: readership report new NAME`
+      : `${folder}: an audience of this report gets only ${where}, but no query uses $pages. Add AND path GLOB $pages where they read page_views.`,
+  );
 }
 
 /** Throws a `ConfigurationError` that lists every problem of the report. */

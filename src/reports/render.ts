@@ -45,7 +45,7 @@ export async function prepareReport(
 ) {
   const { name, title, audience } = report;
   const calendar = settings.reports;
-  const part = partOf(project, report, where);
+  const part = partOf(project, where);
   const coverage = await readCoverage(reader, project, period);
   const days = { from: dateOf(period.first), to: dateOf(period.last) };
   const parameters = { project: project.id, ...days, pages: where ?? '*' };
@@ -124,14 +124,9 @@ function sentByWords(mail: Settings['mail']): string | null {
 }
 
 /** The project's name in the report, with the part of the site if the report does not cover all of it. */
-function partOf({ id, name, siteUrl }: ReportedProject, report: ReportDefinition, where: string | undefined) {
+function partOf({ id, name, siteUrl }: ReportedProject, where: string | undefined) {
   const project = { id, name, siteUrl: siteUrl ?? null };
-  if (where === undefined) return project;
-  if (!report.queries.some(({ sql }) => sql.includes('$pages')))
-    throw new ConfigurationError(
-      `${report.folder}: an audience of this report gets only ${where}, but no query uses $pages. Add AND path GLOB $pages where they read page_views.`,
-    );
-  return { ...project, name: `${name} ${where}` };
+  return where === undefined ? project : { ...project, name: `${name} ${where}` };
 }
 
 /** What templates get besides the project and period: the report's model, or else its rows. */

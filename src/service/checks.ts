@@ -17,7 +17,7 @@ import { exists, freeDisk, ignoreMissing } from '../files.js';
 import { expectAdditive } from '../export/totals.js';
 import { bytes, counted } from '../format/numbers.js';
 import { tryMailServer } from '../mail/transport.js';
-import { listReports, noReport } from '../reports/definition.js';
+import { expectSendable, listReports, noReport } from '../reports/definition.js';
 import { readOwnNotes } from '../steps/notes.js';
 import { openWarehouse, refuseToForget } from '../warehouse/open.js';
 import { readPlace } from '../warehouse/identity.js';
@@ -135,13 +135,17 @@ async function views(
   return [key, sums];
 }
 
-/** Whether every report can be read, and each that has recipients exists. */
+/** Whether every report can be read, and each that has recipients exists and can be sent to them. */
 async function reports({ workspaceDir, settings }: Workspace): Promise<Verdict> {
   const { reports, broken } = await listReports(workspaceDir);
   if (broken[0] !== undefined) throw broken[0];
   const names = reports.map(({ name }) => name);
-  const missing = Object.keys(settings.reports.audiences).find((name) => !names.includes(name));
-  return missing === undefined ? pass(names.join(', ')) : fail(noReport(missing, names).message);
+  for (const [name, audiences] of Object.entries(settings.reports.audiences)) {
+    const report = reports.find((report) => report.name === name);
+    if (report === undefined) throw noReport(name, names);
+    for (const audience of audiences) expectSendable(report, audience);
+  }
+  return pass(names.join(', '));
 }
 
 async function email(

@@ -15,7 +15,7 @@ import {
 import { deliver } from '../mail/ledger.js';
 import { attachmentsOf } from '../reports/answers.js';
 import type { Said } from '../reports/correction.js';
-import type { ReportDefinition } from '../reports/definition.js';
+import { expectSendable, type ReportDefinition } from '../reports/definition.js';
 import { eachLoaded, NothingLoadedError } from '../reports/coverage.js';
 import type { Period } from '../reports/period.js';
 import { digestOf, type PreparedReport, prepareReport, type ReportPlace } from '../reports/render.js';
@@ -59,6 +59,7 @@ export async function noticeOf(
   period: Period,
 ): Promise<Notice> {
   const { report, audience, projects } = mailing;
+  expectSendable(report, audience);
   const request = { report, period, where: audience.where };
   const { results: editions } = await eachLoaded(projects, (project) =>
     prepareReport(place, reader, project, request),
@@ -66,7 +67,6 @@ export async function noticeOf(
   const [first] = editions;
   if (first === undefined) throw new NothingLoadedError(`${report.name} covers no project.`);
   const attachments = attachmentsOf(
-    report,
     audience.attach,
     editions.map(({ model, answers }) => ({ project: model.project.id, answers })),
   );

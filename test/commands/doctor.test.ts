@@ -202,12 +202,16 @@ describe('readership doctor', () => {
     expect((await readFile(liveFile(cwd))).equals(before)).toBe(true);
   });
 
-  it('does not check a key whose request limit is used up, and says when it can', async () => {
+  it('does not check a key whose request limit is used up, says when it can, and finds a part that weekly cannot cover', async () => {
     const sandbox = await serveSandbox();
-    const cwd = await workspaceOf(sandbox, 'history: { requestsPerHour: 1 }\n');
+    const cwd = await workspaceOf(
+      sandbox,
+      'history: { requestsPerHour: 1 }\nreports: { weekly: { to: [a@example.com], where: /a } }\n',
+    );
     await closeNow(await liveWarehouse(liveFile(cwd)));
     expect((await doctor(cwd)).of('key')).toMatch(/^pass/);
     const { of } = await doctor(cwd);
+    expect(of('reports')).toMatch(/^fail: reports\.weekly\.where: .+ readership report new NAME/);
     expect(of('key')).toMatch(/^warn: .*Hourly limit reached: 1 of 1 used.+can be sent on .+/);
     expect(sandbox.inspect().requests.counts.views).toEqual({ 200: 1 });
   });

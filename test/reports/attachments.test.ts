@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { attachmentsOf } from '../../src/reports/answers.js';
-import { findReport } from '../../src/reports/definition.js';
+import { expectSendable, findReport } from '../../src/reports/definition.js';
 
 const report = await findReport('weekly', undefined);
 const attached = (rows: Parameters<typeof attachmentsOf>[2][number]['answers'][string]) =>
-  attachmentsOf(report, ['most_read'], [{ project: 'prj_1', answers: { most_read: rows } }]);
+  attachmentsOf(['most_read'], [{ project: 'prj_1', answers: { most_read: rows } }]);
 
 describe('the rows of a query as a CSV attachment', () => {
   it('keep every value, and none of them is a formula', () => {
@@ -39,7 +39,6 @@ describe('the rows of a query as a CSV attachment', () => {
   it('of several projects are in separate files', () => {
     const answers = { most_read: [{ path: '/' }] };
     const files = attachmentsOf(
-      report,
       ['most_read'],
       [
         { project: 'prj_1', answers },
@@ -49,9 +48,15 @@ describe('the rows of a query as a CSV attachment', () => {
     expect(files.map(({ filename }) => filename)).toEqual(['prj_1-most_read.csv', '.._x-most_read.csv']);
   });
 
-  it('of an unknown query are an error that names the known ones', () => {
-    expect(() => attachmentsOf(report, ['pagess'], [])).toThrow(
-      /reports\.weekly\.attach names pagess, which is not a query of the report\. Its queries are weeks, /,
-    );
+  it.each([
+    [
+      'attach names pagess, which is not a query of the report. Its queries are weeks, ',
+      { attach: ['pagess'] },
+    ],
+    ['where: the built-in report weekly always covers the whole site. For /sdks/**, ', { where: '/sdks/**' }],
+  ])('and parts that a report has not got are refused: %s', (words, audience) => {
+    expect(() => {
+      expectSendable(report, { attach: [], ...audience });
+    }).toThrow(`reports.weekly.${words}`);
   });
 });
