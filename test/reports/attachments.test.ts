@@ -3,7 +3,7 @@ import { attachmentsOf } from '../../src/reports/answers.js';
 import { expectSendable, findReport } from '../../src/reports/definition.js';
 
 const report = await findReport('weekly', undefined);
-const attached = (rows: Parameters<typeof attachmentsOf>[2][number]['answers'][string]) =>
+const attached = (rows: Parameters<typeof attachmentsOf>[1][number]['answers'][string]) =>
   attachmentsOf(['most_read'], [{ project: 'prj_1', answers: { most_read: rows } }]);
 
 describe('the rows of a query as a CSV attachment', () => {
