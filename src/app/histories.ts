@@ -83,7 +83,10 @@ export async function openAllParts(
   limits: Readonly<Record<string, string>>,
 ): Promise<History> {
   if (workspace.parts === undefined)
-    return openHistory(await historyFileOf(workspace, runtime.signal), { writable, limits });
+    return openHistory(await historyFileOf(workspace, runtime.signal, runtime.output.note), {
+      writable,
+      limits,
+    });
   const found: Part[] = [];
   const missing: string[] = [];
   let failure: unknown;

@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import type { LimitFunction } from 'p-limit';
 import pMap from 'p-map';
 import type { Client } from '../api/client.js';
-import { ApiError, PausedError, RefusedError } from '../api/errors.js';
+import { PausedError, RefusedError } from '../api/errors.js';
 import type { Lease } from '../api/retry.js';
 import { type Day, lastEndedDay } from '../day.js';
 import { messageOf } from '../errors.js';
@@ -163,10 +163,11 @@ class Load {
       this.#failures.end();
       return store;
     } catch (error) {
-      // A final day may be refused by now, and keeps what is stored.
-      if (due === 'final' && error instanceof ApiError && !this.#signal.aborted) return undefined;
+      // A final day keeps what is stored, also if it is refused by now.
+      if (due === 'final' && error instanceof RefusedError && !this.#signal.aborted) return undefined;
       // Once the export stops, a pending request ends with the reason of the stop: the failure of another day.
       if (this.#signal.aborted || !(await this.#failures.concernsOnly(day, error, lease))) throw error;
+      if (due === 'final') return undefined;
       await recordFailedDay(warehouse, { project, day, now: now() }, messageOf(error));
       this.#count(due === 'missing' && error instanceof RefusedError);
       if (await this.#failures.concernAllDays(day, lease)) this.#stop(error);

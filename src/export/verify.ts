@@ -2,8 +2,8 @@ import { z } from 'zod';
 import type { Priority } from '../api/retry.js';
 import { addDays, type Day, dayOf, lastEndedDay, rangeOf } from '../day.js';
 import { dayColumn, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
-import { PausedError } from '../api/errors.js';
-import { LOOKED_AT, readFact, recordFact } from './facts.js';
+import { PausedError, TryLaterError } from '../api/errors.js';
+import { LOOKED_AT, readFact, readPageSize, recordFact } from './facts.js';
 import { type DayLedger, readDayLedger } from './ledger.js';
 import { loadDays, type LoadOutcome, type LoadTask } from './load.js';
 import { type PlannedDay, requestsFor } from './plan.js';
@@ -77,10 +77,10 @@ export async function auditHistory(task: LoadTask, repair: boolean): Promise<Aud
   const toLoad = [...new Set([...found.differing, ...damaged])].filter(
     (day) => !found.forgotten.includes(day),
   );
-  // They are read completely, regardless of their state.
+  const { rows: pageSize } = await readPageSize(warehouse, project, task.now());
   const planned = toLoad.sort().map((day): PlannedDay => {
-    const requests = requestsFor(ledger.get(day)?.pages ?? 0);
-    return { day, due: 'failed', priority: 'backfill', requests };
+    const requests = requestsFor(ledger.get(day)?.pages ?? 0, pageSize);
+    return { day, due: 'reload', priority: 'backfill', requests };
   });
   return { ...found, damaged, repaired: await loadDays(task, planned) };
 }
@@ -139,7 +139,8 @@ export async function lookAgain(task: LoadTask, requests: number): Promise<LoadO
   const lookedAt = stopped === undefined ? to : (last?.day ?? addDays(from, -1));
   await recordFact(warehouse, project, LOOKED_AT, { day: lookedAt, on }, now());
   // Spare requests are no reason to fail.
-  return stopped instanceof PausedError ? { results } : { results, stopped };
+  const isLater = stopped instanceof PausedError || stopped instanceof TryLaterError;
+  return isLater ? { results } : { results, stopped };
 }
 
 /** Stored days whose rows no longer add up to their ledger: damage that is found without a request. */

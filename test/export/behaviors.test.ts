@@ -6,10 +6,12 @@ import { needsPerson } from '../../src/export/plan.js';
 import { readFutureRows } from '../../src/service/status.js';
 import { readDayLedger } from '../../src/export/ledger.js';
 import { AdditivityError } from '../../src/export/totals.js';
-import { KEPT_FROM, readFact, readPageSize } from '../../src/export/facts.js';
+import { KEPT_FROM, LOOKED_AT, readFact, readPageSize } from '../../src/export/facts.js';
 import { byPath } from './moving-views.js';
 import { DAY_MS } from '../budget/open-budget.js';
 import type { Behaviors } from '../platform.js';
+import { openClient } from '../api/open-client.js';
+import { lookAgain } from '../../src/export/verify.js';
 import { openExport, PROJECT, withOneMore } from './open-export.js';
 import { exportHistory } from './export-history.js';
 import { expectWhole } from './stored-days.js';
@@ -191,6 +193,18 @@ describe('changes that cancel', () => {
     // Yesterday, the days still settling, the check and the spare ones; and when one of the days was seen, the other.
     expect(requests[0]).toBeLessThanOrEqual(1 + 3 + 1 + 5 + 4);
     expect(Math.max(...requests)).toBeLessThanOrEqual(20);
+  });
+
+  test('keep their turn while the platform is down, without a failure', async () => {
+    const opened = await openExport({ days: 20 });
+    await opened.run();
+    const first = addDays(opened.yesterday(), -19);
+    opened.clock.advance(DAY_MS);
+    const client = openClient('http://127.0.0.1:1', { now: opened.clock.now });
+    expect(await lookAgain({ ...opened.task, client }, 5)).toEqual({ results: [] });
+    const next = await readFact(opened.warehouse, PROJECT, LOOKED_AT, opened.clock.now());
+    expect(next?.day).toBe(addDays(first, -1));
+    expect(await opened.statesOf(first)).toEqual(['final']);
   });
 
   test('are looked for with five requests a night, however many exports run, also where all recent days are new', async () => {
