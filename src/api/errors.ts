@@ -13,7 +13,7 @@ export interface Operation {
   readonly url: string;
 }
 
-/** The name of the operation that the views export consists of. */
+/** The name of the operation that reads page views. */
 export const VIEWS_OPERATION = 'read page views';
 
 /** A request to the server failed. */
@@ -100,7 +100,7 @@ export class PausedError extends ReadershipError {
   }
 }
 
-/** Days that have ended by this machine's clock were not loaded, because the platform's clock is behind. */
+/** The clocks of this machine and the platform differ too much to load a day that has ended here, or to send anything. */
 export class ClockError extends ReadershipError {
   override readonly exitCode = 75;
 }

@@ -16,7 +16,7 @@ export async function historyFileOf(
   onStale: (words: string) => void = () => undefined,
 ): Promise<string> {
   if (settings.shards === undefined || lake === undefined || (await exists(historyFile))) return historyFile;
-  // Without secrets, not even the environment is known.
+  // Without secrets, the environment is empty.
   const hasCredentials = Object.keys(configuration?.environment ?? {}).length > 0;
   return copyOfLake(dataDir, { place: lake, shard, signal }, hasCredentials, onStale);
 }

@@ -77,8 +77,8 @@ async function refused(check: Promise<void>): Promise<Error | undefined> {
 }
 
 /**
- * Makes this copy of the workspace the one that sends. The lake is told first, because the other
- * copy can only learn of it there; until the rest is recorded, this copy does not know its claim and sends nothing.
+ * Makes this copy of the workspace the one that sends. The lake is written first, because the
+ * other copy can learn of it only there. Until the journal and the database have the claim, this copy sends nothing.
  */
 export async function adopt(context: StepContext): Promise<void> {
   const { warehouse, journal, here, now } = context;

@@ -1,8 +1,9 @@
 import { readWorkspace, type Runtime, sharedLimits, type WorkspaceOptions } from '../app/workspace.js';
 import { shownLocation } from '../config/load.js';
-import { type Day, lastEndedDay } from '../day.js';
+import { lastEndedDay } from '../day.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
 import { forecastExport } from '../export/forecast.js';
+import type { ExportBounds } from '../export/plan.js';
 import { auditLines, forecastJson, forecastLines, loadedLines } from '../print/export.js';
 import { auditStep, exportStep } from '../steps/export.js';
 import { lakeSummary } from '../steps/publish.js';
@@ -19,12 +20,6 @@ import {
   value,
 } from './command.js';
 import { conclude, runSteps } from './steps.js';
-
-interface Bounds {
-  readonly from?: Day;
-  readonly to?: Day;
-  readonly reload?: boolean;
-}
 
 export const exportCommand = projectCommand('export', {
   summary: 'load days that are missing, failed or not final yet',
@@ -60,7 +55,7 @@ export const exportCommand = projectCommand('export', {
   },
 });
 
-function checkBounds({ from, to, reload }: Bounds, now: Date): void {
+function checkBounds({ from, to, reload }: ExportBounds, now: Date): void {
   if (reload === true && from === undefined)
     throw new ConfigurationError(
       '--reload needs --from, the first day to read again: readership export --reload --from 2026-01-05 --to 2026-01-05. ' +
@@ -81,7 +76,7 @@ function checkBounds({ from, to, reload }: Bounds, now: Date): void {
  * Sends nothing.
  */
 async function printForecast(
-  options: WorkspaceOptions & Bounds & { readonly json?: boolean },
+  options: WorkspaceOptions & ExportBounds & { readonly json?: boolean },
   runtime: Runtime,
 ): Promise<ExitCode> {
   const workspace = await readWorkspace(options, runtime);

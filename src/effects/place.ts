@@ -98,7 +98,7 @@ export interface Claim {
 
 const MAX_STEP = 2 ** 20;
 
-/** The next claim of a state that knows `claim`, where the lake has number `last`; undefined without one. */
+/** The next claim. `last` is the number of the latest claim in the lake; without a lake, it is our own. */
 export const nextClaim = ({ number }: Claim, last = number): Claim => ({
   number: Math.max(number, last) + randomInt(1, MAX_STEP),
   after: last,

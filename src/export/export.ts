@@ -5,7 +5,14 @@ import { backfill } from './backfill.js';
 import { keptNote } from './first-day.js';
 import { readDayLedger } from './ledger.js';
 import { type DayResult, loadDays, type LoadOutcome, type LoadTask } from './load.js';
-import { type ExportPlan, type ExportRange, type PlannedDay, expectedRows, planExport } from './plan.js';
+import {
+  type ExportBounds,
+  type ExportPlan,
+  type ExportRange,
+  type PlannedDay,
+  expectedRows,
+  planExport,
+} from './plan.js';
 import { checkRecentDays, type Comparison, lookAgain } from './verify.js';
 
 /** What an export of one project did. `check` is absent if the past was already checked today, or was not reached. */
@@ -14,10 +21,8 @@ export interface ExportOutcome extends LoadOutcome {
   readonly check?: Comparison | undefined;
 }
 
-export interface ExportTask extends LoadTask {
+export interface ExportTask extends LoadTask, Pick<ExportBounds, 'reload'> {
   readonly range: ExportRange;
-  /** Whether to read every day of the range again, and nothing else. */
-  readonly reload?: boolean | undefined;
   /** Whether a project that shares the limit has days that were never loaded. */
   readonly isBackfilling?: boolean | undefined;
   /** Requests a night for days that the check of sums does not look into, if nothing else needs them. */
@@ -26,10 +31,9 @@ export interface ExportTask extends LoadTask {
 }
 
 /**
- * Loads the days of a range that are due, in two stages. First, once a day, it compares the settled recent past with the
- * totals of the platform, so that nothing is stored from one whose sums cannot be trusted; then it loads the latest days
- * and those that may have changed, or differ. Last, it fills in the past. In between it yields to wait for the other
- * projects, so that no project's past comes before another's latest days.
+ * Loads the days of a range that are due. First, once a day, it compares recent final days with the platform's totals; if
+ * these cannot be trusted, nothing is stored. Then it loads the latest days, and those that may have changed or differ.
+ * Last, it fills in the past. It yields before that, so that no project's past comes before another's latest days.
  */
 export async function* exportInStages(task: ExportTask): AsyncGenerator<undefined, ExportOutcome> {
   const { range, reload = false, signal } = task;

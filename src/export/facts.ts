@@ -36,7 +36,7 @@ export const PAGING: Fact<z.infer<typeof pagingValue>> = {
   value: pagingValue,
   isLimit: true,
 };
-/** The first day with a view: if it was not found again for a time, the days before it are checked. */
+/** The first day with a view. If it was not confirmed for a time, the days before it are checked again. */
 export const FIRST_DAY: Fact<Day> = { name: 'first day', value: dayValue };
 /** The first day that the platform does not refuse, although it answers for later ones. */
 export const KEPT_FROM: Fact<Day> = { name: 'kept from', value: dayValue, isLimit: true };

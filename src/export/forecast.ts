@@ -3,11 +3,18 @@ import type { RollingHour } from '../api/hour.js';
 import { partsOf } from '../budget/budget.js';
 import { readHour, type SharedLimit } from '../budget/ledger.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
-import { addDays, type Day, dayOf, daysBetween, lastEndedDay } from '../day.js';
+import { addDays, dayOf, daysBetween, lastEndedDay } from '../day.js';
 import { type Reader, readSql } from '../warehouse/query.js';
 import { readPageSize } from './facts.js';
 import { type DayLedger, readDayLedger } from './ledger.js';
-import { type ExportPlan, nightlyRequests, planExport, requestsFor, requestsLeft } from './plan.js';
+import {
+  type ExportBounds,
+  type ExportPlan,
+  nightlyRequests,
+  planExport,
+  requestsFor,
+  requestsLeft,
+} from './plan.js';
 import { readFirstDay } from './range.js';
 import { runsOfNeighbors } from './totals.js';
 import { readUnfinishedDays } from './pages.js';
@@ -35,12 +42,8 @@ export async function readNightlyNeed(
   return { requests, longestDay };
 }
 
-/** The limits of an export: its projects, and its first and last day. */
-export interface ForecastRequest {
+export interface ForecastRequest extends ExportBounds {
   readonly projects: readonly ProjectSettings[];
-  readonly from?: Day | undefined;
-  readonly to?: Day | undefined;
-  readonly reload?: boolean | undefined;
 }
 
 /** What an export of a project would do. */

@@ -3,7 +3,7 @@ import { plainDayRange } from '../format/days.js';
 import type { Reader } from '../warehouse/query.js';
 import { FIRST_DAY, KEPT_FROM, readFact, recordFact, SEARCH } from './facts.js';
 import { beginSearch, finishSearch, type FirstDayRequest } from './first-day.js';
-import type { ExportRange } from './plan.js';
+import type { ExportBounds, ExportRange } from './plan.js';
 import { hasViews } from './totals.js';
 
 /** A remembered first day that is checked has no views in so many days before it. */
@@ -12,18 +12,16 @@ const DAYS_BEFORE = 30;
 /** Fewer days than this are loaded without first checking whether there are any views. */
 const FEW_DAYS = 14;
 
-export interface RangeRequest extends FirstDayRequest {
+export interface RangeRequest extends FirstDayRequest, Pick<ExportBounds, 'from' | 'to'> {
   /** The start of the history: a day, or `auto` to find it on the platform and remember it. */
   readonly start: Day | 'auto';
-  /** The first and last day of the export, if the user gave them. */
-  readonly from?: Day | undefined;
-  readonly to?: Day | undefined;
 }
 
 /**
  * The days that an export covers: never today, which has not ended, and none that the platform no
- * longer keeps. With `auto`, none from before the first view: while that is not known, the last day,
- * from which the export learns how to read the others, with the search for the `rest`. Undefined if the platform has no views yet.
+ * longer keeps. With `auto`, none from before the first view. While that day is not known, the range is
+ * only the last day, from which the export learns how to read the others; `rest` searches for all of
+ * it. Undefined if the platform has no views yet.
  */
 export async function resolveRange(request: RangeRequest): Promise<ExportRange | undefined> {
   const { warehouse, project, start, from, to, now } = request;
@@ -35,7 +33,7 @@ export async function resolveRange(request: RangeRequest): Promise<ExportRange |
   if (first !== undefined) return { first, last };
   const search = await beginSearch(request, yesterday);
   if (search === undefined) return undefined;
-  // Otherwise, an hour of two requests would begin again.
+  // Recorded now, because with two requests an hour, the search would start over every hour.
   await recordFact(warehouse, project, SEARCH, search, now);
   const rest = () => finishSearch(request, search, last);
   return last < yesterday ? rest() : { first: last, last, rest };

@@ -61,7 +61,7 @@ export async function checkRecentDays(task: LoadTask): Promise<Comparison | unde
   const last = await readLastVerification(warehouse, project);
   if (last !== undefined && dayOf(last) === dayOf(now())) return undefined;
   const ledger = await readDayLedger(warehouse, project);
-  // Until there are final days whose sums tell.
+  // Without final days to compare, a few requests show whether the totals of days add up.
   if (!settledTotals(ledger).some(({ total }) => total > 0))
     await expectAdditive(client, addDays(lastEndedDay(now()), -1), { signal });
   return compare(task, recentTotals(ledger, now()), { priority: 'urgent', marks: true });

@@ -2,11 +2,12 @@ import { max } from 'date-fns';
 import pLimit from 'p-limit';
 import { ClockError } from '../api/errors.js';
 import type { ProjectSettings } from '../config/schema.js';
-import { addDays, type Day, lastEndedDay } from '../day.js';
+import { addDays, lastEndedDay } from '../day.js';
 import { ReadershipError } from '../errors.js';
 import { exportInStages, type ExportOutcome, type ExportTask } from '../export/export.js';
 import { type ExportForecast, forecastExport, hasHoles } from '../export/forecast.js';
 import { type DayResult, errorsOfLoad } from '../export/load.js';
+import type { ExportBounds } from '../export/plan.js';
 import { resolveRange } from '../export/range.js';
 import { type Audit, auditHistory } from '../export/verify.js';
 import { moment, plainDayRange } from '../format/days.js';
@@ -19,13 +20,6 @@ export interface ProjectExport {
   readonly outcome: ExportOutcome | undefined;
   /** The remaining work, if the export was stopped. */
   readonly left?: ExportForecast | undefined;
-}
-
-/** What the user wants: bounds, both included, and whether to read final days again. */
-interface ExportBounds {
-  readonly from?: Day | undefined;
-  readonly to?: Day | undefined;
-  readonly reload?: boolean | undefined;
 }
 
 /**
@@ -126,7 +120,7 @@ async function exportInTurns(context: StepContext, bounds: ExportBounds) {
   return { detail, thrown };
 }
 
-/** In their rotation, 450 final days are looked at within a quarter. */
+/** Five a night look at 450 final days again within a quarter. */
 const SPARE_REQUESTS = 5;
 
 async function* exportProject(

@@ -69,8 +69,8 @@ export async function publishStep(
     journal.claimAgain();
     await warehouse.transaction(async ({ connection }) => {
       await setWorkspace(connection, { lake: null });
-      // Before publishing, so that a restored history knows it too. Not by an older state, which would
-      // otherwise count up until it is taken for the newest.
+      // Counted before publishing, so that a restored history has the number too. An older state does not
+      // count: it could reach the newest number and be taken for the newest.
       const { publications } = await readWorkspaceRow(readerOf(connection));
       if (options !== undefined && refusal === undefined)
         await setWorkspace(connection, { publications: publications + 1 });
