@@ -11,7 +11,7 @@ import { logOf } from '../warehouse/live-file.js';
 import { openWarehouse, refuseToForget } from '../warehouse/open.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { permissionOf } from './permission.js';
-import { type Callbacks, channelsOf, connect, transportOf } from './connection.js';
+import { type Callbacks, channelsOf, connect, type Connection, transportOf } from './connection.js';
 import { keepPrivate, type Runtime, sharedLimits, type Workspace } from './workspace.js';
 
 /** How long a command waits for another process to release the live database. */
@@ -83,26 +83,53 @@ export async function withLiveDatabase<Result>(
   work: (context: StepContext) => Promise<Result>,
 ): Promise<Result> {
   refuseToForget(workspace.liveFile, workspace.historyFile);
-  const { now, signal } = runtime;
   const named = { ...hold, command: `readership ${hold.command}` };
-  return withLedgers(workspace, runtime, named, async ({ reconciled, ...ledgers }) => {
+  return withLedgers(workspace, runtime, named, async (ledgers) => {
     const { observer, onReconciled, ...callbacks } = listener;
-    if (reconciled !== undefined) onReconciled(reconciled);
-    const { close, ...connection } = await connect(workspace, runtime, callbacks, ledgers.warehouse);
+    if (ledgers.reconciled !== undefined) onReconciled(ledgers.reconciled);
+    const connection = await connect(workspace, runtime, callbacks, ledgers.warehouse);
     try {
-      const context = { ...workspace, ...ledgers, ...connection, now, signal };
-      ledgers.journal.askFirst(permissionOf(context));
-      return await work({
-        ...context,
-        observer,
-        limits: sharedLimits(workspace),
-        transport: () => transportOf(workspace),
-        channels: channelsOf(workspace),
-      });
+      const context = contextOf(workspace, runtime, ledgers, connection, observer);
+      context.journal.askFirst(permissionOf(context));
+      return await work(context);
     } finally {
-      await close();
+      await connection.close();
     }
   });
+}
+
+/** What steps get of a command: everything that they use, and no secrets. */
+function contextOf(
+  workspace: Workspace,
+  { now, signal }: Runtime,
+  { warehouse, journal, here, elsewhere, unknownDeliveries }: Ledgers,
+  { clientOf, clock, codeHost }: Connection,
+  observer: Observer,
+): StepContext {
+  const { settings, projects, shard, workspaceDir, historyFile, reportsDir, lake } = workspace;
+  return {
+    settings,
+    projects,
+    shard,
+    limits: sharedLimits(workspace),
+    workspaceDir,
+    historyFile,
+    reportsDir,
+    lake,
+    warehouse,
+    journal,
+    here,
+    elsewhere,
+    unknownDeliveries,
+    clientOf,
+    clock,
+    codeHost,
+    transport: () => transportOf(workspace),
+    channels: channelsOf(workspace),
+    now,
+    signal,
+    observer,
+  };
 }
 
 /**
