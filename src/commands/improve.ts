@@ -2,7 +2,7 @@ import { readJobs } from '../agents/ledger.js';
 import { OPEN_STATES } from '../agents/lifecycle.js';
 import { planImprovement } from '../agents/plan.js';
 import { proposalOf } from '../agents/prompt.js';
-import { wordsOf } from '../agents/reasons.js';
+import { evidenceRow, wordsOf } from '../agents/reasons.js';
 import type { FlaggedPage, LeftOutPage } from '../agents/select.js';
 import { readSitemap } from '../agents/sitemap.js';
 import { withHistory } from '../app/histories.js';
@@ -116,7 +116,7 @@ const shownPage = ({ path, why, evidence }: FlaggedPage | LeftOutPage) => ({
   path,
   code: why.code,
   why: wordsOf(why),
-  evidence,
+  evidence: evidenceRow.parse(evidence),
 });
 
 async function applyAll(options: ShowOptions, runtime: Runtime): Promise<ExitCode> {

@@ -44,8 +44,13 @@ describe('the whole life of jobs, on the command line', () => {
     expect(Math.max(...plan.stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(100);
     const verbose = await run('improve', '--verbose');
     expect(verbose.stdout).toMatch('    | "/guides/page-2"');
-    const json = JSON.parse((await run('improve', '--json')).stdout) as { flagged: { prompt: string }[] }[];
+    const json = JSON.parse((await run('improve', '--json')).stdout) as Record<
+      'flagged' | 'leftOut',
+      { prompt: string; evidence: object }[]
+    >[];
     expect(json[0]?.flagged[0]).toMatchObject({ path: '/guides/page-2', evidence: { humanRank: 2 } });
+    const [some, others] = [json[0]?.flagged[0], json[0]?.leftOut[0]];
+    expect(Object.keys(others?.evidence ?? {})).toEqual(Object.keys(some?.evidence ?? {}));
     expect(sandbox.inspect().jobs).toEqual([]);
   });
 
