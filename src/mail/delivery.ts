@@ -34,7 +34,7 @@ export const ALERT = 'alert';
 export const allProjects = (shard: Shard | undefined): string =>
   shard === undefined ? '-' : shardName(shard);
 
-export const isAboutAll = (project: string): boolean => project === '-' || project.startsWith('shard-');
+export const isAboutAll = (project: string): boolean => /^(-|shard-\d+-of-\d+)$/.test(project);
 
 const CORRECTION = ' correction';
 

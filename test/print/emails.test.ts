@@ -8,6 +8,9 @@ it('the command to resend a report sends it to nobody else', () => {
   expect(resendCommand(delivery, undefined)).toBe(command);
   expect(resendCommand(delivery, { index: 2, count: 8 })).toBe(`${command} --shard 2/8`);
   expect(resendCommand({ ...delivery, period: '2026-W01 correction' }, undefined)).toBe(command);
+  const named = resendCommand({ ...delivery, project: 'shard-tools' }, undefined);
+  expect(named).toBe(command.replace('prj_a', 'shard-tools'));
+  expect(resendCommand({ ...delivery, project: 'shard-2-of-8' }, undefined)).not.toContain('--project');
 });
 
 it('settling an email names it whole, also that of an alert', () => {
