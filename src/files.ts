@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, Stats, writeFileSync } from 'node:fs';
-import { access, lstat, open, stat, statfs } from 'node:fs/promises';
-import { dirname, join, relative } from 'node:path';
+import { access, lstat, open, readFile, stat, statfs } from 'node:fs/promises';
+import { basename, dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { codeOf, ConfigurationError, StorageError } from './errors.js';
+import { codeOf, ConfigurationError, messageOf, StorageError } from './errors.js';
 
 /** For a `catch`: returns undefined for a missing file or folder, and throws any other error. */
 export function ignoreMissing(error: unknown): undefined {
@@ -13,6 +13,27 @@ export function ignoreMissing(error: unknown): undefined {
 /** Whether a file or folder exists. Throws if that cannot be determined. */
 export const exists = async (path: string): Promise<boolean> =>
   (await access(path).then(() => true, ignoreMissing)) ?? false;
+
+/** What a file in another encoding, such as Latin-1 or UTF-16, has when it is read as UTF-8. */
+const NOT_UTF8 = /[\uFFFD\0]/;
+
+/**
+ * The text of a file that people write; undefined if there is none. Throws a `ConfigurationError` if it
+ * cannot be read, or is not in UTF-8.
+ */
+export async function readText(path: string): Promise<string | undefined> {
+  const text = await readFile(path, 'utf8')
+    .catch(ignoreMissing)
+    .catch((cause: unknown) => {
+      throw new ConfigurationError(`Cannot read ${path}: ${messageOf(cause)}`, { cause });
+    });
+  const [before = '', ...others] = text?.split(NOT_UTF8) ?? [];
+  if (others.length === 0) return text;
+  const place = `${basename(path)}:${before.split('\n').length}`;
+  throw new ConfigurationError(
+    `${path} has a problem:\n  ${place}  is not in UTF-8: save it in that encoding`,
+  );
+}
 
 /** Throws a `StorageError` if there is something else in the place of a data directory. */
 export async function expectDirectory(path: string): Promise<void> {

@@ -1,10 +1,11 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { text as readAll } from 'node:stream/consumers';
 import { secretNames } from '../app/secrets.js';
 import { openAllParts } from '../app/histories.js';
 import { readAllParts, type Runtime } from '../app/workspace.js';
 import { ConfigurationError, messageOf, ReadershipError, StorageError } from '../errors.js';
+import { readText } from '../files.js';
 import { counted } from '../format/numbers.js';
 import { ask } from '../sql/answer.js';
 import { completable, readDictionary } from '../sql/dictionary.js';
@@ -56,7 +57,7 @@ Macros: changes(first_day, last_day, days_earlier := …, per := 'page'), top_pa
 Meaning of columns: FROM duckdb_columns() SELECT table_name, column_name, comment (docs/data.md; questions: docs/questions.md)`,
   examples: `
   readership sql "FROM site_weeks ORDER BY week DESC LIMIT 8"
-  readership sql "FROM human_vs_ai('2026-01-01', '2026-12-31', 'month')" --format markdown
+  readership sql "FROM movers('2026-11-09')" --format markdown
   readership sql --file questions/top.sql --output top.csv
   readership sql "FROM page_views" --output views.parquet
   readership sql "FROM site_weeks" --output weeks.xlsx      for Excel
@@ -174,9 +175,9 @@ async function readQuery(
   if (argument !== undefined) return argument;
   if (file !== undefined) {
     const path = resolve(workingDirectory, file);
-    return readFile(path, 'utf8').catch((cause: unknown) => {
-      throw new ConfigurationError(`Cannot read the query from ${path}: ${messageOf(cause)}`, { cause });
-    });
+    const query = await readText(path);
+    if (query === undefined) throw new ConfigurationError(`There is no file ${path} to read the query from.`);
+    return query;
   }
   if (process.stdin.isTTY) return undefined;
   const piped = await readAll(process.stdin);

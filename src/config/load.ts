@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
-import { codeOf, ConfigurationError, messageOf } from '../errors.js';
-import { ignoreMissing } from '../files.js';
+import { codeOf, ConfigurationError } from '../errors.js';
+import { readText } from '../files.js';
 import { parseYaml } from './problems.js';
 import { type ProjectSettings, RETIRED, type Settings, settingsSchema } from './schema.js';
 import { isLocal } from './values.js';
@@ -119,26 +118,21 @@ export function bucketNameOf({ organization, apiKeyEnv }: ProjectSettings, envir
 }
 
 async function readConfig(path: string, isDefault: boolean): Promise<string> {
-  try {
-    return await readFile(path, 'utf8');
-  } catch (cause) {
-    throw new ConfigurationError(
-      isDefault
-        ? `There is no ${CONFIG_FILE} in ${dirname(path)}. Either:\n` +
-            `  readership init             write one for your own documentation\n` +
-            `  readership run --sandbox    try everything on the built-in sandbox; needs no account`
-        : `Cannot read ${path}: ${messageOf(cause)}`,
-      { cause },
-    );
-  }
+  const text = await readText(path);
+  if (text !== undefined) return text;
+  throw new ConfigurationError(
+    isDefault
+      ? `There is no ${CONFIG_FILE} in ${dirname(path)}. Either:\n` +
+          `  readership init             write one for your own documentation\n` +
+          `  readership run --sandbox    try everything on the built-in sandbox; needs no account`
+      : `There is no configuration ${path}: correct --config.`,
+  );
 }
 
 async function readDotEnv(path: string, isOptional: boolean): Promise<Environment> {
-  try {
-    const text = (await readFile(path, 'utf8').catch(ignoreMissing)) ?? '';
-    return parseEnv(text.replace(/^\ufeff/, ''));
-  } catch (error) {
-    if (isOptional && codeOf(error) === 'EACCES') return {};
-    throw new ConfigurationError(`Cannot read ${path}: ${messageOf(error)}`, { cause: error });
-  }
+  const text = await readText(path).catch((error: unknown) => {
+    const isDenied = error instanceof Error && codeOf(error.cause) === 'EACCES';
+    if (!isOptional || !isDenied) throw error;
+  });
+  return parseEnv((text ?? '').replace(/^\ufeff/, ''));
 }

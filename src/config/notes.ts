@@ -1,9 +1,9 @@
-import { readFile, realpath } from 'node:fs/promises';
+import { realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { z } from 'zod';
 import { ConfigurationError, messageOf } from '../errors.js';
-import { ignoreMissing, writeWhole } from '../files.js';
+import { readText, writeWhole } from '../files.js';
 import { parseYaml } from './problems.js';
 import { day, oneLine } from './values.js';
 
@@ -44,12 +44,7 @@ export const notesFileIn = (directory: string): string => join(directory, NOTES_
  * their lines. `projects` are the ids that notes may name; undefined for any.
  */
 export async function readNotes(file: string, projects: readonly string[] | undefined): Promise<Note[]> {
-  let text: string | undefined;
-  try {
-    text = await readFile(file, 'utf8').catch(ignoreMissing);
-  } catch (cause) {
-    throw new ConfigurationError(`Cannot read ${file}: ${messageOf(cause)}`, { cause });
-  }
+  const text = await readText(file);
   return text === undefined ? [] : parseNotes(text, file, projects);
 }
 
@@ -72,7 +67,7 @@ export async function addNote(
   projects: readonly string[] | undefined,
 ): Promise<void> {
   const before = await readNotes(file, projects);
-  const text = (await readFile(file, 'utf8').catch(ignoreMissing)) ?? '';
+  const text = (await readText(file)) ?? '';
   const lines = linesOf(note);
   const added = `${text}${text === '' || text.endsWith('\n') ? '' : '\n'}${lines}`;
   try {

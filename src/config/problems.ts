@@ -38,14 +38,15 @@ interface YamlFile<Value> {
  * Throws a `ProblemsError`.
  */
 export function parseYaml<Value>(
-  text: string,
+  raw: string,
   { path, schema, unknownKey, retired = [] }: YamlFile<Value>,
 ): { readonly value: Value; readonly dropped: string[] } {
+  // The library rejects a list after a byte order mark, with which some editors begin a file.
+  const text = raw.replace(/^\uFEFF/, '');
   const lines = new LineCounter();
   let document: Document.Parsed;
   try {
-    // The library rejects a list after a byte order mark, with which some editors begin a file.
-    document = parseDocument(text.replace(/^\uFEFF/, ''), {
+    document = parseDocument(text, {
       lineCounter: lines,
       prettyErrors: false,
       logLevel: 'error',
@@ -55,7 +56,7 @@ export function parseYaml<Value>(
     if (!(error instanceof RangeError)) throw error;
     throw new ProblemsError(path, [{ line: 1, message: 'brackets or lists are nested too deeply' }]);
   }
-  if (document.errors.length > 0) throw new ProblemsError(path, syntaxProblems(document, lines));
+  if (document.errors.length > 0) throw new ProblemsError(path, syntaxProblems(text, document, lines));
   const stray = strayYaml(document, lines);
   if (stray.length > 0) throw new ProblemsError(path, stray);
   const dropped = retired.filter(
@@ -66,7 +67,8 @@ export function parseYaml<Value>(
     values = document.toJS();
   } catch {
     // The library limits alias expansion, so that a small file cannot exhaust memory.
-    throw new ProblemsError(path, [{ line: firstAlias(document, lines), message: TOO_MANY_ALIASES }]);
+    const { line } = lines.linePos(text.search(/\*\w/));
+    throw new ProblemsError(path, [{ line, message: TOO_MANY_ALIASES }]);
   }
   const parsed = schema.safeParse(values ?? {}, IN_OUR_WORDS);
   if (parsed.success) return { value: parsed.data, dropped };
@@ -133,11 +135,12 @@ const SYNTAX: Readonly<Partial<Record<Document['errors'][number]['code'], string
 };
 
 /** Only the first: one missing character often makes the lines after it invalid too. */
-const syntaxProblems = (document: Document, lines: LineCounter): Problem[] =>
-  document.errors.slice(0, 1).map(({ code, pos }) => ({
-    line: lines.linePos(pos[0]).line,
-    message: SYNTAX[code] ?? 'not valid YAML: check quotes, brackets, colons and indentation',
-  }));
+const syntaxProblems = (text: string, document: Document, lines: LineCounter): Problem[] =>
+  document.errors.slice(0, 1).map(({ code, pos: [start] }) => {
+    const words = SYNTAX[code] ?? 'not valid YAML: check quotes, brackets, colons and indentation';
+    const [key = ''] = code === 'DUPLICATE_KEY' ? (/^[^:\n]*/.exec(text.slice(start)) ?? []) : [];
+    return { line: lines.linePos(start).line, message: key === '' ? words : `${key}: ${words}` };
+  });
 
 /**
  * Text that YAML misinterprets: a pattern that starts with an unquoted asterisk, which YAML reads
@@ -164,17 +167,6 @@ function strayYaml(document: Document, lines: LineCounter): Problem[] {
     },
   });
   return problems;
-}
-
-function firstAlias(document: Document, lines: LineCounter): number {
-  let offset = 0;
-  visit(document, {
-    Alias: (_, alias) => {
-      offset = startOf(alias) ?? 0;
-      return visit.BREAK;
-    },
-  });
-  return lines.linePos(offset).line;
 }
 
 function describe(issue: Issue, schema: z.ZodType, unknownKey: string) {

@@ -18,13 +18,21 @@ export const day = parsedBy(parseDay, 'not a day: write YYYY-MM-DD, such as 2026
 /** Whether a text is the path of a local directory. */
 export const isLocal = (path: string): boolean => !/^[a-z][a-z0-9+.-]+:\/\//i.test(path);
 
-export const localPath = z.string().min(1).refine(isLocal, 'not a local directory');
+/** Only a shell takes ~ for a directory. */
+const isOfHome = (path: string): boolean => /^~(\/|$)/.test(path);
+const OF_HOME = 'begins with ~, which only a shell understands: write the whole path';
+
+export const localPath = z
+  .string()
+  .min(1)
+  .refine(isLocal, 'not a local directory')
+  .refine((path) => !isOfHome(path), OF_HOME);
 
 /** Whether a text is a local directory or a location in object storage. */
 export const isLakeLocation = (text: string): boolean =>
-  isLocal(text) || /^s3:\/\/[a-z0-9][a-z0-9.-]+(\/[^?#]*)?$/.test(text);
+  (isLocal(text) && !isOfHome(text)) || /^s3:\/\/[a-z0-9][a-z0-9.-]+(\/[^?#]*)?$/.test(text);
 export const NOT_A_LAKE_LOCATION =
-  'not a directory or s3://bucket/prefix; for other S3-compatible stores, use s3:// and set publish.endpoint';
+  'not a directory or s3://bucket/prefix (write the whole path instead of ~); for other S3-compatible stores, use s3:// and set publish.endpoint';
 
 const DURATION_UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 const SIZE_UNITS = { MB: 1e6, GB: 1e9, TB: 1e12 };

@@ -59,7 +59,7 @@ describe('publish --parquet', () => {
     expect((await stat(join(cwd, 'data', 'history.duckdb'))).isFile()).toBe(true);
   });
 
-  it.each(['', 'gs://bucket/lake'])('rejects %j before anything is done', async (directory) => {
+  it.each(['', 'gs://bucket/lake', '~/lake'])('rejects %j before anything is done', async (directory) => {
     const cwd = await setUp();
     const { code, stderr } = await publish(cwd, '--parquet', directory);
     expect(code).toBe(2);

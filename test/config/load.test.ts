@@ -133,7 +133,7 @@ describe('readership.yaml', () => {
       'baseUrl: https://a.example\nprojects: [{ id: prj_1\n',
       /:[23] {2}.*a bracket is missing/,
     ],
-    ['a duplicate key', `${SMALLEST}baseUrl: https://b.example\n`, /:3 {2}is there twice: keep one/],
+    ['a duplicate key', `${SMALLEST}baseUrl: https://b.example\n`, /:3 {2}baseUrl: is there twice: keep one/],
     ['a tab for indentation', 'projects:\n\t- id: prj_1\n', /:2 {2}indented with a tab: use spaces/],
     ['a number for a text', 'baseUrl: 5\nprojects: [{ id: 7 }]\n', /:2 {2}projects\[0\]\.id: write text/],
     ['a text for a number', `${SMALLEST}history: { settleDays: three }`, /:3 .+settleDays: write a number/],
@@ -207,12 +207,30 @@ describe('readership.yaml', () => {
     await expect(load({ yaml: `baseUrl: ${baseUrl}\nprojects: [{ id: prj_1 }]\n` })).resolves.toBeDefined();
   });
 
-  it.each(['s3://bucket/data', 'gs://bucket', 'file:///data', 'https://a.example/data'])(
-    'refuses %s as dataDir, with its line',
-    async (dataDir) => {
-      expect(await problemsIn(`${SMALLEST}dataDir: ${dataDir}\n`)).toMatch(
-        /yaml:3 {2}dataDir: not a local directory/,
-      );
+  it.each([
+    ['s3://bucket/data', 'not a local directory'],
+    ['gs://bucket', 'not a local directory'],
+    ['file:///data', 'not a local directory'],
+    ['https://a.example/data', 'not a local directory'],
+    // It would become a directory of that name.
+    ['~/data', 'begins with ~, which only a shell understands: write the whole path'],
+  ])('refuses %s as dataDir, with its line', async (dataDir, words) => {
+    expect(await problemsIn(`${SMALLEST}dataDir: ${dataDir}\n`)).toContain(`yaml:3  dataDir: ${words}`);
+  });
+
+  it.each([
+    ['latin1', 3],
+    ['utf16le', 1],
+  ] as const)(
+    'in %s is refused with the first line that is not in UTF-8, as .env is',
+    async (encoding, line) => {
+      const directory = await tempDir();
+      const bytes = Buffer.from(`\ufeff${SMALLEST}# Café`.slice(encoding === 'latin1' ? 1 : 0), encoding);
+      const words = `${line}  is not in UTF-8: save it in that encoding`;
+      await writeFile(join(directory, 'readership.yaml'), bytes);
+      await expect(loadSettings(undefined, directory)).rejects.toThrow(`readership.yaml:${words}`);
+      await writeFile(join(directory, '.env'), bytes);
+      await expect(readEnvironment(undefined, directory, {})).rejects.toThrow(`.env:${words}`);
     },
   );
 
@@ -241,7 +259,8 @@ describe('readership.yaml', () => {
 
   it('given by name that does not exist: the error names it', async () => {
     const directory = await tempDir();
-    await expect(loadSettings('other.yaml', directory)).rejects.toThrow(join(directory, 'other.yaml'));
+    const words = `There is no configuration ${join(directory, 'other.yaml')}: correct --config.`;
+    await expect(loadSettings('other.yaml', directory)).rejects.toThrow(words);
   });
 
   it('given by name: its paths and .env are relative to it', async () => {
