@@ -17,13 +17,15 @@ import { exists, freeDisk, ignoreMissing } from '../files.js';
 import { expectAdditive } from '../export/totals.js';
 import { bytes, counted } from '../format/numbers.js';
 import { tryMailServer } from '../mail/transport.js';
-import { expectSendable, listReports, noReport } from '../reports/definition.js';
 import { readOwnNotes } from '../steps/notes.js';
+import { lakeOptions } from '../steps/publish.js';
+import { examineLake } from '../warehouse/lake/lake.js';
 import { openWarehouse, refuseToForget } from '../warehouse/open.js';
 import { readPlace } from '../warehouse/identity.js';
 import { OlderSchemaError } from '../warehouse/migrate.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { fail, type Finding, found, keyProblem, pass, type Verdict, warn } from './findings.js';
+import { tryReports } from './try-reports.js';
 import { futureWords, readFutureRows } from './status.js';
 import { answers, doesNotAnswer } from './try-platform.js';
 
@@ -44,7 +46,7 @@ export async function examine(workspace: Workspace, runtime: Runtime): Promise<F
       found('secrets', () => secrets(workspace)),
       found('server', () => server(workspace, runtime)),
       Promise.all(workspace.projects.map((project) => views(project, workspace, connection, runtime))),
-      found('reports', () => reports(workspace)),
+      found('reports', () => tryReports(workspace, runtime)),
       found('notes', async () => pass(counted((await readOwnNotes(workspace)).length, 'note'))),
       found('email', () => email(workspace, runtime)),
       ...channels(workspace),
@@ -135,19 +137,6 @@ async function views(
   return [key, sums];
 }
 
-/** Whether every report can be read, and each that has recipients exists and can be sent to them. */
-async function reports({ workspaceDir, settings }: Workspace): Promise<Verdict> {
-  const { reports, broken } = await listReports(workspaceDir);
-  if (broken[0] !== undefined) throw broken[0];
-  const names = reports.map(({ name }) => name);
-  for (const [name, audiences] of Object.entries(settings.reports.audiences)) {
-    const report = reports.find((report) => report.name === name);
-    if (report === undefined) throw noReport(name, names);
-    for (const audience of audiences) expectSendable(report, audience);
-  }
-  return pass(names.join(', '));
-}
-
 async function email(
   { configuration, settings, outboxDir }: Workspace,
   { signal }: Runtime,
@@ -217,7 +206,10 @@ async function sendsFrom(
     return warn(`${placeWords(place)}; this copy exports and reports, but sends nothing: readership adopt`);
   const journal = await EffectsJournal.open(dataDir, false);
   const refusal = await permissionOf({ ...workspace, warehouse, journal, here, now, signal }).refusal();
-  return refusal === undefined ? pass(`here, ${placeWords(place)}`) : fail(refusal.message);
+  if (refusal !== undefined) return fail(refusal.message);
+  const options = lakeOptions({ ...workspace, here, now, signal });
+  if (options !== undefined) await examineLake(warehouse, options);
+  return pass(`here, ${placeWords(place)}`);
 }
 
 async function dates(warehouse: Warehouse, now: Date): Promise<Verdict> {

@@ -1,4 +1,4 @@
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, test } from 'vitest';
 import { z } from 'zod';
@@ -239,6 +239,26 @@ describe('readership doctor', () => {
     expect(of('database')).toMatch(/^warn/);
     expect(of('disk')).toMatch(/^pass/);
     expect(JSON.stringify(found)).not.toMatch(/wrong-key|s3cret-word/);
+  });
+
+  it('fails for a lake and a template that would stop a publication or an email', async () => {
+    const settings = 'publish: { parquet: lake }\nreports: { weekly: { to: [a@example.com] } }\n';
+    const cwd = await workspaceOf(await serveSandbox(), settings);
+    for (const folder of ['lake', 'templates']) await mkdir(join(cwd, folder));
+    await writeFile(join(cwd, 'lake', 'photo.jpg'), '');
+    expect((await callCli(['export'], { cwd, env })).stderr).toContain('neither empty nor a Readership lake');
+    const before = await doctor(cwd);
+    expect(before.code).toBe(1);
+    expect(before.of('sends from')).toMatch(
+      /^fail: .*neither empty nor a Readership lake: it contains photo\.jpg/,
+    );
+    const file = join(cwd, 'readership.yaml');
+    await writeFile(file, (await readFile(file, 'utf8')).replace('parquet: lake', ''));
+    expect(await doctor(cwd)).toMatchObject({ code: 0 });
+    await writeFile(join(cwd, 'templates', 'weekly.text.hbs'), '{{counted parts.length "project"}}');
+    expect((await doctor(cwd)).of('reports')).toMatch(
+      /^fail: .*weekly\.text\.hbs: line 1, column 10: “length” is/,
+    );
   });
 
   it('fails if the data directory cannot be written, before anything is loaded', async () => {

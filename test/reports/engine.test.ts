@@ -323,6 +323,11 @@ describe('a broken template', () => {
       /weekly\.text\.hbs: line 1: there is no “nothing”; there are project, period, /,
     );
     await expect(report.mail()).rejects.toThrow(/templates\/weekly\.text\.hbs/);
+    await write('templates/weekly.text.hbs', 'One line.\n{{counted parts.length "project"}}');
+    const old = await prepared('weekly');
+    expect(() => old.text()).toThrow(
+      /weekly\.text\.hbs: line 2, column 10: “length” is a field of one that does not exist\nFix that file \(/,
+    );
   });
 
   test.each([

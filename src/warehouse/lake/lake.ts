@@ -12,7 +12,7 @@ import {
 } from './actions.js';
 import { hasRows, type Month, remember, storedMonths, writeMonth, writeOthers } from './months.js';
 import { daysOf, withLake } from './opened.js';
-import { expectLatest } from './rights.js';
+import { expectLatest, expectOwn, expectWritable } from './rights.js';
 import type { LakeStorage } from './storage.js';
 import { LakeTable } from './table.js';
 
@@ -57,21 +57,36 @@ export const prepareLake = (warehouse: Warehouse, options: LakeOptions): Promise
     await createTables(lake);
   });
 
+/** Throws why the lake could not be published to, as far as that can be seen without writing to it. */
+export const examineLake = (warehouse: Warehouse, options: LakeOptions): Promise<void> =>
+  withLake(warehouse, options, async (lake) => {
+    const days = await daysOf(lake);
+    expectUsable(lake);
+    for (const table of [await LakeTable.read(lake, 'views'), days]) {
+      expectOwn(table);
+      expectWritable(table);
+    }
+  });
+
 /** Creates the tables that do not exist, before any data, to claim the location for this workspace. */
 async function createTables(lake: Lake): Promise<LakeTable[]> {
-  const { location } = lake.place;
-  const paths = [...lake.existing.keys()];
-  const isLake = paths.some((path) => path.startsWith('views/_delta_log/'));
+  expectUsable(lake);
+  const tables = [await LakeTable.read(lake, 'views'), await daysOf(lake)];
+  for (const table of tables) await table.create();
+  await rememberLake(lake.connection, lake.place.location);
+  return tables;
+}
+
+/** Throws a `ConfigurationError` for a place that contains something else, or where no lake should be created. */
+function expectUsable({ place: { location }, existing }: Lake): void {
+  const paths = [...existing.keys()];
+  if (paths.some((path) => path.startsWith('views/_delta_log/'))) return;
   const stranger = paths.find((path) => !path.startsWith('_staged'));
-  if (!isLake && stranger !== undefined)
+  if (stranger !== undefined)
     throw new ConfigurationError(
       `${location} is neither empty nor a Readership lake: it contains ${stranger}. Nothing in it was changed. Use an empty or new location.`,
     );
-  if (!isLake) expectReadableName(location);
-  const tables = [await LakeTable.read(lake, 'views'), await daysOf(lake)];
-  for (const table of tables) await table.create();
-  await rememberLake(lake.connection, location);
-  return tables;
+  expectReadableName(location);
 }
 
 async function updateTables(lake: Lake): Promise<LakeChange> {

@@ -1,0 +1,51 @@
+import { withHistoryOf } from '../app/histories.js';
+import type { Runtime, Workspace } from '../app/workspace.js';
+import { exists } from '../files.js';
+import { NothingLoadedError } from '../reports/coverage.js';
+import { expectSendable, listReports, noReport, type ReportDefinition } from '../reports/definition.js';
+import { choosePeriod } from '../reports/period.js';
+import { prepareReport } from '../reports/render.js';
+import { mailingsOf, noticeOf } from '../steps/mailing.js';
+import type { Reader } from '../warehouse/query.js';
+import { pass, type Verdict } from './findings.js';
+
+/**
+ * Whether every report can be read, each that has recipients exists and can be sent to them, and the last page
+ * and emails of each can be written: a workspace's own queries and templates may be of an earlier version.
+ */
+export async function tryReports(workspace: Workspace, runtime: Runtime): Promise<Verdict> {
+  const { workspaceDir, settings, historyFile } = workspace;
+  const { reports, broken } = await listReports(workspaceDir);
+  if (broken[0] !== undefined) throw broken[0];
+  const names = reports.map(({ name }) => name);
+  for (const [name, audiences] of Object.entries(settings.reports.audiences)) {
+    const report = reports.find((report) => report.name === name);
+    if (report === undefined) throw noReport(name, names);
+    for (const audience of audiences) expectSendable(report, audience);
+  }
+  if (await exists(historyFile))
+    await withHistoryOf(workspace, runtime, async (history) => {
+      for (const report of reports) await tryReport(report, workspace, history, runtime.now());
+    });
+  return pass(names.join(', '));
+}
+
+/** Writes a report about the first project, and its emails, and keeps none of it. */
+async function tryReport(
+  report: ReportDefinition,
+  workspace: Workspace,
+  history: Reader,
+  now: Date,
+): Promise<void> {
+  const { settings, shard } = workspace;
+  const projects = workspace.projects.slice(0, 1);
+  const period = choosePeriod(report.period, undefined, now, settings.reports);
+  try {
+    for (const project of projects)
+      await (await prepareReport(workspace, history, project, { report, period })).page();
+    for (const mailing of mailingsOf({ settings, projects, shard }, report))
+      await (await noticeOf(workspace, history, mailing, period)).email();
+  } catch (error) {
+    if (!(error instanceof NothingLoadedError)) throw error;
+  }
+}
