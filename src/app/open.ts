@@ -2,7 +2,7 @@ import { reconcilePrompts } from '../agents/reconcile.js';
 import { counted } from '../format/numbers.js';
 import { reconcileDeliveries } from '../mail/ledger.js';
 import { type Observer, type StepContext } from '../steps/step.js';
-import { pruneRuns } from '../steps/runs.js';
+import { tidyRuns } from '../steps/runs.js';
 import { isSamePlace, placeOf, sendsElsewhere } from '../effects/place.js';
 import { agreeOnClaim, agreeOnWorkspace } from '../warehouse/identity.js';
 import type { Reconciliation } from '../effects/settle.js';
@@ -56,7 +56,7 @@ export async function withLedgers<Result>(
   const warehouse = await openWarehouse(liveFile, { ...hold, historyFile, maxMemory, now, signal });
   let journal: EffectsJournal | undefined;
   try {
-    await pruneRuns(warehouse);
+    await tidyRuns(warehouse);
     journal = await EffectsJournal.open(dataDir);
     const here = await placeOf(dataDir, machine);
     const place = await agreeOnWorkspace(journal, warehouse, { here, now: now() });

@@ -5,6 +5,7 @@ import type { Warehouse } from '../warehouse/warehouse.js';
 
 const START_STEP = readSql(import.meta.url, 'statements/start-step.sql');
 const END_STEP = readSql(import.meta.url, 'statements/end-step.sql');
+const END_KILLED = readSql(import.meta.url, 'statements/end-killed.sql');
 const PRUNE_RUNS = readSql(import.meta.url, 'statements/prune-runs.sql');
 const LAST_RUNS = readSql(import.meta.url, 'statements/last-runs.sql');
 
@@ -44,14 +45,19 @@ export const readLastRuns = (reader: Reader, now: Date): Promise<LastRun[]> =>
 /** Six steps with a thousand runs each, plus room for months until the next pruning. */
 const MAX_RUNS = 10_000;
 
-/** Removes old runs if there are many, because every step reads all of them. */
-export async function pruneRuns(warehouse: Warehouse): Promise<void> {
-  const [row] = await warehouse.query('SELECT count(*) AS runs FROM runs', z.object({ runs: z.int() }));
-  if (row !== undefined && row.runs > MAX_RUNS)
-    await warehouse.transaction((transaction) => transaction.execute(PRUNE_RUNS));
+/**
+ * Removes old runs if there are many, because every step reads all of them. Before the first step of a
+ * process, those still running are of a process that was killed.
+ */
+export async function tidyRuns(warehouse: Warehouse): Promise<void> {
+  const count = "SELECT count(*) AS runs, count(*) FILTER (outcome = 'running') AS killed FROM runs";
+  const [row] = await warehouse.query(count, z.object({ runs: z.int(), killed: z.int() }));
+  if (row === undefined) return;
+  if (row.killed > 0) await warehouse.transaction((transaction) => transaction.execute(END_KILLED));
+  if (row.runs > MAX_RUNS) await warehouse.transaction((transaction) => transaction.execute(PRUNE_RUNS));
 }
 
-/** Records that a step begins. A killed process leaves it `running`. */
+/** Records that a step begins. */
 export const recordStepStart = (warehouse: Warehouse, run: string, step: StepName, now: Date) =>
   warehouse.transaction((transaction) => transaction.execute(START_STEP, { run, step, now }));
 

@@ -1,7 +1,7 @@
 import { addHours, addMinutes } from 'date-fns';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
-import { pruneRuns, readOutages, recordStepEnd, recordStepStart } from '../../src/steps/runs.js';
+import { readLastRuns, readOutages, recordStepEnd, recordStepStart, tidyRuns } from '../../src/steps/runs.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { liveWarehouse } from '../open-warehouse.js';
 import { NOW } from '../sandbox/open-sandbox.js';
@@ -64,6 +64,14 @@ it.each([
   expect(seen).toEqual([{ step: 'export', words, since, over }]);
 });
 
+it('a run that a killed process left is interrupted from the next process on', async () => {
+  const warehouse = await ledgerOf('0 done, 1 running');
+  await tidyRuns(warehouse);
+  expect(await readLastRuns(warehouse, at(1000))).toMatchObject([
+    { outcome: 'interrupted', done_at: at(0), summary: 'the process was killed' },
+  ]);
+});
+
 it('old runs are deleted once there are many, except those since the latest success of a step', async () => {
   const warehouse = await liveWarehouse();
   const count = async () =>
@@ -80,12 +88,12 @@ it('old runs are deleted once there are many, except those since the latest succ
     );
   await add('poll', 7_000, 'done');
   await add('export', 3_000, 'failed');
-  await pruneRuns(warehouse);
+  await tidyRuns(warehouse);
   expect(await count()).toMatchObject([{ runs: 3_000 }, { runs: 7_000 }]);
 
   await add('report', 1, 'done');
   const outages = await readOutages(warehouse, NOW);
-  await pruneRuns(warehouse);
+  await tidyRuns(warehouse);
   expect(await count()).toEqual([
     // It never succeeded: its outage began with the first of them.
     { step: 'export', runs: 3_000, first: '00000' },

@@ -1,0 +1,1 @@
+UPDATE runs SET outcome = 'interrupted', summary = 'the process was killed' WHERE outcome = 'running'
