@@ -99,6 +99,9 @@ it('after `adopt` in a copy, the original finds out from the lake, and everythin
   const { original, copy, runIn, arrived } = await openCopies(`publish: { parquet: ${location} }\n`);
   const unadopted = await runIn(copy, ['publish']);
   expect(unadopted.code, unadopted.stderr).toBe(1);
+  // It would be refused again.
+  const changed = await runIn(copy, ['changed', '/']);
+  expect(changed.stderr).toMatch(/publish failed: .*\nThe change itself was made, so do not repeat it\.\n$/);
   expect(await runIn(copy, ['adopt'])).toMatchObject({ code: 0 });
   for (const args of [['jobs', 'poll'], ['report', 'send', 'weekly'], ['publish']]) {
     const { code, stderr } = await runIn(original, args);
