@@ -42,8 +42,10 @@ process.on('uncaughtException', (error) => {
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (interruptedWith !== undefined) return;
   // A closed terminal counts as SIGHUP. A reader such as `head` may close the pipe early.
-  if (error.code === 'EIO') interrupt('SIGHUP');
-  else process.exit(error.code === 'EPIPE' ? 0 : 1);
+  if (error.code === 'EIO') return interrupt('SIGHUP');
+  if (error.code === 'EPIPE') process.exit(0);
+  output.note(explain(error));
+  process.exit(1);
 });
 // Standard error may be closed.
 process.stderr.on('error', () => undefined);

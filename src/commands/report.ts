@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { readAllParts, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
 import { ConfigurationError, type ExitCode, messageOf, StorageError } from '../errors.js';
@@ -99,7 +99,7 @@ const send = projectCommand('send', {
   },
   examples: `
   readership report send weekly
-  readership report send weekly --to docs-chat    to a channel (Slack, Teams, webhook): docs/reports.md`,
+  readership report send weekly --to docs-chat    to a channel: docs/reports.md`,
   environment: EMAIL_ENVIRONMENT,
   // Loaded on demand, because rendering needs none of it.
   run: async (options, runtime, name) =>
@@ -117,7 +117,7 @@ const resolve = projectCommand('resolve', {
     notDelivered: value('<recipient>', 'it did not arrive: send it again when it is next due'),
   },
   examples: `
-  readership report resolve weekly --period 2026-W46 --delivered docs@example.com`,
+  readership report resolve weekly --period 2026-W46 --delivered ann@example.com`,
   run: async (options, runtime, name) =>
     (await import('./report-send.js')).settleDelivery(name, options, runtime),
 });
@@ -139,8 +139,8 @@ export const report = simpleCommand('report', {
   examples: `
   readership report                     list the reports
   readership report weekly --open       render one and open it in the browser
-  readership report send weekly         email it to those who have not received it
-  readership report resolve weekly --period 2026-W46 --delivered docs@example.com
+  readership report send weekly         email it to those who lack it
+  readership report resolve weekly --period 2026-W46 --delivered ann@example.com
   readership report new sections        start a report of your own`,
 });
 
@@ -198,6 +198,8 @@ async function newReport(name: string, options: WorkspaceOptions, runtime: Runti
       output.data(relative(workingDirectory, written));
     }
   } catch (cause) {
+    // Half a report would fail every run.
+    await rm(folder, { recursive: true, force: true });
     throw new StorageError(`Cannot write the report to ${folder}: ${messageOf(cause)}`, { cause });
   }
   output.note(`To see it while you edit it: readership report ${name} --watch --open`);

@@ -75,7 +75,13 @@ const parseSchema = z.object({
 /** The result of DuckDB's own parser, without running the SQL: trees of SELECT statements, or an error. */
 async function parse(connection: DuckDBConnection, sql: string): Promise<z.infer<typeof parseSchema>> {
   const reader = await connection.runAndReadAll('SELECT json_serialize_sql($sql::VARCHAR)', { sql });
-  return parseSchema.parse(JSON.parse(z.string().parse(reader.value(0, 0))));
+  const tree = z.string().parse(reader.value(0, 0));
+  try {
+    return parseSchema.parse(JSON.parse(tree));
+  } catch {
+    // An infinite number, such as 1e400, is not JSON.
+    return { error: true, statements: [] };
+  }
 }
 
 /**

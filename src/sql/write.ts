@@ -1,10 +1,10 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { createWriteStream } from 'node:fs';
 import { lstat, mkdtemp, rename, rm } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { messageOf, StorageError } from '../errors.js';
+import { codeOf, messageOf, StorageError } from '../errors.js';
 import { ignoreMissing } from '../files.js';
 import { unformulated, unformulatedSql } from '../format/text.js';
 import { identifier, quoted } from '../warehouse/duckdb.js';
@@ -71,10 +71,11 @@ async function expectRegular(path: string): Promise<void> {
     );
 }
 
-const failure = (path: string, cause: unknown): StorageError =>
-  cause instanceof StorageError
-    ? cause
-    : new StorageError(`Cannot write the result to ${path}: ${messageOf(cause)}`, { cause });
+function failure(path: string, cause: unknown): StorageError {
+  if (cause instanceof StorageError) return cause;
+  const why = codeOf(cause) === 'ENOENT' ? `there is no directory ${dirname(path)}` : messageOf(cause);
+  return new StorageError(`Cannot write the result to ${path}: ${why}`, { cause });
+}
 
 /** Writes chunks of text as they arrive, respecting backpressure. */
 export async function writeText(

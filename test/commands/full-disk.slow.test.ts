@@ -1,6 +1,8 @@
-import { readdir, readFile, rm } from 'node:fs/promises';
+import { spawnSync } from 'node:child_process';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, type TestContext } from 'vitest';
+import { callCli } from '../run-cli.js';
 import { SmallDisk } from '../small-disk.js';
 import { expectAllOnce, openSite } from './site.js';
 import { daysAgo } from './workspace.js';
@@ -60,6 +62,25 @@ describe('a full disk (skipped if none can be mounted)', () => {
       expect(again.code, again.stderr).toBe(0);
     }
     expect(site.sandbox.inspect().jobs.flatMap(({ messages }) => messages)).toHaveLength(2);
+  });
+
+  it('leaves no half report, which would fail every run, and a full output is an error', async (context) => {
+    const { disk, site } = await siteOnSmallDisk(context);
+    const cwd = disk.directory;
+    await writeFile(join(cwd, 'readership.yaml'), await readFile(join(site.cwd, 'readership.yaml')));
+    await disk.leaveRoom(0);
+    const made = await callCli(['report', 'new', 'mine'], { cwd });
+    expect(made).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/Cannot write the report to/) as string,
+    });
+    await disk.makeRoom();
+    expect(await callCli(['report', 'new', 'mine'], { cwd })).toMatchObject({ code: 0 });
+    const full = spawnSync('sh', ['-c', `"$0" dist/cli.js --help > /dev/full`, process.execPath]);
+    expect({ code: full.status, stderr: String(full.stderr) }).toEqual({
+      code: 1,
+      stderr: expect.stringMatching(/^ENOSPC.*\nThe disk is full: free some space/) as string,
+    });
   });
 
   it('leaves no partial database if it could not be created', async (context) => {

@@ -53,6 +53,10 @@ describe('readership sql', () => {
     return result.stdout;
   };
 
+  it('answers a query with a number beyond the range of JSON', async () => {
+    expect(await answer(['SELECT 1e400 AS a'])).toBe('a\nInfinity\n');
+  });
+
   it('with several statements answers the last one, and notes that there were others', async () => {
     const several = await sql(['SELECT 1 AS a; SELECT 2 AS b']);
     expect(several).toMatchObject({ code: 0, stdout: 'b\n2\n' });
@@ -125,7 +129,7 @@ describe('readership sql', () => {
       'an output path that cannot be written',
       ['SELECT 1', '--output', 'nowhere/answer.csv'],
       1,
-      /Cannot write .*nowhere\/answer\.csv/,
+      /Cannot write .*nowhere\/answer\.csv: there is no directory .*nowhere$/m,
     ],
     ['no query', [], 2, /No query/],
   ] as const)('%s: one clear message', async (_, args, code, words) => {
