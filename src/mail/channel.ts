@@ -49,6 +49,8 @@ export function secretParts(url: string, secret: string): string[] {
   return unmistakable([url, secret, pathname, search, ...pathname.split('/'), ...searchParams.values()]);
 }
 
+const MAX_ANSWER_BYTES = 100_000;
+
 /** For the whole exchange. Long, because a timeout after sending the request leaves its outcome unknown. */
 const TIMEOUT_MS = 60_000;
 
@@ -78,10 +80,11 @@ export async function post(
   const sent = Readable.from([body]);
   // Loaded only here, because every command reads the addresses of channels.
   const { ask, connectionFailure, connections } = await import('../network.js');
-  const dispatcher = connections({ pipelining: 0 });
+  const dispatcher = connections({ pipelining: 0, maxResponseSize: MAX_ANSWER_BYTES });
   try {
     const response = await ask(url.href, { method: 'POST', headers, body: sent, signal, dispatcher });
-    const text = (await firstWords(response.body)).replaceAll(/\s+/g, ' ').trim();
+    // The status is the answer, so a text that cannot be read does not matter.
+    const text = (await response.body.text().catch(() => '')).replaceAll(/\s+/g, ' ').trim();
     const { statusCode: status, headers: answered } = response;
     const kind = classifyStatus(status, answered['retry-after'] !== undefined);
     return outcome(kind, `answered ${status}${text === '' ? '' : `: ${text}`}`);
@@ -117,18 +120,4 @@ function classifyStatus(status: number, saysWhen: boolean): Outcome['kind'] {
   if (ABOUT_THE_CHANNEL.has(status)) return 'not-sent';
   if (OF_GATEWAYS.has(status)) return saysWhen ? 'not-sent' : 'unknown';
   return status >= 400 && status < 500 ? 'refused' : 'unknown';
-}
-
-/** The status is the answer, so the rest of the response does not matter. */
-async function firstWords(body: Readable): Promise<string> {
-  let text = '';
-  try {
-    for await (const piece of body.setEncoding('utf8')) {
-      text += String(piece);
-      if (text.length > MAX_WORDS) break;
-    }
-  } catch {
-    // The part that arrived is enough.
-  }
-  return text;
 }

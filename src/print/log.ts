@@ -4,7 +4,7 @@ import type { Listener } from '../app/open.js';
 import { messageOf } from '../errors.js';
 import type { Colors, Output } from '../terminal/output.js';
 
-/** Logs the service's steps, jobs and failed days, and each loaded day at level `debug`. */
+/** Logs the service's steps, jobs and failed days. */
 export const logging = (log: Log): Listener => ({
   onWait: (until, why) => log.info({ until, why }, 'requests are waiting'),
   onReconciled: (words) => log.warn(words),
@@ -23,10 +23,8 @@ export const logging = (log: Log): Listener => ({
     onExportPlan: ({ id: project }, { days, requests }) =>
       log.info({ project, days: days.length, requests }, 'days to load'),
     onDay: ({ id: project }, result) => {
-      const { day } = result;
-      if (result.outcome === 'failed')
-        log.warn({ project, day, error: messageOf(result.error) }, 'a day failed');
-      else log.debug({ project, day, rows: result.rows }, 'a day was loaded');
+      const { day, outcome } = result;
+      if (outcome === 'failed') log.warn({ project, day, error: messageOf(result.error) }, 'a day failed');
     },
     onJob: ({ id: job, project, path, state, pr_link: pullRequest }) =>
       log.info({ project, job, path, state, pullRequest }, 'a job changed'),
