@@ -123,7 +123,7 @@ export const JSON_LOG = 'write one JSON object per line, like the log of start';
 const environmentHelp = (email: string): string => `Environment (or .env next to the configuration):
   READERSHIP_API_KEY     the admin API key; a project can use another variable
   READERSHIP_CODE_HOST_TOKEN
-                         reads pull requests of private repositories (pullRequests in readership.yaml)
+                         reads pull requests of private repositories
 ${email}  NO_COLOR               no colors`;
 
 /** For commands that call the platform but send no email. */
@@ -131,8 +131,8 @@ export const PLATFORM_ENVIRONMENT = environmentHelp('');
 
 /** For commands that also send email. */
 export const EMAIL_ENVIRONMENT =
-  environmentHelp(`  READERSHIP_SMTP_URL    the mail server, such as smtps://user:password@smtp.example.com;
-                         without it, emails are written to data/outbox/
+  environmentHelp(`  READERSHIP_SMTP_URL    the mail server: smtps://user:password@smtp.example.com
+                         (without it, emails are written to data/outbox/)
 `);
 
 /** A one-sentence description as lists of commands show it. */
@@ -158,7 +158,8 @@ const commandWith =
       addOption(command, key, input);
     const { notes = [], examples, environment = [] } = definition;
     const title = examples.trim().includes('\n') ? 'Examples' : 'Example';
-    const sections = [notes, `${title}:\n${examples.replace(/^\n/, '')}`, environment].flat();
+    const wrapped = [notes].flat().map((text) => command.createHelp().boxWrap(text, 80));
+    const sections = [wrapped, `${title}:\n${examples.replace(/^\n/, '')}`, environment].flat();
     command.addHelpText('after', `\n${sections.join('\n\n')}`);
     for (const declare of definition.subcommands ?? []) declare(command, act);
     const takesNoName = isDefault && inputs.length === 0;
@@ -212,7 +213,7 @@ function ruled<Made extends Argument | Option>(made: Made, { parse, choices }: I
 export function refuseName(name: string, parent: Command): never {
   const named = new Command().copyInheritedSettings(parent);
   for (const command of parent.commands) named.command(command.name());
-  named.parse([name], { from: 'user' });
+  if (/^[a-z]/i.test(name)) named.parse([name], { from: 'user' });
   return parent.error(`error: unexpected argument '${name}'`);
 }
 

@@ -9,7 +9,7 @@ export const completion: Declare = (program, act) => {
     description: 'Writes a script that completes commands, options and their values.',
     arguments: [value('<shell>', 'bash, zsh or fish', { choices: ['bash', 'zsh', 'fish'] as const })],
     examples: `
-  readership completion bash > ~/.local/share/bash-completion/completions/readership
+  readership completion bash >> ~/.bashrc
   readership completion zsh >> ~/.zshrc
   readership completion fish > ~/.config/fish/completions/readership.fish`,
     run: (_, { output }, shell) => {

@@ -17,8 +17,8 @@ export const doctor = workspaceCommand('doctor', {
     ...JSON_OUTPUT,
   },
   examples: `
-  readership doctor                 after installing it, or when something seems wrong
-  readership doctor --url https://platform.example.com --project prj_123   does it work with my platform?
+  readership doctor                 after installing, or if something is wrong
+  readership doctor --url https://platform.example.com --project prj_123
   readership doctor --json | jq '.[] | select(.verdict != "pass")'`,
   environment: EMAIL_ENVIRONMENT,
   run: async ({ url, ...options }, runtime) => {

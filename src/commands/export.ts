@@ -38,10 +38,10 @@ export const exportCommand = projectCommand('export', {
   },
   examples: `
   readership export                                       everything that is due
-  readership export --plan                                the requests and time that needs
-  readership export --from 2026-01-01 --to 2026-01-31     the days of January that are due
+  readership export --plan                                what that needs
+  readership export --from 2026-01-01 --to 2026-01-31     January's due days
   readership export --reload --from 2026-01-05 --to 2026-01-05   reload one day
-  readership export --shard 2/8                           only the second of eight shards`,
+  readership export --shard 2/8                           the second of 8 shards`,
   environment: PLATFORM_ENVIRONMENT,
   run: async (options, runtime) => {
     checkBounds(options, runtime.now());
@@ -136,7 +136,7 @@ export const publish = workspaceCommand('publish', {
   examples: `
   readership publish
   readership publish --parquet /srv/lake         how to read it: docs/scale.md
-  readership publish --parquet s3://bucket/lake  needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY`,
+  readership publish --parquet s3://bucket/lake  credentials: docs/scale.md`,
   run: async (options, runtime) => {
     const whole = { ...options, isWhole: true, isRebuild: options.rebuild, secrets: 'optional' as const };
     const nothing = () => Promise.resolve();

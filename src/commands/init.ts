@@ -32,7 +32,7 @@ export const init = simpleCommand('init', {
   },
   examples: `
   mkdir acme-readership && cd acme-readership && readership init
-  readership init --url ${EXAMPLE.url} --project ${EXAMPLE.project}   without questions`,
+  readership init --url ${EXAMPLE.url} --project ${EXAMPLE.project}`,
   environment: `Environment (or .env in this directory):
   ${KEY}     the admin API key; if set, init does not prompt for it`,
   run: ({ noCheck, ...given }, runtime) => writeFiles(given, noCheck !== true, runtime),

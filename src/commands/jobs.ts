@@ -133,6 +133,6 @@ export const jobs = simpleCommand('jobs', {
   readership jobs poll --watch
   readership jobs message 3 "Mention the rate limits as well."
   readership jobs merged 3 2026-11-12         measure its effect from that day
-  readership jobs closed 4                    its page gets no other job by itself
+  readership jobs closed 4                    its page gets no other job
   readership jobs resolve 3 --not-created     after checking the platform`,
 });

@@ -48,7 +48,8 @@ export async function commandLine(act: Act, first = ''): Promise<Command> {
   program.addHelpText(
     'after',
     `
-Exit codes: 0 done · 1 failed · 2 usage or configuration · 75 try again later · 130 interrupted (143 by SIGTERM, 129 by SIGHUP)
+Exit codes: 0 done · 1 failed · 2 usage or configuration · 75 try again later ·
+130 interrupted (143 by SIGTERM, 129 by SIGHUP)
 
 ${EMAIL_ENVIRONMENT}
 

@@ -62,7 +62,7 @@ export const restore = workspaceCommand('restore', {
       for (const aside of [restored?.aside, restored?.historyAside])
         if (aside !== undefined) output.data(`Kept the previous file: ${shown(aside)}`);
       if (reconciled !== undefined) output.data(reconciled);
-      for (const { id } of settings.projects) output.data(await stateLine(warehouse, id, now()));
+      for (const { id } of settings.projects) output.words(await stateLine(warehouse, id, now()));
       if (restored === undefined) return;
       await publish(warehouse, historyFile);
       const refusal = await permissionOf({ ...workspace, ...ledgers, now, signal }).refusal();
@@ -99,9 +99,9 @@ export const adopt = workspaceCommand('adopt', {
   description:
     'A workspace sends jobs, messages, emails and posts from one machine and one data directory. A copy anywhere else exports and reports, and sends nothing, until this command makes it the one that sends. Stop the other copy first: it finds out by itself only if both publish to the same lake.',
   examples: `
-  readership adopt       after moving a workspace, or restoring it on a new machine`,
+  readership adopt       after moving it, or restoring it on a new machine`,
   environment: `Environment:
-  READERSHIP_MACHINE     names this machine where its id and host name change: containers, CI`,
+  READERSHIP_MACHINE     names this machine where its id changes: containers, CI`,
   run: (options, runtime) =>
     withSteps<ExitCode>('adopt', { ...options, secrets: 'optional' }, runtime, async (context) => {
       await adoptWorkspace(context);

@@ -45,7 +45,7 @@ export const run = workspaceCommand('run', {
   readership run --sandbox          try everything without an account
   readership run                    once an hour, from cron
   readership run --wait 10m         wait until the agents are done
-  readership run --shard 2/8        on the second of eight machines: docs/scale.md`,
+  readership run --shard 2/8        the second of eight machines: docs/scale.md`,
   environment: EMAIL_ENVIRONMENT,
   run: ({ wait, pausedOk, ...options }, given) => {
     let { now } = given;

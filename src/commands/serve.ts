@@ -19,7 +19,7 @@ export const serve = projectCommand('serve', {
   examples: `
   readership serve --sandbox --open      look around without an account
   readership serve --port 9000
-  readership serve --hash-password       the line for serve.password in readership.yaml`,
+  readership serve --hash-password       the line for serve.password`,
   endsByInterruption: () => true,
   run: async ({ port, host, ...options }, runtime) => {
     if (options.hashPassword === true) return writeHash(runtime);

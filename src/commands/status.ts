@@ -24,7 +24,7 @@ export const status = projectCommand('status', {
   readership status
   readership status || echo attention needed
   readership status --json | jq .needs
-  readership status --format prometheus > readership.prom.new && mv readership.prom.new readership.prom`,
+  readership status --format prometheus > new && mv new readership.prom`,
   run: async (options, runtime) => {
     const { output } = runtime;
     const format = options.json === true ? 'json' : options.format;

@@ -29,6 +29,7 @@ const help = (command: string): string => helps.get(command) ?? expect.fail();
 describe('--help', () => {
   it('of every command says what it does and shows an example', async () => {
     for (const [command, text] of helps) {
+      expect(text.split('\n').filter((line) => line.length > 80)).toEqual([]);
       if (command === '') continue;
       const [, example = ''] = /^Examples?:\n([\s\S]+)/m.exec(text) ?? [];
       expect(example, command).toContain(`readership ${command}`);
@@ -54,16 +55,20 @@ describe('--help', () => {
         code: 2,
         stderr: "error: unknown command 'shwo'\n(Did you mean show?)\nFor help, add --help.\n",
       });
-    expect(await runCli(['jobs', '--json', 'show', '3'], { cwd })).toMatchObject({
-      code: 2,
-      stderr: "error: unexpected argument 'show'\nFor help, add --help.\n",
-    });
+    for (const [args, word] of [
+      [['jobs', '--json', 'show', '3'], 'show'],
+      [['jobs', 'list', '3'], '3'],
+    ] as const)
+      expect(await runCli(args, { cwd })).toMatchObject({
+        code: 2,
+        stderr: `error: unexpected argument '${word}'\nFor help, add --help.\n`,
+      });
   });
 
   it('names the exit codes and the environment', () => {
     const text = help('');
     expect(text).toMatch(
-      /0 done · 1 failed · 2 usage or configuration · 75 try again later · 130 interrupted \(143 by SIGTERM, 129 by SIGHUP\)/,
+      /0 done · 1 failed · 2 usage or configuration · 75 try again later ·\n130 interrupted \(143 by SIGTERM, 129 by SIGHUP\)/,
     );
     for (const name of ['READERSHIP_API_KEY', 'NO_COLOR']) expect(text).toContain(name);
   });
