@@ -18,7 +18,7 @@ const DELIVERY_STATES = ['sending', 'sent', 'waiting', 'failed', 'unknown'] as c
 /** How a message is sent: by email, to a file, or to a kind of channel. */
 const VIAS = ['smtp', 'outbox', 'slack', 'teams', 'webhook'] as const;
 
-/** The loaded days of a report's period, and the views of the whole site on them. */
+/** The loaded days of a report's period, and the views on them of the pages that it is about. */
 export interface Figures {
   readonly days: number;
   readonly human: number;

@@ -11,6 +11,8 @@ import type { WeeklyModel } from './weekly/model.js';
 const said = z.object({
   /** Project id. */
   project: z.string(),
+  /** The pattern of the pages that it was about, unless they were all of the site. */
+  pages: z.string().optional(),
   /** Sentences by what they are about, the headline first; none for reports of rows. */
   statements: z.array(z.object({ key: z.string(), text: z.string(), isShown: z.boolean() })),
   /** Numbers as shown, each with its change from the period before; without one, empty. */
@@ -23,6 +25,8 @@ const said = z.object({
 /** What a report said about a project. Stored with its delivery. */
 export type Said = z.infer<typeof said>;
 
+type About = Omit<Said, 'statements' | 'numbers'>;
+
 /** What was stored with a delivery; undefined if it says nothing, as those of 0.2.0. */
 export const storedWords = (json: string | null | undefined): Said[] | undefined =>
   json == null ? undefined : z.array(said).parse(JSON.parse(json));
@@ -33,7 +37,7 @@ const figure = (name: string, value: string, changeText = '') => ({ name, value,
 export function wordsOf(
   weekly: WeeklyModel | undefined,
   tables: () => ReturnType<typeof tablesOf>,
-  of: Pick<Said, 'project' | 'human' | 'ai' | 'missing'>,
+  of: About,
 ): Said {
   if (weekly === undefined) {
     const facts = tables().flatMap((table) => table.facts ?? []);
@@ -42,8 +46,9 @@ export function wordsOf(
   }
   const { share, pages, statements } = weekly;
   const viewsOf = (audience: Audience) => {
-    const { views, change } = weekly[audience];
-    const changeText = change.kind === 'unknown' ? '' : writeChange(change);
+    const { views, change, without } = weekly[audience];
+    const notAll = without === null ? '' : `, not counting ${without}`;
+    const changeText = change.kind === 'unknown' ? '' : writeChange(change) + notAll;
     return figure(`${audienceName(audience)} views`, thousands(views), changeText);
   };
   const aiShare = share.ai === null ? '–' : percent(share.ai);
@@ -56,10 +61,7 @@ export function wordsOf(
 }
 
 /** Only the views, and other numbers. */
-export function plainWords(
-  of: Pick<Said, 'project' | 'human' | 'ai' | 'missing'>,
-  more: Said['numbers'] = [],
-): Said {
+export function plainWords(of: About, more: Said['numbers'] = []): Said {
   const views = AUDIENCES.map((audience) =>
     figure(`${audienceName(audience)} views`, thousands(of[audience])),
   );

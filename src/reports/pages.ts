@@ -1,3 +1,4 @@
+import Handlebars from 'handlebars';
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
@@ -113,19 +114,15 @@ function pageIn(directory: string, file: string, calendar: Calendar) {
 /** The bytes of a page in which its title is. */
 const BEGINNING = 4096;
 
-const ENTITIES: Readonly<Record<string, string>> = {
-  '&amp;': '&',
-  '&lt;': '<',
-  '&gt;': '>',
-  '&quot;': '"',
-  '&#x27;': "'",
-  '&#x60;': '`',
-  '&#x3D;': '=',
-};
+/** Characters that templates escape; the ampersand last, because the others contain it. */
+const ESCAPED = ['<', '>', '"', "'", '`', '=', '&'];
 
 /** The title as text, without the templates' escapes. */
 const titleIn = (html: string): string | undefined =>
-  /<title>([^]*?)<\/title>/.exec(html)?.[1]?.replace(/&[#\w]+;/g, (entity) => ENTITIES[entity] ?? entity);
+  ESCAPED.reduce(
+    (title, character) => title?.replaceAll(Handlebars.escapeExpression(character), character),
+    /<title>([^]*?)<\/title>/.exec(html)?.[1],
+  );
 
 /** Sending emails changes this one, and not what reports are about. */
 const COUNTING = { ...BOOKKEEPING, deliveries: null };

@@ -38,13 +38,13 @@ export type PreparedReport = Awaited<ReturnType<typeof prepareReport>>;
 
 /** Runs a report's queries about a project on the history that `reader` reads. Writes nothing. */
 export async function prepareReport(
-  { settings, workspaceDir }: ReportPlace,
+  place: ReportPlace,
   reader: Reader,
   project: ReportedProject,
   { report, period, where }: ReportRequest,
 ) {
   const { name, title, audience } = report;
-  const calendar = settings.reports;
+  const { reports } = place.settings;
   const part = partOf(project, where);
   const coverage = await readCoverage(reader, project, period);
   const days = { from: dateOf(period.first), to: dateOf(period.last) };
@@ -55,17 +55,16 @@ export async function prepareReport(
     period,
     cautions: cautionsOf(coverage),
     coverage,
-    ...modelOf(report, answers, { period, calendar, coverage }),
+    ...modelOf(report, answers, { period, calendar: reports, coverage }),
   };
-  const url = pageUrl(settings.reports.baseUrl, project.id, { name, period });
+  const url = pageUrl(reports.baseUrl, project.id, { name, period });
   /** Formatted only for templates that show them. */
-  const tables = () => tablesOf(report, answers, calendar.timezone);
+  const tables = () => tablesOf(report, answers, reports.timezone);
   const shown = {
     ...model,
     report: { name, title, audience },
-    timezone: calendar.timezone,
+    timezone: reports.timezone,
     pageUrl: url,
-    sentBy: sentByWords(settings.mail),
     tables,
   };
   const line = (key: string, text: string) =>
@@ -73,7 +72,7 @@ export async function prepareReport(
   const subject = line('subject', report.subject);
   /** The preview text that email clients show after the subject. */
   const preheader = line('preheader', report.preheader);
-  const forms = await formsOf(workspaceDir, name, { ...shown, subject, preheader });
+  const forms = await formsOf(place, name, { ...shown, subject, preheader });
   const drawn = (picture: Picture, width: number, enlargedBy?: number) =>
     draw(picture, rowsOf(answers, picture.query), width, enlargedBy);
   return {
@@ -150,14 +149,15 @@ function modelOf(report: ReportDefinition, answers: Answers, context: ModelConte
 }
 
 /** A model in the forms that templates of that name give it. */
-async function formsOf(
-  workspaceDir: string | undefined,
+export async function formsOf(
+  { settings, workspaceDir }: ReportPlace,
   name: string,
-  model: { readonly subject: string; readonly sentBy: string | null; readonly [field: string]: unknown },
+  model: { readonly subject: string; readonly [field: string]: unknown },
 ) {
   const templates = await findTemplates(workspaceDir);
+  const sentBy = sentByWords(settings.mail);
   const fill = (form: TemplateForm, more: object = {}): string =>
-    fillTemplate(name, form, templates, { ...model, ...more });
+    fillTemplate(name, form, templates, { ...model, sentBy, ...more });
   return {
     text: () => fill('text'),
     /** A few lines of plain text, for a chat. */
@@ -175,18 +175,11 @@ async function formsOf(
         subject: model.subject,
         html: inline(html, options),
         pictures,
-        text: model.sentBy === null ? fill('text') : `${fill('text')}\n${model.sentBy}\n`,
+        text: sentBy === null ? fill('text') : `${fill('text')}\n${sentBy}\n`,
       };
     },
   };
 }
-
-/** An email that is not a report of its own, by the name of its templates. */
-export const filledMail = (
-  { settings, workspaceDir }: ReportPlace,
-  name: string,
-  model: { readonly subject: string; readonly [field: string]: unknown },
-) => formsOf(workspaceDir, name, { ...model, sentBy: sentByWords(settings.mail) });
 
 /** Reports about several projects as one email, the largest news first: its headline is the subject. */
 export async function digestOf(
@@ -203,7 +196,7 @@ export async function digestOf(
   const subject = `${title}, ${plainDayRange(period)}: ${first?.news ?? ''}${others}`;
   const preheader = first?.preheader ?? '';
   const model = { subject, preheader, period, editions, report: { title }, pageUrl: null };
-  const { text, mail } = await filledMail(place, 'digest', model);
+  const { text, mail } = await formsOf(place, 'digest', model);
   const projects = reports.map(({ model }) => model);
   return { subject, pageUrl: null, model: { projects }, brief: text, mail };
 }

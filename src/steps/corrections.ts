@@ -9,9 +9,9 @@ import type { Notice } from '../mail/compose.js';
 import { correctionOf, type Delivery, type Figures, mayBeTried } from '../mail/delivery.js';
 import { differenceOf, plainWords, type Said, storedWords } from '../reports/correction.js';
 import { eachLoaded } from '../reports/coverage.js';
-import { pageUrl, writePage } from '../reports/pages.js';
+import { writePage } from '../reports/pages.js';
 import { type Period, periodNamed } from '../reports/period.js';
-import { filledMail, prepareReport } from '../reports/render.js';
+import { formsOf, prepareReport } from '../reports/render.js';
 import { readSql } from '../warehouse/query.js';
 import { type Mailing, sendNotice, type Stored, storedOf, wordsOf } from './mailing.js';
 import type { StepContext } from './step.js';
@@ -29,7 +29,7 @@ const UNUSUAL = 3;
  * changed by more than usual. Never before all days of the period are final, so that one correction
  * is enough.
  */
-export function isOutdated(said: Figures, stored: Omit<Stored, 'of'>, usualShare: number): boolean {
+export function isOutdated(said: Figures, stored: Omit<Stored, 'of' | 'pages'>, usualShare: number): boolean {
   if (stored.final < stored.expected) return false;
   const daysMore = stored.days - said.days;
   // A digest that was sent before a project was added or removed was correct.
@@ -49,7 +49,7 @@ export async function sendCorrections(
   for (const sent of sentBefore(context, mailing, deliveries)) {
     if (context.signal.aborted) break;
     const { period, said, recipients } = sent;
-    const stored = await storedOf(context.warehouse, mailing.projects, period);
+    const stored = await storedOf(context.warehouse, mailing, period);
     // Without the usual change, which takes longer to read, more may be outdated.
     if (!isOutdated(said, stored, 0)) continue;
     if (!isOutdated(said, stored, await usualShareOf(context, mailing, sent))) continue;
@@ -82,7 +82,9 @@ function sentBefore(
     const { state, days_covered: days, human, ai, said: words, tried_at: sentAt } = delivery;
     const period = periodNamed(delivery.period, settings.reports);
     const recipient = audience.to.find((one) => one === delivery.recipient);
-    const isKnown = state === 'sent' && days !== null && human !== null && ai !== null;
+    // Before 0.3.0, the numbers of a part of the site were not stored, but those of all of it.
+    const isOfPages = storedWords(words)?.[0]?.pages === audience.where;
+    const isKnown = state === 'sent' && isOfPages && days !== null && human !== null && ai !== null;
     if (!isKnown || period === undefined || recipient === undefined) continue;
     const correction = deliveries.find(
       (other) => other.recipient === recipient && other.period === correctionOf(period.name),
@@ -123,7 +125,7 @@ async function noticeOf(
   { period, said, sentAt }: Sent,
   now: Stored,
 ): Promise<Notice> {
-  const { warehouse, reportsDir, settings } = context;
+  const { warehouse, reportsDir } = context;
   const { report, projects, audience } = mailing;
   const request = { report, period };
   const { results: editions } = await eachLoaded(projects, async (project) => {
@@ -136,9 +138,8 @@ async function noticeOf(
   const wordsNow = wordsOf(editions, now);
   const parts = partsOf(mailing, said, now, wordsNow)
     .map(({ project, ...part }) => {
-      const of = projects.find(({ id }) => id === project);
-      const url = of && pageUrl(settings.reports.baseUrl, of.id, { name: report.name, period });
-      return { ...part, name: of?.name ?? report.title, pageUrl: url ?? null };
+      const of = editions.find(({ model }) => model.project.id === project);
+      return { ...part, name: of?.model.project.name ?? report.title, pageUrl: of?.pageUrl ?? null };
     })
     .sort((one, two) => two.stake - one.stake);
   const [first] = parts;
@@ -152,7 +153,7 @@ async function noticeOf(
   const news = newsOf(said, now);
   const subject = `Correction: ${name}, ${plainDayRange(period)}: ${news}`;
   const url = isOne ? (first?.pageUrl ?? null) : null;
-  const { brief, mail } = await filledMail(context, 'correction', {
+  const { brief, mail } = await formsOf(context, 'correction', {
     subject,
     preheader: why,
     why,

@@ -70,7 +70,7 @@ export async function noticeOf(
     audience.attach,
     editions.map(({ model, answers }) => ({ project: model.project.id, answers })),
   );
-  const stored = await storedOf(reader, projects, period);
+  const stored = await storedOf(reader, mailing, period);
   const whole = audience.digest ? await digestOf(place, request, editions) : first;
   return {
     kind: 'report',
@@ -83,13 +83,15 @@ export async function noticeOf(
   };
 }
 
-/** What is stored of a period, for all projects that have any days of it. */
+/** What is stored of a period about the pages of a mailing, for all projects that have any days of it. */
 export interface Stored extends Figures {
   /** The number of days in the period, and its multiple for those projects. */
   readonly length: number;
   readonly expected: number;
   /** Days that no longer change. */
   readonly final: number;
+  /** The pattern of the pages, unless they are all of the site. */
+  readonly pages: string | undefined;
   /** The days of each project. */
   readonly of: ReadonlyMap<string, readonly z.infer<typeof storedDay>[]>;
 }
@@ -99,12 +101,12 @@ const storedDay = z.object({ day: dayColumn, is_final: z.boolean(), human: z.int
 
 export async function storedOf(
   reader: Reader,
-  projects: readonly ProjectSettings[],
+  { projects, audience: { where: pages } }: Pick<Mailing, 'projects' | 'audience'>,
   { first, last }: Period,
 ): Promise<Stored> {
   const of = new Map<string, z.infer<typeof storedDay>[]>();
   for (const { id: project } of projects) {
-    const days = await reader.query(PERIOD_DAYS, storedDay, { project, first, last });
+    const days = await reader.query(PERIOD_DAYS, storedDay, { project, first, last, pages: pages ?? '*' });
     if (days.length > 0) of.set(project, days);
   }
   const days = [...of.values()].flat();
@@ -115,6 +117,7 @@ export async function storedOf(
     days: days.length,
     final: days.filter(({ is_final }) => is_final).length,
     ...viewsOf(days),
+    pages,
     of,
   };
 }
@@ -125,12 +128,12 @@ const viewsOf = (days: readonly { readonly human: number; readonly ai: number }[
 });
 
 /** What reports of a period say, with what is stored about each of their projects. */
-export const wordsOf = (reports: readonly PreparedReport[], { of }: Stored): Said[] =>
+export const wordsOf = (reports: readonly PreparedReport[], { of, pages }: Stored): Said[] =>
   reports.map(({ period, model, words }) => {
     const days = of.get(model.project.id) ?? [];
     const loaded = new Set(days.map(({ day }) => day));
     const missing = daysIn(period).filter((day) => !loaded.has(day));
-    return words({ project: model.project.id, ...viewsOf(days), missing });
+    return words({ project: model.project.id, pages, ...viewsOf(days), missing });
   });
 
 /** Sends a notice to the recipients whose deliveries may be attempted; returns those deliveries. */

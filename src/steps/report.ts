@@ -16,17 +16,13 @@ import { byBothClocks, type StepContext, type StepResult, withOutage } from './s
 import { sendCorrections } from './corrections.js';
 import { type Mailing, mailingsOf, sendMailing, storedOf } from './mailing.js';
 
-/** Deliveries and the reports that wait for days. */
-interface Mailed {
+interface Reported {
+  /** The pages of all reports, and where they are. */
+  readonly pages: { project: ProjectSettings; subject: string; file: string }[];
   /** Reports that are not emailed yet because days of their period are missing. */
   readonly held: (Omit<DeliveryKey, 'recipient'> & Wait)[];
   /** Attempted now, or found to be of unknown outcome when the database was opened. */
   readonly deliveries: Delivery[];
-}
-
-interface Reported extends Mailed {
-  /** The pages of all reports, and where they are. */
-  readonly pages: { project: ProjectSettings; subject: string; file: string }[];
 }
 
 /**
@@ -96,12 +92,12 @@ function together(problems: readonly unknown[]): unknown[] {
 
 /**
  * Sends every period of a mailing that is due, and corrections of what was sent before. Adds to
- * `mailed`. The latest period that has ended goes to everyone; earlier ones only to recipients whose
+ * `reported`. The latest period that has ended goes to everyone; earlier ones only to recipients whose
  * delivery is waiting, so that nobody gets old news after weeks offline.
  */
-async function mailDue(context: StepContext, mailing: Mailing, mailed: Mailed): Promise<void> {
+async function mailDue(context: StepContext, mailing: Mailing, reported: Reported): Promise<void> {
   const { settings, warehouse, elsewhere, now, signal } = context;
-  const { report, audience, projects, project } = mailing;
+  const { report, audience, project } = mailing;
   const known = await readDeliveries(warehouse, { report: report.name, project });
   const current = lastEnded(report.period, now(), settings.reports);
   const waiting = new Set(known.flatMap(({ state, period }) => (state === 'waiting' ? period : [])));
@@ -111,15 +107,15 @@ async function mailDue(context: StepContext, mailing: Mailing, mailed: Mailed): 
     const deliveries = known.filter((delivery) => delivery.period === period.name);
     const isKnown = (recipient: string) => deliveries.some((delivery) => delivery.recipient === recipient);
     const recipients = period === current ? audience.to : audience.to.filter(isKnown);
-    const { expected, days: daysLoaded } = await storedOf(warehouse, projects, period);
+    const { expected, days: daysLoaded } = await storedOf(warehouse, mailing, period);
     const times = timesOf(report, period, settings);
     const due = whatIsDue({ ...times, days: expected, daysLoaded, recipients, deliveries }, now());
     if (due === undefined) continue;
-    if ('until' in due) mailed.held.push({ report: report.name, project, period: period.name, ...due });
+    if ('until' in due) reported.held.push({ report: report.name, project, period: period.name, ...due });
     else if (!signal.aborted && elsewhere === undefined)
-      mailed.deliveries.push(...(await sendMailing(context, mailing, period, due.recipients, 'due')));
+      reported.deliveries.push(...(await sendMailing(context, mailing, period, due.recipients, 'due')));
   }
-  if (elsewhere === undefined) mailed.deliveries.push(...(await sendCorrections(context, mailing, known)));
+  if (elsewhere === undefined) reported.deliveries.push(...(await sendCorrections(context, mailing, known)));
 }
 
 /** How long an email waits for missing days. */

@@ -148,7 +148,7 @@ Nov 14 – 15, loaded later: +1,528 human views and +728 AI views.
   it('is not corrected months later, for those who did not get it, or if its contents are unknown', async () => {
     const others = ['refuses@example.com', 'of-010@example.com'];
     const { warehouse, server, run, change, mails, pageOf } = await setUp({
-      views: [{ to: [LEAD, ...others] }, { to: [PART], where: '/page-1' }],
+      views: [{ to: [LEAD, ...others] }, { to: [PART, 'of-020@example.com'], where: '/page-1' }],
       // The report on agents is not about views.
       improve: { to: [LEAD] },
     });
@@ -158,6 +158,10 @@ Nov 14 – 15, loaded later: +1,528 human views and +728 AI views.
     await change(
       `UPDATE deliveries SET days_covered = NULL, human = NULL, ai = NULL WHERE recipient LIKE 'of-010%'`,
     );
+    // Until 0.3.0, the numbers of the whole site were stored for a part of it.
+    await change(`
+      UPDATE deliveries SET human = 3820, ai = 1820, said = replace(said, '"pages":"/page-1",', '')
+      WHERE recipient LIKE 'of-020%'`);
     await loadDays(warehouse, day('2026-11-14'), day('2026-11-15'));
     expect(await run('2027-01-12T04:00:01Z')).toEqual([]);
     expect(await pageOf('views-2026-W46')).toContain('3,820');
@@ -167,7 +171,16 @@ Nov 14 – 15, loaded later: +1,528 human views and +728 AI views.
     // The page is about all of the site, and each email about the part that was sent.
     expect(await pageOf('views-2026-W46')).toContain('5,348');
     const [, correction] = await mails(PART);
-    expect(correction?.text).toContain('\nRead: 693, not 495\n');
+    expect(correction?.subject).toBe(
+      'Correction: Acme Docs /page-1, Nov 9 – 15, 2026: 693 human views, not 495',
+    );
+    expect(correction?.text).toContain(`
+Human views: 693, not 495
+AI views: 343, not 245
+Read: 693, not 495
+
+Nov 14 – 15, loaded later: +198 human views and +98 AI views.
+`);
   });
 });
 

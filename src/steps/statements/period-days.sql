@@ -1,5 +1,17 @@
--- Grain: one row per stored day of the period, oldest first.
-SELECT day, state = 'final' AS is_final, human, ai
-FROM site_days
+-- Grain: one row per stored day of the period, oldest first, with the views of the site, or only of
+-- the pages whose paths match.
+SELECT
+  day,
+  state = 'final' AS is_final,
+  if($pages = '*', site_days.human, coalesce(part.human, 0))::BIGINT AS human,
+  if($pages = '*', site_days.ai, coalesce(part.ai, 0))::BIGINT AS ai
+FROM
+  site_days
+  LEFT JOIN (
+    SELECT project, day, sum(human) AS human, sum(ai) AS ai
+    FROM page_views
+    WHERE $pages <> '*' AND path GLOB $pages AND project = $project AND day BETWEEN $first::DATE AND $last::DATE
+    GROUP BY project, day
+  ) AS part USING (project, day)
 WHERE project = $project AND day BETWEEN $first::DATE AND $last::DATE
 ORDER BY day
