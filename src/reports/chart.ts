@@ -118,6 +118,7 @@ export function lineChart(days: readonly ChartDay[], { title, size, reported }: 
     ...datesOf(days, layout),
     ...days.map(({ letters }, index) => (letters === '' ? '' : markOf(letters, index, layout))),
     ...AUDIENCES.map((audience) => lineOf(audience, days, layout, size)),
+    ...trianglesOf(days, layout),
     ...namesOf(days, layout),
     '</svg>',
   ].join('');
@@ -141,9 +142,6 @@ function datesOf(days: readonly ChartDay[], { isWide, right, bottom, xOf }: Layo
   });
 }
 
-/** The room for the number of a day above the scale, in pixels. */
-const LABEL_WIDTH = 70;
-
 const markOf = (letters: string, index: number, { top, bottom, xOf }: Layout): string =>
   `<path d="M${xOf(index)} ${top}V${bottom}" stroke="var(--muted)" stroke-dasharray="2 3"/>` +
   textAt(xOf(index), top - 5, letters);
@@ -154,21 +152,14 @@ function lineOf(
   layout: Layout,
   size: ChartLook['size'],
 ): string {
-  const { xOf, yOf, highest, left, top, plotWidth, isAveraged, bold } = layout;
+  const { xOf, yOf, highest, isAveraged, bold } = layout;
   const color = `var(--${audience})`;
   const drawn = (values: Values, look: string) =>
     `<path d="${pathOf(values, xOf, yOf)}" fill="none" stroke="${color}" stroke-linejoin="round" stroke-linecap="round" ${look}/>`;
   const points = days.map((day, index) => {
     const value = day[audience];
-    if (value === null || (value <= highest && isAveraged)) return '';
-    const [x, y] = [xOf(index), yOf(value)];
-    if (value <= highest) return `<circle cx="${x}" cy="${y}" r="2.6" fill="${color}"/>`;
-    const [side, anchor] = x > left + plotWidth / 2 ? ([-9, 'end'] as const) : ([9, 'start'] as const);
-    const arrow = `<path d="M${x - 5} ${top + 3}h10l-5 -8z" fill="${color}"/>`;
-    // Of days close to each other, the highest has its number.
-    const near = days.filter((_, other) => Math.abs(xOf(other) - x) < LABEL_WIDTH);
-    const isHighest = near.every(({ human, ai }) => Math.max(human ?? 0, ai ?? 0) <= value);
-    return isHighest ? arrow + textAt(x + side, top + 4, thousands(value), anchor) : arrow;
+    if (value === null || value > highest || isAveraged) return '';
+    return `<circle cx="${xOf(index)}" cy="${yOf(value)}" r="2.6" fill="${color}"/>`;
   });
   const daily = days.map((day) => day[audience]);
   return [
@@ -177,6 +168,44 @@ function lineOf(
     drawn(bold[audience], 'stroke-width="2.4"'),
     ...points,
   ].join('');
+}
+
+/** In pixels: half a triangle, which others are near it, where its number begins, and the room for a character. */
+const HALF = 5;
+const NEAR = 20;
+const BESIDE = 9;
+const CHARACTER = 7.5;
+
+/** Triangles for the days above the scale, those of an audience a little aside, with the numbers that have room. */
+function trianglesOf(days: readonly ChartDay[], { xOf, highest, left, right, top }: Layout): string[] {
+  const above = days
+    .flatMap((day, index) =>
+      AUDIENCES.flatMap((audience) => {
+        const value = day[audience] ?? 0;
+        const x = xOf(index) + (audience === 'human' ? -HALF : HALF) / 2;
+        return value > highest ? { audience, value, x } : [];
+      }),
+    )
+    .sort((one, two) => two.value - one.value);
+  const taken = above.map(({ x }) => ({ from: x - HALF, to: x + HALF }));
+  const isFree = ({ from, to }: { from: number; to: number }): boolean =>
+    from > left && to < right && taken.every((other) => other.to < from || to < other.from);
+  return above.map(({ audience, value, x }, index) => {
+    const triangle = `<path d="M${round(x - HALF)} ${top + 3}h10l-5 -8z" fill="var(--${audience})"/>`;
+    const near = above.filter((other) => Math.abs(other.x - x) < NEAR);
+    const length = CHARACTER * thousands(value).length;
+    const after = Math.max(...near.map((other) => other.x)) + BESIDE;
+    const before = Math.min(...near.map((other) => other.x)) - BESIDE;
+    const places = [
+      { from: after, to: after + length },
+      { from: before - length, to: before },
+    ];
+    // Of days near each other, the highest has its number.
+    const place = near[0] === above[index] ? places.find(isFree) : undefined;
+    if (place === undefined) return triangle;
+    taken.push(place);
+    return triangle + textAt(round((place.from + place.to) / 2), top + 4, thousands(value));
+  });
 }
 
 /** Names the lines at their ends, apart from each other, or else above the plot. */
