@@ -38,6 +38,21 @@ page_week AS (
 expected_week AS (
   SELECT path, ($from::DATE - expected.week) // 7 AS ago, expected.low, expected.high
   FROM (SELECT path, unnest(expected_weeks) AS expected FROM page)
+),
+
+shown_week AS (
+  SELECT
+    page.*,
+    ago,
+    coalesce(if(further = 'ai', page_week.ai, page_week.human), 0)::BIGINT AS views,
+    if(further = 'ai', ai_expected, human_expected) AS expected,
+    low,
+    high
+  FROM
+    page
+    CROSS JOIN full_week
+    LEFT JOIN page_week USING (path, ago)
+    LEFT JOIN expected_week USING (path, ago)
 )
 
 SELECT
@@ -45,16 +60,12 @@ SELECT
   further AS audience,
   any_value(human_expected) AS human_expected,
   any_value(ai_expected) AS ai_expected,
-  page.human,
-  page.ai,
-  list(
-    {ago: ago, views: coalesce(if(further = 'ai', page_week.ai, page_week.human), 0)::BIGINT, low: low, high: high}
-    ORDER BY ago DESC
-  ) AS weeks
-FROM
-  page
-  CROSS JOIN full_week
-  LEFT JOIN page_week USING (path, ago)
-  LEFT JOIN expected_week USING (path, ago)
-GROUP BY path, further, page.human, page.ai, distance
+  human,
+  ai,
+  -- False for a page that kept its views while those of most others changed.
+  greatest(any_value(expected), 1.25 * median(views) FILTER (ago > 0)) <= any_value(views) FILTER (ago = 0)
+  OR least(any_value(expected), median(views) FILTER (ago > 0) / 1.25) >= any_value(views) FILTER (ago = 0) AS has_changed,
+  list({ago: ago, views: views, low: low, high: high} ORDER BY ago DESC) AS weeks
+FROM shown_week
+GROUP BY path, further, human, ai, distance
 ORDER BY distance DESC, path

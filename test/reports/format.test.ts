@@ -60,6 +60,7 @@ describe('numbers', () => {
     ]);
   });
   test('signed percentages have a real minus sign, and no sign on zero', () => {
+    expect([-0.994, -0.996, -0.9998, -1].map(signedPercent)).toEqual(['−99%', '−99.6%', '−99.9%', '−100%']);
     expect([0.19, -0.03, 0.004, -0.004, 0, 12.5].map(signedPercent)).toEqual([
       '+19%',
       '−3%',

@@ -170,8 +170,8 @@ describe('the headline', () => {
   });
   test('says once that views rose from none', () => {
     usual = { ai: { is_record: true } };
-    expect(detail([400, 300], [0, 0])).toBe(
-      '400 human views (from 0 last week) and 300 AI views (from 0 last week) this week.',
+    expect(headline([400, 300], [0, 0])).toBe(
+      '400 human views and 300 AI views this week, after none last week.',
     );
   });
   test('compares totals in the headline in whole words', () => {
@@ -305,6 +305,18 @@ describe('the cause', () => {
       'Without Monday and Tuesday, the other five days had',
     );
   });
+  test('of nights on which people and AI came is left out once, in a sentence for both', () => {
+    calm();
+    const both = { human: 60_000, ai: 252_286 };
+    onDays = { [-1]: both };
+    expect(detail([77_144, 266_000], ...STEADY)).toContain(
+      ' this week. 60,000 human views came on one day, Tuesday, Nov 10. Without Tuesday, the other six days had 17,144 human views (0% from last week) and 13,714 AI views (0% from last week).',
+    );
+    onDays = { 6: both };
+    expect(detail([20_000, 16_000], [77_144, 266_000], ...STEADY)).toMatch(
+      /Last week, 60,000 human views and 252,286 AI views came on Tuesday, Nov 3\. Without Tuesday, [^.]+\.$/,
+    );
+  });
   test('of two nights of bots names both days, and the views of both', () => {
     calm();
     onDays = { [-1]: { ai: 100_000 }, [-3]: { ai: 150_000 } };
@@ -316,6 +328,18 @@ describe('the cause', () => {
     [more, onDays] = [{}, { 6: { ai: 100_000 }, 4: { ai: 150_000 } }];
     expect(detail([20_000, 16_000], [20_000, 262_000], ...STEADY)).toContain(
       'Last week, 250,000 AI views came on Tuesday, Nov 3 and Thursday, Nov 5. Without Tuesday and Thursday, the other five',
+    );
+  });
+  test('of a fall is that there were no views on some days, and so is that of the rise after them', () => {
+    calm();
+    onDays = { [-2]: { human: 0 }, [-3]: { human: 0 } };
+    expect(headline([14_000, 16_000], ...STEADY)).toBe(
+      'Human views fell 30% to 14,000, with none on Wednesday, Nov 11 and Thursday, Nov 12.',
+    );
+    usual = { human: within(15_000, 18_000) };
+    onDays = { 5: { human: 0 }, 4: { human: 0 } };
+    expect(headline([20_000, 16_000], [14_000, 16_000], ...STEADY)).toBe(
+      'Human views rose 43% to 20,000, after none on Wednesday, Nov 4 and Thursday, Nov 5.',
     );
   });
   test('is not named on a site with a single page', () => {

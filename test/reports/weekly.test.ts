@@ -73,6 +73,23 @@ describe('the weekly report', () => {
     expect(noted).not.toContain('probably');
   });
 
+  test('of a week in which most pages tripled does not say that those moved whose views stayed', async () => {
+    const history = await emptyHistory();
+    await history.run(`
+      INSERT INTO page_views
+      SELECT 'prj_1', day::DATE, '/page-' || n, views, 20, views + 20
+      FROM (
+        SELECT day, n, (95 + 2 * n + hash(n, day) % 9) * if(day >= DATE '2026-11-09' AND n % 8 <> 3, 3, 1) AS views
+        FROM range(40) AS pages (n), generate_series(DATE '2026-08-17', DATE '2026-11-15', INTERVAL 1 DAY) AS days (day)
+      )`);
+    await loadDays(history);
+    const { html, model, subject } = await weekly(history);
+    expect(subject).toMatch(/: Human views rose \d+% to [\d,]+, a 13-week high$/);
+    expect(model).toHaveProperty('moved.pages.0.direction', 'down');
+    expect(textOf(html)).toContain('Pages whose views differ from those expected');
+    expect(textOf(html)).not.toContain('fewer than expected');
+  });
+
   test('is byte-for-byte identical when rendered twice', async () => {
     const history = await siteHistory({ pages: 40 });
     expect((await weekly(history)).html).toBe((await weekly(history)).html);
@@ -211,6 +228,7 @@ describe('the weekly report', () => {
     const report = await weekly(history);
     const mail = await report.mail();
     expect(report.text()).toMatch(/AI share +99\.\d% {2}0\.0 pts from last week, not counting Wednesday/);
+    expect(report.brief()).toMatch(/^AI views: [\d,]+ \(0%, not counting Wednesday\)$/m);
     for (const html of [report.html, mail.html])
       expect(textOf(html)).toMatch(/AI share 99\.\d% 0\.0 pts from last week ?,? not counting Wednesday/);
   });

@@ -1,4 +1,4 @@
-import { addDays, type Day, daysBetween } from '../../day.js';
+import { addDays, daysBetween } from '../../day.js';
 import { AUDIENCES, viewsBy } from '../../format/audience.js';
 import { inSequence, namedDay } from '../../format/days.js';
 import { inWords, percentOf, ratioWords, thousands } from '../../format/numbers.js';
@@ -7,7 +7,7 @@ import { BEYOND_CHANCE, leadOf, LEAST_VIEWS, NOTABLE_RATIO, onlyOf } from './lea
 import { type Fact, named, type Phrase, say, views } from './phrases.js';
 import type { MovedRow } from './rows.js';
 
-export type MovedPage = Omit<MovedRow, 'weeks'>;
+export type MovedPage = Omit<MovedRow, 'weeks' | 'has_changed'>;
 
 const NOTABLE_RECORD = 0.05;
 /** The least change that is told while it is not known what is usual. */
@@ -93,8 +93,7 @@ function changeIn(of: AudienceWeek, old: ReadonlySet<string>): Fact | undefined 
       : Math.abs(ratio) >= NOTABLE_RATIO && place === (isUp ? 'above' : 'below'));
   if (!isBeyond) return outsideOf(of, old) ?? backIn(of, old);
   const key = `change ${audience} ${isUp ? 'up' : 'down'}`;
-  const cause = causeOf(of, difference);
-  const causedBy = cause === undefined ? '' : causeWords(cause, isUp);
+  const { page, words: causedBy } = causeOf(of, difference);
   const where = leftOut.size === 0 ? '' : ` on the ${inWords(7 - leftOut.size)} days that can be compared`;
   const high = record === null || ratio === Infinity ? '' : `, ${weekHigh(record)}`;
   const size = ratioWords(ratio);
@@ -103,8 +102,8 @@ function changeIn(of: AudienceWeek, old: ReadonlySet<string>): Fact | undefined 
     key,
     isNewsAgain: true,
     stake: Math.abs(difference),
-    isInTotals: where === '' && high === '' && cause === undefined,
-    page: cause?.path,
+    isInTotals: where === '' && high === '' && causedBy === '',
+    page,
     words:
       ratio === Infinity
         ? say`${views(audience)} rose from none to ${thousands(now)}${where}${causedBy}.`
@@ -149,23 +148,39 @@ function backIn({ audience, same, place }: AudienceWeek, old: ReadonlySet<string
 const weekHigh = (weeks: number): string =>
   `${/^(?:8|11$|18$)/.test(String(weeks)) ? 'an' : 'a'} ${weeks}-week high`;
 
-/** What made up most of a change: its share, or more than all of it if others fell. */
-interface Cause {
-  readonly path?: string;
-  readonly day?: Day;
-  readonly share: number;
-}
-
-/** The page, the day, or the day of the page, that makes up most of a change. */
-function causeOf({ causes, days, leftOut, firstDay }: AudienceWeek, difference: number): Cause | undefined {
+/** What makes up most of a change, in words: days without views, or the page, the day, or the day of the page. */
+function causeOf(
+  { causes, days, leftOut, firstDay }: AudienceWeek,
+  difference: number,
+): { page?: string; words: Phrase[] | string } {
+  const shares = sharesOf(days, leftOut, difference);
+  const lower = difference > 0 ? -7 : 0;
+  const empty = shares.flatMap((share, at) => (share > 0 && days[at + 7 + lower] === 0 ? at : []));
+  if (empty.length < 7 && sum(empty.map((at) => shares[at] ?? 0)) >= MOST) {
+    const when = inSequence(empty.map((at) => namedDay(addDays(firstDay, at + lower))));
+    return { words: `, ${difference > 0 ? 'after' : 'with'} none on ${when}` };
+  }
   const [page] = causes
     .map(({ path, days }) => ({ path, byDay: sharesOf(days, leftOut, difference) }))
     .sort((one, two) => sum(two.byDay) - sum(one.byDay));
   const isPage = page !== undefined && sum(page.byDay) >= MOST;
-  const byDay = isPage ? page.byDay : sharesOf(days, leftOut, difference);
-  const share = Math.max(...byDay);
-  const ofDay = share >= MOST ? { day: addDays(firstDay, byDay.indexOf(share)), share } : undefined;
-  return isPage ? { path: page.path, share: sum(page.byDay), ...ofDay } : ofDay;
+  const byDay = isPage ? page.byDay : shares;
+  const ofDay = Math.max(...byDay);
+  const on = ofDay < MOST ? '' : ` on ${namedDay(addDays(firstDay, byDay.indexOf(ofDay)))}`;
+  if (isPage) {
+    const part = partWords(on === '' ? sum(byDay) : ofDay, difference);
+    const words = say`, ${part} on one page, ${named(page.path)}${on === '' ? '' : `,${on}`}`;
+    return { page: page.path, words };
+  }
+  return { words: on === '' ? '' : `, ${partWords(ofDay, difference)}${on}` };
+}
+
+/** A share of a change: more than all of it if others fell. */
+function partWords(share: number, difference: number): string {
+  const change = difference > 0 ? 'rise' : 'fall';
+  if (share > 1) return `more than the whole ${change}`;
+  const size = percentOf(share);
+  return `${size === '100%' ? 'all' : size} of the ${change}`;
 }
 
 /** The share of each weekday in a difference. */
@@ -173,13 +188,3 @@ const sharesOf = (days: readonly number[], leftOut: ReadonlySet<number>, differe
   Array.from({ length: 7 }, (_, at) =>
     leftOut.has(at) ? 0 : ((days[at + 7] ?? 0) - (days[at] ?? 0)) / difference,
   );
-
-function causeWords({ path, day, share }: Cause, isUp: boolean): Phrase[] | string {
-  const change = isUp ? 'rise' : 'fall';
-  const size = percentOf(share);
-  const part =
-    share > 1 ? `more than the whole ${change}` : `${size === '100%' ? 'all' : size} of the ${change}`;
-  const on = day === undefined ? '' : ` on ${namedDay(day)}`;
-  if (path === undefined) return `, ${part}${on}`;
-  return say`, ${part} on one page, ${named(path)}${on === '' ? '' : `,${on}`}`;
-}

@@ -35,7 +35,7 @@ export function weeklyModel(answers: object, { period, calendar, coverage }: Mod
   const moved = likelyBreak === undefined ? movedOf(rows.moved, rows.pages.read, week) : null;
   const movedRows = moved === null ? [] : rows.moved;
   const news = newsOf(week, compareWeeks(history, addDays(period.first, -7)), {
-    moved: movedRows,
+    moved: movedRows.filter(({ has_changed }) => has_changed),
     pullRequests: agentWork?.counts.ready ?? 0,
   });
   const mostRead = rows.most_read.map((page) => mostReadOf(page, week, movedRows));

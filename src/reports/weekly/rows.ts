@@ -25,6 +25,8 @@ const moved = z.object({
   /** Null for an audience whose views are as expected. */
   human_expected: count.nullable(),
   ai_expected: count.nullable(),
+  /** Whether its own views changed as well, and not only those of most other pages. */
+  has_changed: z.boolean().default(true),
   /** The full weeks of that audience, of the last thirteen, oldest first. */
   weeks: z.array(sparkWeek),
 });

@@ -3,7 +3,7 @@ import { AUDIENCES, viewsBy } from '../../format/audience.js';
 import { inSequence, longDay, namedDay, shortDayRange, weekday } from '../../format/days.js';
 import { changeOf, counted, fromLastWeek, inWords, writeChange } from '../../format/numbers.js';
 import { waitingForReview } from '../jobs.js';
-import { type AudienceWeek, type Comparison, sum } from './comparison.js';
+import { type Comparison, sum } from './comparison.js';
 import { factsOf, type MovedPage } from './facts.js';
 import { coursesOf } from './leads.js';
 import { type Fact, inColor, type Phrase, say, textOf, viewsWithin } from './phrases.js';
@@ -26,6 +26,8 @@ export function newsOf(week: Comparison, weekBefore: Comparison | null, other: O
   if (thisWeek.human + thisWeek.ai === 0)
     return plain('none', say`No views were recorded: tracking may have stopped.`, [], viewsIn(weekBefore));
   if (thisWeek.days_loaded < 7) return plain('partial', totalsOf(thisWeek), toReview(other), 0);
+  if (week.before !== null && viewsIn(weekBefore) === 0)
+    return plain('again', totalsOf(thisWeek, ', after none last week'), toReview(other), viewsIn(week));
   const old = new Set(weekBefore === null ? [] : factsOf(weekBefore, []).map(({ key }) => key));
   const [first, ...more] = factsOf(week, other.moved, old).filter(
     ({ key, isNewsAgain }) => isNewsAgain === true || !old.has(key),
@@ -36,7 +38,7 @@ export function newsOf(week: Comparison, weekBefore: Comparison | null, other: O
   const worded = ({ key, words }: News) => ({ key, text: textOf(words) });
   const shown = [
     ...details.slice(0, MOST_DETAILS).map(worded),
-    ...AUDIENCES.map((audience) => ({ key: `left out ${audience}`, text: leftOutOf(week[audience]) })),
+    { key: 'left out', text: leftOutOf(week) },
     { key: 'not compared', text: whyNotCompared(week) },
   ].filter(({ text }) => text !== '');
   const hidden = [...details.slice(MOST_DETAILS), ...inTotals, ...coursesOf(week)].map(worded);
@@ -99,9 +101,9 @@ function quiet(week: Comparison, { pullRequests }: OtherNews): News {
 }
 
 /** Both totals, of the loaded days. */
-function totalsOf({ human, ai, days_loaded: days }: WeekRow): Phrase[] {
+function totalsOf({ human, ai, days_loaded: days }: WeekRow, more = ''): Phrase[] {
   const when = days === 7 ? 'this week' : `on ${inWords(days)} of seven days`;
-  return say`${inColor('human', viewsBy('human', human))} and ${inColor('ai', viewsBy('ai', ai))} ${when}.`;
+  return say`${inColor('human', viewsBy('human', human))} and ${inColor('ai', viewsBy('ai', ai))} ${when}${more}.`;
 }
 
 /** The totals of people and AI with their changes; only the changes if the headline has the totals. */
@@ -126,15 +128,27 @@ function totalsWithChange(week: Comparison, isHeadline: boolean): string {
 export const weekdaysOf = (leftOut: ReadonlySet<number>, firstDay: Day): string =>
   inSequence([...leftOut].sort().map((at) => weekday(addDays(firstDay, at))));
 
-/** That the day of a burst is left out of the comparison, and what is left; empty without a burst. */
-function leftOutOf({ audience, firstDay, burstsBefore, same, leftOut }: AudienceWeek): string {
-  if (same === null || leftOut.size === 0) return '';
-  const change = changeOf(same.now, same.before);
-  const viewsBefore = sum(burstsBefore.map(({ views }) => views));
-  const days = inSequence(burstsBefore.map(({ day }) => namedDay(day)));
-  const lastWeek =
-    burstsBefore.length === 0 ? '' : `Last week, ${viewsBy(audience, viewsBefore)} came on ${days}. `;
-  return `${lastWeek}Without ${weekdaysOf(leftOut, firstDay)}, the other ${inWords(same.days)} days had ${viewsBy(audience, same.now)} (${writeChange(change)} ${fromLastWeek(change)}).`;
+/**
+ * That the days of bursts are left out of the comparison, and what is left, in one sentence for people
+ * and AI if their days are the same; empty without a burst.
+ */
+function leftOutOf(week: Comparison): string {
+  const sentences = new Map<string, string[]>();
+  const add = (about: string, views: string) =>
+    sentences.set(about, [...(sentences.get(about) ?? []), views]);
+  for (const audience of AUDIENCES) {
+    const { firstDay, burstsBefore, same, leftOut } = week[audience];
+    if (same === null || leftOut.size === 0) continue;
+    const change = changeOf(same.now, same.before);
+    const days = inSequence(burstsBefore.map(({ day }) => namedDay(day)));
+    if (days !== '')
+      add(`Last week, … came on ${days}.`, viewsBy(audience, sum(burstsBefore.map(({ views }) => views))));
+    add(
+      `Without ${weekdaysOf(leftOut, firstDay)}, the other ${inWords(same.days)} days had ….`,
+      `${viewsBy(audience, same.now)} (${writeChange(change)} ${fromLastWeek(change)})`,
+    );
+  }
+  return [...sentences].map(([about, views]) => about.replace('…', inSequence(views))).join(' ');
 }
 
 /** Why a full week is not compared with the one before; empty if it is. */
