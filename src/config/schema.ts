@@ -165,7 +165,13 @@ export const settingsSchema = z
       .refine(
         (projects) => new Set(projects.map(({ id }) => id)).size === projects.length,
         'contains a project id twice',
-      ),
+      )
+      // Reports of projects with the same name are told apart by their ids.
+      .transform((projects) => {
+        const nameOf = ({ name, id }: { name: string; id: string }) =>
+          projects.filter((other) => other.name === name).length > 1 ? `${name} (${id})` : name;
+        return projects.map((project) => ({ ...project, name: nameOf(project) }));
+      }),
     otherApiKeys: z
       .record(z.string().min(1), oneLine)
       .default({})

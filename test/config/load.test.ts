@@ -68,6 +68,12 @@ describe('readership.yaml', () => {
     expect(settings).toMatchObject({ baseUrl: 'https://platform.example.com', projects: [{ id: 'prj_1' }] });
   });
 
+  it('tells projects with the same name apart by their ids', async () => {
+    const projects = 'projects: [{ id: a, name: Docs }, { id: b, name: Docs }, { id: c, name: API }]';
+    const { settings } = await load({ yaml: `baseUrl: https://a.example\n${projects}` });
+    expect(settings.projects.map(({ name }) => name)).toEqual(['Docs (a)', 'Docs (b)', 'API']);
+  });
+
   it('lists all its problems at once, each with its line', async () => {
     const message = await problemsIn(
       [
