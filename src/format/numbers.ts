@@ -28,9 +28,12 @@ export const percent = (share: number): string => `${oneDecimal(share * 100)}%`;
 
 /**
  * A relative change in whole percent: `0.19` as `+19%`, `-0.03` as `−3%`, and less than half a
- * percent as `0%`.
+ * percent as `0%`. A fall that leaves something is at most `−99.9%`.
  */
-export const signedPercent = (ratio: number): string => signed(Math.round(ratio * 100), whole, '%');
+export const signedPercent = (ratio: number): string =>
+  ratio > -1 && ratio < -0.995
+    ? finePercent(Math.max(ratio, -0.999))
+    : signed(Math.round(ratio * 100), whole, '%');
 
 /** A share or ratio in whole percent: `0.19` as `19%`. */
 export const percentOf = (ratio: number): string => `${whole(Math.round(Math.abs(ratio) * 100))}%`;
