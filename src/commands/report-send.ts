@@ -81,8 +81,9 @@ async function send(given: StepContext, mailings: readonly Mailing[], options: S
   });
   const deliveries = results.flat();
   const attempted = deliveries.filter(({ isNew }) => isNew).map(({ delivery }) => delivery);
-  const { words: summary, error } = sentOf(attempted);
-  return { detail: { deliveries, empty }, summary, error };
+  // What was refused before is still not delivered.
+  const { error } = sentOf(deliveries.map(({ delivery }) => delivery));
+  return { detail: { deliveries, empty }, summary: sentOf(attempted).words, error };
 }
 
 /** A report about a project, and the history to render it from. */

@@ -1,3 +1,4 @@
+import { subDays } from 'date-fns';
 import Handlebars from 'handlebars';
 import { z } from 'zod';
 import { formatShard, type Shard } from '../config/shard.js';
@@ -34,8 +35,9 @@ export async function sendAlerts(context: StepContext): Promise<string | undefin
   const { to } = settings.alerts;
   if (to.length === 0 || elsewhere !== undefined || signal.aborted) return undefined;
   try {
-    const outages = await readOutages(warehouse, now());
-    const sent = await readDeliveries(warehouse, { report: ALERT });
+    const deliveries = await readDeliveries(warehouse);
+    const outages = (await readOutages(warehouse, now())).filter((one) => !isUnsettled(one, deliveries));
+    const sent = deliveries.filter(({ report }) => report === ALERT);
     const drops = await dropAlerts(context);
     // Two shards may fail in the same millisecond and need an alert each.
     const all = allProjects(shard);
@@ -70,13 +72,22 @@ function noticeOf({ fact, text, data }: Alert, shard: Shard | undefined): Notice
   };
 }
 
+/** Whether emails or posts of an outage that is over are still undelivered, or may be. */
+const isUnsettled = ({ step, since, over_at }: Outage, deliveries: readonly Delivery[]): boolean =>
+  step === 'report' &&
+  over_at !== null &&
+  deliveries.some(
+    ({ report, state, tried_at }) =>
+      report !== ALERT && ['failed', 'unknown'].includes(state) && tried_at >= subDays(since, 1),
+  );
+
 /** The alert about an outage, or about its end, given what was already `sent`. */
 function outageAlert({ step, words, since, over_at: overAt }: Outage, sent: readonly Delivery[]): Alert[] {
   const period = `${step} ${since.toISOString()}`;
   const data = { step, since, overAt, words };
   if (overAt === null) {
     const what = `${step} has failed since ${moment(since)}:\n\n${words ?? ''}\n\n`;
-    const text = `${what}Readership retries automatically. For details:  readership status, readership doctor`;
+    const text = `${what}Readership retries what it can. For details:  readership status, readership doctor`;
     return [{ period, fact: `${step} fails`, text, data }];
   }
   // Only recipients of the alert about the outage are notified of its end.

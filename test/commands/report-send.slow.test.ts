@@ -128,8 +128,9 @@ describe('readership report send weekly', () => {
     expect(first.lines[0]).toContain('may or may not have arrived');
     expect(first.lines[0]).toContain(settle);
     const second = await send({});
-    expect(second.exitCode).toBe(0);
+    expect(second.exitCode).toBe(1);
     expect(second.lines[0]).toContain('may or may not have arrived');
+    expect((await send({ to: 'lead@example.com' })).exitCode).toBe(0);
     const forced = await send({ force: true, to: 'docs@example.com', period: '2026-W46' });
     expect(forced.lines).toEqual(['weekly 2026-W46 to docs@example.com: sent (250 queued)']);
     expect([copies('docs@example.com'), copies('lead@example.com')]).toEqual([1, 1]);

@@ -37,7 +37,7 @@ describe('alerts', () => {
     }
     const [name = ''] = (await readdir(outbox)).filter((file) => file.includes('export'));
     const { text } = await PostalMime.parse(await readFile(join(outbox, name)));
-    expect(text).toMatch(/export has failed since .+ UTC:\s+.+key.+\s+Readership retries automatically/s);
+    expect(text).toMatch(/export has failed since .+ UTC:\s+.+key.+\s+Readership retries what it can/s);
     expect(text).not.toContain('wrong-key');
     const published = await callCli(['sql', "SELECT state FROM deliveries WHERE period LIKE 'export%'"], {
       cwd,

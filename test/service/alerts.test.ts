@@ -18,8 +18,8 @@ const OPS = 'ops@example.com';
 
 type Work = () => Promise<{ detail: string; summary: string }>;
 
-/** Export runs, an hour apart unless given, with a mail server and alert recipients. */
-async function setUp() {
+/** Runs of a step, an hour apart unless given, with a mail server and alert recipients. */
+async function setUp(step: 'export' | 'report' = 'export') {
   const { server, warehouse, journal, directory, transport, mailsTo } = await mailSite();
   let now = NOW;
   const run = async (work: Work, hours = 1) => {
@@ -30,7 +30,7 @@ async function setUp() {
       transport,
     });
     const historyFile = join(directory, 'history.duckdb');
-    await new StepRunner(context).step('export', work);
+    await new StepRunner(context).step(step, work);
     const changed = !(await isPublished(warehouse, historyFile, now));
     await sendAlerts(context);
     await publish(warehouse, historyFile);
@@ -38,7 +38,7 @@ async function setUp() {
     const states = await warehouse.query('SELECT state FROM deliveries', z.object({ state: z.string() }));
     return { states: states.map(({ state }) => state), changed };
   };
-  return { server, run, mails: () => mailsTo(OPS) };
+  return { server, warehouse, run, mails: () => mailsTo(OPS) };
 }
 
 const working: Work = () => Promise.resolve({ detail: '', summary: '1 day loaded' });
@@ -82,6 +82,22 @@ it('a platform unreachable for more than a day is an outage: one email when it s
     `export has failed since ${moment(addMinutes(NOW, 60))}:\n\n0 days loaded; Could not list views: the certificate has expired`,
   );
   expect(over?.subject).toBe('Readership: export works again');
+});
+
+it('a report works again only once the emails that it could not deliver are settled', async () => {
+  const { warehouse, run, mails } = await setUp('report');
+  const change = (sql: string) => warehouse.transaction((transaction) => transaction.execute(sql));
+  await run(() => Promise.reject(new Error('no such user')));
+  await change(`
+    INSERT INTO deliveries BY NAME
+    SELECT * REPLACE ('weekly' AS report, '2026-W46' AS period, 'failed' AS state, '<1@example.com>' AS message_id)
+    FROM deliveries`);
+  await run(working);
+  const subjects = async () => (await mails()).map(({ subject }) => subject);
+  expect(await subjects()).toEqual(['Readership: report fails']);
+  await change("UPDATE deliveries SET state = 'sent'");
+  await run(working);
+  expect(await subjects()).toEqual(['Readership: report fails', 'Readership: report works again']);
 });
 
 describe('a day on which views fall', () => {
