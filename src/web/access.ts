@@ -12,7 +12,7 @@ import { type ServeSettings, whyOpenToAll } from '../config/serve.js';
 import { isLoopback } from '../config/values.js';
 import { ConfigurationError } from '../errors.js';
 import { bodyWithin, localHosts } from '../http-server.js';
-import { type Frame, pathOf } from './frame.js';
+import { type Frame, hrefOf } from './frame.js';
 import { Turns } from './limits.js';
 
 /** Who sends a request. A viewer can read and query, but change nothing. */
@@ -70,7 +70,7 @@ export class Access {
   async refuse(c: WebContext, status: ContentfulStatusCode, words: string, login = false): Promise<Response> {
     // What someone typed before a restart is not lost with their session.
     const typed = c.req.method === 'POST' && status === 401 ? typedIn(await formOf(c)) : '';
-    return c.html(this.fill('refused', { title: 'Readership', words, login, typed }), status);
+    return c.html(this.fill('refused', { words, login, typed, address: wantedIn(c) }), status);
   }
 
   readonly gate: MiddlewareHandler<WebEnv> = async (c, next) => {
@@ -81,7 +81,7 @@ export class Access {
     if (this.#isLinkToken(address.searchParams.get('token') ?? '')) {
       this.#letIn(c, { isEditor: true });
       address.searchParams.delete('token');
-      return c.redirect(pathOf(address) + address.search, 303);
+      return c.redirect(hrefOf(address), 303);
     }
     const visitor = await this.#visitorOf(c);
     if (visitor !== undefined) c.set('visitor', visitor);
@@ -94,7 +94,7 @@ export class Access {
     const owner = await this.#ownerOf(c, password);
     if (owner === undefined) return this.refuse(c, 401, 'Wrong password.', true);
     this.#letIn(c, owner);
-    return c.redirect('/', 303);
+    return c.redirect(wantedIn(c), 303);
   }
 
   /** Ends the session of a browser. */
@@ -169,6 +169,10 @@ export async function formOf({ env }: WebContext): Promise<URLSearchParams> {
   // Browsers end the lines of a form with two characters.
   return new URLSearchParams(text.replaceAll(/%0D%0A/gi, '%0A'));
 }
+
+/** The address that someone asks for, which the form to sign in keeps. */
+const wantedIn = ({ req }: WebContext): string =>
+  hrefOf(new URL(isReading(req.method) ? req.url : `http://page/${req.query('to') ?? ''}`));
 
 /** What a person typed in a form. */
 const typedIn = (form: URLSearchParams): string =>

@@ -9,8 +9,8 @@ import { ofTwo } from '../reports/template-functions.js';
 import { findTemplates, pageFiller, readPalette } from '../reports/templates.js';
 import { sparkline } from '../reports/lines.js';
 
-/** The path with one slash: after two, a browser would read the name of another host. */
-export const pathOf = ({ pathname }: URL): string => pathname.replace(/^\/+/, '/');
+/** An address on this server, with one slash: after two, a browser would read the name of another host. */
+export const hrefOf = ({ pathname, search }: URL): string => pathname.replace(/^\/+/, '/') + search;
 
 /** The parameters that a link to another page keeps. */
 const KEPT = ['project', 'range', 'from', 'to', 'against'];
@@ -87,7 +87,7 @@ export async function openFrame(
     fill,
     /** A page with the navigation around it. */
     page: (template: string, title: string, address: URL, model: object): string => {
-      const path = pathOf(address);
+      const path = address.pathname;
       const current = places.find((place) => place.path === path)?.under ?? path;
       const project = projects.find(({ id }) => id === projectIn(address.searchParams)) ?? projects[0];
       return fill(template, {
@@ -95,7 +95,7 @@ export async function openFrame(
         queries: [],
         nothingLoaded: false,
         signOut: hasSessions,
-        address: path + address.search,
+        address: hrefOf(address),
         projects,
         project: project === undefined ? null : { ...project, siteUrl: project.siteUrl ?? null },
         navigation: places

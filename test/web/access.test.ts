@@ -178,6 +178,25 @@ describe('access', () => {
     expect((await ask('/', {}, { of: guarded })).text).toContain('type="password"');
     expect((await signIn('wrong', guarded)).status).toBe(401);
     expect((await signIn('', guarded)).headers['set-cookie']).toBeUndefined();
+    // The page that was asked for is kept, also after a wrong password; another site never is.
+    const asked = await ask('/pages?sort=ai&search=a%26b', {}, { of: guarded });
+    const formIn = ({ text }: typeof asked) => /action="([^"]+)"/.exec(text)?.[1] ?? '';
+    const atForm = (password: string, form: string) =>
+      ask(form, { origin: guarded.origin }, { method: 'POST', body: `password=${password}`, of: guarded });
+    const again = await atForm('wrong', formIn(asked));
+    const places = [
+      formIn(again),
+      '/login?to=//evil.example/x',
+      '/login?to=%5C%0D%0Aevil.example',
+      '/login?to=[',
+    ];
+    const opened = await Promise.all(places.map((form) => atForm('just looking around', form)));
+    expect(opened.map(({ headers }) => headers['location'])).toEqual([
+      '/pages?sort=ai&search=a%26b',
+      '/evil.example/x',
+      '/evil.example',
+      '/[',
+    ]);
     for (const password of ['correct horse battery', 'just looking around']) {
       const signedIn = await signIn(password, guarded);
       expect(signedIn.status).toBe(303);
@@ -557,7 +576,9 @@ describe('an action', () => {
     const out = await act(form, { origin: of.origin }, of, cookie);
     expect([out.status, out.text]).toEqual([
       401,
-      expect.stringMatching(/then reload this page[^]+<textarea readonly[^>]*>Rewrite &lt;this&gt; part</),
+      expect.stringMatching(
+        /To submit it again[^]+then reload this page[^]+<textarea readonly[^>]*>Rewrite &lt;this&gt; part</,
+      ),
     ]);
     expect(cookieIn(await signIn(passwords[0], of))).toBe('undefined');
     const again = await act(form, { origin: of.origin }, of, cookieIn(await signIn(passwords[1], of)));
