@@ -129,14 +129,18 @@ const extentRow = z.object({ first: dayColumn, last: dayColumn });
 /** The days that a page is about. */
 export type Range = NonNullable<Awaited<ReturnType<typeof rangeOf>>>;
 
-/** The requested days, as far as any are loaded; undefined for a project without a loaded day. */
+/**
+ * The requested days that the history covers; undefined for a project without a loaded day. Throws a
+ * `ConfigurationError` if there are none.
+ */
 async function rangeOf(reader: PublishedReader, project: string, query: PageQuery) {
   const [extent] = await reader.query(queryNamed('extent'), extentRow, { project });
   if (extent === undefined) return undefined;
   const { first, last: end } = extent;
-  const last = query.to !== undefined && query.to < end && query.to >= first ? query.to : end;
+  const last = query.to !== undefined && query.to < end ? query.to : end;
   const start = query.from ?? addDays(last, 1 - RANGES[query.range]);
-  const from = start < first || start > last ? first : start;
+  const from = start < first ? first : start;
+  if (from > last) throw new ConfigurationError(`Choose days from ${first} to ${end}, the first one first.`);
   const days = daysBetween(from, last) + 1;
   return {
     first: from,

@@ -264,6 +264,7 @@ describe('an AI assistant', () => {
     ['movers', { week: 'last' }, /write an ISO week such as 2026-W46/],
     ['series', { path: '/guides/paeg-1' }, /the history has no such page; did you mean \/guides\/page-1/],
     ['series', { from: 'yesterday' }, /from: not a day: write YYYY-MM-DD/],
+    ['series', { from: '2020-01-01', to: '2020-01-31' }, /Choose days from 20/],
     ['compare', { paths: ['/guides/page-1'] }, /Name two paths or sections or more/],
     ['top_pages', { sort: 'views' }, /sort/],
     ['search_paths', { search: '' }, /search/],

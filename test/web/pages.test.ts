@@ -309,6 +309,9 @@ describe('the list of pages', () => {
     ['pages?page=1e99', 'page:'],
     ['pages?from=yesterday', 'from: not a day'],
     ['pages?range=forever', 'range:'],
+    ['?project=prj_1&from=2026-11-10&to=2026-11-09', 'Choose days from 2026-05-18 to 2026-11-15'],
+    ['pages?project=prj_1&from=2026-11-16', 'Choose days from 2026-05-18 to 2026-11-15'],
+    ['pages.csv?project=prj_1&to=2026-05-17', 'Choose days from 2026-05-18 to 2026-11-15'],
     [`pages?search=${'x'.repeat(3000)}`, 'search: too long'],
     ['ask.csv?sql=', 'Nothing was asked'],
   ])('refuses %s', async (address, words) => {
