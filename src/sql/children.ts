@@ -2,8 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { z } from 'zod';
 import { StorageError } from '../errors.js';
 import { packageFile } from '../files.js';
+import { type Row, rowSchema } from '../warehouse/query.js';
 import { startNode } from './process.js';
 
 /** How to run `readership sql`. */
@@ -14,6 +16,8 @@ interface Command {
   /** The environment, without secrets. */
   readonly environment: NodeJS.ProcessEnv;
   readonly timeoutMs: number;
+  /** Paths in it are told relative to it: visitors need not know where it is. */
+  readonly dataDir: string;
 }
 
 /** Limits of a result; the rest is cut off. */
@@ -25,7 +29,7 @@ export interface Cut {
 
 /** The rows of a result, and what `readership sql` said about it. */
 export interface Rows {
-  readonly rows: readonly unknown[];
+  readonly rows: readonly Row[];
   readonly isCut: boolean;
   readonly note?: string;
 }
@@ -56,16 +60,13 @@ export class QueryProcesses {
   constructor(private readonly command: Command) {}
 
   /** Starts a process for the next query, unless one waits already. */
-  prepare(): void {
-    this.#spare ??= this.#start(['--format', 'ndjson']);
+  prepare(): Child {
+    return (this.#spare ??= this.#start(['--format', 'ndjson']));
   }
 
   /** The first rows of a result. Throws a `StorageError` with the reason if the query fails. */
   async ask(sql: string, { maxRows, maxCharacters }: Cut, signal: AbortSignal): Promise<Rows> {
-    signal.throwIfAborted();
-    this.prepare();
-    const child = this.#spare;
-    if (child === undefined) throw new StorageError(STOPPED);
+    const child = this.prepare();
     this.#spare = undefined;
     let text = '';
     let lines = 0;
@@ -81,13 +82,12 @@ export class QueryProcesses {
       return '';
     });
     const whole = text.split('\n').slice(0, -1).slice(0, maxRows);
-    const rows = whole.map((line): unknown => JSON.parse(line));
+    const rows = z.array(rowSchema).parse(whole.map((line): unknown => JSON.parse(line)));
     return { rows, isCut, ...(said !== '' && { note: said }) };
   }
 
   /** Writes a result to a file. Throws as `ask` does. */
   async write(sql: string, file: string, format: string, signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
     await this.#answer(this.#start(['--format', format, '--output', file]), sql, signal);
   }
 
@@ -126,7 +126,7 @@ export class QueryProcesses {
     signal: AbortSignal,
     onText: (piece: string) => void = () => undefined,
   ): Promise<string> {
-    const { timeoutMs } = this.command;
+    const { timeoutMs, dataDir } = this.command;
     const { child } = query;
     let said = '';
     const startMs = performance.now();
@@ -144,10 +144,11 @@ export class QueryProcesses {
       this.prepare();
       const { code, killedBy } = await query.ended;
       signal.throwIfAborted();
-      if (code === 0) return said.trim();
+      const words = said.replaceAll(`${dataDir}/`, '');
+      if (code === 0) return words.trim();
       if (performance.now() - startMs >= longestMs)
         throw new StorageError(`The query failed. It took longer than ${timeoutMs / 1000} s.`);
-      throw new StorageError(reasonOf(said, killedBy));
+      throw new StorageError(reasonOf(words, killedBy));
     } finally {
       clearTimeout(late);
       signal.removeEventListener('abort', stop);

@@ -96,7 +96,7 @@ export function addRoutes(hono: Hono<WebEnv>, app: App): void {
     hono.on(['GET', 'POST'], `/ask.${format}`, (c) => download(c, app, format));
   hono.get('/metrics', (c) => onMetrics(c, app));
   hono.get('/reports/:project/:file', (c) => report(c, app));
-  hono.post('/mcp', (c) => answerMcp(c.req.raw, sources, visitOf(c)));
+  hono.all('/mcp', (c) => answerMcp(c.req.raw, sources, visitOf(c)));
   hono.post('/agents', (c) => onAgents(c, app));
   hono.post('/ask', (c) => onAsk(c, app));
 }

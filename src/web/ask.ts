@@ -1,19 +1,17 @@
 import { readFile } from 'node:fs/promises';
-import { z } from 'zod';
 import { day, parseDay } from '../day.js';
 import { StorageError } from '../errors.js';
 import { packageFile } from '../files.js';
 import { valueText } from '../format/text.js';
 import { drawLines } from '../reports/lines.js';
-import type { Cut } from '../sql/children.js';
 import { type DictionaryEntry, KEYWORDS, readDictionary } from '../sql/dictionary.js';
 import { quoted } from '../warehouse/duckdb.js';
-import { type Row, rowSchema } from '../warehouse/query.js';
+import type { Row } from '../warehouse/query.js';
 import { BusyError } from './limits.js';
 import { LONGEST_MS } from './questions.js';
 import type { SiteRequest } from './request.js';
 
-const CUT: Cut = { maxRows: 1_000, maxCharacters: 1_000_000 };
+const CUT = { maxRows: 1_000, maxCharacters: 1_000_000 };
 
 /** SQL over the history: the answer as a table and a picture, the data dictionary, and examples. */
 export async function ask(request: SiteRequest): Promise<object> {
@@ -39,8 +37,7 @@ export async function ask(request: SiteRequest): Promise<object> {
   questions.processes.prepare();
   if (sql.trim() === '') return shown;
   try {
-    const { rows: answered, isCut, note = null } = await questions.answer(sql, request, CUT);
-    const answer = z.array(rowSchema).parse(answered);
+    const { rows: answer, isCut, note = null } = await questions.answer(sql, request, CUT);
     const columns = Object.keys(answer[0] ?? {}).map((name) => ({
       name,
       isNumeric: answer.some((row) => typeof row[name] === 'number'),

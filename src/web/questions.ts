@@ -44,12 +44,13 @@ export class Questions {
   readonly #downloads = new Turns(DOWNLOADS, DOWNLOADS_OF_ONE, WAITING_OF_ONE);
   readonly processes: QueryProcesses;
 
-  constructor({ settings }: Workspace, options: WorkspaceOptions, runtime: Runtime) {
+  constructor({ settings, dataDir }: Workspace, options: WorkspaceOptions, runtime: Runtime) {
     this.processes = new QueryProcesses({
       options: optionsOf(options),
       cwd: runtime.workingDirectory,
       environment: withoutSecrets(runtime.environment, settings),
       timeoutMs: LONGEST_MS,
+      dataDir,
     });
   }
 

@@ -97,7 +97,7 @@ function routed(app: App, { settings, onError }: WebOptions): Hono<WebEnv> {
   hono.notFound((c) =>
     isReading(c.req.method)
       ? problem(c, 404, 'There is no such page.')
-      : problem(c, 405, 'This address accepts only GET and HEAD.'),
+      : problem(c, 405, `This address does not accept ${c.req.method}.`),
   );
   hono.onError((error, c) => {
     if (error instanceof HTTPException) return problem(c, error.status, error.message);

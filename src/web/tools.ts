@@ -126,8 +126,7 @@ export const OTHER_TOOLS: Readonly<Record<string, Tool>> = {
     { rows: z.array(rowSchema), note: z.string().optional() },
     async ({ sql, maxRows }, call) => {
       const limits = { maxRows, maxCharacters: MAX_CHARACTERS };
-      const { isCut, note, ...answer } = await call.sources.questions.answer(sql, call, limits);
-      const rows = z.array(rowSchema).parse(answer.rows);
+      const { rows, isCut, note } = await call.sources.questions.answer(sql, call, limits);
       const cut = `Cut after ${rows.length} rows: the limits are ${maxRows} rows and ${MAX_CHARACTERS} characters. Aggregate or filter.`;
       return { rows, note: isCut ? cut : note };
     },

@@ -160,6 +160,11 @@ describe('export --shard', () => {
     const rest = await projectsIn();
     expect(rest.projects).toEqual(PROJECTS.filter((id) => stored[1]?.includes(id) === false));
     expect(rest.stderr).toMatch(/^The answer is without shard 2\/3 \(prj_.\D+\): .*no days of shard 2\/3/);
+    // Assistants and visitors need not know where the data is.
+    const { ask } = await mcpClient(cwd);
+    const told = await ask('query', { sql: PROJECTS_STORED });
+    expect(told).toMatch(/The answer is without shard 2\/3/);
+    expect(told).not.toContain(data);
     const broken = await call(cwd, 'status');
     expect(broken.code).toBe(1);
     expect(broken.stdout).toMatch(/Shard 2\/3, not readable here\nattention {2}.*no days of shard 2\/3/);

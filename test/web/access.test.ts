@@ -368,6 +368,9 @@ describe('an AI assistant', () => {
     expect((await Promise.all(calls)).map((call) => call.status)).toEqual(Array(8).fill(200));
     const fromElsewhere = { ...headers, authorization, origin: 'https://evil.example' };
     expect((await ask('/mcp', fromElsewhere, post)).status).toBe(403);
+    // It offers no stream of its own and no session to end, as the protocol wants it said.
+    for (const method of ['GET', 'DELETE'])
+      expect((await ask('/mcp', { ...headers, authorization }, { method })).status, method).toBe(405);
   });
 });
 
