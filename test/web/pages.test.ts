@@ -365,11 +365,13 @@ describe('a few days', () => {
     const other = await tempDir();
     await cp(directory, other, { recursive: true });
     const since = (table: string) => `DELETE FROM ${table} WHERE day < DATE '2026-11-13'`;
-    await publishNow(other, since('page_views'), since('day_loads'));
+    const withoutAi = (table: string) => `UPDATE ${table} SET ai = 0, total = human WHERE project = 'prj_1'`;
+    const tables = ['page_views', 'day_loads'];
+    await publishNow(other, ...tables.flatMap((table) => [since(table), withoutAi(table)]));
     const few = await serveSite(other);
     const headers = { authorization: `Bearer ${few.token}` };
-    const [overview = '', pages] = await Promise.all(
-      ['/', '/pages'].map(async (path) => {
+    const [overview = '', pages, ai] = await Promise.all(
+      ['/', '/pages', '/ai'].map(async (path) => {
         const { body } = await request(`${few.origin}${path}?project=prj_1`, { headers });
         return body.text();
       }),
@@ -378,6 +380,8 @@ describe('a few days', () => {
     expect(overview).toContain('None, because no earlier days are loaded.');
     expect(overview).not.toContain('class="chosen"');
     expect(pages).toContain('Nov 13 – 15, 2026.');
+    expect(ai).toMatch(/Most read by AI<\/h2>\s*<p>None\. /);
+    expect(ai).not.toContain('class="ranking');
     await few.stop();
   });
 

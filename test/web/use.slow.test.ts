@@ -41,11 +41,10 @@ beforeAll(async () => {
     `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">${entries.join('')}</urlset>`,
   );
   const settings = join(directory, 'readership.yaml');
-  const withSitemap = (await readFile(settings, 'utf8')).replace(
-    'improve: {',
-    'improve: { sitemap: sitemap.xml,',
-  );
-  await writeFile(settings, withSitemap);
+  const changed = (await readFile(settings, 'utf8'))
+    .replace('improve: {', 'improve: { sitemap: sitemap.xml,')
+    .replace('Acme Docs', 'Acme Docs by a name that takes several lines on a small screen');
+  await writeFile(settings, changed);
   site = await serveSite(directory);
 });
 
@@ -144,6 +143,15 @@ describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chrom
         });
         expect(await page.evaluate('document.documentElement.scrollWidth'), path).toBe(width);
       }
+      // Each month begins above a week of the calendar.
+      const offsets = await page.evaluate(
+        `[...document.querySelectorAll('.calendar text')].map((month) => Math.min(...[...document.querySelectorAll('.calendar rect')].map((day) => Math.abs(day.getBoundingClientRect().left - month.getBoundingClientRect().left))))`,
+      );
+      expect(Math.max(...z.array(z.number()).min(5).parse(offsets))).toBeLessThan(2);
+      await page.setViewportSize({ width: 700, height: 900 });
+      await page.goto(site.origin);
+      await page.getByText('Custom range').click();
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(700);
       expect(site.errors).toEqual([]);
       await page.close();
     },
