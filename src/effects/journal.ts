@@ -41,8 +41,6 @@ export class EffectsJournal {
   readonly #inTurn = pLimit(1);
   readonly #owners = new Set<string>();
   readonly #lines = new LineReader();
-  /** Lines that identify a new journal, written before its first entry. */
-  #header: Line[] = [];
   #place: Place | undefined;
   #lastClaim: Claim = { number: 0, after: 0 };
   #lastSentAt = '';
@@ -104,7 +102,7 @@ export class EffectsJournal {
   /** Assigns it to a workspace. Throws a `StorageError` if it belongs to another one, or to several. */
   async assignTo(workspace: string): Promise<void> {
     this.expectOwner(workspace, 'the live database next to it', 'sent');
-    if (this.#owners.size === 0) await this.#identify({ effect: 'workspace', id: workspace });
+    if (this.#owners.size === 0) await this.append([{ effect: 'workspace', id: workspace }]);
   }
 
   /** Throws a `StorageError` if it belongs to another workspace than a database, or to several. */
@@ -118,12 +116,12 @@ export class EffectsJournal {
 
   /** Records where the workspace sends from, from now on. */
   settleAt(place: Place, now: Date): Promise<void> {
-    return this.#identify({ effect: 'place', at: now.toISOString(), ...place });
+    return this.append([{ effect: 'place', at: now.toISOString(), ...place }]);
   }
 
   /** Records a claim to send, at once: the lake must never have one that no journal knows. */
   recordClaim({ number, after }: Claim, now: Date): Promise<void> {
-    return this.#inTurn(() => this.#write([{ effect: 'claim', at: now.toISOString(), number, after }]));
+    return this.append([{ effect: 'claim', at: now.toISOString(), number, after }]);
   }
 
   /** Sets what is asked before anything is sent. */
@@ -186,19 +184,12 @@ export class EffectsJournal {
   }
 
   /** Writes entries with one fsync. After a failure nothing more is sent. */
-  async append(entries: readonly Entry[]): Promise<void> {
+  async append(entries: readonly Line[]): Promise<void> {
     if (entries.length > 0) await this.#inTurn(() => this.#write(entries));
   }
 
   async close(): Promise<void> {
     await this.#inTurn(() => this.#file?.close());
-  }
-
-  /** Writes a line about the workspace: at once, or in a new journal before its first entry. */
-  async #identify(line: Line): Promise<void> {
-    if (this.#file !== undefined || this.found) return this.#inTurn(() => this.#write([line]));
-    this.#header.push(line);
-    this.#remember(line);
   }
 
   #remember(line: Line): void {
@@ -231,10 +222,9 @@ export class EffectsJournal {
   }
 
   /** Writes lines over the room reserved so far, and changes that room by `room` bytes. */
-  async #write(entries: readonly Line[], room = 0): Promise<void> {
+  async #write(lines: readonly Line[], room = 0): Promise<void> {
     // An outcome has its room, so it is written even then.
     if (this.#failure !== undefined && room >= 0) throw this.#failure;
-    const lines = [...this.#header, ...entries];
     const text = lines.map((line, index) => seal(line, this.#lines.count + index + 1)).join('');
     try {
       this.#file ??= new JournalFile(this.path, 0);
@@ -244,7 +234,6 @@ export class EffectsJournal {
       throw this.#failure;
     }
     this.#lines.count += lines.length;
-    this.#header = [];
-    for (const line of entries) this.#remember(line);
+    for (const line of lines) this.#remember(line);
   }
 }
