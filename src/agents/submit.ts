@@ -1,14 +1,14 @@
 import { addMilliseconds, subHours } from 'date-fns';
-import { z } from 'zod';
 import type { Client } from '../api/client.js';
 import { RollingHour } from '../api/hour.js';
 import { type AgentJob, LIMITS } from '../api/schema.js';
+import { useRow } from '../budget/ledger.js';
 import { messageOf, ReadershipError } from '../errors.js';
 import { nextMinute } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { withGrace } from '../sleep.js';
 import type { Departure, EffectsJournal } from '../effects/journal.js';
-import { type Reader, readSql, timestampColumn } from '../warehouse/query.js';
+import { type Reader, readSql } from '../warehouse/query.js';
 import { intentOf, sentAs } from './intents.js';
 import { isRemoteJob, type Job, type ProjectTask, readJobs } from './ledger.js';
 import { outcomeOf, pauseAfter, SHORTEST_POLL_DELAY_MS } from './lifecycle.js';
@@ -115,23 +115,18 @@ async function post(
   }
   const remote = await client.createJob(job.prompt, departure, late);
   const other = (await readJobs(warehouse, project)).find(({ remote_id }) => remote_id === remote.id);
-  if (other !== undefined) throw new SharedIdError(remote, other);
+  if (other !== undefined)
+    throw new SharedIdError(
+      `Could not create the agent job: the platform answered with ${remote.id}, which is job ${other.id}.`,
+    );
   return remote;
 }
 
 /** The platform answered a creation with the id of another job, so it is not known whether it created one. */
-class SharedIdError extends ReadershipError {
-  constructor({ id: remoteId }: AgentJob, { id }: Job) {
-    super(`Could not create the agent job: the platform answered with ${remoteId}, which is job ${id}.`);
-  }
-}
+class SharedIdError extends ReadershipError {}
 
-const USES_SINCE = readSql(import.meta.url, 'statements/uses-since.sql');
-const PAUSED_UNTIL = readSql(import.meta.url, 'statements/paused-until.sql');
+const RECENT_PROMPTS = readSql(import.meta.url, 'statements/recent-prompts.sql');
 const RECORD_PAUSE = readSql(import.meta.url, 'statements/record-pause.sql');
-
-const useRow = z.object({ changed_at: timestampColumn });
-const pauseRow = z.object({ paused_until: timestampColumn.nullable() });
 
 /** When the next prompt may be sent, and why not before. */
 export interface Turn {
@@ -145,13 +140,8 @@ export interface Turn {
  * killed processes.
  */
 export async function nextTurn(reader: Reader, project: string, now: Date): Promise<Turn | undefined> {
-  const uses = await reader.query(USES_SINCE, useRow, { project, since: subHours(now, 2) });
-  const [pause] = await reader.query(PAUSED_UNTIL, pauseRow, { project, now });
-  const rows = [
-    ...uses.map(({ changed_at: used_at }) => ({ used_at, requests: 1, paused_until: null })),
-    { used_at: now, requests: 0, paused_until: pause?.paused_until ?? null },
-  ];
-  const hour = new RollingHour(rows, now);
+  const parameters = { project, now, since: subHours(now, 2) };
+  const hour = new RollingHour(await reader.query(RECENT_PROMPTS, useRow, parameters), now);
   const at = hour.nextFreeAt(LIMITS.usesPerHour, 1, now);
   if (at <= now) return undefined;
   const isPaused = at.getTime() === hour.pausedUntil(now)?.getTime();

@@ -27,7 +27,7 @@ export interface Entry {
   readonly pausedUntil?: Date;
 }
 
-const useRow = z.object({
+export const useRow = z.object({
   used_at: timestampColumn,
   requests: z.int(),
   paused_until: timestampColumn.nullable(),
