@@ -106,13 +106,11 @@ export function selectPages(
   // To picomatch alone, /**/openapi.* does not cover /openapi.json.
   const patterns = rules.exclude.flatMap((pattern) => [pattern, pattern.replace(/^\/\*\*\//, '/')]);
   const isExcluded = picomatch(patterns);
-  const objections = new Map<Candidate, Reason>();
   const named = considered.filter(({ path }) => state.only?.includes(path) !== false);
-  for (const page of named) {
-    const why = objection(page, isExcluded(page.path), state);
-    if (why !== undefined) objections.set(page, why);
-  }
-  const qualifying = named.filter((page) => !objections.has(page));
+  const objections = new Map<Candidate, Reason | undefined>(
+    named.map((page) => [page, objection(page, isExcluded(page.path), state)]),
+  );
+  const qualifying = named.filter((page) => objections.get(page) === undefined);
   const pairs = pairsOf(qualifying, rules, state);
   const chosen =
     pairs.length === 0

@@ -85,21 +85,16 @@ export function differences<Of extends Entry, Row extends StoredEffect>(
 }
 
 /** The result of reconciling a ledger with the journal. */
-export interface Reconciliation {
-  /** Effects, or outcomes of effects, that the database lacked. */
-  readonly stored: number;
-  /** Those of them that the database had, and lost. */
-  readonly lost: number;
-  /** Those of them that may or may not have been sent. */
-  readonly unknown: number;
-  /** Effects, or outcomes of effects, that the journal lacked. */
-  readonly written: number;
-}
+export type Reconciliation = ReturnType<typeof countedDifferences>;
 
 /** Counts the results of `differences` for display. */
-export const countedDifferences = (found: readonly Settlement[]): Reconciliation => ({
+export const countedDifferences = (found: readonly Settlement[]) => ({
+  /** Effects, or outcomes of effects, that the database lacked. */
   stored: found.filter(({ store }) => store !== undefined).length,
+  /** Those of them that the database had, and lost. */
   lost: found.filter(({ isLost }) => isLost).length,
+  /** Those of them that may or may not have been sent. */
   unknown: found.filter(({ store }) => store === 'unknown').length,
+  /** Effects, or outcomes of effects, that the journal lacked. */
   written: found.filter(({ knows }) => knows === 'database').length,
 });

@@ -48,8 +48,7 @@ export async function improveStep(
   const sent = detail.reduce((sum, outcome) => sum + sentIn(outcome), 0);
   const flagged = detail.flatMap(({ plan }) => plan.flagged).length;
   const summary = apply ? `${counted(sent, 'prompt')} sent` : `${flagged} pages flagged, nothing sent`;
-  const stops = detail.flatMap(({ stopped }) => stopped ?? []);
-  return withOutage({ detail, summary }, [...errors, ...stops, refusal ?? []].flat());
+  return withOutage({ detail, summary }, [...errors, ...detail.map(({ stopped }) => stopped), refusal]);
 }
 
 async function improveProject(
@@ -91,10 +90,9 @@ function planPage(
   const at = now();
   const page = { path, reason: wordsOf(why), evidence };
   const reference = referenceOf(project, path, at);
-  const rules = { workspaceDir, maxPromptLength: settings.improve.maxPromptLength };
   const prompt = composePrompt(
     { ...page, project, reference },
-    rules,
+    { ...settings.improve, workspaceDir },
     instruction?.replaceAll(REFERENCE_TO_COME, reference),
   );
   return planJob(warehouse, { project, page, prompt, now: at, draw });
@@ -164,7 +162,7 @@ export async function approvePages(
   const { submitted, stopped } = outcome;
   const summary = `${planned} of ${byPath.size} approved pages got a job, ${counted(sentIn(outcome), 'prompt')} sent`;
   const detail = { answers, submitted };
-  return withOutage({ detail, summary }, stopped === undefined ? [] : [stopped]);
+  return withOutage({ detail, summary }, [stopped]);
 }
 
 /** Skips pages until a day, or until it is undone. Throws a `ConfigurationError` before any is skipped. */
