@@ -4,7 +4,7 @@ import { ReadershipError } from '../errors.js';
 import { duration, nextMinute } from '../format/days.js';
 import { replaceUnsafe } from '../format/text.js';
 import type { Redact } from '../redact.js';
-import { parseRetryAfter } from './http-date.js';
+import { LONGEST_WAIT_MS, parseRetryAfter } from './http-date.js';
 
 /** The request, named in every message. The URL contains no secret; the key is sent in a header. */
 export interface Operation {
@@ -140,7 +140,9 @@ export function responseError(
   const said = `the server answered ${status}${words}.`;
   const later = (reason: TryLaterReason, what: string) =>
     new TryLaterError(operation, reason, what, retryAfterMs, { now });
-  const asked = retryAfterMs === undefined ? said : `${said} It asks to wait ${duration(retryAfterMs)}.`;
+  const orMore = retryAfterMs === LONGEST_WAIT_MS ? ' or more' : '';
+  const asked =
+    retryAfterMs === undefined ? said : `${said} It asks to wait ${duration(retryAfterMs)}${orMore}.`;
   if (status === 429) return later('rate-limited', `the rate limit has been reached; ${asked}`);
   // 425: the server did not want to risk acting on the request.
   if (status === 425 || (status === 503 && retryAfterMs !== undefined)) return later('not-taken', asked);

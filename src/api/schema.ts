@@ -20,8 +20,11 @@ export const ENDED_STATUSES = ['completed', 'archived', 'failed'] as const;
 /** Whether an id could be part of an address: browsers and Node.js resolve `.` and `..` away. */
 export const isJobId = (id: string): boolean => !/^\.{0,2}$/.test(id);
 
+const NOT_AN_ID = 'not an id of a job';
+
 export const agentJobSchema = z.object({
-  id: z.string().refine(isJobId, 'not an id of a job'),
+  /** Some servers have numbers. */
+  id: z.union([z.string(), z.int().transform(String)], NOT_AN_ID).refine(isJobId, NOT_AN_ID),
   status: z.string().min(1).catch('unknown'),
   source: z.object({ repository: z.string().nullish(), ref: z.string().nullish() }).nullish().catch(null),
   model: z.string().nullish().catch(null),

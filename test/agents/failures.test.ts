@@ -110,12 +110,14 @@ describe('what a failure says about the outcome of a POST', () => {
     expect(messageOf(error)).toContain('the response is empty. Check that baseUrl');
   });
 
-  it('a reply whose prLink is a number is believed without it', async () => {
+  it('a reply whose id is a number is believed, and one whose prLink is a number without it', async () => {
     const server = await serve((_, response) =>
-      reply(response, 201, { id: 'job_1', status: 'active', prLink: 42 }),
+      reply(response, 201, { id: 7, status: 'active', prLink: 42 }),
     );
-    const job = await clientOf(server.baseUrl).createJob('Improve /', DEPARTURE);
-    expect(job).toEqual({ id: 'job_1', status: 'active', prLink: null });
+    const client = clientOf(server.baseUrl);
+    const job = { id: '7', status: 'active', prLink: null };
+    expect(await client.createJob('Improve /', DEPARTURE)).toEqual(job);
+    expect(await client.job('7')).toEqual(job);
   });
 
   it('a reply with the id of another job: unknown, and the next one is not sent', async () => {
@@ -128,13 +130,16 @@ describe('what a failure says about the outcome of a POST', () => {
     expect(messageOf(stopped)).toContain('job_7, which is job 1');
   });
 
-  it('503 with Retry-After: the server itself says that it did not start', async () => {
+  it.each([
+    [20, 20_000, '20 s.'],
+    [2_592_000, 86_400_000, '24 h 0 min or more.'],
+  ])('503 with Retry-After %i: the server itself says that it did not start', async (asked, ms, words) => {
     const server = await serve((_, response) =>
-      reply(response, 503, { error: 'busy' }, { 'retry-after': '20' }),
+      reply(response, 503, { error: 'busy' }, { 'retry-after': String(asked) }),
     );
     const error = await failureOf(clientOf(server.baseUrl).createJob('Improve /', DEPARTURE));
-    expect([outcomeOf(error), pauseAfter(error)]).toEqual(['not-sent', 20_000]);
-    expect(messageOf(error)).toContain('It asks to wait 20 s.');
+    expect([outcomeOf(error), pauseAfter(error)]).toEqual(['not-sent', ms]);
+    expect(messageOf(error)).toContain(`It asks to wait ${words}`);
   });
 
   it('no connection: nothing left this machine', async () => {
