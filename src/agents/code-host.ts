@@ -46,24 +46,30 @@ export class CodeHost {
     return `${apiUrl}${this.#dialect.all(repository)}/${number}`;
   }
 
+  /** Whether a link of the platform leads to a pull request: it may have a query, or lead to a page of it. */
+  leadsTo(link: string | null, pullRequest: string): boolean {
+    const address = this.addressOf(link ?? '');
+    return link === pullRequest || (address !== undefined && address === this.addressOf(pullRequest));
+  }
+
   /** Throws a `RefusedError`, a `ContractError`, or a `TryLaterError` with the wait the host requests, as do the others. */
   async review(address: string, signal?: AbortSignal): Promise<Review> {
     const { review, history } = this.#dialect;
     const found = await this.#get('look up the pull request', address, review, signal);
     if (history === undefined || (found.mergedOn ?? found.closedOn) === null) return found;
     const days = await this.#get('look up the merge', address + history.path, history.days, signal);
-    return found.mergedOn === null
-      ? { mergedOn: null, closedOn: days ?? found.closedOn }
-      : { mergedOn: days ?? found.mergedOn, closedOn: null };
+    const day = days ?? found.mergedOn ?? found.closedOn;
+    return found.mergedOn === null ? { mergedOn: null, closedOn: day } : { mergedOn: day, closedOn: null };
   }
 
   /** The pull requests of the repository that changed after a moment, oldest change first. The last page has no `next`, unless there are more. */
   async *changedSince(moment: Date, signal?: AbortSignal): AsyncGenerator<ListPage> {
     const { list, listed, pageLength } = this.#dialect;
+    const { apiUrl, repository = '' } = this.settings;
     let since: Date | undefined = moment;
     for (let page = 0; page < LIST_PAGES && since !== undefined; page++) {
       const begin: Date = since;
-      const address = this.settings.apiUrl + list(this.#repository, begin.toISOString());
+      const address = apiUrl + list(repository, begin.toISOString());
       const items = await this.#get('list the pull requests', address, listed, signal);
       const last = items.at(-1)?.updatedAt ?? begin;
       // If more than a page changed within a second, the rest of them cannot be listed.
@@ -80,9 +86,10 @@ export class CodeHost {
     signal?: AbortSignal,
   ): Promise<string[]> {
     const { all, files, names } = this.#dialect;
+    const { apiUrl, repository = '' } = this.settings;
     const found = new Set<string>();
     for (let page = 1; page <= FILE_PAGES; page++) {
-      const address = `${this.settings.apiUrl}${all(this.#repository)}/${number}${files(page)}`;
+      const address = `${apiUrl}${all(repository)}/${number}${files(page)}`;
       const more = await this.#get('list the files of a pull request', address, names, signal);
       for (const file of more) {
         const path = possiblePaths(file, this.settings.files).find((possible) => pages.has(possible));
@@ -91,10 +98,6 @@ export class CodeHost {
       if (more.length < 100) break;
     }
     return [...found];
-  }
-
-  get #repository(): string {
-    return this.settings.repository ?? '';
   }
 
   close(): Promise<void> {

@@ -31,14 +31,6 @@ interface ReadTask {
   readonly signal?: AbortSignal;
 }
 
-/** What reading the pull requests of a repository found. */
-export interface ReadOutcome {
-  /** Jobs whose reply was lost, and whose pull request was found. */
-  readonly settled: readonly Job[];
-  /** Why they could not be read. It does not fail the step. */
-  readonly problem?: string;
-}
-
 /** Pull requests that did not change for this long are not read at first. */
 const FIRST_READ_DAYS = 84;
 const READ_EVERY_HOURS = 1;
@@ -51,9 +43,12 @@ const pageRow = z.object({ path: z.string() });
 
 /**
  * Reads the pull requests of the repository that changed since the last time, once an hour: stores
- * which pages people or other agents change, and settles jobs whose reply was lost.
+ * which pages people or other agents change, and settles jobs whose reply was lost. Returns those, and why the pull
+ * requests could not be read, if they could not: that does not fail the step.
  */
-export async function readPullRequests(task: ReadTask): Promise<ReadOutcome> {
+export async function readPullRequests(
+  task: ReadTask,
+): Promise<{ readonly settled: readonly Job[]; readonly problem?: string }> {
   const { warehouse, codeHost, projects, now } = task;
   const { repository } = codeHost.settings;
   if (repository === undefined) return { settled: [] };
@@ -114,7 +109,9 @@ async function storeChange(
 ): Promise<void> {
   const { link, mergedOn, closedOn } = pullRequest;
   const references = referencesIn(pullRequest.text).map(({ reference }) => reference);
-  const isOurs = jobs.some((job) => job.pr_link === link || references.includes(job.reference));
+  const isOurs = jobs.some(
+    ({ pr_link, reference }) => codeHost.leadsTo(pr_link, link) || references.includes(reference),
+  );
   const isRelevant = !isOurs && closedOn === null;
   const paths = isRelevant ? await codeHost.pagesOf(pullRequest, pages, signal) : [];
   await warehouse.transaction(async (transaction) => {
@@ -151,7 +148,7 @@ async function settleLostJobs(
   const since = await allSince(task, subMinutes(sent, CLOCKS_DIFFER_MINUTES));
   const settled: Job[] = [];
   const found = lost.flatMap((job) => {
-    const pullRequest = pullRequestOf(job, since, jobs);
+    const pullRequest = pullRequestOf(task, job, since, jobs);
     return pullRequest === undefined || task.codeHost.addressOf(pullRequest.link) === undefined
       ? []
       : { job, pullRequest };
@@ -178,6 +175,7 @@ const FOUND = 'found by its reference in a pull request';
 
 /** The only pull request with the reference of a job, if that of no other job is in it, and its page and age fit. */
 function pullRequestOf(
+  { codeHost }: ReadTask,
   job: Job,
   pullRequests: readonly PullRequest[],
   jobs: readonly Job[],
@@ -188,7 +186,7 @@ function pullRequestOf(
   const isRight = ({ reference, project, page }: (typeof lines)[number]) =>
     reference === job.reference &&
     (page === undefined || (page === quoted(job.path) && project === quoted(job.project)));
-  const isTaken = jobs.some(({ pr_link }) => pr_link === found.link);
+  const isTaken = jobs.some(({ pr_link }) => codeHost.leadsTo(pr_link, found.link));
   const isOlder = found.createdAt < subMinutes(job.submitted_at ?? job.planned_at, CLOCKS_DIFFER_MINUTES);
   return lines.length > 0 && lines.every(isRight) && !isTaken && !isOlder ? found : undefined;
 }
