@@ -42,15 +42,19 @@ export const entryAbout = (prompt: Prompt, outcome: Outcome, now: Date): Entry =
 export const attemptOf = ({ submitted_at, planned_at }: Pick<Job, 'submitted_at' | 'planned_at'>): string =>
   (submitted_at ?? planned_at).toISOString();
 
-/** Records what a person found out about a job or message whose reply was lost: in the journal first. */
+/** What the journal records of what a person found out or decided. */
+const OUTCOMES = { 'found-not-sent': 'not-sent', withdrawn: 'refused' } as const;
+
+/** Records what a person found out about a job or message whose reply was lost, or that it is not to be sent: in the journal first. */
 export async function settlePrompt(
   { journal, warehouse, now }: Pick<ProjectTask, 'warehouse' | 'now'> & { readonly journal: EffectsJournal },
   prompt: Prompt,
-  found: Omit<JobChange<'found-sent' | 'found-not-sent'>, 'now'>,
+  found: Omit<JobChange<'found-sent' | keyof typeof OUTCOMES>, 'now'>,
 ): Promise<Prompt> {
   const at = now();
-  const outcome =
-    found.event === 'found-sent' ? sentAs(found.remote ?? {}) : ({ event: 'not-sent' } as const);
-  await journal.append([entryAbout(prompt, { ...outcome, note: 'settled by a person' }, at)]);
+  const { event, remote = {} } = found;
+  const outcome = event === 'found-sent' ? sentAs(remote) : { event: OUTCOMES[event] };
+  const note = found.note ?? 'settled by a person';
+  await journal.append([entryAbout(prompt, { ...outcome, note }, at)]);
   return changePrompt(warehouse, prompt, { ...found, now: at });
 }

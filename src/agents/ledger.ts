@@ -5,6 +5,7 @@ import { dayColumn, type Parameters, type Reader, readSql, timestampColumn } fro
 import { Transaction } from '../warehouse/transaction.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import {
+  isPolled,
   isRemote,
   type JobEvent,
   type JobState,
@@ -196,14 +197,16 @@ export function jobIn(
   const remote_id = job.remote_id ?? remote?.id ?? null;
   if (state === 'active' && remote_id === null)
     throw new Error(`job ${job.id} cannot be active without its id on the platform`);
+  const pr_link = remote?.prLink ?? job.pr_link;
+  const ended_at = OPEN_STATES.has(state) ? null : (job.ended_at ?? now);
   return {
     ...job,
     state,
     remote_id,
     remote_status: remote?.status ?? job.remote_status,
-    pr_link: remote?.prLink ?? job.pr_link,
-    next_poll_at: state === 'active' ? nextPollAt : null,
-    ended_at: OPEN_STATES.has(state) ? null : (job.ended_at ?? now),
+    pr_link,
+    next_poll_at: isPolled(state, pr_link, ended_at, now) ? nextPollAt : null,
+    ended_at,
     note,
   };
 }

@@ -1,3 +1,4 @@
+import { subHours } from 'date-fns';
 import { RefusedError, TryLaterError } from '../api/errors.js';
 import { LONGEST_WAIT_MS } from '../api/http-date.js';
 import { ENDED_STATUSES } from '../api/schema.js';
@@ -6,7 +7,7 @@ import type { Outcome } from '../effects/entries.js';
 /**
  * The life of an agent job: `planned → submitting → active → completed | failed | archived`, or
  * else `unconfirmed` (the reply was lost, so the job may exist on the platform) or `refused` (the
- * platform rejected it).
+ * platform rejected it, or a person withdrew it).
  */
 export const LOCAL_STATES = ['planned', 'submitting', 'unconfirmed', 'refused'] as const;
 /** States of a job that exists on the platform under a known id. */
@@ -43,6 +44,7 @@ const SUBMISSION = {
   unknown: [['submitting'], 'unconfirmed'],
   refused: [['submitting'], 'refused'],
   'found-not-sent': [['unconfirmed'], 'planned'],
+  withdrawn: [['planned'], 'refused'],
 } as const;
 
 export type MessageEvent = keyof typeof SUBMISSION | 'sent' | 'found-sent';
@@ -52,15 +54,16 @@ const MESSAGE_TRANSITIONS: Transitions<MessageEvent, MessageState> = {
   'found-sent': [['unconfirmed'], 'sent'],
 };
 
-export type JobEvent = MessageEvent | 'polled' | 'followed-up' | 'found-gone' | 'found-pull-request';
+export type JobEvent = MessageEvent | 'polled' | 'followed-up' | 'found-over' | 'found-pull-request';
 const JOB_TRANSITIONS: Transitions<JobEvent, JobState> = {
   ...SUBMISSION,
   sent: [['submitting'], 'active'],
-  'found-sent': [['unconfirmed'], 'active'],
-  polled: [['active'], 'active'],
+  // A job that was found by its pull request has completed, and its id may be found later.
+  'found-sent': [['unconfirmed', 'completed'], 'active'],
+  polled: [['active', 'completed'], 'active'],
   'followed-up': [REMOTE_STATES, 'active'],
-  'found-gone': [['active'], 'failed'],
-  'found-pull-request': [['unconfirmed'], 'completed'],
+  'found-over': [['active'], 'failed'],
+  'found-pull-request': [['unconfirmed', 'active'], 'completed'],
 };
 
 /** The state of a message after `event`, or undefined when it cannot happen in `state`. */
@@ -69,11 +72,12 @@ export const nextMessageState = (state: MessageState, event: MessageEvent): Mess
 
 /**
  * The state of a job, as above; the status with which the platform answers a creation or a poll may
- * end it.
+ * end it. A poll without an answer changes nothing.
  */
 export function nextState(state: JobState, event: JobEvent, status?: string): JobState | undefined {
   const next = after(JOB_TRANSITIONS[event], state);
   if (next === undefined || (event !== 'sent' && event !== 'polled')) return next;
+  if (event === 'polled' && status === undefined) return state;
   // A server may use undocumented statuses; any that is not an end means the job is active.
   return ENDED_STATUSES.find((ended) => ended === status?.toLowerCase()) ?? next;
 }
@@ -89,8 +93,16 @@ const LONGEST_POLL_DELAY_MS = 5 * 60_000;
 export const pollDelayMs = (polls: number): number =>
   Math.min(LONGEST_POLL_DELAY_MS, SHORTEST_POLL_DELAY_MS * 2 ** Math.min(polls, 30));
 
+/** For so long, a job that completed without a pull request is still polled, since the link may come later. */
+const LINK_HOURS = 1;
+
+/** Whether a job is polled again. */
+export const isPolled = (state: JobState, link: string | null, ended: Date | null, now: Date): boolean =>
+  state === 'active' ||
+  (state === 'completed' && link === null && ended !== null && ended > subHours(now, LINK_HOURS));
+
 /**
- * When an active job is polled next. A time later than any delay allows was stored by a clock that
+ * When a job is polled next. A time later than any delay allows was stored by a clock that
  * was ahead, and does not count; after an error, which leaves a note, the platform may ask for more.
  */
 export function nextPoll(

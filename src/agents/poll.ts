@@ -18,19 +18,12 @@ export interface PollTask extends ProjectTask {
   readonly onChange?: (job: Job) => void;
 }
 
-/** The jobs that ended while they were polled, and those still active. */
-interface PollOutcome {
-  readonly ended: readonly Job[];
-  readonly stillActive: readonly Job[];
-  /** Polls that failed; their jobs are polled again later. */
-  readonly errors: readonly ReadershipError[];
-}
-
 /**
  * Polls the jobs that are due. If the platform cannot answer now, the remaining polls wait as long as
- * it requests, or else the shortest delay.
+ * it requests, or else the shortest delay. Returns the jobs that ended meanwhile, those still active,
+ * and the errors of polls, whose jobs are polled again later.
  */
-export async function pollJobs(given: PollTask): Promise<PollOutcome> {
+export async function pollJobs(given: PollTask) {
   const { deadlineMs = Infinity, signal, keepsPolling = false } = given;
   const leftMs = () => Math.min(LONGEST_WAIT_MS, Math.max(0, Math.ceil(deadlineMs - performance.now())));
   const late = deadlineMs === Infinity ? undefined : AbortSignal.timeout(leftMs());
@@ -43,7 +36,7 @@ export async function pollJobs(given: PollTask): Promise<PollOutcome> {
       return undefined;
     });
     if (error !== undefined) errors.push(error);
-    const stillActive = await activeJobs(task);
+    const stillActive = (await polledJobs(task)).filter(isActive);
     const due = min(stillActive.map((job) => nextPoll(job, task.now())));
     const nextPollAt = max([due, answersAgainAt(task, error)]);
     const isOver = stillActive.length === 0 || !keepsPolling || late?.aborted === true;
@@ -56,46 +49,64 @@ export async function pollJobs(given: PollTask): Promise<PollOutcome> {
 /** Polls each job that is due once. Returns the last error. */
 async function pollDue(task: PollTask, ended: Job[]): Promise<ReadershipError | undefined> {
   let error: ReadershipError | undefined;
-  for (const job of await activeJobs(task)) {
+  for (const job of await polledJobs(task)) {
     if (nextPoll(job, task.now()) > task.now()) continue;
     task.signal?.throwIfAborted();
     const polled = await poll(task, job);
-    if (polled.job.state !== 'active') ended.push(polled.job);
+    if (polled.isChanged && polled.job.state !== 'active') ended.push(polled.job);
     error = polled.error ?? error;
     if (polled.error?.exitCode === 75) break;
   }
   return error;
 }
 
-const activeJobs = async ({ warehouse, project }: PollTask): Promise<RemoteJob[]> =>
-  (await readJobs(warehouse, project)).filter(isRemoteJob).filter((job) => job.state === 'active');
+const isActive = ({ state }: Job): boolean => state === 'active';
+
+/** The active jobs, and those that completed lately without a pull request. */
+const polledJobs = async ({ warehouse, project }: PollTask): Promise<RemoteJob[]> =>
+  (await readJobs(warehouse, project))
+    .filter(isRemoteJob)
+    .filter((job) => isActive(job) || job.next_poll_at !== null);
 
 async function poll(task: PollTask, job: RemoteJob) {
   const { warehouse, now } = task;
-  const answer = await ask(task, job);
-  const error = answer instanceof ReadershipError ? answer : undefined;
+  const { remote, failure } = await ask(task, job);
   const regularAt = addMilliseconds(now(), pollDelayMs(job.polls));
-  const nextPollAt = max([regularAt, answersAgainAt(task, error)]);
+  const nextPollAt = max([regularAt, answersAgainAt(task, failure)]);
   const after = await changeJob(warehouse, job, {
     event: 'polled',
     now: now(),
     nextPollAt,
-    ...(answer instanceof ReadershipError
-      ? { cause: answer.message, note: answer.message }
-      : { cause: `status on the platform: ${answer.status}`, remote: answer }),
+    cause: `status on the platform: ${remote?.status ?? 'unknown'}`,
+    note: isActive(job) ? (failure?.message ?? null) : null,
+    remote,
   });
-  const isChanged = after.state !== job.state || after.remote_status !== job.remote_status;
-  if (isChanged || error !== undefined) task.onChange?.(after);
-  return { job: after, error };
+  const isChanged =
+    after.state !== job.state || after.remote_status !== job.remote_status || after.pr_link !== job.pr_link;
+  if (isChanged || (failure !== undefined && isActive(job))) task.onChange?.(after);
+  // Of a completed job, only the link may be missing; a pause concerns the other jobs too.
+  const error = isActive(job) || failure?.exitCode === 75 ? failure : undefined;
+  return { job: after, error, isChanged };
 }
 
-async function ask({ client, signal }: PollTask, job: RemoteJob): Promise<AgentJob | ReadershipError> {
+/** Whether the platform says that it does not have what was requested. */
+export const isGone = (error: unknown): error is RefusedError =>
+  error instanceof RefusedError && [404, 410].includes(error.status);
+
+/** The platform does not know the job. That alone does not end it, since the error may be temporary. */
+class UnknownJobError extends ReadershipError {}
+
+async function ask(
+  { client, signal }: PollTask,
+  { id, remote_id }: RemoteJob,
+): Promise<{ readonly remote?: AgentJob; readonly failure?: ReadershipError }> {
   try {
-    return await client.job(job.remote_id, signal);
-  } catch (error) {
-    if (error instanceof RefusedError && error.status === 404) return new UnknownJobError(job.id, error);
-    if (error instanceof ReadershipError) return error;
-    throw error;
+    return { remote: await client.job(remote_id, signal) };
+  } catch (cause) {
+    if (!(cause instanceof ReadershipError)) throw cause;
+    if (!isGone(cause)) return { failure: cause };
+    const words = `${cause.message} If job ${id} was deleted on the platform, run: readership jobs resolve ${id} --gone`;
+    return { failure: new UnknownJobError(words, { cause }) };
   }
 }
 
@@ -104,13 +115,3 @@ const answersAgainAt = ({ now }: Pick<PollTask, 'now'>, error: ReadershipError |
   error?.exitCode === 75
     ? max([error.resumeAt ?? EARLIEST, addMilliseconds(now(), SHORTEST_POLL_DELAY_MS)])
     : EARLIEST;
-
-/** The platform does not know the job. That alone does not end it, since the error may be temporary. */
-class UnknownJobError extends ReadershipError {
-  constructor(job: number, cause: RefusedError) {
-    super(
-      `${cause.message} If job ${job} was deleted on the platform, run: readership jobs resolve ${job} --gone`,
-      { cause },
-    );
-  }
-}

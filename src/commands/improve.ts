@@ -169,13 +169,13 @@ function changeSkips(
     const jobs = await readJobs(context.warehouse, project.id);
     for (const path of paths) {
       const open = jobs.find((job) => job.path === path && OPEN_STATES.has(job.state));
-      const continues = open === undefined ? '' : `; its job ${open.id}, ${open.state}, continues`;
+      const job = open && `; its job ${open.id}, ${open.state}, continues: readership jobs show ${open.id}`;
       const words =
         until === undefined
           ? 'no longer skipped'
           : until === null
-            ? `skipped; to undo: readership improve --unskip ${path}${continues}`
-            : `skipped until ${longDay(until)}${continues}`;
+            ? `skipped; to undo: readership improve --unskip ${path}${job ?? ''}`
+            : `skipped until ${longDay(until)}${job ?? ''}`;
       runtime.output.data(escapeUnsafe(`${path}: ${words}`));
     }
   });

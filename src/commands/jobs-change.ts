@@ -1,11 +1,10 @@
-import { type Job, readJobsOf } from '../agents/ledger.js';
+import type { Job } from '../agents/ledger.js';
 import type { Runtime } from '../app/workspace.js';
 import type { Day } from '../day.js';
 import { ConfigurationError, type ExitCode, messageOf } from '../errors.js';
 import { longDay } from '../format/days.js';
 import { jobLine } from '../print/jobs.js';
 import {
-  findJob,
   type JobToChange,
   jobToChange,
   recordReview,
@@ -32,6 +31,10 @@ export const message = workspaceCommand('message', {
       if (state === 'unconfirmed')
         runtime.output.note(
           `If the message arrived: readership jobs resolve ${id} --sent; if not: --not-sent`,
+        );
+      if (state === 'planned')
+        runtime.output.note(
+          `It is kept, and the next run sends it, unless you run: readership jobs resolve ${id} --withdrawn`,
         );
       if (stopped !== undefined) throw stopped instanceof Error ? stopped : new Error(messageOf(stopped));
       runtime.output.note(`The message was sent to job ${id}.`);
@@ -75,32 +78,39 @@ export const closed = workspaceCommand('closed', {
 
 export const resolve = workspaceCommand('resolve', {
   description:
-    'Settle an unconfirmed job or message, or end an active job that is gone, after checking the platform.',
+    'Settle an unconfirmed job or message, after checking the platform; end an active job that is gone or over; or withdraw what was not sent yet.',
   arguments: [JOB],
   options: {
     created: value('<remote-id>', 'the job exists on the platform under this id: poll it'),
     notCreated: flag('the job does not exist there: plan it again'),
     sent: flag('the message arrived there: poll the job'),
     notSent: flag('the message did not arrive: plan it again'),
-    gone: flag('the platform no longer has the active job: end it as failed'),
+    gone: flag('the platform no longer has the active job: end it'),
+    ended: flag(
+      'the active job is over, whatever the platform says: end it, as failed without a pull request',
+    ),
+    withdrawn: flag('the planned job, or the planned message to a job, is not wanted: never send it'),
   },
   examples: `
   readership jobs resolve 3 --created job_81
   readership jobs resolve 3 --not-created
   readership jobs resolve 3 --sent
-  readership jobs resolve 3 --gone`,
+  readership jobs resolve 3 --gone
+  readership jobs resolve 3 --withdrawn`,
   environment: PLATFORM_ENVIRONMENT,
-  run: ({ created, notCreated, sent, notSent, gone, ...options }, runtime, id) => {
+  run: ({ created, notCreated, sent, notSent, gone, ended, withdrawn, ...options }, runtime, id) => {
     const [decision, ...others] = [
       created !== undefined && { created },
       notCreated === true && ('not-created' as const),
       sent === true && ('sent' as const),
       notSent === true && ('not-sent' as const),
       gone === true && ('gone' as const),
+      ended === true && ('ended' as const),
+      withdrawn === true && ('withdrawn' as const),
     ].filter((one) => one !== false);
     if (decision === undefined || others.length > 0)
       throw new ConfigurationError(
-        `Give one of --created REMOTE_ID, --not-created or --gone for a job, --sent or --not-sent for its message. To find out which: readership jobs show ${id}`,
+        `Give one of --created REMOTE_ID, --not-created, --gone, --ended or --withdrawn for a job, --sent, --not-sent or --withdrawn for its message. To find out which: readership jobs show ${id}`,
       );
     return changeJob('jobs resolve', id, options, runtime, (found) => settleJob(found, decision));
   },
@@ -120,5 +130,6 @@ const changeJob = (
       if (job.id !== id) context.observer.onJob?.(job);
     };
     await work(await jobToChange({ ...context, observer: { ...context.observer, onJob } }, id));
-    runtime.output.data(jobLine(findJob(await readJobsOf(context.warehouse, context.projects), id)));
+    const { job } = await jobToChange(context, id);
+    runtime.output.data(jobLine(job));
   });

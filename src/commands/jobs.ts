@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { readEffects } from '../agents/effect.js';
-import { type Job, readJobsOf } from '../agents/ledger.js';
+import { type Job, readJobs, readJobsOf } from '../agents/ledger.js';
 import { type Message, readMessages, readMessagesOf, readTransitions } from '../agents/messages.js';
 import { nextTurn } from '../agents/submit.js';
 import { withHistory } from '../app/histories.js';
@@ -43,8 +43,8 @@ const list = projectCommand('list', {
       for (const line of unconfirmedLines(jobs.filter(isUnconfirmed), messages.filter(isUnconfirmed)))
         output.note(line);
       for (const { id, name } of projects) {
-        const prompts = [...jobs, ...messages].filter(({ project }) => project === id);
-        const waiting = prompts.filter(({ state }) => state === 'planned').length;
+        const planned = [...jobs, ...messages].filter(({ state }) => state === 'planned');
+        const waiting = planned.filter(({ project }) => project === id).length;
         const turn = waiting === 0 ? undefined : await nextTurn(history, id, now());
         if (turn !== undefined)
           output.note(
@@ -63,7 +63,7 @@ const show = workspaceCommand('show', {
   readership jobs show 3`,
   run: (options, runtime, id) =>
     withHistory(options, runtime, async (history, { projects }) => {
-      const job = findJob(await readJobsOf(history, projects), id);
+      const { job } = findJob(await readJobs(history, null), projects, id);
       const messages = await readMessages(history, job.project);
       const effects = await readEffects(history, job.project);
       const rest = {

@@ -103,8 +103,15 @@ export const describeJob = ({ job, messages, transitions, effect }: JobDetail): 
     ].join('\n'),
   );
 
+/** What a person can do about a job in some states; `find out` is about unconfirmed ones. */
+const NEXT: Readonly<Partial<Record<Job['state'], string>>> = {
+  planned: '--withdrawn, if it should not be sent',
+  active: '--ended, if it is over on the platform',
+};
+
 function factsOf(job: Job, effect: JobEffect | undefined): [name: string, value: string][] {
   const { remote_id, remote_status, merged_on, closed_on, pull_request_problem } = job;
+  const next = NEXT[job.state];
   const facts: [string, string | null][] = [
     ['page', job.path],
     ['state', stateOf(job)],
@@ -117,6 +124,7 @@ function factsOf(job: Job, effect: JobEffect | undefined): [name: string, value:
     ['why', job.reason],
     ['on the platform', remote_id && `${remote_id} (${remote_status ?? 'status unknown'})`],
     ['note', job.note],
+    ['to settle it', next === undefined ? null : `readership jobs resolve ${job.id} ${next}`],
     ['find out', job.state === 'unconfirmed' ? `${howToLook(job)} Then: ${resolveCommand(job.id)}` : null],
   ];
   return facts.flatMap(([name, value]) => (value === null ? [] : [[name, escapeUnsafe(value)]]));

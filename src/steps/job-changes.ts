@@ -1,9 +1,9 @@
-import { changeJob, isRemoteJob, type Job, readJobsOf } from '../agents/ledger.js';
+import { changeJob, isRemoteJob, type Job, readJobs } from '../agents/ledger.js';
 import { settlePrompt } from '../agents/intents.js';
 import { OPEN_MESSAGE_STATES } from '../agents/lifecycle.js';
 import { markClosed, markMerged } from '../agents/merges.js';
 import { lostMessage, type Message, planMessage, readMessages } from '../agents/messages.js';
-import { RefusedError } from '../api/errors.js';
+import { isGone } from '../agents/poll.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { type Day, dayOf } from '../day.js';
 import { ConfigurationError } from '../errors.js';
@@ -20,29 +20,37 @@ export interface JobToChange {
   readonly messages: readonly Message[];
 }
 
-/** Finds a job. Throws a `ConfigurationError` if there is none. */
-export function findJob(jobs: readonly Job[], id: number): Job {
+/**
+ * Finds a job, of all jobs in the database, and its project. Throws a `ConfigurationError` if there is none, or if its
+ * project was removed.
+ */
+export function findJob(jobs: readonly Job[], projects: readonly ProjectSettings[], id: number) {
   const job = jobs.find((candidate) => candidate.id === id);
   if (job === undefined)
     throw new ConfigurationError(`There is no job ${id}. To list all jobs: readership jobs list`);
-  return job;
+  const project = projects.find((candidate) => candidate.id === job.project);
+  if (project === undefined)
+    throw new ConfigurationError(
+      `Job ${id} belongs to ${job.project}, which is not one of the configured projects. Add that to readership.yaml again to follow the job.`,
+    );
+  return { job, project };
 }
 
 export async function jobToChange(context: StepContext, id: number): Promise<JobToChange> {
-  const jobs = await readJobsOf(context.warehouse, context.projects);
-  const job = findJob(jobs, id);
-  const project = context.projects.find((candidate) => candidate.id === job.project);
-  if (project === undefined) throw new Error(`job ${id} belongs to no project`);
+  const jobs = await readJobs(context.warehouse, null);
+  const { job, project } = findJob(jobs, context.projects, id);
   const messages = (await readMessages(context.warehouse, project.id)).filter(({ job }) => job === id);
   return { context, project, job, jobs, messages };
 }
 
-/** What a person found out about a job or message whose reply was lost. */
-type Finding = { readonly created: string } | 'not-created' | 'gone' | 'sent' | 'not-sent';
+/** What a person found out about a job or message, or decided. */
+type Finding =
+  { readonly created: string } | 'not-created' | 'gone' | 'ended' | 'sent' | 'not-sent' | 'withdrawn';
 
-/** Records what a person found out. Throws a `ConfigurationError` if there is nothing to settle. */
+/** Records what a person found out or decided. Throws a `ConfigurationError` if there is nothing to settle. */
 export async function settleJob(found: JobToChange, finding: Finding): Promise<void> {
-  if (finding === 'gone') await resolveAsGone(found);
+  if (finding === 'gone' || finding === 'ended') await endJob(found, finding);
+  else if (finding === 'withdrawn') await withdraw(found);
   else if (finding === 'sent' || finding === 'not-sent') await resolveMessage(found, finding);
   else await resolveJob(found, finding === 'not-created' ? undefined : finding.created);
 }
@@ -93,7 +101,7 @@ export async function sendMessage(
     );
   if (!isRemoteJob(job))
     throw new ConfigurationError(
-      `Job ${job.id} is ${job.state}, and its ID on the platform is not known. See readership jobs show ${job.id}`,
+      `Job ${job.id} is ${job.state}, and its ID on the platform is not known. See readership jobs show ${job.id}; if you find it there: readership jobs resolve ${job.id} --created REMOTE_ID`,
     );
   const open = messages.find(({ state }) => OPEN_MESSAGE_STATES.has(state));
   // The same message again, after a failure that kept it, is not another one.
@@ -101,7 +109,7 @@ export async function sendMessage(
   if (open !== kept)
     throw new ConfigurationError(
       open?.state === 'planned'
-        ? `Job ${job.id} has a message that was not sent yet. Send that first: readership jobs poll`
+        ? `Job ${job.id} has a message that was not sent yet. Send that first: readership jobs poll, or withdraw it: readership jobs resolve ${job.id} --withdrawn`
         : `Job ${job.id} has a message that is ${open?.state ?? ''}. Settle that first: readership jobs resolve ${job.id} --sent, or --not-sent`,
     );
   const message = { origin: 'typed', prompt: text, now: context.now() } as const;
@@ -119,7 +127,8 @@ async function resolveJob(
   { context, project, job, jobs }: JobToChange,
   remoteId: string | undefined,
 ): Promise<void> {
-  if (job.state !== 'unconfirmed')
+  const isWithoutId = job.state === 'completed' && job.remote_id === null;
+  if (job.state !== 'unconfirmed' && !(isWithoutId && remoteId !== undefined))
     throw new ConfigurationError(`Job ${job.id} is ${job.state}: only an unconfirmed job needs resolving.`);
   const other = jobs.find(({ remote_id }) => remoteId !== undefined && remote_id === remoteId);
   if (other !== undefined)
@@ -133,23 +142,39 @@ async function resolveJob(
   await settlePrompt(context, { job }, found);
 }
 
-/** Checks the platform first, because a mistyped number would end a running job. */
-async function resolveAsGone({ context, project, job }: JobToChange): Promise<void> {
+/** Ends an active job. As gone only after checking the platform, because a mistyped number would end a running one. */
+async function endJob({ context, project, job }: JobToChange, finding: 'gone' | 'ended'): Promise<void> {
   if (!isRemoteJob(job) || job.state !== 'active')
-    throw new ConfigurationError(`Job ${job.id} is ${job.state}: only an active job can be ended as gone.`);
-  const known = await context
-    .clientOf(project)
-    .job(job.remote_id, context.signal)
-    .catch((error: unknown) => {
-      // A platform that refuses for another reason, such as an expired key, may still have the job.
-      if (!(error instanceof RefusedError && [404, 410].includes(error.status))) throw error;
-    });
-  if (known !== undefined)
-    throw new ConfigurationError(`Job ${job.id} still exists on the platform. Nothing was changed.`);
+    throw new ConfigurationError(`Job ${job.id} is ${job.state}: only an active job can be ended.`);
+  if (finding === 'gone') {
+    const known = await context
+      .clientOf(project)
+      .job(job.remote_id, context.signal)
+      .catch((error: unknown) => {
+        // A platform that refuses for another reason, such as an expired key, may still have the job.
+        if (!isGone(error)) throw error;
+      });
+    if (known !== undefined)
+      throw new ConfigurationError(
+        `Job ${job.id} still exists on the platform, with the status ${known.status}. Nothing was changed. If it is over nevertheless: readership jobs resolve ${job.id} --ended`,
+      );
+  }
   const now = context.now();
-  const note = `the platform no longer has it; ended manually on ${longDay(dayOf(now))}`;
-  const cause = 'resolved: gone from the platform';
-  await changeJob(context.warehouse, job, { event: 'found-gone', now, cause, note });
+  const why = finding === 'gone' ? 'gone from the platform' : 'over';
+  const note = `${why}; ended manually on ${longDay(dayOf(now))}`;
+  const event = job.pr_link === null ? 'found-over' : 'found-pull-request';
+  await changeJob(context.warehouse, job, { event, now, cause: `resolved: ${why}`, note });
+}
+
+/** Withdraws a planned job, or else the planned message of a job: it is never sent. */
+async function withdraw({ context, job, messages }: JobToChange): Promise<void> {
+  const message = messages.find(({ state }) => state === 'planned');
+  if (job.state !== 'planned' && message === undefined)
+    throw new ConfigurationError(
+      `Job ${job.id} is ${job.state} and has no planned message: only what was not sent yet can be withdrawn.`,
+    );
+  const note = `withdrawn on ${longDay(dayOf(context.now()))}`;
+  await settlePrompt(context, { job, message }, { event: 'withdrawn', cause: 'resolved: withdrawn', note });
 }
 
 async function resolveMessage(

@@ -8,26 +8,18 @@ import { submitJobs, submitMessages, type SubmitOutcome } from '../agents/submit
 import type { ProjectSettings } from '../config/schema.js';
 import { ReadershipError } from '../errors.js';
 import { counted } from '../format/numbers.js';
-import { byBothClocks, eachProject, type StepContext, type StepResult, withOutage } from './step.js';
+import { byBothClocks, eachProject, type StepContext, withOutage } from './step.js';
 
 interface PollOptions extends Pick<PollTask, 'deadlineMs' | 'keepsPolling'> {
   /** Projects whose prompts are not sent, because sending already failed in this run. */
   readonly heldBack?: readonly ProjectSettings[] | undefined;
 }
 
-interface Polled {
-  /** The jobs that ended while they were polled. */
-  readonly ended: readonly Job[];
-  readonly stillActive: readonly Job[];
-  /** How long until one of them is due; undefined if there is none. */
-  readonly pollsInMs: number | undefined;
-}
-
 /**
  * Sends the waiting prompts, and polls the active jobs that are due. Planned jobs are sent only in
- * `mode: apply`.
+ * `mode: apply`. Returns the jobs that ended, those still active, and how long until one of them is due, if there is one.
  */
-export async function pollStep(given: StepContext, options: PollOptions): Promise<StepResult<Polled>> {
+export async function pollStep(given: StepContext, options: PollOptions) {
   const context = await byBothClocks(given);
   const { results, errors } = await eachProject(context, (project) => pollProject(context, project, options));
   const ended = results.flatMap((polled) => polled.ended);
@@ -35,11 +27,15 @@ export async function pollStep(given: StepContext, options: PollOptions): Promis
   const reviewed = results.flatMap((polled) => polled.reviewed).length;
   const reviews = reviewed === 0 ? '' : `, ${counted(reviewed, 'pull request')} merged or closed`;
   const summary = `${counted(ended.length, 'job')} ended, ${stillActive.length} still active${reviews}`;
-  const { settled, problem } = await readChanges(context);
+  const { codeHost, observer, settings } = context;
+  // For all projects, even if the command is about one: each pull request is read once.
+  const read = codeHost && (await readPullRequests({ ...context, codeHost, projects: settings.projects }));
+  const settled = read?.settled ?? [];
+  for (const job of settled) observer.onJob?.(job);
   const found =
     settled.length === 0 ? '' : `, ${counted(settled.length, 'lost job')} found by the pull request`;
-  const unread = problem === undefined ? '' : `; pull requests not read: ${problem}`;
-  const all = [...errors, ...results.flatMap((polled) => polled.errors), context.elsewhere ?? []].flat();
+  const unread = read?.problem === undefined ? '' : `; pull requests not read: ${read.problem}`;
+  const all = [...errors, ...results.flatMap((polled) => polled.errors), context.elsewhere];
   const due = stillActive.map((job) => nextPoll(job, context.now()));
   // The platform may want no requests before a later time.
   const waits = all.flatMap((error) => (error instanceof ReadershipError ? (error.resumeAt ?? []) : []));
@@ -47,15 +43,6 @@ export async function pollStep(given: StepContext, options: PollOptions): Promis
     due.length === 0 ? undefined : max([min(due), ...waits]).getTime() - context.now().getTime();
   const detail = { ended: [...ended, ...settled], stillActive, pollsInMs };
   return withOutage({ detail, summary: summary + found + unread }, all);
-}
-
-/** Reads the pull requests for all projects, even if the command is about one: each is read once. */
-async function readChanges({ warehouse, journal, codeHost, settings, now, signal, observer }: StepContext) {
-  if (codeHost === undefined) return { settled: [] };
-  const { projects } = settings;
-  const outcome = await readPullRequests({ warehouse, journal, codeHost, projects, now, signal });
-  for (const job of outcome.settled) observer.onJob?.(job);
-  return outcome;
 }
 
 async function pollProject(
@@ -78,7 +65,7 @@ async function pollProject(
   const isOver = poll.deadlineMs !== undefined && poll.deadlineMs <= performance.now();
   const reviewed = codeHost === undefined || isOver ? [] : await noticeMerges({ ...task, codeHost });
   for (const job of reviewed) observer.onJob?.(job);
-  return { ...polled, reviewed, errors: [...(stopped === undefined ? [] : [stopped]), ...polled.errors] };
+  return { ...polled, reviewed, errors: [stopped, ...polled.errors] };
 }
 
 /** Sends waiting prompts: messages, preceded by the planned jobs if `what` is `all`. */
@@ -87,15 +74,11 @@ export async function submitWaiting(
   project: ProjectSettings,
   what: 'all' | 'messages',
 ): Promise<SubmitOutcome> {
-  const { warehouse, journal, clientOf, now, signal, observer } = context;
   const task = {
-    warehouse,
-    journal,
-    now,
-    signal,
-    client: clientOf(project),
+    ...context,
+    client: context.clientOf(project),
     project: project.id,
-    onJob: (job: Job) => observer.onJob?.(job),
+    onJob: (job: Job) => context.observer.onJob?.(job),
   };
   const jobs = what === 'all' ? await submitJobs(task) : { submitted: [] };
   if (jobs.stopped !== undefined) return jobs;

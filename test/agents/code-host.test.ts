@@ -12,6 +12,8 @@ import { day } from '../../src/day.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 import { reply, serve } from '../serve.js';
 import { stepContext } from '../steps/step-context.js';
+import { DEPARTURE } from '../departure.js';
+import { jobToChange, settleJob } from '../../src/steps/job-changes.js';
 import { agentDesk } from './agent-desk.js';
 import { openCodeHost } from './open-code-host.js';
 import { EVIDENCE, steadyPages, storeReading } from './reading.js';
@@ -152,8 +154,14 @@ describe.each(['github', 'gitlab', 'bitbucket'] as const)('changes by others, at
       { number: 2, files: ['docs/guides/page-2.md'], updated: subDays(NOW, 3), merged: subDays(NOW, 3) },
       { number: 3, files: ['docs/guides/page-3.md'], updated: subDays(NOW, 4), closed: subDays(NOW, 4) },
       { number: 4, files: ['docs/guides/page-4.md'], updated: subDays(NOW, 100) },
+      { number: 5, files: ['docs/guides/page-5.md'], updated: subDays(NOW, 1) },
     ];
-    const { read, changes, warehouse, project, clock, server } = await repository(pulls, kind);
+    const desk = await repository(pulls, kind);
+    const { read, changes, warehouse, project, clock, server } = desk;
+    // The platform links to a part of our own.
+    await desk.plan(1);
+    const own = `UPDATE agent_jobs SET pr_link = '${linkOf(kind, 5)}/?tab=files'`;
+    await warehouse.transaction((transaction) => transaction.execute(own, {}));
     expect(await read()).toEqual({ settled: [] });
     expect(await changes()).toEqual([
       { path: '/guides/page-1', link: linkOf(kind, 1), day: null },
@@ -226,6 +234,16 @@ it('a lost job that was settled is reported although the code host then wants no
   const { settled, problem } = await read(5);
   expect(settled.map(({ id, state }) => [id, state])).toEqual([[1, 'completed']]);
   expect(problem).toMatch('429');
+  // A person who finds its id can send it messages.
+  const { id } = await desk.client.createJob('Improve', DEPARTURE);
+  const { journal, client } = desk;
+  const given = { journal, clientOf: () => client, settings: { projects: [{ id: project }] } };
+  const settle = async (finding: Parameters<typeof settleJob>[1]) =>
+    settleJob(await jobToChange(stepContext(warehouse, given), 1), finding);
+  await settle({ created: id });
+  expect(await job(1)).toMatchObject({ state: 'active', remote_id: id, pr_link: linkOf('github', 1) });
+  await settle('ended');
+  expect(await job(1)).toMatchObject({ state: 'completed', next_poll_at: null });
 });
 
 const LOST = Number(process.env['LOST_REPLIES'] ?? 500);

@@ -215,17 +215,24 @@ it.each([
   expect(stdout.match(/ active /g)).toHaveLength(2);
 });
 
-it('a job that the platform no longer has is ended only by hand', async () => {
-  const { sandbox, readership } = await life(2, '{ maxJobsPerWeek: 20, readingShare: 1 }', 3600);
+it('a job that the platform no longer has, or that is over, is ended only by hand', async () => {
+  const { sandbox, readership } = await life(3, '{ maxJobsPerWeek: 20, readingShare: 1 }', 3600);
   const { run } = readership;
   const gone = (id: number) => run('jobs', 'resolve', String(id), '--gone');
   await run('improve', '--apply');
-  expect(sandbox.inspect().jobs).toHaveLength(2);
+  expect(sandbox.inspect().jobs).toHaveLength(3);
+  expect((await run('jobs', 'show', '3')).stdout).toContain(
+    'jobs resolve 3 --ended, if it is over on the platform',
+  );
+  const over = await run('jobs', 'resolve', '3', '--ended');
+  expect(over.stdout).toMatch(/^job 3 +failed +\/guides\/page-3 +over; ended manually on \w+ \d+, \d{4}\n$/);
 
   const known = await gone(1);
   expect([known.code, known.stderr]).toEqual([
     2,
-    expect.stringMatching('Job 1 still exists on the platform'),
+    expect.stringMatching(
+      /Job 1 still exists on the platform, with the status active\. .+ resolve 1 --ended\n$/,
+    ),
   ]);
 
   // A refused key does not say whether the job exists.
@@ -246,16 +253,14 @@ it('a job that the platform no longer has is ended only by hand', async () => {
     const ended = await gone(id);
     expect([ended.code, ended.stdout]).toEqual([
       0,
-      expect.stringMatching(
-        /^job \d +failed .+ the platform no longer has it; ended manually on \w+ \d+, \d{4}\n$/,
-      ),
+      expect.stringMatching(/^job \d +failed .+ gone from the platform; ended manually on \w+ \d+, \d{4}\n$/),
     ]);
   }
   expect((await run('jobs', 'show', '1')).stdout).toMatch(/failed +resolved: gone from the platform/);
   const again = await gone(1);
   expect([again.code, again.stderr]).toEqual([
     2,
-    expect.stringMatching('Job 1 is failed: only an active job can be ended as gone.'),
+    expect.stringMatching('Job 1 is failed: only an active job can be ended.'),
   ]);
 
   const polled = await run('jobs', 'poll');

@@ -24,22 +24,28 @@ const JOB_TABLE: readonly JobRow[] = [
   ['not-sent', undefined, ['submitting'], 'planned'],
   ['unknown', undefined, ['submitting'], 'unconfirmed'],
   ['refused', undefined, ['submitting'], 'refused'],
-  ['polled', 'active', ['active'], 'active'],
-  ['polled', 'thinking hard', ['active'], 'active'],
-  ['polled', 'completed', ['active'], 'completed'],
-  ['polled', 'COMPLETED', ['active'], 'completed'],
-  ['polled', 'failed', ['active'], 'failed'],
-  ['polled', 'archived', ['active'], 'archived'],
+  ['polled', 'active', ['active', 'completed'], 'active'],
+  ['polled', 'thinking hard', ['active', 'completed'], 'active'],
+  ['polled', 'completed', ['active', 'completed'], 'completed'],
+  ['polled', 'COMPLETED', ['active', 'completed'], 'completed'],
+  ['polled', 'failed', ['active', 'completed'], 'failed'],
+  ['polled', 'archived', ['active', 'completed'], 'archived'],
   ['followed-up', undefined, sent, 'active'],
-  ['found-sent', undefined, ['unconfirmed'], 'active'],
+  ['found-sent', undefined, ['unconfirmed', 'completed'], 'active'],
   ['found-not-sent', undefined, ['unconfirmed'], 'planned'],
-  ['found-gone', undefined, ['active'], 'failed'],
+  ['found-over', undefined, ['active'], 'failed'],
+  ['found-pull-request', undefined, ['unconfirmed', 'active'], 'completed'],
+  ['withdrawn', undefined, ['planned'], 'refused'],
 ];
 
 describe('the life of a job', () => {
   it.each(JOB_TABLE)('%s (%s) happens only in %s, and leads to %s', (event, status, from, to) => {
     for (const state of JOB_STATES)
       expect(nextState(state, event, status)).toBe(from.includes(state) ? to : undefined);
+  });
+
+  it('is not changed by a poll without an answer', () => {
+    for (const state of ['active', 'completed'] as const) expect(nextState(state, 'polled')).toBe(state);
   });
 
   it('never returns to a state from which a prompt would be sent again, unless it is known not to have been sent', () => {
@@ -56,6 +62,7 @@ const MESSAGE_TABLE: readonly Row<MessageEvent, MessageState>[] = [
   ['refused', ['submitting'], 'refused'],
   ['found-sent', ['unconfirmed'], 'sent'],
   ['found-not-sent', ['unconfirmed'], 'planned'],
+  ['withdrawn', ['planned'], 'refused'],
 ];
 
 describe('the life of a message', () => {

@@ -269,13 +269,14 @@ async function live(steps: readonly Step[]): Promise<void> {
       case 'poll': {
         const before = platform.asked.length;
         await pollJobs(task());
-        const active = jobs.filter(({ state }) => state === 'active').map(({ remote_id }) => remote_id);
         for (const id of platform.asked.slice(before)) {
-          expect(active).toContain(id);
+          const { prompt, state } = jobs.find(({ remote_id }) => remote_id === id) ?? {};
+          // None has a pull request.
+          expect(state).toMatch(/^(active|completed)$/);
           const job = platform.known().find((candidate) => candidate.id === id);
-          const { prompt } = jobs.find(({ remote_id }) => remote_id === id) ?? {};
-          if (job?.status === 'completed' || job?.status === 'failed')
-            model.jobs.set(prompt ?? '', job.status);
+          if (job === undefined) continue;
+          const ended = (['completed', 'failed'] as const).find((status) => status === job.status);
+          model.jobs.set(prompt ?? '', ended ?? 'active');
         }
         return;
       }
@@ -285,7 +286,7 @@ async function live(steps: readonly Step[]): Promise<void> {
         for (const [prompt, state] of model.jobs) {
           const remote = platform.jobs.find((candidate) => candidate.prompt === prompt);
           if (state === 'active' && remote !== undefined && platform.deleted.has(remote.id)) {
-            const change = { event: 'found-gone', now: clock.now(), cause: 'resolved' } as const;
+            const change = { event: 'found-over', now: clock.now(), cause: 'resolved' } as const;
             await changeJob(warehouse, jobOf(jobs, prompt), change);
             model.jobs.set(prompt, 'failed');
           }

@@ -86,6 +86,28 @@ describe('polling', () => {
     expect(await desk.job(1)).toMatchObject({ state: 'active', remote_status: 'thinking', pr_link: prLink });
   });
 
+  it('looks for the pull request of a completed job until an hour after its end', async () => {
+    const desk = await deskWithJobs(2, { outcomes: ['no-change'], jobSeconds: 4 });
+    const pollAfter = (seconds: number, changes: Partial<PollTask> = {}) => {
+      desk.clock.advance(seconds);
+      return pollJobs(taskOf(desk, changes));
+    };
+    expect((await pollAfter(60)).ended).toHaveLength(2);
+    // It is known that they have ended, so it does not matter if the platform has forgotten one.
+    desk.sandbox.setFaults([{ on: 'job', kind: 'status', status: 404, times: 1 }]);
+    expect(await pollAfter(60)).toEqual({ ended: [], stillActive: [], errors: [] });
+    const prLink = 'https://code.example.com/acme/docs/pull/1';
+    const job = (id: string) =>
+      id === 'job_000001' ? Promise.resolve({ id, status: 'completed', prLink }) : desk.client.job(id);
+    await pollAfter(60, { client: { job } });
+    for (const seconds of [3_480, 1, 86_400]) await pollAfter(seconds);
+    expect((await desk.jobs()).map(({ state, pr_link, note }) => [state, pr_link, note])).toEqual([
+      ['completed', prLink, null],
+      ['completed', null, null],
+    ]);
+    expect(desk.sandbox.inspect().requests.counts.job).toEqual({ '200': 5, '404': 1 });
+  });
+
   it('believes no answer for another job', async () => {
     const desk = await deskWithJobs(1);
     const { remote_id } = await desk.job(1);
@@ -194,15 +216,15 @@ describe('polling', () => {
     await expect(polling).rejects.toBe(reason);
   });
 
-  it('continues with other jobs if the platform no longer has one', async () => {
+  it.each([404, 410])('continues with other jobs if the platform answers %i for one', async (status) => {
     const desk = await deskWithJobs(2, { jobSeconds: 4 });
     desk.clock.advance(60);
-    desk.sandbox.setFaults([{ on: 'job', kind: 'status', status: 404, times: 1 }]);
+    desk.sandbox.setFaults([{ on: 'job', kind: 'status', status, times: 1 }]);
     const { ended, errors } = await pollJobs(taskOf(desk));
     expect(ended.map(({ id }) => id)).toEqual([2]);
     expect(errors.map(messageOf)).toEqual([
       expect.stringMatching(
-        /the server answered 404.+If job 1 was deleted on the platform, .+: readership jobs resolve 1 --gone$/,
+        /the server answered 4.+If job 1 was deleted on the platform, .+: readership jobs resolve 1 --gone$/,
       ),
     ]);
   });

@@ -35,7 +35,7 @@ it('a failed poll is followed by a successful one if its job was resolved by han
   desk.sandbox.setFaults([{ on: 'job', kind: 'status', status: 404 }]);
   expect(await runAfter(5)).toEqual([true, 'failed']);
 
-  const change = { event: 'found-gone', now: desk.clock.now(), cause: 'resolved' } as const;
+  const change = { event: 'found-over', now: desk.clock.now(), cause: 'resolved' } as const;
   await changeJob(desk.warehouse, await desk.job(1), change);
   expect(await runAfter(5)).toEqual([true, 'done']);
   expect(await runAfter(5)).toEqual([false, 'done']);

@@ -8,7 +8,7 @@ SELECT
       state = 'submitting'
       OR (state = 'planned' AND $apply)
       OR (
-        state = 'active'
+        (state = 'active' OR next_poll_at IS NOT NULL)
         -- As `nextPoll` has it.
         AND coalesce(
           next_poll_at <= $now::TIMESTAMP
