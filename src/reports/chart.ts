@@ -170,41 +170,35 @@ function lineOf(
   ].join('');
 }
 
-/** In pixels: half a triangle, which others are near it, where its number begins, and the room for a character. */
+/** In pixels: half a triangle, how far from its middle a number begins, and the room for a character. */
 const HALF = 5;
-const NEAR = 20;
 const BESIDE = 9;
 const CHARACTER = 7.5;
 
 /** Triangles for the days above the scale, those of an audience a little aside, with the numbers that have room. */
-function trianglesOf(days: readonly ChartDay[], { xOf, highest, left, right, top }: Layout): string[] {
+function trianglesOf(days: readonly ChartDay[], { xOf, highest, left, top }: Layout): string[] {
   const above = days
     .flatMap((day, index) =>
-      AUDIENCES.flatMap((audience) => {
-        const value = day[audience] ?? 0;
-        const x = xOf(index) + (audience === 'human' ? -HALF : HALF) / 2;
-        return value > highest ? { audience, value, x } : [];
-      }),
+      AUDIENCES.map((audience) => ({
+        audience,
+        value: day[audience] ?? 0,
+        x: xOf(index) + (audience === 'human' ? -HALF : HALF) / 2,
+      })),
     )
+    .filter(({ value }) => value > highest)
     .sort((one, two) => two.value - one.value);
-  const taken = above.map(({ x }) => ({ from: x - HALF, to: x + HALF }));
-  const isFree = ({ from, to }: { from: number; to: number }): boolean =>
-    from > left && to < right && taken.every((other) => other.to < from || to < other.from);
-  return above.map(({ audience, value, x }, index) => {
+  const numbered: number[] = [];
+  return above.map(({ audience, value, x }) => {
     const triangle = `<path d="M${round(x - HALF)} ${top + 3}h10l-5 -8z" fill="var(--${audience})"/>`;
-    const near = above.filter((other) => Math.abs(other.x - x) < NEAR);
-    const length = CHARACTER * thousands(value).length;
-    const after = Math.max(...near.map((other) => other.x)) + BESIDE;
-    const before = Math.min(...near.map((other) => other.x)) - BESIDE;
-    const places = [
-      { from: after, to: after + length },
-      { from: before - length, to: before },
-    ];
-    // Of days near each other, the highest has its number.
-    const place = near[0] === above[index] ? places.find(isFree) : undefined;
-    if (place === undefined) return triangle;
-    taken.push(place);
-    return triangle + textAt(round((place.from + place.to) / 2), top + 4, thousands(value));
+    const reach = BESIDE + CHARACTER * thousands(value).length;
+    // Of days near each other, the highest has its number, beside all of their triangles.
+    if (numbered.some((other) => Math.abs(other - x) < 2 * reach)) return triangle;
+    numbered.push(x);
+    const near = above.map((other) => other.x).filter((other) => Math.abs(other - x) < reach);
+    const [first, last] = [Math.min(...near), Math.max(...near)];
+    const [at, anchor] =
+      first - reach > left ? ([first - BESIDE, 'end'] as const) : ([last + BESIDE, 'start'] as const);
+    return triangle + textAt(round(at), top + 4, thousands(value), anchor);
   });
 }
 

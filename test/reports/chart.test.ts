@@ -14,11 +14,14 @@ function above(high: Readonly<Record<number, number>>, human: Readonly<Record<nu
   }));
   return (['page', 'phone', 'email'] as const).map((size) => {
     const svg = lineChart(days, { title: '', size, reported: 7 });
-    const numbers = [...svg.matchAll(/<text x="([\d.]+)"[^>]* text-anchor="middle">([\d,]{5,})</g)];
-    const boxes = numbers.map(([, x, text = '']) => {
-      const half = 3.5 * text.length;
-      return { text, from: Number(x) - half, to: Number(x) + half };
+    const numbers = [...svg.matchAll(/<text x="([\d.]+)"[^>]* text-anchor="(start|end)">([\d,]{5,})</g)];
+    const boxes = numbers.map(([, x, anchor, text = '']) => {
+      const from = Number(x) - (anchor === 'end' ? 7 * text.length : 0);
+      return { text, from, to: from + 7 * text.length };
     });
+    for (const [, from] of svg.matchAll(/d="M([\d.]+) \d+h10l/g))
+      for (const { text, ...box } of boxes)
+        expect(box.to < Number(from) || Number(from) + 10 < box.from, `${text} on a triangle`).toBe(true);
     for (const one of boxes)
       for (const other of boxes.slice(boxes.indexOf(one) + 1))
         expect(one.to < other.from || other.to < one.from, `${one.text} on ${other.text}`).toBe(true);
