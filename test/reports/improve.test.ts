@@ -159,6 +159,7 @@ test('each page is listed once, with the numbers for which it was chosen', async
     project: { id: 'prj_1', name: 'Acme Docs' },
     now: new Date('2026-11-18T09:00:00Z'),
   });
+  expect(report.brief()).toMatch(/\nNewly flagged:\n(?:.+\n)+\/sdks\/rust: losing people/);
   const html = await report.page();
   const rows = [...html.matchAll(/<tr><th scope="row">.*?<\/tr>/gs)].map(([row]) =>
     row
