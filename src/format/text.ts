@@ -99,10 +99,10 @@ export const wholePath = (path: string): string =>
   replaceUnsafe(path, (character) => encodeURIComponent(Buffer.from(character).toString()));
 
 /** As `wholePath`, but a very long path is cut in the middle, never inside a character. */
-export function shownPath(path: string): string {
+export function shownPath(path: string, longest = LONGEST_SHOWN): string {
   const characters = Array.from(wholePath(path));
-  if (characters.length <= LONGEST_SHOWN) return characters.join('');
-  const head = characters.slice(0, LONGEST_SHOWN - TAIL - 1);
+  if (characters.length <= longest) return characters.join('');
+  const head = characters.slice(0, longest - TAIL - 1);
   return `${head.join('')}…${characters.slice(-TAIL).join('')}`;
 }
 

@@ -2,7 +2,7 @@ import { parseDay } from '../day.js';
 import { problemOf } from '../config/problems.js';
 import { ConfigurationError, ReadershipError } from '../errors.js';
 import { longDay, moment } from '../format/days.js';
-import { percent, thousands } from '../format/numbers.js';
+import { percent } from '../format/numbers.js';
 import { csvCell, inTitle, shownPath, shownText, valueText } from '../format/text.js';
 import { type Parameters, type Reader, type Row, rowSchema } from '../warehouse/query.js';
 import type { Query, ReportDefinition } from './definition.js';
@@ -100,9 +100,7 @@ const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 const numberText = (column: string, value: number): string =>
   /(?:^|_)(?:share|ratio)$/.test(column)
     ? percent(value)
-    : Number.isInteger(value)
-      ? thousands(value)
-      : value.toLocaleString('en-US', { maximumFractionDigits: 2 });
+    : value.toLocaleString('en-US', { maximumFractionDigits: 2 });
 
 /** Total size in bytes. Many mail servers refuse emails of 10 MB, and base64 adds a third. */
 const MAX_BYTES = 5_000_000;

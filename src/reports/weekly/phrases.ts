@@ -1,5 +1,5 @@
 import { type Audience, audienceName, audienceWord } from '../../format/audience.js';
-import { wholePath } from '../../format/text.js';
+import { shownPath } from '../../format/text.js';
 
 /** A piece of a sentence. An audience is shown in its color, and a path as a link to its page. */
 export interface Phrase {
@@ -47,13 +47,11 @@ export const inColor = (audience: Audience, text: string): Phrase => ({ text, au
 export const views = (audience: Audience) => inColor(audience, `${audienceName(audience)} views`);
 export const viewsWithin = (audience: Audience) => inColor(audience, `${audienceWord(audience)} views`);
 
-const PATH_LENGTH = 48;
+/** The most characters of a path in a sentence. */
+const LONGEST_PATH = 48;
 
-export function named(path: string): Phrase {
-  const characters = Array.from(wholePath(path));
-  const text =
-    characters.length <= PATH_LENGTH
-      ? characters.join('')
-      : `${characters.slice(0, 20).join('')}…${characters.slice(-(PATH_LENGTH - 21)).join('')}`;
-  return { text, audience: null, path };
-}
+export const named = (path: string): Phrase => ({
+  text: shownPath(path, LONGEST_PATH),
+  audience: null,
+  path,
+});
