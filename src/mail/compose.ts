@@ -144,7 +144,7 @@ export function composePost(key: DeliveryKey, notice: Notice, channel: Channel, 
   return { key, id, channel, body: JSON.stringify(content) };
 }
 
-/** Slack accepts up to 3,000 characters per section. */
+/** Slack accepts up to 3,000 characters per section, and fewer in a heading. */
 const MAX_TEXT = 2_800;
 const MAX_HEADING = 150;
 
@@ -162,12 +162,13 @@ const LINK = 'Open the report';
 
 function slackMessage({ subject, brief, pageUrl }: Notice) {
   const section = (text: string) => ({ type: 'section', text: { type: 'mrkdwn', verbatim: true, text } });
+  const body = subject.length > MAX_HEADING ? `${subject}\n\n${brief}` : brief;
   return {
     text: mrkdwn(subject),
     blocks: [
       { type: 'header', text: { type: 'plain_text', emoji: false, text: cut(subject, MAX_HEADING) } },
       // Leaves room up to 3,000 characters for escaping, which is enough for any realistic text.
-      section(cut(mrkdwn(cut(brief, MAX_TEXT)), 3_000).replace(/&[a-z]{0,3}…$/, '…')),
+      section(cut(mrkdwn(cut(body, MAX_TEXT)), 3_000).replace(/&[a-z]{0,3}…$/, '…')),
       ...(pageUrl === null ? [] : [section(`<${mrkdwn(pageUrl).replaceAll('|', '%7C')}|${LINK}>`)]),
     ],
   };
@@ -193,7 +194,7 @@ function teamsMessage({ subject, brief, pageUrl }: Notice) {
           version: '1.4',
           msteams: { width: 'Full' },
           body: [
-            block(cut(subject, MAX_HEADING), 'None', { size: 'Large', weight: 'Bolder' }),
+            block(subject, 'None', { size: 'Large', weight: 'Bolder' }),
             ...lines.flatMap((line, index) =>
               line === '' ? [] : block(line, index === 0 || lines[index - 1] === '' ? 'Medium' : 'None'),
             ),
