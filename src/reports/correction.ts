@@ -45,7 +45,7 @@ export function wordsOf(
     return plainWords(of, numbers);
   }
   const { share, pages, statements } = weekly;
-  const viewsOf = (audience: Audience) => {
+  const figureOf = (audience: Audience) => {
     const { views, change, without } = weekly[audience];
     const notAll = without === null ? '' : `, not counting ${without}`;
     const changeText = change.kind === 'unknown' ? '' : writeChange(change) + notAll;
@@ -53,7 +53,7 @@ export function wordsOf(
   };
   const aiShare = share.ai === null ? '–' : percent(share.ai);
   const numbers = [
-    ...AUDIENCES.map(viewsOf),
+    ...AUDIENCES.map(figureOf),
     figure('AI share', aiShare, share.difference === null ? '' : signedPoints(share.difference)),
     figure('Pages read', thousands(pages.read)),
   ];
@@ -102,7 +102,7 @@ function causesOf(before: Said, now: Said, days: DayViews): string[] {
   const { missing } = before;
   if (missing === null) return [];
   const late = days.filter(({ day }) => missing.includes(day));
-  const loaded = { human: sumOf(late, 'human'), ai: sumOf(late, 'ai') };
+  const loaded = viewsOf(late);
   const restated = { human: now.human - before.human - loaded.human, ai: now.ai - before.ai - loaded.ai };
   const lateDays = capitalised(dayList(late.map(({ day }) => day)));
   const causes = [
@@ -123,8 +123,11 @@ type Counts = Readonly<Record<Audience, number>>;
 
 const sizeOf = ({ human, ai }: Counts): number => Math.abs(human) + Math.abs(ai);
 
-const sumOf = (days: DayViews, audience: Audience): number =>
-  days.reduce((sum, day) => sum + day[audience], 0);
+/** The views of some days together. */
+export const viewsOf = (days: readonly Counts[]): Counts => ({
+  human: days.reduce((sum, { human }) => sum + human, 0),
+  ai: days.reduce((sum, { ai }) => sum + ai, 0),
+});
 
 const changeWords = (views: Counts): string => {
   const parts = AUDIENCES.filter((audience) => views[audience] !== 0).map(

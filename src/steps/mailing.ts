@@ -14,7 +14,7 @@ import {
 } from '../mail/delivery.js';
 import { deliver } from '../mail/ledger.js';
 import { attachmentsOf } from '../reports/answers.js';
-import type { Said } from '../reports/correction.js';
+import { type Said, viewsOf } from '../reports/correction.js';
 import { expectSendable, type ReportDefinition } from '../reports/definition.js';
 import { eachLoaded, NothingLoadedError } from '../reports/coverage.js';
 import type { Period } from '../reports/period.js';
@@ -121,11 +121,6 @@ export async function storedOf(
     of,
   };
 }
-
-const viewsOf = (days: readonly { readonly human: number; readonly ai: number }[]) => ({
-  human: days.reduce((sum, { human }) => sum + human, 0),
-  ai: days.reduce((sum, { ai }) => sum + ai, 0),
-});
 
 /** What reports of a period say, with what is stored about each of their projects. */
 export const wordsOf = (reports: readonly PreparedReport[], { of, pages }: Stored): Said[] =>
