@@ -42,10 +42,13 @@ export class RollingHour {
     }
   }
 
-  /** Counts requests sent at `usedAt`; a negative number takes requests back. */
+  /**
+   * Counts requests sent at `usedAt`; a negative number takes requests back, unless the clock was set back since and
+   * they count from then.
+   */
   add(requests: number, usedAt: Date): void {
     const freeMs = freeAt(usedAt).getTime();
-    this.#uses.set(freeMs, (this.#uses.get(freeMs) ?? 0) + requests);
+    this.#uses.set(freeMs, Math.max(0, (this.#uses.get(freeMs) ?? 0) + requests));
   }
 
   pause(until: Date): void {

@@ -133,6 +133,15 @@ describe('the rolling hour', () => {
     await lease.end();
     clock.advance(2 * MINUTE_MS);
     expect(await takeAll(budget)).toBe(0);
+    // Once its requests count as if they were sent now, because another lease began, they are not taken back.
+    const shared = budgetOn(await liveWarehouse(), clock, { maxWaitMs: 0 });
+    const old = await shared.lease(5, 'urgent');
+    clock.advance(-30 * MINUTE_MS);
+    expect(await takeAll(shared)).toBe(95);
+    await expect(old.next()).rejects.toThrow(PausedError);
+    await old.end();
+    clock.advance(62 * MINUTE_MS);
+    expect(await takeAll(shared)).toBe(100);
   });
 
   test.each([60 * MINUTE_MS, DAY_MS, 365 * DAY_MS])(
