@@ -134,8 +134,10 @@ describe('the effects journal', () => {
     await expect(opening).rejects.toThrow(StorageError);
     await expect(opening).rejects.toThrow(`Line 3 of the effects journal ${journal.path} cannot be read`);
     await expect(opening).rejects.toThrow(`mv "${journal.path}"`);
-    await writeFile(journal.path, '{"effect":"email","event":"sent"}\n');
-    await expect(EffectsJournal.open(directory)).rejects.toThrow('Line 1 of');
+    for (const line of ['{"effect":"email","event":"sent"}', '{"effect":"workspace","id":""}']) {
+      await writeFile(journal.path, `${line}\n`);
+      await expect(EffectsJournal.open(directory)).rejects.toThrow('Line 1 of');
+    }
   });
 
   it('never reads other content after any single bit has flipped', async () => {

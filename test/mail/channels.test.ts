@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openChannel } from '../../src/mail/channel.js';
-import { DeliveryError } from '../../src/mail/delivery.js';
+import { DeliveryError, sentOf } from '../../src/mail/delivery.js';
 import {
   claim,
   deliver,
@@ -216,6 +216,8 @@ describe('the ledger of deliveries', () => {
         '  weekly 2026-W46 to docs@example.com: waiting, not delivered, confirmed by a person\n' +
         '  weekly 2026-W46 to docs@example.com: failed, no reason given\nSee: readership status',
     );
+    const posted = { ...missing, via: 'webhook', state: 'sent' } as const;
+    expect(sentOf([missing, posted]).words).toBe('1 report sent, 1 not');
     expect(new DeliveryError([missing])).toMatchObject({
       exitCode: 75,
       message: expect.stringMatching(

@@ -75,6 +75,13 @@ describe('access', () => {
     const cookie = cookieIn(opened);
     for (const method of ['GET', 'HEAD'])
       expect((await ask('/pages', { cookie }, { method })).status).toBe(200);
+    const plain = await serveSite(directory, { url: 'http://readers.example.com' });
+    const { headers: overHttp } = await ask(
+      `/?token=${plain.token}`,
+      { host: 'readers.example.com' },
+      { of: plain },
+    );
+    expect(overHttp['set-cookie']).toMatch(/SameSite=Strict$/);
     // Each browser has its own session, which it can end.
     expect(cookie).not.toBe(session);
     expect(cookie).not.toContain(site.token);
