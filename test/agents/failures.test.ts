@@ -10,6 +10,7 @@ import { submitJobs, submitMessages } from '../../src/agents/submit.js';
 import type { EffectsJournal } from '../../src/effects/journal.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { Client } from '../../src/api/client.js';
+import { TryLaterError } from '../../src/api/errors.js';
 import { openTransport } from '../api/open-client.js';
 import { messageOf } from '../../src/errors.js';
 import type { FaultInput } from '../sandbox/faulty-sandbox.js';
@@ -151,6 +152,8 @@ describe('what a failure says about the outcome of a POST', () => {
 
   it('an error of our own: unknown, because it may have come after the reply', () => {
     expect(outcomeOf(new TypeError('undefined is not a function'))).toBe('unknown');
+    const operation = { name: 'create a job', method: 'POST', url: '/' } as const;
+    expect(outcomeOf(new TryLaterError(operation, 'connection-lost', 'reset'))).toBe('unknown');
   });
 });
 

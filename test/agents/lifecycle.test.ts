@@ -6,7 +6,9 @@ import {
   MESSAGE_STATES,
   type MessageEvent,
   type MessageState,
+  EARLIEST,
   nextMessageState,
+  nextPoll,
   nextState,
   pollDelayMs,
 } from '../../src/agents/lifecycle.js';
@@ -30,7 +32,7 @@ const JOB_TABLE: readonly JobRow[] = [
   ['polled', 'COMPLETED', ['active', 'completed'], 'completed'],
   ['polled', 'failed', ['active', 'completed'], 'failed'],
   ['polled', 'archived', ['active', 'completed'], 'archived'],
-  ['followed-up', undefined, sent, 'active'],
+  ['followed-up', 'completed', sent, 'active'],
   ['found-sent', undefined, ['unconfirmed', 'completed'], 'active'],
   ['found-not-sent', undefined, ['unconfirmed'], 'planned'],
   ['found-over', undefined, ['active'], 'failed'],
@@ -76,5 +78,6 @@ describe('the time between two polls', () => {
   it('doubles from the minimum to the maximum, and stays there', () => {
     const delays = [0, 1, 2, 7, 8, 9, 1000].map((polls) => pollDelayMs(polls));
     expect(delays).toEqual([1_000, 2_000, 4_000, 128_000, 256_000, 300_000, 300_000]);
+    expect(nextPoll({ next_poll_at: null, note: null }, new Date())).toBe(EARLIEST);
   });
 });

@@ -284,6 +284,7 @@ describe('how many', () => {
     [0, 0, 0, 5, 'improve.maxJobsPerRun is 5'],
     [2, 2, 2, 3, 'improve.maxJobsPerRun is 5'],
     [0, 6, 6, 2, 'improve.maxJobsPerWeek is 8'],
+    [0, 3, 5, 5, 'improve.maxJobsPerRun is 5'],
     [0, 9, 9, 0, 'improve.maxJobsPerWeek is 8'],
     [7, 7, 7, 0, 'improve.maxJobsPerRun is 5'],
     [0, 0, 9, 1, 'improve.maxOpenPullRequests is 10'],

@@ -9,7 +9,9 @@ import {
   refuseOtherSplit,
   settingsOfShard,
   type Shard,
+  shardName,
   shardOf,
+  shardOption,
 } from '../../src/config/shard.js';
 import { ConfigurationError } from '../../src/errors.js';
 import { tempDir } from '../temp-dir.js';
@@ -99,6 +101,8 @@ describe('a shard', () => {
 
   it('that is not set contains every project', () => {
     expect(isInShard('prj_1', undefined)).toBe(true);
+    expect([shardName(undefined), shardOption(undefined)]).toEqual(['all', '']);
+    expect(shardOption({ index: 2, count: 8 })).toBe(' --shard 2/8');
   });
 });
 
@@ -142,6 +146,8 @@ describe('the request limit of a key', () => {
     const split = () => settingsOfShard(settings, { index: 1, count: 4 });
     expect(split).toThrow(ConfigurationError);
     expect(split).toThrow('history.requestsPerHour: 3 is too few for the 4 shards');
+    const enough = settingsFor({ projects, requestsPerHour: 4 });
+    expect(settingsOfShard(enough, { index: 1, count: 4 }).history.requestsPerHour).toBe(1);
   });
 
   it('stays unlimited if it is unlimited', () => {

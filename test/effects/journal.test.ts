@@ -273,13 +273,17 @@ describe('the effects journal', () => {
     await send(journal, 'd', at('2026-06-01'));
     expect(journal.lastSentAt).toEqual(at('2027-06-01'));
     await send(journal, 'e', at('2027-06-02'));
+    // What is being sent when the year ends has room for its outcome in the old file.
+    const departure = await journal.depart({ ...EMAIL, ref: 'f' }, at('2027-12-31'), () => Promise.resolve());
+    await send(journal, 'g', at('2028-01-01'));
+    await departure.ended({ event: 'sent' }, at('2028-01-01'));
     expect((await readdir(directory)).sort()).toEqual([
       'effects-2024.log.bak',
       'effects-2025.log',
       'effects-2026.log',
       'effects.log',
     ]);
-    expect(refsOf(await openIn(directory))).toEqual(['a', 'b', 'c', 'd', 'e']);
+    expect(refsOf(await openIn(directory))).toEqual(['a', 'b', 'c', 'd', 'e', 'f', 'g']);
   });
 
   it('keeps entries whole that are written at the same time', async () => {
@@ -359,7 +363,7 @@ describe('settling an effect between journal and database', () => {
       ['in both', journalOf('sent')],
       ['without its outcome', journalOf('sending')],
     ]);
-    const rows = ['in both', 'without its outcome', 'not in the journal'].map((reference) => ({
+    const rows = ['in both', 'without its outcome', 'only here', 'and this'].map((reference) => ({
       reference,
       ...stored('sent'),
     }));
@@ -368,9 +372,10 @@ describe('settling an effect between journal and database', () => {
       [undefined, 'sending', 1],
       [undefined, 'sent', 1],
       ['without its outcome', undefined, 0],
-      ['not in the journal', undefined, 0],
+      ['only here', undefined, 0],
+      ['and this', undefined, 0],
     ]);
-    expect(countedDifferences(found)).toEqual({ stored: 2, lost: 1, unknown: 1, written: 2 });
+    expect(countedDifferences(found)).toEqual({ stored: 2, lost: 1, unknown: 1, written: 3 });
   });
 
   it('never sends again what may have been sent, unless the journal says that it was not', () => {

@@ -4,6 +4,7 @@ import type { DayLedger, DayRecord, DayState } from '../../src/export/ledger.js'
 import {
   expectedRows,
   isSettled,
+  needsPerson,
   nightlyRequests,
   planExport,
   requestsFor,
@@ -70,6 +71,11 @@ describe('the plan of an export', () => {
   test('is empty when every day is final', () => {
     const done = ledgerOf(...daysIn(range).map((at) => record(at, 'final')));
     expect(plan(done)).toMatchObject({ days: [], requests: 0, alreadyFinal: 10 });
+    const { days } = planExport(done, range, NOW, { reload: true });
+    expect([days.length, days[0]]).toMatchObject([
+      10,
+      { day: YESTERDAY, due: 'reload', priority: 'backfill' },
+    ]);
   });
 
   test('reads a day that may change, or changed, once a day, however often a backfill resumes', () => {
@@ -102,13 +108,14 @@ describe('the plan of an export', () => {
       ...rest.map((at) => record(at, 'final')),
       record(day('2026-11-12'), 'failed', null, today),
       record(day('2026-11-11'), 'failed', null, LAST_NIGHT),
+      record(day('2026-11-09'), 'failed', null, today),
     );
     expect(plan(failed).days.map(({ day: at, due }) => [at, due])).toEqual([
       ['2026-11-11', 'failed'],
       ['2026-11-10', 'missing'],
-      ['2026-11-09', 'missing'],
       ['2026-11-08', 'missing'],
       ['2026-11-12', 'failed'],
+      ['2026-11-09', 'failed'],
     ]);
   });
 
@@ -140,6 +147,7 @@ describe('the plan of an export', () => {
       ).days.length;
     expect([inDoubt(1, 1), inDoubt(1, 24), inDoubt(2, 24)]).toEqual([0, 1, 1]);
     expect([inDoubt(3, 24), inDoubt(3, 6 * 24), inDoubt(3, 7 * 24)]).toEqual([0, 0, 1]);
+    expect(needsPerson(record(day('2026-11-10'), 'failed', null, LAST_NIGHT, 3))).toBe(false);
   });
 
   test('of a range that ends before it begins is empty', () => {
@@ -151,11 +159,12 @@ describe('the plan of an export', () => {
 test('the rows of a day are expected to be between those of the stored days around it', () => {
   const ledger = ledgerOf(
     record(day('2026-11-05'), 'final', 100),
+    record(day('2026-11-10'), 'failed', null),
     record(day('2026-11-15'), 'final', 1_100),
-    record(day('2026-11-16'), 'failed', null),
+    record(day('2026-11-16'), 'final', 1_200),
   );
   const days = ['2026-11-01', '2026-11-05', '2026-11-08', '2026-11-15', '2026-11-17'].map(day);
-  expect(days.map(expectedRows(ledger))).toEqual([100, 100, 400, 1_100, 1_100]);
+  expect(days.map(expectedRows(ledger))).toEqual([100, 100, 400, 1_100, 1_200]);
   expect(days.map(expectedRows(new Map()))).toEqual([0, 0, 0, 0, 0]);
 });
 

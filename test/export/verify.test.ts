@@ -146,6 +146,9 @@ describe('verifying a year', () => {
           expect(Math.max(...asked)).toBeLessThanOrEqual(most);
           expect(asked.length).toBeLessThanOrEqual(8);
         }
+    const asked: number[] = [];
+    await largest((number) => Promise.resolve(asked.push(number) > 0 && number < 2), 1, 99);
+    expect(asked).toEqual([1, 2]);
   });
 
   test.each([
@@ -174,13 +177,12 @@ describe('a platform whose days do not add up to their range', () => {
   const refusal = new RefusedError(OPERATION, 400, 'empty range');
   const sum = (human: number) => ({ human, ai: 0, total: human });
   /** Two days of 3 and 4 views; what it answers about no day, and about both in turn. */
-  const check = (none: number | Error, ...both: number[]) => {
+  const check = (none: number | Error, ...both: (number | Error)[]) => {
     const views: Pick<Client, 'views'>['views'] = ({ dateFrom, dateTo }) => {
       const days = daysBetween(dateFrom, dateTo);
-      if (days === 0 && none instanceof Error) return Promise.reject(none);
-      const human =
-        days === 0 ? Number(none) : days === 2 ? (both.shift() ?? NaN) : dateFrom === FIRST ? 3 : 4;
-      return Promise.resolve({ totals: sum(human), views: [], hasMore: false });
+      const answer = days === 0 ? none : days === 2 ? (both.shift() ?? NaN) : dateFrom === FIRST ? 3 : 4;
+      if (answer instanceof Error) return Promise.reject(answer);
+      return Promise.resolve({ totals: sum(answer), views: [], hasMore: false });
     };
     return expectAdditive({ views }, FIRST).then(
       () => both.length,
@@ -193,10 +195,13 @@ describe('a platform whose days do not add up to their range', () => {
     expect(await check(0, 9)).toBe(1);
     expect(await check(refusal, 7)).toBe(0);
     expect(await check(refusal, 0)).toBe(0);
+    expect(await check(refusal, refusal)).toBe(0);
     expect(await check(refusal, 6, 8)).toBe(0);
+    expect(await check(refusal, 6, 7)).toBe(0);
     expect(await check(4, 7)).toBe(0);
     const words = '(2025-11-15 and 2025-11-16 have 3 and 4 views, but together 9)';
     expect(await check(refusal, 9, 10)).toContain(words);
+    expect(await check(refusal, 5, 6)).toContain('but together 5)');
     expect(await check(refusal, 9, 9)).toContain(`total of their range ${words}. No day is stored`);
     expect(await check(4, 9, 9)).toContain(`${INCLUSIVE} ${words}`);
   });

@@ -266,7 +266,9 @@ describe('rows that move while a day is read', () => {
     // Only the pages of a first walk are kept.
     expect(walks.unfinished).toBeUndefined();
     asked = 1;
-    await expect(walkDay({ views }, DAY, {})).rejects.toBe(paused);
+    const none = new DayWalks({ views }, DAY, { pageSize: new PageSize() });
+    await expect(none.read()).rejects.toBe(paused);
+    expect(none.unfinished).toBeUndefined();
   });
 });
 

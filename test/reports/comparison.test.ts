@@ -149,8 +149,8 @@ describe('a burst', () => {
 
   it('is compared with the median of its weekday in the four weeks before and after', () => {
     const mondays = { 0: 700, 7: 300, 14: 100, 21: 100, 28: 300, 35: 9_000 };
-    expect(humanOf([100, 150, 150, 150, 150, 150, 150], mondays, 7).bursts).toEqual([
-      { audience: 'human', day: FIRST, views: 700, usual: 200, week: 6 },
+    expect(humanOf([100, 150, 150, 150, 150, 150, 150], mondays, 6).bursts).toEqual([
+      { audience: 'human', day: FIRST, views: 700, usual: 200, week: 5 },
     ]);
     expect(viewsOf(even, { 0: 900, 7: null, 14: null })).toBeNull();
     expect(viewsOf(even, { 0: 900, 7: null })).toBe(900);

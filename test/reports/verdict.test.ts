@@ -17,7 +17,7 @@ let usualBefore: Usual = {};
 let other: OtherNews = { moved: [], pullRequests: 0 };
 /** Views on single days instead of a seventh of the week, by days before the reported Monday. */
 let onDays: Record<number, { human?: number; ai?: number }> = {};
-let more: Partial<Pick<History, 'causes' | 'notes' | 'historySince'>> = {};
+let more: Partial<Pick<History, 'causes' | 'notes' | 'historySince' | 'hasOlder'>> = {};
 afterEach(() => {
   [usual, usualBefore, onDays, more] = [{}, {}, {}, {}];
   other = { moved: [], pullRequests: 0 };
@@ -367,6 +367,12 @@ describe('what else there is', () => {
     );
     other = { moved: [page('/c', 'human', 500, 0)], pullRequests: 0 };
     expect(headline([20_100, 16_000], ...STEADY)).toBe('/c had 500 human views, and none were expected.');
+    // There is room for two more.
+    onDays = { [-1]: { ai: 250_000 }, [-3]: { human: 150_000 } };
+    other = { moved: [page('/v1.2', 'ai', 90_000, 900)], pullRequests: 0 };
+    const { detail, statements } = news([162_000, 268_000], ...STEADY);
+    expect(detail).not.toContain('/v1.2');
+    expect(statements.at(-1)).toMatchObject({ key: 'page /v1.2', isShown: false });
   });
   test('a very long path is cut in the headline, and linked', () => {
     calm();
@@ -401,6 +407,8 @@ describe('a week that is not compared', () => {
       'Only one of the seven days of the week before, Nov 2 – 8, is',
     );
     expect(detail([1, 2, 6], [1, 2])).toBe('');
+    more = { hasOlder: true };
+    expect(detail([1, 2])).toBe('Earlier weeks are not loaded yet, so there is nothing to compare it with.');
   });
   test('across a break claims nothing, up to the week that the break begins', () => {
     const breakOn = (day: ReturnType<typeof addDays>) => [{ day, text: 'x', path: '*', is_break: true }];
