@@ -170,26 +170,22 @@ function lineOf(
   ].join('');
 }
 
-/** In pixels: half a triangle, how far from its middle a number begins, and the room for a character. */
-const HALF = 5;
+/** In pixels: how far triangles are aside, where their numbers begin, and the room for a character. */
+const ASIDE = { human: -2.5, ai: 2.5 };
 const BESIDE = 9;
 const CHARACTER = 7.5;
 
-/** Triangles for the days above the scale, those of an audience a little aside, with the numbers that have room. */
+/** Triangles for the days above the scale, with the numbers that have room. */
 function trianglesOf(days: readonly ChartDay[], { xOf, highest, left, top }: Layout): string[] {
   const above = days
     .flatMap((day, index) =>
-      AUDIENCES.map((audience) => ({
-        audience,
-        value: day[audience] ?? 0,
-        x: xOf(index) + (audience === 'human' ? -HALF : HALF) / 2,
-      })),
+      AUDIENCES.map((audience) => ({ audience, value: day[audience] ?? 0, x: xOf(index) + ASIDE[audience] })),
     )
     .filter(({ value }) => value > highest)
     .sort((one, two) => two.value - one.value);
   const numbered: number[] = [];
   return above.map(({ audience, value, x }) => {
-    const triangle = `<path d="M${round(x - HALF)} ${top + 3}h10l-5 -8z" fill="var(--${audience})"/>`;
+    const triangle = `<path d="M${round(x - 5)} ${top + 3}h10l-5 -8z" fill="var(--${audience})"/>`;
     const reach = BESIDE + CHARACTER * thousands(value).length;
     // Of days near each other, the highest has its number, beside all of their triangles.
     if (numbered.some((other) => Math.abs(other - x) < 2 * reach)) return triangle;
