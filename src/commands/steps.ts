@@ -7,7 +7,6 @@ import {
   type Workspace,
   type WorkspaceOptions,
 } from '../app/workspace.js';
-import { ElsewhereError } from '../effects/place.js';
 import { type ExitCode, exitCodeOf, messageOf, ReadershipError } from '../errors.js';
 import { inSequence } from '../format/days.js';
 import { logging, openLog } from '../print/log.js';
@@ -95,11 +94,10 @@ export const makeChange = (
       await runPublish(runner, context);
     }
     const code = conclude(runner.outages, runtime);
-    // A copy publishes to no lake, however often it is asked to.
-    const isCopy = runner.outages.every(({ error }) => error instanceof ElsewhereError);
-    const next = isCopy ? '' : ' To publish it, run: readership publish';
     if (code !== 0 && !runtime.signal.aborted)
-      runtime.output.note(`The change itself was made, so do not repeat it.${next}`);
+      runtime.output.note(
+        'The change itself was made, so do not repeat it. It is visible to readers once a publication succeeds.',
+      );
     return code;
   });
 

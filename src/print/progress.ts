@@ -99,20 +99,20 @@ export class ExportProgress {
       const days = others.sort();
       if (days.length > 0)
         this.output.note(
-          `${counted(days.length, 'more day')}, ${days[0] ?? ''} to ${days.at(-1) ?? ''}, failed in the same way as ${first}`,
+          `${counted(days.length, 'more day')}, ${days[0] ?? ''} to ${days.at(-1) ?? ''}, were not loaded for the same reason as ${first}`,
         );
     }
     this.#failed.clear();
   }
 
-  /** Says how a day failed, unless another one failed in the same way. */
+  /** Says why a day was not loaded, unless the reason was given for another one. */
   #noteFailure(day: Day, words: string): void {
     const kind = words.replace(/\d{4}-\d\d-\d\d/g, '');
     const days = this.#failed.get(kind);
     days?.push(day);
     if (days !== undefined) return;
     this.#failed.set(kind, [day]);
-    this.output.note(`${day} failed: ${words}`);
+    this.output.note(`${day} was not loaded: ${words}`);
   }
 
   #line(): string {

@@ -13,7 +13,7 @@ import {
   whileUsing,
   writeAttached,
 } from './duckdb.js';
-import { storageFailure } from '../storage.js';
+import { isOfDamage, storageFailure } from '../storage.js';
 import { removeDatabase } from './live-file.js';
 import { describeCopy } from './migrate.js';
 import {
@@ -152,6 +152,8 @@ export async function publish(warehouse: Warehouse, target: string, isWhole = fa
     return (await stat(target)).size;
   } catch (cause) {
     await removeDatabase(unfinished).catch(() => undefined);
+    // A damaged publication is replaced; the live database may be sound.
+    if (!isWhole && isOfDamage(cause)) return publish(warehouse, target, true);
     warehouse.noteFailure(cause);
     throw storageFailure(`publish the history to ${target} (the previous one was kept)`, cause);
   }
@@ -170,7 +172,7 @@ const withTargetAttached = (
         return version?.is_same === true && (await compare(connection));
       });
     } catch (error) {
-      if (error instanceof AttachError) return false;
+      if (error instanceof AttachError || isOfDamage(error)) return false;
       throw error;
     }
   });

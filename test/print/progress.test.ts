@@ -7,7 +7,7 @@ import { Output } from '../../src/terminal/output.js';
 
 const FIRST = day('2026-11-02');
 
-it('days that fail in the same way take two lines, another one line', () => {
+it('days that are not loaded for the same reason take two lines, another one line', () => {
   const [out, err] = [new PassThrough(), new PassThrough()];
   const progress = new ExportProgress(new Output(out, err, false));
   const fail = (at: number, words: (on: string) => string) => {
@@ -20,9 +20,9 @@ it('days that fail in the same way take two lines, another one line', () => {
   progress.end();
   progress.end();
   expect(String(err.read()).trim().split('\n')).toEqual([
-    '2026-11-11 failed: 400 for dateFrom=2026-11-11',
-    '2026-11-05 failed: no page at all',
-    '4 more days, 2026-11-04 to 2026-11-10, failed in the same way as 2026-11-11',
+    '2026-11-11 was not loaded: 400 for dateFrom=2026-11-11',
+    '2026-11-05 was not loaded: no page at all',
+    '4 more days, 2026-11-04 to 2026-11-10, were not loaded for the same reason as 2026-11-11',
   ]);
 });
 
