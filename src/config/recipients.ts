@@ -164,15 +164,10 @@ interface RecipientSettings {
   readonly channels: object;
 }
 
-/** Every recipient of reports and alerts. */
-const recipientsIn = ({ reports, alerts }: Pick<RecipientSettings, 'reports' | 'alerts'>): Recipient[] => [
-  ...audiencesIn(reports).flatMap(([, all]) => all.flatMap(({ to }) => to)),
-  ...alerts.to,
-];
-
 /** The sender if the configuration names none: in the domain of the first recipient of emails. */
 export function derivedSender(settings: Pick<RecipientSettings, 'reports' | 'alerts'>): Sender | undefined {
-  const first = recipientsIn(settings).find(isAddress);
+  const ofReports = audiencesIn(settings.reports).flatMap(([, all]) => all.flatMap(({ to }) => to));
+  const first = [...ofReports, ...settings.alerts.to].find(isAddress);
   if (first === undefined) return undefined;
   return { name: 'Readership', address: `readership@${domainOf(first)}` as MailAddress, isDerived: true };
 }

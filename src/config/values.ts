@@ -18,19 +18,17 @@ export const day = parsedBy(parseDay, 'not a day: write YYYY-MM-DD, such as 2026
 /** Whether a text is the path of a local directory. */
 export const isLocal = (path: string): boolean => !/^[a-z][a-z0-9+.-]+:\/\//i.test(path);
 
-/** Only a shell takes ~ for a directory. */
-const isOfHome = (path: string): boolean => /^~(\/|$)/.test(path);
-const OF_HOME = 'begins with ~, which only a shell understands: write the whole path';
+/** Only a shell takes ~ for a directory; here it would be one of that name. */
+const isDirectory = (path: string): boolean => isLocal(path) && !/^~(\/|$)/.test(path);
 
 export const localPath = z
   .string()
   .min(1)
-  .refine(isLocal, 'not a local directory')
-  .refine((path) => !isOfHome(path), OF_HOME);
+  .refine(isDirectory, 'not a local directory: write a path, in full instead of with ~');
 
 /** Whether a text is a local directory or a location in object storage. */
 export const isLakeLocation = (text: string): boolean =>
-  (isLocal(text) && !isOfHome(text)) || /^s3:\/\/[a-z0-9][a-z0-9.-]+(\/[^?#]*)?$/.test(text);
+  isDirectory(text) || /^s3:\/\/[a-z0-9][a-z0-9.-]+(\/[^?#]*)?$/.test(text);
 export const NOT_A_LAKE_LOCATION =
   'not a directory or s3://bucket/prefix (write the whole path instead of ~); for other S3-compatible stores, use s3:// and set publish.endpoint';
 

@@ -213,16 +213,14 @@ describe('readership.yaml', () => {
     await expect(load({ yaml: `baseUrl: ${baseUrl}\nprojects: [{ id: prj_1 }]\n` })).resolves.toBeDefined();
   });
 
-  it.each([
-    ['s3://bucket/data', 'not a local directory'],
-    ['gs://bucket', 'not a local directory'],
-    ['file:///data', 'not a local directory'],
-    ['https://a.example/data', 'not a local directory'],
-    // It would become a directory of that name.
-    ['~/data', 'begins with ~, which only a shell understands: write the whole path'],
-  ])('refuses %s as dataDir, with its line', async (dataDir, words) => {
-    expect(await problemsIn(`${SMALLEST}dataDir: ${dataDir}\n`)).toContain(`yaml:3  dataDir: ${words}`);
-  });
+  it.each(['s3://bucket/data', 'gs://bucket', 'file:///data', 'https://a.example/data', '~/data'])(
+    'refuses %s as dataDir, with its line',
+    async (dataDir) => {
+      expect(await problemsIn(`${SMALLEST}dataDir: ${dataDir}\n`)).toMatch(
+        /yaml:3 {2}dataDir: not a local directory: .* instead of with ~/,
+      );
+    },
+  );
 
   it.each([
     ['latin1', 3],
