@@ -4,7 +4,7 @@ import type SMTPConnection from 'nodemailer/lib/smtp-connection';
 import { z } from 'zod';
 import { SMTP_URL_VARIABLE } from '../config/load.js';
 import { isLoopback } from '../config/values.js';
-import { ConfigurationError, messageOf } from '../errors.js';
+import { codeOf, ConfigurationError, messageOf } from '../errors.js';
 import { redactor } from '../redact.js';
 import { untilAborted } from '../sleep.js';
 import type { Email } from './compose.js';
@@ -153,10 +153,11 @@ export async function speakSmtp(
   } catch (error) {
     connection.close();
     const { response, responseCode: replyCode } = replySchema.parse(error);
+    const doing = codeOf(error) === 'ETLS' ? 'starting TLS' : DOING[stage];
     const where =
-      stage === 'connect'
+      stage === 'connect' && response === undefined
         ? `can't connect to the mail server ${host}:${port}`
-        : `${host}:${port}, while ${DOING[stage]}${response === undefined ? '' : ', said'}`;
+        : `${host}:${port}, while ${doing}${response === undefined ? '' : ', said'}`;
     return { stage, replyCode, words: redact(`${where}: ${response ?? messageOf(error)}`) };
   }
 }
