@@ -51,7 +51,13 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 process.stderr.on('error', () => undefined);
 // Node.js aborts if it cannot restore the settings of a closed terminal, unless its files are closed.
 process.on('exit', () => {
-  if (interruptedWith === SIGNAL_EXIT_CODES.SIGHUP) for (const file of [0, 1, 2]) closeQuietly(file);
+  if (interruptedWith !== SIGNAL_EXIT_CODES.SIGHUP) return;
+  for (const file of [0, 1, 2])
+    try {
+      closeSync(file);
+    } catch {
+      // It is closed already.
+    }
 });
 
 const isTerminal = process.stdout.isTTY || process.stderr.isTTY;
@@ -88,14 +94,6 @@ function isTerminalGone(error: unknown): boolean {
   return error instanceof Error && 'syscall' in error && error.syscall === 'setRawMode';
 }
 
-function closeQuietly(file: number): void {
-  try {
-    closeSync(file);
-  } catch {
-    // It is closed already.
-  }
-}
-
 /** Known errors, and problems of this machine or its permissions, are shown as their message; a bug is shown with its stack, to be reported. */
 function explain(error: unknown): string {
   if (error instanceof ReadershipError) return output.noteColors.red(error.message);
@@ -117,10 +115,10 @@ function stackInSource(stack: string): string {
       try {
         const file = fileURLToPath(url);
         const map = new SourceMap(JSON.parse(readFileSync(`${file}.map`, 'utf8')) as SourceMapPayload);
-        const entry = map.findEntry(Number(line) - 1, Number(column) - 1);
-        if (!('originalSource' in entry)) return place;
-        const source = relative(dirname(dirname(file)), resolve(dirname(file), entry.originalSource));
-        return `${source}:${entry.originalLine + 1}:${entry.originalColumn + 1}`;
+        const origin = map.findOrigin(Number(line), Number(column));
+        if (!('fileName' in origin)) return place;
+        const source = relative(dirname(dirname(file)), resolve(dirname(file), origin.fileName));
+        return `${source}:${origin.lineNumber}:${origin.columnNumber}`;
       } catch {
         // Without a map, the position in the bundle is still useful.
         return place;

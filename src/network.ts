@@ -50,13 +50,7 @@ export function ask(url: string, { headers, dispatcher, method = 'GET', ...optio
   });
 }
 
-const UNTRUSTED = new Set([
-  'DEPTH_ZERO_SELF_SIGNED_CERT',
-  'SELF_SIGNED_CERT_IN_CHAIN',
-  'UNABLE_TO_GET_ISSUER_CERT',
-  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
-  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-]);
+const UNTRUSTED = /SELF_SIGNED_CERT|UNABLE_TO_GET_ISSUER_CERT|UNABLE_TO_VERIFY_LEAF_SIGNATURE/;
 
 /** Why a connection failed, with advice for proxies and for certificates of a private authority. */
 export function connectionFailure(cause: unknown): string {
@@ -68,6 +62,6 @@ export function connectionFailure(cause: unknown): string {
       ? 'this port does not speak TLS, so https:// may be wrong'
       : messageOf(cause) || code;
   const named = proxiesSet();
-  if (!UNTRUSTED.has(code)) return named.length === 0 ? words : `${words} (${named.join(' and ')} set)`;
+  if (!UNTRUSTED.test(code)) return named.length === 0 ? words : `${words} (${named.join(' and ')} set)`;
   return `${words}: Node.js does not know the authority that signed its certificate. If it is your company's, start Readership with NODE_EXTRA_CA_CERTS naming the authority's certificate, as docs/operations.md shows`;
 }

@@ -19,6 +19,20 @@ const SIGNS = [
   ['failed', /^(IO|FATAL|INTERNAL|Serialization|TransactionContext|Out of Memory) Error/],
 ] as const;
 
+/** What to do about each kind of problem. */
+const ADVICE: Readonly<Record<(typeof SIGNS)[number][0], string>> = {
+  full: 'The disk is full: free some space, then run the command again.',
+  denied: 'Give this user write access there, or set dataDir to a directory it can write to.',
+  damaged: `It is damaged. Nothing was changed. ${RESTORE}`,
+  files:
+    'Too many files are open: raise the limit (ulimit -n, or LimitNOFILE= in systemd), then run the command again.',
+  memory:
+    'There is too little memory: close other programs, or lower database.maxMemory, then run the command again.',
+  failing:
+    'The disk reports errors: check it (dmesg, smartctl), copy data/ to another one, then run the command again.',
+  failed: 'Run the command again; if it fails again: readership doctor',
+};
+
 const signOf = (error: unknown) => SIGNS.find(([, sign]) => sign.test(messageOf(error)))?.[0];
 
 /** Whether an error concerns the disk or the file, not the statement. */
@@ -31,35 +45,16 @@ export const isOfDamage = (error: unknown): boolean => signOf(error) === 'damage
 export function machineAdvice(error: unknown): string | undefined {
   const sign = signOf(error);
   const isOfMachine = sign === 'files' || sign === 'memory' || sign === 'failing' || sign === 'full';
-  return isOfMachine ? adviceFor(sign) : undefined;
+  return isOfMachine ? ADVICE[sign] : undefined;
 }
 
 /** As `machineAdvice`, also for a file or directory that this user may not use. */
 export const accessAdvice = (error: unknown): string | undefined =>
-  signOf(error) === 'denied' ? adviceFor('denied') : machineAdvice(error);
+  signOf(error) === 'denied' ? ADVICE.denied : machineAdvice(error);
 
 /** A failure of the disk or a database file, with advice. */
 export function storageFailure(doing: string, cause: unknown): StorageError {
   if (cause instanceof StorageError) return cause;
-  const advice = adviceFor(signOf(cause) ?? 'failed');
+  const advice = ADVICE[signOf(cause) ?? 'failed'];
   return new StorageError(`Cannot ${doing}: ${messageOf(cause)}\n${advice}`, { cause });
-}
-
-function adviceFor(sign: (typeof SIGNS)[number][0]): string {
-  switch (sign) {
-    case 'full':
-      return 'The disk is full: free some space, then run the command again.';
-    case 'denied':
-      return 'Give this user write access there, or set dataDir to a directory it can write to.';
-    case 'damaged':
-      return `It is damaged. Nothing was changed. ${RESTORE}`;
-    case 'files':
-      return 'Too many files are open: raise the limit (ulimit -n, or LimitNOFILE= in systemd), then run the command again.';
-    case 'memory':
-      return 'There is too little memory: close other programs, or lower database.maxMemory, then run the command again.';
-    case 'failing':
-      return 'The disk reports errors: check it (dmesg, smartctl), copy data/ to another one, then run the command again.';
-    case 'failed':
-      return 'Run the command again; if it fails again: readership doctor';
-  }
 }

@@ -19,22 +19,19 @@ export const completion: Declare = (program, act) => {
   })(program, act);
 };
 
-/** A command by its words, such as ` jobs show`, and what may follow it. */
+/** A command by its words, such as ` jobs show`, and the commands and options that may follow it. */
 interface Place {
   readonly path: string;
   readonly commands: readonly Command[];
-  /** What its arguments may be. */
-  readonly values: readonly string[];
   readonly options: readonly Option[];
 }
 
 /** Subcommands come before their command. */
 const placesIn = (command: Command, path = ''): Place[] => {
   const help = command.createHelp();
-  const values = command.registeredArguments.flatMap(({ argChoices = [] }) => argChoices);
   return [
     ...command.commands.flatMap((child) => placesIn(child, `${path} ${child.name()}`)),
-    { path, commands: help.visibleCommands(command), values, options: help.visibleOptions(command) },
+    { path, commands: help.visibleCommands(command), options: help.visibleOptions(command) },
   ];
 };
 
@@ -46,11 +43,11 @@ function bash(places: readonly Place[]): string {
   const line = (pattern: string, words: readonly string[]) =>
     `    ${pattern}) words=${quoted(words.join(' '))} ;;`;
   // A place and the word before the cursor: the words of an option's value, or else of its place.
-  const cases = places.flatMap(({ path, commands, values, options }) => [
+  const cases = places.flatMap(({ path, commands, options }) => [
     ...options
       .filter(({ required }) => required)
       .map((option) => line(quoted(`${path} ${flagOf(option)}`), option.argChoices ?? [])),
-    line(`${quoted(`${path} `)}*`, [...commands.map((one) => one.name()), ...values, ...options.map(flagOf)]),
+    line(`${quoted(`${path} `)}*`, [...commands.map((one) => one.name()), ...options.map(flagOf)]),
   ]);
   const nested = places.slice(0, -1).map(({ path }) => quoted(path));
   return `_readership() {
@@ -74,14 +71,13 @@ function zsh(places: readonly Place[]): string {
 }
 
 function fish(places: readonly Place[]): string {
-  const lines = places.flatMap(({ path, commands, values, options }) => {
+  const lines = places.flatMap(({ path, commands, options }) => {
     const inside = (path.match(/\S+/g) ?? []).map((word) => `__fish_seen_subcommand_from ${word}`);
     const names = commands.map((command) => command.name());
     const outside = names.length === 0 ? [] : [`not __fish_seen_subcommand_from ${names.join(' ')}`];
     const here = `-f -n ${quoted([...inside, ...outside].join('; and '))}`;
     return [
       ...commands.map((one) => `${here} -a ${one.name()} -d ${quoted(one.summary() || one.description())}`),
-      ...values.map((value) => `${here} -a ${value}`),
       ...options.map((option) => {
         const choices = option.argChoices && ` -x -a ${quoted(option.argChoices.join(' '))}`;
         const kind = choices ?? (option.required ? ' -r' : '');

@@ -12,7 +12,11 @@ export const doctor = workspaceCommand('doctor', {
   description:
     'Checks what Readership needs, with a line for each check: pass, warn or fail, and what to do. It sends a few requests for views per project, counted in the hourly limit if the database can be opened. It changes nothing else: an older database is not migrated, and permission to create agent jobs is not checked. With --url, it tries a platform with up to six requests, before anything is configured: its clock, page size, second page, sums of days, old days and agent jobs.',
   options: {
-    url: value('<address>', 'try the platform at this address before configuring anything; needs --project'),
+    url: value<string>(
+      '<address>',
+      'try the platform at this address before configuring anything; needs --project',
+      { conflicts: ['config', 'sandbox', 'shard'] },
+    ),
     project: value('<id>', 'only this project'),
     ...JSON_OUTPUT,
   },
@@ -24,21 +28,17 @@ export const doctor = workspaceCommand('doctor', {
   run: async ({ url, ...options }, runtime) => {
     const findings = await (url === undefined
       ? findingsOf(options, runtime)
-      : findingsAt(url, options, runtime));
+      : findingsAt(url, options.project, runtime));
     if (options.json === true) runtime.output.json(findings);
     else runtime.output.words(findingLines(findings, runtime.output.colors));
     return findings.some(({ verdict }) => verdict === 'fail') ? 1 : 0;
   },
 });
 
-async function findingsAt(
-  url: string,
-  { project, config, sandbox, shard }: WorkspaceOptions,
-  runtime: Runtime,
-): Promise<Finding[]> {
-  if (project === undefined || config !== undefined || sandbox === true || shard !== undefined)
+async function findingsAt(url: string, project: string | undefined, runtime: Runtime): Promise<Finding[]> {
+  if (project === undefined)
     throw new ConfigurationError(
-      '--url goes with --project, not with --config, --sandbox or --shard: readership doctor --url https://platform.example.com --project prj_123',
+      '--url goes with --project: readership doctor --url https://platform.example.com --project prj_123',
     );
   const environment = await readEnvironment(undefined, runtime.workingDirectory, runtime.environment);
   return tryPlatform(url, project, environment, runtime);

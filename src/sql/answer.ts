@@ -75,13 +75,12 @@ const parseSchema = z.object({
 /** The result of DuckDB's own parser, without running the SQL: trees of SELECT statements, or an error. */
 async function parse(connection: DuckDBConnection, sql: string): Promise<z.infer<typeof parseSchema>> {
   const reader = await connection.runAndReadAll('SELECT json_serialize_sql($sql::VARCHAR)', { sql });
-  const tree = z.string().parse(reader.value(0, 0));
-  try {
-    return parseSchema.parse(JSON.parse(tree));
-  } catch {
-    // An infinite number, such as 1e400, is not JSON.
-    return { error: true, statements: [] };
-  }
+  // An infinite number, such as 1e400, is not JSON. In a text, its quotes would be escaped.
+  const tree = z
+    .string()
+    .parse(reader.value(0, 0))
+    .replaceAll(/"value":-?Infinity/g, '"value":null');
+  return parseSchema.parse(JSON.parse(tree));
 }
 
 /**
