@@ -137,8 +137,8 @@ COMMENT ON COLUMN deliveries.settled_at IS 'When it became sent, failed or unkno
 COMMENT ON COLUMN deliveries.next_attempt_at IS 'When it will be tried again (UTC); NULL if it will not';
 COMMENT ON COLUMN deliveries.note IS 'What the mail server or the channel said, or where the file is';
 COMMENT ON COLUMN deliveries.days_covered IS 'Loaded days of the period when it was sent; NULL for alerts';
-COMMENT ON COLUMN deliveries.human IS 'Human views of the site in the period when it was sent, over all of its projects';
-COMMENT ON COLUMN deliveries.ai IS 'AI views of the site in the period when it was sent, over all of its projects';
+COMMENT ON COLUMN deliveries.human IS 'Human views of the pages that it is about in the period when it was sent, over all of its projects';
+COMMENT ON COLUMN deliveries.ai IS 'AI views of the pages that it is about in the period when it was sent, over all of its projects';
 
 COMMENT ON TABLE workspace IS 'Which workspace this is, so that a lake or journal of another one is refused. One row.';
 COMMENT ON COLUMN workspace.id IS 'Random id, created with the workspace and kept by its copies';
