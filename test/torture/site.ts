@@ -68,6 +68,7 @@ export async function growSite(program: string, preload: string): Promise<string
   if (code !== 0) throw new Error(`the site could not be grown:\n${output}`);
   await rm(join(directory, 'readership.yaml'));
   // Trials copy it, and none of them is a copy to be told so.
+  await rm(join(directory, 'data', 'effects.log'));
   const instance = await DuckDBInstance.create(join(directory, 'data', 'warehouse.duckdb'));
   const connection = await instance.connect();
   await connection.run('UPDATE workspace SET machine = NULL, host = NULL, path = NULL');
