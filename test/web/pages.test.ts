@@ -377,7 +377,7 @@ describe('a few days', () => {
       }),
     );
     expect(overview).toContain('All 3 days loaded.');
-    expect(overview).toContain('None, because no earlier days are loaded.');
+    expect(overview).toContain('None, because no earlier days are loaded.</p>');
     expect(overview).not.toContain('class="chosen"');
     expect(pages).toContain('Nov 13 – 15, 2026.');
     expect(ai).toMatch(/Most read by AI<\/h2>\s*<p>None\. /);
