@@ -13,7 +13,7 @@ import { tempDir } from '../temp-dir.js';
 import { publishNow, serveSite } from './site.js';
 
 const SITES = Array.from({ length: Number(process.env['SITES'] ?? '20') }, (_, index) => index + 1);
-const RANGES = ['range=13w', 'range=4w&against=year', 'range=all', 'from=2026-03-01&to=2026-06-15'];
+const RANGES = ['range=13w', 'range=4w&against=year', 'range=all', 'from=2026-03-01&to=2026-09-15'];
 
 let site: Awaited<ReturnType<typeof serveSite>>;
 let directory: string;
