@@ -239,6 +239,39 @@ describe('rows that move while a day is read', () => {
     expect(walked !== 'unchanged' && byPath([...walked.rows])).toEqual(byPath(same));
   });
 
+  it.each([
+    // The second answer repeats rows, the next two show some of those missing, and four show none.
+    [
+      [0, 100, 30],
+      [0, 250, 10, 56, 51, 46, 41, 36, 0, 10, 235],
+    ],
+    // The fourth shows the last of them.
+    [
+      [0, 100, 0, 150],
+      [0, 250, 10, 56],
+    ],
+  ])(
+    'with equal counts are asked for again until all are found, or too many answers show none: %#',
+    async (turns, asked) => {
+      const top = Array.from({ length: 10 }, (_, index) => row(`/top-${index}`, 100 - index));
+      const equal = Array.from({ length: 300 }, (_, index) => row(`/equal-${index}`, 1));
+      const offsets: number[] = [];
+      const { signal } = new AbortController();
+      const views: Client['views'] = ({ offset, limit }, options) => {
+        expect(options?.signal).toBe(signal);
+        offsets.push(offset);
+        const turn = turns.shift() ?? 0;
+        const all = [...top, ...equal.slice(turn), ...equal.slice(0, turn)];
+        const page = all.slice(offset, offset + limit);
+        return Promise.resolve({ totals: sumCounts(all), views: page, hasMore: offset + limit < all.length });
+      };
+      const walked = await walkDay({ views }, DAY, { signal });
+      expect(walked).toMatchObject({ doubt: undefined });
+      expect(walked !== 'unchanged' && byPath([...walked.rows])).toEqual(byPath([...top, ...equal]));
+      expect(offsets).toEqual(asked);
+    },
+  );
+
   it('and vanish from the next walk are not kept', async () => {
     const off = { rows: [row('/old', 2), row('/a', 3)], totals: counts(3) };
     const { walked } = await walk([off, [row('/a', 3)]]);
