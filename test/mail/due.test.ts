@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Delivery, type PeriodState, whatIsDue } from '../../src/mail/delivery.js';
+import { type Delivery, mayBeTried, type PeriodState, settled, whatIsDue } from '../../src/mail/delivery.js';
 import { address } from './letters.js';
 
 const docs = address('docs@example.com');
@@ -58,4 +58,37 @@ describe('a report', () => {
       ...{ recipients: [docs] },
     });
   });
+});
+
+it.each<[Delivery['state'], Date | null, readonly [due: boolean, unsettled: boolean, force: boolean]]>([
+  ['sending', null, [false, false, false]],
+  ['sent', null, [false, false, true]],
+  ['failed', null, [false, false, true]],
+  ['unknown', null, [false, false, true]],
+  ['waiting', null, [true, true, true]],
+  ['waiting', at('16T04:00'), [false, true, true]],
+])(
+  'a delivery that is %s until %s may be attempted if due, unsettled or forced: %j',
+  (state, next, expected) => {
+    const admissions = ['due', 'unsettled', 'force'] as const;
+    const now = at('16T03:58');
+    expect(admissions.map((one) => mayBeTried(delivery(docs, state, next), one, now))).toEqual(expected);
+  },
+);
+
+it('a delivery is attempted eight times, at intervals that double from five minutes to four hours', () => {
+  const now = at('16T03:00');
+  const [minutes, states] = [new Array<number>(), new Array<string>()];
+  for (let attempts = 1; attempts <= 8; attempts++) {
+    const after = settled(
+      { ...delivery(docs, 'sending'), attempts },
+      { kind: 'not-sent', words: 'busy' },
+      now,
+    );
+    const { state, next_attempt_at: next, note } = after;
+    if (next !== null) minutes.push((next.getTime() - now.getTime()) / 60_000);
+    states.push(`${state}: ${note}`);
+  }
+  expect(minutes).toEqual([5, 10, 20, 40, 80, 160, 240]);
+  expect(states.slice(-2)).toEqual(['waiting: busy', 'failed: gave up after 8 attempts: busy']);
 });
