@@ -20,7 +20,7 @@ const DECISIONS = {
   'effects/journal': '{effects/journal,warehouse/identity}',
   'effects/file': '{effects/journal,warehouse/{identity,restore}}',
   'effects/settle': 'effects/journal',
-  'export/plan': 'export/plan',
+  'export/plan': 'export/{plan,forecast}',
   'export/walk': 'export/walk',
   'export/totals': 'export/{first-day,verify,walk}',
   'export/forecast': 'export/forecast',
