@@ -1,11 +1,13 @@
 import { relative } from 'node:path';
+import { z } from 'zod';
 import { sentIn } from '../agents/submit.js';
 import type { Runtime, Workspace } from '../app/workspace.js';
 import { shardOption } from '../config/shard.js';
 import { hasStoredDays } from '../export/ledger.js';
-import { counted } from '../format/numbers.js';
+import { dayRange } from '../format/days.js';
+import { counted, percent, thousands } from '../format/numbers.js';
 import { section } from '../format/text.js';
-import { ISO_CALENDAR, lastEnded } from '../reports/period.js';
+import { ISO_CALENDAR, lastEnded, type Period } from '../reports/period.js';
 import type { RunOutcome } from '../service/loop.js';
 import type { StepContext } from '../steps/step.js';
 import type { ProjectImprovement } from '../steps/improve.js';
@@ -15,9 +17,17 @@ import { jobLines } from './jobs.js';
 import { whyNoJob } from './pages.js';
 import type { ExportCost } from './progress.js';
 
+const WEEK = 'SELECT project, human, ai, ai_share FROM site_weeks WHERE week = $week::DATE';
+const weekRow = z.object({
+  project: z.string(),
+  human: z.int(),
+  ai: z.int(),
+  ai_share: z.number().nullable(),
+});
+
 /**
- * The final summary of a run: what was loaded, what the agents did, what was reported, and where to
- * look next.
+ * The final summary of a run: what was loaded, who reads, what the agents did, and where to look
+ * next.
  */
 export async function summarize(
   outcome: RunOutcome,
@@ -40,6 +50,7 @@ export async function summarize(
   if (!(await hasStoredDays(context.warehouse))) return section(bold('Loaded'), loaded).join('\n');
   const lines = [
     ...section(bold('Loaded'), loaded),
+    ...section(bold('Read'), await readLines(context, week)),
     ...section(bold('Agents'), await agentLines(outcome, context, output.width)),
     ...section(bold('Report'), pages),
     ...section(bold('Email'), await mailLines(outcome, context, runtime)),
@@ -57,6 +68,20 @@ export async function summarize(
     ),
   ];
   return lines.join('\n');
+}
+
+/** Who read each project in a week, if anything is loaded of it. */
+async function readLines({ warehouse, projects }: StepContext, week: Period): Promise<string[]> {
+  const rows = await warehouse.query(WEEK, weekRow, { week: week.first });
+  return projects.flatMap(({ id, name }) =>
+    rows
+      .filter(({ project }) => project === id)
+      .map(({ human, ai, ai_share: share }) => {
+        const views = `${thousands(human)} views by people, ${thousands(ai)} by AI`;
+        const ofAi = share === null ? '' : ` (${percent(share)} AI)`;
+        return `${name}, ${week.label.toLowerCase()}, ${dayRange(week)}: ${views}${ofAi}`;
+      }),
+  );
 }
 
 /** What became of pages, and the jobs that were polled. */

@@ -81,6 +81,12 @@ describe('readership run --sandbox', () => {
       expect(JSON.parse(answer.stdout)).not.toHaveLength(0);
     }
 
+    const lastWeek = 'FROM site_weeks WHERE days_loaded = 7 ORDER BY week DESC LIMIT 1';
+    const { stdout: rows } = await runCli(['sql', '--sandbox', lastWeek, '--format', 'json'], { cwd });
+    const [read] = z.tuple([z.object({ human: z.int(), ai: z.int() })]).parse(JSON.parse(rows));
+    const inWords = (views: number) => views.toLocaleString('en-US');
+    expect(first.stdout).toContain(`: ${inWords(read.human)} views by people, ${inWords(read.ai)} by AI (`);
+
     const second = await callCli(['run', '--sandbox'], { cwd });
     expect(second.code, second.stderr).toBe(0);
     expect(second.stdout).toMatch(/2[01]\d days already final, not read again/);
