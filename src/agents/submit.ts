@@ -23,12 +23,16 @@ export interface SubmitTask extends ProjectTask {
 
 /** What was sent, and what stopped the rest. */
 export interface SubmitOutcome {
+  /** The jobs whose creation was attempted. */
   readonly submitted: readonly Job[];
+  /** How many prompts the platform accepted, for jobs and messages. */
+  readonly sent: number;
   readonly stopped?: unknown;
 }
 
-/** How many prompts the platform took. */
-export const sentIn = ({ submitted }: SubmitOutcome): number => submitted.filter(isRemoteJob).length;
+/** How many jobs were created. */
+export const createdIn = ({ submitted }: Pick<SubmitOutcome, 'submitted'>): number =>
+  submitted.filter(isRemoteJob).length;
 
 type PromptKind = 'job' | 'message';
 
@@ -47,18 +51,21 @@ async function submitPrompts(task: SubmitTask, kind: PromptKind): Promise<Submit
   const { warehouse, journal, project, now, signal } = task;
   const prompts = (await readPrompts(warehouse, kind, project)).filter(isReady);
   const submitted: Job[] = [];
+  let sent = 0;
   const refusal = prompts.length === 0 ? undefined : await journal.refusal();
-  if (refusal !== undefined) return { submitted, stopped: refusal };
+  if (refusal !== undefined) return { submitted, sent: 0, stopped: refusal };
   for (const [index, prompt] of prompts.entries()) {
-    if (signal?.aborted) return { submitted, stopped: signal.reason };
+    if (signal?.aborted) return { submitted, sent, stopped: signal.reason };
     const turn = await nextTurn(warehouse, project, now());
-    if (turn !== undefined) return { submitted, stopped: new TurnError(prompts.length - index, turn, kind) };
+    if (turn !== undefined)
+      return { submitted, sent, stopped: new TurnError(prompts.length - index, turn, kind) };
     const { job, error } = await submit(task, prompt);
-    submitted.push(job);
+    if (kind === 'job') submitted.push(job);
     task.onJob?.(job);
-    if (error !== undefined) return { submitted, stopped: error };
+    if (error !== undefined) return { submitted, sent, stopped: error };
+    sent++;
   }
-  return { submitted };
+  return { submitted, sent };
 }
 
 /** A message waits until its job is known to exist on the platform. */

@@ -5,6 +5,7 @@ import { proposalOf } from '../agents/prompt.js';
 import { evidenceRow, wordsOf } from '../agents/reasons.js';
 import type { FlaggedPage, LeftOutPage } from '../agents/select.js';
 import { readSitemap } from '../agents/sitemap.js';
+import { createdIn } from '../agents/submit.js';
 import { withHistory } from '../app/histories.js';
 import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
 import type { ProjectSettings } from '../config/schema.js';
@@ -124,7 +125,7 @@ async function applyAll(options: ShowOptions, runtime: Runtime): Promise<ExitCod
     runner.step('improve', () => improveStep(context, true)),
   );
   for (const { project, plan, submitted } of result ?? []) {
-    const created = submitted.filter((job) => job.remote_id !== null).length;
+    const created = createdIn({ submitted });
     const heldOut = plan.pairs.length === 0 ? '' : `; ${counted(plan.pairs.length, 'similar page')} held out`;
     const why = created === 0 ? whyNoJob(plan) : heldOut;
     runtime.output.data(`${project.name}: ${counted(created, 'job')} created${why}`);

@@ -1,6 +1,7 @@
 import { domainToASCII } from 'node:url';
 import { domainOf, isAddress, type MailAddress, type Recipient, type Sender } from '../config/recipients.js';
 import { ConfigurationError } from '../errors.js';
+import { escapeMarkup } from '../format/text.js';
 import type { Channel, Post } from './channel.js';
 import { type DeliveryKey, type Figures, fingerprintOf, withoutCorrection } from './delivery.js';
 
@@ -151,25 +152,19 @@ const MAX_HEADING = 150;
 const cut = (text: string, length: number): string =>
   text.length <= length ? text : `${text.slice(0, length - 1).replace(/[\ud800-\udbff]$/, '')}…`;
 
-/**
- * Escapes the three characters that are special in Slack, so that a path cannot mention a channel
- * or forge a link.
- */
-const mrkdwn = (text: string): string =>
-  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
-
 const LINK = 'Open the report';
 
+/** Text is escaped, so that a path cannot mention a channel or forge a link. */
 function slackMessage({ subject, brief, pageUrl }: Notice) {
   const section = (text: string) => ({ type: 'section', text: { type: 'mrkdwn', verbatim: true, text } });
   const body = subject.length > MAX_HEADING ? `${subject}\n\n${brief}` : brief;
   return {
-    text: mrkdwn(subject),
+    text: escapeMarkup(subject),
     blocks: [
       { type: 'header', text: { type: 'plain_text', emoji: false, text: cut(subject, MAX_HEADING) } },
       // Leaves room up to 3,000 characters for escaping, which is enough for any realistic text.
-      section(cut(mrkdwn(cut(body, MAX_TEXT)), 3_000).replace(/&[a-z]{0,3}…$/, '…')),
-      ...(pageUrl === null ? [] : [section(`<${mrkdwn(pageUrl).replaceAll('|', '%7C')}|${LINK}>`)]),
+      section(cut(escapeMarkup(cut(body, MAX_TEXT)), 3_000).replace(/&[a-z]{0,3}…$/, '…')),
+      ...(pageUrl === null ? [] : [section(`<${escapeMarkup(pageUrl).replaceAll('|', '%7C')}|${LINK}>`)]),
     ],
   };
 }

@@ -1,6 +1,6 @@
 import { relative } from 'node:path';
 import { z } from 'zod';
-import { sentIn } from '../agents/submit.js';
+import { createdIn } from '../agents/submit.js';
 import type { Runtime, Workspace } from '../app/workspace.js';
 import { shardOption } from '../config/shard.js';
 import { hasStoredDays } from '../export/ledger.js';
@@ -100,8 +100,8 @@ function improvedLine(improved: ProjectImprovement, mode: 'plan' | 'apply'): str
   const { name } = improved.project;
   if (mode === 'plan')
     return `${name}: ${counted(plan.flagged.length, 'page')} flagged; nothing created (improve.mode is plan): readership improve`;
-  const sent = sentIn(improved);
-  if (sent > 0) return `${name}: ${counted(sent, 'job')} sent`;
+  const created = createdIn(improved);
+  if (created > 0) return `${name}: ${counted(created, 'job')} created`;
   return `${name}: no new job${whyNoJob(plan)}`;
 }
 

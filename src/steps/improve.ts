@@ -15,7 +15,7 @@ import { composePrompt, proposalOf, REFERENCE_TO_COME } from '../agents/prompt.j
 import { type Reason, wordsOf } from '../agents/reasons.js';
 import type { FlaggedPage } from '../agents/select.js';
 import { type IsListed, readSitemap } from '../agents/sitemap.js';
-import { sentIn, type SubmitOutcome } from '../agents/submit.js';
+import type { SubmitOutcome } from '../agents/submit.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { type Day, dayOf } from '../day.js';
 import { ConfigurationError } from '../errors.js';
@@ -45,7 +45,7 @@ export async function improveStep(
   const { results: detail, errors } = await eachProject(context, (project) =>
     improveProject(context, project, listedOf(project.siteUrl), apply),
   );
-  const sent = detail.reduce((sum, outcome) => sum + sentIn(outcome), 0);
+  const sent = detail.reduce((sum, outcome) => sum + outcome.sent, 0);
   const flagged = detail.flatMap(({ plan }) => plan.flagged).length;
   const summary = apply ? `${counted(sent, 'prompt')} sent` : `${flagged} pages flagged, nothing sent`;
   return withOutage({ detail, summary }, [...errors, ...detail.map(({ stopped }) => stopped), refusal]);
@@ -63,7 +63,7 @@ async function improveProject(
   const plan = await planImprovement(warehouse, project.id, settings.improve, state);
   if (!apply) {
     await recordChoices(warehouse, project.id, plan, state.now);
-    return { project, plan, submitted: [] };
+    return { project, plan, submitted: [], sent: 0 };
   }
   for (const page of plan.flagged) {
     const pair = plan.pairs.find(({ treated }) => treated === page.path);
@@ -158,9 +158,9 @@ export async function approvePages(
   }
   const planned = answers.filter(({ job }) => job !== undefined).length;
   const outcome: SubmitOutcome =
-    planned === 0 ? { submitted: [] } : await submitWaiting(context, project, 'all');
-  const { submitted, stopped } = outcome;
-  const summary = `${planned} of ${byPath.size} approved pages got a job, ${counted(sentIn(outcome), 'prompt')} sent`;
+    planned === 0 ? { submitted: [], sent: 0 } : await submitWaiting(context, project, 'all');
+  const { submitted, sent, stopped } = outcome;
+  const summary = `${planned} of ${byPath.size} approved pages got a job, ${counted(sent, 'prompt')} sent`;
   const detail = { answers, submitted };
   return withOutage({ detail, summary }, [stopped]);
 }

@@ -80,8 +80,8 @@ export async function submitWaiting(
     project: project.id,
     onJob: (job: Job) => context.observer.onJob?.(job),
   };
-  const jobs = what === 'all' ? await submitJobs(task) : { submitted: [] };
+  const jobs = what === 'all' ? await submitJobs(task) : { submitted: [], sent: 0 };
   if (jobs.stopped !== undefined) return jobs;
   const messages = await submitMessages(task);
-  return { ...messages, submitted: [...jobs.submitted, ...messages.submitted] };
+  return { ...messages, submitted: jobs.submitted, sent: jobs.sent + messages.sent };
 }

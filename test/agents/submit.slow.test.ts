@@ -14,7 +14,8 @@ describe('submitting jobs', () => {
   it('stores the intent before the POST and every change after it', async () => {
     const desk = await agentDesk();
     await desk.plan(1);
-    const { submitted } = await submitJobs(desk.task());
+    const { submitted, sent } = await submitJobs(desk.task());
+    expect(sent).toBe(1);
     expect(submitted).toMatchObject([{ state: 'active', remote_id: 'job_000001', remote_status: 'active' }]);
     const transitions = await readTransitions(desk.warehouse, 1);
     expect(transitions.map(({ to_state }) => to_state)).toEqual(['planned', 'submitting', 'active']);
@@ -150,7 +151,7 @@ describe('follow-up messages', () => {
   ])('are sent at most once: %s', async (_, fault, state, arrived) => {
     const desk = await deskWithEndedJob();
     desk.sandbox.setFaults([fault]);
-    await submitMessages(desk.task());
+    expect(await submitMessages(desk.task())).toMatchObject({ submitted: [], sent: 0 });
     await desk.restart();
     await submitMessages(desk.task());
     expect(await desk.messages()).toMatchObject([{ state }]);

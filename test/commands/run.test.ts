@@ -56,7 +56,7 @@ describe('readership run --sandbox', () => {
     const [, days, requests] = /(\d+) new days of .+ rows, (\d+) requests/.exec(first.stdout) ?? [];
     // Two a day, and not those of the weeks before.
     expect(Number(requests)).toBeLessThan(3 * Number(days));
-    expect(first.stdout).toMatch(/[45] jobs sent/);
+    expect(first.stdout).toMatch(/[45] jobs created/);
     expect(first.stderr).toContain('Everything in it is simulated');
     expect(first.stdout).toMatch(/https:\/\/\S+\/pull\/\d+/);
     const once = await stored();
