@@ -33,10 +33,10 @@ export interface ProjectTask {
 }
 
 /** Where changes are stored: in a given transaction, or in one of their own. */
-export type Ledger = Warehouse | Transaction;
+export type Writer = Warehouse | Transaction;
 
-export const within = <Result>(ledger: Ledger, work: (transaction: Transaction) => Promise<Result>) =>
-  ledger instanceof Transaction ? work(ledger) : ledger.transaction(work);
+export const within = <Result>(writer: Writer, work: (transaction: Transaction) => Promise<Result>) =>
+  writer instanceof Transaction ? work(writer) : writer.transaction(work);
 
 /**
  * Identifies a job or message in the effects journal, the prompt and the pull request. It is
@@ -125,11 +125,11 @@ export interface Draw {
  * sent. Returns the number of the job.
  */
 export const planJob = (
-  ledger: Ledger,
+  writer: Writer,
   { project, page: { path, reason, evidence }, prompt, now, draw }: PlannedJob,
   cause = 'flagged',
 ): Promise<number> =>
-  within(ledger, async (transaction) => {
+  within(writer, async (transaction) => {
     const weeks = JSON.stringify(evidence.weeks);
     const values = { project, now, prompt, path, reason, ...evidence, weeks };
     const job = await insert(transaction, PLAN_JOB, values);
@@ -162,8 +162,8 @@ export interface JobChange<Event = JobEvent> extends Change<Event> {
 }
 
 /** Applies an event to a job and stores it. Throws when the event cannot happen in the job's state. */
-export const changeJob = (ledger: Ledger, job: Job, change: JobChange): Promise<Job> =>
-  within(ledger, async (transaction) => {
+export const changeJob = (writer: Writer, job: Job, change: JobChange): Promise<Job> =>
+  within(writer, async (transaction) => {
     const changed = applyChange(job, change);
     await storeJob(transaction, changed, change.remote);
     const { now, cause } = change;

@@ -7,7 +7,7 @@ import {
   insert,
   type Job,
   type JobChange,
-  type Ledger,
+  type Writer,
   promptColumns,
   readJobs,
   recordTransition,
@@ -53,12 +53,12 @@ export const lostMessage = (messages: readonly Message[]): Message | undefined =
 
 /** Records the intent to send a message to a job; nothing is sent. Returns the number of the message. */
 export const planMessage = (
-  ledger: Ledger,
+  writer: Writer,
   { id: job }: Pick<Job, 'id'>,
   { now, ...message }: Pick<Message, 'origin' | 'prompt'> & { readonly now: Date },
   cause = 'typed',
 ): Promise<number> =>
-  within(ledger, async (transaction) => {
+  within(writer, async (transaction) => {
     const id = await insert(transaction, PLAN_MESSAGE, { job, now, ...message });
     await recordTransition(transaction, { job, message: id, now, from: null, to: 'planned', cause });
     return id;
@@ -104,11 +104,11 @@ export async function readPrompts(
 
 /** Applies an event to a job or message and stores it. A message that arrived reopens its job. */
 export const changePrompt = (
-  ledger: Ledger,
+  writer: Writer,
   { job, message }: Prompt,
   change: JobChange<MessageEvent>,
 ): Promise<Prompt> =>
-  within(ledger, async (transaction) => {
+  within(writer, async (transaction) => {
     if (message === undefined) return { job: await changeJob(transaction, job, change) };
     const changed = await changeMessage(transaction, message, change);
     if (changed.state !== 'sent') return { job, message: changed };

@@ -1,7 +1,7 @@
 import { formatShard } from '../config/shard.js';
 import { type ExitCode, messageOf } from '../errors.js';
 import { exists } from '../files.js';
-import { copyOfLake } from '../warehouse/lake/fill.js';
+import { copyOfLake } from '../warehouse/lake/copy.js';
 import { type History, openHistory, openOwnHistory } from '../warehouse/published.js';
 import { openUnited, type Part } from '../warehouse/united.js';
 import { partOf, readWorkspace, type Runtime, type Workspace, type WorkspaceOptions } from './workspace.js';

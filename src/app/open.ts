@@ -33,7 +33,7 @@ interface Hold {
 }
 
 /** The live database and the effects journal, reconciled. */
-interface Ledgers extends Pick<
+interface LiveFiles extends Pick<
   StepContext,
   'warehouse' | 'journal' | 'unknownDeliveries' | 'here' | 'elsewhere'
 > {
@@ -45,11 +45,11 @@ interface Ledgers extends Pick<
  * Runs `work` with the live database and the effects journal. Throws a `LockedError` if another
  * process holds them.
  */
-export async function withLedgers<Result>(
+export async function withLiveFiles<Result>(
   { dataDir, liveFile, historyFile, settings, machine, configuration }: Workspace,
   { now, signal }: Pick<Runtime, 'now' | 'signal'>,
   hold: Hold,
-  work: (ledgers: Ledgers) => Promise<Result>,
+  work: (live: LiveFiles) => Promise<Result>,
 ): Promise<Result> {
   keepPrivate();
   const { maxMemory } = settings.database;
@@ -84,12 +84,12 @@ export async function withLiveDatabase<Result>(
 ): Promise<Result> {
   refuseToForget(workspace.liveFile, workspace.historyFile);
   const named = { ...hold, command: `readership ${hold.command}` };
-  return withLedgers(workspace, runtime, named, async (ledgers) => {
+  return withLiveFiles(workspace, runtime, named, async (live) => {
     const { observer, onReconciled, ...callbacks } = listener;
-    if (ledgers.reconciled !== undefined) onReconciled(ledgers.reconciled);
-    const connection = await connect(workspace, runtime, callbacks, ledgers.warehouse);
+    if (live.reconciled !== undefined) onReconciled(live.reconciled);
+    const connection = await connect(workspace, runtime, callbacks, live.warehouse);
     try {
-      const context = contextOf(workspace, runtime, ledgers, connection, observer);
+      const context = contextOf(workspace, runtime, live, connection, observer);
       context.journal.askFirst(permissionOf(context));
       return await work(context);
     } finally {
@@ -102,7 +102,7 @@ export async function withLiveDatabase<Result>(
 function contextOf(
   workspace: Workspace,
   { now, signal }: Runtime,
-  { warehouse, journal, here, elsewhere, unknownDeliveries }: Ledgers,
+  { warehouse, journal, here, elsewhere, unknownDeliveries }: LiveFiles,
   { clientOf, clock, codeHost }: Connection,
   observer: Observer,
 ): StepContext {

@@ -1,7 +1,7 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { max } from 'date-fns';
 import { stat } from 'node:fs/promises';
-import { MAX_LOCK_WAIT_MS, withLedgers } from '../app/open.js';
+import { MAX_LOCK_WAIT_MS, withLiveFiles } from '../app/open.js';
 import { adopt as adoptWorkspace, permissionOf } from '../app/permission.js';
 import { keepPrivate, readWorkspace } from '../app/workspace.js';
 import { lakeLocation, shownLocation } from '../config/load.js';
@@ -16,7 +16,7 @@ import { counted } from '../format/numbers.js';
 import { runPublish } from '../steps/publish.js';
 import { StepRunner } from '../steps/step.js';
 import { readWorkspaceRow } from '../warehouse/identity.js';
-import { fillFromLake } from '../warehouse/lake/fill.js';
+import { fillFromLake } from '../warehouse/lake/copy.js';
 import { publish } from '../warehouse/publish.js';
 import type { Reader } from '../warehouse/query.js';
 import { restore as restoreLive } from '../warehouse/restore.js';
@@ -53,8 +53,8 @@ export const restore = workspaceCommand('restore', {
     const hold = { command: 'readership restore', now, signal, maxWaitMs: MAX_LOCK_WAIT_MS };
     keepPrivate();
     const restored = await restoreLive({ liveFile, historyFile, from }, hold);
-    await withLedgers(workspace, runtime, hold, async ({ reconciled, ...ledgers }) => {
-      const { warehouse } = ledgers;
+    await withLiveFiles(workspace, runtime, hold, async ({ reconciled, ...live }) => {
+      const { warehouse } = live;
       const shown = (file: string) => shownLocation(file, workingDirectory);
       if (restored === undefined)
         output.data(`${shown(liveFile)} is intact and up to date: nothing to restore.`);
@@ -65,7 +65,7 @@ export const restore = workspaceCommand('restore', {
       for (const { id } of settings.projects) output.words(await stateLine(warehouse, id, now()));
       if (restored === undefined) return;
       await publish(warehouse, historyFile);
-      const refusal = await permissionOf({ ...workspace, ...ledgers, now, signal }).refusal();
+      const refusal = await permissionOf({ ...workspace, ...live, now, signal }).refusal();
       if (refusal instanceof ElsewhereError) output.data(`Next: ${refusal.message}\nThen: readership run`);
       else output.data('Next: readership run');
     });

@@ -39,7 +39,7 @@ export const readDeliveries = (
 ): Promise<Delivery[]> => reader.query(DELIVERIES, deliveryRow, { report, project, period, recipient });
 
 /** Where deliveries are recorded. */
-interface Ledgers {
+interface DeliveryRecords {
   readonly warehouse: Warehouse;
   readonly journal: EffectsJournal;
 }
@@ -47,7 +47,7 @@ interface Ledgers {
 /** Concurrency: one slow server does not delay other recipients, and no server is flooded. */
 const MAX_AT_ONCE = 4;
 
-interface DeliveryTask extends Ledgers {
+interface DeliveryTask extends DeliveryRecords {
   /** For emails; posts to channels need none. */
   readonly transport: MailTransport;
   readonly admission: DeliveryAdmission;
@@ -102,7 +102,7 @@ interface Claim {
  * must not be sent now. Nothing is sent before this.
  */
 export async function claim(
-  { warehouse, journal }: Ledgers,
+  { warehouse, journal }: DeliveryRecords,
   { key, id, figures }: Pick<Message, 'key' | 'id' | 'figures'>,
   attempt: { readonly via: Delivery['via']; readonly admission: DeliveryAdmission; readonly now: Date },
 ): Promise<Claim | undefined> {
@@ -122,7 +122,7 @@ export async function claim(
 
 /** Settles a delivery of unknown outcome. One that did not arrive is sent again when it is due. */
 export async function resolveDelivery(
-  { warehouse, journal }: Ledgers,
+  { warehouse, journal }: DeliveryRecords,
   delivery: Delivery,
   hasArrived: boolean,
   now: Date,
@@ -142,7 +142,7 @@ export async function resolveDelivery(
  * because only the holder of the live database sends.
  */
 export async function reconcileDeliveries(
-  { warehouse, journal }: Ledgers,
+  { warehouse, journal }: DeliveryRecords,
   now: Date,
 ): Promise<Reconciliation & { readonly deliveries: readonly Delivery[] }> {
   const rows = (await readDeliveries(warehouse)).map((delivery) => ({

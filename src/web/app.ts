@@ -121,11 +121,11 @@ const asset = (c: WebContext, text: string, type: string): Response => {
 export async function pageOf({ access, frame }: App, address: URL, request: SiteRequest, extra: object = {}) {
   const found = PAGES.find(({ path }) => path === address.pathname);
   if (found === undefined) throw new HTTPException(404, { message: 'There is no such page.' });
-  const { query: asked, range = null, isEditor } = request;
+  const { query: parameters, range = null, isEditor } = request;
   const { template = found.title.toLowerCase(), ...model } = await found.model(request);
   return frame.page(template, found.title, address, {
-    asked,
-    queries: request.asked.filter(({ sql }) => sql.length <= MAX_SQL),
+    parameters,
+    queries: request.offered.filter(({ sql }) => sql.length <= MAX_SQL),
     range,
     nothingLoaded: range === null,
     isEditor,

@@ -222,17 +222,17 @@ export async function questionOf(
     listed: '[]',
     base: '',
   };
-  const asked: { readonly name: string; readonly sql: string }[] = [];
+  const offered: { readonly name: string; readonly sql: string }[] = [];
   /** Offers a query in `queries/` to go on from in SQL, named with its `subject` if it is asked about several. */
   const offer = (name: string, more: Parameters = {}, subject?: string): void => {
     const words = name.replaceAll('-', ' ') + (subject === undefined ? '' : ` of ${shownPath(subject)}`);
-    asked.push({ name: words, sql: filledIn(queryNamed(name), { ...common, ...more }) });
+    offered.push({ name: words, sql: filledIn(queryNamed(name), { ...common, ...more }) });
   };
   return {
     /** The workspace of the project's shard, as it is read. */
     part: { ...partOf(workspace, project.id), historyFile: reader.file },
     /** The queries so far, for those who want to go on from them in SQL. */
-    asked,
+    offered,
     now: runtime.now(),
     reader,
     query: { ...query, path, paths },

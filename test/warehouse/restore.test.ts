@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { StorageError } from '../../src/errors.js';
 import { workspaceIdOf } from '../../src/warehouse/identity.js';
 import { publishLake } from '../../src/warehouse/lake/lake.js';
-import { fillFromLake } from '../../src/warehouse/lake/fill.js';
+import { fillFromLake } from '../../src/warehouse/lake/copy.js';
 import { restore } from '../../src/warehouse/restore.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { tempDir } from '../temp-dir.js';

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { shardOf } from '../../src/config/shard.js';
 import { ask } from '../../src/sql/answer.js';
 import { readDictionary } from '../../src/sql/dictionary.js';
-import { copyOfLake } from '../../src/warehouse/lake/fill.js';
+import { copyOfLake } from '../../src/warehouse/lake/copy.js';
 import { openOwnHistory } from '../../src/warehouse/published.js';
 import { openUnited, type Part } from '../../src/warehouse/united.js';
 import { afterFile } from '../cleanup.js';

@@ -5,7 +5,7 @@ import { shardOf } from '../../../src/config/shard.js';
 import { ConfigurationError } from '../../../src/errors.js';
 import { publishStep } from '../../../src/steps/publish.js';
 import { BucketStorage } from '../../../src/warehouse/lake/bucket.js';
-import { copyOfLake } from '../../../src/warehouse/lake/fill.js';
+import { copyOfLake } from '../../../src/warehouse/lake/copy.js';
 import { adoptLake } from '../../../src/warehouse/lake/claims.js';
 import { publishLake } from '../../../src/warehouse/lake/lake.js';
 import { openOwnHistory } from '../../../src/warehouse/published.js';

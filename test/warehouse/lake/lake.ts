@@ -10,7 +10,7 @@ import { Rows } from '../../../src/export/day-rows.js';
 import { storeDay } from '../../../src/export/ledger.js';
 import type { Reader } from '../../../src/warehouse/query.js';
 import type { LakeOptions } from '../../../src/warehouse/lake/actions.js';
-import { fillFromLake } from '../../../src/warehouse/lake/fill.js';
+import { fillFromLake } from '../../../src/warehouse/lake/copy.js';
 import type { LakePlace } from '../../../src/warehouse/lake/storage.js';
 import type { Shard } from '../../../src/config/shard.js';
 import type { Place } from '../../../src/effects/place.js';
