@@ -200,7 +200,7 @@ describe('an answer that the API does not document', () => {
     ],
     [
       'a negative count',
-      '{"totals": {"human": -1, "ai": 0, "total": 1}, "views": [], "hasMore": false, "id": 1, "status": "active"}',
+      '{"totals": {"human": -1, "ai": 0, "total": 1}, "views": [], "hasMore": false, "id": 0.5, "status": "active"}',
     ],
   ];
 
