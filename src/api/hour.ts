@@ -81,11 +81,9 @@ export class RollingHour {
    */
   finishingAt(limit: number, parts: readonly number[], now: Date): Date {
     let atMs = (this.pausedUntil(now) ?? now).getTime();
-    // If more is used than the limit allows, the first uses to end make no room.
-    const freeMs = this.#current(now)
-      .flatMap(([ms, requests]) => Array<number>(requests).fill(ms))
-      .slice(-limit);
-    // Each request takes the place of an earlier one, so these stay in order.
+    const freeMs = this.#current(now).flatMap(([ms, requests]) => Array<number>(requests).fill(ms));
+    // Each request takes the place of an earlier one, so these stay in order. If more is used than the
+    // limit allows, the first uses to end make no room.
     let taken = freeMs.length - limit;
     for (const part of parts) {
       const requests = Math.min(part, limit);
