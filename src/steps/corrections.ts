@@ -178,7 +178,7 @@ async function noticeOf(
 }
 
 /** What differs, by project: all that is known of an email of 0.2.0 is its number of views. */
-function partsOf({ projects, project }: Mailing, said: Figures, now: Stored, wordsNow: readonly Said[]) {
+function partsOf({ project }: Mailing, said: Figures, now: Stored, wordsNow: readonly Said[]) {
   const of = { project, missing: null };
   const before = storedWords(said.said) ?? [plainWords({ ...of, human: said.human, ai: said.ai })];
   const known = said.said == null ? [plainWords({ ...of, human: now.human, ai: now.ai })] : wordsNow;
@@ -189,7 +189,7 @@ function partsOf({ projects, project }: Mailing, said: Figures, now: Stored, wor
       const difference = differenceOf(words, other, now.of.get(words.project) ?? []);
       return [{ ...difference, project: words.project }];
     })
-    .filter(({ causes, stake }) => projects.length === 1 || causes.length > 0 || stake > 0);
+    .filter(({ causes }) => said.said == null || causes.length > 0);
 }
 
 /** The number of views that changed most. */

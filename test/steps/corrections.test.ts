@@ -143,6 +143,20 @@ Nov 14 – 15, loaded later: +1,528 human views and +728 AI views.
       ['2026-W46 correction', 7, 5348],
     ]);
     expect(deliveries.at(-1)?.said).toContain('"value":"5,348"');
+
+    // A day without views.
+    await loadDays(warehouse, day('2026-11-16'), day('2026-11-21'));
+    await run('2026-11-24T04:00:00Z');
+    await change(`
+      INSERT INTO day_loads
+      SELECT * REPLACE (DATE '2026-11-22' AS day, 0 AS human, 0 AS ai, 0 AS total, 0 AS pages)
+      FROM day_loads WHERE day = DATE '2026-11-21'`);
+    await run('2026-11-25T04:00:00Z');
+    const late = (await mails()).at(-1);
+    expect(late?.subject).toMatch(
+      /^Correction: Acme .*: all days are loaded, and the numbers are unchanged$/,
+    );
+    expect(late?.text).toContain('\nNov 22, loaded later: no views.\n');
   });
 
   it('is not corrected months later, for those who did not get it, or if its contents are unknown', async () => {
