@@ -3,7 +3,7 @@ import { shownLocation } from '../config/load.js';
 import { lastEndedDay } from '../day.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
 import { forecastExport } from '../export/forecast.js';
-import type { ExportBounds } from '../export/plan.js';
+import type { ExportBounds } from '../export/range.js';
 import { auditLines, forecastJson, forecastLines, loadedLines } from '../print/export.js';
 import { auditStep, exportStep } from '../steps/export.js';
 import { lakeSummary } from '../steps/publish.js';

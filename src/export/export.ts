@@ -5,14 +5,7 @@ import { backfill } from './backfill.js';
 import { keptNote } from './first-day.js';
 import { readDayLedger } from './ledger.js';
 import { type DayResult, loadDays, type LoadOutcome, type LoadTask } from './load.js';
-import {
-  type ExportBounds,
-  type ExportPlan,
-  type ExportRange,
-  type PlannedDay,
-  expectedRows,
-  planExport,
-} from './plan.js';
+import { type ExportPlan, type ExportRange, type PlannedDay, expectedRows, planExport } from './plan.js';
 import { checkRecentDays, type Comparison, lookAgain } from './verify.js';
 
 /** What an export of one project did. `check` is absent if the past was already checked today, or was not reached. */
@@ -21,8 +14,10 @@ export interface ExportOutcome extends LoadOutcome {
   readonly check?: Comparison | undefined;
 }
 
-export interface ExportTask extends LoadTask, Pick<ExportBounds, 'reload'> {
+export interface ExportTask extends LoadTask {
   readonly range: ExportRange;
+  /** Whether to read every day of the range again, and nothing else. */
+  readonly reload?: boolean | undefined;
   /** Whether a project that shares the limit has days that were never loaded. */
   readonly isBackfilling?: boolean | undefined;
   /** Requests a night for days that the check of sums does not look into, if nothing else needs them. */

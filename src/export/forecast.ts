@@ -7,15 +7,8 @@ import { addDays, dayOf, daysBetween, lastEndedDay } from '../day.js';
 import { type Reader, readSql } from '../warehouse/query.js';
 import { readPageSize } from './facts.js';
 import { type DayLedger, readDayLedger } from './ledger.js';
-import {
-  type ExportBounds,
-  type ExportPlan,
-  nightlyRequests,
-  planExport,
-  requestsFor,
-  requestsLeft,
-} from './plan.js';
-import { readFirstDay } from './range.js';
+import { type ExportPlan, nightlyRequests, planExport, requestsFor, requestsLeft } from './plan.js';
+import { type ExportBounds, readFirstDay } from './range.js';
 import { runsOfNeighbors } from './totals.js';
 import { readUnfinishedDays } from './pages.js';
 import { readLastVerification, recentTotals } from './verify.js';

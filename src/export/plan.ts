@@ -55,13 +55,6 @@ export interface ExportPlan {
   readonly requests: number;
 }
 
-/** What the user wants: bounds, both included, and whether to read every day between them again, and nothing else. */
-export interface ExportBounds {
-  readonly from?: Day | undefined;
-  readonly to?: Day | undefined;
-  readonly reload?: boolean | undefined;
-}
-
 /** Whether `day` ended at least `settleDays` full days before `now`, so that its numbers no longer change. */
 export const isSettled = (day: Day, now: Date, settleDays: number): boolean =>
   daysBetween(day, lastEndedDay(now)) >= settleDays;

@@ -3,7 +3,7 @@ import { plainDayRange } from '../format/days.js';
 import type { Reader } from '../warehouse/query.js';
 import { FIRST_DAY, KEPT_FROM, readFact, recordFact, SEARCH } from './facts.js';
 import { beginSearch, finishSearch, type FirstDayRequest } from './first-day.js';
-import type { ExportBounds, ExportRange } from './plan.js';
+import type { ExportRange } from './plan.js';
 import { hasViews } from './totals.js';
 
 /** A remembered first day that is checked has no views in so many days before it. */
@@ -11,6 +11,13 @@ const DAYS_BEFORE = 30;
 
 /** Fewer days than this are loaded without first checking whether there are any views. */
 const FEW_DAYS = 14;
+
+/** What the user wants: bounds, both included, and whether to read every day between them again, and nothing else. */
+export interface ExportBounds {
+  readonly from?: Day | undefined;
+  readonly to?: Day | undefined;
+  readonly reload?: boolean | undefined;
+}
 
 export interface RangeRequest extends FirstDayRequest, Pick<ExportBounds, 'from' | 'to'> {
   /** The start of the history: a day, or `auto` to find it on the platform and remember it. */
