@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { unformulated, unformulatedSql } from '../../src/format/text.js';
-import { ask } from '../../src/sql/answer.js';
+import { ask, expectOneSelect } from '../../src/sql/answer.js';
 import { type AnswerStyle, formatAnswer, type TextFormat } from '../../src/sql/formats.js';
 import { workbookOf } from '../../src/sql/workbook.js';
 import { colorsOf } from '../../src/terminal/output.js';
@@ -29,6 +29,20 @@ it('an error after the first rows fails the answer, and not the next one', async
   await expect(written(late, 'csv')).rejects.toThrow('too late');
   expect(await written('SELECT 1 AS one', 'csv')).toBe('one\n1\n');
 });
+
+it.each([
+  ['-- no statement', undefined],
+  ['SELECT 1; SELECT 2', 1],
+  // Makes a type first, which has no result.
+  ['PIVOT (SELECT 1 AS one) ON one USING count(*)', 0],
+])('before the answer to %s, %s results are not shown', async (sql, unseen) => {
+  const answer = await ask(connection, sql);
+  expect(answer?.unseen).toBe(unseen);
+  if (answer !== undefined) await connection.run('ROLLBACK');
+});
+
+it('a query that does more than read is refused before DuckDB writes its rows as Parquet', () =>
+  expect(expectOneSelect(connection, "FROM query('SELECT 1')")).rejects.toThrow('uses query'));
 
 const literal = (value: string): string =>
   `('${value.replaceAll("'", "''").replaceAll('\0', "' || chr(0) || '")}')`;
