@@ -230,6 +230,11 @@ describe('a query of the published history, in the mode of readership sql', () =
     ['EXPLAIN ANALYZE FROM enable_logging()', /enable_logging/],
     ["SELECT write_log('mine')", /write_log/],
     ['FROM checkpoint()', /checkpoint/],
+    ["SELECT current_setting('temp_directory')", /uses current_setting/],
+    ['FROM pragma_database_list()', /uses pragma_database_list/],
+    ['FROM duckdb_databases()', /uses duckdb_databases/],
+    ['FROM duckdb_settings()', /uses duckdb_settings/],
+    ['FROM duckdb_extensions()', /uses duckdb_extensions/],
   ])('is refused: %s', async (sql, reason) => {
     expect(await refusal(sql)).toMatch(reason);
   });
