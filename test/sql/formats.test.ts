@@ -24,9 +24,11 @@ async function written(sql: string, format: TextFormat, style: Partial<AnswerSty
   return text(formatAnswer(answer, format, { ...PLAIN, ...style }));
 }
 
-it('an error after the first rows fails the answer, and not the next one', async () => {
+it('an error before or after the first rows fails the answer, and not the next one', async () => {
   const late = "SELECT CAST(if(i = 1000000, 'too late', '1') AS INTEGER) FROM range(2000000) AS t (i)";
   await expect(written(late, 'csv')).rejects.toThrow('too late');
+  const early = "SELECT sum(CAST(i || ' early' AS INTEGER)) FROM range(2) AS t (i)";
+  await expect(written(early, 'csv')).rejects.toThrow('0 early');
   expect(await written('SELECT 1 AS one', 'csv')).toBe('one\n1\n');
 });
 
