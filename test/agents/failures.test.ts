@@ -186,6 +186,9 @@ describe('the jobs and messages of a journal and a database', () => {
     await sent?.ended({ event: 'sent', prLink: 'https://code.example.com/1' }, NOW);
 
     const [copy, { journal }] = [await liveWarehouse(), await agentDesk()];
+    // Messages cannot be entered before their jobs.
+    await reconcilePrompts('message', desk.journal, copy, LATER);
+    expect(await readMessages(copy, null)).toEqual([]);
     const none = { stored: 0, lost: 0, unknown: 0, written: 0 };
     expect(await reconcilePrompts('job', desk.journal, copy, LATER)).toEqual({
       ...none,
