@@ -208,6 +208,9 @@ describe('the report step', () => {
   it('has nothing to report of a new site, and sends no old news after weeks offline', async () => {
     expect(await report(MONDAY)).toMatchObject({ detail: { pages: [], deliveries: [] }, error: undefined });
     await loadDays(test.warehouse, day('2026-11-02'), day('2026-12-06'));
+    // After an interruption, nothing is begun.
+    const stopped = await report('2026-12-07T03:00:00Z', { signal: AbortSignal.abort() });
+    expect(stopped.detail).toMatchObject({ pages: [], deliveries: [] });
     const { detail } = await report('2026-12-07T03:00:00Z');
     expect(detail.deliveries.map(({ period }) => period)).toEqual(['2026-W49', '2026-W49']);
   });
