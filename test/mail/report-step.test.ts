@@ -199,7 +199,11 @@ describe('the report step', () => {
     const { error, summary } = await report('2026-11-22T23:58:00Z');
     expect(error).toMatchObject({ exitCode: 75 });
     expect(summary).toBe('2 pages rendered, 1 email sent, 1 not');
-    const { detail } = await report('2026-11-23T00:04:00Z');
+    // Who joined since gets no old news.
+    const [weekly = expect.fail()] = settings.reports.audiences['weekly'] ?? [];
+    const audiences = { weekly: [{ ...weekly, to: [...weekly.to, 'new@example.com'] }] };
+    const joined = { ...settings, reports: { ...settings.reports, audiences } };
+    const { detail } = await report('2026-11-23T00:04:00Z', { settings: joined });
     expect(detail.deliveries).toMatchObject([
       { recipient: 'docs@example.com', period: '2026-W46', state: 'sent', attempts: 2 },
     ]);
