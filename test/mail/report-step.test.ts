@@ -4,6 +4,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { PassThrough } from 'node:stream';
 import { settingsSchema } from '../../src/config/schema.js';
 import { day } from '../../src/day.js';
+import { ElsewhereError } from '../../src/effects/place.js';
 import { ConfigurationError } from '../../src/errors.js';
 import { DeliveryError } from '../../src/mail/delivery.js';
 import { claim, reconcileDeliveries } from '../../src/mail/ledger.js';
@@ -215,6 +216,10 @@ describe('the report step', () => {
     // After an interruption, nothing is begun.
     const stopped = await report('2026-12-07T03:00:00Z', { signal: AbortSignal.abort() });
     expect(stopped.detail).toMatchObject({ pages: [], deliveries: [] });
+    const elsewhere = new ElsewhereError('It sends from web-1.');
+    const kept = await report('2026-12-07T03:00:00Z', { elsewhere });
+    expect(kept.detail.deliveries).toEqual([]);
+    expect(kept.error).toBe(elsewhere);
     const { detail } = await report('2026-12-07T03:00:00Z');
     expect(detail.deliveries.map(({ period }) => period)).toEqual(['2026-W49', '2026-W49']);
   });
