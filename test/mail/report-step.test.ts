@@ -2,6 +2,7 @@ import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { PassThrough } from 'node:stream';
+import { NOBODY } from '../../src/config/recipients.js';
 import { settingsSchema } from '../../src/config/schema.js';
 import { day } from '../../src/day.js';
 import { ElsewhereError } from '../../src/effects/place.js';
@@ -202,7 +203,7 @@ describe('the report step', () => {
     expect(summary).toBe('2 pages rendered, 1 email sent, 1 not');
     // Who joined since gets no old news.
     const [weekly = expect.fail()] = settings.reports.audiences['weekly'] ?? [];
-    const audiences = { weekly: [{ ...weekly, to: [...weekly.to, 'new@example.com'] }] };
+    const audiences = { weekly: [{ ...weekly, to: [...weekly.to, NOBODY.address] }] };
     const joined = { ...settings, reports: { ...settings.reports, audiences } };
     const { detail } = await report('2026-11-23T00:04:00Z', { settings: joined });
     expect(detail.deliveries).toMatchObject([
