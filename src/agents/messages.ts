@@ -96,10 +96,11 @@ export async function readPrompts(
 ): Promise<Prompt[]> {
   const jobs = await readJobs(reader, project);
   if (kind === 'job') return jobs.map((job) => ({ job }));
-  const messages = await readMessages(reader, project);
-  return messages.flatMap((message) =>
-    jobs.filter(({ id }) => id === message.job).map((job) => ({ job, message })),
-  );
+  const byId = new Map(jobs.map((job) => [job.id, job]));
+  return (await readMessages(reader, project)).flatMap((message) => {
+    const job = byId.get(message.job);
+    return job === undefined ? [] : { job, message };
+  });
 }
 
 /** Applies an event to a job or message and stores it. A message that arrived reopens its job. */

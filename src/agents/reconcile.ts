@@ -13,12 +13,16 @@ import { evidenceRow, NO_EVIDENCE } from './reasons.js';
 const RESTORED = 'restored from the effects journal';
 const INTERRUPTED = 'the process ended before the reply was recorded';
 
-/** In every other state, it was sent. */
-const FATES: Readonly<Partial<Record<JobState | MessageState, Fate>>> = {
+const FATES: Readonly<Record<JobState | MessageState, Fate>> = {
   planned: 'not-sent',
   submitting: 'sending',
   unconfirmed: 'unknown',
   refused: 'refused',
+  sent: 'sent',
+  active: 'sent',
+  completed: 'sent',
+  failed: 'sent',
+  archived: 'sent',
 };
 const STATES = {
   'not-sent': 'planned',
@@ -33,7 +37,7 @@ type StoredPrompt = Awaited<ReturnType<typeof storedPrompts>>[number];
 const storedPrompts = async (reader: Reader, kind: PromptEntry['effect']) =>
   (await readPrompts(reader, kind, null)).map(({ job, message }) => {
     const { reference, state } = message ?? job;
-    return { job, message, reference, fate: FATES[state] ?? 'sent', attempt: attemptOf(message ?? job) };
+    return { job, message, reference, fate: FATES[state], attempt: attemptOf(message ?? job) };
   });
 
 /** Brings jobs, or the follow-up messages to them, in the journal and the database into agreement: jobs come first. */

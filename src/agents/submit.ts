@@ -53,7 +53,7 @@ async function submitPrompts(task: SubmitTask, kind: PromptKind): Promise<Submit
   const submitted: Job[] = [];
   let sent = 0;
   const refusal = prompts.length === 0 ? undefined : await journal.refusal();
-  if (refusal !== undefined) return { submitted, sent: 0, stopped: refusal };
+  if (refusal !== undefined) return { submitted, sent, stopped: refusal };
   for (const [index, prompt] of prompts.entries()) {
     if (signal?.aborted) return { submitted, sent, stopped: signal.reason };
     const turn = await nextTurn(warehouse, project, now());
