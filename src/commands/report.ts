@@ -139,7 +139,7 @@ export const report = simpleCommand('report', {
   examples: `
   readership report                     list the reports
   readership report weekly --open       render one and open it in the browser
-  readership report send weekly         email it to those who lack it
+  readership report send weekly         email it to its recipients, once each
   readership report resolve weekly --period 2026-W46 --delivered ann@example.com
   readership report new sections        start a report of your own`,
 });

@@ -109,7 +109,7 @@ async function reportFolders(workspaceDir: string | undefined): Promise<Map<stri
   return new Map([...found].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** Throws a `ConfigurationError` if a report has not got what an audience is to get. */
+/** Throws a `ConfigurationError` if a report does not support what an audience asks for. */
 export function expectSendable(
   { name, folder, isBuiltIn, queries }: ReportDefinition,
   { where, attach }: Pick<Audience, 'where' | 'attach'>,

@@ -133,7 +133,7 @@ class Filling {
         .join(' ')
         .replace(
           /^"(.*)" not defined in undefined - (\d+):(\d+)$/s,
-          'line $2, column $3: “$1” is a field of one that does not exist',
+          'line $2, column $3: “$1” belongs to a field that does not exist',
         )
         .replace(/^"(.*)" not defined in (.*) - (\d+):\d+$/s, 'line $3: there is no “$1”; there are $2');
       throw new TemplateError(
@@ -189,7 +189,7 @@ class EveryFieldRequired extends Handlebars.Visitor {
 const adviceFor = (file: string, report: string): string =>
   isBuiltIn(file)
     ? `That file is built in and expects the built-in report ${report}: check what reports/ and templates/ in your workspace override.`
-    : `Fix that file (a copy of a template of an earlier version: copy it again), then check the result: readership report ${report}`;
+    : `Fix that file (if you copied it from an earlier version, copy it again), then check the result: readership report ${report}`;
 
 /** A color format that browsers, email clients and the picture renderer all support. */
 const color = z.string().regex(/^#(?:[0-9a-f]{6}|[0-9a-f]{8})$/i, 'expected a color such as #0f766e');

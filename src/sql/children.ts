@@ -16,7 +16,7 @@ interface Command {
   /** The environment, without secrets. */
   readonly environment: NodeJS.ProcessEnv;
   readonly timeoutMs: number;
-  /** Paths in it are told relative to it: visitors need not know where it is. */
+  /** Messages show paths relative to it, because visitors need not know where it is. */
   readonly dataDir: string;
 }
 

@@ -54,7 +54,7 @@ describe('the rows of a query as a CSV attachment', () => {
       { attach: ['pagess'] },
     ],
     ['where: the built-in report weekly always covers the whole site. For /sdks/**, ', { where: '/sdks/**' }],
-  ])('and parts that a report has not got are refused: %s', (words, audience) => {
+  ])('and parts that a report does not support are refused: %s', (words, audience) => {
     expect(() => {
       expectSendable(report, { attach: [], ...audience });
     }).toThrow(`reports.weekly.${words}`);

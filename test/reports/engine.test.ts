@@ -326,7 +326,7 @@ describe('a broken template', () => {
     await write('templates/weekly.text.hbs', 'One line.\n{{counted parts.length "project"}}');
     const old = await prepared('weekly');
     expect(() => old.text()).toThrow(
-      /weekly\.text\.hbs: line 2, column 10: “length” is a field of one that does not exist\nFix that file \(/,
+      /weekly\.text\.hbs: line 2, column 10: “length” belongs to a field that does not exist\nFix that file \(/,
     );
   });
 
