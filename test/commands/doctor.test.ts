@@ -257,7 +257,7 @@ describe('readership doctor', () => {
     expect(await doctor(cwd)).toMatchObject({ code: 0 });
     await writeFile(join(cwd, 'templates', 'weekly.text.hbs'), '{{counted parts.length "project"}}');
     expect((await doctor(cwd)).of('reports')).toMatch(
-      /^fail: .*weekly\.text\.hbs: line 1, column 10: “length” is/,
+      /^fail: .*weekly\.text\.hbs: line 1, column 10: “length” belongs to/,
     );
   });
 
