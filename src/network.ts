@@ -39,7 +39,7 @@ type Asked = { signal: AbortSignal } & Partial<Pick<Dispatcher.RequestOptions, '
   };
 
 /** Sends a request to any address, not only the platform's. */
-export function ask(url: string, { headers, dispatcher, method = 'GET', ...options }: Asked) {
+export function requestUrl(url: string, { headers, dispatcher, method = 'GET', ...options }: Asked) {
   const { origin, pathname, search } = new URL(url);
   return (dispatcher ?? (shared ??= connections())).request({
     ...options,

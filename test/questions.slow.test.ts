@@ -8,7 +8,7 @@ import { readWorkspace } from '../src/app/workspace.js';
 import { day } from '../src/day.js';
 import { logging, openLog } from '../src/print/log.js';
 import { openService } from '../src/service/loop.js';
-import { ask } from '../src/sql/answer.js';
+import { runSql } from '../src/sql/answer.js';
 import { formatAnswer } from '../src/sql/formats.js';
 import { Output } from '../src/terminal/output.js';
 import { type History, openHistory } from '../src/warehouse/published.js';
@@ -73,7 +73,7 @@ const plain = {
 
 /** The answer as `readership sql --format markdown` writes it. */
 async function answerTo(sql: string): Promise<string> {
-  const answer = await ask(history.connection, sql);
+  const answer = await runSql(history.connection, sql);
   if (answer === undefined) throw new Error('no statement');
   let text = '';
   for await (const piece of formatAnswer(answer, 'markdown', plain)) text += piece;

@@ -38,14 +38,14 @@ export interface Dialect {
 }
 
 const time = z.iso.datetime({ offset: true }).transform((text) => new Date(text));
-const moment = time.transform(dayOf);
+const dayOfTime = time.transform(dayOf);
 const text = z
   .string()
   .nullish()
   .transform((given) => given ?? '');
 
 /** Fields that GitHub and GitLab have in common. */
-const ended = { state: z.string(), merged_at: moment.nullish(), closed_at: moment.nullish() };
+const ended = { state: z.string(), merged_at: dayOfTime.nullish(), closed_at: dayOfTime.nullish() };
 const reviewOf = ({ state, merged_at: merged, closed_at: closed }: z.infer<z.ZodObject<typeof ended>>) => ({
   mergedOn: merged ?? null,
   closedOn: merged == null && state === 'closed' ? (closed ?? null) : null,
@@ -62,7 +62,7 @@ const itemOf = ({ title, created_at, updated_at, ...end }: z.infer<typeof item>,
 
 const issue = item
   .extend({ number: z.int(), html_url: z.string(), body: text })
-  .extend({ pull_request: z.object({ merged_at: moment.nullish() }).nullish() })
+  .extend({ pull_request: z.object({ merged_at: dayOfTime.nullish() }).nullish() })
   .transform(({ number, html_url, body, pull_request, ...rest }): PullRequest => ({
     ...itemOf({ ...rest, merged_at: pull_request?.merged_at }, body),
     isPullRequest: pull_request != null,
@@ -137,7 +137,7 @@ export const DIALECTS: Readonly<Record<'github' | 'gitlab' | 'bitbucket', Dialec
       path: '/activity?pagelen=50',
       days: z
         .object({
-          values: z.array(z.object({ update: z.object({ state: z.string(), date: moment }).optional() })),
+          values: z.array(z.object({ update: z.object({ state: z.string(), date: dayOfTime }).optional() })),
         })
         .transform(({ values }) => {
           const ends = values.flatMap(({ update }) => update ?? []).filter(({ state }) => state !== 'OPEN');

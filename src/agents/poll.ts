@@ -70,7 +70,7 @@ const polledJobs = async ({ warehouse, project }: PollTask): Promise<RemoteJob[]
 
 async function poll(task: PollTask, job: RemoteJob) {
   const { warehouse, now } = task;
-  const { remote, failure } = await ask(task, job);
+  const { remote, failure } = await fetchJob(task, job);
   const regularAt = addMilliseconds(now(), pollDelayMs(job.polls));
   const nextPollAt = max([regularAt, answersAgainAt(task, failure)]);
   const after = await changeJob(warehouse, job, {
@@ -96,7 +96,7 @@ export const isGone = (error: unknown): error is RefusedError =>
 /** The platform does not know the job. That alone does not end it, since the error may be temporary. */
 class UnknownJobError extends ReadershipError {}
 
-async function ask(
+async function fetchJob(
   { client, signal }: PollTask,
   { id, remote_id }: RemoteJob,
 ): Promise<{ readonly remote?: AgentJob; readonly failure?: ReadershipError }> {

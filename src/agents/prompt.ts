@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { ownOrBuiltIn, packageFile } from '../files.js';
-import { wordsOf } from './reasons.js';
+import { reasonWords } from './reasons.js';
 import type { FlaggedPage } from './select.js';
 
 /** Where prompts come from, and how long one may be. */
@@ -34,7 +34,7 @@ export interface Proposal extends FlaggedPage {
 }
 
 export function proposalOf(project: string, page: FlaggedPage, rules: PromptRules): Proposal {
-  const about = { project, path: page.path, reason: wordsOf(page.why), reference: REFERENCE_TO_COME };
+  const about = { project, path: page.path, reason: reasonWords(page.why), reference: REFERENCE_TO_COME };
   const instruction = fill(ownOrBuiltIn(INSTRUCTION, rules.workspaceDir), valuesOf(about)).trimEnd();
   const prompt = composePrompt(about, rules, instruction);
   return {
@@ -67,8 +67,8 @@ export function composePrompt(
 }
 
 const valuesOf = ({ path, project, reason, reference }: PromptPage) => ({
-  path: quoted(path),
-  project: quoted(project),
+  path: asciiJson(path),
+  project: asciiJson(project),
   reason,
   reference,
 });
@@ -77,7 +77,7 @@ const valuesOf = ({ path, project, reason, reference }: PromptPage) => ({
  * A text as a JSON string of printable ASCII, which cannot close its quotes, break its line or
  * change the text direction.
  */
-export const quoted = (path: string): string =>
+export const asciiJson = (path: string): string =>
   JSON.stringify(path).replaceAll(
     /[^ -~]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,

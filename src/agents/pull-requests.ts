@@ -11,7 +11,7 @@ import { type CodeHost, DEFAULT_PAUSE_MS } from './code-host.js';
 import type { PullRequest } from './dialects.js';
 import { entryAbout } from './intents.js';
 import { changeJob, type Job, readJobsOf } from './ledger.js';
-import { quoted } from './prompt.js';
+import { asciiJson } from './prompt.js';
 
 const READ_UNTIL = 'SELECT read_until, next_read_at FROM code_host_reads WHERE repository = $repository';
 const FORGET_READ = 'DELETE FROM code_host_reads WHERE repository = $repository';
@@ -185,7 +185,7 @@ function pullRequestOf(
   const lines = referencesIn(found.text);
   const isRight = ({ reference, project, page }: (typeof lines)[number]) =>
     reference === job.reference &&
-    (page === undefined || (page === quoted(job.path) && project === quoted(job.project)));
+    (page === undefined || (page === asciiJson(job.path) && project === asciiJson(job.project)));
   const isTaken = jobs.some(({ pr_link }) => codeHost.leadsTo(pr_link, found.link));
   const isOlder = found.createdAt < subMinutes(job.submitted_at ?? job.planned_at, CLOCKS_DIFFER_MINUTES);
   return lines.length > 0 && lines.every(isRight) && !isTaken && !isOlder ? found : undefined;

@@ -82,7 +82,7 @@ export const reasonOf = ({ code, facts }: { readonly code: string; readonly fact
   reasonSchema.parse({ ...z.looseObject({}).parse(JSON.parse(facts)), code });
 
 /** A reason as a phrase. That of a flagged page contains no path, since it goes into the prompt. */
-export function wordsOf(reason: Reason): string {
+export function reasonWords(reason: Reason): string {
   switch (reason.code) {
     case 'flagged':
       return flagWords(reason);

@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises';
 import { createGunzip } from 'node:zlib';
 import { SaxesParser } from 'saxes';
 import type { Dispatcher } from 'undici';
-import { ask } from '../network.js';
+import { requestUrl } from '../network.js';
 
 export const SITEMAP_LIMITS = {
   /** Per file, both compressed and decompressed. */
@@ -51,7 +51,7 @@ async function fetched(
   signal: AbortSignal,
   redirectsLeft = MAX_REDIRECTS,
 ): Promise<AsyncIterable<Buffer>> {
-  const { statusCode, headers, body } = await ask(address, { dispatcher, signal });
+  const { statusCode, headers, body } = await requestUrl(address, { dispatcher, signal });
   if (statusCode === 200) return body;
   await body.dump();
   const { location } = headers;

@@ -143,7 +143,7 @@ export async function reconcileEffects(journal: EffectsJournal, warehouse: Wareh
   const { deliveries, ...emails } = await reconcileDeliveries({ journal, warehouse }, now);
   const words = [
     ...(journal.cutBytes > 0 ? [`the torn last line of ${journal.path} was cut off`] : []),
-    ...wordsOf({ job: jobs, message: messages, email: emails }, journal, warehouse),
+    ...reconciledWords({ job: jobs, message: messages, email: emails }, journal, warehouse),
   ];
   return {
     words: words.length === 0 ? undefined : `Effects journal: ${words.join('; ')}.`,
@@ -151,7 +151,7 @@ export async function reconcileEffects(journal: EffectsJournal, warehouse: Wareh
   };
 }
 
-function wordsOf(
+function reconciledWords(
   kinds: Readonly<Record<'job' | 'message' | 'email', Reconciliation>>,
   { found }: EffectsJournal,
   { path }: Warehouse,

@@ -110,11 +110,11 @@ export async function readAllParts(
 }
 
 /** The parts to read one after another: the shards, or the workspace itself. */
-export const partsOf = (workspace: Workspace): readonly Workspace[] => workspace.parts ?? [workspace];
+export const shardsOf = (workspace: Workspace): readonly Workspace[] => workspace.parts ?? [workspace];
 
 /** The part that has a project; the first if none has. */
-export function partOf(workspace: Workspace, project: string): Workspace {
-  const [first = workspace, ...others] = partsOf(workspace);
+export function shardWith(workspace: Workspace, project: string): Workspace {
+  const [first = workspace, ...others] = shardsOf(workspace);
   return others.find(({ projects }) => projects.some(({ id }) => id === project)) ?? first;
 }
 

@@ -23,7 +23,7 @@ const fewestOf = (requests: number, limit: number | 'unlimited'): number =>
  * The requests of a lease in the parts in which they are sent: the first when all of it is free,
  * the others one by one.
  */
-export const partsOf = (requests: number, limit: number | 'unlimited'): number[] => {
+export const sendingParts = (requests: number, limit: number | 'unlimited'): number[] => {
   const first = fewestOf(requests, limit);
   return [first, ...Array<number>(requests - first).fill(1)];
 };

@@ -2,7 +2,7 @@ import { readJobs } from '../agents/ledger.js';
 import { OPEN_STATES } from '../agents/lifecycle.js';
 import { planImprovement } from '../agents/plan.js';
 import { proposalOf } from '../agents/prompt.js';
-import { evidenceRow, wordsOf } from '../agents/reasons.js';
+import { evidenceRow, reasonWords } from '../agents/reasons.js';
 import type { FlaggedPage, LeftOutPage } from '../agents/select.js';
 import { readSitemap } from '../agents/sitemap.js';
 import { createdIn } from '../agents/submit.js';
@@ -116,7 +116,7 @@ const showPlan = (options: ShowOptions, runtime: Runtime): Promise<ExitCode> =>
 const shownPage = ({ path, why, evidence }: FlaggedPage | LeftOutPage) => ({
   path,
   code: why.code,
-  why: wordsOf(why),
+  why: reasonWords(why),
   evidence: evidenceRow.parse(evidence),
 });
 

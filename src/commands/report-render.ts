@@ -2,7 +2,7 @@ import { watch } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
 import { withHistories } from '../app/histories.js';
-import { partsOf, readAllParts, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
+import { shardsOf, readAllParts, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
 import { ConfigurationError, type ExitCode, messageOf, StorageError } from '../errors.js';
 import { exists } from '../files.js';
 import { eachLoaded } from '../reports/coverage.js';
@@ -39,7 +39,7 @@ export async function renderReport(
 ): Promise<ExitCode> {
   const whole = await readAllParts(options, runtime, 'optional');
   const { settings, workspaceDir } = whole;
-  const projects = partsOf(whole).flatMap((part) => part.projects);
+  const projects = shardsOf(whole).flatMap((part) => part.projects);
   const single = OF_ONE_PROJECT[options.format] ?? (options.output === undefined ? undefined : 'A file');
   if (single !== undefined && projects.length !== 1)
     throw new ConfigurationError(`${single} covers one project: choose it with --project.`);

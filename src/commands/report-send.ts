@@ -11,7 +11,7 @@ import { eachLoaded } from '../reports/coverage.js';
 import { findReport, type ReportDefinition } from '../reports/definition.js';
 import { type Calendar, choosePeriod, type Period, periodNamed } from '../reports/period.js';
 import { byBothClocks, type StepContext } from '../steps/step.js';
-import { type Mailing, mailingsOf, noticeOf, sendMailing } from '../steps/mailing.js';
+import { type Mailing, mailingsOf, reportNotice, sendMailing } from '../steps/mailing.js';
 import type { Reader } from '../warehouse/query.js';
 import { conclude, makeChange, runSteps } from './steps.js';
 
@@ -120,7 +120,7 @@ export async function emailText(
   };
   const [mailing = preview] = isPreview ? [] : chooseMailings(mailings, report.name, to);
   const recipient = mailing.audience.to.find(isAddress) ?? mail.from.address;
-  const content = await (await noticeOf(workspace, history, mailing, period)).email();
+  const content = await (await reportNotice(workspace, history, mailing, period)).email();
   const key = { report: report.name, project: mailing.project, period: period.name, recipient };
   const { bytes } = await compose(key, content, mail, now());
   if (isPreview)

@@ -7,7 +7,7 @@ import { readAllParts, type Runtime } from '../app/workspace.js';
 import { ConfigurationError, messageOf, ReadershipError, StorageError } from '../errors.js';
 import { readText } from '../files.js';
 import { counted } from '../format/numbers.js';
-import { ask } from '../sql/answer.js';
+import { runSql } from '../sql/answer.js';
 import { completable, readDictionary } from '../sql/dictionary.js';
 import { formatAnswer, TEXT_FORMATS, type TextFormat } from '../sql/formats.js';
 import { queryLimits, runWithout, settingsFor, type SqlLimits, tooMuch, watched } from '../sql/process.js';
@@ -147,7 +147,7 @@ async function answer(statement: string, session: Session): Promise<void> {
   const { connection } = session.history;
   if (isCopied(format) && file !== undefined && (await copyResult(connection, statement, format, file)))
     return;
-  const answer = await ask(connection, statement);
+  const answer = await runSql(connection, statement);
   if (answer === undefined) throw new ConfigurationError('There is no SQL statement in the query.');
   if (answer.unseen > 0)
     output.note(

@@ -1,5 +1,5 @@
 import { withHistoryOf } from '../app/histories.js';
-import { partsOf, readAllParts, type Runtime, type Workspace } from '../app/workspace.js';
+import { shardsOf, readAllParts, type Runtime, type Workspace } from '../app/workspace.js';
 import { formatShard } from '../config/shard.js';
 import { ConfigurationError, messageOf, ReadershipError } from '../errors.js';
 import { escapeUnsafe } from '../format/text.js';
@@ -33,7 +33,7 @@ export const status = projectCommand('status', {
     if (isSplit && format === 'prometheus')
       throw new ConfigurationError('Metrics are about one shard: add --shard, and write a file for each.');
     const states: State[] = [];
-    for (const part of partsOf(workspace)) {
+    for (const part of shardsOf(workspace)) {
       const state = await stateOf(part, isSplit, runtime);
       states.push(state);
       if (format === undefined) showState(state, output, runtime.now());

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { RollingHour } from '../api/hour.js';
-import { partsOf } from '../budget/budget.js';
+import { sendingParts } from '../budget/budget.js';
 import { readHour, type SharedLimit } from '../budget/ledger.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
 import { addDays, dayOf, daysBetween, lastEndedDay } from '../day.js';
@@ -115,7 +115,7 @@ async function planProject(
   const unfinished = await readUnfinishedDays(reader, id);
   const plan = planExport(ledger, range, now, { isBackfilling, settleDays, pageSize, reload });
   const ofDays = plan.days.flatMap(({ day, requests }) =>
-    partsOf(requestsLeft(requests, unfinished.get(day), pageSize), limit),
+    sendingParts(requestsLeft(requests, unfinished.get(day), pageSize), limit),
   );
   const verifiedAt = await readLastVerification(reader, id);
   const isChecked = reload || (verifiedAt !== undefined && dayOf(verifiedAt) === dayOf(now));

@@ -2,7 +2,7 @@ import { differenceInDays } from 'date-fns';
 import type { Job } from '../agents/ledger.js';
 import type { ImprovePlan } from '../agents/plan.js';
 import type { Proposal } from '../agents/prompt.js';
-import { wordsOf } from '../agents/reasons.js';
+import { reasonWords } from '../agents/reasons.js';
 import { type FlaggedPage, MIN_WEEKS } from '../agents/select.js';
 import type { Settings } from '../config/schema.js';
 import { counted, signedPercent, thousands } from '../format/numbers.js';
@@ -104,7 +104,7 @@ const flaggedCells = ({ path, evidence }: FlaggedPage): string[] => {
 };
 
 const promptLines = ({ path, why, digest, prompt }: Proposal): string[] => [
-  `  ${path}#${digest}: ${wordsOf(why)}`,
+  `  ${path}#${digest}: ${reasonWords(why)}`,
   ...prompt
     .trimEnd()
     .split('\n')
@@ -120,7 +120,7 @@ function leftOutLines(
   const reasons = new Map([...skips, ...leftOut].map(({ path, why }) => [path, why] as const));
   const rows = [...reasons]
     .slice(0, limit)
-    .map(([path, why]) => [escapeUnsafe(path), escapeUnsafe(wordsOf(why))]);
+    .map(([path, why]) => [escapeUnsafe(path), escapeUnsafe(reasonWords(why))]);
   const more = reasons.size - rows.length;
   const [skip] = skips;
   const uncounted = indented([

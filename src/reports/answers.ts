@@ -11,7 +11,7 @@ import type { Query, ReportDefinition } from './definition.js';
 export type Answers = Readonly<Record<string, Row | Row[]>>;
 
 /** Runs the queries of a report. An error names the file of its query, and the line if DuckDB does. */
-export async function ask(
+export async function runQueries(
   reader: Reader,
   queries: readonly Query[],
   parameters: Parameters,

@@ -34,7 +34,7 @@ export const storedWords = (json: string | null | undefined): Said[] | undefined
 const figure = (name: string, value: string, changeText = '') => ({ name, value, changeText });
 
 /** What a report says about a project with these views: the weekly report, or else the values of its tables. */
-export function wordsOf(
+export function saidAbout(
   weekly: WeeklyModel | undefined,
   tables: () => ReturnType<typeof tablesOf>,
   of: About,

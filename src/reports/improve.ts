@@ -8,7 +8,7 @@ import {
   projectEffectRow,
   togetherWords,
 } from '../agents/effect.js';
-import { LEAVING, reasonOf, wordsOf } from '../agents/reasons.js';
+import { LEAVING, reasonOf, reasonWords } from '../agents/reasons.js';
 import { addDays, dayOf, daysBetween } from '../day.js';
 import { counted } from '../format/numbers.js';
 import { capitalised } from '../format/text.js';
@@ -86,7 +86,7 @@ export function improveModel(answers: object) {
   const flagged = jobs.filter(({ isNew }) => isNew);
   const chosen = ({ path, chosen_at, ...row }: z.infer<typeof choiceRow>) => ({
     path,
-    ...whyOf(wordsOf(reasonOf(row)), row),
+    ...whyOf(reasonWords(reasonOf(row)), row),
     age: ageOf(chosen_at),
   });
   /** Flagged in `mode: plan`: no job was created for them. */
@@ -127,7 +127,7 @@ export function improveModel(answers: object) {
         : { together: togetherWords(effects_together) ?? null, ...earlierWorkOf(effects) },
     /** How many popular pages were skipped, by reason, most frequent first. */
     skipped: skipped.map(({ pages, ...reason }) => ({
-      why: SKIPPED[reason.code] ?? wordsOf(reasonOf(reason)),
+      why: SKIPPED[reason.code] ?? reasonWords(reasonOf(reason)),
       pages,
     })),
   };

@@ -4,9 +4,9 @@ import { ConfigurationError, ReadershipError } from '../errors.js';
 import { plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { dateOf, type Reader } from '../warehouse/query.js';
-import { type Answers, ask, rowsOf, tablesOf } from './answers.js';
+import { type Answers, runQueries, rowsOf, tablesOf } from './answers.js';
 import { cautionsOf, type ModelContext, readCoverage } from './coverage.js';
-import { wordsOf } from './correction.js';
+import { saidAbout } from './correction.js';
 import type { Picture, ReportDefinition } from './definition.js';
 import { draw } from './draw.js';
 import { improveModel } from './improve.js';
@@ -49,7 +49,7 @@ export async function prepareReport(
   const coverage = await readCoverage(reader, project, period);
   const days = { from: dateOf(period.first), to: dateOf(period.last) };
   const parameters = { project: project.id, ...days, pages: where ?? '*' };
-  const answers = await ask(reader, report.queries, parameters);
+  const answers = await runQueries(reader, report.queries, parameters);
   const model = {
     project: part,
     period,
@@ -88,8 +88,8 @@ export async function prepareReport(
     text: forms.text,
     brief: forms.brief,
     /** What it says, for a later correction. */
-    words: (of: Parameters<typeof wordsOf>[2]) =>
-      wordsOf('statements' in model ? model : undefined, tables, of),
+    words: (of: Parameters<typeof saidAbout>[2]) =>
+      saidAbout('statements' in model ? model : undefined, tables, of),
     /** A self-contained page. */
     page: async () => {
       const pictures: Record<string, { svg: string }[]> = {};

@@ -47,7 +47,7 @@ export async function sendAlerts(context: StepContext): Promise<string | undefin
       const alerts = [...outages.flatMap((outage) => outageAlert(outage, known)), ...drops];
       for (const alert of alerts) {
         const key = { report: ALERT, project: alert.project ?? all, period: alert.period };
-        attempted.push(...(await sendNotice(context, noticeOf(alert, shard), key, [recipient], 'due')));
+        attempted.push(...(await sendNotice(context, alertNotice(alert, shard), key, [recipient], 'due')));
       }
     }
     const { error } = sentOf(attempted);
@@ -58,7 +58,7 @@ export async function sendAlerts(context: StepContext): Promise<string | undefin
   }
 }
 
-function noticeOf({ fact, text, data }: Alert, shard: Shard | undefined): Notice {
+function alertNotice({ fact, text, data }: Alert, shard: Shard | undefined): Notice {
   const subject = `Readership${shard === undefined ? '' : ` (shard ${formatShard(shard)})`}: ${fact}`;
   const html = `<pre style="white-space: pre-wrap">${Handlebars.escapeExpression(text)}</pre>`;
   return {

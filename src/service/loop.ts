@@ -5,7 +5,7 @@ import { type Listener, withLiveDatabase } from '../app/open.js';
 import { type Runtime, waitingAtMost, type Workspace } from '../app/workspace.js';
 import { lastScheduled } from '../config/cron.js';
 import { messageOf } from '../errors.js';
-import { ask, connectionFailure } from '../network.js';
+import { requestUrl, connectionFailure } from '../network.js';
 import { untilAborted } from '../sleep.js';
 import { exportStep } from '../steps/export.js';
 import { isUpToDate, runPublish } from '../steps/publish.js';
@@ -77,7 +77,7 @@ async function pinging<Detail>(
   const ping = async (suffix: '/start' | '/fail' | '') => {
     try {
       const within = AbortSignal.any([signal, AbortSignal.timeout(PING_TIMEOUT_MS)]);
-      const { statusCode, body } = await ask(pingUrl + suffix, { signal: within });
+      const { statusCode, body } = await requestUrl(pingUrl + suffix, { signal: within });
       await body.dump();
       if (statusCode >= 400) observer.onAlertFailed?.(`${monitor} got status ${statusCode}.`);
     } catch (error) {

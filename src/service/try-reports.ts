@@ -5,7 +5,7 @@ import { NothingLoadedError } from '../reports/coverage.js';
 import { expectSendable, listReports, noReport } from '../reports/definition.js';
 import { choosePeriod } from '../reports/period.js';
 import { prepareReport } from '../reports/render.js';
-import { mailingsOf, noticeOf } from '../steps/mailing.js';
+import { mailingsOf, reportNotice } from '../steps/mailing.js';
 import { pass, type Verdict } from './findings.js';
 
 /**
@@ -32,7 +32,7 @@ export async function tryReports(workspace: Workspace, runtime: Runtime): Promis
           for (const project of one.projects)
             await (await prepareReport(one, history, project, { report, period })).page();
           for (const mailing of mailingsOf(one, report))
-            await (await noticeOf(one, history, mailing, period)).email();
+            await (await reportNotice(one, history, mailing, period)).email();
         } catch (error) {
           if (!(error instanceof NothingLoadedError)) throw error;
         }

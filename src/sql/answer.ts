@@ -35,7 +35,7 @@ const TEXT = /^(VARCHAR|STRUCT|MAP|JSON)|\[\]$/;
  * if there is no statement. Throws a `StorageError` for a statement that does anything else, and
  * the database's own error, which points at the position, for one that fails.
  */
-export async function ask(connection: DuckDBConnection, sql: string): Promise<Answer | undefined> {
+export async function runSql(connection: DuckDBConnection, sql: string): Promise<Answer | undefined> {
   // DuckDB's client fails on text without a statement.
   if ((await completenessOf(connection, sql)) === 'blank') return undefined;
   await expectOnlyData(connection, sql);
@@ -50,7 +50,7 @@ export async function ask(connection: DuckDBConnection, sql: string): Promise<An
   }
 }
 
-/** Throws as `ask` does, unless there is exactly one statement and it only reads. */
+/** Throws as `runSql` does, unless there is exactly one statement and it only reads. */
 export async function expectOneSelect(connection: DuckDBConnection, sql: string): Promise<void> {
   await expectOnlyData(connection, sql);
   const statements = await connection.extractStatements(sql);
@@ -58,7 +58,7 @@ export async function expectOneSelect(connection: DuckDBConnection, sql: string)
   await expectReading(connection, (await statements.prepare(0)).statementType, sql);
 }
 
-/** Whether SQL is a single SELECT. Throws as `ask` does if it does more than read. */
+/** Whether SQL is a single SELECT. Throws as `runSql` does if it does more than read. */
 export async function isOneSelect(connection: DuckDBConnection, sql: string): Promise<boolean> {
   const { error, statements } = await parse(connection, sql);
   if (error || statements.length !== 1) return false;

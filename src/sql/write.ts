@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream/promises';
 import { codeOf, messageOf, StorageError } from '../errors.js';
 import { ignoreMissing } from '../files.js';
 import { unformulated, unformulatedSql } from '../format/text.js';
-import { identifier, quoted } from '../warehouse/duckdb.js';
+import { identifier, literal } from '../warehouse/duckdb.js';
 import { expectOneSelect, isOneSelect } from './answer.js';
 
 /** Where text goes if no file is given. */
@@ -113,7 +113,7 @@ export async function copyResult(
   const rows = format === 'parquet' ? queryOf(sql) : await plainOf(connection, sql, format);
   if (rows === undefined) return false;
   await file.replace(async (unfinished) => {
-    await connection.run(`COPY (${rows}\n) TO ${quoted(unfinished)} (${COPIED[format]})`);
+    await connection.run(`COPY (${rows}\n) TO ${literal(unfinished)} (${COPIED[format]})`);
   });
   return true;
 }

@@ -13,7 +13,7 @@ import { writePage } from '../reports/pages.js';
 import { type Period, periodNamed } from '../reports/period.js';
 import { formsOf, prepareReport } from '../reports/render.js';
 import { readSql } from '../warehouse/query.js';
-import { type Mailing, sendNotice, type Stored, storedOf, wordsOf } from './mailing.js';
+import { type Mailing, sendNotice, type Stored, storedOf, saidIn } from './mailing.js';
 import type { StepContext } from './step.js';
 
 /** Older reports are not corrected. */
@@ -53,7 +53,7 @@ export async function sendCorrections(
     // Without the usual change, which takes longer to read, more may be outdated.
     if (!isOutdated(said, stored, 0)) continue;
     if (!isOutdated(said, stored, await usualShareOf(context, mailing, sent))) continue;
-    const notice = await noticeOf(context, mailing, sent, stored);
+    const notice = await correctionNotice(context, mailing, sent, stored);
     const { report, project } = mailing;
     const key = { report: report.name, project, period: correctionOf(period.name) };
     attempted.push(...(await sendNotice(context, notice, key, recipients, 'due')));
@@ -119,7 +119,7 @@ async function usualShareOf(
  * The notice about a report that was sent incomplete, or whose numbers have changed since. Renders
  * the pages again, because it links to them.
  */
-async function noticeOf(
+async function correctionNotice(
   context: StepContext,
   mailing: Mailing,
   { period, said, sentAt }: Sent,
@@ -135,8 +135,8 @@ async function noticeOf(
       ? prepared
       : prepareReport(context, warehouse, project, { ...request, where: audience.where });
   });
-  const wordsNow = wordsOf(editions, now);
-  const parts = partsOf(mailing, said, now, wordsNow)
+  const wordsNow = saidIn(editions, now);
+  const parts = correctedProjects(mailing, said, now, wordsNow)
     .map(({ project, ...part }) => {
       const of = editions.find(({ model }) => model.project.id === project);
       return { ...part, name: of?.model.project.name ?? report.title, pageUrl: of?.pageUrl ?? null };
@@ -178,7 +178,7 @@ async function noticeOf(
 }
 
 /** What differs, by project: all that is known of an email of 0.2.0 is its number of views. */
-function partsOf({ project }: Mailing, said: Figures, now: Stored, wordsNow: readonly Said[]) {
+function correctedProjects({ project }: Mailing, said: Figures, now: Stored, wordsNow: readonly Said[]) {
   const of = { project, missing: null };
   const before = storedWords(said.said) ?? [plainWords({ ...of, human: said.human, ai: said.ai })];
   const known = said.said == null ? [plainWords({ ...of, human: now.human, ai: now.ai })] : wordsNow;

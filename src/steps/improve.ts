@@ -12,7 +12,7 @@ import {
 } from '../agents/plan.js';
 import { recordChange } from '../agents/pull-requests.js';
 import { composePrompt, proposalOf, REFERENCE_TO_COME } from '../agents/prompt.js';
-import { type Reason, wordsOf } from '../agents/reasons.js';
+import { type Reason, reasonWords } from '../agents/reasons.js';
 import type { FlaggedPage } from '../agents/select.js';
 import { type IsListed, readSitemap } from '../agents/sitemap.js';
 import type { SubmitOutcome } from '../agents/submit.js';
@@ -88,7 +88,7 @@ function planPage(
   { instruction, draw }: { readonly instruction?: string; readonly draw?: Draw | undefined },
 ): Promise<number> {
   const at = now();
-  const page = { path, reason: wordsOf(why), evidence };
+  const page = { path, reason: reasonWords(why), evidence };
   const reference = referenceOf(project, path, at);
   const prompt = composePrompt(
     { ...page, project, reference },
@@ -142,7 +142,7 @@ export async function approvePages(
     if (page === undefined) {
       const why = plan.leftOut.find((candidate) => candidate.path === path)?.why;
       const unknown = await unknownPage(warehouse, project.id, path);
-      answers.push({ path, refusal: unknown ?? (why && wordsOf(why)) ?? 'not proposed' });
+      answers.push({ path, refusal: unknown ?? (why && reasonWords(why)) ?? 'not proposed' });
       continue;
     }
     const proposal = proposalOf(project.id, page, { workspaceDir, maxPromptLength });

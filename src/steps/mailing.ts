@@ -52,7 +52,7 @@ export function mailingsOf(
  * The content of a mailing about a period. Throws a `NothingLoadedError` when nothing is loaded for
  * any project.
  */
-export async function noticeOf(
+export async function reportNotice(
   place: ReportPlace,
   reader: Reader,
   mailing: Mailing,
@@ -78,7 +78,7 @@ export async function noticeOf(
     pageUrl: whole.pageUrl,
     brief: whole.brief(),
     data: whole.model,
-    figures: { ...stored, said: JSON.stringify(wordsOf(editions, stored)) },
+    figures: { ...stored, said: JSON.stringify(saidIn(editions, stored)) },
     email: async () => ({ ...(await whole.mail()), attachments }),
   };
 }
@@ -123,7 +123,7 @@ export async function storedOf(
 }
 
 /** What reports of a period say, with what is stored about each of their projects. */
-export const wordsOf = (reports: readonly PreparedReport[], { of, pages }: Stored): Said[] =>
+export const saidIn = (reports: readonly PreparedReport[], { of, pages }: Stored): Said[] =>
   reports.map(({ period, model, words }) => {
     const days = of.get(model.project.id) ?? [];
     const loaded = new Set(days.map(({ day }) => day));
@@ -157,7 +157,7 @@ export async function sendMailing(
       `${mailing.report.name} ${period.name} was not emailed: its last day, ${longDay(period.last)}, has not ended ` +
         'by the clocks of this machine and the platform. It is emailed only once, so send it after that day.',
     );
-  const notice = await noticeOf(context, warehouse, mailing, period);
+  const notice = await reportNotice(context, warehouse, mailing, period);
   const key = { report: mailing.report.name, project: mailing.project, period: period.name };
   return sendNotice(context, notice, key, recipients, admission);
 }

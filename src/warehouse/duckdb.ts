@@ -40,7 +40,7 @@ export const writeAttached = (
     connection,
     path,
     name,
-    `STORAGE_VERSION ${quoted(STORAGE_VERSION)}, RECOVERY_MODE NO_WAL_WRITES`,
+    `STORAGE_VERSION ${literal(STORAGE_VERSION)}, RECOVERY_MODE NO_WAL_WRITES`,
     async () => {
       await work();
       await connection.run(`CHECKPOINT ${name}`);
@@ -54,7 +54,7 @@ async function attach<Result>(
   options: string,
   work: () => Promise<Result>,
 ): Promise<Result> {
-  await connection.run(`ATTACH ${quoted(path)} AS ${name} (${options})`).catch((cause: unknown) => {
+  await connection.run(`ATTACH ${literal(path)} AS ${name} (${options})`).catch((cause: unknown) => {
     throw new AttachError(messageOf(cause), { cause });
   });
   try {
@@ -86,7 +86,7 @@ export async function databaseOf(connection: DuckDBConnection): Promise<string> 
 }
 
 /** A string as an SQL literal. */
-export const quoted = (text: string): string => `'${text.replaceAll("'", "''")}'`;
+export const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 
 /** A name as an SQL identifier. */
 export const identifier = (name: string): string => `"${name.replaceAll('"', '""')}"`;

@@ -8,7 +8,7 @@ import {
   AttachError,
   databaseOf,
   identifier,
-  quoted,
+  literal,
   whileAttached,
   whileUsing,
   writeAttached,
@@ -85,7 +85,7 @@ export async function tableDigests(
   const digests = (await tablesOf(reader, part)).flatMap((table) => {
     const counts = counting[table];
     if (counts === null) return [];
-    return `SELECT ${quoted(table)} AS name, count(*) || ' ' || coalesce(sum(hash(seen)::HUGEINT), 0) AS digest FROM (FROM ${part}.${identifier(table)} ${counts ?? ''}) AS seen`;
+    return `SELECT ${literal(table)} AS name, count(*) || ' ' || coalesce(sum(hash(seen)::HUGEINT), 0) AS digest FROM (FROM ${part}.${identifier(table)} ${counts ?? ''}) AS seen`;
   });
   const rows = await reader.query(
     digests.join('\nUNION ALL\n'),

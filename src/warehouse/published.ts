@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import type { z } from 'zod';
 import { codeOf, messageOf, StorageError } from '../errors.js';
 import { exists, expectDirectory } from '../files.js';
-import { quoted } from './duckdb.js';
+import { literal } from './duckdb.js';
 import { isOfDamage } from '../storage.js';
 import { readyOf } from './live-file.js';
 import { isDescribed, schemaVersion } from './migrate.js';
@@ -37,7 +37,7 @@ export class History implements Reader {
     const history = new History(path, instance, await instance.connect(), false);
     try {
       await prepare(history.connection);
-      const allowed = writable === undefined ? '' : `SET allowed_paths = [${quoted(writable)}];`;
+      const allowed = writable === undefined ? '' : `SET allowed_paths = [${literal(writable)}];`;
       await history.connection.run(
         `${allowed} SET enable_external_access = false; SET lock_configuration = true`,
       );

@@ -12,7 +12,7 @@ import { readFileSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import { z } from 'zod';
 import { type Day, day, daysBetween } from '../day.js';
-import { quoted } from './duckdb.js';
+import { literal } from './duckdb.js';
 
 /** Values for the named parameters of a statement. A `Date` is bound as a UTC timestamp. */
 export type Parameters = Readonly<Record<string, string | number | boolean | Date | DuckDBDateValue | null>>;
@@ -45,7 +45,7 @@ export const dayStateColumn = z.enum(['provisional', 'final', 'inconsistent', 'f
 export const filledIn = (sql: string, parameters: Parameters): string =>
   sql.replaceAll(/\$([a-z_]+)/g, (_, name: string) => {
     const value = parameters[name] ?? null;
-    return typeof value === 'string' ? quoted(value) : String(value).toUpperCase();
+    return typeof value === 'string' ? literal(value) : String(value).toUpperCase();
   });
 
 /** The text of a `.sql` file next to the module with the given `import.meta.url`. */

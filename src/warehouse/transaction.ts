@@ -99,13 +99,13 @@ function setColumn(vector: Vector, column: Column, from: number, to: number): vo
   }
   const words =
     'counts' in column
-      ? wordsOf(column.counts.subarray(from, to))
+      ? doubleWords(column.counts.subarray(from, to))
       : column.texts.wordsOf(column.numbers.subarray(from, to));
   duckdb.copy_data_to_vector(vector, 0, words.buffer, 0, words.byteLength);
 }
 
 /** Counts as the two halves of DuckDB's BIGINT, the lower one first. */
-function wordsOf(counts: Float64Array): Int32Array<ArrayBuffer> {
+function doubleWords(counts: Float64Array): Int32Array<ArrayBuffer> {
   const words = new Int32Array(2 * counts.length);
   let at = 0;
   for (const count of counts) {

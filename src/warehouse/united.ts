@@ -1,7 +1,7 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { z } from 'zod';
 import { type Shard, shardOf } from '../config/shard.js';
-import { identifier, quoted } from './duckdb.js';
+import { identifier, literal } from './duckdb.js';
 import { createViews } from './migrate.js';
 import { type Access, History } from './published.js';
 import { queryRows, readSql } from './query.js';
@@ -24,7 +24,7 @@ export const openUnited = (parts: readonly Part[], rights: Access): Promise<Hist
     const tables = new Map<string, string[]>();
     for (const { shard, file } of parts) {
       const database = `shard ${shard.index}`;
-      await connection.run(`ATTACH ${quoted(file)} AS ${identifier(database)} (READ_ONLY)`);
+      await connection.run(`ATTACH ${literal(file)} AS ${identifier(database)} (READ_ONLY)`);
       const strangers = await strangersIn(connection, database, shard);
       const values = { database, shard: shard.index, strangers };
       const found = await queryRows(
@@ -50,5 +50,5 @@ async function strangersIn(connection: DuckDBConnection, database: string, shard
     z.object({ project: z.string() }),
   );
   const others = projects.filter(({ project }) => shardOf(project, shard.count) !== shard.index);
-  return others.map(({ project }) => quoted(project)).join(', ');
+  return others.map(({ project }) => literal(project)).join(', ');
 }

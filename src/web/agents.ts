@@ -11,7 +11,7 @@ import { isRemoteJob, type Job } from '../agents/ledger.js';
 import { OPEN_MESSAGE_STATES } from '../agents/lifecycle.js';
 import { lostMessage, readMessages } from '../agents/messages.js';
 import { isInReview, readSkips } from '../agents/plan.js';
-import { wordsOf } from '../agents/reasons.js';
+import { reasonWords } from '../agents/reasons.js';
 import { dayOf, daysBetween } from '../day.js';
 import { messageOf } from '../errors.js';
 import { howToLook } from '../print/jobs.js';
@@ -85,7 +85,7 @@ export async function agents(request: SiteRequest): Promise<object> {
 /** The proposed pages, and those left out with the reason: first those that a person can bring back. */
 async function proposalsOf({ reader, project, proposals, now, query }: SiteRequest): Promise<object> {
   const skips = await readSkips(reader, project.id, now);
-  const skipped = skips.map(({ path, why }) => ({ path, code: why.code, why: wordsOf(why) }));
+  const skipped = skips.map(({ path, why }) => ({ path, code: why.code, why: reasonWords(why) }));
   const { proposed, leftOut, problem } = await proposals.of(reader, project, now, query.path).then(
     (found) => ({ ...found, problem: null }),
     (error: unknown) => ({ proposed: [], leftOut: [], problem: messageOf(error) }),

@@ -5,7 +5,7 @@ import { packageFile } from '../files.js';
 import { valueText } from '../format/text.js';
 import { drawLines } from '../reports/lines.js';
 import { type DictionaryEntry, KEYWORDS, readDictionary } from '../sql/dictionary.js';
-import { quoted } from '../warehouse/duckdb.js';
+import { literal } from '../warehouse/duckdb.js';
 import type { Row } from '../warehouse/query.js';
 import { BusyError } from './limits.js';
 import { LONGEST_MS } from './questions.js';
@@ -111,7 +111,7 @@ function aboutProject(sql: string, project: string, dictionary: readonly Diction
   const limited = dictionary
     .filter(({ columns }) => columns.some((column) => column.name === 'project'))
     .filter(({ name }) => READ_BY_MACROS.includes(name) || new RegExp(`\\b${name}\\b`).test(sql))
-    .map(({ name }) => `  ${name} AS (FROM ${name} WHERE project = ${quoted(project)})`);
+    .map(({ name }) => `  ${name} AS (FROM ${name} WHERE project = ${literal(project)})`);
   const [, rest] = /^WITH\s+([^]+)/.exec(sql) ?? [];
   return `WITH\n${limited.join(',\n')}${rest === undefined ? `\n${sql}` : `,\n  ${rest}`}`;
 }

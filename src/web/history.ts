@@ -5,7 +5,7 @@ import { stat } from 'node:fs/promises';
 import pLimit from 'p-limit';
 import { z } from 'zod';
 import { historyFileOf } from '../app/histories.js';
-import { partOf, partsOf, type Workspace } from '../app/workspace.js';
+import { shardWith, shardsOf, type Workspace } from '../app/workspace.js';
 import { StorageError } from '../errors.js';
 import { queryLimits } from '../sql/process.js';
 import { type History, openOwnHistory } from '../warehouse/published.js';
@@ -36,12 +36,12 @@ const COPY_USED_MS = 60_000;
 
 /** The histories of the parts of a workspace. */
 export function openHistories(workspace: Workspace, signal: AbortSignal) {
-  const all = partsOf(workspace).map((part) => new WebHistory(part, signal));
+  const all = shardsOf(workspace).map((part) => new WebHistory(part, signal));
   return {
     all,
     /** The one that has a project; the first for an unknown one. */
     of: (project = ''): WebHistory => {
-      const part = partOf(workspace, project);
+      const part = shardWith(workspace, project);
       const history = all.find((one) => one.part === part);
       if (history === undefined) throw new RangeError('a part of another workspace');
       return history;

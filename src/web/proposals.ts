@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import pLimit from 'p-limit';
 import { type ImprovePlan, planImprovement, readCandidates } from '../agents/plan.js';
 import { proposalOf } from '../agents/prompt.js';
-import { wordsOf } from '../agents/reasons.js';
+import { reasonWords } from '../agents/reasons.js';
 import { basePath, listedPages, loadSitemap, sitePaths } from '../agents/sitemap.js';
 import type { Workspace } from '../app/workspace.js';
 import type { ProjectSettings } from '../config/schema.js';
@@ -37,13 +37,13 @@ export class Proposals {
         const { why, despite, instruction, prompt } = proposal;
         return {
           ...proposal,
-          why: wordsOf(why),
-          caution: despite === undefined ? null : wordsOf(despite),
+          why: reasonWords(why),
+          caution: despite === undefined ? null : reasonWords(despite),
           isTwin: despite?.code === 'held-out',
           ending: prompt.slice(instruction.length),
         };
       }),
-      leftOut: leftOut.map(({ path, why }) => ({ path, code: why.code, why: wordsOf(why) })),
+      leftOut: leftOut.map(({ path, why }) => ({ path, code: why.code, why: reasonWords(why) })),
     };
   }
 

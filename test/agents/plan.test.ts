@@ -9,7 +9,7 @@ import {
   recordChoices,
   reservedPages,
 } from '../../src/agents/plan.js';
-import { wordsOf } from '../../src/agents/reasons.js';
+import { reasonWords } from '../../src/agents/reasons.js';
 import { settingsSchema } from '../../src/config/schema.js';
 import { day } from '../../src/day.js';
 import { planLines } from '../../src/print/pages.js';
@@ -60,7 +60,7 @@ describe('the evidence for a page, from the history', () => {
     const plan = await planImprovement(history.reader, 'prj_sandbox', rules, { ...AT, only });
     const unviewed = 'not viewed in the last eight full weeks';
     const few = 'fewer than 1000 views a week (improve.minWeeklyViews)';
-    expect(plan.leftOut.map(({ why }) => wordsOf(why))).toEqual([few, unviewed, unviewed]);
+    expect(plan.leftOut.map(({ why }) => reasonWords(why))).toEqual([few, unviewed, unviewed]);
     expect(plan.leftOut.map(({ evidence }) => [evidence.weekly_human, evidence.weekly_ai])).toEqual([
       [630, 0],
       [0, 0],

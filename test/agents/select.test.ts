@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { busyPages, isInReview, reservedPages } from '../../src/agents/plan.js';
-import { NO_EVIDENCE, type Reason, wordsOf } from '../../src/agents/reasons.js';
+import { NO_EVIDENCE, type Reason, reasonWords } from '../../src/agents/reasons.js';
 import { type Candidate, roomLeft, selectPages, type SelectionRules } from '../../src/agents/select.js';
 import { addDays, day } from '../../src/day.js';
 
@@ -45,7 +45,7 @@ const flaggedBy = (pages: Candidate[], rules: Partial<SelectionRules> = {}, arou
 
 const whyNot = (candidate: Candidate, rules: Partial<SelectionRules> = {}, around = {}) =>
   selectAll([candidate], { ...RULES, ...rules }, { ...FREE, ...around }).leftOut.map(({ why }) =>
-    wordsOf(why),
+    reasonWords(why),
   );
 
 describe('which pages are recommended', () => {
@@ -64,7 +64,7 @@ describe('which pages are recommended', () => {
   it('with a reason and the numbers behind it', () => {
     const changes = { human_rank: 2, ai_rank: 7, ai_per_human: 0.25, trend: 0.12 };
     const [flagged] = selectAll([page('/a', 1200, 300, changes)], RULES, FREE).flagged;
-    expect(flagged && wordsOf(flagged.why)).toBe(
+    expect(flagged && reasonWords(flagged.why)).toBe(
       '#1 in sustained traffic, with 1,200 human views (#2) and 300 AI views (#7) in a median week of the last 8; +12% compared with the 4 weeks before, 0.3 AI views per human view',
     );
     expect(flagged?.evidence).toMatchObject({ weekly_human: 1200, ...changes });
@@ -81,7 +81,7 @@ describe('which pages are recommended', () => {
     ];
     const { flagged, beyondShare } = selectAll(pages, { ...RULES, readingShare: 0.5 }, FREE);
     expect(flagged.map(({ path }) => path)).toEqual(['/c', '/a']);
-    expect(flagged[0] && wordsOf(flagged[0].why)).toMatch(
+    expect(flagged[0] && reasonWords(flagged[0].why)).toMatch(
       /^losing people but not AI: human views −35% and AI views \+3% over eight weeks, relative to the median page; #3 in/,
     );
     expect(beyondShare).toBe(1);
@@ -93,7 +93,7 @@ describe('which pages are recommended', () => {
     expect(flaggedBy(all)).toEqual([]);
     const named = { only: ['/a'], viewed: new Map([['/a', NO_EVIDENCE]]) };
     const [leftOut] = selectAll(all, RULES, { ...FREE, ...named }).leftOut;
-    expect(leftOut && wordsOf(leftOut.why)).toBe('there are only 3 full weeks of history; 4 are needed');
+    expect(leftOut && reasonWords(leftOut.why)).toBe('there are only 3 full weeks of history; 4 are needed');
   });
 });
 
@@ -126,7 +126,7 @@ describe('which pages are left out, and why', () => {
     const state = { ...FREE, only, viewed: new Map(['/a', '/b', '/c'].map((path) => [path, NO_EVIDENCE])) };
     const { flagged, leftOut } = selectAll(pages, { ...RULES, readingShare: 0.3 }, state);
     expect(flagged.map((one) => one.path)).toEqual(['/a']);
-    expect(leftOut.map((one) => wordsOf(one.why))).toEqual(why === undefined ? [] : [why]);
+    expect(leftOut.map((one) => reasonWords(one.why))).toEqual(why === undefined ? [] : [why]);
   });
 
   it('a page that the sitemap lists needs no further proof that it exists', () => {
@@ -229,7 +229,7 @@ describe('one open job per page, and a cooldown', () => {
 
   it('a page whose pull request waits for review gets no other job, however long that takes', () => {
     const [why] = busyPages([reviewed({})], 56, now).values();
-    expect(why && wordsOf(why)).toBe('pull request of job 1 in review since Sep 9, 2026');
+    expect(why && reasonWords(why)).toBe('pull request of job 1 in review since Sep 9, 2026');
     const others = [{ merged_on: day('2026-09-10') }, { closed_on: day('2026-09-10') }, { state: 'active' }];
     expect(others.map(reviewed).filter(isInReview)).toEqual([]);
     expect(busyPages([reviewed({ merged_on: day('2026-09-10') })], 56, now).size).toBe(0);
@@ -245,7 +245,7 @@ describe('one open job per page, and a cooldown', () => {
     const rejected = reviewed({ closed_on: day('2026-11-09') });
     expect(busyPages([rejected], 56, now).size).toBe(0);
     const [why] = reservedPages([rejected], now).values();
-    expect(why && wordsOf(why)).toMatch(
+    expect(why && reasonWords(why)).toMatch(
       /^rejected on Nov 9, 2026 \(job 1\): it gets another job only if you propose it again$/,
     );
     expect(reservedPages([rejected, { ...job('completed', 60), id: 2 }], now).size).toBe(0);
@@ -266,7 +266,7 @@ describe('one open job per page, and a cooldown', () => {
     ['for half a year at most', reviewed({ planned_at: new Date('2026-05-19T04:00:00Z') }), undefined],
   ])('the twin of a page with a job is held out %s', (_, treated, until) => {
     const why = reservedPages([{ ...treated, held_out: '/b' }], now).get('/b');
-    expect(why && wordsOf(why)).toEqual(
+    expect(why && reasonWords(why)).toEqual(
       until && expect.stringMatching(new RegExp(`^held out until ${until}: on .+, chance gave job 1 to /a$`)),
     );
   });
@@ -293,7 +293,7 @@ describe('how many', () => {
     '%s waiting, %s planned this week, %s open: %s more, as %s',
     (waiting, plannedThisWeek, open, count, bound) => {
       const { count: left, limit } = roomLeft(rules, { waiting, plannedThisWeek, open });
-      expect([left, wordsOf(limit)]).toEqual([count, `left for a later run: ${bound}`]);
+      expect([left, reasonWords(limit)]).toEqual([count, `left for a later run: ${bound}`]);
     },
   );
 });

@@ -2,7 +2,7 @@ import { DuckDBInstance } from '@duckdb/node-api';
 import { cp, readdir, readFile } from 'node:fs/promises';
 import { basename, join, relative } from 'node:path';
 import PostalMime from 'postal-mime';
-import { quoted } from '../../src/warehouse/duckdb.js';
+import { literal } from '../../src/warehouse/duckdb.js';
 import type { CliResult } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 import { tracesIn } from './marks.js';
@@ -67,7 +67,7 @@ const tracesInParquet = (files: readonly (readonly [string, string])[]): Promise
   withConnection(':memory:', async (rowsOf) => {
     const found: string[] = [];
     for (const [name, path] of files)
-      found.push(...placed(name, JSON.stringify(await rowsOf(`FROM read_parquet(${quoted(path)})`))));
+      found.push(...placed(name, JSON.stringify(await rowsOf(`FROM read_parquet(${literal(path)})`))));
     return found;
   });
 

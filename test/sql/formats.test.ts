@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { unformulated, unformulatedSql } from '../../src/format/text.js';
-import { ask, expectOneSelect } from '../../src/sql/answer.js';
+import { runSql, expectOneSelect } from '../../src/sql/answer.js';
 import { type AnswerStyle, formatAnswer, type TextFormat } from '../../src/sql/formats.js';
 import { workbookOf } from '../../src/sql/workbook.js';
 import { colorsOf } from '../../src/terminal/output.js';
@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 
 async function written(sql: string, format: TextFormat, style: Partial<AnswerStyle> = {}): Promise<string> {
-  const answer = await ask(connection, sql);
+  const answer = await runSql(connection, sql);
   if (answer === undefined) throw new Error('no statement');
   return text(formatAnswer(answer, format, { ...PLAIN, ...style }));
 }
@@ -38,7 +38,7 @@ it.each([
   // Makes a type first, which has no result.
   ['PIVOT (SELECT 1 AS one) ON one USING count(*)', 0],
 ])('before the answer to %s, %s results are not shown', async (sql, unseen) => {
-  const answer = await ask(connection, sql);
+  const answer = await runSql(connection, sql);
   expect(answer?.unseen).toBe(unseen);
   if (answer !== undefined) await connection.run('ROLLBACK');
 });
@@ -225,7 +225,7 @@ it('DuckDB guards text against formulas as JavaScript does', async () => {
 
 describe('xlsx', () => {
   it('stores each value as Excel does: text that looks like a formula as text, days as days', async () => {
-    const answer = await ask(
+    const answer = await runSql(
       connection,
       `SELECT '=1+1' AS "a<b", '@x' AS at_sign, 1.50::DECIMAL(9, 2) AS n, 9007199254740993 AS large, NULL AS nothing,
         DATE '2026-11-01' AS "day", TIMESTAMP '2026-11-01 06:00:00' AS "time", DATE '1899-01-01' AS early, true AS yes,

@@ -4,7 +4,7 @@ import { on } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { ask } from '../../src/sql/answer.js';
+import { runSql } from '../../src/sql/answer.js';
 import { runPrompt } from '../../src/sql/prompt.js';
 import { tries } from '../fuzz.js';
 
@@ -143,7 +143,7 @@ describe('arbitrary input', () => {
 
   it('never breaks the prompt, even random bytes', async () => {
     const answer = async (sql: string) => {
-      const answered = await ask(connection, sql);
+      const answered = await runSql(connection, sql);
       if (answered !== undefined) for await (const batch of answered.batches) expect(batch).toBeDefined();
     };
     const bytes = fc.oneof(fc.uint8Array({ maxLength: 200 }), fc.string({ unit: 'binary', maxLength: 200 }));

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { type Job, readJobs } from '../../src/agents/ledger.js';
 import { planImprovement, readSkips } from '../../src/agents/plan.js';
 import { type Proposal, proposalOf, REFERENCE_TO_COME } from '../../src/agents/prompt.js';
-import { wordsOf } from '../../src/agents/reasons.js';
+import { reasonWords } from '../../src/agents/reasons.js';
 import { reconcilePrompts } from '../../src/agents/reconcile.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { day } from '../../src/day.js';
@@ -161,7 +161,7 @@ describe('a held-out page', () => {
     const { approve, context, jobs, plan } = await drawn();
     const [path = ''] = heldOutIn(await jobs());
     const why = (await plan()).leftOut.find((page) => page.path === path)?.why;
-    expect(why && wordsOf(why)).toMatch(
+    expect(why && reasonWords(why)).toMatch(
       /^held out until eight weeks after the review: on Nov 18, 2026, chance gave job 1 to /,
     );
     expect((await improveStep(context, true)).detail[0]?.plan.flagged.map((page) => page.path)).not.toContain(

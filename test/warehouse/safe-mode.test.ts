@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { ask } from '../../src/sql/answer.js';
+import { runSql } from '../../src/sql/answer.js';
 import { openHistory } from '../../src/warehouse/published.js';
 import { publish } from '../../src/warehouse/publish.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
@@ -183,7 +183,7 @@ describe('a query of the published history, in the mode of readership sql', () =
   const refusal = async (sql: string): Promise<string> => {
     const history = await openHistory(file());
     try {
-      for await (const batch of (await ask(history.connection, sql))?.batches ?? [])
+      for await (const batch of (await runSql(history.connection, sql))?.batches ?? [])
         expect(batch).toBeDefined();
       return '';
     } catch (error) {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { shardOf } from '../../src/config/shard.js';
-import { ask } from '../../src/sql/answer.js';
+import { runSql } from '../../src/sql/answer.js';
 import { readDictionary } from '../../src/sql/dictionary.js';
 import { copyOfLake } from '../../src/warehouse/lake/copy.js';
 import { openOwnHistory } from '../../src/warehouse/published.js';
@@ -96,7 +96,7 @@ it('several shards are read as one: each project from its own, with jobs that ke
     'DELETE FROM "shard 1".page_views',
     "COPY page_views TO 'x.csv'",
   ])
-    await expect(ask(history.connection, sql)).rejects.toThrow(
+    await expect(runSql(history.connection, sql)).rejects.toThrow(
       /not a read-only statement|disabled by configuration/,
     );
   await expect(history.query("FROM read_text('/etc/hostname')", z.unknown())).rejects.toThrow(

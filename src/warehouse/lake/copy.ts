@@ -9,7 +9,7 @@ import { placeDigest } from '../../effects/place.js';
 import { ConfigurationError, messageOf, StorageError } from '../../errors.js';
 import { exists, ignoreMissing, READ_ONLY } from '../../files.js';
 import { moment } from '../../format/days.js';
-import { quoted } from '../duckdb.js';
+import { literal } from '../duckdb.js';
 import { rememberLake, setWorkspace, workspaceIdOf } from '../identity.js';
 import { changeDatabase, removeDatabase } from '../live-file.js';
 import { migrate } from '../migrate.js';
@@ -41,7 +41,7 @@ export async function fillFromLake(
           `The lake ${place.location} has no days of ${shard ? `shard ${formatShard(shard)}` : 'this workspace'}. Nothing was changed. Check its address, and --shard.`,
         );
       const copies: string[] = [];
-      for (const file of files) copies.push(quoted(await lake.storage.localCopy(pathInLake(name, file))));
+      for (const file of files) copies.push(literal(await lake.storage.localCopy(pathInLake(name, file))));
       await connection.run(`SET VARIABLE lake_files = [${copies.join()}]::VARCHAR[]`);
       if (files.length > 0) await connection.run(readSql(import.meta.url, `restore-${name}.sql`));
       await workspaceIdOf(connection, owner);

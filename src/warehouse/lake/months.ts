@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { z } from 'zod';
 import { shardName } from '../../config/shard.js';
-import { quoted } from '../duckdb.js';
+import { literal } from '../duckdb.js';
 import { queryRows, readSql, runStatement } from '../query.js';
 import {
   COLUMNS,
@@ -57,7 +57,7 @@ const TYPES = { string: '::VARCHAR', date: '::DATE', long: '::BIGINT', timestamp
 /** The rows of Parquet files, as a relation with the columns and the name that those of the database have. */
 function rowsOf(dataset: TableName, copies: readonly string[]): string {
   const columns = Object.entries(COLUMNS[dataset]).map(([name, type]) => `${name}${TYPES[type]} AS ${name}`);
-  const files = copies.map(quoted).join();
+  const files = copies.map(literal).join();
   return `(SELECT ${columns.join()} FROM read_parquet([${files}], hive_partitioning = false)) AS lake_${dataset}`;
 }
 
@@ -143,7 +143,7 @@ async function write(
   const { storage, connection, now } = lake;
   const directory = await storage.stage();
   const form = "FORMAT parquet, COMPRESSION zstd, FILE_SIZE_BYTES '200MB'";
-  await connection.run(`COPY (FROM ${rows} ORDER BY ALL) TO ${quoted(directory)} (${form})`);
+  await connection.run(`COPY (FROM ${rows} ORDER BY ALL) TO ${literal(directory)} (${form})`);
   const files = `${directory.replace(/[*?[]/g, '[$&]')}/*.parquet`;
   const values = { files, name, month, time: now.getTime() };
   const sql = WRITTEN.replace('{columns}', BOUNDED[dataset]);

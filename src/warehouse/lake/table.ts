@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { codeOf, messageOf, StorageError } from '../../errors.js';
 import { ignoreMissing } from '../../files.js';
 import { sleepFor } from '../../sleep.js';
-import { quoted } from '../duckdb.js';
+import { literal } from '../duckdb.js';
 import { queryRows, readSql } from '../query.js';
 import {
   type Action,
@@ -190,7 +190,7 @@ export class LakeTable implements TableLog {
     const { version, files } = this.#newestCheckpoint();
     if (files.length === 0) return;
     const copies: string[] = [];
-    for (const file of files) copies.push(quoted(await storage.localCopy(file)));
+    for (const file of files) copies.push(literal(await storage.localCopy(file)));
     const sql = `SELECT to_json(entry)::VARCHAR AS action FROM read_parquet([${copies.join()}]) AS entry`;
     const rows = await queryRows(connection, sql, z.object({ action: z.string() }));
     this.#apply(rows.map(({ action }) => action));
@@ -203,9 +203,9 @@ export class LakeTable implements TableLog {
     const { storage, connection } = this.lake;
     const [lines, checkpoint] = [await storage.stage(), await storage.stage()];
     await writeFile(lines, linesOf([...this.state.values()]));
-    await connection.run(`SET VARIABLE lake_actions = ${quoted(lines)}`);
+    await connection.run(`SET VARIABLE lake_actions = ${literal(lines)}`);
     await connection.run(
-      `COPY (${CHECKPOINT}) TO ${quoted(checkpoint)} (FORMAT parquet, USE_TMP_FILE false)`,
+      `COPY (${CHECKPOINT}) TO ${literal(checkpoint)} (FORMAT parquet, USE_TMP_FILE false)`,
     );
     await storage.put(checkpoint, this.#logFile(version, 'checkpoint.parquet'));
     await this.#put(
