@@ -1,4 +1,4 @@
-import type { Entry, Intent, AttemptOutcome } from '../effects/entries.js';
+import type { Entry, Intent, Outcome } from '../effects/entries.js';
 import type { EffectsJournal } from '../effects/journal.js';
 import type { Job, JobChange, ProjectTask, Remote } from './ledger.js';
 import { changePrompt, type Prompt } from './messages.js';
@@ -23,7 +23,7 @@ export function intentOf({ job, message }: Prompt): Intent {
 }
 
 /** The journal's record of what the platform has. */
-export const sentAs = ({ id, status, prLink }: Remote): AttemptOutcome => ({
+export const sentAs = ({ id, status, prLink }: Remote): Outcome => ({
   event: 'sent',
   remoteId: id,
   remoteStatus: status,
@@ -31,7 +31,7 @@ export const sentAs = ({ id, status, prLink }: Remote): AttemptOutcome => ({
 });
 
 /** A journal entry for the last attempt at a job or message. */
-export const entryAbout = (prompt: Prompt, outcome: AttemptOutcome, now: Date): Entry => ({
+export const entryAbout = (prompt: Prompt, outcome: Outcome, now: Date): Entry => ({
   ...intentOf(prompt),
   ...outcome,
   attempt: attemptOf(prompt.message ?? prompt.job),

@@ -2,7 +2,7 @@ import { subHours } from 'date-fns';
 import { RefusedError, TryLaterError } from '../api/errors.js';
 import { LONGEST_WAIT_MS } from '../api/http-date.js';
 import { ENDED_STATUSES } from '../api/schema.js';
-import type { AttemptOutcome } from '../effects/entries.js';
+import type { Outcome } from '../effects/entries.js';
 
 /**
  * The life of an agent job: `planned → submitting → active → completed | failed | archived`, or
@@ -126,7 +126,7 @@ const DEFAULT_PAUSE_MS = 10 * 60_000;
  * known not to have acted. Anything ambiguous, including a bug of ours, is unknown and is never
  * sent again automatically.
  */
-export function outcomeOf(error: unknown): Exclude<AttemptOutcome['event'], 'sent'> {
+export function outcomeOf(error: unknown): Exclude<Outcome['event'], 'sent'> {
   if (error instanceof TryLaterError && error.isKnownNotDone) return 'not-sent';
   if (error instanceof RefusedError) return ACCOUNT_STATUSES.has(error.status) ? 'not-sent' : 'refused';
   return 'unknown';

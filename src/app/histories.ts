@@ -4,13 +4,7 @@ import { exists } from '../files.js';
 import { copyOfLake } from '../warehouse/lake/copy.js';
 import { type History, openHistory, openOwnHistory } from '../warehouse/published.js';
 import { openUnited, type Part } from '../warehouse/united.js';
-import {
-  shardWith,
-  readWorkspace,
-  type Runtime,
-  type Workspace,
-  type WorkspaceOptions,
-} from './workspace.js';
+import { partOf, readWorkspace, type Runtime, type Workspace, type WorkspaceOptions } from './workspace.js';
 
 /**
  * The file to read a workspace or a shard from: its published history. If this machine does not have that of a shard, a
@@ -64,7 +58,7 @@ export async function withHistories<Result>(
 ): Promise<Result> {
   const opened = new Map<Workspace, Opened>();
   const historyOf = async (project: string): Promise<Opened> => {
-    const part = shardWith(workspace, project);
+    const part = partOf(workspace, project);
     const known = opened.get(part);
     if (known !== undefined) return known;
     const historyFile = await historyFileOf(part, signal, output.note);

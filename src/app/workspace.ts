@@ -113,7 +113,7 @@ export async function readAllParts(
 export const shardsOf = (workspace: Workspace): readonly Workspace[] => workspace.parts ?? [workspace];
 
 /** The part that has a project; the first if none has. */
-export function shardWith(workspace: Workspace, project: string): Workspace {
+export function partOf(workspace: Workspace, project: string): Workspace {
   const [first = workspace, ...others] = shardsOf(workspace);
   return others.find(({ projects }) => projects.some(({ id }) => id === project)) ?? first;
 }

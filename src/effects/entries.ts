@@ -8,22 +8,20 @@ export type Fate = (typeof FATES)[number];
 export type Ending = Exclude<Fate, 'sending'>;
 
 /** A time as the journal writes it: ISO 8601 in UTC. */
-const timeText = z
-  .string()
-  .regex(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/, 'not a time such as 2026-11-21T03:00:00.000Z');
+const time = z.string().regex(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/, 'not a time such as 2026-11-21T03:00:00.000Z');
 
 const common = {
-  at: timeText,
+  at: time,
   event: z.enum(FATES),
   /** The same in every database that contains the effect. */
   ref: z.string().min(1),
   /** When the attempt in question began. */
-  attempt: timeText,
+  attempt: time,
   /** The message from the platform, the server or a person. */
   note: z.string().optional(),
 };
 
-const prompted = { project: z.string(), path: z.string(), plannedAt: timeText, prompt: z.string() };
+const prompted = { project: z.string(), path: z.string(), plannedAt: time, prompt: z.string() };
 
 /** Every entry contains enough to rebuild its row in the database. */
 const entrySchema = z.discriminatedUnion('effect', [
@@ -66,9 +64,9 @@ export type Entry = z.infer<typeof entrySchema>;
 /** The line that identifies the journal's workspace. */
 const ownerSchema = z.object({ effect: z.literal('workspace'), id: z.string().min(1) });
 /** The line that says where the workspace sends from, from then on. */
-const adoptionSchema = placeSchema.extend({ effect: z.literal('place'), at: timeText });
+const adoptionSchema = placeSchema.extend({ effect: z.literal('place'), at: time });
 /** The line before the first effect of a command, while a lake is configured. */
-const claimSchema = z.object({ effect: z.literal('claim'), at: timeText, number: z.int(), after: z.int() });
+const claimSchema = z.object({ effect: z.literal('claim'), at: time, number: z.int(), after: z.int() });
 export const lineSchema = z.discriminatedUnion('effect', [
   ownerSchema,
   adoptionSchema,
@@ -85,10 +83,7 @@ type Without<Whole, Keys extends PropertyKey> = Whole extends unknown ? Omit<Who
 export type Intent = Without<Entry, 'at' | 'event' | 'attempt' | 'note'>;
 
 /** How an attempt ended, with the message of the platform or server. */
-export interface AttemptOutcome extends Pick<
-  EntryOf<'job'>,
-  'note' | 'remoteId' | 'remoteStatus' | 'prLink'
-> {
+export interface Outcome extends Pick<EntryOf<'job'>, 'note' | 'remoteId' | 'remoteStatus' | 'prLink'> {
   readonly event: Ending;
 }
 

@@ -11,17 +11,17 @@ import {
   type Intent,
   isOfKind,
   type Line,
-  type AttemptOutcome,
+  type Outcome,
 } from './entries.js';
 import { CURRENT, JournalFile, journalFiles, LineReader, readLines, seal } from './file.js';
 import type { Claim, Permission, Place } from './place.js';
 
 /** Proof that an effect is in the journal. Only the journal creates one, and nothing is sent without it. */
 class JournaledDeparture {
-  constructor(private readonly outcome: (outcome: AttemptOutcome, now: Date) => Promise<void>) {}
+  constructor(private readonly outcome: (outcome: Outcome, now: Date) => Promise<void>) {}
 
   /** Records its outcome, before the database does. */
-  ended(outcome: AttemptOutcome, now: Date): Promise<void> {
+  ended(outcome: Outcome, now: Date): Promise<void> {
     return this.outcome(outcome, now);
   }
 }
@@ -169,7 +169,7 @@ export class EffectsJournal {
       await this.#rotate(sending);
       await this.#write([sending], room);
     });
-    const ended = (outcome: AttemptOutcome, later: Date) => {
+    const ended = (outcome: Outcome, later: Date) => {
       const note = outcome.note?.slice(0, MAX_NOTE);
       const entry: Entry = { ...intent, ...outcome, note, at: later.toISOString(), attempt: at };
       return this.#inTurn(() => this.#write([entry], -room));

@@ -4,7 +4,7 @@ import type { ChannelSettings } from '../config/recipients.js';
 import { isInTheClear } from '../config/values.js';
 import { redactor, unmistakable } from '../redact.js';
 import type { Departure } from '../effects/journal.js';
-import { type DeliveryKey, MAX_WORDS, type DeliveryOutcome } from './delivery.js';
+import { type DeliveryKey, MAX_WORDS, type SendOutcome } from './delivery.js';
 
 /** A channel with its address, or the reason why it has none. */
 export type Channel = { readonly kind: ChannelSettings['kind'] } & (
@@ -64,10 +64,10 @@ export async function post(
   now: Date,
   interruption: AbortSignal,
   timeoutMs = TIMEOUT_MS,
-): Promise<DeliveryOutcome> {
+): Promise<SendOutcome> {
   if ('problem' in channel) return { kind: 'not-sent', words: channel.problem };
   const { url, key, secrets } = channel;
-  const outcome = (kind: DeliveryOutcome['kind'], words: string): DeliveryOutcome => {
+  const outcome = (kind: SendOutcome['kind'], words: string): SendOutcome => {
     const said = redactor(secrets)(`${channel.kind} at ${url.host} ${words}`);
     return { kind, words: said.slice(0, MAX_WORDS) };
   };
@@ -115,7 +115,7 @@ const OF_GATEWAYS = new Set([408, 503]);
  * accepted, nor does a redirect, which some servers (such as Google Apps Script) return after
  * accepting it.
  */
-function classifyStatus(status: number, saysWhen: boolean): DeliveryOutcome['kind'] {
+function classifyStatus(status: number, saysWhen: boolean): SendOutcome['kind'] {
   if (status >= 200 && status < 300) return 'sent';
   if (ABOUT_THE_CHANNEL.has(status)) return 'not-sent';
   if (OF_GATEWAYS.has(status)) return saysWhen ? 'not-sent' : 'unknown';

@@ -86,7 +86,7 @@ export type Delivery = z.infer<typeof deliveryRow>;
  * How an attempt ended. After `not-sent` and `refused`, the message is known not to have arrived.
  * The words are the server's, or the path of the file.
  */
-export interface DeliveryOutcome {
+export interface SendOutcome {
   readonly kind: Ending;
   readonly words: string;
 }
@@ -113,7 +113,7 @@ export function mayBeTried(delivery: Delivery | undefined, admission: DeliveryAd
 }
 
 /** The delivery after its attempt. */
-export function settled(delivery: Delivery, { kind, words: note }: DeliveryOutcome, now: Date): Delivery {
+export function settled(delivery: Delivery, { kind, words: note }: SendOutcome, now: Date): Delivery {
   const { attempts } = delivery;
   const ended = { ...delivery, settled_at: now, next_attempt_at: null, note };
   if (kind === 'refused') return { ...ended, state: 'failed' };

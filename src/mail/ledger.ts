@@ -1,6 +1,6 @@
 import pMap from 'p-map';
 import { withGrace } from '../sleep.js';
-import type { Entry, EntryOf, Ending, AttemptOutcome as JournalOutcome } from '../effects/entries.js';
+import type { Entry, EntryOf, Ending, Outcome as JournalOutcome } from '../effects/entries.js';
 import { countedDifferences, differences, type Reconciliation } from '../effects/settle.js';
 import type { Departure, EffectsJournal } from '../effects/journal.js';
 import { type Reader, readSql } from '../warehouse/query.js';

@@ -3,23 +3,13 @@ import { messageOf } from '../errors.js';
 import { syncToDisk, writeWhole } from '../files.js';
 import type { Departure } from '../effects/journal.js';
 import type { Email } from './compose.js';
-import {
-  type Delivery,
-  type DeliveryKey,
-  fingerprintOf,
-  MAX_WORDS,
-  type DeliveryOutcome,
-} from './delivery.js';
+import { type Delivery, type DeliveryKey, fingerprintOf, MAX_WORDS, type SendOutcome } from './delivery.js';
 import { DEFAULT_TIMEOUTS, parseSmtpUrl, type SmtpStage, speakSmtp } from './smtp.js';
 
 /** Sends emails. `send` never throws: every failure is an outcome. */
 export interface MailTransport {
   readonly via: Delivery['via'];
-  readonly send: (
-    message: Email,
-    departure: Departure,
-    interruption: AbortSignal,
-  ) => Promise<DeliveryOutcome>;
+  readonly send: (message: Email, departure: Departure, interruption: AbortSignal) => Promise<SendOutcome>;
 }
 
 /** Sends emails through the server in the URL. Throws a `ConfigurationError` if the URL is not valid. */
@@ -44,7 +34,7 @@ export function smtpTransport(url: string, timeouts = DEFAULT_TIMEOUTS): MailTra
  * the server is believed, but no reply, a lost connection, or 421 (the server is shutting down)
  * leave it unknown.
  */
-export function classify(stage: SmtpStage, replyCode = 0): Exclude<DeliveryOutcome['kind'], 'sent'> {
+export function classify(stage: SmtpStage, replyCode = 0): Exclude<SendOutcome['kind'], 'sent'> {
   const isTemporary = replyCode >= 400 && replyCode < 500;
   const isPermanent = replyCode >= 500 && replyCode < 600;
   switch (stage) {

@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import { Readable } from 'node:stream';
 import pLimit, { type LimitFunction } from 'p-limit';
-import { shardWith, type Runtime, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
+import { partOf, type Runtime, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
 import type { ServeSettings } from '../config/serve.js';
 import { ConfigurationError } from '../errors.js';
 import { Access, formOf, type WebContext, type WebEnv } from './access.js';
@@ -181,10 +181,8 @@ async function onMetrics(c: WebContext, { sources }: App): Promise<Response> {
 async function report(c: WebContext, { sources, frame, problem }: App): Promise<Response> {
   // Still encoded, as in the list of rendered pages.
   const href = addressOf(c).pathname.slice('/reports/'.length);
-  const found = await renderedReport(
-    shardWith(sources.workspace, c.req.param('project') ?? ''),
-    href,
-    (links) => frame.fill('report-bar', links),
+  const found = await renderedReport(partOf(sources.workspace, c.req.param('project') ?? ''), href, (links) =>
+    frame.fill('report-bar', links),
   );
   if (found === undefined) return problem(c, 404, 'There is no such report.');
   return c.html(found.html, 200, { 'Content-Security-Policy': found.policy });

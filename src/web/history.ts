@@ -5,7 +5,7 @@ import { stat } from 'node:fs/promises';
 import pLimit from 'p-limit';
 import { z } from 'zod';
 import { historyFileOf } from '../app/histories.js';
-import { shardWith, shardsOf, type Workspace } from '../app/workspace.js';
+import { partOf, shardsOf, type Workspace } from '../app/workspace.js';
 import { StorageError } from '../errors.js';
 import { queryLimits } from '../sql/process.js';
 import { type History, openOwnHistory } from '../warehouse/published.js';
@@ -41,7 +41,7 @@ export function openHistories(workspace: Workspace, signal: AbortSignal) {
     all,
     /** The one that has a project; the first for an unknown one. */
     of: (project = ''): WebHistory => {
-      const part = shardWith(workspace, project);
+      const part = partOf(workspace, project);
       const history = all.find((one) => one.part === part);
       if (history === undefined) throw new RangeError('a part of another workspace');
       return history;

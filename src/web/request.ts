@@ -1,7 +1,7 @@
 import { HTTPException } from 'hono/http-exception';
 import { z } from 'zod';
 import { basePath, pathBelow } from '../agents/sitemap.js';
-import { shardWith, type Runtime, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
+import { partOf, type Runtime, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
 import { IN_OUR_WORDS, problemOf } from '../config/problems.js';
 import { day } from '../config/values.js';
 import { addDays, daysBetween } from '../day.js';
@@ -230,7 +230,7 @@ export async function questionOf(
   };
   return {
     /** The workspace of the project's shard, as it is read. */
-    part: { ...shardWith(workspace, project.id), historyFile: reader.file },
+    part: { ...partOf(workspace, project.id), historyFile: reader.file },
     /** The queries so far, for those who want to go on from them in SQL. */
     offered,
     now: runtime.now(),
