@@ -3,7 +3,7 @@ import { max } from 'date-fns';
 import { stat } from 'node:fs/promises';
 import { MAX_LOCK_WAIT_MS, withLiveFiles } from '../app/open.js';
 import { adopt as adoptWorkspace, permissionOf } from '../app/permission.js';
-import { keepPrivate, readWorkspace } from '../app/workspace.js';
+import { keepPrivate, optionsOf, readWorkspace } from '../app/workspace.js';
 import { lakeLocation, shownLocation } from '../config/load.js';
 import { isLocal } from '../config/values.js';
 import { addDays, lastEndedDay } from '../day.js';
@@ -66,8 +66,8 @@ export const restore = workspaceCommand('restore', {
       if (restored === undefined) return;
       await publish(warehouse, historyFile);
       const refusal = await permissionOf({ ...workspace, ...live, now, signal }).refusal();
-      if (refusal instanceof ElsewhereError) output.data(`Next: ${refusal.message}\nThen: readership run`);
-      else output.data('Next: readership run');
+      const run = ['readership run', ...optionsOf(options)].join(' ');
+      output.data(refusal instanceof ElsewhereError ? `${refusal.message}\nThen: ${run}` : `Next: ${run}`);
     });
     return 0;
   },
@@ -88,7 +88,7 @@ async function stateLine(reader: Reader, project: string, now: Date): Promise<st
   const lastEnded = lastEndedDay(now);
   const load = [
     last < lastEnded && plainDayRange({ first: addDays(last, 1), last: lastEnded }),
-    unsettled > 0 && `${counted(unsettled, 'day')} that had not settled`,
+    unsettled > 0 && `${counted(unsettled, 'day')} that may have changed`,
   ];
   const next = load.filter((part) => part !== false).join(' and ') || 'nothing';
   return `${project}: ${plainDayRange({ first, last })}, as of ${moment(readAt)}; the next run loads ${next}.`;

@@ -124,7 +124,7 @@ describe('a workspace with a backup and a lake', () => {
     serving.child.kill();
     await serving.result;
     const end =
-      /^Next: Nothing is sent from new:.+ sends from old:.+ stop it there and run: readership adopt.*\nThen: readership run$/m;
+      /^Nothing is sent from new:.+ sends from old:.+ stop it there and run: readership adopt.*\nThen: readership run$/m;
     expect(restored.stdout).toMatch(end);
     says(
       'The workspace still belongs to the old machine, so nothing is sent before [`adopt`](#one-place-sends).',
@@ -158,10 +158,16 @@ describe('a workspace with a backup and a lake', () => {
     ['a lake that publish.parquet does not name', false],
   ])('is restored from %s where there is no data directory', async (_, hasLake) => {
     const cwd = await newMachine('nested/data', hasLake);
-    const { code, stdout, stderr } = await runIn(cwd, ['restore', '--from', lake]);
+    const { code, stdout, stderr } = await runIn(cwd, [
+      'restore',
+      '--config',
+      'readership.yaml',
+      '--from',
+      lake,
+    ]);
     expect(code, stderr).toBe(0);
     expect(stdout).toContain('Restored nested/data/warehouse.duckdb from');
-    expect(stdout).toMatch(/^Next: .+\nThen: readership run\n$/m);
+    expect(stdout).toMatch(/\nThen: readership run --config readership\.yaml\n$/m);
     expect(stdout).toContain('another copy of this workspace published there on');
     expect((await runIn(cwd, ['sql', 'SELECT sum(human) AS human FROM site_days'])).stdout).toEqual(
       (await runIn(site.cwd, ['sql', 'SELECT sum(human) AS human FROM site_days'])).stdout,
