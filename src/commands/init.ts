@@ -10,7 +10,7 @@ import { ConfigurationError, type ExitCode, messageOf } from '../errors.js';
 import { ignoreMissing, packageFile } from '../files.js';
 import { inSequence } from '../format/days.js';
 import { indented } from '../format/text.js';
-import { simpleCommand, flag, value } from './command.js';
+import { simpleCommand, flag, flagNamed, value } from './command.js';
 import { type Answers, askAll, EXAMPLE, KEY, problemIn, works } from './init-answers.js';
 
 const EXAMPLES = packageFile('templates/workspace/');
@@ -42,8 +42,10 @@ async function writeFiles(given: Answers, check: boolean, runtime: Runtime): Pro
   const { workingDirectory, output, signal } = runtime;
   const pathOf = (name: string) => join(workingDirectory, name);
   for (const name of [CONFIG_FILE, '.env.example']) refuseIfThere(pathOf(name));
-  const wrong = problemIn(given);
-  if (wrong !== undefined) throw new ConfigurationError(wrong);
+  for (const [name, text] of Object.entries(given)) {
+    const wrong = problemIn({ [name]: text });
+    if (wrong !== undefined) throw new ConfigurationError(`${flagNamed(name)} ${text}: ${wrong}`);
+  }
   const environment = await readEnvironment(undefined, workingDirectory, runtime.environment);
   const isKnown = (environment[KEY] ?? '') !== '';
   const asks =
@@ -78,7 +80,8 @@ async function writeFiles(given: Answers, check: boolean, runtime: Runtime): Pro
 function missingAnswers({ url, project, key, email }: Answers, isKnown: boolean, hasFile: boolean): string[] {
   const hasKey = isKnown || key !== undefined;
   return indented([
-    (url === undefined || project === undefined) && `- set baseUrl and the project's ID in ${CONFIG_FILE}`,
+    url === undefined && `- set baseUrl in ${CONFIG_FILE}`,
+    project === undefined && `- set the project's ID in ${CONFIG_FILE}`,
     !hasKey && hasFile && `- add ${KEY} to ${DOT_ENV}`,
     !hasKey && !hasFile && `- copy .env.example to ${DOT_ENV} and add your API key to it`,
     hasKey && !hasFile && `- keep ${KEY} in the environment, because it is not stored`,

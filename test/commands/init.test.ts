@@ -25,6 +25,8 @@ describe('readership init', () => {
     const cwd = await tempDir();
     expect(await callCli(['init'], { cwd })).toMatchObject({ code: 0, stderr: '' });
     expect((await readdir(cwd)).sort()).toEqual(['.env.example', '.gitignore', 'readership.yaml']);
+    const partly = await callCli(['init', '--url', 'https://a.example'], { cwd: await tempDir() });
+    expect(partly.stdout).toMatch(/ {2}- set the project's ID in readership.yaml\n {2}- copy/);
     expect(await readFile(join(cwd, '.gitignore'), 'utf8')).toBe('.env\n');
     const [first = ''] = (await readFile(join(cwd, 'readership.yaml'), 'utf8')).split('\n');
     const schema = fileURLToPath(first.replace('# yaml-language-server: $schema=', ''));
@@ -55,9 +57,9 @@ describe('readership init', () => {
     expect(refused.stdout).toMatch(/^fail {2}page views .+401/m);
     expect(refused.stderr).toContain('Nothing was written');
     for (const [wrong, words] of [
-      ['--timezone=Mars', 'not a time zone'],
-      ['--email=docs', 'not an email address'],
-      ['--url=platform', 'enter a full URL'],
+      ['--timezone=Mars', '--timezone Mars: not a time zone'],
+      ['--email=docs', '--email docs: not an email address'],
+      ['--url=platform', '--url platform: enter a full URL'],
     ] as const) {
       const invalid = await callCli([...args, wrong], { cwd });
       expect([invalid.code, invalid.stderr]).toEqual([2, expect.stringContaining(words)]);
