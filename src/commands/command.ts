@@ -193,10 +193,13 @@ function addOption(command: Command, key: string, input: Input<unknown>): void {
   // `--no-check` is a flag like any other.
   option.negate = false;
   command.addOption(option.hideHelp(replacedBy !== undefined));
-  if (replacedBy !== undefined)
-    command.on(`option:${option.name()}`, () =>
-      command.error(`error: ${flagNamed(key)} is gone. Nothing was done. Use: readership ${replacedBy}`),
-    );
+  command.on(`option:${option.name()}`, (text: string | null) => {
+    if (replacedBy !== undefined)
+      command.error(`error: ${flagNamed(key)} is gone. Nothing was done. Use: readership ${replacedBy}`);
+    // Commander takes whatever follows as the value, even another option.
+    if (form.startsWith('<') && text?.startsWith('--') === true)
+      command.error(`error: option '${option.flags}' argument missing`);
+  });
 }
 
 /** An argument or an option with the rules for its values. */

@@ -7,7 +7,7 @@ import {
   type Workspace,
   type WorkspaceOptions,
 } from '../app/workspace.js';
-import { type ExitCode, exitCodeOf, messageOf, ReadershipError } from '../errors.js';
+import { ConfigurationError, type ExitCode, exitCodeOf, messageOf, ReadershipError } from '../errors.js';
 import { inSequence } from '../format/days.js';
 import { logging, openLog } from '../print/log.js';
 import { type ExportCost, ExportProgress } from '../print/progress.js';
@@ -37,6 +37,8 @@ export async function withSteps<Result>(
   work: (context: StepContext, workspace: Workspace, progress: ExportProgress) => Promise<Result>,
 ): Promise<Result> {
   const configured = await readWorkspace(options, runtime, secrets, parquet);
+  if (options.isRebuild === true && configured.lake === undefined)
+    throw new ConfigurationError('--rebuild needs a lake: add --parquet, or set publish.parquet.');
   const workspace = waits ? waitingAtMost(Infinity, configured) : configured;
   const progress = new ExportProgress(runtime.output);
   const { output } = runtime;

@@ -16,7 +16,7 @@ export const parsedBy = <Value>(parse: (text: string) => Value | undefined, prob
 export const day = parsedBy(parseDay, 'not a day: write YYYY-MM-DD, such as 2026-01-31');
 
 /** Whether a text is the path of a local directory. */
-export const isLocal = (path: string): boolean => !/^[a-z][a-z0-9+.-]+:\/\//i.test(path);
+export const isLocal = (path: string): boolean => !/^[a-z][a-z0-9+.-]+:\//i.test(path);
 
 /** Only a shell takes ~ for a directory; here it would be one of that name. */
 const isDirectory = (path: string): boolean => isLocal(path) && !/^~(\/|$)/.test(path);

@@ -35,6 +35,7 @@ describe('publish --parquet', () => {
     );
     expect(await lakeViews(join(cwd, 'out', 'lake'))).toEqual(VIEWS);
     expect((await publish(cwd, '--parquet', 'out/lake')).stdout).toContain('2 files, 0 written, 0 replaced');
+    expect((await publish(cwd, '--rebuild')).stderr).toContain('--rebuild needs a lake');
   });
 
   it('is not needed if the configuration names a lake, relative to itself', async () => {
@@ -59,11 +60,16 @@ describe('publish --parquet', () => {
     expect((await stat(join(cwd, 'data', 'history.duckdb'))).isFile()).toBe(true);
   });
 
-  it.each(['', 'gs://bucket/lake', '~/lake'])('rejects %j before anything is done', async (directory) => {
+  it.each([
+    ['', 'not a directory or s3://bucket/prefix'],
+    ['gs://bucket/lake', 'not a directory or s3://bucket/prefix'],
+    ['s3:/bucket/lake', 'not a directory or s3://bucket/prefix'],
+    ['~/lake', 'not a directory or s3://bucket/prefix'],
+    ['--sandbox', "'--parquet <place>' argument missing"],
+  ])('rejects %j before anything is done', async (directory, words) => {
     const cwd = await setUp();
     const { code, stderr } = await publish(cwd, '--parquet', directory);
-    expect(code).toBe(2);
-    expect(stderr).toContain('not a directory or s3://bucket/prefix');
+    expect([code, stderr]).toEqual([2, expect.stringContaining(words)]);
     expect(await readdir(join(cwd, 'data'))).toEqual(['warehouse.duckdb', 'warehouse.duckdb.wal']);
   });
 
