@@ -75,10 +75,8 @@ export const changed = projectCommand('changed', {
     makeChange('changed', { ...options, secrets: 'optional' }, runtime, async (context) => {
       const [day, isUndone] = [on ?? dayOf(context.now()), undo === true];
       await recordPageChanges(context, onlyProject(context), pages.map(pathArgument), { day, isUndone });
-      for (const path of pages)
-        runtime.output.data(
-          escapeUnsafe(`${path}: ${isUndone ? 'no longer ' : ''}recorded as changed on ${longDay(day)}`),
-        );
+      const words = isUndone ? 'no manual record of a change' : 'recorded as changed';
+      for (const path of pages) runtime.output.data(escapeUnsafe(`${path}: ${words} on ${longDay(day)}`));
     }),
 });
 

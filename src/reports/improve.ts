@@ -152,7 +152,7 @@ const STATES = {
 
 /** What to do about a job that failed. */
 const NEXT_STEPS: Readonly<Partial<Record<JobRow['state'], (id: number) => string>>> = {
-  failed: (id) => `Once the cause is fixed, ask the agent to continue: readership jobs message ${id}`,
+  failed: (id) => `Once the cause is fixed, ask the agent to continue: readership jobs message ${id} "…"`,
   refused: () => 'Once the cause is fixed, the page can be selected again.',
 };
 

@@ -108,7 +108,7 @@ test('a pull request to review has its number and age, a failed job its reason a
   expect(text).toContain(`/guides/webhooks
   Job 3, flagged 6 days ago, ended 6 days ago
   The repository is read-only
-  Once the cause is fixed, ask the agent to continue: readership jobs message 3
+  Once the cause is fixed, ask the agent to continue: readership jobs message 3 "…"
 `);
 });
 
