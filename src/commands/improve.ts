@@ -62,7 +62,7 @@ export const improve = projectCommand('improve', {
 export const changed = projectCommand('changed', {
   summary: 'record that people changed pages, to measure the difference',
   description:
-    'Records that people changed pages on a day. Views are compared from then on, and the pages no longer serve as a comparison for others. With pullRequests.repository in readership.yaml, merged pull requests are found by themselves.',
+    'Records that people changed pages on a day. Views are compared from then on, and the pages no longer serve as a comparison for others. With pullRequests.repository in readership.yaml, merged pull requests are found automatically.',
   arguments: [value<Pages>('<pages...>', 'paths of the pages')],
   options: {
     on: value<Day | undefined>('<day>', 'day of the change, YYYY-MM-DD (default: today, UTC)', aDay),
