@@ -78,8 +78,9 @@ const shortOutcome = (job: Job): string =>
     : outcomeOf(job);
 
 const outcomeOf = ({ state, pr_link, merged_on, closed_on, note }: Job): string => {
+  if (merged_on !== null) return pr_link === null ? 'committed directly' : `${pr_link} merged`;
   if (pr_link === null) return note ?? (state === 'completed' ? 'ended without changes' : '');
-  return merged_on !== null ? `${pr_link} merged` : closed_on === null ? pr_link : `${pr_link} closed`;
+  return closed_on === null ? pr_link : `${pr_link} closed`;
 };
 
 /** Everything known about a job. */
