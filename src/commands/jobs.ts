@@ -84,7 +84,7 @@ const poll = projectCommand('poll', {
     wait: value(
       '<time>',
       'keep polling while jobs are active, such as 30s or 10m, and then end whatever the platform does (default: poll once)',
-      aDuration,
+      { ...aDuration, conflicts: ['watch'] },
     ),
     watch: flag('keep polling, with a live view, until every job has ended'),
     json: flag(JSON_LOG),

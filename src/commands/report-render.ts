@@ -2,6 +2,7 @@ import { watch } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
 import { withHistories } from '../app/histories.js';
+import { withoutSecrets } from '../app/secrets.js';
 import { shardsOf, readAllParts, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
 import { ConfigurationError, type ExitCode, messageOf, StorageError } from '../errors.js';
 import { exists } from '../files.js';
@@ -53,7 +54,9 @@ export async function renderReport(
     }),
   );
   for (const { message } of empty) runtime.output.note(message);
-  if (options.open === true) for (const file of files) if (file !== undefined) openInBrowser(file, runtime);
+  const environment = withoutSecrets(runtime.environment, settings);
+  if (options.open === true)
+    for (const file of files) if (file !== undefined) openInBrowser(file, environment, runtime.output);
   return 0;
 }
 

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { withoutSecrets } from '../app/secrets.js';
 import { readAllParts, type Runtime } from '../app/workspace.js';
 import { DEFAULT_SERVE } from '../config/serve.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
@@ -35,7 +36,7 @@ export const serve = projectCommand('serve', {
     try {
       output.data(web.address);
       output.note('Press Ctrl-C to stop.');
-      if (options.open === true) openInBrowser(web.address, runtime);
+      if (options.open === true) openInBrowser(web.address, withoutSecrets(runtime.environment, workspace.settings), output);
       await untilAborted(signal);
     } finally {
       await web.close();

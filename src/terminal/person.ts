@@ -34,11 +34,11 @@ export async function askLine(
   }
 }
 
-/** Opens a file or an address in the browser. */
-export function openInBrowser(what: string, { output }: { readonly output: Output }): void {
+/** Opens a file or an address in the browser, which gets only this environment. */
+export function openInBrowser(what: string, env: NodeJS.ProcessEnv, output: Output): void {
   const opener =
     process.platform === 'darwin' ? 'open' : process.platform === 'win32' ? 'explorer' : 'xdg-open';
-  const child = spawn(opener, [what], { detached: true, stdio: 'ignore' });
+  const child = spawn(opener, [what], { detached: true, stdio: 'ignore', env });
   child.on('error', () =>
     output.note(`Cannot open the browser without ${opener}. Open this yourself: ${what}`),
   );

@@ -92,6 +92,8 @@ describe('the whole life of jobs, on the command line', () => {
   });
 
   it('polls them until they end: with a pull request, without one, failed, archived', async () => {
+    const both = await run('jobs', 'poll', '--watch', '--wait', '10m');
+    expect([both.code, both.stderr]).toEqual([2, expect.stringContaining('cannot be used with')]);
     const watched = await run('jobs', 'poll', '--watch');
     expect(watched.code).toBe(0);
     expect(await states()).toEqual([

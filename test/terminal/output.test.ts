@@ -1,7 +1,7 @@
 import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { alignedLines } from '../../src/terminal/table.js';
 import { openLog } from '../../src/print/log.js';
 import { loadScreen, Output } from '../../src/terminal/output.js';
@@ -111,9 +111,8 @@ it.skipIf(process.platform !== 'linux').each([
     await writeFile(join(directory, 'xdg-open'), `#!/bin/sh\n${script}\n`);
     await chmod(join(directory, 'xdg-open'), 0o755);
   }
-  vi.stubEnv('PATH', directory);
   const notes = new PassThrough({ encoding: 'utf8' });
-  openInBrowser('page.html', { output: new Output(new PassThrough(), notes, false) });
+  openInBrowser('page.html', { PATH: directory }, new Output(new PassThrough(), notes, false));
   const [said] = (await notes.take(1).toArray()) as string[];
   expect(said).toBe(words);
 });

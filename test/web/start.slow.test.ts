@@ -77,7 +77,7 @@ serve: { port: ${port}, password: '${await hashPassword('correct horse battery')
   expect(hashed.stdout).toMatch(/^password: scrypt:[\w-]{22}:[\w-]{43}\n$/);
 });
 
-it('serve --open opens its link in the browser, and says so if it cannot', async () => {
+it('serve --open opens its link in the browser without secrets, and says so if it cannot', async () => {
   const cwd = await workspaceOf(await serveSandbox());
   const opened = join(cwd, 'opened');
   const openedBy = async (script: string) => {
@@ -90,7 +90,9 @@ it('serve --open opens its link in the browser, and says so if it cannot', async
       env: { READERSHIP_API_KEY: KEY, PATH: path },
     });
   };
-  const [works, fails, none] = await Promise.all([`echo "$1" > ${opened}`, 'exit 3', ''].map(openedBy));
+  const [works, fails, none] = await Promise.all(
+    [`echo "$1$READERSHIP_API_KEY" > ${opened}`, 'exit 3', ''].map(openedBy),
+  );
   await fails?.until(/open could not open the browser\. Open this yourself: http:\S+\/\?token=/);
   await none?.until(/Cannot open the browser without (?:xdg-)?open\. Open this yourself: http:/);
   await vi.waitFor(async () => {
