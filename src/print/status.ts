@@ -1,9 +1,10 @@
+import { min } from 'date-fns';
 import { LIMITS } from '../api/schema.js';
 import type { Workspace } from '../app/workspace.js';
 import { lastScheduled } from '../config/cron.js';
 import { type Day, dayOf, lastEndedDay } from '../day.js';
 import { placeWords } from '../effects/place.js';
-import { dayList, duration, longDay, moment } from '../format/days.js';
+import { dayList, duration, inSequence, longDay, moment } from '../format/days.js';
 import { bytes, counted, thousands } from '../format/numbers.js';
 import type { Finding } from '../service/findings.js';
 import { futureWords, type OperationsStatus, type ProjectStatus } from '../service/status.js';
@@ -108,10 +109,7 @@ export function needsOf(
         ? []
         : [`${name}: yesterday has been missing since ${moment(exportAt)}: readership export`]),
     ]),
-    ...outages.map(
-      ({ step, since, words }) =>
-        `${step} has failed since ${moment(since)}: ${words ?? 'no message was recorded'}`,
-    ),
+    ...outageLines(outages),
     ...(journalProblem === null ? [] : [journalProblem]),
     ...codeHostProblems.map(
       ({ repository, problem }) =>
@@ -131,6 +129,19 @@ export function needsOf(
       return `${report} ${period} may or may not have reached ${recipient}. Ask the recipient, then: ${settleCommands(delivery, shard)}`;
     }),
   ];
+}
+
+/** Steps that fail for the same reason share a line. The words of a step are the reason, after what it did, if anything. */
+function outageLines(outages: OperationsStatus['outages']): string[] {
+  const reasons = outages.map(({ words }) => words?.replace(/^.*?; /s, ''));
+  return [...new Set(reasons)].map((reason) => {
+    const alike = outages.filter((_, index) => reasons[index] === reason);
+    const [words = reason, ...others] = new Set(alike.map((outage) => outage.words ?? undefined));
+    const steps = inSequence(alike.map(({ step }) => step));
+    const since = moment(min(alike.map((outage) => outage.since)));
+    const why = (others.length === 0 ? words : reason) ?? 'no message was recorded';
+    return `${steps} ${alike.length === 1 ? 'has' : 'have'} failed since ${since}: ${why}`;
+  });
 }
 
 const afterRefusal = (delivery: DeliveryKey, shard: Workspace['shard']): string =>

@@ -86,6 +86,8 @@ it('a copy exports and reports, but sends nothing and says why; the original sen
     }
   const status = await runIn(copy, ['status']);
   expect(status.stdout).toMatch(/sends from +first:.+; this copy sends nothing \(readership adopt\)/);
+  expect(status.stdout).toMatch(/improve, poll and report have failed since .+ UTC: Nothing is sent/);
+  expect(status.stdout.match(/Nothing is sent/g)).toHaveLength(1);
   expect((await runIn(copy, ['doctor'])).stdout).toMatch(/warn +sends from +first:/);
 
   for (const args of [['run'], ['jobs', 'poll'], ['report', 'send', 'weekly']]) {
