@@ -1,5 +1,4 @@
-import { UTCDateMini as UTCDate } from '@date-fns/utc/date/mini';
-import { addHours, addWeeks, startOfISOWeek, subDays } from 'date-fns';
+import { addHours, subDays } from 'date-fns';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import type { Settings } from '../config/schema.js';
@@ -10,11 +9,10 @@ import type { Warehouse } from '../warehouse/warehouse.js';
 import { type Job, readJobs } from './ledger.js';
 import { OPEN_STATES } from './lifecycle.js';
 import { NO_EVIDENCE, type Reason, storedReason } from './reasons.js';
+import { isInReview, type Room, roomFor, type RoomRules } from './room.js';
 import {
   type Candidate,
   candidateRow,
-  roomLeft,
-  type RoomRules,
   type Selection,
   type SelectionRules,
   type SelectionState,
@@ -58,7 +56,9 @@ export interface ImprovePlan extends Selection {
   readonly skips: readonly Skip[];
   /** Full weeks of history behind the selection, at most 8. */
   readonly weeks: number;
-  /** Jobs planned by earlier runs since Monday (UTC); they count toward `maxJobsPerWeek`. */
+  /** How many of them may be sent now. */
+  readonly toSend: Room;
+  /** Jobs sent since Monday (UTC) or waiting; they count toward `maxJobsPerWeek`. */
   readonly plannedThisWeek: number;
   /** Jobs whose pull requests wait for review, oldest first. */
   readonly inReview: readonly Job[];
@@ -91,16 +91,11 @@ export async function planImprovement(
   const weeks = candidates[0]?.weeks.map(({ week }) => week) ?? [];
   const jobs = await readJobs(reader, project);
   const waiting = jobs.filter((job) => job.state === 'planned');
-  const monday = startOfISOWeek(new UTCDate(now));
-  const plannedThisWeek = jobs.filter(
-    ({ planned_at, state }) =>
-      planned_at >= monday && planned_at < addWeeks(monday, 1) && state !== 'refused',
-  ).length;
+  const { plannedThisWeek, toPlan, toSend } = roomFor(jobs, rules, now);
   const skips = await readSkips(reader, project, now);
   const elsewhere = await reader.query(OPEN_CHANGES, openChangeRow, { project });
   const heldUp = [...elsewhere, ...skips].map(({ path, why }) => [path, why] as const);
   const inReview = jobs.filter(isInReview);
-  const open = jobs.filter((job) => OPEN_STATES.has(job.state) && !isInReview(job));
   const selection = selectPages(candidates, rules, {
     busy: new Map([...heldUp, ...busyPages(jobs, rules.cooldownDays, now)]),
     reserved: reservedPages(jobs, now),
@@ -108,9 +103,9 @@ export async function planImprovement(
     only,
     viewed: only && (await viewedIn(reader, project, weeks, only)),
     seed,
-    room: roomLeft(rules, { waiting: waiting.length, plannedThisWeek, open: inReview.length + open.length }),
+    room: toPlan,
   });
-  return { ...selection, waiting, skips, weeks: weeks.length, plannedThisWeek, inReview, now };
+  return { ...selection, waiting, toSend, skips, weeks: weeks.length, plannedThisWeek, inReview, now };
 }
 
 /** What is known of those of some pages that were viewed in some weeks: their medians. */
@@ -119,10 +114,6 @@ async function viewedIn(reader: Reader, project: string, weeks: readonly Day[], 
   const rows = await reader.query(VIEWED_PAGES, viewedRow, asked);
   return new Map(rows.map(({ path, ...weekly }) => [path, { ...NO_EVIDENCE, ...weekly }]));
 }
-
-/** Whether its pull request waits for review, as far as is known. */
-export const isInReview = ({ pr_link, merged_on, closed_on, state }: Job): boolean =>
-  pr_link !== null && merged_on === null && closed_on === null && state !== 'active';
 
 const isRejected = ({ merged_on, closed_on }: Job): boolean => closed_on !== null && merged_on === null;
 

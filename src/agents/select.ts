@@ -11,6 +11,7 @@ import {
   NO_EVIDENCE,
   type Reason,
 } from './reasons.js';
+import type { Room } from './room.js';
 import type { IsListed } from './sitemap.js';
 
 /** A page's views over the last full weeks; see `statements/candidates.sql`. */
@@ -34,9 +35,6 @@ export type SelectionRules = Pick<
   'minWeeklyViews' | 'readingShare' | 'exclude' | 'mode' | 'experiment'
 >;
 
-/** The limits in that section. */
-export type RoomRules = Pick<Settings['improve'], 'maxJobsPerRun' | 'maxJobsPerWeek' | 'maxOpenPullRequests'>;
-
 /** What affects the selection besides views. */
 export interface SelectionState {
   /** Pages that have a job, recently had one, or are skipped. */
@@ -50,7 +48,7 @@ export interface SelectionState {
   /** What is known of those of them that were viewed in the weeks of the candidates, but too seldom to be one. */
   readonly viewed?: ReadonlyMap<string, Evidence> | undefined;
   /** How many pages may be flagged, and which limit decides it. */
-  readonly room: { readonly count: number; readonly limit: Reason };
+  readonly room: Room;
   /** Draws one page of each pair. Without it, both are flagged, and a later draw decides. */
   readonly seed?: string | undefined;
 }
@@ -148,21 +146,6 @@ export function selectPages(
     beyondShare: aboveFloor.length - considered.length,
     belowFloor: pages - aboveFloor.length,
   };
-}
-
-/** How many new jobs are allowed with those that wait, were planned this week, or are open; and which limit decides it. */
-export function roomLeft(
-  rules: RoomRules,
-  { waiting, plannedThisWeek, open }: Readonly<Record<'waiting' | 'plannedThisWeek' | 'open', number>>,
-): SelectionState['room'] {
-  const limits = [
-    { setting: 'maxJobsPerRun', used: waiting },
-    { setting: 'maxJobsPerWeek', used: plannedThisWeek },
-    { setting: 'maxOpenPullRequests', used: open },
-  ] as const;
-  const rooms = limits.map(({ setting, used }) => ({ setting, room: Math.max(0, rules[setting] - used) }));
-  const { setting, room } = rooms.reduce((least, one) => (one.room < least.room ? one : least));
-  return { count: room, limit: { code: 'limit', setting, limit: rules[setting] } };
 }
 
 /** In automatic runs, chance decides if at least twice as many pages qualify as jobs are allowed. */

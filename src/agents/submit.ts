@@ -36,20 +36,18 @@ export const createdIn = ({ submitted }: Pick<SubmitOutcome, 'submitted'>): numb
 
 type PromptKind = 'job' | 'message';
 
-/** Creates the planned jobs of a project on the platform. */
-export const submitJobs = (task: SubmitTask): Promise<SubmitOutcome> => submitPrompts(task, 'job');
-
-/** Sends the planned follow-up messages of a project. */
-export const submitMessages = (task: SubmitTask): Promise<SubmitOutcome> => submitPrompts(task, 'message');
-
 /**
- * Sends planned prompts one after another, each at most once, within the hourly limit and outside
- * pauses. It stops at the first failure, since the next prompt would probably fail too, and keeps
- * the rest.
+ * Sends the planned jobs of a project, or the planned messages to them, one after another, each at most once,
+ * within the hourly limit and outside pauses: the oldest, and no more than `most`. It stops at the first
+ * failure, since the next prompt would probably fail too, and keeps the rest.
  */
-async function submitPrompts(task: SubmitTask, kind: PromptKind): Promise<SubmitOutcome> {
+export async function submitPrompts(
+  task: SubmitTask,
+  kind: PromptKind,
+  most = Infinity,
+): Promise<SubmitOutcome> {
   const { warehouse, journal, project, now, signal } = task;
-  const prompts = (await readPrompts(warehouse, kind, project)).filter(isReady);
+  const prompts = (await readPrompts(warehouse, kind, project)).filter(isReady).slice(0, most);
   const submitted: Job[] = [];
   let sent = 0;
   const refusal = prompts.length === 0 ? undefined : await journal.refusal();

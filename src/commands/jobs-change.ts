@@ -1,10 +1,11 @@
-import type { Job } from '../agents/ledger.js';
+import { type Job, readJobs } from '../agents/ledger.js';
 import type { Runtime } from '../app/workspace.js';
 import type { Day } from '../day.js';
 import { ConfigurationError, type ExitCode, messageOf } from '../errors.js';
 import { longDay } from '../format/days.js';
 import { jobLine } from '../print/jobs.js';
 import {
+  findJob,
   type JobToChange,
   jobToChange,
   recordReview,
@@ -130,6 +131,6 @@ const changeJob = (
       if (job.id !== id) context.observer.onJob?.(job);
     };
     await work(await jobToChange({ ...context, observer: { ...context.observer, onJob } }, id));
-    const { job } = await jobToChange(context, id);
+    const { job } = findJob(await readJobs(context.warehouse, null), context.projects, id);
     runtime.output.data(jobLine(job));
   });

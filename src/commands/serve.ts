@@ -36,7 +36,8 @@ export const serve = projectCommand('serve', {
     try {
       output.data(web.address);
       output.note('Press Ctrl-C to stop.');
-      if (options.open === true) openInBrowser(web.address, withoutSecrets(runtime.environment, workspace.settings), output);
+      if (options.open === true)
+        openInBrowser(web.address, withoutSecrets(runtime.environment, workspace.settings), output);
       await untilAborted(signal);
     } finally {
       await web.close();

@@ -11,7 +11,7 @@ import { ConfigurationError, type ExitCode, exitCodeOf, messageOf, ReadershipErr
 import { inSequence } from '../format/days.js';
 import { logging, openLog } from '../print/log.js';
 import { type ExportCost, ExportProgress } from '../print/progress.js';
-import { type Published, runPublish } from '../steps/publish.js';
+import { changeAndPublish, type Published, runPublish } from '../steps/publish.js';
 import { type StepContext, type StepOutage, StepRunner } from '../steps/step.js';
 
 type StepsOptions = WorkspaceOptions & {
@@ -78,10 +78,7 @@ export const runSteps = <Result>(
     return { result, published, outages: runner.outages, workspace, cost: progress.cost };
   });
 
-/**
- * Makes a requested change and publishes it, even if it failed halfway. The publication is recorded
- * like any other: without that, nobody would notice if the change were lost later.
- */
+/** Makes a requested change and publishes it. */
 export const makeChange = (
   command: string,
   options: StepsOptions,
@@ -89,13 +86,8 @@ export const makeChange = (
   work: (context: StepContext) => Promise<void>,
 ): Promise<ExitCode> =>
   withSteps<ExitCode>(command, options, runtime, async (context) => {
-    const runner = new StepRunner(context);
-    try {
-      await work(context);
-    } finally {
-      await runPublish(runner, context);
-    }
-    const code = conclude(runner.outages, runtime);
+    const { outages } = await changeAndPublish(context, () => work(context));
+    const code = conclude(outages, runtime);
     if (code !== 0 && !runtime.signal.aborted)
       runtime.output.note(
         'The change itself was made, so do not repeat it. It is visible to readers once a publication succeeds.',

@@ -66,8 +66,8 @@ export async function addNote(
   note: Note,
   projects: readonly string[] | undefined,
 ): Promise<void> {
-  const before = await readNotes(file, projects);
   const text = (await readText(file)) ?? '';
+  const before = parseNotes(text, file, projects);
   const lines = linesOf(note);
   const added = `${text}${text === '' || text.endsWith('\n') ? '' : '\n'}${lines}`;
   try {

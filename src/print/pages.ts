@@ -40,14 +40,16 @@ interface PlanView {
 
 /** A project's plan: a table no wider than the terminal. */
 export function planLines({ name, plan, rules, width, proposals }: PlanView): string[] {
-  const { flagged, waiting } = plan;
+  const { flagged, waiting, toSend } = plan;
   const lines = [`${name}: ${flaggedWords(plan)}`];
   if (plan.weeks < MIN_WEEKS)
     lines.push(
       `  There are only ${plan.weeks} full weeks of history; ${MIN_WEEKS} are needed to distinguish sustained traffic from a burst.`,
     );
-  for (const job of waiting)
-    lines.push(`  ${escapeUnsafe(job.path)}  planned earlier as job ${job.id}, not sent yet`);
+  for (const [index, { id, path }] of waiting.entries()) {
+    const state = index < toSend.count ? 'not sent yet' : reasonWords(toSend.limit);
+    lines.push(`  ${escapeUnsafe(path)}  planned earlier as job ${id}, ${state}`);
+  }
   lines.push(...reviewLines(plan));
   if (flagged.length > 0) lines.push('', ...indentedTable(FLAGGED_COLUMNS, flagged.map(flaggedCells), width));
   for (const proposal of proposals ?? []) lines.push('', ...promptLines(proposal));

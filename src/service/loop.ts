@@ -39,11 +39,9 @@ export async function runOnce(context: StepContext, { apply, waitMs = 0, due }: 
   const run = new StepRunner(context, due);
   const exported = await pinging(context, run, () => run.step('export', () => exportStep(context)));
   const improved = await run.step('improve', () => improveStep(context, apply));
-  // A project whose improve step has just failed sends no prompts in this run.
-  const isImproved = new Map(improved?.map(({ project, stopped }) => [project, stopped === undefined]));
-  const heldBack = improved && context.projects.filter((project) => isImproved.get(project) !== true);
+  const isHeldBack = apply && improved !== undefined;
   const polling = waitMs === 0 ? {} : { deadlineMs: performance.now() + waitMs, keepsPolling: true };
-  const polled = await run.step('poll', () => pollStep(context, { ...polling, heldBack }));
+  const polled = await run.step('poll', () => pollStep(context, { ...polling, isHeldBack }));
   const reported = await run.step('report', () => reportStep(context));
   // Before publishing, so that the published history has them; after it for a failure of publishing itself.
   const unsent = new Set([await sendAlerts(context)]);

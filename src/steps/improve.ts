@@ -21,6 +21,7 @@ import { type Day, dayOf } from '../day.js';
 import { ConfigurationError } from '../errors.js';
 import { inSequence } from '../format/days.js';
 import { counted } from '../format/numbers.js';
+import type { Reader } from '../warehouse/query.js';
 import { loadNotes } from './notes.js';
 import { submitWaiting } from './poll.js';
 import { byBothClocks, eachProject, type StepContext, type StepResult, withOutage } from './step.js';
@@ -88,14 +89,15 @@ function planPage(
   { instruction, draw }: { readonly instruction?: string; readonly draw?: Draw | undefined },
 ): Promise<number> {
   const at = now();
-  const page = { path, reason: reasonWords(why), evidence };
+  const reason = reasonWords(why);
   const reference = referenceOf(project, path, at);
+  const { maxPromptLength } = settings.improve;
   const prompt = composePrompt(
-    { ...page, project, reference },
-    { ...settings.improve, workspaceDir },
+    { project, path, reason, reference },
+    { workspaceDir, maxPromptLength },
     instruction?.replaceAll(REFERENCE_TO_COME, reference),
   );
-  return planJob(warehouse, { project, page, prompt, now: at, draw });
+  return planJob(warehouse, { project, page: { path, reason, evidence }, prompt, now: at, draw });
 }
 
 /** An approved page. */
@@ -176,10 +178,7 @@ export async function skipPages(
     throw new ConfigurationError(
       `A page cannot be skipped until ${until}: today is ${dayOf(now())} (UTC). Nothing was changed.`,
     );
-  for (const path of paths) {
-    const unknown = await unknownPage(warehouse, project, path);
-    if (unknown !== undefined) throw new ConfigurationError(`Cannot skip ${path}: ${unknown}`);
-  }
+  await expectPages(warehouse, project, paths, 'skip');
   for (const path of paths) await skipPage(warehouse, { project, path }, { now: now(), until });
 }
 
@@ -194,11 +193,16 @@ export async function recordPageChanges(
     throw new ConfigurationError(
       `A page cannot have changed on ${changed_on}: today is ${dayOf(now())} (UTC).`,
     );
-  for (const path of paths) {
-    const unknown = await unknownPage(warehouse, project, path);
-    if (unknown !== undefined) throw new ConfigurationError(`Cannot record a change of ${path}: ${unknown}`);
-  }
+  await expectPages(warehouse, project, paths, 'record a change of');
   for (const path of paths) await recordChange(warehouse, { project, path, changed_on }, isUndone);
+}
+
+/** Throws a `ConfigurationError` unless the history has all these pages. */
+async function expectPages(reader: Reader, project: string, paths: readonly string[], what: string) {
+  for (const path of paths) {
+    const unknown = await unknownPage(reader, project, path);
+    if (unknown !== undefined) throw new ConfigurationError(`Cannot ${what} ${path}: ${unknown}`);
+  }
 }
 
 /** Ends the skips of pages. Throws a `ConfigurationError` before any is ended. */

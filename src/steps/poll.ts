@@ -1,18 +1,19 @@
 import { max, min } from 'date-fns';
-import type { Job } from '../agents/ledger.js';
+import { type Job, readJobs } from '../agents/ledger.js';
 import { nextPoll } from '../agents/lifecycle.js';
 import { noticeMerges } from '../agents/merges.js';
 import { pollJobs, type PollTask } from '../agents/poll.js';
 import { readPullRequests } from '../agents/pull-requests.js';
-import { submitJobs, submitMessages, type SubmitOutcome } from '../agents/submit.js';
+import { roomFor } from '../agents/room.js';
+import { submitPrompts, type SubmitOutcome } from '../agents/submit.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { ReadershipError } from '../errors.js';
 import { counted } from '../format/numbers.js';
 import { byBothClocks, eachProject, type StepContext, withOutage } from './step.js';
 
 interface PollOptions extends Pick<PollTask, 'deadlineMs' | 'keepsPolling'> {
-  /** Projects whose prompts are not sent, because sending already failed in this run. */
-  readonly heldBack?: readonly ProjectSettings[] | undefined;
+  /** Whether no prompts are sent, because this run has just sent what it may, or has failed to. */
+  readonly isHeldBack?: boolean;
 }
 
 /**
@@ -27,9 +28,10 @@ export async function pollStep(given: StepContext, options: PollOptions) {
   const reviewed = results.flatMap((polled) => polled.reviewed).length;
   const reviews = reviewed === 0 ? '' : `, ${counted(reviewed, 'pull request')} merged or closed`;
   const summary = `${counted(ended.length, 'job')} ended, ${stillActive.length} still active${reviews}`;
-  const { codeHost, observer, settings } = context;
+  const { warehouse, journal, codeHost, observer, now, signal } = context;
   // For all projects, even if the command is about one: each pull request is read once.
-  const read = codeHost && (await readPullRequests({ ...context, codeHost, projects: settings.projects }));
+  const { projects } = context.settings;
+  const read = codeHost && (await readPullRequests({ warehouse, journal, codeHost, projects, now, signal }));
   const settled = read?.settled ?? [];
   for (const job of settled) observer.onJob?.(job);
   const found =
@@ -48,11 +50,11 @@ export async function pollStep(given: StepContext, options: PollOptions) {
 async function pollProject(
   context: StepContext,
   project: ProjectSettings,
-  { heldBack = [], ...poll }: PollOptions,
+  { isHeldBack = false, ...poll }: PollOptions,
 ) {
   const { settings, warehouse, clientOf, codeHost, now, signal, observer } = context;
   const { mode } = settings.improve;
-  const stopped = heldBack.includes(project)
+  const stopped = isHeldBack
     ? undefined
     : (await submitWaiting(context, project, mode === 'apply' ? 'all' : 'messages')).stopped;
   const task = { warehouse, project: project.id, now, signal };
@@ -68,20 +70,18 @@ async function pollProject(
   return { ...polled, reviewed, errors: [stopped, ...polled.errors] };
 }
 
-/** Sends waiting prompts: messages, preceded by the planned jobs if `what` is `all`. */
+/** Sends waiting prompts: messages, preceded by the planned jobs that the limits allow if `what` is `all`. */
 export async function submitWaiting(
-  context: StepContext,
+  { settings, warehouse, journal, clientOf, now, signal, observer }: StepContext,
   project: ProjectSettings,
   what: 'all' | 'messages',
 ): Promise<SubmitOutcome> {
-  const task = {
-    ...context,
-    client: context.clientOf(project),
-    project: project.id,
-    onJob: (job: Job) => context.observer.onJob?.(job),
-  };
-  const jobs = what === 'all' ? await submitJobs(task) : { submitted: [], sent: 0 };
+  const client = clientOf(project);
+  const onJob = (job: Job) => observer.onJob?.(job);
+  const task = { warehouse, journal, client, project: project.id, now, signal, onJob };
+  const room = roomFor(await readJobs(warehouse, project.id), settings.improve, now());
+  const jobs = await submitPrompts(task, 'job', what === 'all' ? room.toSend.count : 0);
   if (jobs.stopped !== undefined) return jobs;
-  const messages = await submitMessages(task);
+  const messages = await submitPrompts(task, 'message');
   return { ...messages, submitted: jobs.submitted, sent: jobs.sent + messages.sent };
 }

@@ -7,7 +7,7 @@ import { isPublished, publish } from '../warehouse/publish.js';
 import { readerOf } from '../warehouse/query.js';
 import { loadNotes } from './notes.js';
 import { readOutages } from './runs.js';
-import { byBothClocks, type StepContext, type StepResult, type StepRunner, withOutage } from './step.js';
+import { byBothClocks, type StepContext, type StepResult, StepRunner, withOutage } from './step.js';
 
 /** The size of the published history, and the changes to the lake, if there is one. */
 export interface Published {
@@ -41,6 +41,16 @@ export async function runPublish(
   const published = await runner.step('publish', () => publishStep(context, options));
   if (published !== undefined && (await isOut()) !== wasOut) await publish(warehouse, historyFile, false);
   return published;
+}
+
+/**
+ * Does some work and publishes what it changed, even if it failed halfway. The publication is recorded
+ * like any other: without that, nobody would notice if the change were lost later.
+ */
+export async function changeAndPublish<Result>(context: StepContext, work: () => Promise<Result>) {
+  const runner = new StepRunner(context);
+  const result = await work().finally(() => runPublish(runner, context));
+  return { result, outages: runner.outages };
 }
 
 /**

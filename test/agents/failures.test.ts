@@ -6,7 +6,7 @@ import { intentOf } from '../../src/agents/intents.js';
 import { type Job, planJob, readJobs } from '../../src/agents/ledger.js';
 import { type Message, planMessage, readMessages } from '../../src/agents/messages.js';
 import { reconcilePrompts } from '../../src/agents/reconcile.js';
-import { submitJobs, submitMessages } from '../../src/agents/submit.js';
+import { submitPrompts } from '../../src/agents/submit.js';
 import type { EffectsJournal } from '../../src/effects/journal.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { Client } from '../../src/api/client.js';
@@ -126,7 +126,7 @@ describe('what a failure says about the outcome of a POST', () => {
     await desk.plan(3);
     const created = () => Promise.resolve({ id: 'job_7', status: 'active' });
     const client = { createJob: created, sendMessage: created };
-    const { stopped } = await submitJobs({ ...desk.task(), client });
+    const { stopped } = await submitPrompts({ ...desk.task(), client }, 'job');
     expect((await desk.jobs()).map(({ state }) => state)).toEqual(['active', 'unconfirmed', 'planned']);
     expect(messageOf(stopped)).toContain('job_7, which is job 1');
   });
@@ -164,9 +164,9 @@ describe('the jobs and messages of a journal and a database', () => {
     await desk.plan(3);
     for (const kind of [{ kind: 'status', status: 422 }, { kind: 'lost-reply' }] as const) {
       desk.sandbox.setFaults([{ on: 'create', times: 1, ...kind }]);
-      await submitJobs(desk.task());
+      await submitPrompts(desk.task(), 'job');
     }
-    await submitJobs(desk.task());
+    await submitPrompts(desk.task(), 'job');
     for (const number of [4, 5])
       await planJob(desk.warehouse, {
         project: desk.project,
@@ -178,7 +178,7 @@ describe('the jobs and messages of a journal and a database', () => {
     for (const prompt of ['Mention the limits', 'Shorter, please'])
       await planMessage(desk.warehouse, active, { origin: 'typed', prompt, now: NOW });
     desk.sandbox.setFaults([{ on: 'message', kind: 'lost-reply', after: 1, times: 1 }]);
-    await submitMessages(desk.task());
+    await submitPrompts(desk.task(), 'message');
     // As processes leave them that are killed before the database knows.
     const [, sent] = await Promise.all(
       planned.map((job) => desk.journal.depart(intentOf({ job }), NOW, () => Promise.resolve())),

@@ -10,7 +10,7 @@ import {
 } from '../../src/agents/lifecycle.js';
 import { planMessage, readMessages } from '../../src/agents/messages.js';
 import { pollJobs } from '../../src/agents/poll.js';
-import { submitJobs, submitMessages } from '../../src/agents/submit.js';
+import { submitPrompts } from '../../src/agents/submit.js';
 import { Client } from '../../src/api/client.js';
 import { Transport } from '../../src/api/transport.js';
 import { reconcileEffects } from '../../src/app/open.js';
@@ -164,14 +164,14 @@ async function live(steps: readonly Step[]): Promise<void> {
   };
 
   /** Sends what is planned; after a crash in the middle, the sending process records nothing more. */
-  const submitting = async (submit: typeof submitJobs, fates: readonly Fate[]) => {
+  const submitting = async (kind: 'job' | 'message', fates: readonly Fate[]) => {
     platform.fates = [...fates];
     const crashed = new Promise<'crashed'>((resolve) => {
       platform.onCrash = () => {
         resolve('crashed');
       };
     });
-    const ended = submit(task());
+    const ended = submitPrompts(task(), kind);
     ended.catch(() => undefined);
     if ((await Promise.race([ended, crashed])) === 'crashed') await restart();
   };
@@ -214,7 +214,7 @@ async function live(steps: readonly Step[]): Promise<void> {
         );
         const expected = postsExpected(planned, now.fates);
         const before = platform.posts.length;
-        await submitting(submitJobs, now.fates);
+        await submitting('job', now.fates);
         expect(platform.posts.slice(before)).toEqual(expected.map(([prompt]) => prompt));
         for (const [prompt, fate] of expected) {
           model.jobs.set(prompt, AFTER[fate] === 'taken' ? 'active' : AFTER[fate]);
@@ -238,7 +238,7 @@ async function live(steps: readonly Step[]): Promise<void> {
         );
         const expected = postsExpected(planned, now.fates);
         const before = platform.posts.length;
-        await submitting(submitMessages, now.fates);
+        await submitting('message', now.fates);
         expect(platform.posts.slice(before)).toEqual(expected.map(([prompt]) => prompt));
         for (const [prompt, fate] of expected) {
           const message = model.messages.get(prompt);

@@ -162,7 +162,12 @@ describe('the jobs of a week', () => {
         ...{ project: 'prj_sandbox', page: { path: `/${time}`, reason: '', evidence: EVIDENCE } },
         ...{ prompt: 'p', now: new Date(`2026-11-${time}Z`) },
       });
-    expect((await planImprovement(warehouse, 'prj_sandbox', RULES, AT)).plannedThisWeek).toBe(2);
+    const week = () => planImprovement(warehouse, 'prj_sandbox', RULES, AT);
+    // Those that wait will be sent in this week.
+    expect((await week()).plannedThisWeek).toBe(4);
+    for (const job of await readJobs(warehouse, 'prj_sandbox'))
+      await changeJob(warehouse, job, { event: 'submit', now: job.planned_at, cause: '' });
+    expect((await week()).plannedThisWeek).toBe(2);
   });
 
   it('do not include refused ones', async () => {

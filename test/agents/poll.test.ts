@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { changePrompt, planMessage } from '../../src/agents/messages.js';
 import { pollJobs, type PollTask } from '../../src/agents/poll.js';
-import { submitJobs, submitMessages } from '../../src/agents/submit.js';
+import { submitPrompts } from '../../src/agents/submit.js';
 import { messageOf } from '../../src/errors.js';
 import { pollStep } from '../../src/steps/poll.js';
 import { openClient } from '../api/open-client.js';
@@ -21,7 +21,7 @@ async function deskWithJobs(
 ): Promise<AgentDesk> {
   const desk = await agentDesk({ jobSeconds: 3600, ...options });
   await desk.plan(count);
-  await submitJobs(desk.task());
+  await submitPrompts(desk.task(), 'job');
   return desk;
 }
 
@@ -123,7 +123,7 @@ describe('polling', () => {
     expect(await desk.job(1)).toMatchObject({ state: 'active', remote_id, remote_status: 'active' });
     const message = { origin: 'typed', prompt: 'Go on', now: desk.clock.now() } as const;
     await planMessage(desk.warehouse, await desk.job(1), message);
-    await submitMessages({ ...desk.task(), client });
+    await submitPrompts({ ...desk.task(), client }, 'message');
     expect(await desk.messages()).toMatchObject([{ state: 'unconfirmed' }]);
   });
 
@@ -179,7 +179,7 @@ describe('polling', () => {
     const now = desk.clock.now();
     await planMessage(desk.warehouse, completed, { origin: 'typed', prompt: 'Go on', now });
     desk.sandbox.setFaults([{ on: 'message', kind: 'lost-reply' }]);
-    await submitMessages(desk.task());
+    await submitPrompts(desk.task(), 'message');
     const [message] = await desk.messages();
     if (message === undefined) throw new Error('no message');
     const resolved = { event: 'found-sent', now, cause: 'resolved: sent', nextPollAt: now } as const;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { submitJobs } from '../../src/agents/submit.js';
+import { submitPrompts } from '../../src/agents/submit.js';
 import { secretsOf } from '../../src/app/secrets.js';
 import { settingsSchema } from '../../src/config/schema.js';
 import { pollStep } from '../../src/steps/poll.js';
@@ -26,7 +26,7 @@ async function reviewed(answers: Answers, pages = 1, token?: string) {
     settings: { projects: [{ id: desk.project }] },
   });
   await desk.plan(pages);
-  await submitJobs(desk.task());
+  await submitPrompts(desk.task(), 'job');
   desk.clock.advance(60);
   const poll = async (seconds = 0) => {
     desk.clock.advance(seconds);

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { busyPages, isInReview, reservedPages } from '../../src/agents/plan.js';
+import { busyPages, reservedPages } from '../../src/agents/plan.js';
 import { NO_EVIDENCE, type Reason, reasonWords } from '../../src/agents/reasons.js';
-import { type Candidate, roomLeft, selectPages, type SelectionRules } from '../../src/agents/select.js';
+import { isInReview, roomLeft } from '../../src/agents/room.js';
+import { type Candidate, selectPages, type SelectionRules } from '../../src/agents/select.js';
 import { addDays, day } from '../../src/day.js';
 
 const RULES: SelectionRules = {

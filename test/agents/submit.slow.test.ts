@@ -2,7 +2,7 @@ import { addMinutes } from 'date-fns';
 import { describe, expect, it } from 'vitest';
 import { changeJob } from '../../src/agents/ledger.js';
 import { planMessage, readTransitions } from '../../src/agents/messages.js';
-import { nextTurn, submitJobs, submitMessages, TurnError } from '../../src/agents/submit.js';
+import { nextTurn, submitPrompts, TurnError } from '../../src/agents/submit.js';
 import type { FaultInput } from '../sandbox/faulty-sandbox.js';
 import { agentDesk } from './agent-desk.js';
 
@@ -14,7 +14,7 @@ describe('submitting jobs', () => {
   it('stores the intent before the POST and every change after it', async () => {
     const desk = await agentDesk();
     await desk.plan(1);
-    const { submitted, sent } = await submitJobs(desk.task());
+    const { submitted, sent } = await submitPrompts(desk.task(), 'job');
     expect(sent).toBe(1);
     expect(submitted).toMatchObject([{ state: 'active', remote_id: 'job_000001', remote_status: 'active' }]);
     const transitions = await readTransitions(desk.warehouse, 1);
@@ -27,22 +27,20 @@ describe('the hourly limit', () => {
     const desk = await agentDesk();
     await desk.plan(JOBS);
     desk.sandbox.setFaults([{ on: 'create', kind: 'status', status: 401, times: 1 }]);
-    await submitJobs(desk.task());
+    await submitPrompts(desk.task(), 'job');
     const waits: Date[] = [];
     for (let run = 0; run < 40 && (await desk.jobs()).some(({ state }) => state === 'planned'); run++) {
-      const { stopped } = await submitJobs({
-        ...desk.task(),
-        onJob: () => {
-          desk.clock.advance(7);
-        },
-      });
+      const onJob = () => {
+        desk.clock.advance(7);
+      };
+      const { stopped } = await submitPrompts({ ...desk.task(), onJob }, 'job');
       if (stopped instanceof TurnError) waits.push(stopped.resumeAt);
       else if (stopped !== undefined) throw stopped as Error;
       if (waits.length === 1 && (await desk.messages()).length === 0) {
         expect(desk.sandbox.inspect().jobs).toHaveLength(99);
         const now = desk.clock.now();
         await planMessage(desk.warehouse, await desk.job(1), { origin: 'typed', prompt: 'Go on', now });
-        const refused = (await submitMessages(desk.task())).stopped as Error;
+        const refused = (await submitPrompts(desk.task(), 'message')).stopped as Error;
         expect(refused).toBeInstanceOf(TurnError);
         expect(await nextTurn(desk.warehouse, 'prj_other', now)).toBeUndefined();
         expect(refused.message).toMatch(
@@ -84,8 +82,8 @@ describe('the hourly limit', () => {
     const desk = await agentDesk();
     await desk.plan(2);
     desk.sandbox.setFaults([{ on: 'create', kind: 'rate-limit', times: 1 }]);
-    await submitJobs(desk.task());
-    const { stopped } = await submitJobs(desk.task());
+    await submitPrompts(desk.task(), 'job');
+    const { stopped } = await submitPrompts(desk.task(), 'job');
     expect((stopped as Error).message).toMatch(
       /^2 prompts not sent yet: .+ Send them then with readership improve --apply, or let the schedule do it if improve.mode is apply\.$/,
     );
@@ -102,13 +100,13 @@ describe('the hourly limit', () => {
     const desk = await agentDesk();
     await desk.plan(2);
     desk.sandbox.setFaults([fault]);
-    await submitJobs(desk.task());
+    await submitPrompts(desk.task(), 'job');
     await desk.restart();
     desk.clock.advance(seconds - 1);
-    expect((await submitJobs(desk.task())).stopped).toBeInstanceOf(TurnError);
+    expect((await submitPrompts(desk.task(), 'job')).stopped).toBeInstanceOf(TurnError);
     expect(desk.sandbox.inspect().requests.counts.create).toEqual({ '429': 1 });
     desk.clock.advance(1);
-    expect((await submitJobs(desk.task())).stopped).toBeUndefined();
+    expect((await submitPrompts(desk.task(), 'job')).stopped).toBeUndefined();
     expect(desk.sandbox.inspect().jobs).toHaveLength(2);
   });
 });
@@ -120,7 +118,7 @@ describe('follow-up messages', () => {
   async function deskWithEndedJob() {
     const desk = await agentDesk();
     await desk.plan(1);
-    await submitJobs(desk.task());
+    await submitPrompts(desk.task(), 'job');
     const job = await desk.job(1);
     const now = desk.clock.now();
     const remote = { id: job.remote_id ?? '', status: 'completed' };
@@ -136,7 +134,7 @@ describe('follow-up messages', () => {
 
   it('reopen the job, which is polled again, starting with the shortest delay', async () => {
     const desk = await deskWithEndedJob();
-    await submitMessages(desk.task());
+    await submitPrompts(desk.task(), 'message');
     expect(await desk.messages()).toMatchObject([{ state: 'sent' }]);
     expect(await desk.job(1)).toMatchObject({ state: 'active', ended_at: null, polls: 0 });
     expect(messagesOf(desk.sandbox.inspect().jobs[0])).toEqual(['And the errors?']);
@@ -151,9 +149,9 @@ describe('follow-up messages', () => {
   ])('are sent at most once: %s', async (_, fault, state, arrived) => {
     const desk = await deskWithEndedJob();
     desk.sandbox.setFaults([fault]);
-    expect(await submitMessages(desk.task())).toMatchObject({ submitted: [], sent: 0 });
+    expect(await submitPrompts(desk.task(), 'message')).toMatchObject({ submitted: [], sent: 0 });
     await desk.restart();
-    await submitMessages(desk.task());
+    await submitPrompts(desk.task(), 'message');
     expect(await desk.messages()).toMatchObject([{ state }]);
     expect(messagesOf(desk.sandbox.inspect().jobs[0])).toHaveLength(arrived);
   });

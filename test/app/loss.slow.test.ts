@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { planJob, readJobs } from '../../src/agents/ledger.js';
 import { OPEN_STATES } from '../../src/agents/lifecycle.js';
 import { planMessage, readMessages } from '../../src/agents/messages.js';
-import { submitJobs, submitMessages } from '../../src/agents/submit.js';
+import { submitPrompts } from '../../src/agents/submit.js';
 import { Client } from '../../src/api/client.js';
 import { Transport } from '../../src/api/transport.js';
 import { reconcileEffects } from '../../src/app/open.js';
@@ -77,7 +77,7 @@ beforeAll(async () => {
   // A job that is running on the platform, for the message; then what is about to be sent.
   const warehouse = await liveWarehouse(file);
   await planJob(warehouse, { project: 'prj_1', page: page(0), prompt: 'Improve /page-0', now: NOW });
-  await withTask(warehouse, base, NOW, (task) => submitJobs(task));
+  await withTask(warehouse, base, NOW, (task) => submitPrompts(task, 'job'));
   const [job] = await readJobs(warehouse, 'prj_1');
   if (job === undefined) throw new Error('no job');
   await planMessage(warehouse, job, { origin: 'typed', prompt: 'Mention the limits', now: NOW });
@@ -90,7 +90,7 @@ async function withTask<Result>(
   warehouse: Warehouse,
   directory: string,
   now: Date,
-  work: (task: Parameters<typeof submitJobs>[0]) => Promise<Result>,
+  work: (task: Parameters<typeof submitPrompts>[0]) => Promise<Result>,
 ): Promise<Result> {
   const transport = new Transport();
   const options = {
@@ -132,8 +132,8 @@ async function nextRun(directory: string, kind: Kind) {
           prompt: `Improve /page-${number}`,
           now: DAY_LATER,
         });
-    await submitJobs(task);
-    await submitMessages(task);
+    await submitPrompts(task, 'job');
+    await submitPrompts(task, 'message');
     const transport = smtpTransport(`smtp://127.0.0.1:${mailServer.port}`);
     const { signal } = new AbortController();
     const mail = { ...task, transport, admission: 'due', signal } as const;

@@ -1,7 +1,7 @@
 // A process that sends one job, message or email, and kills itself at one of the moments between two writes. Started by
 // loss.slow.test.ts. When it runs, it imports dist instead of src.
 import { dirname } from 'node:path';
-import { submitJobs, submitMessages } from '../../src/agents/submit.js';
+import { submitPrompts } from '../../src/agents/submit.js';
 import { Client } from '../../src/api/client.js';
 import { Transport } from '../../src/api/transport.js';
 import { deliver } from '../../src/mail/ledger.js';
@@ -38,8 +38,7 @@ journal.depart = async (intent, at, begin) => {
 const transport = new Transport();
 const client = new Client({ baseUrl, projectId: 'prj_1', apiKey: 'k', keyName: 'K', now, transport });
 const task = { warehouse, journal, client, project: 'prj_1', now };
-if (kind === 'job') await submitJobs(task);
-if (kind === 'message') await submitMessages(task);
+if (kind === 'job' || kind === 'message') await submitPrompts(task, kind);
 const address = parseMailAddress('docs@example.com');
 if (kind === 'email' && address !== undefined) {
   const key = { report: 'weekly', project: 'prj_1', period: '2026-W46', recipient: address };

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { changeJob } from '../../src/agents/ledger.js';
-import { submitJobs } from '../../src/agents/submit.js';
+import { submitPrompts } from '../../src/agents/submit.js';
 import { runDue } from '../../src/service/loop.js';
 import { readLastRuns, recordStepEnd, recordStepStart } from '../../src/steps/runs.js';
 import { agentDesk } from '../agents/agent-desk.js';
@@ -31,7 +31,7 @@ it('a failed poll is followed by a successful one if its job was resolved by han
   expect(await runAfter(5)).toEqual([false, undefined]);
 
   await desk.plan(1);
-  await submitJobs(desk.task());
+  await submitPrompts(desk.task(), 'job');
   desk.sandbox.setFaults([{ on: 'job', kind: 'status', status: 404 }]);
   expect(await runAfter(5)).toEqual([true, 'failed']);
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Job } from '../../src/agents/ledger.js';
-import { isInReview } from '../../src/agents/plan.js';
+import { isInReview } from '../../src/agents/room.js';
 import { improveStep } from '../../src/steps/improve.js';
 import { pollStep } from '../../src/steps/poll.js';
 import { jobToChange, recordReview } from '../../src/steps/job-changes.js';

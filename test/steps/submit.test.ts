@@ -1,20 +1,21 @@
 import { describe, expect, it } from 'vitest';
 import { planMessage } from '../../src/agents/messages.js';
-import { submitJobs } from '../../src/agents/submit.js';
+import { submitPrompts } from '../../src/agents/submit.js';
 import { runOnce } from '../../src/service/loop.js';
 import { pollStep } from '../../src/steps/poll.js';
 import { type AgentDesk, agentDesk } from '../agents/agent-desk.js';
 import { stepContext } from './step-context.js';
 
-const contextOf = ({ warehouse, journal, client, clock, project }: AgentDesk) =>
+const contextOf = ({ warehouse, journal, client, clock, project }: AgentDesk, improve = {}) =>
   stepContext(warehouse, {
     journal,
-    settings: { projects: [{ id: project }], improve: { mode: 'apply' } },
+    settings: { projects: [{ id: project }], improve: { mode: 'apply', ...improve } },
     clientOf: () => client,
     now: clock.now,
   });
 
-const run = (desk: AgentDesk) => runOnce(contextOf(desk), { apply: true, due: new Set(['improve', 'poll']) });
+const run = (desk: AgentDesk, improve?: object) =>
+  runOnce(contextOf(desk, improve), { apply: true, due: new Set(['improve', 'poll']) });
 
 const statesOf = async (desk: AgentDesk) => (await desk.jobs()).map(({ state }) => state);
 
@@ -42,7 +43,7 @@ describe('after a failed creation', () => {
   it('during polling, no message is sent either', async () => {
     const desk = await agentDesk();
     await desk.plan(1);
-    await submitJobs(desk.task());
+    await submitPrompts(desk.task(), 'job');
     await planMessage(desk.warehouse, await desk.job(1), {
       ...{ origin: 'typed', prompt: 'Mention the version', now: desk.clock.now() },
     });
@@ -52,4 +53,22 @@ describe('after a failed creation', () => {
     expect((await desk.messages()).map(({ state }) => state)).toEqual(['planned']);
     expect((await statesOf(desk)).filter((state) => state === 'unconfirmed')).toHaveLength(1);
   });
+});
+
+it('of jobs planned earlier, a run sends no more than limits that were lowered since allow, in the week in which it sends', async () => {
+  const desk = await agentDesk();
+  await desk.plan(5);
+  desk.clock.advance(7 * 86_400);
+  const sentWith = async (improve: object) => {
+    const { improved } = await run(desk, improve);
+    return [
+      (await statesOf(desk)).filter((state) => state === 'active').length,
+      improved[0]?.plan.plannedThisWeek,
+    ];
+  };
+  expect(await sentWith({ maxJobsPerRun: 1 })).toEqual([1, 5]);
+  expect(await sentWith({ maxJobsPerWeek: 2 })).toEqual([2, 5]);
+  expect(await sentWith({ maxJobsPerWeek: 2 })).toEqual([2, 5]);
+  expect(await sentWith({ maxOpenPullRequests: 3 })).toEqual([3, 5]);
+  expect(await sentWith({})).toEqual([5, 5]);
 });

@@ -1,0 +1,50 @@
+import { UTCDateMini as UTCDate } from '@date-fns/utc/date/mini';
+import { addWeeks, startOfISOWeek } from 'date-fns';
+import type { Settings } from '../config/schema.js';
+import type { Job } from './ledger.js';
+import { OPEN_STATES } from './lifecycle.js';
+import type { Reason } from './reasons.js';
+
+/** The limits in the `improve` section of the configuration. */
+export type RoomRules = Pick<Settings['improve'], 'maxJobsPerRun' | 'maxJobsPerWeek' | 'maxOpenPullRequests'>;
+
+/** How many jobs are allowed, and which limit decides it. */
+export interface Room {
+  readonly count: number;
+  readonly limit: Reason;
+}
+
+/** Whether its pull request waits for review, as far as is known. */
+export const isInReview = ({ pr_link, merged_on, closed_on, state }: Job): boolean =>
+  pr_link !== null && merged_on === null && closed_on === null && state !== 'active';
+
+/**
+ * How many jobs may be planned now, and how many of those that wait may be sent: limits may have been lowered since
+ * they were planned, and a job counts toward the week (UTC) in which it is sent.
+ */
+export function roomFor(jobs: readonly Job[], rules: RoomRules, now: Date) {
+  const monday = startOfISOWeek(new UTCDate(now));
+  const isThisWeek = (at: Date) => at >= monday && at < addWeeks(monday, 1);
+  const waiting = jobs.filter(({ state }) => state === 'planned').length;
+  const sent = jobs.filter(({ state }) => state !== 'planned' && state !== 'refused');
+  const week = sent.filter(({ submitted_at, planned_at }) => isThisWeek(submitted_at ?? planned_at)).length;
+  const open = sent.filter((job) => OPEN_STATES.has(job.state) || isInReview(job)).length;
+  const roomWith = (others: number) =>
+    roomLeft(rules, { waiting: others, plannedThisWeek: week + others, open: open + others });
+  return { plannedThisWeek: week + waiting, toPlan: roomWith(waiting), toSend: roomWith(0) };
+}
+
+/** How many new jobs are allowed with those that wait, were planned this week, or are open; and which limit decides it. */
+export function roomLeft(
+  rules: RoomRules,
+  { waiting, plannedThisWeek, open }: Readonly<Record<'waiting' | 'plannedThisWeek' | 'open', number>>,
+): Room {
+  const limits = [
+    { setting: 'maxJobsPerRun', used: waiting },
+    { setting: 'maxJobsPerWeek', used: plannedThisWeek },
+    { setting: 'maxOpenPullRequests', used: open },
+  ] as const;
+  const rooms = limits.map(({ setting, used }) => ({ setting, room: Math.max(0, rules[setting] - used) }));
+  const { setting, room } = rooms.reduce((least, one) => (one.room < least.room ? one : least));
+  return { count: room, limit: { code: 'limit', setting, limit: rules[setting] } };
+}
