@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { z } from 'zod';
 import type { Listener } from '../app/open.js';
 import { messageOf } from '../errors.js';
+import { isRefused } from '../export/load.js';
 import type { Colors, Output } from '../terminal/output.js';
 
 /** Logs the service's steps, jobs and failed days. */
@@ -23,8 +24,11 @@ export const logging = (log: Log): Listener => ({
     onExportPlan: ({ id: project }, { days, requests }) =>
       log.info({ project, days: days.length, requests }, 'days to load'),
     onDay: ({ id: project }, result) => {
-      const { day, outcome } = result;
-      if (outcome === 'failed') log.warn({ project, day, error: messageOf(result.error) }, 'a day failed');
+      if (result.outcome !== 'failed') return;
+      const facts = { project, day: result.day, error: messageOf(result.error) };
+      // Days before those that the platform keeps are refused, too. If it is a failure, the step says so.
+      if (isRefused(result)) log.info(facts, 'a day was refused');
+      else log.warn(facts, 'a day failed');
     },
     onJob: ({ id: job, project, path, state, pr_link: pullRequest }) =>
       log.info({ project, job, path, state, pullRequest }, 'a job changed'),

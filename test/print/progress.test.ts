@@ -1,7 +1,9 @@
 import { PassThrough } from 'node:stream';
 import { expect, it } from 'vitest';
 import { addDays, day } from '../../src/day.js';
-import { VIEWS_OPERATION } from '../../src/api/errors.js';
+import { RefusedError, VIEWS_OPERATION } from '../../src/api/errors.js';
+import { settingsSchema } from '../../src/config/schema.js';
+import { logging, openLog } from '../../src/print/log.js';
 import { ExportProgress } from '../../src/print/progress.js';
 import { Output } from '../../src/terminal/output.js';
 
@@ -24,6 +26,17 @@ it('days that are not loaded for the same reason take two lines, another one lin
     '2026-11-05 was not loaded: no page at all',
     '4 more days, 2026-11-04 to 2026-11-10, were not loaded for the same reason as 2026-11-11',
   ]);
+});
+
+it('the log calls a day failed, but one that the platform refused only refused: it may be older than what it keeps', async () => {
+  const out = new PassThrough();
+  const { observer } = logging(await openLog(new Output(out, out, false)));
+  const project = settingsSchema.parse({ baseUrl: 'http://127.0.0.1', projects: [{ id: 'prj_1' }] })
+    .projects[0];
+  const operation = { name: VIEWS_OPERATION, method: 'GET' as const, url: 'http://127.0.0.1/' };
+  for (const error of [new Error('cut off'), new RefusedError(operation, 403, 'your plan keeps 90 days')])
+    if (project !== undefined) observer?.onDay?.(project, { day: FIRST, outcome: 'failed', error });
+  expect(String(out.read())).toMatch(/"level":40,.+"a day failed".+"level":30,.+"a day was refused"/s);
 });
 
 it('the requests of an export are counted by project', () => {
