@@ -74,7 +74,7 @@ export const readCandidates = (
 ): Promise<Candidate[]> => reader.query(CANDIDATES, candidateRow, { project, now, minWeeklyViews });
 
 /** What a plan is made for. */
-type Occasion = Pick<SelectionState, 'isListed' | 'only' | 'seed'> & {
+export type Occasion = Pick<SelectionState, 'isListed' | 'only' | 'seed'> & {
   readonly now: Date;
   /** If they were read before. */
   readonly candidates?: readonly Candidate[];

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import pLimit from 'p-limit';
-import { type ImprovePlan, planImprovement, readCandidates } from '../agents/plan.js';
+import { type Occasion, planImprovement, readCandidates } from '../agents/plan.js';
 import { proposalOf } from '../agents/prompt.js';
 import { reasonWords } from '../agents/reasons.js';
 import { basePath, listedPages, loadSitemap, sitePaths } from '../agents/sitemap.js';
@@ -22,7 +22,8 @@ export class Proposals {
     fetchMethod: (sitemap) =>
       sitemap === '' ? Promise.resolve(undefined) : loadSitemap(sitemap, AbortSignal.timeout(10_000)),
   });
-  readonly #plans = new LRUCache<string, ImprovePlan>({ max: 20, ttl: SITEMAP_KEPT_MS });
+  /** What every plan of a project is made from, all day. Most of a plan's time goes into reading it. */
+  readonly #known = new LRUCache<string, Occasion>({ max: 3, ttl: SITEMAP_KEPT_MS });
 
   constructor(private readonly workspace: Workspace) {}
 
@@ -61,17 +62,17 @@ export class Proposals {
 
   async #plan(reader: PublishedReader, project: ProjectSettings, now: Date, path: string) {
     const { improve } = this.workspace.settings;
-    const key = JSON.stringify([reader.version, project.id, dayOf(now), path]);
-    const known = this.#plans.get(key);
-    if (known !== undefined) return known;
-    // Most of a plan's time goes into reading them. The reader keeps the answer, which is the same all day.
-    const candidates = await readCandidates(reader, project.id, improve, startOfDay(dayOf(now)));
-    const { sitemap = '' } = improve;
-    const addresses = await this.#sitemaps.fetch(sitemap);
-    const isListed = addresses && listedPages(sitemap, addresses, project.siteUrl);
-    const state = { now, isListed, only: path === '' ? undefined : [path], candidates };
-    const plan = await planImprovement(reader, project.id, improve, state);
-    this.#plans.set(key, plan);
-    return plan;
+    const today = dayOf(now);
+    const key = JSON.stringify([reader.version, project.id, today]);
+    let known = this.#known.get(key);
+    if (known === undefined) {
+      const candidates = await readCandidates(reader, project.id, improve, startOfDay(today));
+      const { sitemap = '' } = improve;
+      const addresses = await this.#sitemaps.fetch(sitemap);
+      known = { now, candidates, isListed: addresses && listedPages(sitemap, addresses, project.siteUrl) };
+      this.#known.set(key, known);
+    }
+    const only = path === '' ? undefined : [path];
+    return planImprovement(reader, project.id, improve, { ...known, now, only });
   }
 }
