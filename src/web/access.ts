@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import type { HttpBindings } from '@hono/node-server';
 import type { Context, MiddlewareHandler } from 'hono';
 import { HTTPException } from 'hono/http-exception';
-import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
+import { deleteCookie, getSignedCookie, setSignedCookie } from 'hono/cookie';
 import { auth as basicAuth } from 'hono/utils/basic-auth';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { LRUCache } from 'lru-cache';
@@ -36,8 +36,8 @@ export const isReading = (method: string): boolean => ['GET', 'HEAD'].includes(m
 
 /** Sign-ins of one address that wait for each other; as many as a browser or proxy sends at once. */
 const SIGN_INS_WAITING = 100;
-/** Beyond that, the session that was unused the longest ends. */
-const MOST_SESSIONS = 1_000;
+/** Sessions that are remembered to have ended. Any others are valid as long as the process runs. */
+const MOST_ENDED = 100_000;
 
 type Rights = Pick<Visitor, 'isEditor'>;
 
@@ -51,7 +51,9 @@ export class Access {
   readonly linkToken: string | undefined;
   /** A field of every form that changes something, which no other site can know. */
   readonly actionToken = token();
-  readonly #sessions = new LRUCache<string, Rights>({ max: MOST_SESSIONS });
+  /** Signs the cookies. Nothing is kept about a session, so signing in often ends that of nobody else. */
+  readonly #key = token();
+  readonly #ended = new LRUCache<string, true>({ max: MOST_ENDED });
   /** Whose password is right, by its digest: a program sends it with each request. */
   readonly #owners = new Map<string, Rights>();
   /** Passwords are checked one at a time. Addresses take turns, so a flood of guesses delays only its own. */
@@ -79,7 +81,7 @@ export class Access {
     if (!isOwnHost(c, this.settings)) return this.refuse(c, 403, OTHER_HOST);
     if (!isReading(method) && !isOwnOrigin(c, this.settings)) return this.refuse(c, 403, OTHER_SITE);
     if (this.#isLinkToken(address.searchParams.get('token') ?? '')) {
-      this.#letIn(c, { isEditor: true });
+      await this.#letIn(c, { isEditor: true });
       address.searchParams.delete('token');
       return c.redirect(hrefOf(address), 303);
     }
@@ -93,13 +95,14 @@ export class Access {
   async login(c: WebContext, password: string): Promise<Response> {
     const owner = await this.#ownerOf(c, password);
     if (owner === undefined) return this.refuse(c, 401, 'Wrong password.', true);
-    this.#letIn(c, owner);
+    await this.#letIn(c, owner);
     return c.redirect(wantedIn(c), 303);
   }
 
   /** Ends the session of a browser. */
   logout(c: WebContext): Promise<Response> {
-    this.#sessions.delete(deleteCookie(c, cookieOf(c), { path: '/' }) ?? '');
+    deleteCookie(c, cookieOf(c));
+    this.#ended.set(c.get('visitor').client, true);
     return this.refuse(c, 200, 'You are signed out.', this.settings.auth === 'password');
   }
 
@@ -108,11 +111,10 @@ export class Access {
     this.linkToken !== undefined && isSame(given, this.linkToken);
 
   /** Starts a session for a browser. */
-  #letIn(c: WebContext, rights: Rights): void {
-    const session = token();
-    this.#sessions.set(session, rights);
+  async #letIn(c: WebContext, { isEditor }: Rights): Promise<void> {
+    const session = `${isEditor ? 'editor' : 'viewer'}-${token()}`;
     const secure = this.settings.url?.startsWith('https:') === true;
-    setCookie(c, cookieOf(c), session, { httpOnly: true, sameSite: 'Strict', path: '/', secure });
+    await setSignedCookie(c, cookieOf(c), session, this.#key, { httpOnly: true, sameSite: 'Strict', secure });
   }
 
   async #visitorOf(c: WebContext): Promise<Visitor | undefined> {
@@ -122,9 +124,9 @@ export class Access {
       return client === '' ? undefined : { client, isEditor: editors?.includes(client) ?? true };
     }
     // The cookie counts even if there is a header, which may be meant for a proxy in front.
-    const cookie = getCookie(c, cookieOf(c)) ?? '';
-    const session = this.#sessions.get(cookie);
-    if (session !== undefined) return { ...session, client: cookie };
+    const session = await getSignedCookie(c, this.#key, cookieOf(c));
+    if (typeof session === 'string' && !this.#ended.has(session))
+      return { client: session, isEditor: session.startsWith('editor') };
     const [, bearer = ''] = /^Bearer (.+)$/i.exec(c.req.header('Authorization') ?? '') ?? [];
     const password = basicAuth(c.req.raw)?.password;
     const owner = this.#isLinkToken(bearer) ? { isEditor: true } : await this.#ownerOf(c, password);
