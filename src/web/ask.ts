@@ -1,9 +1,10 @@
 import { readFile } from 'node:fs/promises';
-import { day, parseDay } from '../day.js';
+import { addDays, type Day, day, daysBetween, parseDay } from '../day.js';
 import { StorageError } from '../errors.js';
 import { packageFile } from '../files.js';
 import { valueText } from '../format/text.js';
 import { drawLines } from '../reports/lines.js';
+import { ISO_CALENDAR, periodOf } from '../reports/period.js';
 import { type DictionaryEntry, KEYWORDS, readDictionary } from '../sql/dictionary.js';
 import { literal } from '../warehouse/duckdb.js';
 import type { Row } from '../warehouse/query.js';
@@ -85,9 +86,13 @@ function pictureOf(answer: readonly Row[], columns: readonly { name: string; isN
   if (days === '' || numbers.length === 0 || answer.length < 3 || !isSeries)
     return { picture: null, keys: [] };
   const ordered = answer.toSorted((one, two) => (dayIn(one, days) < dayIn(two, days) ? -1 : 1));
+  const firsts = ordered.map((row) => day(dayIn(row, days)));
+  const isMonthly = firsts.every((first) => first.endsWith('-01'));
+  const more = firsts.every((first) => daysBetween(first, firsts[0] ?? first) % 7 === 0) ? 6 : 0;
+  const lastOf = (at: Day) => (isMonthly ? periodOf('month', at, ISO_CALENDAR).last : addDays(at, more));
   const points = ordered.map((row) => ({
     first: day(dayIn(row, days)),
-    last: day(dayIn(row, days)),
+    last: lastOf(day(dayIn(row, days))),
     isMarked: false,
     values: Object.fromEntries(numbers.map(({ name, key }) => [key, numberIn(row, name)])),
     said: [dayIn(row, days), ...numbers.map(({ name }) => `${name} ${textOf(row[name])}`)],
