@@ -109,6 +109,10 @@ export async function readAllParts(
   return { ...whole, parts: await Promise.all(parts) };
 }
 
+/** A message that names files as in the workspace, without the directories of this machine, which visitors need not know. */
+export const placeless = ({ workspaceDir, dataDir }: Workspace, words: string): string =>
+  words.replaceAll(`${workspaceDir ?? dataDir}/`, '').replaceAll(`${dataDir}/`, '');
+
 /** The parts to read one after another: the shards, or the workspace itself. */
 export const shardsOf = (workspace: Workspace): readonly Workspace[] => workspace.parts ?? [workspace];
 

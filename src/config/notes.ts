@@ -59,13 +59,13 @@ function parseNotes(text: string, file: string, projects: readonly string[] | un
 
 /**
  * Adds a note at the end of the file and leaves the rest as it is. Throws a `ConfigurationError`, with nothing
- * changed, if the file has problems or is not written as a list with one dash per note.
+ * changed, if the file has problems or is not written as a list with one dash per note. Returns the file.
  */
 export async function addNote(
   file: string,
   note: Note,
   projects: readonly string[] | undefined,
-): Promise<void> {
+): Promise<string> {
   const text = (await readText(file)) ?? '';
   const before = parseNotes(text, file, projects);
   const lines = linesOf(note);
@@ -75,6 +75,7 @@ export async function addNote(
       throw new ConfigurationError('it is not a list with a dash before each note.');
     // A link is followed, because the file that it leads to may be the one in Git.
     writeWhole(await realpath(file).catch(() => file), added, 0o644);
+    return file;
   } catch (cause) {
     const words = `The note was not added to ${file}: ${messageOf(cause)}`;
     throw new ConfigurationError(`${words} Add it by hand:\n${lines}`, { cause });

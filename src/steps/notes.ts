@@ -61,8 +61,5 @@ const inOrder = (one: StoredNote, other: StoredNote): number =>
   JSON.stringify(one) < JSON.stringify(other) ? -1 : 1;
 
 /** Adds a note to `notes.yaml`, from which the next step that uses notes loads it. Returns the file. */
-export async function writeNote(context: StepContext, note: Note): Promise<string> {
-  const file = fileOf(context);
-  await addNote(file, note, namesIn(context));
-  return file;
-}
+export const writeNote = (context: StepContext, note: Note): Promise<string> =>
+  addNote(fileOf(context), note, namesIn(context));

@@ -1,11 +1,12 @@
 import type { Hono } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
+import { tryDecodeURIComponent } from 'hono/utils/url';
 import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import { Readable } from 'node:stream';
 import pLimit, { type LimitFunction } from 'p-limit';
-import { partOf, type Runtime, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
+import { partOf, placeless, type Runtime, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
 import type { ServeSettings } from '../config/serve.js';
 import { ConfigurationError } from '../errors.js';
 import { Access, formOf, type WebContext, type WebEnv } from './access.js';
@@ -76,9 +77,8 @@ export async function openApp(options: WebOptions) {
       // Only visitors may see the names of projects.
       if ((c.var as Partial<WebEnv['Variables']>).visitor === undefined)
         return access.refuse(c, status, words);
-      const shown = words.replaceAll(`${workspace.dataDir}/`, '');
-      const title = STATUS_CODES[status] ?? '';
-      return c.html(frame.page('problem', title, new URL(c.req.url), { words: shown }), status);
+      const shown = { words: placeless(workspace, words) };
+      return c.html(frame.page('problem', STATUS_CODES[status] ?? '', addressOf(c), shown), status);
     },
   };
 }
@@ -164,8 +164,7 @@ function csvOfPages(c: WebContext, app: App): Promise<Response> {
 async function download(c: WebContext, { sources }: App, format: Format): Promise<Response> {
   const parameters = c.req.method === 'POST' ? await formOf(c) : addressOf(c).searchParams;
   const sql = await sources.saved.sqlOf(parseQuery(parameters));
-  if (sql.trim() === '')
-    throw new ConfigurationError('Nothing was asked: add a query to the address, as ?sql=');
+  if (sql.trim() === '') throw new ConfigurationError('Nothing was asked. Add a query to the address: ?sql=');
   const answer = await sources.questions.file(sql, format, visitOf(c));
   return fileOf(c, Readable.toWeb(answer) as ReadableStream, FORMATS[format], `answer.${format}`);
 }
@@ -179,11 +178,10 @@ async function onMetrics(c: WebContext, { sources }: App): Promise<Response> {
 }
 
 async function report(c: WebContext, { sources, frame, problem }: App): Promise<Response> {
-  // Still encoded, as in the list of rendered pages.
+  // Still encoded, as in the list of rendered pages. Folders are named by encoded ids.
   const href = addressOf(c).pathname.slice('/reports/'.length);
-  const found = await renderedReport(partOf(sources.workspace, c.req.param('project') ?? ''), href, (links) =>
-    frame.fill('report-bar', links),
-  );
+  const part = partOf(sources.workspace, tryDecodeURIComponent(c.req.param('project') ?? ''));
+  const found = await renderedReport(part, href, (links) => frame.fill('report-bar', links));
   if (found === undefined) return problem(c, 404, 'There is no such report.');
   return c.html(found.html, 200, { 'Content-Security-Policy': found.policy });
 }

@@ -2,6 +2,7 @@ import { createMcpHandler, McpServer, type ServerContext } from '@modelcontextpr
 import { readFile } from 'node:fs/promises';
 import { parse } from 'yaml';
 import { z } from 'zod';
+import { placeless } from '../app/workspace.js';
 import { messageOf } from '../errors.js';
 import { packageFile, version } from '../files.js';
 import { escapeLines } from '../format/text.js';
@@ -69,7 +70,7 @@ async function answered(tool: Tool, input: unknown, call: Call, { mcpReq }: Serv
     return { structuredContent, content: texts.map((text) => ({ type: 'text' as const, text })) };
   } catch (error) {
     // Why there is no answer, without the directories of this machine.
-    const why = messageOf(error).replaceAll(`${call.sources.workspace.dataDir}/`, '');
+    const why = placeless(call.sources.workspace, messageOf(error));
     return { content: [{ type: 'text' as const, text: escapeLines(why) }], isError: true };
   }
 }

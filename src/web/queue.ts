@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { LimitFunction } from 'p-limit';
 import { z } from 'zod';
 import { type Listener, withLiveDatabase } from '../app/open.js';
-import { partOf, type Workspace, type Runtime, waitingAtMost } from '../app/workspace.js';
+import { partOf, placeless, type Runtime, waitingAtMost, type Workspace } from '../app/workspace.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { codeOf, ConfigurationError, LockedError, messageOf } from '../errors.js';
 import { writeWhole } from '../files.js';
@@ -136,12 +136,11 @@ export class ActionQueue {
   }
 
   /** Only pages and the next start need the file, so an action does not fail without it. */
-  #store(request: Request): void {
+  #store(given: Request): void {
+    const request = { ...given, answer: placeless(this.workspace, given.answer) };
     const known = this.#read();
-    const isKnown = known.some(({ form }) => form === request.form);
-    const all = isKnown
-      ? known.map((one) => (one.form === request.form ? request : one))
-      : [request, ...known];
+    const at = known.findIndex(({ form }) => form === request.form);
+    const all = at === -1 ? [request, ...known] : known.with(at, request);
     try {
       writeWhole(this.#file, JSON.stringify(all.slice(0, KEPT)));
     } catch (error) {

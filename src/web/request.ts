@@ -169,9 +169,8 @@ export const scopeOf = (section: string) => ({
 export function pathIn(text: string, siteUrl: string | undefined): string {
   if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) return text;
   const { origin, pathname } = new URL(text);
-  const site = siteUrl === undefined ? undefined : new URL(siteUrl);
   const path = pathBelow(basePath(siteUrl), pathname);
-  if (path === undefined || (site !== undefined && site.origin !== origin))
+  if (path === undefined || (siteUrl !== undefined && new URL(siteUrl).origin !== origin))
     throw new ConfigurationError(
       `${origin}${pathname} is not a page of ${siteUrl}. Write a path such as /quickstart.`,
     );
