@@ -39,6 +39,16 @@ const reviewed = (outcome: 'merged' | 'closed', answer: (on: Day) => string) =>
     work: async (context) => answer(await recordReview(await jobToChange(context, job), outcome, day)),
   }));
 
+/** Changes a job in a way that needs no other field. */
+const ofJob = (words: string, change: typeof undoMerge, answer: string) =>
+  z.object({ job }).transform(({ job }): Action => ({
+    words: `${words} ${job}`,
+    work: async (context) => {
+      await change(await jobToChange(context, job));
+      return answer;
+    },
+  }));
+
 /** By the value of the button, each made from the fields of its form. */
 const ACTIONS: Readonly<Record<string, z.ZodType<Action>>> = {
   approve: z
@@ -83,13 +93,13 @@ const ACTIONS: Readonly<Record<string, z.ZodType<Action>>> = {
   })),
   merged: reviewed('merged', (on) => `its effect is measured from ${longDay(on)}`),
   closed: reviewed('closed', () => 'its page gets no other job unless you propose it again'),
-  unmerged: z.object({ job }).transform(({ job }): Action => ({
-    words: `Forget that job ${job} was merged`,
-    work: async (context) => {
-      await undoMerge(await jobToChange(context, job));
-      return 'it counts as open again';
-    },
-  })),
+  unmerged: ofJob('Undo the merge of job', undoMerge, 'it counts as open again'),
+  ended: ofJob('End job', (found) => settleJob(found, 'ended'), 'Readership no longer asks for its status'),
+  withdrawn: ofJob(
+    'Withdraw what is planned for job',
+    (found) => settleJob(found, 'withdrawn'),
+    'it is never sent',
+  ),
   note: z
     .object({
       date: day,

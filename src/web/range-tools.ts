@@ -6,10 +6,7 @@ import { type DaysQuestion, knownPage, list, pathOrUrl, projectTool, text, type 
 const days = {
   from: z.string().optional().describe('first day, such as 2026-08-24; by default 13 weeks are covered'),
   to: z.string().optional().describe('last day; by default the last that is loaded'),
-  against: z
-    .enum(CHOICES.against)
-    .optional()
-    .describe('what changes are relative to; by default as many days before'),
+  against: z.enum(CHOICES.against).optional().describe('relative to what; by default as many days before'),
 };
 const limit = z.int().min(1).max(200).default(20);
 const sectionPart = z.string().max(2_000).describe('first part of the path, such as /docs');

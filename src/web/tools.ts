@@ -96,14 +96,7 @@ const week = z.string().optional().describe('a week such as 2026-W46; by default
 export const OTHER_TOOLS: Readonly<Record<string, Tool>> = {
   projects: tool(
     {},
-    {
-      projects: list({
-        id: text,
-        name: text,
-        site: textOrNull,
-        coverage: rowSchema.nullable().describe('null if nothing is loaded'),
-      }),
-    },
+    { projects: list({ id: text, name: text, site: textOrNull, coverage: rowSchema.nullable() }) },
     async (_, call) => {
       const { all } = call.sources.histories;
       const each = all.map(async (history) => {
@@ -183,9 +176,7 @@ export const OTHER_TOOLS: Readonly<Record<string, Tool>> = {
   experiment: projectTool(
     {},
     {
-      effect: z
-        .array(rowSchema)
-        .describe('by audience; basis assigned counts every pair, merged only merged ones'),
+      effect: z.array(rowSchema).describe('by audience; basis assigned: all pairs, merged: merged ones'),
       pairs: z.array(rowSchema),
     },
     async ({ rows }) => ({ effect: await rows('experiment'), pairs: await rows('experiment-pairs') }),

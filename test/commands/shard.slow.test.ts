@@ -14,7 +14,7 @@ import { mcpClient } from '../web/mcp-client.js';
 import { lakeViews, sorted, storedViews } from '../warehouse/lake/lake.js';
 import { daysAgo, env, expectCleanEnd, KEY } from './workspace.js';
 
-const PROJECTS = ['prj_a', 'prj_b', 'prj_c', 'prj_d', 'prj_e', 'prj_f'];
+const PROJECTS = ['prj_a', 'prj_b', 'prj_c', 'prj_d', 'prj_e', 'prj_ü'];
 const SHARDS = 3;
 const PROJECTS_STORED = 'SELECT DISTINCT project FROM page_views ORDER BY project';
 
@@ -119,7 +119,10 @@ describe('export --shard', () => {
     expect(pages.stdout.trim().split('\n')).toEqual(
       stored.flatMap((ids, index) =>
         ids.map(
-          (id) => expect.stringContaining(`data/shard-${index + 1}-of-3/reports/${id}/weekly-`) as string,
+          (id) =>
+            expect.stringContaining(
+              `data/shard-${index + 1}-of-3/reports/${encodeURIComponent(id)}/weekly-`,
+            ) as string,
         ),
       ),
     );
@@ -273,10 +276,14 @@ async function expectOneWebApp(cwd: string): Promise<void> {
     return { status: statusCode, text: await body.text() };
   };
   for (const id of PROJECTS) {
-    const { status, text } = await look(`/pages?project=${id}&range=all`);
+    const named = `project=${encodeURIComponent(id)}`;
+    const { status, text } = await look(`/pages?${named}&range=all`);
     expect([status, text.match(/>\/page-[012]</g)?.length], id).toEqual([200, 3]);
-    const health = await look(`/health?project=${id}`);
+    const health = await look(`/health?${named}`);
     expect([health.status, health.text.includes('data/shard-')], id).toEqual([200, true]);
+    const links = (await look(`/reports?${named}`)).text.matchAll(/href="(\/reports\/[^"]+)"/g);
+    const opened = await Promise.all([...links].map(async ([, href = '']) => (await look(href)).status));
+    expect(opened, id).toEqual([200, 200]);
   }
   const answer = await look(`/ask.json?sql=${encodeURIComponent(PROJECTS_STORED)}`);
   expect(JSON.parse(answer.text)).toEqual(PROJECTS.map((project) => ({ project })));
@@ -286,7 +293,7 @@ async function expectOneWebApp(cwd: string): Promise<void> {
   });
 
   const { ask } = await mcpClient(cwd);
-  expect(await ask('projects')).toContain('"id":"prj_f","name":"prj_f","site":null,"coverage":{');
+  expect(await ask('projects')).toContain('"id":"prj_ü","name":"prj_ü","site":null,"coverage":{');
   expect(await ask('page', { path: '/page-1', project: 'prj_b' })).toContain('"weeks":[{');
   expect(await ask('query', { sql: 'SELECT count(DISTINCT project) AS n FROM page_views' })).toContain(
     '{"n":6}',

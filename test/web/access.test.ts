@@ -5,10 +5,12 @@ import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { request } from 'undici';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { openHistory } from '../../src/warehouse/published.js';
 import { hashPassword } from '../../src/web/access.js';
+import { Proposals } from '../../src/web/proposals.js';
 import { tempDir } from '../temp-dir.js';
 import { holdElsewhere } from '../warehouse/other-process.js';
-import { basic, EVERY_PAGE, publishNow, publishedSite, serveSite } from './site.js';
+import { basic, EVERY_PAGE, NOW, publishNow, publishedSite, serveSite, workspaceIn } from './site.js';
 
 type Site = Awaited<ReturnType<typeof serveSite>>;
 let directory: string;
@@ -71,7 +73,9 @@ describe('access', () => {
     const { status, headers } = opened;
     expect(status).toBe(303);
     expect(headers['location']).toBe('/pages?sort=ai');
-    expect(headers['set-cookie']).toMatch(/^readership-\d+=[\w-]+; Path=\/; HttpOnly; SameSite=Strict$/);
+    expect(headers['set-cookie']).toMatch(
+      /^readership-\d+=editor-[\w-]+\.[\w%]+; Path=\/; HttpOnly; SameSite=Strict$/,
+    );
     const cookie = cookieIn(opened);
     for (const method of ['GET', 'HEAD'])
       expect((await ask('/pages', { cookie }, { method })).status).toBe(200);
@@ -215,6 +219,16 @@ describe('access', () => {
       const out = await ask('/logout', { cookie, origin: guarded.origin }, { method: 'POST', of: guarded });
       expect(out.text).toContain('type="password"');
     }
+    // However often viewers sign in, no session ends, and none becomes an editor's.
+    const [editor, viewer = ''] = (
+      await Promise.all([signIn('correct horse battery', guarded), signIn('just looking around', guarded)])
+    ).map(cookieIn);
+    for (let round = 0; round < 21; round += 1)
+      await Promise.all(Array.from({ length: 50 }, () => signIn('just looking around', guarded)));
+    await expectRights(true, { cookie: editor ?? '' }, guarded);
+    await expectRights(false, { cookie: viewer }, guarded);
+    const forged = viewer.replace('viewer', 'editor');
+    expect((await ask('/', { cookie: forged }, { of: guarded })).status).toBe(401);
     // Prometheus cannot fill in a form.
     for (const password of ['correct horse battery', 'just looking around'])
       await expectRights(password === 'correct horse battery', basic(password), guarded);
@@ -496,7 +510,7 @@ describe('an action', () => {
     const note = { project: 'prj_1', action: 'note', token, path: '/guides/*' };
     expect((await act({ ...note, date: '2026-02-30', text: 'x' })).status).toBe(400);
     await act({ ...note, date: '2026-11-10', text: '<b>New</b> navigation', break: 'on' });
-    expect(await look(/: added to \S+notes\.yaml/)).toMatch(
+    expect(await look(/: added to notes\.yaml</)).toMatch(
       /id="notes"[^]+&lt;b&gt;New&lt;\/b&gt; navigation[^]+Nov 10, 2026[^]+Counting changed/,
     );
     const attempt = /name="job" value="5"><input type="hidden" name="attempt" value="(.+?)"/.exec(
@@ -526,8 +540,20 @@ describe('an action', () => {
     const merged = await look(new RegExp(`that job ${job} was merged[^]+its effect is measured from Nov 17`));
     expect(merged).toContain(`value="${job}"><button name="action" value="unmerged"`);
     await act({ ...review, action: 'unmerged' });
-    const open = await look(new RegExp(`Forget that job ${job} was merged[^]+: it counts as open again`));
+    const open = await look(new RegExp(`Undo the merge of job ${job}[^]+: it counts as open again`));
     expect(open).not.toContain(`value="${job}"><button name="action" value="unmerged"`);
+    // What waits is withdrawn, and what is over ends, each in its own stage.
+    for (const [name, state, answer] of [
+      ['withdrawn', 'planned', 'it is never sent'],
+      ['ended', 'active', 'Readership no longer asks for its status'],
+    ] as const) {
+      const { text } = await ask('/agents');
+      const [, id = ''] =
+        new RegExp(`name="job" value="(\\d+)"><button name="action" value="${name}"`).exec(text) ?? [];
+      expect(text).toContain(`job ${id}, ${state}`);
+      await act({ project: 'prj_1', token, job: id, action: name });
+      expect(await look(new RegExp(`job ${id}</[^]+: ${answer}<`))).not.toContain(`job ${id}, ${state}`);
+    }
     expect(site.errors).toEqual([]);
   }, 120_000);
 
@@ -624,6 +650,16 @@ describe('an action', () => {
     expect(text.match(/<article class="card proposal"/g)).toHaveLength(1);
     expect(text).toContain(`name="path" value="${decodeURIComponent(other)}"`);
     expect((await ask('/agents?path=/nowhere')).text).toMatch(/nowhere<\/bdi> cannot get a job: not viewed/);
+    // However many pages could be proposed, they are read once.
+    const workspace = await workspaceIn(directory);
+    const history = await openHistory(workspace.historyFile);
+    const reader = Object.assign(history, { file: workspace.historyFile, version: '1' });
+    const query = vi.spyOn(reader, 'query');
+    const proposals = new Proposals(workspace);
+    for (const project of workspace.projects)
+      for (const path of ['', '/quickstart', '/nowhere']) await proposals.of(reader, project, NOW, path);
+    expect(query.mock.calls.filter(([sql]) => sql.includes('ranked AS'))).toHaveLength(1);
+    history.close();
   });
 });
 

@@ -573,6 +573,16 @@ it('Ask writes the numbers of a column alike, and years without commas', async (
   const { text } = await ask(`/ask?project=prj_1&sql=${sql}`);
   const cells = [...text.matchAll(/<td class="number">([^<]*)/g)].map(([, number]) => number);
   expect(cells).toEqual(['2026', '9,999', '2026', '10,000']);
+  // A point of the chart leads to all days of its row.
+  for (const [first, step, last] of [
+    ['2026-08-03', '1 day', '2026-08-03'],
+    ['2026-08-03', '7 days', '2026-08-09'],
+    ['2026-08-01', '1 month', '2026-08-31'],
+  ]) {
+    const series = `SELECT (DATE '${first}' + n * INTERVAL '${step}')::DATE AS start, n FROM range(3) AS rows (n)`;
+    const chart = (await ask(`/ask?project=prj_1&sql=${encodeURIComponent(series)}`)).text;
+    expect(chart, step).toContain(`data-days="[[&quot;${first}&quot;,&quot;${last}&quot;]`);
+  }
 });
 
 describe('compression', () => {

@@ -71,7 +71,7 @@ export async function publishNow(directory: string, ...changes: readonly string[
 }
 
 /** The workspace in a directory, without secrets. */
-const workspaceIn = (directory: string): Promise<Workspace> => readWorkspace({}, runtimeIn(directory));
+export const workspaceIn = (directory: string): Promise<Workspace> => readWorkspace({}, runtimeIn(directory));
 
 const runtimeIn = (workingDirectory: string, stopped = new AbortController()) => ({
   ...{
