@@ -35,7 +35,7 @@ it('the log calls a day failed, but one that the platform refused only refused: 
     .projects[0];
   const operation = { name: VIEWS_OPERATION, method: 'GET' as const, url: 'http://127.0.0.1/' };
   for (const error of [new Error('cut off'), new RefusedError(operation, 403, 'your plan keeps 90 days')])
-    if (project !== undefined) observer?.onDay?.(project, { day: FIRST, outcome: 'failed', error });
+    if (project !== undefined) observer.onDay?.(project, { day: FIRST, outcome: 'failed', error });
   expect(String(out.read())).toMatch(/"level":40,.+"a day failed".+"level":30,.+"a day was refused"/s);
 });
 
