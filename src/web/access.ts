@@ -18,7 +18,7 @@ import { Turns } from './limits.js';
 /** Who sends a request. A viewer can read and query, but change nothing. */
 export interface Visitor {
   readonly isEditor: boolean;
-  /** Who takes turns with others: a session, a user of the proxy, or an address. */
+  /** Who takes turns with others: a user of the proxy, an address, or some sessions of an address. */
   readonly client: string;
 }
 
@@ -36,8 +36,8 @@ export const isReading = (method: string): boolean => ['GET', 'HEAD'].includes(m
 
 /** Sign-ins of one address that wait for each other; as many as a browser or proxy sends at once. */
 const SIGN_INS_WAITING = 100;
-/** Sessions that are remembered to have ended. Any others are valid as long as the process runs. */
-const MOST_ENDED = 100_000;
+/** Sessions of one address take as many turns with others at most, or signing in often would delay them. */
+const TURNS = 4;
 
 type Rights = Pick<Visitor, 'isEditor'>;
 
@@ -53,7 +53,8 @@ export class Access {
   readonly actionToken = token();
   /** Signs the cookies. Nothing is kept about a session, so signing in often ends that of nobody else. */
   readonly #key = token();
-  readonly #ended = new LRUCache<string, true>({ max: MOST_ENDED });
+  /** Sessions that people signed out of. Any others are valid as long as the process runs. */
+  readonly #ended = new LRUCache<string, true>({ max: 100_000 });
   /** Whose password is right, by its digest: a program sends it with each request. */
   readonly #owners = new Map<string, Rights>();
   /** Passwords are checked one at a time. Addresses take turns, so a flood of guesses delays only its own. */
@@ -101,8 +102,7 @@ export class Access {
 
   /** Ends the session of a browser. */
   logout(c: WebContext): Promise<Response> {
-    deleteCookie(c, cookieOf(c));
-    this.#ended.set(c.get('visitor').client, true);
+    this.#ended.set(deleteCookie(c, cookieOf(c))?.split('.')[0] ?? '', true);
     return this.refuse(c, 200, 'You are signed out.', this.settings.auth === 'password');
   }
 
@@ -112,7 +112,7 @@ export class Access {
 
   /** Starts a session for a browser. */
   async #letIn(c: WebContext, { isEditor }: Rights): Promise<void> {
-    const session = `${isEditor ? 'editor' : 'viewer'}-${token()}`;
+    const session = `${token()}-${isEditor ? 'editor' : 'viewer'}`;
     const secure = this.settings.url?.startsWith('https:') === true;
     await setSignedCookie(c, cookieOf(c), session, this.#key, { httpOnly: true, sameSite: 'Strict', secure });
   }
@@ -125,12 +125,13 @@ export class Access {
     }
     // The cookie counts even if there is a header, which may be meant for a proxy in front.
     const session = await getSignedCookie(c, this.#key, cookieOf(c));
+    const address = addressOf(c, this.settings);
     if (typeof session === 'string' && !this.#ended.has(session))
-      return { client: session, isEditor: session.startsWith('editor') };
+      return { client: `${address} ${session.charCodeAt(0) % TURNS}`, isEditor: session.endsWith('editor') };
     const [, bearer = ''] = /^Bearer (.+)$/i.exec(c.req.header('Authorization') ?? '') ?? [];
     const password = basicAuth(c.req.raw)?.password;
     const owner = this.#isLinkToken(bearer) ? { isEditor: true } : await this.#ownerOf(c, password);
-    return owner && { ...owner, client: addressOf(c, this.settings) };
+    return owner && { ...owner, client: address };
   }
 
   /** The rights of whoever has this password. Throws a `BusyError`. */

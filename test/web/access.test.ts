@@ -74,7 +74,7 @@ describe('access', () => {
     expect(status).toBe(303);
     expect(headers['location']).toBe('/pages?sort=ai');
     expect(headers['set-cookie']).toMatch(
-      /^readership-\d+=editor-[\w-]+\.[\w%]+; Path=\/; HttpOnly; SameSite=Strict$/,
+      /^readership-\d+=[\w-]+-editor\.[\w%]+; Path=\/; HttpOnly; SameSite=Strict$/,
     );
     const cookie = cookieIn(opened);
     for (const method of ['GET', 'HEAD'])
@@ -714,6 +714,18 @@ describe('a question', () => {
     const { text } = await ask('/ask?sql=SELECT+1', { 'x-user': 'bob' }, { of: viewed });
     expect(text).not.toContain('Save this question');
     expect((await save(fields, { 'x-user': 'bob' }, viewed)).status).toBe(403);
+  });
+
+  it('waits for those of the same address, in however many sessions', async () => {
+    const signedIn = Array.from({ length: 40 }, () => signIn('just looking around', guarded));
+    const left = new AbortController();
+    const url = `${guarded.origin}/ask?sql=${encodeURIComponent('SELECT count(*) FROM range(100000000000)')}`;
+    const asked = (await Promise.all(signedIn)).map((answer) =>
+      request(url, { headers: { cookie: cookieIn(answer) }, signal: left.signal }),
+    );
+    expect(await Promise.race(asked)).toMatchObject({ statusCode: 429 });
+    left.abort();
+    await Promise.allSettled(asked);
   });
 
   it('that its browser no longer waits for is stopped, and not logged', async () => {
