@@ -128,6 +128,7 @@ describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chrom
         '/compare?section=/guides&path=/quickstart&path=/changelog',
         `/?from=${PEAK}&to=${PEAK}`,
         '/page?path=/quickstart',
+        `/page?path=${encodeURIComponent('/with spaces and "quotes" & <b>tags</b>')}`,
         '/ai',
         '/agents',
         `/ask?sql=${sql}`,
