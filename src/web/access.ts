@@ -37,7 +37,7 @@ export const isReading = (method: string): boolean => ['GET', 'HEAD'].includes(m
 /** Sign-ins of one address that wait for each other; as many as a browser or proxy sends at once. */
 const SIGN_INS_WAITING = 100;
 /** Sessions of one address take as many turns with others at most, or signing in often would delay them. */
-const TURNS = 4;
+const TURNS = 2;
 
 type Rights = Pick<Visitor, 'isEditor'>;
 
