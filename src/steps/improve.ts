@@ -178,7 +178,7 @@ export async function skipPages(
     throw new ConfigurationError(
       `A page cannot be skipped until ${until}: today is ${dayOf(now())} (UTC). Nothing was changed.`,
     );
-  await expectPages(warehouse, project, paths, 'skip');
+  await expectPages(warehouse, project, paths, 'Cannot skip');
   for (const path of paths) await skipPage(warehouse, { project, path }, { now: now(), until });
 }
 
@@ -193,7 +193,7 @@ export async function recordPageChanges(
     throw new ConfigurationError(
       `A page cannot have changed on ${changed_on}: today is ${dayOf(now())} (UTC).`,
     );
-  await expectPages(warehouse, project, paths, 'record a change of');
+  await expectPages(warehouse, project, paths, 'Cannot record a change of');
   for (const path of paths) await recordChange(warehouse, { project, path, changed_on }, isUndone);
 }
 
@@ -201,7 +201,7 @@ export async function recordPageChanges(
 async function expectPages(reader: Reader, project: string, paths: readonly string[], what: string) {
   for (const path of paths) {
     const unknown = await unknownPage(reader, project, path);
-    if (unknown !== undefined) throw new ConfigurationError(`Cannot ${what} ${path}: ${unknown}`);
+    if (unknown !== undefined) throw new ConfigurationError(`${what} ${path}: ${unknown}`);
   }
 }
 
