@@ -67,6 +67,7 @@ async function refusal(args: readonly string[]): Promise<string | undefined> {
 describe('the documentation', () => {
   it('shows only commands, options and values that the command line takes', async () => {
     expect(await refusal(['export', '--form', '2026-11-09'])).toContain('unknown option');
+    expect(await refusal(['sql', 'FROM', 'site_weeks'])).toContain("unexpected argument 'site_weeks'");
     const refused: string[] = [];
     let count = 0;
     for (const file of await markdownFiles()) {

@@ -162,12 +162,14 @@ const commandWith =
     const sections = [wrapped, `${title}:\n${examples.replace(/^\n/, '')}`, environment].flat();
     command.addHelpText('after', `\n${sections.join('\n\n')}`);
     for (const declare of definition.subcommands ?? []) declare(command, act);
-    const takesNoName = isDefault && inputs.length === 0;
-    if (takesNoName) command.allowExcessArguments();
+    command.allowExcessArguments();
     if (run !== undefined)
       command.action(() => {
-        const [other] = command.args;
-        if (takesNoName && other !== undefined) refuseName(other, parent);
+        const isVariadic = inputs.at(-1)?.form.includes('...') === true;
+        const other = isVariadic ? undefined : command.args[inputs.length];
+        if (other !== undefined && isDefault && inputs.length === 0) refuseName(other, parent);
+        const why = 'options begin with --, and text with spaces needs quotes';
+        if (other !== undefined) command.error(`error: unexpected argument '${other}': ${why}`);
         const options = command.opts<Given<Options>>();
         // Commander has parsed them as defined.
         const values = command.processedArgs as Values<Arguments>;

@@ -29,16 +29,13 @@ export const message = workspaceCommand('message', {
   run: (options, runtime, id, text) =>
     changeJob('jobs message', id, options, runtime, async (found) => {
       const { state, stopped } = await sendMessage(found, text);
+      const { output } = runtime;
       if (state === 'unconfirmed')
-        runtime.output.note(
-          `If the message arrived: readership jobs resolve ${id} --sent; if not: --not-sent`,
-        );
+        output.note(`If the message arrived: readership jobs resolve ${id} --sent; if not: --not-sent`);
       if (state === 'planned')
-        runtime.output.note(
-          `It is kept, and the next run sends it, unless you run: readership jobs resolve ${id} --withdrawn`,
-        );
+        output.note(`The next run sends it. To prevent that: readership jobs resolve ${id} --withdrawn`);
       if (stopped !== undefined) throw stopped instanceof Error ? stopped : new Error(messageOf(stopped));
-      runtime.output.note(`The message was sent to job ${id}.`);
+      output.note(`The message was sent to job ${id}.`);
     }),
 });
 
@@ -72,7 +69,7 @@ export const closed = workspaceCommand('closed', {
     changeJob('jobs closed', id, { ...options, secrets: 'optional' }, runtime, async (found) => {
       const closedOn = await recordReview(found, 'closed', day);
       runtime.output.note(
-        `Closed on ${longDay(closedOn)}: its page gets no other job unless you propose it again.`,
+        `Closed on ${longDay(closedOn)}: its page gets a job only if you propose it again.`,
       );
     }),
 });
