@@ -85,9 +85,7 @@ export async function readWorkspace(
         `Only sql, report, serve, mcp and status can read all of them.`,
     );
   if (shard !== undefined && settings.projects.length === 0)
-    runtime.output.note(
-      `Shard ${formatShard(shard)} contains none of the configured projects: nothing to do.`,
-    );
+    runtime.output.note(`Shard ${formatShard(shard)} has no projects: nothing to do.`);
   return workspace;
 }
 

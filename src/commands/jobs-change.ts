@@ -68,9 +68,7 @@ export const closed = workspaceCommand('closed', {
   run: (options, runtime, id, day) =>
     changeJob('jobs closed', id, { ...options, secrets: 'optional' }, runtime, async (found) => {
       const closedOn = await recordReview(found, 'closed', day);
-      runtime.output.note(
-        `Closed on ${longDay(closedOn)}: its page gets a job only if you propose it again.`,
-      );
+      runtime.output.note(`Closed on ${longDay(closedOn)}: its page gets a job only if you propose it.`);
     }),
 });
 

@@ -53,9 +53,7 @@ export const run = workspaceCommand('run', {
     return withSteps('run', options, runtime, async (context, workspace, progress) => {
       if (options.sandbox === true && !(await hasStoredDays(context.warehouse))) {
         if (options.json !== true)
-          given.output.note(
-            'A new sandbox: first, six earlier weeks with agent jobs and their reviews are played back. Everything in it is simulated.',
-          );
+          given.output.note('A new sandbox: first, six simulated weeks of agent jobs are played back.');
         await playPast(context, (past) => {
           now = () => past;
         });

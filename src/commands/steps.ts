@@ -89,9 +89,7 @@ export const makeChange = (
     const { outages } = await changeAndPublish(context, () => work(context));
     const code = conclude(outages, runtime);
     if (code !== 0 && !runtime.signal.aborted)
-      runtime.output.note(
-        'The change itself was made, so do not repeat it. It is visible to readers once a publication succeeds.',
-      );
+      runtime.output.note('The change was made: do not repeat it. The next publication shows it.');
     return code;
   });
 
@@ -100,10 +98,7 @@ export const makeChange = (
  * person must fix come before temporary ones.
  */
 export function conclude(outages: readonly StepOutage[], { output, signal }: Runtime): ExitCode {
-  if (signal.aborted)
-    output.note(
-      'Interrupted. All stored data is complete; the next run or readership publish makes it visible to readers.',
-    );
+  if (signal.aborted) output.note('Interrupted. All stored data is complete; the next run publishes it.');
   else
     // One error may stop several steps, such as a copy that sends nothing.
     for (const message of new Set(outages.map(({ error }) => messageOf(error)))) {

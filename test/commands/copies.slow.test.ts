@@ -103,7 +103,7 @@ it('after `adopt` in a copy, the original finds out from the lake, and everythin
   expect(unadopted.code, unadopted.stderr).toBe(1);
   // Advice to publish would be refused, too.
   const changed = await runIn(copy, ['changed', '/']);
-  expect(changed.stderr).toMatch(/publish failed: .*\nThe change itself was made, so do not repeat it\./);
+  expect(changed.stderr).toMatch(/publish failed: .*\nThe change was made: do not repeat it\./);
   expect(changed.stderr).not.toContain('readership publish');
   expect(await runIn(copy, ['adopt'])).toMatchObject({ code: 0 });
   for (const args of [['jobs', 'poll'], ['report', 'send', 'weekly'], ['publish']]) {
