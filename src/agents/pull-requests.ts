@@ -160,13 +160,10 @@ async function settleLostJobs(
     const { link: prLink } = pullRequest;
     const now = task.now();
     await task.journal.append([entryAbout({ job }, { event: 'sent', prLink, note: FOUND }, now)]);
-    const change = {
-      event: 'found-pull-request',
-      now,
-      cause: `${FOUND}: ${prLink}`,
-      remote: { prLink },
-    } as const;
-    settled.push(await changeJob(task.warehouse, job, change));
+    const cause = `${FOUND}: ${prLink}`;
+    settled.push(
+      await changeJob(task.warehouse, job, { event: 'found-pull-request', now, cause, remote: { prLink } }),
+    );
   }
   return { settled, isDone: found.length <= MAX_SETTLED };
 }

@@ -30,21 +30,19 @@ export function roomFor(jobs: readonly Job[], rules: RoomRules, now: Date) {
   const week = sent.filter(({ submitted_at, planned_at }) => isThisWeek(submitted_at ?? planned_at)).length;
   const open = sent.filter((job) => OPEN_STATES.has(job.state) || isInReview(job)).length;
   const roomWith = (others: number) =>
-    roomLeft(rules, { waiting: others, plannedThisWeek: week + others, open: open + others });
+    roomLeft(rules, {
+      maxJobsPerRun: others,
+      maxJobsPerWeek: week + others,
+      maxOpenPullRequests: open + others,
+    });
   return { plannedThisWeek: week + waiting, toPlan: roomWith(waiting), toSend: roomWith(0) };
 }
 
-/** How many new jobs are allowed with those that wait, were planned this week, or are open; and which limit decides it. */
-export function roomLeft(
-  rules: RoomRules,
-  { waiting, plannedThisWeek, open }: Readonly<Record<'waiting' | 'plannedThisWeek' | 'open', number>>,
-): Room {
-  const limits = [
-    { setting: 'maxJobsPerRun', used: waiting },
-    { setting: 'maxJobsPerWeek', used: plannedThisWeek },
-    { setting: 'maxOpenPullRequests', used: open },
-  ] as const;
-  const rooms = limits.map(({ setting, used }) => ({ setting, room: Math.max(0, rules[setting] - used) }));
-  const { setting, room } = rooms.reduce((least, one) => (one.room < least.room ? one : least));
-  return { count: room, limit: { code: 'limit', setting, limit: rules[setting] } };
+const LIMITS = ['maxJobsPerRun', 'maxJobsPerWeek', 'maxOpenPullRequests'] as const;
+
+/** How many new jobs are allowed with those that count toward each limit, and which limit decides it. */
+export function roomLeft(rules: RoomRules, used: Readonly<Record<keyof RoomRules, number>>): Room {
+  const rooms = LIMITS.map((setting) => ({ setting, count: Math.max(0, rules[setting] - used[setting]) }));
+  const { setting, count } = rooms.reduce((least, one) => (one.count < least.count ? one : least));
+  return { count, limit: { code: 'limit', setting, limit: rules[setting] } };
 }

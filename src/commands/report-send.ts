@@ -142,7 +142,7 @@ export function settleDelivery(name: string, options: SettleOptions, runtime: Ru
     );
   const changing = { ...options, secrets: 'optional' as const };
   return makeChange(`report resolve ${name}`, changing, runtime, async (context) => {
-    const all = await readDeliveries(context.warehouse, { report: name, project });
+    const all = await readDeliveries(context.warehouse, { report: name, project: project ?? null });
     const unknown = all.filter(({ state }) => state === 'unknown');
     const sent = unknown.filter((delivery) => delivery.recipient.toLowerCase() === recipient);
     const found = period === undefined ? sent : ofPeriod(sent, period, context.settings.reports);

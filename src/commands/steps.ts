@@ -11,7 +11,7 @@ import { ConfigurationError, type ExitCode, exitCodeOf, messageOf, ReadershipErr
 import { inSequence } from '../format/days.js';
 import { logging, openLog } from '../print/log.js';
 import { type ExportCost, ExportProgress } from '../print/progress.js';
-import { changeAndPublish, type Published, runPublish } from '../steps/publish.js';
+import { changeAndPublish, runPublish } from '../steps/publish.js';
 import { type StepContext, type StepOutage, StepRunner } from '../steps/step.js';
 
 type StepsOptions = WorkspaceOptions & {
@@ -54,23 +54,13 @@ export async function withSteps<Result>(
   }
 }
 
-/** What the steps of a command did. */
-interface StepsDone<Result> {
-  readonly result: Result;
-  /** Undefined when publishing failed. */
-  readonly published: Published | undefined;
-  readonly outages: readonly StepOutage[];
-  readonly workspace: Workspace;
-  readonly cost: ExportCost;
-}
-
 /** Does the steps of a command, and then publishes what they changed. */
 export const runSteps = <Result>(
   command: string,
   options: StepsOptions,
   runtime: Runtime,
   work: (runner: StepRunner, context: StepContext) => Promise<Result>,
-): Promise<StepsDone<Result>> =>
+) =>
   withSteps(command, options, runtime, async (context, workspace, progress) => {
     const runner = new StepRunner(context);
     const result = await work(runner, context);

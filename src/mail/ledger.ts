@@ -30,13 +30,15 @@ const INTERRUPTED = 'the process ended before the outcome was recorded';
 /** Every attempted delivery, of a report, project, period or recipient if given, ordered by all of these. */
 export const readDeliveries = (
   reader: Reader,
-  {
-    report = null,
-    project = null,
-    period = null,
-    recipient = null,
-  }: { readonly [Part in keyof DeliveryKey]?: string | null | undefined } = {},
-): Promise<Delivery[]> => reader.query(DELIVERIES, deliveryRow, { report, project, period, recipient });
+  of: { readonly [Part in keyof DeliveryKey]?: string | null } = {},
+): Promise<Delivery[]> =>
+  reader.query(DELIVERIES, deliveryRow, {
+    report: null,
+    project: null,
+    period: null,
+    recipient: null,
+    ...of,
+  });
 
 /** Where deliveries are recorded. */
 interface DeliveryRecords {

@@ -159,9 +159,8 @@ export async function approvePages(
       });
   }
   const planned = answers.filter(({ job }) => job !== undefined).length;
-  const outcome: SubmitOutcome =
+  const { submitted, sent, stopped }: SubmitOutcome =
     planned === 0 ? { submitted: [], sent: 0 } : await submitWaiting(context, project, 'all');
-  const { submitted, sent, stopped } = outcome;
   const summary = `${planned} of ${byPath.size} approved pages got a job, ${counted(sent, 'prompt')} sent`;
   const detail = { answers, submitted };
   return withOutage({ detail, summary }, [stopped]);

@@ -293,7 +293,8 @@ describe('how many', () => {
   ])(
     '%s waiting, %s planned this week, %s open: %s more, as %s',
     (waiting, plannedThisWeek, open, count, bound) => {
-      const { count: left, limit } = roomLeft(rules, { waiting, plannedThisWeek, open });
+      const used = { maxJobsPerRun: waiting, maxJobsPerWeek: plannedThisWeek, maxOpenPullRequests: open };
+      const { count: left, limit } = roomLeft(rules, used);
       expect([left, reasonWords(limit)]).toEqual([count, `left for a later run: ${bound}`]);
     },
   );
