@@ -1,8 +1,10 @@
 import { DuckDBInstance } from '@duckdb/node-api';
-import { copyFile, rm, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { copyFile, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { recordStepStart, type StepName } from '../../src/steps/runs.js';
+import { changeDatabase } from '../../src/warehouse/live-file.js';
 import { BehindError, openWarehouse, refuseToForget } from '../../src/warehouse/open.js';
 import { publish } from '../../src/warehouse/publish.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
@@ -30,6 +32,7 @@ const refusalOf = async (live: string, historyFile: string): Promise<string | un
     return undefined;
   } catch (error) {
     expect(error).toBeInstanceOf(BehindError);
+    expect(existsSync(`${live}.lock`)).toBe(false);
     return String(error);
   }
 };
@@ -48,9 +51,13 @@ it('a live database that is older than its history is refused, with what it lack
   );
   expect(await refusalOf(after.live, after.historyFile)).toBeUndefined();
   expect(await refusalOf(after.live, before.historyFile)).toBeUndefined();
+  // Its views are of an earlier version, and stay so.
+  await changeDatabase(older, (connection) => connection.run('COMMENT ON TABLE schema_version IS NULL'));
+  const unchanged = await readFile(older);
   expect(await refusalOf(older, after.historyFile)).toContain(
     'it lacks 2 loaded days (Nov 2 – 3, 2026) and 2 recorded steps since Nov 18, 2026 at 02:00 UTC. Either',
   );
+  expect(unchanged.equals(await readFile(older))).toBe(true);
   // Without a day that it lacks, no days are named.
   const { historyFile } = await work(before.live, [], [['publish', 4]]);
   await work(

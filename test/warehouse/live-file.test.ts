@@ -1,10 +1,11 @@
 import { DuckDBInstance } from '@duckdb/node-api';
 import { execFile } from 'node:child_process';
-import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, rename, rmdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
+import { changeDatabase, copyAll } from '../../src/warehouse/live-file.js';
 import { openWarehouse } from '../../src/warehouse/open.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
@@ -81,6 +82,8 @@ describe('the live file', () => {
     await closeNow(warehouse);
     const before = await filesOf(path);
     const { ino } = await stat(path);
+    // As if both were restored by copying.
+    for (const end of ['', '.wal']) await chmod(path + end, 0o644);
     for (let day = 1; day < 4; day++) {
       const again = await liveWarehouse(path);
       await addDay(again, day, ROWS);
@@ -89,6 +92,7 @@ describe('the live file', () => {
     const after = await filesOf(path);
     expect(changedPages(before[''] ?? Buffer.of(), after[''] ?? Buffer.of())).toEqual([]);
     expect((await stat(path)).ino).toBe(ino);
+    for (const end of ['', '.wal']) expect((await stat(path + end)).mode & 0o777).toBe(0o600);
     const log = before['.wal'] ?? Buffer.of();
     expect(log.length).toBeGreaterThan(1_000_000);
     expect(after['.wal']?.subarray(0, log.length).equals(log)).toBe(true);
@@ -116,6 +120,35 @@ describe('the live file', () => {
     await closeNow(await liveWarehouse(path));
     expect(await filesOf(path)).toMatchObject(kept);
     expect(Object.keys(await filesOf(path)).sort()).toEqual(['', '.new-20260101', '.newer']);
+  });
+
+  it('is opened again if another process replaced it before it was locked', async () => {
+    const [warehouse, other] = [await liveWarehouse(), await liveWarehouse()];
+    for (const one of [warehouse, other]) await closeNow(one);
+    await changeDatabase(other.path, (connection) =>
+      connection.run("INSERT INTO page_views VALUES ('prj_1', '2026-01-01', '/a', 1, 0, 1)"),
+    );
+    const open = DuckDBInstance.fromCache.bind(DuckDBInstance);
+    vi.spyOn(DuckDBInstance, 'fromCache').mockImplementationOnce(async (...given) => {
+      const instance = await open(...given);
+      await rename(other.path, warehouse.path);
+      return instance;
+    });
+    expect(await daysIn(await liveWarehouse(warehouse.path))).toBe(1);
+  });
+
+  it('whose replacement fails halfway accepts no commit that the new file would not have', async () => {
+    const warehouse = await liveWarehouse();
+    const { path } = warehouse;
+    await addDay(warehouse, 0, 1);
+    await rename(`${path}.wal`, `${path}.log`);
+    // It cannot be removed as a file.
+    await mkdir(`${path}.wal`);
+    await expect(warehouse.rewrite(copyAll, () => Promise.resolve())).rejects.toThrow('continue with');
+    await expect(addDay(warehouse, 1, 1)).rejects.toThrow('continue with');
+    await expect(closeNow(warehouse)).rejects.toThrow('continue with');
+    await rmdir(`${path}.wal`);
+    expect(await daysIn(await liveWarehouse(path))).toBe(1);
   });
 
   it('torn in the pages that a very large transaction writes ahead of its commit, has all that was committed before', async () => {

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { LockedError } from '../../src/errors.js';
 import { openWarehouse } from '../../src/warehouse/open.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
@@ -14,8 +14,10 @@ describe('a live database that another process holds', () => {
   it('is refused after the wait, naming the process and command', async () => {
     const path = join(await tempDir(), 'warehouse.duckdb');
     const holder = await holdElsewhere(path, 'readership export --from 2026-01-01');
-    const opening = openWarehouse(path, { ...OPEN, maxWaitMs: 300 });
+    const onHeld = vi.fn();
+    const opening = openWarehouse(path, { ...OPEN, maxWaitMs: 1_000, onHeld });
     await expect(opening).rejects.toThrow(LockedError);
+    expect(onHeld).toHaveBeenCalledOnce();
     await expect(opening).rejects.toMatchObject({ exitCode: 75 });
     await expect(opening).rejects.toThrow(`\`readership export --from 2026-01-01\` (process ${holder.pid}`);
     await holder.letGo();

@@ -141,6 +141,7 @@ describe('a database', () => {
     // This table makes the first migration fail after it has created others.
     await onFile(path, 'CREATE TABLE runs (mine INTEGER)');
     await expect(openWarehouse(path, OPEN)).rejects.toThrow(/runs/);
+    expect(await readdir(dirname(path))).toEqual(['warehouse.duckdb']);
     expect(await onFile(path, 'SELECT 1 FROM duckdb_tables()')).toBe(1);
     await onFile(path, 'DROP TABLE runs');
     const warehouse = await liveWarehouse(path);
