@@ -162,6 +162,7 @@ describe('the jobs and messages of a journal and a database', () => {
     const desk = await agentDesk();
     const LATER = addDays(NOW, 1);
     await desk.plan(3);
+    desk.clock.advance(60);
     for (const kind of [{ kind: 'status', status: 422 }, { kind: 'lost-reply' }] as const) {
       desk.sandbox.setFaults([{ on: 'create', times: 1, ...kind }]);
       await submitPrompts(desk.task(), 'job');

@@ -243,7 +243,7 @@ describe('one open job per page, and a cooldown', () => {
   });
 
   it('a page whose pull request was rejected gets another job only if a person names it', () => {
-    const rejected = reviewed({ closed_on: day('2026-11-09') });
+    const rejected = { ...job('completed', 9), closed_on: day('2026-11-09') };
     expect(busyPages([rejected], 56, now).size).toBe(0);
     const [why] = reservedPages([rejected], now).values();
     expect(why && reasonWords(why)).toMatch(
