@@ -1,3 +1,4 @@
+import { addHours } from 'date-fns';
 import { readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -6,14 +7,18 @@ import { readNotes } from '../../src/config/notes.js';
 import { day } from '../../src/day.js';
 import { messageOf } from '../../src/errors.js';
 import { improveStep } from '../../src/steps/improve.js';
-import { publishStep } from '../../src/steps/publish.js';
+import { publishStep, runPublish } from '../../src/steps/publish.js';
 import { notesOf, writeNote } from '../../src/steps/notes.js';
 import { reportStep } from '../../src/steps/report.js';
-import type { StepContext } from '../../src/steps/step.js';
+import { readOutages } from '../../src/steps/runs.js';
+import { type StepContext, StepRunner } from '../../src/steps/step.js';
 import { openHistory } from '../../src/warehouse/published.js';
+import type { Reader } from '../../src/warehouse/query.js';
 import { actionOf } from '../../src/web/actions.js';
 import { liveWarehouse } from '../open-warehouse.js';
+import { NOW } from '../sandbox/open-sandbox.js';
 import { tempDir } from '../temp-dir.js';
+import { lakeOptions } from '../warehouse/lake/lake.js';
 import { stepContext } from './step-context.js';
 
 const PROJECTS = { projects: [{ id: 'prj_1' }, { id: 'prj_2' }] };
@@ -29,13 +34,12 @@ async function workspaceWith(notes: string | undefined) {
     const { error, summary } = await publishStep(context);
     return error === undefined ? summary : messageOf(error).replaceAll(workspaceDir, '');
   };
-  const published = async (project = 'prj_1') => {
+  const read = async <Rows>(query: (history: Reader) => Promise<Rows>): Promise<Rows> => {
     const history = await openHistory(historyFile);
-    const rows = await notesOf(history, project);
-    history.close();
-    return rows;
+    return query(history).finally(() => history.close());
   };
-  return { context, file, publish, published };
+  const published = (project = 'prj_1') => read((history) => notesOf(history, project));
+  return { context, file, publish, read, published };
 }
 
 const SITE = { day: '2026-06-08', text: 'Markdown counts as AI', path: '*', is_break: true };
@@ -73,7 +77,7 @@ it.each([
 });
 
 it('notes with a problem are reported by line; the history is published with the earlier ones', async () => {
-  const { file, publish, published, context } = await workspaceWith('- { date: 2026-06-08, text: x }');
+  const { file, publish, read, published, context } = await workspaceWith('- { date: 2026-06-08, text: x }');
   await publish();
   await context.warehouse.transaction((transaction) =>
     transaction.execute(
@@ -86,9 +90,18 @@ it('notes with a problem are reported by line; the history is published with the
     'notes.yaml has 2 problems:\n  notes.yaml:3  [0].brake: unknown setting; did you mean break?\n  notes.yaml:4  [1].date: is missing',
   );
   expect(await published()).toEqual([{ ...SITE, text: 'x', is_break: false }]);
-  const history = await openHistory(context.historyFile);
-  expect(await history.query('FROM platform_facts', z.object({}))).toHaveLength(1);
-  history.close();
+  expect(await read((history) => history.query('FROM platform_facts', z.object({})))).toHaveLength(1);
+
+  // Readers see that publishing fails, until it works again, also if a lake is published too.
+  const lake = lakeOptions(join(await tempDir(), 'lake')).place;
+  const outagesAt = async (now: Date) => {
+    const later = { ...context, lake, now: () => now };
+    await runPublish(new StepRunner(later), later);
+    return read((history) => readOutages(history, now));
+  };
+  expect(await outagesAt(addHours(NOW, 1))).toMatchObject([{ step: 'publish', over_at: null }]);
+  await writeFile(file, '');
+  expect(await outagesAt(addHours(NOW, 2))).toMatchObject([{ step: 'publish', over_at: addHours(NOW, 2) }]);
 });
 
 it.each([
