@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { shardOf } from '../../../src/config/shard.js';
 import { ConfigurationError } from '../../../src/errors.js';
-import { publishStep } from '../../../src/steps/publish.js';
+import { isUpToDate, publishStep } from '../../../src/steps/publish.js';
 import { BucketStorage } from '../../../src/warehouse/lake/bucket.js';
 import { copyOfLake } from '../../../src/warehouse/lake/copy.js';
 import { adoptLake } from '../../../src/warehouse/lake/claims.js';
@@ -167,8 +167,8 @@ describe('a lake in a bucket', () => {
     expect(String(error)).not.toContain(SECRET);
   });
 
-  it('that does not respond is published later, and the history is published anyway', async () => {
-    const faults: { status?: number } = { status: 503 };
+  it.each([503, 429])('that answers %i is published later, and the history anyway', async (status) => {
+    const faults: { status?: number } = { status };
     const { endpoint } = await serveBucket(faults);
     const warehouse = await twoDays();
     const historyFile = join(await tempDir(), 'history.duckdb');
@@ -178,10 +178,12 @@ describe('a lake in a bucket', () => {
     expect(away.error).toBeInstanceOf(LakeAwayError);
     expect(away.error).toMatchObject({ exitCode: 75 });
     expect(away.detail.bytes).toBeGreaterThan(0);
+    expect(await isUpToDate(context)).toBe(false);
     delete faults.status;
     // Nothing has changed since, but the lake does not exist yet.
     const back = await publishStep(context);
     expect(back.error).toBeUndefined();
     expect(back.summary).toMatch(/the lake: 4 files, 4 written, 0 replaced, \d\.\d MB sent/);
+    expect(await isUpToDate(context)).toBe(true);
   });
 });

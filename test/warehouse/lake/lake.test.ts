@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { randomUUID } from 'node:crypto';
 import { cp, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { type Shard, shardOf } from '../../../src/config/shard.js';
 import { ElsewhereError } from '../../../src/effects/place.js';
@@ -12,7 +12,7 @@ import { publishStep } from '../../../src/steps/publish.js';
 import { type LakeChange, publishLake } from '../../../src/warehouse/lake/lake.js';
 import type { LakeOptions } from '../../../src/warehouse/lake/actions.js';
 import type { Warehouse } from '../../../src/warehouse/warehouse.js';
-import type { LakePlace } from '../../../src/warehouse/lake/storage.js';
+import { DiskStorage, type LakePlace } from '../../../src/warehouse/lake/storage.js';
 import { permissionOf } from '../../../src/app/permission.js';
 import { agreeOnClaim, agreeOnWorkspace } from '../../../src/warehouse/identity.js';
 import { NOW } from '../../sandbox/open-sandbox.js';
@@ -219,6 +219,8 @@ describe('the lake', () => {
 
   it('of an empty history is two tables without files', async () => {
     const directory = await tempDir();
+    // As if another copy of the workspace had removed the directory: it is staged again.
+    vi.spyOn(DiskStorage.prototype, 'stage').mockResolvedValueOnce(join(directory, 'removed', 'file'));
     expect(await publishTo(await liveWarehouse(), directory)).toEqual(change(0, 0, 0));
     expect(await namedFiles(directory)).toEqual([]);
   });
