@@ -7,6 +7,7 @@ import { StorageError } from '../../src/errors.js';
 import type { Entry, Fate } from '../../src/effects/entries.js';
 import { countedDifferences, differences, type Settlement, settle } from '../../src/effects/settle.js';
 import { EffectsJournal } from '../../src/effects/journal.js';
+import { nextClaim } from '../../src/effects/place.js';
 import { SmallDisk } from '../small-disk.js';
 import { tempDir } from '../temp-dir.js';
 
@@ -74,6 +75,8 @@ describe('the effects journal', () => {
     await journal.recordClaim({ number: 7, after: 3 }, at('2026-11-21'));
     const again = await openIn(journal.directory);
     expect([refsOf(again), again.lastClaim]).toEqual([['b', 'c'], { number: 7, after: 3 }]);
+    // Larger than the last of its own, too, which may never have reached the lake.
+    expect(nextClaim({ number: 2 ** 30, after: 3 }, 7).number).toBeGreaterThan(2 ** 30);
   });
 
   it('records that nothing was sent if the database could not record it', async () => {
