@@ -100,13 +100,12 @@ async function mailDue(context: StepContext, mailing: Mailing, reported: Reporte
   const { report, audience, project } = mailing;
   const known = await readDeliveries(warehouse, { report: report.name, project });
   const current = lastEnded(report.period, now(), settings.reports);
-  const waiting = new Set(known.flatMap(({ state, period }) => (state === 'waiting' ? period : [])));
-  waiting.delete(current.name);
-  const earlier = [...waiting].flatMap((name) => periodNamed(name, settings.reports) ?? []);
-  for (const period of [current, ...earlier]) {
+  const waiting = known.filter(({ state }) => state === 'waiting').map(({ period }) => period);
+  const names = new Set([current.name, ...waiting]);
+  for (const period of [...names].flatMap((name) => periodNamed(name, settings.reports) ?? [])) {
     const deliveries = known.filter((delivery) => delivery.period === period.name);
     const isKnown = (recipient: string) => deliveries.some((delivery) => delivery.recipient === recipient);
-    const recipients = period === current ? audience.to : audience.to.filter(isKnown);
+    const recipients = period.name === current.name ? audience.to : audience.to.filter(isKnown);
     const { expected, days: daysLoaded } = await storedOf(warehouse, mailing, period);
     const times = timesOf(report, period, settings);
     const due = whatIsDue({ ...times, days: expected, daysLoaded, recipients, deliveries }, now());
