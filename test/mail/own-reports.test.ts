@@ -87,10 +87,15 @@ describe('a report that a workspace defines', () => {
   it('goes out at the time of its schedule', async () => {
     const file = 'reports/sections/report.yaml';
     const yaml = (await readFile(join(test.directory, file), 'utf8')).replace('month', 'week');
-    await write(file, `${yaml}schedule: '0 8 * * 3'\n`);
-    const reports = { sections: { to: ['docs@example.com'] } };
-    expect((await report('2026-11-18T07:59:00Z', reports)).detail.deliveries).toEqual([]);
-    expect((await report('2026-11-18T08:00:00Z', reports)).detail.deliveries).toHaveLength(1);
+    const sentAt = async (time: string, schedule: string) => {
+      await write(file, `${yaml}schedule: '${schedule}'\n`);
+      return (await report(time, { sections: { to: ['docs@example.com'] } })).detail.deliveries.length;
+    };
+    expect(await sentAt('2026-11-18T07:59:00Z', '0 8 * * 3')).toBe(0);
+    expect(await sentAt('2026-11-18T08:00:00Z', '0 8 * * 3')).toBe(1);
+    // This time may be the moment at which its period ends.
+    await loadDays(test.warehouse, day('2026-11-16'), day('2026-11-22'));
+    expect(await sentAt('2026-11-23T00:00:00Z', '0 0 * * 1')).toBe(1);
   });
 
   it('sends an audience its part of the site, and nothing of the rest', async () => {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { openChannel } from '../../src/mail/channel.js';
 import { readDeliveries } from '../../src/mail/ledger.js';
 import { day } from '../../src/day.js';
+import { ElsewhereError } from '../../src/effects/place.js';
 import { isOutdated } from '../../src/steps/corrections.js';
 import { reportStep } from '../../src/steps/report.js';
 import { loadDays, mailSite } from '../mail/site.js';
@@ -35,9 +36,10 @@ async function setUp(reports: object = { weekly: { to: [LEAD, 'chat', 'hook'] } 
   const folder = join(workspaceDir, 'reports/views');
   await mkdir(folder, { recursive: true });
   for (const [name, text] of Object.entries(VIEWS)) await writeFile(join(folder, name), text);
-  const run = async (time: string) => {
+  const run = async (time: string, elsewhere?: ElsewhereError) => {
     const context = stepContext(warehouse, {
       journal,
+      elsewhere,
       reportsDir,
       workspaceDir,
       now: () => new Date(time),
@@ -88,6 +90,8 @@ describe('a report that was sent incomplete', () => {
       expect(await run('2026-11-18T04:00:00Z')).toEqual([]);
     }
     await change(`UPDATE day_loads SET state = 'final'`);
+    const elsewhere = new ElsewhereError('It sends from web-1.');
+    await expect(run('2026-11-19T03:00:00Z', elsewhere)).rejects.toBe(elsewhere);
     server.behaviors.set(LEAD, [{ on: 'rcpt', do: 451 }]);
     await expect(run('2026-11-19T04:00:00Z')).rejects.toThrow(`2026-W46 correction to ${LEAD}: `);
     expect(await run('2026-11-19T05:00:00Z')).toEqual([`2026-W46 correction to ${LEAD}`]);
