@@ -37,7 +37,7 @@ export function keyProblem(
     );
   const days = expires === undefined ? Infinity : daysBetween(dayOf(now), expires);
   if (expires === undefined || days > EXPIRY_WARNING_DAYS) return undefined;
-  const when = days <= 0 ? 'expired' : `expires in ${counted(days, 'day')},`;
+  const when = days < 0 ? 'expired' : days === 0 ? 'expires today,' : `expires in ${counted(days, 'day')},`;
   return warn(
     `${apiKeyEnv} ${when} on ${longDay(expires)}. ${create}, replace it, and set apiKeyExpires to its last day.`,
   );

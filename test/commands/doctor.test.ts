@@ -4,7 +4,9 @@ import { describe, expect, it, test } from 'vitest';
 import { z } from 'zod';
 import { readHour } from '../../src/budget/ledger.js';
 import { bucketNameOf } from '../../src/config/load.js';
+import { settingsSchema } from '../../src/config/schema.js';
 import { addDays, dayOf } from '../../src/day.js';
+import { keyProblem } from '../../src/service/findings.js';
 import { startMailServer } from '../mail/mail-server.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { type Behaviors, rowsOf, servePlatform } from '../platform.js';
@@ -71,6 +73,16 @@ describe('readership doctor', () => {
     expect(status.stdout).toMatch(new RegExp(words));
     const other = await doctor(cwd, { READERSHIP_API_KEY: 'adm_chat_1' });
     expect(other.of('key')).toMatch(/begins with “adm_chat_”: a key for the chat widget\. Create/);
+    const settings = settingsSchema.parse({
+      baseUrl: sandbox.baseUrl,
+      projects: [{ id: 'prj_1', apiKeyExpires: '2026-11-15' }],
+    });
+    const wordsOn = (today: string) =>
+      settings.projects.map((of) => keyProblem(of, settings, new Date(`${today}T23:00Z`))?.words)[0];
+    expect(wordsOn('2026-10-31')).toBeUndefined();
+    expect(wordsOn('2026-11-01')).toContain('KEY expires in 14 days, on Nov 15, 2026. ');
+    expect(wordsOn('2026-11-15')).toContain('KEY expires today, on Nov 15, 2026. ');
+    expect(wordsOn('2026-11-16')).toContain('KEY expired on Nov 15, 2026. ');
   });
 
   it('tries a platform before anything is configured, with requests that change nothing, and writes no file', async () => {
