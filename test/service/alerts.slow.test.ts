@@ -1,10 +1,11 @@
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import PostalMime from 'postal-mime';
 import { describe, expect, it } from 'vitest';
 import { expectCleanEnd, KEY, serveSandbox, workspaceOf } from '../commands/workspace.js';
 import { callCli } from '../run-cli.js';
 import { reply, serve } from '../serve.js';
+import { tempDir } from '../temp-dir.js';
 
 /** A workspace whose runs are monitored by email and pings. */
 async function setUp(pingPath = '/abc/') {
@@ -50,10 +51,11 @@ describe('alerts', () => {
         'Readership: export works again',
       ]);
     }
-    // A second outage gets its own email.
+    // A second outage gets its own email, as does one of publishing, which comes last.
     await rm(outbox, { recursive: true });
+    await writeFile(join(cwd, 'notes.yaml'), '- text: without a date\n');
     await run('wrong-key');
-    expect(await subjects()).toContain('Readership: export fails');
+    for (const step of ['export', 'publish']) expect(await subjects()).toContain(`Readership: ${step} fails`);
   });
 
   it('ping /start before each export, and the plain URL or /fail after; an unreachable server is only noted', async () => {
@@ -75,6 +77,11 @@ describe('alerts', () => {
     sandbox.setFaults([{ on: 'views', kind: 'rate-limit', seconds: 3600 }]);
     await run();
     expect(asked().slice(4)).toEqual(['/abc/start']);
+    // A copy of the workspace is not what is monitored.
+    const copy = join(await tempDir(), 'copy');
+    await cp(cwd, copy, { recursive: true });
+    await callCli(['run'], { cwd: copy, env: { READERSHIP_API_KEY: KEY } });
+    expect(asked()).toHaveLength(5);
   });
 
   it('of a shard name the shard and ping its own URL', async () => {
