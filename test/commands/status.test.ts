@@ -16,9 +16,9 @@ const statusSchema = z.object({
   needs: z.array(z.string()),
 });
 
-/** Old emails that no longer need attention: one may have arrived, and one is not retried anymore. */
+/** Old emails that no longer need attention: one may have arrived, one is not retried anymore, and one arrived. */
 const LONG_LOST =
-  "INSERT INTO deliveries BY NAME SELECT 'weekly' AS report, 'p' AS project, '2025-W40' AS period, state || '@example.com' AS recipient, state, 'smtp' AS via, '<0>' AS message_id, 1 AS attempts, TIMESTAMP '2025-10-06' AS tried_at FROM (VALUES ('unknown'), ('waiting')) AS old (state)";
+  "INSERT INTO deliveries BY NAME SELECT 'weekly' AS report, 'p' AS project, '2025-W40' AS period, recipient, state, 'smtp' AS via, '<0>' AS message_id, 1 AS attempts, TIMESTAMP '2025-10-06' AS tried_at FROM (VALUES ('unknown', 'u@example.com'), ('waiting', 'w@example.com'), ('sent', 'd@example.com')) AS old (state, recipient)";
 
 /** An email, an alert, a job and a message that may or may not have arrived, and an email that waits. */
 const LOST = [
