@@ -10,7 +10,7 @@ import {
 import { ConfigurationError, type ExitCode, exitCodeOf, messageOf, ReadershipError } from '../errors.js';
 import { inSequence } from '../format/days.js';
 import { logging, openLog } from '../print/log.js';
-import { type ExportCost, ExportProgress } from '../print/progress.js';
+import { ExportProgress } from '../print/progress.js';
 import { changeAndPublish, runPublish } from '../steps/publish.js';
 import { type StepContext, type StepOutage, StepRunner } from '../steps/step.js';
 
