@@ -160,6 +160,11 @@ describe('the documentation', () => {
     }
   });
 
+  it('tests as CI does', async () => {
+    expect(await read('README.md')).toMatch(/^npm ci && npm start\b.*\nnpm ci && npm test\b/m);
+    expect(await read('.ci/run')).toMatch(/^npm test\b/m);
+  });
+
   it('lists every decision', async () => {
     const index = await read('docs/decisions/README.md');
     const pages = (await readdir(join(ROOT, 'docs/decisions'))).filter((file) => /^\d/.test(file));
