@@ -167,7 +167,7 @@ export class Client {
     if (answer.success) return answer.data;
     const issues = answer.error.issues
       .slice(0, 3)
-      .map(({ path, message }) => `${path.join('.')}: ${message}`);
+      .map(({ path, message }) => (path.length === 0 ? message : `${path.join('.')}: ${message}`));
     throw unusable(operation, `the response does not match the documented API: ${issues.join('; ')}.`);
   }
 }

@@ -54,7 +54,7 @@ export function planLines({ name, plan, rules, width, proposals }: PlanView): st
   if (flagged.length > 0) lines.push('', ...indentedTable(FLAGGED_COLUMNS, flagged.map(flaggedCells), width));
   for (const proposal of proposals ?? []) lines.push('', ...promptLines(proposal));
   lines.push(...leftOutLines(plan, rules, proposals === undefined ? LEFT_OUT_SHOWN : Infinity));
-  if (flagged.length + waiting.length > 0)
+  if (flagged.length + Math.min(waiting.length, toSend.count) > 0)
     lines.push('', 'Nothing was created. To create the jobs: readership improve --apply');
   const [first] = flagged;
   if (first !== undefined)

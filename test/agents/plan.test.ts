@@ -142,13 +142,18 @@ it.each([
       { endedAt },
     ),
   );
-  const plan = await planImprovement(warehouse, 'prj_sandbox', RULES, AT);
+  const next = { ...page, path: '/next' };
+  await planJob(warehouse, { project: 'prj_sandbox', page: next, prompt: 'p', now: NOW });
+  const plan = await planImprovement(warehouse, 'prj_sandbox', { ...RULES, maxOpenPullRequests: 1 }, AT);
   const rules = settingsSchema.parse({
     baseUrl: 'http://127.0.0.1',
     projects: [{ id: 'prj_sandbox' }],
   }).improve;
   const lines = planLines({ name: 'Docs', plan, rules, width: 80, proposals: undefined });
   expect(lines).toContain(`  1 pull request waiting for review, ${age}`);
+  const held = 'left for a later run: improve.maxOpenPullRequests is 1';
+  expect(lines).toContain(`  /next  planned earlier as job 2, ${held}`);
+  expect(lines.join('\n')).not.toContain('To create the jobs');
   expect(lines.filter((line) => line.includes('/late'))).toHaveLength(named);
 });
 

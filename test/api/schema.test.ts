@@ -93,9 +93,10 @@ describe('what a page of views may look like', () => {
     ['a count too large to hold exactly', { ...GOOD, views: [{ path: '/a', ...COUNTS, human: 2 ** 53 }] }],
     ['a count that is text', { ...GOOD, views: [{ path: '/a', ...COUNTS, human: '2' }] }],
     ['a row without a path', { ...GOOD, views: [COUNTS] }],
+    ['a list', []],
   ])('refuses %s, and names the field', async (_, body) => {
     const error = await errorOf(views(body));
     expect(error).toBeInstanceOf(ContractError);
-    expect(error.message).toMatch(/does not match the documented API: (totals|views|hasMore)/);
+    expect(error.message).toMatch(/does not match the documented API: (totals|views|hasMore|Invalid)/);
   });
 });
