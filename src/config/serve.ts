@@ -9,12 +9,16 @@ const passwordHash = z
     'not a hash: run readership serve --hash-password, and copy its line',
   );
 
+const HAS_A_PATH =
+  'has a path, but the web app needs a host of its own: write it as https://readers.example.com';
+
 export const serveSchema = z
   .strictObject({
     host: listeningHost.prefault('127.0.0.1'),
     port: z.int().min(0).max(65_535).default(8420),
     url: z
       .url({ protocol: /^https?$/, error: NOT_A_URL })
+      .refine((url) => !URL.canParse(url) || new URL(url).pathname === '/', HAS_A_PATH)
       .transform((url) => new URL(url).origin)
       .optional()
       .describe('the address that browsers use, behind a reverse proxy'),
@@ -38,10 +42,7 @@ export const serveSchema = z
       .min(1)
       .optional()
       .describe('the addresses of the proxy; connections from others are refused'),
-    editors: z
-      .array(z.string().min(1))
-      .optional()
-      .describe('the visitors who may make changes; by default all'),
+    editors: z.array(z.string().min(1)).optional().describe('who may make changes; by default all visitors'),
   })
   .superRefine(({ auth, password, header, host, proxies }, context) => {
     const lacks = (key: string, message: string) => {

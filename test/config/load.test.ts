@@ -157,6 +157,11 @@ describe('readership.yaml', () => {
       /:3 {2}serve\.password: is missing, and readership start serves the web app only with one/,
     ],
     [
+      'a web app below a path',
+      `${SMALLEST}serve: { auth: link, url: https://example.com/readers }`,
+      /:3 {2}serve\.url: has a path, but the web app needs a host of its own/,
+    ],
+    [
       'a web app that anyone could open',
       `${SMALLEST}serve: { auth: link, host: 0.0.0.0 }`,
       /:3 {2}serve\.host: 0\.0\.0\.0 can be reached by others/,
