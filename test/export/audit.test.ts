@@ -84,6 +84,7 @@ describe('an audit', () => {
     const { result } = await opened.audit({ repair: true });
     expect(result).toMatchObject({ differing: [], forgotten: [at], damaged: [at] });
     expect(await opened.storedRows(at)).toHaveLength(2);
+    expect(await opened.statesOf(at)).toEqual(['final']);
   });
 
   test('misses a change that keeps every sum; a reload of the day finds it', async () => {
