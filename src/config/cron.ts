@@ -1,21 +1,27 @@
 import { tzOffset } from '@date-fns/tz';
 import { CronExpressionParser } from 'cron-parser';
-import { addDays, addMinutes, isEqual, min } from 'date-fns';
+import { addDays, addMinutes, isEqual, max, min } from 'date-fns';
 
 /**
  * The latest time at or before `now` that matches a cron expression in a time zone. A time that is
- * skipped in spring or occurs twice in fall counts once.
+ * skipped in spring counts once, and so does one that occurs twice in fall, unless every hour matches.
  */
 export function lastScheduled(expression: string, timezone: string, now: Date): Date {
   const wall = addMinutes(now, tzOffset(timezone, now));
-  const currentDate = new Date(Math.floor(wall.getTime() / 1000) * 1000 + 1000);
-  return instantOf(parse(expression, currentDate).prev().toDate(), timezone);
+  const times = parse(expression, new Date(Math.floor(wall.getTime() / 1000) * 1000 + 1000));
+  const instants = instantsOf(times.prev().toDate(), timezone);
+  return times.fields.hour.isWildcard ? max(instants.filter((instant) => instant <= now)) : min(instants);
 }
 
 /** The first time after `instant` that matches a cron expression. */
 export function nextScheduled(expression: string, timezone: string, instant: Date): Date {
-  const wall = addMinutes(instant, tzOffset(timezone, instant));
-  return instantOf(parse(expression, wall).next().toDate(), timezone);
+  const times = parse(expression, addMinutes(instant, tzOffset(timezone, instant)));
+  for (;;) {
+    const instants = instantsOf(times.next().toDate(), timezone);
+    const counted = times.fields.hour.isWildcard ? instants : [min(instants)];
+    const later = counted.filter((one) => one > instant);
+    if (later.length > 0) return min(later);
+  }
 }
 
 const FIELDS = [
@@ -53,15 +59,14 @@ const parse = (expression: string, currentDate: Date) =>
   CronExpressionParser.parse(expression, { currentDate, tz: 'UTC' });
 
 /**
- * When the zone's clock shows `wall`, given as if in UTC: the first of two such times, or an hour
- * before a skipped one.
+ * When the zone's clock shows `wall`, given as if in UTC: once, twice, or an hour before it if it is skipped.
  */
-function instantOf(wall: Date, timezone: string): Date {
+function instantsOf(wall: Date, timezone: string): Date[] {
   const candidates = [-1, 1]
     .map((days) => tzOffset(timezone, addDays(wall, days)))
     .map((offset) => addMinutes(wall, -offset));
   const shown = candidates.filter((instant) =>
     isEqual(addMinutes(instant, tzOffset(timezone, instant)), wall),
   );
-  return min(shown.length > 0 ? shown : candidates);
+  return shown.length > 0 ? shown : [min(candidates)];
 }

@@ -31,6 +31,26 @@ describe('the last scheduled moment', () => {
     },
   );
 
+  it.each([
+    ['*/5 * * * *', 25 * 12],
+    ['30 * * * *', 25],
+    ['30 1-3 * * *', 3],
+    [NIGHTLY, 1],
+  ])(
+    "'%s' passes %i times on the day when the clocks are set back, and the next is never past",
+    (text, times) => {
+      let checked = new Date('2026-10-24T22:00:00Z');
+      let passed = 0;
+      for (; checked < new Date('2026-10-25T23:00:00Z'); checked = addMinutes(checked, 1)) {
+        const now = addMinutes(checked, 1);
+        if (lastScheduled(text, 'Europe/Zurich', now) > checked) passed++;
+        expect(lastScheduled(text, 'Europe/Zurich', now).getTime()).toBeLessThanOrEqual(now.getTime());
+        expect(nextScheduled(text, 'Europe/Zurich', now).getTime()).toBeGreaterThan(now.getTime());
+      }
+      expect(passed).toBe(times);
+    },
+  );
+
   it('includes the present moment, so the next one is never now', () => {
     const next = nextScheduled(NIGHTLY, 'UTC', new Date('2026-11-20T02:15:00Z'));
     expect(next.toISOString()).toBe('2026-11-21T02:15:00.000Z');
