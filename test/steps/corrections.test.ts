@@ -6,6 +6,7 @@ import { openChannel } from '../../src/mail/channel.js';
 import { readDeliveries } from '../../src/mail/ledger.js';
 import { day } from '../../src/day.js';
 import { ElsewhereError } from '../../src/effects/place.js';
+import { differenceOf } from '../../src/reports/correction.js';
 import { isOutdated } from '../../src/steps/corrections.js';
 import { reportStep } from '../../src/steps/report.js';
 import { loadDays, mailSite } from '../mail/site.js';
@@ -74,6 +75,15 @@ async function setUp(reports: object = { weekly: { to: [LEAD, 'chat', 'hook'] } 
   const mails = (to = LEAD) => mailsTo(to);
   return { warehouse, server, chat, run, mails, change, restate, pageOf };
 }
+
+it('a number is as sent only if its change is too, unless that was unknown', () => {
+  const said = (changeText: string) => ({
+    ...{ project: 'prj_1', statements: [], human: 1, ai: 0, missing: null },
+    numbers: [{ name: 'Human views', value: '1', changeText }],
+  });
+  const isSame = (was: string) => differenceOf(said(was), said('+9%'), []).numbers[0]?.isSame;
+  expect(['+9%', '+5%', ''].map(isSame)).toEqual([true, false, true]);
+});
 
 describe('a report that was sent incomplete', () => {
   it('is followed by one marked correction for each recipient, once all days are final', async () => {
