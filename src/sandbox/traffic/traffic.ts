@@ -65,12 +65,7 @@ const eventFactor = (seed: number, page: Page, age: number, audience: Audience):
   burst(seed, page, age, audience) * launch(page, age) * fading(page, age) * drift(seed, page, age, audience);
 
 /** One page's views on one day. */
-interface PageDay {
-  readonly path: string;
-  readonly key: number;
-  readonly human: number;
-  readonly ai: number;
-}
+type PageDay = Pick<Page, 'path' | 'key' | Audience>;
 
 /** Noise of a whole day, and of one page on one day beyond pure chance (overdispersion). */
 const DAY_NOISE = 0.025;
