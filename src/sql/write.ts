@@ -45,7 +45,6 @@ export class OutputFile {
   async replace(write: (unfinished: string) => Promise<void>): Promise<void> {
     try {
       await write(this.unfinished);
-      await expectRegular(this.path);
       await rename(this.unfinished, this.path);
     } catch (cause) {
       // Query errors have no system call.
