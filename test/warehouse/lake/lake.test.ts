@@ -9,6 +9,7 @@ import { type Shard, shardOf } from '../../../src/config/shard.js';
 import { ElsewhereError } from '../../../src/effects/place.js';
 import { ConfigurationError } from '../../../src/errors.js';
 import { publishStep } from '../../../src/steps/publish.js';
+import { adoptLake, readLastClaim } from '../../../src/warehouse/lake/claims.js';
 import { type LakeChange, publishLake } from '../../../src/warehouse/lake/lake.js';
 import type { LakeOptions } from '../../../src/warehouse/lake/actions.js';
 import type { Warehouse } from '../../../src/warehouse/warehouse.js';
@@ -670,6 +671,18 @@ describe('a state of a workspace', () => {
     const [lost, won] = claims[0] === undefined ? ['twin', 'first'] : ['first', 'twin'];
     expect(await (await open(lost)).refusal()).toEqual(OLDER);
     expect(await (await open(won)).refusal()).toBeUndefined();
+  });
+
+  it('whose place is adopted is the only one to publish, however often that changes', async () => {
+    const { lake, open } = await publishedState();
+    const { warehouse } = await open('first');
+    const nextOf = () => ({ number: 1, after: 0 });
+    for (const path of ['/other', '/third', HERE.path]) {
+      const options = lakeOptions(lake.location, { here: { ...HERE, path } });
+      await expect(readLastClaim(warehouse, options)).rejects.toThrow(ElsewhereError);
+      await adoptLake(warehouse, options, nextOf);
+      expect(await readLastClaim(warehouse, options)).toMatchObject({ number: 1 });
+    }
   });
 
   it.each([
