@@ -56,6 +56,8 @@ it('status exits 1 and says what to do while something needs attention, and 0 wh
   );
   expect(metrics.stdout).toMatch(/\nreadership_days\{project="prj_sandbox",state="final"\} \d+\n/);
   expect(metrics.stdout).toMatch(/\nreadership_step_done\{step="export"\} 1\n/);
+  const [, published] = /\nreadership_published_timestamp_seconds (.+)/.exec(metrics.stdout) ?? [];
+  expect(Number(published)).toBeCloseTo(Date.now() / 1000, -4);
   // Every line is a comment or a sample, and a name has its comments once.
   expect(
     metrics.stdout
@@ -130,4 +132,12 @@ it('status does not report yesterday as missing for a site that an export found 
   // In production, the new day of another project triggers this publish every night.
   await cli('publish');
   expect(await cli('status')).toMatchObject({ code: 0 });
+  // It tells nothing about the night after it.
+  const warehouse = await liveWarehouse(liveFile(cwd));
+  await warehouse.transaction((transaction) =>
+    transaction.execute('UPDATE runs SET started_at = started_at - INTERVAL 1 DAY'),
+  );
+  await closeNow(warehouse);
+  await cli('publish');
+  expect((await cli('status')).stdout).toMatch(/yesterday has been missing since/);
 });

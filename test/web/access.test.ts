@@ -1,12 +1,15 @@
+import { addDays } from 'date-fns';
 import { createHash } from 'node:crypto';
 import { readdirSync, statSync } from 'node:fs';
 import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { request } from 'undici';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { openHistory } from '../../src/warehouse/published.js';
 import { hashPassword } from '../../src/web/access.js';
+import { Turns } from '../../src/web/limits.js';
 import { Proposals } from '../../src/web/proposals.js';
 import { tempDir } from '../temp-dir.js';
 import { holdElsewhere } from '../warehouse/other-process.js';
@@ -559,6 +562,8 @@ describe('an action', () => {
 
   it('that a stop cuts short is looked up by the next server, even after a crash', async () => {
     const kept = join(directory, 'data/web-requests.json');
+    // An earlier job is not taken for the approved one.
+    await publishNow(directory, "UPDATE agent_jobs SET path = '/guides/page-7' WHERE id = 3");
     const holder = await holdElsewhere(join(directory, 'data/warehouse.duckdb'), 'readership export');
     const stopped = await serveSite(directory);
     const own = { authorization: `Bearer ${stopped.token}`, origin: stopped.origin };
@@ -650,15 +655,16 @@ describe('an action', () => {
     expect(text.match(/<article class="card proposal"/g)).toHaveLength(1);
     expect(text).toContain(`name="path" value="${decodeURIComponent(other)}"`);
     expect((await ask('/agents?path=/nowhere')).text).toMatch(/nowhere<\/bdi> cannot get a job: not viewed/);
-    // However many pages could be proposed, they are read once.
+    // However many pages could be proposed, they are read once a day.
     const workspace = await workspaceIn(directory);
     const history = await openHistory(workspace.historyFile);
     const reader = Object.assign(history, { file: workspace.historyFile, version: '1' });
     const query = vi.spyOn(reader, 'query');
     const proposals = new Proposals(workspace);
     for (const project of workspace.projects)
-      for (const path of ['', '/quickstart', '/nowhere']) await proposals.of(reader, project, NOW, path);
-    expect(query.mock.calls.filter(([sql]) => sql.includes('ranked AS'))).toHaveLength(1);
+      for (const now of [NOW, addDays(NOW, 1)])
+        for (const path of ['', '/quickstart', '/nowhere']) await proposals.of(reader, project, now, path);
+    expect(query.mock.calls.filter(([sql]) => sql.includes('ranked AS'))).toHaveLength(2);
     history.close();
   });
 });
@@ -739,6 +745,20 @@ describe('a question', () => {
     const others = await Promise.all([1, 2].map((n) => ask(`/ask.csv?sql=SELECT+${n}+AS+n`)));
     expect(others.map(({ text }) => text)).toEqual(['n\n1\n', 'n\n2\n']);
     expect(site.errors).toEqual([]);
+    // What has not begun by then never begins. Another client has as much waiting as it may.
+    const turns = new Turns(1, 1, 1);
+    const [gone, stay] = [new AbortController(), new AbortController().signal];
+    const [abandoned, work] = [vi.fn(() => Promise.resolve()), () => setImmediate()];
+    const asks = Promise.allSettled([
+      ...[1, 2, 3].map(() => turns.run('stays', stay, work)),
+      turns.run('leaves', gone.signal, abandoned),
+    ]);
+    gone.abort();
+    expect((await asks).map(({ status }) => status)).toEqual([
+      ...['fulfilled', 'fulfilled', 'rejected'],
+      'rejected',
+    ]);
+    expect(abandoned).not.toHaveBeenCalled();
   });
 });
 
