@@ -86,7 +86,14 @@ describe('the effect of a change', () => {
     const { effect, words } = await onlyEffect();
     expect(effect).toMatchObject({ isTooEarly: true, merged_on: day('2026-10-21') });
     expect(words).toBe('too early: 1 more full week needed; merged on Oct 21, 2026');
-    expect(await readJobsWithEffects(history.reader, PROJECT)).toMatchObject([{ id: 1, effect: words }]);
+    // Another job, whose merge date is unknown, has none.
+    await history.run(
+      "INSERT INTO agent_jobs SELECT * REPLACE (2 AS id, '/other' AS path, NULL AS merged_on) FROM agent_jobs",
+    );
+    expect(await readJobsWithEffects(history.reader, PROJECT)).toMatchObject([
+      { id: 2, effect: null },
+      { id: 1, effect: words },
+    ]);
   });
 
   it.each<[string, () => Promise<void>]>([
