@@ -5,7 +5,7 @@ import { PassThrough } from 'node:stream';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { secretNames, withoutSecrets } from '../../src/app/secrets.js';
-import { readWorkspace } from '../../src/app/workspace.js';
+import { placeless, readWorkspace } from '../../src/app/workspace.js';
 import { Output } from '../../src/terminal/output.js';
 import { tempDir } from '../temp-dir.js';
 
@@ -54,7 +54,8 @@ it('gives a lake the credentials of its store, and no other secret, and a query 
   };
   const lines = Object.entries({ ...credentials, ...others }).map(([name, value]) => `${name}=${value}\n`);
   await writeFile(dotEnv, lines.join(''), { mode: 0o600 });
-  const { configuration, lake } = await readWorkspace({}, runtime);
+  const workspace = await readWorkspace({}, runtime);
+  const { configuration, lake } = workspace;
   const { environment, settings } = configuration ?? expect.fail();
   expect(environment).toMatchObject(others);
   expect(Object.keys(withoutSecrets(environment, settings))).toEqual(['AWS_ACCESS_KEY_ID', 'AWS_REGION']);
@@ -63,4 +64,8 @@ it('gives a lake the credentials of its store, and no other secret, and a query 
     keepReplacedMs: expect.any(Number) as number,
     credentials,
   });
+  // Words for a browser name no directory of this machine, wherever the data is.
+  const elsewhere = { ...workspace, dataDir: '/srv/data' };
+  const words = `${workspace.workspaceDir}/notes.yaml and /srv/data/warehouse.duckdb`;
+  expect(placeless(elsewhere, words)).toBe('notes.yaml and warehouse.duckdb');
 });
