@@ -53,7 +53,7 @@ export const run = workspaceCommand('run', {
     return withSteps('run', options, runtime, async (context, workspace, progress) => {
       if (options.sandbox === true && !(await hasStoredDays(context.warehouse))) {
         if (options.json !== true)
-          given.output.note('A new sandbox: first, six simulated weeks of agent jobs are played back.');
+          given.output.note('Everything in the new sandbox is simulated. Six weeks are played back first.');
         await playPast(context, (past) => {
           now = () => past;
         });

@@ -115,7 +115,7 @@ describe('a workspace with a backup and a lake', () => {
     expect(restored.stdout).toMatch(/the next run loads .+\.$/m);
     await expectLedgers(cwd);
     says(
-      'It publishes what it restored, so `sql`, `status` and `serve` work at once, and it ends with what to do next.',
+      'It publishes what it restored, so `sql`, `status` and `serve` work immediately, and it ends with what to do next.',
     );
     expect((await run('sql', 'SELECT count(*) AS days FROM site_days')).stdout).toContain('60');
     expect((await run('status')).stdout).toMatch(/sends from +old:/);

@@ -57,7 +57,7 @@ describe('readership run --sandbox', () => {
     // Two a day, and not those of the weeks before.
     expect(Number(requests)).toBeLessThan(3 * Number(days));
     expect(first.stdout).toMatch(/[45] jobs created/);
-    expect(first.stderr).toContain('Everything in it is simulated');
+    expect(first.stderr).toContain('Everything in the new sandbox is simulated');
     expect(first.stdout).toMatch(/https:\/\/\S+\/pull\/\d+/);
     const once = await stored();
     expect(new Set(once.states)).toEqual(new Set(['final', 'provisional']));
