@@ -15,9 +15,11 @@ async function setUp() {
   const cwd = await tempDir();
   const projects = PROJECTS.map((id) => `{ id: ${id} }`).join(', ');
   const history = `{ start: ${daysAgo(DAYS)}, concurrency: 1, requestsPerHour: 40, maxWait: 1s }`;
+  // Six hours from now, so that no request is kept free for a scheduled export.
+  const schedule = `{ export: '0 ${(new Date().getUTCHours() + 6) % 24} * * *' }`;
   await writeFile(
     join(cwd, 'readership.yaml'),
-    `baseUrl: ${platform.baseUrl}\nprojects: [${projects}]\nhistory: ${history}\n`,
+    `baseUrl: ${platform.baseUrl}\nprojects: [${projects}]\nhistory: ${history}\nschedule: ${schedule}\n`,
   );
   /** Project and day of each request for pages that an export sends, in order. */
   const exported = async (...args: string[]) => {
