@@ -79,8 +79,9 @@ export async function submitWaiting(
   const client = clientOf(project);
   const onJob = (job: Job) => observer.onJob?.(job);
   const task = { warehouse, journal, client, project: project.id, now, signal, onJob };
-  const room = roomFor(await readJobs(warehouse, project.id), settings.improve, now());
-  const jobs = await submitPrompts(task, 'job', what === 'all' ? room.toSend.count : 0);
+  if (what === 'messages') return submitPrompts(task, 'message');
+  const { toSend } = roomFor(await readJobs(warehouse, project.id), settings.improve, now());
+  const jobs = await submitPrompts(task, 'job', toSend.count);
   if (jobs.stopped !== undefined) return jobs;
   const messages = await submitPrompts(task, 'message');
   return { ...messages, submitted: jobs.submitted, sent: jobs.sent + messages.sent };
