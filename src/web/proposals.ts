@@ -23,7 +23,7 @@ export class Proposals {
       sitemap === '' ? Promise.resolve(undefined) : loadSitemap(sitemap, AbortSignal.timeout(10_000)),
   });
   /** What every plan of a project is made from, all day. Most of a plan's time goes into reading it. */
-  readonly #known = new LRUCache<string, Occasion>({ max: 3, ttl: SITEMAP_KEPT_MS });
+  readonly #known = new LRUCache<string, Omit<Occasion, 'now' | 'only'>>({ max: 3, ttl: SITEMAP_KEPT_MS });
 
   constructor(private readonly workspace: Workspace) {}
 
@@ -69,7 +69,7 @@ export class Proposals {
       const candidates = await readCandidates(reader, project.id, improve, startOfDay(today));
       const { sitemap = '' } = improve;
       const addresses = await this.#sitemaps.fetch(sitemap);
-      known = { now, candidates, isListed: addresses && listedPages(sitemap, addresses, project.siteUrl) };
+      known = { candidates, isListed: addresses && listedPages(sitemap, addresses, project.siteUrl) };
       this.#known.set(key, known);
     }
     const only = path === '' ? undefined : [path];
