@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
 import { withHistories } from '../app/histories.js';
 import { withoutSecrets } from '../app/secrets.js';
-import { shardsOf, readAllParts, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
+import { readAllParts, type Runtime, shardsOf, type WorkspaceOptions } from '../app/workspace.js';
 import { ConfigurationError, type ExitCode, messageOf, StorageError } from '../errors.js';
 import { exists } from '../files.js';
 import { eachLoaded } from '../reports/coverage.js';

@@ -1,5 +1,5 @@
 import { withHistoryOf } from '../app/histories.js';
-import { shardsOf, readAllParts, type Runtime, type Workspace } from '../app/workspace.js';
+import { readAllParts, type Runtime, shardsOf, type Workspace } from '../app/workspace.js';
 import { formatShard } from '../config/shard.js';
 import { ConfigurationError, messageOf, ReadershipError } from '../errors.js';
 import { escapeUnsafe } from '../format/text.js';

@@ -79,7 +79,7 @@ export async function post(
   const signal = AbortSignal.any([interruption, AbortSignal.timeout(timeoutMs)]);
   const sent = Readable.from([body]);
   // Loaded only here, because every command reads the addresses of channels.
-  const { requestUrl, connectionFailure, connections } = await import('../network.js');
+  const { connectionFailure, connections, requestUrl } = await import('../network.js');
   const dispatcher = connections({ pipelining: 0, maxResponseSize: MAX_ANSWER_BYTES });
   try {
     const response = await requestUrl(url.href, { method: 'POST', headers, body: sent, signal, dispatcher });

@@ -4,7 +4,7 @@ import { ConfigurationError, ReadershipError } from '../errors.js';
 import { plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { dateOf, type Reader } from '../warehouse/query.js';
-import { type Answers, runQueries, rowsOf, tablesOf } from './answers.js';
+import { type Answers, rowsOf, runQueries, tablesOf } from './answers.js';
 import { cautionsOf, type ModelContext, readCoverage } from './coverage.js';
 import { saidAbout } from './correction.js';
 import type { Picture, ReportDefinition } from './definition.js';

@@ -5,7 +5,7 @@ import { type Listener, withLiveDatabase } from '../app/open.js';
 import { type Runtime, waitingAtMost, type Workspace } from '../app/workspace.js';
 import { lastScheduled } from '../config/cron.js';
 import { messageOf } from '../errors.js';
-import { requestUrl, connectionFailure } from '../network.js';
+import { connectionFailure, requestUrl } from '../network.js';
 import { untilAborted } from '../sleep.js';
 import { exportStep } from '../steps/export.js';
 import { isUpToDate, runPublish } from '../steps/publish.js';

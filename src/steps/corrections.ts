@@ -13,7 +13,7 @@ import { writePage } from '../reports/pages.js';
 import { type Period, periodNamed } from '../reports/period.js';
 import { formsOf, prepareReport } from '../reports/render.js';
 import { readSql } from '../warehouse/query.js';
-import { type Mailing, sendNotice, type Stored, storedOf, saidIn } from './mailing.js';
+import { type Mailing, saidIn, sendNotice, type Stored, storedOf } from './mailing.js';
 import type { StepContext } from './step.js';
 
 /** Older reports are not corrected. */
