@@ -27,7 +27,7 @@ export interface Entry {
   readonly pausedUntil?: Date;
 }
 
-export const useRow = z.object({
+const useRow = z.object({
   used_at: timestampColumn,
   requests: z.int(),
   paused_until: timestampColumn.nullable(),
