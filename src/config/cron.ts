@@ -1,6 +1,6 @@
 import { tzOffset } from '@date-fns/tz';
 import { CronExpressionParser } from 'cron-parser';
-import { addDays, addMinutes, isEqual, max, min } from 'date-fns';
+import { addDays, addMinutes, isEqual, max, min, subHours } from 'date-fns';
 
 /**
  * The latest time at or before `now` that matches a cron expression in a time zone. A time that is
@@ -15,13 +15,18 @@ export function lastScheduled(expression: string, timezone: string, now: Date): 
 
 /** The first time after `instant` that matches a cron expression. */
 export function nextScheduled(expression: string, timezone: string, instant: Date): Date {
-  const times = parse(expression, addMinutes(instant, tzOffset(timezone, instant)));
-  for (;;) {
-    const instants = instantsOf(times.next().toDate(), timezone);
-    const counted = times.fields.hour.isWildcard ? instants : [min(instants)];
-    const later = counted.filter((one) => one > instant);
-    if (later.length > 0) return min(later);
-  }
+  const wall = addMinutes(instant, tzOffset(timezone, instant));
+  // When the clocks are set back, they show times of the last hour again.
+  const found = [wall, subHours(wall, 1)].map((from) => {
+    const times = parse(expression, from);
+    for (;;) {
+      const instants = instantsOf(times.next().toDate(), timezone);
+      const counted = times.fields.hour.isWildcard ? instants : [min(instants)];
+      const later = counted.filter((one) => one > instant);
+      if (later.length > 0) return min(later);
+    }
+  });
+  return min(found);
 }
 
 const FIELDS = [
@@ -58,15 +63,15 @@ function isRead(fields: readonly string[]): boolean {
 const parse = (expression: string, currentDate: Date) =>
   CronExpressionParser.parse(expression, { currentDate, tz: 'UTC' });
 
-/**
- * When the zone's clock shows `wall`, given as if in UTC: once, twice, or an hour before it if it is skipped.
- */
+/** When the zone's clock shows `wall`, given as if in UTC: once, twice, or as soon as it has skipped it. */
 function instantsOf(wall: Date, timezone: string): Date[] {
-  const candidates = [-1, 1]
-    .map((days) => tzOffset(timezone, addDays(wall, days)))
-    .map((offset) => addMinutes(wall, -offset));
+  const offsets = [-1, 1].map((days) => tzOffset(timezone, addDays(wall, days)));
+  const candidates = offsets.map((offset) => addMinutes(wall, -offset));
   const shown = candidates.filter((instant) =>
     isEqual(addMinutes(instant, tzOffset(timezone, instant)), wall),
   );
-  return shown.length > 0 ? shown : [min(candidates)];
+  if (shown.length > 0) return shown;
+  let instant = min(candidates);
+  while (tzOffset(timezone, instant) === offsets[0]) instant = addMinutes(instant, 1);
+  return [instant];
 }

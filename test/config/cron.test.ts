@@ -1,4 +1,4 @@
-import { addMinutes } from 'date-fns';
+import { addMinutes, subMinutes } from 'date-fns';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { cronProblem, lastScheduled, nextScheduled } from '../../src/config/cron.js';
@@ -31,25 +31,27 @@ describe('the last scheduled moment', () => {
     },
   );
 
+  const SET_BACK = ['2026-10-24T22:00Z', '2026-10-25T23:00Z'] as const;
+  const SET_FORWARD = ['2026-03-28T23:00Z', '2026-03-29T22:00Z'] as const;
   it.each([
-    ['*/5 * * * *', 25 * 12],
-    ['30 * * * *', 25],
-    ['30 1-3 * * *', 3],
-    [NIGHTLY, 1],
-  ])(
-    "'%s' passes %i times on the day when the clocks are set back, and the next is never past",
-    (text, times) => {
-      let checked = new Date('2026-10-24T22:00:00Z');
-      let passed = 0;
-      for (; checked < new Date('2026-10-25T23:00:00Z'); checked = addMinutes(checked, 1)) {
-        const now = addMinutes(checked, 1);
-        if (lastScheduled(text, 'Europe/Zurich', now) > checked) passed++;
-        expect(lastScheduled(text, 'Europe/Zurich', now).getTime()).toBeLessThanOrEqual(now.getTime());
-        expect(nextScheduled(text, 'Europe/Zurich', now).getTime()).toBeGreaterThan(now.getTime());
-      }
-      expect(passed).toBe(times);
-    },
-  );
+    [...SET_BACK, '*/5 * * * *', 25 * 12],
+    [...SET_BACK, '30 * * * *', 25],
+    [...SET_BACK, '30 1-3 * * *', 3],
+    [...SET_BACK, NIGHTLY, 1],
+    [...SET_FORWARD, '*/5 * * * *', 23 * 12],
+    [...SET_FORWARD, '45 2 * * *', 1],
+  ])("from %s to %s, '%s' passes %i times, each when it is said to", (from, to, text, times) => {
+    let passed = 0;
+    let next = nextScheduled(text, 'Europe/Zurich', subMinutes(from, 1));
+    for (let now = new Date(from); now < new Date(to); now = addMinutes(now, 1)) {
+      const last = lastScheduled(text, 'Europe/Zurich', now);
+      if (last <= subMinutes(now, 1)) continue;
+      expect([last, next]).toEqual([now, now]);
+      next = nextScheduled(text, 'Europe/Zurich', now);
+      passed++;
+    }
+    expect(passed).toBe(times);
+  });
 
   it('includes the present moment, so the next one is never now', () => {
     const next = nextScheduled(NIGHTLY, 'UTC', new Date('2026-11-20T02:15:00Z'));
