@@ -106,9 +106,8 @@ async function storeFate(
   if (message === undefined) {
     const { remoteId: id, remoteStatus: status, prLink } = last?.effect === 'job' ? last : {};
     const remote = { id, status, prLink };
-    const restored = { ...job, submitted_at, polls: 0 };
     state = jobStateOf(store, id ?? job.remote_id, prLink ?? job.pr_link);
-    await storeJob(transaction, jobIn(restored, state, { now, remote, note }));
+    await storeJob(transaction, jobIn({ ...job, submitted_at }, state, { now, remote, note }));
   } else await storeMessage(transaction, { ...message, state: STATES[store], submitted_at, note });
   const change = { job: job.id, message: message?.id };
   // They count toward the hourly prompts.

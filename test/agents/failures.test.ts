@@ -20,6 +20,7 @@ import { NOW, openSandbox } from '../sandbox/open-sandbox.js';
 import { liveWarehouse } from '../open-warehouse.js';
 import { EVIDENCE } from './reading.js';
 import { addDays } from 'date-fns';
+import { timestampColumn } from '../../src/warehouse/query.js';
 import { withGrace } from '../../src/sleep.js';
 import { DEPARTURE } from '../departure.js';
 
@@ -287,9 +288,33 @@ describe('the jobs and messages of a journal and a database', () => {
     };
     const restored = 'restored from the effects journal';
     expect(await causesOf(copy, 2)).toEqual([restored, restored, restored]);
+    expect((await causesOf(copy, 3)).at(-1)).toBe('message 1 was sent');
     expect(await causesOf(desk.warehouse, 4)).toEqual([
       ...['flagged', restored, 'the process ended before the reply was recorded', restored],
     ]);
+  });
+
+  it('are rebuilt with the attempts that the database lacks, each once', async () => {
+    const desk = await agentDesk();
+    await desk.plan(1);
+    desk.sandbox.setFaults([{ on: 'create', kind: 'rate-limit', times: 1 }]);
+    await submitPrompts(desk.task(), 'job');
+    desk.clock.advance(3600);
+    const later = desk.clock.now();
+    await desk.journal.depart(intentOf({ job: await desk.job(1) }), later, () => Promise.resolve());
+    const [{ last } = expect.fail()] = desk.journal.known('job').values();
+    const attempts = "SELECT changed_at FROM job_transitions WHERE to_state = 'submitting' ORDER BY ALL";
+    for (const [event, state, note] of [
+      ['unknown', 'unconfirmed', 'the process ended before the reply was recorded'],
+      ['not-sent', 'planned', null],
+      ['sent', 'unconfirmed', null],
+    ] as const) {
+      await desk.journal.append([{ ...last, event }]);
+      await reconcilePrompts('job', desk.journal, desk.warehouse, later);
+      expect(await desk.job(1)).toMatchObject({ state, note, submitted_at: later });
+      const stored = await desk.warehouse.query(attempts, z.object({ changed_at: timestampColumn }));
+      expect(stored).toEqual([{ changed_at: NOW }, { changed_at: later }]);
+    }
   });
 });
 
