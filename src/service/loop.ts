@@ -122,6 +122,8 @@ interface ServiceListener extends Listener {
   readonly onTickFailed: (error: unknown) => void;
 }
 
+const MINUTE_MS = 60_000;
+
 export type Service = ReturnType<typeof openService>;
 
 /** The service of a workspace: each of its ticks runs the steps that are due. */
@@ -168,10 +170,20 @@ export function openService(workspace: Workspace, runtime: Runtime, listener: Se
    */
   const run = async (logger: Logger): Promise<void> => {
     const minutely = cron.schedule('* * * * *', lookAtClock, { logger, suppressMissedWarning: true });
+    // When the clock is set, node-cron would wait for a minute that is now far away, or count all those that it missed.
+    const offset = () => now().getTime() - performance.now();
+    let known = offset();
+    const watch = setInterval(() => {
+      if (Math.abs(offset() - known) < MINUTE_MS) return;
+      known = offset();
+      void minutely.stop();
+      void minutely.start();
+    }, 1_000);
     try {
       void tick();
       await untilAborted(signal);
     } finally {
+      clearInterval(watch);
       await minutely.destroy();
       await current;
     }

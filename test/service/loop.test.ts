@@ -1,0 +1,59 @@
+import { EventEmitter, once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { it, vi } from 'vitest';
+import { readWorkspace } from '../../src/app/workspace.js';
+import { logging, openLog } from '../../src/print/log.js';
+import { openService } from '../../src/service/loop.js';
+import { Output } from '../../src/terminal/output.js';
+import { tempDir } from '../temp-dir.js';
+
+const MINUTE_MS = 60_000;
+
+it.each([
+  ['is set back by a month', -30 * 24 * 60],
+  ['is set back by two minutes', -2],
+  ['is set forward by half a century', 50 * 365 * 24 * 60],
+])('a service whose clock %s goes on', async (_, minutes) => {
+  const cwd = await tempDir();
+  const settings =
+    "baseUrl: http://127.0.0.1:1\nprojects: [{ id: prj }]\nschedule: { report: '* * * * *' }\n";
+  await writeFile(join(cwd, 'readership.yaml'), settings);
+  // Where the data directory should be, so each tick fails at once.
+  await writeFile(join(cwd, 'data'), '');
+  const stop = new AbortController();
+  const output = new Output(new PassThrough(), new PassThrough(), false);
+  const runtime = {
+    workingDirectory: cwd,
+    environment: {},
+    now: () => new Date(),
+    signal: stop.signal,
+    output,
+  };
+  const workspace = await readWorkspace({}, runtime);
+  vi.useFakeTimers({
+    toFake: ['Date', 'setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'],
+  });
+  try {
+    const ticks = new EventEmitter();
+    let ticked = once(ticks, 'tick');
+    const service = openService(workspace, runtime, {
+      ...logging(await openLog(output)),
+      onTickFailed: () => ticks.emit('tick'),
+    });
+    const log = () => undefined;
+    const running = service.run({ info: log, warn: log, error: log, debug: log });
+    for (const change of [0, minutes, 0]) {
+      await ticked;
+      ticked = once(ticks, 'tick');
+      vi.setSystemTime(Date.now() + change * MINUTE_MS);
+      for (let minute = 0; minute < 4; minute++) await vi.advanceTimersByTimeAsync(MINUTE_MS);
+    }
+    await ticked;
+    stop.abort();
+    await running;
+  } finally {
+    vi.useRealTimers();
+  }
+});
