@@ -86,6 +86,14 @@ it('a history that is missing, damaged or of another workspace refuses nothing',
   expect(await refusalOf(own.live, other.historyFile)).toBeUndefined();
 });
 
+it('an empty database beside a history is refused, with tables or without', async () => {
+  const { historyFile } = await work(undefined, ['2026-11-01'], [['publish', 1]]);
+  const live = join(await tempDir(), 'warehouse.duckdb');
+  (await DuckDBInstance.create(live)).closeSync();
+  for (let time = 0; time < 2; time++)
+    expect(await refusalOf(live, historyFile)).toContain('it lacks 1 loaded day (Nov 1, 2026)');
+});
+
 it('a missing live database is not made again if there is a history of it', async () => {
   const { live, historyFile } = await work(undefined, ['2026-11-01'], [['publish', 1]]);
   const [noLive, noHistory] = [`${live}.moved`, `${historyFile}.moved`];

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { LockedError } from '../../src/errors.js';
@@ -20,6 +20,7 @@ describe('a live database that another process holds', () => {
     expect(onHeld).toHaveBeenCalledOnce();
     await expect(opening).rejects.toMatchObject({ exitCode: 75 });
     await expect(opening).rejects.toThrow(`\`readership export --from 2026-01-01\` (process ${holder.pid}`);
+    await expect(opening).rejects.toThrow('waited 1 s');
     await holder.letGo();
   });
 
@@ -51,7 +52,12 @@ describe('a live database that another process holds', () => {
 
 describe('the lock file', () => {
   it('names the holder, and is removed when the database is closed', async () => {
-    const warehouse = await liveWarehouse();
+    const created = await liveWarehouse();
+    const { path } = created;
+    await closeNow(created);
+    await chmod(path, 0o644);
+    const warehouse = await liveWarehouse(path);
+    for (const own of [path, `${path}.lock`]) expect((await stat(own)).mode & 0o777).toBe(0o600);
     const holder: unknown = JSON.parse(await readFile(`${warehouse.path}.lock`, 'utf8'));
     expect(holder).toEqual({
       ...{ pid: process.pid, since: OPEN.now().toISOString() },
