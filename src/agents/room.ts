@@ -41,7 +41,7 @@ export function roomFor(jobs: readonly Job[], rules: RoomRules, now: Date) {
 const LIMITS = ['maxJobsPerRun', 'maxJobsPerWeek', 'maxOpenPullRequests'] as const;
 
 /** How many new jobs are allowed with those that count toward each limit, and which limit decides it. */
-export function roomLeft(rules: RoomRules, used: Readonly<Record<keyof RoomRules, number>>): Room {
+function roomLeft(rules: RoomRules, used: Readonly<Record<keyof RoomRules, number>>): Room {
   const rooms = LIMITS.map((setting) => ({ setting, count: Math.max(0, rules[setting] - used[setting]) }));
   const { setting, count } = rooms.reduce((least, one) => (one.count < least.count ? one : least));
   return { count, limit: { code: 'limit', setting, limit: rules[setting] } };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { busyPages, reservedPages } from '../../src/agents/plan.js';
 import { NO_EVIDENCE, type Reason, reasonWords } from '../../src/agents/reasons.js';
-import { isInReview, roomLeft } from '../../src/agents/room.js';
+import { isInReview, roomFor } from '../../src/agents/room.js';
 import { type Candidate, selectPages, type SelectionRules } from '../../src/agents/select.js';
 import { addDays, day } from '../../src/day.js';
 
@@ -279,23 +279,37 @@ describe('one open job per page, and a cooldown', () => {
 });
 
 describe('how many', () => {
-  const limits = { maxJobsPerRun: 5, maxJobsPerWeek: 8, maxOpenPullRequests: 10 };
-  const rules = { ...RULES, cooldownDays: 56, ...limits };
+  const now = new Date('2026-11-18T04:00:00Z');
+  const rules = { maxJobsPerRun: 5, maxJobsPerWeek: 8, maxOpenPullRequests: 10 };
+  const jobs = (count: number, state: string, submitted_at: Date | null, pr_link: string | null = null) =>
+    Array<Parameters<typeof roomFor>[0][number]>(count).fill({
+      ...{ state, submitted_at, planned_at: now, pr_link, merged_on: null, closed_on: null },
+    } as Parameters<typeof roomFor>[0][number]);
+  const earlier = new Date('2026-11-15T23:59:59.999Z');
   it.each([
     [0, 0, 0, 5, 'improve.maxJobsPerRun is 5'],
-    [2, 2, 2, 3, 'improve.maxJobsPerRun is 5'],
-    [0, 6, 6, 2, 'improve.maxJobsPerWeek is 8'],
-    [0, 3, 5, 5, 'improve.maxJobsPerRun is 5'],
-    [0, 9, 9, 0, 'improve.maxJobsPerWeek is 8'],
-    [7, 7, 7, 0, 'improve.maxJobsPerRun is 5'],
+    [2, 0, 0, 3, 'improve.maxJobsPerRun is 5'],
+    [0, 6, 0, 2, 'improve.maxJobsPerWeek is 8'],
+    [2, 4, 0, 2, 'improve.maxJobsPerWeek is 8'],
+    [0, 3, 2, 5, 'improve.maxJobsPerRun is 5'],
+    [0, 9, 0, 0, 'improve.maxJobsPerWeek is 8'],
+    [7, 0, 0, 0, 'improve.maxJobsPerRun is 5'],
     [0, 0, 9, 1, 'improve.maxOpenPullRequests is 10'],
+    [2, 0, 7, 1, 'improve.maxOpenPullRequests is 10'],
     [0, 0, 12, 0, 'improve.maxOpenPullRequests is 10'],
   ])(
-    '%s waiting, %s planned this week, %s open: %s more, as %s',
-    (waiting, plannedThisWeek, open, count, bound) => {
-      const used = { maxJobsPerRun: waiting, maxJobsPerWeek: plannedThisWeek, maxOpenPullRequests: open };
-      const { count: left, limit } = roomLeft(rules, used);
-      expect([left, reasonWords(limit)]).toEqual([count, `left for a later run: ${bound}`]);
+    '%s waiting, %s active this week, %s in review: %s more, as %s',
+    (waiting, active, review, count, bound) => {
+      const all = [
+        ...jobs(waiting, 'planned', null),
+        ...jobs(active, 'active', now),
+        ...jobs(review, 'completed', earlier, 'https://code.example.com/1'),
+        // These take no room.
+        ...[...jobs(9, 'failed', earlier), ...jobs(9, 'refused', now)],
+      ];
+      const { toPlan, plannedThisWeek } = roomFor(all, rules, now);
+      expect([toPlan.count, reasonWords(toPlan.limit)]).toEqual([count, `left for a later run: ${bound}`]);
+      expect(plannedThisWeek).toBe(waiting + active);
     },
   );
 });
