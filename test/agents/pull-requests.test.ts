@@ -66,33 +66,52 @@ describe('a merged pull request', () => {
     );
   });
 
-  it('is looked up an hour later at the earliest, without a token if there is none, and for half a year', async () => {
+  it('is looked up after a tenth of the time, an hour or more, without a token if there is none, for half a year', async () => {
     const { poll, server } = await reviewed([OPEN]);
     await poll();
     await poll(HOUR - 1);
     expect(server.seen).toHaveLength(1);
     expect((await poll(1)).summary).toBe('0 jobs ended, 0 still active');
+    await poll(99 * HOUR);
+    await poll(10 * HOUR - 1);
+    expect(server.seen).toHaveLength(3);
+    await poll(1);
     await poll(180 * 24 * HOUR);
-    expect(server.seen).toHaveLength(2);
+    expect(server.seen).toHaveLength(4);
     expect(server.seen[0]?.headers.authorization).toBeUndefined();
     // GitHub refuses requests without one.
     expect(server.seen[0]?.headers['user-agent']).toMatch(/^readership\/\d/);
   });
 
   it('is ignored if its merge date is before its job was planned, or after today', async () => {
-    const { poll, job } = await reviewed([{ body: { state: 'closed', merged_at: '2026-11-17T23:59:59Z' } }]);
+    const times = ['2026-11-17T23:59:59Z', '2026-11-19T00:00:00Z', '2026-11-18T00:00:00Z'];
+    const bodies = times.map((merged_at) => ({ body: { state: 'closed', merged_at } }));
+    const { poll, jobs } = await reviewed(bodies, 3);
     await poll();
-    const { merged_on, pull_request_problem } = await job(1);
-    expect([merged_on, pull_request_problem]).toEqual([
-      null,
-      'the code host reports 2026-11-17 as the merge date, which cannot be right',
+    const wrong = (on: string) => `the code host reports ${on} as the merge date, which cannot be right`;
+    expect(
+      (await jobs()).map(({ merged_on, pull_request_problem }) => [merged_on, pull_request_problem]),
+    ).toEqual([
+      [null, wrong('2026-11-17')],
+      [null, wrong('2026-11-19')],
+      ['2026-11-18', null],
     ]);
+  });
+
+  it('is not looked up on another host', async () => {
+    const { poll, server, job, warehouse } = await reviewed([MERGED]);
+    const elsewhere = "UPDATE agent_jobs SET pr_link = 'https://evil.example/acme/docs/pull/101'";
+    await poll();
+    await warehouse.transaction((transaction) => transaction.execute(`${elsewhere}, merged_on = NULL`));
+    await poll(80 * HOUR);
+    expect(server.seen).toHaveLength(1);
+    expect((await job(1)).pull_request_problem).toMatch('not a pull request on the host in pullRequests');
   });
 });
 
 it('a pull request closed without being merged is recorded, and so is its reopening', async () => {
   const { poll, job } = await reviewed([CLOSED, OPEN]);
-  await poll(30 * HOUR);
+  expect((await poll(30 * HOUR)).summary).toMatch(/, 1 pull request merged or closed$/);
   expect((await job(1)).closed_on).toBe('2026-11-19');
   await poll(30 * HOUR);
   expect((await job(1)).closed_on).toBeNull();
@@ -101,15 +120,17 @@ it('a pull request closed without being merged is recorded, and so is its reopen
 describe('a code host', () => {
   it('that limits requests gets none until the limit resets, and jobs are still polled', async () => {
     const limit = { status: 429, headers: { 'retry-after': '7200' } };
-    const { poll, server, job } = await reviewed([limit, OPEN], 3);
+    const { poll, server, job } = await reviewed([OPEN, limit, OPEN], 3);
     expect((await poll()).error).toBeUndefined();
+    expect((await job(1)).pull_request_problem).toBeNull();
     expect((await job(3)).pull_request_problem).toMatch(
       /^Could not look up the pull request: the code host answered 429/,
     );
     await poll(2 * HOUR - 1);
-    expect(server.seen).toHaveLength(1);
+    // The one before the limit is looked up again.
+    expect(server.seen).toHaveLength(3);
     await poll(1);
-    expect(server.seen).toHaveLength(4);
+    expect(server.seen).toHaveLength(5);
     expect((await job(3)).pull_request_problem).toBeNull();
   });
 
