@@ -258,6 +258,16 @@ describe('empty stretches', () => {
     expect(requests).toBeLessThan(2.25 * 160);
   });
 
+  test('are skipped after four days that were read', async () => {
+    const opened = await openExport({ days: 60, pages: 1, concurrency: 1 });
+    const empty = daysIn({ first: addDays(opened.yesterday(), -39), last: addDays(opened.yesterday(), -20) });
+    for (const at of empty) opened.changed.set(at, []);
+    await opened.run();
+    const walks = opened.platform.views.filter(({ limit }) => limit > 1);
+    // Every eighth day was read before the others.
+    expect(walks.filter(({ from }) => empty.slice(-7).includes(from))).toHaveLength(4);
+  });
+
   test('after a stray first view are not planned', async () => {
     const opened = await openExport({ days: 60, pages: 1 });
     const stray = addDays(opened.yesterday(), -3_700);
