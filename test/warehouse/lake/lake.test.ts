@@ -5,6 +5,7 @@ import { cp, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:
 import { basename, dirname, join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
+import { PlatformClock } from '../../../src/api/clock.js';
 import { type Shard, shardOf } from '../../../src/config/shard.js';
 import { ElsewhereError } from '../../../src/effects/place.js';
 import { ConfigurationError } from '../../../src/errors.js';
@@ -655,7 +656,16 @@ describe('a state of a workspace', () => {
     await copyTo('older');
     const newest = await open('first');
     expect(await newest.refusal()).toBeUndefined();
-    expect(await newest.claim()).toBeUndefined();
+    const { journal } = newest.context;
+    journal.askFirst(newest);
+    const numbers = new Set<number>();
+    for (const day of ['2026-11-02', '2026-11-03']) {
+      await store(newest.warehouse, 'prj_1', { [day]: [page('/a', 3)] });
+      expect(await newest.publishing()).toBeUndefined();
+      await journal.expectMaySend();
+      numbers.add(journal.lastClaim.number);
+    }
+    expect(numbers.size).toBe(2);
     await closeNow(newest.warehouse);
     const older = await open('older');
     expect(await older.refusal()).toEqual(OLDER);
@@ -673,6 +683,21 @@ describe('a state of a workspace', () => {
     const [lost, won] = claims[0] === undefined ? ['twin', 'first'] : ['first', 'twin'];
     expect(await (await open(lost)).refusal()).toEqual(OLDER);
     expect(await (await open(won)).refusal()).toBeUndefined();
+  });
+
+  it('that publishes while its clock is ahead keeps replaced files by the clock of the platform', async () => {
+    const { lake, open } = await publishedState();
+    const { warehouse, context, publishing } = await open('first');
+    const first = await dataFiles(lake.location);
+    await store(warehouse, 'prj_1', { '2026-11-01': [page('/a', 4)] });
+    expect(await publishing()).toBeUndefined();
+    const now = () => new Date(NOW.getTime() + 26 * HOUR_MS);
+    const ask = () => Promise.resolve({ date: NOW.toUTCString() });
+    const clock = new PlatformClock({ baseUrl: 'http://127.0.0.1', now, ask, onSkew: () => undefined });
+    await publishStep({ ...context, now, clock }, { isWhole: true });
+    expect(await dataFiles(lake.location)).toEqual(expect.arrayContaining(first));
+    await publishStep({ ...context, now, clock: silentClock(now) }, { isWhole: true });
+    expect(await dataFiles(lake.location)).not.toEqual(expect.arrayContaining(first));
   });
 
   it('whose place is adopted is the only one to publish, however often that changes', async () => {
