@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, type TestContext } from 'vitest';
 import { callCli } from '../run-cli.js';
@@ -46,7 +46,13 @@ describe('a full disk (skipped if none can be mounted)', () => {
       const { stdout } = await run('doctor');
       expect(stdout).toMatch(/fail +disk .+ Make room/);
       await disk.makeRoom();
+      expect((await run('doctor')).stdout).toMatch(/warn +disk .+ make room before it runs out/);
     }
+    // Publishing needs twice the size of the database.
+    const { size } = await stat(join(site.cwd, 'data', 'warehouse.duckdb'));
+    await disk.leaveRoom(1.5 * size);
+    expect((await run('doctor')).stdout).toMatch(/fail +disk .+ Make room/);
+    await disk.makeRoom();
     const { code, stderr } = await run('run');
     expect(code, stderr).toBe(0);
     await expectAllOnce(site);
