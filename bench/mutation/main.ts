@@ -11,10 +11,12 @@ const DECISIONS = {
   'agents/plan': '{agents/{plan,select},steps/approve}',
   'agents/lifecycle': 'agents/{lifecycle,failures,poll}',
   'agents/pairs': 'agents/pairs',
+  'agents/room': '{agents/{plan,select},steps/{approve,submit}}',
   'agents/effect': 'agents/effect',
   'agents/reconcile': '{agents/failures,steps/approve}',
   'budget/budget': 'budget/budget',
   'api/hour': 'api/hour',
+  'config/cron': 'config/cron',
   'config/shard': 'config/shard',
   'effects/entries': 'effects/journal',
   'effects/journal': '{effects/journal,warehouse/identity}',
@@ -29,7 +31,7 @@ const DECISIONS = {
   'reports/weekly/sentences': 'reports/{comparison,verdict}',
   'service/due': 'service/{due,back-off}',
   'steps/corrections': 'steps/corrections',
-  'warehouse/open': 'warehouse/behind',
+  'warehouse/open': 'warehouse/{behind,lock,migrate}',
   'web/access': 'web/access',
 } as const;
 
