@@ -26,12 +26,9 @@ export async function jobLines(jobs: readonly Job[], width: number): Promise<str
   // Loading what measures text takes long, and most commands print no table.
   const { alignedLines } = await import('../terminal/table.js');
   const table = (all: readonly Job[], most: number) => {
-    const rows = all.map((job) => [String(job.id), stateOf(job), job.path, shortOutcome(job)]);
-    return alignedLines(
-      COLUMNS,
-      rows.map((row) => row.map(escapeUnsafe)),
-      most,
-    );
+    const cellsOf = (job: Job) =>
+      [String(job.id), stateOf(job), job.path, shortOutcome(job)].map(escapeUnsafe);
+    return alignedLines(COLUMNS, all.map(cellsOf), most);
   };
   const whole = table(jobs, Infinity);
   if (table(jobs, width).join() === whole.join()) return whole;
