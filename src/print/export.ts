@@ -107,11 +107,10 @@ function leftLines({ outcome, left }: ProjectExport): string[] {
 
 /** What an export would load, the requests it needs, and when it would be done. */
 export function forecastLines(
-  { project, plan, requests, hour, finishingAt }: ExportForecast,
+  { project: { name }, plan, requests, hour, finishingAt }: ExportForecast,
   { history: { requestsPerHour: limit } }: Settings,
   now: Date,
 ): string[] {
-  const name = project.name;
   if (plan === undefined) {
     const last = lastEndedDay(now);
     const cost = (requests: number) =>
