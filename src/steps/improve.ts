@@ -62,13 +62,13 @@ async function improveProject(
   const seed = apply ? randomBytes(16).toString('hex') : undefined;
   const state = { now: now(), isListed, seed };
   const plan = await planImprovement(warehouse, project.id, settings.improve, state);
-  if (!apply) {
+  if (seed === undefined) {
     await recordChoices(warehouse, project.id, plan, state.now);
     return { project, plan, submitted: [], sent: 0 };
   }
   for (const page of plan.flagged) {
     const pair = plan.pairs.find(({ treated }) => treated === page.path);
-    const draw = seed === undefined || pair === undefined ? undefined : { seed, heldOut: pair.heldOut };
+    const draw = pair && { seed, heldOut: pair.heldOut };
     await planPage(context, project, page, { draw });
   }
   const reserved = reservedPages(await readJobs(warehouse, project.id), now());
