@@ -39,7 +39,7 @@ export async function runPublish(
     (await readOutages(warehouse, now())).some(({ step, over_at }) => step === 'publish' && over_at === null);
   const wasOut = await isOut();
   const published = await runner.step('publish', () => publishStep(context, options));
-  if (published !== undefined && (await isOut()) !== wasOut) await publish(warehouse, historyFile, false);
+  if (published !== undefined && (await isOut()) !== wasOut) await publish(warehouse, historyFile);
   return published;
 }
 
