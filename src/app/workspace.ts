@@ -168,13 +168,20 @@ async function readWhole(
   };
 }
 
-const filesIn = (dataDir: string) => ({
-  dataDir,
-  liveFile: join(dataDir, 'warehouse.duckdb'),
-  historyFile: join(dataDir, 'history.duckdb'),
-  reportsDir: join(dataDir, 'reports'),
-  outboxDir: join(dataDir, 'outbox'),
-});
+/** The files of a data directory. Throws a `ConfigurationError` if DuckDB would misread their paths. */
+function filesIn(dataDir: string) {
+  if (dataDir.includes('?'))
+    throw new ConfigurationError(
+      `The data directory ${dataDir} cannot be used: DuckDB misreads a path with “?”. Rename that directory, or set dataDir to another.`,
+    );
+  return {
+    dataDir,
+    liveFile: join(dataDir, 'warehouse.duckdb'),
+    historyFile: join(dataDir, 'history.duckdb'),
+    reportsDir: join(dataDir, 'reports'),
+    outboxDir: join(dataDir, 'outbox'),
+  };
+}
 
 /** The workspace of a shard, or of all projects, and of the chosen one of them. */
 async function ofShard(

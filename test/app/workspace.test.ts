@@ -37,6 +37,11 @@ it('reads .env once, so that it can be a pipe from a password manager', async ()
   expect((await reading).configuration?.environment).toEqual({ READERSHIP_API_KEY: 'from-a-pipe' });
 });
 
+it('refuses a data directory whose path DuckDB misreads', async () => {
+  const { runtime } = await workspaceDir(`${CONFIGURATION}dataDir: what?\n`);
+  await expect(readWorkspace({}, runtime)).rejects.toThrow(/\/what\? cannot be used.* set dataDir/);
+});
+
 it('gives a lake the credentials of its store, and no other secret, and a query none', async () => {
   const channels = 'channels: { chat: { kind: slack, urlEnv: CHAT } }\n';
   const { runtime, dotEnv } = await workspaceDir(
