@@ -1,14 +1,13 @@
 import { addMilliseconds, subHours } from 'date-fns';
-import { z } from 'zod';
 import type { Client } from '../api/client.js';
-import { RollingHour } from '../api/hour.js';
+import { recordedUse, RollingHour } from '../api/hour.js';
 import { type AgentJob, LIMITS } from '../api/schema.js';
 import { messageOf, ReadershipError } from '../errors.js';
 import { nextMinute } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { withGrace } from '../sleep.js';
 import type { Departure, EffectsJournal } from '../effects/journal.js';
-import { type Reader, readSql, timestampColumn } from '../warehouse/query.js';
+import { type Reader, readSql } from '../warehouse/query.js';
 import { intentOf, sentAs } from './intents.js';
 import { isRemoteJob, type Job, type ProjectTask, readJobs } from './ledger.js';
 import { outcomeOf, pauseAfter, SHORTEST_POLL_DELAY_MS } from './lifecycle.js';
@@ -132,11 +131,6 @@ class SharedIdError extends ReadershipError {}
 
 const RECENT_PROMPTS = readSql(import.meta.url, 'statements/recent-prompts.sql');
 const RECORD_PAUSE = readSql(import.meta.url, 'statements/record-pause.sql');
-const promptUse = z.object({
-  used_at: timestampColumn,
-  requests: z.int(),
-  paused_until: timestampColumn.nullable(),
-});
 
 /** When the next prompt may be sent, and why not before. */
 export interface Turn {
@@ -151,7 +145,7 @@ export interface Turn {
  */
 export async function nextTurn(reader: Reader, project: string, now: Date): Promise<Turn | undefined> {
   const parameters = { project, now, since: subHours(now, 2) };
-  const hour = new RollingHour(await reader.query(RECENT_PROMPTS, promptUse, parameters), now);
+  const hour = new RollingHour(await reader.query(RECENT_PROMPTS, recordedUse, parameters), now);
   const at = hour.nextFreeAt(LIMITS.usesPerHour, 1, now);
   if (at <= now) return undefined;
   const isPaused = at.getTime() === hour.pausedUntil(now)?.getTime();

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { LONGEST_WAIT_MS } from './http-date.js';
 
 const MINUTE_MS = 60_000;
@@ -16,12 +17,15 @@ const ARRIVAL_MS = 10_000;
 export const freeAt = (usedAt: Date): Date =>
   new Date(Math.ceil((usedAt.getTime() + HOUR_MS + LEASE_LIFE_MS + ARRIVAL_MS) / MINUTE_MS) * MINUTE_MS);
 
+const time = z.iso.datetime().transform((text) => new Date(text));
+
 /** Requests that were sent, or were going to be, and the end of the pause if one of them was refused. */
-export interface RecordedUse {
-  readonly used_at: Date;
-  readonly requests: number;
-  readonly paused_until: Date | null;
-}
+export const recordedUse = z.object({
+  used_at: time,
+  requests: z.int(),
+  paused_until: time.nullable(),
+});
+export type RecordedUse = z.infer<typeof recordedUse>;
 
 /** The requests of the last hour, and the end of a pause requested by the server. */
 export class RollingHour {

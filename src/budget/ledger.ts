@@ -1,9 +1,8 @@
 import { INTEGER, TIMESTAMP, VARCHAR } from '@duckdb/node-api';
 import { subHours } from 'date-fns';
-import { z } from 'zod';
-import { RollingHour } from '../api/hour.js';
+import { recordedUse, RollingHour } from '../api/hour.js';
 import type { ProjectSettings } from '../config/schema.js';
-import { type Reader, readSql, timestampColumn, timestampOf } from '../warehouse/query.js';
+import { type Reader, readSql, timestampOf } from '../warehouse/query.js';
 import type { Cell } from '../warehouse/transaction.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 
@@ -27,16 +26,10 @@ export interface Entry {
   readonly pausedUntil?: Date;
 }
 
-const useRow = z.object({
-  used_at: timestampColumn,
-  requests: z.int(),
-  paused_until: timestampColumn.nullable(),
-});
-
 /** A bucket's hour in the ledger as of `now`. */
 export async function readHour(reader: Reader, bucket: string, now: Date): Promise<RollingHour> {
   const parameters = { bucket, now, since: subHours(now, 2) };
-  return new RollingHour(await reader.query(RECENT_USES, useRow, parameters), now);
+  return new RollingHour(await reader.query(RECENT_USES, recordedUse, parameters), now);
 }
 
 /** As `readHour`, before writing: removes old rows, and corrects rows dated by a wrong clock. */
