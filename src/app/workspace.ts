@@ -172,7 +172,7 @@ async function readWhole(
 function filesIn(dataDir: string) {
   if (dataDir.includes('?'))
     throw new ConfigurationError(
-      `The data directory ${dataDir} cannot be used: DuckDB misreads a path with “?”. Rename that directory, or set dataDir to another.`,
+      `The data directory ${dataDir} cannot be used: DuckDB misreads a path with “?”. Rename the directory, or set dataDir to another one.`,
     );
   return {
     dataDir,

@@ -61,7 +61,7 @@ export async function openWarehouse(path: string, options: OpenOptions): Promise
 async function prepare(file: LiveFile, { mustBeMigrated, historyFile }: OpenOptions): Promise<void> {
   const { path } = file;
   if (mustBeMigrated === true) await expectMigrated(file.connection, path);
-  // An empty file has no tables to compare, and nothing to lose. Migrating it opens it again.
+  // An empty file has no tables to compare, and nothing to lose. Migrating reopens the file.
   else if ((await schemaVersion(file.connection, path)) === 0) await migrateLive(file);
   if (historyFile !== undefined) await refuseToGoBack(file.connection, path, historyFile);
   if (mustBeMigrated !== true) await migrateLive(file);

@@ -16,7 +16,7 @@ const STOPS = Number(process.env['STOPS'] ?? 100);
 const SERVICES = Math.min(4, STOPS);
 const DAYS = 40;
 const DAYS_AGAIN = 8;
-/** Those that a service starts with, in turn. */
+/** The steps during which the service is stopped, in turn. */
 const STEPS = ['export', 'improve', 'report', 'publish'] as const;
 const SETTINGS = `
 history: { start: ${daysAgo(DAYS)}, concurrency: 2, requestsPerHour: unlimited }
