@@ -12,7 +12,7 @@ import type { ProjectSettings } from '../config/schema.js';
 import { addDays, lastEndedDay } from '../day.js';
 import { EffectsJournal } from '../effects/journal.js';
 import { isSamePlace, placeOf, placeWords } from '../effects/place.js';
-import { codeOf, LockedError, messageOf } from '../errors.js';
+import { LockedError, messageOf } from '../errors.js';
 import { exists, freeDisk, ignoreMissing } from '../files.js';
 import { expectAdditive } from '../export/totals.js';
 import { bytes, counted } from '../format/numbers.js';
@@ -218,13 +218,14 @@ async function dates(warehouse: Warehouse, now: Date): Promise<Verdict> {
 }
 
 async function disk({ dataDir, liveFile }: Workspace): Promise<Verdict> {
-  const place = (await exists(dataDir)) ? dataDir : dirname(dataDir);
-  const isWritable = await access(place, constants.W_OK).then(
+  let place = dataDir;
+  while (!(await exists(place))) place = dirname(place);
+  const isWritable = await access(`${place}/.`, constants.W_OK).then(
     () => true,
-    (error: unknown) => codeOf(error) === 'ENOENT',
+    () => false,
   );
   if (!isWritable) return fail(`This user cannot write to ${place}: change its owner, or set dataDir.`);
-  const free = await freeDisk((await exists(dataDir)) ? dataDir : '.');
+  const free = await freeDisk(place);
   const needed = COPIES * ((await stat(liveFile).catch(ignoreMissing))?.size ?? 0);
   const words = `${bytes(free)} free in ${dataDir}`;
   if (free < needed) return fail(`${words}: publishing needs ${bytes(needed)}. Make room.`);

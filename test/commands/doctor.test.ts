@@ -12,6 +12,7 @@ import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { type Behaviors, rowsOf, servePlatform } from '../platform.js';
 import { callCli, runCli } from '../run-cli.js';
 import { reply, serve } from '../serve.js';
+import { SmallDisk } from '../small-disk.js';
 import { tempDir } from '../temp-dir.js';
 import { daysAgo, env, expectCleanEnd, KEY, liveFile, serveSandbox, workspaceOf } from './workspace.js';
 
@@ -278,7 +279,18 @@ describe('readership doctor', () => {
     await writeFile(join(cwd, 'file'), '');
     const { code, of } = await doctor(cwd);
     expect(code).toBe(1);
-    expect(of('disk')).toMatch(/^fail: .*cannot write to .+below: .*set dataDir/);
+    expect(of('disk')).toMatch(/^fail: .*cannot write to .+file: .*set dataDir/);
+  });
+
+  it('tells the free space of the disk on which the data directory will be', async (context) => {
+    const cwd = await workspaceOf(await serveSandbox(), 'dataDir: disk/below/data\n');
+    await mkdir(join(cwd, 'disk'));
+    const disk = await SmallDisk.mountedOn(join(cwd, 'disk'));
+    if (disk === undefined) return context.skip('only root can mount a small disk, on Linux');
+    await disk.leaveRoom(3 * 2 ** 20);
+    const { of } = await doctor(cwd);
+    await disk.unmount();
+    expect(of('disk')).toMatch(/^warn: 3\.\d MB free in .+data: make room/);
   });
 
   it('reports a wrong clock, and who holds the database', async () => {
