@@ -48,9 +48,9 @@ export interface ClientOptions {
   readonly keyName: string;
   readonly now: () => Date;
   readonly retries?: RetryPolicy;
-  readonly onRetry?: OnRetry;
+  readonly onRetry?: OnRetry | undefined;
   /** When requests for views may be sent; they share an hourly limit. */
-  readonly pace?: Pace;
+  readonly pace?: Pace | undefined;
   /** Called before each request is sent, including retries. */
   readonly onRequest?: (operation: Operation) => void;
   /** May be shared with other clients, and is closed by its creator. */

@@ -31,8 +31,8 @@ export interface Connection {
 export interface Callbacks extends Pick<ClientOptions, 'onRetry'> {
   /** Called before each request is sent, with the id of its project. */
   readonly onRequest?: (operation: Operation, project: string) => void;
-  /** Called once if the clocks of this machine and the platform are far apart. */
-  readonly onSkew: (words: string) => void;
+  /** Called with what a person should know, such as that the clocks of this machine and the platform are far apart. */
+  readonly onNotice: (words: string) => void;
   /** Called when requests wait, with the end and the reason of the wait. */
   readonly onWait: (until: Date, why: string) => void;
 }
@@ -44,14 +44,14 @@ export interface Callbacks extends Pick<ClientOptions, 'onRetry'> {
 export async function connect(
   workspace: Workspace,
   runtime: Runtime,
-  { onSkew, onWait, onRequest, ...callbacks }: Callbacks,
+  { onNotice, onWait, onRequest, onRetry }: Callbacks,
   warehouse: Warehouse | undefined,
 ): Promise<Connection> {
   const { configuration, settings } = workspace;
   const sandbox = configuration === undefined ? await startOwnSandbox(workspace, runtime) : undefined;
   const baseUrl = sandbox?.baseUrl ?? settings.baseUrl;
   const ask = () => askForDate(baseUrl, runtime.signal);
-  const clock = new PlatformClock({ baseUrl, now: runtime.now, ask, onSkew });
+  const clock = new PlatformClock({ baseUrl, now: runtime.now, ask, onSkew: onNotice });
   const paceOf = warehouse && openBudgets(warehouse, workspace, runtime.now, onWait);
   const clients = new Map<string, Client>();
   const transport = new Transport({ concurrency: settings.history.concurrency, onHeaders: clock.observe });
@@ -66,7 +66,6 @@ export async function connect(
     clientOf: (project) => {
       const known = clients.get(project.id);
       if (known !== undefined) return known;
-      const pace = paceOf?.(project);
       const client = new Client({
         baseUrl,
         projectId: project.id,
@@ -74,9 +73,9 @@ export async function connect(
         keyName: project.apiKeyEnv,
         now: runtime.now,
         transport,
-        ...(pace === undefined ? {} : { pace }),
+        pace: paceOf?.(project),
+        onRetry,
         onRequest: (operation) => onRequest?.(operation, project.id),
-        ...callbacks,
       });
       clients.set(project.id, client);
       return client;

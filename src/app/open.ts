@@ -11,18 +11,14 @@ import { logOf } from '../warehouse/live-file.js';
 import { openWarehouse, refuseToForget } from '../warehouse/open.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { permissionOf } from './permission.js';
-import { type Callbacks, channelsOf, connect, type Connection, transportOf } from './connection.js';
+import { type Callbacks, channelsOf, connect, transportOf } from './connection.js';
 import { keepPrivate, type Runtime, sharedLimits, type Workspace } from './workspace.js';
 
 /** How long a command waits for another process to release the live database. */
 export const MAX_LOCK_WAIT_MS = 30_000;
 
 /** Called with events while the live database is held. */
-export interface Listener extends Callbacks {
-  readonly observer: Observer;
-  /** Called if the effects journal and the database did not agree. */
-  readonly onReconciled: (words: string) => void;
-}
+export type Listener = Callbacks & Observer;
 
 /** The holder of the live database, and how long it waits for another one. */
 interface Hold {
@@ -84,52 +80,27 @@ export async function withLiveDatabase<Result>(
 ): Promise<Result> {
   refuseToForget(workspace.liveFile, workspace.historyFile);
   const named = { ...hold, command: `readership ${hold.command}` };
-  return withLiveFiles(workspace, runtime, named, async (live) => {
-    const { observer, onReconciled, ...callbacks } = listener;
-    if (live.reconciled !== undefined) onReconciled(live.reconciled);
-    const connection = await connect(workspace, runtime, callbacks, live.warehouse);
+  return withLiveFiles(workspace, runtime, named, async ({ reconciled, ...live }) => {
+    if (reconciled !== undefined) listener.onNotice(reconciled);
+    const connection = await connect(workspace, runtime, listener, live.warehouse);
     try {
-      const context = contextOf(workspace, runtime, live, connection, observer);
+      const context: StepContext = {
+        ...workspace,
+        ...live,
+        ...connection,
+        limits: sharedLimits(workspace),
+        transport: () => transportOf(workspace),
+        channels: channelsOf(workspace),
+        now: runtime.now,
+        signal: runtime.signal,
+        observer: listener,
+      };
       context.journal.askFirst(permissionOf(context));
       return await work(context);
     } finally {
       await connection.close();
     }
   });
-}
-
-/** What steps get of a command: everything that they use, and no secrets. */
-function contextOf(
-  workspace: Workspace,
-  { now, signal }: Runtime,
-  { warehouse, journal, here, elsewhere, unknownDeliveries }: LiveFiles,
-  { clientOf, clock, codeHost }: Connection,
-  observer: Observer,
-): StepContext {
-  const { settings, projects, shard, workspaceDir, historyFile, reportsDir, lake } = workspace;
-  return {
-    settings,
-    projects,
-    shard,
-    limits: sharedLimits(workspace),
-    workspaceDir,
-    historyFile,
-    reportsDir,
-    lake,
-    warehouse,
-    journal,
-    here,
-    elsewhere,
-    unknownDeliveries,
-    clientOf,
-    clock,
-    codeHost,
-    transport: () => transportOf(workspace),
-    channels: channelsOf(workspace),
-    now,
-    signal,
-    observer,
-  };
 }
 
 /**

@@ -6,8 +6,8 @@ import { formatShard, refuseOtherSplit, settingsOfShard, type Shard, shardOf } f
 import { MACHINE_VARIABLE } from '../effects/place.js';
 import { ConfigurationError } from '../errors.js';
 import { sandboxSettings } from '../sandbox/state.js';
+import type { WorkspaceView } from '../steps/step.js';
 import type { Output } from '../terminal/output.js';
-import type { LakePlace } from '../warehouse/lake/storage.js';
 import { readConfiguration, type SecretsMode, secretsOf } from './secrets.js';
 
 /** The parts of the process that a command uses, which tests can replace. */
@@ -43,22 +43,11 @@ export const keepPrivate = (): void => {
   process.umask(0o077);
 };
 
-/** The effective settings, and the locations of files. */
-export interface Workspace {
-  readonly settings: Settings;
-  /** The shard whose projects `settings` contains; undefined for all projects. */
-  readonly shard: Shard | undefined;
-  /** The projects that the command applies to. */
-  readonly projects: readonly ProjectSettings[];
-  /** The directory that may contain the workspace's own `reports/` and `templates/`. */
-  readonly workspaceDir: string | undefined;
+/** All that is known before the database is opened. */
+export interface Workspace extends WorkspaceView {
   readonly dataDir: string;
   readonly liveFile: string;
-  readonly historyFile: string;
-  readonly reportsDir: string;
   readonly outboxDir: string;
-  /** The location of the lake; undefined if there is none. */
-  readonly lake: LakePlace | undefined;
   /** What READERSHIP_MACHINE names this machine; not from `.env`, which is copied with a workspace. */
   readonly machine: string | undefined;
   /** Undefined for the built-in sandbox, which has no configuration and no secrets. */

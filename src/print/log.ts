@@ -8,31 +8,25 @@ import type { Colors, Output } from '../terminal/output.js';
 /** Logs the service's steps, jobs and failed days. */
 export const logging = (log: Log): Listener => ({
   onWait: (until, why) => log.info({ until, why }, 'requests are waiting'),
-  onReconciled: (words) => log.warn(words),
-  onSkew: (words) => log.warn(words),
+  onNotice: (words) => log.warn(words),
   onRetry: ({ message: error }, retriesLeft) => log.warn({ retriesLeft, error }, 'a request is retried'),
-  observer: {
-    onStepStart: (step) => log.info({ step }, `${step} started`),
-    onStepEnd: (step, { outcome, summary, resume_at: resumeAt }) => {
-      const level = outcome === 'failed' ? 'error' : outcome === 'later' ? 'warn' : 'info';
-      log[level](
-        { step, outcome, summary, ...(resumeAt === null ? {} : { resumeAt }) },
-        `${step} ${outcome}`,
-      );
-    },
-    onAlertFailed: (error) => log.warn({ error }, 'an alert could not be sent'),
-    onExportPlan: ({ id: project }, { days, requests }) =>
-      log.info({ project, days: days.length, requests }, 'days to load'),
-    onDay: ({ id: project }, result) => {
-      if (result.outcome !== 'failed') return;
-      const facts = { project, day: result.day, error: messageOf(result.error) };
-      // Days before those that the platform keeps are refused, too. If it is a failure, the step says so.
-      if (isRefused(result)) log.info(facts, 'a day was refused');
-      else log.warn(facts, 'a day failed');
-    },
-    onJob: ({ id: job, project, path, state, pr_link: pullRequest }) =>
-      log.info({ project, job, path, state, pullRequest }, 'a job changed'),
+  onStepStart: (step) => log.info({ step }, `${step} started`),
+  onStepEnd: (step, { outcome, summary, resume_at: resumeAt }) => {
+    const level = outcome === 'failed' ? 'error' : outcome === 'later' ? 'warn' : 'info';
+    log[level]({ step, outcome, summary, ...(resumeAt === null ? {} : { resumeAt }) }, `${step} ${outcome}`);
   },
+  onAlertFailed: (error) => log.warn({ error }, 'an alert could not be sent'),
+  onExportPlan: ({ id: project }, { days, requests }) =>
+    log.info({ project, days: days.length, requests }, 'days to load'),
+  onDay: ({ id: project }, result) => {
+    if (result.outcome !== 'failed') return;
+    const facts = { project, day: result.day, error: messageOf(result.error) };
+    // Days before those that the platform keeps are refused, too. If it is a failure, the step says so.
+    if (isRefused(result)) log.info(facts, 'a day was refused');
+    else log.warn(facts, 'a day failed');
+  },
+  onJob: ({ id: job, project, path, state, pr_link: pullRequest }) =>
+    log.info({ project, job, path, state, pullRequest }, 'a job changed'),
 });
 
 export type Log = Logger;

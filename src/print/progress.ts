@@ -42,18 +42,15 @@ export class ExportProgress {
     const { note } = this.output;
     return {
       onWait: (until, why) => note(`${why} Waiting until ${nextMinute(until)}.`),
-      onReconciled: note,
-      onSkew: note,
+      onNotice: note,
       onRequest: ({ name }, project) => {
         if (name === VIEWS_OPERATION) this.#requests.set(project, 1 + (this.#requests.get(project) ?? 0));
       },
       onRetry: retryNotes(note),
-      observer: {
-        onExportPlan: (project, plan) => this.begin(project, plan),
-        onDay: (_, result) => this.advance(result),
-        onAlertFailed: note,
-        onJob: (job) => note(jobLine(job)),
-      },
+      onExportPlan: (project, plan) => this.begin(project, plan),
+      onDay: (_, result) => this.advance(result),
+      onAlertFailed: note,
+      onJob: (job) => note(jobLine(job)),
     };
   }
 

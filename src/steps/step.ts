@@ -29,10 +29,24 @@ export interface Observer {
   readonly onJob?: (job: Job) => void;
 }
 
-/** The context of every step. */
-export interface StepContext {
+/** What steps know of a workspace: the effective settings, and where its files are, but no secrets. */
+export interface WorkspaceView {
   readonly settings: Settings;
+  /** The shard whose projects `settings` contains; undefined for all projects. */
+  readonly shard: Shard | undefined;
+  /** The projects that the command applies to. */
   readonly projects: readonly ProjectSettings[];
+  /** The directory that may contain the workspace's own `reports/` and `templates/`. */
+  readonly workspaceDir: string | undefined;
+  /** The published history. */
+  readonly historyFile: string;
+  readonly reportsDir: string;
+  /** The location of the lake to publish to as well; undefined if there is none. */
+  readonly lake: LakePlace | undefined;
+}
+
+/** The context of every step. */
+export interface StepContext extends WorkspaceView {
   /** The hourly limits of all projects of the settings. */
   readonly limits: readonly SharedLimit[];
   readonly warehouse: Warehouse;
@@ -52,15 +66,6 @@ export interface StepContext {
   readonly transport: () => MailTransport;
   /** The configured channels, by name. */
   readonly channels: ReadonlyMap<string, Channel>;
-  /** Where the workspace's own reports and templates are; undefined if there are none. */
-  readonly workspaceDir: string | undefined;
-  /** The published history. */
-  readonly historyFile: string;
-  readonly reportsDir: string;
-  /** The lake to publish to as well; undefined if not configured. */
-  readonly lake: LakePlace | undefined;
-  /** The part of the projects that this process works on; undefined for all of them. */
-  readonly shard: Shard | undefined;
   readonly now: () => Date;
   readonly clock: PlatformClock;
   readonly signal: AbortSignal;

@@ -158,7 +158,7 @@ function isRunning(pid: number): boolean {
 }
 
 const ignore = () => undefined;
-const SILENT: Listener = { onWait: ignore, onReconciled: ignore, onSkew: ignore, observer: {} };
+const SILENT: Listener = { onWait: ignore, onNotice: ignore };
 
 function projectOf({ projects }: StepContext, { project }: Request): ProjectSettings {
   const found = projects.find(({ id }) => id === project);

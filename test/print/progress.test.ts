@@ -30,12 +30,12 @@ it('days that are not loaded for the same reason take two lines, another one lin
 
 it('the log calls a day failed, but one that the platform refused only refused: it may be older than what it keeps', async () => {
   const out = new PassThrough();
-  const { observer } = logging(await openLog(new Output(out, out, false)));
+  const log = logging(await openLog(new Output(out, out, false)));
   const project = settingsSchema.parse({ baseUrl: 'http://127.0.0.1', projects: [{ id: 'prj_1' }] })
     .projects[0];
   const operation = { name: VIEWS_OPERATION, method: 'GET' as const, url: 'http://127.0.0.1/' };
   for (const error of [new Error('cut off'), new RefusedError(operation, 403, 'your plan keeps 90 days')])
-    if (project !== undefined) observer.onDay?.(project, { day: FIRST, outcome: 'failed', error });
+    if (project !== undefined) log.onDay?.(project, { day: FIRST, outcome: 'failed', error });
   expect(String(out.read())).toMatch(/"level":40,.+"a day failed".+"level":30,.+"a day was refused"/s);
 });
 
