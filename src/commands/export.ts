@@ -6,7 +6,8 @@ import { forecastExport } from '../export/forecast.js';
 import type { ExportBounds } from '../export/range.js';
 import { auditLines, forecastJson, forecastLines, loadedLines } from '../print/export.js';
 import { auditStep, exportStep } from '../steps/export.js';
-import { lakeSummary } from '../steps/publish.js';
+import { lakeSummary, runPublish } from '../steps/publish.js';
+import { StepRunner } from '../steps/step.js';
 import { openNewest } from '../warehouse/published.js';
 import type { Reader } from '../warehouse/query.js';
 import {
@@ -19,7 +20,7 @@ import {
   PLATFORM_ENVIRONMENT,
   value,
 } from './command.js';
-import { conclude, runSteps } from './steps.js';
+import { conclude, runSteps, withSteps } from './steps.js';
 
 export const exportCommand = projectCommand('export', {
   summary: 'load days that are missing, failed or not final yet',
@@ -138,15 +139,20 @@ export const publish = workspaceCommand('publish', {
   readership publish --parquet /srv/lake         how to read it: docs/scale.md
   readership publish --parquet s3://bucket/lake  credentials: docs/scale.md`,
   run: async (options, runtime) => {
-    const whole = { ...options, isWhole: true, isRebuild: options.rebuild, secrets: 'optional' as const };
-    const nothing = () => Promise.resolve();
-    const { published, outages, workspace } = await runSteps('publish', whole, runtime, nothing);
-    const line = (path: string, words: string) => {
-      runtime.output.data(`${shownLocation(path, runtime.workingDirectory)}  ${words}`);
-    };
-    const { historyFile, lake } = workspace;
-    if (published !== undefined) line(historyFile, `${(published.bytes / 1e6).toFixed(1)} MB`);
-    if (published?.lake !== undefined && lake !== undefined) line(lake.location, lakeSummary(published.lake));
-    return conclude(outages, runtime);
+    const { output, workingDirectory } = runtime;
+    return withSteps<ExitCode>('publish', { ...options, secrets: 'optional' }, runtime, async (context) => {
+      const { historyFile, lake } = context;
+      if (options.rebuild === true && lake === undefined)
+        throw new ConfigurationError('--rebuild needs a lake: add --parquet, or set publish.parquet.');
+      const runner = new StepRunner(context);
+      const published = await runPublish(runner, context, { isWhole: true, isRebuild: options.rebuild });
+      const line = (path: string, words: string) => {
+        output.data(`${shownLocation(path, workingDirectory)}  ${words}`);
+      };
+      if (published !== undefined) line(historyFile, `${(published.bytes / 1e6).toFixed(1)} MB`);
+      if (published?.lake !== undefined && lake !== undefined)
+        line(lake.location, lakeSummary(published.lake));
+      return conclude(runner.outages, runtime);
+    });
   },
 });

@@ -50,15 +50,14 @@ function chooseMailings(mailings: readonly Mailing[], report: string, to: string
  */
 export async function sendReport(name: string, options: SendOptions, runtime: Runtime): Promise<ExitCode> {
   const command = `report send ${name}`;
-  const done = await runSteps(command, options, runtime, async (runner, context) => {
+  const { outages } = await runSteps(command, options, runtime, async (runner, context) => {
     const report = await findReport(name, context.workspaceDir);
     const mailings = chooseMailings(mailingsOf(context, report), name, options.to);
-    return runner.aside('report', () => send(context, mailings, options));
+    const sent = await runner.aside('report', () => send(context, mailings, options));
+    for (const { message } of sent?.empty ?? []) runtime.output.note(message);
+    for (const { delivery, isNew } of sent?.deliveries ?? [])
+      runtime.output.data(deliveryLine(delivery, context.shard, runtime, isNew));
   });
-  const { result, outages, workspace } = done;
-  for (const { message } of result?.empty ?? []) runtime.output.note(message);
-  for (const { delivery, isNew } of result?.deliveries ?? [])
-    runtime.output.data(deliveryLine(delivery, workspace.shard, runtime, isNew));
   return conclude(outages, runtime);
 }
 

@@ -50,7 +50,7 @@ export const run = workspaceCommand('run', {
   run: ({ wait, pausedOk, ...options }, given) => {
     let { now } = given;
     const runtime = { ...given, now: () => now() };
-    return withSteps('run', options, runtime, async (context, workspace, progress) => {
+    return withSteps('run', options, runtime, async (context, progress) => {
       if (options.sandbox === true && !(await hasStoredDays(context.warehouse))) {
         if (options.json !== true)
           given.output.note('Everything in the new sandbox is simulated. Six weeks are played back first.');
@@ -67,7 +67,7 @@ export const run = workspaceCommand('run', {
       progress.end();
       const exitCode = conclude(outcome.outages, runtime);
       if (!runtime.signal.aborted && options.json !== true) {
-        const summary = await summarize(outcome, context, workspace, runtime, progress.cost);
+        const summary = await summarize(outcome, context, runtime, progress.cost, options.sandbox);
         if (summary !== '') runtime.output.words(summary);
       }
       return exitCode === 75 && pausedOk === true ? 0 : exitCode;

@@ -1,28 +1,18 @@
 import { MAX_LOCK_WAIT_MS, withLiveDatabase } from '../app/open.js';
 import type { SecretsMode } from '../app/secrets.js';
-import {
-  readWorkspace,
-  type Runtime,
-  waitingAtMost,
-  type Workspace,
-  type WorkspaceOptions,
-} from '../app/workspace.js';
-import { ConfigurationError, type ExitCode, exitCodeOf, messageOf, ReadershipError } from '../errors.js';
+import { readWorkspace, type Runtime, waitingAtMost, type WorkspaceOptions } from '../app/workspace.js';
+import { type ExitCode, exitCodeOf, messageOf, ReadershipError } from '../errors.js';
 import { inSequence } from '../format/days.js';
 import { logging, openLog } from '../print/log.js';
 import { ExportProgress } from '../print/progress.js';
-import { changeAndPublish, runPublish } from '../steps/publish.js';
-import { type StepContext, type StepOutage, StepRunner } from '../steps/step.js';
+import { doAndPublish } from '../steps/publish.js';
+import type { StepContext, StepOutage, StepRunner } from '../steps/step.js';
 
 type StepsOptions = WorkspaceOptions & {
   /** `optional` for what needs no key. */
   readonly secrets?: SecretsMode;
   /** Whether requests wait for the hourly limit as long as it takes. */
   readonly waits?: boolean;
-  /** Whether everything is published, and not only what changed. */
-  readonly isWhole?: boolean;
-  /** Whether every file of the lake is written again. */
-  readonly isRebuild?: boolean | undefined;
   /** The lake to publish to; by default the configured one. */
   readonly parquet?: string;
   /** Whether standard output is the log that `start` writes, and nothing else. */
@@ -34,11 +24,9 @@ export async function withSteps<Result>(
   command: string,
   { waits = false, json = false, secrets, parquet, ...options }: StepsOptions,
   runtime: Runtime,
-  work: (context: StepContext, workspace: Workspace, progress: ExportProgress) => Promise<Result>,
+  work: (context: StepContext, progress: ExportProgress) => Promise<Result>,
 ): Promise<Result> {
   const configured = await readWorkspace(options, runtime, secrets, parquet);
-  if (options.isRebuild === true && configured.lake === undefined)
-    throw new ConfigurationError('--rebuild needs a lake: add --parquet, or set publish.parquet.');
   const workspace = waits ? waitingAtMost(Infinity, configured) : configured;
   const progress = new ExportProgress(runtime.output);
   const { output } = runtime;
@@ -48,40 +36,37 @@ export async function withSteps<Result>(
     output.note(`The database is held by ${who}; waiting for up to ${MAX_LOCK_WAIT_MS / 1000} s.`);
   const hold = { command, listener, onHeld, maxWaitMs: MAX_LOCK_WAIT_MS };
   try {
-    return await withLiveDatabase(workspace, runtime, hold, (context) => work(context, workspace, progress));
+    return await withLiveDatabase(workspace, runtime, hold, (context) => work(context, progress));
   } finally {
     progress.end();
   }
 }
 
-/** Does the steps of a command, and then publishes what they changed. */
+/** Does the steps of a command, and publishes what they changed. */
 export const runSteps = <Result>(
   command: string,
   options: StepsOptions,
   runtime: Runtime,
   work: (runner: StepRunner, context: StepContext) => Promise<Result>,
 ) =>
-  withSteps(command, options, runtime, async (context, workspace, progress) => {
-    const runner = new StepRunner(context);
-    const result = await work(runner, context);
-    const published = await runPublish(runner, context, options);
-    return { result, published, outages: runner.outages, workspace, cost: progress.cost };
+  withSteps(command, options, runtime, async (context, progress) => {
+    const done = await doAndPublish(context, (runner) => work(runner, context));
+    return { ...done, cost: progress.cost };
   });
 
 /** Makes a requested change and publishes it. */
-export const makeChange = (
+export async function makeChange(
   command: string,
   options: StepsOptions,
   runtime: Runtime,
   work: (context: StepContext) => Promise<void>,
-): Promise<ExitCode> =>
-  withSteps<ExitCode>(command, options, runtime, async (context) => {
-    const { outages } = await changeAndPublish(context, () => work(context));
-    const code = conclude(outages, runtime);
-    if (code !== 0 && !runtime.signal.aborted)
-      runtime.output.note('The change was made: do not repeat it. The next publication shows it.');
-    return code;
-  });
+): Promise<ExitCode> {
+  const { outages } = await runSteps(command, options, runtime, (_, context) => work(context));
+  const code = conclude(outages, runtime);
+  if (code !== 0 && !runtime.signal.aborted)
+    runtime.output.note('The change was made: do not repeat it. The next publication shows it.');
+  return code;
+}
 
 /**
  * Says which steps did not finish, and why. Returns one exit code for all of them: problems that a

@@ -1,7 +1,7 @@
 import { relative } from 'node:path';
 import { z } from 'zod';
 import { createdIn } from '../agents/submit.js';
-import type { Runtime, Workspace } from '../app/workspace.js';
+import type { Runtime } from '../app/workspace.js';
 import { shardOption } from '../config/shard.js';
 import { hasStoredDays } from '../export/ledger.js';
 import { dayRange } from '../format/days.js';
@@ -32,14 +32,14 @@ const weekRow = z.object({
 export async function summarize(
   outcome: RunOutcome,
   context: StepContext,
-  { configuration, shard }: Workspace,
   runtime: Runtime,
   cost: ExportCost,
+  isSandbox = false,
 ): Promise<string> {
   const { workingDirectory, output, now } = runtime;
   const { bold, cyan } = output.colors;
   const week = lastEnded('week', now(), ISO_CALENDAR);
-  const options = (configuration === undefined ? ' --sandbox' : '') + shardOption(shard);
+  const options = (isSandbox ? ' --sandbox' : '') + shardOption(context.shard);
   const program = programAt(process.argv[1] ?? '', workingDirectory);
   const loaded = outcome.exported.flatMap((project) => loadedLines(project, cost));
   const pages = (outcome.reported?.pages ?? []).flatMap(({ file, subject }) => [

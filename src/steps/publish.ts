@@ -47,9 +47,12 @@ export async function runPublish(
  * Does some work and publishes what it changed, even if it failed halfway. The publication is recorded
  * like any other: without that, nobody would notice if the change were lost later.
  */
-export async function changeAndPublish<Result>(context: StepContext, work: () => Promise<Result>) {
+export async function doAndPublish<Result>(
+  context: StepContext,
+  work: (runner: StepRunner) => Promise<Result>,
+) {
   const runner = new StepRunner(context);
-  const result = await work().finally(() => runPublish(runner, context));
+  const result = await work(runner).finally(() => runPublish(runner, context));
   return { result, outages: runner.outages };
 }
 

@@ -8,7 +8,7 @@ import type { ProjectSettings } from '../config/schema.js';
 import { codeOf, ConfigurationError, LockedError, messageOf } from '../errors.js';
 import { writeWhole } from '../files.js';
 import type { StepContext } from '../steps/step.js';
-import { changeAndPublish } from '../steps/publish.js';
+import { doAndPublish } from '../steps/publish.js';
 import { type Action, actionOf } from './actions.js';
 
 const requestSchema = z.object({
@@ -168,7 +168,7 @@ function projectOf({ projects }: StepContext, { project }: Request): ProjectSett
 
 /** Does some work, publishes what it changed even if it fails halfway, and says what was done. */
 async function published(context: StepContext, work: () => Promise<string>): Promise<string> {
-  const { result: done, outages } = await changeAndPublish(context, work);
+  const { result: done, outages } = await doAndPublish(context, work);
   const [outage] = outages;
   // The work is done even if it could not be published.
   return outage === undefined ? done : `${done}, but could not be published: ${messageOf(outage.error)}`;

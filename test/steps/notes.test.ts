@@ -7,7 +7,7 @@ import { readNotes } from '../../src/config/notes.js';
 import { day } from '../../src/day.js';
 import { messageOf } from '../../src/errors.js';
 import { improveStep } from '../../src/steps/improve.js';
-import { changeAndPublish, publishStep, runPublish } from '../../src/steps/publish.js';
+import { doAndPublish, publishStep, runPublish } from '../../src/steps/publish.js';
 import { notesOf, writeNote } from '../../src/steps/notes.js';
 import { reportStep } from '../../src/steps/report.js';
 import { readOutages } from '../../src/steps/runs.js';
@@ -103,7 +103,7 @@ it('notes with a problem are reported by line; the history is published with the
   await writeFile(file, '');
   expect(await outagesAt(addHours(NOW, 2))).toMatchObject([{ step: 'publish', over_at: addHours(NOW, 2) }]);
   // What was changed before it failed is published too.
-  const halfway = changeAndPublish(context, async () => {
+  const halfway = doAndPublish(context, async () => {
     await writeFile(file, '- { date: 2026-11-10, text: z }');
     throw new Error('cut short');
   });
