@@ -222,8 +222,9 @@ const WHY_NOT = {
  */
 function isOwnHost(c: WebContext, { host, url }: ServeSettings): boolean {
   const name = (c.req.header('Host') ?? '').toLowerCase();
-  const own = localHosts(host, c.env.incoming.socket.localPort);
-  if (own.includes(name) || (url !== undefined && new URL(url).host === name)) return true;
+  const own = [...localHosts(host, c.env.incoming.socket.localPort), url && new URL(url).host];
+  // Some proxies name the port of the scheme.
+  if (own.includes(name) || own.includes(name.replace(/:(?:80|443)$/, ''))) return true;
   const { hostname } = URL.canParse(`http://${name}`) ? new URL(`http://${name}`) : { hostname: '' };
   return !isLoopback(host) && isIP(hostname.replace(/^\[|\]$/g, '')) > 0;
 }

@@ -89,6 +89,10 @@ describe('access', () => {
       { of: plain },
     );
     expect(overHttp['set-cookie']).toMatch(/SameSite=Strict$/);
+    const statusAt = async (host: string) => (await ask('/', { host }, { of: plain })).status;
+    expect(await Promise.all([80, 443, 8080].map((port) => statusAt(`readers.example.com:${port}`)))).toEqual(
+      [401, 401, 403],
+    );
     // Each browser has its own session, which it can end.
     expect(cookie).not.toBe(session);
     expect(cookie).not.toContain(site.token);
