@@ -51,8 +51,7 @@ export const tablesOf = ({ queries, pictures }: ReportDefinition, answers: Answe
       title: inTitle(name),
       /** Whether it is a table on the page and in emails, or only a chart. Plain text has no charts. */
       isOnPage: show === 'table',
-      isInMail:
-        show === 'table' || !pictures.some((picture) => picture.name === name && picture.mail !== undefined),
+      isInMail: show === 'table' || !pictures.some(({ query, mail }) => query === name && mail !== undefined),
       head: rows[0] ?? [],
       rows,
       /** The rows that fit into an email, and how many are left out. */

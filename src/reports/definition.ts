@@ -12,12 +12,19 @@ const name = z
   .string()
   .regex(/^[a-z][a-z0-9_-]*$/, 'expected a name of lowercase letters, digits, hyphens and underscores');
 
+const width = z.number().int().min(200).max(2000);
+
 const pictureSettings = z.strictObject({
+  /** The query whose rows it draws; by default the one of the same name. */
+  query: name.optional(),
+  title: z.string().min(1).optional(),
+  /** In pixels. The page shows the one that fits the reader's screen. */
+  widths: z.array(width).min(1).max(4).default([840, 350]),
   /**
-   * Set for a picture that is also in the email: its width there, in pixels, and a one-line template
-   * for its alt text.
+   * Set for a picture that is also in the email: its width there, and a one-line template for its
+   * alt text.
    */
-  mail: z.strictObject({ width: z.number().int().min(200).max(552), alt: z.string().min(1) }).optional(),
+  mail: z.strictObject({ width: width.max(552), alt: z.string().min(1) }).optional(),
 });
 
 /** How many rows a query returns, and whether they are shown as a table or only by a picture. */
@@ -54,7 +61,7 @@ const reportFile = z.strictObject({
   model: z.enum(MODELS, `there is no such model; there are ${MODELS.join(' and ')}`).optional(),
   /** Whether each query returns one row or many. By default every `.sql` file, with many rows. */
   queries: z.record(name, querySettings).optional(),
-  /** Each draws the rows of the query of the same name. By default every `.vl.json` file. */
+  /** By default every `.vl.json` file, with the query of the same name. */
   pictures: z.record(name, pictureSettings).optional(),
 });
 
@@ -152,17 +159,17 @@ async function readReport(name: string, folder: string) {
     if (sql !== undefined) queries.push({ ...settings, name, file: queryFile, sql });
   }
   const pictures = [];
-  for (const [name, { mail }] of Object.entries(settingsOf)) {
-    if (!Object.hasOwn(asked, name))
+  for (const [name, { query = name, title = inTitle(name), ...how }] of Object.entries(settingsOf)) {
+    if (!Object.hasOwn(asked, query))
       problems.push(
-        `${file}: pictures.${name}: there is no query ${name}; there are ${Object.keys(asked).join(', ')}`,
+        `${file}: pictures.${name}.query: there is no query ${query}; there are ${Object.keys(asked).join(', ')}`,
       );
     const specFile = join(folder, `${name}.vl.json`);
     const spec = await read(specFile, (text) => z.record(z.string(), z.unknown()).parse(JSON.parse(text)));
-    if (spec !== undefined) pictures.push({ mail, title: inTitle(name), name, file: specFile, spec });
+    if (spec !== undefined) pictures.push({ ...how, query, title, name, file: specFile, spec });
   }
   for (const { name, show } of queries)
-    if (show === 'chart' && !Object.hasOwn(settingsOf, name))
+    if (show === 'chart' && pictures.every(({ query }) => query !== name))
       problems.push(`${file}: queries.${name}.show: no picture shows it; write one in ${name}.vl.json`);
   const used = [...queries, ...pictures].map(({ file }) => file);
   const unused = files

@@ -49,15 +49,15 @@ const NARROW = 500;
 
 const narrowPart = z.looseObject({ usermeta: z.looseObject({ narrow: z.looseObject({}) }) });
 
-function sized({ spec: given, name }: Picture, rows: readonly object[], width: number): TopLevelSpec {
+function sized({ spec: given, query }: Picture, rows: readonly object[], width: number): TopLevelSpec {
   const { data: narrow } = narrowPart.safeParse(given);
   const spec = width < NARROW ? { ...given, ...narrow?.usermeta.narrow } : given;
   const sizing = { autosize: { type: 'fit-x', contains: 'padding' }, background: 'transparent' };
   // Vega modifies the rows it is given, so it gets copies.
-  const datasets = { [name]: rows.map((row) => ({ ...row })) };
+  const datasets = { [query]: rows.map((row) => ({ ...row })) };
   // Not validated here: Vega-Lite reports what is wrong with a specification.
   return {
-    data: { name },
+    data: { name: query },
     ...sizing,
     ...spec,
     width,
@@ -118,7 +118,7 @@ const UNFORESEEABLE = ['pivot', 'lookup', 'from'];
  * Throws a `ConfigurationError` for an unknown mark or a field that no row has; Vega-Lite would
  * silently ignore both.
  */
-function checkPicture({ file, name, spec }: Picture, rows: readonly object[]): void {
+function checkPicture({ file, query, spec }: Picture, rows: readonly object[]): void {
   const columns = new Set(rows.flatMap(Object.keys));
   const named: { where: string; field: string }[] = [];
   let isForeseeable = rows.length > 0;
@@ -136,7 +136,7 @@ function checkPicture({ file, name, spec }: Picture, rows: readonly object[]): v
   if (wrong === undefined || !isForeseeable) return;
   const there = [...columns].join(', ');
   throw new ConfigurationError(
-    `${file}: ${wrong.where}: no row of ${name} has “${wrong.field}”; there are ${there}`,
+    `${file}: ${wrong.where}: no row of ${query} has “${wrong.field}”; there are ${there}`,
   );
 }
 

@@ -74,7 +74,7 @@ export async function prepareReport(
   const preheader = line('preheader', report.preheader);
   const forms = await formsOf(place, name, { ...shown, subject, preheader });
   const drawn = (picture: Picture, width: number, enlargedBy?: number) =>
-    draw(picture, rowsOf(answers, picture.name), width, enlargedBy);
+    draw(picture, rowsOf(answers, picture.query), width, enlargedBy);
   return {
     name,
     period,
@@ -94,10 +94,8 @@ export async function prepareReport(
     page: async () => {
       const pictures: Record<string, { svg: string }[]> = {};
       for (const picture of report.pictures)
-        pictures[picture.name] = [
-          { svg: await drawn(picture, PAGE_WIDTH) },
-          { svg: await drawn(picture, PHONE_WIDTH) },
-        ];
+        for (const width of picture.widths)
+          (pictures[picture.name] ??= []).push({ svg: await drawn(picture, width) });
       return forms.page(pictures);
     },
     json: () => JSON.stringify({ report: name, subject, ...model }, null, 2),
@@ -112,10 +110,6 @@ export async function prepareReport(
     },
   };
 }
-
-/** In pixels. The page shows the picture that fits the reader's screen. */
-const PAGE_WIDTH = 840;
-const PHONE_WIDTH = 350;
 
 /** Pictures in emails are drawn smaller and then enlarged, to keep text readable on phones, which show them at two thirds. */
 const ENLARGED = 1.25;

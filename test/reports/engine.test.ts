@@ -47,7 +47,8 @@ subject: '{{project.name}}: busiest on {{longDay rows.busiest.day}}'
 audience: Everyone
 period: week
 queries: { busiest: one, days: many }
-pictures: { days: {} }
+pictures:
+  days: { query: days, title: Views a day, widths: [400] }
 `,
   );
   await write(
@@ -85,7 +86,7 @@ test('a workspace adds a report without TypeScript', async () => {
   const { subject, html } = await render('busiest');
   expect(subject).toMatch(/^Acme & Sons: busiest on Nov \d+, 2026$/);
   expect(html).toMatch(
-    /<h1>[\d,]+<\/h1>[^]*<svg role="img"[^>]* width="840"[^>]*><title>Days<\/title>[^]*<svg [^>]* width="350"/,
+    /<h1>[\d,]+<\/h1>[^]*<svg role="img"[^>]* width="400"[^>]*><title>Views a day<\/title>/,
   );
 });
 
@@ -199,9 +200,11 @@ test('a chart of a query that does not exist is rejected', async () => {
   await write(
     'reports/busiest/report.yaml',
     `{ title: t, subject: s, audience: a, period: week, queries: { busiest: one },
-       pictures: { days: {} } }`,
+       pictures: { days: { query: days, title: t, widths: [400] } } }`,
   );
-  await expect(render('busiest')).rejects.toThrow('pictures.days: there is no query days; there are busiest');
+  await expect(render('busiest')).rejects.toThrow(
+    'pictures.days.query: there is no query days; there are busiest',
+  );
 });
 
 test('SQL errors name the file and line, and wrong row counts the file', async () => {
