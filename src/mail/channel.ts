@@ -63,7 +63,6 @@ export async function post(
   _: Departure,
   now: Date,
   interruption: AbortSignal,
-  timeoutMs = TIMEOUT_MS,
 ): Promise<SendOutcome> {
   if ('problem' in channel) return { kind: 'not-sent', words: channel.problem };
   const { url, key, secrets } = channel;
@@ -76,7 +75,7 @@ export async function post(
     'content-length': String(Buffer.byteLength(body)),
     ...(key === undefined ? {} : signatureOf({ id, body, key }, now)),
   };
-  const signal = AbortSignal.any([interruption, AbortSignal.timeout(timeoutMs)]);
+  const signal = AbortSignal.any([interruption, AbortSignal.timeout(TIMEOUT_MS)]);
   const sent = Readable.from([body]);
   // Loaded only here, because every command reads the addresses of channels.
   const { connectionFailure, connections, requestUrl } = await import('../network.js');

@@ -1,5 +1,6 @@
 import { domainToASCII } from 'node:url';
-import { domainOf, isAddress, type MailAddress, type Recipient, type Sender } from '../config/recipients.js';
+import { domainOf, isAddress, type Recipient, type Sender } from '../config/recipients.js';
+import type { Settings } from '../config/schema.js';
 import { ConfigurationError } from '../errors.js';
 import { escapeMarkup } from '../format/text.js';
 import type { Channel, Post } from './channel.js';
@@ -29,12 +30,8 @@ export interface Notice {
   readonly email: () => Promise<MailContent>;
 }
 
-/** The sender of emails. */
-interface Letterhead {
-  readonly from: Sender;
-  /** The address for unsubscribing. */
-  readonly unsubscribe?: MailAddress | undefined;
-}
+/** The sender of emails, and the address for unsubscribing. */
+type Letterhead = NonNullable<Settings['mail']>;
 
 /** An email to one recipient, ready to be sent. */
 export interface Email {

@@ -2,7 +2,7 @@ import pMap from 'p-map';
 import { withGrace } from '../sleep.js';
 import type { Entry, EntryOf, Ending, Outcome as JournalOutcome } from '../effects/entries.js';
 import { countedDifferences, differences, type Reconciliation } from '../effects/settle.js';
-import type { Departure, EffectsJournal } from '../effects/journal.js';
+import type { EffectsJournal } from '../effects/journal.js';
 import { type Reader, readSql } from '../warehouse/query.js';
 import type { Transaction } from '../warehouse/transaction.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
@@ -93,21 +93,15 @@ async function deliverOne(
   return after;
 }
 
-/** A delivery that may be sent now, and the proof that it is in the journal. */
-interface Claim {
-  readonly delivery: Delivery;
-  readonly departure: Departure;
-}
-
 /**
- * Writes the intent to send a message to the journal and commits it, or returns undefined if it
- * must not be sent now. Nothing is sent before this.
+ * Writes the intent to send a message to the journal and commits it. Returns the delivery, and the
+ * proof that it is in the journal, or undefined if it must not be sent now. Nothing is sent before this.
  */
 export async function claim(
   { warehouse, journal }: DeliveryRecords,
   { key, id, figures }: Pick<Message, 'key' | 'id' | 'figures'>,
   attempt: { readonly via: Delivery['via']; readonly admission: DeliveryAdmission; readonly now: Date },
-): Promise<Claim | undefined> {
+) {
   const { via, admission, now } = attempt;
   const knownTo = async (reader: Reader) => (await readDeliveries(reader, key))[0];
   if (!mayBeTried(await knownTo(warehouse), admission, now)) return undefined;

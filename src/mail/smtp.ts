@@ -8,24 +8,17 @@ import { codeOf, ConfigurationError, messageOf } from '../errors.js';
 import { redactor } from '../redact.js';
 import { untilAborted } from '../sleep.js';
 import type { Email } from './compose.js';
+import { MAX_WORDS } from './delivery.js';
 
 /** The mail server that emails are sent through. */
-export interface SmtpServer {
-  readonly host: string;
-  readonly port: number;
-  /** TLS from the first byte; otherwise STARTTLS if offered. */
-  readonly secure: boolean;
-  /** Fail without STARTTLS. */
-  readonly requireTls: boolean;
-  readonly login?: { readonly user: string; readonly password: string };
-}
+type SmtpServer = ReturnType<typeof parseSmtpUrl>;
 
 /**
  * Reads `smtp://user:password@host:587` or `smtps://host`. A password is only sent encrypted,
  * except to this machine itself. Throws a `ConfigurationError` that does not repeat the address,
  * because it may contain a password.
  */
-export function parseSmtpUrl(text: string): SmtpServer {
+export function parseSmtpUrl(text: string) {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const isUsable =
     url !== undefined &&
@@ -44,9 +37,11 @@ export function parseSmtpUrl(text: string): SmtpServer {
   return {
     host,
     port: url.port === '' ? (secure ? 465 : 587) : Number(url.port),
+    /** TLS from the first byte; otherwise STARTTLS if offered. */
     secure,
+    /** Fail without STARTTLS. */
     requireTls: !secure && user !== '' && !isLoopback(host),
-    ...(user === '' ? {} : { login: { user, password } }),
+    login: user === '' ? undefined : { user, password },
   };
 }
 
@@ -63,44 +58,35 @@ const invalid = (what: string): ConfigurationError =>
     `${SMTP_URL_VARIABLE} ${what}. Encode characters such as @ : / % in a password as %40 %3A %2F %25.`,
   );
 
-/** The progress of a conversation: `message` once the first byte of the email itself was sent. */
-export type SmtpStage = 'connect' | 'login' | 'envelope' | 'message';
-
-/** A conversation that ended without the server accepting the email. */
-export interface SmtpFailure {
-  readonly stage: SmtpStage;
-  /** The code of the server's last reply, if any. */
-  readonly replyCode: number | undefined;
-  /** Where it ended, and the server's words. */
-  readonly words: string;
-}
-
-/** Time limits of a conversation, in milliseconds. */
-interface SmtpTimeouts {
-  readonly connectMs: number;
-  /** Without a reply for this long, the server is given up. */
-  readonly silenceMs: number;
-  /** For the whole conversation. */
-  readonly totalMs: number;
-}
-
-/** Long, because after a timeout while the email is being sent, its outcome is unknown. */
-export const DEFAULT_TIMEOUTS: SmtpTimeouts = { connectMs: 30_000, silenceMs: 120_000, totalMs: 300_000 };
+/**
+ * For connecting, for a server that says nothing, and for the whole conversation. Long, because after
+ * a timeout while the email is being sent, its outcome is unknown.
+ */
+export const DEFAULT_TIMEOUTS = { connectMs: 30_000, silenceMs: 120_000, totalMs: 300_000 };
 
 /** How long a server may take to answer QUIT. The email is already accepted, so nothing depends on it. */
 const GOODBYE_MS = 1_000;
 
-const DOING: Readonly<Record<SmtpStage, string>> = {
+/** The stages of a conversation: `message` begins with the first byte of the email itself. */
+const DOING = {
   connect: 'connecting',
   login: 'logging in',
   envelope: 'naming sender and recipient',
   message: 'sending the email',
 };
 
+/** How a conversation ended. */
+export interface SmtpEnd {
+  /** `done` if the server accepted everything. */
+  readonly stage: keyof typeof DOING | 'done';
+  /** The code with which the server refused, if it did. */
+  readonly replyCode?: number | undefined;
+  /** The server's words, without the password; if it did not accept, also where the conversation ended. */
+  readonly words: string;
+}
+
 /**
- * Sends one email over its own connection; without an email, it only connects and logs in. Returns
- * the server's reply of acceptance, or what it did, or how far the conversation got, without the
- * password.
+ * Sends one email over its own connection; without an email, it only connects and logs in.
  *
  * nodemailer's pooled transport resends an email when its connection closes, and the plain one does
  * not reveal whether sending had begun. Both matter here, so this uses the layer below them.
@@ -108,12 +94,13 @@ const DOING: Readonly<Record<SmtpStage, string>> = {
 export async function speakSmtp(
   server: SmtpServer,
   email: Pick<Email, 'envelope' | 'bytes'> | undefined,
-  timeouts: SmtpTimeouts,
+  timeouts: typeof DEFAULT_TIMEOUTS,
   interruption: AbortSignal,
-): Promise<{ readonly reply: string } | SmtpFailure> {
+): Promise<SmtpEnd> {
   const { host, port, login } = server;
   const redact = redactor(login === undefined ? [] : secretsOf(login));
-  let stage: SmtpStage = 'connect';
+  const shown = (words: string) => redact(words).slice(0, MAX_WORDS);
+  let stage: keyof typeof DOING = 'connect';
   const connection = await openConnection(server, timeouts);
   const signal = AbortSignal.any([interruption, AbortSignal.timeout(timeouts.totalMs)]);
   const step = stepsOf(connection, signal);
@@ -149,7 +136,7 @@ export async function speakSmtp(
     setTimeout(() => {
       connection.close();
     }, GOODBYE_MS).unref();
-    return { reply: redact(reply) };
+    return { stage: 'done', words: shown(reply) };
   } catch (error) {
     connection.close();
     const { response, responseCode: replyCode } = replySchema.parse(error);
@@ -158,7 +145,7 @@ export async function speakSmtp(
       stage === 'connect' && response === undefined
         ? `can't connect to the mail server ${host}:${port}`
         : `${host}:${port}, while ${doing}${response === undefined ? '' : ', said'}`;
-    return { stage, replyCode, words: redact(`${where}: ${response ?? messageOf(error)}`) };
+    return { stage, replyCode, words: shown(`${where}: ${response ?? messageOf(error)}`) };
   }
 }
 
@@ -173,7 +160,7 @@ const replySchema = z.object({ response: z.string(), responseCode: z.int() }).pa
 
 async function openConnection(
   server: SmtpServer,
-  { connectMs, silenceMs }: SmtpTimeouts,
+  { connectMs, silenceMs }: typeof DEFAULT_TIMEOUTS,
 ): Promise<SMTPConnection> {
   const { default: Connection } = await import('nodemailer/lib/smtp-connection');
   return new Connection({

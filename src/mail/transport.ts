@@ -3,8 +3,8 @@ import { messageOf } from '../errors.js';
 import { syncToDisk, writeWhole } from '../files.js';
 import type { Departure } from '../effects/journal.js';
 import type { Email } from './compose.js';
-import { type Delivery, type DeliveryKey, fingerprintOf, MAX_WORDS, type SendOutcome } from './delivery.js';
-import { DEFAULT_TIMEOUTS, parseSmtpUrl, type SmtpStage, speakSmtp } from './smtp.js';
+import { type Delivery, type DeliveryKey, fingerprintOf, type SendOutcome } from './delivery.js';
+import { DEFAULT_TIMEOUTS, parseSmtpUrl, type SmtpEnd, speakSmtp } from './smtp.js';
 
 /** Sends emails. `send` never throws: every failure is an outcome. */
 export interface MailTransport {
@@ -18,26 +18,26 @@ export function smtpTransport(url: string, timeouts = DEFAULT_TIMEOUTS): MailTra
   return {
     via: 'smtp',
     send: async (message, _, interruption) => {
-      const result = await speakSmtp(server, message, timeouts, interruption);
-      if ('reply' in result) return { kind: 'sent', words: result.reply.slice(0, MAX_WORDS) };
-      const { stage, replyCode, words } = result;
-      return { kind: classify(stage, replyCode), words: words.slice(0, MAX_WORDS) };
+      const { stage, replyCode, words } = await speakSmtp(server, message, timeouts, interruption);
+      return { kind: classify(stage, replyCode), words };
     },
   };
 }
 
 /**
- * What a failed SMTP conversation says about the email, by the stage in which it ended and the code
- * of the server's last reply, if any.
+ * What an SMTP conversation says about the email, by the stage in which it ended and the code with
+ * which the server refused, if it did.
  *
  * Before the first byte of the email is sent, nothing can have arrived. After that, a refusal by
  * the server is believed, but no reply, a lost connection, or 421 (the server is shutting down)
  * leave it unknown.
  */
-export function classify(stage: SmtpStage, replyCode = 0): Exclude<SendOutcome['kind'], 'sent'> {
+export function classify(stage: SmtpEnd['stage'], replyCode = 0): SendOutcome['kind'] {
   const isTemporary = replyCode >= 400 && replyCode < 500;
   const isPermanent = replyCode >= 500 && replyCode < 600;
   switch (stage) {
+    case 'done':
+      return 'sent';
     // No connection, greeting or encryption, or a wrong password: the server or the account, not the recipient.
     case 'connect':
     case 'login':
@@ -57,9 +57,8 @@ const TRIAL_TIMEOUTS = { connectMs: 5_000, silenceMs: 5_000, totalMs: 10_000 };
 /** Connects and logs in to the mail server in the URL. Throws an error without secrets if that fails. */
 export async function tryMailServer(url: string, signal: AbortSignal): Promise<string> {
   const server = parseSmtpUrl(url);
-  const result = await speakSmtp(server, undefined, TRIAL_TIMEOUTS, signal);
-  if ('reply' in result) return `${server.host}:${server.port} ${result.reply}`;
-  const words = result.words.slice(0, MAX_WORDS);
+  const { stage, words } = await speakSmtp(server, undefined, TRIAL_TIMEOUTS, signal);
+  if (stage === 'done') return `${server.host}:${server.port} ${words}`;
   throw new Error(`${words}. Check READERSHIP_SMTP_URL, and whether the server runs.`);
 }
 
