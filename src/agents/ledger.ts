@@ -15,7 +15,7 @@ import {
   OPEN_STATES,
   type RemoteState,
 } from './lifecycle.js';
-import { type Evidence, evidenceColumns } from './reasons.js';
+import { type Evidence, evidenceRow } from './reasons.js';
 
 const statement = (name: string) => readSql(import.meta.url, `statements/${name}.sql`);
 const JOBS_OF_PROJECT = statement('jobs-of-project');
@@ -77,7 +77,7 @@ const jobRow = z
     /** If chance gave it the job instead of a similar page: that page, and the seed of the draw. */
     held_out: z.string().nullable(),
     draw_seed: z.string().nullable(),
-    ...evidenceColumns,
+    ...evidenceRow.shape,
   })
   .transform((row) => ({
     ...row,

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { ownOrBuiltIn, packageFile } from '../files.js';
 import { reasonWords } from './reasons.js';
-import type { FlaggedPage } from './select.js';
+import type { ConsideredPage } from './select.js';
 
 /** Where prompts come from, and how long one may be. */
 interface PromptRules {
@@ -25,7 +25,7 @@ interface PromptPage {
 export const REFERENCE_TO_COME = '(assigned when the job is planned)';
 
 /** A flagged page as presented for approval, before it has a job. */
-export interface Proposal extends FlaggedPage {
+export interface Proposal extends ConsideredPage {
   /** The part of the prompt that may be edited: all but the reference. */
   readonly instruction: string;
   readonly prompt: string;
@@ -33,7 +33,7 @@ export interface Proposal extends FlaggedPage {
   readonly digest: string;
 }
 
-export function proposalOf(project: string, page: FlaggedPage, rules: PromptRules): Proposal {
+export function proposalOf(project: string, page: ConsideredPage, rules: PromptRules): Proposal {
   const about = { project, path: page.path, reason: reasonWords(page.why), reference: REFERENCE_TO_COME };
   const instruction = fill(ownOrBuiltIn(INSTRUCTION, rules.workspaceDir), valuesOf(about)).trimEnd();
   const prompt = composePrompt(about, rules, instruction);

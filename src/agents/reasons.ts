@@ -6,7 +6,7 @@ import { signedPercent, thousands } from '../format/numbers.js';
 export const leavingColumn = z.object({ human_change: z.number(), ai_change: z.number() }).nullable();
 
 /** The evidence stored with a job: views by people and AI over the last full weeks, at most 8. */
-export const evidenceColumns = {
+export const evidenceRow = z.object({
   /** Weekly medians. */
   weekly_human: z.number(),
   weekly_ai: z.number(),
@@ -19,8 +19,7 @@ export const evidenceColumns = {
   trend: z.number().nullable(),
   /** Oldest first. */
   weeks: z.array(z.object({ week: dayColumn, human: z.int(), ai: z.int() })),
-};
-export const evidenceRow = z.object(evidenceColumns);
+});
 export type Evidence = z.infer<typeof evidenceRow>;
 
 /** For a job stored without evidence. */
@@ -73,7 +72,7 @@ const reasonSchema = z.discriminatedUnion('code', [
 
 /** Why a page is flagged for a job, or left out: a code and its details. */
 export type Reason = z.infer<typeof reasonSchema>;
-export type FlagReason = z.infer<typeof flagged>;
+type FlagReason = z.infer<typeof flagged>;
 
 /** A reason as it is stored: the code, and the rest as JSON. */
 export const storedReason = ({ code, ...facts }: Reason) => ({ code, facts: JSON.stringify(facts) });

@@ -3,14 +3,7 @@ import { z } from 'zod';
 import type { Settings } from '../config/schema.js';
 import { percent } from '../format/numbers.js';
 import { drawPairs, type Pair } from './pairs.js';
-import {
-  type Evidence,
-  evidenceRow,
-  type FlagReason,
-  leavingColumn,
-  NO_EVIDENCE,
-  type Reason,
-} from './reasons.js';
+import { type Evidence, evidenceRow, leavingColumn, NO_EVIDENCE, type Reason } from './reasons.js';
 import type { Room } from './room.js';
 import type { IsListed } from './sitemap.js';
 
@@ -53,22 +46,20 @@ export interface SelectionState {
   readonly seed?: string | undefined;
 }
 
-interface ConsideredPage<Why extends Reason> {
+/** A page with enough views, or one that a person named. */
+export interface ConsideredPage {
   readonly path: string;
-  readonly why: Why;
+  /** Why it is chosen for a job or left out. */
+  readonly why: Reason;
   readonly evidence: Evidence;
-}
-/** A page chosen for a job. */
-export interface FlaggedPage extends ConsideredPage<FlagReason> {
-  /** Why it would not get a job if a person had not named it. */
+  /** Why it would not get its job if a person had not named it. */
   readonly despite?: Reason | undefined;
 }
-/** A page that has enough views but was left out. */
-export type LeftOutPage = ConsideredPage<Reason>;
 
 export interface Selection {
-  readonly flagged: readonly FlaggedPage[];
-  readonly leftOut: readonly LeftOutPage[];
+  /** Chosen for jobs. */
+  readonly flagged: readonly ConsideredPage[];
+  readonly leftOut: readonly ConsideredPage[];
   /** Pairs of similar pages of which one gets a job, if enough pages qualify for an experiment. */
   readonly pairs: readonly Pair[];
   /** Pages with enough views, but beyond those that make up `readingShare` of all views. */
@@ -114,8 +105,8 @@ export function selectPages(
     pairs.length === 0
       ? qualifying.slice(0, state.room.count).map(({ path }) => path)
       : pairs.flatMap(({ treated, heldOut }) => (state.seed === undefined ? [treated, heldOut] : treated));
-  const flagged: FlaggedPage[] = [];
-  const leftOut: LeftOutPage[] = [];
+  const flagged: ConsideredPage[] = [];
+  const leftOut: ConsideredPage[] = [];
   for (const page of named) {
     const { path, leaving } = page;
     if (!chosen.includes(path)) {

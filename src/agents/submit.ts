@@ -20,18 +20,11 @@ export interface SubmitTask extends ProjectTask {
   readonly onJob?: (job: Job) => void;
 }
 
-/** What was sent, and what stopped the rest. */
-export interface SubmitOutcome {
-  /** The jobs whose creation was attempted. */
-  readonly submitted: readonly Job[];
-  /** How many prompts the platform accepted, for jobs and messages. */
+/** How many prompts the platform accepted, and what stopped the rest. */
+interface SubmitOutcome {
   readonly sent: number;
   readonly stopped?: unknown;
 }
-
-/** How many jobs were created. */
-export const createdIn = ({ submitted }: Pick<SubmitOutcome, 'submitted'>): number =>
-  submitted.filter(isRemoteJob).length;
 
 type PromptKind = 'job' | 'message';
 
@@ -47,22 +40,17 @@ export async function submitPrompts(
 ): Promise<SubmitOutcome> {
   const { warehouse, journal, project, now, signal } = task;
   const prompts = (await readPrompts(warehouse, kind, project)).filter(isReady).slice(0, most);
-  const submitted: Job[] = [];
-  let sent = 0;
   const refusal = prompts.length === 0 ? undefined : await journal.refusal();
-  if (refusal !== undefined) return { submitted, sent, stopped: refusal };
-  for (const [index, prompt] of prompts.entries()) {
-    if (signal?.aborted) return { submitted, sent, stopped: signal.reason };
+  if (refusal !== undefined) return { sent: 0, stopped: refusal };
+  for (const [sent, prompt] of prompts.entries()) {
+    if (signal?.aborted) return { sent, stopped: signal.reason };
     const turn = await nextTurn(warehouse, project, now());
-    if (turn !== undefined)
-      return { submitted, sent, stopped: new TurnError(prompts.length - index, turn, kind) };
+    if (turn !== undefined) return { sent, stopped: new TurnError(prompts.length - sent, turn, kind) };
     const { job, error } = await submit(task, prompt);
-    if (kind === 'job') submitted.push(job);
     task.onJob?.(job);
-    if (error !== undefined) return { submitted, sent, stopped: error };
-    sent++;
+    if (error !== undefined) return { sent, stopped: error };
   }
-  return { submitted, sent };
+  return { sent: prompts.length };
 }
 
 /** A message waits until its job is known to exist on the platform. */

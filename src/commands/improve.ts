@@ -3,9 +3,8 @@ import { OPEN_STATES } from '../agents/lifecycle.js';
 import { planImprovement } from '../agents/plan.js';
 import { proposalOf } from '../agents/prompt.js';
 import { evidenceRow, reasonWords } from '../agents/reasons.js';
-import type { FlaggedPage, LeftOutPage } from '../agents/select.js';
+import type { ConsideredPage } from '../agents/select.js';
 import { readSitemap } from '../agents/sitemap.js';
-import { createdIn } from '../agents/submit.js';
 import { withHistory } from '../app/histories.js';
 import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
 import type { ProjectSettings } from '../config/schema.js';
@@ -111,7 +110,7 @@ const showPlan = (options: ShowOptions, runtime: Runtime): Promise<ExitCode> =>
   });
 
 /** A page as `--json` writes it, with the reason as a code and as text. */
-const shownPage = ({ path, why, evidence }: FlaggedPage | LeftOutPage) => ({
+const shownPage = ({ path, why, evidence }: ConsideredPage) => ({
   path,
   code: why.code,
   why: reasonWords(why),
@@ -122,8 +121,7 @@ async function applyAll(options: ShowOptions, runtime: Runtime): Promise<ExitCod
   const { result, outages } = await runSteps('improve', options, runtime, (runner, context) =>
     runner.step('improve', () => improveStep(context, true)),
   );
-  for (const { project, plan, submitted } of result ?? []) {
-    const created = createdIn({ submitted });
+  for (const { project, plan, created } of result ?? []) {
     const heldOut = plan.pairs.length === 0 ? '' : `; ${counted(plan.pairs.length, 'similar page')} held out`;
     const why = created === 0 ? whyNoJob(plan) : heldOut;
     runtime.output.data(`${project.name}: ${counted(created, 'job')} created${why}`);
@@ -140,13 +138,11 @@ async function applySome(options: ShowOptions, runtime: Runtime, pages: Pages): 
     const project = onlyProject(context);
     return runner.aside('improve', () => approvePages(context, project, approvals));
   });
-  const { answers = [], submitted = [] } = result ?? {};
+  const answers = result ?? [];
   for (const { path, job, refusal, despite } of answers) {
-    const sent = submitted.find(({ id }) => id === job);
-    const state =
-      sent === undefined || sent.remote_id === null ? `is ${sent?.state ?? 'planned'}` : 'created';
+    const state = job?.remote_id === null ? `is ${job.state}` : 'created';
     const left = despite?.code === 'held-out' ? '; its pair leaves the experiment' : '';
-    const words = refusal === undefined ? `job ${job} ${state}${left}` : `no job: ${refusal}`;
+    const words = job === undefined ? `no job: ${refusal}` : `job ${job.id} ${state}${left}`;
     runtime.output.data(escapeUnsafe(`${path}: ${words}`));
   }
   const code = conclude(outages, runtime);

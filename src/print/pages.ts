@@ -3,7 +3,7 @@ import type { Job } from '../agents/ledger.js';
 import type { ImprovePlan } from '../agents/plan.js';
 import type { Proposal } from '../agents/prompt.js';
 import { reasonWords } from '../agents/reasons.js';
-import { type FlaggedPage, MIN_WEEKS } from '../agents/select.js';
+import { type ConsideredPage, MIN_WEEKS } from '../agents/select.js';
 import type { Settings } from '../config/schema.js';
 import { counted, signedPercent, thousands } from '../format/numbers.js';
 import { alignedLines, type Column } from '../terminal/table.js';
@@ -94,7 +94,7 @@ export function whyNoJob({ plannedThisWeek, leftOut, inReview }: ImprovePlan): s
 const indentedTable = (...[columns, rows, width]: Parameters<typeof alignedLines>): string[] =>
   indented(alignedLines(columns, rows, width - 2));
 
-const flaggedCells = ({ path, evidence }: FlaggedPage): string[] => {
+const flaggedCells = ({ path, evidence }: ConsideredPage): string[] => {
   const { weekly_human, human_rank, weekly_ai, ai_rank, ai_per_human, trend } = evidence;
   return [
     path,

@@ -1,6 +1,5 @@
 import { relative } from 'node:path';
 import { z } from 'zod';
-import { createdIn } from '../agents/submit.js';
 import type { Runtime } from '../app/workspace.js';
 import { shardOption } from '../config/shard.js';
 import { hasStoredDays } from '../export/ledger.js';
@@ -96,11 +95,10 @@ async function agentLines(
 }
 
 function improvedLine(improved: ProjectImprovement, mode: 'plan' | 'apply'): string {
-  const { plan } = improved;
+  const { plan, created } = improved;
   const { name } = improved.project;
   if (mode === 'plan')
     return `${name}: ${counted(plan.flagged.length, 'page')} flagged; nothing created (improve.mode is plan): readership improve`;
-  const created = createdIn(improved);
   if (created > 0) return `${name}: ${counted(created, 'job')} created`;
   return `${name}: no new job${whyNoJob(plan)}`;
 }

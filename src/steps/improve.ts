@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { type Draw, type Job, planJob, readJobs, referenceOf } from '../agents/ledger.js';
+import { type Draw, planJob, readJobs, referenceOf } from '../agents/ledger.js';
 import {
   type ImprovePlan,
   planImprovement,
@@ -13,9 +13,8 @@ import {
 import { recordChange } from '../agents/pull-requests.js';
 import { composePrompt, proposalOf, REFERENCE_TO_COME } from '../agents/prompt.js';
 import { type Reason, reasonWords } from '../agents/reasons.js';
-import type { FlaggedPage } from '../agents/select.js';
+import type { ConsideredPage } from '../agents/select.js';
 import { type IsListed, readSitemap } from '../agents/sitemap.js';
-import type { SubmitOutcome } from '../agents/submit.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { type Day, dayOf } from '../day.js';
 import { ConfigurationError } from '../errors.js';
@@ -23,11 +22,11 @@ import { inSequence } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import type { Reader } from '../warehouse/query.js';
 import { loadNotes } from './notes.js';
-import { submitWaiting } from './poll.js';
+import { type Sent, submitWaiting } from './poll.js';
 import { byBothClocks, eachProject, type StepContext, type StepResult, withOutage } from './step.js';
 
-/** What improving a project did. In `plan` mode nothing is submitted. */
-export interface ProjectImprovement extends SubmitOutcome {
+/** What improving a project did. In `plan` mode nothing is sent. */
+export interface ProjectImprovement extends Sent {
   readonly project: ProjectSettings;
   readonly plan: ImprovePlan;
 }
@@ -64,7 +63,7 @@ async function improveProject(
   const plan = await planImprovement(warehouse, project.id, settings.improve, state);
   if (seed === undefined) {
     await recordChoices(warehouse, project.id, plan, state.now);
-    return { project, plan, submitted: [], sent: 0 };
+    return { project, plan, created: 0, sent: 0 };
   }
   for (const page of plan.flagged) {
     const pair = plan.pairs.find(({ treated }) => treated === page.path);
@@ -85,7 +84,7 @@ async function improveProject(
 function planPage(
   { settings, warehouse, workspaceDir, now }: StepContext,
   { id: project }: ProjectSettings,
-  { path, why, evidence }: FlaggedPage,
+  { path, why, evidence }: ConsideredPage,
   { instruction, draw }: { readonly instruction?: string; readonly draw?: Draw | undefined },
 ): Promise<number> {
   const at = now();
@@ -113,7 +112,7 @@ export interface Approval {
 interface Approved {
   readonly path: string;
   /** The number of its job; undefined when none was planned. */
-  readonly job?: number;
+  readonly id?: number;
   /** Why it would not have got one if it had not been named: it was rejected or held out. */
   readonly despite?: Reason | undefined;
   /** Why none was planned. */
@@ -122,13 +121,14 @@ interface Approved {
 
 /**
  * Creates jobs for individually approved pages, within the same limits as `improveStep`. A page
- * gets no job if it is not proposed, or if its prompt is no longer the one that was shown.
+ * gets no job if it is not proposed, or if its prompt is no longer the one that was shown. Returns
+ * the outcomes, each with its job as it is then.
  */
 export async function approvePages(
   given: StepContext,
   project: ProjectSettings,
   approvals: readonly Approval[],
-): Promise<StepResult<{ readonly answers: readonly Approved[]; readonly submitted: readonly Job[] }>> {
+) {
   const context = await byBothClocks(given);
   const refusal = await context.journal.refusal();
   if (refusal !== undefined) throw refusal;
@@ -154,15 +154,15 @@ export async function approvePages(
     else
       answers.push({
         path,
-        job: await planPage(context, project, page, { instruction: instruction ?? proposal.instruction }),
+        id: await planPage(context, project, page, { instruction: instruction ?? proposal.instruction }),
         despite: page.despite,
       });
   }
-  const planned = answers.filter(({ job }) => job !== undefined).length;
-  const { submitted, sent, stopped }: SubmitOutcome =
-    planned === 0 ? { submitted: [], sent: 0 } : await submitWaiting(context, project, 'all');
-  const summary = `${planned} of ${byPath.size} approved pages got a job, ${counted(sent, 'prompt')} sent`;
-  const detail = { answers, submitted };
+  const planned = answers.filter(({ id }) => id !== undefined).length;
+  const { sent, stopped }: Partial<Sent> = planned === 0 ? {} : await submitWaiting(context, project, 'all');
+  const summary = `${planned} of ${byPath.size} approved pages got a job, ${counted(sent ?? 0, 'prompt')} sent`;
+  const jobs = await readJobs(warehouse, project.id);
+  const detail = answers.map(({ id, ...answer }) => ({ ...answer, job: jobs.find((job) => job.id === id) }));
   return withOutage({ detail, summary }, [stopped]);
 }
 

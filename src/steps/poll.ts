@@ -5,7 +5,7 @@ import { noticeMerges } from '../agents/merges.js';
 import { pollJobs, type PollTask } from '../agents/poll.js';
 import { readPullRequests } from '../agents/pull-requests.js';
 import { roomFor } from '../agents/room.js';
-import { submitPrompts, type SubmitOutcome } from '../agents/submit.js';
+import { submitPrompts } from '../agents/submit.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { ReadershipError } from '../errors.js';
 import { counted } from '../format/numbers.js';
@@ -70,19 +70,25 @@ async function pollProject(
   return { ...polled, reviewed, errors: [stopped, ...polled.errors] };
 }
 
+/** How many jobs were created, how many prompts were accepted, those of the jobs included, and what stopped the rest. */
+export interface Sent {
+  readonly created: number;
+  readonly sent: number;
+  readonly stopped?: unknown;
+}
+
 /** Sends waiting prompts: messages, preceded by the planned jobs that the limits allow if `what` is `all`. */
 export async function submitWaiting(
   { settings, warehouse, journal, clientOf, now, signal, observer }: StepContext,
   project: ProjectSettings,
   what: 'all' | 'messages',
-): Promise<SubmitOutcome> {
+): Promise<Sent> {
   const client = clientOf(project);
   const onJob = (job: Job) => observer.onJob?.(job);
   const task = { warehouse, journal, client, project: project.id, now, signal, onJob };
-  if (what === 'messages') return submitPrompts(task, 'message');
   const { toSend } = roomFor(await readJobs(warehouse, project.id), settings.improve, now());
-  const jobs = await submitPrompts(task, 'job', toSend.count);
-  if (jobs.stopped !== undefined) return jobs;
+  const jobs = await submitPrompts(task, 'job', what === 'all' ? toSend.count : 0);
+  if (jobs.stopped !== undefined) return { ...jobs, created: jobs.sent };
   const messages = await submitPrompts(task, 'message');
-  return { ...messages, submitted: jobs.submitted, sent: jobs.sent + messages.sent };
+  return { ...messages, created: jobs.sent, sent: jobs.sent + messages.sent };
 }

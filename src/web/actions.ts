@@ -140,11 +140,10 @@ const ACTIONS: Readonly<Record<string, z.ZodType<Action>>> = {
 
 async function approve(context: StepContext, project: ProjectSettings, approval: Approval): Promise<string> {
   const { detail, error } = await approvePages(context, project, [approval]);
-  const [answer] = detail.answers;
+  const [answer] = detail;
   const why = error === undefined ? 'it was interrupted' : messageOf(error);
   if (answer?.job === undefined) throw new ConfigurationError(answer?.refusal ?? why);
-  const sent = detail.submitted.find(({ id }) => id === answer.job);
-  return sent === undefined ? `job ${answer.job} is planned but not sent yet: ${why}` : wordsOf(sent, why);
+  return wordsOf(answer.job, why);
 }
 
 function wordsOf({ id, state, note }: Job, why: string): string {

@@ -48,10 +48,10 @@ const pathsOf = (of: readonly { readonly path: string }[]) => of.map(({ path }) 
 describe('pages approved one by one', () => {
   it('get jobs regardless of their rank, and no other page does', async () => {
     const { approve, sent, jobs } = await desk();
-    const { answers } = await approve({ path: '/guides/page-9' }, { path: '/guides/page-3' });
-    expect(answers).toEqual([
-      { path: '/guides/page-9', job: 1 },
-      { path: '/guides/page-3', job: 2 },
+    const answers = await approve({ path: '/guides/page-9' }, { path: '/guides/page-3' });
+    expect(answers).toMatchObject([
+      { path: '/guides/page-9', job: { id: 1, state: 'active' } },
+      { path: '/guides/page-3', job: { id: 2, state: 'active' } },
     ]);
     expect(sent()).toEqual([
       expect.stringContaining('"/guides/page-9"'),
@@ -67,7 +67,7 @@ describe('pages approved one by one', () => {
     await approve({ path: '/guides/page-1' });
     // Its job says more than a skip.
     await skipPages(context, project, ['/guides/page-1'], null);
-    const { answers } = await approve(
+    const answers = await approve(
       ...['/guides/page-1', '/guides/page-2', '/rare', '/guides/paeg-3', '/zzz', '/guides/page-4'].map(
         (path) => ({ path }),
       ),
@@ -85,10 +85,10 @@ describe('pages approved one by one', () => {
 
   it('stay within the limits of a run', async () => {
     const { approve, sent } = await desk({ maxJobsPerRun: 1 });
-    const { answers } = await approve({ path: '/guides/page-5' }, { path: '/guides/page-1' });
-    expect(answers).toEqual([
+    const answers = await approve({ path: '/guides/page-5' }, { path: '/guides/page-1' });
+    expect(answers).toMatchObject([
       { path: '/guides/page-5', refusal: 'left for a later run: improve.maxJobsPerRun is 1' },
-      { path: '/guides/page-1', job: 1 },
+      { path: '/guides/page-1', job: { id: 1, state: 'active' } },
     ]);
     expect(sent()).toHaveLength(1);
   });
@@ -98,7 +98,7 @@ describe('pages approved one by one', () => {
     const [first] = (await proposals()) as [Proposal];
     await mkdir(join(workspaceDir, 'templates/prompts'), { recursive: true });
     await writeFile(join(workspaceDir, 'templates/prompts/improve.hbs'), 'Rewrite {{path}}');
-    const { answers } = await approve(first);
+    const answers = await approve(first);
     expect(answers).toEqual([
       {
         path: '/guides/page-1',
@@ -114,7 +114,7 @@ describe('pages approved one by one', () => {
 
   it('can be sent with an edited prompt, which still carries the reference', async () => {
     const { approve, sent, jobs } = await desk();
-    const { answers } = await approve(
+    const answers = await approve(
       { path: '/guides/page-1', instruction: 'Only fix the links.' },
       { path: '/guides/page-3', instruction: ' \n' },
     );
@@ -130,7 +130,7 @@ describe('pages approved one by one', () => {
     const { approve, sent, jobs, sandbox } = await desk();
     sandbox.setFaults([{ on: 'create', kind: 'lost-reply', times: 1 }]);
     await approve({ path: '/guides/page-1' });
-    const { answers } = await approve({ path: '/guides/page-1' });
+    const answers = await approve({ path: '/guides/page-1' });
     expect(answers).toEqual([{ path: '/guides/page-1', refusal: 'has job 1, unconfirmed' }]);
     expect((await jobs()).map(({ state }) => state)).toEqual(['unconfirmed']);
     expect(sent()).toHaveLength(1);
@@ -169,9 +169,9 @@ describe('a held-out page', () => {
     expect((await improveStep(context, true)).detail[0]?.plan.flagged.map((page) => page.path)).not.toContain(
       path,
     );
-    const { answers } = await approve({ path });
+    const answers = await approve({ path });
     expect(answers).toMatchObject([{ path, despite: { code: 'held-out', job: 1 } }]);
-    expect(answers[0]?.job).toBeGreaterThan(4);
+    expect(answers[0]?.job?.id).toBeGreaterThan(4);
     expect((await plan()).leftOut.find((page) => page.path === path)?.why.code).toBe('has-job');
   });
 });
@@ -195,7 +195,7 @@ describe('a skipped page', () => {
   it('is no longer proposed or sent, and its report says so at once', async () => {
     const all = await skipped('2026-12-01');
     expect(pathsOf((await all.plan()).flagged)).not.toContain('/guides/page-1');
-    expect((await all.approve({ path: '/guides/page-1' })).answers[0]?.refusal).toBe(
+    expect((await all.approve({ path: '/guides/page-1' }))[0]?.refusal).toBe(
       'skipped manually until Dec 1, 2026',
     );
     await improveStep(all.context, true);

@@ -28,7 +28,7 @@ async function after(weeks: number, pages: number, review?: 'merged' | 'closed')
   for (let week = 0; week < weeks; week++) {
     const { error, detail } = await improveStep(context, true);
     expect(error).toBeUndefined();
-    days.push(detail.flatMap(({ submitted }) => submitted).length);
+    days.push(detail.reduce((sum, { created }) => sum + created, 0));
     desk.clock.advance(DAY);
     await pollStep(context, {});
     const open = (await desk.jobs()).filter(isInReview);
