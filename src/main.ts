@@ -1,6 +1,6 @@
 import { CommanderError } from 'commander';
 import { setMaxListeners } from 'node:events';
-import { closeSync, readFileSync } from 'node:fs';
+import { closeSync, fstatSync, readFileSync, writeFileSync } from 'node:fs';
 import { SourceMap, type SourceMapPayload } from 'node:module';
 import { dirname, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -39,6 +39,16 @@ process.on('uncaughtException', (error) => {
   process.exit(1);
 });
 
+// Node.js ignores that a full disk took only part of what it writes to a file at once.
+if (fstatSync(1).isFile())
+  process.stdout._write = (chunk: Uint8Array, _, done) => {
+    try {
+      writeFileSync(1, chunk);
+      done();
+    } catch (error) {
+      done(error as Error);
+    }
+  };
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (interruptedWith !== undefined) return;
   // A closed terminal counts as SIGHUP. A reader such as `head` may close the pipe early.

@@ -82,11 +82,16 @@ describe('a full disk (skipped if none can be mounted)', () => {
     });
     await disk.makeRoom();
     expect(await callCli(['report', 'new', 'mine'], { cwd })).toMatchObject({ code: 0 });
-    const full = spawnSync('sh', ['-c', `"$0" dist/cli.js --help > /dev/full`, process.execPath]);
-    expect({ code: full.status, stderr: String(full.stderr) }).toEqual({
-      code: 1,
-      stderr: expect.stringMatching(/^ENOSPC.*\nThe disk is full: free some space/) as string,
-    });
+    // Of the script, the first 4 KiB fit.
+    await disk.leaveRoom(4096);
+    for (const file of ['/dev/full', join(cwd, 'script')]) {
+      const command = `"$0" dist/cli.js completion bash > ${file}`;
+      const full = spawnSync('sh', ['-c', command, process.execPath]);
+      expect({ code: full.status, stderr: String(full.stderr) }).toEqual({
+        code: 1,
+        stderr: expect.stringMatching(/^ENOSPC.*\nThe disk is full: free some space/) as string,
+      });
+    }
   });
 
   it('leaves no partial database if it could not be created', async (context) => {
