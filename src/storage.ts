@@ -9,9 +9,10 @@ const SIGNS = [
   ['files', /EMFILE|ENFILE|Too many open files/],
   [
     'memory',
-    /ENOMEM|Cannot allocate memory|Out of Memory Error|(array buffer )?allocation failed|bad_alloc/i,
+    /ENOMEM|Cannot allocate memory|failed to map segment|Out of Memory|(array buffer )?allocation failed|bad_alloc/i,
   ],
   ['failing', /\bEIO\b|Input\/output error|fsync failed/],
+  ['incomplete', /^Cannot find (module|package)|GLIBC_|Error loading shared library/],
   ['full', /No space left|ENOSPC|Disk quota|EDQUOT|File too large|EFBIG/],
   // Node.js reports ENOENT when it creates nested directories on a read-only file system.
   ['denied', /Permission denied|EACCES|Read-only file system|EROFS|EPERM|ENOENT.*, mkdir/],
@@ -28,6 +29,8 @@ const ADVICE: Readonly<Record<(typeof SIGNS)[number][0], string>> = {
     'Too many files are open: raise the limit (ulimit -n, or LimitNOFILE= in systemd), then run the command again.',
   memory:
     'There is too little memory: close other programs, or lower database.maxMemory, then run the command again.',
+  incomplete:
+    'Readership is not completely installed for this machine: install it again here, without omitting optional packages.',
   failing:
     'The disk reports errors: check it (dmesg, smartctl), copy data/ to another one, then run the command again.',
   failed: 'Run the command again; if it fails again: readership doctor',
@@ -44,8 +47,7 @@ export const isOfDamage = (error: unknown): boolean => signOf(error) === 'damage
 /** What to do if this machine is the problem, whatever was being done; undefined otherwise. */
 export function machineAdvice(error: unknown): string | undefined {
   const sign = signOf(error);
-  const isOfMachine = sign === 'files' || sign === 'memory' || sign === 'failing' || sign === 'full';
-  return isOfMachine ? ADVICE[sign] : undefined;
+  return sign === undefined || /denied|damaged|failed/.test(sign) ? undefined : ADVICE[sign];
 }
 
 /** As `machineAdvice`, also for a file or directory that this user may not use. */

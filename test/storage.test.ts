@@ -14,6 +14,8 @@ const FILES =
   'Too many files are open: raise the limit (ulimit -n, or LimitNOFILE= in systemd), then run the command again.';
 const MEMORY =
   'There is too little memory: close other programs, or lower database.maxMemory, then run the command again.';
+const INCOMPLETE =
+  'Readership is not completely installed for this machine: install it again here, without omitting optional packages.';
 const FAILING =
   'The disk reports errors: check it (dmesg, smartctl), copy data/ to another one, then run the command again.';
 
@@ -22,6 +24,10 @@ const KNOWN: readonly (readonly [cause: string, advice: string])[] = [
   ['IO Error: Cannot open file "x": Too many open files', FILES],
   ['Out of Memory Error: failed to allocate data of size 1.0 GiB', MEMORY],
   ['Array buffer allocation failed', MEMORY],
+  ['WebAssembly.Instance(): Out of memory: Cannot allocate Wasm memory for new instance', MEMORY],
+  ['libduckdb.so: failed to map segment from shared object', MEMORY],
+  ["Cannot find module '@duckdb/node-bindings-linux-x64/duckdb.node'", INCOMPLETE],
+  ["/lib/libm.so.6: version `GLIBC_2.29' not found (required by libduckdb.so)", INCOMPLETE],
   ['IO Error: Could not read from file "x": Input/output error', FAILING],
   ['FATAL Error: fsync failed!', FAILING],
   ['IO Error: Could not write file "x.wal": No space left on device', FULL],
