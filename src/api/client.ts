@@ -156,12 +156,13 @@ export class Client {
     let json: unknown;
     try {
       json = this.#withoutKey(body);
-    } catch {
+    } catch (cause) {
       const start = plainWords(this.#redact(body)).slice(0, 60);
-      throw unusable(
-        operation,
-        `the response is ${start === '' ? 'empty' : `not JSON; it begins “${start}”`}. Check that baseUrl in readership.yaml is the address of the API, not of a web page.`,
-      );
+      const what = start === '' ? 'empty' : `not JSON; it begins “${start}”`;
+      // Without the cause, it is not requested again: another address is needed.
+      if (/^[[{]/.test(start)) throw unusable(operation, `the response is damaged: ${what}.`, { cause });
+      const advice = 'Check that baseUrl in readership.yaml is the address of the API, not of a web page.';
+      throw unusable(operation, `the response is ${what}. ${advice}`);
     }
     const answer = schema.safeParse(json);
     if (answer.success) return answer.data;

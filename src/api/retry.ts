@@ -2,7 +2,7 @@ import { addMilliseconds } from 'date-fns';
 import pRetry from 'p-retry';
 import { isUnresolvable } from '../errors.js';
 import { sleepFor } from '../sleep.js';
-import { PausedError, TryLaterError } from './errors.js';
+import { PausedError, TryLaterError, type TryLaterReason } from './errors.js';
 
 /** How often and how long a read request is retried. */
 export interface RetryPolicy {
@@ -14,13 +14,13 @@ export interface RetryPolicy {
 export const DEFAULT_RETRIES: RetryPolicy = { retries: 4, minDelayMs: 500, maxDelayMs: 30_000 };
 
 /** Called before each new attempt. */
-export type OnRetry = (error: TryLaterError, retriesLeft: number) => void;
+export type OnRetry = (error: Error & { readonly reason?: TryLaterReason }, retriesLeft: number) => void;
 
 /**
  * The only place that decides whether a request to the platform is sent again, for those that only read. Only a
- * `TryLaterError` is retried, with growing, randomized delays. After a rate limit, the pace delays every request. Any
- * other `Retry-After` is waited for here; if it is longer than `maxDelayMs`, the error is thrown, so that the caller can
- * release its resources.
+ * `TryLaterError` and damaged JSON are retried, with growing, randomized delays. After a rate limit, the pace delays every
+ * request. Any other `Retry-After` is waited for here; if it is longer than `maxDelayMs`, the error is thrown, so that
+ * the caller can release its resources.
  */
 export async function retrying<Result>(
   attempt: () => Promise<Result>,
@@ -29,10 +29,12 @@ export async function retrying<Result>(
   signal: AbortSignal | undefined,
   onRetry: OnRetry,
 ): Promise<Result> {
-  const waitOf = ({ reason, retryAfterMs = 0 }: TryLaterError) =>
-    reason === 'rate-limited' ? 0 : retryAfterMs;
-  const isRetried = (error: Error): error is TryLaterError =>
-    error instanceof TryLaterError && !isUnresolvable(error.cause) && waitOf(error) <= policy.maxDelayMs;
+  const waitOf = (error: Error) =>
+    error instanceof TryLaterError && error.reason !== 'rate-limited' ? (error.retryAfterMs ?? 0) : 0;
+  const isRetried = (error: Error) =>
+    (error instanceof TryLaterError || error.cause instanceof SyntaxError) &&
+    !isUnresolvable(error.cause) &&
+    waitOf(error) <= policy.maxDelayMs;
   return pRetry(attempt, {
     retries: policy.retries,
     factor: 2,
@@ -42,8 +44,8 @@ export async function retrying<Result>(
     signal,
     shouldRetry: ({ error }) => isRetried(error),
     onFailedAttempt: async ({ error, retriesLeft }) => {
-      if (!(error instanceof TryLaterError)) return;
-      if (error.reason === 'rate-limited') await pace.refused(error.retryAfterMs);
+      if (error instanceof TryLaterError && error.reason === 'rate-limited')
+        await pace.refused(error.retryAfterMs);
       if (retriesLeft === 0 || !isRetried(error)) return;
       onRetry(error, retriesLeft);
       await sleepFor(waitOf(error), signal);

@@ -1,4 +1,4 @@
-import { type TryLaterError, VIEWS_OPERATION } from '../api/errors.js';
+import { VIEWS_OPERATION } from '../api/errors.js';
 import type { Listener } from '../app/open.js';
 import type { Day } from '../day.js';
 import type { ProjectSettings } from '../config/schema.js';
@@ -134,9 +134,9 @@ export class ExportProgress {
 const SAME_PROBLEM_MS = 60_000;
 
 /** Notes about retries, one a minute for errors of the same kind. */
-function retryNotes(note: (text: string) => void) {
+function retryNotes(note: (text: string) => void): NonNullable<Listener['onRetry']> {
   const notedMs = new Map<string, number>();
-  return ({ reason, message }: TryLaterError, retriesLeft: number): void => {
+  return ({ reason = 'server-error', message }, retriesLeft) => {
     const ms = performance.now();
     if (ms - (notedMs.get(reason) ?? -Infinity) < SAME_PROBLEM_MS) return;
     notedMs.set(reason, ms);

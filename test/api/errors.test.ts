@@ -194,6 +194,7 @@ describe('an answer that the API does not document', () => {
   const WRONG: [string, string][] = [
     ['a web page', '<!doctype html><title>Welcome</title>'],
     ['an empty body', ''],
+    ['damaged JSON', '{"totals": {"human": 1'],
     [
       'a missing field',
       '{"status": "active", "totals": {"human": 1, "ai": 0, "total": 1}, "hasMore": false}',
@@ -267,7 +268,7 @@ describe('a request that is sent again', () => {
     const { client, server } = await clientOf(
       (response, count) => {
         if (count === 1) response.socket?.resetAndDestroy();
-        else if (count === 2) reply(response, 503, {});
+        else if (count === 2) response.end('{"totals": {"human": 1');
         else reply(response, 200, NO_ROWS);
       },
       { onRequest: () => counted++ },
