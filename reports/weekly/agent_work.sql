@@ -5,8 +5,6 @@ SELECT
   path,
   state,
   if(closed_on IS NULL, pr_link, NULL) AS pr_link,
-  planned_at,
-  ended_at,
   if(closed_on IS NULL, note, 'Its pull request was closed without being merged.') AS note
 FROM jobs
 WHERE project = $project AND merged_on IS NULL AND (ended_at IS NULL OR ended_at >= $from::DATE)

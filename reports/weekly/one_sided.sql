@@ -1,13 +1,12 @@
--- Grain: one row per page that one audience reads and the other rarely does, for the five most
--- viewed pages of each kind.
-SELECT path, human, ai, if(ai > human, 'ai', 'human') AS reader
+-- Grain: one row with the pages that people read and AI rarely does, and the reverse: the five most viewed
+-- of each.
+SELECT
+  coalesce(list(page ORDER BY page.human DESC, path) FILTER (page.human >= greatest(50, 10 * page.ai)), [])[:5] AS human,
+  coalesce(list(page ORDER BY page.ai DESC, path) FILTER (page.ai >= greatest(50, 10 * page.human)), [])[:5] AS ai
 FROM
   (
-    SELECT path, sum(human)::BIGINT AS human, sum(ai)::BIGINT AS ai
+    SELECT path, {path: path, human: sum(human)::BIGINT, ai: sum(ai)::BIGINT} AS page
     FROM page_views
     WHERE project = $project AND day BETWEEN $from::DATE AND $to::DATE
     GROUP BY path
   )
-WHERE greatest(human, ai) >= 50 AND greatest(human, ai) >= 10 * least(human, ai)
-QUALIFY row_number() OVER (PARTITION BY ai > human ORDER BY greatest(human, ai) DESC, path) <= 5
-ORDER BY greatest(human, ai) DESC, path

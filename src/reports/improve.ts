@@ -43,6 +43,8 @@ const choiceRow = z.object({
 const improveRows = z.object({
   jobs: z.array(
     jobRow.extend({
+      planned_at: timestampColumn,
+      ended_at: timestampColumn.nullable(),
       merged_on: dayColumn.nullable(),
       reason: z.string(),
       newly_flagged: z.boolean(),

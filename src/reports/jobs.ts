@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { JOB_STATES } from '../agents/lifecycle.js';
 import { inWords } from '../format/numbers.js';
 import { capitalised, webLink } from '../format/text.js';
-import { timestampColumn } from '../warehouse/query.js';
 
 /** A job as the reports' queries return it. */
 export const jobRow = z.object({
@@ -10,8 +9,6 @@ export const jobRow = z.object({
   path: z.string(),
   state: z.enum(JOB_STATES),
   pr_link: z.string().nullable(),
-  planned_at: timestampColumn,
-  ended_at: timestampColumn.nullable(),
   note: z.string().nullable(),
 });
 

@@ -18,8 +18,7 @@ const breakAt = (ago: number) => ({
 const compared = (weeks: History['weeks'], changes: Partial<History> = {}) =>
   compareWeeks(
     {
-      ...{ weeks, daily_views: [], usual: [], causes: [], notes: [] },
-      ...{ historySince: day('2026-01-01'), hasOlder: false, ...changes },
+      ...{ weeks, daily_views: [], usual: [], causes: [], notes: [], ...changes },
     },
     FIRST,
   ) ?? expect.fail('not loaded');

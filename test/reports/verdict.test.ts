@@ -14,10 +14,10 @@ type Usual = Partial<Record<Audience, Partial<UsualRow>>>;
 /** What the macro `usual_range` says of the reported week, and of the one before. */
 let usual: Usual = {};
 let usualBefore: Usual = {};
-let other: OtherNews = { moved: [], pullRequests: 0 };
+let other: Omit<OtherNews, 'coverage'> = { moved: [], pullRequests: 0 };
 /** Views on single days instead of a seventh of the week, by days before the reported Monday. */
 let onDays: Record<number, { human?: number; ai?: number }> = {};
-let more: Partial<Pick<History, 'causes' | 'notes' | 'historySince' | 'hasOlder'>> = {};
+let more: Partial<Pick<History, 'causes' | 'notes'> & OtherNews['coverage']> = {};
 afterEach(() => {
   [usual, usualBefore, onDays, more] = [{}, {}, {}, {}];
   other = { moved: [], pullRequests: 0 };
@@ -72,13 +72,16 @@ function news(...newestFirst: Counts[]) {
     usual: [...usualRows(usual, 0), ...usualRows(usualBefore, 1)],
     causes: [],
     notes: [],
+    ...more,
+  };
+  const coverage = {
     historySince: addDays(MONDAY, -7 * (newestFirst.length - 1)),
     hasOlder: false,
     ...more,
   };
   const week = compareWeeks(history, MONDAY);
   if (week === null) throw new Error('the reported week is not loaded');
-  return newsOf(week, compareWeeks(history, addDays(MONDAY, -7)), other);
+  return newsOf(week, compareWeeks(history, addDays(MONDAY, -7)), { ...other, coverage });
 }
 
 const headline = (...given: Counts[]): string => textOf(news(...given).headline);

@@ -1,11 +1,9 @@
 import { addDays, type Day, daysBetween } from '../../day.js';
 import { AUDIENCES, type Audience } from '../../format/audience.js';
-import type { Coverage } from '../coverage.js';
 import type { DayRow, UsualRow, WeeklyRows, WeekRow } from './rows.js';
 
 /** What a week is compared by. Weeks and days oldest first. */
-export type History = Pick<WeeklyRows, 'weeks' | 'daily_views' | 'usual' | 'causes' | 'notes'> &
-  Pick<Coverage, 'historySince' | 'hasOlder'>;
+export type History = Pick<WeeklyRows, 'weeks' | 'daily_views' | 'usual' | 'causes' | 'notes'>;
 
 /** A week and the weeks before it. Only full weeks, with all seven days loaded, are compared. */
 export type Comparison = NonNullable<ReturnType<typeof compareWeeks>>;
@@ -13,7 +11,7 @@ export type AudienceWeek = ReturnType<typeof audienceWeek>;
 
 /** Compares the week that begins on `firstDay`; null if none of its days is loaded. */
 export function compareWeeks(history: History, firstDay: Day) {
-  const { weeks, historySince } = history;
+  const { weeks } = history;
   const isWhole = (week: WeekRow): boolean => week.days_loaded === 7;
   const thisWeek = weeks.find(({ week }) => week === firstDay);
   if (thisWeek === undefined) return null;
@@ -44,8 +42,6 @@ export function compareWeeks(history: History, firstDay: Day) {
     typical: [thisWeek, ...withoutGap].map((week) => withoutBursts(week, bursts)),
     human: weekOf('human'),
     ai: weekOf('ai'),
-    historySince,
-    hasOlder: history.hasOlder,
   };
 }
 

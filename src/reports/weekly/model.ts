@@ -27,24 +27,20 @@ export type WeeklyModel = ReturnType<typeof weeklyModel>;
  */
 export function weeklyModel(answers: object, { period, calendar, coverage }: ModelContext) {
   const rows = weeklyRows.parse(answers);
-  const history = { ...rows, historySince: coverage.historySince, hasOlder: coverage.hasOlder };
-  const week = compareWeeks(history, period.first);
+  const week = compareWeeks(rows, period.first);
   if (week === null) throw new RangeError(`no row of the week that begins on ${period.first}`);
   const agentWork = agentWorkOf(rows.agent_work);
   const [likelyBreak] = rows.likely_break;
   const moved = likelyBreak === undefined ? movedOf(rows.moved, rows.pages.read, week) : null;
   const movedRows = moved === null ? [] : rows.moved;
-  const news = newsOf(week, compareWeeks(history, addDays(period.first, -7)), {
+  const news = newsOf(week, compareWeeks(rows, addDays(period.first, -7)), {
     moved: movedRows.filter(({ has_changed }) => has_changed),
     pullRequests: agentWork?.counts.ready ?? 0,
+    coverage,
   });
   const mostRead = rows.most_read.map((page) => mostReadOf(page, week, movedRows));
   const counts = rows.most_read.flatMap(({ human, ai }) => [human, ai]);
   const longestBar = highestDrawn(counts, MOST_OF_BARS);
-  const readBy = (audience: Audience) =>
-    rows.one_sided
-      .filter(({ reader }) => reader === audience)
-      .map(({ path, human, ai }) => ({ path, human, ai }));
   return {
     ...news,
     /** The week before, if this one can be compared with it. */
@@ -68,8 +64,7 @@ export function weeklyModel(answers: object, { period, calendar, coverage }: Mod
     /** The common scale of the bars in `mostRead`, and whether some counts are beyond it. */
     longestBar,
     hasCutBars: counts.some((count) => count > longestBar),
-    /** Pages that one audience reads and the other rarely does, by the audience that reads them. */
-    oneSided: { human: readBy('human'), ai: readBy('ai') },
+    oneSided: rows.one_sided,
     newPages: rows.pages.new_pages,
     agentWork,
     /** The effect of agents that the experiment measured; null without one. */

@@ -71,7 +71,8 @@ export const weeklyRows = z.object({
   moved: z.array(moved),
   likely_break: z.array(likelyBreak).default([]),
   most_read: z.array(mostRead),
-  one_sided: z.array(pageViews.extend({ reader: audienceColumn })),
+  /** Pages that one audience reads and the other rarely does, by the audience that reads them. */
+  one_sided: z.object({ human: z.array(pageViews), ai: z.array(pageViews) }),
   agent_work: z.array(jobRow),
   experiment: z.array(experimentRow).default([]),
 });

@@ -2,6 +2,7 @@ import { addDays, type Day } from '../../day.js';
 import { AUDIENCES, viewsBy } from '../../format/audience.js';
 import { inSequence, longDay, namedDay, shortDayRange, weekday } from '../../format/days.js';
 import { changeOf, counted, fromLastWeek, inWords, writeChange } from '../../format/numbers.js';
+import type { Coverage } from '../coverage.js';
 import { waitingForReview } from '../jobs.js';
 import { type Comparison, sum } from './comparison.js';
 import { factsOf, type MovedPage } from './facts.js';
@@ -9,10 +10,11 @@ import { coursesOf } from './leads.js';
 import { type Fact, inColor, type Phrase, say, textOf, viewsWithin } from './phrases.js';
 import type { WeekRow } from './rows.js';
 
-/** Other news: pages that moved, furthest first, and pull requests to review. */
+/** What else the news are about: pages that moved, furthest first, pull requests to review, and the history. */
 export interface OtherNews {
   readonly moved: readonly MovedPage[];
   readonly pullRequests: number;
+  readonly coverage: Pick<Coverage, 'historySince' | 'hasOlder'>;
 }
 
 const MOST_DETAILS = 2;
@@ -39,7 +41,7 @@ export function newsOf(week: Comparison, weekBefore: Comparison | null, other: O
   const shown = [
     ...details.slice(0, MOST_DETAILS).map(worded),
     { key: 'left out', text: leftOutOf(week) },
-    { key: 'not compared', text: whyNotCompared(week) },
+    { key: 'not compared', text: whyNotCompared(week, other) },
   ].filter(({ text }) => text !== '');
   const hidden = [...details.slice(MOST_DETAILS), ...inTotals, ...coursesOf(week)].map(worded);
   const totals = totalsWithChange(week, key === 'totals');
@@ -152,14 +154,10 @@ function leftOutOf(week: Comparison): string {
 }
 
 /** Why a full week is not compared with the one before; empty if it is. */
-function whyNotCompared({
-  thisWeek,
-  weekBefore,
-  before,
-  historySince,
-  hasOlder,
-  broken,
-}: Comparison): string {
+function whyNotCompared(
+  { thisWeek, weekBefore, before, broken }: Comparison,
+  { coverage: { historySince, hasOlder } }: OtherNews,
+): string {
   if (before !== null) return '';
   if (broken !== null) return `Not compared: counting changed on ${longDay(broken.day)}.`;
   const first = addDays(thisWeek.week, -7);
