@@ -6,6 +6,7 @@ SELECT
   choice.code,
   choice.facts,
   choice.chosen_at,
+  choice.chosen_at >= $from::DATE AS newly_flagged,
   choice.weekly_human,
   choice.weekly_ai,
   (choice.facts ->> 'trend')::DOUBLE AS trend

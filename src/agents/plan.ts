@@ -23,7 +23,6 @@ const statement = (name: string) => readSql(import.meta.url, `statements/${name}
 const CANDIDATES = statement('candidates');
 const VIEWED_PAGES = statement('viewed-pages');
 const CHOICES = statement('choices-of-project');
-const FORGET_CHOICES = statement('forget-choices');
 const RECORD_CHOICES = statement('record-choices');
 const SKIPS_OF_PROJECT = statement('skips-of-project');
 const RECORD_SKIP = statement('record-skip');
@@ -174,7 +173,7 @@ function heldOutUntil(job: Job, now: Date): Day | null {
   return ended === null ? null : addDays(ended, HELD_OUT_DAYS);
 }
 
-/** Stores which pages were flagged or left out, for reports. Returns whether that has changed. */
+/** Stores which pages were flagged or left out, and since when, for reports. Returns whether that has changed. */
 export async function recordChoices(
   warehouse: Warehouse,
   project: string,
@@ -192,10 +191,9 @@ export async function recordChoices(
     .sort((one, other) => (one.path < other.path ? -1 : 1));
   const known = await warehouse.query(CHOICES, choiceRow, { project });
   if (isDeepStrictEqual(known, choices)) return false;
-  await warehouse.transaction(async (transaction) => {
-    await transaction.execute(FORGET_CHOICES, { project });
-    await transaction.execute(RECORD_CHOICES, { project, now, choices: JSON.stringify(choices) });
-  });
+  await warehouse.transaction((transaction) =>
+    transaction.execute(RECORD_CHOICES, { project, now, choices: JSON.stringify(choices) }),
+  );
   return true;
 }
 

@@ -26,6 +26,7 @@ import { ISO_CALENDAR, periodOf } from './period.js';
 
 /** Why a page was chosen, as numbers: its median week, and the change within eight weeks; null if unknown. */
 const weekly = {
+  newly_flagged: z.boolean(),
   weekly_human: z.number().nullable(),
   weekly_ai: z.number().nullable(),
   trend: z.number().nullable(),
@@ -47,7 +48,6 @@ const improveRows = z.object({
       ended_at: timestampColumn.nullable(),
       merged_on: dayColumn.nullable(),
       reason: z.string(),
-      newly_flagged: z.boolean(),
       ...weekly,
     }),
   ),
@@ -89,12 +89,14 @@ export function improveModel(answers: object) {
   const chosen = ({ path, chosen_at, ...row }: z.infer<typeof choiceRow>) => ({
     path,
     ...whyOf(reasonWords(reasonOf(row)), row),
+    isNew: row.newly_flagged,
     age: ageOf(chosen_at),
   });
   /** Flagged in `mode: plan`: no job was created for them. */
   const proposed = choices.filter(({ is_flagged }) => is_flagged).map(chosen);
   /** A page may have several jobs: the platform rejected the first. */
-  const newlyFlagged = new Set([...flagged, ...proposed].map(({ path }) => path)).size;
+  const newlyFlagged = new Set([...flagged, ...proposed.filter(({ isNew }) => isNew)].map(({ path }) => path))
+    .size;
   const heldOut = choices.filter(({ code }) => code === 'held-out').map(chosen);
   const shown = new Set([...groups.ready, ...groups.unconfirmed, ...groups.failed].map(({ path }) => path));
   const others = new Map(jobs.filter(({ path }) => !shown.has(path)).map((job) => [job.path, job]));

@@ -1,5 +1,6 @@
 import { addDays, subDays } from 'date-fns';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import { changeJob, type Job, planJob, readJobs } from '../../src/agents/ledger.js';
 import {
   busyPages,
@@ -13,6 +14,7 @@ import { reasonWords } from '../../src/agents/reasons.js';
 import { settingsSchema } from '../../src/config/schema.js';
 import { day } from '../../src/day.js';
 import { planLines } from '../../src/print/pages.js';
+import { timestampColumn } from '../../src/warehouse/query.js';
 import { emptyHistory, type TestHistory } from '../reports/history.js';
 import { liveWarehouse } from '../open-warehouse.js';
 import { NOW } from '../sandbox/open-sandbox.js';
@@ -111,20 +113,25 @@ describe('the evidence for a page, from the history', () => {
 });
 
 describe('the stored choice', () => {
-  it('is written again only if it has changed', async () => {
+  it('is written again only if it has changed, and keeps its time while the decision is the same', async () => {
     const warehouse = await liveWarehouse();
     await storeReading(warehouse, steadyPages(3));
-    const choose = async (rules: PlanRules) =>
+    const choose = async (rules: PlanRules, now = NOW) =>
       recordChoices(
         warehouse,
         'prj_sandbox',
         await planImprovement(warehouse, 'prj_sandbox', rules, AT),
-        NOW,
+        now,
       );
     expect(await choose(RULES)).toBe(true);
     expect(await choose(RULES)).toBe(false);
     const rules = { ...RULES, exclude: ['/guides/page-1'] };
-    expect([await choose(rules), await choose(rules)]).toEqual([true, false]);
+    const later = addDays(NOW, 9);
+    expect([await choose(rules, later), await choose(rules)]).toEqual([true, false]);
+    const since = z.object({ path: z.string(), chosen_at: timestampColumn });
+    const chosen = 'SELECT path, chosen_at FROM page_choices ORDER BY path';
+    const times = async () => (await warehouse.query(chosen, since)).map(({ chosen_at }) => chosen_at);
+    expect(await times()).toEqual([later, NOW, NOW]);
   });
 });
 

@@ -160,6 +160,7 @@ test('each page is listed once, with the numbers for which it was chosen', async
     now: new Date('2026-11-18T09:00:00Z'),
   });
   expect(report.brief()).toMatch(/\nNewly flagged:\n(?:.+\n)+\/sdks\/rust: losing people/);
+  expect(report.subject).toContain('5 pages newly flagged');
   const html = await report.page();
   const rows = [...html.matchAll(/<tr><th scope="row">.*?<\/tr>/gs)].map(([row]) =>
     row
@@ -174,6 +175,8 @@ test('each page is listed once, with the numbers for which it was chosen', async
     '|/sdks/go|1,205|870|−12%|6 days ago|Running|',
     '|/sdks/rust|Losing people but not AI.|1,204|870|+25%|1 day ago|Suggested|',
   ]);
+  await history.run("UPDATE page_choices SET chosen_at = '2026-11-01' WHERE path = '/sdks/rust'");
+  expect(await textOf()).toMatch(/4 pages newly flagged[^]+rust\n {2}Suggested, flagged 17 days ago/);
 });
 
 test('the experiment leads, worded as an effect only when it is clear', () => {

@@ -1,12 +1,32 @@
-INSERT INTO page_choices BY NAME
-SELECT $project AS project, $now::TIMESTAMP AS chosen_at, choice.*
-FROM
+MERGE INTO page_choices
+USING
   (
     SELECT
-      unnest(
-        from_json(
-          $choices,
-          '[{"path": "VARCHAR", "is_flagged": "BOOLEAN", "code": "VARCHAR", "facts": "VARCHAR", "weekly_human": "DOUBLE", "weekly_ai": "DOUBLE"}]'
-        )
+      $project AS project,
+      choice.*,
+      -- A decision that repeats keeps its time, unless the page got a job in between.
+      if(before.code = choice.code AND job.path IS NULL, before.chosen_at, $now::TIMESTAMP) AS chosen_at
+    FROM
+      (
+        SELECT
+          unnest(
+            from_json(
+              $choices,
+              '[{"path": "VARCHAR", "is_flagged": "BOOLEAN", "code": "VARCHAR", "facts": "VARCHAR", "weekly_human": "DOUBLE", "weekly_ai": "DOUBLE"}]'
+            ),
+            max_depth := 2
+          )
       ) AS choice
-  )
+      LEFT JOIN page_choices AS before ON before.project = $project AND before.path = choice.path
+      LEFT JOIN (
+        SELECT path, max(planned_at) AS planned_at
+        FROM agent_jobs
+        WHERE project = $project
+        GROUP BY path
+      ) AS job
+        ON job.path = choice.path AND job.planned_at >= before.chosen_at
+  ) AS choice
+  USING (project, path)
+WHEN MATCHED THEN UPDATE BY NAME
+WHEN NOT MATCHED THEN INSERT BY NAME
+WHEN NOT MATCHED BY SOURCE AND page_choices.project = $project THEN DELETE

@@ -1,1 +1,0 @@
-DELETE FROM page_choices WHERE project = $project
