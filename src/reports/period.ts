@@ -70,6 +70,8 @@ export function choosePeriod(
 
 /** The period with that `name`; undefined when there is none. */
 export function periodNamed(name: string, calendar: Calendar): Period | undefined {
+  // Days before or after those of other years could not be written with four digits.
+  if (!/^(?!9999)[1-9]/.test(name)) return undefined;
   if (/^\d{4}-\d{2}$/.test(name)) {
     const first = parseDay(`${name}-01`);
     return first && periodOf('month', first, calendar);
