@@ -25,7 +25,7 @@ export async function readText(path: string): Promise<string | undefined> {
   const text = await readFile(path, 'utf8')
     .catch(ignoreMissing)
     .catch((cause: unknown) => {
-      throw new ConfigurationError(`Cannot read ${path}: ${messageOf(cause)}. Check who may read it.`, {
+      throw new ConfigurationError(`Cannot read ${path}: ${messageOf(cause)}. Check that it is a file, and who may read it.`, {
         cause,
       });
     });

@@ -14,6 +14,8 @@ const FILES =
   'Too many files are open: raise the limit (ulimit -n, or LimitNOFILE= in systemd), then run the command again.';
 const MEMORY =
   'There is too little memory: close other programs, or lower database.maxMemory, then run the command again.';
+const ELSEWHERE =
+  'The current directory was removed, or this user may not enter it: change to another one.';
 const INCOMPLETE =
   'Readership is not completely installed for this machine: install it again here, without omitting optional packages.';
 const FAILING =
@@ -26,6 +28,7 @@ const KNOWN: readonly (readonly [cause: string, advice: string])[] = [
   ['Array buffer allocation failed', MEMORY],
   ['WebAssembly.Instance(): Out of memory: Cannot allocate Wasm memory for new instance', MEMORY],
   ['libduckdb.so: failed to map segment from shared object', MEMORY],
+  ['ENOENT: no such file or directory, uv_cwd', ELSEWHERE],
   ["Cannot find module '@duckdb/node-bindings-linux-x64/duckdb.node'", INCOMPLETE],
   ["/lib/libm.so.6: version `GLIBC_2.29' not found (required by libduckdb.so)", INCOMPLETE],
   ['IO Error: Could not read from file "x": Input/output error', FAILING],
