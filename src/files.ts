@@ -25,9 +25,12 @@ export async function readText(path: string): Promise<string | undefined> {
   const text = await readFile(path, 'utf8')
     .catch(ignoreMissing)
     .catch((cause: unknown) => {
-      throw new ConfigurationError(`Cannot read ${path}: ${messageOf(cause)}. Check that it is a file, and who may read it.`, {
-        cause,
-      });
+      throw new ConfigurationError(
+        `Cannot read ${path}: ${messageOf(cause)}. Check that it is a file, and who may read it.`,
+        {
+          cause,
+        },
+      );
     });
   const [before = '', ...others] = text?.split(NOT_UTF8) ?? [];
   if (others.length === 0) return text;
