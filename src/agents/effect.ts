@@ -117,7 +117,7 @@ export function experimentWords(rows: readonly z.infer<typeof experimentRow>[]) 
   const drawn = `${counted(pairs, 'pair')} drawn at random`;
   const words = isClear
     ? `Pages that agents improved got ${said} than their twins: ${drawn}.`
-    : `Pages that agents improved got about as many views as their twins: ${said}, ${drawn}.`;
+    : `No clear difference between pages that agents improved and their twins: ${said}, ${drawn}.`;
   return { isClear, words };
 }
 

@@ -293,7 +293,7 @@ describe('the words for effects', () => {
       ],
       [
         false,
-        'Pages that agents improved got about as many views as their twins: 0% more human views (+10% to +40%) and 20% fewer AI views (−30% to −10%), 12 pairs drawn at random.',
+        'No clear difference between pages that agents improved and their twins: 0% more human views (+10% to +40%) and 20% fewer AI views (−30% to −10%), 12 pairs drawn at random.',
       ],
     ],
   ])('of an experiment say what is clear: %#', (rows, said) => {
@@ -400,19 +400,21 @@ describe('an experiment', () => {
     expect(await effect('merged')).toMatchObject([{ pairs: 6, verdict: 'too early' }, { pairs: 6 }]);
   });
 
-  it('leaves out a pair whose twin a person chose, one across a break, and one that is too young', async () => {
+  it('leaves out a pair whose twin a person chose, one across a break, one too young, and one with a page that is gone', async () => {
     await draw(10, 1.2);
     await history.run(`
       INSERT INTO agent_jobs BY NAME
       SELECT 99 AS id, '/guides/page-3' AS path, TIMESTAMP '2026-10-20' AS planned_at, job.* EXCLUDE (id, path, planned_at)
       FROM agent_jobs AS job WHERE id = 1;
       INSERT INTO notes VALUES ('${PROJECT}', '2026-10-20', 'Moved', '/guides/page-4', true);
-      UPDATE agent_jobs SET merged_on = '2026-10-21' WHERE id = 3`);
-    expect((await states()).slice(0, 4)).toMatchObject([
+      UPDATE agent_jobs SET merged_on = '2026-10-21' WHERE id = 3;
+      UPDATE page_views SET path = '/new' WHERE path = '/guides/page-9' AND day >= '2026-11-02'`);
+    expect((await states()).slice(0, 5)).toMatchObject([
       { state: 'left', human_ratio: null },
       { state: 'not compared', human_ratio: null },
       { state: 'too early', weeks_after: 3 },
-      { state: 'measured' },
+      { state: 'measured', human_ratio: null },
+      { state: 'measured', human_ratio: expect.any(Number) as unknown },
     ]);
   });
 });

@@ -201,7 +201,7 @@ test('the experiment leads, worded as an effect only when it is clear', () => {
   expect(experimentWords([none])).toEqual({
     isClear: false,
     words:
-      'Pages that agents improved got about as many views as their twins: 1% more human views (−4% to +7%), 31 pairs drawn at random.',
+      'No clear difference between pages that agents improved and their twins: 1% more human views (−4% to +7%), 31 pairs drawn at random.',
   });
 });
 

@@ -115,6 +115,7 @@ WITH
       is_treated,
       audience,
       sum(n) FILTER (NOT is_after) AS views_before,
+      arg_max(all_views, week) AS views_at_last,
       (sum(size) FILTER (is_after) - max(size) FILTER (is_after) - min(size) FILTER (is_after)) / (count(*) FILTER (is_after) - 2)
       - (sum(size) FILTER (NOT is_after) - max(size) FILTER (NOT is_after) - min(size) FILTER (NOT is_after)) / (count(*) FILTER (NOT is_after) - 2) AS growth
     FROM
@@ -124,7 +125,9 @@ WITH
           pair,
           is_treated,
           is_after,
+          week,
           audience,
+          coalesce(human + ai, 0) AS all_views,
           coalesce(if(audience = 'human', human, ai), 0) AS n,
           ln(n + 0.5) AS size
         FROM
@@ -137,7 +140,7 @@ WITH
   ),
 
   -- How much more the page with the job grew than its twin, as a ratio. A page with very few views
-  -- before the draw says nothing.
+  -- before the draw says nothing, and neither does one that was deleted or got a new address.
   compared AS (
     SELECT
       project,
@@ -151,7 +154,7 @@ WITH
           pair,
           audience,
           if(
-            min(views_before) >= 28,
+            min(views_before) >= 28 AND min(views_at_last) > 0,
             max(growth) FILTER (is_treated) - max(growth) FILTER (NOT is_treated),
             NULL
           ) AS difference
@@ -203,5 +206,5 @@ COMMENT ON COLUMN experiments.changed_on IS 'Day (UTC) from which the pair is me
 COMMENT ON COLUMN experiments.held_out_until IS 'Day from which the page that was held out qualifies again; NULL while the job is open';
 COMMENT ON COLUMN experiments.weeks_after IS 'Number of full weeks after the week of the change that are loaded, at most 7';
 COMMENT ON COLUMN experiments.state IS 'measured; open; too early (fewer than 4 full weeks after the change); left (a person chose the page that was held out); not compared (fewer than 4 full weeks before the draw, or a break in notes)';
-COMMENT ON COLUMN experiments.human_ratio IS 'Human views in an average week after the change divided by those of up to 8 full weeks before the draw, relative to the page that was held out: 1.2 means 20% more growth. The averages are geometric and leave out the highest and the lowest week. NULL if it is not measured, or if a page had fewer than 28 views before';
+COMMENT ON COLUMN experiments.human_ratio IS 'Human views in an average week after the change divided by those of up to 8 full weeks before the draw, relative to the page that was held out: 1.2 means 20% more growth. The averages are geometric and leave out the highest and the lowest week. NULL if it is not measured, or if a page had fewer than 28 views before, or none in the latest week';
 COMMENT ON COLUMN experiments.ai_ratio IS 'The same for AI views';
