@@ -7,9 +7,7 @@ SELECT
   choice.facts,
   choice.chosen_at,
   choice.chosen_at >= $from::DATE AS newly_flagged,
-  choice.weekly_human,
-  choice.weekly_ai,
-  (choice.facts ->> 'trend')::DOUBLE AS trend
+  {human: choice.weekly_human, ai: choice.weekly_ai, trend: (choice.facts ->> 'trend')::DOUBLE} AS weekly
 FROM
   page_choices AS choice
   ANTI JOIN agent_jobs AS job

@@ -13,9 +13,7 @@ SELECT
   if(jobs.closed_on IS NULL, jobs.note, 'Its pull request was closed without being merged.') AS note,
   jobs.merged_on,
   jobs.planned_at >= $from::DATE AS newly_flagged,
-  weekly_human,
-  weekly_ai,
-  trend
+  {human: weekly_human, ai: weekly_ai, trend: trend} AS weekly
 FROM jobs
 WHERE
   jobs.project = $project

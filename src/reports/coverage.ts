@@ -10,7 +10,7 @@ const COVERAGE = readSql(import.meta.url, 'statements/coverage.sql');
 
 const coverageRow = z.object({
   days: z.int(),
-  days_loaded: z.int(),
+  daysLoaded: z.int(),
   /** Days within the history that are not loaded. */
   missing: z.array(dayColumn),
   /** Days before the history starts, which will never be loaded. */
@@ -18,18 +18,21 @@ const coverageRow = z.object({
   provisional: z.array(dayColumn),
   /** Days that were loaded, but whose rows moved during the walk, or whose later load failed. */
   doubtful: z.array(dayColumn),
-  latest_load: timestampColumn.nullable(),
-  /** The extent of the history; null if nothing is loaded. */
-  first_day: dayColumn.nullable(),
-  last_day: dayColumn.nullable(),
+  latestLoad: timestampColumn,
+  historySince: dayColumn,
   /** Whether the platform has older days, which are not loaded yet. */
-  has_older: z.boolean(),
+  hasOlder: z.boolean(),
   /** Days that a later load changed: by how many views, and by what share of the earlier count. */
   restated: z.object({ days: z.int(), human: z.int(), ai: z.int(), ratio: z.number().nullable() }),
   /** By how many views later loads changed the same number of days before the period. */
-  restated_before: z.object({ human: z.int(), ai: z.int() }),
+  restatedBefore: z.object({ human: z.int(), ai: z.int() }),
 });
-type CoverageRow = z.infer<typeof coverageRow>;
+/** How much of a period is loaded, and how reliable its numbers are. */
+export type Coverage = z.infer<typeof coverageRow>;
+
+const HISTORY =
+  'SELECT min(day) AS first, max(day) AS last FROM site_days WHERE project = $project HAVING count(*) > 0';
+const historyRow = z.object({ first: dayColumn, last: dayColumn });
 
 /** No day of a report's period is loaded: the wrong period, or a site too young for it. */
 export class NothingLoadedError extends ConfigurationError {}
@@ -56,9 +59,6 @@ export async function eachLoaded<Item, Result>(
   return { results, empty };
 }
 
-/** How much of a period is loaded, and how reliable its numbers are. */
-export type Coverage = Awaited<ReturnType<typeof readCoverage>>;
-
 /** What a report's model gets besides the results of its queries. */
 export interface ModelContext {
   readonly period: Period;
@@ -71,24 +71,17 @@ export async function readCoverage(
   reader: Reader,
   project: { readonly id: string; readonly name: string },
   period: Period,
-) {
+): Promise<Coverage> {
   const { first: from, last: to } = period;
-  const [row] = await reader.query(COVERAGE, coverageRow, { project: project.id, from, to });
-  if (row === undefined || row.first_day === null || row.days_loaded === 0)
-    throw nothingLoaded(project.name, period, row);
-  return {
-    days: row.days,
-    daysLoaded: row.days_loaded,
-    missing: row.missing,
-    before: row.before,
-    provisional: row.provisional,
-    doubtful: row.doubtful,
-    latestLoad: row.latest_load,
-    historySince: row.first_day,
-    hasOlder: row.has_older,
-    restated: row.restated,
-    restatedBefore: row.restated_before,
-  };
+  const [coverage] = await reader.query(COVERAGE, coverageRow, { project: project.id, from, to });
+  if (coverage !== undefined) return coverage;
+  const [history] = await reader.query(HISTORY, historyRow, { project: project.id });
+  throw new NothingLoadedError(
+    `Nothing is loaded for ${period.name} (${dayRange(period)}) of ${project.name}. Its history ` +
+      (history === undefined
+        ? 'is empty: load it with readership export.'
+        : `covers ${plainDayRange(history)}.`),
+  );
 }
 
 /** Caveats about the numbers; empty for a period that is complete and final. */
@@ -111,14 +104,3 @@ export function cautionsOf(coverage: Coverage): string[] {
 }
 
 const areDays = (days: readonly Day[]): string => (days.length === 1 ? 'is' : 'are');
-
-function nothingLoaded(project: string, period: Period, row: CoverageRow | undefined): NothingLoadedError {
-  const { first_day: first = null, last_day: last = null } = row ?? {};
-  const history =
-    first === null || last === null
-      ? 'is empty: load it with readership export'
-      : `covers ${plainDayRange({ first, last })}`;
-  return new NothingLoadedError(
-    `Nothing is loaded for ${period.name} (${dayRange(period)}) of ${project}. Its history ${history}.`,
-  );
-}

@@ -25,12 +25,11 @@ import {
 import { ISO_CALENDAR, periodOf } from './period.js';
 
 /** Why a page was chosen, as numbers: its median week, and the change within eight weeks; null if unknown. */
-const weekly = {
-  newly_flagged: z.boolean(),
-  weekly_human: z.number().nullable(),
-  weekly_ai: z.number().nullable(),
+const weekly = z.object({
+  human: z.number().nullable(),
+  ai: z.number().nullable(),
   trend: z.number().nullable(),
-};
+});
 
 const choiceRow = z.object({
   path: z.string(),
@@ -38,7 +37,8 @@ const choiceRow = z.object({
   code: z.string(),
   facts: z.string(),
   chosen_at: timestampColumn,
-  ...weekly,
+  newly_flagged: z.boolean(),
+  weekly,
 });
 
 const improveRows = z.object({
@@ -48,7 +48,8 @@ const improveRows = z.object({
       ended_at: timestampColumn.nullable(),
       merged_on: dayColumn.nullable(),
       reason: z.string(),
-      ...weekly,
+      newly_flagged: z.boolean(),
+      weekly,
     }),
   ),
   effects: jobEffects,
@@ -73,7 +74,7 @@ export function improveModel(answers: object) {
   const ageOf = (since: Date): string => ageWords(daysBetween(dayOf(since), as_of.day));
   const jobs = rows.map((row) => ({
     ...reportedJob(row),
-    ...whyOf(row.reason, row),
+    ...whyOf(row.reason, row.weekly),
     plannedAt: row.planned_at,
     endedAt: row.ended_at,
     isNew: row.newly_flagged,
@@ -88,7 +89,7 @@ export function improveModel(answers: object) {
   const flagged = jobs.filter(({ isNew }) => isNew);
   const chosen = ({ path, chosen_at, ...row }: z.infer<typeof choiceRow>) => ({
     path,
-    ...whyOf(reasonWords(reasonOf(row)), row),
+    ...whyOf(reasonWords(reasonOf(row)), row.weekly),
     isNew: row.newly_flagged,
     age: ageOf(chosen_at),
   });
@@ -138,12 +139,9 @@ export function improveModel(answers: object) {
 }
 
 /** The reason as numbers, with a note on what they do not show. */
-function whyOf(
-  reason: string,
-  { weekly_human: human, weekly_ai: ai, trend }: Pick<z.infer<typeof choiceRow>, keyof typeof weekly>,
-) {
-  const note = human === null ? reason : reason.startsWith(LEAVING) ? LEAVING : null;
-  return { reason, weekly: { human, ai, trend, note: note === null ? null : `${capitalised(note)}.` } };
+function whyOf(reason: string, weekly: z.infer<typeof choiceRow>['weekly']) {
+  const note = weekly.human === null ? reason : reason.startsWith(LEAVING) ? LEAVING : null;
+  return { reason, weekly: { ...weekly, note: note === null ? null : `${capitalised(note)}.` } };
 }
 
 const STATES = {

@@ -1,6 +1,7 @@
--- Grain: one row with how much of the period is loaded, and what later loads changed in it and in as many days before.
+-- Grain: one row with how much of the period is loaded, and what later loads changed in it and in as many days before;
+-- none if no day of it is loaded. The columns are named as reports show them.
 WITH history AS (
-  SELECT min(day) AS first_day, max(day) AS last_day
+  SELECT min(day) AS first_day
   FROM site_days
   WHERE project = $project
 ),
@@ -8,12 +9,12 @@ WITH history AS (
 period AS (
   SELECT
     count(*) AS days,
-    count(state) AS days_loaded,
+    count(state) AS daysLoaded,
     coalesce(list(day ORDER BY day) FILTER (state IS NULL AND day > first_day), []) AS missing,
     coalesce(list(day ORDER BY day) FILTER (state IS NULL AND day < first_day), []) AS before,
     coalesce(list(day ORDER BY day) FILTER (state = 'provisional'), []) AS provisional,
     coalesce(list(day ORDER BY day) FILTER (state IN ('inconsistent', 'failed')), []) AS doubtful,
-    max(loaded_at) AS latest_load,
+    max(loaded_at) AS latestLoad,
     coalesce(sum(human + ai), 0) AS views
   FROM
     (SELECT unnest(generate_series($from::DATE, $to::DATE, INTERVAL 1 DAY))::DATE AS day)
@@ -34,19 +35,19 @@ restated AS (
 
 SELECT
   period.* EXCLUDE (views),
-  history.first_day,
-  history.last_day,
+  first_day AS historySince,
   coalesce(
     first_day > (
       SELECT (value ->> '$')::DATE FROM platform_facts WHERE project = $project AND fact = 'first day'
     ),
     FALSE
-  ) AS has_older,
+  ) AS hasOlder,
   {
     days: restated.days,
     human: human,
     ai: ai,
     ratio: if(views > human + ai, (human + ai) / (views - human - ai), NULL)
   } AS restated,
-  {human: human_of_before, ai: ai_of_before} AS restated_before
+  {human: human_of_before, ai: ai_of_before} AS restatedBefore
 FROM period, history, restated
+WHERE daysLoaded > 0

@@ -31,7 +31,8 @@ export function weeklyModel(answers: object, { period, calendar, coverage }: Mod
   if (week === null) throw new RangeError(`no row of the week that begins on ${period.first}`);
   const agentWork = agentWorkOf(rows.agent_work);
   const [likelyBreak] = rows.likely_break;
-  const moved = likelyBreak === undefined ? movedOf(rows.moved, rows.pages.read, week) : null;
+  const { newPages, ...pages } = rows.pages;
+  const moved = likelyBreak === undefined ? movedOf(rows.moved, pages.read, week) : null;
   const movedRows = moved === null ? [] : rows.moved;
   const news = newsOf(week, compareWeeks(rows, addDays(period.first, -7)), {
     moved: movedRows.filter(({ has_changed }) => has_changed),
@@ -48,11 +49,7 @@ export function weeklyModel(answers: object, { period, calendar, coverage }: Mod
     human: figuresOf(week.human, week, coverage),
     ai: figuresOf(week.ai, week, coverage),
     share: shareOf(week),
-    pages: {
-      read: rows.pages.read,
-      inAYear: rows.pages.in_a_year,
-      new: rows.pages.new,
-    },
+    pages,
     weeks: rows.weeks.map((row) => weekFigures(row, calendar)).toReversed(),
     chart: chartOf(rows.daily_views, rows.notes, week),
     moved,
@@ -65,7 +62,7 @@ export function weeklyModel(answers: object, { period, calendar, coverage }: Mod
     longestBar,
     hasCutBars: counts.some((count) => count > longestBar),
     oneSided: rows.one_sided,
-    newPages: rows.pages.new_pages,
+    newPages,
     agentWork,
     /** The effect of agents that the experiment measured; null without one. */
     experiment: experimentWords(rows.experiment),

@@ -64,7 +64,7 @@ const mostRead = pageViews.extend({
 export const weeklyRows = z.object({
   weeks: z.array(week),
   daily_views: z.array(dayViews),
-  pages: z.object({ read: count, in_a_year: count, new: count.nullable(), new_pages: z.array(pageViews) }),
+  pages: z.object({ read: count, inAYear: count, new: count.nullable(), newPages: z.array(pageViews) }),
   usual: z.array(usual),
   causes: z.array(cause),
   notes: z.array(note),
