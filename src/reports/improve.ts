@@ -62,27 +62,19 @@ const improveRows = z.object({
 
 /** The model of the improve report, with the jobs grouped by what they mean to the reader. */
 export function improveModel(answers: object) {
-  const {
-    jobs: rows,
-    effects,
-    effects_together,
-    experiment,
-    choices,
-    skipped,
-    as_of,
-  } = improveRows.parse(answers);
-  const ageOf = (since: Date): string => ageWords(daysBetween(dayOf(since), as_of.day));
-  const jobs = rows.map((row) => ({
+  const rows = improveRows.parse(answers);
+  const daysSince = (since: Date): number => daysBetween(dayOf(since), rows.as_of.day);
+  const jobs = rows.jobs.map((row) => ({
     ...reportedJob(row),
     ...whyOf(row.reason, row.weekly),
     plannedAt: row.planned_at,
     endedAt: row.ended_at,
     isNew: row.newly_flagged,
     isMerged: row.merged_on !== null,
-    flaggedAge: ageOf(row.planned_at),
-    endedAge: row.ended_at && ageOf(row.ended_at),
+    flaggedAge: ageWords(daysSince(row.planned_at)),
+    endedAge: row.ended_at && ageWords(daysSince(row.ended_at)),
     /** How long a pull request has been open. */
-    openFor: row.ended_at && lengthOf(daysBetween(dayOf(row.ended_at), as_of.day)),
+    openFor: row.ended_at && lengthOf(daysSince(row.ended_at)),
     nextStep: NEXT_STEPS[row.state]?.(row.id) ?? null,
   }));
   const groups = byGroup(jobs.filter(({ isMerged }) => !isMerged));
@@ -91,14 +83,14 @@ export function improveModel(answers: object) {
     path,
     ...whyOf(reasonWords(reasonOf(row)), row.weekly),
     isNew: row.newly_flagged,
-    age: ageOf(chosen_at),
+    age: ageWords(daysSince(chosen_at)),
   });
   /** Flagged in `mode: plan`: no job was created for them. */
-  const proposed = choices.filter(({ is_flagged }) => is_flagged).map(chosen);
+  const proposed = rows.choices.filter(({ is_flagged }) => is_flagged).map(chosen);
   /** A page may have several jobs: the platform rejected the first. */
   const newlyFlagged = new Set([...flagged, ...proposed.filter(({ isNew }) => isNew)].map(({ path }) => path))
     .size;
-  const heldOut = choices.filter(({ code }) => code === 'held-out').map(chosen);
+  const heldOut = rows.choices.filter(({ code }) => code === 'held-out').map(chosen);
   const shown = new Set([...groups.ready, ...groups.unconfirmed, ...groups.failed].map(({ path }) => path));
   const others = new Map(jobs.filter(({ path }) => !shown.has(path)).map((job) => [job.path, job]));
   return {
@@ -124,14 +116,14 @@ export function improveModel(answers: object) {
       ...proposed.map((page) => ({ ...page, note: page.weekly.note, state: 'Suggested' })),
       ...heldOut.map((page) => ({ ...page, note: `${capitalised(page.reason)}.`, state: 'Held out' })),
     ],
-    experiment: experimentWords(experiment),
+    experiment: experimentWords(rows.experiment),
     /** Null when the last twelve weeks have no pull request. */
     earlierWork:
-      effects.length === 0
+      rows.effects.length === 0
         ? null
-        : { together: togetherWords(effects_together) ?? null, ...earlierWorkOf(effects) },
+        : { together: togetherWords(rows.effects_together) ?? null, ...earlierWorkOf(rows.effects) },
     /** How many popular pages were skipped, by reason, most frequent first. */
-    skipped: skipped.map(({ pages, ...reason }) => ({
+    skipped: rows.skipped.map(({ pages, ...reason }) => ({
       why: SKIPPED[reason.code] ?? reasonWords(reasonOf(reason)),
       pages,
     })),

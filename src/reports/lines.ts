@@ -58,17 +58,16 @@ const STEPS = [
   })),
 ];
 
-/** The labels of an axis, by the point they belong to: weeks, months or years, whichever fit. */
-function labelsOf(points: readonly Point[]): Map<number, string> {
+/** The labels of an axis, with the index of their point: weeks, months or years, whichever fit. */
+function labelsOf(points: readonly Point[]) {
   const steps = points.every(({ first }) => first.endsWith('-01')) ? STEPS.slice(3) : STEPS;
-  const labeled = steps.map(({ numberOf, write }) => {
-    const isNew = ({ first }: Point, index: number) =>
-      numberOf(first) !== numberOf(points[index - 1]?.first ?? addDays(first, -1));
-    return new Map(
-      points.flatMap((point, index) => (isNew(point, index) ? [[index, write(point.first)] as const] : [])),
-    );
-  });
-  return labeled.find(({ size }) => size <= MOST_LABELS) ?? new Map<number, string>();
+  const labeled = steps.map(({ numberOf, write }) =>
+    points.flatMap(({ first }, index) => {
+      const before = points[index - 1]?.first ?? addDays(first, -1);
+      return numberOf(first) === numberOf(before) ? [] : { index, label: write(first) };
+    }),
+  );
+  return labeled.find(({ length }) => length <= MOST_LABELS) ?? [];
 }
 
 /** A picture of lines, as the template `web/lines` shows it: one that fits every width. */
@@ -90,7 +89,7 @@ export function drawLines(points: readonly Point[], { title, lines, bands = [], 
       return { name, d, dots: d.match(/M[^ML]+h0/g)?.join('') ?? '' };
     }),
     bands: bands.map(([name, low, high]) => ({ name, d: areaOf(valuesOf(low), valuesOf(high), xOf, yOf) })),
-    labels: [...labelsOf(points)].map(([index, label]) => {
+    labels: labelsOf(points).map(({ index, label }) => {
       const x = round(xOf(index) / 10);
       return { label, x: `${x}%`, edge: x < NEAR_EDGE ? 'start' : x > 100 - NEAR_EDGE ? 'end' : 'none' };
     }),
