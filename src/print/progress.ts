@@ -124,9 +124,10 @@ export class ExportProgress {
       `${duration(leftMs)} left`,
     ].join(' · ');
     if (!this.output.isLive) return `${name}: ${facts}`;
-    const filled = total === 0 ? 0 : Math.round((BAR_WIDTH * this.#days) / total);
+    const width = Math.max(0, Math.min(BAR_WIDTH, this.output.noteWidth - name.length - facts.length - 4));
+    const filled = total === 0 ? 0 : Math.round((width * this.#days) / total);
     const { cyan, dim } = this.output.noteColors;
-    return `${name}  ${cyan('█'.repeat(filled))}${dim('░'.repeat(BAR_WIDTH - filled))}  ${facts}`;
+    return `${name}  ${cyan('█'.repeat(filled))}${dim('░'.repeat(width - filled))}  ${facts}`;
   }
 }
 

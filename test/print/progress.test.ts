@@ -1,11 +1,12 @@
 import { PassThrough } from 'node:stream';
+import { stripVTControlCharacters } from 'node:util';
 import { expect, it } from 'vitest';
 import { addDays, day } from '../../src/day.js';
 import { RefusedError, VIEWS_OPERATION } from '../../src/api/errors.js';
 import { settingsSchema } from '../../src/config/schema.js';
 import { logging, openLog } from '../../src/print/log.js';
 import { ExportProgress } from '../../src/print/progress.js';
-import { Output } from '../../src/terminal/output.js';
+import { loadScreen, Output } from '../../src/terminal/output.js';
 
 const FIRST = day('2026-11-02');
 
@@ -37,6 +38,13 @@ it('the log calls a day failed, but one that the platform refused only refused: 
   for (const error of [new Error('cut off'), new RefusedError(operation, 403, 'your plan keeps 90 days')])
     if (project !== undefined) log.onDay?.(project, { day: FIRST, outcome: 'failed', error });
   expect(String(out.read())).toMatch(/"level":40,.+"a day failed".+"level":30,.+"a day was refused"/s);
+});
+
+it('on a terminal, the bar is as long as the line has room for', async () => {
+  const err = Object.assign(new PassThrough(), { isTTY: true, columns: 60 });
+  const progress = new ExportProgress(new Output(err, err, false, await loadScreen()));
+  progress.advance({ day: FIRST, outcome: 'failed', error: new Error('cut off') });
+  expect(stripVTControlCharacters(String(err.read()))).toMatch(/^ {2}█{8,15} {2}1\/1 days .+ left$/m);
 });
 
 it('the requests of an export are counted by project', () => {
