@@ -70,9 +70,12 @@ process.on('exit', () => {
     }
 });
 
-const isTerminal = process.stdout.isTTY || process.stderr.isTTY;
+// Such a terminal, as in Emacs, can neither color nor erase.
+const isDumb = process.env['TERM'] === 'dumb';
+const isTerminal = !isDumb && (process.stdout.isTTY || process.stderr.isTTY);
 const screen = isTerminal ? await loadScreen() : undefined;
-const output = new Output(process.stdout, process.stderr, (process.env['NO_COLOR'] ?? '') === '', screen);
+const isColorWanted = !isDumb && (process.env['NO_COLOR'] ?? '') === '';
+const output = new Output(process.stdout, process.stderr, isColorWanted, screen);
 const runtime: Runtime = {
   workingDirectory: process.cwd(),
   environment: process.env,
@@ -94,7 +97,7 @@ try {
   else {
     if (isTerminalGone(error)) interrupt('SIGHUP');
     if (interruptedWith === undefined) output.note(explain(error));
-    process.exitCode = exitCodeOf(error);
+    process.exitCode = interruptedWith ?? exitCodeOf(error);
   }
 }
 if (interruptedWith !== undefined && !command.endsByInterruption) process.exitCode = interruptedWith;

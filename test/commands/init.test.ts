@@ -93,12 +93,13 @@ describe.skipIf(!existsSync(SCRIPT))(
     async function onTerminal(
       cwd: string,
       answers: readonly (readonly [question: string, answer: string])[],
+      args = 'init',
     ) {
       const { PATH = '' } = process.env;
-      const command = `'${process.execPath}' '${CLI}' init`;
+      const command = `'${process.execPath}' '${CLI}' ${args}`;
       const terminal = spawn(SCRIPT, ['-qec', command, '/dev/null'], {
         cwd,
-        env: { PATH, TZ: 'Europe/Zurich', NO_COLOR: '1' },
+        env: { PATH, TZ: 'Europe/Zurich', TERM: 'dumb' },
       });
       const ended = once(terminal, 'exit');
       let [shown, seen] = ['', 0];
@@ -114,6 +115,7 @@ describe.skipIf(!existsSync(SCRIPT))(
         }
       }
       expect(waiting).toEqual([]);
+      expect(shown).not.toContain('\u001b');
       return { code: Number((await ended)[0]), shown };
     }
 
@@ -160,6 +162,8 @@ describe.skipIf(!existsSync(SCRIPT))(
         ['Project ID', 'p\r'],
       ] as const;
       expect((await onTerminal(cwd, [...questions, ['not shown: ', 'half a ke\x03']])).code).toBe(130);
+      const hashed = await onTerminal(cwd, [['not shown, ', 'half a pass\x03']], 'serve --hash-password');
+      expect(hashed.code).toBe(130);
       const { code, shown } = await onTerminal(cwd, [
         ...questions,
         ['not shown: ', 'a-long-key\r'],
