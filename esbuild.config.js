@@ -82,20 +82,29 @@ const { metafile } = await build({
 chmodSync(join(outdir, 'cli.js'), 0o755);
 cpSync('src', outdir, { recursive: true, filter: (path) => !path.endsWith('.ts') });
 writeFileSync(join(outdir, 'LICENSES.txt'), licenses(Object.keys(metafile.inputs)));
-await writeEmptyDatabase();
+await writeGenerated();
 
-/** New databases are copies of this one, because running the migrations takes longer than starting a command. */
-async function writeEmptyDatabase() {
-  const program = join(outdir, 'create.js');
+/**
+ * What our own modules generate: the database that new ones are copies of, because running the migrations takes longer
+ * than starting a command, and the schema with which editors complete and check the configuration.
+ */
+async function writeGenerated() {
+  const program = join(outdir, 'generate.js');
+  const contents = `
+    export { jsonSchemaOf } from './config/problems.ts';
+    export { settingsSchema } from './config/schema.ts';
+    export { createDatabase } from './warehouse/migrate.ts';`;
   await build({
     ...bundled,
-    ...{ outdir: undefined, outfile: program, entryPoints: ['src/warehouse/migrate.ts'] },
+    ...{ outdir: undefined, outfile: program, stdin: { contents, resolveDir: source } },
     banner: requireFrom(`'${import.meta.url}'`),
   });
-  const { createDatabase } = await import(pathToFileURL(program).href);
+  const { createDatabase, jsonSchemaOf, settingsSchema } = await import(pathToFileURL(program).href);
   const file = join(outdir, 'warehouse', 'empty.duckdb');
   await createDatabase(file);
   chmodSync(file, 0o644);
+  const schema = JSON.stringify(jsonSchemaOf(settingsSchema), null, 2);
+  writeFileSync(join(outdir, '../templates/workspace/readership.schema.json'), `${schema}\n`);
   for (const left of [program, `${program}.map`]) rmSync(left);
 }
 

@@ -15,11 +15,6 @@ import { KEY, serveSandbox } from './workspace.js';
 const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 const SCRIPT = '/usr/bin/script';
 
-it('the JSON Schema for editors is that of the settings: npx vitest run init -u', async () => {
-  const file = '../../templates/workspace/readership.schema.json';
-  await expect(`${JSON.stringify(jsonSchemaOf(settingsSchema), null, 2)}\n`).toMatchFileSnapshot(file);
-});
-
 describe('readership init', () => {
   it('writes a valid configuration and an example environment file', async () => {
     const cwd = await tempDir();
