@@ -1,4 +1,5 @@
-import { addHours, subMilliseconds } from 'date-fns';
+import { addHours, max, subMilliseconds } from 'date-fns';
+import { z } from 'zod';
 import { nextScheduled } from '../config/cron.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
 import { addDays, dayOf, startOfDay } from '../day.js';
@@ -14,6 +15,7 @@ import { prepareReport } from '../reports/render.js';
 import { loadNotes } from './notes.js';
 import { byBothClocks, type StepContext, type StepResult, withOutage } from './step.js';
 import { sendCorrections } from './corrections.js';
+import { readSql, timestampColumn } from '../warehouse/query.js';
 import { type Mailing, mailingsOf, sendMailing, storedOf } from './mailing.js';
 
 interface Reported {
@@ -107,8 +109,14 @@ async function mailDue(context: StepContext, mailing: Mailing, reported: Reporte
     const isKnown = (recipient: string) => deliveries.some((delivery) => delivery.recipient === recipient);
     const recipients = period.name === current.name ? audience.to : audience.to.filter(isKnown);
     const { expected, days: daysLoaded } = await storedOf(warehouse, mailing, period);
-    const times = timesOf(report, period, settings);
-    const due = whatIsDue({ ...times, days: expected, daysLoaded, recipients, deliveries }, now());
+    const { from, until } = timesOf(report, period, settings);
+    const began = await warehouse.query(LOADS_BEGAN, z.object({ began_at: timestampColumn }), {
+      projects: JSON.stringify(mailing.projects.map(({ id }) => id)),
+      now: now(),
+    });
+    const untils = began.map(({ began_at }) => addHours(began_at, PATIENCE_HOURS));
+    const wait = { from, until: max([until, ...untils]) };
+    const due = whatIsDue({ ...wait, days: expected, daysLoaded, recipients, deliveries }, now());
     if (due === undefined) continue;
     if ('until' in due) reported.held.push({ report: report.name, project, period: period.name, ...due });
     else if (!signal.aborted && elsewhere === undefined)
@@ -117,8 +125,10 @@ async function mailDue(context: StepContext, mailing: Mailing, reported: Reporte
   if (elsewhere === undefined) reported.deliveries.push(...(await sendCorrections(context, mailing, known)));
 }
 
-/** How long an email waits for missing days. */
+/** How long an email waits for missing days, also after the first load of a new project. */
 const PATIENCE_HOURS = 24;
+
+const LOADS_BEGAN = readSql(import.meta.url, 'statements/loads-began.sql');
 
 /**
  * When a period may be emailed, and how long it waits for missing days after the export that could

@@ -167,6 +167,15 @@ describe('the report step', () => {
         { report: 'weekly', period: '2026-W46', missingDays: 1, until: new Date('2026-11-17T02:15:00Z') },
       ]);
     }
+    // A project that is new is still being loaded.
+    const attempted = (at: string) =>
+      test.warehouse.transaction((transaction) =>
+        transaction.execute('UPDATE day_loads SET attempted_at = $at::TIMESTAMP', { at }),
+      );
+    await attempted('2026-11-17T02:00:00Z');
+    const until = new Date('2026-11-18T02:00:00Z');
+    expect((await report('2026-11-17T02:15:00Z')).detail.held).toMatchObject([{ until }]);
+    await attempted('2027-11-17T02:00:00Z');
     expect((await report('2026-11-17T02:15:00Z')).detail.deliveries).toHaveLength(2);
     const [mail = expect.fail()] = await test.mailsTo('docs@example.com');
     for (const part of [mail.text, mail.html]) expect(part).toMatch(/Nov\s+15\s+is\s+not\s+loaded/);
