@@ -1,16 +1,17 @@
 import Handlebars from 'handlebars';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import type { Settings } from '../config/schema.js';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { ownOrBuiltIn, packageFile } from '../files.js';
 import { reasonWords } from './reasons.js';
 import type { ConsideredPage } from './select.js';
 
 /** Where prompts come from, and how long one may be. */
-interface PromptRules {
+interface PromptPlace {
   /** The workspace's `templates/prompts/` overrides the built-in prompts. */
   readonly workspaceDir: string | undefined;
-  readonly maxPromptLength: number;
+  readonly settings: { readonly improve: Pick<Settings['improve'], 'maxPromptLength'> };
 }
 
 /** The page that a prompt is about, and the reference of its job. */
@@ -33,10 +34,10 @@ export interface Proposal extends ConsideredPage {
   readonly digest: string;
 }
 
-export function proposalOf(project: string, page: ConsideredPage, rules: PromptRules): Proposal {
+export function proposalOf(project: string, page: ConsideredPage, place: PromptPlace): Proposal {
   const about = { project, path: page.path, reason: reasonWords(page.why), reference: REFERENCE_TO_COME };
-  const instruction = fill(ownOrBuiltIn(INSTRUCTION, rules.workspaceDir), valuesOf(about)).trimEnd();
-  const prompt = composePrompt(about, rules, instruction);
+  const instruction = fill(ownOrBuiltIn(INSTRUCTION, place.workspaceDir), valuesOf(about)).trimEnd();
+  const prompt = composePrompt(about, instruction, place);
   return {
     ...page,
     instruction,
@@ -53,11 +54,12 @@ export function proposalOf(project: string, page: ConsideredPage, rules: PromptR
  */
 export function composePrompt(
   page: PromptPage,
-  { workspaceDir, maxPromptLength }: PromptRules,
-  instruction = fill(ownOrBuiltIn(INSTRUCTION, workspaceDir), valuesOf(page)),
+  instruction: string,
+  { workspaceDir, settings: { improve } }: PromptPlace,
 ): string {
-  const ending = fill(REFERENCE, valuesOf(page));
-  const prompt = `${instruction.trimEnd()}\n\n${ending}`;
+  const { maxPromptLength } = improve;
+  const given = instruction.replaceAll(REFERENCE_TO_COME, page.reference).trimEnd();
+  const prompt = `${given}\n\n${fill(REFERENCE, valuesOf(page))}`;
   if (prompt.length > maxPromptLength)
     throw new ConfigurationError(
       `The prompt for ${page.path} has ${prompt.length} characters, more than improve.maxPromptLength (${maxPromptLength}). ` +

@@ -17,15 +17,8 @@ import type { Sleep } from '../sleep.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { type Runtime, sharedLimits, type Workspace } from './workspace.js';
 
-/**
- * The API of each project. `close` ends connections, and the built-in sandbox if one was started.
- */
-export interface Connection {
-  readonly clientOf: (project: ProjectSettings) => Client;
-  readonly clock: PlatformClock;
-  readonly codeHost: CodeHost | undefined;
-  readonly close: () => Promise<void>;
-}
+/** The platform and the code host, until `close`. */
+export type Connection = Awaited<ReturnType<typeof connect>>;
 
 /** Called with what requests meet. */
 export interface Callbacks extends Pick<ClientOptions, 'onRetry'> {
@@ -46,7 +39,7 @@ export async function connect(
   runtime: Runtime,
   { onNotice, onWait, onRequest, onRetry }: Callbacks,
   warehouse: Warehouse | undefined,
-): Promise<Connection> {
+) {
   const { configuration, settings } = workspace;
   const sandbox = configuration === undefined ? await startOwnSandbox(workspace, runtime) : undefined;
   const baseUrl = sandbox?.baseUrl ?? settings.baseUrl;
@@ -63,7 +56,8 @@ export async function connect(
   return {
     clock,
     codeHost,
-    clientOf: (project) => {
+    /** The API of a project. */
+    clientOf: (project: ProjectSettings): Client => {
       const known = clients.get(project.id);
       if (known !== undefined) return known;
       const client = new Client({
@@ -80,7 +74,8 @@ export async function connect(
       clients.set(project.id, client);
       return client;
     },
-    close: async () => {
+    /** Ends connections, and the built-in sandbox if one was started. */
+    close: async (): Promise<void> => {
       await transport.close();
       await codeHost?.close();
       await sandbox?.close();
@@ -120,8 +115,7 @@ export function openBudgets(
       const { requests, longestDay } = await need;
       return Math.max(0, Math.min(requests, Math.floor(limit / 2), limit - longestDay));
     };
-    const options = { warehouse, bucket, limit, reserve, maxWaitMs, now, onWait };
-    const budget = new RequestBudget(sleep === undefined ? options : { ...options, sleep });
+    const budget = new RequestBudget({ warehouse, bucket, limit, reserve, maxWaitMs, now, onWait, sleep });
     for (const { id } of projects) paces.set(id, budget);
   }
   return ({ id }) => paces.get(id);

@@ -26,6 +26,8 @@ export interface WorkspaceOptions {
   readonly sandbox?: boolean;
   readonly project?: string;
   readonly shard?: Shard;
+  /** A lake to use instead of the configured one. */
+  readonly parquet?: string | undefined;
 }
 
 /** The options as typed. */
@@ -57,16 +59,15 @@ export interface Workspace extends WorkspaceView {
 }
 
 /**
- * Reads the configuration, or creates the one of the sandbox. `lake` replaces the configured lake. Throws a
+ * Reads the configuration, or creates the one of the sandbox. Throws a
  * `ConfigurationError`, also if the projects are split into shards and neither a shard nor a project was chosen.
  */
 export async function readWorkspace(
   options: WorkspaceOptions,
   runtime: Runtime,
-  secrets: SecretsMode = 'required',
-  lake?: string,
+  secrets?: SecretsMode,
 ): Promise<Workspace> {
-  const workspace = await readAllParts(options, runtime, secrets, lake);
+  const workspace = await readAllParts(options, runtime, secrets);
   const { shard, settings, parts } = workspace;
   if (parts !== undefined)
     throw new ConfigurationError(
@@ -83,9 +84,8 @@ export async function readAllParts(
   options: WorkspaceOptions,
   runtime: Runtime,
   secrets: SecretsMode = 'required',
-  lake?: string,
 ): Promise<Workspace> {
-  const whole = await readWhole(options, runtime, secrets, lake);
+  const whole = await readWhole(options, runtime, secrets);
   const { shards: count, projects } = whole.settings;
   const chosen = shardOfOptions(options, count);
   if (count === undefined || chosen !== undefined) return ofShard(whole, chosen, options, runtime);
@@ -128,7 +128,6 @@ async function readWhole(
   options: WorkspaceOptions,
   runtime: Runtime,
   secrets: SecretsMode,
-  lake: string | undefined,
 ): Promise<Workspace> {
   if (options.sandbox === true && options.config !== undefined)
     throw new ConfigurationError(
@@ -139,7 +138,7 @@ async function readWhole(
     options.sandbox === true ? undefined : await readConfiguration(options.config, runtime, secrets);
   const settings = configuration?.settings ?? sandboxSettings(workingDirectory);
   const { parquet, endpoint, region } = settings.publish;
-  const location = lakeLocation(lake, workingDirectory) ?? parquet;
+  const location = lakeLocation(options.parquet, workingDirectory) ?? parquet;
   const known = Object.entries(configuration?.environment ?? environment);
   const credentials = Object.fromEntries(known.filter(([name]) => name.startsWith('AWS_')));
   return {

@@ -44,7 +44,7 @@ export interface BudgetOptions {
   /** How long a request may wait for its turn. */
   readonly maxWaitMs: number;
   readonly now: () => Date;
-  readonly sleep?: Sleep;
+  readonly sleep?: Sleep | undefined;
   /** Called when requests wait: until when, and why. */
   readonly onWait?: (until: Date, why: string) => void;
 }

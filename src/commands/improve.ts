@@ -82,7 +82,8 @@ export const changed = projectCommand('changed', {
 type ShowOptions = WorkspaceOptions & { readonly verbose?: boolean; readonly json?: boolean };
 
 const showPlan = (options: ShowOptions, runtime: Runtime): Promise<ExitCode> =>
-  withHistory(options, runtime, async (history, { projects, settings, workspaceDir }) => {
+  withHistory(options, runtime, async (history, workspace) => {
+    const { projects, settings } = workspace;
     const { output, now, signal } = runtime;
     const rules = settings.improve;
     const listedOf = await readSitemap(rules.sitemap, signal);
@@ -90,11 +91,10 @@ const showPlan = (options: ShowOptions, runtime: Runtime): Promise<ExitCode> =>
     for (const { id: project, name, siteUrl } of projects) {
       const state = { now: now(), isListed: listedOf(siteUrl) };
       const plan = await planImprovement(history, project, rules, state);
-      const { maxPromptLength } = rules;
       // A mistake in a template matters only where prompts are shown.
       const proposals =
         options.json === true || options.verbose === true
-          ? plan.flagged.map((page) => proposalOf(project, page, { workspaceDir, maxPromptLength }))
+          ? plan.flagged.map((page) => proposalOf(project, page, workspace))
           : undefined;
       const flagged = proposals?.map(({ prompt, digest, ...page }) => ({
         ...shownPage(page),

@@ -5,6 +5,7 @@ import { ConfigurationError, type ExitCode, messageOf } from '../errors.js';
 import { longDay } from '../format/days.js';
 import { jobLine } from '../print/jobs.js';
 import {
+  FINDINGS,
   findJob,
   type JobToChange,
   jobToChange,
@@ -94,21 +95,14 @@ export const resolve = workspaceCommand('resolve', {
   readership jobs resolve 3 --gone
   readership jobs resolve 3 --withdrawn`,
   environment: PLATFORM_ENVIRONMENT,
-  run: ({ created, notCreated, sent, notSent, gone, ended, withdrawn, ...options }, runtime, id) => {
-    const [decision, ...others] = [
-      created !== undefined && { created },
-      notCreated === true && ('not-created' as const),
-      sent === true && ('sent' as const),
-      notSent === true && ('not-sent' as const),
-      gone === true && ('gone' as const),
-      ended === true && ('ended' as const),
-      withdrawn === true && ('withdrawn' as const),
-    ].filter((one) => one !== false);
-    if (decision === undefined || others.length > 0)
+  run: ({ created, ...options }, runtime, id) => {
+    const others = FINDINGS.filter((name) => options[name] === true);
+    const [finding, ...more] = [created === undefined ? [] : { created }, others].flat();
+    if (finding === undefined || more.length > 0)
       throw new ConfigurationError(
         `Give one of --created REMOTE_ID, --not-created, --gone, --ended or --withdrawn for a job, --sent, --not-sent or --withdrawn for its message. To find out which: readership jobs show ${id}`,
       );
-    return changeJob('jobs resolve', id, options, runtime, (found) => settleJob(found, decision));
+    return changeJob('jobs resolve', id, options, runtime, (found) => settleJob(found, finding));
   },
 });
 

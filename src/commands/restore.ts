@@ -42,7 +42,8 @@ export const restore = workspaceCommand('restore', {
     const { now, signal, output, workingDirectory } = runtime;
     const path = lakeLocation(options.from, workingDirectory);
     const isLake = path !== undefined && (!isLocal(path) || (await isDirectory(path)));
-    const workspace = await readWorkspace(options, runtime, 'optional', isLake ? path : undefined);
+    const parquet = isLake ? path : undefined;
+    const workspace = await readWorkspace({ ...options, parquet }, runtime, 'optional');
     const { liveFile, historyFile, settings, lake, shard, dataDir, machine } = workspace;
     const fill = async (connection: DuckDBConnection, copy: string): Promise<void> => {
       if (lake === undefined) return;

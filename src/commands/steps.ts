@@ -13,8 +13,6 @@ type StepsOptions = WorkspaceOptions & {
   readonly secrets?: SecretsMode;
   /** Whether requests wait for the hourly limit as long as it takes. */
   readonly waits?: boolean;
-  /** The lake to publish to; by default the configured one. */
-  readonly parquet?: string;
   /** Whether standard output is the log that `start` writes, and nothing else. */
   readonly json?: boolean;
 };
@@ -22,11 +20,11 @@ type StepsOptions = WorkspaceOptions & {
 /** Runs `work` with everything that steps need, and releases all of it, however `work` ends. */
 export async function withSteps<Result>(
   command: string,
-  { waits = false, json = false, secrets, parquet, ...options }: StepsOptions,
+  { waits = false, json = false, secrets, ...options }: StepsOptions,
   runtime: Runtime,
   work: (context: StepContext, progress: ExportProgress) => Promise<Result>,
 ): Promise<Result> {
-  const configured = await readWorkspace(options, runtime, secrets, parquet);
+  const configured = await readWorkspace(options, runtime, secrets);
   const workspace = waits ? waitingAtMost(Infinity, configured) : configured;
   const progress = new ExportProgress(runtime.output);
   const { output } = runtime;

@@ -11,9 +11,8 @@ import {
   unskipPage,
 } from '../agents/plan.js';
 import { recordChange } from '../agents/pull-requests.js';
-import { composePrompt, proposalOf, REFERENCE_TO_COME } from '../agents/prompt.js';
+import { composePrompt, type Proposal, proposalOf } from '../agents/prompt.js';
 import { type Reason, reasonWords } from '../agents/reasons.js';
-import type { ConsideredPage } from '../agents/select.js';
 import { type IsListed, readSitemap } from '../agents/sitemap.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { type Day, dayOf } from '../day.js';
@@ -68,7 +67,7 @@ async function improveProject(
   for (const page of plan.flagged) {
     const pair = plan.pairs.find(({ treated }) => treated === page.path);
     const draw = pair && { seed, heldOut: pair.heldOut };
-    await planPage(context, project, page, { draw });
+    await planPage(context, project, proposalOf(project.id, page, context), draw);
   }
   const reserved = reservedPages(await readJobs(warehouse, project.id), now());
   const leftOut = plan.leftOut.map((page) => ({ ...page, why: reserved.get(page.path) ?? page.why }));
@@ -77,26 +76,18 @@ async function improveProject(
   return { project, plan: { ...plan, leftOut }, ...(await submitWaiting(context, project, 'all')) };
 }
 
-/**
- * Plans the job of a page, with the template's instruction or another, and the draw that gave it
- * the job; nothing is sent. Returns its number.
- */
+/** Plans the job of a page, with the draw that gave it the job, if any; nothing is sent. Returns its number. */
 function planPage(
-  { settings, warehouse, workspaceDir, now }: StepContext,
+  context: StepContext,
   { id: project }: ProjectSettings,
-  { path, why, evidence }: ConsideredPage,
-  { instruction, draw }: { readonly instruction?: string; readonly draw?: Draw | undefined },
+  { path, why, evidence, instruction }: Proposal,
+  draw?: Draw,
 ): Promise<number> {
-  const at = now();
+  const at = context.now();
   const reason = reasonWords(why);
   const reference = referenceOf(project, path, at);
-  const { maxPromptLength } = settings.improve;
-  const prompt = composePrompt(
-    { project, path, reason, reference },
-    { workspaceDir, maxPromptLength },
-    instruction?.replaceAll(REFERENCE_TO_COME, reference),
-  );
-  return planJob(warehouse, { project, page: { path, reason, evidence }, prompt, now: at, draw });
+  const prompt = composePrompt({ project, path, reason, reference }, instruction, context);
+  return planJob(context.warehouse, { project, page: { path, reason, evidence }, prompt, now: at, draw });
 }
 
 /** An approved page. */
@@ -132,9 +123,8 @@ export async function approvePages(
   const context = await byBothClocks(given);
   const refusal = await context.journal.refusal();
   if (refusal !== undefined) throw refusal;
-  const { settings, warehouse, workspaceDir, now, signal } = context;
-  const { sitemap, maxPromptLength } = settings.improve;
-  const isListed = (await readSitemap(sitemap, signal))(project.siteUrl);
+  const { settings, warehouse, now, signal } = context;
+  const isListed = (await readSitemap(settings.improve.sitemap, signal))(project.siteUrl);
   const byPath = new Map(approvals.map((approval) => [approval.path, approval]));
   const state = { now: now(), isListed, only: [...byPath.keys()] };
   const plan = await planImprovement(warehouse, project.id, settings.improve, state);
@@ -147,14 +137,17 @@ export async function approvePages(
       answers.push({ path, refusal: unknown ?? (why && reasonWords(why)) ?? 'not proposed' });
       continue;
     }
-    const proposal = proposalOf(project.id, page, { workspaceDir, maxPromptLength });
+    const proposal = proposalOf(project.id, page, context);
     if (digest !== undefined && digest !== proposal.digest)
       answers.push({ path, refusal: `its prompt changed since ${digest} was shown: review it again` });
     else if (instruction?.trim() === '') answers.push({ path, refusal: 'the prompt is empty' });
     else
       answers.push({
         path,
-        id: await planPage(context, project, page, { instruction: instruction ?? proposal.instruction }),
+        id: await planPage(context, project, {
+          ...proposal,
+          instruction: instruction ?? proposal.instruction,
+        }),
         despite: page.despite,
       });
   }

@@ -43,16 +43,17 @@ export async function jobToChange(context: StepContext, id: number): Promise<Job
   return { context, project, job, jobs, messages };
 }
 
-/** What a person found out about a job or message, or decided. */
-type Finding =
-  { readonly created: string } | 'not-created' | 'gone' | 'ended' | 'sent' | 'not-sent' | 'withdrawn';
+/** What else a person may have found out about a job or message, or decided. */
+export const FINDINGS = ['notCreated', 'sent', 'notSent', 'gone', 'ended', 'withdrawn'] as const;
+/** A finding; of a job that exists on the platform, its id there. */
+type Finding = { readonly created: string } | (typeof FINDINGS)[number];
 
 /** Records what a person found out or decided. Throws a `ConfigurationError` if there is nothing to settle. */
 export async function settleJob(found: JobToChange, finding: Finding): Promise<void> {
   if (finding === 'gone' || finding === 'ended') await endJob(found, finding);
   else if (finding === 'withdrawn') await withdraw(found);
-  else if (finding === 'sent' || finding === 'not-sent') await resolveMessage(found, finding);
-  else await resolveJob(found, finding === 'not-created' ? undefined : finding.created);
+  else if (finding === 'sent' || finding === 'notSent') await resolveMessage(found, finding);
+  else await resolveJob(found, finding === 'notCreated' ? undefined : finding.created);
 }
 
 /**
@@ -179,11 +180,14 @@ async function withdraw({ context, job, messages }: JobToChange): Promise<void> 
 
 async function resolveMessage(
   { context, job, messages }: JobToChange,
-  event: 'sent' | 'not-sent',
+  finding: 'sent' | 'notSent',
 ): Promise<void> {
   const message = lostMessage(messages);
   if (message === undefined)
     throw new ConfigurationError(`Job ${job.id} has no unconfirmed message: nothing needs resolving.`);
-  const cause = event === 'sent' ? 'resolved: sent' : 'resolved: not sent';
-  await settlePrompt(context, { job, message }, { event: `found-${event}`, cause });
+  const found =
+    finding === 'sent'
+      ? ({ event: 'found-sent', cause: 'resolved: sent' } as const)
+      : ({ event: 'found-not-sent', cause: 'resolved: not sent' } as const);
+  await settlePrompt(context, { job, message }, found);
 }

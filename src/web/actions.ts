@@ -120,7 +120,7 @@ const ACTIONS: Readonly<Record<string, z.ZodType<Action>>> = {
       job,
       /** When the job or message had been sent when the form was shown: it may have been sent again since. */
       attempt: z.string().max(40),
-      finding: z.enum(['created', 'not-created', 'sent', 'not-sent']),
+      finding: z.enum(['created', 'notCreated', 'sent', 'notSent']),
       remote: z.string().trim().max(200),
     })
     .transform(({ job, attempt, finding, remote }): Action => ({
@@ -129,7 +129,7 @@ const ACTIONS: Readonly<Record<string, z.ZodType<Action>>> = {
         if (finding === 'created' && remote === '')
           throw new ConfigurationError('Enter the id of the job on the platform.');
         const found = await jobToChange(context, job);
-        const lost = ['created', 'not-created'].includes(finding) ? found.job : lostMessage(found.messages);
+        const lost = ['created', 'notCreated'].includes(finding) ? found.job : lostMessage(found.messages);
         if (lost === undefined || attemptOf(lost) !== attempt)
           throw new ConfigurationError('It has been settled or sent again in the meantime. Reload the page.');
         await settleJob(found, finding === 'created' ? { created: remote } : finding);

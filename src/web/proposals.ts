@@ -29,12 +29,11 @@ export class Proposals {
 
   /** The pages to propose now, with their prompts; with a path, only that page. */
   async of(reader: PublishedReader, project: ProjectSettings, now: Date, path = '') {
-    const { settings, workspaceDir } = this.workspace;
     const { flagged, leftOut } = await this.#oneAtATime(() => this.#plan(reader, project, now, path));
     return {
       // Not remembered, because a template of the prompt may change meanwhile.
       proposed: flagged.map((page) => {
-        const proposal = proposalOf(project.id, page, { ...settings.improve, workspaceDir });
+        const proposal = proposalOf(project.id, page, this.workspace);
         const { why, despite, instruction, prompt } = proposal;
         return {
           ...proposal,

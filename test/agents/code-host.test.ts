@@ -263,8 +263,8 @@ it(`of ${LOST} lost replies, those with a pull request settle themselves, none w
     const path = page(number);
     const now = addMinutes(NOW, -number);
     const reference = referenceOf(project, path, now);
-    const rules = { workspaceDir: undefined, maxPromptLength: 8000 };
-    const prompt = composePrompt({ project, path, reason: 'much read', reference }, rules);
+    const place = { workspaceDir: undefined, settings: { improve: { maxPromptLength: 8000 } } };
+    const prompt = composePrompt({ project, path, reason: 'much read', reference }, 'Improve it.', place);
     const line = prompt.trimEnd().split('\n').at(-1) ?? '';
     planned.push({ project, page: { path, reason: '', evidence: EVIDENCE }, prompt, now });
     const files = [`docs${path}.md`];

@@ -3,11 +3,13 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { isPlainPath } from '../../src/agents/select.js';
-import { composePrompt, asciiJson } from '../../src/agents/prompt.js';
+import { composePrompt, asciiJson, proposalOf } from '../../src/agents/prompt.js';
+import { NO_EVIDENCE } from '../../src/agents/reasons.js';
 import { ConfigurationError } from '../../src/errors.js';
 import { tempDir } from '../temp-dir.js';
 
-const RULES = { workspaceDir: undefined, maxPromptLength: 1_000_000 };
+const improve = { maxPromptLength: 1_000_000 };
+const PLACE = { workspaceDir: undefined, settings: { improve } };
 const REASON = 'number 1 in sustained reading';
 
 describe('paths that may become part of a prompt', () => {
@@ -45,8 +47,13 @@ describe('paths that may become part of a prompt', () => {
   });
 });
 
-const about = (path: string) => ({ project: 'prj_1', path, reason: REASON, reference: '3f9a1c2b4d5e' });
-const compose = (path: string) => composePrompt(about(path), RULES);
+/** The prompt of a job, with the instruction of its proposal. */
+function compose(path: string, place: Parameters<typeof proposalOf>[2] = PLACE): string {
+  const why = { code: 'not-considered', words: REASON } as const;
+  const { instruction } = proposalOf('prj_1', { path, why, evidence: NO_EVIDENCE }, place);
+  const about = { project: 'prj_1', path, reason: REASON, reference: '3f9a1c2b4d5e' };
+  return composePrompt(about, instruction, place);
+}
 
 describe('the prompt', () => {
   // The path is in the instruction, and again in the reference.
@@ -111,20 +118,20 @@ describe('prompt templates', () => {
   it('may come from the workspace: even those get only the quoted path, and all end with the reference', async () => {
     const { workspaceDir } = await workspaceWith('Fix {{path}}, {{reason}}.');
     await writeFile(join(workspaceDir, 'templates/prompts/reference.hbs'), 'None.');
-    const prompt = composePrompt(about('/a"b'), { ...RULES, workspaceDir });
+    const prompt = compose('/a"b', { ...PLACE, workspaceDir });
     expect(prompt).toMatch(/^Fix "\/a\\"b", number 1 in sustained reading\.\n\nCopy this line/);
     expect(prompt).toContain('3f9a1c2b4d5e');
   });
 
   it('name the file that cannot be used', async () => {
     const { workspaceDir, file } = await workspaceWith('Fix {{page}}.');
-    const compose = () => composePrompt(about('/a'), { ...RULES, workspaceDir });
-    expect(compose).toThrow(ConfigurationError);
-    expect(compose).toThrow(file);
+    const composing = () => compose('/a', { ...PLACE, workspaceDir });
+    expect(composing).toThrow(ConfigurationError);
+    expect(composing).toThrow(file);
   });
 
   it('are limited to the longest prompt allowed', () => {
-    expect(() => composePrompt(about('/a'), { ...RULES, maxPromptLength: 200 })).toThrow(
+    expect(() => compose('/a', { ...PLACE, settings: { improve: { maxPromptLength: 200 } } })).toThrow(
       'more than improve.maxPromptLength (200)',
     );
   });

@@ -30,14 +30,13 @@ async function desk(improve: object = {}, faults: Parameters<typeof agentDesk>[0
   });
   const [project] = context.projects;
   if (project === undefined) throw new Error('no project');
-  const rules = { workspaceDir, maxPromptLength: 8000 };
   const plan = () =>
     planImprovement(agents.warehouse, project.id, context.settings.improve, {
       ...{ now: agents.clock.now(), isListed: undefined },
     });
   return {
     ...{ ...agents, context, project, workspaceDir, plan },
-    proposals: async () => (await plan()).flagged.map((page) => proposalOf(project.id, page, rules)),
+    proposals: async () => (await plan()).flagged.map((page) => proposalOf(project.id, page, context)),
     approve: async (...approvals: Approval[]) => (await approvePages(context, project, approvals)).detail,
     sent: () => agents.sandbox.inspect().jobs.map(({ prompt }) => prompt),
   };

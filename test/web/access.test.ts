@@ -528,7 +528,7 @@ describe('an action', () => {
       token,
       action: 'settle',
       job: '5',
-      finding: 'not-created',
+      finding: 'notCreated',
       remote: '',
     };
     await act({ ...settle, attempt: '2026-01-01T00:00:00.000Z' });
