@@ -238,8 +238,5 @@ interface StateChange {
 }
 
 /** Records a state change, in the transaction that makes it. */
-export const recordTransition = (
-  transaction: Transaction,
-  { from: from_state, to: to_state, message, ...change }: StateChange,
-): Promise<void> =>
-  transaction.execute(RECORD_TRANSITION, { ...change, from_state, to_state, message: message ?? null });
+export const recordTransition = (transaction: Transaction, change: StateChange): Promise<void> =>
+  transaction.execute(RECORD_TRANSITION, { ...change, message: change.message ?? null });

@@ -85,11 +85,10 @@ export function selectPages(
   state: SelectionState,
 ): Selection {
   const seen = candidates.filter(({ weeks }) => weeks.length >= MIN_WEEKS);
-  const reading = (page: Candidate) => page.weekly_human + page.weekly_ai;
   const ranked = seen.sort((one, other) => reading(other) - reading(one) || (one.path < other.path ? -1 : 1));
   const aboveFloor = ranked.filter((page) => reading(page) > 0 && reading(page) >= rules.minWeeklyViews);
   const { all_pages: pages = 0, all_views: views = 0 } = seen[0] ?? {};
-  const carrying = firstCarrying(aboveFloor, reading, rules.readingShare * views);
+  const carrying = firstCarrying(aboveFloor, rules.readingShare * views);
   const leaving = aboveFloor.filter((page) => page.leaving !== null);
   const considered = [...new Set([...leaving, ...carrying])];
   // To picomatch alone, /**/openapi.* does not cover /openapi.json.
@@ -166,12 +165,10 @@ function whyNotConsidered(
   return { code: 'not-considered', words };
 }
 
-/** The first pages, up to and including the one that reaches `target`. */
-function firstCarrying<Page>(
-  pages: readonly Page[],
-  reading: (page: Page) => number,
-  target: number,
-): readonly Page[] {
+const reading = (page: Candidate): number => page.weekly_human + page.weekly_ai;
+
+/** The first pages, up to and including the one with which their views reach `target`. */
+function firstCarrying(pages: readonly Candidate[], target: number): readonly Candidate[] {
   let carried = 0;
   const end = pages.findIndex((page) => (carried += reading(page)) >= target);
   return end === -1 ? pages : pages.slice(0, end + 1);

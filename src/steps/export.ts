@@ -84,8 +84,8 @@ function withheldDays({ clock, now }: StepContext, { to }: ExportBounds): ClockE
 }
 
 /**
- * Exports all projects together, over shared connections. A stage begins when all have finished the
- * previous one.
+ * Exports all projects together, over shared connections. None goes on to its past before all have
+ * their latest days.
  */
 async function exportInTurns(context: StepContext, bounds: ExportBounds) {
   const { projects, limits, settings, warehouse, now } = context;
@@ -94,28 +94,20 @@ async function exportInTurns(context: StepContext, bounds: ExportBounds) {
     if (await hasHoles(warehouse, limit.projects, settings.history, now()))
       for (const { id } of limit.projects) backfilling.add(id);
   const inTurn = pLimit(settings.history.concurrency);
-  const detail: ProjectExport[] = [];
-  const thrown: unknown[] = [];
-  let underWay = projects.map((project) => ({
-    project,
-    stages: exportProject(context, project, {
-      ...bounds,
-      inTurn,
-      isBackfilling: backfilling.has(project.id),
+  const underWay = projects.map((project) => {
+    const isBackfilling = backfilling.has(project.id);
+    const stages = exportProject(context, project, { ...bounds, inTurn, isBackfilling });
+    return { project, stages, latest: stages.next() };
+  });
+  await Promise.allSettled(underWay.map(({ latest }) => latest));
+  const exports = await Promise.allSettled(
+    underWay.map(async ({ project, stages, latest }): Promise<ProjectExport> => {
+      const { done, value: outcome } = await latest;
+      return { project, outcome: done === true ? outcome : (await stages.next()).value };
     }),
-  }));
-  while (underWay.length > 0) {
-    const stages = await Promise.allSettled(underWay.map((one) => one.stages.next()));
-    const withMore: typeof underWay = [];
-    for (const [index, one] of underWay.entries()) {
-      const stage = stages[index];
-      if (stage?.status === 'rejected') thrown.push(stage.reason);
-      else if (stage?.value.done === true) detail.push({ project: one.project, outcome: stage.value.value });
-      else withMore.push(one);
-    }
-    underWay = withMore;
-  }
-  detail.sort((one, other) => projects.indexOf(one.project) - projects.indexOf(other.project));
+  );
+  const detail = exports.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
+  const thrown = exports.flatMap((one): unknown[] => (one.status === 'rejected' ? [one.reason] : []));
   return { detail, thrown };
 }
 

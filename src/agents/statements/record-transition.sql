@@ -4,6 +4,6 @@ SELECT
   $message::INTEGER AS message,
   (SELECT count(*) + 1 FROM job_transitions WHERE job = $job)::INTEGER AS number,
   $now::TIMESTAMP AS changed_at,
-  $from_state AS from_state,
-  $to_state AS to_state,
+  $from AS from_state,
+  $to AS to_state,
   $cause AS cause
