@@ -94,7 +94,7 @@ export const isGone = (error: unknown): error is RefusedError =>
   error instanceof RefusedError && [404, 410].includes(error.status);
 
 /** The platform does not know the job. That alone does not end it, since the error may be temporary. */
-class UnknownJobError extends ReadershipError {}
+export class UnknownJobError extends ReadershipError {}
 
 async function fetchJob(
   { client, signal }: PollTask,

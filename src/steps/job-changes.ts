@@ -3,7 +3,7 @@ import { settlePrompt } from '../agents/intents.js';
 import { OPEN_MESSAGE_STATES } from '../agents/lifecycle.js';
 import { markClosed, markMerged } from '../agents/merges.js';
 import { lostMessage, type Message, planMessage, readMessages } from '../agents/messages.js';
-import { isGone } from '../agents/poll.js';
+import { isGone, UnknownJobError } from '../agents/poll.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { type Day, dayOf } from '../day.js';
 import { ConfigurationError } from '../errors.js';
@@ -134,8 +134,12 @@ async function resolveJob(
   const other = jobs.find(({ remote_id }) => remoteId !== undefined && remote_id === remoteId);
   if (other !== undefined)
     throw new ConfigurationError(`${remoteId} is already recorded as job ${other.id}. Nothing was changed.`);
-  const remote =
-    remoteId === undefined ? undefined : await context.clientOf(project).job(remoteId, context.signal);
+  const known = remoteId === undefined ? undefined : context.clientOf(project).job(remoteId, context.signal);
+  const remote = await known?.catch((error: unknown) => {
+    if (!isGone(error)) throw error;
+    const next = `If it was deleted there, run readership jobs resolve ${job.id} --not-created, and then --withdrawn, so that it is not created again.`;
+    throw new UnknownJobError(`${error.message} ${next}`, { cause: error });
+  });
   const found =
     remote === undefined
       ? ({ event: 'found-not-sent', cause: 'resolved: not created' } as const)

@@ -140,7 +140,12 @@ describe('the whole life of jobs, on the command line', () => {
   });
 
   it('resolves an unconfirmed job only with an id that exists on the platform and that no other job has', async () => {
-    expect((await run('jobs', 'resolve', '5', '--created', 'job_999999')).code).toBe(1);
+    expect(await run('jobs', 'resolve', '5', '--created', 'job_999999')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(
+        'run readership jobs resolve 5 --not-created, and then --withdrawn',
+      ) as string,
+    });
     expect((await run('jobs', 'resolve', '5', '--created', 'job_000001')).stderr).toMatch(
       'is already recorded as job 1',
     );
