@@ -21,7 +21,7 @@ export interface SubmitTask extends ProjectTask {
 }
 
 /** How many prompts the platform accepted, and what stopped the rest. */
-interface SubmitOutcome {
+export interface SubmitOutcome {
   readonly sent: number;
   readonly stopped?: unknown;
 }

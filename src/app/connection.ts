@@ -25,9 +25,9 @@ export interface Callbacks extends Pick<ClientOptions, 'onRetry'> {
   /** Called before each request is sent, with the id of its project. */
   readonly onRequest?: (operation: Operation, project: string) => void;
   /** Called with what a person should know, such as that the clocks of this machine and the platform are far apart. */
-  readonly onNotice: (words: string) => void;
+  readonly onNotice?: (words: string) => void;
   /** Called when requests wait, with the end and the reason of the wait. */
-  readonly onWait: (until: Date, why: string) => void;
+  readonly onWait?: (until: Date, why: string) => void;
 }
 
 /**
@@ -44,7 +44,7 @@ export async function connect(
   const sandbox = configuration === undefined ? await startOwnSandbox(workspace, runtime) : undefined;
   const baseUrl = sandbox?.baseUrl ?? settings.baseUrl;
   const ask = () => askForDate(baseUrl, runtime.signal);
-  const clock = new PlatformClock({ baseUrl, now: runtime.now, ask, onSkew: onNotice });
+  const clock = new PlatformClock({ baseUrl, now: runtime.now, ask, onSkew: (words) => onNotice?.(words) });
   const paceOf = warehouse && openBudgets(warehouse, workspace, runtime.now, onWait);
   const clients = new Map<string, Client>();
   const transport = new Transport({ concurrency: settings.history.concurrency, onHeaders: clock.observe });
@@ -98,7 +98,7 @@ export function openBudgets(
   warehouse: Warehouse,
   workspace: Pick<Workspace, 'settings' | 'configuration'>,
   now: () => Date,
-  onWait: (until: Date, why: string) => void,
+  onWait: Callbacks['onWait'],
   sleep?: Sleep,
 ): (project: ProjectSettings) => Pace | undefined {
   const { history, schedule } = workspace.settings;

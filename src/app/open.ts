@@ -81,7 +81,7 @@ export async function withLiveDatabase<Result>(
   refuseToForget(workspace.liveFile, workspace.historyFile);
   const named = { ...hold, command: `readership ${hold.command}` };
   return withLiveFiles(workspace, runtime, named, async ({ reconciled, ...live }) => {
-    if (reconciled !== undefined) listener.onNotice(reconciled);
+    if (reconciled !== undefined) listener.onNotice?.(reconciled);
     const connection = await connect(workspace, runtime, listener, live.warehouse);
     try {
       const context: StepContext = {

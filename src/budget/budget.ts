@@ -46,7 +46,7 @@ export interface BudgetOptions {
   readonly now: () => Date;
   readonly sleep?: Sleep | undefined;
   /** Called when requests wait: until when, and why. */
-  readonly onWait?: (until: Date, why: string) => void;
+  readonly onWait?: ((until: Date, why: string) => void) | undefined;
 }
 
 /** An active lease. */

@@ -38,8 +38,7 @@ const COPIES = 2;
 export async function examine(workspace: Workspace, runtime: Runtime): Promise<Finding[]> {
   keepPrivate();
   const { warehouse, verdict } = await openDatabase(workspace, runtime);
-  const quiet = { onNotice: () => undefined, onWait: () => undefined };
-  const connection = await connect(waitingAtMost(0, workspace), runtime, quiet, warehouse);
+  const connection = await connect(waitingAtMost(0, workspace), runtime, {}, warehouse);
   try {
     const findings = await Promise.all([
       found('configuration', () => configuration(workspace)),

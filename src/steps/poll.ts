@@ -5,7 +5,7 @@ import { noticeMerges } from '../agents/merges.js';
 import { pollJobs, type PollTask } from '../agents/poll.js';
 import { readPullRequests } from '../agents/pull-requests.js';
 import { roomFor } from '../agents/room.js';
-import { submitPrompts } from '../agents/submit.js';
+import { submitPrompts, type SubmitOutcome } from '../agents/submit.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { ReadershipError } from '../errors.js';
 import { counted } from '../format/numbers.js';
@@ -70,11 +70,9 @@ async function pollProject(
   return { ...polled, reviewed, errors: [stopped, ...polled.errors] };
 }
 
-/** How many jobs were created, how many prompts were accepted, those of the jobs included, and what stopped the rest. */
-export interface Sent {
+/** What was sent for a project; `sent` counts the created jobs too. */
+export interface Sent extends SubmitOutcome {
   readonly created: number;
-  readonly sent: number;
-  readonly stopped?: unknown;
 }
 
 /** Sends waiting prompts: messages, preceded by the planned jobs that the limits allow if `what` is `all`. */

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { LimitFunction } from 'p-limit';
 import { z } from 'zod';
-import { type Listener, withLiveDatabase } from '../app/open.js';
+import { withLiveDatabase } from '../app/open.js';
 import { partOf, placeless, type Runtime, waitingAtMost, type Workspace } from '../app/workspace.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { codeOf, ConfigurationError, LockedError, messageOf } from '../errors.js';
@@ -100,7 +100,7 @@ export class ActionQueue {
     const hold = {
       command: 'serve',
       maxWaitMs: 60_000,
-      listener: SILENT,
+      listener: {},
       onHeld: (who: string) => {
         this.#store({ ...request, answer: `waits for ${who}, which holds the database` });
       },
@@ -156,9 +156,6 @@ function isRunning(pid: number): boolean {
     return codeOf(error) === 'EPERM';
   }
 }
-
-const ignore = () => undefined;
-const SILENT: Listener = { onWait: ignore, onNotice: ignore };
 
 function projectOf({ projects }: StepContext, { project }: Request): ProjectSettings {
   const found = projects.find(({ id }) => id === project);
