@@ -180,9 +180,10 @@ async function newReport(name: string, options: WorkspaceOptions, runtime: Runti
     throw new ConfigurationError(
       'The sandbox cannot have reports of your own: run readership init, and then readership report new without --sandbox.',
     );
-  if (!/^[a-z][a-z0-9_-]*$/.test(name))
+  // The excluded names mean something else: after `report` or `report resolve`, or below `reports`.
+  if (!/^(?!(?:alert|help|new|resolve|send|timezone)$)[a-z][a-z0-9_-]*$/.test(name))
     throw new ConfigurationError(
-      `“${name}” is not a valid report name: use lowercase letters, digits, hyphens and underscores, such as busy-pages.`,
+      `“${name}” is not a valid report name: use lowercase letters, digits, hyphens and underscores, such as busy-pages, and no word that Readership uses.`,
     );
   const folder = join(workspaceDir, 'reports', name);
   if (await exists(folder))

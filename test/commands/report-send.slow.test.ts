@@ -353,7 +353,8 @@ it('readership report new writes a report that works unchanged, and replaces not
     /\nBusy pages\n[^]*\n\/page-1\n {2}Human 693 · AI 343\n/,
   );
   await expect(report('new', 'busy_pages')).rejects.toThrow('reports/busy_pages already exists');
-  await expect(report('new', '../x')).rejects.toThrow('is not a valid report name');
+  for (const name of ['../x', 'send', 'timezone'])
+    await expect(report('new', name)).rejects.toThrow('is not a valid report name');
 });
 
 it('readership report --watch renders again on each change, and continues after an error', async () => {
