@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { readAllParts, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
 import { ConfigurationError, type ExitCode, messageOf, StorageError } from '../errors.js';
-import { exists, packageFile } from '../files.js';
+import { exists, packageFile, searchedDirs } from '../files.js';
 import { inTitle } from '../format/text.js';
 import { listReports, unusedFiles } from '../reports/definition.js';
 import {
@@ -186,10 +186,12 @@ async function newReport(name: string, options: WorkspaceOptions, runtime: Runti
       `“${name}” is not a valid report name: use lowercase letters, digits, hyphens and underscores, such as busy-pages, and no word that Readership uses.`,
     );
   const folder = join(workspaceDir, 'reports', name);
-  if (await exists(folder))
-    throw new ConfigurationError(
-      `${relative(workingDirectory, folder)} already exists. Nothing was changed.`,
-    );
+  // A new folder with the name of a built-in report would replace it.
+  for (const taken of searchedDirs(workspaceDir).map((dir) => join(dir, 'reports', name)))
+    if (await exists(taken))
+      throw new ConfigurationError(
+        `${relative(workingDirectory, taken)} already exists. Nothing was changed.`,
+      );
   try {
     await mkdir(folder, { recursive: true });
     for (const file of (await readdir(FILES)).sort()) {

@@ -352,7 +352,8 @@ it('readership report new writes a report that works unchanged, and replaces not
   expect((await report('busy_pages', '--format', 'text')).lines).toMatch(
     /\nBusy pages\n[^]*\n\/page-1\n {2}Human 693 · AI 343\n/,
   );
-  await expect(report('new', 'busy_pages')).rejects.toThrow('reports/busy_pages already exists');
+  for (const taken of ['busy_pages', 'weekly'])
+    await expect(report('new', taken)).rejects.toThrow(`reports/${taken} already exists`);
   for (const name of ['../x', 'send', 'timezone'])
     await expect(report('new', name)).rejects.toThrow('is not a valid report name');
 });
