@@ -68,7 +68,8 @@ export const publishedElsewhere = (location: string, at: Date): ElsewhereError =
 export const publishedLater = (location: string, at: Date): ElsewhereError =>
   new ElsewhereError(
     `Nothing is published to the lake ${location}, because a later state of this workspace published there on ${moment(at)}. ` +
-      `To continue from the days in the lake: readership restore --from ${location}`,
+      'To keep this state, with the newest effects*.log, and load its missing days again: readership adopt. ' +
+      `To take the days of the lake instead, without what people recorded, such as merges: readership restore --from ${location}`,
   );
 
 /** A lake of this workspace is missing. */
