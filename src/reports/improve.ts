@@ -95,6 +95,8 @@ export function improveModel(answers: object) {
   const others = new Map(jobs.filter(({ path }) => !shown.has(path)).map((job) => [job.path, job]));
   return {
     ...summaryOf(groups, newlyFlagged),
+    /** What digests order projects by: the pull requests to review. */
+    stake: groups.ready.length,
     ...groups,
     /** Open for longest first. */
     ready: groups.ready.toSorted((one, two) => Number(one.endedAt) - Number(two.endedAt)),

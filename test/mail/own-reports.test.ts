@@ -118,6 +118,25 @@ describe('a report that a workspace defines', () => {
     expect(error).toHaveProperty('message', expect.stringMatching(/no query uses \$pages/));
   });
 
+  it('is a digest that begins with the project that has pull requests to review', async () => {
+    for (const project of ['prj_1', 'prj_2'])
+      await loadDays(test.warehouse, day('2026-10-26'), day('2026-11-01'), project);
+    await test.warehouse.exclusive((connection) =>
+      connection.run(
+        `INSERT INTO agent_jobs BY NAME
+         SELECT 1 AS id, 'prj_2' AS project, '/page-1' AS path, 'completed' AS state, 'much read' AS reason, 'p' AS prompt,
+           'https://code.example.com/pull/1' AS pr_link, 0 AS polls, DATE '2026-10-28' AS planned_at, DATE '2026-10-29' AS ended_at`,
+      ),
+    );
+    const projects = [
+      { id: 'prj_1', name: 'Acme Docs' },
+      { id: 'prj_2', name: 'Acme API' },
+    ];
+    await report('2026-11-03T09:00:00Z', { improve: { to: ['head@example.com'], digest: true } }, projects);
+    const [{ subject } = expect.fail()] = await test.mailsTo('head@example.com');
+    expect(subject).toMatch(/: Acme API, agents: 1 pull request .+; 1 more project$/);
+  });
+
   it('is one digest for several projects, sent when all are loaded', async () => {
     await loadDays(test.warehouse, day('2026-10-01'), day('2026-10-30'), 'prj_2');
     const projects = [{ id: 'prj_1', name: 'Acme Docs' }, { id: 'prj_2', name: 'Acme API' }, { id: 'prj_3' }];
