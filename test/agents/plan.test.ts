@@ -12,7 +12,7 @@ import {
 } from '../../src/agents/plan.js';
 import { reasonWords } from '../../src/agents/reasons.js';
 import { settingsSchema } from '../../src/config/schema.js';
-import { day } from '../../src/day.js';
+import { type Day, day } from '../../src/day.js';
 import { planLines } from '../../src/print/pages.js';
 import { timestampColumn } from '../../src/warehouse/query.js';
 import { emptyHistory, type TestHistory } from '../reports/history.js';
@@ -132,6 +132,17 @@ describe('the stored choice', () => {
     const chosen = 'SELECT path, chosen_at FROM page_choices ORDER BY path';
     const times = async () => (await warehouse.query(chosen, since)).map(({ chosen_at }) => chosen_at);
     expect(await times()).toEqual([later, NOW, NOW]);
+    const plan = await planImprovement(warehouse, 'prj_sandbox', RULES, AT);
+    const holdOut = async (job: number, until: Day | null, now: Date) => {
+      const why = { code: 'held-out', twin: '/guides/page-2', job, drawn: day('2026-11-01'), until } as const;
+      const page = { path: '/guides/page-1', why, evidence: EVIDENCE };
+      await recordChoices(warehouse, 'prj_sandbox', { ...plan, flagged: [], leftOut: [page] }, now);
+      return times();
+    };
+    expect(await holdOut(1, null, NOW)).toEqual([NOW]);
+    expect(await holdOut(1, day('2027-01-01'), later)).toEqual([NOW]);
+    // Held out again, by another draw.
+    expect(await holdOut(2, null, later)).toEqual([later]);
   });
 });
 

@@ -4,8 +4,14 @@ USING
     SELECT
       $project AS project,
       choice.*,
-      -- A decision that repeats keeps its time, unless the page got a job in between.
-      if(before.code = choice.code AND job.path IS NULL, before.chosen_at, $now::TIMESTAMP) AS chosen_at
+      -- A decision that repeats keeps its time, unless the page, or its twin, got a job in between.
+      if(
+        before.code = choice.code
+        AND (before.facts ->> 'job') IS NOT DISTINCT FROM (choice.facts ->> 'job')
+        AND job.path IS NULL,
+        before.chosen_at,
+        $now::TIMESTAMP
+      ) AS chosen_at
     FROM
       (
         SELECT
