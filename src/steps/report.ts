@@ -12,10 +12,10 @@ import { NothingLoadedError } from '../reports/coverage.js';
 import { keptPage, sourceOfPages, writePage } from '../reports/pages.js';
 import { lastEnded, type Period, periodNamed } from '../reports/period.js';
 import { prepareReport } from '../reports/render.js';
+import { readSql, timestampColumn } from '../warehouse/query.js';
 import { loadNotes } from './notes.js';
 import { byBothClocks, type StepContext, type StepResult, withOutage } from './step.js';
 import { sendCorrections } from './corrections.js';
-import { readSql, timestampColumn } from '../warehouse/query.js';
 import { type Mailing, mailingsOf, sendMailing, storedOf } from './mailing.js';
 
 interface Reported {
@@ -104,19 +104,19 @@ async function mailDue(context: StepContext, mailing: Mailing, reported: Reporte
   const current = lastEnded(report.period, now(), settings.reports);
   const waiting = known.filter(({ state }) => state === 'waiting').map(({ period }) => period);
   const names = new Set([current.name, ...waiting]);
+  const began = await warehouse.query(LOADS_BEGAN, z.object({ began_at: timestampColumn }), {
+    projects: JSON.stringify(mailing.projects.map(({ id }) => id)),
+    now: now(),
+  });
+  const firstLoads = began.map(({ began_at }) => addHours(began_at, PATIENCE_HOURS));
   for (const period of [...names].flatMap((name) => periodNamed(name, settings.reports) ?? [])) {
     const deliveries = known.filter((delivery) => delivery.period === period.name);
     const isKnown = (recipient: string) => deliveries.some((delivery) => delivery.recipient === recipient);
     const recipients = period.name === current.name ? audience.to : audience.to.filter(isKnown);
     const { expected, days: daysLoaded } = await storedOf(warehouse, mailing, period);
     const { from, until } = timesOf(report, period, settings);
-    const began = await warehouse.query(LOADS_BEGAN, z.object({ began_at: timestampColumn }), {
-      projects: JSON.stringify(mailing.projects.map(({ id }) => id)),
-      now: now(),
-    });
-    const untils = began.map(({ began_at }) => addHours(began_at, PATIENCE_HOURS));
-    const wait = { from, until: max([until, ...untils]) };
-    const due = whatIsDue({ ...wait, days: expected, daysLoaded, recipients, deliveries }, now());
+    const times = { from, until: max([until, ...firstLoads]) };
+    const due = whatIsDue({ ...times, days: expected, daysLoaded, recipients, deliveries }, now());
     if (due === undefined) continue;
     if ('until' in due) reported.held.push({ report: report.name, project, period: period.name, ...due });
     else if (!signal.aborted && elsewhere === undefined)
