@@ -84,8 +84,11 @@ export async function submitWaiting(
   const client = clientOf(project);
   const onJob = (job: Job) => observer.onJob?.(job);
   const task = { warehouse, journal, client, project: project.id, now, signal, onJob };
-  const { toSend } = roomFor(await readJobs(warehouse, project.id), settings.improve, now());
-  const jobs = await submitPrompts(task, 'job', what === 'all' ? toSend.count : 0);
+  let jobs: SubmitOutcome = { sent: 0 };
+  if (what === 'all') {
+    const { toSend } = roomFor(await readJobs(warehouse, project.id), settings.improve, now());
+    jobs = await submitPrompts(task, 'job', toSend.count);
+  }
   if (jobs.stopped !== undefined) return { ...jobs, created: jobs.sent };
   const messages = await submitPrompts(task, 'message');
   return { ...messages, created: jobs.sent, sent: jobs.sent + messages.sent };
