@@ -27,9 +27,7 @@ export async function readText(path: string): Promise<string | undefined> {
     .catch((cause: unknown) => {
       throw new ConfigurationError(
         `Cannot read ${path}: ${messageOf(cause)}. Check that it is a file, and who may read it.`,
-        {
-          cause,
-        },
+        { cause },
       );
     });
   const [before = '', ...others] = text?.split(NOT_UTF8) ?? [];

@@ -49,7 +49,8 @@ export const isOfDamage = (error: unknown): boolean => signOf(error) === 'damage
 /** What to do if this machine is the problem, whatever was being done; undefined otherwise. */
 export function machineAdvice(error: unknown): string | undefined {
   const sign = signOf(error);
-  return sign === undefined || /denied|damaged|failed/.test(sign) ? undefined : ADVICE[sign];
+  const isOfFile = sign === 'denied' || sign === 'damaged' || sign === 'failed';
+  return sign === undefined || isOfFile ? undefined : ADVICE[sign];
 }
 
 /** As `machineAdvice`, also for a file or directory that this user may not use. */
