@@ -6,9 +6,7 @@ import { hostilePiece, tries } from '../fuzz.js';
 import { address, sender } from '../mail/letters.js';
 import { addHostile } from './full-history.js';
 import { siteHistory, type TestHistory } from './history.js';
-import { prepare } from './prepare.js';
-
-const NOW = new Date('2026-11-18T09:00:00Z');
+import { NOW, prepare, SITE_URL } from './prepare.js';
 
 let history: TestHistory;
 beforeAll(async () => {
@@ -32,8 +30,7 @@ async function rendered(report: string, { paths, note, projectName }: Surroundin
   await history.run('BEGIN');
   try {
     await addHostile(history, paths, note);
-    const project = { id: 'prj_1', name: projectName, siteUrl: 'https://docs.example.com' };
-    const prepared = await prepare({ reader: history.reader, name: report, project, now: NOW });
+    const prepared = await prepare({ reader: history.reader, name: report, projectName, siteUrl: SITE_URL });
     return { html: await prepared.page(), text: prepared.text(), mail: await prepared.mail() };
   } finally {
     await history.run('ROLLBACK');
@@ -110,7 +107,7 @@ describe.each(['weekly', 'improve'])('%s, with any paths, notes and project name
       expect(shown.text.split(/\r\n|[\n\r\u2028\u2029\u0085\v\f]/)).toHaveLength(
         harmless.text.split('\n').length,
       );
-      for (const part of [shown.text, shown.mail.text, readingOf(shown.mail.html)])
+      for (const part of [shown.text, shown.mail.text, readingOf(shown.mail.html), readingOf(shown.html)])
         expect(part).not.toMatch(UNSEEN);
       const [mail, like] = [await mailOf(shown), await mailOf(harmless)];
       expect(mail.headers.map(({ key }) => key)).toEqual(like.headers.map(({ key }) => key));

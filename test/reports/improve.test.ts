@@ -1,5 +1,4 @@
 import { beforeEach, expect, test } from 'vitest';
-import { experimentWords } from '../../src/agents/effect.js';
 import { siteHistory, type TestHistory } from './history.js';
 import { prepare } from './prepare.js';
 
@@ -26,15 +25,8 @@ beforeEach(async () => {
     ) AS choice (path, code, facts)`);
 });
 
-async function textOf(): Promise<string> {
-  const report = await prepare({
-    reader: history.reader,
-    name: 'improve',
-    project: { id: 'prj_1', name: 'Acme Docs' },
-    now: new Date('2026-11-18T09:00:00Z'),
-  });
-  return report.text();
-}
+const improve = (period?: string) => prepare({ reader: history.reader, name: 'improve', period });
+const textOf = async () => (await improve()).text();
 
 async function afterEarlierWork(): Promise<string | undefined> {
   const [, after = ''] = (await textOf()).split('AFTER EARLIER WORK\n');
@@ -119,17 +111,10 @@ test('a job that failed after it opened a pull request awaits review, as on the 
 });
 
 test('a page whose first job was rejected counts once', async () => {
-  const subject = async () =>
-    (
-      await prepare({
-        ...{ reader: history.reader, name: 'improve', now: new Date('2026-11-18T09:00:00Z') },
-        project: { id: 'prj_1', name: 'Acme Docs' },
-      })
-    ).subject;
-  const before = await subject();
+  const { subject } = await improve();
   await history.run(`
     INSERT INTO agent_jobs BY NAME SELECT * REPLACE (9 AS id, 'refused' AS state, NULL AS pr_link) FROM agent_jobs WHERE id = 1`);
-  expect(await subject()).toBe(before);
+  expect((await improve()).subject).toBe(subject);
 });
 
 test('each page is listed once, with the numbers for which it was chosen', async () => {
@@ -153,12 +138,7 @@ test('each page is listed once, with the numbers for which it was chosen', async
   Losing people but not AI.
 `);
   // Without numbers, the reason is told in words.
-  const report = await prepare({
-    reader: history.reader,
-    name: 'improve',
-    project: { id: 'prj_1', name: 'Acme Docs' },
-    now: new Date('2026-11-18T09:00:00Z'),
-  });
+  const report = await improve();
   expect(report.brief()).toMatch(/\nNewly flagged:\n(?:.+\n)+\/sdks\/rust: losing people/);
   expect(report.subject).toContain('5 pages newly flagged');
   const html = await report.page();
@@ -179,46 +159,13 @@ test('each page is listed once, with the numbers for which it was chosen', async
   expect(await textOf()).toMatch(/4 pages newly flagged[^]+rust\n {2}Suggested, flagged 17 days ago/);
 });
 
-test('the experiment leads, worded as an effect only when it is clear', () => {
-  const row = {
-    audience: 'human' as const,
-    pairs: 31,
-    verdict: 'more views' as const,
-    ratio: 1.14,
-    low: 1.05,
-    high: 1.24,
-  };
-  const none = { ...row, verdict: 'no clear change' as const, ratio: 1.01, low: 0.96, high: 1.07 };
-  expect(experimentWords([])).toBeNull();
-  expect(experimentWords([{ ...row, pairs: 5, verdict: 'too early', low: null, high: null }])?.words).toBe(
-    'Too early to tell whether agents help: 5 of 8 pairs of pages are measured.',
-  );
-  expect(experimentWords([row, { ...none, audience: 'ai' }])).toEqual({
-    isClear: true,
-    words:
-      'Pages that agents improved got 14% more human views (+5% to +24%) than their twins: 31 pairs drawn at random.',
-  });
-  expect(experimentWords([none])).toEqual({
-    isClear: false,
-    words:
-      'No clear difference between pages that agents improved and their twins: 1% more human views (−4% to +7%), 31 pairs drawn at random.',
-  });
-});
-
 test('an older period lists its own jobs only, and a merged one stays in the week of its merge', async () => {
   await history.run(`
     UPDATE agent_jobs SET planned_at = TIMESTAMP '2026-10-27', ended_at = TIMESTAMP '2026-10-28' WHERE id = 1;
     UPDATE agent_jobs SET merged_on = DATE '2026-11-03' WHERE id = 1`);
-  const project = { id: 'prj_1', name: 'Acme Docs' };
-  const now = new Date('2026-11-18T09:00:00Z');
-  const of = async (period: string) =>
-    (await prepare({ reader: history.reader, name: 'improve', project, period, now })).model;
-  expect(await of('2026-W44')).toMatchObject({
-    flagged: [{ id: 1 }],
-    merged: [{ id: 1 }],
-    ready: [],
-    failed: [],
-  });
-  expect(await of('2026-W45')).toMatchObject({ flagged: [], merged: [{ id: 1 }], ready: [], failed: [] });
+  const of = async (period: string) => (await improve(period)).model;
+  const mine = [{ id: 1 }];
+  expect(await of('2026-W44')).toMatchObject({ flagged: mine, merged: mine, ready: [], failed: [] });
+  expect(await of('2026-W45')).toMatchObject({ flagged: [], merged: mine, ready: [], failed: [] });
   expect(await of('2026-W46')).toMatchObject({ merged: [], ready: [{ id: 2 }], failed: [{ id: 3 }] });
 });

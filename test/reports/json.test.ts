@@ -10,9 +10,7 @@ const keysIn = (value: unknown): string[] => {
 
 test.each(['weekly', 'improve'])('the JSON of %s has keys in camelCase, in every section', async (name) => {
   const history = await fullHistory();
-  const project = { id: 'prj_1', name: 'Acme Docs' };
-  const now = new Date('2026-11-18T09:00:00Z');
-  const report = await prepare({ reader: history.reader, name, project, now });
+  const report = await prepare({ reader: history.reader, name });
   const json: unknown = JSON.parse(report.json());
   expect(json).toMatchObject({ report: name, project: { siteUrl: null }, period: { name: '2026-W46' } });
   const keys = keysIn(json);

@@ -4,7 +4,7 @@ import { compose } from '../../src/mail/compose.js';
 import { sender } from '../mail/letters.js';
 import { fullHistory } from './full-history.js';
 import type { TestHistory } from './history.js';
-import { prepare } from './prepare.js';
+import { NOW, prepare, SITE_URL } from './prepare.js';
 
 let history: TestHistory;
 beforeAll(async () => {
@@ -12,13 +12,8 @@ beforeAll(async () => {
 });
 
 async function mailOf(name: string) {
-  const report = await prepare({
-    reader: history.reader,
-    name,
-    project: { id: 'prj_1', name: 'Acme Docs', siteUrl: 'https://docs.example.com' },
-    now: new Date('2026-11-18T09:00:00Z'),
-  });
-  return { preheader: report.preheader, ...(await report.mail()) };
+  const report = await prepare({ reader: history.reader, name, siteUrl: SITE_URL });
+  return { preheader: report.preheader, page: await report.page(), ...(await report.mail()) };
 }
 
 const SECTIONS: Readonly<Record<string, readonly string[]>> = {
@@ -42,11 +37,11 @@ describe.each(['weekly', 'improve'])('the email of %s', (name) => {
     expect(Buffer.byteLength(html)).toBeLessThan(60_000);
     const key = { report: name, project: 'prj_1', period: '2026-W46', recipient: 'docs@example.com' };
     const letterhead = { from: sender('Readership <readership@example.com>') };
-    const { bytes } = await compose(key, mail, letterhead, new Date('2026-11-18T09:00:00Z'));
+    const { bytes } = await compose(key, mail, letterhead, NOW);
     expect(bytes.length).toBeLessThan(250_000);
   });
 
-  test('is byte-for-byte identical when rendered twice', async () => {
+  test('is byte-for-byte identical when rendered twice, as the page is', async () => {
     expect(await mailOf(name)).toEqual(await mailOf(name));
   });
 
@@ -79,18 +74,10 @@ describe.each(['weekly', 'improve'])('the email of %s', (name) => {
  * content, and hiding the preview text above it (Outlook uses `mso-hide`).
  */
 const ORNAMENTS: readonly string[] = [
-  ...['<style> element', '@media', '@media (prefers-color-scheme)', 'Type selector', 'Class selector'],
-  ...[
-    'Descendant combinator',
-    'border-radius',
-    'white-space',
-    'word-break',
-    '<wbr> element',
-    'max-width',
-    '<body> element',
-  ],
-  ...['display:none', 'overflow', 'max-height'],
-];
+  '<style> element, @media, @media (prefers-color-scheme), Type selector, Class selector, Descendant combinator',
+  'border-radius, white-space, word-break, <wbr> element, max-width, <body> element',
+  'display:none, overflow, max-height',
+].flatMap((features) => features.split(', '));
 
 describe('the pictures in the email', () => {
   test('are transparent, one for each color scheme, small, twice as wide as shown, and described in words', async () => {

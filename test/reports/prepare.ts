@@ -8,21 +8,28 @@ const { reports: DEFAULTS } = settingsSchema.parse({
   ...{ baseUrl: 'https://platform.example.com', projects: [{ id: 'prj_1' }] },
 });
 
+export const NOW = new Date('2026-11-18T09:00:00Z');
+export const SITE_URL = 'https://docs.example.com';
+
 interface Wanted {
   readonly reader: Reader;
   readonly name: string;
-  readonly project: { readonly id: string; readonly name: string; readonly siteUrl?: string | undefined };
+  readonly projectName?: string;
+  /** Without one, pages are not linked. */
+  readonly siteUrl?: string | undefined;
   readonly period?: string | undefined;
   readonly calendar?: Calendar;
-  readonly now: Date;
+  readonly now?: Date;
   readonly workspaceDir?: string;
 }
 
-/** A report by its name, of a period by its name: the last that has ended when none is given. */
+/** A report of `prj_1` by its name, of a period by its name: the last that has ended when none is given. */
 export async function prepare(wanted: Wanted): Promise<PreparedReport> {
-  const { reader, name, project, period, calendar = ISO_CALENDAR, now, workspaceDir } = wanted;
+  const { reader, name, projectName = 'Acme Docs', siteUrl, period, now = NOW } = wanted;
+  const { calendar = ISO_CALENDAR, workspaceDir } = wanted;
   const report = await findReport(name, workspaceDir);
   const settings = { reports: { ...DEFAULTS, ...calendar } };
+  const project = { id: 'prj_1', name: projectName, siteUrl };
   return prepareReport({ settings, workspaceDir }, reader, project, {
     report,
     period: choosePeriod(report.period, period, now, calendar),

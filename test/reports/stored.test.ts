@@ -1,15 +1,9 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { storedPages, writePage } from '../../src/reports/pages.js';
 import { ISO_CALENDAR, periodNamed } from '../../src/reports/period.js';
-
-let directory: string;
-beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'readership-stored-'));
-});
-afterEach(() => rm(directory, { recursive: true }));
+import { tempDir } from '../temp-dir.js';
 
 function rendered(name: string, periodName: string, subject: string) {
   const period = periodNamed(periodName, ISO_CALENDAR);
@@ -19,6 +13,7 @@ function rendered(name: string, periodName: string, subject: string) {
 }
 
 test('pages are listed by period, newest first, across projects; other files are not', async () => {
+  const directory = await tempDir();
   await writePage(directory, 'prj/1', rendered('weekly', '2026-W46', 'Docs <b> & more'));
   await writePage(directory, 'prj_2', rendered('weekly', '2026-W46', 'Second'));
   await writePage(directory, 'prj_2', rendered('weekly', '2026-W53', 'Last week'));
@@ -34,8 +29,6 @@ test('pages are listed by period, newest first, across projects; other files are
   ]);
   // The folder name is the encoded id, so its URL is encoded twice.
   expect(pages[1]?.href).toBe('prj%252F1/weekly-2026-W46.html');
-});
-
-test('without a directory there are none', async () => {
+  // Without a directory there are none.
   expect(await storedPages(join(directory, 'none'), ISO_CALENDAR)).toEqual([]);
 });
