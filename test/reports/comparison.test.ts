@@ -7,38 +7,32 @@ const weekOf = (ago: number, days_loaded = 7) => ({
   week: addDays(FIRST, -7 * ago),
   ...{ human: 700, ai: 70, ai_share: 0.1, days_loaded },
 });
-const breakAt = (ago: number) => ({
-  day: addDays(FIRST, -ago),
-  text: 'new tracker',
-  path: '*',
-  is_break: true,
-});
+const breakAt = (ago: number) => ({ day: addDays(FIRST, -ago), text: 'x', path: '*', is_break: true });
+
+const ROW = { week: FIRST, audience: 'human', weeks_used: 8, weeks: 20 } as const;
+/** What is usual for people in that week. */
+const usualOf = (range: { low: number | null; high: number | null }, changes = {}) => [
+  { ...ROW, expected: 600, is_record: false, ...range, ...changes },
+];
 
 /** The week from `FIRST` on, compared with the weeks given. */
 const compared = (weeks: History['weeks'], changes: Partial<History> = {}) =>
-  compareWeeks(
-    {
-      ...{ weeks, daily_views: [], usual: [], causes: [], notes: [], ...changes },
-    },
-    FIRST,
-  ) ?? expect.fail('not loaded');
+  compareWeeks({ weeks, daily_views: [], usual: [], causes: [], notes: [], ...changes }, FIRST) ??
+  expect.fail('not loaded');
 
 describe('a week', () => {
   it('is compared only if all of its days and all of those of the week before are loaded', () => {
     expect(compared([weekOf(1), weekOf(0)])).toMatchObject({ before: weekOf(1), human: { same: null } });
     expect(compared([weekOf(1), weekOf(0, 6)]).before).toBeNull();
-    expect(compared([weekOf(1, 6), weekOf(0)])).toMatchObject({
-      before: null,
-      weekBefore: weekOf(1, 6),
-      earlier: [],
-    });
+    const incomplete = compared([weekOf(1, 6), weekOf(0)]);
+    expect(incomplete).toMatchObject({ before: null, weekBefore: weekOf(1, 6), earlier: [] });
     expect(compared([weekOf(2), weekOf(0)])).toMatchObject({ before: null, weekBefore: null });
   });
 
   it('has the pages that changed most for each audience, if the site has more than one', () => {
-    const human = { audience: 'human', path: '/a', days: [] } as const;
-    const ai = { audience: 'ai', path: '/b', days: [] } as const;
-    const causes = [human, ai].map((cause) => ({ ...cause, days: [...cause.days] }));
+    const human = { audience: 'human' as const, path: '/a', days: [] };
+    const ai = { audience: 'ai' as const, path: '/b', days: [] };
+    const causes = [human, ai];
     const week = compared([weekOf(0)], { causes });
     expect([week.human.causes, week.ai.causes]).toEqual([[human], [ai]]);
     const onePage = causes.map((cause) => ({ ...cause, path: '/' }));
@@ -74,19 +68,9 @@ describe('a week', () => {
     [{ low: 100, high: 500 }, { noUsual: 'varies too much to say what is usual' }],
     [{ low: null, high: null }, { noUsual: null }],
   ])('with the range %j is expected in %j', (range, usual) => {
-    const row = {
-      ...{
-        week: FIRST,
-        audience: 'human' as const,
-        expected: 600,
-        weeks_used: 8,
-        weeks: 20,
-        is_record: false,
-      },
-      ...range,
-    };
-    expect(compared([weekOf(0)], { usual: [row] }).human).toMatchObject({ usual: null, ...usual });
-    expect(compared([weekOf(0, 6)], { usual: [row] }).human.usual).toBeNull();
+    const given = { usual: usualOf(range) };
+    expect(compared([weekOf(0)], given).human).toMatchObject({ usual: null, ...usual });
+    expect(compared([weekOf(0, 6)], given).human.usual).toBeNull();
   });
 
   it.each([
@@ -95,18 +79,8 @@ describe('a week', () => {
     [600, 700, 'inside'],
     [600, 699, 'above'],
   ])('of 700 views is, in a range from %i to %i, %s', (low, high, place) => {
-    const row = {
-      ...{
-        week: FIRST,
-        audience: 'human' as const,
-        expected: 700,
-        weeks_used: 8,
-        weeks: 20,
-        is_record: true,
-      },
-      ...{ low, high },
-    };
-    expect(compared([weekOf(0)], { usual: [row] }).human).toMatchObject({ place, record: 20 });
+    const usual = usualOf({ low, high }, { expected: 700, is_record: true });
+    expect(compared([weekOf(0)], { usual }).human).toMatchObject({ place, record: 20 });
   });
 });
 
@@ -157,10 +131,8 @@ describe('a burst', () => {
 
   it('is one of two days in its week at most', () => {
     expect([...humanOf(even, { 0: 900, [-1]: 900 }).leftOut]).toEqual([0, 1]);
-    expect(humanOf(even, { 0: 900, [-1]: 900, [-2]: 900 })).toMatchObject({
-      bursts: [],
-      leftOut: new Set(),
-    });
+    const three = humanOf(even, { 0: 900, [-1]: 900, [-2]: 900 });
+    expect(three).toMatchObject({ bursts: [], leftOut: new Set() });
     // Each week has its own two.
     expect([...humanOf(even, { 8: 900, 7: 900, 0: 900 }).leftOut]).toEqual([0]);
   });
@@ -182,11 +154,7 @@ describe('a burst', () => {
   });
 
   it('makes neither a record nor a week above its usual range', () => {
-    const row = {
-      ...{ week: FIRST, audience: 'human' as const, expected: 700, weeks_used: 8, weeks: 20 },
-      is_record: true,
-    };
-    const usual = [{ ...row, low: 700, high: 700 }];
+    const usual = usualOf({ low: 700, high: 700 }, { expected: 700, is_record: true });
     const daily_views = site(even, {}).human.days.map((_, index) => ({
       day: addDays(FIRST, index - 7),
       human: 100,
@@ -197,13 +165,9 @@ describe('a burst', () => {
     const burst = days.map((views, index) => (index === 24 ? { ...views, human: 900 } : views));
     const weeks = [3, 2, 1, 0].map((ago) => weekOf(ago));
     const withBurst = weeks.map((week, index) => (index === 3 ? { ...week, human: 1500 } : week));
-    expect(compared(weeks, { daily_views: days, usual }).human).toMatchObject({
-      place: 'inside',
-      record: 20,
-    });
-    expect(compared(withBurst, { daily_views: burst, usual }).human).toMatchObject({
-      place: 'inside',
-      record: null,
-    });
+    const without = compared(weeks, { daily_views: days, usual });
+    expect(without.human).toMatchObject({ place: 'inside', record: 20 });
+    const week = compared(withBurst, { daily_views: burst, usual });
+    expect(week.human).toMatchObject({ place: 'inside', record: null });
   });
 });

@@ -36,39 +36,19 @@ describe('numbers', () => {
     expect([0, 999, 18190, 1234567].map(thousands)).toEqual(['0', '999', '18,190', '1,234,567']);
   });
   test('bytes are shown as megabytes below a gigabyte, to one decimal', () => {
-    expect([0, 4096, 300_000, 2 ** 30 - 2 ** 20, 2 ** 30, 1.55 * 2 ** 40].map(bytes)).toEqual([
-      '0.0 MB',
-      '0.0 MB',
-      '0.3 MB',
-      '1,023.0 MB',
-      '1.0 GB',
-      '1,587.2 GB',
-    ]);
+    expect([0, 4096, 300_000, 2 ** 30 - 2 ** 20, 2 ** 30, 1.55 * 2 ** 40].map(bytes).join(', ')).toBe(
+      '0.0 MB, 0.0 MB, 0.3 MB, 1,023.0 MB, 1.0 GB, 1,587.2 GB',
+    );
   });
-
   test('compact numbers keep three digits and switch units at the right values', () => {
-    expect([0, 7, 999, 1000, 17234, 30000, 999_499, 999_999, 1_250_000].map(compact)).toEqual([
-      '0',
-      '7',
-      '999',
-      '1.00k',
-      '17.2k',
-      '30.0k',
-      '999k',
-      '1.00M',
-      '1.25M',
-    ]);
+    expect([0, 7, 999, 1000, 17234, 30000, 999_499, 999_999, 1_250_000].map(compact).join(' ')).toBe(
+      '0 7 999 1.00k 17.2k 30.0k 999k 1.00M 1.25M',
+    );
   });
   test('signed percentages have a real minus sign, and no sign on zero', () => {
     expect([-0.994, -0.996, -0.9998, -1].map(signedPercent)).toEqual(['−99%', '−99.6%', '−99.9%', '−100%']);
-    expect([0.19, -0.03, 0.004, -0.004, 0, 12.5].map(signedPercent)).toEqual([
-      '+19%',
-      '−3%',
-      '0%',
-      '0%',
-      '0%',
-      '+1,250%',
-    ]);
+    const changes = [0.19, -0.03, 0.004, -0.004, 0, 12.5].map(signedPercent);
+    expect(changes.join(' ')).toBe('+19% −3% 0% 0% 0% +1,250%');
   });
   test('shares, points and small changes', () => {
     expect([percent(0.536), percent(0), percent(1)]).toEqual(['53.6%', '0.0%', '100.0%']);
@@ -76,32 +56,22 @@ describe('numbers', () => {
     expect([0.003, -0.003].map(finePercent)).toEqual(['+0.3%', '−0.3%']);
   });
   test('words', () => {
-    expect([counted(1, 'view'), counted(0, 'view'), counted(1200, 'view')]).toEqual([
-      '1 view',
-      '0 views',
-      '1,200 views',
-    ]);
+    const views = [1, 0, 1200].map((count) => counted(count, 'view'));
+    expect(views).toEqual(['1 view', '0 views', '1,200 views']);
     expect([2, 13, 14].map(inWords)).toEqual(['two', 'thirteen', '14']);
     expect(capitalised('people')).toBe('People');
   });
   test('the size of a change, which is 100% only to zero', () => {
-    expect([0.19, 11, -0.5, -0.999, -1].map(ratioWords)).toEqual([
-      '19%',
-      '12-fold',
-      '50%',
-      'more than 99%',
-      '100%',
-    ]);
+    const sizes = [0.19, 11, -0.5, -0.999, -1].map(ratioWords);
+    expect(sizes).toEqual(['19%', '12-fold', '50%', 'more than 99%', '100%']);
   });
   test('changes, including from zero and to zero', () => {
     expect(writeChange(changeOf(119, 100))).toBe('+19%');
     expect(writeChange(changeOf(0, 100))).toBe('−100%');
     expect(writeChange(changeOf(5, 0))).toBe('from 0');
     expect(writeChange(changeOf(0, 0))).toBe('0%');
-    expect([119, 1200].map((now) => fromLastWeek(changeOf(now, 100)))).toEqual([
-      'from last week',
-      'last week’s',
-    ]);
+    expect(fromLastWeek(changeOf(119, 100))).toBe('from last week');
+    expect(fromLastWeek(changeOf(1200, 100))).toBe('last week’s');
     expect(fromLastWeek(changeOf(5, 0))).toBe('last week');
     expect(writeChange({ kind: 'new' })).toBe('new');
     expect(writeChange({ kind: 'unknown' })).toBe('–');
@@ -110,28 +80,16 @@ describe('numbers', () => {
 
 describe('days', () => {
   test.each([
-    ['2026-11-09', '2026-11-15', 'Mon, Nov 9 – Sun, Nov 15, 2026', 'Nov 9 – 15', 'Nov 9 – 15, 2026'],
-    ['2026-11-30', '2026-12-06', 'Mon, Nov 30 – Sun, Dec 6, 2026', 'Nov 30 – Dec 6', 'Nov 30 – Dec 6, 2026'],
-    [
-      '2026-12-28',
-      '2027-01-03',
-      'Mon, Dec 28, 2026 – Sun, Jan 3, 2027',
-      'Dec 28, 2026 – Jan 3, 2027',
-      'Dec 28, 2026 – Jan 3, 2027',
-    ],
-    ['2026-11-09', '2026-11-09', 'Mon, Nov 9, 2026', 'Nov 9', 'Nov 9, 2026'],
+    ['2026-11-09', '2026-11-15', 'Mon, Nov 9 – Sun, Nov 15, 2026', 'Nov 9 – 15', ', 2026'],
+    ['2026-11-30', '2026-12-06', 'Mon, Nov 30 – Sun, Dec 6, 2026', 'Nov 30 – Dec 6', ', 2026'],
+    ['2026-12-28', '2027-01-03', 'Mon, Dec 28, 2026 – Sun, Jan 3, 2027', 'Dec 28, 2026 – Jan 3, 2027', ''],
+    ['2026-11-09', '2026-11-09', 'Mon, Nov 9, 2026', 'Nov 9', ', 2026'],
     // The same month of another year is a different month.
-    [
-      '2025-11-09',
-      '2026-11-15',
-      'Sun, Nov 9, 2025 – Sun, Nov 15, 2026',
-      'Nov 9, 2025 – Nov 15, 2026',
-      'Nov 9, 2025 – Nov 15, 2026',
-    ],
-  ])('%s to %s', (first, last, long, short, plain) => {
+    ['2025-11-09', '2026-11-15', 'Sun, Nov 9, 2025 – Sun, Nov 15, 2026', 'Nov 9, 2025 – Nov 15, 2026', ''],
+  ])('%s to %s', (first, last, long, short, year) => {
     expect(dayRange(range(first, last))).toBe(long);
     expect(shortDayRange(range(first, last))).toBe(short);
-    expect(plainDayRange(range(first, last))).toBe(plain);
+    expect(plainDayRange(range(first, last))).toBe(short + year);
   });
   test('lists merge consecutive days', () => {
     const days = ['2026-11-09', '2026-11-10', '2026-11-12', '2026-11-14', '2026-11-15'].map(day);
@@ -159,15 +117,8 @@ describe('paths', () => {
     expect(shownPath('/quickstart')).toBe('/quickstart');
   });
 
-  test.each([
-    'javascript:alert(1)',
-    '//evil.example/x',
-    '/\\evil.example',
-    'quickstart',
-    '',
-    '?x',
-    '@evil.example',
-  ])('“%s” is not a link', (path) => {
+  const NO_PAGES = ['javascript:alert(1)', '//evil.example/x', '/\\evil.example', 'quickstart', '', '?x'];
+  test.each([...NO_PAGES, '@evil.example'])('“%s” is not a link', (path) => {
     expect(pageLink('https://docs.example.com', path)).toBeUndefined();
   });
 
@@ -182,12 +133,8 @@ describe('paths', () => {
 
   test('only web addresses are links', () => {
     expect(webLink('https://github.com/acme/docs/pull/1')).toBe('https://github.com/acme/docs/pull/1');
-    expect(['javascript:alert(1)', 'data:text/html,x', 'pull/1', null].map(webLink)).toEqual([
-      undefined,
-      undefined,
-      undefined,
-      undefined,
-    ]);
+    for (const other of ['javascript:alert(1)', 'data:text/html,x', 'pull/1', null])
+      expect(webLink(other), String(other)).toBeUndefined();
   });
 });
 
@@ -205,14 +152,8 @@ describe('template functions', () => {
     expect(() => call('dayRange', { first: '2026-11-09' })).toThrow();
   });
   test('`has`, for empty and other values', () => {
-    expect([[], null, 0, [1], 3, 'x'].map((value) => call('has', value))).toEqual([
-      false,
-      false,
-      false,
-      true,
-      true,
-      true,
-    ]);
+    expect([[], null, 0].map((value) => call('has', value))).toEqual([false, false, false]);
+    expect([[1], 3, 'x'].map((value) => call('has', value))).toEqual([true, true, true]);
   });
 });
 

@@ -1,4 +1,5 @@
 import { DuckDBInstance } from '@duckdb/node-api';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { day, type Day } from '../../src/day.js';
 import { queryRows, type Reader } from '../../src/warehouse/query.js';
@@ -100,6 +101,22 @@ const siteSql = (first: Day, last: Day, pages: number): string => `
     FROM cell
   )
   SELECT 'prj_1', day, path, human, ai, human + ai FROM counted WHERE human + ai > 0`;
+
+/** What a server counted: for each day, the views by path. */
+export type CountedSite = Map<Day, Map<string, { readonly human: number; readonly ai: number }>>;
+
+/** A history with these views. A day without any counts as not loaded. */
+export async function historyOf(site: CountedSite): Promise<TestHistory> {
+  const history = await emptyHistory();
+  const file = join(await tempDir(), 'views.csv');
+  const rows = [...site].flatMap(([date, views]) =>
+    [...views].map(([path, { human, ai }]) => `prj_1,${date},${path},${human},${ai},${human + ai}\n`),
+  );
+  await writeFile(file, rows);
+  await history.run(`COPY page_views FROM '${file}' (FORMAT csv, HEADER false)`);
+  await loadDays(history);
+  return history;
+}
 
 /** Marks every day that has views in the tables as loaded and settled. */
 export const loadDays = (history: TestHistory): Promise<void> =>

@@ -1,16 +1,10 @@
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { addDays, day, type Day, daysIn, type WEEKDAYS } from '../../src/day.js';
-import { percent, thousands } from '../../src/format/numbers.js';
+import { percent, signedPercent, thousands } from '../../src/format/numbers.js';
 import { ISO_CALENDAR } from '../../src/reports/period.js';
-import { tempDir } from '../temp-dir.js';
-import { emptyHistory, loadDays } from './history.js';
+import { type CountedSite, historyOf } from './history.js';
 import { prepare } from './prepare.js';
 import { randomOf } from './random.js';
-
-/** What the server counted: for each day, the views of people and of AI by path. */
-type Site = Map<Day, Map<string, readonly [human: number, ai: number]>>;
 
 interface Dataset {
   /** The first day of the reported week. */
@@ -54,35 +48,28 @@ const DATASETS: Readonly<Record<string, Dataset>> = {
 };
 
 /** Days of views; page 0 appears on the third day of the reported week, others lean to one reader, and one is read on the first day only. */
-function generate({ week: first, pages = 40, noAi = false, zero = [], ...of }: Dataset): Site {
+function generate({ week: first, pages = 40, noAi = false, zero = [], ...of }: Dataset): CountedSite {
   const random = randomOf(pages + Number(first.slice(-2)));
-  const site: Site = new Map();
+  const site: CountedSite = new Map();
   for (const date of daysIn({ first: of.first ?? addDays(first, -27), last: addDays(first, 6) })) {
-    const views = new Map<string, readonly [number, number]>();
+    const views = new Map<string, { human: number; ai: number }>();
     for (let page = 0; page < pages; page++) {
       const isYetToCome = page === 0 && date < addDays(first, 2);
       const scale = 400 / (1 + (page % 500)) ** 0.7;
       const human = Math.round(scale * random() * (page % 7 === 1 ? 0.02 : 1));
       const ai = noAi ? 0 : Math.round(scale * random() * (page % 7 === 2 ? 0.02 : 1));
       if (!isYetToCome && !zero.includes(date) && human + ai > 0)
-        views.set(`/docs/page-${page}x`, [human, ai]);
+        views.set(`/docs/page-${page}x`, { human, ai });
     }
-    if (site.size === 0) views.set('/old', [1, 0]);
+    if (site.size === 0) views.set('/old', { human: 1, ai: 0 });
     site.set(date, views);
   }
   for (const date of of.missing ?? []) site.delete(date);
   return site;
 }
 
-async function stored(site: Site, restated: ReadonlyMap<Day, number>) {
-  const history = await emptyHistory();
-  const file = join(await tempDir(), 'views.csv');
-  const rows = [...site].flatMap(([date, views]) =>
-    [...views].map(([path, [human, ai]]) => `prj_1,${date},${path},${human},${ai},${human + ai}`),
-  );
-  await writeFile(file, `${rows.join('\n')}\n`);
-  await history.run(`COPY page_views FROM '${file}' (FORMAT csv, HEADER false)`);
-  await loadDays(history);
+async function stored(site: CountedSite, restated: ReadonlyMap<Day, number>) {
+  const history = await historyOf(site);
   for (const [date, views] of site)
     if (views.size === 0)
       await history.run(`
@@ -102,10 +89,10 @@ async function stored(site: Site, restated: ReadonlyMap<Day, number>) {
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
 
 /** The views of some days by path, those that are not loaded left out. */
-function viewsOn(site: Site, days: readonly Day[]) {
+function viewsOn(site: CountedSite, days: readonly Day[]) {
   const pages = new Map<string, { path: string; human: number; ai: number }>();
   for (const date of days)
-    for (const [path, [human, ai]] of site.get(date) ?? []) {
+    for (const [path, { human, ai }] of site.get(date) ?? []) {
       const known = pages.get(path) ?? { path, human: 0, ai: 0 };
       pages.set(path, { path, human: known.human + human, ai: known.ai + ai });
     }
@@ -115,7 +102,7 @@ function viewsOn(site: Site, days: readonly Day[]) {
 }
 
 /** What the weekly report must say, calculated from what the server counted. */
-function expected(site: Site, { week: first, restated = new Map() }: Dataset) {
+function expected(site: CountedSite, { week: first, restated = new Map() }: Dataset) {
   const days = week(first);
   const before = week(addDays(first, -7));
   const isWhole = (range: readonly Day[]) => range.every((date) => site.has(date));
@@ -140,7 +127,7 @@ function expected(site: Site, { week: first, restated = new Map() }: Dataset) {
   const fresh = now.filter(({ path }) => !seen.has(path));
   /** Whether enough days before its first view are loaded to call a page new. */
   const isCertain = ({ path }: (typeof now)[number]): boolean => {
-    const firstView = days.find((date) => sum([...(site.get(date)?.get(path) ?? [])]) > 0) ?? first;
+    const firstView = days.find((date) => site.get(date)?.has(path)) ?? first;
     return (
       earlier.filter((date) => date >= addDays(firstView, -56)).length +
         days.filter((date) => site.has(date) && date < firstView).length >=
@@ -196,6 +183,12 @@ function countsAfter(words: string, text: string, count: number): number[] {
 const figure = (words: string, label: string): string | undefined =>
   new RegExp(`${label}:?\\s+(\\d[\\d,]*)`).exec(words)?.[1];
 
+/** What is written after a number of views: how it changed. */
+const changeAfter = (words: string, views: number): (string | undefined)[] =>
+  [...words.matchAll(new RegExp(` ${thousands(views)}\\s+\\(?([+−]?[\\d,.]+%)`, 'g'))].map(
+    ([, change]) => change,
+  );
+
 /** Two ways to calculate a ratio may differ in the last digits. */
 const close = (value: unknown) =>
   JSON.parse(JSON.stringify(value), (_, one: unknown) =>
@@ -209,7 +202,6 @@ describe('the weekly report says what the server counted, in every format', () =
     const truth = expected(site, dataset);
     const report = await prepare({
       ...{ reader: history.reader, name: 'weekly', period: dataset.period },
-      project: { id: 'prj_1', name: 'Acme Docs' },
       calendar: { ...ISO_CALENDAR, firstDayOfWeek: dataset.firstDayOfWeek ?? 'monday' },
       now: new Date('2027-01-20T05:00:00Z'),
     });
@@ -245,6 +237,8 @@ describe('the weekly report says what the server counted, in every format', () =
     for (const [form, words] of Object.entries(forms)) {
       expect(figure(words, 'Human views'), form).toBe(thousands(truth.human.views));
       expect(figure(words, 'AI views'), form).toBe(thousands(truth.ai.views));
+      for (const { views, change } of [truth.human, truth.ai])
+        if ('ratio' in change) expect(changeAfter(words, views), form).toContain(signedPercent(change.ratio));
       if (truth.share !== null) expect(words, form).toContain(percent(truth.share));
       expect(figure(words, 'Pages read'), form).toBe(thousands(truth.pages.read));
       const list = words.slice(Math.max(0, words.search(/most read\W*\n| Most read /i)));
