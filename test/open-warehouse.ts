@@ -1,7 +1,9 @@
 import { dirname, join } from 'node:path';
+import { z } from 'zod';
 import { EffectsJournal } from '../src/effects/journal.js';
 import { isPublished, publish } from '../src/warehouse/publish.js';
 import { openWarehouse } from '../src/warehouse/open.js';
+import { type Parameters, type Reader, type Row, rowSchema } from '../src/warehouse/query.js';
 import type { Warehouse } from '../src/warehouse/warehouse.js';
 import { afterTest } from './cleanup.js';
 import { newDatabase } from './new-database.js';
@@ -47,3 +49,28 @@ export async function closeNow(warehouse: Warehouse): Promise<void> {
   open.delete(warehouse);
   await warehouse.close();
 }
+
+/** Opens a live database for some work, and closes it. */
+export async function inWarehouse<Result>(
+  path: string,
+  work: (warehouse: Warehouse) => Promise<Result>,
+): Promise<Result> {
+  const warehouse = await liveWarehouse(path);
+  const result = await work(warehouse);
+  await closeNow(warehouse);
+  return result;
+}
+
+/** Runs one statement in a transaction of its own. */
+export const execute = (warehouse: Warehouse, sql: string, values?: Parameters): Promise<void> =>
+  warehouse.transaction((transaction) => transaction.execute(sql, values));
+
+/** The rows of a query, whatever its columns are. */
+export const rowsOf = (reader: Reader, sql: string, values?: Parameters): Promise<Row[]> =>
+  reader.query(sql, rowSchema, values);
+
+const plainRow = z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()]));
+
+/** The values of a query, row by row; mostly, it has one column. */
+export const valuesOf = async (reader: Reader, sql: string, values?: Parameters) =>
+  (await reader.query(sql, plainRow, values)).flatMap((row) => Object.values(row));

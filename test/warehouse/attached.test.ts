@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { copyFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { publish } from '../../src/warehouse/publish.js';
+import { inDuckDb } from '../duckdb.js';
 import { liveWarehouse } from '../open-warehouse.js';
 import { tempDir } from '../temp-dir.js';
 import { page, store } from './lake/lake.js';
@@ -49,22 +50,22 @@ describe('a macro of an attached history', () => {
     attached.close();
   });
 
-  it.each(MACROS)('%s answers once its database is in use', async (macro) => {
-    await attached.use('b');
-    await expect(attached.rows(`FROM ${macro}`)).resolves.toBeDefined();
-    await expect(attached.rows(`FROM b.${macro}`)).resolves.toBeDefined();
-  });
-
-  it.each(MACROS)('%s never answers from another database, and says what to do', async (macro) => {
-    for (const other of ['a', 'empty']) {
-      await attached.use(other);
-      await expect(attached.rows(`FROM b.${macro}`)).rejects.toThrow(
-        /reads the current database.*run USE with the attached/,
-      );
-    }
-    await attached.use('memory');
-    await expect(attached.rows(`FROM b.${macro}`)).rejects.toThrow(/Did you mean ".*\bb\.\w+/);
-  });
+  it.each(MACROS)(
+    '%s answers once its database is in use, never from another, and says so',
+    async (macro) => {
+      await attached.use('b');
+      for (const own of [macro, `b.${macro}`])
+        await expect(attached.rows(`FROM ${own}`)).resolves.toBeDefined();
+      for (const other of ['a', 'empty']) {
+        await attached.use(other);
+        await expect(attached.rows(`FROM b.${macro}`)).rejects.toThrow(
+          /reads the current database.*run USE with the attached/,
+        );
+      }
+      await attached.use('memory');
+      await expect(attached.rows(`FROM b.${macro}`)).rejects.toThrow(/Did you mean ".*\bb\.\w+/);
+    },
+  );
 
   it('orders pages with the same views, and the same path in several projects', async () => {
     await attached.use('a');
@@ -88,14 +89,12 @@ it('answers for one publication only, even if the next one copies it', async () 
   await store(warehouse, 'prj_1', { '2026-11-02': [page('/only-in-new', 1)] });
   await publish(warehouse, file);
 
-  const instance = await DuckDBInstance.create();
-  const connection = await instance.connect();
-  for (const [name, path] of Object.entries({ old: kept, new: file }))
-    await connection.run(`ATTACH '${path}' AS ${name} (READ_ONLY)`);
-  await connection.run('USE new');
-  const pages = "top_pages('2026-11-02', '2026-11-02')";
-  expect((await connection.runAndReadAll(`FROM new.${pages}`)).getRows()).toHaveLength(1);
-  await expect(connection.runAndReadAll(`FROM old.${pages}`)).rejects.toThrow(/reads the current database/);
-  connection.closeSync();
-  instance.closeSync();
+  await inDuckDb(async (connection) => {
+    for (const [name, path] of Object.entries({ old: kept, new: file }))
+      await connection.run(`ATTACH '${path}' AS ${name} (READ_ONLY)`);
+    await connection.run('USE new');
+    const pages = "top_pages('2026-11-02', '2026-11-02')";
+    expect((await connection.runAndReadAll(`FROM new.${pages}`)).getRows()).toHaveLength(1);
+    await expect(connection.run(`FROM old.${pages}`)).rejects.toThrow(/reads the current database/);
+  });
 });

@@ -13,6 +13,12 @@ import { page, store } from './lake/lake.js';
 
 const at = (hour: number) => new Date(`2026-11-18T0${hour}:00:00Z`);
 
+const NEXT_DAYS = ['2026-11-02', '2026-11-03'];
+const NEXT_STEPS: [StepName, number][] = [
+  ['export', 2],
+  ['publish', 3],
+];
+
 /** Loads days and records steps, and publishes; returns the live file and the history published from it. */
 async function work(live: string | undefined, days: readonly string[], steps: readonly [StepName, number][]) {
   const warehouse = await liveWarehouse(live);
@@ -41,14 +47,7 @@ it('a live database that is older than its history is refused, with what it lack
   const before = await work(undefined, ['2026-11-01'], [['publish', 1]]);
   const older = join(await tempDir(), 'warehouse.duckdb');
   await copyFile(before.live, older);
-  const after = await work(
-    before.live,
-    ['2026-11-02', '2026-11-03'],
-    [
-      ['export', 2],
-      ['publish', 3],
-    ],
-  );
+  const after = await work(before.live, NEXT_DAYS, NEXT_STEPS);
   expect(await refusalOf(after.live, after.historyFile)).toBeUndefined();
   expect(await refusalOf(after.live, before.historyFile)).toBeUndefined();
   // Its views are of an earlier version, and stay so.
@@ -60,14 +59,7 @@ it('a live database that is older than its history is refused, with what it lack
   expect(unchanged.equals(await readFile(older))).toBe(true);
   // Without a day that it lacks, no days are named.
   const { historyFile } = await work(before.live, [], [['publish', 4]]);
-  await work(
-    older,
-    ['2026-11-02', '2026-11-03'],
-    [
-      ['export', 2],
-      ['publish', 3],
-    ],
-  );
+  await work(older, NEXT_DAYS, NEXT_STEPS);
   expect(await refusalOf(older, historyFile)).toContain('it lacks 0 loaded days and 1 recorded step since');
 });
 

@@ -1,31 +1,32 @@
-import { DuckDBInstance } from '@duckdb/node-api';
+import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
 import { execFile } from 'node:child_process';
 import { chmod, mkdir, readdir, readFile, rename, rmdir, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
-import { z } from 'zod';
 import { changeDatabase, copyAll } from '../../src/warehouse/live-file.js';
 import { openWarehouse } from '../../src/warehouse/open.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
-import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { inDuckDb } from '../duckdb.js';
+import { closeNow, execute, inWarehouse, liveWarehouse, valuesOf } from '../open-warehouse.js';
 import { tempDir } from '../temp-dir.js';
 import { holdElsewhere } from './other-process.js';
 
 const PAGE = 4096;
 
-type Files = Readonly<Record<string, Buffer>>;
-
 /** The database, its log and the files next to it, by the ends of their names. */
+interface Files extends Readonly<Record<string, Buffer>> {
+  readonly '': Buffer;
+}
+
 async function filesOf(path: string): Promise<Files> {
-  const directory = join(path, '..');
-  const names = (await readdir(directory)).filter((name) => name.startsWith('warehouse.duckdb'));
-  const entries = await Promise.all(
-    names.map(
-      async (name) => [name.slice('warehouse.duckdb'.length), await readFile(join(directory, name))] as const,
-    ),
-  );
-  return Object.fromEntries(entries);
+  const files = { '': Buffer.of() };
+  for (const name of (await readdir(dirname(path))).sort())
+    if (name.startsWith(basename(path)))
+      Object.assign(files, {
+        [name.slice(basename(path).length)]: await readFile(join(dirname(path), name)),
+      });
+  return files;
 }
 
 async function put(files: Files): Promise<string> {
@@ -34,29 +35,22 @@ async function put(files: Files): Promise<string> {
   return path;
 }
 
-const addDay = (warehouse: Warehouse, day: number, rows: number) =>
-  warehouse.transaction((transaction) =>
-    transaction.execute(
-      `INSERT INTO page_views SELECT 'prj_1', DATE '2026-01-01' + $day::INTEGER, md5((i * 7 + $day)::VARCHAR), i, 0, i FROM range($rows::INTEGER) AS r(i)`,
-      { day, rows },
-    ),
-  );
+const dayOf = (day: number, rows: number) =>
+  `INSERT INTO page_views SELECT 'prj_1', DATE '2026-01-01' + ${day}, md5((i * 7 + ${day})::VARCHAR), i, 0, i FROM range(${rows}) AS r(i)`;
+const addDay = (warehouse: Warehouse, day: number, rows: number) => execute(warehouse, dayOf(day, rows));
 
 const daysIn = async (warehouse: Warehouse): Promise<number> =>
-  (
-    await warehouse.query('SELECT count(DISTINCT day) AS days FROM page_views', z.object({ days: z.int() }))
-  )[0]?.days ?? 0;
+  Number((await valuesOf(warehouse, 'SELECT count(DISTINCT day) FROM page_views'))[0]);
 
 /** The number of days in a database of these files, which must open, accept another day, and keep it. */
 async function daysThen(files: Files): Promise<number> {
   const path = await put(files);
-  const warehouse = await liveWarehouse(path);
-  const days = await daysIn(warehouse);
-  await addDay(warehouse, 999, 1);
-  await closeNow(warehouse);
-  const again = await liveWarehouse(path);
-  expect(await daysIn(again)).toBe(days + 1);
-  await closeNow(again);
+  const days = await inWarehouse(path, async (warehouse) => {
+    const found = await daysIn(warehouse);
+    await addDay(warehouse, 999, 1);
+    return found;
+  });
+  expect(await inWarehouse(path, daysIn)).toBe(days + 1);
   const left = (await readdir(join(path, '..'))).filter((name) => !name.endsWith('.wal'));
   expect(left).toEqual(['warehouse.duckdb']);
   return days;
@@ -84,13 +78,9 @@ describe('the live file', () => {
     const { ino } = await stat(path);
     // As if both were restored by copying.
     for (const end of ['', '.wal']) await chmod(path + end, 0o644);
-    for (let day = 1; day < 4; day++) {
-      const again = await liveWarehouse(path);
-      await addDay(again, day, ROWS);
-      await closeNow(again);
-    }
+    for (let day = 1; day < 4; day++) await inWarehouse(path, (again) => addDay(again, day, ROWS));
     const after = await filesOf(path);
-    expect(changedPages(before[''] ?? Buffer.of(), after[''] ?? Buffer.of())).toEqual([]);
+    expect(changedPages(before[''], after[''])).toEqual([]);
     expect((await stat(path)).ino).toBe(ino);
     for (const end of ['', '.wal']) expect((await stat(path + end)).mode & 0o777).toBe(0o600);
     const log = before['.wal'] ?? Buffer.of();
@@ -112,11 +102,8 @@ describe('the live file', () => {
     const warehouse = await liveWarehouse();
     await closeNow(warehouse);
     const kept = { '.new-20260101': Buffer.from('a backup'), '.newer': Buffer.from('another') };
-    const path = await put({
-      ...(await filesOf(warehouse.path)),
-      ...kept,
-      '.new-1': Buffer.from('unfinished'),
-    });
+    const unfinished = { '.new-1': Buffer.from('unfinished') };
+    const path = await put({ ...(await filesOf(warehouse.path)), ...kept, ...unfinished });
     await closeNow(await liveWarehouse(path));
     expect(await filesOf(path)).toMatchObject(kept);
     expect(Object.keys(await filesOf(path)).sort()).toEqual(['', '.new-20260101', '.newer']);
@@ -166,11 +153,10 @@ describe('the live file', () => {
       })
       .catch(() => undefined);
     await closeNow(warehouse);
-    const written = (await filesOf(path))[''] ?? Buffer.of();
-    const old = before[''] ?? Buffer.of();
-    const pages = changedPages(old, written);
+    const written = (await filesOf(path))[''];
+    const pages = changedPages(before[''], written);
     expect(pages.length).toBeGreaterThan(100);
-    expect(pages[0]).toBeGreaterThanOrEqual(old.length);
+    expect(pages[0]).toBeGreaterThanOrEqual(before[''].length);
     for (const part of [0.01, 0.5, 0.99, 1]) {
       const end = pages[Math.ceil(part * (pages.length - 1))] ?? 0;
       expect(await daysThen({ ...before, '': written.subarray(0, end) }), `cut at ${end}`).toBe(1);
@@ -188,8 +174,7 @@ describe('the live file', () => {
 });
 
 describe('a log that has grown large', () => {
-  /** Before the fold, in the middle of each of its steps, and after it. */
-  const states: { name: string; files: Files }[] = [];
+  let old: Files;
   let folded: Files;
   const DAYS = 6;
 
@@ -198,71 +183,55 @@ describe('a log that has grown large', () => {
     await closeNow(empty);
     const { path } = empty;
     // By DuckDB itself, since the log would be folded at the next transaction.
-    const instance = await DuckDBInstance.create(path, { checkpoint_threshold: '1TB' });
-    const connection = await instance.connect();
-    await connection.run('PRAGMA disable_checkpoint_on_shutdown');
-    for (let day = 0; day < DAYS; day++)
-      await connection.run(
-        `INSERT INTO page_views SELECT 'prj_1', DATE '2026-01-01' + ${day}, md5((i * 7 + ${day})::VARCHAR), i, 0, i FROM range(${ROWS}) AS r(i)`,
-      );
-    connection.closeSync();
-    instance.closeSync();
-    const old = await filesOf(path);
-    expect(old['.wal']?.length).toBeGreaterThan(16 * 1024 ** 2);
-
+    const addAll = async (connection: DuckDBConnection) => {
+      await connection.run('PRAGMA disable_checkpoint_on_shutdown');
+      for (let day = 0; day < DAYS; day++) await connection.run(dayOf(day, ROWS));
+    };
+    await inDuckDb(addAll, path, { checkpoint_threshold: '1TB' });
+    old = await filesOf(path);
     const after = await put(old);
     await closeNow(await liveWarehouse(after));
     folded = await filesOf(after);
-    expect(Object.keys(folded)).toEqual(['']);
-    const next = folded[''] ?? Buffer.of();
-    const old0 = old[''] ?? Buffer.of();
+  });
+
+  it('is merged into a new file on close, which is smaller; whenever that is killed, all its rows are there', async () => {
+    const { '': next, ...others } = folded;
+    expect(others).toEqual({});
     const log = old['.wal'] ?? Buffer.of();
-    states.push(
-      { name: 'before', files: old },
-      { name: 'the copy has its name', files: { ...old, '.new': Buffer.of() } },
-      { name: 'the copy has a torn header', files: { ...old, '.new': next.subarray(0, 5_000) } },
-      { name: 'the copy has its data and no header', files: { ...old, '.new': withoutHeader(next) } },
-      { name: 'the copy has its header and no data', files: { ...old, '.new': next.subarray(0, 3 * PAGE) } },
-      { name: 'the copy has a log of its own', files: { ...old, '.new': next, '.new.wal': log } },
-      { name: 'the copy is whole', files: { ...old, '.new': next } },
-      { name: 'the copy is ready', files: { ...old, '.ready': next } },
-      { name: 'the old log is gone', files: { '': old0, '.ready': next } },
-      { name: 'the copy is in place', files: folded },
-      {
-        name: 'a process that created a database left its own',
-        files: { ...old, [OTHER]: next.subarray(0, 5_000), [`${OTHER}.wal`]: log },
+    expect(log.length).toBeGreaterThan(16 * 1024 ** 2);
+    expect(next.length).toBeLessThan(log.length);
+    const withoutHeader = Buffer.concat([Buffer.alloc(3 * PAGE), next.subarray(3 * PAGE)]);
+    for (const [name, files] of Object.entries<Files>({
+      'before the fold': old,
+      'the copy has its name': { ...old, '.new': Buffer.of() },
+      'the copy has a torn header': { ...old, '.new': next.subarray(0, 5_000) },
+      'the copy has its data and no header': { ...old, '.new': withoutHeader },
+      'the copy has its header and no data': { ...old, '.new': next.subarray(0, 3 * PAGE) },
+      'the copy has a log of its own': { ...old, '.new': next, '.new.wal': log },
+      'the copy is whole': { ...old, '.new': next },
+      'the copy is ready': { ...old, '.ready': next },
+      'the old log is gone': { '': old[''], '.ready': next },
+      'the copy is in place': folded,
+      'a process that created a database left its own': {
+        ...old,
+        [OTHER]: next.subarray(0, 5_000),
+        [`${OTHER}.wal`]: log,
       },
-    );
-  });
-
-  const withoutHeader = (file: Buffer): Buffer =>
-    Buffer.concat([Buffer.alloc(3 * PAGE), file.subarray(3 * PAGE)]);
-
-  it('is merged into a new file on close, which is smaller than the log and has all its rows', async () => {
-    const [before] = states;
-    expect(folded['']?.length).toBeLessThan(before?.files['.wal']?.length ?? 0);
-    expect(await daysThen(folded)).toBe(DAYS);
-  });
-
-  it('leaves a database with all that was committed, whenever the fold is killed', async () => {
-    for (const { name, files } of states)
-      expect({ name, days: await daysThen(files) }).toEqual({ name, days: DAYS });
-    expect(states).toHaveLength(11);
+    }))
+      expect(await daysThen(files), name).toBe(DAYS);
   });
 
   it('is left whole, no matter how many pages of the new file were written', async () => {
-    const [before] = states;
-    const next = folded[''] ?? Buffer.of();
+    const { '': next } = folded;
     const pages = Array.from({ length: Math.ceil(next.length / PAGE) }, (_, index) => index * PAGE);
     const chosen = pages.filter((_, index) => index < 4 || index % Math.ceil(pages.length / 6) === 0);
     for (const end of chosen)
-      expect(await daysThen({ ...before?.files, '.new': next.subarray(0, end) }), `cut at ${end}`).toBe(DAYS);
+      expect(await daysThen({ ...old, '.new': next.subarray(0, end) }), `cut at ${end}`).toBe(DAYS);
     expect(chosen.length).toBeGreaterThan(8);
   });
 
-  it('is finished by one of several processes that open it at once', async () => {
-    const ready = states.find(({ name }) => name === 'the copy is ready');
-    const path = await put(ready?.files ?? {});
+  it('is finished by one of several processes that open it at once, and then opened by the next', async () => {
+    const path = await put({ ...old, '.ready': folded[''] });
     const first = await holdElsewhere(path, 'readership run');
     const opening = liveWarehouse(path);
     await first.letGo();
@@ -271,19 +240,11 @@ describe('a log that has grown large', () => {
 
   it('may be folded while it is being written, no other process gets in between, and it keeps its settings', async () => {
     const path = join(await tempDir(), 'warehouse.duckdb');
-    const warehouse = await openWarehouse(path, {
-      command: 'test',
-      maxWaitMs: 0,
-      maxMemory: 300e6,
-      now: () => new Date(),
-    });
-    const settings = async () => {
-      const row = z.object({ memory: z.string(), threads: z.int() });
-      const sql =
-        "SELECT current_setting('memory_limit') AS memory, current_setting('threads')::INTEGER AS threads";
-      return (await warehouse.query(sql, row))[0];
-    };
-    expect(await settings()).toMatchObject({ memory: '286.1 MiB' });
+    const options = { command: 'test', maxWaitMs: 0, maxMemory: 300e6, now: () => new Date() };
+    const warehouse = await openWarehouse(path, options);
+    const settings = () =>
+      valuesOf(warehouse, "SELECT current_setting('memory_limit'), current_setting('threads')::INTEGER");
+    expect((await settings())[0]).toBe('286.1 MiB');
     let inode = (await stat(path)).ino;
     let folds = 0;
     await warehouse.withOneThread(async () => {
@@ -294,7 +255,7 @@ describe('a log that has grown large', () => {
         inode = now;
         folds += 1;
         await expect(openElsewhere(path)).rejects.toThrow('Could not set lock on file');
-        expect(await settings()).toEqual({ memory: '286.1 MiB', threads: 1 });
+        expect(await settings()).toEqual(['286.1 MiB', 1]);
       }
     });
     expect(folds).toBeGreaterThan(0);

@@ -24,14 +24,6 @@ describe('a live database that another process holds', () => {
     await holder.letGo();
   });
 
-  it('is opened as soon as that process releases it', async () => {
-    const path = join(await tempDir(), 'warehouse.duckdb');
-    const holder = await holdElsewhere(path, 'readership run');
-    const opening = liveWarehouse(path);
-    await holder.letGo();
-    await expect(opening).resolves.toBeDefined();
-  });
-
   it('is not waited for after an abort', async () => {
     const path = join(await tempDir(), 'warehouse.duckdb');
     const holder = await holdElsewhere(path, 'readership run');

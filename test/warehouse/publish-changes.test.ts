@@ -1,90 +1,65 @@
-import { DuckDBInstance } from '@duckdb/node-api';
 import fc from 'fast-check';
 import { chmod, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { z } from 'zod';
 import { addDays, day, type Day } from '../../src/day.js';
-import { Rows } from '../../src/export/day-rows.js';
 import { LOOKED_AT, recordFact } from '../../src/export/facts.js';
-import { storeDay } from '../../src/export/ledger.js';
 import { messageOf } from '../../src/errors.js';
 import { publish } from '../../src/warehouse/publish.js';
-import { openHistory, openOwnHistory } from '../../src/warehouse/published.js';
+import { type History, openHistory, openOwnHistory } from '../../src/warehouse/published.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
+import { answerOf } from '../duckdb.js';
 import { tries } from '../fuzz.js';
-import { closeNow, liveWarehouse, publishChanges } from '../open-warehouse.js';
+import { closeNow, execute, liveWarehouse, publishChanges, valuesOf } from '../open-warehouse.js';
+import { page, storeLoaded } from './lake/lake.js';
 
 const FIRST = day('2026-09-20');
 const AT = new Date('2026-11-21T03:00:00Z');
-const NONE = { human: 0, ai: 0, total: 0 };
 
 const targetOf = ({ path }: Warehouse, name = 'history.duckdb') => join(dirname(path), name);
 
 /** Removes days, as a person may by hand. */
-const removeDaysFrom = (warehouse: Warehouse, first: Day): Promise<void> =>
-  warehouse.transaction(async (transaction) => {
-    for (const table of ['page_views', 'day_loads'])
-      await transaction.execute(`DELETE FROM ${table} WHERE project = 'prj_1' AND day >= $first::DATE`, {
-        first,
-      });
-  });
+async function removeDaysFrom(warehouse: Warehouse, first: Day): Promise<void> {
+  for (const table of ['page_views', 'day_loads'])
+    await execute(warehouse, `DELETE FROM ${table} WHERE project = 'prj_1' AND day >= $first::DATE`, {
+      first,
+    });
+}
 
 /** Stores a day with this many pages, each viewed `human` times. */
 function store(warehouse: Warehouse, on: Day, pages: number, human: number, now: Date, project = 'prj_1') {
-  const rows = Array.from({ length: pages }, (_, index) => ({
-    path: `/${index}`,
-    human,
-    ai: 1,
-    total: human + 1,
-  }));
-  const totals = { human: human * pages, ai: pages, total: (human + 1) * pages };
-  const walked = {
-    totals,
-    rows: new Rows(rows),
-    verdict: 'consistent',
-    unattributed: NONE,
-    doubt: undefined,
-  } as const;
-  return storeDay(warehouse, { project, day: on, now }, walked, 'provisional');
+  const rows = Array.from({ length: pages }, (_, index) => page(`/${index}`, human, 1));
+  return storeLoaded(warehouse, { project, day: on, now }, rows, 'provisional');
 }
 
-const planJob = (warehouse: Warehouse, id: number) =>
-  warehouse.transaction((transaction) =>
-    transaction.execute(
-      `INSERT INTO agent_jobs BY NAME SELECT $id AS id, 'prj_1' AS project, '/a' AS path, 'active' AS state, 'read' AS reason, 'Improve' AS prompt, $now::TIMESTAMP AS planned_at, 0 AS polls`,
-      { id, now: AT },
-    ),
-  );
-
+const PLANNED = `INSERT INTO agent_jobs BY NAME SELECT $id AS id, 'prj_1' AS project, '/a' AS path, 'active' AS state, 'read' AS reason, 'Improve' AS prompt, $now::TIMESTAMP AS planned_at, 0 AS polls`;
+const planJob = (warehouse: Warehouse, id: number) => execute(warehouse, PLANNED, { id, now: AT });
 const poll = (warehouse: Warehouse) =>
-  warehouse.transaction((transaction) =>
-    transaction.execute('UPDATE agent_jobs SET polls = polls + 1, next_poll_at = $now::TIMESTAMP', {
-      now: AT,
-    }),
-  );
+  execute(warehouse, 'UPDATE agent_jobs SET polls = polls + 1, next_poll_at = $now::TIMESTAMP', { now: AT });
+const end = (warehouse: Warehouse) => execute(warehouse, "UPDATE agent_jobs SET state = 'completed'");
 
-const end = (warehouse: Warehouse) =>
-  warehouse.transaction((transaction) => transaction.execute("UPDATE agent_jobs SET state = 'completed'"));
-
-/** A digest of each table of a published history. */
-async function contentOf(path: string): Promise<Record<string, string>> {
+async function readHistory<Result>(
+  path: string,
+  work: (history: History) => Promise<Result>,
+): Promise<Result> {
   const history = await openHistory(path);
   try {
-    const names = await history.query(
-      'SELECT table_name AS name FROM duckdb_tables()',
-      z.object({ name: z.string() }),
-    );
-    const digests = names.map(async ({ name }) => {
-      const digest = `SELECT count(*) || ' rows: ' || coalesce(bit_xor(hash(row)), 0) AS digest FROM ${name} AS row`;
-      const [row] = await history.query(digest, z.object({ digest: z.string() }));
-      return [name, row?.digest ?? ''] as const;
-    });
-    return Object.fromEntries(await Promise.all(digests));
+    return await work(history);
   } finally {
     history.close();
   }
 }
+
+/** A digest of each table of a published history. */
+const contentOf = (path: string): Promise<Record<string, unknown>> =>
+  readHistory(path, async (history) => {
+    const names = await valuesOf(history, 'SELECT table_name FROM duckdb_tables()');
+    const digests = names.map(async (name) => {
+      const digest = `SELECT count(*) || ' rows: ' || coalesce(bit_xor(hash(row)), 0) FROM ${String(name)} AS row`;
+      return [name, ...(await valuesOf(history, digest))] as const;
+    });
+    return Object.fromEntries(await Promise.all(digests)) as Record<string, unknown>;
+  });
 
 const inode = async (path: string) => (await stat(path)).ino;
 
@@ -146,8 +121,7 @@ describe('publishing what changed', () => {
     expect(await inode(targetOf(warehouse))).toBe(before);
     expect(await publish(warehouse, targetOf(warehouse))).toBeGreaterThan(0);
     expect(await inode(targetOf(warehouse))).not.toBe(before);
-    const settle = () =>
-      warehouse.transaction((transaction) => transaction.execute("UPDATE day_loads SET state = 'final'"));
+    const settle = () => execute(warehouse, "UPDATE day_loads SET state = 'final'");
     for (const change of [end, settle]) {
       await change(warehouse);
       expect(await publishChanges(warehouse, targetOf(warehouse))).toBeGreaterThan(0);
@@ -161,20 +135,17 @@ describe('publishing what changed', () => {
     await publishChanges(warehouse, targetOf(warehouse));
     await store(warehouse, day('2026-09-30'), 1, 1, AT);
     await publishChanges(warehouse, targetOf(warehouse));
-    const orderOf = async () => {
-      const history = await openHistory(targetOf(warehouse));
-      const rows = await history.query(
-        'SELECT path FROM page_views ORDER BY rowid',
-        z.object({ path: z.string() }),
+    const orderOf = () =>
+      readHistory(targetOf(warehouse), (history) =>
+        valuesOf(history, 'SELECT path FROM page_views ORDER BY rowid'),
       );
-      history.close();
-      return rows.map(({ path }) => path);
-    };
     expect((await orderOf()).at(-1)).toBe('/0');
     await store(warehouse, day('2026-10-01'), 1, 1, AT);
     await publishChanges(warehouse, targetOf(warehouse));
     expect((await orderOf()).slice(-2)).toEqual(['/8', '/0']);
   });
+
+  const OWN = '"my ""own"" notes"';
 
   it('follows a table that a user adds to the live database, changes and drops', async () => {
     const warehouse = await liveWarehouse();
@@ -183,25 +154,13 @@ describe('publishing what changed', () => {
     const publishedAfter = async (sql: string) => {
       await warehouse.exclusive((connection) => connection.run(sql));
       await publishChanges(warehouse, targetOf(warehouse));
-      const history = await openHistory(targetOf(warehouse));
-      const row = z.record(z.string(), z.json());
-      const notes = await history.query('FROM "my ""own"" notes"', row).catch(messageOf);
-      history.close();
-      return notes;
+      return readHistory(targetOf(warehouse), (history) => valuesOf(history, `FROM ${OWN}`)).catch(messageOf);
     };
-    expect(await publishedAfter('CREATE TABLE "my ""own"" notes" AS SELECT 1 AS note')).toEqual([
-      { note: 1 },
-    ]);
-    expect(await publishedAfter('INSERT INTO "my ""own"" notes" VALUES (2)')).toEqual([
-      { note: 1 },
-      { note: 2 },
-    ]);
-    const wider = await publishedAfter('ALTER TABLE "my ""own"" notes" ADD COLUMN author VARCHAR');
-    expect(wider).toEqual([
-      { note: 1, author: null },
-      { note: 2, author: null },
-    ]);
-    expect(await publishedAfter('DROP TABLE "my ""own"" notes"')).toContain('does not exist');
+    expect(await publishedAfter(`CREATE TABLE ${OWN} AS SELECT 1 AS note`)).toEqual([1]);
+    expect(await publishedAfter(`INSERT INTO ${OWN} VALUES (2)`)).toEqual([1, 2]);
+    const wider = await publishedAfter(`ALTER TABLE ${OWN} ADD COLUMN author VARCHAR`);
+    expect(wider).toEqual([1, null, 2, null]);
+    expect(await publishedAfter(`DROP TABLE ${OWN}`)).toContain('does not exist');
   });
 
   it('is redone after a kill between any two of its steps, and readers see the previous state until then', async () => {
@@ -244,12 +203,8 @@ describe('publishing what changed', () => {
     await store(warehouse, FIRST, 3, 1, AT);
     await publish(warehouse, targetOf(warehouse));
     await chmod(targetOf(warehouse), 0o600);
-    const instance = await DuckDBInstance.create(targetOf(warehouse));
-    const connection = await instance.connect();
-    await connection.run("DROP MACRO TABLE usual_range; COMMENT ON TABLE schema_version IS 'of 0.1.0'");
-    connection.closeSync();
-    instance.closeSync();
-
+    const older = ['DROP MACRO TABLE usual_range', "COMMENT ON TABLE schema_version IS 'of 0.1.0'"];
+    await answerOf(targetOf(warehouse), ...older);
     await expect(openOwnHistory(targetOf(warehouse))).rejects.toThrow(
       /^Another version.*readership publish$/,
     );

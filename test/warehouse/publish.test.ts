@@ -1,26 +1,19 @@
 import { mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { z } from 'zod';
 import { StorageError } from '../../src/errors.js';
 import { type History, openHistory } from '../../src/warehouse/published.js';
-import { publish } from '../../src/warehouse/publish.js';
+import { publish, tablesOf } from '../../src/warehouse/publish.js';
 import type { Reader } from '../../src/warehouse/query.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
-import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { closeNow, execute, liveWarehouse, rowsOf, valuesOf } from '../open-warehouse.js';
 import { callCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 
-const pathRow = z.object({ path: z.string() });
-
-const view = (warehouse: Warehouse, ...values: [day: string, path: string, human: number][]) =>
-  warehouse.transaction(async (transaction) => {
-    for (const [day, path, human] of values)
-      await transaction.execute(
-        "INSERT INTO page_views VALUES ('prj_1', $day::DATE, $path, $human, 0, $human)",
-        { day, path, human },
-      );
-  });
+async function view(warehouse: Warehouse, ...values: [day: string, path: string, human: number][]) {
+  const insert = "INSERT INTO page_views VALUES ('prj_1', $day::DATE, $path, $human, 0, $human)";
+  for (const [day, path, human] of values) await execute(warehouse, insert, { day, path, human });
+}
 
 const historyBeside = ({ path }: Warehouse) => join(dirname(path), 'history.duckdb');
 
@@ -33,45 +26,28 @@ async function readFrom<Result>(path: string, work: (history: History) => Promis
   }
 }
 
-const pathsIn = (history: History) =>
-  history
-    .query('SELECT path FROM page_views ORDER BY day', pathRow)
-    .then((rows) => rows.map(({ path }) => path));
+const pathsIn = (history: History) => valuesOf(history, 'SELECT path FROM page_views ORDER BY day');
 
 describe('the published history', () => {
   it('has the contents of the live database, sorted by quarter, page and day, and is read-only', async () => {
     const warehouse = await liveWarehouse();
     await view(warehouse, ['2026-11-02', '/a', 1], ['2026-11-01', '/b', 2], ['2026-11-01', '/a', 3]);
     await view(warehouse, ['2026-09-30', '/b', 4]);
-    const target = historyBeside(warehouse);
+    const directory = join(await tempDir(), "the team's");
+    await mkdir(directory);
+    const target = join(directory, 'history.duckdb');
     const bytes = await publish(warehouse, target);
     const file = await stat(target);
     expect(file.size).toBe(bytes);
     expect(file.mode & 0o777).toBe(0o444);
-    const humanRow = z.object({ human: z.int() });
-    const rows = await readFrom(target, (history) => history.query('SELECT human FROM page_views', humanRow));
-    expect(rows.map(({ human }) => human)).toEqual([4, 3, 1, 2]);
-    expect(await readdir(dirname(target))).not.toContain('history.duckdb.publishing');
-  });
-
-  it('has every table and view of the live database, with the same number of rows, also in a directory with a quote', async () => {
-    const warehouse = await liveWarehouse();
-    await view(warehouse, ['2026-11-02', '/b', 1]);
-    const directory = join(await tempDir(), "the team's");
-    await mkdir(directory);
-    const target = join(directory, 'history.duckdb');
-    await publish(warehouse, target);
-    const nameRow = z.object({ name: z.string() });
-    const NAMES = 'SELECT table_name AS name FROM information_schema.tables ORDER BY name';
-    const live = await warehouse.query(NAMES, nameRow);
     await readFrom(target, async (history) => {
-      expect(await history.query(NAMES, nameRow)).toEqual(live);
-      for (const { name } of live) {
-        const count = `SELECT count(*) AS rows FROM ${name}`;
-        const rows = z.object({ rows: z.int() });
-        expect(await history.query(count, rows)).toEqual(await warehouse.query(count, rows));
-      }
+      expect(await valuesOf(history, 'SELECT human FROM page_views')).toEqual([4, 3, 1, 2]);
+      for (const name of await tablesOf(warehouse, 'main'))
+        expect(await rowsOf(history, `FROM ${name} ORDER BY ALL`), name).toEqual(
+          await rowsOf(warehouse, `FROM ${name} ORDER BY ALL`),
+        );
     });
+    expect(await readdir(directory)).toEqual(['history.duckdb']);
   });
 
   it('leaves the live database as it was, with what a user made in it', async () => {
@@ -88,18 +64,18 @@ describe('the published history', () => {
         INSERT INTO backup."my notes" (note) VALUES ('one'), ('two');
         COMMENT ON TABLE backup."my notes" IS 'mine'`);
     });
-    const row = z.record(z.string(), z.json());
     const stateOf = async (reader: Reader) => {
-      const query = (sql: string) => reader.query(sql, row);
-      const tables = await reader.query(
-        `SELECT '"' || schema_name || '"."' || table_name || '"' AS name, sql, comment FROM duckdb_tables() ORDER BY ALL`,
-        z.object({ name: z.string(), sql: z.string(), comment: z.string().nullable() }),
+      const names = await valuesOf(
+        reader,
+        `SELECT '"' || schema_name || '"."' || table_name || '"' FROM duckdb_tables() ORDER BY ALL`,
       );
-      const digests = tables.map(
-        ({ name }) =>
-          `SELECT '${name}' AS name, count(*) AS rows, sum(hash(each)::HUGEINT)::VARCHAR AS digest FROM ${name} AS each`,
+      const digests = names.map(
+        (name) =>
+          `SELECT '${String(name)}' AS name, count(*) AS rows, sum(hash(each)::HUGEINT)::VARCHAR AS digest FROM ${String(name)} AS each`,
       );
-      return { tables, rows: await query(digests.join(' UNION ALL ')), id: await query('FROM this_file') };
+      const tables = await rowsOf(reader, 'SELECT sql, comment FROM duckdb_tables() ORDER BY ALL');
+      const rows = await rowsOf(reader, digests.join(' UNION ALL '));
+      return { tables, rows, id: await rowsOf(reader, 'FROM this_file') };
     };
     const before = await stateOf(warehouse);
     expect(before.rows).toContainEqual(expect.objectContaining({ name: '"backup"."page_views"', rows: 2 }));
@@ -107,7 +83,7 @@ describe('the published history', () => {
     await publish(warehouse, historyBeside(warehouse), true);
     expect((await stat(warehouse.path)).ino).not.toBe(ino);
     expect(await stateOf(warehouse)).toEqual(before);
-    expect(await warehouse.query(`SELECT nextval('numbers') AS next`, row)).toEqual([{ next: 7 }]);
+    expect(await valuesOf(warehouse, `SELECT nextval('numbers')`)).toEqual([7]);
     await closeNow(warehouse);
     expect(await stateOf(await liveWarehouse(warehouse.path))).toEqual(before);
   });
@@ -115,9 +91,8 @@ describe('the published history', () => {
   it('has the same definitions and comments as the live database, but its own id', async () => {
     const warehouse = await liveWarehouse();
     await publish(warehouse, historyBeside(warehouse));
-    const row = z.record(z.string(), z.json());
     const definitionsIn = async (reader: Reader) => {
-      const [file] = await reader.query('FROM this_file', z.object({ id: z.uuid() }));
+      const [id] = await valuesOf(reader, 'SELECT id FROM this_file');
       const definitions = await Promise.all(
         [
           'SELECT table_name, sql, comment FROM duckdb_tables()',
@@ -125,9 +100,9 @@ describe('the published history', () => {
           'SELECT table_name, column_name, comment FROM duckdb_columns() WHERE NOT internal',
           "SELECT function_name, parameters, macro_definition, comment FROM duckdb_functions() WHERE NOT internal AND function_type LIKE '%macro'",
           'FROM schema_version',
-        ].map((sql) => reader.query(`${sql} ORDER BY ALL`, row)),
+        ].map((sql) => rowsOf(reader, `${sql} ORDER BY ALL`)),
       );
-      return { id: file?.id, definitions: JSON.stringify(definitions).replaceAll(file?.id ?? '', 'ID') };
+      return { id, definitions: JSON.stringify(definitions).replaceAll(String(id), 'ID') };
     };
     const live = await definitionsIn(warehouse);
     expect(live.definitions).toContain('movers');

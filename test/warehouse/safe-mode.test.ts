@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { runSql } from '../../src/sql/answer.js';
 import { openHistory } from '../../src/warehouse/published.js';
 import { publish } from '../../src/warehouse/publish.js';
-import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { closeNow, execute, liveWarehouse } from '../open-warehouse.js';
 import { runCli } from '../run-cli.js';
 import { serve } from '../serve.js';
 import { tempDir } from '../temp-dir.js';
@@ -140,9 +140,7 @@ describe('a query of the published history, in the mode of readership sql', () =
     at = { directory, web: server.baseUrl };
     asked = () => server.seen.length;
     const warehouse = await liveWarehouse();
-    await warehouse.transaction((transaction) =>
-      transaction.execute("INSERT INTO page_views VALUES ('prj_1', '2026-11-01', '/a', 1, 0, 1)"),
-    );
+    await execute(warehouse, "INSERT INTO page_views VALUES ('prj_1', '2026-11-01', '/a', 1, 0, 1)");
     for (const name of ['history', 'other']) await publish(warehouse, join(directory, `${name}.duckdb`));
     await closeNow(warehouse);
     await writeFile(join(directory, 'secret.csv'), 'a,b\n1,2\n');
@@ -168,17 +166,6 @@ describe('a query of the published history, in the mode of readership sql', () =
     return contents.map((bytes, index) => [names[index], createHash('sha256').update(bytes).digest('hex')]);
   };
 
-  it.each(REFUSED)(
-    'fails if it involves %s, and leaves every file unchanged',
-    async (_, reason, attempts) => {
-      const before = await hashes();
-      for (const [what, sql] of attempts) await expect(answer(sql(at)), what).rejects.toThrow(reason);
-      expect(await answer('SELECT path FROM page_views')).toEqual([['/a']]);
-      expect(await hashes()).toEqual(before);
-      expect(asked()).toBe(0);
-    },
-  );
-
   /** The error of `ask` for some SQL; empty if there is none. */
   const refusal = async (sql: string): Promise<string> => {
     const history = await openHistory(file());
@@ -193,9 +180,19 @@ describe('a query of the published history, in the mode of readership sql', () =
     }
   };
 
-  it.each(REFUSED)('is refused before it runs if it involves %s', async (_, __, attempts) => {
-    for (const [what, sql] of attempts) expect(await refusal(sql(at)), what).not.toBe('');
-  });
+  it.each(REFUSED)(
+    'fails if it involves %s, and leaves every file unchanged; ours refuses it before it runs',
+    async (_, reason, attempts) => {
+      const before = await hashes();
+      for (const [what, sql] of attempts) {
+        await expect(answer(sql(at)), what).rejects.toThrow(reason);
+        expect(await refusal(sql(at)), what).not.toBe('');
+      }
+      expect(await answer('SELECT path FROM page_views')).toEqual([['/a']]);
+      expect(await hashes()).toEqual(before);
+      expect(asked()).toBe(0);
+    },
+  );
 
   it('is refused to an AI assistant in the separate process that answers each query', async () => {
     const before = await hashes();

@@ -1,10 +1,9 @@
 import { BIGINT, DuckDBDateValue, DATE, VARCHAR } from '@duckdb/node-api';
 import { describe, expect, it } from 'vitest';
-import { z } from 'zod';
 import { Texts } from '../../src/warehouse/texts.js';
 import type { Column, Transaction } from '../../src/warehouse/transaction.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
-import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { closeNow, execute, liveWarehouse, rowsOf, valuesOf } from '../open-warehouse.js';
 
 interface Row {
   readonly path: string;
@@ -23,13 +22,9 @@ const rows = (count: number): Row[] =>
 const append = (warehouse: Warehouse, given: readonly Row[], columns = columnsOf(given)) =>
   warehouse.transaction((transaction) => transaction.append('page_views', columns, given.length));
 
-const stored = async (warehouse: Warehouse) =>
-  (
-    await warehouse.query(
-      'SELECT count(*) AS rows, count(DISTINCT path) AS paths, coalesce(sum(human), 0)::BIGINT AS views FROM page_views',
-      z.object({ rows: z.int(), paths: z.int(), views: z.int() }),
-    )
-  )[0];
+const STORED =
+  'SELECT count(*) AS rows, count(DISTINCT path) AS paths, coalesce(sum(human), 0)::BIGINT AS views FROM page_views';
+const stored = async (warehouse: Warehouse) => (await rowsOf(warehouse, STORED))[0];
 
 describe('appending', () => {
   it.each([0, 1, 2_047, 2_048, 2_049, 4_096, 6_144, 10_000])('stores all of %i rows', async (count) => {
@@ -41,41 +36,21 @@ describe('appending', () => {
 
   it('keeps paths exactly as sent', async () => {
     const paths = ['', "/it's", '/ü/日本/🦆', '/a\nb\tc\u0000d', '/"quoted"', '/'.repeat(5_000), '/a', '/a '];
+    const given = paths.map((path, views) => ({ path, views }));
     const warehouse = await liveWarehouse();
-    await append(
-      warehouse,
-      paths.map((path, views) => ({ path, views })),
-    );
-    const read = await warehouse.query(
-      'SELECT path FROM page_views ORDER BY human',
-      z.object({ path: z.string() }),
-    );
-    expect(read.map(({ path }) => path)).toEqual(paths);
+    await append(warehouse, given);
+    expect(await valuesOf(warehouse, 'SELECT path FROM page_views ORDER BY human')).toEqual(paths);
   });
 
   it('keeps texts that later transactions share, and those that are new to them', async () => {
     const warehouse = await liveWarehouse();
     const texts = new Texts();
-    const path = (number: number) => `/docs/a-path-that-is-too-long-to-be-inlined/${number}`;
-    let expected = 0;
-    for (const [from, to] of [
-      [0, 3],
-      [2, 2_050],
-      [2_040, 7_000],
-      [0, 7_000],
-    ] as const) {
-      const given = Array.from({ length: to - from }, (_, index) => ({
-        path: path(from + index),
-        views: from + index,
-      }));
-      await append(warehouse, given, columnsOf(given, texts));
-      expected += given.length;
-    }
-    const matching = await warehouse.query(
-      "SELECT count(*) AS rows FROM page_views WHERE path = '/docs/a-path-that-is-too-long-to-be-inlined/' || human",
-      z.object({ rows: z.int() }),
-    );
-    expect(matching).toEqual([{ rows: expected }]);
+    const prefix = '/docs/a-path-that-is-too-long-to-be-inlined/';
+    const all = Array.from({ length: 7_000 }, (_, views) => ({ path: `${prefix}${views}`, views }));
+    const parts = [all.slice(0, 3), all.slice(2, 2_050), all.slice(2_040), all];
+    for (const given of parts) await append(warehouse, given, columnsOf(given, texts));
+    const matching = `SELECT count(*) FROM page_views WHERE path = '${prefix}' || human`;
+    expect(await valuesOf(warehouse, matching)).toEqual([parts.flat().length]);
   });
 
   it.each([
@@ -100,14 +75,12 @@ describe('appending', () => {
 
   it('keeps numbers of any size exactly', async () => {
     const views = [0, 1, 2 ** 31, 2 ** 32 - 1, 2 ** 32, 2 ** 32 + 1, Number.MAX_SAFE_INTEGER];
+    const given = views.map((count) => ({ path: `/${count}`, views: count }));
     const warehouse = await liveWarehouse();
-    await append(
-      warehouse,
-      views.map((count) => ({ path: `/${count}`, views: count })),
+    await append(warehouse, given);
+    expect(await rowsOf(warehouse, 'SELECT path, human AS views FROM page_views ORDER BY human')).toEqual(
+      given,
     );
-    const row = z.object({ path: z.string(), human: z.int() });
-    const read = await warehouse.query('SELECT path, human FROM page_views ORDER BY human', row);
-    expect(read).toEqual(views.map((count) => ({ path: `/${count}`, human: count })));
   });
 
   it('that breaks a constraint stores nothing, not even what was appended before', async () => {
@@ -141,7 +114,7 @@ describe('transactions', () => {
     });
     await expect(failed).rejects.toThrow(words);
     expect(await stored(warehouse)).toMatchObject({ rows: 0 });
-    await warehouse.transaction((transaction) => transaction.execute(insert('/b')));
+    await execute(warehouse, insert('/b'));
     expect(await stored(warehouse)).toMatchObject({ rows: 1 });
   });
 
@@ -158,11 +131,10 @@ describe('transactions', () => {
       });
     await Promise.allSettled([one('first', false), one('second', true), one('third', false)]);
     expect(log).toEqual(['first', 'second', 'third'].flatMap((name) => [`${name} begins`, `${name} ends`]));
-    const left = await warehouse.query(
-      'SELECT path FROM page_views ORDER BY path',
-      z.object({ path: z.string() }),
-    );
-    expect(left.map(({ path }) => path)).toEqual(['/first', '/third']);
+    expect(await valuesOf(warehouse, 'SELECT path FROM page_views ORDER BY path')).toEqual([
+      '/first',
+      '/third',
+    ]);
   });
 
   it('make a query wait until they are over', async () => {
@@ -180,19 +152,12 @@ describe('transactions', () => {
 describe('loading with one thread', () => {
   it('restores the number of DuckDB threads, even after an error', async () => {
     const warehouse = await liveWarehouse();
-    const threads = async () =>
-      (
-        await warehouse.query(
-          "SELECT current_setting('threads')::INTEGER AS threads",
-          z.object({ threads: z.int() }),
-        )
-      )[0]?.threads;
+    const threads = () => valuesOf(warehouse, "SELECT current_setting('threads')::INTEGER");
     const before = await threads();
-    expect(await warehouse.withOneThread(threads)).toBe(1);
-    expect(await threads()).toBe(before);
-    await expect(
-      warehouse.withOneThread(() => Promise.reject(new Error('the server is down'))),
-    ).rejects.toThrow('the server is down');
-    expect(await threads()).toBe(before);
+    expect(await warehouse.withOneThread(threads)).toEqual([1]);
+    expect(await threads()).toEqual(before);
+    const failing = warehouse.withOneThread(() => Promise.reject(new Error('the server is down')));
+    await expect(failing).rejects.toThrow('the server is down');
+    expect(await threads()).toEqual(before);
   });
 });

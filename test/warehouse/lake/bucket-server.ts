@@ -1,6 +1,7 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
 import { onTestFinished } from 'vitest';
 
 /** How a store misbehaves; by default it does not. */
@@ -13,16 +14,15 @@ export interface BucketFaults {
   lostReplies?: number;
 }
 
-const error = (response: ServerResponse, status: number, code: string): void => {
-  response.writeHead(status, { 'content-type': 'application/xml' });
-  response.end(`<?xml version="1.0"?><Error><Code>${code}</Code><Message>${code}</Message></Error>`);
-};
-
-async function bodyOf(request: IncomingMessage): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk as Buffer);
-  return Buffer.concat(chunks);
+interface Answer {
+  readonly status?: number;
+  readonly body?: string | Buffer;
+  readonly etag?: string;
 }
+
+const refusal = (status: number, code: string): Answer => ({
+  ...{ status, body: `<?xml version="1.0"?><Error><Code>${code}</Code><Message>${code}</Message></Error>` },
+});
 
 /** The chunks of a body whose checksum follows it. */
 function decoded(request: IncomingMessage, body: Buffer): Buffer {
@@ -37,102 +37,89 @@ function decoded(request: IncomingMessage, body: Buffer): Buffer {
   }
 }
 
+type Files = Map<string, { body: Buffer; modified: Date }>;
+
+const PAGE = 5;
+function listed(files: Files, query: URLSearchParams): string {
+  const [from, prefix] = [query.get('continuation-token') ?? '', query.get('prefix') ?? ''];
+  const keys = [...files.keys()].filter((key) => key.startsWith(prefix) && key > from).sort();
+  const contents = keys.slice(0, PAGE).map((key) => {
+    const modified = files.get(key)?.modified.toISOString() ?? '';
+    return `<Contents><Key>${key}</Key><LastModified>${modified}</LastModified></Contents>`;
+  });
+  const isCut = keys.length > PAGE;
+  const next = isCut ? `<NextContinuationToken>${keys[PAGE - 1] ?? ''}</NextContinuationToken>` : '';
+  return `<ListBucketResult><IsTruncated>${isCut}</IsTruncated>${next}${contents.join('')}</ListBucketResult>`;
+}
+
 /** The part of the S3 API that a lake uses, on this machine, with a bucket named `bucket`. Closed after the test. */
 export async function serveBucket(faults: BucketFaults = {}) {
-  const files = new Map<string, { body: Buffer; modified: Date }>();
+  const files: Files = new Map();
   const uploads = new Map<string, Map<number, Buffer>>();
   const requests: string[] = [];
 
-  const respond = async (request: IncomingMessage, response: ServerResponse) => {
-    const url = new URL(request.url ?? '', 'http://store');
-    const body = decoded(request, await bodyOf(request));
+  /** Undefined if the connection is closed instead. */
+  const answerTo = (
+    { method = '', headers }: IncomingMessage,
+    url: URL,
+    body: Buffer,
+  ): Answer | undefined => {
     const [, bucket, ...rest] = decodeURIComponent(url.pathname).split('/');
     const key = rest.join('/');
-    requests.push(`${request.method ?? ''} ${key}${url.search}`);
-    if (faults.status !== undefined) {
-      error(response, faults.status, 'Fault');
-      return;
-    }
-    if (bucket !== 'bucket') {
-      error(response, 404, 'NoSuchBucket');
-      return;
-    }
+    requests.push(`${method} ${key}${url.search}`);
+    if (faults.status !== undefined) return refusal(faults.status, 'Fault');
+    if (bucket !== 'bucket') return refusal(404, 'NoSuchBucket');
+    const id = url.searchParams.get('uploadId') ?? '';
+    const upload = uploads.get(id);
     const store = (bytes: Buffer) => files.set(key, { body: bytes, modified: new Date() });
-    const upload = uploads.get(url.searchParams.get('uploadId') ?? '');
-    switch (request.method) {
-      case 'GET':
-        if (key === '') {
-          list(url, response);
-          return;
-        }
-        if (!files.has(key)) {
-          error(response, 404, 'NoSuchKey');
-          return;
-        }
-        return response.end(files.get(key)?.body);
-      case 'DELETE':
-        uploads.delete(url.searchParams.get('uploadId') ?? '');
-        files.delete(key);
-        return response.writeHead(204).end();
-      case 'POST':
-        if (url.searchParams.has('uploads')) {
-          uploads.set(`upload-${uploads.size}`, new Map());
-          return response.end(
-            `<InitiateMultipartUploadResult><UploadId>upload-${uploads.size - 1}</UploadId></InitiateMultipartUploadResult>`,
-          );
-        }
-        store(Buffer.concat([...(upload ?? [])].sort(([a], [b]) => a - b).map(([, part]) => part)));
-        return response.end(
-          '<CompleteMultipartUploadResult><ETag>"whole"</ETag></CompleteMultipartUploadResult>',
-        );
-      case undefined:
-      default:
-        if (upload !== undefined) {
-          upload.set(Number(url.searchParams.get('partNumber')), body);
-          return response.setHeader('etag', '"part"').end();
-        }
-        if (request.headers['if-none-match'] === '*') {
-          if (faults.conditions === 'refused') {
-            error(response, 501, 'NotImplemented');
-            return;
-          }
-          if (files.has(key) && faults.conditions !== 'ignored') {
-            error(response, 412, 'PreconditionFailed');
-            return;
-          }
-          if ((faults.lostReplies ?? 0) > 0) {
-            faults.lostReplies = (faults.lostReplies ?? 0) - 1;
-            store(body);
-            return request.socket.destroy();
-          }
-        }
-        store(body);
-        return response.setHeader('etag', '"whole"').end();
+    if (method === 'GET' && key === '') return { body: listed(files, url.searchParams) };
+    if (method === 'GET') return files.get(key) ?? refusal(404, 'NoSuchKey');
+    if (method === 'DELETE') {
+      uploads.delete(id);
+      files.delete(key);
+      return { status: 204 };
     }
+    if (method === 'POST' && url.searchParams.has('uploads')) {
+      const started = `upload-${uploads.size}`;
+      uploads.set(started, new Map());
+      return {
+        body: `<InitiateMultipartUploadResult><UploadId>${started}</UploadId></InitiateMultipartUploadResult>`,
+      };
+    }
+    if (method === 'POST') {
+      store(Buffer.concat([...(upload ?? [])].sort(([a], [b]) => a - b).map(([, part]) => part)));
+      return { body: '<CompleteMultipartUploadResult><ETag>"whole"</ETag></CompleteMultipartUploadResult>' };
+    }
+    if (upload !== undefined) {
+      upload.set(Number(url.searchParams.get('partNumber')), body);
+      return { etag: '"part"' };
+    }
+    const isNewOnly = headers['if-none-match'] === '*';
+    if (isNewOnly && faults.conditions === 'refused') return refusal(501, 'NotImplemented');
+    if (isNewOnly && files.has(key) && faults.conditions !== 'ignored')
+      return refusal(412, 'PreconditionFailed');
+    store(body);
+    const { lostReplies = 0 } = faults;
+    if (!isNewOnly || lostReplies === 0) return { etag: '"whole"' };
+    faults.lostReplies = lostReplies - 1;
+    return undefined;
   };
 
-  const PAGE = 5;
-  const list = (url: URL, response: ServerResponse) => {
-    const from = url.searchParams.get('continuation-token') ?? '';
-    const prefix = url.searchParams.get('prefix') ?? '';
-    const keys = [...files.keys()].filter((key) => key.startsWith(prefix) && key > from).sort();
-    const contents = keys.slice(0, PAGE).map((key) => {
-      const modified = files.get(key)?.modified.toISOString() ?? '';
-      return `<Contents><Key>${key}</Key><LastModified>${modified}</LastModified></Contents>`;
+  const server = createServer((request, response) => {
+    void buffer(request).then((sent) => {
+      const answer = answerTo(request, new URL(request.url ?? '', 'http://store'), decoded(request, sent));
+      if (answer === undefined) return request.socket.destroy();
+      const { status = 200, body, etag } = answer;
+      return response
+        .writeHead(status, { 'content-type': 'application/xml', ...(etag && { etag }) })
+        .end(body);
     });
-    const next =
-      keys.length > PAGE ? `<NextContinuationToken>${keys[PAGE - 1] ?? ''}</NextContinuationToken>` : '';
-    response.end(
-      `<ListBucketResult><IsTruncated>${keys.length > PAGE}</IsTruncated>${next}${contents.join('')}</ListBucketResult>`,
-    );
-  };
-
-  const server = createServer((request, response) => void respond(request, response)).listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
   onTestFinished(() => {
     server.closeAllConnections();
     server.close();
   });
   const { port } = server.address() as AddressInfo;
-  return { endpoint: `http://127.0.0.1:${port}`, files, requests, uploads };
+  return { endpoint: `http://127.0.0.1:${port}`, files, requests };
 }

@@ -24,10 +24,12 @@ const placeAt = (endpoint: string): LakePlace => ({
   ...{ keepReplacedMs: 86_400_000, credentials },
 });
 
-async function twoDays() {
+/** Two days of views, and a bucket for their lake. */
+async function withBucket(faults: BucketFaults = {}) {
   const warehouse = await liveWarehouse();
   await store(warehouse, 'prj_1', { '2026-10-31': [page('/a', 3)], '2026-11-01': [page('/a', 3, 1)] });
-  return warehouse;
+  const bucket = await serveBucket(faults);
+  return { ...bucket, warehouse, options: lakeOptions('', { place: placeAt(bucket.endpoint) }) };
 }
 
 /** The files of a bucket, as a directory. */
@@ -43,9 +45,7 @@ async function downloaded(files: ReadonlyMap<string, { body: Buffer }>): Promise
 
 describe('a lake in a bucket', () => {
   it('has the rows of the database, changes in one commit, and reports how much was uploaded', async () => {
-    const { endpoint, files } = await serveBucket();
-    const warehouse = await twoDays();
-    const options = lakeOptions('', { place: placeAt(endpoint) });
+    const { files, options, warehouse } = await withBucket();
     const first = await publishLake(warehouse, options);
     expect(first).toMatchObject({ files: 4, written: 4, replaced: 0 });
     // The test of the store's conditions is sent too.
@@ -60,25 +60,21 @@ describe('a lake in a bucket', () => {
   });
 
   it('continues from a checkpoint, and restores a database', async () => {
-    const { endpoint } = await serveBucket();
-    const warehouse = await twoDays();
-    const options = lakeOptions('', { place: placeAt(endpoint) });
+    const { options, warehouse } = await withBucket();
     for (let views = 1; views <= 11; views++) {
       await store(warehouse, 'prj_1', { '2026-11-01': [page('/a', views)] });
       await publishLake(warehouse, options);
     }
     const restored = await liveWarehouse();
-    await fill(restored, placeAt(endpoint));
+    await fill(restored, options.place);
     expect(await storedViews(restored)).toEqual(await storedViews(warehouse));
     expect(await publishLake(restored, options)).toMatchObject({ written: 0 });
   });
 
   it('is copied as the history of a shard, again only when it changed, and the last copy serves while it is away', async () => {
     const faults: BucketFaults = {};
-    const { endpoint, requests } = await serveBucket(faults);
-    const warehouse = await twoDays();
-    const shard = { index: shardOf('prj_1', 2), count: 2 };
-    const options = lakeOptions('', { place: placeAt(endpoint), shard });
+    const { requests, warehouse, ...site } = await withBucket(faults);
+    const options = { ...site.options, shard: { index: shardOf('prj_1', 2), count: 2 } };
     await publishLake(warehouse, options);
     const directory = await tempDir();
     const stale: string[] = [];
@@ -123,9 +119,7 @@ describe('a lake in a bucket', () => {
 
   it('commits once when the reply to a commit is lost', async () => {
     const faults = { lostReplies: 4 };
-    const { endpoint, files } = await serveBucket(faults);
-    const warehouse = await twoDays();
-    const options = lakeOptions('', { place: placeAt(endpoint) });
+    const { files, options, warehouse } = await withBucket(faults);
     expect(await publishLake(warehouse, options)).toMatchObject({ files: 4 });
     expect(faults.lostReplies).toBe(0);
     expect([...files.keys()].filter((key) => key.includes('views/_delta_log'))).toHaveLength(2);
@@ -138,14 +132,13 @@ describe('a lake in a bucket', () => {
   ] as const)(
     'is neither created nor adopted, at any attempt, if the store %s conditional writes',
     async (_, conditions, words) => {
-      const { endpoint, files } = await serveBucket({ conditions });
-      const warehouse = await twoDays();
+      const { files, warehouse, options } = await withBucket({ conditions });
+      const own = { ...options, here: HERE };
       for (let attempt = 1; attempt <= 4; attempt++) {
-        const options = lakeOptions('', { place: placeAt(endpoint), here: HERE });
         const publishing =
           attempt === 2
-            ? adoptLake(warehouse, options, () => ({ number: 1, after: 0 }))
-            : publishLake(warehouse, options);
+            ? adoptLake(warehouse, own, () => ({ number: 1, after: 0 }))
+            : publishLake(warehouse, own);
         await expect(publishing).rejects.toThrow(ConfigurationError);
         await expect(publishing).rejects.toThrow(words);
         expect([...files.keys()]).toEqual([]);
@@ -157,11 +150,9 @@ describe('a lake in a bucket', () => {
     ['a key that is refused', 's3://bucket/docs/lake', 403],
     ['a bucket that is not there', 's3://other/lake', undefined],
   ])('with %s must be fixed by a person, and the message contains no secret', async (_, location, status) => {
-    const { endpoint } = await serveBucket(status === undefined ? {} : { status });
-    const place = { ...placeAt(endpoint), location };
-    const error: unknown = await publishLake(await twoDays(), lakeOptions('', { place })).catch(
-      (reason: unknown) => reason,
-    );
+    const { options, warehouse } = await withBucket(status === undefined ? {} : { status });
+    const publishing = publishLake(warehouse, { ...options, place: { ...options.place, location } });
+    const error: unknown = await publishing.catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(ConfigurationError);
     expect(String(error)).toMatch(/could not list its files .* Check the bucket, publish.region/);
     expect(String(error)).not.toContain(SECRET);
@@ -169,11 +160,9 @@ describe('a lake in a bucket', () => {
 
   it.each([503, 429])('that answers %i is published later, and the history anyway', async (status) => {
     const faults: { status?: number } = { status };
-    const { endpoint } = await serveBucket(faults);
-    const warehouse = await twoDays();
+    const { options, warehouse } = await withBucket(faults);
     const historyFile = join(await tempDir(), 'history.duckdb');
-    const given = { historyFile, lake: placeAt(endpoint) };
-    const context = stepContext(warehouse, given);
+    const context = stepContext(warehouse, { historyFile, lake: options.place });
     const away = await publishStep(context);
     expect(away.error).toBeInstanceOf(LakeAwayError);
     expect(away.error).toMatchObject({ exitCode: 75 });

@@ -45,15 +45,21 @@ export async function store(
   project: string,
   days: Readonly<Record<string, readonly PageViews[]>>,
 ): Promise<void> {
-  for (const [at, rows] of Object.entries(days)) {
-    const walked = {
-      totals: sumCounts(rows),
-      rows: new Rows(rows),
-      doubt: undefined,
-      unattributed: NOTHING,
-    } as const;
-    await storeDay(warehouse, { project, day: toDay(at), now: NOW }, walked, 'final');
-  }
+  for (const [at, rows] of Object.entries(days))
+    await storeLoaded(warehouse, { project, day: toDay(at), now: NOW }, rows, 'final');
+}
+
+type StoredDay = Parameters<typeof storeDay>;
+
+/** Stores a day whose rows add up. */
+export function storeLoaded(
+  warehouse: Warehouse,
+  on: StoredDay[1],
+  rows: readonly PageViews[],
+  state: StoredDay[3],
+): ReturnType<typeof storeDay> {
+  const walked = { totals: sumCounts(rows), rows: new Rows(rows), doubt: undefined, unattributed: NOTHING };
+  return storeDay(warehouse, on, walked, state);
 }
 
 const addSchema = z.object({ path: z.string(), size: z.int(), stats: z.string() });

@@ -1,21 +1,15 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { z } from 'zod';
 import { ConfigurationError } from '../../../src/errors.js';
 import { publishLake } from '../../../src/warehouse/lake/lake.js';
 import type { Warehouse } from '../../../src/warehouse/warehouse.js';
-import { liveWarehouse } from '../../open-warehouse.js';
+import { liveWarehouse, rowsOf } from '../../open-warehouse.js';
 import { tempDir } from '../../temp-dir.js';
 import { fill, lakeOptions, page, store, storedViews } from './lake.js';
 
 const SHARD = { index: 1, count: 1 };
-const dayRow = z.record(z.string(), z.unknown());
-const daysOf = (warehouse: Warehouse) =>
-  warehouse.query(
-    'SELECT * REPLACE (loaded_at::VARCHAR AS loaded_at, day::VARCHAR AS day) FROM day_loads ORDER BY ALL',
-    dayRow,
-  );
+const daysOf = (warehouse: Warehouse) => rowsOf(warehouse, 'FROM day_loads ORDER BY ALL');
 
 async function published() {
   const warehouse = await liveWarehouse();
