@@ -4,6 +4,7 @@ import { audienceName } from '../format/audience.js';
 import { dayRange, shortDayRange } from '../format/days.js';
 import { counted, percent, thousands } from '../format/numbers.js';
 import { shownText } from '../format/text.js';
+import { sum } from '../reports/weekly/comparison.js';
 import { drawLines, type LinesOptions, type Point } from '../reports/lines.js';
 import { dayColumn, type Row } from '../warehouse/query.js';
 import type { Range } from './request.js';
@@ -65,6 +66,10 @@ function periodsOf(rows: Row[], events: Row[]) {
   });
 }
 
+/** How many days of some periods are in each of these states. */
+const statesOf = (periods: readonly Period[]) =>
+  Object.fromEntries(STATES.map(([state]) => [state, sum(periods.map((period) => period[state]))]));
+
 /** The value of a line at a point, and what the point says about it. */
 type Figure = readonly [line: string, value: number | null, words?: string];
 
@@ -119,9 +124,7 @@ export function seriesOf(rows: Row[], { first, last, shift, about }: Shown, even
     isChosen: about !== undefined && period.last >= about.first && period.first <= about.last,
   }));
   return {
-    states: Object.fromEntries(
-      STATES.map(([state]) => [state, periods.reduce((days, period) => days + period[state], 0)]),
-    ),
+    states: statesOf(periods),
     periods: periods.toReversed(),
     /** The days that the dashed lines show. */
     dashed: isCompared ? earlierBy(shift, { first, last }) : null,
@@ -143,7 +146,10 @@ export function comparedSeries(
     });
     return pointOf(period, figures);
   });
-  return drawLines(points, { title: 'Views per day', lines: courses.map((_, at) => `series-${at}`) });
+  return {
+    states: statesOf(courses[0]?.periods ?? []),
+    picture: drawLines(points, { title: 'Views per day', lines: Object.keys(points[0]?.values ?? {}) }),
+  };
 }
 
 const weekRow = z.object({

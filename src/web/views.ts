@@ -85,7 +85,7 @@ export async function compare({ rows, query }: PageRequest): Promise<object> {
   const longest = Math.max(...found.map(({ longest }) => z.number().parse(longest)));
   const readers = query.readers === 'both' ? '' : query.readers;
   return {
-    picture: comparedSeries(courses, marks.flat(), readers === '' ? 'views' : readers),
+    ...comparedSeries(courses, marks.flat(), readers === '' ? 'views' : readers),
     keys: subjects.map((subject, at) => ({ ...subject, key: `series-${at}` })),
     pages: found.map((row) => ({ ...row, longest })),
     isFull: subjects.length === MOST_COMPARED,

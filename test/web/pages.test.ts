@@ -25,7 +25,8 @@ beforeAll(async () => {
       directory,
       `INSERT INTO ${table} SELECT * REPLACE ('prj_2' AS project${changes}) FROM ${table}`,
     );
-  await second('day_loads', ', 3 * human AS human, 3 * total - 2 * ai AS total');
+  const state = `if(day >= '2026-11-14', 'provisional', state) AS state`;
+  await second('day_loads', `, ${state}, 3 * human AS human, 3 * total - 2 * ai AS total`);
   await second('page_views', ', 3 * human AS human, 3 * human + ai AS total');
   const file = join(directory, 'readership.yaml');
   const settings = await readFile(file, 'utf8');
@@ -453,6 +454,7 @@ describe('a comparison', () => {
         figures,
       );
     }
+    expect((await ask(`/compare?project=prj_2&${of}`)).text).toContain('provisional">2 provisional</span>');
     // Both projects are read by AI alike, and by people differently.
     const course = async (readers: string, project: string) =>
       (await ask(`/compare?project=${project}&${of}&readers=${readers}`)).text.match(/changelog [\d,]+/g);
