@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, renameSync, Stats, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, Stats, writeFileSync } from 'node:fs';
 import { access, lstat, open, readFile, stat, statfs } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -62,8 +62,13 @@ export async function freeDisk(directory: string): Promise<number> {
 export function writeWhole(file: string, text: string, mode = 0o600): void {
   const beside = `${file}.${process.pid}.new`;
   mkdirSync(dirname(file), { recursive: true, mode: mode | ((mode & 0o444) >> 2) });
-  writeFileSync(beside, text, { mode });
-  renameSync(beside, file);
+  try {
+    writeFileSync(beside, text, { mode });
+    renameSync(beside, file);
+  } catch (error) {
+    rmSync(beside, { force: true });
+    throw error;
+  }
 }
 
 const isWindows = process.platform === 'win32';
