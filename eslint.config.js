@@ -18,6 +18,10 @@ export default defineConfig(
       '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreVoidReturningFunctions: true }],
       '@typescript-eslint/switch-exhaustiveness-check': 'error',
       'no-console': 'error',
+      'no-restricted-properties': [
+        'error',
+        { object: 'AbortSignal', property: 'timeout', message: 'Use timeLimit of src/sleep.ts.' },
+      ],
     },
   },
   {

@@ -14,6 +14,18 @@ export async function untilAborted(signal: AbortSignal): Promise<void> {
   if (!signal.aborted) await once(signal, 'abort');
 }
 
+/**
+ * A signal that aborts with the given one, or after `ms`. Of `AbortSignal.any` with an
+ * `AbortSignal.timeout`, Node.js 20 collects the timeout as garbage, so that it never aborts.
+ */
+export function timeLimit(ms: number, signal?: AbortSignal): AbortSignal {
+  const late = new AbortController();
+  setTimeout(() => {
+    late.abort(new Error('it took too long'));
+  }, ms).unref();
+  return signal ? AbortSignal.any([signal, late.signal]) : late.signal;
+}
+
 /** How long a pending request may take after an interruption, so that its reply is not lost needlessly. */
 const GRACE_MS = 3_000;
 

@@ -4,7 +4,7 @@ import { RefusedError } from '../api/errors.js';
 import { LONGEST_WAIT_MS } from '../api/http-date.js';
 import type { AgentJob } from '../api/schema.js';
 import { ReadershipError } from '../errors.js';
-import { sleepFor } from '../sleep.js';
+import { sleepFor, timeLimit } from '../sleep.js';
 import { changeJob, isRemoteJob, type Job, type ProjectTask, readJobs, type RemoteJob } from './ledger.js';
 import { EARLIEST, nextPoll, pollDelayMs, SHORTEST_POLL_DELAY_MS } from './lifecycle.js';
 
@@ -26,20 +26,21 @@ export interface PollTask extends ProjectTask {
 export async function pollJobs(given: PollTask) {
   const { deadlineMs = Infinity, signal, keepsPolling = false } = given;
   const leftMs = () => Math.min(LONGEST_WAIT_MS, Math.max(0, Math.ceil(deadlineMs - performance.now())));
-  const late = deadlineMs === Infinity ? undefined : AbortSignal.timeout(leftMs());
-  const task = { ...given, signal: AbortSignal.any([signal, late].filter((one) => one !== undefined)) };
+  const deadline = deadlineMs === Infinity ? undefined : timeLimit(leftMs(), signal);
+  const task = deadline ? { ...given, signal: deadline } : given;
+  const isLate = () => deadline?.aborted === true && signal?.aborted !== true;
   const ended: Job[] = [];
   const errors: ReadershipError[] = [];
   for (;;) {
     const error = await pollDue(task, ended).catch((reason: unknown) => {
-      if (late?.aborted !== true || signal?.aborted === true) throw reason;
+      if (!isLate()) throw reason;
       return undefined;
     });
     if (error !== undefined) errors.push(error);
     const stillActive = (await polledJobs(task)).filter(isActive);
     const due = min(stillActive.map((job) => nextPoll(job, task.now())));
     const nextPollAt = max([due, answersAgainAt(task, error)]);
-    const isOver = stillActive.length === 0 || !keepsPolling || late?.aborted === true;
+    const isOver = stillActive.length === 0 || !keepsPolling || isLate();
     const waitMs = Math.max(0, nextPollAt.getTime() - task.now().getTime());
     if (isOver || waitMs > leftMs()) return { ended, stillActive, errors };
     await sleepFor(waitMs, task.signal);

@@ -1,5 +1,6 @@
 import { ReadershipError } from '../errors.js';
 import { connectionFailure, connections } from '../network.js';
+import { timeLimit } from '../sleep.js';
 import {
   isWebAddress,
   readSitemapFile,
@@ -85,15 +86,16 @@ export async function loadSitemap(
   limits: SitemapLimits = SITEMAP_LIMITS,
 ): Promise<URL[]> {
   const agent = connections();
-  const timeout = AbortSignal.timeout(limits.timeoutMs);
-  const deadline = AbortSignal.any([signal, timeout]);
+  const deadline = timeLimit(limits.timeoutMs, signal);
   const read = async (file: string) => {
     try {
       deadline.throwIfAborted();
       return await readSitemapFile(file, agent, deadline, limits);
     } catch (cause) {
       const late = `reading took longer than ${limits.timeoutMs / 1000} s; save it as a file and use that`;
-      throw new SitemapError(file, timeout.aborted ? late : connectionFailure(cause), { cause });
+      throw new SitemapError(file, deadline.aborted && !signal.aborted ? late : connectionFailure(cause), {
+        cause,
+      });
     }
   };
   try {

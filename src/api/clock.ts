@@ -2,6 +2,7 @@ import { addMilliseconds } from 'date-fns';
 import { duration, moment } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { requestUrl } from '../network.js';
+import { timeLimit } from '../sleep.js';
 import { httpDate } from './http-date.js';
 
 /** Clocks further apart than this are reported. */
@@ -40,8 +41,7 @@ export function skewWords(baseUrl: string, skewMs: number, now: Date): string {
 
 /** The headers of any response of the platform. Needs no key, and does not count toward the hourly limit. */
 export async function askForDate(baseUrl: string, signal: AbortSignal): Promise<ResponseHeaders> {
-  const within = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_TIMEOUT_MS)]);
-  const { headers, body } = await requestUrl(baseUrl, { signal: within });
+  const { headers, body } = await requestUrl(baseUrl, { signal: timeLimit(ANSWER_TIMEOUT_MS, signal) });
   await body.dump();
   return headers;
 }

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import type { ChannelSettings } from '../config/recipients.js';
 import { isInTheClear } from '../config/values.js';
 import { redactor, unmistakable } from '../redact.js';
+import { timeLimit } from '../sleep.js';
 import type { Departure } from '../effects/journal.js';
 import { type DeliveryKey, MAX_WORDS, type SendOutcome } from './delivery.js';
 
@@ -75,7 +76,7 @@ export async function post(
     'content-length': String(Buffer.byteLength(body)),
     ...(key === undefined ? {} : signatureOf({ id, body, key }, now)),
   };
-  const signal = AbortSignal.any([interruption, AbortSignal.timeout(TIMEOUT_MS)]);
+  const signal = timeLimit(TIMEOUT_MS, interruption);
   const sent = Readable.from([body]);
   // Loaded only here, because every command reads the addresses of channels.
   const { connectionFailure, connections, requestUrl } = await import('../network.js');

@@ -6,7 +6,7 @@ import { SMTP_URL_VARIABLE } from '../config/load.js';
 import { isLoopback } from '../config/values.js';
 import { codeOf, ConfigurationError, messageOf } from '../errors.js';
 import { redactor } from '../redact.js';
-import { untilAborted } from '../sleep.js';
+import { timeLimit, untilAborted } from '../sleep.js';
 import type { Email } from './compose.js';
 import { MAX_WORDS } from './delivery.js';
 
@@ -102,7 +102,7 @@ export async function speakSmtp(
   const shown = (words: string) => redact(words).slice(0, MAX_WORDS);
   let stage: keyof typeof DOING = 'connect';
   const connection = await openConnection(server, timeouts);
-  const signal = AbortSignal.any([interruption, AbortSignal.timeout(timeouts.totalMs)]);
+  const signal = timeLimit(timeouts.totalMs, interruption);
   const step = stepsOf(connection, signal);
   try {
     await step((done) => {

@@ -17,6 +17,7 @@ import { exists, freeDisk, ignoreMissing } from '../files.js';
 import { expectAdditive } from '../export/totals.js';
 import { bytes, counted } from '../format/numbers.js';
 import { tryMailServer } from '../mail/transport.js';
+import { timeLimit } from '../sleep.js';
 import { readOwnNotes } from '../steps/notes.js';
 import { lakeOptions } from '../steps/publish.js';
 import { examineLake } from '../warehouse/lake/lake.js';
@@ -110,7 +111,7 @@ async function views(
   const read = (check: string, verdict: Verdict, request: (options: ReadOptions) => Promise<unknown>) =>
     found(check, async () => {
       try {
-        await request({ signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_TIMEOUT_MS)]) });
+        await request({ signal: timeLimit(ANSWER_TIMEOUT_MS, signal) });
         return verdict;
       } catch (error) {
         // If only the hourly limit is the reason, nothing is wrong.

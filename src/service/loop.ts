@@ -6,7 +6,7 @@ import { type Runtime, waitingAtMost, type Workspace } from '../app/workspace.js
 import { lastScheduled } from '../config/cron.js';
 import { messageOf } from '../errors.js';
 import { connectionFailure, requestUrl } from '../network.js';
-import { untilAborted } from '../sleep.js';
+import { timeLimit, untilAborted } from '../sleep.js';
 import { exportStep } from '../steps/export.js';
 import { isUpToDate, runPublish } from '../steps/publish.js';
 import { improveStep } from '../steps/improve.js';
@@ -74,8 +74,8 @@ async function pinging<Detail>(
   const monitor = `The ping to ${new URL(pingUrl).origin} (alerts.pingUrl)`;
   const ping = async (suffix: '/start' | '/fail' | '') => {
     try {
-      const within = AbortSignal.any([signal, AbortSignal.timeout(PING_TIMEOUT_MS)]);
-      const { statusCode, body } = await requestUrl(pingUrl + suffix, { signal: within });
+      const inTime = timeLimit(PING_TIMEOUT_MS, signal);
+      const { statusCode, body } = await requestUrl(pingUrl + suffix, { signal: inTime });
       await body.dump();
       if (statusCode >= 400) observer.onAlertFailed?.(`${monitor} got status ${statusCode}.`);
     } catch (error) {

@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { historyFileOf } from '../app/histories.js';
 import { partOf, shardsOf, type Workspace } from '../app/workspace.js';
 import { StorageError } from '../errors.js';
+import { timeLimit } from '../sleep.js';
 import { queryLimits } from '../sql/process.js';
 import { type History, openOwnHistory } from '../warehouse/published.js';
 import { filledIn, type Parameters, parseRows, type Reader } from '../warehouse/query.js';
@@ -198,7 +199,7 @@ class KeptChanges {
 /** Runs a query on its own connection, until it takes too long or nobody waits for it any more. */
 async function queryWithin(history: History, sql: string, parameters: Parameters, left: AbortSignal) {
   const own = await history.beside();
-  const late = AbortSignal.timeout(LONGEST_MS);
+  const late = timeLimit(LONGEST_MS);
   // DuckDB ignores an interruption that comes before the query begins, so one is not enough.
   const watch = setInterval(() => {
     if (left.aborted || late.aborted) own.connection.interrupt();

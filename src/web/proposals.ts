@@ -8,6 +8,7 @@ import type { Workspace } from '../app/workspace.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { dayOf, startOfDay } from '../day.js';
 import { ConfigurationError } from '../errors.js';
+import { timeLimit } from '../sleep.js';
 import type { PublishedReader } from './history.js';
 
 /** A site's list of pages rarely changes between clicks. */
@@ -19,8 +20,7 @@ export class Proposals {
   readonly #sitemaps = new LRUCache<string, readonly URL[]>({
     max: 1,
     ttl: SITEMAP_KEPT_MS,
-    fetchMethod: (sitemap) =>
-      sitemap === '' ? Promise.resolve(undefined) : loadSitemap(sitemap, AbortSignal.timeout(10_000)),
+    fetchMethod: async (sitemap) => (sitemap === '' ? undefined : loadSitemap(sitemap, timeLimit(10_000))),
   });
   /** What every plan of a project is made from, all day. Most of a plan's time goes into reading it. */
   readonly #known = new LRUCache<string, Omit<Occasion, 'now' | 'only'>>({ max: 3, ttl: SITEMAP_KEPT_MS });

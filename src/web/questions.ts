@@ -10,6 +10,7 @@ import { optionsOf, type Runtime, type Workspace, type WorkspaceOptions } from '
 import { problemOf } from '../config/problems.js';
 import { ConfigurationError, messageOf, StorageError } from '../errors.js';
 import { exists, ignoreMissing, writeWhole } from '../files.js';
+import { timeLimit } from '../sleep.js';
 import { type Cut, QueryProcesses, type Rows } from '../sql/children.js';
 import { Turns } from './limits.js';
 
@@ -67,8 +68,7 @@ export class Questions {
         try {
           const file = join(directory, `answer.${format}`);
           await this.#turns.run(client, signal, () => this.#write(sql, file, format, signal));
-          const left = AbortSignal.any([signal, AbortSignal.timeout(LONGEST_DOWNLOAD_MS)]);
-          const answer = addAbortSignal(left, createReadStream(file));
+          const answer = addAbortSignal(timeLimit(LONGEST_DOWNLOAD_MS, signal), createReadStream(file));
           resolve(answer);
           await once(answer, 'close').catch(() => undefined);
         } finally {

@@ -120,8 +120,7 @@ const WARMED_TOO = ['/section?section=/', '/?range=all', '/pages?range=all&per=s
 /** Renders every page of a publication once, so that its first visitors do not wait; not those of the `last` one again. */
 function warm(app: App, signal: AbortSignal, last: { version: string }): Promise<void> {
   // Not the signal itself, because a history removes the limit of listeners of the one that it is given.
-  const own = AbortSignal.any([signal]);
-  const visit = { isEditor: false, client: '', signal: own };
+  const visit = { isEditor: false, client: '', signal: AbortSignal.any([signal]) };
   return app.sources.histories.of().with(visit, async (reader) => {
     if (reader.version === last.version) return;
     last.version = reader.version;

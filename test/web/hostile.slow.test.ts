@@ -6,6 +6,7 @@ import { type AddressInfo, connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { Agent, request } from 'undici';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { timeLimit } from '../../src/sleep.js';
 import { hashPassword } from '../../src/web/access.js';
 import { hostilePiece, tries } from '../fuzz.js';
 import { startCli } from '../run-cli.js';
@@ -48,7 +49,7 @@ beforeAll(async () => {
 
 /** The status and text of an answer, which comes before a hang would end. */
 async function ask(path: string, options: Parameters<typeof request>[1] = {}) {
-  const signal = AbortSignal.timeout(AT_MOST_MS);
+  const signal = timeLimit(AT_MOST_MS);
   const { statusCode, body, headers } = await request(origin + path, { headers: viewer, signal, ...options });
   return { status: statusCode, text: await body.text(), headers };
 }
@@ -98,7 +99,7 @@ describe('a server with a hostile visitor', () => {
           const sent = request(`${origin}${path}${isPost ? '' : `?${text}`}`, {
             method,
             headers,
-            signal: AbortSignal.timeout(2_000),
+            signal: timeLimit(2_000),
             ...(isPost && { body: text }),
           });
           const { statusCode, body } = await sent;
@@ -144,15 +145,15 @@ describe('a server with a hostile visitor', () => {
           method: 'POST',
           headers: { ...viewer, 'sec-fetch-site': 'same-origin' },
           body: new URLSearchParams({ sql }).toString(),
-          signal: AbortSignal.timeout(110_000),
+          signal: timeLimit(110_000),
         }),
         assistant.client.callTool({ name: 'query', arguments: { sql } }, { timeout: 110_000 }),
       ] as const;
       const [asked, called] = await Promise.all(calls);
       if (asked.status === 303)
-        expect(
-          (await ask(String(asked.headers['location']), { signal: AbortSignal.timeout(110_000) })).text,
-        ).toMatch(/role="alert">The query failed/);
+        expect((await ask(String(asked.headers['location']), { signal: timeLimit(110_000) })).text).toMatch(
+          /role="alert">The query failed/,
+        );
       else expect(asked.text).toMatch(/role="alert">The query failed/);
       expect(called.isError).toBe(true);
       expect((await queried('SELECT 1 AS one')).text).toBe('one\n1\n');
