@@ -1,123 +1,56 @@
 import { addMinutes, differenceInMinutes } from 'date-fns';
-import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { PausedError } from '../../src/api/errors.js';
-import { Client } from '../../src/api/client.js';
-import { Transport } from '../../src/api/transport.js';
-import { openBudgets } from '../../src/app/connection.js';
 import { sharedLimits } from '../../src/app/workspace.js';
-import { settingsSchema } from '../../src/config/schema.js';
-import { addDays, type Day, daysBetween, lastEndedDay } from '../../src/day.js';
+import { addDays, type Day, lastEndedDay } from '../../src/day.js';
 import { forecastExport, type ForecastRequest } from '../../src/export/forecast.js';
 import { exportStep } from '../../src/steps/export.js';
-import { KEY } from '../api/open-client.js';
 import { DAY_MS, MINUTE_MS, sleepingClock } from '../budget/open-budget.js';
-import { closeNow, liveWarehouse } from '../open-warehouse.js';
-import { rowsOf, servePlatform } from '../platform.js';
 import { stepContext } from '../steps/step-context.js';
-import { tempDir } from '../temp-dir.js';
+import { limitedSite, type LimitedSiteOptions } from './limited-site.js';
 
-interface SiteOptions {
-  readonly days: number;
-  /** Of each day, or of a day so many days after the first one. */
-  readonly pages: number | ((age: number) => number);
-  readonly projects: readonly string[];
-  readonly limit?: number;
-}
-
-/** Projects of one organization, each with its own key, on a platform that refuses requests above the limit. */
-async function openSite({ days, pages, projects, limit = 100 }: SiteOptions) {
-  const clock = sleepingClock();
-  const firstDay = addDays(lastEndedDay(clock.now()), 1 - days);
-  const cached = new Map<Day, ReturnType<typeof rowsOf>>();
-  const platform = await servePlatform({
-    now: clock.now,
-    limit,
-    rowsOf: (at) => {
-      const size = typeof pages === 'number' ? pages : pages(daysBetween(firstDay, at));
-      const rows = cached.get(at) ?? (at < firstDay ? [] : rowsOf(at, size));
-      cached.set(at, rows);
-      return rows;
-    },
-  });
-  const written = {
-    baseUrl: platform.baseUrl,
-    projects: projects.map((id) => ({ id, apiKeyEnv: `KEY_OF_${id}` })),
-    history: { start: firstDay, requestsPerHour: limit, maxWait: '0s' },
-  };
-  const settings = settingsSchema.parse(written);
-  const environment = Object.fromEntries(projects.map((id) => [`KEY_OF_${id}`, KEY]));
-  const configuration = { settings, directory: '', environment };
-  const path = join(await tempDir(), 'warehouse.duckdb');
+/** Projects of one organization, as they are exported by one process after another. */
+async function openSite({ history, ...size }: Omit<LimitedSiteOptions, 'requestMs'>) {
+  const start = addDays(lastEndedDay(sleepingClock().now()), 1 - size.days);
+  const site = await limitedSite({ ...size, history: { start, ...history }, requestMs: 50 });
+  const { clock, platform, settings, configuration, inProcess } = site;
+  const limits = sharedLimits({ settings, configuration });
 
   /** Exports in a new process until the budget or a kill stops it. Returns when it may resume. */
-  const exportOnce = async (
-    bounds: { from?: Day } = {},
-    killedAfter = Infinity,
-  ): Promise<Date | undefined> => {
-    const warehouse = await liveWarehouse(path);
+  const exportOnce = (bounds: { from?: Day } = {}, killedAfter = Infinity): Promise<Date | undefined> => {
     const kill = new AbortController();
     let sent = 0;
-    const paceOf = openBudgets(
-      warehouse,
-      { settings, configuration },
-      clock.now,
-      () => undefined,
-      clock.sleep,
-    );
-    const transport = new Transport();
-    const clients = settings.projects.map((project) => {
-      const pace = paceOf(project);
-      if (pace === undefined) throw new Error('no budget');
-      return new Client({
-        baseUrl: platform.baseUrl,
-        projectId: project.id,
-        apiKey: KEY,
-        keyName: 'KEY',
+    const onRequest = () => {
+      if (++sent >= killedAfter) kill.abort(new Error('killed'));
+    };
+    return inProcess(async ({ warehouse, clientOf }) => {
+      const { projects } = settings;
+      const given = {
+        settings: site.written,
+        projects,
         now: clock.now,
-        pace,
-        transport,
-        retries: { retries: 2, minDelayMs: 1, maxDelayMs: 2_000 },
-        onRequest: () => {
-          clock.advance(50);
-          if (++sent >= killedAfter) kill.abort(new Error('killed'));
-        },
-      });
-    });
-    const context = stepContext(warehouse, {
-      settings: written,
-      projects: settings.projects,
-      now: clock.now,
-      signal: kill.signal,
-      limits: sharedLimits({ settings, configuration }),
-      clientOf: ({ id }) => {
-        const client = clients[projects.indexOf(id)];
-        if (client === undefined) throw new Error('no client');
-        return client;
-      },
-    });
-    try {
-      const { error } = await exportStep(context, bounds);
+        signal: kill.signal,
+        limits,
+        clientOf,
+      };
+      const { error } = await exportStep(stepContext(warehouse, given), bounds);
       if (kill.signal.aborted) return addMinutes(clock.now(), 1);
       if (error instanceof PausedError) return error.resumeAt;
       expect(error).toBeUndefined();
       return undefined;
-    } finally {
-      await transport.close();
-      await closeNow(warehouse);
-    }
+    }, onRequest);
   };
 
   const forecast = async (request: Partial<ForecastRequest> = {}) => {
-    const warehouse = await liveWarehouse(path);
-    const limits = sharedLimits({ settings, configuration });
     const asked = { projects: settings.projects, ...request };
-    const forecasts = await forecastExport(warehouse, limits, settings, asked, clock.now());
-    await closeNow(warehouse);
-    return {
-      requests: forecasts.reduce((sum, { requests }) => sum + requests, 0),
-      finishingAt: forecasts[0]?.finishingAt,
-    };
+    const forecasts = await inProcess(({ warehouse }) =>
+      forecastExport(warehouse, limits, settings, asked, clock.now()),
+    );
+    const requests = forecasts.reduce((sum, one) => sum + one.requests, 0);
+    return { requests, finishingAt: forecasts[0]?.finishingAt };
+  };
+  const waitUntil = (at: Date | undefined) => {
+    clock.advance(Math.max(0, (at?.getTime() ?? NaN) - clock.now().getTime()));
   };
 
   /** The error of the finishing time predicted now, as a share of the time that it takes. */
@@ -126,12 +59,12 @@ async function openSite({ days, pages, projects, limit = 100 }: SiteOptions) {
     const before = platform.views.length;
     const said = await forecast(bounds);
     for (let resumeAt = await exportOnce(bounds); resumeAt !== undefined; resumeAt = await exportOnce(bounds))
-      clock.advance(Math.max(0, resumeAt.getTime() - clock.now().getTime()));
+      waitUntil(resumeAt);
     const took = differenceInMinutes(clock.now(), begun);
     const saidMinutes = differenceInMinutes(said.finishingAt ?? begun, begun);
     return { said: said.requests, sent: platform.views.length - before, took, saidMinutes };
   };
-  return { clock, platform, settings, exportOnce, forecast, sayAndFinish };
+  return { clock, platform, exportOnce, waitUntil, forecast, sayAndFinish };
 }
 
 describe('the predicted requests and finishing time are right', () => {
@@ -144,13 +77,9 @@ describe('the predicted requests and finishing time are right', () => {
   });
 
   test('for three projects that do not finish together, at the end of an hour', async () => {
-    const { clock, exportOnce, sayAndFinish } = await openSite({
-      days: 33,
-      pages: 501,
-      projects: ['a', 'b', 'c'],
-    });
-    const resumeAt = await exportOnce();
-    clock.advance((resumeAt?.getTime() ?? NaN) - clock.now().getTime());
+    const size = { days: 33, pages: 501, projects: ['a', 'b', 'c'] };
+    const { exportOnce, waitUntil, sayAndFinish } = await openSite(size);
+    waitUntil(await exportOnce());
     const { said, sent, took, saidMinutes } = await sayAndFinish();
     // A project that is done waits for the others: its days that may change are not read every hour.
     expect(Math.abs(sent - said)).toBeLessThanOrEqual(3);
@@ -161,13 +90,13 @@ describe('the predicted requests and finishing time are right', () => {
     { days: 26, pages: 1_001, projects: ['a', 'b', 'c'], kills: [] },
     { days: 365, pages: 5, projects: ['a', 'b'], kills: [40, Infinity, 70] },
   ])('at each stop of $days days, with kills after $kills requests', async ({ kills, ...site }) => {
-    const { clock, exportOnce, forecast, platform } = await openSite(site);
+    const { clock, exportOnce, waitUntil, forecast, platform } = await openSite(site);
     const stops: { at: Date; said: Date }[] = [];
     for (let process = 0; ; process++) {
       const resumeAt = await exportOnce({}, kills[process]);
       if (resumeAt === undefined) break;
       stops.push({ at: clock.now(), said: (await forecast()).finishingAt ?? expect.fail() });
-      clock.advance(resumeAt.getTime() - clock.now().getTime());
+      waitUntil(resumeAt);
     }
     const minutesTo = (from: Date) => differenceInMinutes(clock.now(), from);
     expect(stops.length).toBeGreaterThanOrEqual(site.days > 300 ? 8 : 3);
@@ -206,16 +135,13 @@ describe('the predicted requests and finishing time are right', () => {
 });
 
 test('for a growing site, whose backfill crosses two nights, from its second hour on', async () => {
-  const { clock, platform, exportOnce, sayAndFinish } = await openSite({
+  const { platform, exportOnce, waitUntil, sayAndFinish } = await openSite({
     days: 140,
     pages: (age) => 300 + 5 * age,
     projects: ['a'],
     limit: 10,
   });
-  for (let hour = 0; hour < 2; hour++) {
-    const resumeAt = await exportOnce();
-    clock.advance((resumeAt?.getTime() ?? NaN) - clock.now().getTime());
-  }
+  for (let hour = 0; hour < 2; hour++) waitUntil(await exportOnce());
   const { said, sent, took, saidMinutes } = await sayAndFinish();
   expect(took).toBeGreaterThan(40 * 60);
   expect(Math.abs(sent - said)).toBeLessThanOrEqual(0.15 * sent);

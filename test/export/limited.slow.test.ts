@@ -1,133 +1,60 @@
 import { addMinutes } from 'date-fns';
-import { join } from 'node:path';
 import pLimit from 'p-limit';
 import { describe, expect, test } from 'vitest';
-import { Client } from '../../src/api/client.js';
-import { Transport } from '../../src/api/transport.js';
 import { PausedError } from '../../src/api/errors.js';
-import type { PageViews } from '../../src/api/schema.js';
-import type { Pace } from '../../src/api/retry.js';
-import { openBudgets } from '../../src/app/connection.js';
-import { settingsSchema } from '../../src/config/schema.js';
 import { addDays, type Day, day, dayOf, daysBetween, daysIn, lastEndedDay } from '../../src/day.js';
-import { exportHistory } from './export-history.js';
 import { readDayLedger } from '../../src/export/ledger.js';
 import { resolveRange } from '../../src/export/range.js';
-import type { Warehouse } from '../../src/warehouse/warehouse.js';
-import { KEY } from '../api/open-client.js';
-import { MINUTE_MS, sleepingClock } from '../budget/open-budget.js';
-import { closeNow, liveWarehouse } from '../open-warehouse.js';
-import { type Platform, rowsOf, servePlatform } from '../platform.js';
-import { tempDir } from '../temp-dir.js';
-import { PROJECT, withOneMore } from './open-export.js';
+import { MINUTE_MS } from '../budget/open-budget.js';
+import { exportHistory } from './export-history.js';
+import { limitedSite, type LimitedSiteOptions } from './limited-site.js';
+import { PROJECT } from './open-export.js';
+import { expectWhole } from './stored-days.js';
 
 const PAGES = 751;
 const REQUESTS_A_DAY = 4;
 /** Concurrent days, by default. */
 const CONCURRENCY = 6;
-/** Duration of a request, on the clock of the test. */
 const REQUEST_MS = 200;
 
-interface World {
-  readonly clock: ReturnType<typeof sleepingClock>;
-  readonly platform: Platform;
-  readonly firstDay: Day;
+type World = Awaited<ReturnType<typeof openWorld>>;
+
+/** A history on a platform that answers 100 requests an hour, including those of others. */
+async function openWorld({
+  pages = PAGES,
+  ...options
+}: Pick<LimitedSiteOptions, 'days'> & Partial<LimitedSiteOptions>) {
+  const site = await limitedSite({ pages, ...options, requestMs: REQUEST_MS });
+  const { clock, settings, inProcess } = site;
+  const { settleDays, concurrency } = settings.history;
   /** Exports what is due in a new process, and returns how it ended. */
-  readonly exportOnce: (end: 'closed' | 'crashed', to?: Day) => Promise<PausedError | 'done'>;
-  readonly loadedDays: () => Promise<Map<Day, Date>>;
-  /** Adds one view to each of these days on the platform. */
-  readonly restate: (days: readonly Day[]) => void;
-}
-
-/** A year of history on a platform that answers 100 requests an hour, including those of others. */
-async function openWorld(options: {
-  maxWait: string;
-  days: number;
-  pages?: number;
-  othersUsed?: number;
-  limit?: number;
-}): Promise<World> {
-  const clock = sleepingClock();
-  const { days, pages = PAGES, maxWait, othersUsed = 0, limit = 100 } = options;
-  const firstDay = addDays(lastEndedDay(clock.now()), 1 - days);
-  const cached = new Map<Day, readonly PageViews[]>();
-  const platform = await servePlatform({
-    now: clock.now,
-    limit,
-    othersUsed: Array.from({ length: othersUsed }, () => addMinutes(clock.now(), -20)),
-    rowsOf: (at) => {
-      const rows = cached.get(at) ?? (at < firstDay || at >= dayOf(clock.now()) ? [] : rowsOf(at, pages));
-      cached.set(at, rows);
-      return rows;
-    },
-  });
-  const settings = settingsSchema.parse({
-    baseUrl: platform.baseUrl,
-    projects: [{ id: PROJECT }],
-    history: { maxWait, requestsPerHour: limit },
-  });
-  const path = join(await tempDir(), 'warehouse.duckdb');
-
-  const attempt = async (warehouse: Warehouse, pace: Pace, to: Day | undefined) => {
-    const transport = new Transport();
-    const client = new Client({
-      baseUrl: platform.baseUrl,
-      projectId: PROJECT,
-      apiKey: KEY,
-      keyName: 'KEY',
-      now: clock.now,
-      pace,
-      transport,
-      retries: { retries: 2, minDelayMs: 1, maxDelayMs: 2_000 },
-      onRequest: () => {
-        clock.advance(REQUEST_MS);
-      },
+  const exportOnce = (to?: Day): Promise<PausedError | 'done'> =>
+    inProcess(async ({ warehouse, clientOf }) => {
+      const common = { warehouse, client: clientOf({ id: PROJECT }), project: PROJECT };
+      try {
+        const range = await resolveRange({ ...common, start: 'auto', now: clock.now(), to });
+        if (range === undefined) throw new Error('the platform has views');
+        const task = { ...common, range, settleDays, inTurn: pLimit(concurrency), now: clock.now };
+        const { stopped } = await exportHistory(task);
+        if (stopped !== undefined) throw stopped as Error;
+        return 'done';
+      } catch (error) {
+        if (error instanceof PausedError) return error;
+        throw error;
+      }
     });
-    const common = { warehouse, client, project: PROJECT };
-    try {
-      const range = await resolveRange({ ...common, start: 'auto', now: clock.now(), to });
-      if (range === undefined) throw new Error('the platform has views');
-      const { settleDays, concurrency } = settings.history;
-      const outcome = await exportHistory({
-        ...common,
-        range,
-        settleDays,
-        inTurn: pLimit(concurrency),
-        now: clock.now,
-      });
-      return outcome.stopped ?? 'done';
-    } catch (error) {
-      return error;
-    } finally {
-      await transport.close();
-    }
-  };
-  return {
-    clock,
-    platform,
-    firstDay,
-    restate: (restated) => {
-      for (const at of restated) cached.set(at, withOneMore(rowsOf(at, pages)));
-    },
-    exportOnce: async (end, to) => {
-      const warehouse = await liveWarehouse(path);
-      const workspace = { settings, configuration: undefined };
-      const paceOf = openBudgets(warehouse, workspace, clock.now, () => undefined, clock.sleep);
-      const [project] = settings.projects;
-      const pace = project && paceOf(project);
-      if (pace === undefined) throw new Error('no budget');
-      const outcome = await attempt(warehouse, pace, to);
-      await closeNow(warehouse);
-      if (outcome === 'done' || outcome instanceof PausedError) return outcome;
-      throw outcome;
-    },
-    loadedDays: async () => {
-      const warehouse = await liveWarehouse(path);
+  const loadedDays = () =>
+    inProcess(async ({ warehouse }) => {
       const ledger = await readDayLedger(warehouse, PROJECT);
-      await closeNow(warehouse);
       return new Map([...ledger.values()].map((record) => [record.day, record.attempted_at]));
-    },
+    });
+  /** Exports once an hour until everything is loaded, and returns how many hours that took. */
+  const untilDone = async (): Promise<number> => {
+    let hours = 0;
+    while ((await exportOnce()) !== 'done' && hours++ < 100) clock.advance(62 * MINUTE_MS);
+    return hours;
   };
+  return { ...site, exportOnce, loadedDays, untilDone };
 }
 
 /** How often each page of each day was answered. */
@@ -158,8 +85,8 @@ describe(`a backfill of ${DAYS} days of 4 requests each, at 100 requests an hour
     { mode: 'the service, beside another client of the key', maxWait: '0s', tickMinutes: 20, othersUsed: 40 },
     { mode: 'one command an hour', maxWait: '2m', tickMinutes: 60, othersUsed: 0 },
   ])('$mode', async ({ maxWait, tickMinutes, othersUsed }) => {
-    const world = await openWorld({ maxWait, days: DAYS, othersUsed });
-    const { clock, platform, firstDay } = world;
+    const world = await openWorld({ history: { maxWait }, days: DAYS, othersUsed });
+    const { clock, platform, firstDay, inProcess } = world;
     const begun = clock.now();
     let processes = 0;
     let nights = 0;
@@ -168,8 +95,12 @@ describe(`a backfill of ${DAYS} days of 4 requests each, at 100 requests an hour
       const nightAt = new Date(`${dayOf(clock.now())}T02:15:00Z`);
       const isNight = clock.now().getTime() === nightAt.getTime();
       const tonight = lastEndedDay(clock.now());
-      // Three of the processes are killed, so their reserved requests are not returned.
-      outcome = await world.exportOnce([3, 7, 12].includes(processes++) ? 'crashed' : 'closed');
+      // Before three of them, a process is killed that does not return what it reserved.
+      if ([3, 7, 12].includes(processes++))
+        await inProcess(({ clientOf }) => clientOf({ id: PROJECT }).lease(5, 'urgent')).catch(
+          () => undefined,
+        );
+      outcome = await world.exportOnce();
       if (isNight && (await world.loadedDays()).has(tonight)) nights++;
       else if (isNight) throw new Error(`${tonight} is late`);
       // Advances to the next tick while something is left, but never past that of the night.
@@ -203,71 +134,64 @@ describe(`a backfill of ${DAYS} days of 4 requests each, at 100 requests an hour
 
 describe('tonight', () => {
   test('is loaded within minutes, although a backfill has just used all that it may', async () => {
-    const world = await openWorld({ maxWait: '0s', days: 200 });
+    const world = await openWorld({ days: 200 });
     const { clock } = world;
-    await world.exportOnce('closed');
+    await world.exportOnce();
     clock.advance(new Date('2026-11-19T02:10:00Z').getTime() - clock.now().getTime());
-    const backfill = await world.exportOnce('closed', day('2026-11-01'));
+    const backfill = await world.exportOnce(day('2026-11-01'));
     expect(backfill).toBeInstanceOf(PausedError);
     clock.advance(5 * MINUTE_MS);
-    await world.exportOnce('closed');
+    await world.exportOnce();
     const loadedAt = (await world.loadedDays()).get(day('2026-11-18'));
     expect(loadedAt?.getTime()).toBeLessThan(new Date('2026-11-19T02:17:00Z').getTime());
     expect(refusals(world).count).toBe(0);
   });
 
   test('is not dropped halfway if the backfill in the same export runs out of budget', async () => {
-    const world = await openWorld({ maxWait: '0s', days: 100 });
-    await world.exportOnce('closed');
+    const world = await openWorld({ days: 100 });
+    await world.exportOnce();
     world.clock.advance(new Date('2026-11-19T02:05:00Z').getTime() - world.clock.now().getTime());
-    await world.exportOnce('closed', day('2026-11-01'));
-    expect(await world.exportOnce('closed')).toBeInstanceOf(PausedError);
-    const loaded = await world.loadedDays();
-    expect(loaded.has(day('2026-11-18'))).toBe(true);
+    await world.exportOnce(day('2026-11-01'));
+    expect(await world.exportOnce()).toBeInstanceOf(PausedError);
+    expect((await world.loadedDays()).has(day('2026-11-18'))).toBe(true);
   });
 });
 
 describe('days of many requests', () => {
   test('are read in parts across hours: no request is sent twice', async () => {
     // 20 requests a day, six days at a time: if all began at once, none would be finished within 100 an hour.
-    const world = await openWorld({ maxWait: '0s', days: 12, pages: 5_000 });
-    let hours = 0;
-    while ((await world.exportOnce('closed')) !== 'done' && hours++ < 24) world.clock.advance(61 * MINUTE_MS);
+    const world = await openWorld({ days: 12, pages: 5_000 });
+    expect(await world.untilDone()).toBeLessThanOrEqual(3);
     expect((await world.loadedDays()).size).toBe(12);
-    expect(hours).toBeLessThanOrEqual(3);
     const counts = [...answered(world).values()];
     expect(counts).toHaveLength(12 * 20);
     expect(counts.every((count) => count === 1)).toBe(true);
+    await world.inProcess(({ warehouse }) => expectWhole(warehouse));
   });
 
   test('are loaded even if a single one takes more than half of the hourly limit', async () => {
-    const world = await openWorld({ maxWait: '0s', days: 3, pages: 6_000, limit: 40 });
-    let hours = 0;
-    while ((await world.exportOnce('closed')) !== 'done' && hours++ < 24) world.clock.advance(62 * MINUTE_MS);
+    const world = await openWorld({ days: 3, pages: 6_000, limit: 40 });
+    expect(await world.untilDone()).toBeLessThanOrEqual(2);
     expect((await world.loadedDays()).size).toBe(3);
-    expect(hours).toBeLessThanOrEqual(2);
   });
 
-  test('that take more than the hourly limit are loaded over several hours by the service, even if it is killed', async () => {
-    const world = await openWorld({ maxWait: '0s', days: 2, pages: 10_500, limit: 40 });
-    expect(await world.exportOnce('closed')).toBeInstanceOf(PausedError);
+  test('that take more than the hourly limit are loaded over several hours by the service', async () => {
+    const world = await openWorld({ days: 2, pages: 10_500, limit: 40 });
+    expect(await world.exportOnce()).toBeInstanceOf(PausedError);
     expect((await world.loadedDays()).has(lastEndedDay(world.clock.now()))).toBe(false);
-    let hours = 1;
-    do world.clock.advance(62 * MINUTE_MS);
-    while ((await world.exportOnce(hours === 1 ? 'crashed' : 'closed')) !== 'done' && hours++ < 24);
+    world.clock.advance(62 * MINUTE_MS);
+    expect(await world.untilDone()).toBeLessThanOrEqual(1);
     expect((await world.loadedDays()).size).toBe(2);
-    expect(hours).toBeLessThanOrEqual(2);
     expect([...answered(world).values()].every((count) => count === 1)).toBe(true);
     expect(world.platform.busiestHour()).toBeLessThanOrEqual(40);
   });
 
   test('that change between their parts are read again from the start', async () => {
-    const world = await openWorld({ maxWait: '0s', days: 1, pages: 10_500, limit: 40 });
-    expect(await world.exportOnce('closed')).toBeInstanceOf(PausedError);
+    const world = await openWorld({ days: 1, pages: 10_500, limit: 40 });
+    expect(await world.exportOnce()).toBeInstanceOf(PausedError);
     world.restate([world.firstDay]);
-    let hours = 1;
-    do world.clock.advance(62 * MINUTE_MS);
-    while ((await world.exportOnce('closed')) !== 'done' && hours++ < 24);
+    world.clock.advance(62 * MINUTE_MS);
+    await world.untilDone();
     expect((await world.loadedDays()).size).toBe(1);
     const beginnings = world.platform.views.filter(
       ({ from, to, offset, limit, status }) =>
@@ -277,8 +201,8 @@ describe('days of many requests', () => {
   });
 
   test('that take more than the hourly limit are loaded by an export that may wait for the next hour', async () => {
-    const world = await openWorld({ maxWait: '2h', days: 3, pages: 10_500, limit: 40 });
-    expect(await world.exportOnce('closed')).toBe('done');
+    const world = await openWorld({ history: { maxWait: '2h' }, days: 3, pages: 10_500, limit: 40 });
+    expect(await world.exportOnce()).toBe('done');
     expect((await world.loadedDays()).size).toBe(3);
     expect(world.platform.busiestHour()).toBeLessThanOrEqual(40);
   });
@@ -286,13 +210,8 @@ describe('days of many requests', () => {
 
 describe('recent days with more changes than one hour is enough to find and reload', () => {
   test('are corrected over several hours', async () => {
-    const world = await openWorld({ maxWait: '0s', days: 40, pages: 251, limit: 20 });
-    const { clock } = world;
-    const untilDone = async (): Promise<number> => {
-      let hours = 0;
-      while ((await world.exportOnce('closed')) !== 'done' && hours++ < 100) clock.advance(62 * MINUTE_MS);
-      return hours;
-    };
+    const world = await openWorld({ days: 40, pages: 251, limit: 20 });
+    const { clock, untilDone } = world;
     await untilDone();
     clock.advance(24 * 60 * MINUTE_MS);
     const changed = [5, 8, 11, 14, 17, 20, 23, 26, 29, 32].map((ago) =>

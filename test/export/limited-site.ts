@@ -1,0 +1,93 @@
+import { addMinutes } from 'date-fns';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import type { Client } from '../../src/api/client.js';
+import type { PageViews } from '../../src/api/schema.js';
+import { openBudgets } from '../../src/app/connection.js';
+import { settingsSchema } from '../../src/config/schema.js';
+import { addDays, type Day, daysBetween, lastEndedDay } from '../../src/day.js';
+import type { Warehouse } from '../../src/warehouse/warehouse.js';
+import { KEY, openClient } from '../api/open-client.js';
+import { sleepingClock } from '../budget/open-budget.js';
+import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { rowsOf, servePlatform } from '../platform.js';
+import { tempDir } from '../temp-dir.js';
+import { PROJECT, withOneMore } from './open-export.js';
+
+export interface LimitedSiteOptions {
+  readonly days: number;
+  /** Of each day, or of a day so many days after the first one. */
+  readonly pages: number | ((age: number) => number);
+  readonly projects?: readonly string[];
+  /** Requests an hour, those of others included. */
+  readonly limit?: number;
+  /** Requests that others sent 20 minutes ago. */
+  readonly othersUsed?: number;
+  readonly history?: object;
+  /** Duration of a request, on the clock of the test. */
+  readonly requestMs: number;
+}
+
+/** What a process of an export works with. */
+interface Opened {
+  readonly warehouse: Warehouse;
+  readonly clientOf: (project: { readonly id: string }) => Client;
+}
+
+/** Projects of one organization, each with its own key, on a platform that refuses requests above the limit. */
+export async function limitedSite(options: LimitedSiteOptions) {
+  const { days, pages, projects = [PROJECT], limit = 100, othersUsed = 0, history, requestMs } = options;
+  const clock = sleepingClock();
+  const firstDay = addDays(lastEndedDay(clock.now()), 1 - days);
+  const served = new Map<Day, readonly PageViews[]>();
+  const original = (at: Day) =>
+    at < firstDay ? [] : rowsOf(at, typeof pages === 'number' ? pages : pages(daysBetween(firstDay, at)));
+  const platform = await servePlatform({
+    now: clock.now,
+    limit,
+    othersUsed: Array.from({ length: othersUsed }, () => addMinutes(clock.now(), -20)),
+    rowsOf: (at) => {
+      const rows = served.get(at) ?? original(at);
+      served.set(at, rows);
+      return rows;
+    },
+  });
+  const written = {
+    baseUrl: platform.baseUrl,
+    projects: projects.map((id) => ({ id, apiKeyEnv: `KEY_OF_${id}` })),
+    history: { requestsPerHour: limit, maxWait: '0s', ...history },
+  };
+  const settings = settingsSchema.parse(written);
+  const environment = Object.fromEntries(projects.map((id) => [`KEY_OF_${id}`, KEY]));
+  const configuration = { settings, directory: '', environment };
+  const path = join(await tempDir(), 'warehouse.duckdb');
+
+  /** Does some work as a new process does it. */
+  const inProcess = async <Result>(
+    work: (opened: Opened) => Promise<Result>,
+    onRequest: () => void = () => undefined,
+  ): Promise<Result> => {
+    const warehouse = await liveWarehouse(path);
+    const budgets = { settings, configuration };
+    const paceOf = openBudgets(warehouse, budgets, clock.now, () => undefined, clock.sleep);
+    const clients = new Map(
+      settings.projects.map((project) => [
+        project.id,
+        openClient(platform.baseUrl, {
+          ...{ projectId: project.id, now: clock.now, pace: paceOf(project) ?? expect.fail('no budget') },
+          onRequest: () => {
+            clock.advance(requestMs);
+            onRequest();
+          },
+        }),
+      ]),
+    );
+    const clientOf = ({ id }: { readonly id: string }) => clients.get(id) ?? expect.fail('no client');
+    return work({ warehouse, clientOf }).finally(() => closeNow(warehouse));
+  };
+  /** Adds one view to each of these days on the platform. */
+  const restate = (restated: readonly Day[]) => {
+    for (const at of restated) served.set(at, withOneMore(original(at)));
+  };
+  return { clock, platform, firstDay, written, settings, configuration, inProcess, restate };
+}
