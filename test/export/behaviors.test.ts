@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import type { PageViews } from '../../src/api/schema.js';
 import { addDays, type Day, daysIn, rangeOf } from '../../src/day.js';
 import { readNightlyNeed } from '../../src/export/forecast.js';
 import { needsPerson } from '../../src/export/plan.js';
@@ -7,12 +6,12 @@ import { readFutureRows } from '../../src/service/status.js';
 import { readDayLedger } from '../../src/export/ledger.js';
 import { AdditivityError } from '../../src/export/totals.js';
 import { KEPT_FROM, LOOKED_AT, readFact, readPageSize } from '../../src/export/facts.js';
-import { byPath } from './moving-views.js';
+import { byPath, row } from './moving-views.js';
 import { DAY_MS } from '../budget/open-budget.js';
 import type { Behaviors } from '../platform.js';
 import { openClient } from '../api/open-client.js';
 import { lookAgain } from '../../src/export/verify.js';
-import { openExport, PROJECT, withOneMore } from './open-export.js';
+import { openExport, PROJECT, withMore } from './open-export.js';
 import { exportHistory } from './export-history.js';
 import { expectWhole } from './stored-days.js';
 
@@ -42,13 +41,6 @@ async function expectRight(
 }
 
 describe('a platform that', () => {
-  const ALL: Behaviors = {
-    silentCap: 50,
-    largestLimit: 100,
-    alwaysMore: true,
-    randomTies: true,
-    keepsDays: 10,
-  };
   const least = (size: number) => DAYS * Math.ceil(ROWS / size);
 
   test.each<[name: string, behaviors: Behaviors, pageSize: number, atMost: number]>([
@@ -127,7 +119,8 @@ describe('a platform that', () => {
   });
 
   test('does all of it at once is read right or marked within two nights, and nothing stalls', async () => {
-    const opened = await after(3, ALL, { pages: 300 });
+    const all = { silentCap: 50, largestLimit: 100, alwaysMore: true, randomTies: true, keepsDays: 10 };
+    const opened = await after(3, all, { pages: 300 });
     const kept = daysIn({ first: addDays(opened.yesterday(), -11), last: opened.yesterday() });
     await expectRight(opened, kept);
     // Ten days of six pages each, at most twice, with everything that it takes to adapt.
@@ -138,8 +131,7 @@ describe('a platform that', () => {
 
 test('every day of six hundred equal rows in random order is right within two nights', async () => {
   const opened = await openExport({ days: 2, pages: 600, behaviors: { randomTies: true } });
-  const same = (at: Day): PageViews[] =>
-    opened.original(at).map(({ path }) => ({ path, human: 1, ai: 0, total: 1 }));
+  const same = (at: Day) => opened.original(at).map(({ path }) => row(path, 1));
   const days = daysIn({ first: addDays(opened.yesterday(), -1), last: opened.yesterday() });
   for (const at of days) opened.changed.set(at, same(at));
   await opened.run();
@@ -151,11 +143,8 @@ test('every day of six hundred equal rows in random order is right within two ni
 test('a long tail of equal rows in random order is right after a night, in few requests, and pages stay large', async () => {
   const behaviors = { randomTies: true, silentCap: 100, alwaysMore: true };
   const opened = await openExport({ days: 4, pages: 600, behaviors });
-  const withTail = (at: Day): PageViews[] =>
-    opened.original(at).map(({ path }, index) => {
-      const human = Math.max(1, 300 - index);
-      return { path, human, ai: 0, total: human };
-    });
+  const withTail = (at: Day) =>
+    opened.original(at).map(({ path }, index) => row(path, Math.max(1, 300 - index)));
   const days = daysIn({ first: addDays(opened.yesterday(), -3), last: opened.yesterday() });
   for (const at of days) opened.changed.set(at, withTail(at));
   const { requests } = await opened.counting(() => opened.run());
@@ -176,13 +165,8 @@ describe('changes that cancel', () => {
     await run();
     const [one, other] = [-15, -14].map((age) => addDays(opened.yesterday(), age));
     if (one === undefined || other === undefined) throw new Error('no days');
-    opened.changed.set(other, withOneMore(opened.original(other)));
-    opened.changed.set(
-      one,
-      opened
-        .original(one)
-        .map((row, index) => (index === 0 ? { ...row, human: row.human - 1, total: row.total - 1 } : row)),
-    );
+    opened.changed.set(other, withMore(opened.original(other), 1));
+    opened.changed.set(one, withMore(opened.original(one), -1));
     const requests: number[] = [];
     for (let night = 0; night < 4; night++) {
       opened.clock.advance(DAY_MS);
@@ -227,15 +211,11 @@ describe('changes that cancel', () => {
     const at = opened.yesterday();
     await opened.run();
     const rows = opened.original(at);
-    const swapped = rows.map((row, index) =>
-      index < 298
-        ? row
-        : {
-            ...row,
-            human: row.human + (index === 298 ? 1 : -1),
-            total: row.total + (index === 298 ? 1 : -1),
-          },
-    );
+    const swapped = [
+      ...rows.slice(0, 298),
+      ...withMore(rows.slice(298, 299), 1),
+      ...withMore(rows.slice(299), -1),
+    ];
     opened.changed.set(at, swapped);
     for (let night = 0; night < 4; night++) {
       opened.clock.advance(DAY_MS);
@@ -271,7 +251,7 @@ describe('empty stretches', () => {
   test('after a stray first view are not planned', async () => {
     const opened = await openExport({ days: 60, pages: 1 });
     const stray = addDays(opened.yesterday(), -3_700);
-    opened.changed.set(stray, withOneMore([{ path: '/stray', human: 0, ai: 0, total: 0 }]));
+    opened.changed.set(stray, [row('/stray', 1)]);
     const { result, requests } = await opened.counting(() => opened.run());
     expect(result.plan.days.length).toBeLessThan(70);
     expect(await opened.statesOf(stray, addDays(stray, 1))).toEqual(['final', 'final']);

@@ -1,20 +1,23 @@
 import type { ServerResponse } from 'node:http';
+import { addHours } from 'date-fns';
 import pLimit from 'p-limit';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import type { Client } from '../../src/api/client.js';
-import { ContractError, RefusedError } from '../../src/api/errors.js';
-import { addDays, day, daysIn } from '../../src/day.js';
+import { RefusedError } from '../../src/api/errors.js';
+import { addDays, day } from '../../src/day.js';
 import { openClient } from '../api/open-client.js';
 import { budgetOn, sleepingClock } from '../budget/open-budget.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { NOW, openSandbox, type OpenSandbox } from '../sandbox/open-sandbox.js';
 import { reply, serve } from '../serve.js';
 import { exportFrom } from './export-from.js';
-import { INDEPENDENT, independentTotals, serveIndependently } from './independent-server.js';
-import { movingViews, type Rows, rowsOf, totalsOf } from './moving-views.js';
+import { sumCounts } from '../../src/export/totals.js';
+import { movingViews, row, type Rows, rowsOf, totalsOf } from './moving-views.js';
 import { expectWhole, statesOf, storedDays, storedRows, storedTotals } from './stored-days.js';
 
+const ROWS: Rows = { '/a': [3, 1] };
+const TEN_DAYS = { from: '2026-11-01', to: '2026-11-10' };
+const PAGE = { totals: totalsOf(ROWS), views: rowsOf(ROWS), hasMore: false };
 const RETRY_ONCE = { retries: 1, minDelayMs: 1, maxDelayMs: 10 };
 
 /** A client of a sandbox of two pages a day, and a warehouse to export it into. */
@@ -45,57 +48,23 @@ const restatements = (warehouse: Awaited<ReturnType<typeof liveWarehouse>>) =>
     z.record(z.string(), z.union([z.string(), z.number()])),
   );
 
-describe('every loaded day adds up, and the history matches what the server reports', () => {
-  it('with the sandbox', async () => {
-    const opened = await setUp();
-    const { warehouse } = opened.task;
-    const { results, stopped } = await exportFrom({ ...opened.task, from: '2026-10-01', to: '2026-11-17' });
-    expect(stopped).toBeUndefined();
-    expect(results).toHaveLength(48);
-    await expectWhole(warehouse);
-    expect(await storedTotals(warehouse)).toEqual(await totalsFrom(opened, '2026-10-01', '2026-11-17'));
-    for (const date of ['2026-10-01', '2026-11-17']) {
-      const stored = (await storedDays(warehouse)).find((row) => row.day === date);
-      expect(stored).toMatchObject(await totalsFrom(opened, date, date));
-      expect(stored?.pages).toBeGreaterThan(250);
-    }
-  });
-
-  it('with a second, independent server with 5,000 paths a day and 50 ms latency', async () => {
-    const server = await serveIndependently();
-    const { projectId, apiKey, path, pathsADay } = INDEPENDENT;
-    const limits = { responseTimeoutMs: 20_000 };
-    const client = openClient(server.baseUrl + path, { projectId, apiKey, limits });
-    const warehouse = await liveWarehouse();
-    const { results } = await exportFrom({
-      warehouse,
-      client,
-      project: projectId,
-      from: '2026-11-01',
-      to: '2026-11-06',
-    });
-    expect(results.map((result) => (result.outcome === 'failed' ? result.error : result.rows))).toEqual(
-      Array.from({ length: 6 }, () => pathsADay),
-    );
-    await expectWhole(warehouse);
-    expect(await storedTotals(warehouse)).toEqual(independentTotals('2026-11-01', '2026-11-06'));
-    const [first] = await storedDays(warehouse);
-    expect(first).toMatchObject({ day: '2026-11-01', ...independentTotals('2026-11-01', '2026-11-01') });
-    expect(server.seen.length).toBe((6 * pathsADay) / 250);
-  });
-});
-
-describe('many days at once', () => {
-  it('are loaded without a warning on the terminal', async () => {
-    const opened = await setUp();
-    const warnings: Error[] = [];
-    const warned = (warning: Error) => warnings.push(warning);
-    process.on('warning', warned);
-    await exportFrom({ ...opened.task, inTurn: pLimit(32), from: '2026-10-01', to: '2026-11-10' });
-    process.off('warning', warned);
-    expect(warnings).toEqual([]);
-    await expectWhole(opened.task.warehouse);
-  });
+it('every loaded day adds up, and the history matches what the server reports; nothing warns on the terminal', async () => {
+  const opened = await setUp();
+  const { warehouse } = opened.task;
+  const warnings: Error[] = [];
+  const warned = (warning: Error) => warnings.push(warning);
+  process.on('warning', warned);
+  const range = { from: '2026-10-01', to: '2026-11-17' };
+  const { results, stopped } = await exportFrom({ ...opened.task, ...range, inTurn: pLimit(32) });
+  process.off('warning', warned);
+  expect([stopped, results.length, warnings]).toEqual([undefined, 48, []]);
+  await expectWhole(warehouse);
+  expect(await storedTotals(warehouse)).toEqual(await totalsFrom(opened, range.from, range.to));
+  for (const date of [range.from, range.to]) {
+    const stored = (await storedDays(warehouse)).find((row) => row.day === date);
+    expect(stored).toMatchObject(await totalsFrom(opened, date, date));
+    expect(stored?.pages).toBeGreaterThan(250);
+  }
 });
 
 describe('days that have not settled', () => {
@@ -104,14 +73,9 @@ describe('days that have not settled', () => {
     const { warehouse } = opened.task;
     const range = { from: '2026-11-12', to: '2026-11-17' };
     await exportFrom({ ...opened.task, ...range });
-    expect(await statesOf(warehouse)).toEqual({
-      '2026-11-12': 'final',
-      '2026-11-13': 'final',
-      '2026-11-14': 'final',
-      '2026-11-15': 'provisional',
-      '2026-11-16': 'provisional',
-      '2026-11-17': 'provisional',
-    });
+    expect(Object.values(await statesOf(warehouse))).toEqual([
+      ...['final', 'final', 'final', 'provisional', 'provisional', 'provisional'],
+    ]);
     const before = await storedDays(warehouse);
 
     opened.clock.advance(4 * 86_400);
@@ -120,25 +84,14 @@ describe('days that have not settled', () => {
     expect(new Set(Object.values(await statesOf(warehouse)))).toEqual(new Set(['final']));
     await expectWhole(warehouse);
     const after = await storedDays(warehouse);
-    const changed = before.flatMap((row, index) => {
+    const changed = before.flatMap(({ day, human, ai, total }, index) => {
       const now = after[index];
-      if (now === undefined || row.total === now.total) return [];
-      const { day, human, ai, total } = row;
-      return [
-        {
-          day,
-          human_before: human,
-          ai_before: ai,
-          total_before: total,
-          human_after: now.human,
-          ai_after: now.ai,
-          total_after: now.total,
-        },
-      ];
+      if (total === now?.total) return [];
+      const were = { human_before: human, ai_before: ai, total_before: total };
+      return { day, ...were, human_after: now?.human, ai_after: now?.ai, total_after: now?.total };
     });
     expect(changed.length).toBeGreaterThan(0);
     expect(await restatements(warehouse)).toMatchObject(changed);
-    expect(await restatements(warehouse)).toHaveLength(changed.length);
 
     const asked = totalRequests(opened);
     expect((await exportFrom({ ...opened.task, ...range })).results).toEqual([]);
@@ -151,12 +104,10 @@ describe('paths that UTF-8 cannot encode', () => {
     const paths = ['/\ud800', '/\ud801', '/\udc00\ud800', '/\\\ud800', '/🦆', '/\ufffd', '/a\\b'];
     const spelled = ['/\\ud800', '/\\u005cud800', '/\\u005c', '/\\u005cu005cud800', '/\\\\ud800'];
     const all = [...paths, ...spelled];
-    const views = all.map((path, index) => ({ path, human: index, ai: 1, total: index + 1 }));
-    const total = (key: 'human' | 'ai' | 'total') => views.reduce((sum, row) => sum + row[key], 0);
-    const { baseUrl } = await serve((_, response) => {
-      const totals = { human: total('human'), ai: total('ai'), total: total('total') };
-      response.end(JSON.stringify({ totals, views, hasMore: false }));
-    });
+    const views = all.map((path, index) => row(path, index, 1));
+    const { baseUrl } = await serve((_, response) =>
+      reply(response, 200, { totals: sumCounts(views), views, hasMore: false }),
+    );
     const warehouse = await liveWarehouse();
     const client = openClient(baseUrl);
     const day = '2026-11-16';
@@ -180,10 +131,8 @@ describe('a day that is read again', () => {
   };
 
   it('and is unchanged leaves no restatement', async () => {
-    const { warehouse, result } = await readTwice(
-      { '/a': [1, 2], '/b': [3, 0] },
-      { '/b': [3, 0], '/a': [1, 2] },
-    );
+    const rows: Rows = { '/a': [1, 2], '/b': [3, 0] };
+    const { warehouse, result } = await readTwice(rows, { '/b': [3, 0], '/a': [1, 2] });
     expect(result).toMatchObject({ outcome: 'unchanged', rows: 2 });
     expect(await restatements(warehouse)).toEqual([]);
     expect(await storedRows(warehouse, DAY)).toHaveLength(2);
@@ -195,22 +144,14 @@ describe('a day that is read again', () => {
       { '/a': [2, 2], '/d': [9, 9], '/c': [1, 1] },
     );
     expect(result).toMatchObject({ outcome: 'restated', rows: 3 });
-    expect((await storedRows(warehouse, DAY)).map(({ path, human }) => `${path} ${human}`)).toEqual([
-      '/a 2',
-      '/c 1',
-      '/d 9',
-    ]);
+    const stored = (await storedRows(warehouse, DAY)).map(({ path, human }) => `${path} ${human}`);
+    expect(stored).toEqual(['/a 2', '/c 1', '/d 9']);
+    const [human, ai] = [
+      { human_before: 5, human_after: 12 },
+      { ai_before: 3, ai_after: 12 },
+    ];
     expect(await restatements(warehouse)).toEqual([
-      {
-        day: DAY,
-        human_before: 5,
-        human_after: 12,
-        ai_before: 3,
-        ai_after: 12,
-        total_before: 8,
-        total_after: 24,
-        pages_changed: 3,
-      },
+      { day: DAY, ...human, ...ai, total_before: 8, total_after: 24, pages_changed: 3 },
     ]);
     await expectWhole(warehouse);
   });
@@ -250,38 +191,15 @@ describe('a day that is read again', () => {
 
   it('leaves the same day of another project alone', async () => {
     const warehouse = await liveWarehouse();
-    for (const [project, rows] of [
-      ['prj_1', { '/a': [1, 0] }],
-      ['prj_2', { '/b': [5, 0] }],
-      ['prj_1', { '/c': [2, 0] }],
-    ] as const)
-      await exportFrom({
-        warehouse,
-        project,
-        client: movingViews([rowsOf(rows)]).client,
-        from: DAY,
-        to: DAY,
-      });
+    const load = (project: string, rows: Rows) => {
+      const { client } = movingViews([rowsOf(rows)]);
+      return exportFrom({ warehouse, project, client, from: DAY, to: DAY });
+    };
+    await load('prj_1', { '/a': [1, 0] });
+    await load('prj_2', { '/b': [5, 0] });
+    await load('prj_1', { '/c': [2, 0] });
     expect((await storedRows(warehouse, DAY)).map(({ path }) => path)).toEqual(['/b', '/c']);
     await expectWhole(warehouse);
-  });
-});
-
-describe('a stretch of days that can never be loaded', () => {
-  it('does not delay older days', async () => {
-    const bad = new Set(daysIn({ first: day('2026-10-20'), last: day('2026-11-05') }));
-    const { client } = movingViews([rowsOf({ '/a': [1, 2] })]);
-    const operation = { name: 'read page views', method: 'GET', url: '/views' } as const;
-    const views: typeof client.views = (query) =>
-      bad.has(query.dateFrom)
-        ? Promise.reject(new ContractError(operation, 'no JSON.'))
-        : client.views(query);
-    const warehouse = await liveWarehouse();
-    const load = () => exportFrom({ warehouse, client: { views }, from: '2026-10-01', to: '2026-11-17' });
-    expect((await load()).stopped).toBeUndefined();
-    const states = Object.values(await statesOf(warehouse));
-    expect(states.filter((state) => state === 'failed')).toHaveLength(bad.size);
-    expect(states).toHaveLength(48);
   });
 });
 
@@ -311,30 +229,10 @@ describe('a day that cannot be loaded', () => {
     expect((await storedDays(warehouse)).map(({ failure }) => failure)).toEqual([null, null]);
   });
 
-  it('does not keep the others from being loaded', async () => {
-    const { sandbox, task } = await setUp();
-    sandbox.setFaults([{ on: 'views', kind: 'html', after: 4, times: 2 }]);
-    const { results, stopped } = await exportFrom({
-      ...task,
-      inTurn: pLimit(1),
-      from: '2026-11-01',
-      to: '2026-11-10',
-    });
-    expect(results).toHaveLength(10);
-    expect(stopped).toBeUndefined();
-    expect(results.filter(({ outcome }) => outcome === 'failed')).toHaveLength(2);
-    await expectWhole(task.warehouse);
-  });
-
   it('stops the export if it is the fifth in a row and any other day fails too; days not reached are unchanged', async () => {
     const opened = await setUp();
     opened.sandbox.setFaults([{ on: 'views', kind: 'html', after: 2 }]);
-    const { results, stopped } = await exportFrom({
-      ...opened.task,
-      inTurn: pLimit(1),
-      from: '2026-11-01',
-      to: '2026-11-10',
-    });
+    const { results, stopped } = await exportFrom({ ...opened.task, ...TEN_DAYS, inTurn: pLimit(1) });
     expect(results.map(({ outcome }) => outcome)).toEqual(['added', ...Array<string>(5).fill('failed')]);
     expect(stopped).toBeInstanceOf(Error);
     expect(Object.keys(await statesOf(opened.task.warehouse))).toHaveLength(6);
@@ -348,15 +246,11 @@ describe('a day that cannot be loaded', () => {
       // A day has two pages.
       { on: 'views', kind: 'html', after: 6, times: 4 },
     ]);
-    const { results, stopped } = await exportFrom({
-      ...task,
-      inTurn: pLimit(1),
-      from: '2026-11-01',
-      to: '2026-11-10',
-    });
+    const { results, stopped } = await exportFrom({ ...task, ...TEN_DAYS, inTurn: pLimit(1) });
     expect(results.filter(({ outcome }) => outcome === 'failed')).toHaveLength(8);
     expect(results).toHaveLength(10);
     expect(stopped).toBeUndefined();
+    await expectWhole(task.warehouse);
   });
 
   it('is not recorded as failed because of another: a day in progress when the export stops is unchanged', async () => {
@@ -366,18 +260,9 @@ describe('a day that cannot be loaded', () => {
       if (url.searchParams.get('dateFrom') === '2026-11-09') held++;
       else reply(response, 500, { error: 'down' });
     });
-    const client = openClient(server.baseUrl, {
-      retries: { retries: 0, minDelayMs: 1, maxDelayMs: 1 },
-      limits: { responseTimeoutMs: 20_000 },
-    });
+    const client = openClient(server.baseUrl, { retries: { retries: 0, minDelayMs: 1, maxDelayMs: 1 } });
     const warehouse = await liveWarehouse();
-    const { stopped } = await exportFrom({
-      warehouse,
-      client,
-      inTurn: pLimit(4),
-      from: '2026-11-01',
-      to: '2026-11-10',
-    });
+    const { stopped } = await exportFrom({ warehouse, client, ...TEN_DAYS, inTurn: pLimit(4) });
     expect(held).toBe(1);
     expect(stopped).toBeInstanceOf(Error);
     const days = await storedDays(warehouse);
@@ -393,22 +278,20 @@ describe('a day that the platform refuses', () => {
       const date = url.searchParams.get('dateFrom') ?? '';
       asked.push(date);
       if (refused(date)) reply(response, status, { error: 'not this day' });
-      else reply(response, 200, { totals: totalsOf(ROWS), views: rowsOf(ROWS), hasMore: false });
+      else reply(response, 200, PAGE);
     });
     const warehouse = await liveWarehouse();
     const pace = budgetOn(warehouse, sleepingClock(NOW));
     const client = openClient(server.baseUrl, { retries: RETRY_ONCE, pace });
     return { client, asked, warehouse };
   };
-  const ROWS: Rows = { '/a': [3, 1] };
-  const TEN_DAYS = { from: '2026-11-01', to: '2026-11-10' };
 
   // That the others are loaded, for all statuses, is in hostile.test.ts.
   it('is retried less and less often: at once, then after an hour, then after four', async () => {
     const { warehouse, client, asked } = await refusing(400, (date) => date === '2026-11-05');
     const load = async (hours: number) => {
       const before = asked.length;
-      const now = () => new Date(NOW.getTime() + hours * 3_600_000);
+      const now = () => addHours(NOW, hours);
       const { plan } = await exportFrom({ warehouse, client, ...TEN_DAYS, now });
       const retried = asked.slice(before).filter((date) => date === '2026-11-05').length;
       return { retried, waiting: plan.waiting };
@@ -425,26 +308,16 @@ describe('a day that the platform refuses', () => {
 
   it('does not delay the days that got their requests before it', async () => {
     const { warehouse, client } = await refusing(400, (date) => date === '2026-11-10');
-    const { results } = await exportFrom({
-      warehouse,
-      client,
-      from: '2026-10-01',
-      to: '2026-11-10',
-      inTurn: pLimit(1),
-    });
+    const range = { ...TEN_DAYS, from: '2026-10-01' };
+    const { results } = await exportFrom({ warehouse, client, ...range, inTurn: pLimit(1) });
     expect(results).toHaveLength(41);
     expect(results.filter(({ outcome }) => outcome === 'failed')).toHaveLength(1);
   });
 
   it('delays no other day, even if a long stretch of days is refused', async () => {
     const { warehouse, client } = await refusing(400, (date) => date > '2026-10-15' && date < '2026-11-08');
-    const { stopped } = await exportFrom({
-      warehouse,
-      client,
-      ...TEN_DAYS,
-      from: '2026-10-01',
-      inTurn: pLimit(1),
-    });
+    const range = { ...TEN_DAYS, from: '2026-10-01' };
+    const { stopped } = await exportFrom({ warehouse, client, ...range, inTurn: pLimit(1) });
     expect(stopped).toBeUndefined();
     const states = Object.values(await statesOf(warehouse));
     expect(states.filter((state) => state === 'final')).toHaveLength(18);
@@ -457,22 +330,16 @@ describe('a nightly check that the platform does not answer', () => {
     ['refused', (response: ServerResponse) => reply(response, 400, { error: 'too long' }), undefined],
     ['cut off', (response: ServerResponse) => response.socket?.resetAndDestroy(), 'connection-lost'],
   ])('because it is %s does not delay other days', async (_, refuse, reason) => {
-    const rows: Rows = { '/a': [3, 1] };
     const server = await serve(({ url }, response) => {
       const [from, to] = ['dateFrom', 'dateTo'].map((name) => day(url.searchParams.get(name) ?? ''));
-      if (from !== undefined && to === addDays(from, 1))
-        reply(response, 200, { totals: totalsOf(rows), views: rowsOf(rows), hasMore: false });
+      if (from !== undefined && to === addDays(from, 1)) reply(response, 200, PAGE);
       else refuse(response);
     });
     const client = openClient(server.baseUrl, { retries: RETRY_ONCE });
     const warehouse = await liveWarehouse();
     await exportFrom({ warehouse, client, from: '2026-10-20', to: '2026-11-17' });
-    const range = {
-      from: '2026-10-10',
-      to: '2026-11-17',
-      now: () => new Date(NOW.getTime() + 24 * 3_600_000),
-    };
-    const { stopped } = await exportFrom({ warehouse, client, ...range });
+    const now = () => addHours(NOW, 24);
+    const { stopped } = await exportFrom({ warehouse, client, from: '2026-10-10', to: '2026-11-17', now });
     expect(stopped).toEqual(reason === undefined ? undefined : expect.objectContaining({ reason }));
     expect(Object.keys(await statesOf(warehouse))).toHaveLength(39);
   });
@@ -491,12 +358,8 @@ describe('a failure that would affect every other day', () => {
     const before = [await storedDays(task.warehouse), await storedTotals(task.warehouse)];
     const asked = totalRequests(opened);
     sandbox.setFaults([{ on: 'views', ...fault }]);
-    const { results, stopped } = await exportFrom({
-      ...task,
-      inTurn: pLimit(1),
-      from: '2026-10-01',
-      to: '2026-11-17',
-    });
+    const range = { from: '2026-10-01', to: '2026-11-17' };
+    const { results, stopped } = await exportFrom({ ...task, ...range, inTurn: pLimit(1) });
     expect(results).toEqual([]);
     expect(stopped).toMatchObject({ exitCode: fault.kind === 'status' ? 1 : 75 });
     // Each request is repeated once; a second one checks whether the project or only the day is refused.
@@ -507,12 +370,7 @@ describe('a failure that would affect every other day', () => {
   it('keeps the days that were loaded before it', async () => {
     const { sandbox, task } = await setUp();
     sandbox.setFaults([{ on: 'views', kind: 'status', status: 403, after: 8 }]);
-    const { results, stopped } = await exportFrom({
-      ...task,
-      inTurn: pLimit(1),
-      from: '2026-11-01',
-      to: '2026-11-10',
-    });
+    const { results, stopped } = await exportFrom({ ...task, ...TEN_DAYS, inTurn: pLimit(1) });
     expect(results).toHaveLength(4);
     expect(stopped).toBeInstanceOf(RefusedError);
     expect(Object.keys(await statesOf(task.warehouse))).toHaveLength(4);
@@ -592,25 +450,6 @@ describe('rows that move while a day is read', () => {
     expect(await storedRows(task.warehouse, '2026-11-10')).toEqual(await truth(opened, '2026-11-10'));
   });
 
-  it('now and then: no day is stored wrong without being marked', async () => {
-    const opened = await setUp();
-    const { sandbox, task } = opened;
-    const now_and_then = [1, 2, 3, 5, 8, 9, 14, 20].flatMap((after, index) => ({
-      ...({ on: 'views', kind: index % 2 === 0 ? 'counts-move' : 'order-moves' } as const),
-      after,
-      times: (index % 3) + 1,
-    }));
-    sandbox.setFaults(now_and_then);
-    const range = { from: '2026-11-01', to: '2026-11-14' };
-    await exportFrom({ ...task, ...range, inTurn: pLimit(2) });
-    sandbox.setFaults([]);
-    await expectWhole(task.warehouse);
-    for (const { day: date, state } of await storedDays(task.warehouse))
-      if (state !== 'inconsistent')
-        expect(await storedRows(task.warehouse, date)).toEqual(await truth(opened, date));
-    expect(requestsFor(opened, '2026-11-14')).toBeGreaterThan(2);
-  });
-
   it.each([
     ['few', 2, { state: 'final', unattributed_total: 2, failure: null }],
     ['many', 300, { state: 'inconsistent', failure: expect.stringContaining('differ by 42.9%') as string }],
@@ -634,13 +473,8 @@ describe('a database that cannot be written', () => {
     await warehouse.exclusive(async (connection) => {
       await connection.run('ALTER TABLE page_views RENAME TO moved_away');
     });
-    const client: Pick<Client, 'views'> = movingViews([rowsOf({ '/a': [1, 1] })]).client;
-    const { results, stopped } = await exportFrom({
-      warehouse,
-      client,
-      from: '2026-11-01',
-      to: '2026-11-10',
-    });
+    const { client } = movingViews([rowsOf(ROWS)]);
+    const { results, stopped } = await exportFrom({ warehouse, client, ...TEN_DAYS });
     expect(results).toEqual([]);
     expect(stopped).toBeInstanceOf(Error);
     expect(await storedDays(warehouse)).toEqual([]);

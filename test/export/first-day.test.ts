@@ -31,10 +31,7 @@ describe('where a history begins', () => {
     'is found at %s with one request for each halving, and remembered',
     async (firstDay) => {
       const { request, asked } = await setUp(firstDay);
-      expect(await find(request)).toEqual({
-        first: firstDay,
-        last: '2026-11-17',
-      });
+      expect(await find(request)).toEqual({ first: firstDay, last: '2026-11-17' });
       expect(asked()).toBeLessThanOrEqual(MOST_REQUESTS);
       const before = asked();
       expect(await find(request)).toMatchObject({ first: firstDay });
@@ -52,23 +49,14 @@ describe('where a history begins', () => {
 
   it('is not searched for when it is configured or given', async () => {
     const { request, asked } = await setUp('2026-11-02');
-    expect(await resolveRange({ ...request, start: day('2026-11-05') })).toEqual({
-      first: '2026-11-05',
-      last: '2026-11-17',
-    });
-    expect(
-      await resolveRange({ ...request, start: 'auto', from: day('2026-11-06'), to: day('2026-11-08') }),
-    ).toEqual({
-      first: '2026-11-06',
-      last: '2026-11-08',
-    });
+    const range = { first: '2026-11-05', last: '2026-11-17' };
+    expect(await resolveRange({ ...request, start: day('2026-11-05') })).toEqual(range);
+    // The end is yesterday in UTC even if a later day is requested.
+    const until = { start: day('2026-11-05'), to: day('2026-12-31') };
+    expect(await resolveRange({ ...request, ...until })).toEqual(range);
+    const given = { start: 'auto', from: day('2026-11-06'), to: day('2026-11-08') } as const;
+    expect(await resolveRange({ ...request, ...given })).toEqual({ first: '2026-11-06', last: '2026-11-08' });
     expect(asked()).toBe(0);
-  });
-
-  it('does not affect the end, which is yesterday in UTC even if a later day is requested', async () => {
-    const { request } = await setUp('2026-11-02');
-    const range = { ...request, start: day('2026-11-05'), to: day('2026-12-31') };
-    expect(await resolveRange(range)).toMatchObject({ last: '2026-11-17' });
   });
 });
 
@@ -130,8 +118,7 @@ describe('on a platform that refuses long or old ranges, the first day', () => {
 
   it('must be set as history.start if it cannot be found', async () => {
     const { request } = await limitedPlatform({ longestDays: 31, first: day('2026-11-18') });
-    const range = find(request);
-    await expect(range).rejects.toThrow(/refuses ranges of more than 31 days.*Set history\.start/s);
+    await expect(find(request)).rejects.toThrow(/refuses ranges of more than 31 days.*Set history\.start/s);
   });
 
   it.each([400, 401, 402, 403])(

@@ -2,7 +2,6 @@ import pLimit from 'p-limit';
 import { addDays, type Day, lastEndedDay } from '../../src/day.js';
 import type { ExportOutcome, ExportTask } from '../../src/export/export.js';
 import { type DayState, readDayLedger, readDay } from '../../src/export/ledger.js';
-
 import { resolveRange } from '../../src/export/range.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import type { PageViews } from '../../src/api/schema.js';
@@ -110,6 +109,10 @@ export async function openExport({
   };
 }
 
-/** One more human view of the first page. */
-export const withOneMore = (rows: readonly PageViews[]): PageViews[] =>
-  rows.map((row, index) => (index === 0 ? { ...row, human: row.human + 1, total: row.total + 1 } : row));
+/** The first page with so many more human views. */
+export const withMore = (rows: readonly PageViews[], more: number): PageViews[] =>
+  rows.map((row, index) =>
+    index === 0 ? { ...row, human: row.human + more, total: row.total + more } : row,
+  );
+
+export const withOneMore = (rows: readonly PageViews[]): PageViews[] => withMore(rows, 1);

@@ -2,31 +2,27 @@ import { describe, expect, it, vi } from 'vitest';
 import { PagingError, PausedError } from '../../src/api/errors.js';
 import type { PageViews } from '../../src/api/schema.js';
 import type { Client } from '../../src/api/client.js';
-import { type Day, day } from '../../src/day.js';
+import { day } from '../../src/day.js';
 import { PageSize } from '../../src/export/pages.js';
 import { sumCounts } from '../../src/export/totals.js';
 import { DayWalks, type WalkOptions } from '../../src/export/walk.js';
-import {
-  byPath,
-  type Moment,
-  movingViews,
-  row,
-  rowsInOrder,
-  rowsOf,
-  totalsOf,
-  withMoved,
-} from './moving-views.js';
+import { byPath, type Moment, movingViews, row, rowsInOrder, withMoved } from './moving-views.js';
 
 const DAY = day('2026-11-10');
 
-const walkDay = (client: Pick<Client, 'views'>, at: Day, options: Partial<WalkOptions>) =>
-  new DayWalks(client, at, { pageSize: new PageSize(), ...options }).read();
+const walkDay = (client: Pick<Client, 'views'>, options: Partial<WalkOptions> = {}) =>
+  new DayWalks(client, DAY, { pageSize: new PageSize(), ...options }).read();
+
+/** The result of a walk over a day of which nothing was stored before. */
+async function resultOf(client: Pick<Client, 'views'>, options: Partial<WalkOptions> = {}) {
+  const walked = await walkDay(client, options);
+  if (walked === 'unchanged') throw new Error('nothing was stored before');
+  return { ...walked, rows: [...walked.rows] };
+}
 
 async function walk(moments: readonly (Moment | readonly PageViews[])[], options: Partial<WalkOptions> = {}) {
   const { client, queries, walksBegun } = movingViews(moments);
-  const walked = await walkDay(client, DAY, options);
-  if (walked === 'unchanged') throw new Error('nothing was stored before');
-  return { walked: { ...walked, rows: [...walked.rows] }, walks: walksBegun(), queries };
+  return { walked: await resultOf(client, options), walks: walksBegun(), queries };
 }
 
 const counts = (human: number, ai = 0) => ({ human, ai, total: human + ai });
@@ -67,10 +63,8 @@ describe('a day', () => {
         return client.views(query);
       },
     };
-    const options = { atOnce: () => atOnce };
-    const walked = await walkDay(slow, DAY, options);
-    expect(walked).toMatchObject({ doubt: undefined });
-    expect(walked !== 'unchanged' && [...walked.rows]).toEqual(many);
+    const walked = await resultOf(slow, { atOnce: () => atOnce });
+    expect(walked).toMatchObject({ doubt: undefined, rows: many });
     expect(queries.map(({ offset }) => offset)).toEqual(Array.from({ length: 11 }, (_, page) => page * 250));
     expect(most).toBe(expected);
   });
@@ -89,7 +83,7 @@ describe('a day', () => {
     const totals = sumCounts(stored);
     const { client, queries } = movingViews([{ rows: now, totals: { ...totals, ai: totals.ai + more } }]);
     const options = { stored: { totals, rows: stored } };
-    expect((await walkDay(client, DAY, options)) === 'unchanged').toBe(isUnchanged);
+    expect((await walkDay(client, options)) === 'unchanged').toBe(isUnchanged);
     if (isUnchanged) expect(queries).toHaveLength(1);
   });
 
@@ -100,8 +94,8 @@ describe('a day', () => {
   });
 
   it.each(['human', 'ai', 'total'] as const)('whose %s alone do not add up is read again', async (key) => {
-    const page = rowsOf({ '/a': [3, 1] });
-    const off = { rows: page, totals: { ...totalsOf({ '/a': [3, 1] }), [key]: 9 } };
+    const page = [row('/a', 3, 1)];
+    const off = { rows: page, totals: { ...counts(3, 1), [key]: 9 } };
     const { walked, walks } = await walk([off, page]);
     expect(walked).toMatchObject({ doubt: undefined, totals: counts(3, 1) });
     expect(walks).toBe(2);
@@ -111,16 +105,14 @@ describe('a day', () => {
     const views = vi.fn(() =>
       Promise.resolve({ totals: counts(90_000), views: rowsInOrder(250), hasMore: true }),
     );
-    await expect(walkDay({ views }, DAY, {})).rejects.toThrow(PagingError);
+    await expect(walkDay({ views })).rejects.toThrow(PagingError);
     expect(views).toHaveBeenCalledTimes(2);
   });
 
   it('ends with an empty page, although more are said to follow', async () => {
     const { client } = movingViews([{ rows: [row('/a', 3)], totals: counts(5) }]);
     const views: typeof client.views = async (query) => ({ ...(await client.views(query)), hasMore: true });
-    expect(await walkDay({ views }, DAY, {})).toMatchObject({
-      unattributed: counts(2),
-    });
+    expect(await resultOf({ views })).toMatchObject({ unattributed: counts(2) });
   });
 
   it('with pages shorter than requested follows the rows, and ends as soon as they add up', async () => {
@@ -129,7 +121,7 @@ describe('a day', () => {
       const page = await capped.client.views({ ...query, limit: Math.min(query.limit, 100) });
       return { ...page, hasMore: true };
     };
-    const walked = await walkDay({ views }, DAY, {});
+    const walked = await resultOf({ views });
     expect(walked).toMatchObject({ doubt: undefined, totals: sumCounts(rows) });
     expect(capped.queries.map(({ offset }) => offset)).toEqual([0, 100, 200]);
   });
@@ -157,11 +149,8 @@ describe('rows that move while a day is read', () => {
   });
 
   it('are read three times at most while the totals change, even if each time further rows are found', async () => {
-    const moments = Array.from({ length: 40 }, (_, at) => ({
-      rows: rowsInOrder(270 + at),
-      totals: counts(1_000_000 + at),
-    }));
-    const { walked, walks } = await walk(moments);
+    const momentAt = (at: number) => ({ rows: rowsInOrder(270 + at), totals: counts(1_000_000 + at) });
+    const { walked, walks } = await walk(Array.from({ length: 40 }, (_, at) => momentAt(at)));
     expect(walks).toBe(3);
     expect(walked.doubt).toContain('rows moved');
   });
@@ -178,11 +167,8 @@ describe('rows that move while a day is read', () => {
     const [page, rest] = [rowsInOrder(300), [...rowsInOrder(300), row('/fallen', 5)]];
     // Row 249 was never read, and the path that fell behind it twice, with other counts.
     const seen = sumCounts([row('/fallen', 900), ...page.slice(0, 249), ...rest.slice(250)]);
-    const { walked, walks } = await walk([
-      [row('/fallen', 900), ...page],
-      { rows: rest, totals: seen },
-      rest,
-    ]);
+    const moments = [[row('/fallen', 900), ...page], { rows: rest, totals: seen }, rest];
+    const { walked, walks } = await walk(moments);
     expect(walks).toBe(2);
     expect(byPath(walked.rows)).toEqual(byPath(rest));
   });
@@ -225,7 +211,7 @@ describe('rows that move while a day is read', () => {
 
   it('are read in pages of another size: a server that loses a row at each page end loses another one', async () => {
     const same = Array.from({ length: 300 }, (_, index) => row(`/same-${index}`, 1));
-    const unstable: Parameters<typeof walkDay>[0] = {
+    const unstable: Pick<Client, 'views'> = {
       // Rows with equal counts in an order that depends on the page: one comes twice, another never.
       views: ({ offset, limit }) =>
         Promise.resolve({
@@ -234,9 +220,8 @@ describe('rows that move while a day is read', () => {
           hasMore: offset + limit < same.length,
         }),
     };
-    const walked = await walkDay(unstable, DAY, {});
-    expect(walked).toMatchObject({ doubt: undefined });
-    expect(walked !== 'unchanged' && byPath([...walked.rows])).toEqual(byPath(same));
+    const { doubt, rows } = await resultOf(unstable);
+    expect([doubt, byPath(rows)]).toEqual([undefined, byPath(same)]);
   });
 
   it.each([
@@ -265,9 +250,8 @@ describe('rows that move while a day is read', () => {
         const page = all.slice(offset, offset + limit);
         return Promise.resolve({ totals: sumCounts(all), views: page, hasMore: offset + limit < all.length });
       };
-      const walked = await walkDay({ views }, DAY, { signal });
-      expect(walked).toMatchObject({ doubt: undefined });
-      expect(walked !== 'unchanged' && byPath([...walked.rows])).toEqual(byPath([...top, ...equal]));
+      const { doubt, rows } = await resultOf({ views }, { signal });
+      expect([doubt, byPath(rows)]).toEqual([undefined, byPath([...top, ...equal])]);
       expect(offsets).toEqual(asked);
     },
   );
@@ -318,8 +302,7 @@ describe('the rows of a day that waits for the hourly limit', () => {
     const kept = walks.unfinished;
     expect(kept).toEqual({ totals: sumCounts(many), views: many.slice(0, 1_500), hasMore: true });
     const before = queries.length;
-    const walked = await walkDay(client, DAY, { kept });
-    expect(walked !== 'unchanged' && [...walked.rows]).toEqual(many);
+    expect((await resultOf(client, { kept })).rows).toEqual(many);
     expect(queries.slice(before).map(({ offset }) => offset)).toEqual([1_500, 1_750, 2_000, 2_250, 2_500]);
   });
 });
@@ -375,31 +358,21 @@ describe('views that belong to no page', () => {
     const walks = [short, { ...short, rows: withMoved(short.rows, 0, 299) }];
     expect((await walk(walks)).walked.doubt).toBeDefined();
     // Totals that changed during the first reading make a third one necessary.
-    const [before, after] = [5, 6].map((more) => ({
-      rows: page,
-      totals: counts(sumCounts(page).total + more),
-    }));
-    const changing = await walk([before ?? [], after ?? []]);
+    const withMore = (more: number) => ({ rows: page, totals: counts(sumCounts(page).total + more) });
+    const changing = await walk([withMore(5), withMore(6)]);
     expect(changing).toMatchObject({ walks: 3, walked: { doubt: undefined } });
   });
 
   it.each([
     ['5% of all views', counts(200), undefined],
-    [
-      'of the other audience',
-      counts(0, 190),
-      'its pages and its totals differ by 200.0%; it will be read again later',
-    ],
-    ['more', counts(201), 'its pages and its totals differ by 5.5%; it will be read again later'],
-    ['43%', counts(334), 'its pages and its totals differ by 43.1%; it will be read again later'],
-    [
-      'fewer than the rows have',
-      counts(100),
-      'its pages and its totals differ by 90.0%; it will be read again later',
-    ],
-  ])('leave the day in doubt when they are %s', async (_, sum, doubt) => {
-    const { walked, walks } = await walk([{ rows: [row('/a', 190)], totals: sum }]);
+    ['of the other audience', counts(0, 190), '200.0%'],
+    ['more', counts(201), '5.5%'],
+    ['43%', counts(334), '43.1%'],
+    ['fewer than the rows have', counts(100), '90.0%'],
+  ])('leave the day in doubt when they are %s', async (_, totals, share) => {
+    const { walked, walks } = await walk([{ rows: [row('/a', 190)], totals }]);
     expect(walks).toBe(2);
-    expect(walked.doubt).toBe(doubt);
+    const words = `its pages and its totals differ by ${share}; it will be read again later`;
+    expect(walked.doubt).toBe(share && words);
   });
 });
