@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { request } from 'undici';
 import { describe, expect, it } from 'vitest';
 import { SANDBOX } from '../../src/sandbox/state.js';
-import { openSandbox } from './open-sandbox.js';
+import { openSandbox, type OpenSandbox } from './open-sandbox.js';
 
 describe('access', () => {
   it.each([undefined, 'Bearer wrong', 'Bearer ', `Basic ${SANDBOX.apiKey}`])(
@@ -29,18 +29,11 @@ describe('access', () => {
     const { sandbox, create, viewsPath, jobPath } = await openSandbox();
     const { id } = await create();
     const headers = { Authorization: `Bearer ${SANDBOX.readOnlyKey}` };
-    const status = async (method: string, path: string) =>
-      (
-        await fetch(sandbox.baseUrl + path, {
-          method,
-          headers,
-          ...(method === 'POST' && { body: '{"prompt":"x"}' }),
-        })
-      ).status;
-    expect(await status('GET', viewsPath)).toBe(200);
-    expect(await status('GET', `${jobPath}/${id}`)).toBe(200);
-    expect(await status('POST', jobPath)).toBe(403);
-    expect(await status('POST', `${jobPath}/${id}/message`)).toBe(403);
+    const get = (path: string) => fetch(sandbox.baseUrl + path, { headers });
+    const post = (path: string) =>
+      fetch(sandbox.baseUrl + path, { method: 'POST', headers, body: '{"prompt":"x"}' });
+    for (const path of [viewsPath, `${jobPath}/${id}`]) expect((await get(path)).status).toBe(200);
+    for (const path of [jobPath, `${jobPath}/${id}/message`]) expect((await post(path)).status).toBe(403);
     expect(sandbox.inspect().jobs).toHaveLength(1);
   });
 
@@ -74,8 +67,8 @@ describe('access', () => {
 });
 
 describe('the host that a request names', () => {
-  const ask = async (baseUrl: string, host: string) => {
-    const { statusCode, body } = await request(`${baseUrl}/_sandbox/jobs`, { headers: { host } });
+  const ask = async (baseUrl: string, host: string, path = '/_sandbox/jobs') => {
+    const { statusCode, body } = await request(baseUrl + path, { headers: { host } });
     return { status: statusCode, body: await body.json() };
   };
 
@@ -96,13 +89,11 @@ describe('the host that a request names', () => {
     'is refused with 403 when it is %s, as after DNS rebinding, on every path',
     async (name) => {
       const { sandbox, viewsPath } = await openSandbox();
-      for (const path of [viewsPath, '/_sandbox/jobs', '/nothing']) {
-        const { statusCode, body } = await request(sandbox.baseUrl + path, { headers: { host: name } });
-        expect(statusCode).toBe(403);
-        expect(await body.json()).toEqual({
-          error: `This sandbox does not serve the host "${name}". Send requests to ${['localhost', '127.0.0.1', '[::1]'].map((local) => `${local}:${new URL(sandbox.baseUrl).port}`).join(', ')}.`,
-        });
-      }
+      const { port } = new URL(sandbox.baseUrl);
+      const own = ['localhost', '127.0.0.1', '[::1]'].map((local) => `${local}:${port}`).join(', ');
+      const error = `This sandbox does not serve the host "${name}". Send requests to ${own}.`;
+      for (const path of [viewsPath, '/_sandbox/jobs', '/nothing'])
+        expect(await ask(sandbox.baseUrl, name, path)).toEqual({ status: 403, body: { error } });
       expect(sandbox.inspect().requests.recent).toEqual([]);
     },
   );
@@ -123,6 +114,10 @@ describe('the host that a request names', () => {
 });
 
 describe('the body of a request', () => {
+  const send = (to: OpenSandbox['sandbox'], path: string, body: string | Readable) => {
+    const headers = { authorization: `Bearer ${to.apiKey}` };
+    return request(to.baseUrl + path, { method: 'POST', headers, body });
+  };
   const large = JSON.stringify({ prompt: 'x'.repeat(1024 * 1024) });
 
   it.each([
@@ -131,27 +126,17 @@ describe('the body of a request', () => {
   ])('is refused with 413 past 1 MiB, %s, and nothing is done', async (_, bodyOf) => {
     const { sandbox, jobPath } = await openSandbox();
     for (const path of [jobPath, `${jobPath}/job_000001/message`]) {
-      const headers = { authorization: `Bearer ${sandbox.apiKey}` };
-      const { statusCode, body } = await request(sandbox.baseUrl + path, {
-        method: 'POST',
-        headers,
-        body: bodyOf(),
-      });
+      const { statusCode, body } = await send(sandbox, path, bodyOf());
       expect(statusCode).toBe(413);
-      expect(await body.json()).toEqual({
-        error: 'The body is larger than 1048576 bytes. Send a shorter one.',
-      });
+      const error = 'The body is larger than 1048576 bytes. Send a shorter one.';
+      expect(await body.json()).toEqual({ error });
     }
     expect(sandbox.inspect().jobs).toEqual([]);
   });
 
   it('is accepted if it is streamed and within the limit', async () => {
     const { sandbox, jobPath } = await openSandbox();
-    const { statusCode } = await request(sandbox.baseUrl + jobPath, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${sandbox.apiKey}` },
-      body: Readable.from(['{"prompt":', '"x"}']),
-    });
+    const { statusCode } = await send(sandbox, jobPath, Readable.from(['{"prompt":', '"x"}']));
     expect(statusCode).toBe(201);
     expect(sandbox.inspect().jobs).toMatchObject([{ prompt: 'x' }]);
   });

@@ -1,6 +1,5 @@
 import type { ViewsResponse } from '../../src/api/schema.js';
 import { setTimeout } from 'node:timers/promises';
-import { z } from 'zod';
 import type { Middleware, Operation, SandboxContext } from '../../src/sandbox/access.js';
 import {
   type Sandbox as OwnSandbox,
@@ -16,7 +15,7 @@ type ViewsWindow = Parameters<PageOfViews>[1];
 
 /** A sandbox whose requests fail on demand. */
 export interface Sandbox extends OwnSandbox {
-  /** Replaces the active faults. Throws a `ZodError` for an invalid one. */
+  /** Replaces the active faults. */
   readonly setFaults: (faults: readonly FaultInput[]) => void;
 }
 
@@ -49,64 +48,54 @@ export async function startSandbox({ onRequest, ...options }: WatchedOptions): P
   return { ...sandbox, setFaults: switchboard.set, close };
 }
 
-/** Names of the API's operations in faults and in the request log. */
-const OPERATIONS = ['views', 'create', 'message', 'job'] as const satisfies readonly Operation[];
-
-const aim = {
+interface Aim {
   /** The requests it applies to. */
-  on: z.enum([...OPERATIONS, 'any']),
+  readonly on: Operation | 'any';
   /** Number of matching requests to let through first. */
-  after: z.int().min(0).default(0),
+  readonly after?: number | undefined;
   /** How often it applies; undefined: until cleared. */
-  times: z.int().min(1).optional(),
-};
-const fault = <Kind extends string, Shape extends z.core.$ZodLooseShape>(kind: Kind, shape: Shape) =>
-  z.strictObject({ ...aim, kind: z.literal(kind), ...shape });
+  readonly times?: number | undefined;
+}
 
-/**
- * Faults before a request is handled, after it was handled (the job then exists, whatever the
- * caller sees), or in the paging of views.
- */
-const faultSchema = z.discriminatedUnion('kind', [
+/** Before a request is handled, after it was handled (the job then exists), or in the paging of views. */
+export type Fault = Aim & (FaultOfAny | FaultOfViews);
+export type FaultInput = Fault;
+
+type FaultOfAny =
   /** Waits in real time, then continues; the only kind that allows another fault on the same request. */
-  fault('latency', { delayMs: z.int().min(0) }),
-  fault('rate-limit', {
-    retryAfter: z.enum(['seconds', 'date', 'none']).default('seconds'),
-    seconds: z.int().min(0).default(30),
-    body: z.enum(['json', 'text']).default('json'),
-  }),
-  fault('status', { status: z.int().min(400).max(599), message: z.string().optional() }),
+  | { readonly kind: 'latency'; readonly delayMs: number }
+  | ({ readonly kind: 'rate-limit' } & RateLimit)
+  | { readonly kind: 'status'; readonly status: number; readonly message?: string }
   /** The connection is reset before the request is handled. */
-  fault('reset', {}),
+  | { readonly kind: 'reset' }
   /** Never responds. */
-  fault('timeout', {}),
-
+  | { readonly kind: 'timeout' }
   /** The request is handled, and the connection is reset instead of a reply. */
-  fault('lost-reply', {}),
+  | { readonly kind: 'lost-reply' }
   /** The request is handled, and the reply is an error. */
-  fault('status-after', { status: z.int().min(500).max(599).default(500), message: z.string().optional() }),
+  | { readonly kind: 'status-after'; readonly status?: number; readonly message?: string }
   /** The reply announces its full length but ends in the middle. */
-  fault('cut-body', {}),
+  | { readonly kind: 'cut-body' }
   /** 200 with a web page, as from a proxy or a wrong base URL. */
-  fault('html', {}),
+  | { readonly kind: 'html' }
   /** A field is missing from the reply, wherever it occurs. */
-  fault('missing-field', { field: z.string().min(1) }),
-  /** A count of the first page of views is negative. */
-  fault('negative-count', {}),
+  | { readonly kind: 'missing-field'; readonly field: string };
 
+type FaultOfViews =
+  /** A count of the first page of views is negative. */
+  | { readonly kind: 'negative-count' }
   /** `hasMore` is always true; past the end, the last rows are repeated, or there are none. */
-  fault('endless', { beyond: z.enum(['last-page', 'nothing']) }),
+  | { readonly kind: 'endless'; readonly beyond: 'last-page' | 'nothing' }
   /** A page already read gets a view during the walk: from the second page on, the totals are one higher. */
-  fault('counts-move', {}),
-  /**
-   * Rows move between two pages of a walk: one path is repeated, another is missing, and totals
-   * stay the same.
-   */
-  fault('order-moves', {}),
-]);
-export type Fault = z.infer<typeof faultSchema>;
-/** A fault as given by a caller, who may omit defaults. */
-export type FaultInput = z.input<typeof faultSchema>;
+  | { readonly kind: 'counts-move' }
+  /** Rows move between two pages of a walk: one path is repeated, another is missing, and totals stay the same. */
+  | { readonly kind: 'order-moves' };
+
+interface RateLimit {
+  readonly retryAfter?: 'seconds' | 'date' | 'none';
+  readonly seconds?: number;
+  readonly body?: 'json' | 'text';
+}
 
 type FaultOf<Kind extends Fault['kind']> = Extract<Fault, { kind: Kind }>;
 type PagingFault = FaultOf<'endless' | 'counts-move' | 'order-moves'>;
@@ -118,12 +107,9 @@ type ReplyFault = Exclude<Fault, FaultOf<'latency'>>;
 function createSwitchboard() {
   let armed: { fault: Fault; seen: number; struck: number }[] = [];
   return {
-    /** Replaces all faults. Throws a `ZodError` for an invalid one. */
-    set: (faults: readonly FaultInput[]): void => {
-      armed = faultSchema
-        .array()
-        .parse(faults)
-        .map((fault) => ({ fault, seen: 0, struck: 0 }));
+    /** Replaces all faults. */
+    set: (faults: readonly Fault[]): void => {
+      armed = faults.map((fault) => ({ fault, seen: 0, struck: 0 }));
     },
     /** Called once per request, which it counts for every matching fault. */
     strike: (operation: Operation) => {
@@ -133,7 +119,7 @@ function createSwitchboard() {
         const { fault } = entry;
         if (fault.on !== 'any' && fault.on !== operation) continue;
         entry.seen += 1;
-        const due = entry.seen > fault.after && entry.struck < (fault.times ?? Infinity);
+        const due = entry.seen > (fault.after ?? 0) && entry.struck < (fault.times ?? Infinity);
         if (!due || struck !== undefined) continue;
         entry.struck += 1;
         if (fault.kind === 'latency') delayMs += fault.delayMs;
@@ -144,10 +130,7 @@ function createSwitchboard() {
   };
 }
 
-/**
- * Applies faults around everything else that handles an operation. Once `closing` has aborted, a
- * delayed request is never handled.
- */
+/** Applies faults around everything that handles an operation. Once `closing` has aborted, no delayed request is handled. */
 const faults = (
   operation: Operation,
   switchboard: ReturnType<typeof createSwitchboard>,
@@ -203,10 +186,10 @@ async function replyOf(
   }
 }
 
-const errorReply = ({ status, message = `Fault injected: ${status}` }: FaultOf<'status' | 'status-after'>) =>
-  Response.json({ error: message }, { status });
+const errorReply = ({ status = 500, message }: FaultOf<'status' | 'status-after'>) =>
+  Response.json({ error: message ?? `Fault injected: ${status}` }, { status });
 
-function rateLimited({ retryAfter, seconds, body }: FaultOf<'rate-limit'>, now: Date): Response {
+function rateLimited({ retryAfter = 'seconds', seconds = 30, body }: RateLimit, now: Date): Response {
   const headers = new Headers();
   if (retryAfter === 'seconds') headers.set('Retry-After', String(seconds));
   if (retryAfter === 'date')

@@ -1,21 +1,14 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { StorageError } from '../../src/errors.js';
+import { tempDir } from '../temp-dir.js';
 import { clockAt, NOW, openSandbox } from './open-sandbox.js';
 
 describe('a sandbox with a state file', () => {
-  let folder = '';
-  beforeEach(() => {
-    folder = mkdtempSync(join(tmpdir(), 'readership-sandbox-'));
-  });
-  afterEach(() => {
-    rmSync(folder, { recursive: true });
-  });
-
   it('remembers its jobs, first day and traffic between processes', async () => {
-    const stateFile = join(folder, 'data', 'sandbox.json');
+    const folder = join(await tempDir(), 'data');
+    const stateFile = join(folder, 'sandbox.json');
     const clock = clockAt(NOW);
     const first = await openSandbox({ stateFile, seed: 7 }, clock);
     const { id } = await first.create();
@@ -29,11 +22,11 @@ describe('a sandbox with a state file', () => {
     expect(await second.views(week)).toEqual(before);
     expect(await second.job(id)).toMatchObject({ status: 'completed' });
     expect((await second.create()).id).not.toBe(id);
-    expect(readdirSync(join(folder, 'data'))).toEqual(['sandbox.json']);
+    expect(readdirSync(folder)).toEqual(['sandbox.json']);
   });
 
   it('sees jobs that another process makes meanwhile, and counts them against the same hour', async () => {
-    const stateFile = join(folder, 'sandbox.json');
+    const stateFile = join(await tempDir(), 'sandbox.json');
     const one = await openSandbox({ stateFile, usesPerHour: 2 });
     const other = await openSandbox({ stateFile, usesPerHour: 2 });
     const { id } = await one.create();
@@ -43,7 +36,7 @@ describe('a sandbox with a state file', () => {
   });
 
   it('refuses a file that is not its own, and does not change it', async () => {
-    const stateFile = join(folder, 'sandbox.json');
+    const stateFile = join(await tempDir(), 'sandbox.json');
     writeFileSync(stateFile, '{"version":2}');
     const refused = openSandbox({ stateFile });
     await expect(refused).rejects.toThrow(/sandbox\.json .*Delete it to start/);
