@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { CHANGED_SITES, measuredEffects } from '../../bench/movers/effects.js';
 import {
   effectWords,
+  experimentRow,
   experimentWords,
   jobEffects,
   projectEffectRow,
@@ -96,51 +97,37 @@ describe('the effect of a change', () => {
     ]);
   });
 
-  it.each<[string, () => Promise<void>]>([
-    [
-      'only 3 of the 4 weeks before the change are fully loaded',
-      () => store(MERGED, { first: '2026-09-14' }),
-    ],
-    ['too few views before the change', () => store(MERGED, { changed: { human: 0, ai: 0 } })],
-    ['only 0 comparable pages; at least 8 are needed', () => store(MERGED, { pages: 0 })],
+  it.each<[why: string, site: Parameters<typeof store>[1], sql?: string]>([
+    ['only 3 of the 4 weeks before the change are fully loaded', { first: '2026-09-14' }],
+    ['too few views before the change', { changed: { human: 0, ai: 0 } }],
+    ['only 0 comparable pages; at least 8 are needed', { pages: 0 }],
     [
       'only 7 of the 12 weeks before the change are fully loaded; at least 8 are needed',
-      () => store(MERGED, { first: '2026-08-17' }),
+      { first: '2026-08-17' },
     ],
     [
       'counting changed on 2026-09-20',
-      async () => {
-        await store();
-        await history.run(`INSERT INTO notes VALUES ('${PROJECT}', '2026-09-20', 'A filter', '/ch*', true)`);
-      },
+      {},
+      `INSERT INTO notes VALUES ('${PROJECT}', '2026-09-20', 'A filter', '/ch*', true)`,
     ],
     [
       'it fell before the change, and only 0 similar pages did; at least 19 are needed',
-      async () => {
-        await store();
-        await history.run(
-          `UPDATE page_views SET human = human // 2 WHERE path = '/changed' AND day BETWEEN '2026-09-07' AND '2026-10-06'`,
-        );
-      },
+      {},
+      `UPDATE page_views SET human = human // 2 WHERE path = '/changed' AND day BETWEEN '2026-09-07' AND '2026-10-06'`,
     ],
     [
       'not viewed in every one of the eight weeks',
-      async () => {
-        await store();
-        await history.run(`DELETE FROM page_views WHERE path = '/changed' AND day >= '2026-10-26'`);
-      },
+      {},
+      `DELETE FROM page_views WHERE path = '/changed' AND day >= '2026-10-26'`,
     ],
     [
       'its views vary too much',
-      async () => {
-        await store();
-        await history.run(
-          `UPDATE page_views SET human = human * (1 + 9 * (hash(path, date_trunc('week', day)) % 3)), ai = human`,
-        );
-      },
+      {},
+      `UPDATE page_views SET human = human * (1 + 9 * (hash(path, date_trunc('week', day)) % 3)), ai = human`,
     ],
-  ])('has no verdict if %s', async (why, prepare) => {
-    await prepare();
+  ])('has no verdict if %s', async (why, site, sql) => {
+    await store(MERGED, site);
+    if (sql !== undefined) await history.run(sql);
     const { people, words } = await onlyEffect();
     expect(people).toMatchObject({ verdict: 'cannot tell', why, low: null, high: null });
     expect(words).toContain(`cannot tell: ${why}`);
@@ -199,10 +186,8 @@ describe('the effect of a change', () => {
     await store();
     const together = () =>
       history.reader.query(`FROM project_effects ORDER BY audience DESC`, projectEffectRow);
-    expect(await together()).toMatchObject([
-      { changes: 1, verdict: 'cannot tell', low: null },
-      { changes: 1 },
-    ]);
+    const cannotTell = { changes: 1, verdict: 'cannot tell', low: null };
+    expect(await together()).toMatchObject([cannotTell, { changes: 1 }]);
     expect(togetherWords(await together())).toBeUndefined();
     await history.run(`
       INSERT INTO agent_jobs BY NAME
@@ -222,17 +207,8 @@ describe('the effect of a change', () => {
 
 describe('the words for effects', () => {
   const row = {
-    job: 1,
-    path: '/a',
-    merged_on: '2026-10-07',
-    weeks_after: 4,
-    comparison_pages: 12,
-    why: null,
-    audience: 'human',
-    verdict: 'more views',
-    ratio: 1.25,
-    low: 1.1,
-    high: 1.4,
+    ...{ job: 1, path: '/a', merged_on: '2026-10-07', weeks_after: 4, comparison_pages: 12, why: null },
+    ...{ audience: 'human', verdict: 'more views', ratio: 1.25, low: 1.1, high: 1.4 },
   };
   const none = { verdict: 'too early', ratio: null, low: null, high: null };
 
@@ -250,54 +226,36 @@ describe('the words for effects', () => {
     ]);
   });
 
-  const people = {
-    audience: 'human',
-    pairs: 12,
-    verdict: 'more views',
-    ratio: 1.25,
-    low: 1.1,
-    high: 1.4,
-  } as const;
-  const machines = {
-    ...people,
-    audience: 'ai',
-    verdict: 'fewer views',
-    ratio: 0.8,
-    low: 0.7,
-    high: 0.9,
-  } as const;
-  const unclear = 'no clear change' as const;
+  const measured = { audience: 'human', pairs: 12, verdict: 'more views' } as const;
+  const people = { ...measured, ratio: 1.25, low: 1.1, high: 1.4 };
+  const fewer = { audience: 'ai', verdict: 'fewer views' } as const;
+  const machines = { ...people, ...fewer, ratio: 0.8, low: 0.7, high: 0.9 };
+  const unclear = { verdict: 'no clear change' } as const;
   const young = { ...people, verdict: 'too early', pairs: 7 } as const;
   it.each([
-    [[], null],
-    [[{ ...people, pairs: 0, verdict: unclear, ratio: null, low: null, high: null }], null],
-    [[young], [false, 'Too early to tell whether agents help: 7 of 8 pairs of pages are measured.']],
+    [[], undefined, ''],
+    [[{ ...people, ...unclear, pairs: 0, ratio: null, low: null, high: null }], undefined, ''],
+    [[young], false, 'Too early to tell whether agents help: 7 of 8 pairs of pages are measured.'],
     [
-      [people, { ...machines, verdict: unclear }],
-      [
-        true,
-        'Pages that agents improved got 25% more human views (+10% to +40%) than their twins: 12 pairs drawn at random.',
-      ],
+      [people, { ...machines, ...unclear }],
+      true,
+      'Pages that agents improved got 25% more human views (+10% to +40%) than their twins: 12 pairs drawn at random.',
     ],
     [
       [young, machines],
-      [
-        true,
-        'Pages that agents improved got 20% fewer AI views (−30% to −10%) than their twins: 12 pairs drawn at random.',
-      ],
+      true,
+      'Pages that agents improved got 20% fewer AI views (−30% to −10%) than their twins: 12 pairs drawn at random.',
     ],
     [
       [
-        { ...people, ratio: 1, verdict: unclear },
-        { ...machines, verdict: unclear },
+        { ...people, ...unclear, ratio: 1 },
+        { ...machines, ...unclear },
       ],
-      [
-        false,
-        'No clear difference between pages that agents improved and their twins: 0% more human views (+10% to +40%) and 20% fewer AI views (−30% to −10%), 12 pairs drawn at random.',
-      ],
+      false,
+      'No clear difference between pages that agents improved and their twins: 0% more human views (+10% to +40%) and 20% fewer AI views (−30% to −10%), 12 pairs drawn at random.',
     ],
-  ])('of an experiment say what is clear: %#', (rows, said) => {
-    expect(experimentWords(rows)).toEqual(said && { isClear: said[0], words: said[1] });
+  ])('of an experiment say what is clear: %#', (rows, isClear, words) => {
+    expect(experimentWords(rows)).toEqual(isClear === undefined ? null : { isClear, words });
   });
 });
 
@@ -334,14 +292,7 @@ describe('an experiment', () => {
   const effect = (basis = 'assigned') =>
     history.reader.query(
       `SELECT audience, pairs, verdict, ratio, low, high FROM experiment_effect WHERE basis = $basis ORDER BY audience DESC`,
-      z.object({
-        audience: z.string(),
-        pairs: z.int(),
-        verdict: z.string(),
-        ratio: z.number().nullable(),
-        low: z.number().nullable(),
-        high: z.number().nullable(),
-      }),
+      experimentRow,
       { basis },
     );
   const states = () =>
@@ -364,12 +315,8 @@ describe('an experiment', () => {
     expect(people?.low).toBeGreaterThan(1.1);
     expect(people?.high).toBeLessThan(1.3);
     expect(ai).toMatchObject({ audience: 'ai', verdict: 'no clear change' });
-    expect((await states())[0]).toMatchObject({
-      pair: 1,
-      state: 'measured',
-      outcome: 'merged',
-      weeks_after: 5,
-    });
+    const [first] = await states();
+    expect(first).toMatchObject({ pair: 1, state: 'measured', outcome: 'merged', weeks_after: 5 });
   });
 
   it('is too early with fewer than eight pairs', async () => {

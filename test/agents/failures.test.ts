@@ -1,4 +1,5 @@
 import { getEventListeners } from 'node:events';
+import type { ServerResponse } from 'node:http';
 import { describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { outcomeOf, pauseAfter } from '../../src/agents/lifecycle.js';
@@ -9,9 +10,9 @@ import { reconcilePrompts } from '../../src/agents/reconcile.js';
 import { submitPrompts } from '../../src/agents/submit.js';
 import type { EffectsJournal } from '../../src/effects/journal.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
-import { Client } from '../../src/api/client.js';
+import type { Client } from '../../src/api/client.js';
 import { TryLaterError } from '../../src/api/errors.js';
-import { openTransport } from '../api/open-client.js';
+import { clientOf, errorOf, openClient } from '../api/open-client.js';
 import { messageOf } from '../../src/errors.js';
 import type { FaultInput } from '../sandbox/faulty-sandbox.js';
 import { reply, serve } from '../serve.js';
@@ -52,32 +53,28 @@ const TABLE: readonly [
   ['a reply without an id', { on: 'create', kind: 'missing-field', field: 'id' }, 'unknown', 1],
 ];
 
-const failureOf = async (work: Promise<unknown>): Promise<unknown> => {
-  const outcome = await work.then(
-    () => ({ ok: true }),
-    (error: unknown) => ({ error }),
-  );
-  if (!('error' in outcome)) throw new Error('it did not fail');
-  return outcome.error;
-};
-
-const clientOf = (baseUrl: string, projectId = 'prj', apiKey = 'key', responseTimeoutMs = 20_000): Client => {
-  const transport = openTransport({ responseTimeoutMs });
-  return new Client({ baseUrl, projectId, apiKey, keyName: 'KEY', now: () => new Date(), transport });
-};
+/** What the platform says when a job is created. */
+const failureAt = (client: Client) => errorOf(client.createJob('Improve /', DEPARTURE));
+const failureAfter = async (...answer: Parameters<typeof clientOf>) =>
+  failureAt((await clientOf(...answer)).client);
 
 async function faultySandbox(faults: readonly FaultInput[]) {
   const { sandbox } = await openSandbox();
   sandbox.setFaults(faults);
   // Short only where no response comes, so that a slow machine changes no outcome.
   const timeoutMs = faults.some(({ kind }) => kind === 'timeout') ? 300 : undefined;
-  return { sandbox, client: clientOf(sandbox.baseUrl, sandbox.projectId, sandbox.apiKey, timeoutMs) };
+  const { projectId, apiKey } = sandbox;
+  const limits = timeoutMs === undefined ? {} : { responseTimeoutMs: timeoutMs };
+  return {
+    sandbox,
+    client: openClient(sandbox.baseUrl, { projectId, apiKey, limits, now: () => new Date() }),
+  };
 }
 
 describe('what a failure says about the outcome of a POST', () => {
   it.each(TABLE)('%s', async (_, fault, outcome, jobs) => {
     const { sandbox, client } = await faultySandbox([fault]);
-    expect(outcomeOf(await failureOf(client.createJob('Improve /', DEPARTURE)))).toBe(outcome);
+    expect(outcomeOf(await failureAt(client))).toBe(outcome);
     expect(sandbox.inspect().jobs).toHaveLength(jobs);
   });
 
@@ -91,32 +88,27 @@ describe('what a failure says about the outcome of a POST', () => {
   ] as const)(
     '%i: %s, since some servers answer a creation with the address of the job',
     async (status, outcome) => {
-      const server = await serve((_, response) => reply(response, status, '', { location: '/v2/jobs/7' }));
-      const error = await failureOf(clientOf(server.baseUrl).createJob('Improve /', DEPARTURE));
-      expect(outcomeOf(error)).toBe(outcome);
+      const answer = (response: ServerResponse) => reply(response, status, '', { location: '/v2/jobs/7' });
+      expect(outcomeOf(await failureAfter(answer))).toBe(outcome);
     },
   );
 
   it.each(['..', '.', ''])('a reply whose id is “%s”: unknown', async (id) => {
-    const server = await serve((_, response) => reply(response, 201, { id, status: 'active' }));
-    const client = clientOf(server.baseUrl);
-    expect(outcomeOf(await failureOf(client.createJob('Improve /', DEPARTURE)))).toBe('unknown');
-    expect(messageOf(await failureOf(client.job(id)))).toContain('cannot be the id of a job');
+    const { client, server } = await clientOf((response) => reply(response, 201, { id, status: 'active' }));
+    expect(outcomeOf(await failureAt(client))).toBe('unknown');
+    expect(messageOf(await errorOf(client.job(id)))).toContain('cannot be the id of a job');
     expect(server.seen).toHaveLength(1);
   });
 
   it('a reply without a body: unknown, and said to be empty', async () => {
-    const server = await serve((_, response) => reply(response, 204, ''));
-    const error = await failureOf(clientOf(server.baseUrl).createJob('Improve /', DEPARTURE));
+    const error = await failureAfter((response) => reply(response, 204, ''));
     expect(outcomeOf(error)).toBe('unknown');
     expect(messageOf(error)).toContain('the response is empty. Check that baseUrl');
   });
 
   it('a reply whose id is a number is believed, and one whose prLink is a number without it', async () => {
-    const server = await serve((_, response) =>
-      reply(response, 201, { id: 7, status: 'active', prLink: 42 }),
-    );
-    const client = clientOf(server.baseUrl);
+    const answer = { id: 7, status: 'active', prLink: 42 };
+    const { client } = await clientOf((response) => reply(response, 201, answer));
     const job = { id: '7', status: 'active', prLink: null };
     expect(await client.createJob('Improve /', DEPARTURE)).toEqual(job);
     expect(await client.job('7')).toEqual(job);
@@ -136,10 +128,8 @@ describe('what a failure says about the outcome of a POST', () => {
     [20, 20_000, '20 s.'],
     [2_592_000, 86_400_000, '24 h 0 min or more.'],
   ])('503 with Retry-After %i: the server itself says that it did not start', async (asked, ms, words) => {
-    const server = await serve((_, response) =>
-      reply(response, 503, { error: 'busy' }, { 'retry-after': String(asked) }),
-    );
-    const error = await failureOf(clientOf(server.baseUrl).createJob('Improve /', DEPARTURE));
+    const headers = { 'retry-after': String(asked) };
+    const error = await failureAfter((response) => reply(response, 503, { error: 'busy' }, headers));
     expect([outcomeOf(error), pauseAfter(error)]).toEqual(['not-sent', ms]);
     expect(messageOf(error)).toContain(`It asks to wait ${words}`);
   });
@@ -147,7 +137,7 @@ describe('what a failure says about the outcome of a POST', () => {
   it('no connection: nothing left this machine', async () => {
     const server = await serve(() => undefined);
     await server.close();
-    const error = await failureOf(clientOf(server.baseUrl).createJob('Improve /', DEPARTURE));
+    const error = await failureAt(openClient(server.baseUrl));
     expect([outcomeOf(error), pauseAfter(error)]).toEqual(['not-sent', undefined]);
   });
 
@@ -162,6 +152,8 @@ describe('the jobs and messages of a journal and a database', () => {
   it('are rebuilt from each other, and nothing that may have been sent is planned again', async () => {
     const desk = await agentDesk();
     const LATER = addDays(NOW, 1);
+    const reconcile = (kind: 'job' | 'message', of: EffectsJournal, warehouse: Warehouse) =>
+      reconcilePrompts(kind, of, warehouse, LATER);
     await desk.plan(3);
     desk.clock.advance(60);
     for (const kind of [{ kind: 'status', status: 422 }, { kind: 'lost-reply' }] as const) {
@@ -189,20 +181,16 @@ describe('the jobs and messages of a journal and a database', () => {
 
     const [copy, { journal }] = [await liveWarehouse(), await agentDesk()];
     // Messages cannot be entered before their jobs.
-    await reconcilePrompts('message', desk.journal, copy, LATER);
+    await reconcile('message', desk.journal, copy);
     expect(await readMessages(copy, null)).toEqual([]);
     const none = { stored: 0, lost: 0, unknown: 0, written: 0 };
-    expect(await reconcilePrompts('job', desk.journal, copy, LATER)).toEqual({
-      ...none,
-      stored: 5,
-      lost: 3,
-      unknown: 2,
-    });
+    const jobsInCopy = { ...none, stored: 5, lost: 3, unknown: 2 };
+    expect(await reconcile('job', desk.journal, copy)).toEqual(jobsInCopy);
     expect((await readJobs(copy, desk.project))[2]?.next_poll_at).toEqual(LATER);
     const change = (sql: string) => copy.transaction((transaction) => transaction.execute(sql));
     await change("UPDATE agent_jobs SET state = 'completed', ended_at = planned_at WHERE id = 3");
     const messages = { ...none, stored: 2, lost: 1, unknown: 1 };
-    expect(await reconcilePrompts('message', desk.journal, copy, LATER)).toEqual(messages);
+    expect(await reconcile('message', desk.journal, copy)).toEqual(messages);
     const jobs = await readJobs(copy, desk.project);
     expect(jobs.map(({ state, remote_id, pr_link }) => [state, remote_id, pr_link])).toEqual([
       ['refused', null, null],
@@ -215,7 +203,7 @@ describe('the jobs and messages of a journal and a database', () => {
     expect(jobs.map(({ next_poll_at }) => next_poll_at)).toEqual([null, null, LATER, null, null]);
     expect(jobs[3]?.note).toBe('the process ended before the reply was recorded');
     const unknown = { ...none, stored: 2, lost: 1, unknown: 1 };
-    expect(await reconcilePrompts('job', desk.journal, desk.warehouse, LATER)).toEqual(unknown);
+    expect(await reconcile('job', desk.journal, desk.warehouse)).toEqual(unknown);
     const same = (job: Job) => ({ ...job, ended_at: null, next_poll_at: null });
     expect(jobs.map(same)).toEqual((await desk.jobs()).map(same));
     expect(await readMessages(copy, null)).toEqual(await desk.messages());
@@ -235,18 +223,9 @@ describe('the jobs and messages of a journal and a database', () => {
     // A process was sending when its journal was lost.
     await change("UPDATE agent_jobs SET state = 'submitting', note = NULL WHERE id = 4");
     await change("UPDATE agent_messages SET state = 'submitting', note = NULL WHERE state = 'unconfirmed'");
-    expect(await reconcilePrompts('job', journal, copy, LATER)).toEqual({
-      ...none,
-      stored: 1,
-      unknown: 1,
-      written: 5,
-    });
-    expect(await reconcilePrompts('message', journal, copy, LATER)).toEqual({
-      ...none,
-      stored: 1,
-      unknown: 1,
-      written: 2,
-    });
+    const cutShort = { ...none, stored: 1, unknown: 1 };
+    expect(await reconcile('job', journal, copy)).toEqual({ ...cutShort, written: 5 });
+    expect(await reconcile('message', journal, copy)).toEqual({ ...cutShort, written: 2 });
     const kept = (messages: Message[]) => messages.map(({ state, submitted_at }) => [state, submitted_at]);
     expect(kept(await readMessages(copy, null))).toEqual(kept(await desk.messages()));
     for (const kind of ['job', 'message'] as const) {
@@ -257,8 +236,8 @@ describe('the jobs and messages of a journal and a database', () => {
       expect(eventsIn(journal)).toEqual(eventsIn(desk.journal));
     }
     for (const of of [desk.journal, journal]) {
-      expect(await reconcilePrompts('job', of, copy, LATER)).toEqual(none);
-      expect(await reconcilePrompts('message', of, copy, LATER)).toEqual(none);
+      expect(await reconcile('job', of, copy)).toEqual(none);
+      expect(await reconcile('message', of, copy)).toEqual(none);
     }
     // A person found what the database does not know.
     for (const kind of ['job', 'message'] as const)
@@ -269,14 +248,8 @@ describe('the jobs and messages of a journal and a database', () => {
             last.effect === 'job' ? { ...last, ...found, remoteId: last.ref } : { ...last, ...found };
           await desk.journal.append([entry]);
         }
-    expect(await reconcilePrompts('job', desk.journal, desk.warehouse, LATER)).toEqual({
-      ...none,
-      stored: 2,
-    });
-    expect(await reconcilePrompts('message', desk.journal, desk.warehouse, LATER)).toEqual({
-      ...none,
-      stored: 1,
-    });
+    expect(await reconcile('job', desk.journal, desk.warehouse)).toEqual({ ...none, stored: 2 });
+    expect(await reconcile('message', desk.journal, desk.warehouse)).toEqual({ ...none, stored: 1 });
     expect((await desk.messages()).map(({ state }) => state)).toEqual(['sent', 'sent']);
     expect(await attemptsIn(desk.warehouse)).toBe(7);
     expect(
@@ -324,13 +297,13 @@ describe('how long a failure delays prompts', () => {
       { on: 'create', kind: 'rate-limit', seconds: 90, times: 1 },
       { on: 'create', kind: 'rate-limit', retryAfter: 'none' },
     ]);
-    expect(pauseAfter(await failureOf(client.createJob('Improve /', DEPARTURE)))).toBe(90_000);
-    expect(pauseAfter(await failureOf(client.createJob('Improve /', DEPARTURE)))).toBe(600_000);
+    expect(pauseAfter(await failureAt(client))).toBe(90_000);
+    expect(pauseAfter(await failureAt(client))).toBe(600_000);
   });
 
   it('any other: not at all', async () => {
     const { client } = await faultySandbox([{ on: 'create', kind: 'status', status: 500 }]);
-    expect(pauseAfter(await failureOf(client.createJob('Improve /', DEPARTURE)))).toBeUndefined();
+    expect(pauseAfter(await failureAt(client))).toBeUndefined();
   });
 });
 

@@ -1,11 +1,12 @@
+import type { ServerResponse } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { changePrompt, planMessage } from '../../src/agents/messages.js';
 import { pollJobs, type PollTask } from '../../src/agents/poll.js';
 import { submitPrompts } from '../../src/agents/submit.js';
 import { messageOf } from '../../src/errors.js';
 import { pollStep } from '../../src/steps/poll.js';
-import { openClient } from '../api/open-client.js';
-import { reply, serve } from '../serve.js';
+import { clientOf } from '../api/open-client.js';
+import { reply } from '../serve.js';
 import { stepContext } from '../steps/step-context.js';
 import { type AgentDesk, agentDesk } from './agent-desk.js';
 
@@ -15,10 +16,7 @@ const taskOf = (desk: AgentDesk, changes: Partial<PollTask> = {}): PollTask => (
 });
 
 /** A desk with jobs that are running on the platform. */
-async function deskWithJobs(
-  count: number,
-  options: Parameters<typeof agentDesk>[0] = {},
-): Promise<AgentDesk> {
+async function deskWithJobs(count: number, options: Parameters<typeof agentDesk>[0] = {}) {
   const desk = await agentDesk({ jobSeconds: 3600, ...options });
   await desk.plan(count);
   await submitPrompts(desk.task(), 'job');
@@ -43,6 +41,11 @@ describe('polling', () => {
     }
     expect(delays).toEqual([1, 1, 2, 4, 8, 16, 32]);
     expect(desk.sandbox.inspect().requests.counts.job).toEqual({ '200': 6 });
+    // A message begins anew.
+    const message = { origin: 'typed', prompt: 'Go on', now: desk.clock.now() } as const;
+    await planMessage(desk.warehouse, await desk.job(1), message);
+    await submitPrompts(desk.task(), 'message');
+    expect([await secondsToNextPoll(desk), (await desk.job(1)).polls]).toEqual([1, 0]);
   });
 
   it('is not put off by a time that a clock stored that was ahead', async () => {
@@ -111,10 +114,8 @@ describe('polling', () => {
   it('believes no answer for another job', async () => {
     const desk = await deskWithJobs(1);
     const { remote_id } = await desk.job(1);
-    const { baseUrl } = await serve((_, response) =>
-      reply(response, 200, { id: 'job_of_another_page', status: 'completed' }),
-    );
-    const client = openClient(baseUrl);
+    const other = { id: 'job_of_another_page', status: 'completed' };
+    const { client } = await clientOf((response) => reply(response, 200, other));
     desk.clock.advance(5);
     const { errors } = await pollJobs(taskOf(desk, { client }));
     expect(errors.map(messageOf)).toEqual([
@@ -131,29 +132,31 @@ describe('polling', () => {
     const desk = await deskWithJobs(3);
     desk.clock.advance(5);
     const begun = performance.now();
-    const { baseUrl, seen } = await serve((_, response) => reply(response, 429, {}, { 'retry-after': '1' }));
-    const client = openClient(baseUrl, { limits: { responseTimeoutMs: 60_000 } });
+    const busy = (response: ServerResponse) => reply(response, 429, {}, { 'retry-after': '1' });
+    const { client, server } = await clientOf(busy, { limits: { responseTimeoutMs: 60_000 } });
     const task = taskOf(desk, { client, deadlineMs: begun + 300, keepsPolling: true });
     const { errors, stillActive } = await pollJobs(task);
-    expect([errors, stillActive.length, seen.length]).toEqual([[], 3, 1]);
+    expect([errors, stillActive.length, server.seen.length]).toEqual([[], 3, 1]);
     expect(performance.now() - begun).toBeLessThan(10_000);
   });
 
   it('polls no job again before the platform wants requests', async () => {
     const desk = await deskWithJobs(2);
     desk.clock.advance(5);
-    const { baseUrl, seen } = await serve((_, response) =>
-      reply(response, 429, {}, { 'retry-after': '900' }),
-    );
-    const client = openClient(baseUrl, {
-      now: desk.clock.now,
-      retries: { retries: 0, minDelayMs: 1, maxDelayMs: 1 },
-    });
     const { journal, clock, project } = desk;
-    const settings = { projects: [{ id: project }] };
-    const given = { journal, settings, clientOf: () => client, now: clock.now };
+    const retries = { retries: 0, minDelayMs: 1, maxDelayMs: 1 };
+    const { client, server } = await clientOf(
+      (response) => reply(response, 429, {}, { 'retry-after': '900' }),
+      { now: clock.now, retries },
+    );
+    const given = {
+      journal,
+      settings: { projects: [{ id: project }] },
+      clientOf: () => client,
+      now: clock.now,
+    };
     const { detail } = await pollStep(stepContext(desk.warehouse, given), {});
-    expect([detail.pollsInMs, seen.length, await secondsToNextPoll(desk)]).toEqual([900_000, 1, 900]);
+    expect([detail.pollsInMs, server.seen.length, await secondsToNextPoll(desk)]).toEqual([900_000, 1, 900]);
   });
 
   it('keeps a job active after errors, with a note, and sends nothing more after a 429', async () => {
@@ -205,15 +208,8 @@ describe('polling', () => {
         return Promise.resolve({ id, status: 'active' });
       },
     };
-    const polling = pollJobs(
-      taskOf(desk, {
-        client,
-        keepsPolling: true,
-        deadlineMs: performance.now() + 60_000,
-        signal: stop.signal,
-      }),
-    );
-    await expect(polling).rejects.toBe(reason);
+    const endless = { keepsPolling: true, deadlineMs: performance.now() + 60_000, signal: stop.signal };
+    await expect(pollJobs(taskOf(desk, { client, ...endless }))).rejects.toBe(reason);
   });
 
   it.each([404, 410])('continues with other jobs if the platform answers %i for one', async (status) => {
