@@ -9,7 +9,8 @@ import { LakeAwayError, type LakePlace, type LakeStorage, OTHER_STORE } from './
 
 /** An upload holds part size times concurrency in memory. */
 const PARTS = { partSize: 16 * 1024 * 1024, queueSize: 3 };
-const TIMEOUTS = { connectionTimeout: 10_000, requestTimeout: 120_000, throwOnRequestTimeout: true };
+/** Without a byte in either direction, a request fails, and is retried. */
+const TIMEOUTS = { connectionTimeout: 10_000, socketTimeout: 60_000 };
 
 const statusOf = (error: unknown): number =>
   (error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined) ?? 500;
