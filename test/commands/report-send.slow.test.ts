@@ -19,6 +19,7 @@ import { type MailServer, startMailServer } from '../mail/mail-server.js';
 import { loadDays } from '../mail/site.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { serve } from '../serve.js';
+import { textOf } from '../streams.js';
 import { tempDir } from '../temp-dir.js';
 
 const CONFIGURATION = `
@@ -61,10 +62,8 @@ async function send(options: Parameters<typeof sendReport>[1], url = `smtp://127
   const exitCode = await sendReport('weekly', options, its);
   return {
     exitCode,
-    lines: String(out.read() ?? '')
-      .trimEnd()
-      .split('\n'),
-    notes: String(err.read() ?? ''),
+    lines: textOf(out).trimEnd().split('\n'),
+    notes: textOf(err),
   };
 }
 
@@ -77,7 +76,7 @@ async function report(...args: string[]) {
     exitCode = await work(its);
   });
   await program.parseAsync(['report', ...args], { from: 'user' });
-  return { exitCode, lines: String(out.read() ?? ''), notes: String(err.read() ?? '') };
+  return { exitCode, lines: textOf(out), notes: textOf(err) };
 }
 
 const copies = (recipient: string) => server.accepted.get(recipient)?.length ?? 0;
@@ -214,7 +213,7 @@ describe('readership report send weekly', () => {
     );
     const { out, runtime: its } = runtime(environment);
     expect(await sendReport('weekly', {}, its)).toBe(1);
-    const lines = String(out.read());
+    const lines = textOf(out);
     expect(lines).toMatch(
       /weekly 2026-W46 to chat: may or may not have arrived \(slack at .+ did not answer/,
     );
@@ -268,7 +267,7 @@ describe('readership report weekly --format eml', () => {
     const mail = await PostalMime.parse(await readFile(join(directory, 'weekly.eml')));
     expect(mail.to).toMatchObject([{ address: 'docs@example.com' }]);
     expect(mail.subject).toContain('Acme Docs');
-    expect(out.read()).toBeNull();
+    expect(textOf(out)).toBe('');
     expect(copies('docs@example.com')).toBe(0);
   });
 

@@ -7,6 +7,7 @@ import { settingsSchema } from '../../src/config/schema.js';
 import { logging, openLog } from '../../src/print/log.js';
 import { ExportProgress } from '../../src/print/progress.js';
 import { loadScreen, Output } from '../../src/terminal/output.js';
+import { textOf } from '../streams.js';
 
 const FIRST = day('2026-11-02');
 
@@ -22,7 +23,7 @@ it('days that are not loaded for the same reason take two lines, another one lin
   fail(2, (on) => `400 for dateFrom=${on}`);
   progress.end();
   progress.end();
-  expect(String(err.read()).trim().split('\n')).toEqual([
+  expect(textOf(err).trim().split('\n')).toEqual([
     '2026-11-11 was not loaded: 400 for dateFrom=2026-11-11',
     '2026-11-05 was not loaded: no page at all',
     '4 more days, 2026-11-04 to 2026-11-10, were not loaded for the same reason as 2026-11-11',
@@ -37,14 +38,14 @@ it('the log calls a day failed, but one that the platform refused only refused: 
   const operation = { name: VIEWS_OPERATION, method: 'GET' as const, url: 'http://127.0.0.1/' };
   for (const error of [new Error('cut off'), new RefusedError(operation, 403, 'your plan keeps 90 days')])
     if (project !== undefined) log.onDay?.(project, { day: FIRST, outcome: 'failed', error });
-  expect(String(out.read())).toMatch(/"level":40,.+"a day failed".+"level":30,.+"a day was refused"/s);
+  expect(textOf(out)).toMatch(/"level":40,.+"a day failed".+"level":30,.+"a day was refused"/s);
 });
 
 it('on a terminal, the bar is as long as the line has room for', async () => {
   const err = Object.assign(new PassThrough(), { isTTY: true, columns: 60 });
   const progress = new ExportProgress(new Output(err, err, false, await loadScreen()));
   progress.advance({ day: FIRST, outcome: 'failed', error: new Error('cut off') });
-  expect(stripVTControlCharacters(String(err.read()))).toMatch(/^ {2}█{8,15} {2}1\/1 days .+ left$/m);
+  expect(stripVTControlCharacters(textOf(err))).toMatch(/^ {2}█{8,15} {2}1\/1 days .+ left$/m);
 });
 
 it('the requests of an export are counted by project', () => {

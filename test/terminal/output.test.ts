@@ -6,6 +6,7 @@ import { alignedLines } from '../../src/terminal/table.js';
 import { openLog } from '../../src/print/log.js';
 import { loadScreen, Output } from '../../src/terminal/output.js';
 import { openInBrowser } from '../../src/terminal/person.js';
+import { textOf } from '../streams.js';
 import { tempDir } from '../temp-dir.js';
 
 const HOSTILE = '/a\u001b[31mred\u001b[0m\u001b]0;title\u0007\u009b2J\u007f\u202e\u2066\u200b\r\t/end';
@@ -21,7 +22,7 @@ async function written(
   );
   if (out === undefined || err === undefined) throw new Error('two streams');
   await work(new Output(out, err, true, await loadScreen()));
-  return { out: String(out.read() ?? ''), err: String(err.read() ?? '') };
+  return { out: textOf(out), err: textOf(err) };
 }
 
 const everyWay = (output: Output) => {
