@@ -24,19 +24,21 @@ async function readPackage() {
   return schema.parse(JSON.parse(await read('package.json')));
 }
 
+const INVOCATION =
+  /(?:\bcli\.js|\breadership(?::\d+\.\d+\.\d+)?) ((?!readership|node|https?:)[a-z][^|&;\n`]*)/g;
 /** The arguments of each command in a text, such as `export --plan`. */
 const invocations = (text: string): string[] =>
-  [
-    ...text.matchAll(
-      /(?:\bcli\.js|\breadership(?::\d+\.\d+\.\d+)?) ((?!readership|node|https?:)[a-z][^|&;\n`]*)/g,
-    ),
-  ].map(([, args = '']) => args.trim());
+  [...text.matchAll(INVOCATION)].map(([, args = '']) => args.trim());
 
 async function helpOf(...command: string[]): Promise<string> {
   const { code, stdout } = await callCli([...command, '--help'], { cwd: ROOT });
   expect(code, command.join(' ')).toBe(0);
   return stdout;
 }
+
+/** What a Dockerfile copies from the repository. */
+const copiedBy = (dockerfile: string): string[] =>
+  [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, from = '']) => from.split(' '));
 
 const noComments = (text: string): string => text.replaceAll(/^#.*\n/gm, '');
 
@@ -71,12 +73,8 @@ describe('the files of deploy/', () => {
     const program = join(CODE, bin.readership);
     for (const file of ['readership.service', 'crontab', 'Dockerfile'])
       expect(await read(`deploy/${file}`)).toContain(program);
-    for (const file of [
-      'deploy/Dockerfile',
-      'deploy/cronjob.yaml',
-      'deploy/statefulset.yaml',
-      'docs/operations.md',
-    ])
+    const naming = ['deploy/Dockerfile', 'deploy/cronjob.yaml', 'deploy/statefulset.yaml'];
+    for (const file of [...naming, 'docs/operations.md'])
       for (const [, tag] of (await read(file)).matchAll(/readership:(\d[\w.]*)/g))
         expect(tag, file).toBe(version);
   });
@@ -95,18 +93,13 @@ describe('deploy/Dockerfile', () => {
       expect(major).toBeGreaterThan(Number(least));
       expect(tested.split(', ')).toContain(String(major));
     }
-    const copied = [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, from = '']) =>
-      from.split(' '),
-    );
+    const copied = copiedBy(dockerfile);
     for (const path of copied) expect(existsSync(join(ROOT, path)), path).toBe(true);
     // The web app and AI assistants need these.
     expect(copied).toEqual(expect.arrayContaining(['docs/data.md', 'docs/questions.md']));
     const shipped = dockerfile.slice(dockerfile.lastIndexOf('FROM '));
-    for (const path of [
-      'node_modules',
-      'package.json',
-      ...files.filter((name) => !/^!|\.md$|^(docs|deploy|man)$/.test(name)),
-    ])
+    const needed = files.filter((name) => !/^!|\.md$|^(docs|deploy|man)$/.test(name));
+    for (const path of ['node_modules', 'package.json', ...needed])
       expect(shipped).toMatch(new RegExp(`^COPY .*\\b${path.replace('.', '\\.')} `, 'm'));
   });
 
@@ -121,95 +114,83 @@ describe('deploy/Dockerfile', () => {
   });
 });
 
+/** The documents of a manifest, which must have no errors. */
+async function manifest(file: string) {
+  const documents = parseAllDocuments(await read(file), { strict: true });
+  expect(documents.flatMap(({ errors, warnings }) => [...errors, ...warnings])).toEqual([]);
+  return documents.map((document) => document.toJS() as unknown);
+}
+
+const podSpec = z.looseObject({
+  securityContext: z.object({ runAsNonRoot: z.literal(true), runAsUser: z.int(), fsGroup: z.int() }),
+  containers: z.tuple([
+    z.looseObject({
+      image: z.string(),
+      envFrom: z.array(z.object({ secretRef: z.object({ name: z.string() }) })),
+      volumeMounts: z.array(
+        z.object({ name: z.string(), mountPath: z.string(), subPath: z.string().optional() }),
+      ),
+    }),
+  ]),
+});
+const template = z.object({ spec: podSpec });
+const MACHINE = { name: 'READERSHIP_MACHINE', valueFrom: { fieldRef: { fieldPath: 'metadata.namespace' } } };
+
 describe('deploy/cronjob.yaml', () => {
-  const container = z.object({
-    image: z.string(),
-    args: z.array(z.string()),
-    envFrom: z.array(z.object({ secretRef: z.object({ name: z.string() }) })),
-    securityContext: z.object({
-      readOnlyRootFilesystem: z.literal(true),
-      allowPrivilegeEscalation: z.literal(false),
-    }),
-    volumeMounts: z.array(
-      z.object({ name: z.string(), mountPath: z.string(), subPath: z.string().optional() }),
-    ),
-  });
-  const pod = z.object({
-    restartPolicy: z.literal('Never'),
-    terminationGracePeriodSeconds: z.int().min(6),
-    securityContext: z.object({ runAsNonRoot: z.literal(true), runAsUser: z.int(), fsGroup: z.int() }),
-    containers: z.array(container).length(1),
-    volumes: z.array(z.looseObject({ name: z.string() })),
-  });
   const cronJob = z.object({
-    kind: z.literal('CronJob'),
-    spec: z.object({
-      schedule: z.string().refine((text) => cronProblem(text) === undefined),
-      timeZone: z.literal('Etc/UTC'),
-      concurrencyPolicy: z.literal('Forbid'),
-      jobTemplate: z.object({
-        spec: z.object({ backoffLimit: z.literal(0), template: z.object({ spec: pod }) }),
-      }),
-    }),
+    spec: z.object({ schedule: z.string(), jobTemplate: z.object({ spec: z.object({ template }) }) }),
   });
+  const job = async () => {
+    const [claim, job] = await manifest('deploy/cronjob.yaml');
+    const { schedule, jobTemplate } = cronJob.parse(job).spec;
+    return { claim, job, schedule, pod: jobTemplate.spec.template.spec };
+  };
 
   it('runs the image once an hour, one run at a time, as its user, with the workspace mounted', async () => {
-    const documents = parseAllDocuments(await read('deploy/cronjob.yaml'), { strict: true });
-    const [claim, job] = documents.map((document) => document.toJS() as unknown);
-    expect(documents.flatMap(({ errors, warnings }) => [...errors, ...warnings])).toEqual([]);
-    const { spec } = cronJob.parse(job);
-    const { securityContext, containers, volumes } = spec.jobTemplate.spec.template.spec;
-    const user = `${securityContext.runAsUser}:${securityContext.fsGroup}`;
+    const { claim, job: all, schedule, pod } = await job();
+    expect(cronProblem(schedule)).toBeUndefined();
+    expect(all).toMatchObject({
+      kind: 'CronJob',
+      spec: {
+        ...{ timeZone: 'Etc/UTC', concurrencyPolicy: 'Forbid' },
+        jobTemplate: { spec: { backoffLimit: 0, template: { spec: { restartPolicy: 'Never' } } } },
+      },
+    });
+    expect(pod['terminationGracePeriodSeconds']).toBeGreaterThan(5);
+    const user = `${pod.securityContext.runAsUser}:${pod.securityContext.fsGroup}`;
     expect(await read('deploy/Dockerfile')).toContain(`\nUSER ${user}\n`);
-    const [only] = containers;
-    expect(only?.args).toEqual(['run', '--paused-ok']);
-    expect(only?.volumeMounts.map(({ mountPath }) => mountPath)).toEqual([
-      `${WORKSPACE}/data`,
-      `${WORKSPACE}/readership.yaml`,
-    ]);
-    expect(volumes.map(({ name }) => name)).toEqual(only?.volumeMounts.map(({ name }) => name));
+    const [only] = pod.containers;
+    expect(only).toMatchObject({
+      args: ['run', '--paused-ok'],
+      securityContext: { readOnlyRootFilesystem: true, allowPrivilegeEscalation: false },
+      volumeMounts: [{ mountPath: `${WORKSPACE}/data` }, { mountPath: `${WORKSPACE}/readership.yaml` }],
+    });
+    expect(pod['volumes']).toMatchObject(only.volumeMounts.map(({ name }) => ({ name })));
     expect(claim).toMatchObject({ kind: 'PersistentVolumeClaim', metadata: { name: 'readership' } });
-    expect(JSON.stringify(volumes)).toContain('"persistentVolumeClaim":{"claimName":"readership"}');
+    expect(JSON.stringify(pod['volumes'])).toContain('"persistentVolumeClaim":{"claimName":"readership"}');
+  });
+
+  it('is like deploy/statefulset.yaml, which runs each shard in its own pod with its own claim', async () => {
+    const [set] = await manifest('deploy/statefulset.yaml');
+    const { replicas, template: own } = z
+      .object({ spec: z.object({ replicas: z.int(), template }) })
+      .parse(set).spec;
+    expect(set).toMatchObject({
+      spec: {
+        volumeClaimTemplates: [{ metadata: { name: 'data' }, spec: { accessModes: ['ReadWriteOnce'] } }],
+      },
+    });
+    const { pod } = await job();
+    expect(own.spec.securityContext).toEqual(pod.securityContext);
+    const [[ofShard], [ofJob]] = [own.spec.containers, pod.containers];
+    expect(ofShard['env']).toEqual([{ name: 'SHARDS', value: String(replicas) }, MACHINE]);
+    expect(ofJob['env']).toEqual([MACHINE]);
+    for (const key of ['image', 'envFrom', 'securityContext', 'volumeMounts'])
+      expect(ofShard[key], key).toEqual(ofJob[key]);
   });
 });
 
 describe('deploy/statefulset.yaml', () => {
-  it('runs each shard in its own pod with its own claim, and otherwise like the CronJob', async () => {
-    const set = parseAllDocuments(await read('deploy/statefulset.yaml'), { strict: true });
-    expect(set.flatMap(({ errors, warnings }) => [...errors, ...warnings])).toEqual([]);
-    const schema = z.object({
-      spec: z.object({
-        replicas: z.int(),
-        template: z.object({ spec: z.looseObject({ containers: z.array(z.looseObject({})).length(1) }) }),
-        volumeClaimTemplates: z.array(
-          z.object({
-            metadata: z.object({ name: z.literal('data') }),
-            spec: z.looseObject({ accessModes: z.tuple([z.literal('ReadWriteOnce')]) }),
-          }),
-        ),
-      }),
-    });
-    const { spec } = schema.parse(set[0]?.toJS());
-    const [own] = spec.template.spec.containers;
-    const machine = {
-      name: 'READERSHIP_MACHINE',
-      valueFrom: { fieldRef: { fieldPath: 'metadata.namespace' } },
-    };
-    expect(own?.['env']).toEqual([{ name: 'SHARDS', value: String(spec.replicas) }, machine]);
-    const [, job] = parseAllDocuments(await read('deploy/cronjob.yaml'));
-    const lone = z.object({
-      spec: z.object({
-        jobTemplate: z.object({ spec: z.object({ template: z.object({ spec: z.looseObject({}) }) }) }),
-      }),
-    });
-    const other = lone.parse(job?.toJS()).spec.jobTemplate.spec.template.spec;
-    expect(spec.template.spec['securityContext']).toEqual(other['securityContext']);
-    const [container] = z.array(z.looseObject({})).parse(other['containers']);
-    expect(container?.['env']).toEqual([machine]);
-    for (const key of ['image', 'envFrom', 'securityContext', 'volumeMounts'])
-      expect(own?.[key], key).toEqual(container?.[key]);
-  });
-
   it('names its machine where ids and host names change, also in the workflow', async () => {
     expect(await read('deploy/github-actions.yml')).toContain('READERSHIP_MACHINE: ${{ github.repository }}');
     expect(await read('docs/operations.md')).toContain('--env READERSHIP_MACHINE=');
@@ -224,43 +205,34 @@ describe('deploy/statefulset.yaml', () => {
   });
 });
 
-describe('.dockerignore', () => {
-  it('admits only what the Dockerfile copies', async () => {
-    const dockerfile = await read('deploy/Dockerfile');
-    const copied = [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, from = '']) =>
-      from.split(' '),
-    );
-    const [first, ...allowed] = noComments(await read('.dockerignore'))
-      .trim()
-      .split('\n');
-    expect(first).toBe('*');
-    expect(allowed.sort()).toEqual([...new Set(copied)].map((path) => `!${path}`).sort());
-  });
+it('.dockerignore admits only what the Dockerfile copies', async () => {
+  const copied = new Set(copiedBy(await read('deploy/Dockerfile')));
+  const [first, ...allowed] = noComments(await read('.dockerignore'))
+    .trim()
+    .split('\n');
+  expect(first).toBe('*');
+  expect(allowed.sort()).toEqual([...copied].map((path) => `!${path}`).sort());
 });
 
-describe('deploy/crontab', () => {
-  it('runs once an hour, with private files', async () => {
-    const [line = '', ...more] = noComments(await read('deploy/crontab'))
-      .trim()
-      .split('\n');
-    expect(more).toEqual([]);
-    const [, schedule = '', command = ''] = /^((?:\S+ ){4}\S+) {2}(.+)$/.exec(line) ?? [];
-    expect(cronProblem(schedule), schedule).toBeUndefined();
-    expect(command).toMatch(/^cd \/srv\/readership && umask 077 && /);
-    // In a crontab, a percent sign ends the command.
-    expect(command).not.toContain('%');
-  });
+it('deploy/crontab runs once an hour, with private files', async () => {
+  const [line = '', ...more] = noComments(await read('deploy/crontab'))
+    .trim()
+    .split('\n');
+  expect(more).toEqual([]);
+  const [, schedule = '', command = ''] = /^((?:\S+ ){4}\S+) {2}(.+)$/.exec(line) ?? [];
+  expect(cronProblem(schedule), schedule).toBeUndefined();
+  expect(command).toMatch(/^cd \/srv\/readership && umask 077 && /);
+  // In a crontab, a percent sign ends the command.
+  expect(command).not.toContain('%');
 });
 
 const shellcheck = ['/usr/bin/shellcheck', '/usr/local/bin/shellcheck'].find((path) => existsSync(path));
 
-describe.skipIf(shellcheck === undefined)('the shell scripts (skipped without shellcheck)', () => {
-  it('pass shellcheck', async () => {
-    const completion = await callCli(['completion', 'bash'], { cwd: ROOT });
-    const check = promisify(execFile)(shellcheck ?? '', ['--shell=bash', '-', '.ci/run'], { cwd: ROOT });
-    check.child.stdin?.end(completion.stdout);
-    expect(await check.catch((error: unknown) => ({ stdout: String(error) }))).toMatchObject({ stdout: '' });
-  });
+it.skipIf(shellcheck === undefined)('the shell scripts pass shellcheck (skipped without it)', async () => {
+  const completion = await callCli(['completion', 'bash'], { cwd: ROOT });
+  const check = promisify(execFile)(shellcheck ?? '', ['--shell=bash', '-', '.ci/run'], { cwd: ROOT });
+  check.child.stdin?.end(completion.stdout);
+  expect(await check.catch((error: unknown) => ({ stdout: String(error) }))).toMatchObject({ stdout: '' });
 });
 
 const systemdAnalyze = ['/usr/bin/systemd-analyze', '/bin/systemd-analyze'].find((path) => existsSync(path));

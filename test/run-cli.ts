@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs';
 import { PassThrough } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { commandLine } from '../src/commands/program.js';
+import type { Runtime } from '../src/app/workspace.js';
 import { exitCodeOf, messageOf, ReadershipError } from '../src/errors.js';
 import { accessAdvice } from '../src/storage.js';
 import { Output } from '../src/terminal/output.js';
@@ -80,6 +81,19 @@ export function startCli(args: readonly string[], { cwd, env = {}, stdin = '' }:
 export const runCli = (args: readonly string[], options: CliOptions): Promise<CliResult> =>
   startCli(args, options).result;
 
+/** What a command gets in this process, and the streams to which it writes. */
+export function runtimeIn(workingDirectory: string, given: Partial<Runtime> = {}) {
+  const [out, err] = [new PassThrough(), new PassThrough()];
+  const { signal } = new AbortController();
+  // Each waiting request listens to it.
+  setMaxListeners(0, signal);
+  const output = new Output(out, err, false);
+  const runtime: Runtime = {
+    ...{ workingDirectory, environment: {}, now: () => new Date(), signal, output, ...given },
+  };
+  return { out, err, runtime };
+}
+
 /** Commands that start processes of their own, wait for a signal or read standard input. */
 const NEEDS_PROCESS = new Set(['sql', 'start', 'serve', 'mcp', 'sandbox']);
 
@@ -90,17 +104,13 @@ const NEEDS_PROCESS = new Set(['sql', 'start', 'serve', 'mcp', 'sandbox']);
 export async function callCli(args: readonly string[], options: CallOptions): Promise<CliResult> {
   if (NEEDS_PROCESS.has(args[0] ?? '')) return runCli(args, options);
   const { cwd, env = {}, now = () => new Date() } = options;
-  const written = { stdout: '', stderr: '' };
-  const [out, err] = (['stdout', 'stderr'] as const).map((name) =>
-    new PassThrough().setEncoding('utf8').on('data', (text: string) => {
-      written[name] += text;
-    }),
-  ) as [PassThrough, PassThrough];
-  const output = new Output(out, err, false);
   const { PATH = '', HOME = '' } = process.env;
-  const { signal } = new AbortController();
-  setMaxListeners(0, signal);
-  const runtime = { workingDirectory: cwd, environment: { PATH, HOME, ...env }, now, signal, output };
+  const { out, err, runtime } = runtimeIn(cwd, { environment: { PATH, HOME, ...env }, now });
+  const written = { stdout: '', stderr: '' };
+  for (const [name, stream] of [['stdout', out] as const, ['stderr', err] as const])
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      written[name] += text;
+    });
   let code = 0;
   try {
     const program = await commandLine(async (work) => {
@@ -113,7 +123,7 @@ export async function callCli(args: readonly string[], options: CallOptions): Pr
     const isKnown = error instanceof ReadershipError;
     if (error instanceof CommanderError) code = error.exitCode === 0 ? 0 : 2;
     else if (isKnown || advice !== undefined) {
-      output.note(isKnown ? error.message : `${messageOf(error)}\n${advice}`);
+      runtime.output.note(isKnown ? error.message : `${messageOf(error)}\n${advice}`);
       code = exitCodeOf(error);
     } else throw error;
   }

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { statfs } from 'node:fs/promises';
 import { promisify } from 'node:util';
+import type { TestContext } from 'vitest';
 
 const run = promisify(execFile);
 
@@ -42,4 +43,12 @@ export class SmallDisk {
   async #remount(option: string): Promise<void> {
     await run('mount', ['-o', `remount,${option}`, this.directory]);
   }
+}
+
+/** One until the end of the test, which is skipped if none can be mounted. */
+export async function smallDisk(context: TestContext, directory: string): Promise<SmallDisk> {
+  const disk = await SmallDisk.mountedOn(directory);
+  if (disk === undefined) return context.skip('only root can mount a small disk, on Linux');
+  context.onTestFinished(() => disk.unmount());
+  return disk;
 }

@@ -1,12 +1,11 @@
 import { execFile } from 'node:child_process';
 import { open, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { PassThrough } from 'node:stream';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { secretNames, withoutSecrets } from '../../src/app/secrets.js';
 import { placeless, readWorkspace } from '../../src/app/workspace.js';
-import { Output } from '../../src/terminal/output.js';
+import { runtimeIn } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 
 const CONFIGURATION = 'baseUrl: https://platform.example.com\nprojects: [{ id: prj_1 }]\n';
@@ -14,11 +13,7 @@ const CONFIGURATION = 'baseUrl: https://platform.example.com\nprojects: [{ id: p
 async function workspaceDir(configuration: string) {
   const workingDirectory = await tempDir();
   await writeFile(join(workingDirectory, 'readership.yaml'), configuration);
-  const runtime = {
-    ...{ workingDirectory, environment: {}, now: () => new Date() },
-    signal: new AbortController().signal,
-    output: new Output(new PassThrough(), new PassThrough(), false),
-  };
+  const { runtime } = runtimeIn(workingDirectory);
   return { runtime, dotEnv: join(workingDirectory, '.env') };
 }
 

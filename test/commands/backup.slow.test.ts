@@ -1,14 +1,14 @@
-import { access, cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { z } from 'zod';
+import { tablesOf } from '../../src/warehouse/publish.js';
 import { expectWhole } from '../export/stored-days.js';
-import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { inWarehouse, rowsOf } from '../open-warehouse.js';
 import { callCli, startCli } from '../run-cli.js';
-import { SmallDisk } from '../small-disk.js';
+import { smallDisk } from '../small-disk.js';
 import { tempDir } from '../temp-dir.js';
 import { openSite, type Site } from './site.js';
-import { daysAgo, expectCleanEnd, liveFile } from './workspace.js';
+import { daysAgo, endedWith, expectCleanEnd, liveFile } from './workspace.js';
 
 const SETTINGS = `
 history: { requestsPerHour: 400 }
@@ -17,27 +17,22 @@ mail: { from: docs@example.com }
 reports: { weekly: { to: [docs@example.com] } }
 `;
 
-const nameRow = z.object({ name: z.string() });
-const anyRow = z.record(z.string(), z.unknown());
-type Rows = readonly Readonly<Record<string, unknown>>[];
+type Rows = Awaited<ReturnType<typeof rowsOf>>;
 
 /** Every table of the live database, row by row. */
-async function tablesOf(cwd: string): Promise<Record<string, Rows>> {
-  const warehouse = await liveWarehouse(liveFile(cwd));
-  await expectWhole(warehouse);
-  const tables: Record<string, Rows> = {};
-  for (const { name } of await warehouse.query('SELECT table_name AS name FROM duckdb_tables()', nameRow))
-    tables[name] = await warehouse.query(`FROM ${name} ORDER BY ALL`, anyRow);
-  await closeNow(warehouse);
-  return tables;
-}
+const contentOf = (cwd: string): Promise<Record<string, Rows>> =>
+  inWarehouse(liveFile(cwd), async (warehouse) => {
+    await expectWhole(warehouse);
+    const tables: Record<string, Rows> = {};
+    for (const name of await tablesOf(warehouse, 'main'))
+      tables[name] = await rowsOf(warehouse, `FROM ${name} ORDER BY ALL`);
+    return tables;
+  });
 
-const isThere = (path: string): Promise<boolean> =>
-  access(path).then(
-    () => true,
-    () => false,
-  );
 const requestsOf = (rows: Rows = []) => rows.reduce((sum, { requests }) => sum + Number(requests), 0);
+
+/** As a kill during DuckDB's own checkpoint left it: some of a block's pages are new, the others old. */
+const torn = (bytes: Buffer): Buffer => Buffer.from(bytes).fill(0, 12_288, 12_288 + 32 * 4_096);
 
 describe('a workspace with a backup and a lake', () => {
   let site: Site;
@@ -66,7 +61,7 @@ describe('a workspace with a backup and a lake', () => {
 
   /** Checks that every ledger is as before. */
   async function expectLedgers(cwd: string): Promise<void> {
-    const restored = await tablesOf(cwd);
+    const restored = await contentOf(cwd);
     expect(Object.keys(restored)).toEqual(Object.keys(before));
     const others = ['runs', 'request_uses', 'lake_months', 'workspace'];
     for (const [table, rows] of Object.entries(before))
@@ -80,9 +75,8 @@ describe('a workspace with a backup and a lake', () => {
   beforeAll(async () => {
     [backup, lake] = [await tempDir(), join(await tempDir(), 'lake')];
     site = await openSite({ firstDay: daysAgo(60), pages: 40 }, `${SETTINGS}publish: { parquet: ${lake} }\n`);
-    const { code, stderr } = await runIn(site.cwd, ['run']);
-    expect(code, stderr).toBe(0);
-    before = await tablesOf(site.cwd);
+    endedWith(0, await runIn(site.cwd, ['run']));
+    before = await contentOf(site.cwd);
     for (const table of ['page_views', 'day_loads', 'agent_jobs', 'deliveries', 'request_uses', 'runs'])
       expect(before[table]?.length, table).toBeGreaterThan(0);
     await cp(join(site.cwd, 'data', 'history.duckdb'), join(backup, 'history.duckdb'));
@@ -110,8 +104,7 @@ describe('a workspace with a backup and a lake', () => {
     await mkdir(join(cwd, 'data'), { mode: 0o700 });
     await cp(join(backup, 'effects.log'), join(cwd, 'data', 'effects.log'));
     const run = (...args: string[]) => runIn(cwd, args, 'new');
-    const restored = await run('restore', '--from', join(backup, 'history.duckdb'));
-    expect(restored.code, restored.stderr).toBe(0);
+    const restored = endedWith(0, await run('restore', '--from', join(backup, 'history.duckdb')));
     expect(restored.stdout).toMatch(/the next run loads .+\.$/m);
     await expectLedgers(cwd);
     says(
@@ -132,24 +125,19 @@ describe('a workspace with a backup and a lake', () => {
     expect(await run('run')).toMatchObject({ code: 1 });
     expect(effects()).toEqual([3, 1]);
     expect(await run('adopt')).toMatchObject({ code: 0 });
-    const resumed = await run('run');
-    expect(resumed.code, resumed.stderr).toBe(0);
+    endedWith(0, await run('run'));
     expect(effects()).toEqual([3, 1]);
-    const after = await tablesOf(cwd);
+    const after = await contentOf(cwd);
     const isFinal = (row: Rows[number]) => row['state'] === 'final';
     expect(after['day_loads']?.filter(isFinal)).toEqual(before['day_loads']?.filter(isFinal));
     expect(requestsOf(after['request_uses'])).toBeGreaterThan(requestsOf(before['request_uses']));
     // The old machine learns of it from the lake.
-    const old = await runIn(site.cwd, ['report', 'send', 'weekly', '--force']);
-    expect(old.code).toBe(1);
+    const old = endedWith(1, await runIn(site.cwd, ['report', 'send', 'weekly', '--force']));
     expect(old.stderr).toContain('another copy of this workspace published there');
     expect(effects()).toEqual([3, 1]);
 
     says('Without a journal to put back, `restore` creates `data/` itself.');
-    const bare = await newMachine();
-    expect(await runIn(bare, ['restore', '--from', join(backup, 'history.duckdb')])).toMatchObject({
-      code: 0,
-    });
+    endedWith(0, await runIn(await newMachine(), ['restore', '--from', join(backup, 'history.duckdb')]));
     expect(unproved.trim()).toBe('');
   });
 
@@ -158,22 +146,14 @@ describe('a workspace with a backup and a lake', () => {
     ['a lake that publish.parquet does not name', false],
   ])('is restored from %s where there is no data directory', async (_, hasLake) => {
     const cwd = await newMachine('nested/data', hasLake);
-    const { code, stdout, stderr } = await runIn(cwd, [
-      'restore',
-      '--config',
-      'readership.yaml',
-      '--from',
-      lake,
-    ]);
-    expect(code, stderr).toBe(0);
+    const restoring = ['restore', '--config', 'readership.yaml', '--from', lake];
+    const { stdout } = endedWith(0, await runIn(cwd, restoring));
     expect(stdout).toContain('Restored nested/data/warehouse.duckdb from');
     expect(stdout).toMatch(/\nThen: readership run --config readership\.yaml\n$/m);
     expect(stdout).toContain('another copy of this workspace published there on');
-    expect((await runIn(cwd, ['sql', 'SELECT sum(human) AS human FROM site_days'])).stdout).toEqual(
-      (await runIn(site.cwd, ['sql', 'SELECT sum(human) AS human FROM site_days'])).stdout,
-    );
-    const ran = await runIn(cwd, ['run']);
-    expect(ran.code).toBe(1);
+    const sum = ['sql', 'SELECT sum(human) AS human FROM site_days'];
+    expect((await runIn(cwd, sum)).stdout).toEqual((await runIn(site.cwd, sum)).stdout);
+    const ran = endedWith(1, await runIn(cwd, ['run']));
     expect(effects()).toEqual([3, 1]);
     if (hasLake) return;
     expect(ran.stderr).toContain('Nothing is sent, because this is an older state of the workspace');
@@ -183,33 +163,43 @@ describe('a workspace with a backup and a lake', () => {
     expect((await runIn(cwd, ['doctor'])).stdout).toMatch(/pass +sends from +here/);
   });
 
-  it('leaves nothing on an empty machine if the backup is missing, unusable or not a lake', async () => {
-    const cwd = await newMachine('nested/data');
-    const files = await tempDir();
-    const at = (name: string) => join(files, name);
+  it('changes nothing, here or on an empty machine, if the backup is missing, unusable or not a lake', async () => {
+    const [empty, files] = [await newMachine('nested/data'), await tempDir()];
+    const [history, at] = [
+      await readFile(join(backup, 'history.duckdb')),
+      (name: string) => join(files, name),
+    ];
     await mkdir(at('empty'));
     await writeFile(at('text'), 'no database at all'.repeat(2_000));
-    await writeFile(at('torn'), (await readFile(join(backup, 'history.duckdb'))).subarray(0, 90_000));
-    for (const [from, words, expected] of [
-      [undefined, /Found no .+history\.duckdb to restore from/, 1],
-      [at('absent'), /Found no .+absent to restore from/, 1],
-      [at('text'), /Cannot restore from .+text/, 1],
-      [at('torn'), /Cannot restore from .+torn/, 1],
-      [at('empty'), /The lake .+empty has no days of this workspace/, 2],
-    ] as const) {
-      const { code, stderr } = await runIn(cwd, ['restore', ...(from === undefined ? [] : ['--from', from])]);
-      expect({ from, code }).toEqual({ from, code: expected });
-      expect(stderr).toMatch(words);
-      expect(stderr).toContain('Nothing was changed');
-      expect(await isThere(join(cwd, 'nested'))).toBe(false);
-    }
+    await writeFile(at('cut'), history.subarray(0, 90_000));
+    await writeFile(at('torn'), torn(history));
+    const contents = async () => {
+      const names = await readdir(join(site.cwd, 'data'));
+      return [names, await readFile(liveFile(site.cwd))];
+    };
+    const unchanged = await contents();
+    for (const [from, words, machines, code = 1] of [
+      [[], /Found no .+history\.duckdb to restore from/, [empty]],
+      [['--from', liveFile(site.cwd)], /is the live database itself/, [site.cwd]],
+      [['--from', at('absent')], /Found no .+absent to restore from/, [empty, site.cwd]],
+      [['--from', at('text')], /Cannot restore from .+text/, [empty, site.cwd]],
+      [['--from', at('cut')], /Cannot restore from .+cut/, [empty, site.cwd]],
+      [['--from', at('torn')], /Cannot restore from .+torn/, [empty, site.cwd]],
+      [['--from', at('empty')], /The lake .+empty has no days of this workspace/, [empty, site.cwd], 2],
+    ] as const)
+      for (const cwd of machines) {
+        const { stderr } = endedWith(code, await runIn(cwd, ['restore', ...from]));
+        expect(stderr).toMatch(words);
+        expect(stderr).toContain('Nothing was changed');
+      }
+    expect(await readdir(empty)).toEqual(['readership.yaml']);
+    expect(await contents()).toEqual(unchanged);
   });
 
   it('leaves the old state, or nothing, if the disk is full', async (context) => {
     const cwd = await newMachine('disk/data');
     await mkdir(join(cwd, 'disk'));
-    const disk = await SmallDisk.mountedOn(join(cwd, 'disk'));
-    if (disk === undefined) return context.skip('only root can mount a small disk, on Linux');
+    const disk = await smallDisk(context, join(cwd, 'disk'));
     const restoreWith = async (kibibytes: number, from: string) => {
       await disk.leaveRoom(kibibytes * 1024);
       const { code, stderr } = await runIn(cwd, ['restore', '--from', from]);
@@ -222,14 +212,11 @@ describe('a workspace with a backup and a lake', () => {
         await restoreWith(kibibytes, from);
         expect(await readdir(disk.directory), `${kibibytes} KiB`).toEqual([]);
       }
-    expect(await runIn(cwd, ['restore', '--from', join(backup, 'history.duckdb')])).toMatchObject({
-      code: 0,
-    });
+    endedWith(0, await runIn(cwd, ['restore', '--from', join(backup, 'history.duckdb')]));
     const files = await readdir(join(disk.directory, 'data'));
     await restoreWith(300, lake);
     expect(await readdir(join(disk.directory, 'data'))).toEqual(files);
     expect((await runIn(cwd, ['sql', 'SELECT count(*) AS days FROM site_days'])).stdout).toContain('60');
-    await disk.unmount();
   });
 
   describe('whose live database is lost', () => {
@@ -244,10 +231,8 @@ describe('a workspace with a backup and a lake', () => {
     it('is not silently created again: every command that writes refuses, and says how to restore it', async () => {
       const [file, asked] = [await published(), site.sandbox.inspect().requests.counts.views];
       for (const args of [['run'], ['export'], ['improve', '--apply'], ['jobs', 'poll'], ['publish']]) {
-        const refused = await runIn(site.cwd, args);
-        expect(refused.code, args.join(' ')).toBe(1);
-        expect(refused.stderr).toMatch(/The live database .+ is missing/);
-        expect(refused.stderr).toContain('readership restore');
+        const { stderr } = endedWith(1, await runIn(site.cwd, args));
+        expect(stderr, args.join(' ')).toMatch(/The live database .+ is missing[^]+readership restore/);
       }
       expect(site.sandbox.inspect().requests.counts.views).toEqual(asked);
       expect((await published()).equals(file)).toBe(true);
@@ -258,8 +243,7 @@ describe('a workspace with a backup and a lake', () => {
     });
 
     it('is restored by the command in the message, with every ledger', async () => {
-      const { code, stderr } = await runIn(site.cwd, ['restore']);
-      expect(code, stderr).toBe(0);
+      endedWith(0, await runIn(site.cwd, ['restore']));
       await expectLedgers(site.cwd);
     });
   });

@@ -1,41 +1,38 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { addDays, dayOf } from '../../src/day.js';
+import type { Day } from '../../src/day.js';
 import { readDayLedger } from '../../src/export/ledger.js';
-import { liveWarehouse, closeNow } from '../open-warehouse.js';
-import { rowsOf, servePlatform } from '../platform.js';
+import { answerOf } from '../duckdb.js';
+import { inWarehouse } from '../open-warehouse.js';
+import { rowsOf } from '../platform.js';
 import { callCli, startCli } from '../run-cli.js';
-import { daysAgo, expectCleanEnd, KEY, liveFile, workspaceOf } from './workspace.js';
+import {
+  daysAgo,
+  endedWith,
+  env,
+  expectCleanEnd,
+  liveFile,
+  platformOf,
+  platformWorkspace,
+} from './workspace.js';
 
 const DAYS = 12;
 
 /** A platform in real time with twelve days of history, and a workspace that reads it. */
 async function setUp(options: { limit?: number; requestsPerHour?: number | 'unlimited' } = {}) {
-  const changed = new Map<string, ReturnType<typeof rowsOf>>();
-  const platform = await servePlatform({
-    now: () => new Date(),
-    rowsOf: (day) =>
-      changed.get(day) ?? (day < daysAgo(DAYS) || day >= dayOf(new Date()) ? [] : rowsOf(day, 10)),
-    ...(options.limit === undefined ? {} : { limit: options.limit }),
-  });
-  const cwd = await workspaceOf(
-    { baseUrl: platform.baseUrl, projectId: 'prj_1' },
-    `history: { maxWait: 1s, requestsPerHour: ${options.requestsPerHour ?? 'unlimited'} }\n`,
+  const { requestsPerHour = 'unlimited', ...limits } = options;
+  const changed = new Map<Day, ReturnType<typeof rowsOf>>();
+  const platform = await platformOf(DAYS, 10, limits, changed);
+  const cwd = await platformWorkspace(
+    platform,
+    `history: { maxWait: 1s, requestsPerHour: ${requestsPerHour} }\n`,
   );
   const run = async (...args: string[]) => {
-    const result = await callCli(args, { cwd, env: { READERSHIP_API_KEY: KEY } });
+    const result = await callCli(args, { cwd, env });
     await expectCleanEnd(cwd, result);
     return result;
   };
-  const inLedger = async <Result>(
-    work: (warehouse: Awaited<ReturnType<typeof liveWarehouse>>) => Promise<Result>,
-  ) => {
-    const warehouse = await liveWarehouse(liveFile(cwd));
-    const result = await work(warehouse);
-    await closeNow(warehouse);
-    return result;
-  };
-  return { platform, changed, cwd, run, inLedger };
+  return { platform, changed, cwd, run, live: liveFile(cwd) };
 }
 
 const planSchema = z.array(
@@ -50,48 +47,41 @@ const planSchema = z.array(
 
 describe('readership export --plan', () => {
   it('sends no requests, before the first export or after one stopped by the request limit', async () => {
-    const { platform, run, inLedger } = await setUp({ requestsPerHour: 16 });
-    const before = await run('export', '--plan');
-    expect(before).toMatchObject({ code: 0 });
+    const { platform, run, live } = await setUp({ requestsPerHour: 16 });
+    const before = endedWith(0, await run('export', '--plan'));
     expect(before.stdout).toMatch(/the first day is not known.+with at most \d+ requests/);
     expect(platform.views).toHaveLength(0);
 
-    expect((await run('export')).code).toBe(75);
+    endedWith(75, await run('export'));
     const sent = platform.views.length;
     const text = await run('export', '--plan');
     expect(text.stdout).toMatch(/Acme Docs: \d+ days? to load of /);
     expect(text.stdout).toMatch(/missing +\d+ days?, /);
     expect(text.stdout).toMatch(/of 16 an hour, \d+ of them used in the last hour: done around /);
-    const json = await run('export', '--plan', '--json');
-    const [plan] = planSchema.parse(JSON.parse(json.stdout));
-    expect(plan?.range).toEqual({ first: daysAgo(DAYS), last: daysAgo(1) });
+    const planOf = async () => {
+      const { stdout } = await run('export', '--plan', '--json');
+      return planSchema.parse(JSON.parse(stdout))[0] ?? expect.fail();
+    };
+    const plan = await planOf();
+    expect(plan.range).toEqual({ first: daysAgo(DAYS), last: daysAgo(1) });
     // What was read today is not checked again.
-    expect(plan?.requests).toBe(plan?.days.length);
-    expect(plan?.requestsUsedThisHour).toBeGreaterThanOrEqual(sent);
-    expect(new Date(plan?.finishingAt ?? 0).getTime()).toBeGreaterThan(Date.now() + 55 * 60_000);
+    expect(plan.requests).toBe(plan.days.length);
+    expect(plan.requestsUsedThisHour).toBeGreaterThanOrEqual(sent);
+    expect(new Date(plan.finishingAt ?? 0).getTime()).toBeGreaterThan(Date.now() + 55 * 60_000);
     expect(platform.views).toHaveLength(sent);
 
     // As after a kill: the live database has more than what was published.
-    const [published] = planSchema.parse(JSON.parse(json.stdout));
-    await inLedger((warehouse) =>
-      warehouse.transaction((transaction) =>
-        transaction.execute('DELETE FROM day_loads WHERE day = $day::DATE', { day: daysAgo(1) }),
-      ),
-    );
-    const [live] = planSchema.parse(JSON.parse((await run('export', '--plan', '--json')).stdout));
-    expect(live?.days.length).toBe((published?.days.length ?? NaN) + 1);
+    await answerOf(live, `DELETE FROM day_loads WHERE day = '${daysAgo(1)}'`);
+    expect((await planOf()).days.length).toBe(plan.days.length + 1);
   });
 });
 
 describe('a request limit that is used up', () => {
   it('makes a reload wait as long as necessary', async () => {
     const { platform, cwd, run } = await setUp({ requestsPerHour: 16 });
-    expect((await run('export')).code).toBe(75);
+    endedWith(75, await run('export'));
     const sent = platform.views.length;
-    const reload = startCli(['export', '--reload', '--from', daysAgo(3)], {
-      cwd,
-      env: { READERSHIP_API_KEY: KEY },
-    });
+    const reload = startCli(['export', '--reload', '--from', daysAgo(3)], { cwd, env });
     await reload.until(/Hourly limit reached: \d+ of 16 used.*Waiting until/);
     reload.child.kill('SIGINT');
     expect((await reload.result).code).toBe(130);
@@ -100,36 +90,31 @@ describe('a request limit that is used up', () => {
   });
 
   it('ends an export with 75, says what is left and when to resume, and the next run resumes', async () => {
-    const { platform, run, inLedger } = await setUp({ requestsPerHour: 16 });
-    const first = await run('export');
-    expect(first.code).toBe(75);
+    const { platform, run, live } = await setUp({ requestsPerHour: 16 });
+    const ledger = () => inWarehouse(live, (warehouse) => readDayLedger(warehouse, 'prj_1'));
+    const first = endedWith(75, await run('export'));
     expect(first.stdout).toMatch(/\d+ days? left, about \d+ requests?; resumes on .+ UTC/);
     expect(first.stderr).toMatch(/Hourly limit reached: \d+ of 16 used.+can be sent on \w+ \d+, \d{4} at/);
     expect(platform.views.length).toBeLessThanOrEqual(16);
-    const loaded = await inLedger((warehouse) => readDayLedger(warehouse, 'prj_1'));
+    const loaded = await ledger();
     expect(loaded.has(daysAgo(1))).toBe(true);
     expect([...loaded.values()].every(({ state }) => state !== 'failed')).toBe(true);
 
-    expect((await run('export')).code).toBe(75);
+    endedWith(75, await run('export'));
     expect(platform.busiestHour()).toBeLessThanOrEqual(16);
 
     // An hour later.
-    await inLedger((warehouse) =>
-      warehouse.transaction((transaction) =>
-        transaction.execute('UPDATE request_uses SET used_at = used_at - INTERVAL 62 MINUTE'),
-      ),
-    );
-    expect(await run('export')).toMatchObject({ code: 0 });
-    expect((await inLedger((warehouse) => readDayLedger(warehouse, 'prj_1'))).size).toBe(DAYS);
+    await answerOf(live, 'UPDATE request_uses SET used_at = used_at - INTERVAL 62 MINUTE');
+    endedWith(0, await run('export'));
+    expect((await ledger()).size).toBe(DAYS);
   });
 
   it('is respected even if only the server knows: one refusal, exit 75, and none in the next run', async () => {
     const { platform, run } = await setUp({ requestsPerHour: 100, limit: 15 });
-    expect((await run('export')).code).toBe(75);
+    endedWith(75, await run('export'));
     const sent = platform.views.length;
     expect(platform.views.filter(({ status }) => status === 429).length).toBeGreaterThan(0);
-    const again = await run('export');
-    expect(again.code).toBe(75);
+    endedWith(75, await run('export'));
     expect(platform.views).toHaveLength(sent);
   });
 });
@@ -195,10 +180,9 @@ describe('readership status', () => {
 
   it('shows coverage, gaps, settling and the request limit, and sends no requests', async () => {
     const { platform, run } = await setUp({ requestsPerHour: 16 });
-    expect((await run('export')).code).toBe(75);
+    endedWith(75, await run('export'));
     const sent = platform.views.length;
-    const text = await run('status');
-    expect(text.code).toBe(0);
+    const text = endedWith(0, await run('status'));
     expect(text.stdout).toMatch(/yesterday +loaded/);
     expect(text.stdout).toMatch(/gaps +\d+ days?: /);
     expect(text.stdout).toMatch(/provisional +\d days?: /);
@@ -214,7 +198,7 @@ describe('readership status', () => {
     });
     const { daysStored = 0, gaps = [] } = status ?? {};
     expect(daysStored + gaps.length).toBe(DAYS);
-    expect(gaps).toContain(addDays(daysAgo(DAYS), 0));
+    expect(gaps).toContain(daysAgo(DAYS));
     expect(status?.requests).toMatchObject({ perHour: 16, left: gaps.length });
     expect(platform.views).toHaveLength(sent);
   });

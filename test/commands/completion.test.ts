@@ -14,17 +14,18 @@ it('bash completes commands, options and their values, each where it is allowed'
   const cwd = await tempDir();
   const { stdout: script } = await runCli(['completion', 'bash'], { cwd });
   await writeFile(join(cwd, 'script'), script);
-  const completed = async (...words: string[]) =>
-    (
-      await promisify(execFile)('bash', ['-c', COMPLETE, 'bash', join(cwd, 'script'), 'readership', ...words])
-    ).stdout.trim();
-  expect(await completed('jo')).toBe('jobs');
-  expect(await completed('jobs', 's')).toBe('show');
-  expect(await completed('--sandbox', 'jobs', 'show', '--j')).toBe('--json');
-  expect(await completed('improve', '--jso')).toBe('--json');
-  expect(await completed('sql', '--format', 'p')).toBe('parquet');
-  expect(await completed('sql', '--output', '')).toBe('');
-  expect(await completed('export', '--unskip')).toBe('');
+  for (const [words, expected] of [
+    [['jo'], 'jobs'],
+    [['jobs', 's'], 'show'],
+    [['--sandbox', 'jobs', 'show', '--j'], '--json'],
+    [['improve', '--jso'], '--json'],
+    [['sql', '--format', 'p'], 'parquet'],
+    [['sql', '--output', ''], ''],
+    [['export', '--unskip'], ''],
+  ] as const) {
+    const args = ['-c', COMPLETE, 'bash', join(cwd, 'script'), 'readership', ...words];
+    expect((await promisify(execFile)('bash', args)).stdout.trim(), words.join(' ')).toBe(expected);
+  }
 });
 
 it('fish and zsh get their own scripts; other shells are rejected', async () => {

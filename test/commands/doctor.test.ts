@@ -5,16 +5,27 @@ import { z } from 'zod';
 import { readHour } from '../../src/budget/ledger.js';
 import { bucketNameOf } from '../../src/config/load.js';
 import { settingsSchema } from '../../src/config/schema.js';
-import { addDays, dayOf } from '../../src/day.js';
 import { keyProblem } from '../../src/service/findings.js';
 import { startMailServer } from '../mail/mail-server.js';
-import { closeNow, liveWarehouse } from '../open-warehouse.js';
-import { type Behaviors, rowsOf, servePlatform } from '../platform.js';
+import { answerOf } from '../duckdb.js';
+import { closeNow, inWarehouse, liveWarehouse } from '../open-warehouse.js';
+import type { Behaviors } from '../platform.js';
 import { callCli, runCli } from '../run-cli.js';
 import { reply, serve } from '../serve.js';
-import { SmallDisk } from '../small-disk.js';
+import { smallDisk } from '../small-disk.js';
 import { tempDir } from '../temp-dir.js';
-import { daysAgo, env, expectCleanEnd, KEY, liveFile, serveSandbox, workspaceOf } from './workspace.js';
+import {
+  daysAgo,
+  endedWith,
+  env,
+  expectCleanEnd,
+  liveFile,
+  platformOf,
+  platformWorkspace,
+  replaceIn,
+  serveSandbox,
+  workspaceOf,
+} from './workspace.js';
 
 const findings = z.array(z.object({ check: z.string(), verdict: z.string(), words: z.string() }));
 
@@ -35,10 +46,9 @@ describe('readership doctor', () => {
     const sandbox = await serveSandbox();
     const mails = await startMailServer({ disabledCommands: ['AUTH', 'STARTTLS'] });
     const cwd = await workspaceOf(sandbox);
-    const warehouse = await liveWarehouse(liveFile(cwd));
-    await closeNow(warehouse);
+    await closeNow(await liveWarehouse(liveFile(cwd)));
     const smtp = `smtp://user:a-password@127.0.0.1:${mails.port}`;
-    const { code, of, found } = await doctor(cwd, { READERSHIP_API_KEY: KEY, READERSHIP_SMTP_URL: smtp });
+    const { code, of, found } = await doctor(cwd, { ...env, READERSHIP_SMTP_URL: smtp });
     expect(verdicts(found)).toBe(
       'configuration pass, secrets pass, server pass, key pass, sums of days pass, reports pass, notes pass, email pass, database pass, journal pass, sends from pass, dates pass, disk pass',
     );
@@ -49,28 +59,21 @@ describe('readership doctor', () => {
     const { counts } = sandbox.inspect().requests;
     expect(counts.views).toEqual({ 200: 2 });
     expect(sandbox.inspect().jobs).toEqual([]);
-    const again = await liveWarehouse(liveFile(cwd));
-    const project = { id: 'prj_1', name: 'Acme Docs', apiKeyEnv: 'READERSHIP_API_KEY' };
-    const bucket = bucketNameOf(project, { READERSHIP_API_KEY: KEY });
-    expect((await readHour(again, bucket, new Date())).used(new Date())).toBe(2);
-    await closeNow(again);
+    const bucket = bucketNameOf({ id: 'prj_1', name: 'Acme Docs', apiKeyEnv: 'READERSHIP_API_KEY' }, env);
+    const hour = await inWarehouse(liveFile(cwd), (again) => readHour(again, bucket, new Date()));
+    expect(hour.used(new Date())).toBe(2);
   });
 
   it('warns before a key expires, as status does, and names a key of another kind', async () => {
     const sandbox = await serveSandbox();
-    const expires = addDays(dayOf(new Date()), 9);
-    const cwd = await workspaceOf(
-      sandbox,
-      'otherApiKeys: { adm_ch: any key, adm_chat_: a key for the chat widget }',
-    );
-    const file = join(cwd, 'readership.yaml');
-    const text = await readFile(file, 'utf8');
-    await writeFile(file, text.replace('name: Acme Docs', `apiKeyExpires: ${expires}`));
+    const expires = daysAgo(-9);
+    const others = 'otherApiKeys: { adm_ch: any key, adm_chat_: a key for the chat widget }';
+    const cwd = await workspaceOf(sandbox, others);
+    await replaceIn(cwd, 'name: Acme Docs', `apiKeyExpires: ${expires}`);
     const words = 'READERSHIP_API_KEY expires in 9 days, on .+ Create a key .+ and set apiKeyExpires';
-    await callCli(['export', '--from', addDays(dayOf(new Date()), -2)], { cwd, env });
+    await callCli(['export', '--from', daysAgo(2)], { cwd, env });
     expect((await doctor(cwd)).of('key')).toMatch(new RegExp(`^warn: ${words}`));
-    const status = await callCli(['status'], { cwd });
-    expect(status.code).toBe(1);
+    const status = endedWith(1, await callCli(['status'], { cwd }));
     expect(status.stdout).toMatch(new RegExp(words));
     const other = await doctor(cwd, { READERSHIP_API_KEY: 'adm_chat_1' });
     expect(other.of('key')).toMatch(/begins with “adm_chat_”: a key for the chat widget\. Create/);
@@ -90,8 +93,7 @@ describe('readership doctor', () => {
     const sandbox = await serveSandbox();
     const cwd = await tempDir();
     const args = ['doctor', '--url', sandbox.baseUrl, '--project', sandbox.projectId];
-    const { code, stdout, stderr } = await callCli(args, { cwd, env });
-    expect(code).toBe(0);
+    const { stdout, stderr } = endedWith(0, await callCli(args, { cwd, env }));
     expect(stderr).toContain('with up to six requests, which change nothing');
     expect(stdout).toMatch(/^pass {2}server +.+answers, and its clock agrees$/m);
     expect(stdout).toMatch(
@@ -100,26 +102,21 @@ describe('readership doctor', () => {
     expect(stdout).toMatch(/^pass {2}agent jobs +returned 404 for a made-up job, as expected/m);
     expect(sandbox.inspect().jobs).toEqual([]);
     expect(await readdir(cwd)).toEqual([]);
-    const wrong = await callCli(args, { cwd, env: { READERSHIP_API_KEY: 'wrong-key' } });
-    expect(wrong.code).toBe(1);
+    const wrong = endedWith(1, await callCli(args, { cwd, env: { READERSHIP_API_KEY: 'wrong-key' } }));
     expect(wrong.stdout).toMatch(/^fail {2}page views +.+401.+is wrong or has expired/m);
     const encrypted = sandbox.baseUrl.replace('http:', 'https:');
     const noTls = await callCli(['doctor', '--url', encrypted, '--project', 'p'], { cwd, env });
     expect(noTls.stdout).toMatch(/^fail {2}server +.+this port does not speak TLS.+\n$/);
     const dead = ['doctor', '--url', 'http://127.0.0.1:1', '--project', 'p'];
-    const unanswered = await callCli(dead, { cwd, env });
-    expect(unanswered.code).toBe(1);
+    const unanswered = endedWith(1, await callCli(dead, { cwd, env }));
     expect(unanswered.stdout).toMatch(/^fail {2}server +http:\/\/127\.0\.0\.1:1 does not answer .+\n$/);
     for (const [words, more] of [
       ['No API key for project', args],
       ['write https://…\n', ['doctor', '--url', 'http://platform.example.com', '--project', 'p']],
       ['enter a full URL', ['doctor', '--url', 'platform', '--project', 'p']],
       ['--url goes with --project', ['doctor', '--url', sandbox.baseUrl]],
-    ] as const) {
-      const refused = await callCli(more, { cwd });
-      expect(refused.code).toBe(2);
-      expect(refused.stderr).toContain(words);
-    }
+    ] as const)
+      expect(endedWith(2, await callCli(more, { cwd })).stderr).toContain(words);
   });
 
   test.each<[name: string, behaviors: Behaviors, line: RegExp, code: number]>([
@@ -165,15 +162,10 @@ describe('readership doctor', () => {
   ])(
     'tries a platform that %s, with six requests at most and a line for each finding',
     async (_, behaviors, line, code) => {
-      const platform = await servePlatform({
-        now: () => new Date(),
-        rowsOf: (at) => (at < daysAgo(30) || at >= dayOf(new Date()) ? [] : rowsOf(at, 40)),
-        behaviors,
-      });
+      const platform = await platformOf(30, 40, { behaviors });
       const args = ['doctor', '--url', platform.baseUrl, '--project', 'prj_1'];
-      const tried = await callCli(args, { cwd: await tempDir(), env });
+      const tried = endedWith(code, await callCli(args, { cwd: await tempDir(), env }));
       expect(tried.stdout).toMatch(line);
-      expect(tried.code).toBe(code);
       expect(platform.seen.length).toBeLessThanOrEqual(6);
       expect(tried.stdout.trimEnd().split('\n')).toHaveLength(7);
     },
@@ -182,31 +174,23 @@ describe('readership doctor', () => {
   it('does not take a server that answers 404 to everything for a platform', async () => {
     const nothing = await serve((_, response) => reply(response, 404, { error: 'Not found' }));
     const args = ['doctor', '--url', nothing.baseUrl, '--project', 'prj_1'];
-    const { code, stdout } = await callCli(args, { cwd: await tempDir(), env });
-    expect(code).toBe(1);
+    const { stdout } = endedWith(1, await callCli(args, { cwd: await tempDir(), env }));
     expect(stdout).toMatch(/^fail {2}page views +.+404.+Check the project ID/m);
     expect(stdout).toMatch(/^warn {2}agent jobs +not checked/m);
     expect(nothing.seen).toHaveLength(3);
   });
 
   it('refuses a platform that counts the day in dateTo', async () => {
-    const platform = await servePlatform({
-      now: () => new Date(),
-      rowsOf: (at) => rowsOf(at, 2),
-      behaviors: { inclusive: true },
-    });
-    const { code, of } = await doctor(await workspaceOf({ baseUrl: platform.baseUrl, projectId: 'prj_1' }));
+    const platform = await platformOf(30, 2, { behaviors: { inclusive: true } });
+    const { code, of } = await doctor(await platformWorkspace(platform));
     expect(code).toBe(1);
     expect(of('sums of days')).toMatch(/^fail: .*counts the day in dateTo as well.+No day is stored until/);
   });
 
   it('leaves a database of an older version unchanged, and says that the next run will migrate it', async () => {
     const cwd = await workspaceOf(await serveSandbox());
-    const warehouse = await liveWarehouse(liveFile(cwd));
-    await warehouse.exclusive(async (connection) => {
-      await connection.run('DROP TABLE notes; DELETE FROM schema_version WHERE version > 12');
-    });
-    await closeNow(warehouse);
+    await closeNow(await liveWarehouse(liveFile(cwd)));
+    await answerOf(liveFile(cwd), 'DROP TABLE notes', 'DELETE FROM schema_version WHERE version > 12');
     const before = await readFile(liveFile(cwd));
     const { code, of } = await doctor(cwd);
     expect(code).toBe(0);
@@ -217,10 +201,9 @@ describe('readership doctor', () => {
 
   it('does not check a key whose request limit is used up, says when it can, and finds a part that weekly cannot cover', async () => {
     const sandbox = await serveSandbox();
-    const cwd = await workspaceOf(
-      sandbox,
-      'history: { requestsPerHour: 1 }\nreports: { weekly: { to: [a@example.com], where: /a } }\n',
-    );
+    const settings =
+      'history: { requestsPerHour: 1 }\nreports: { weekly: { to: [a@example.com], where: /a } }\n';
+    const cwd = await workspaceOf(sandbox, settings);
     await closeNow(await liveWarehouse(liveFile(cwd)));
     expect((await doctor(cwd)).of('key')).toMatch(/^pass/);
     const { of } = await doctor(cwd);
@@ -265,8 +248,7 @@ describe('readership doctor', () => {
     expect(before.of('sends from')).toMatch(
       /^fail: .*neither empty nor a Readership lake: it contains photo\.jpg/,
     );
-    const file = join(cwd, 'readership.yaml');
-    await writeFile(file, (await readFile(file, 'utf8')).replace('parquet: lake', ''));
+    await replaceIn(cwd, 'parquet: lake', '');
     expect(await doctor(cwd)).toMatchObject({ code: 0 });
     await writeFile(join(cwd, 'templates', 'weekly.text.hbs'), '{{counted parts.length "project"}}');
     expect((await doctor(cwd)).of('reports')).toMatch(
@@ -285,12 +267,8 @@ describe('readership doctor', () => {
   it('tells the free space of the disk on which the data directory will be', async (context) => {
     const cwd = await workspaceOf(await serveSandbox(), 'dataDir: disk/below/data\n');
     await mkdir(join(cwd, 'disk'));
-    const disk = await SmallDisk.mountedOn(join(cwd, 'disk'));
-    if (disk === undefined) return context.skip('only root can mount a small disk, on Linux');
-    await disk.leaveRoom(3 * 2 ** 20);
-    const { of } = await doctor(cwd);
-    await disk.unmount();
-    expect(of('disk')).toMatch(/^warn: 3\.\d MB free in .+data: make room/);
+    await (await smallDisk(context, join(cwd, 'disk'))).leaveRoom(3 * 2 ** 20);
+    expect((await doctor(cwd)).of('disk')).toMatch(/^warn: 3\.\d MB free in .+data: make room/);
   });
 
   it('reports a wrong clock, and who holds the database', async () => {
@@ -298,7 +276,7 @@ describe('readership doctor', () => {
       response.setHeader('date', new Date(Date.now() + 7_200_000).toUTCString());
       reply(response, 200, { totals: { human: 0, ai: 0, total: 0 }, views: [], hasMore: false });
     });
-    const cwd = await workspaceOf({ baseUrl: late.baseUrl, projectId: 'prj_1' });
+    const cwd = await platformWorkspace(late);
     const holder = await liveWarehouse(liveFile(cwd));
     // A process can open its own databases again.
     const { code, of } = await doctor(cwd, undefined, runCli);

@@ -1,22 +1,16 @@
 import { spawnSync } from 'node:child_process';
 import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished, type TestContext } from 'vitest';
+import { describe, expect, it, type TestContext } from 'vitest';
 import { callCli } from '../run-cli.js';
-import { SmallDisk } from '../small-disk.js';
+import { smallDisk } from '../small-disk.js';
 import { expectAllOnce, openSite } from './site.js';
-import { daysAgo } from './workspace.js';
-
-const emptied = async (directory: string): Promise<void> => {
-  for (const name of await readdir(directory)) await rm(join(directory, name), { recursive: true });
-};
+import { daysAgo, endedWith } from './workspace.js';
 
 /** A site whose data is on its own disk; the test is skipped if none can be mounted. */
 async function siteOnSmallDisk(context: TestContext) {
   const site = await openSite();
-  const disk = await SmallDisk.mountedOn(join(site.cwd, 'data'));
-  if (disk === undefined) return context.skip('only root can mount a small disk, on Linux');
-  onTestFinished(() => disk.unmount());
+  const disk = await smallDisk(context, join(site.cwd, 'data'));
   const published = () => readFile(join(site.cwd, 'data', 'history.duckdb'));
   return { site, run: site.run, disk, published };
 }
@@ -51,8 +45,7 @@ describe('a full disk (skipped if none can be mounted)', () => {
     await disk.leaveRoom(1.5 * size);
     expect((await run('doctor')).stdout).toMatch(/fail +disk .+ Make room/);
     await disk.makeRoom();
-    const { code, stderr } = await run('run');
-    expect(code, stderr).toBe(0);
+    endedWith(0, await run('run'));
     await expectAllOnce(site);
     expect((await published()).equals(before)).toBe(false);
     const files = await readdir(join(site.cwd, 'data'), { recursive: true });
@@ -64,8 +57,7 @@ describe('a full disk (skipped if none can be mounted)', () => {
       const full = await run(...message);
       await disk.makeRoom();
       const isMade = full.code === 0 || full.stderr.includes('do not repeat it');
-      const again = await run(...(isMade ? ['publish'] : message));
-      expect(again.code, again.stderr).toBe(0);
+      endedWith(0, await run(...(isMade ? ['publish'] : message)));
     }
     expect(site.sandbox.inspect().jobs.flatMap(({ messages }) => messages)).toHaveLength(2);
   });
@@ -75,11 +67,8 @@ describe('a full disk (skipped if none can be mounted)', () => {
     const cwd = disk.directory;
     await writeFile(join(cwd, 'readership.yaml'), await readFile(join(site.cwd, 'readership.yaml')));
     await disk.leaveRoom(0);
-    const made = await callCli(['report', 'new', 'mine'], { cwd });
-    expect(made).toMatchObject({
-      code: 1,
-      stderr: expect.stringMatching(/Cannot write the report to/) as string,
-    });
+    const made = endedWith(1, await callCli(['report', 'new', 'mine'], { cwd }));
+    expect(made.stderr).toMatch(/Cannot write the report to/);
     await disk.makeRoom();
     expect(await callCli(['report', 'new', 'mine'], { cwd })).toMatchObject({ code: 0 });
     // Of the script, the first 4 KiB fit.
@@ -98,13 +87,11 @@ describe('a full disk (skipped if none can be mounted)', () => {
     const { disk, run } = await siteOnSmallDisk(context);
     for (const bytes of [4_096, 9_000, 40_000]) {
       await disk.leaveRoom(bytes);
-      const { code, stderr } = await run('export');
-      expect(code).toBe(1);
-      expect(stderr).toContain('The disk is full');
+      expect(endedWith(1, await run('export')).stderr).toContain('The disk is full');
       await disk.makeRoom();
-      const again = await run('jobs', 'poll');
-      expect(again.code, again.stderr).toBe(0);
-      await emptied(disk.directory);
+      endedWith(0, await run('jobs', 'poll'));
+      for (const name of await readdir(disk.directory))
+        await rm(join(disk.directory, name), { recursive: true });
     }
   });
 });

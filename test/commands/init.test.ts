@@ -10,7 +10,7 @@ import { jsonSchemaOf } from '../../src/config/problems.js';
 import { settingsSchema } from '../../src/config/schema.js';
 import { callCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
-import { KEY, serveSandbox } from './workspace.js';
+import { endedWith, env, KEY, serveSandbox } from './workspace.js';
 
 const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 const SCRIPT = '/usr/bin/script';
@@ -27,17 +27,18 @@ describe('readership init', () => {
     const schema = fileURLToPath(first.replace('# yaml-language-server: $schema=', ''));
     expect(JSON.parse(await readFile(schema, 'utf8'))).toEqual(jsonSchemaOf(settingsSchema));
     // The only thing missing is the key.
-    const next = await callCli(['export'], { cwd });
-    expect(next).toMatchObject({ code: 2 });
+    const next = endedWith(2, await callCli(['export'], { cwd }));
     expect(next.stderr).toContain('No API key for project prj_123');
   });
 
   it.each(['readership.yaml', '.env.example'])('never overwrites %s', async (name) => {
     const cwd = await tempDir();
     await writeFile(join(cwd, name), 'mine');
-    const result = await callCli(['init'], { cwd });
-    expect(result).toMatchObject({ code: 2, stdout: '' });
-    expect(result.stderr).toMatch(new RegExp(`${name} already exists; nothing was written`));
+    const { stdout, stderr } = endedWith(2, await callCli(['init'], { cwd }));
+    expect([stdout, stderr]).toEqual([
+      '',
+      expect.stringContaining(`${name} already exists; nothing was written`),
+    ]);
     expect(await readFile(join(cwd, name), 'utf8')).toBe('mine');
     expect(await readdir(cwd)).toEqual([name]);
   });
@@ -47,26 +48,19 @@ describe('readership init', () => {
     const cwd = await tempDir();
     const site = ['--name', 'Acme: Docs', '--site-url', 'https://docs.example.com'];
     const args = ['init', '--url', baseUrl, '--project', projectId, '--timezone', 'Asia/Tokyo', ...site];
-    const refused = await callCli(args, { cwd, env: { READERSHIP_API_KEY: 'wrong-key' } });
-    expect(refused.code).toBe(2);
+    const refused = endedWith(2, await callCli(args, { cwd, env: { READERSHIP_API_KEY: 'wrong-key' } }));
     expect(refused.stdout).toMatch(/^fail {2}page views .+401/m);
     expect(refused.stderr).toContain('Nothing was written');
     for (const [wrong, words] of [
       ['--timezone=Mars', '--timezone Mars: not a time zone'],
       ['--email=docs', '--email docs: not an email address'],
       ['--url=platform', '--url platform: enter a full URL'],
-    ] as const) {
-      const invalid = await callCli([...args, wrong], { cwd });
-      expect([invalid.code, invalid.stderr]).toEqual([2, expect.stringContaining(words)]);
-    }
+    ] as const)
+      expect(endedWith(2, await callCli([...args, wrong], { cwd })).stderr).toContain(words);
     expect(await readdir(cwd)).toEqual([]);
-    const env = { READERSHIP_API_KEY: KEY };
     await writeFile(join(cwd, '.gitignore'), 'node_modules');
-    const { code, stdout } = await callCli([...args, '--email', 'docs@example.com'], { cwd, env });
-    expect([code, stdout]).toEqual([
-      0,
-      expect.stringMatching(/^pass {2}page views [^]+\nNext: readership run .+\n$/m),
-    ]);
+    const { stdout } = endedWith(0, await callCli([...args, '--email', 'docs@example.com'], { cwd, env }));
+    expect(stdout).toMatch(/^pass {2}page views [^]+\nNext: readership run .+\n$/m);
     expect(stdout).toContain('keep READERSHIP_API_KEY in the environment, because it is not stored');
     expect(await readFile(join(cwd, '.gitignore'), 'utf8')).toBe('node_modules\n.env\n');
     expect((await readdir(cwd)).sort()).toEqual(['.env.example', '.gitignore', 'readership.yaml']);

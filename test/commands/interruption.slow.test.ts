@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { addDays, day } from '../../src/day.js';
-import { viewsResponseSchema } from '../../src/api/schema.js';
 import type { Sandbox } from '../sandbox/faulty-sandbox.js';
 import { expectWhole, storedDays, storedTotals } from '../export/stored-days.js';
-import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { inWarehouse } from '../open-warehouse.js';
 import { callCli, runCli, startCli } from '../run-cli.js';
-import { daysAgo, env, expectCleanEnd, KEY, liveFile, serveSandbox, workspaceOf } from './workspace.js';
+import { totalsOf } from './site.js';
+import { daysAgo, endedWith, env, expectCleanEnd, liveFile, serveSandbox, workspaceOf } from './workspace.js';
 
 const DAYS = 40;
 
@@ -28,27 +27,20 @@ const reach = (sandbox: Sandbox, count: number) =>
 
 /** Returns the number of stored days, and checks that each is complete. */
 async function wholeDays(cwd: string): Promise<number> {
-  const warehouse = await liveWarehouse(liveFile(cwd));
-  await expectWhole(warehouse);
-  const days = await storedDays(warehouse);
+  const days = await inWarehouse(liveFile(cwd), async (warehouse) => {
+    await expectWhole(warehouse);
+    return storedDays(warehouse);
+  });
   expect(days.filter(({ state }) => state === 'failed' || state === 'inconsistent')).toEqual([]);
-  await closeNow(warehouse);
   return days.length;
 }
 
 async function expectComplete(sandbox: Sandbox, cwd: string): Promise<void> {
   sandbox.setFaults([]);
-  const result = await callCli(['export'], { cwd, env });
-  expect(result.code, result.stderr).toBe(0);
+  endedWith(0, await callCli(['export'], { cwd, env }));
   expect(await wholeDays(cwd)).toBe(DAYS);
-  const range = `dateFrom=${daysAgo(DAYS)}&dateTo=${addDays(day(daysAgo(1)), 1)}&limit=1`;
-  const response = await fetch(`${sandbox.baseUrl}/v1/analytics/${sandbox.projectId}/views?${range}`, {
-    headers: { authorization: `Bearer ${KEY}` },
-  });
-  const { totals } = viewsResponseSchema.parse(await response.json());
-  const warehouse = await liveWarehouse(liveFile(cwd));
-  expect(await storedTotals(warehouse)).toEqual(totals);
-  await closeNow(warehouse);
+  const totals = await totalsOf(sandbox, daysAgo(DAYS), daysAgo(1));
+  expect(await inWarehouse(liveFile(cwd), storedTotals)).toEqual(totals);
   const published = await runCli(['sql', 'SELECT sum(total) AS total FROM page_views'], { cwd });
   expect(published.stdout).toBe(`total\n${totals.total}\n`);
 }

@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { describe, expect, it } from 'vitest';
 import { callCli, type CliResult } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
-import { KEY, liveFile, serveSandbox, workspaceOf } from './workspace.js';
+import { endedWith, env, KEY, liveFile, serveSandbox, workspaceOf } from './workspace.js';
 
 const SETTINGS = `
 history: { requestsPerHour: unlimited }
@@ -17,10 +17,7 @@ reports: { weekly: { to: [lead@example.com] } }
 publish: { parquet: lake }
 `;
 
-/**
- * Expected modes of files and directories in a workspace, with every umask; the first match
- * applies.
- */
+/** Expected modes of files and directories in a workspace, with every umask; the first match applies. */
 const MODES: readonly (readonly [name: RegExp, mode: string])[] = [
   [/^data\/history\.duckdb$/, '444'],
   [/^(data|lake)$/, '700'],
@@ -42,7 +39,7 @@ const fileMode = async (...path: string[]): Promise<string> => modeOf((await sta
 async function runWith(umask: number, args: readonly string[], cwd: string): Promise<CliResult> {
   const own = process.umask(umask);
   try {
-    return await callCli(args, { cwd, env: { READERSHIP_API_KEY: KEY } });
+    return await callCli(args, { cwd, env });
   } finally {
     process.umask(own);
   }
@@ -131,17 +128,14 @@ describe('existing files', () => {
   });
 });
 
-describe('doctor', () => {
-  it('warns about a .env that others can read', async () => {
-    const cwd = await workspaceOf(await serveSandbox());
-    await writeFile(join(cwd, '.env'), `READERSHIP_API_KEY=${KEY}\n`);
-    for (const mode of [0o600, 0o640, 0o604]) {
-      await chmod(join(cwd, '.env'), mode);
-      const { code, stdout } = await callCli(['doctor'], { cwd });
-      expect(code).toBe(0);
-      expect(stdout).toMatch(mode === 0o600 ? /^pass {2}secrets /m : /^warn {2}secrets .+chmod 600/m);
-    }
-  });
+it('doctor warns about a .env that others can read', async () => {
+  const cwd = await workspaceOf(await serveSandbox());
+  await writeFile(join(cwd, '.env'), `READERSHIP_API_KEY=${KEY}\n`);
+  for (const mode of [0o600, 0o640, 0o604]) {
+    await chmod(join(cwd, '.env'), mode);
+    const { stdout } = endedWith(0, await callCli(['doctor'], { cwd }));
+    expect(stdout).toMatch(mode === 0o600 ? /^pass {2}secrets /m : /^warn {2}secrets .+chmod 600/m);
+  }
 });
 
 describe('for another user', () => {
@@ -165,10 +159,8 @@ describe('for another user', () => {
     await writeFile(join(cwd, '.env'), `READERSHIP_API_KEY=${KEY}\n`);
     await chmod(join(cwd, '.env'), 0o000);
     const history = join('data', 'history.duckdb');
-    for (const args of [['publish'], ['adopt'], ['restore'], ['restore', '--from', history], ['report']]) {
-      const { code, stderr } = await runAs(cwd, ...args);
-      expect(code, `${args.join(' ')}: ${stderr}`).toBe(0);
-    }
+    for (const args of [['publish'], ['adopt'], ['restore'], ['restore', '--from', history], ['report']])
+      endedWith(0, await runAs(cwd, ...args));
     // There is nothing to change here, which is all that is wrong.
     for (const args of [
       ['changed', '/no-page'],
@@ -176,15 +168,9 @@ describe('for another user', () => {
       ['jobs', 'merged', '1'],
       ['jobs', 'closed', '1'],
       ['report', 'resolve', 'weekly', '--delivered', 'docs@example.com'],
-    ]) {
-      const { code, stderr } = await runAs(cwd, ...args);
-      expect(code, args.join(' ')).toBe(2);
-      expect(stderr, args.join(' ')).not.toContain('.env');
-    }
-    expect(await runAs(cwd, 'export')).toMatchObject({
-      code: 2,
-      stderr: expect.stringMatching(/Cannot read .*\.env/) as unknown,
-    });
+    ])
+      expect(endedWith(2, await runAs(cwd, ...args)).stderr, args.join(' ')).not.toContain('.env');
+    expect(endedWith(2, await runAs(cwd, 'export')).stderr).toMatch(/Cannot read .*\.env/);
 
     await chmod(join(cwd, 'data'), 0o000);
     for (const args of [['restore'], ['restore', '--from', join(cwd, 'data', 'x')], ['run'], ['status']]) {
@@ -203,8 +189,7 @@ it('a data directory that is a file, or a link to nothing, is named as such', as
   for (const make of makers) {
     await make();
     for (const args of [['status'], ['sql', 'SELECT 1'], ['restore'], ['run']]) {
-      const { code, stderr } = await runWith(0o022, args, cwd);
-      expect(code).toBe(1);
+      const { stderr } = endedWith(1, await runWith(0o022, args, cwd));
       expect(stderr).toMatch(
         /The data directory .+ is (not a directory|a link to a directory that does not exist)/,
       );

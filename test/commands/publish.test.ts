@@ -1,21 +1,22 @@
 import { readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { inWarehouse } from '../open-warehouse.js';
 import { callCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 import { lakeViews, page, store } from '../warehouse/lake/lake.js';
 import { serveBucket } from '../warehouse/lake/bucket-server.js';
-import { expectCleanEnd, liveFile, workspaceOf } from './workspace.js';
+import { endedWith, expectCleanEnd, liveFile, workspaceOf } from './workspace.js';
 
 const VIEWS = [['prj_1', '2026-11-01', '/a', 3, 1]];
 
+const NOWHERE = { baseUrl: 'http://127.0.0.1:1', projectId: 'prj_1' };
+
 /** A workspace with one stored day of views, and nothing published. */
 async function setUp(settings = ''): Promise<string> {
-  const cwd = await workspaceOf({ baseUrl: 'http://127.0.0.1:1', projectId: 'prj_1' }, settings);
-  const warehouse = await liveWarehouse(liveFile(cwd));
-  await store(warehouse, 'prj_1', { '2026-11-01': [page('/a', 3, 1)] });
-  await closeNow(warehouse);
+  const cwd = await workspaceOf(NOWHERE, settings);
+  const days = { '2026-11-01': [page('/a', 3, 1)] };
+  await inWarehouse(liveFile(cwd), (warehouse) => store(warehouse, 'prj_1', days));
   return cwd;
 }
 
@@ -41,16 +42,14 @@ describe('publish --parquet', () => {
   it('is not needed if the configuration names a lake, relative to itself', async () => {
     const cwd = await setUp('publish: { parquet: lake }\n');
     const elsewhere = await tempDir();
-    const { code } = await publish(elsewhere, '--config', join(cwd, 'readership.yaml'));
-    expect(code).toBe(0);
+    endedWith(0, await publish(elsewhere, '--config', join(cwd, 'readership.yaml')));
     expect(await lakeViews(join(cwd, 'lake'))).toEqual(VIEWS);
     expect(await readdir(elsewhere)).toEqual([]);
   });
 
   it('into a directory with other files publishes the history, touches nothing there, and exits 2', async () => {
     const cwd = await setUp();
-    const { code, stderr } = await publish(cwd, '--parquet', '.');
-    expect(code).toBe(2);
+    const { stderr } = endedWith(2, await publish(cwd, '--parquet', '.'));
     expect(stderr).toContain(`${cwd} is neither empty nor a Readership lake: it contains `);
     const failure = 'publish has failed since';
     expect((await callCli(['status'], { cwd })).stdout).toContain(failure);
@@ -74,13 +73,8 @@ describe('publish --parquet', () => {
   });
 
   it('in the configuration: a URL is reported with its line', async () => {
-    const cwd = await setUp();
-    await writeFile(
-      join(cwd, 'readership.yaml'),
-      'baseUrl: http://127.0.0.1:1\nprojects: [{ id: prj_1 }]\npublish:\n  parquet: gs://bucket/lake\n',
-    );
-    const { code, stderr } = await publish(cwd);
-    expect(code).toBe(2);
+    const cwd = await workspaceOf(NOWHERE, 'publish:\n  parquet: gs://bucket/lake\n');
+    const { stderr } = endedWith(2, await publish(cwd));
     expect(stderr).toMatch(/readership\.yaml:4 {2}publish\.parquet: not a directory or s3:/);
   });
 

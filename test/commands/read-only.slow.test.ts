@@ -1,8 +1,8 @@
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
-import { SmallDisk } from '../small-disk.js';
+import { expect, it } from 'vitest';
+import { smallDisk } from '../small-disk.js';
 import { expectAllOnce, openSite } from './site.js';
-import { daysAgo } from './workspace.js';
+import { daysAgo, endedWith } from './workspace.js';
 
 const WRITING = [
   ['export'],
@@ -23,9 +23,7 @@ const READING = [
 
 it('with a read-only data directory (skipped if none can be mounted), writing commands say what to do and reading ones work', async (context) => {
   const site = await openSite();
-  const disk = await SmallDisk.mountedOn(join(site.cwd, 'data'));
-  if (disk === undefined) return context.skip('only root can make a disk read-only, on Linux');
-  onTestFinished(() => disk.unmount());
+  const disk = await smallDisk(context, join(site.cwd, 'data'));
   expect(await site.run('export', '--to', daysAgo(3))).toMatchObject({ code: 0 });
   await disk.setReadOnly(true);
 
@@ -41,14 +39,12 @@ it('with a read-only data directory (skipped if none can be mounted), writing co
     const { code, stderr } = await site.run(...args);
     expect({ args, code, stderr: code === 0 ? '' : stderr }).toEqual({ args, code: 0, stderr: '' });
   }
-  const page = await site.run('report', 'weekly');
-  expect(page.code).toBe(1);
+  const page = endedWith(1, await site.run('report', 'weekly'));
   expect(page.stderr).toMatch(/^Cannot write the report to .+\nGive this user write access there/);
   const status = await site.run('status');
   expect(status.stdout).toMatch(/history +.+ days/);
   expect(status.stderr).toBe('');
-  const doctor = await site.run('doctor');
-  expect(doctor.code).toBe(1);
+  const doctor = endedWith(1, await site.run('doctor'));
   expect(doctor.stdout).toMatch(/fail +database +Cannot open .+\nGive this user write access there/);
 
   await disk.setReadOnly(false);

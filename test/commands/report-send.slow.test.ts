@@ -2,25 +2,24 @@ import { Command } from 'commander';
 import { on } from 'node:events';
 import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { PassThrough } from 'node:stream';
 import PostalMime from 'postal-mime';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { Output } from '../../src/terminal/output.js';
-import { watchReport } from '../../src/commands/report-render.js';
-import { renderReport } from '../../src/commands/report-render.js';
+import { renderReport, watchReport } from '../../src/commands/report-render.js';
 import { report as declareReport } from '../../src/commands/report.js';
 import { sendReport } from '../../src/commands/report-send.js';
 import { day } from '../../src/day.js';
 import { openHistory } from '../../src/warehouse/published.js';
 import { publish } from '../../src/warehouse/publish.js';
-import { openWarehouse } from '../../src/warehouse/open.js';
 import { readDeliveries } from '../../src/mail/ledger.js';
 import { type MailServer, startMailServer } from '../mail/mail-server.js';
 import { loadDays } from '../mail/site.js';
+import { answerOf } from '../duckdb.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { runtimeIn } from '../run-cli.js';
 import { serve } from '../serve.js';
 import { textOf } from '../streams.js';
 import { tempDir } from '../temp-dir.js';
+import { liveFile, replaceIn } from './workspace.js';
 
 const CONFIGURATION = `
 baseUrl: https://platform.example.com
@@ -49,22 +48,13 @@ beforeEach(async () => {
   await cp(twoWeeks, join(directory, 'data'), { recursive: true });
 });
 
-function runtime(environment: Record<string, string>) {
-  const [out, err] = [new PassThrough(), new PassThrough()];
-  const output = new Output(out, err, false);
-  const now = () => new Date('2026-11-16T09:00:00Z');
-  const { signal } = new AbortController();
-  return { out, err, runtime: { workingDirectory: directory, environment, now, signal, output } };
-}
+const runtime = (environment: Record<string, string>) =>
+  runtimeIn(directory, { environment, now: () => new Date('2026-11-16T09:00:00Z') });
 
 async function send(options: Parameters<typeof sendReport>[1], url = `smtp://127.0.0.1:${server.port}`) {
   const { out, err, runtime: its } = runtime({ READERSHIP_SMTP_URL: url });
   const exitCode = await sendReport('weekly', options, its);
-  return {
-    exitCode,
-    lines: textOf(out).trimEnd().split('\n'),
-    notes: textOf(err),
-  };
+  return { exitCode, lines: textOf(out).trimEnd().split('\n'), notes: textOf(err) };
 }
 
 /** Runs `readership report <args>`. */
@@ -78,6 +68,8 @@ async function report(...args: string[]) {
   await program.parseAsync(['report', ...args], { from: 'user' });
   return { exitCode, lines: textOf(out), notes: textOf(err) };
 }
+
+const refused = (...args: string[]) => expect(report(...args)).rejects;
 
 const copies = (recipient: string) => server.accepted.get(recipient)?.length ?? 0;
 
@@ -106,16 +98,13 @@ describe('readership report send weekly', () => {
   });
 
   it('notes a project with nothing loaded yet, and emails the others', async () => {
-    const two = CONFIGURATION.replace('projects: [', 'projects: [{ id: prj_0, name: Soon }, ');
-    await writeFile(join(directory, 'readership.yaml'), two);
+    await replaceIn(directory, 'projects: [', 'projects: [{ id: prj_0, name: Soon }, ');
     const { exitCode, lines, notes } = await send({});
     expect({ exitCode, sent: lines.length }).toEqual({ exitCode: 0, sent: 2 });
     expect(notes).toMatch(/^Nothing is loaded for 2026-W46 .+ of Soon\./);
     expect([copies('docs@example.com'), copies('lead@example.com')]).toEqual([1, 1]);
-    await expect(report('weekly', '--format', 'json')).rejects.toThrow('A JSON document covers one project');
-    await expect(report('weekly', '--project', 'prj_0', '--format', 'text')).rejects.toThrow(
-      /Nothing is loaded/,
-    );
+    await refused('weekly', '--format', 'json').toThrow('A JSON document covers one project');
+    await refused('weekly', '--project', 'prj_0', '--format', 'text').toThrow(/Nothing is loaded/);
   });
 
   it('says who may have received it and how to settle it; --force sends it again to that recipient only', async () => {
@@ -136,42 +125,34 @@ describe('readership report send weekly', () => {
   });
 
   it('is settled by a person: as delivered, it stays so; as not delivered, it is sent again; otherwise a message lists what is stored', async () => {
-    const refused = (...args: string[]) => expect(report('resolve', 'weekly', ...args)).rejects;
-    await refused('--delivered', 'docs@example.com').toThrow('No email of weekly was ever sent');
+    const resolve = (...args: string[]) => report('resolve', 'weekly', ...args);
+    const unsettled = (...args: string[]) => expect(resolve(...args)).rejects;
+    await unsettled('--delivered', 'docs@example.com').toThrow('No email of weekly was ever sent');
     for (const recipient of ['docs@example.com', 'lead@example.com'])
       server.behaviors.set(recipient, [{ on: 'data', do: 'drop-lost' }]);
     await send({});
-    await refused('--delivered', 'eve@example.com').toThrow(
-      "--period '2026-W46' --project prj_1: docs@example.com, unknown",
-    );
-    await refused('--delivered', 'docs@example.com', '--period', '2026-W45').toThrow('Specify which email');
-    await refused('--delivered', 'a@example.com', '--not-delivered', 'a@example.com').toThrow(
-      'cannot be used with',
-    );
-    await refused().toThrow('Say what became of it');
-    const settled = await report(
-      'resolve',
-      'weekly',
-      '--period',
-      '2026-W46',
-      '--delivered',
-      'docs@example.com',
-    );
+    for (const [args, words] of [
+      [['--delivered', 'eve@example.com'], "--period '2026-W46' --project prj_1: docs@example.com, unknown"],
+      [['--delivered', 'docs@example.com', '--period', '2026-W45'], 'Specify which email'],
+      [['--delivered', 'a@example.com', '--not-delivered', 'a@example.com'], 'cannot be used with'],
+      [[], 'Say what became of it'],
+    ] as const)
+      await unsettled(...args).toThrow(words);
+    const settled = await resolve('--period', '2026-W46', '--delivered', 'docs@example.com');
     expect(settled.lines).toContain('sent (delivered, confirmed by a person)');
-    const missing = await report('resolve', 'weekly', '--not-delivered', 'lead@example.com');
-    expect(missing.lines).toContain(
-      'not delivered yet (not delivered, confirmed by a person); retried by the next run',
-    );
-    await refused('--delivered', 'docs@example.com').toThrow(
-      'has an unknown outcome, so nothing needs settling',
-    );
+    const missing = await resolve('--not-delivered', 'lead@example.com');
+    expect(missing.lines).toMatch(/yet \(not delivered, confirmed by a person\); retried by the next run$/m);
+    const done = 'has an unknown outcome, so nothing needs settling';
+    await unsettled('--delivered', 'docs@example.com').toThrow(done);
     await send({});
     expect([copies('docs@example.com'), copies('lead@example.com')]).toEqual([0, 1]);
-    const entries = (await readFile(join(directory, 'data/effects.log'), 'utf8')).trimEnd().split('\n');
+    const journal = await readFile(join(directory, 'data/effects.log'), 'utf8');
+    const entries = journal
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, string>);
     const eventsTo = (recipient: string) =>
-      entries
-        .map((line) => JSON.parse(line) as { recipient: string; event: string })
-        .flatMap((entry) => (entry.recipient === recipient ? entry.event : []));
+      entries.flatMap((entry) => (entry['recipient'] === recipient ? entry['event'] : []));
     expect(eventsTo('docs@example.com')).toEqual(['sending', 'unknown', 'sent']);
     expect(eventsTo('lead@example.com')).toEqual(['sending', 'unknown', 'not-sent', 'sending', 'sent']);
   });
@@ -179,18 +160,14 @@ describe('readership report send weekly', () => {
   it('is settled by a day in its period, and a correction or an alert by its name as listed', async () => {
     server.behaviors.set('docs@example.com', [{ on: 'data', do: 'drop-lost' }]);
     await send({});
-    const warehouse = await openWarehouse(join(directory, 'data/warehouse.duckdb'), {
-      ...{ command: 'test', now: () => new Date(), maxWaitMs: 0 },
-    });
     const others = { weekly: '2026-W46 correction', alert: 'export 2026-11-16T03:00:00.000Z' };
     for (const [name, period] of Object.entries(others))
-      await warehouse.transaction((transaction) =>
-        transaction.execute(`
-          INSERT INTO deliveries BY NAME
-          SELECT * REPLACE ('${name}' AS report, '${period}' AS period, '<${name}@example.com>' AS message_id)
-          FROM deliveries WHERE state = 'unknown' AND period = '2026-W46'`),
+      await answerOf(
+        liveFile(directory),
+        `INSERT INTO deliveries BY NAME
+         SELECT * REPLACE ('${name}' AS report, '${period}' AS period, '<${name}@example.com>' AS message_id)
+         FROM deliveries WHERE state = 'unknown' AND period = '2026-W46'`,
       );
-    await warehouse.close();
     const settle = async (name: string, period: string) =>
       (await report('resolve', name, '--period', period, '--delivered', 'docs@example.com')).lines;
     for (const day of ['2026-11-08', '2026-11-16', '2026-11'])
@@ -206,11 +183,8 @@ describe('readership report send weekly', () => {
   it('posts it to a channel by the same rules, and attaches rows to emails', async () => {
     const chat = await serve((_, response, count) => (count === 1 ? response.destroy() : response.end('ok')));
     const environment = { CHAT: chat.baseUrl, READERSHIP_SMTP_URL: `smtp://127.0.0.1:${server.port}` };
-    const to = 'to: [docs@example.com, chat], attach: [most_read]';
-    await writeFile(
-      join(directory, 'readership.yaml'),
-      `${CONFIGURATION.replace(/to: \[.+\]/, to)}channels: { chat: { kind: slack, urlEnv: CHAT } }\n`,
-    );
+    await replaceIn(directory, /to: \[.+\]/, 'to: [docs@example.com, chat], attach: [most_read]');
+    await replaceIn(directory, /$/, 'channels: { chat: { kind: slack, urlEnv: CHAT } }\n');
     const { out, runtime: its } = runtime(environment);
     expect(await sendReport('weekly', {}, its)).toBe(1);
     const lines = textOf(out);
@@ -229,7 +203,7 @@ describe('readership report send weekly', () => {
     expect(chat.seen).toHaveLength(2);
     expect(chat.seen[1]?.body).toContain('Human views: 5,348');
     expect(copies('docs@example.com')).toBe(1);
-    await expect(report('weekly', '--format', 'eml', '--to', 'chat')).rejects.toThrow(
+    await refused('weekly', '--format', 'eml', '--to', 'chat').toThrow(
       'chat is a channel, which gets no email',
     );
   });
@@ -277,12 +251,7 @@ describe('readership report weekly --format eml', () => {
       { address: 'readership@example.com' },
     ]);
     expect(toSender.notes).toContain('addressed to readership@example.com.');
-    await writeFile(
-      join(directory, 'readership.yaml'),
-      CONFIGURATION.split('\n')
-        .filter((line) => !/^(mail|reports):/.test(line))
-        .join('\n'),
-    );
+    await replaceIn(directory, /^mail: [^]*/m, '');
     const { lines, notes } = await report('weekly', '--format', 'eml');
     expect(await PostalMime.parse(lines)).toMatchObject({
       from: { address: 'nobody@example.invalid' },
@@ -306,26 +275,20 @@ describe('readership report weekly --output', () => {
       expect(lines).toBe('');
     }
     expect(await readdir(join(directory, 'data'))).not.toContain('reports');
-    await expect(report('weekly', '--output', 'weekly.pdf')).rejects.toThrow(
-      /weekly\.pdf: .+ For a PDF, print/,
-    );
-    await expect(report('weekly', '--format', 'text', '--output', 'missing/weekly.txt')).rejects.toThrow(
-      'Cannot write the report to missing/weekly.txt',
-    );
+    await refused('weekly', '--output', 'weekly.pdf').toThrow(/weekly\.pdf: .+ For a PDF, print/);
+    const unwritable = 'Cannot write the report to missing/weekly.txt';
+    await refused('weekly', '--format', 'text', '--output', 'missing/weekly.txt').toThrow(unwritable);
   });
 
   it('is rejected where it would have no effect, as is any other option', async () => {
-    const refused = (...args: string[]) => expect(report(...args)).rejects;
-    await refused('weekly', '--format', 'text', '--to', 'a@example.com').toThrow(
-      '--to has no effect without',
-    );
-    await refused('weekly', '--format', 'text', '--open').toThrow('--open has no effect with --format text');
+    const text = ['weekly', '--format', 'text'];
+    await refused(...text, '--to', 'a@example.com').toThrow('--to has no effect without');
+    await refused(...text, '--open').toThrow('--open has no effect with --format text');
     await refused('--period', '2026-W46').toThrow('--period has no effect without a report');
     await refused('send', 'weekly', '--output', 'a.html').toThrow("unknown option '--output'");
     // As 0.2 sent and settled emails.
-    await refused('weekly', '--send', '--force').toThrow(
-      '--send is gone. Nothing was done. Use: readership report send',
-    );
+    const gone = '--send is gone. Nothing was done. Use: readership report send';
+    await refused('weekly', '--send', '--force').toThrow(gone);
     await refused('weekly', '--delivered', 'a@example.com').toThrow('Use: readership report resolve');
   });
 });
@@ -352,9 +315,9 @@ it('readership report new writes a report that works unchanged, and replaces not
     /\nBusy pages\n[^]*\n\/page-1\n {2}Human 693 · AI 343\n/,
   );
   for (const taken of ['busy_pages', 'weekly'])
-    await expect(report('new', taken)).rejects.toThrow(`reports/${taken} already exists`);
+    await refused('new', taken).toThrow(`reports/${taken} already exists`);
   for (const name of ['../x', 'send', 'timezone'])
-    await expect(report('new', name)).rejects.toThrow('is not a valid report name');
+    await refused('new', name).toThrow('is not a valid report name');
 });
 
 it('readership report --watch renders again on each change, and continues after an error', async () => {

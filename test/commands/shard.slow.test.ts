@@ -1,18 +1,17 @@
 import { execFileSync } from 'node:child_process';
-import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { cp, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { request } from 'undici';
 import { describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { shardOf } from '../../src/config/shard.js';
-import { dayOf } from '../../src/day.js';
-import { closeNow, liveWarehouse } from '../open-warehouse.js';
-import { type Platform, rowsOf, servePlatform } from '../platform.js';
+import { inWarehouse, valuesOf } from '../open-warehouse.js';
+import { type Platform, rowsOf } from '../platform.js';
 import { callCli, runCli, startCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 import { mcpClient } from '../web/mcp-client.js';
 import { lakeViews, sorted, storedViews } from '../warehouse/lake/lake.js';
-import { daysAgo, env, expectCleanEnd, KEY } from './workspace.js';
+import { daysAgo, endedWith, env, expectCleanEnd, platformOf, replaceIn } from './workspace.js';
 
 const PROJECTS = ['prj_a', 'prj_b', 'prj_c', 'prj_d', 'prj_e', 'prj_ü'];
 const SHARDS = 3;
@@ -33,10 +32,7 @@ const statusSchema = z.object({
 
 /** Six projects with one key, and a platform that serves the same views for each. */
 async function setUp(settings = ''): Promise<{ cwd: string; platform: Platform }> {
-  const platform = await servePlatform({
-    now: () => new Date(),
-    rowsOf: (day) => (day < daysAgo(5) || day >= dayOf(new Date()) ? [] : rowsOf(day, 3)),
-  });
+  const platform = await platformOf(5, 3);
   const cwd = await tempDir();
   const projects = PROJECTS.map((id) => `  - { id: ${id} }\n`).join('');
   await writeFile(
@@ -56,24 +52,16 @@ const start = (cwd: string, ...args: string[]) => runCli(args, { cwd, env });
 
 const shardsOf = (count: number) => Array.from({ length: count }, (_, index) => `${index + 1}/${count}`);
 
-const storedProjects = async (file: string): Promise<string[]> => {
-  const warehouse = await liveWarehouse(file);
-  const rows = await warehouse.query(
-    'SELECT DISTINCT project FROM day_loads ORDER BY project',
-    z.object({ project: z.string() }),
+const storedProjects = (file: string) =>
+  inWarehouse(file, (warehouse) =>
+    valuesOf(warehouse, 'SELECT DISTINCT project FROM day_loads ORDER BY project'),
   );
-  await closeNow(warehouse);
-  return rows.map(({ project }) => project);
-};
 
 describe('export --shard', () => {
   it('in several processes at once loads every project once, into a file per shard and one lake for all', async () => {
     const { cwd, platform } = await setUp('shards: 3\npublish: { parquet: lake }\n');
     const ended = await Promise.all(shardsOf(SHARDS).map((shard) => start(cwd, 'export', '--shard', shard)));
-    for (const result of ended) {
-      expect(result.code, result.stderr).toBe(0);
-      await expectCleanEnd(cwd, result);
-    }
+    for (const result of ended) await expectCleanEnd(cwd, endedWith(0, result));
 
     const stored = await Promise.all(
       shardsOf(SHARDS).map((shard) =>
@@ -87,15 +75,11 @@ describe('export --shard', () => {
     });
     expect(new Set(asked).size).toBe(asked.length);
 
-    const lake = await lakeViews(join(cwd, 'lake'));
-    const expected = PROJECTS.flatMap((project) =>
-      [1, 2, 3, 4, 5].flatMap((ago) =>
-        rowsOf(daysAgo(ago), 3).map(
-          ({ path, human, ai }) => [project, daysAgo(ago), path, human, ai] as const,
-        ),
-      ),
+    const views = [1, 2, 3, 4, 5].flatMap((ago) =>
+      rowsOf(daysAgo(ago), 3).map(({ path, human, ai }) => [daysAgo(ago), path, human, ai] as const),
     );
-    expect(sorted(lake)).toEqual(sorted(expected));
+    const expected = PROJECTS.flatMap((project) => views.map((row) => [project, ...row] as const));
+    expect(sorted(await lakeViews(join(cwd, 'lake')))).toEqual(sorted(expected));
 
     // With --shard, the other commands show only the shard's own projects; without it, they read all of them.
     const projectsIn = async (...args: string[]) => {
@@ -104,9 +88,11 @@ describe('export --shard', () => {
     };
     expect((await projectsIn('--shard', '1/3')).projects).toEqual(stored[0]);
     expect(await projectsIn()).toEqual({ code: 0, projects: PROJECTS, stderr: '' });
-    const status = await call(cwd, 'status', '--json');
-    expect(status.code).toBe(0);
-    const { shards } = statusSchema.parse(JSON.parse(status.stdout));
+    const statuses = async () => {
+      const { stdout } = endedWith(0, await call(cwd, 'status', '--json'));
+      return statusSchema.parse(JSON.parse(stdout)).shards;
+    };
+    const shards = await statuses();
     expect(shards.map(({ shard, isFromLake }) => [shard, isFromLake])).toEqual(
       shardsOf(SHARDS).map((shard) => [shard, false]),
     );
@@ -115,17 +101,11 @@ describe('export --shard', () => {
       PROJECTS.map(() => 100),
     );
     const published = shards.map(({ publishedAt }) => publishedAt);
-    const pages = await call(cwd, 'report', 'weekly');
-    expect(pages.stdout.trim().split('\n')).toEqual(
-      stored.flatMap((ids, index) =>
-        ids.map(
-          (id) =>
-            expect.stringContaining(
-              `data/shard-${index + 1}-of-3/reports/${encodeURIComponent(id)}/weekly-`,
-            ) as string,
-        ),
-      ),
+    const pages = (await call(cwd, 'report', 'weekly')).stdout.trim().split('\n');
+    const places = stored.flatMap((ids, index) =>
+      ids.map((id) => `data/shard-${index + 1}-of-3/reports/${encodeURIComponent(String(id))}/weekly-`),
     );
+    expect(pages).toEqual(places.map((place) => expect.stringContaining(place) as string));
     // A project names its shard; what changes something needs one.
     expect((await call(cwd, 'export', '--plan', '--project', 'prj_b')).code).toBe(0);
     for (const [args, words] of [
@@ -146,7 +126,7 @@ describe('export --shard', () => {
     const [here, elsewhere] = [join(data, 'shard-2-of-3'), join(cwd, 'elsewhere')];
     await rename(here, elsewhere);
     expect(await projectsIn()).toEqual({ code: 0, projects: PROJECTS, stderr: '' });
-    const later = statusSchema.parse(JSON.parse((await call(cwd, 'status', '--json')).stdout)).shards;
+    const later = await statuses();
     expect(later.map(({ isFromLake }) => isFromLake)).toEqual([false, true, false]);
     expect(Math.abs(Date.parse(later[1]?.publishedAt ?? '') - Date.parse(published[1] ?? ''))).toBeLessThan(
       60_000,
@@ -168,30 +148,25 @@ describe('export --shard', () => {
     const told = await ask('query', { sql: PROJECTS_STORED });
     expect(told).toMatch(/The answer is without shard 2\/3/);
     expect(told).not.toContain(data);
-    const broken = await call(cwd, 'status');
-    expect(broken.code).toBe(1);
+    const broken = endedWith(1, await call(cwd, 'status'));
     expect(broken.stdout).toMatch(/Shard 2\/3, not readable here\nattention {2}.*no days of shard 2\/3/);
   });
 
   it('accepts the index of a Kubernetes indexed job, as in the docs', async () => {
     const { cwd } = await setUp();
     const command = 'echo --shard "$((JOB_COMPLETION_INDEX + 1))/3"';
-    const said = [0, 1, 2].map((index) =>
-      execFileSync('sh', ['-c', command], { env: { JOB_COMPLETION_INDEX: String(index) } })
-        .toString()
-        .trim(),
-    );
-    expect(said).toEqual(shardsOf(3).map((shard) => `--shard ${shard}`));
-    expect((await call(cwd, 'export', '--plan', ...(said[2] ?? '').split(' '))).code).toBe(0);
+    const env = { JOB_COMPLETION_INDEX: '2' };
+    const said = execFileSync('sh', ['-c', command], { env }).toString().trim();
+    expect(said).toBe('--shard 3/3');
+    endedWith(0, await call(cwd, 'export', '--plan', ...said.split(' ')));
   });
 
   it('for a shard without projects finishes at once and says so', async () => {
     const { cwd, platform } = await setUp();
     const empty =
       shardsOf(20).find((_, index) => !PROJECTS.some((id) => shardOf(id, 20) === index + 1)) ?? '';
-    const { code, stderr } = await call(cwd, 'run', '--shard', empty);
+    const { stderr } = endedWith(0, await call(cwd, 'run', '--shard', empty));
     expect(stderr).toContain(`Shard ${empty} has no projects: nothing to do.`);
-    expect(code).toBe(0);
     expect(platform.seen).toEqual([]);
     expect((await call(cwd, 'status', '--shard', empty)).code).toBe(0);
   });
@@ -199,8 +174,7 @@ describe('export --shard', () => {
   it.each(['0/4', ''])('rejects %j and says how to write it', async (shard) => {
     const { cwd } = await setUp();
     for (const command of ['export', 'run', 'start']) {
-      const { code, stderr } = await call(cwd, command, '--shard', shard);
-      expect(code).toBe(2);
+      const { stderr } = endedWith(2, await call(cwd, command, '--shard', shard));
       expect(stderr).toContain('Write I/N, counted from 1, such as 2/8 for the second of eight.');
     }
     expect(await readdir(cwd)).toEqual(['readership.yaml']);
@@ -223,34 +197,21 @@ describe('a data directory', () => {
     const { cwd, platform } = await setUp('publish: { parquet: lake }\n');
     await call(cwd, 'export');
     const data = join(cwd, 'data');
-    const refused = await call(cwd, 'export', '--shard', '1/2');
-    expect(refused.code).toBe(2);
+    const refused = endedWith(2, await call(cwd, 'export', '--shard', '1/2'));
     expect(refused.stderr).toContain('contains one history of all projects');
 
-    const live = await liveWarehouse(join(data, 'warehouse.duckdb'));
-    const views = await storedViews(live);
-    await closeNow(live);
-    for (const name of ['shard-1-of-2', 'shard-2-of-2']) {
-      await mkdir(join(data, name));
-      for (const file of ['warehouse.duckdb', 'warehouse.duckdb.wal'])
-        await cp(join(data, file), join(data, name, file));
-    }
-    await rename(join(data, 'warehouse.duckdb'), join(cwd, 'warehouse-before.duckdb'));
-    await rename(join(data, 'warehouse.duckdb.wal'), join(cwd, 'warehouse-before.duckdb.wal'));
+    const views = await inWarehouse(join(data, 'warehouse.duckdb'), storedViews);
+    const files = ['warehouse.duckdb', 'warehouse.duckdb.wal'];
+    for (const name of ['shard-1-of-2', 'shard-2-of-2'])
+      for (const file of files) await cp(join(data, file), join(data, name, file));
+    for (const file of files) await rename(join(data, file), join(cwd, file));
     const requests = platform.seen.length;
-    const config = join(cwd, 'readership.yaml');
-    const yaml = await readFile(config, 'utf8');
     for (const shard of shardsOf(2))
       expect((await call(cwd, 'adopt', '--shard', shard)).stderr).toContain('written by no shards');
-    await writeFile(config, yaml.replace('parquet: lake', 'parquet: split-lake'));
-    for (const shard of shardsOf(2)) {
-      const adopted = await call(cwd, 'adopt', '--shard', shard);
-      expect(adopted.code, adopted.stderr).toBe(0);
-      const exported = await call(cwd, 'export', '--shard', shard);
-      expect(exported.code, exported.stderr).toBe(0);
-      const published = await call(cwd, 'publish', '--shard', shard);
-      expect(published.code, published.stderr).toBe(0);
-    }
+    await replaceIn(cwd, 'parquet: lake', 'parquet: split-lake');
+    for (const shard of shardsOf(2))
+      for (const command of ['adopt', 'export', 'publish'])
+        endedWith(0, await call(cwd, command, '--shard', shard));
     // Days that may still change are read again; final days stay final.
     const asked = platform.seen.slice(requests).map(({ url }) => Object.fromEntries(url.searchParams));
     const finalDays = new Set<string>([daysAgo(5), daysAgo(4)]);
@@ -263,7 +224,7 @@ describe('a data directory', () => {
 
 /** The web app and the tools of assistants show every project from its shard, and act in it. */
 async function expectOneWebApp(cwd: string): Promise<void> {
-  const app = startCli(['serve', '--port', '0'], { cwd, env: { READERSHIP_API_KEY: KEY } });
+  const app = startCli(['serve', '--port', '0'], { cwd, env });
   let link = '';
   app.child.stdout?.on('data', (text: string) => {
     link += text;

@@ -1,12 +1,11 @@
 import { isSameHour } from 'date-fns';
 import { expect } from 'vitest';
-import { z } from 'zod';
 import { viewsResponseSchema } from '../../src/api/schema.js';
-import { addDays, type Day, day } from '../../src/day.js';
+import { addDays, type Day, day, daysIn } from '../../src/day.js';
 import type { Sandbox, WatchedOptions } from '../sandbox/faulty-sandbox.js';
 import { expectWhole, storedDays } from '../export/stored-days.js';
 import { type MailServer, startMailServer } from '../mail/mail-server.js';
-import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { inWarehouse, valuesOf } from '../open-warehouse.js';
 import { callCli, type CliResult } from '../run-cli.js';
 import { daysAgo, expectCleanEnd, KEY, liveFile, serveSandbox, workspaceOf } from './workspace.js';
 
@@ -42,8 +41,6 @@ export async function openSite(options: Partial<WatchedOptions> = {}, settings =
   return { sandbox, mailServer, cwd, env, run, openedAt: new Date() };
 }
 
-const jobRow = z.object({ remote_id: z.string() });
-
 /**
  * Checks that every day up to `last` is stored as the platform has it, that every job is known and
  * was created once, and that no email was sent twice.
@@ -52,12 +49,12 @@ export async function expectAllOnce(
   { sandbox, mailServer, cwd, openedAt }: Site,
   last = daysAgo(1),
 ): Promise<void> {
-  const warehouse = await liveWarehouse(liveFile(cwd));
-  await expectWhole(warehouse);
-  const days = await storedDays(warehouse);
-  const jobs = await warehouse.query('SELECT remote_id FROM agent_jobs ORDER BY ALL', jobRow);
-  await closeNow(warehouse);
-  expect(days.map((stored) => stored.day)).toEqual(daysBetween(sandbox.firstDay, last));
+  const { days, jobs } = await inWarehouse(liveFile(cwd), async (warehouse) => {
+    await expectWhole(warehouse);
+    const known = await valuesOf(warehouse, 'SELECT remote_id FROM agent_jobs ORDER BY ALL');
+    return { days: await storedDays(warehouse), jobs: known };
+  });
+  expect(days.map(({ day }) => day)).toEqual(daysIn({ first: sandbox.firstDay, last }));
   for (const { day: at, state, human, ai, total } of days) {
     const platform = await totalsOf(sandbox, day(at));
     // On the hour, the platform counts late views of days that are not final.
@@ -67,7 +64,7 @@ export async function expectAllOnce(
   }
   const created = sandbox.inspect().jobs;
   expect(created.length).toBeGreaterThan(0);
-  expect(jobs.map(({ remote_id: id }) => id)).toEqual(created.map(({ id }) => id).sort());
+  expect(jobs).toEqual(created.map(({ id }) => id).sort());
   const pages = created.map(({ prompt }) => /^"\/.*"$/m.exec(prompt)?.[0]);
   expect(new Set(pages).size).toBe(created.length);
   const mails = (mailServer.accepted.get('docs@example.com') ?? []).map(messageId);
@@ -77,16 +74,10 @@ export async function expectAllOnce(
 
 const messageId = (mail: Buffer): string => /^Message-ID: (\S+)/im.exec(mail.toString('latin1'))?.[1] ?? '';
 
-function daysBetween(first: Day, last: Day): Day[] {
-  const days: Day[] = [];
-  for (let at = first; at <= last; at = addDays(at, 1)) days.push(at);
-  return days;
-}
-
-/** What the platform currently reports for a day. */
-async function totalsOf({ baseUrl, projectId, apiKey }: Sandbox, at: Day) {
+/** What the platform currently reports for a range of days. */
+export async function totalsOf({ baseUrl, projectId, apiKey }: Sandbox, first: Day, last = first) {
   const response = await fetch(
-    `${baseUrl}/v1/analytics/${projectId}/views?dateFrom=${at}&dateTo=${addDays(at, 1)}&limit=1`,
+    `${baseUrl}/v1/analytics/${projectId}/views?dateFrom=${first}&dateTo=${addDays(last, 1)}&limit=1`,
     { headers: { authorization: `Bearer ${apiKey}` } },
   );
   return viewsResponseSchema.parse(await response.json()).totals;

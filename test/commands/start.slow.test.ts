@@ -1,9 +1,7 @@
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { runCli, startCli } from '../run-cli.js';
-import { tempDir } from '../temp-dir.js';
-import { env, liveFile, serveSandbox, workspaceOf } from './workspace.js';
+import { endedWith, env, liveFile, serveSandbox, workspaceOf } from './workspace.js';
 
 describe('readership start', () => {
   it('reports that another process holds the database, and tries again later', async () => {
@@ -17,21 +15,13 @@ describe('readership start', () => {
     await closeNow(holder);
   });
 
-  it('exits 2 without a key, and says which one is missing', async () => {
-    const cwd = await workspaceOf(await serveSandbox());
-    const { code, stderr } = await runCli(['start'], { cwd });
-    expect(code).toBe(2);
-    expect(stderr).toContain('set READERSHIP_API_KEY');
-  });
-
-  it('reports every invalid schedule with its line', async () => {
-    const cwd = await tempDir();
-    const workspace = await workspaceOf(
-      { baseUrl: 'http://127.0.0.1', projectId: 'prj_1' },
-      "schedule:\n  export: nightly\n  poll: 75 * * * *\n  report: '0 0 31 2 *'\n  timezone: Mars\n",
-    );
-    const { code, stderr } = await runCli(['start', '--config', join(workspace, 'readership.yaml')], { cwd });
-    expect(code).toBe(2);
+  it('exits 2 without a key, and for every invalid schedule, with its line', async () => {
+    const site = { baseUrl: 'http://127.0.0.1', projectId: 'prj_1' };
+    const keyless = endedWith(2, await runCli(['start'], { cwd: await workspaceOf(site) }));
+    expect(keyless.stderr).toContain('set READERSHIP_API_KEY');
+    const schedule =
+      "schedule:\n  export: nightly\n  poll: 75 * * * *\n  report: '0 0 31 2 *'\n  timezone: Mars\n";
+    const { stderr } = endedWith(2, await runCli(['start'], { cwd: await workspaceOf(site, schedule) }));
     for (const fault of [
       /:4 {2}schedule\.export: not a cron/,
       /:5 {2}schedule\.poll: .+'75' is not a minute .+ such as '15 2/,

@@ -1,10 +1,20 @@
 import { readFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
-import { closeNow, liveWarehouse } from '../open-warehouse.js';
-import { servePlatform } from '../platform.js';
+import { answerOf } from '../duckdb.js';
+import { execute, inWarehouse } from '../open-warehouse.js';
 import { callCli } from '../run-cli.js';
-import { expectCleanEnd, KEY, liveFile, serveSandbox, workspaceOf } from './workspace.js';
+import {
+  endedWith,
+  env,
+  expectCleanEnd,
+  KEY,
+  liveFile,
+  platformOf,
+  platformWorkspace,
+  serveSandbox,
+  workspaceOf,
+} from './workspace.js';
 
 const statusSchema = z.object({
   diskFreeBytes: z.int().positive(),
@@ -16,16 +26,24 @@ const statusSchema = z.object({
   needs: z.array(z.string()),
 });
 
-/** Old emails that no longer need attention: one may have arrived, one is not retried anymore, and one arrived. */
-const LONG_LOST =
-  "INSERT INTO deliveries BY NAME SELECT 'weekly' AS report, 'p' AS project, '2025-W40' AS period, recipient, state, 'smtp' AS via, '<0>' AS message_id, 1 AS attempts, TIMESTAMP '2025-10-06' AS tried_at FROM (VALUES ('unknown', 'u@example.com'), ('waiting', 'w@example.com'), ('sent', 'd@example.com')) AS old (state, recipient)";
+const DELIVERIES = `
+  INSERT INTO deliveries BY NAME
+  SELECT *, 'smtp' AS via, format('<{}{}>', recipient, period) AS message_id, 1 AS attempts
+  FROM (VALUES
+    -- Old emails that no longer need attention: one may have arrived, one is not retried anymore, and one arrived.
+    ('weekly', 'p', '2025-W40', 'u@example.com', 'unknown', NULL, TIMESTAMP '2025-10-06'),
+    ('weekly', 'p', '2025-W40', 'w@example.com', 'waiting', NULL, TIMESTAMP '2025-10-06'),
+    ('weekly', 'p', '2025-W40', 'd@example.com', 'sent', NULL, TIMESTAMP '2025-10-06'),
+    ('weekly', 'p', '2026-W01', 'a@example.com', 'unknown', NULL, $lost::TIMESTAMP),
+    ('alert', '-', 'export 2026-01-05T00:00:00.000Z', 'ops@example.com', 'unknown', NULL, $lost::TIMESTAMP),
+    ('weekly', 'p', '2026-W01', 'b@example.com', 'waiting', 'the mail server is off', $lost::TIMESTAMP),
+    ('weekly', 'p', '2026-W01', 'd@example.com', 'failed', '550 no such user', $lost::TIMESTAMP),
+    ('weekly', 'p', '2026-W01', 'removed@example.com', 'failed', '550 no such user', $lost::TIMESTAMP)
+  ) AS given (report, project, period, recipient, state, note, tried_at)`;
 
-/** An email, an alert, a job and a message that may or may not have arrived, and an email that waits. */
+/** Emails, a job and a message that may or may not have arrived, and a code host that answers no more. */
 const LOST = [
-  "INSERT INTO deliveries BY NAME SELECT 'weekly' AS report, 'p' AS project, '2026-W01' AS period, 'a@example.com' AS recipient, 'unknown' AS state, 'smtp' AS via, '<1>' AS message_id, 1 AS attempts, $lost::TIMESTAMP AS tried_at",
-  "INSERT INTO deliveries BY NAME SELECT 'alert' AS report, '-' AS project, 'export 2026-01-05T00:00:00.000Z' AS period, 'ops@example.com' AS recipient, 'unknown' AS state, 'smtp' AS via, '<2>' AS message_id, 1 AS attempts, $lost::TIMESTAMP AS tried_at",
-  "INSERT INTO deliveries BY NAME SELECT 'weekly' AS report, 'p' AS project, '2026-W01' AS period, 'b@example.com' AS recipient, 'waiting' AS state, 'smtp' AS via, '<3>' AS message_id, 1 AS attempts, $lost::TIMESTAMP AS tried_at, 'the mail server is off' AS note",
-  "INSERT INTO deliveries BY NAME SELECT 'weekly' AS report, 'p' AS project, '2026-W01' AS period, unnest(['d@example.com', 'removed@example.com']) AS recipient, 'failed' AS state, 'smtp' AS via, '<4>' AS message_id, 1 AS attempts, $lost::TIMESTAMP AS tried_at, '550 no such user' AS note",
+  DELIVERIES,
   "INSERT INTO agent_jobs BY NAME SELECT 7 AS id, $project AS project, '/lost' AS path, 'unconfirmed' AS state, '' AS reason, '' AS prompt, TIMESTAMP '2026-01-05' AS planned_at, 0 AS polls",
   "INSERT INTO code_host_reads BY NAME SELECT 'acme/docs' AS repository, TIMESTAMP '2026-01-05' AS read_until, TIMESTAMP '2026-01-05' AS next_read_at, 'the code host answered 404.' AS problem",
   "INSERT INTO agent_messages BY NAME SELECT 3 AS id, 7 AS job, 'unconfirmed' AS state, 'typed' AS origin, '' AS prompt, TIMESTAMP '2026-01-05' AS planned_at",
@@ -49,8 +67,7 @@ it('status exits 1 and says what to do while something needs attention, and 0 wh
   expect(refused.stderr).toMatch(/^export failed: .+401.+READERSHIP_API_KEY is wrong or has expired.+\n$/);
   await cli(KEY, 'run');
   expect(await status()).toMatchObject({ code: 0, needs: [], unknownDeliveries: [] });
-  const metrics = await cli(KEY, 'status', '--format', 'prometheus');
-  expect(metrics.code).toBe(0);
+  const metrics = endedWith(0, await cli(KEY, 'status', '--format', 'prometheus'));
   expect(metrics.stdout).toMatch(
     /^# HELP readership_needs .+\n# TYPE readership_needs gauge\nreadership_needs 0\n/,
   );
@@ -59,14 +76,8 @@ it('status exits 1 and says what to do while something needs attention, and 0 wh
   const [, published] = /\nreadership_published_timestamp_seconds (.+)/.exec(metrics.stdout) ?? [];
   expect(Number(published)).toBeCloseTo(Date.now() / 1000, -4);
   // Every line is a comment or a sample, and a name has its comments once.
-  expect(
-    metrics.stdout
-      .split('\n')
-      .filter(
-        (line) =>
-          !/^(# (HELP|TYPE) readership_\w+ .+|readership_\w+(\{(\w+="[^"]*",?)+\})? [\d.]+|)$/.test(line),
-      ),
-  ).toEqual([]);
+  const line = /^(# (HELP|TYPE) readership_\w+ .+|readership_\w+(\{(\w+="[^"]*",?)+\})? [\d.]+|)$/;
+  expect(metrics.stdout.split('\n').filter((written) => !line.test(written))).toEqual([]);
   // The Grafana dashboard uses only existing metrics and labels.
   const dashboard = await readFile(new URL('../../deploy/grafana.json', import.meta.url), 'utf8');
   const asked = [...dashboard.matchAll(/(readership_\w+)(?:\{(.*?)\})?/g)];
@@ -88,13 +99,10 @@ it('status exits 1 and says what to do while something needs attention, and 0 wh
   await cli(KEY, 'export');
   expect(await status()).toMatchObject({ code: 0, needs: [] });
 
-  const warehouse = await liveWarehouse(liveFile(cwd));
-  await warehouse.transaction(async (transaction) => {
-    await transaction.execute(LONG_LOST);
+  await inWarehouse(liveFile(cwd), async (warehouse) => {
     for (const statement of LOST)
-      await transaction.execute(statement, { project: sandbox.projectId, lost: new Date() });
+      await execute(warehouse, statement, { project: sandbox.projectId, lost: new Date() });
   });
-  await closeNow(warehouse);
   await cli(KEY, 'publish');
   const unknown = await status();
   expect(unknown).toMatchObject({
@@ -120,24 +128,17 @@ it('status exits 1 and says what to do while something needs attention, and 0 wh
 });
 
 it('status does not report yesterday as missing for a site that an export found to have no views yet', async () => {
-  const platform = await servePlatform({ now: () => new Date(), rowsOf: () => [] });
-  const site = { baseUrl: platform.baseUrl, projectId: 'prj_1' };
-  const cwd = await workspaceOf(site, "schedule: { export: '0 0 * * *' }\n");
-  const cli = (...args: string[]) => callCli(args, { cwd, env: { READERSHIP_API_KEY: KEY } });
+  const cwd = await platformWorkspace(await platformOf(0, 0), "schedule: { export: '0 0 * * *' }\n");
+  const cli = (...args: string[]) => callCli(args, { cwd, env });
+  const missing = /yesterday has been missing since/;
   await cli('publish');
-  const before = await cli('status');
-  expect(before.code).toBe(1);
-  expect(before.stdout).toMatch(/yesterday has been missing since/);
+  expect(endedWith(1, await cli('status')).stdout).toMatch(missing);
   expect(await cli('export')).toMatchObject({ code: 0 });
   // In production, the new day of another project triggers this publish every night.
   await cli('publish');
   expect(await cli('status')).toMatchObject({ code: 0 });
   // It tells nothing about the night after it.
-  const warehouse = await liveWarehouse(liveFile(cwd));
-  await warehouse.transaction((transaction) =>
-    transaction.execute('UPDATE runs SET started_at = started_at - INTERVAL 1 DAY'),
-  );
-  await closeNow(warehouse);
+  await answerOf(liveFile(cwd), 'UPDATE runs SET started_at = started_at - INTERVAL 1 DAY');
   await cli('publish');
-  expect((await cli('status')).stdout).toMatch(/yesterday has been missing since/);
+  expect((await cli('status')).stdout).toMatch(missing);
 });

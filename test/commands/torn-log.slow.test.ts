@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { StorageError } from '../../src/errors.js';
 import { expectWhole, storedDays } from '../export/stored-days.js';
-import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { inWarehouse } from '../open-warehouse.js';
 import { startCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 import { Choice } from '../torture/choice.js';
@@ -27,11 +27,10 @@ describe('the write-ahead log of a killed export', () => {
     await copyFile(killed, path);
     await writeFile(`${path}.wal`, bytes);
     try {
-      const warehouse = await liveWarehouse(path);
-      await expectWhole(warehouse);
-      const days = (await storedDays(warehouse)).map(({ day }) => day);
-      await closeNow(warehouse);
-      return days.reverse();
+      return await inWarehouse(path, async (warehouse) => {
+        await expectWhole(warehouse);
+        return (await storedDays(warehouse)).map(({ day }) => day).reverse();
+      });
     } catch (error) {
       if (!(error instanceof StorageError)) throw error;
       expect((await readFile(`${path}.wal`)).equals(bytes), 'the log is still there').toBe(true);

@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import { addDays, dayOf, type Day } from '../../src/day.js';
 import { type Sandbox, startSandbox, type WatchedOptions } from '../sandbox/faulty-sandbox.js';
+import { type PlatformOptions, rowsOf, servePlatform } from '../platform.js';
 import type { CliResult } from '../run-cli.js';
+import type { TestServer } from '../serve.js';
 import { tempDir } from '../temp-dir.js';
 
 /** A key that must never be shown. */
@@ -31,7 +33,39 @@ export async function workspaceOf(
   return directory;
 }
 
+/** Changes the configuration of a workspace. */
+export async function replaceIn(directory: string, from: string | RegExp, to: string): Promise<void> {
+  const file = join(directory, 'readership.yaml');
+  await writeFile(file, (await readFile(file, 'utf8')).replace(from, to));
+}
+
+/** A platform in real time that has the same number of pages on each of the last days, except for what has changed. */
+export const platformOf = (
+  days: number,
+  pages: number,
+  options: Partial<PlatformOptions> = {},
+  changed: ReadonlyMap<Day, ReturnType<typeof rowsOf>> = new Map(),
+) =>
+  servePlatform({
+    now: () => new Date(),
+    rowsOf: (at) => changed.get(at) ?? (at < daysAgo(days) || at >= daysAgo(0) ? [] : rowsOf(at, pages)),
+    ...options,
+  });
+
+/** What `platformOf` serves. */
+export const platformWorkspace = ({ baseUrl }: TestServer, settings = ''): Promise<string> =>
+  workspaceOf({ baseUrl, projectId: 'prj_1' }, settings);
+
 export const liveFile = (directory: string): string => join(directory, 'data', 'warehouse.duckdb');
+
+/** The result of a command that must have ended with this code; its notes say why it did not. */
+export function endedWith<Result extends Pick<CliResult, 'code' | 'stderr'>>(
+  code: number,
+  result: Result,
+): Result {
+  expect(result.code, result.stderr).toBe(code);
+  return result;
+}
 
 /** However a command ends, there must be no stack trace, and no key anywhere. */
 export async function expectCleanEnd(

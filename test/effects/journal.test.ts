@@ -8,18 +8,12 @@ import type { Entry, Fate } from '../../src/effects/entries.js';
 import { countedDifferences, differences, type Settlement, settle } from '../../src/effects/settle.js';
 import { EffectsJournal } from '../../src/effects/journal.js';
 import { nextClaim } from '../../src/effects/place.js';
-import { SmallDisk } from '../small-disk.js';
+import { smallDisk } from '../small-disk.js';
 import { tempDir } from '../temp-dir.js';
 
 const EMAIL = {
-  ...{
-    effect: 'email' as const,
-    report: 'weekly',
-    project: 'prj_1',
-    period: '2026-W46',
-    recipient: 'a@example.com',
-  },
-  ...{ via: 'smtp' as const, messageId: '<1@example.com>', attempts: 1 },
+  ...({ effect: 'email', report: 'weekly', project: 'prj_1', period: '2026-W46' } as const),
+  ...({ recipient: 'a@example.com', via: 'smtp', messageId: '<1@example.com>', attempts: 1 } as const),
 };
 const at = (text: string) => new Date(`${text}T03:00:00Z`);
 
@@ -30,10 +24,12 @@ async function openIn(directory: string): Promise<EffectsJournal> {
 }
 
 const send = async (journal: EffectsJournal, ref: string, now: Date) => {
-  const departure = await journal.depart({ ...EMAIL, ref }, now, () => Promise.resolve());
-  await departure.ended({ event: 'sent' }, now);
+  await (await depart(journal, ref, now)).ended({ event: 'sent' }, now);
 };
 const refsOf = (journal: EffectsJournal) => [...journal.known('email').keys()];
+/** What is being sent, and so has no outcome yet. */
+const depart = (journal: EffectsJournal, ref: string, now: Date) =>
+  journal.depart({ ...EMAIL, ref }, now, () => Promise.resolve());
 
 describe('the effects journal', () => {
   it('has an effect on disk before anything else happens, and its outcome afterwards; only its owner can read it', async () => {
@@ -116,13 +112,8 @@ describe('the effects journal', () => {
       await send(journal, 'b', at('2026-11-22'));
       expect(refsOf(await openIn(directory))).toEqual(['a', 'b']);
     }
-    await writeFile(
-      first.path,
-      whole
-        .toString()
-        .slice(0, -1)
-        .replace(/"sent"(?=[^\n]*$)/, '"unknown"'),
-    );
+    const changed = whole.toString().slice(0, -1);
+    await writeFile(first.path, changed.replace(/"sent"(?=[^\n]*$)/, '"unknown"'));
     await expect(EffectsJournal.open(directory)).rejects.toThrow(
       `Line 2 of the effects journal ${first.path} cannot be read: its checksum does not match`,
     );
@@ -204,10 +195,7 @@ describe('the effects journal', () => {
 
   it('reserves room for every outcome before anything departs, and leaves none behind', async () => {
     const journal = await openIn(await tempDir());
-    const begin = () => Promise.resolve();
-    const departures = await Promise.all(
-      ['a', 'b'].map((ref) => journal.depart({ ...EMAIL, ref }, at('2026-11-21'), begin)),
-    );
+    const departures = await Promise.all(['a', 'b'].map((ref) => depart(journal, ref, at('2026-11-21'))));
     const { size } = await stat(journal.path);
     for (const departure of departures)
       await departure.ended({ event: 'unknown', note: '”'.repeat(9_999) }, at('2026-11-21'));
@@ -219,9 +207,7 @@ describe('the effects journal', () => {
 
   it('knows on a full disk that nothing was sent', async (context) => {
     const directory = await tempDir();
-    const disk = await SmallDisk.mountedOn(directory);
-    if (disk === undefined) return context.skip('only root can mount a small disk, on Linux');
-    onTestFinished(() => disk.unmount());
+    const disk = await smallDisk(context, directory);
     const journal = await openIn(directory);
     await send(journal, 'before', at('2026-11-21'));
     const failing = journal.depart({ ...EMAIL, ref: 'a' }, at('2026-11-21'), async () => {
@@ -232,20 +218,20 @@ describe('the effects journal', () => {
     const begun = await openIn(directory);
     expect(begun.known('email').get('a')?.last.event).toBe('not-sent');
     await disk.makeRoom();
-    const underWay = await begun.depart({ ...EMAIL, ref: 'c' }, at('2026-11-21'), () => Promise.resolve());
+    const underWay = await depart(begun, 'c', at('2026-11-21'));
     const written = await readFile(begun.path);
     await disk.leaveRoom(0);
     // Long enough to need another page of the disk.
     const long = { ...EMAIL, ref: 'b', report: 'r'.repeat(9_999) };
-    const depart = () => begun.depart(long, at('2026-11-21'), () => Promise.reject(new Error('begun')));
-    await expect(depart()).rejects.toThrow('The disk is full');
+    const departLong = () => begun.depart(long, at('2026-11-21'), () => Promise.reject(new Error('begun')));
+    await expect(departLong()).rejects.toThrow('The disk is full');
     // Neither a partial line nor the loss of what is reserved for the other outcome.
     expect(await readFile(begun.path)).toEqual(written);
     await underWay.ended({ event: 'sent' }, at('2026-11-21'));
     expect(refsOf(await openIn(directory))).toEqual(['before', 'a', 'c']);
     // With room again, this process still sends nothing, because it does not know what is in the file.
     await disk.makeRoom();
-    await expect(depart()).rejects.toThrow('The disk is full');
+    await expect(departLong()).rejects.toThrow('The disk is full');
     await expect(begun.append([])).resolves.toBeUndefined();
     const [entry = expect.fail()] = [...begun.known('email').values()].map(({ last }) => last);
     await expect(begun.append([entry])).rejects.toThrow('The disk is full');
@@ -277,15 +263,11 @@ describe('the effects journal', () => {
     expect(journal.lastSentAt).toEqual(at('2027-06-01'));
     await send(journal, 'e', at('2027-06-02'));
     // What is being sent when the year ends has room for its outcome in the old file.
-    const departure = await journal.depart({ ...EMAIL, ref: 'f' }, at('2027-12-31'), () => Promise.resolve());
+    const departure = await depart(journal, 'f', at('2027-12-31'));
     await send(journal, 'g', at('2028-01-01'));
     await departure.ended({ event: 'sent' }, at('2028-01-01'));
-    expect((await readdir(directory)).sort()).toEqual([
-      'effects-2024.log.bak',
-      'effects-2025.log',
-      'effects-2026.log',
-      'effects.log',
-    ]);
+    const files = ['effects-2024.log.bak', 'effects-2025.log', 'effects-2026.log', 'effects.log'];
+    expect((await readdir(directory)).sort()).toEqual(files);
     expect(refsOf(await openIn(directory))).toEqual(['a', 'b', 'c', 'd', 'e', 'f', 'g']);
   });
 

@@ -15,7 +15,7 @@ import {
   resolveDelivery,
 } from '../../src/mail/ledger.js';
 import { outboxTransport } from '../../src/mail/transport.js';
-import { journalOf, liveWarehouse } from '../open-warehouse.js';
+import { execute, journalOf, liveWarehouse } from '../open-warehouse.js';
 import { reply, serve } from '../serve.js';
 import { tempDir } from '../temp-dir.js';
 import { letter } from './letters.js';
@@ -136,7 +136,7 @@ describe('the ledger of deliveries', () => {
     const refusal = (): Promise<Error | undefined> => Promise.resolve(asked.length === 0 ? error : undefined);
     const ask = async () => {
       asked.push('claim');
-      await all.warehouse.transaction((transaction) => transaction.execute('DELETE FROM deliveries'));
+      await execute(all.warehouse, 'DELETE FROM deliveries');
       return undefined;
     };
     all.journal.askFirst({ refusal, claim: ask });

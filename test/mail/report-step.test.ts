@@ -1,7 +1,6 @@
 import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { PassThrough } from 'node:stream';
 import { NOBODY } from '../../src/config/recipients.js';
 import { settingsSchema } from '../../src/config/schema.js';
 import { day } from '../../src/day.js';
@@ -14,7 +13,8 @@ import { mailLines } from '../../src/print/emails.js';
 import { sourceOfPages } from '../../src/reports/pages.js';
 import type { StepContext } from '../../src/steps/step.js';
 import { reportStep } from '../../src/steps/report.js';
-import { Output } from '../../src/terminal/output.js';
+import { execute } from '../open-warehouse.js';
+import { runtimeIn } from '../run-cli.js';
 import { stepContext } from '../steps/step-context.js';
 import { letter } from './letters.js';
 import { loadDays, type MailSite, mailSite } from './site.js';
@@ -54,9 +54,8 @@ const report = async (time: string, more: Partial<StepContext> = {}) => {
 async function pageFiles(): Promise<bigint[]> {
   const directory = join(test.directory, 'reports', 'prj_1');
   const names = (await readdir(directory)).sort();
-  return Promise.all(
-    names.map(async (name) => (await stat(join(directory, name), { bigint: true })).mtimeNs),
-  );
+  const stats = names.map((name) => stat(join(directory, name), { bigint: true }));
+  return (await Promise.all(stats)).map(({ mtimeNs }) => mtimeNs);
 }
 
 describe('the report step', () => {
@@ -66,7 +65,7 @@ describe('the report step', () => {
     );
     await loadDays(test.warehouse, day('2026-11-02'), day('2026-11-15'));
     await loadDays(test.warehouse, day('2026-11-02'), day('2026-11-15'), 'prj_2');
-    const screen = { output: new Output(new PassThrough(), new PassThrough(), false), workingDirectory: '/' };
+    const { runtime: screen } = runtimeIn('/');
     const lines = async (reported: Awaited<ReturnType<typeof report>>['detail']) =>
       mailLines({ reported }, { warehouse: test.warehouse, projects, shard: undefined }, screen);
     const sent = await report(MONDAY, { settings: { ...settings, projects }, projects });
@@ -90,7 +89,7 @@ describe('the report step', () => {
 
   it('renders a page again only when a reader would see a difference', async () => {
     await loadDays(test.warehouse, day('2026-11-02'), day('2026-11-15'));
-    const run = (sql: string) => test.warehouse.transaction((transaction) => transaction.execute(sql));
+    const run = (sql: string) => execute(test.warehouse, sql);
     const context = { settings, workspaceDir: test.directory };
     const rendered = async (more: Partial<StepContext> = {}, time = MONDAY) => {
       const before = await pageFiles();
@@ -169,9 +168,7 @@ describe('the report step', () => {
     }
     // A project that is new is still being loaded.
     const attempted = (at: string) =>
-      test.warehouse.transaction((transaction) =>
-        transaction.execute('UPDATE day_loads SET attempted_at = $at::TIMESTAMP', { at }),
-      );
+      execute(test.warehouse, 'UPDATE day_loads SET attempted_at = $at::TIMESTAMP', { at });
     await attempted('2026-11-17T02:00:00Z');
     const until = new Date('2026-11-18T02:00:00Z');
     expect((await report('2026-11-17T02:15:00Z')).detail.held).toMatchObject([{ until }]);

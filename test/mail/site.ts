@@ -49,6 +49,5 @@ const LOADS = `
 /** Loads days of a small site, both ends included. */
 export const loadDays = (warehouse: Warehouse, first: Day, last: Day, project = 'prj_1'): Promise<void> =>
   warehouse.transaction(async (transaction) => {
-    await transaction.execute(VIEWS, { first, last, project });
-    await transaction.execute(LOADS, { first, last, project });
+    for (const statement of [VIEWS, LOADS]) await transaction.execute(statement, { first, last, project });
   });

@@ -1,7 +1,6 @@
 import { addMinutes } from 'date-fns';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { z } from 'zod';
 import { TryLaterError } from '../../src/api/errors.js';
 import { moment } from '../../src/format/days.js';
 import { sendAlerts } from '../../src/service/alerts.js';
@@ -10,6 +9,7 @@ import { StepRunner } from '../../src/steps/step.js';
 import { day } from '../../src/day.js';
 import { isGenuine, postTo } from '../mail/posts.js';
 import { loadDays, mailSite } from '../mail/site.js';
+import { execute, valuesOf } from '../open-warehouse.js';
 import { serve } from '../serve.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 import { stepContext } from '../steps/step-context.js';
@@ -35,8 +35,7 @@ async function setUp(step: 'export' | 'report' = 'export') {
     await sendAlerts(context);
     await publish(warehouse, historyFile);
     now = addMinutes(now, hours * 60);
-    const states = await warehouse.query('SELECT state FROM deliveries', z.object({ state: z.string() }));
-    return { states: states.map(({ state }) => state), changed };
+    return { states: await valuesOf(warehouse, 'SELECT state FROM deliveries'), changed };
   };
   return { server, warehouse, run, mails: () => mailsTo(OPS) };
 }
@@ -86,16 +85,17 @@ it('a platform unreachable for more than a day is an outage: one email when it s
 
 it('a report works again only once the emails that it could not deliver are settled', async () => {
   const { warehouse, run, mails } = await setUp('report');
-  const change = (sql: string) => warehouse.transaction((transaction) => transaction.execute(sql));
   await run(() => Promise.reject(new Error('no such user')));
-  await change(`
-    INSERT INTO deliveries BY NAME
-    SELECT * REPLACE ('weekly' AS report, '2026-W46' AS period, 'failed' AS state, '<1@example.com>' AS message_id)
-    FROM deliveries`);
+  await execute(
+    warehouse,
+    `INSERT INTO deliveries BY NAME
+     SELECT * REPLACE ('weekly' AS report, '2026-W46' AS period, 'failed' AS state, '<1@example.com>' AS message_id)
+     FROM deliveries`,
+  );
   await run(working);
   const subjects = async () => (await mails()).map(({ subject }) => subject);
   expect(await subjects()).toEqual(['Readership: report fails']);
-  await change("UPDATE deliveries SET state = 'sent'");
+  await execute(warehouse, "UPDATE deliveries SET state = 'sent'");
   await run(working);
   expect(await subjects()).toEqual(['Readership: report fails', 'Readership: report works again']);
 });
@@ -124,9 +124,7 @@ describe('a day on which views fall', () => {
       return (await mailsTo(OPS)).map(({ subject }) => subject);
     };
     const setViews = (date: string, views: string, state = 'final') =>
-      warehouse.transaction((transaction) =>
-        transaction.execute(`UPDATE day_loads SET ${views}, state = '${state}' WHERE day = DATE '${date}'`),
-      );
+      execute(warehouse, `UPDATE day_loads SET ${views}, state = '${state}' WHERE day = DATE '${date}'`);
     return { alertsAt, setViews, chat, mailsTo };
   }
 

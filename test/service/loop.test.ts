@@ -1,12 +1,11 @@
 import { EventEmitter, once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { PassThrough } from 'node:stream';
 import { it, vi } from 'vitest';
 import { readWorkspace } from '../../src/app/workspace.js';
 import { logging, openLog } from '../../src/print/log.js';
 import { openService } from '../../src/service/loop.js';
-import { Output } from '../../src/terminal/output.js';
+import { runtimeIn } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 
 const MINUTE_MS = 60_000;
@@ -23,14 +22,7 @@ it.each([
   // Where the data directory should be, so each tick fails at once.
   await writeFile(join(cwd, 'data'), '');
   const stop = new AbortController();
-  const output = new Output(new PassThrough(), new PassThrough(), false);
-  const runtime = {
-    workingDirectory: cwd,
-    environment: {},
-    now: () => new Date(),
-    signal: stop.signal,
-    output,
-  };
+  const { runtime } = runtimeIn(cwd, { signal: stop.signal });
   const workspace = await readWorkspace({}, runtime);
   vi.useFakeTimers({
     toFake: ['Date', 'setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'],
@@ -39,7 +31,7 @@ it.each([
     const ticks = new EventEmitter();
     let ticked = once(ticks, 'tick');
     const service = openService(workspace, runtime, {
-      ...logging(await openLog(output)),
+      ...logging(await openLog(runtime.output)),
       onTickFailed: () => ticks.emit('tick'),
     });
     const log = () => undefined;

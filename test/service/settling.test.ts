@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { addDays } from '../../src/day.js';
 import { readSettling, recommendedSettleDays } from '../../src/service/status.js';
 import { DAY_MS } from '../budget/open-budget.js';
+import { execute } from '../open-warehouse.js';
 import { openExport, PROJECT, SETTLE_DAYS, withOneMore } from '../export/open-export.js';
 
 test('how long days take to settle is measured by the loads that found them changed', async () => {
@@ -11,9 +12,7 @@ test('how long days take to settle is measured by the loads that found them chan
     await opened.run();
     const run = "INSERT INTO runs BY NAME SELECT 'a' AS run, 'export' AS step, 'done' AS outcome, ";
     const at = '$now::TIMESTAMP AS started_at, $now::TIMESTAMP + INTERVAL 1 SECOND AS ended_at';
-    await opened.warehouse.transaction((transaction) =>
-      transaction.execute(run + at, { now: opened.clock.now() }),
-    );
+    await execute(opened.warehouse, run + at, { now: opened.clock.now() });
   };
   await run();
   expect(await settling()).toMatchObject({ restated_days: 0, oldest_change_days: null });
@@ -22,10 +21,8 @@ test('how long days take to settle is measured by the loads that found them chan
   const late = opened.yesterday();
   for (const night of [1, 2]) {
     opened.clock.advance(DAY_MS);
-    opened.changed.set(
-      late,
-      night === 1 ? withOneMore(opened.original(late)) : withOneMore(withOneMore(opened.original(late))),
-    );
+    const more = withOneMore(opened.original(late));
+    opened.changed.set(late, night === 1 ? more : withOneMore(more));
     await run();
   }
   expect(await settling()).toEqual({ restated_days: 1, oldest_change_days: 2, median_change_days: 1.5 });
