@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { changeJob } from '../../src/agents/ledger.js';
 import { submitPrompts } from '../../src/agents/submit.js';
 import { runDue } from '../../src/service/loop.js';
@@ -39,4 +39,9 @@ it('a failed poll is followed by a successful one if its job was resolved by han
   await changeJob(desk.warehouse, await desk.job(1), change);
   expect(await runAfter(5)).toEqual([true, 'done']);
   expect(await runAfter(5)).toEqual([false, 'done']);
+
+  // If it cannot be determined whether everything is published, publishing says why.
+  vi.spyOn(desk.warehouse, 'exclusive').mockRejectedValue(new Error('out of memory'));
+  const outcome = await runDue(context, new Date(0));
+  expect(outcome?.outages.map(({ step }) => step)).toEqual(['publish']);
 });
