@@ -48,17 +48,10 @@ const LISTED: Readonly<Record<Kind, (pull: Fake) => object>> = {
     state: merged ? 'merged' : closed ? 'closed' : 'opened',
   }),
   bitbucket: ({ number, text = '', updated, created = updated, merged, closed }) => ({
-    ...{
-      id: number,
-      title: 'Title',
-      description: text,
-      created_on: created,
-      updated_on: merged ?? closed ?? updated,
-    },
-    ...{
-      links: { html: { href: linkOf('bitbucket', number) } },
-      state: merged ? 'MERGED' : closed ? 'DECLINED' : 'OPEN',
-    },
+    ...{ id: number, title: 'Title', description: text, created_on: created },
+    updated_on: merged ?? closed ?? updated,
+    links: { html: { href: linkOf('bitbucket', number) } },
+    state: merged ? 'MERGED' : closed ? 'DECLINED' : 'OPEN',
   }),
 };
 
@@ -168,10 +161,8 @@ describe.each(['github', 'gitlab', 'bitbucket'] as const)('changes by others, at
       { path: '/guides/page-2', link: linkOf(kind, 2), day: '2026-11-15' },
     ]);
     const { improve } = settingsSchema.parse({ baseUrl: 'http://127.0.0.1', projects: [{ id: project }] });
-    const plan = await planImprovement(warehouse, project, improve, {
-      now: clock.now(),
-      isListed: undefined,
-    });
+    const around = { now: clock.now(), isListed: undefined };
+    const plan = await planImprovement(warehouse, project, improve, around);
     const taken = plan.leftOut.filter(({ why }) => why.code === 'changed-elsewhere');
     expect(taken).toMatchObject([{ path: '/guides/page-1', why: { link: linkOf(kind, 1) } }]);
     const asked = server.seen.length;
@@ -268,12 +259,8 @@ it(`of ${LOST} lost replies, those with a pull request settle themselves, none w
     const line = prompt.trimEnd().split('\n').at(-1) ?? '';
     planned.push({ project, page: { path, reason: '', evidence: EVIDENCE }, prompt, now });
     const files = [`docs${path}.md`];
-    const pull = {
-      number: number + 1,
-      files,
-      updated: addMinutes(now, 20),
-      text: `I changed it.\n\n> ${line}`,
-    };
+    const text = `I changed it.\n\n> ${line}`;
+    const pull = { number: number + 1, files, updated: addMinutes(now, 20), text };
     if (number % 2 === 1) continue;
     // Of 50 pull requests, one each lacks the reference, names or changes another page, exists twice, or is older.
     const trap = number % 100;
@@ -301,9 +288,7 @@ it(`of ${LOST} lost replies, those with a pull request settle themselves, none w
     settled.push(...(await read(round === 0 ? 0 : 60)).settled);
   expect(new Set(settled.map(({ id }) => id)).size).toBe(settled.length);
   const found = (await jobs()).filter(({ state }) => state === 'completed');
-  expect(found.map(({ path, pr_link }) => [path, pr_link])).toEqual(
-    found.map(({ path }) => [path, linkOf('github', truth.get(path) ?? 0)]),
-  );
+  for (const { path, pr_link } of found) expect(pr_link, path).toBe(linkOf('github', truth.get(path) ?? 0));
   expect(found).toHaveLength(truth.size);
   expect(found.length / (LOST / 2)).toBeGreaterThanOrEqual(0.9);
   const [one] = found;

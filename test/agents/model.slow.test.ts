@@ -24,18 +24,9 @@ import { EVIDENCE } from './reading.js';
 
 /** What a platform does with a POST, and what the sender learns. */
 const FATES = [
-  'taken',
-  'taken-lost',
-  'taken-500',
-  'taken-garbled',
-  'lost',
-  '500',
-  '400',
-  '401',
-  '429',
-  '503',
-  'crash',
-] as const;
+  ...(['taken', 'taken-lost', 'taken-500', 'taken-garbled', 'lost', 'crash'] as const),
+  ...(['500', '400', '401', '429', '503'] as const),
+];
 type Fate = (typeof FATES)[number];
 
 type Step =

@@ -2,20 +2,20 @@ import { describe, expect, test } from 'vitest';
 import { day } from '../../src/day.js';
 import { drawPairs, type PairCandidate } from '../../src/agents/pairs.js';
 
-/** A page whose weekly views go from `first` to `last` in eight weeks. */
-const page = (
-  path: string,
-  { human, ai = human, leaving = false }: Record<'human', number[]> & { ai?: number[]; leaving?: boolean },
-): PairCandidate => {
+/** Weekly views, from the first to the last of eight weeks. */
+interface Reading {
+  readonly human: number[];
+  readonly ai?: number[];
+  readonly leaving?: boolean;
+}
+const page = (path: string, { human, ai = human, leaving = false }: Reading): PairCandidate => {
   const at = ([first = 0, last = first]: number[], week: number) =>
     Math.round(first + ((last - first) * week) / 7);
   return {
     path,
-    weeks: Array.from({ length: 8 }, (_, week) => ({
-      week: day('2026-09-14'),
-      human: at(human, week),
-      ai: at(ai, week),
-    })),
+    weeks: Array.from({ length: 8 }, (_, index) => {
+      return { week: day('2026-09-14'), human: at(human, index), ai: at(ai, index) };
+    }),
     leaving: leaving ? { human_change: -0.3, ai_change: 0 } : null,
   };
 };
@@ -23,39 +23,30 @@ const pathsOf = (pages: readonly PairCandidate[], count: number, seed = 'seed') 
   drawPairs(pages, count, seed).map(({ treated, heldOut }) => [treated, heldOut].sort().join(' '));
 
 describe('twins', () => {
-  test('have the most similar level, course and reason, by priority', () => {
-    expect(
-      pathsOf([page('/a', { human: [900] }), page('/b', { human: [300] }), page('/c', { human: [850] })], 1),
-    ).toEqual(['/a /c']);
-    expect(
-      pathsOf(
-        [page('/a', { human: [400] }), page('/b', { human: [600, 200] }), page('/c', { human: [420] })],
-        1,
-      ),
-    ).toEqual(['/a /c']);
-    const [grew, fell] = [page('/a', { human: [100, 900] }), page('/b', { human: [900, 100] })];
-    const grewAsWell = page('/c', { human: [300, 2700] });
-    expect(pathsOf([grew, fell, grewAsWell], 1)).toEqual(['/a /c']);
-    expect(
-      pathsOf(
-        [
-          page('/a', { human: [400], ai: [50] }),
-          page('/b', { human: [400], ai: [500] }),
-          page('/c', { human: [500], ai: [60] }),
-        ],
-        1,
-      ),
-    ).toEqual(['/a /c']);
-    const leaving = true;
-    const four = [
-      page('/a', { human: [400], leaving }),
-      page('/b', { human: [400] }),
-      page('/c', { human: [700], leaving }),
-      page('/d', { human: [800] }),
-    ];
-    expect(pathsOf(four, 2)).toEqual(['/a /c', '/b /d']);
-    const unread = [0, 1, 9].map((views) => page(`/${views}`, { human: [views] }));
-    expect(pathsOf(unread, 1)).toEqual(['/0 /1']);
+  const leaving = true;
+  test.each<[by: string, pages: Record<string, Reading>, pairs: string[]]>([
+    ['level', { a: { human: [900] }, b: { human: [300] }, c: { human: [850] } }, ['/a /c']],
+    ['course', { a: { human: [400] }, b: { human: [600, 200] }, c: { human: [420] } }, ['/a /c']],
+    ['growth', { a: { human: [100, 900] }, b: { human: [900, 100] }, c: { human: [300, 2700] } }, ['/a /c']],
+    [
+      'AI views',
+      { a: { human: [400], ai: [50] }, b: { human: [400], ai: [500] }, c: { human: [500], ai: [60] } },
+      ['/a /c'],
+    ],
+    [
+      'reason',
+      {
+        a: { human: [400], leaving },
+        b: { human: [400] },
+        c: { human: [700], leaving },
+        d: { human: [800] },
+      },
+      ['/a /c', '/b /d'],
+    ],
+    ['few views', { a: { human: [0] }, b: { human: [1] }, c: { human: [9] } }, ['/a /b']],
+  ])('have the most similar %s, by priority', (_, readings, pairs) => {
+    const pages = Object.entries(readings).map(([name, reading]) => page(`/${name}`, reading));
+    expect(pathsOf(pages, pairs.length)).toEqual(pairs);
   });
 
   test('are different pages, as many pairs as asked for or as there are twins', () => {
@@ -66,9 +57,8 @@ describe('twins', () => {
     expect(new Set(all).size).toBe(6);
     expect(drawPairs(pages.slice(0, 1), 5, 'seed')).toEqual([]);
     expect(drawPairs([], 5, 'seed')).toEqual([]);
-    expect(
-      drawPairs([page('/new', { human: [0] }), { path: '/none', weeks: [], leaving: null }], 1, 'seed'),
-    ).toHaveLength(1);
+    const none = { path: '/none', weeks: [], leaving: null };
+    expect(drawPairs([page('/new', { human: [0] }), none], 1, 'seed')).toHaveLength(1);
   });
 
   test('are drawn by a fair coin that the seed and the paths decide, not their order', () => {

@@ -1,4 +1,4 @@
-import { addDays, subDays } from 'date-fns';
+import { addDays } from 'date-fns';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { changeJob, type Job, planJob, readJobs } from '../../src/agents/ledger.js';
@@ -31,12 +31,11 @@ describe('the evidence for a page, from the history', () => {
   let history: TestHistory;
   beforeAll(async () => {
     history = await emptyHistory();
-    await history.run(
-      readingSql([
-        { path: '/steady', human: 100, ai: 50 },
-        { path: '/ai', human: 10, ai: 120 },
-      ]),
-    );
+    const pages = [
+      { path: '/steady', human: 100, ai: 50 },
+      { path: '/ai', human: 10, ai: 120 },
+    ];
+    await history.run(readingSql(pages));
     // A spike of one week, a page that grew, and another project's.
     await history.run(`
       INSERT INTO page_views SELECT 'prj_sandbox', day, '/spike', 9000, 0, 9000 FROM day_loads WHERE day >= '2026-11-09';
@@ -154,19 +153,14 @@ it.each([
   const warehouse = await liveWarehouse();
   const page = { path: '/late', reason: '', evidence: EVIDENCE };
   await planJob(warehouse, { project: 'prj_sandbox', page, prompt: 'p', now: new Date(endedAt) });
-  await warehouse.transaction((transaction) =>
-    transaction.execute(
-      "UPDATE agent_jobs SET state = 'completed', pr_link = 'https://code.example.com/1', ended_at = $endedAt::TIMESTAMP",
-      { endedAt },
-    ),
-  );
+  const completed =
+    "UPDATE agent_jobs SET state = 'completed', pr_link = 'https://code.example.com/1', ended_at = $endedAt::TIMESTAMP";
+  await warehouse.transaction((transaction) => transaction.execute(completed, { endedAt }));
   const next = { ...page, path: '/next' };
   await planJob(warehouse, { project: 'prj_sandbox', page: next, prompt: 'p', now: NOW });
   const plan = await planImprovement(warehouse, 'prj_sandbox', { ...RULES, maxOpenPullRequests: 1 }, AT);
-  const rules = settingsSchema.parse({
-    baseUrl: 'http://127.0.0.1',
-    projects: [{ id: 'prj_sandbox' }],
-  }).improve;
+  const settings = { baseUrl: 'http://127.0.0.1', projects: [{ id: 'prj_sandbox' }] };
+  const { improve: rules } = settingsSchema.parse(settings);
   const lines = planLines({ name: 'Docs', plan, rules, width: 80, proposals: undefined });
   expect(lines).toContain(`  1 pull request waiting for review, ${age}`);
   const held = 'left for a later run: improve.maxOpenPullRequests is 1';
@@ -215,13 +209,7 @@ describe('the jobs of a week', () => {
   });
 
   it('and cooldowns are not affected by times that a clock stored that was ahead', () => {
-    const job = {
-      id: 1,
-      path: '/a',
-      state: 'completed',
-      planned_at: subDays(NOW, 90),
-      held_out: '/b',
-    } as const;
+    const job = { id: 1, path: '/a', state: 'completed', held_out: '/b' } as const;
     const busy = (planned: number, ended: number, review = {}) => {
       const times = { planned_at: addDays(NOW, planned), ended_at: addDays(NOW, ended) };
       const jobs = [{ ...job, pr_link: null, merged_on: null, closed_on: null, ...times, ...review } as Job];

@@ -131,9 +131,9 @@ describe('polling', () => {
   it('ends when it should, although the platform answers 429 to each of three jobs, or nothing', async () => {
     const desk = await deskWithJobs(3);
     desk.clock.advance(5);
-    const begun = performance.now();
     const busy = (response: ServerResponse) => reply(response, 429, {}, { 'retry-after': '1' });
     const { client, server } = await clientOf(busy, { limits: { responseTimeoutMs: 60_000 } });
+    const begun = performance.now();
     const task = taskOf(desk, { client, deadlineMs: begun + 300, keepsPolling: true });
     const { errors, stillActive } = await pollJobs(task);
     expect([errors, stillActive.length, server.seen.length]).toEqual([[], 3, 1]);

@@ -61,9 +61,8 @@ describe('a merged pull request', () => {
     expect(summary).toBe('0 jobs ended, 0 still active, 1 pull request merged or closed');
     expect((await job(1)).merged_on).toBe('2026-11-21');
     await poll(80 * HOUR);
-    expect(server.seen.map(({ method, url }) => `${method} ${url.pathname}`)).toEqual(
-      Array(2).fill('GET /api/repos/acme/docs/pulls/101'),
-    );
+    const asked = server.seen.map(({ method, url }) => `${method} ${url.pathname}`);
+    expect(asked).toEqual(Array(2).fill('GET /api/repos/acme/docs/pulls/101'));
   });
 
   it('is looked up after a tenth of the time, an hour or more, without a token if there is none, for half a year', async () => {
@@ -89,9 +88,8 @@ describe('a merged pull request', () => {
     const { poll, jobs } = await reviewed(bodies, 3);
     await poll();
     const wrong = (on: string) => `the code host reports ${on} as the merge date, which cannot be right`;
-    expect(
-      (await jobs()).map(({ merged_on, pull_request_problem }) => [merged_on, pull_request_problem]),
-    ).toEqual([
+    const found = (await jobs()).map(({ merged_on, pull_request_problem: problem }) => [merged_on, problem]);
+    expect(found).toEqual([
       [null, wrong('2026-11-17')],
       [null, wrong('2026-11-19')],
       ['2026-11-18', null],
@@ -134,13 +132,10 @@ describe('a code host', () => {
     expect((await job(3)).pull_request_problem).toBeNull();
   });
 
+  const now = NOW.getTime() / 1000;
   it.each([
-    [{ 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(NOW.getTime() / 1000 + 900) }, 403, 900_000],
-    [
-      { 'ratelimit-remaining': '0', 'ratelimit-reset': String(NOW.getTime() / 1000 + 9e9) },
-      429,
-      24 * HOUR * 1000,
-    ],
+    [{ 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': `${now + 900}` }, 403, 900_000],
+    [{ 'ratelimit-remaining': '0', 'ratelimit-reset': `${now + 9e9}` }, 429, 24 * HOUR * 1000],
     [{ 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '1' }, 403, 0],
     [{}, 429, 600_000],
     [{}, 502, 600_000],
@@ -199,10 +194,8 @@ describe('a code host', () => {
 
   it('that answers with anything else: the note says that it is not a pull request', async () => {
     const bodies = ['<html>', [], { merged_at: null }, { state: 'closed', merged_at: 'yesterday' }];
-    const { poll, jobs } = await reviewed(
-      bodies.map((body) => ({ body })),
-      bodies.length,
-    );
+    const answers = bodies.map((body) => ({ body }));
+    const { poll, jobs } = await reviewed(answers, bodies.length);
     await poll();
     for (const { pull_request_problem } of await jobs())
       expect(pull_request_problem).toMatch('the response is not that of this kind of code host');

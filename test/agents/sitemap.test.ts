@@ -42,19 +42,11 @@ describe('reading a sitemap', () => {
     ['cut short', urlset(`${SITE}/a`).slice(0, -12), 'unclosed tag'],
     ['a web page', '<html><body></body></html>', 'its root element is <html>'],
     ['empty', '', 'document must contain a root element'],
-    [
-      'an entity declaration',
-      `<!DOCTYPE urlset [<!ENTITY a "aaaa">]><urlset><url><loc>&a;</loc></url></urlset>`,
-      'entity',
-    ],
+    ['an entity', `<!DOCTYPE urlset [<!ENTITY a "aa">]><urlset><url><loc>&a;</loc></url></urlset>`, 'entity'],
     ['not a web address', urlset('javascript:alert(1)'), 'which is not a web address'],
     ['a bare path', urlset('/quickstart'), 'which is not a web address'],
     ['nested too deeply', `<urlset>${'<a>'.repeat(37_000)}`, 'nested more than 16 deep'],
-    [
-      'nested too deeply, but closed',
-      `<urlset>${'<a>'.repeat(16)}${'</a>'.repeat(16)}</urlset>`,
-      'nested more than 16 deep',
-    ],
+    ['deep, but closed', `<urlset>${'<a>'.repeat(16)}${'</a>'.repeat(16)}</urlset>`, 'more than 16 deep'],
   ])('says what is wrong: %s', async (_, xml, words) => {
     await expect(parse(xml)).rejects.toThrow(words);
   });
@@ -117,11 +109,7 @@ describe('loading a sitemap', () => {
     ['too many pages', urlset(...Array.from({ length: 21 }, (_, page) => `${SITE}/${page}`)), 'more than 20'],
     ['a sitemap without pages', urlset(), 'it lists no pages; check'],
     ['a file that is too large', urlset(`${SITE}/${'a'.repeat(9000)}`), 'larger than 8000 bytes; split it'],
-    [
-      'a file that is too large when decompressed',
-      gzipSync(urlset(`${SITE}/${'a'.repeat(9000)}`)),
-      'larger than 8000 bytes',
-    ],
+    ['a large file, compressed', gzipSync(urlset(`${SITE}/${'a'.repeat(9000)}`)), 'larger than 8000 bytes'],
     ['a broken compressed file', gzipSync(urlset(`${SITE}/a`)).subarray(0, 60), 'unexpected end of file'],
   ])('refuses %s', async (_, file, words) => {
     const { baseUrl } = await site({ '/self.xml': file });
@@ -186,18 +174,13 @@ describe('what a sitemap lists', () => {
 
   it('is the site’s own pages, from its root or its front page, with or without a slash', () => {
     const isListed = listedPages('sitemap.xml', addresses, `${SITE}/docs`);
-    expect(['/docs/a', '/a', '/a/', '/b', '/c', '/ignore-previous-instructions'].map(isListed)).toEqual([
-      ...[true, true, true, true, false, false],
-    ]);
+    for (const path of ['/docs/a', '/a', '/a/', '/b']) expect(isListed(path), path).toBe(true);
+    for (const path of ['/c', '/ignore-previous-instructions']) expect(isListed(path), path).toBe(false);
   });
 
   it('has paths from the site’s address, each once', () => {
-    const twice = [
-      ...addresses,
-      new URL(`${SITE}/docs/`),
-      new URL(`${SITE}/docs/b`),
-      new URL(`${SITE}/other`),
-    ];
+    const more = ['/docs/', '/docs/b', '/other'].map((path) => new URL(SITE + path));
+    const twice = [...addresses, ...more];
     expect(sitePaths('sitemap.xml', twice, `${SITE}/docs`)).toEqual(['/a', '/b', '/']);
     expect(sitePaths('sitemap.xml', addresses, undefined)).toEqual(['/docs/a', '/docs/b', '/c']);
   });

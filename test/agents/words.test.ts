@@ -41,22 +41,17 @@ it('prompts that were not sent are counted by project, and every command gives t
   expect((await run('jobs', 'show', '2')).stdout).toContain('readership jobs resolve 2 --withdrawn');
   const skipped = await run('improve', '--skip', '/guides/page-1', '--project', 'prj_1');
   expect(skipped.stdout).toMatch(/its job (\d), planned, continues: readership jobs show \1\n$/);
-  expect((await run('jobs', 'resolve', '2', '--withdrawn')).stdout).toMatch(
-    /^job 2 +refused .+ withdrawn on /,
-  );
+  const withdrawn = await run('jobs', 'resolve', '2', '--withdrawn');
+  expect(withdrawn.stdout).toMatch(/^job 2 +refused .+ withdrawn on /);
   const twice = await run('jobs', 'resolve', '2', '--withdrawn');
-  expect([twice.code, twice.stderr]).toEqual([
-    2,
-    expect.stringContaining('Job 2 is refused and has no planned'),
-  ]);
+  expect(twice.stderr).toContain('Job 2 is refused and has no planned');
+  expect(twice.code).toBe(2);
   await writeFile(file, config.replaceAll('prj_1', 'prj_2'));
   for (const command of [['show'], ['message', 'Go on'], ['closed']]) {
     const [name = '', ...text] = command;
     const removed = await run('jobs', name, '2', ...text);
-    expect([removed.code, removed.stderr]).toEqual([
-      2,
-      expect.stringContaining('Job 2 belongs to prj_1, which'),
-    ]);
+    expect(removed.stderr).toContain('Job 2 belongs to prj_1, which');
+    expect(removed.code).toBe(2);
   }
 });
 
@@ -65,11 +60,8 @@ it('a message that waits or that cannot be sent says what to do', async () => {
   const platform = await serve(({ method, url }, response) => {
     if (method === 'GET') return reply(response, 200, { id: 'job_1', status: 'completed' });
     if (url.pathname.endsWith('/message')) return reply(response, isBusy ? 429 : 500, {});
-    return reply(
-      response,
-      platform.seen.filter((request) => request.method === 'POST').length === 1 ? 201 : 500,
-      { id: 'job_1' },
-    );
+    const posts = platform.seen.filter((request) => request.method === 'POST');
+    return reply(response, posts.length === 1 ? 201 : 500, { id: 'job_1' });
   });
   const prj_1 = { baseUrl: platform.baseUrl, projectId: 'prj_1', apiKey: 'admin_key' };
   const site = await agentSite(prj_1, steadyPages(2), '{ mode: apply, readingShare: 1 }');

@@ -96,10 +96,8 @@ it('is requested again after the clock of this machine was set while a command r
   for (const jumpMs of [-36 * 60 * MINUTE_MS, 11 * MINUTE_MS, 400 * 24 * 60 * MINUTE_MS]) {
     let now = HERE;
     const date = 'Wed, 18 Nov 2026 05:00:00 GMT';
-    const { clock, asked } = clockAt(
-      () => Promise.resolve({ date }),
-      () => now,
-    );
+    const ask = () => Promise.resolve({ date });
+    const { clock, asked } = clockAt(ask, () => now);
     clock.observe({ date });
     await clock.ask();
     expect([asked(), clock.isTooFarOff()]).toEqual([0, false]);

@@ -15,6 +15,7 @@ interface Answer {
   readonly body: Uint8Array;
 }
 
+const SECOND_LATER = 'Wed, 18 Nov 2026 05:00:01 GMT';
 const COUNT = fc.oneof(
   fc.nat(1_000),
   fc.double(),
@@ -114,15 +115,7 @@ const anyAnswer: fc.Arbitrary<Answer> = fc.record({
   ),
   headers: fc.record(
     {
-      'retry-after': fc.constantFrom(
-        '0',
-        '5',
-        '99999999999',
-        '-1',
-        'soon',
-        'Wed, 18 Nov 2026 05:00:01 GMT',
-        KEY,
-      ),
+      'retry-after': fc.constantFrom('0', '5', '99999999999', '-1', 'soon', SECOND_LATER, KEY),
       'content-type': fc.constantFrom('application/json', 'text/html; charset=latin1', KEY),
       location: fc.constant(`/?key=${KEY}`),
       'www-authenticate': fc.constant(`Bearer error="${KEY}"`),
@@ -158,15 +151,13 @@ describe('any answer from a server', () => {
     }
   }
 
+  const CREATE = (client: Client) => client.createJob('Improve /a', DEPARTURE);
+  const SEND = (client: Client) => client.sendMessage('job_1', 'Shorter', DEPARTURE);
   const REQUESTS = [
     ['a page of views', viewsResponseSchema, (client: Client) => client.views(PAGE)],
     ['a job', agentJobSchema, (client: Client) => client.job('job_1')],
-    ['a created job', agentJobSchema, (client: Client) => client.createJob('Improve /a', DEPARTURE)],
-    [
-      'a job with a message',
-      agentJobSchema,
-      (client: Client) => client.sendMessage('job_1', 'Shorter', DEPARTURE),
-    ],
+    ['a created job', agentJobSchema, CREATE],
+    ['a job with a message', agentJobSchema, SEND],
   ] as const;
 
   it.each(REQUESTS)(
@@ -191,9 +182,7 @@ describe('any answer from a server', () => {
   it('a created job whose answer cannot be read is unknown, never considered not created', async () => {
     const unreadable = anyAnswer.filter(({ status }) => status < 300 || status >= 500);
     const property = fc.asyncProperty(unreadable, async (anyOne) => {
-      const end = await came({ ...anyOne, headers: {} }, (client) =>
-        client.createJob('Improve /a', DEPARTURE),
-      );
+      const end = await came({ ...anyOne, headers: {} }, CREATE);
       if ('error' in end) expect(end.error).toBeInstanceOf(UnknownOutcomeError);
     });
     await fc.assert(property, tries(200));

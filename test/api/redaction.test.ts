@@ -7,11 +7,8 @@ const PIECE = KEY.slice(0, 8);
 
 async function messagesOf(handle: (response: ServerResponse) => unknown): Promise<string[]> {
   const { client } = await clientOf(handle, { retries: { retries: 0, minDelayMs: 1, maxDelayMs: 1 } });
-  const errors = [
-    await errorOf(client.views(PAGE)),
-    await errorOf(client.createJob('Improve /a', DEPARTURE)),
-  ];
-  return errors.map((error) => error.message);
+  const asked = [client.views(PAGE), client.createJob('Improve /a', DEPARTURE)];
+  return Promise.all(asked.map(async (answer) => (await errorOf(answer)).message));
 }
 
 const ECHOES: [string, string][] = [
@@ -53,13 +50,8 @@ describe('a server that echoes the key', () => {
     ['fully escaped', 'ESCAPED'],
     ['URL-encoded', encodeURIComponent(KEY)],
   ])('%s in data that would be stored: none of it is stored', async (_, echo) => {
-    const job = {
-      id: echo,
-      status: echo,
-      prLink: echo,
-      model: echo,
-      source: { repository: echo, ref: echo },
-    };
+    const source = { repository: echo, ref: echo };
+    const job = { id: echo, status: echo, prLink: echo, model: echo, source };
     const page = { ...NO_ROWS, views: [{ path: echo, human: 1, ai: 0, total: 1 }] };
     const { client } = await clientOf((response, _count, { method, url }) => {
       const answer = method === 'POST' || url.pathname.includes('/job/') ? job : page;
@@ -93,19 +85,15 @@ describe('a server that echoes the key', () => {
 
 describe('the server text that a message quotes', () => {
   it('is cut to a reasonable length', async () => {
-    const [message = ''] = await messagesOf((response) =>
-      response.writeHead(400).end('long '.repeat(10_000)),
-    );
+    const long = 'long '.repeat(10_000);
+    const [message = ''] = await messagesOf((response) => response.writeHead(400).end(long));
     expect(message.length).toBeLessThan(1_000);
     expect(message).toContain('…”');
   });
 
   it('is the text of a web page, without its tags, scripts and styles', async () => {
-    const [message] = await messagesOf((response) =>
-      response
-        .writeHead(502)
-        .end('<html><style>b{color:red}</style><h1>Bad <b>gateway</b></h1><script>alert(1)</script></html>'),
-    );
+    const page = '<style>b{color:red}</style><h1>Bad <b>gateway</b></h1><script>alert(1)</script>';
+    const [message] = await messagesOf((response) => response.writeHead(502).end(`<html>${page}</html>`));
     expect(message).toContain('502: “Bad gateway”');
   });
 

@@ -6,8 +6,8 @@ import { reply } from '../serve.js';
 import { clientOf, errorOf, JOB, KEY, NO_ROWS, openClient, PAGE } from './open-client.js';
 import { DEPARTURE } from '../departure.js';
 
-const row = (index: number) => ({ path: `/${index}`, human: 1, ai: 0, total: 1 });
-const rows = (count: number) => Array.from({ length: count }, (_, index) => row(index));
+const rows = (count: number) =>
+  Array.from({ length: count }, (_, index) => ({ path: `/${index}`, human: 1, ai: 0, total: 1 }));
 
 describe('the four operations', () => {
   it('are sent as the API documents', async () => {
@@ -50,10 +50,11 @@ describe('the four operations', () => {
 
 it('an empty prompt is refused, and nothing is sent', async () => {
   const { client, server } = await clientOf((response) => reply(response, 200, JOB));
-  expect(await errorOf((async () => client.createJob('', DEPARTURE))())).toBeInstanceOf(RangeError);
-  expect(await errorOf((async () => client.sendMessage('job_1', '', DEPARTURE))())).toBeInstanceOf(
-    RangeError,
-  );
+  for (const send of [
+    () => client.createJob('', DEPARTURE),
+    () => client.sendMessage('job_1', '', DEPARTURE),
+  ])
+    expect(await errorOf((async () => send())())).toBeInstanceOf(RangeError);
   expect(server.seen).toHaveLength(0);
 });
 
@@ -110,26 +111,14 @@ describe('the pages of a range', () => {
     },
   );
 
-  it('end with an empty one, whatever it says', async () => {
-    const { offsets, pages } = await pagesOf((offset) => ({
-      views: offset === 0 ? rows(250) : [],
-      hasMore: true,
-    }));
-    expect(await drain(pages)).toEqual([250, 0]);
-    expect(offsets).toHaveLength(2);
-  });
-
   it('are an error if they do not end', async () => {
     let asked = 0;
-    const client = {
-      views: () => {
-        asked++;
-        return Promise.resolve({ ...NO_ROWS, views: rows(250), hasMore: true });
-      },
+    const views = () => {
+      asked++;
+      return Promise.resolve({ ...NO_ROWS, views: rows(250), hasMore: true });
     };
-    expect(await errorOf(drain(viewsPages(client, RANGE, { pageSize: new PageSize() })))).toBeInstanceOf(
-      PagingError,
-    );
+    const pages = viewsPages({ views }, RANGE, { pageSize: new PageSize() });
+    expect(await errorOf(drain(pages))).toBeInstanceOf(PagingError);
     expect(asked).toBeLessThanOrEqual(10_000);
   });
 });

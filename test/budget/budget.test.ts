@@ -1,6 +1,7 @@
 import { nextMinute } from '../../src/format/days.js';
 import { addMinutes, addSeconds } from 'date-fns';
 import { join } from 'node:path';
+import type { ServerResponse } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { PausedError } from '../../src/api/errors.js';
@@ -179,24 +180,15 @@ describe('the rolling hour', () => {
 
 describe('the reserve', () => {
   test('is kept from the backfill and available for the night', async () => {
-    const budget = budgetOn(await liveWarehouse(), sleepingClock(), {
-      reserve: () => Promise.resolve(17),
-      maxWaitMs: 0,
-    });
+    const reserve = () => Promise.resolve(17);
+    const budget = budgetOn(await liveWarehouse(), sleepingClock(), { reserve, maxWaitMs: 0 });
     expect(await takeAll(budget, 'backfill')).toBe(83);
-    expect((await errorOf(takeOne(budget, 'backfill'))).message).toMatch(
-      /^Hourly limit reached: 83 of 100 used, 17 reserved for recent days\. The next/,
-    );
+    const { message } = await errorOf(takeOne(budget, 'backfill'));
+    expect(message).toMatch(/^Hourly limit reached: 83 of 100 used, 17 reserved for recent days\. The next/);
     expect(await takeAll(budget, 'urgent')).toBe(17);
-  });
-
-  test('a backfill makes progress even if the reserve is the whole budget', async () => {
-    const budget = budgetOn(await liveWarehouse(), sleepingClock(), {
-      limit: 4,
-      reserve: () => Promise.resolve(4),
-      maxWaitMs: 0,
-    });
-    expect(await takeAll(budget, 'backfill')).toBe(1);
+    // Even if it is the whole budget, a backfill makes progress.
+    const whole = { limit: 4, reserve: () => Promise.resolve(4), maxWaitMs: 0 };
+    expect(await takeAll(budgetOn(await liveWarehouse(), sleepingClock(), whole), 'backfill')).toBe(1);
   });
 });
 
@@ -286,25 +278,21 @@ describe('a refusal', () => {
   const retryAfter = { seconds: '1800', date: addMinutes(at, 30).toUTCString() } as const;
 
   test.each([
-    ['seconds, JSON', { error: 'Too many requests' }, retryAfter.seconds],
-    ['a date, JSON', { error: 'Too many requests' }, retryAfter.date],
+    ['seconds, JSON', JSON.stringify({ error: 'Too many requests' }), retryAfter.seconds],
+    ['a date, JSON', JSON.stringify({ error: 'Too many requests' }), retryAfter.date],
     ['seconds, plain text', 'Too many requests', retryAfter.seconds],
-    ['no wait, JSON', { error: 'Too many requests' }, undefined],
+    ['no wait, JSON', JSON.stringify({ error: 'Too many requests' }), undefined],
     ['no wait, plain text', 'Too many requests', undefined],
   ])('that means the hourly limit is used up is accepted at once: %s', async (_, body, header) => {
     const clock = sleepingClock();
     const warehouse = await liveWarehouse();
-    const { client, server } = await clientOf(
-      (response) => {
-        response.writeHead(429, header === undefined ? {} : { 'retry-after': header });
-        response.end(typeof body === 'string' ? body : JSON.stringify(body));
-      },
-      { now: clock.now, pace: budgetOn(warehouse, clock, { maxWaitMs: 2 * MINUTE_MS }) },
-    );
+    const headers = header === undefined ? {} : { 'retry-after': header };
+    const refuse = (response: ServerResponse) => response.writeHead(429, headers).end(body);
+    const pace = budgetOn(warehouse, clock, { maxWaitMs: 2 * MINUTE_MS });
+    const { client, server } = await clientOf(refuse, { now: clock.now, pace });
     // Others have used what our count says is left: a second refusal would be our own mistake.
-    expect(await pausedUntilOf(client.views(PAGE))).toEqual(
-      header === undefined ? freeAt(at) : addMinutes(at, 30),
-    );
+    const until = header === undefined ? freeAt(at) : addMinutes(at, 30);
+    expect(await pausedUntilOf(client.views(PAGE))).toEqual(until);
     expect(server.seen).toHaveLength(1);
     clock.advance(30 * MINUTE_MS);
     expect(await pausedUntilOf(client.views(PAGE))).toEqual(freeAt(at));
@@ -408,9 +396,8 @@ describe('waiting', () => {
     };
     const budget = budgetOn(await liveWarehouse(), clock, { limit: 1, sleep });
     await takeOne(budget);
-    expect((await errorOf(takeOne(budget, 'urgent', interruption.signal))).message).toBe(
-      'interrupted by SIGTERM',
-    );
+    const error = await errorOf(takeOne(budget, 'urgent', interruption.signal));
+    expect(error.message).toBe('interrupted by SIGTERM');
   });
 
   test('reports how long everyone waits, and why', async () => {

@@ -38,13 +38,8 @@ describe('the rows of a query as a CSV attachment', () => {
 
   it('of several projects are in separate files', () => {
     const answers = { most_read: [{ path: '/' }] };
-    const files = attachmentsOf(
-      ['most_read'],
-      [
-        { project: 'prj_1', answers },
-        { project: '../x', answers },
-      ],
-    );
+    const projects = ['prj_1', '../x'].map((project) => ({ project, answers }));
+    const files = attachmentsOf(['most_read'], projects);
     expect(files.map(({ filename }) => filename)).toEqual(['prj_1-most_read.csv', '.._x-most_read.csv']);
   });
 

@@ -29,9 +29,12 @@ describe('agent jobs', () => {
     expect(new Set(halfway)).toEqual(new Set(['active', 'completed']));
     clock.advance(2);
     const ended = await Promise.all(ids.map(job));
-    expect(
-      ended.map(({ status, prLink, archivedAt }) => [status, prLink !== null, archivedAt !== null]),
-    ).toEqual([
+    const ends = ended.map(({ status, prLink, archivedAt }) => [
+      status,
+      prLink !== null,
+      archivedAt !== null,
+    ]);
+    expect(ends).toEqual([
       ['completed', true, false],
       ['completed', true, false],
       ['completed', false, false],

@@ -8,11 +8,8 @@ import { stepContext } from './step-context.js';
 it('an audit that fails in one project still reports what it repaired in the others', async () => {
   const { run, clock, warehouse, platform, yesterday } = await openExport({ days: 10 });
   await run();
-  await warehouse.transaction((transaction) =>
-    transaction.execute("DELETE FROM page_views WHERE day = $day::DATE - 5 AND path = '/page-0'", {
-      day: yesterday(),
-    }),
-  );
+  const damage = "DELETE FROM page_views WHERE day = $day::DATE - 5 AND path = '/page-0'";
+  await warehouse.transaction((transaction) => transaction.execute(damage, { day: yesterday() }));
   const client = openClient(platform.baseUrl, { now: clock.now, projectId: PROJECT });
   const failing = new ConfigurationError('There is no key of this project');
   const context = stepContext(warehouse, {
@@ -24,8 +21,7 @@ it('an audit that fails in one project still reports what it repaired in the oth
     },
   });
   const { detail, error } = await auditStep(context, true);
-  expect(detail.map(({ project, audit }) => [project.id, audit.repaired?.results.length])).toEqual([
-    [PROJECT, 1],
-  ]);
+  const repaired = detail.map(({ project, audit }) => [project.id, audit.repaired?.results.length]);
+  expect(repaired).toEqual([[PROJECT, 1]]);
   expect(error).toBe(failing);
 });

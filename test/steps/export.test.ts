@@ -36,9 +36,8 @@ async function setUp() {
   };
   const aDayLater = async () => {
     const warehouse = await liveWarehouse(liveFile(cwd));
-    await warehouse.transaction((transaction) =>
-      transaction.execute('UPDATE day_loads SET attempted_at = attempted_at - INTERVAL 1 DAY'),
-    );
+    const earlier = 'UPDATE day_loads SET attempted_at = attempted_at - INTERVAL 1 DAY';
+    await warehouse.transaction((transaction) => transaction.execute(earlier));
     await closeNow(warehouse);
   };
   return { exported, aDayLater };

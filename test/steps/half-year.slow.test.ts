@@ -14,11 +14,8 @@ const DAY = 24 * 3600;
 /** The jobs after some weeks in which a person reviews every pull request like this, or none. */
 async function after(weeks: number, pages: number, review?: 'merged' | 'closed') {
   const desk = await agentDesk({ jobSeconds: 1, outcomes: ['pull-request'] });
-  await storeReading(desk.warehouse, steadyPages(pages), {
-    project: desk.project,
-    first: '2026-09-14',
-    last: '2027-07-01',
-  });
+  const history = { project: desk.project, first: '2026-09-14', last: '2027-07-01' };
+  await storeReading(desk.warehouse, steadyPages(pages), history);
   const context = stepContext(desk.warehouse, {
     ...{ journal: desk.journal, now: desk.clock.now, clientOf: () => desk.client },
     settings: { projects: [{ id: desk.project }], improve: { mode: 'apply', readingShare: 1 } },

@@ -42,13 +42,12 @@ async function workspaceWith(notes: string | undefined) {
   return { context, file, publish, read, published };
 }
 
+const WRITTEN = '- { date: 2026-06-08, text: Markdown counts as AI, break: true }\n';
 const SITE = { day: '2026-06-08', text: 'Markdown counts as AI', path: '*', is_break: true };
 
 it('notes are loaded with every publication, into each project that they concern', async () => {
-  const { file, publish, published } = await workspaceWith(
-    '- { date: 2026-06-08, text: Markdown counts as AI, break: true }\n' +
-      '- date: 2026-05-01\n  text: "Sale: 20 %"\n  project: prj_2\n  path: /pricing*\n',
-  );
+  const other = '- date: 2026-05-01\n  text: "Sale: 20 %"\n  project: prj_2\n  path: /pricing*\n';
+  const { file, publish, published } = await workspaceWith(WRITTEN + other);
   expect(await publish()).toContain('published');
   expect(await published()).toEqual([SITE]);
   const sale = { day: '2026-05-01', text: 'Sale: 20 %', path: '/pricing*', is_break: false };
@@ -66,9 +65,7 @@ it.each([
   ['choosing pages', (context: StepContext) => improveStep(context, false)],
   ['reporting', reportStep],
 ])('%s uses the notes as they are now, and those stored if they have a problem', async (_, step) => {
-  const { context, file } = await workspaceWith(
-    '- { date: 2026-06-08, text: Markdown counts as AI, break: true }',
-  );
+  const { context, file } = await workspaceWith(WRITTEN);
   for (const text of ['', '- { date: 2026-06-08 }']) {
     if (text !== '') await writeFile(file, text);
     expect((await step(context)).error).toBeUndefined();
@@ -79,12 +76,8 @@ it.each([
 it('notes with a problem are reported by line; the history is published with the earlier ones', async () => {
   const { file, publish, read, published, context } = await workspaceWith('- { date: 2026-06-08, text: x }');
   await publish();
-  await context.warehouse.transaction((transaction) =>
-    transaction.execute(
-      `INSERT INTO platform_facts VALUES ('prj_1', 'first day', '"2026-01-01"', '2026-01-01')`,
-      {},
-    ),
-  );
+  const fact = `INSERT INTO platform_facts VALUES ('prj_1', 'first day', '"2026-01-01"', '2026-01-01')`;
+  await context.warehouse.transaction((transaction) => transaction.execute(fact));
   await writeFile(file, '- date: 2026-06-08\n  text: x\n  brake: true\n- text: y\n');
   expect(await publish()).toContain(
     'notes.yaml has 2 problems:\n  notes.yaml:3  [0].brake: unknown setting; did you mean break?\n  notes.yaml:4  [1].date: is missing',
@@ -116,10 +109,7 @@ it.each([
   ['# why\n- text: x', '2  [0].date: is missing'],
   ['- date: 2026-06-08\n  text: ""', '2  [0].text: '],
   ['- date: 2026-06-08\n  text: x\n  break: maybe', '3  [0].break: '],
-  [
-    '- { date: 2026-06-08, text: x, path: "guides" }',
-    '1  [0].path: not a path or a pattern such as /guides/*',
-  ],
+  ['- { date: 2026-06-08, text: x, path: guides }', '1  [0].path: not a path or a pattern such as /guides/*'],
   ['- { date: 2026-06-08, text: x, project: prj_9 }', '1  [0].project: not the id of a project'],
   ['date: 2026-06-08\ntext: x', '1  write a list of notes, such as'],
   ['- { date: 2026-06-08', '1  '],

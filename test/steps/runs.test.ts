@@ -9,10 +9,7 @@ import { NOW } from '../sandbox/open-sandbox.js';
 const at = (hours: number) => addHours(NOW, hours);
 const inHours = (instant: Date) => (instant.getTime() - NOW.getTime()) / 3_600_000;
 
-/**
- * A ledger of exports: the hour each started, and how it ended; `pause` is `later` with a resume
- * time.
- */
+/** A ledger of exports: the hour each started, and how it ended; `pause` is `later` with a resume time. */
 async function ledgerOf(runs: string): Promise<Warehouse> {
   const warehouse = await liveWarehouse();
   for (const run of runs.split(', ')) {
@@ -79,13 +76,10 @@ it('old runs are deleted once there are many, except those since the latest succ
       'SELECT step, count(*) AS runs, min(run) AS first FROM runs GROUP BY step ORDER BY step',
       z.object({ step: z.string(), runs: z.int(), first: z.string() }),
     );
+  const sql =
+    "INSERT INTO runs BY NAME SELECT format('{:05d}', range) AS run, $step AS step, $now::TIMESTAMP - to_minutes($runs::BIGINT - range) AS started_at, $outcome AS outcome FROM range($runs::BIGINT)";
   const add = (step: string, runs: number, outcome: string) =>
-    warehouse.transaction((transaction) =>
-      transaction.execute(
-        "INSERT INTO runs BY NAME SELECT format('{:05d}', range) AS run, $step AS step, $now::TIMESTAMP - to_minutes($runs::BIGINT - range) AS started_at, $outcome AS outcome FROM range($runs::BIGINT)",
-        { step, runs, outcome, now: NOW },
-      ),
-    );
+    warehouse.transaction((transaction) => transaction.execute(sql, { step, runs, outcome, now: NOW }));
   await add('poll', 7_000, 'done');
   await add('export', 3_000, 'failed');
   await tidyRuns(warehouse);

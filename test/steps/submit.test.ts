@@ -28,9 +28,8 @@ describe('after a failed creation', () => {
     async (_, kind, state, created) => {
       const desk = await agentDesk();
       await desk.plan(3);
-      desk.sandbox.setFaults([
-        { on: 'create', times: 1, ...(kind === 'status' ? { kind, status: 422 } : { kind }) },
-      ]);
+      const fault = kind === 'status' ? { kind, status: 422 } : { kind };
+      desk.sandbox.setFaults([{ on: 'create', times: 1, ...fault }]);
       await run(desk);
       expect(desk.sandbox.inspect().jobs).toHaveLength(created);
       expect(await statesOf(desk)).toEqual([state, 'planned', 'planned']);
@@ -44,9 +43,8 @@ describe('after a failed creation', () => {
     const desk = await agentDesk();
     await desk.plan(1);
     await submitPrompts(desk.task(), 'job');
-    await planMessage(desk.warehouse, await desk.job(1), {
-      ...{ origin: 'typed', prompt: 'Mention the version', now: desk.clock.now() },
-    });
+    const message = { origin: 'typed', prompt: 'Mention the version', now: desk.clock.now() } as const;
+    await planMessage(desk.warehouse, await desk.job(1), message);
     await desk.plan(2);
     desk.sandbox.setFaults([{ on: 'create', kind: 'lost-reply', times: 1 }]);
     await pollStep(contextOf(desk), {});
@@ -61,10 +59,8 @@ it('of jobs planned earlier, a run sends no more than limits that were lowered s
   desk.clock.advance(7 * 86_400);
   const sentWith = async (improve: object) => {
     const { improved } = await run(desk, improve);
-    return [
-      (await statesOf(desk)).filter((state) => state === 'active').length,
-      improved[0]?.plan.plannedThisWeek,
-    ];
+    const active = (await statesOf(desk)).filter((state) => state === 'active');
+    return [active.length, improved[0]?.plan.plannedThisWeek];
   };
   expect(await sentWith({ maxJobsPerRun: 1 })).toEqual([1, 5]);
   expect(await sentWith({ maxJobsPerWeek: 2 })).toEqual([2, 5]);
