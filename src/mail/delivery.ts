@@ -169,10 +169,10 @@ export interface PeriodState {
   readonly deliveries: readonly Delivery[];
 }
 
-/** Missing days, for which a report waits until they are loaded or the time is up. */
+/** Missing days, for which a report waits until they are loaded or the time is up; without any loaded day, only until they are. */
 export interface Wait {
   readonly missingDays: number;
-  readonly until: Date;
+  readonly until: Date | null;
 }
 
 /**
@@ -193,6 +193,6 @@ export function whatIsDue(
     ),
   );
   if (now < from || open.length === 0) return undefined;
-  const isReady = daysLoaded === days || (daysLoaded > 0 && now >= until);
-  return isReady ? { recipients: open } : { missingDays: days - daysLoaded, until };
+  if (daysLoaded === days || (daysLoaded > 0 && now >= until)) return { recipients: open };
+  return { missingDays: days - daysLoaded, until: daysLoaded > 0 ? until : null };
 }

@@ -42,7 +42,7 @@ export async function mailLines(
     ...sentLines(known, isNew, nameOf, runtime),
     ...held.map(
       ({ report, period, project, missingDays, until }) =>
-        `${report} ${period}, ${nameOf(project)}: waiting for ${counted(missingDays, 'missing day')} until ${moment(until)} at the latest`,
+        `${report} ${period}, ${nameOf(project)}: waiting for ${counted(missingDays, 'missing day')}${until === null ? '' : ` until ${moment(until)} at the latest`}`,
     ),
   ];
 }

@@ -78,12 +78,14 @@ describe('the report step', () => {
     await loadDays(test.warehouse, day('2026-11-16'), day('2026-11-22'));
     const { detail } = await report('2026-11-23T03:00:00Z');
     const until = new Date('2026-11-24T02:15:00Z');
-    const held = [{ report: 'weekly', period: '2026-W47', project: 'prj_2', missingDays: 2, until }];
+    const waits = { report: 'weekly', period: '2026-W47', project: 'prj_2', missingDays: 2 };
+    const held = [until, null].map((end) => ({ ...waits, until: end }));
     expect(await lines({ ...detail, held })).toEqual([
       expect.stringMatching(/^weekly 2026-W47 to lead@example.com: not delivered \(.*550/) as string,
       'weekly 2026-W47, Acme Docs: sent to docs@example.com',
       `weekly 2026-W46, Other Docs: already sent to ${to}`,
       'weekly 2026-W47, Other Docs: waiting for 2 missing days until Nov 24, 2026 at 02:15 UTC at the latest',
+      'weekly 2026-W47, Other Docs: waiting for 2 missing days',
     ]);
   });
 
