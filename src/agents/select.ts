@@ -1,7 +1,7 @@
 import picomatch from 'picomatch';
 import { z } from 'zod';
 import type { Settings } from '../config/schema.js';
-import { percent } from '../format/numbers.js';
+import { counted, percent } from '../format/numbers.js';
 import { drawPairs, type Pair } from './pairs.js';
 import { type Evidence, evidenceRow, leavingColumn, NO_EVIDENCE, type Reason } from './reasons.js';
 import type { Room } from './room.js';
@@ -158,7 +158,7 @@ function whyNotConsidered(
     weeks === undefined
       ? 'not viewed in the last eight full weeks'
       : weeks < MIN_WEEKS
-        ? `there are only ${weeks} full weeks of history; ${MIN_WEEKS} are needed`
+        ? `the history has only ${counted(weeks, 'full week')}; ${MIN_WEEKS} are needed`
         : isBeyondShare
           ? `not among the pages that make up ${percent(share)} of all views (improve.readingShare)`
           : `fewer than ${views} views a week (improve.minWeeklyViews)`;

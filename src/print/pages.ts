@@ -44,7 +44,7 @@ export function planLines({ name, plan, rules, width, proposals }: PlanView): st
   const lines = [`${name}: ${flaggedWords(plan)}`];
   if (plan.weeks < MIN_WEEKS)
     lines.push(
-      `  There are only ${plan.weeks} full weeks of history; ${MIN_WEEKS} are needed to distinguish sustained traffic from a burst.`,
+      `  The history has only ${counted(plan.weeks, 'full week')}; ${MIN_WEEKS} are needed to distinguish sustained traffic from a burst.`,
     );
   for (const [index, { id, path }] of waiting.entries()) {
     const state = index < toSend.count ? 'not sent yet' : reasonWords(toSend.limit);

@@ -94,7 +94,7 @@ describe('which pages are recommended', () => {
     expect(flaggedBy(all)).toEqual([]);
     const named = { only: ['/a'], viewed: new Map([['/a', NO_EVIDENCE]]) };
     const [leftOut] = selectAll(all, RULES, { ...FREE, ...named }).leftOut;
-    expect(leftOut && reasonWords(leftOut.why)).toBe('there are only 3 full weeks of history; 4 are needed');
+    expect(leftOut && reasonWords(leftOut.why)).toBe('the history has only 3 full weeks; 4 are needed');
   });
 });
 
