@@ -71,31 +71,24 @@ async function shell(cwd: string, script: string, env: NodeJS.ProcessEnv = {}): 
   }
 }
 
-/** The steps of a run, one after the other, in a new clone on a new runner. Actions always clones to the same path. */
-async function play({
-  begin = false,
-  command = 'run --paused-ok',
-  dies = false,
-  before = '',
-}: {
+interface Run {
   readonly begin?: boolean;
   readonly command?: string;
   /** Whether the runner dies before it saves. */
   readonly dies?: boolean;
   /** Commands to run in each shell before its script. */
   readonly before?: string;
-} = {}): Promise<Ending> {
+}
+
+/** The steps of a run, one after the other, in a new clone on a new runner. Actions always clones to the same path. */
+async function play(run: Run = {}): Promise<Ending> {
+  const { begin = false, command = 'run --paused-ok', dies = false, before = '' } = run;
   const [temp, bin] = [await tempDir(), await tempDir()];
   await rm(clone, { recursive: true, force: true });
   await mkdir(clone);
   await shell(clone, `git clone --quiet --depth 1 file://${remote} .`);
-  await writeFile(
-    join(bin, 'readership'),
-    `#!/bin/sh\nexec ${process.execPath} ${join(ROOT, 'dist/cli.js')} "$@"\n`,
-    {
-      mode: 0o755,
-    },
-  );
+  const program = `#!/bin/sh\nexec ${process.execPath} ${join(ROOT, 'dist/cli.js')} "$@"\n`;
+  await writeFile(join(bin, 'readership'), program, { mode: 0o755 });
   const env = {
     PATH: `${bin}:${process.env['PATH'] ?? ''}`,
     ...{ RUNNER_TEMP: temp, BEGIN: String(begin), COMMAND: command, READERSHIP_API_KEY: KEY },
@@ -116,39 +109,30 @@ const stateIn = async (): Promise<string> =>
 const created = (): number => platform.inspect().requests.counts.create?.['201'] ?? 0;
 
 describe('deploy/github-actions.yml', () => {
-  it(
-    'refuses to begin without `begin`, keeps its state, and does nothing twice',
-    { timeout: 120_000 },
-    async () => {
-      expect(await play()).toMatchObject({
-        code: 1,
-        output: says('no branch readership-state'),
-      });
-      const first = await play({ begin: true });
-      expect(first, first.output).toMatchObject({ code: 0 });
-      const jobs = created();
-      expect(jobs).toBeGreaterThan(0);
-      // The runner dies: what it did is unknown, so nothing more is done.
-      const second = await play({ dies: true });
-      expect(second, second.output).toMatchObject({ code: 0, output: says('already sent') });
-      expect(await play()).toMatchObject({ code: 1, output: says('without saving its state') });
-      await shell(remote, 'git branch -D readership-running');
-      expect(await play({ command: 'jobs' })).toMatchObject({ code: 0, output: says('active') });
+  it('refuses to begin without `begin`, keeps its state, and does nothing twice', async () => {
+    const unknown = { code: 1, output: says('no branch readership-state') };
+    expect(await play()).toMatchObject(unknown);
+    const first = await play({ begin: true });
+    expect(first, first.output).toMatchObject({ code: 0 });
+    const jobs = created();
+    expect(jobs).toBeGreaterThan(0);
+    // The runner dies: what it did is unknown, so nothing more is done.
+    const second = await play({ dies: true });
+    expect(second, second.output).toMatchObject({ code: 0, output: says('already sent') });
+    expect(await play()).toMatchObject({ code: 1, output: says('without saving its state') });
+    await shell(remote, 'git branch -D readership-running');
+    expect(await play({ command: 'jobs' })).toMatchObject({ code: 0, output: says('active') });
 
-      // It cannot be packed completely: the saved state is kept.
-      const before = await stateIn();
-      const tar = 'tar() { [ "$1" = --extract ] || return 1; command tar "$@"; }';
-      expect(await play({ command: 'jobs', before: tar })).toMatchObject({ code: 1 });
-      expect(await stateIn()).toBe(before);
-      await shell(remote, 'git branch -D readership-running');
+    // It cannot be packed completely: the saved state is kept.
+    const before = await stateIn();
+    const tar = 'tar() { [ "$1" = --extract ] || return 1; command tar "$@"; }';
+    expect(await play({ command: 'jobs', before: tar })).toMatchObject({ code: 1 });
+    expect(await stateIn()).toBe(before);
+    await shell(remote, 'git branch -D readership-running');
 
-      // The state is lost.
-      await shell(remote, 'git branch -D readership-state');
-      expect(await play()).toMatchObject({
-        code: 1,
-        output: says('no branch readership-state'),
-      });
-      expect(created()).toBe(jobs);
-    },
-  );
+    // The state is lost.
+    await shell(remote, 'git branch -D readership-state');
+    expect(await play()).toMatchObject(unknown);
+    expect(created()).toBe(jobs);
+  });
 });

@@ -6,7 +6,7 @@
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const place = mkdtempSync(join(tmpdir(), 'readership-image-'));
@@ -19,13 +19,8 @@ function run(command: string, args: readonly string[], env: NodeJS.ProcessEnv = 
 /** A base root with Node.js and npm, as in the base image. */
 function baseRoot(): string {
   const root = join(place, 'base');
-  run('debootstrap', [
-    '--variant=minbase',
-    '--include=ca-certificates,libstdc++6',
-    'bookworm',
-    root,
-    ...process.argv.slice(2),
-  ]);
+  const packages = '--include=ca-certificates,libstdc++6';
+  run('debootstrap', ['--variant=minbase', packages, 'bookworm', root, ...process.argv.slice(2)]);
   cpSync(process.execPath, join(root, 'usr/local/bin/node'));
   const npm = dirname(dirname(realpathSync(spawnSync('which', ['npm']).stdout.toString().trim())));
   cpSync(npm, join(root, 'usr/local/lib/npm'), { recursive: true, dereference: true });
@@ -38,12 +33,8 @@ function baseRoot(): string {
   for (const [from, to] of Object.entries(files))
     if (existsSync(from)) cpSync(from, join(root, to), { dereference: true });
   run('chroot', [root, 'ln', '--symbolic', '/usr/local/lib/npm/bin/npm-cli.js', '/usr/local/bin/npm']);
-  run('chroot', [
-    root,
-    'sh',
-    '-c',
-    'chmod +x /usr/local/lib/npm/bin/npm-cli.js && mkdir -p /proc /dev && [ -e /dev/null ] || mknod -m 666 /dev/null c 1 3',
-  ]);
+  const devices = 'mkdir -p /proc /dev && [ -e /dev/null ] || mknod -m 666 /dev/null c 1 3';
+  run('chroot', [root, 'sh', '-c', `chmod +x /usr/local/lib/npm/bin/npm-cli.js && ${devices}`]);
   return root;
 }
 
@@ -66,17 +57,9 @@ for (const line of text.trim().split(/\n+/)) {
     const name = /AS (\w+)$/.exec(rest)?.[1] ?? 'image';
     const root = join(place, name);
     run('cp', ['--archive', base, root]);
-    stage = {
-      root,
-      directory: '/',
-      user: '0:0',
-      entry: [],
-      env: {
-        ...(process.env as Record<string, string>),
-        PATH: '/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
-        HOME: '/root',
-      },
-    };
+    const own = { PATH: '/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/root' };
+    const env = { ...(process.env as Record<string, string>), ...own };
+    stage = { root, directory: '/', user: '0:0', entry: [], env };
     stages.set(name, stage);
     continue;
   }
@@ -96,16 +79,11 @@ for (const line of text.trim().split(/\n+/)) {
       const from =
         words[0]?.startsWith('--from=') === true ? stages.get(words.shift()?.slice(7) ?? '')?.root : ROOT;
       const target = words.pop() ?? '';
-      for (const source of words)
-        run('cp', [
-          '--archive',
-          '--no-target-directory',
-          join(from ?? '', source),
-          target.endsWith('/')
-            ? (mkdirSync(inside(target), { recursive: true }),
-              join(inside(target), source.split('/').at(-1) ?? ''))
-            : inside(target),
-        ]);
+      if (target.endsWith('/')) mkdirSync(inside(target), { recursive: true });
+      for (const source of words) {
+        const to = target.endsWith('/') ? join(inside(target), basename(source)) : inside(target);
+        run('cp', ['--archive', '--no-target-directory', join(from ?? '', source), to]);
+      }
       break;
     }
     case 'RUN':
@@ -126,18 +104,11 @@ for (const line of text.trim().split(/\n+/)) {
       throw new Error(`This test cannot run ${instruction}.`);
   }
 }
-const { root, directory, user, entry, env } = stage ?? {
-  root: '',
-  directory: '',
-  user: '',
-  entry: [],
-  env: {},
-};
-for (const args of [['--version'], ['run', '--sandbox'], ['status', '--sandbox']])
-  run(
-    'chroot',
-    [`--userspec=${user}`, root, 'sh', '-c', `cd ${directory} && exec ${[...entry, ...args].join(' ')}`],
-    { PATH: env['PATH'], HOME: '/tmp' },
-  );
+if (stage === undefined) throw new Error('The Dockerfile is empty.');
+const { root, directory, user, entry, env } = stage;
+for (const args of ['--version', 'run --sandbox', 'status --sandbox']) {
+  const command = `cd ${directory} && exec ${entry.join(' ')} ${args}`;
+  run('chroot', [`--userspec=${user}`, root, 'sh', '-c', command], { PATH: env['PATH'], HOME: '/tmp' });
+}
 rmSync(place, { recursive: true, force: true });
 process.stdout.write('Every step ran, and the entry point works as its user.\n');

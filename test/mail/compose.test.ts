@@ -8,12 +8,8 @@ const key = { report: 'weekly', project: 'prj_1', period: '2026-W46', recipient:
 const from = sender('"Readership, Ltd." <readership@example.com>');
 
 const composed = async (changes: Partial<typeof key> = {}) => {
-  const message = await compose(
-    { ...key, ...changes },
-    content,
-    { from, unsubscribe: address('leave@example.com') },
-    now,
-  );
+  const sending = { from, unsubscribe: address('leave@example.com') };
+  const message = await compose({ ...key, ...changes }, content, sending, now);
   const parsed = await PostalMime.parse(message.bytes);
   const header = (name: string) => parsed.headers.find((header) => header.key === name)?.value;
   return { message, parsed, header };
@@ -22,16 +18,9 @@ const composed = async (changes: Partial<typeof key> = {}) => {
 describe('an email', () => {
   it('is text and HTML as alternatives, with the pictures related to the HTML', async () => {
     const { message, parsed } = await composed();
-    const types = [...message.bytes.toString().matchAll(/^Content-Type: ([a-z/]+)/gm)].map(
-      ([, type]) => type,
-    );
-    expect(types).toEqual([
-      'multipart/alternative',
-      'text/plain',
-      'multipart/related',
-      'text/html',
-      'image/png',
-    ]);
+    const types = message.bytes.toString().match(/(?<=^Content-Type: )[a-z/]+/gm);
+    const alternatives = ['text/plain', 'multipart/related', 'text/html', 'image/png'];
+    expect(types).toEqual(['multipart/alternative', ...alternatives]);
     expect(parsed.text?.trim()).toBe(content.text);
     expect(parsed.html?.trim()).toBe(content.html);
     const [picture, ...others] = parsed.attachments;
@@ -56,9 +45,8 @@ describe('an email', () => {
   });
 
   it('can be unsubscribed from by email, at the configured address or at the sender’s', async () => {
-    expect((await composed()).header('list-unsubscribe')).toBe(
-      '<mailto:leave@example.com?subject=unsubscribe>',
-    );
+    const { header } = await composed();
+    expect(header('list-unsubscribe')).toBe('<mailto:leave@example.com?subject=unsubscribe>');
     const bytes = (await letter('docs@example.com')).bytes.toString();
     expect(bytes).toContain('List-Unsubscribe: <mailto:readership@example.com?subject=unsubscribe>');
     expect(bytes).toContain('\r\nList-ID: <weekly.prj-1.readership.example.com>\r\n');

@@ -54,9 +54,7 @@ describe('a report', () => {
       const due = whatIsDue({ ...complete, deliveries: ahead }, at('16T03:59'));
       expect(due).toEqual({ recipients: [docs] });
     }
-    expect(whatIsDue({ ...complete, deliveries }, at('16T04:00'))).toEqual({
-      ...{ recipients: [docs] },
-    });
+    expect(whatIsDue({ ...complete, deliveries }, at('16T04:00'))).toEqual({ recipients: [docs] });
   });
 });
 
@@ -80,11 +78,8 @@ it('a delivery is attempted eight times, at intervals that double from five minu
   const now = at('16T03:00');
   const [minutes, states] = [new Array<number>(), new Array<string>()];
   for (let attempts = 1; attempts <= 8; attempts++) {
-    const after = settled(
-      { ...delivery(docs, 'sending'), attempts },
-      { kind: 'not-sent', words: 'busy' },
-      now,
-    );
+    const sending = { ...delivery(docs, 'sending'), attempts };
+    const after = settled(sending, { kind: 'not-sent', words: 'busy' }, now);
     const { state, next_attempt_at: next, note } = after;
     if (next !== null) minutes.push((next.getTime() - now.getTime()) / 60_000);
     states.push(`${state}: ${note}`);

@@ -5,6 +5,7 @@ import { day } from '../../src/day.js';
 import { readDeliveries } from '../../src/mail/ledger.js';
 import { reportStep } from '../../src/steps/report.js';
 import { stepContext } from '../steps/step-context.js';
+import { execute } from '../open-warehouse.js';
 import { serve, type TestServer } from '../serve.js';
 import { postTo } from './posts.js';
 import { loadDays, type MailSite, mailSite } from './site.js';
@@ -28,14 +29,12 @@ async function write(file: string, text: string): Promise<void> {
   await writeFile(join(test.directory, file), text);
 }
 
-function report(time: string, reports: object, projects: object[] = [{ id: 'prj_1', name: 'Acme Docs' }]) {
+const DOCS = { id: 'prj_1', name: 'Acme Docs' };
+
+function report(time: string, reports: object, projects: object[] = [DOCS]) {
+  const mail = { from: 'Readership <readership@example.com>' };
   const context = stepContext(test.warehouse, {
-    settings: {
-      projects,
-      reports,
-      mail: { from: 'Readership <readership@example.com>' },
-      channels: { chat: { kind: 'teams', urlEnv: 'CHAT' } },
-    },
+    settings: { projects, reports, mail, channels: { chat: { kind: 'teams', urlEnv: 'CHAT' } } },
     journal: test.journal,
     workspaceDir: test.directory,
     historyFile: join(test.directory, 'history.duckdb'),
@@ -121,17 +120,13 @@ describe('a report that a workspace defines', () => {
   it('is a digest that begins with the project that has pull requests to review', async () => {
     for (const project of ['prj_1', 'prj_2'])
       await loadDays(test.warehouse, day('2026-10-26'), day('2026-11-01'), project);
-    await test.warehouse.exclusive((connection) =>
-      connection.run(
-        `INSERT INTO agent_jobs BY NAME
-         SELECT 1 AS id, 'prj_2' AS project, '/page-1' AS path, 'completed' AS state, 'much read' AS reason, 'p' AS prompt,
-           'https://code.example.com/pull/1' AS pr_link, 0 AS polls, DATE '2026-10-28' AS planned_at, DATE '2026-10-29' AS ended_at`,
-      ),
+    await execute(
+      test.warehouse,
+      `INSERT INTO agent_jobs BY NAME
+       SELECT 1 AS id, 'prj_2' AS project, '/page-1' AS path, 'completed' AS state, 'much read' AS reason, 'p' AS prompt,
+         'https://code.example.com/pull/1' AS pr_link, 0 AS polls, DATE '2026-10-28' AS planned_at, DATE '2026-10-29' AS ended_at`,
     );
-    const projects = [
-      { id: 'prj_1', name: 'Acme Docs' },
-      { id: 'prj_2', name: 'Acme API' },
-    ];
+    const projects = [DOCS, { id: 'prj_2', name: 'Acme API' }];
     await report('2026-11-03T09:00:00Z', { improve: { to: ['head@example.com'], digest: true } }, projects);
     const [{ subject } = expect.fail()] = await test.mailsTo('head@example.com');
     expect(subject).toMatch(/: Acme API, agents: 1 pull request .+; 1 more project$/);
@@ -139,11 +134,9 @@ describe('a report that a workspace defines', () => {
 
   it('is one digest for several projects, sent when all are loaded', async () => {
     await loadDays(test.warehouse, day('2026-10-01'), day('2026-10-30'), 'prj_2');
-    const projects = [{ id: 'prj_1', name: 'Acme Docs' }, { id: 'prj_2', name: 'Acme API' }, { id: 'prj_3' }];
-    const reports = {
-      baseUrl: 'https://reports.example.com',
-      sections: { to: ['head@example.com'], digest: true },
-    };
+    const projects = [DOCS, { id: 'prj_2', name: 'Acme API' }, { id: 'prj_3' }];
+    const sections = { to: ['head@example.com'], digest: true };
+    const reports = { baseUrl: 'https://reports.example.com', sections };
     const at = '2026-11-01T09:00:00Z';
     expect((await report(at, reports, projects)).detail.held).toMatchObject([{ missingDays: 1 }]);
     await loadDays(test.warehouse, day('2026-10-31'), day('2026-10-31'), 'prj_2');
@@ -154,11 +147,8 @@ describe('a report that a workspace defines', () => {
     const [{ subject, text } = expect.fail()] = await test.mailsTo('head@example.com');
     expect(subject).toBe('Sections, Oct 1 – 31, 2026: Acme Docs: Sections; 1 more project');
     expect(text?.match(/Oct 1|31, 2026/g)).toHaveLength(2);
-    for (const words of [
-      'Acme Docs: Sections\n',
-      'Acme API: Sections\n',
-      'https://reports.example.com/prj_2/sections-2026-10.html',
-    ])
+    const link = 'https://reports.example.com/prj_2/sections-2026-10.html';
+    for (const words of ['Acme Docs: Sections\n', 'Acme API: Sections\n', link])
       expect(text).toContain(words);
   });
 

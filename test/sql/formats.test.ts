@@ -49,12 +49,10 @@ it('a query that does more than read is refused before DuckDB writes its rows as
 const literal = (value: string): string =>
   `('${value.replaceAll("'", "''").replaceAll('\0', "' || chr(0) || '")}')`;
 
+const hostile = fc.array(hostilePiece, { maxLength: 6 }).map((pieces) => pieces.join(''));
 /** Untrusted cells: paths, and names that a query gives to columns. */
 const cell = fc
-  .oneof(
-    fc.array(hostilePiece, { maxLength: 6 }).map((pieces) => pieces.join('')),
-    fc.string({ unit: 'binary', maxLength: 30 }),
-  )
+  .oneof(hostile, fc.string({ unit: 'binary', maxLength: 30 }))
   // DuckDB's package reads a text without the byte order mark that it begins with.
   .filter((text) => !text.startsWith('\ufeff'));
 const rows = fc.array(fc.tuple(cell, fc.option(cell)), { minLength: 1, maxLength: 5 });
@@ -175,9 +173,8 @@ describe('a table for people', () => {
     expect(table).toContain('123456789');
     expect(table).toContain('…');
     const many = Array.from({ length: 12 }, (_, index) => `${index} + 1000000000 AS n${index}`).join(', ');
-    const [head = '', cells = '', note] = (await written(`SELECT ${many}`, 'table', { width: 100 })).split(
-      '\n',
-    );
+    const wide = await written(`SELECT ${many}`, 'table', { width: 100 });
+    const [head = '', cells = '', note] = wide.split('\n');
     expect(head.trim().split(/ +/)).toEqual(['n0', 'n1', 'n2', 'n3', 'n4', 'n5', 'n6', 'n7']);
     expect(cells).toMatch(/^1000000000 .* 1000000007$/);
     expect(cells.length).toBeLessThanOrEqual(100);
@@ -210,10 +207,8 @@ it('an answer without rows is a header, an empty list or nothing', async () => {
 
 it('DuckDB guards text against formulas as JavaScript does', async () => {
   const alphabet = '=+-@＝＋－＠;\t\r\n"\' ,a/\f\v\u00a0\u200b\u2212\u3000\ufe66\ufeff'.split('');
-  const texts = fc.array(
-    fc.array(fc.constantFrom(...alphabet), { maxLength: 12 }).map((letters) => letters.join('')),
-    { minLength: 1, maxLength: 50 },
-  );
+  const text = fc.array(fc.constantFrom(...alphabet), { maxLength: 12 }).map((letters) => letters.join(''));
+  const texts = fc.array(text, { minLength: 1, maxLength: 50 });
   const property = fc.asyncProperty(texts, async (given) => {
     const sql = `SELECT hex(encode(${unformulatedSql('c')})) FROM (VALUES ${given.map(literal).join()}) AS cells(c)`;
     const rows = await (await connection.run(sql)).getRowsJson();
@@ -235,27 +230,14 @@ describe('xlsx', () => {
     const parts = unzipSync(await workbookOf(answer));
     const part = (name: string) => strFromU8(parts[name] ?? new Uint8Array());
     const texts = [...part('xl/sharedStrings.xml').matchAll(/<t[^>]*>(.*?)<\/t>/gs)].map(([, text]) => text);
-    const [heads, row, ...more] = [
-      ...part('xl/worksheets/sheet1.xml').matchAll(/<row [^>]*>(.*?)<\/row>/g),
-    ].map(([, cells = '']) =>
+    const rowsIn = part('xl/worksheets/sheet1.xml').matchAll(/<row [^>]*>(.*?)<\/row>/g);
+    const [heads, row, ...more] = [...rowsIn].map(([, cells = '']) =>
       [...cells.matchAll(/<c ([^>]*)>(?:<v>(.*?)<\/v>)?/g)].map(([, attributes = '', value]) =>
         attributes.includes('t="s"') ? texts[Number(value)] : Number(value),
       ),
     );
     expect(more).toEqual([]);
-    expect(heads).toEqual([
-      'a&lt;b',
-      'at_sign',
-      'n',
-      'large',
-      'nothing',
-      'day',
-      'time',
-      'early',
-      'yes',
-      'words',
-      'odd',
-    ]);
+    expect(heads?.join(' ')).toBe('a&lt;b at_sign n large nothing day time early yes words odd');
     expect(row?.filter((value) => !Number.isNaN(value))).toEqual([
       ...['=1+1', '@x', 1.5, '9007199254740993', 46327, 46327.25, '1899-01-01', 1, '2026-11-01'],
       '_x005F_x0041_ &amp; _x001B_',

@@ -230,7 +230,7 @@ describe('a log that has grown large', () => {
     expect(chosen.length).toBeGreaterThan(8);
   });
 
-  it('is finished by one of several processes that open it at once, and then opened by the next', async () => {
+  it('is finished by one of several processes that open it at once', async () => {
     const path = await put({ ...old, '.ready': folded[''] });
     const first = await holdElsewhere(path, 'readership run');
     const opening = liveWarehouse(path);

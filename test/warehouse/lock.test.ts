@@ -24,6 +24,13 @@ describe('a live database that another process holds', () => {
     await holder.letGo();
   });
 
+  it('is opened once that process releases it', async () => {
+    const path = join(await tempDir(), 'warehouse.duckdb');
+    const holder = await holdElsewhere(path, 'readership run');
+    const options = { ...OPEN, maxWaitMs: 60_000, onHeld: () => void holder.letGo() };
+    await openWarehouse(path, options).then((warehouse) => warehouse.close());
+  });
+
   it('is not waited for after an abort', async () => {
     const path = join(await tempDir(), 'warehouse.duckdb');
     const holder = await holdElsewhere(path, 'readership run');
