@@ -1,7 +1,6 @@
-import { setMaxListeners } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Writable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { format, resolveConfig } from 'prettier';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { readWorkspace } from '../src/app/workspace.js';
@@ -10,9 +9,10 @@ import { logging, openLog } from '../src/print/log.js';
 import { openService } from '../src/service/loop.js';
 import { runSql } from '../src/sql/answer.js';
 import { formatAnswer } from '../src/sql/formats.js';
-import { Output } from '../src/terminal/output.js';
+import { colorsOf } from '../src/terminal/output.js';
 import { type History, openHistory } from '../src/warehouse/published.js';
-import { KEY, serveSandbox, workspaceOf } from './commands/workspace.js';
+import { env, serveSandbox, workspaceOf } from './commands/workspace.js';
+import { runtimeIn } from './run-cli.js';
 import { clockAt } from './sandbox/open-sandbox.js';
 
 const QUESTIONS = join(import.meta.dirname, '../docs/questions.md');
@@ -32,23 +32,16 @@ const HOURS_BETWEEN = [0, 24, 48 * 24, 24];
 async function publishedHistory(): Promise<string> {
   const clock = clockAt(new Date('2026-09-29T13:00:00Z'));
   const sandbox = await serveSandbox({ now: clock.now, firstDay: FIRST_DAY, pages: 200 });
-  const workingDirectory = await workspaceOf(sandbox, SETTINGS);
-  const nowhere = new Writable({
-    write: (_, __, done) => {
-      done();
-    },
-  });
-  const { signal } = new AbortController();
-  // As in the process of a command: each waiting request listens to it.
-  setMaxListeners(0, signal);
-  const output = new Output(nowhere, nowhere, false);
-  const environment = { READERSHIP_API_KEY: KEY };
-  const runtime = { workingDirectory, environment, now: clock.now, signal, output };
+  const cwd = await workspaceOf(sandbox, SETTINGS);
+  const { runtime } = runtimeIn(cwd, { environment: env, now: clock.now });
   const workspace = await readWorkspace({}, runtime);
   const onTickFailed = (error: unknown) => {
     throw error;
   };
-  const service = openService(workspace, runtime, { ...logging(await openLog(output)), onTickFailed });
+  const service = openService(workspace, runtime, {
+    ...logging(await openLog(runtime.output)),
+    onTickFailed,
+  });
   for (const hours of HOURS_BETWEEN) {
     clock.advance(hours * 3600);
     await service.tick();
@@ -64,20 +57,12 @@ afterAll(() => {
   history.close();
 });
 
-const plain = {
-  colors: new Output(process.stdout, process.stderr, false).colors,
-  width: 0,
-  maxRows: 0,
-  isTerminal: false,
-};
+const plain = { colors: colorsOf(), width: 0, maxRows: 0, isTerminal: false };
 
 /** The answer as `readership sql --format markdown` writes it. */
 async function answerTo(sql: string): Promise<string> {
-  const answer = await runSql(history.connection, sql);
-  if (answer === undefined) throw new Error('no statement');
-  let text = '';
-  for await (const piece of formatAnswer(answer, 'markdown', plain)) text += piece;
-  return text;
+  const answer = (await runSql(history.connection, sql)) ?? expect.fail();
+  return text(formatAnswer(answer, 'markdown', plain));
 }
 
 it('docs/questions.md has twenty questions with the right answers (update: npx vitest run questions -u)', async () => {

@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
-import { z } from 'zod';
 import { addDays, dayOf } from '../../src/day.js';
-import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { inWarehouse, valuesOf } from '../open-warehouse.js';
 import { callCli } from '../run-cli.js';
 import { expectAllOnce, openSite } from './site.js';
 import { daysAgo, KEY, liveFile } from './workspace.js';
@@ -19,29 +18,23 @@ async function siteWithClock(settings?: string) {
     return { code, output: stdout + stderr };
   };
   const emails = () => [...site.mailServer.accepted.values()].flat().length;
-  const storedAfter = async (last: string): Promise<string[]> => {
-    const warehouse = await liveWarehouse(liveFile(site.cwd));
-    const rows = await warehouse.query(
-      'SELECT day FROM day_loads WHERE day > $last::DATE ORDER BY day',
-      z.object({ day: z.string() }),
-      { last },
+  const daysWhere = (condition: string) =>
+    inWarehouse(liveFile(site.cwd), (warehouse) =>
+      valuesOf(warehouse, `SELECT day FROM day_loads WHERE ${condition} ORDER BY day`),
     );
-    await closeNow(warehouse);
-    return rows.map(({ day }) => day);
+  const setPlatform = (aheadMs: number) => {
+    platformNow = () => new Date(Date.now() + aheadMs);
   };
-  const setPlatform = (now: () => Date) => {
-    platformNow = now;
-  };
-  return { site, run, emails, storedAfter, setPlatform };
+  return { site, run, emails, daysWhere, setPlatform };
 }
 
 it('with a clock 30 days ahead, nothing that has not happened is loaded or emailed, and a message says why', async () => {
-  const { site, run, emails, storedAfter } = await siteWithClock();
+  const { site, run, emails, daysWhere } = await siteWithClock();
   const ahead = await run(['run'], 30 * DAY_MS);
   expect(ahead.output).toMatch(/clock of this machine is 30 days ahead of that of http.+NTP/);
   expect(ahead.code, ahead.output).toBe(75);
   expect(ahead.output).toContain("not over yet by the platform's clock, which is behind this machine's");
-  expect(await storedAfter(daysAgo(1))).toEqual([]);
+  expect(await daysWhere(`day > '${daysAgo(1)}'`)).toEqual([]);
   expect(ahead.output).toMatch(
     /improve and report not finished.+Nothing is sent while the clocks of this machine and the platform are more than an hour/,
   );
@@ -63,7 +56,7 @@ it('with a clock 30 days ahead, nothing that has not happened is loaded or email
 it('a platform whose clock is years behind stops the export with a message, but only while it is', async () => {
   const { site, run, emails, setPlatform } = await siteWithClock();
   expect((await run(['export', '--to', daysAgo(3)])).code).toBe(0);
-  setPlatform(() => new Date(Date.now() - 1_500 * DAY_MS));
+  setPlatform(-1_500 * DAY_MS);
   expect((await run(['export'])).code).toBe(75);
   const stopped = await run(['run', '--paused-ok']);
   expect(stopped.code, stopped.output).toBe(0);
@@ -72,7 +65,7 @@ it('a platform whose clock is years behind stops the export with a message, but 
   );
   expect(stopped.output).toMatch(/export not finished: .+ not loaded/);
   expect(emails()).toBe(0);
-  setPlatform(() => new Date());
+  setPlatform(0);
   const resumed = await run(['run']);
   expect(resumed.code, resumed.output).toBe(0);
   await expectAllOnce(site);
@@ -80,19 +73,13 @@ it('a platform whose clock is years behind stops the export with a message, but 
 
 it('a clock that jumps back duplicates nothing, skips no wait, and has no effect once it is right', async () => {
   const [settleDays, requestsPerHour] = [3, 64];
-  const { site, run, setPlatform } = await siteWithClock(`
+  const { site, run, daysWhere, setPlatform } = await siteWithClock(`
 history: { requestsPerHour: ${requestsPerHour}, settleDays: ${settleDays}, maxWait: 1s }
 improve: { mode: apply, minWeeklyViews: 1 }
 mail: { from: docs@example.com }
 reports: { weekly: { to: [docs@example.com] } }
 `);
-  const finalDays = async (): Promise<string[]> => {
-    const warehouse = await liveWarehouse(liveFile(site.cwd));
-    const row = z.object({ day: z.string() });
-    const rows = await warehouse.query("SELECT day FROM day_loads WHERE state = 'final' ORDER BY ALL", row);
-    await closeNow(warehouse);
-    return rows.map(({ day }) => day);
-  };
+  const finalDays = () => daysWhere("state = 'final'");
   const first = await run(['run']);
   expect(first.code, first.output).toBe(0);
   const final = await finalDays();
@@ -113,7 +100,7 @@ reports: { weekly: { to: [docs@example.com] } }
     expect(status.output).toContain('which is in the future by this clock: readership doctor');
   }
 
-  setPlatform(() => new Date(Date.now() + 2 * DAY_MS));
+  setPlatform(2 * DAY_MS);
   const last = await run(['run'], 2 * DAY_MS);
   expect(last.code, last.output).toBe(0);
   expect((await run(['status'], 2 * DAY_MS)).output).toMatch(/published +(?:under )?\d.* ago/);

@@ -3,13 +3,12 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pMap from 'p-map';
 import { expect, it } from 'vitest';
-import { z } from 'zod';
 import type { Sandbox } from '../sandbox/faulty-sandbox.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { expectWhole, storedDays } from '../export/stored-days.js';
-import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { execute, inWarehouse, valuesOf } from '../open-warehouse.js';
 import { runCli, startCli } from '../run-cli.js';
-import { daysAgo, env, expectCleanEnd, liveFile, serveSandbox, workspaceOf } from './workspace.js';
+import { daysAgo, endedWith, env, expectCleanEnd, liveFile, serveSandbox, workspaceOf } from './workspace.js';
 
 const STOPS = Number(process.env['STOPS'] ?? 100);
 /** Each with its own platform, directory and process. */
@@ -37,59 +36,44 @@ const WORK_AGAIN = [
   'DELETE FROM deliveries',
 ];
 
-async function inDatabase<Result>(cwd: string, work: (warehouse: Warehouse) => Promise<Result>) {
-  const warehouse = await liveWarehouse(liveFile(cwd));
-  const result = await work(warehouse);
-  await closeNow(warehouse);
-  return result;
-}
-
 async function expectNothingHalfDone(cwd: string, warehouse: Warehouse): Promise<void> {
   await expectWhole(warehouse);
-  expect(await warehouse.query(HALF_DONE, z.object({ what: z.string() }))).toEqual([]);
+  expect(await valuesOf(warehouse, HALF_DONE)).toEqual([]);
   const files = await readdir(join(cwd, 'data'), { recursive: true });
   expect(files.filter((name) => /unfinished|publishing|\.tmp/.test(name))).toEqual([]);
 }
 
 /** Starts the service and stops it during a step, each stop in the next one. Returns the interrupted step, if any. */
-async function stopOnce(cwd: string, stop: number): Promise<string | undefined> {
+async function stopOnce(cwd: string, stop: number) {
   const service = startCli(['start'], { cwd, env });
   const step = STEPS[(stop + Math.floor(stop / SERVICES)) % STEPS.length] ?? '';
   await service.until(new RegExp(`${step} started|publish done`));
   await delay(Math.random() * 150);
   const toldAtMs = performance.now();
   service.child.kill(Math.random() < 0.5 ? 'SIGTERM' : 'SIGINT');
-  const ended = await service.result;
+  const ended = endedWith(0, await service.result);
   expect(performance.now() - toldAtMs).toBeLessThan(5_000);
-  expect(ended.code, ended.stderr).toBe(0);
   expect(ended.stdout).toContain('stopped');
-  return inDatabase(cwd, async (warehouse) => {
+  return inWarehouse(liveFile(cwd), async (warehouse) => {
     await expectNothingHalfDone(cwd, warehouse);
-    const runs = await warehouse.query('SELECT step, outcome FROM runs', z.record(z.string(), z.string()));
-    await warehouse.transaction(async (transaction) => {
-      for (const statement of WORK_AGAIN)
-        await transaction.execute(statement, { since: daysAgo(DAYS_AGAIN) });
-    });
+    const [step] = await valuesOf(warehouse, "SELECT step FROM runs WHERE outcome = 'interrupted'");
+    for (const statement of WORK_AGAIN) await execute(warehouse, statement, { since: daysAgo(DAYS_AGAIN) });
     // The database would be refused as older than a history that knows those days and steps.
     await rm(join(cwd, 'data', 'history.duckdb'), { force: true });
-    return runs.find(({ outcome }) => outcome === 'interrupted')?.['step'];
+    return step;
   });
 }
 
-/**
- * Restarts the service, lets it do everything due, and checks that nothing is missing or
- * duplicated.
- */
+/** Restarts the service, lets it do everything due, and checks that nothing is missing or duplicated. */
 async function expectCompleted(cwd: string, sandbox: Sandbox): Promise<void> {
   sandbox.setFaults([]);
   const service = startCli(['start'], { cwd, env });
   await service.until(/publish done/);
   service.child.kill('SIGTERM');
-  const ended = await service.result;
-  expect(ended.code).toBe(0);
+  const ended = endedWith(0, await service.result);
   for (const line of ended.stdout.trim().split('\n')) expect(() => JSON.parse(line) as unknown).not.toThrow();
   await expectCleanEnd(cwd, ended);
-  await inDatabase(cwd, async (warehouse) => {
+  await inWarehouse(liveFile(cwd), async (warehouse) => {
     await expectNothingHalfDone(cwd, warehouse);
     expect(await storedDays(warehouse)).toHaveLength(DAYS);
   });
@@ -104,7 +88,7 @@ it(`start, stopped at ${STOPS} random moments, exits 0 within 5 s with nothing h
     const sandbox = await serveSandbox({ firstDay: daysAgo(DAYS) });
     sandbox.setFaults([{ on: 'any', kind: 'latency', delayMs: 40 }]);
     const cwd = await workspaceOf(sandbox, SETTINGS);
-    const steps: (string | undefined)[] = [];
+    const steps: Awaited<ReturnType<typeof stopOnce>>[] = [];
     for (let stop = index; stop < STOPS; stop += SERVICES) steps.push(await stopOnce(cwd, stop));
     await expectCompleted(cwd, sandbox);
     return steps;

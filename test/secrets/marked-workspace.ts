@@ -7,7 +7,7 @@ import { setWorkspace } from '../../src/warehouse/identity.js';
 import { daysAgo, liveFile, serveSandbox, workspaceOf } from '../commands/workspace.js';
 import { callCli, type CliOptions, type CliResult, startCli } from '../run-cli.js';
 import type { Sandbox, WatchedOptions } from '../sandbox/faulty-sandbox.js';
-import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { inWarehouse } from '../open-warehouse.js';
 import { dotEnv, KEY, PING_ID, smtpUrl } from './marks.js';
 import { tracesLeft } from './search.js';
 
@@ -49,9 +49,9 @@ async function sendFrom(cwd: string): Promise<void> {
   const journal = await EffectsJournal.open(dirname(liveFile(cwd)));
   await journal.settleAt(place, new Date());
   await journal.close();
-  const warehouse = await liveWarehouse(liveFile(cwd));
-  await warehouse.exclusive((connection) => setWorkspace(connection, place));
-  await closeNow(warehouse);
+  await inWarehouse(liveFile(cwd), (warehouse) =>
+    warehouse.exclusive((connection) => setWorkspace(connection, place)),
+  );
 }
 
 /** A sandbox that accepts only the marked key, with enough weeks for pages to be proposed. */

@@ -1,8 +1,9 @@
-import { DuckDBInstance } from '@duckdb/node-api';
+import type { DuckDBConnection } from '@duckdb/node-api';
 import { cp, readdir, readFile } from 'node:fs/promises';
 import { basename, join, relative } from 'node:path';
 import PostalMime from 'postal-mime';
 import { literal } from '../../src/warehouse/duckdb.js';
+import { inDuckDb } from '../duckdb.js';
 import type { CliResult } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 import { tracesIn } from './marks.js';
@@ -51,36 +52,25 @@ async function tracesInDatabase(name: string, path: string): Promise<string[]> {
   const copy = join(await tempDir(), basename(path));
   await cp(path, copy);
   await cp(`${path}.wal`, `${copy}.wal`).catch(() => undefined);
-  return withConnection(copy, async (rowsOf) => {
-    const tables = await rowsOf('SELECT table_name AS name FROM duckdb_tables() WHERE NOT temporary');
+  return inDuckDb(async (connection) => {
     const found: string[] = [];
-    for (const [table] of tables)
-      found.push(
-        ...placed(`${name}, ${String(table)}`, JSON.stringify(await rowsOf(`FROM ${String(table)}`))),
-      );
+    const tables = await rowsOf(connection, 'SELECT table_name FROM duckdb_tables() WHERE NOT temporary');
+    for (const table of tables.flat().map(String))
+      found.push(...placed(`${name}, ${table}`, JSON.stringify(await rowsOf(connection, `FROM ${table}`))));
     return found;
-  });
+  }, copy);
 }
 
 /** Of pairs of a name and a path. */
 const tracesInParquet = (files: readonly (readonly [string, string])[]): Promise<string[]> =>
-  withConnection(':memory:', async (rowsOf) => {
+  inDuckDb(async (connection) => {
     const found: string[] = [];
-    for (const [name, path] of files)
-      found.push(...placed(name, JSON.stringify(await rowsOf(`FROM read_parquet(${literal(path)})`))));
+    for (const [name, path] of files) {
+      const rows = await rowsOf(connection, `FROM read_parquet(${literal(path)})`);
+      found.push(...placed(name, JSON.stringify(rows)));
+    }
     return found;
   });
 
-async function withConnection<Result>(
-  path: string,
-  work: (rowsOf: (sql: string) => Promise<unknown[][]>) => Promise<Result>,
-): Promise<Result> {
-  const instance = await DuckDBInstance.create(path);
-  const connection = await instance.connect();
-  try {
-    return await work(async (sql) => (await connection.runAndReadAll(sql)).getRowsJson());
-  } finally {
-    connection.closeSync();
-    instance.closeSync();
-  }
-}
+const rowsOf = async (connection: DuckDBConnection, sql: string) =>
+  (await connection.runAndReadAll(sql)).getRowsJson();

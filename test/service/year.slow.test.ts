@@ -11,9 +11,10 @@ import { ISO_CALENDAR, periodOf } from '../../src/reports/period.js';
 import { openService } from '../../src/service/loop.js';
 import { Output } from '../../src/terminal/output.js';
 import { openHistory } from '../../src/warehouse/published.js';
-import { KEY, liveFile, serveSandbox, workspaceOf } from '../commands/workspace.js';
+import { env, liveFile, serveSandbox, workspaceOf } from '../commands/workspace.js';
 import { expectWhole } from '../export/stored-days.js';
-import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { inWarehouse } from '../open-warehouse.js';
+import { runtimeIn } from '../run-cli.js';
 import { clockAt } from '../sandbox/open-sandbox.js';
 
 const FIRST_DAY = day('2026-01-26');
@@ -48,10 +49,7 @@ const logLine = z.object({
 });
 type LogLine = z.infer<typeof logLine>;
 
-/**
- * A service that is stopped, stays down and restarts at random, on a machine whose clock
- * is sometimes wrong.
- */
+/** A service that is stopped, stays down and restarts at random, on a machine whose clock is sometimes wrong. */
 async function setUp() {
   // A year of commits is faster on an in-memory directory, if there is one.
   if (existsSync('/dev/shm')) vi.stubEnv('TMPDIR', '/dev/shm');
@@ -74,8 +72,7 @@ async function setUp() {
     stop = new AbortController();
     stopAtLine = Infinity;
     const output = new Output(stream, stream, false);
-    const environment = { READERSHIP_API_KEY: KEY };
-    const runtime = { workingDirectory: cwd, environment, now, signal: stop.signal, output };
+    const { runtime } = runtimeIn(cwd, { environment: env, now, signal: stop.signal, output });
     const log = await openLog(output);
     const workspace = await readWorkspace({}, runtime);
     const onTickFailed = (error: unknown) => {
@@ -126,10 +123,10 @@ it(`${WEEKS} weeks with random downtime: each day final once, each week emailed 
   await service.tick();
   await expectFinalDaysKept();
 
-  const warehouse = await liveWarehouse(liveFile(cwd));
-  await expectWhole(warehouse);
-  const final = await warehouse.query(FINAL_DAYS, finalDay);
-  await closeNow(warehouse);
+  const final = await inWarehouse(liveFile(cwd), async (warehouse) => {
+    await expectWhole(warehouse);
+    return warehouse.query(FINAL_DAYS, finalDay);
+  });
   const settled = { first: FIRST_DAY, last: addDays(dayOf(clock.now()), -4) };
   expect(final.map(({ day }) => day)).toEqual(daysIn(settled));
 

@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
+import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import ts from 'typescript';
+import { compiled } from '../compiled.js';
 import type { Preloaded } from './preload.js';
 
 /** What the commands of a trial have in common. */
@@ -39,10 +39,7 @@ export function startCommand(task: Task, args: readonly string[], preloaded: Pre
   let output = '';
   for (const stream of [child.stdout, child.stderr])
     stream.setEncoding('utf8').on('data', (text: string) => (output += text));
-  const ended = once(child, 'close').then(([code, signal]: unknown[]) => ({
-    ...{ code: code as number | null, signal: signal as NodeJS.Signals | null },
-    output,
-  }));
+  const ended = once(child, 'close').then(() => ({ code: child.exitCode, signal: child.signalCode, output }));
   return { child, ended };
 }
 
@@ -51,11 +48,6 @@ export const runCommand = (task: Task, args: readonly string[], preloaded: Prelo
 
 /** Compiles `preload.ts` into a file that Node.js can load before the command; returns its URL. */
 export async function makePreload(): Promise<string> {
-  const source = await readFile(new URL('preload.ts', import.meta.url), 'utf8');
-  const { outputText } = ts.transpileModule(source, {
-    compilerOptions: { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2023 },
-  });
-  const file = join(await mkdtemp(join(tmpdir(), 'readership-torture-')), 'preload.mjs');
-  await writeFile(file, outputText);
-  return pathToFileURL(file).href;
+  const directory = await mkdtemp(join(tmpdir(), 'readership-torture-'));
+  return pathToFileURL(await compiled(new URL('preload.ts', import.meta.url), directory)).href;
 }

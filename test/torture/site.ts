@@ -1,9 +1,9 @@
-import { DuckDBInstance } from '@duckdb/node-api';
 import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { addDays, day } from '../../src/day.js';
 import { SANDBOX } from '../../src/sandbox/state.js';
+import { answerOf } from '../duckdb.js';
 import { startSandbox } from '../sandbox/faulty-sandbox.js';
 import { Clock } from './clock.js';
 import { runCommand } from './command.js';
@@ -69,11 +69,7 @@ export async function growSite(program: string, preload: string): Promise<string
   await rm(join(directory, 'readership.yaml'));
   // Trials copy it, and none of them is a copy to be told so.
   await rm(join(directory, 'data', 'effects.log'));
-  const instance = await DuckDBInstance.create(join(directory, 'data', 'warehouse.duckdb'));
-  const connection = await instance.connect();
-  await connection.run('UPDATE workspace SET machine = NULL, host = NULL, path = NULL');
-  await connection.run('CHECKPOINT');
-  connection.closeSync();
-  instance.closeSync();
+  const nowhere = 'UPDATE workspace SET machine = NULL, host = NULL, path = NULL';
+  await answerOf(join(directory, 'data', 'warehouse.duckdb'), nowhere, 'CHECKPOINT');
   return directory;
 }

@@ -23,14 +23,8 @@ export interface Session {
 const PROGRAM = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 
 /** Runs trials of the built command, each determined by its seed. */
-export async function torture({
-  seed,
-  trials,
-  minutes,
-  lanes,
-  signal,
-  onTrial,
-}: Session): Promise<TrialResult[]> {
+export async function torture(session: Session): Promise<TrialResult[]> {
+  const { seed, trials, minutes, lanes, signal, onTrial } = session;
   const preload = await makePreload();
   const bench = { program: PROGRAM, preload, grown: await growSite(PROGRAM, preload) };
   const endMs = performance.now() + minutes * 60_000;

@@ -1,9 +1,9 @@
-import { DuckDBInstance } from '@duckdb/node-api';
 import { existsSync } from 'node:fs';
 import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { answerOf } from '../duckdb.js';
 import { type Ended, runCommand, type Running, startCommand } from './command.js';
 import { calmDown } from './calm.js';
 import { endFaults, mayHang } from './ends.js';
@@ -71,12 +71,8 @@ async function runAside(world: World, { command, aheadMs }: Aside): Promise<bool
 /** Whether the live database records a place: a command that was killed early may have left none. */
 async function placeIn(file: string): Promise<boolean> {
   if (!existsSync(file)) return false;
-  const instance = await DuckDBInstance.create(file).catch(() => undefined);
-  const connection = await instance?.connect();
-  const rows = await connection?.runAndReadAll('SELECT machine FROM workspace').catch(() => undefined);
-  connection?.closeSync();
-  instance?.closeSync();
-  return rows?.getRows().some(([machine]) => machine !== null) ?? false;
+  const places = 'SELECT machine FROM workspace WHERE machine IS NOT NULL';
+  return (await answerOf(file, places).catch(() => [])).length > 0;
 }
 
 /** Whether a step may be killed, but meets no other fault that costs requests. */

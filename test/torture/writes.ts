@@ -23,9 +23,8 @@ const KILLS_A_DATABASE = 25;
 const SIZES = [1, 300, 140_000] as const;
 
 /**
- * Commits days with the given numbers of rows, from the day `first` on, and prints each when it is
- * committed. At the end, if `publishes` is true, publishes everything, which writes the live file
- * again.
+ * Commits days with the given numbers of rows, from the day `first` on, and prints each when it is committed. At the end,
+ * if `publishes` is true, publishes everything, which writes the live file again.
  */
 const COMMIT = `
   import { writeSync } from 'node:fs';
@@ -91,20 +90,15 @@ export async function killAtWrites(shim: string, seed: number, kills: number): P
         ...{ at, isTorn: choice.chance(0.5), permille: choice.whole(0, 999) },
         publishes: choice.chance(0.5),
       };
-      const { wasKilled, committed } = await commitAndDie(
-        shim,
-        join(directory, 'warehouse.duckdb'),
-        day,
-        sizes,
-        strike,
-      );
+      const file = join(directory, 'warehouse.duckdb');
+      const { wasKilled, committed } = await commitAndDie(shim, file, day, sizes, strike);
       done.killed += wasKilled ? 1 : 0;
       done.torn += wasKilled && strike.isTorn ? 1 : 0;
       done.ended += wasKilled ? 0 : 1;
       for (const [index, size] of sizes.slice(0, committed).entries()) stored.set(day + index, size);
       const inFlight = sizes[committed];
       const next = inFlight === undefined ? undefined : ([day + committed, inFlight] as const);
-      const wrong = await wrongIn(join(directory, 'warehouse.duckdb'), stored, next);
+      const wrong = await wrongIn(file, stored, next);
       violations.push(
         ...wrong.map((what) => `seed ${seed}, kill ${done.killed} (${JSON.stringify(strike)}): ${what}`),
       );
@@ -123,27 +117,12 @@ async function commitAndDie(
   strike: Strike,
 ) {
   const { at, isTorn, permille, publishes } = strike;
-  const child = spawn(
-    process.execPath,
-    [
-      '--input-type=module',
-      '--eval',
-      COMMIT,
-      BUILT,
-      path,
-      String(first),
-      String(publishes),
-      ...sizes.map(String),
-    ],
-    {
-      env: {
-        PATH: process.env['PATH'],
-        LD_PRELOAD: shim,
-        TEAR: [dirname(path), at, isTorn ? 'torn' : 'whole', permille].join('\t'),
-      },
-      stdio: ['ignore', 'pipe', 'inherit'],
-    },
-  );
+  const values = [BUILT, path, first, publishes, ...sizes].map(String);
+  const TEAR = [dirname(path), at, isTorn ? 'torn' : 'whole', permille].join('\t');
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', COMMIT, ...values], {
+    env: { PATH: process.env['PATH'], LD_PRELOAD: shim, TEAR },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   let output = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
   const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
@@ -164,11 +143,8 @@ async function wrongIn(
   inFlight: readonly [day: number, size: number] | undefined,
 ): Promise<string[]> {
   try {
-    const warehouse = await openWarehouse(path, {
-      command: 'torture',
-      now: () => new Date(),
-      maxWaitMs: 5_000,
-    });
+    const options = { command: 'torture', now: () => new Date(), maxWaitMs: 5_000 };
+    const warehouse = await openWarehouse(path, options);
     const days = await warehouse.query(DAYS, dayRow);
     await warehouse.close();
     if (inFlight !== undefined && days.some(({ day }) => day === inFlight[0])) stored.set(...inFlight);

@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
-import { daysAgo, KEY, workspaceOf } from '../commands/workspace.js';
+import { daysAgo, endedWith, env, platformWorkspace } from '../commands/workspace.js';
 import { rowsOf, servePlatform } from '../platform.js';
 import { callCli } from '../run-cli.js';
 
@@ -34,14 +34,11 @@ async function startReader(file: string, how: 'once' | 'again') {
 
 it(`${EXPORTS} exports and publishes, with ${READERS} active readers and one that never closes: none fails or reads a partial state`, async () => {
   const platform = await servePlatform({ now: () => new Date(), rowsOf: (day) => rowsOf(day, 40) });
-  const cwd = await workspaceOf(
-    { baseUrl: platform.baseUrl, projectId: 'prj_1' },
-    `history: { start: ${daysAgo(FIRST_DAYS + EXPORTS)}, requestsPerHour: unlimited }\n`,
-  );
+  const start = daysAgo(FIRST_DAYS + EXPORTS);
+  const cwd = await platformWorkspace(platform, `history: { start: ${start}, requestsPerHour: unlimited }\n`);
   const load = async (first: number, last: number) => {
     const args = ['export', '--from', daysAgo(first), '--to', daysAgo(last)];
-    const result = await callCli(args, { cwd, env: { READERSHIP_API_KEY: KEY } });
-    expect(result.code, result.stderr).toBe(0);
+    endedWith(0, await callCli(args, { cwd, env }));
   };
   await load(FIRST_DAYS, 1);
 
