@@ -111,6 +111,7 @@ describe('the headline', () => {
   test('gives the totals if there is nothing to compare with', () => {
     expect(headline([18190, 21040])).toBe('18,190 human views and 21,040 AI views this week.');
     expect(headline([1, 1, 1])).toBe('1 human view and 1 AI view on one of seven days.');
+    expect(headline([0, 0, 2])).toBe('0 human views and 0 AI views on two of seven days.');
   });
   test('stands alone if no views were recorded', () => {
     other = { moved: [], pullRequests: 2 };

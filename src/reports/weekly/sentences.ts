@@ -25,9 +25,10 @@ const MOST_DETAILS = 2;
  */
 export function newsOf(week: Comparison, weekBefore: Comparison | null, other: OtherNews) {
   const { thisWeek } = week;
+  // Some sites have no views on weekdays.
+  if (thisWeek.days_loaded < 7) return plain('partial', totalsOf(thisWeek), toReview(other), 0);
   if (thisWeek.human + thisWeek.ai === 0)
     return plain('none', say`No views were recorded: tracking may have stopped.`, [], viewsIn(weekBefore));
-  if (thisWeek.days_loaded < 7) return plain('partial', totalsOf(thisWeek), toReview(other), 0);
   if (week.before !== null && viewsIn(weekBefore) === 0)
     return plain('again', totalsOf(thisWeek, ', after none last week'), toReview(other), viewsIn(week));
   const old = new Set(weekBefore === null ? [] : factsOf(weekBefore, []).map(({ key }) => key));
