@@ -145,7 +145,7 @@ export class CodeHost {
     const token = this.token === undefined ? 'set one in' : 'check the one in';
     return status === 401 || status === 403 || status === 404
       ? `the code host answered ${status}. If the repository is private, a token that can read it is required; ${token} ${CODE_HOST_TOKEN_VARIABLE}.`
-      : `the code host answered ${status}. Check pullRequests in readership.yaml.`;
+      : `the code host answered ${status}. Check pullRequests in readership.yaml; the repository may have been renamed.`;
   }
 }
 

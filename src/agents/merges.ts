@@ -50,11 +50,11 @@ export async function noticeMerges(task: Task): Promise<Job[]> {
         error instanceof TryLaterError
           ? addMilliseconds(now(), error.retryAfterMs ?? DEFAULT_PAUSE_MS)
           : undefined;
-      // A limit or a rejected token applies to the remaining pull requests too.
-      const concernsAll = next !== undefined || (error instanceof RefusedError && error.status !== 404);
-      for (const other of concernsAll ? due.slice(index) : [job])
+      // A limit or a rejected token applies to the remaining pull requests too; a repository that is hidden or renamed does not.
+      const ofOne = error instanceof RefusedError ? [301, 404].includes(error.status) : next === undefined;
+      for (const other of ofOne ? [job] : due.slice(index))
         await record(task, other, { problem, closed_on: other.closed_on, next });
-      if (concernsAll) break;
+      if (!ofOne) break;
     }
   }
   return (await readJobs(warehouse, project)).filter(({ id }) => changed.includes(id));

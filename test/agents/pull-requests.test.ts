@@ -174,12 +174,16 @@ describe('a code host', () => {
     expect(server.seen).toHaveLength(12);
   });
 
-  it('that hides a repository: the note says what is required, and other pull requests are still looked up', async () => {
-    const { poll, job } = await reviewed([{ status: 404, body: { message: 'Not Found' } }, MERGED], 2);
+  it.each([
+    [404, /private, a token that can read it is required; set one in READERSHIP_CODE_HOST_TOKEN\. \[GET/],
+    [
+      301,
+      /answered 301\. Check pullRequests in readership\.yaml; the repository may have been renamed\. \[GET/,
+    ],
+  ])('that answers %i for one says what to do, and others are still looked up', async (status, words) => {
+    const { poll, job } = await reviewed([{ status, body: { message: 'Not Found' } }, MERGED], 2);
     await poll(80 * HOUR);
-    expect((await job(1)).pull_request_problem).toMatch(
-      /If the repository is private, a token that can read it is required; set one in READERSHIP_CODE_HOST_TOKEN\. \[GET/,
-    );
+    expect((await job(1)).pull_request_problem).toMatch(words);
     expect((await job(2)).merged_on).toBe('2026-11-21');
   });
 
