@@ -140,7 +140,8 @@ export class DeliveryError extends ReadershipError {
     const one = ({ report, period, recipient, state, note }: Delivery) =>
       `  ${report} ${period} to ${recipient}: ${isWaiting ? '' : `${state}, `}${note ?? 'no reason given'}`;
     const lines = [isWaiting ? 'Not sent:' : 'Not delivered, or outcome unknown:', ...deliveries.map(one)];
-    super([...lines, 'See: readership status'].join('\n'));
+    // Those of several projects may read the same.
+    super([...new Set(lines), 'See: readership status'].join('\n'));
     this.exitCode = isWaiting ? 75 : 1;
   }
 }

@@ -197,7 +197,8 @@ describe('the ledger of deliveries', () => {
     await resolveDelivery(all, lost, false, LATER);
     expect((await send(post)).attempted).toMatchObject([{ state: 'sent' }]);
     expect(standIn.seen).toHaveLength(1);
-    const failed = new DeliveryError([missing, { ...missing, state: 'failed', note: null }]);
+    const alike = { ...missing, project: 'other' };
+    const failed = new DeliveryError([missing, alike, { ...missing, state: 'failed', note: null }]);
     expect(failed).toMatchObject({ exitCode: 1 });
     expect(failed.message).toBe(
       'Not delivered, or outcome unknown:\n' +
