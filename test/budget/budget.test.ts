@@ -18,6 +18,7 @@ import {
   busiestHour,
   DAY_MS,
   MINUTE_MS,
+  openBudget,
   type SleepingClock,
   sleepingClock,
   takeAll,
@@ -35,8 +36,7 @@ const pausedUntilOf = async (promise: Promise<unknown>): Promise<Date> => {
 
 describe('the rolling hour', () => {
   test('is kept as the server sees it, over six hours of requests at an uneven pace that arrive late', async () => {
-    const clock = sleepingClock();
-    const budget = budgetOn(await liveWarehouse(), clock, { reserve: () => Promise.resolve(20) });
+    const { clock, budget } = await openBudget({ reserve: () => Promise.resolve(20) });
     const arrived: Date[] = [];
     for (let sent = 0; sent < 600; sent++) {
       await takeOne(budget, sent % 3 === 0 ? 'urgent' : 'backfill');
@@ -74,8 +74,7 @@ describe('the rolling hour', () => {
   });
 
   test('at its boundary: with a limit of 5, each request leaves an hour after the fifth one before it, or soon after', async () => {
-    const clock = sleepingClock();
-    const budget = budgetOn(await liveWarehouse(), clock, { limit: 5 });
+    const { clock, budget } = await openBudget({ limit: 5 });
     const sent: number[] = [];
     // The last second of a lease, and a request that takes longest to arrive.
     for (let day = 0; day < 20; day++) {
@@ -93,9 +92,8 @@ describe('the rolling hour', () => {
   });
 
   test('gets back what a lease has not used when it ends', async () => {
-    const clock = sleepingClock();
-    const warehouse = await liveWarehouse();
-    const lease = await budgetOn(warehouse, clock).lease(10, 'urgent');
+    const { clock, warehouse, budget } = await openBudget();
+    const lease = await budget.lease(10, 'urgent');
     await lease.next();
     expect(await usedIn(warehouse, clock)).toBe(10);
     await lease.end();
@@ -103,9 +101,8 @@ describe('the rolling hour', () => {
   });
 
   test('a lease that takes longer than allowed is renewed, and counts from then', async () => {
-    const clock = sleepingClock();
-    const warehouse = await liveWarehouse();
-    const lease = await budgetOn(warehouse, clock).lease(10, 'urgent');
+    const { clock, warehouse, budget } = await openBudget();
+    const lease = await budget.lease(10, 'urgent');
     await lease.next();
     clock.advance(5 * MINUTE_MS);
     await lease.next();
@@ -115,9 +112,8 @@ describe('the rolling hour', () => {
   });
 
   test('a lease of too few requests gets more, as many as it had', async () => {
-    const clock = sleepingClock();
-    const warehouse = await liveWarehouse();
-    const lease = await budgetOn(warehouse, clock).lease(2, 'urgent');
+    const { clock, warehouse, budget } = await openBudget();
+    const lease = await budget.lease(2, 'urgent');
     for (let sent = 0; sent < 5; sent++) await lease.next();
     expect(await usedIn(warehouse, clock)).toBe(8);
     await lease.end();
@@ -125,8 +121,7 @@ describe('the rolling hour', () => {
   });
 
   test('a clock set back does not keep a lease alive', async () => {
-    const clock = sleepingClock();
-    const budget = budgetOn(await liveWarehouse(), clock, { limit: 10, maxWaitMs: 0 });
+    const { clock, budget } = await openBudget({ limit: 10, maxWaitMs: 0 });
     const lease = await budget.lease(10, 'urgent');
     await lease.next();
     clock.advance(-30 * MINUTE_MS);
@@ -181,7 +176,7 @@ describe('the rolling hour', () => {
 describe('the reserve', () => {
   test('is kept from the backfill and available for the night', async () => {
     const reserve = () => Promise.resolve(17);
-    const budget = budgetOn(await liveWarehouse(), sleepingClock(), { reserve, maxWaitMs: 0 });
+    const { budget } = await openBudget({ reserve, maxWaitMs: 0 });
     expect(await takeAll(budget, 'backfill')).toBe(83);
     const { message } = await errorOf(takeOne(budget, 'backfill'));
     expect(message).toMatch(/^Hourly limit reached: 83 of 100 used, 17 reserved for recent days\. The next/);
@@ -194,8 +189,7 @@ describe('the reserve', () => {
 
 describe('a lease', () => {
   test('that expired unused does not take room from others twice', async () => {
-    const clock = sleepingClock();
-    const budget = budgetOn(await liveWarehouse(), clock);
+    const { clock, budget } = await openBudget();
     const slow = await budget.lease(5, 'urgent');
     clock.advance(LEASE_LIFE_MS);
     await slow.next();
@@ -205,8 +199,7 @@ describe('a lease', () => {
   });
 
   test('starts only when all of it is free', async () => {
-    const clock = sleepingClock();
-    const budget = budgetOn(await liveWarehouse(), clock, { maxWaitMs: 0 });
+    const { clock, budget } = await openBudget({ maxWaitMs: 0 });
     const start = clock.now();
     for (let sent = 0; sent < 91; sent++) await takeOne(budget);
     expect(await pausedUntilOf(budget.lease(10, 'urgent'))).toEqual(freeAt(start));
@@ -214,9 +207,7 @@ describe('a lease', () => {
   });
 
   test('of more than a tenth of the limit starts with that, and continues with what is free', async () => {
-    const clock = sleepingClock();
-    const warehouse = await liveWarehouse();
-    const budget = budgetOn(warehouse, clock, { maxWaitMs: 0 });
+    const { clock, warehouse, budget } = await openBudget({ maxWaitMs: 0 });
     for (let sent = 0; sent < 85; sent++) await takeOne(budget);
     const lease = await budget.lease(60, 'urgent');
     for (let sent = 0; sent < 15; sent++) await lease.next();
@@ -228,9 +219,7 @@ describe('a lease', () => {
   });
 
   test('waits for others if more than a tenth of the limit would be in progress', async () => {
-    const clock = sleepingClock();
-    const warehouse = await liveWarehouse();
-    const budget = budgetOn(warehouse, clock);
+    const { clock, warehouse, budget } = await openBudget();
     const order: string[] = [];
     const first = await budget.lease(4, 'backfill');
     const second = await budget.lease(6, 'backfill');
@@ -249,7 +238,7 @@ describe('a lease', () => {
   });
 
   test('waits only for one other of its project, so that a long backfill delays no other project', async () => {
-    const budget = budgetOn(await liveWarehouse(), sleepingClock());
+    const { budget } = await openBudget();
     const begun: string[] = [];
     const begin = async (project: string) => {
       const lease = await budget.lease(1, 'backfill', undefined, project);
@@ -261,8 +250,7 @@ describe('a lease', () => {
   });
 
   test('that is refused halfway through leaves nothing in progress', async () => {
-    const clock = sleepingClock();
-    const budget = budgetOn(await liveWarehouse(), clock, { maxWaitMs: 0 });
+    const { clock, budget } = await openBudget({ maxWaitMs: 0 });
     const lease = await budget.lease(60, 'urgent');
     await lease.next();
     await budget.refused(undefined);
@@ -300,9 +288,7 @@ describe('a refusal', () => {
   });
 
   test('of a burst is waited out, and costs no budget', async () => {
-    const clock = sleepingClock();
-    const warehouse = await liveWarehouse();
-    const budget = budgetOn(warehouse, clock, { maxWaitMs: 2 * MINUTE_MS });
+    const { clock, warehouse, budget } = await openBudget({ maxWaitMs: 2 * MINUTE_MS });
     const { client, server } = await clientOf(
       (response, count) => {
         if (count === 1) reply(response, 429, { error: 'Slow down' }, { 'retry-after': '30' });
@@ -320,9 +306,7 @@ describe('a refusal', () => {
     { seconds: 60, means: 'a burst', used: 3 },
     { seconds: 61, means: 'the hour', used: 100 },
   ])('that names $seconds s means $means', async ({ seconds, used }) => {
-    const clock = sleepingClock();
-    const warehouse = await liveWarehouse();
-    const budget = budgetOn(warehouse, clock, { maxWaitMs: 0 });
+    const { clock, warehouse, budget } = await openBudget({ maxWaitMs: 0 });
     const lease = await budget.lease(3, 'urgent');
     await lease.next();
     await budget.refused(seconds * 1_000);
@@ -348,8 +332,7 @@ describe('a refusal', () => {
   });
 
   test('holds back all workers, including those already waiting for their turn', async () => {
-    const clock = sleepingClock();
-    const budget = budgetOn(await liveWarehouse(), clock, { maxWaitMs: 0 });
+    const { budget } = await openBudget({ maxWaitMs: 0 });
     await takeOne(budget);
     const waiting = Array.from({ length: 8 }, () => errorOf(takeOne(budget)));
     const recorded = budget.refused(undefined);
@@ -358,9 +341,7 @@ describe('a refusal', () => {
   });
 
   test('of several requests in flight counts once, and the longest wait applies', async () => {
-    const clock = sleepingClock();
-    const warehouse = await liveWarehouse();
-    const budget = budgetOn(warehouse, clock, { limit: 'unlimited', maxWaitMs: 0 });
+    const { clock, warehouse, budget } = await openBudget({ limit: 'unlimited', maxWaitMs: 0 });
     await Promise.all([budget.refused(90 * MINUTE_MS), budget.refused(undefined), budget.refused(1_000)]);
     expect(await pausedUntilOf(takeOne(budget))).toEqual(addMinutes(at, 90));
 

@@ -3,6 +3,7 @@ import { PausedError } from '../../src/api/errors.js';
 import type { Priority } from '../../src/api/retry.js';
 import { RequestBudget, type BudgetOptions } from '../../src/budget/budget.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
+import { liveWarehouse } from '../open-warehouse.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 
 /** A clock that advances when something sleeps. */
@@ -46,6 +47,12 @@ export const budgetOn = (
     sleep: clock.sleep,
     ...options,
   });
+
+/** Such a budget of a new database, with a clock of its own. */
+export async function openBudget(options: Partial<BudgetOptions> = {}) {
+  const [clock, warehouse] = [sleepingClock(), await liveWarehouse()];
+  return { clock, warehouse, budget: budgetOn(warehouse, clock, options) };
+}
 
 /** Takes one request, as a probe does. */
 export async function takeOne(

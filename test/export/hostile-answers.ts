@@ -1,6 +1,4 @@
 import type { ServerResponse } from 'node:http';
-import { setTimeout as delay } from 'node:timers/promises';
-import { brotliCompressSync, gzipSync } from 'node:zlib';
 import type { PageViews } from '../../src/api/schema.js';
 import { sumCounts } from '../../src/export/totals.js';
 import { reply } from '../serve.js';
@@ -55,10 +53,10 @@ const LONG_PAUSES = ['60', '3600', '99999999999', 'Fri, 18 Nov 2050 05:00:00 GMT
   (response) => reply(response, 429, { error: 'slow down' }, { 'retry-after': wait }),
 ]);
 
-const text = (name: string, body: string | Buffer, outcome: Outcome = 'failed', headers = {}): Answer => [
+const text = (name: string, body: string | Buffer, outcome: Outcome = 'failed'): Answer => [
   name,
   outcome,
-  (response) => response.writeHead(200, headers).end(body),
+  (response) => response.end(body),
 ];
 const json = (name: string, body: unknown, outcome: Outcome = 'failed'): Answer =>
   text(name, JSON.stringify(body), outcome);
@@ -82,12 +80,6 @@ const ODD_BODIES: readonly Answer[] = [
   json('unknown fields', { ...PAGE, next: 'x', totals: { ...PAGE.totals, bots: 1 } }, 'final'),
   text('a prototype as a field', WHOLE.replace('{', '{"__proto__":{"hasMore":true},'), 'final'),
   text('a byte order mark', `\uFEFF${WHOLE}`, 'final'),
-  text('gzip', gzipSync(WHOLE), 'final', { 'content-encoding': 'gzip' }),
-  text('br', brotliCompressSync(WHOLE), 'final', { 'content-encoding': 'br' }),
-  text('an unknown encoding', WHOLE, 'failed', { 'content-encoding': 'rot13' }),
-  text('gzip that is none', WHOLE, 'failed', { 'content-encoding': 'gzip' }),
-  text('gzip that is cut', gzipSync(WHOLE).subarray(0, 40), 'failed', { 'content-encoding': 'gzip' }),
-  text('gzip of 20 MB', gzipSync(Buffer.alloc(20_000_000, ' ')), 'failed', { 'content-encoding': 'gzip' }),
   text('17 MB', Buffer.alloc(17_000_000, ' ')),
   json('a path twice', { ...PAGE, views: [row('/a', 100), row('/a', 200, 20), ...ROWS.slice(1)] }, 'final'),
   json('a row twice that does not', { ...PAGE, views: [...ROWS, ROWS[0]] }, 'final'),
@@ -120,39 +112,11 @@ const ODD_BODIES: readonly Answer[] = [
   ],
 ];
 
+/** What else cuts a response short, and encodings, are in test/api. */
 const NO_ANSWERS: readonly Answer[] = [
   ['a reset before the headers', 'failed', (response) => response.socket?.resetAndDestroy()],
   ['an end before the headers', 'failed', (response) => response.socket?.end()],
-  [
-    'a reset after the headers',
-    'failed',
-    (response) => {
-      response.writeHead(200, { 'content-length': WHOLE.length });
-      response.write(WHOLE.slice(0, 20), () => response.socket?.resetAndDestroy());
-    },
-  ],
-  [
-    'a body shorter than announced',
-    'failed',
-    (response) => {
-      response.writeHead(200, { 'content-length': WHOLE.length + 9 });
-      response.write(WHOLE, () => response.destroy());
-    },
-  ],
   ['no answer at all', 'failed', () => undefined],
-  [
-    'a byte now and then',
-    'failed',
-    async (response) => {
-      response.writeHead(200);
-      for (const character of WHOLE) {
-        if (response.destroyed) return;
-        response.write(character);
-        await delay(50);
-      }
-      response.end();
-    },
-  ],
   ['not HTTP', 'failed', (response) => response.socket?.end('SSH-2.0-OpenSSH_9.6\r\n')],
   [
     'headers without end',

@@ -1,41 +1,19 @@
 import pLimit from 'p-limit';
 import { addDays, type Day, lastEndedDay } from '../../src/day.js';
-import type { ExportOutcome, ExportTask } from '../../src/export/export.js';
-import { type DayState, readDayLedger, readDay } from '../../src/export/ledger.js';
+import type { ExportOutcome } from '../../src/export/export.js';
+import { readDayLedger, readDay } from '../../src/export/ledger.js';
 import { resolveRange } from '../../src/export/range.js';
-import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import type { PageViews } from '../../src/api/schema.js';
 import { openClient } from '../api/open-client.js';
-import { budgetOn, type SleepingClock, sleepingClock } from '../budget/open-budget.js';
+import { budgetOn, sleepingClock } from '../budget/open-budget.js';
 import { liveWarehouse } from '../open-warehouse.js';
 import { exportHistory } from './export-history.js';
-import { type Behaviors, type Platform, rowsOf, servePlatform } from '../platform.js';
+import { type Behaviors, rowsOf, servePlatform } from '../platform.js';
 
 export const PROJECT = 'prj_1';
 export const SETTLE_DAYS = 3;
 
-/** A site whose views a test can change: days without an entry are unchanged. */
-export interface OpenExport {
-  readonly clock: SleepingClock;
-  readonly warehouse: Warehouse;
-  readonly platform: Platform;
-  readonly changed: Map<Day, readonly PageViews[]>;
-  /** Views of days that are in none of their rows. */
-  readonly hidden: Map<Day, number>;
-  readonly yesterday: () => Day;
-  readonly original: (day: Day) => PageViews[];
-  /** The options of a load, to be spread into other calls. */
-  readonly task: Omit<ExportTask, 'range'>;
-  /** Exports what is due, starting where the platform's history starts unless `from` or another start is given. */
-  readonly run: (
-    from?: Day,
-    options?: { start?: Day | 'auto'; spareRequests?: number },
-  ) => Promise<ExportOutcome>;
-  /** Requests that reached the platform while `work` was done. */
-  readonly counting: <Result>(work: () => Promise<Result>) => Promise<{ result: Result; requests: number }>;
-  readonly statesOf: (...days: Day[]) => Promise<(DayState | undefined)[]>;
-  readonly storedRows: (day: Day) => Promise<readonly PageViews[] | undefined>;
-}
+export type OpenExport = Awaited<ReturnType<typeof openExport>>;
 
 export interface ExportOptions {
   /** Days with views, the last of them yesterday. */
@@ -47,14 +25,8 @@ export interface ExportOptions {
   readonly hourly?: number;
 }
 
-/** A platform with a history, and an empty warehouse to export it into. */
-export async function openExport({
-  days,
-  pages = 3,
-  concurrency = 6,
-  behaviors,
-  hourly,
-}: ExportOptions): Promise<OpenExport> {
+/** A platform whose views a test can change, with a history, and an empty warehouse to export it into. */
+export async function openExport({ days, pages = 3, concurrency = 6, behaviors, hourly }: ExportOptions) {
   const clock = sleepingClock();
   const warehouse = await liveWarehouse();
   const changed = new Map<Day, readonly PageViews[]>();
@@ -83,30 +55,40 @@ export async function openExport({
   const common = { warehouse, client, project: PROJECT };
   const task = { ...common, settleDays: SETTLE_DAYS, inTurn: pLimit(concurrency), now: clock.now };
   return {
-    clock,
-    warehouse,
-    platform,
+    ...{ clock, warehouse, platform, original },
+    /** The rows of days that are not as they were. */
     changed,
+    /** Views of days that are in none of their rows. */
     hidden,
-    original,
+    /** The options of a load, to be spread into other calls. */
     task,
-    yesterday: () => lastEndedDay(clock.now()),
-    run: async (from, { start = 'auto' as const, spareRequests = 0 } = {}) => {
+    yesterday: (): Day => lastEndedDay(clock.now()),
+    /** Exports what is due, starting where the platform's history starts unless `from` or another start is given. */
+    run: async (
+      from?: Day,
+      { start = 'auto', spareRequests = 0 }: RunOptions = {},
+    ): Promise<ExportOutcome> => {
       const range = await resolveRange({ ...common, start, from, now: clock.now() });
       if (range === undefined) throw new Error('the platform has no views');
       return exportHistory({ ...task, range, spareRequests });
     },
-    counting: async (work) => {
+    /** Requests that reached the platform while `work` was done. */
+    counting: async <Result>(work: () => Promise<Result>) => {
       const before = platform.views.length;
       const result = await work();
       return { result, requests: platform.views.length - before };
     },
-    statesOf: async (...asked) => {
+    statesOf: async (...asked: Day[]) => {
       const ledger = await readDayLedger(warehouse, PROJECT);
       return asked.map((day) => ledger.get(day)?.state);
     },
-    storedRows: async (day) => (await readDay(warehouse, { project: PROJECT, day })).stored?.rows,
+    storedRows: async (day: Day) => (await readDay(warehouse, { project: PROJECT, day })).stored?.rows,
   };
+}
+
+interface RunOptions {
+  readonly start?: Day | 'auto';
+  readonly spareRequests?: number;
 }
 
 /** The first page with so many more human views. */

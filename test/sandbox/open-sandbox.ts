@@ -1,10 +1,5 @@
-import {
-  type AgentJob,
-  agentJobSchema,
-  type ViewsResponse,
-  viewsResponseSchema,
-} from '../../src/api/schema.js';
-import { type Sandbox, startSandbox } from './faulty-sandbox.js';
+import { agentJobSchema, viewsResponseSchema } from '../../src/api/schema.js';
+import { startSandbox } from './faulty-sandbox.js';
 import type { SandboxOptions } from '../../src/sandbox/index.js';
 
 /** A Wednesday, five hours into the day; the default first day is Monday, May 18, 2026. */
@@ -26,23 +21,10 @@ export function clockAt(start: Date): Clock {
   };
 }
 
-/** A sandbox with a client that uses its key and checks replies against the API's schema. */
-export interface OpenSandbox {
-  readonly sandbox: Sandbox;
-  readonly clock: Clock;
-  readonly get: (path: string) => Promise<Response>;
-  readonly post: (path: string, body: unknown) => Promise<Response>;
-  readonly views: (query?: string) => Promise<ViewsResponse>;
-  readonly create: (prompt?: string) => Promise<AgentJob>;
-  readonly job: (id: string) => Promise<AgentJob>;
-  readonly viewsPath: string;
-  readonly jobPath: string;
-}
+export type OpenSandbox = Awaited<ReturnType<typeof openSandbox>>;
 
-export async function openSandbox(
-  options: Partial<SandboxOptions> = {},
-  clock = clockAt(NOW),
-): Promise<OpenSandbox> {
+/** A sandbox with a client that uses its key and checks replies against the API's schema. */
+export async function openSandbox(options: Partial<SandboxOptions> = {}, clock = clockAt(NOW)) {
   const sandbox = await startSandbox({ now: clock.now, ...options });
   const viewsPath = `/v1/analytics/${sandbox.projectId}/views`;
   const jobPath = `/v2/agent/${sandbox.projectId}/job`;
@@ -55,15 +37,10 @@ export async function openSandbox(
       body: typeof body === 'string' ? body : JSON.stringify(body),
     });
   return {
-    sandbox,
-    clock,
-    get,
-    post,
-    viewsPath,
-    jobPath,
+    ...{ sandbox, clock, get, post, viewsPath, jobPath },
     views: async (query = '') => viewsResponseSchema.parse(await (await get(`${viewsPath}?${query}`)).json()),
     create: async (prompt = 'Improve /quickstart') =>
       agentJobSchema.parse(await (await post(jobPath, { prompt })).json()),
-    job: async (id) => agentJobSchema.parse(await (await get(`${jobPath}/${id}`)).json()),
+    job: async (id: string) => agentJobSchema.parse(await (await get(`${jobPath}/${id}`)).json()),
   };
 }
