@@ -13,9 +13,17 @@ import { Turns } from '../../src/web/limits.js';
 import { Proposals } from '../../src/web/proposals.js';
 import { tempDir } from '../temp-dir.js';
 import { holdElsewhere } from '../warehouse/other-process.js';
-import { basic, EVERY_PAGE, NOW, publishNow, publishedSite, serveSite, workspaceIn } from './site.js';
+import {
+  basic,
+  EVERY_PAGE,
+  NOW,
+  publishNow,
+  publishedSite,
+  serveSite,
+  type Site,
+  workspaceIn,
+} from './site.js';
 
-type Site = Awaited<ReturnType<typeof serveSite>>;
 let directory: string;
 let site: Site;
 /** Listens on the network, behind passwords. */
@@ -46,16 +54,10 @@ async function ask(
   headers: Record<string, string> = { authorization: `Bearer ${site.token}` },
   { method = 'GET', body = '', of = site } = {},
 ) {
-  const answer = await request(of.origin + path, {
-    method,
-    headers,
-    ...(body === '' ? {} : { body }),
-  });
-  return {
-    status: answer.statusCode,
-    headers: answer.headers,
-    text: (await answer.body.text()).replaceAll('&#x3D;', '='),
-  };
+  const sent = body === '' ? { method, headers } : { method, headers, body };
+  const answer = await request(of.origin + path, sent);
+  const text = (await answer.body.text()).replaceAll('&#x3D;', '=');
+  return { status: answer.statusCode, headers: answer.headers, text };
 }
 
 const signIn = (password: string, of: Site, headers: Record<string, string> = {}) => {
@@ -83,16 +85,12 @@ describe('access', () => {
     for (const method of ['GET', 'HEAD'])
       expect((await ask('/pages', { cookie }, { method })).status).toBe(200);
     const plain = await serveSite(directory, { url: 'http://readers.example.com' });
-    const { headers: overHttp } = await ask(
-      `/?token=${plain.token}`,
-      { host: 'readers.example.com' },
-      { of: plain },
-    );
-    expect(overHttp['set-cookie']).toMatch(/SameSite=Strict$/);
-    const statusAt = async (host: string) => (await ask('/', { host }, { of: plain })).status;
-    expect(await Promise.all([80, 443, 8080].map((port) => statusAt(`readers.example.com:${port}`)))).toEqual(
-      [401, 401, 403],
-    );
+    const host = 'readers.example.com';
+    const overHttp = await ask(`/?token=${plain.token}`, { host }, { of: plain });
+    expect(overHttp.headers['set-cookie']).toMatch(/SameSite=Strict$/);
+    const statusAt = async (port: number) =>
+      (await ask('/', { host: `${host}:${port}` }, { of: plain })).status;
+    expect(await Promise.all([80, 443, 8080].map(statusAt))).toEqual([401, 401, 403]);
     // Each browser has its own session, which it can end.
     expect(cookie).not.toBe(session);
     expect(cookie).not.toContain(site.token);
@@ -170,10 +168,7 @@ describe('access', () => {
   it.each([{ origin: 'https://evil.example' }, { origin: 'null' }, { 'sec-fetch-site': 'cross-site' }])(
     'refuses a form from elsewhere: %o',
     async (headers) => {
-      const { status, text } = await ask('/login', headers, {
-        method: 'POST',
-        body: 'password=x',
-      });
+      const { status, text } = await ask('/login', headers, { method: 'POST', body: 'password=x' });
       expect(status).toBe(403);
       expect(text).toContain('another site');
     },
@@ -202,19 +197,13 @@ describe('access', () => {
     const atForm = (password: string, form: string) =>
       ask(form, { origin: guarded.origin }, { method: 'POST', body: `password=${password}`, of: guarded });
     const again = await atForm('wrong', formIn(asked));
-    const places = [
-      formIn(again),
-      '/login?to=//evil.example/x',
-      '/login?to=%5C%0D%0Aevil.example',
-      '/login?to=[',
-    ];
-    const opened = await Promise.all(places.map((form) => atForm('just looking around', form)));
-    expect(opened.map(({ headers }) => headers['location'])).toEqual([
-      '/pages?sort=ai&search=a%26b',
-      '/evil.example/x',
-      '/evil.example',
-      '/[',
-    ]);
+    for (const [form, location] of [
+      [formIn(again), '/pages?sort=ai&search=a%26b'],
+      ['/login?to=//evil.example/x', '/evil.example/x'],
+      ['/login?to=%5C%0D%0Aevil.example', '/evil.example'],
+      ['/login?to=[', '/['],
+    ] as const)
+      expect((await atForm('just looking around', form)).headers['location']).toBe(location);
     for (const password of ['correct horse battery', 'just looking around']) {
       const signedIn = await signIn(password, guarded);
       expect(signedIn.status).toBe(303);
@@ -316,22 +305,17 @@ describe('access', () => {
   });
 
   it('trusts the header of the proxy that signs people in, and nobody without it', async () => {
-    const behind = await serveSite(directory, {
-      auth: 'proxy',
-      header: 'x-user',
-      url: 'https://readers.example.com',
-    });
     const host = 'readers.example.com';
+    const behind = await serveSite(directory, { auth: 'proxy', header: 'x-user', url: `https://${host}` });
     const unsigned = await ask('/metrics', { host }, { of: behind });
     expect([unsigned.status, unsigned.headers['www-authenticate']]).toEqual([403, undefined]);
     const ann = { 'x-user': 'ann@example.com' };
     expect((await ask('/', { host, ...ann }, { of: behind })).status).toBe(200);
     await expectRights(true, ann, behind);
     // Such a proxy may also change the host.
-    const form = { ...ann, origin: 'https://readers.example.com' };
-    expect((await ask('/agents', form, { method: 'POST', body: 'action=skip', of: behind })).status).not.toBe(
-      403,
-    );
+    const form = { ...ann, origin: `https://${host}` };
+    const posted = await ask('/agents', form, { method: 'POST', body: 'action=skip', of: behind });
+    expect(posted.status).not.toBe(403);
     await expectRights(true, { 'x-user': 'ann' }, viewed);
     await expectRights(false, { 'x-user': 'bob' }, viewed);
   });
@@ -523,14 +507,8 @@ describe('an action', () => {
     const attempt = /name="job" value="5"><input type="hidden" name="attempt" value="(.+?)"/.exec(
       (await ask('/agents')).text,
     )?.[1];
-    const settle = {
-      project: 'prj_1',
-      token,
-      action: 'settle',
-      job: '5',
-      finding: 'notCreated',
-      remote: '',
-    };
+    const own = { project: 'prj_1', token };
+    const settle = { ...own, action: 'settle', job: '5', finding: 'notCreated', remote: '' };
     await act({ ...settle, attempt: '2026-01-01T00:00:00.000Z' });
     expect(await look(/Settle job 5[^]+not done/)).toContain('sent again in the meantime');
     await act({ ...settle, attempt: attempt ?? '' });
@@ -540,7 +518,7 @@ describe('an action', () => {
       /name="job" value="(\d+)"><label>On <input[^>]*><\/label><button name="action" value="merged"/.exec(
         (await ask('/agents')).text,
       ) ?? [];
-    const review = { project: 'prj_1', token, job };
+    const review = { ...own, job };
     expect((await act({ ...review, action: 'unmerged' })).status).toBe(303);
     await look(new RegExp(`No merge of job ${job} is recorded`));
     await act({ ...review, action: 'merged', day: '2026-11-17' });
@@ -558,7 +536,7 @@ describe('an action', () => {
       const [, id = ''] =
         new RegExp(`name="job" value="(\\d+)"><button name="action" value="${name}"`).exec(text) ?? [];
       expect(text).toContain(`job ${id}, ${state}`);
-      await act({ project: 'prj_1', token, job: id, action: name });
+      await act({ ...own, job: id, action: name });
       expect(await look(new RegExp(`job ${id}</[^]+: ${answer}<`))).not.toContain(`job ${id}, ${state}`);
     }
     expect(site.errors).toEqual([]);
@@ -572,13 +550,8 @@ describe('an action', () => {
     const stopped = await serveSite(directory);
     const own = { authorization: `Bearer ${stopped.token}`, origin: stopped.origin };
     const token = tokenIn((await ask('/agents', own, { of: stopped })).text);
-    const approval = {
-      path: '/guides/page-7',
-      digest: '00000000',
-      instruction: 'Improve it.',
-      action: 'approve',
-    };
-    await act({ project: 'prj_1', token, ...approval }, own, stopped, 'a=b');
+    const page = { path: '/guides/page-7', digest: '00000000', instruction: 'Improve it.' };
+    await act({ project: 'prj_1', token, action: 'approve', ...page }, own, stopped, 'a=b');
     const asItWaited = await readFile(kept, 'utf8');
     expect(asItWaited).not.toContain(token);
     await stopped.stop();
@@ -609,22 +582,15 @@ describe('an action', () => {
     await old.stop();
     const of = await serve(after, old.port);
     const typed = { path: '/quickstart', digest: field('digest', page), instruction: 'Rewrite <this> part' };
-    const form = {
-      project: 'prj_1',
-      token: tokenIn(page),
-      form: field('form', page),
-      action: 'approve',
-      ...typed,
-    };
+    const hidden = { token: tokenIn(page), form: field('form', page) };
+    const form = { project: 'prj_1', ...hidden, action: 'approve', ...typed };
     // A session ends when its password changes. What was typed is shown, and the form after signing in.
     expect((await ask('/agents', { cookie }, { of })).status).toBe(401);
     const out = await act(form, { origin: of.origin }, of, cookie);
-    expect([out.status, out.text]).toEqual([
-      401,
-      expect.stringMatching(
-        /To submit it again[^]+then reload this page[^]+<textarea readonly[^>]*>Rewrite &lt;this&gt; part</,
-      ),
-    ]);
+    expect(out.status).toBe(401);
+    expect(out.text).toMatch(
+      /To submit it again[^]+then reload this page[^]+<textarea readonly[^>]*>Rewrite &lt;this&gt; part</,
+    );
     expect(cookieIn(await signIn(passwords[0], of))).toBe('undefined');
     const again = await act(form, { origin: of.origin }, of, cookieIn(await signIn(passwords[1], of)));
     expect(again.status).toBe(409);
@@ -633,16 +599,11 @@ describe('an action', () => {
     );
     expect(field('digest', again.text)).toBe(typed.digest);
     expect(tokenIn(again.text)).not.toBe(form.token);
-    const message = await act({
-      project: 'prj_1',
-      token: 'old',
-      action: 'message',
-      job: '1',
-      text: 'Mention <limits>',
-    });
+    const stale = { project: 'prj_1', token: 'old' };
+    const message = await act({ ...stale, action: 'message', job: '1', text: 'Mention <limits>' });
     expect(message.text).toMatch(/name="job" value="1">\s*<textarea name="text"[^>]*>Mention &lt;limits/);
-    const question = { token: 'old', action: 'save', name: 'mine', sql: 'SELECT 41' };
-    const body = new URLSearchParams({ project: 'prj_1', ...question }).toString();
+    const question = { ...stale, action: 'save', name: 'mine', sql: 'SELECT 41' };
+    const body = new URLSearchParams(question).toString();
     const asked = await ask('/ask', { cookie: session, origin: site.origin }, { method: 'POST', body });
     expect([asked.status, asked.text]).toEqual([409, expect.stringMatching(/>SELECT 41<\/textarea>/)]);
   });
@@ -674,16 +635,11 @@ describe('an action', () => {
 });
 
 describe('a question', () => {
-  const save = (fields: Record<string, string>, headers: Record<string, string> = {}, of = site) =>
-    ask(
-      '/ask',
-      { origin: of.origin, authorization: `Bearer ${of.token}`, ...headers },
-      {
-        method: 'POST',
-        body: new URLSearchParams({ project: 'prj_1', opened: '', ...fields }).toString(),
-        of,
-      },
-    );
+  const save = (fields: Record<string, string>, headers: Record<string, string> = {}, of = site) => {
+    const sent = { origin: of.origin, authorization: `Bearer ${of.token}`, ...headers };
+    const body = new URLSearchParams({ project: 'prj_1', opened: '', ...fields }).toString();
+    return ask('/ask', sent, { method: 'POST', body, of });
+  };
 
   it('is saved under a name, listed, opened, replaced and deleted, as a file of the workspace', async () => {
     const open = (await ask('/ask?sql=SELECT+1')).text;
@@ -706,10 +662,10 @@ describe('a question', () => {
     expect((await ask('/ask')).text).not.toContain('Über uns');
 
     for (const bad of ['', '../readership', 'a/b', 'a\\b', '.hidden', 'a\nb', 'x'.repeat(81), 'a.'])
-      for (const action of ['save', 'delete'])
-        expect((await save({ token, action, name: bad, opened: bad, sql: 'SELECT 1' })).status, bad).toBe(
-          400,
-        );
+      for (const action of ['save', 'delete']) {
+        const { status } = await save({ token, action, name: bad, opened: bad, sql: 'SELECT 1' });
+        expect(status, bad).toBe(400);
+      }
     await writeFile(join(directory, 'outside.sql'), 'SELECT 1');
     for (const bad of ['../outside', '..%2foutside', '/etc/passwd'])
       expect((await ask(`/ask?name=${bad}`)).status).toBe(400);
@@ -758,10 +714,8 @@ describe('a question', () => {
       turns.run('leaves', gone.signal, abandoned),
     ]);
     gone.abort();
-    expect((await asks).map(({ status }) => status)).toEqual([
-      ...['fulfilled', 'fulfilled', 'rejected'],
-      'rejected',
-    ]);
+    const ends = (await asks).map(({ status }) => status);
+    expect(ends).toEqual(['fulfilled', 'fulfilled', 'rejected', 'rejected']);
     expect(abandoned).not.toHaveBeenCalled();
   });
 });
@@ -772,13 +726,7 @@ describe('a site without an address', () => {
     const settings = await readFile(file, 'utf8');
     await writeFile(file, settings.replace(', siteUrl: https://docs.example.com', ''));
     const bare = await serveSite(directory);
-    const { status, text } = await ask(
-      '/page?path=/quickstart',
-      { authorization: `Bearer ${bare.token}` },
-      { of: bare },
-    );
-    expect(status).toBe(200);
-    expect(text).not.toContain('Open it on the site');
+    expect(await bare.page('/page?path=/quickstart')).not.toContain('Open it on the site');
     await writeFile(file, settings);
   });
 });

@@ -2,7 +2,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import fc from 'fast-check';
 import { once } from 'node:events';
 import { appendFile, readdir, readFile } from 'node:fs/promises';
-import { type AddressInfo, connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { Agent, request } from 'undici';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
@@ -12,7 +12,7 @@ import { hostilePiece, tries } from '../fuzz.js';
 import { startCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 import { mcpClient } from './mcp-client.js';
-import { basic, publishedSite } from './site.js';
+import { basic, freePort, publishedSite } from './site.js';
 
 /** `npm run test:all` takes the whole time: HOSTILE_SECONDS=60 HOSTILE_REQUESTS=20000. */
 const SECONDS = Number(process.env['HOSTILE_SECONDS'] ?? 4);
@@ -31,10 +31,7 @@ const viewer = basic('just looking around');
 beforeAll(async () => {
   directory = await publishedSite();
   temporary = await tempDir();
-  const listening = createServer().listen(0, '127.0.0.1');
-  await once(listening, 'listening');
-  const { port } = listening.address() as AddressInfo;
-  listening.close();
+  const port = await freePort();
   const [password, viewerPassword] = await Promise.all(
     ['correct horse battery', 'just looking around'].map(hashPassword),
   );
@@ -95,14 +92,10 @@ describe('a server with a hostile visitor', () => {
             fields.map(([name, value]): [string, string] => [name, Buffer.from(value).toString()]),
           ).toString();
           const headers = { ...viewer, 'sec-fetch-site': 'same-origin' };
-          const isPost = method === 'POST';
-          const sent = request(`${origin}${path}${isPost ? '' : `?${text}`}`, {
-            method,
-            headers,
-            signal: timeLimit(2_000),
-            ...(isPost && { body: text }),
-          });
-          const { statusCode, body } = await sent;
+          const signal = timeLimit(2_000);
+          const { statusCode, body } = await (method === 'POST'
+            ? request(origin + path, { method, headers, signal, body: text })
+            : request(`${origin}${path}?${text}`, { headers, signal }));
           await body.dump();
           seen.add(statusCode);
         }),
@@ -140,21 +133,16 @@ describe('a server with a hostile visitor', () => {
     'is told why a query fails that is %s',
     async (_, sql) => {
       const assistant = await mcpClient(directory);
-      const calls = [
-        ask('/ask', {
-          method: 'POST',
-          headers: { ...viewer, 'sec-fetch-site': 'same-origin' },
-          body: new URLSearchParams({ sql }).toString(),
-          signal: timeLimit(110_000),
-        }),
+      const signal = timeLimit(110_000);
+      const headers = { ...viewer, 'sec-fetch-site': 'same-origin' };
+      const body = new URLSearchParams({ sql }).toString();
+      const [asked, called] = await Promise.all([
+        ask('/ask', { method: 'POST', headers, body, signal }),
         assistant.client.callTool({ name: 'query', arguments: { sql } }, { timeout: 110_000 }),
-      ] as const;
-      const [asked, called] = await Promise.all(calls);
-      if (asked.status === 303)
-        expect((await ask(String(asked.headers['location']), { signal: timeLimit(110_000) })).text).toMatch(
-          /role="alert">The query failed/,
-        );
-      else expect(asked.text).toMatch(/role="alert">The query failed/);
+      ]);
+      const { location } = asked.headers;
+      const { text } = asked.status === 303 ? await ask(String(location), { signal }) : asked;
+      expect(text).toMatch(/role="alert">The query failed/);
       expect(called.isError).toBe(true);
       expect((await queried('SELECT 1 AS one')).text).toBe('one\n1\n');
       expect(server.child.exitCode).toBeNull();
@@ -164,30 +152,15 @@ describe('a server with a hostile visitor', () => {
 
   it('answers the next query when ten were abandoned in the browser and over /mcp', async () => {
     const abandon = (path: string, body?: string) => {
+      const accept = 'application/json, text/event-stream';
+      const headers = { ...viewer, accept, 'content-type': 'application/json' };
+      const post = body === undefined ? {} : { method: 'POST', body };
       const left = new AbortController();
-      const headers = {
-        ...viewer,
-        'content-type': 'application/json',
-        accept: 'application/json, text/event-stream',
-      };
-      const asked = request(origin + path, {
-        signal: left.signal,
-        headers,
-        ...(body === undefined ? {} : { method: 'POST', body }),
-      });
-      return {
-        leave: () => {
-          left.abort();
-        },
-        asked: asked.then(({ body }) => body.dump()),
-      };
+      const asked = request(origin + path, { signal: left.signal, headers, ...post });
+      return { left, asked: asked.then(({ body }) => body.dump()) };
     };
-    const call = {
-      jsonrpc: '2.0',
-      id: 1,
-      method: 'tools/call',
-      params: { name: 'query', arguments: { sql: NEVER_ENDS } },
-    };
+    const params = { name: 'query', arguments: { sql: NEVER_ENDS } };
+    const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params };
     for (const [path, body] of [
       [`/ask?sql=${encodeURIComponent(NEVER_ENDS)}`],
       ['/mcp', JSON.stringify(call)],
@@ -197,7 +170,7 @@ describe('a server with a hostile visitor', () => {
         () => expect(readdir(temporary)).resolves.toEqual([expect.stringMatching(/^readership-query-/)]),
         AT_MOST_MS,
       );
-      for (const { leave } of all) leave();
+      for (const { left } of all) left.abort();
       await Promise.allSettled(all.map(({ asked }) => asked));
       expect((await queried('SELECT 1 AS one')).text).toBe('one\n1\n');
     }
@@ -240,13 +213,10 @@ describe('a server with a hostile visitor', () => {
       return socket;
     });
     await Promise.all(sockets.map((socket) => once(socket, 'connect')));
-    await vi.waitFor(
-      () =>
-        expect(
-          sockets.filter(({ destroyed, readableEnded }) => destroyed || readableEnded).length,
-        ).toBeGreaterThanOrEqual(100),
-      AT_MOST_MS,
-    );
+    await vi.waitFor(() => {
+      const ended = sockets.filter(({ destroyed, readableEnded }) => destroyed || readableEnded);
+      expect(ended.length).toBeGreaterThanOrEqual(100);
+    }, AT_MOST_MS);
     for (const localAddress of ['127.0.0.1', '127.0.0.2']) {
       const dispatcher = new Agent({ localAddress });
       expect((await ask('/', { dispatcher })).status).toBe(200);
@@ -273,14 +243,7 @@ describe('a server with a hostile visitor', () => {
         const status = await readFile(`/proc/${server.child.pid ?? 0}/status`, 'utf8');
         return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]);
       };
-      const paths = [
-        '/ai?range=',
-        '/ask?name=',
-        '/nothing/',
-        '/reports/prj_1/',
-        '/app.css?',
-        '/pages?page=x',
-      ];
+      const paths = '/ai?range= /ask?name= /nothing/ /reports/prj_1/ /app.css? /pages?page=x'.split(' ');
       // A query of its own is most of the work, so only some requests need one.
       const queried = ['/', '/pages?search=', '/page?path=/guides/page-'];
       const send = async (count: number) => {

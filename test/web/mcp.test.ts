@@ -121,6 +121,7 @@ describe('an AI assistant', () => {
     readonly days_earlier?: number;
   }
 
+  const LOST = { ...WEEK, sort: 'human_change', order: 'asc', limit: 2, only: 'moved' };
   it.each<[string, string, object, (answer: Answer) => unknown, string]>([
     [
       'how many views, and what changed',
@@ -129,20 +130,8 @@ describe('an AI assistant', () => {
       ({ total }) => [total?.['human'], Math.round(Number(total?.['human_change']) * 1e6)].join(),
       `SELECT concat(sum(human), ',', round((sum(human) / (SELECT sum(human) FROM page_views WHERE day BETWEEN '2026-11-02' AND '2026-11-08') - 1) * 1e6)::BIGINT) ${inWeek}`,
     ],
-    [
-      'what gained most',
-      'top_pages',
-      { ...WEEK, sort: 'ai_change', limit: 1 },
-      pathsOf,
-      "SELECT '/guides/page-3'",
-    ],
-    [
-      'what lost most',
-      'top_pages',
-      { ...WEEK, sort: 'human_change', order: 'asc', limit: 2, only: 'moved' },
-      pathsOf,
-      "SELECT '/guides/page-11,/guides/page-5'",
-    ],
+    ['what gained most', 'top_pages', { ...WEEK, sort: 'ai_change', limit: 1 }, pathsOf, '/guides/page-3'],
+    ['what lost most', 'top_pages', LOST, pathsOf, '/guides/page-11,/guides/page-5'],
     [
       'a section over time',
       'series',
@@ -157,13 +146,13 @@ describe('an AI assistant', () => {
       pathsOf,
       "SELECT string_agg(path, ',') FROM (SELECT path FROM page_views GROUP BY path ORDER BY sum(ai) DESC, path LIMIT 3)",
     ],
-    ['new pages', 'top_pages', { ...WEEK, only: 'new' }, pathsOf, "SELECT '/blog/launch'"],
+    ['new pages', 'top_pages', { ...WEEK, only: 'new' }, pathsOf, '/blog/launch'],
     [
       'why a day was a peak',
       'top_pages',
       { from: '2026-11-10', to: '2026-11-10', sort: 'ai_change', limit: 1 },
       pathsOf,
-      "SELECT '/guides/page-3'",
+      '/guides/page-3',
     ],
     [
       'two pages compared',
@@ -178,15 +167,9 @@ describe('an AI assistant', () => {
       {},
       ({ projects }) =>
         projects?.map(({ coverage }) => [coverage['last_day'], coverage['days_missing']].join()).join(),
-      "SELECT '2026-11-15,0'",
+      '2026-11-15,0',
     ],
-    [
-      'what nobody reads any more',
-      'top_pages',
-      { ...WEEK, only: 'gone' },
-      pathsOf,
-      "SELECT '/guides/page-11'",
-    ],
+    ['what nobody reads any more', 'top_pages', { ...WEEK, only: 'gone' }, pathsOf, '/guides/page-11'],
     [
       'sections compared, one of them unknown',
       'compare',
@@ -201,19 +184,16 @@ describe('an AI assistant', () => {
       { ...WEEK, path: '/guides/page-3' },
       ({ events, total }) =>
         [events?.map(({ day, text }) => `${String(day)} ${String(text)}`), total?.['ai']].join(),
-      "SELECT '2026-11-11 Version 2,3500'",
+      '2026-11-11 Version 2,3500',
     ],
-    ['where a page is', 'search_paths', { search: 'LAUNCH' }, pathsOf, "SELECT '/blog/launch'"],
-  ])('is told %s by %s %j', async (_, name, args, pick, sql) => {
-    const { structuredContent, isError, content } = await assistant.client.callTool({
-      name,
-      arguments: { ...args },
-    });
+    ['where a page is', 'search_paths', { search: 'LAUNCH' }, pathsOf, '/blog/launch'],
+  ])('is told %s by %s %j', async (_, name, args, pick, expected) => {
+    const call = (name: string, given: object) =>
+      assistant.client.callTool({ name, arguments: { ...given } });
+    const { structuredContent, isError, content } = await call(name, args);
     expect(isError, JSON.stringify(content)).toBeUndefined();
-    const { structuredContent: truth } = await assistant.client.callTool({
-      name: 'query',
-      arguments: { sql },
-    });
+    const sql = expected.startsWith('SELECT ') ? expected : `SELECT '${expected}'`;
+    const { structuredContent: truth } = await call('query', { sql });
     const [row = {}] = (truth as { rows: Record<string, unknown>[] }).rows;
     expect(pick(structuredContent as Answer)).toBe(Object.values(row)[0]);
   });

@@ -1,51 +1,29 @@
-import { DuckDBInstance } from '@duckdb/node-api';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { request } from 'undici';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { addDays, day } from '../../src/day.js';
 import { signedPercent } from '../../src/format/numbers.js';
 import { openHistory } from '../../src/warehouse/published.js';
-import { newDatabase } from '../new-database.js';
 import { fillSiteWithGaps } from '../reports/history.js';
 import { tempDir } from '../temp-dir.js';
-import { publishNow, serveSite } from './site.js';
+import { publishFilled, serveSite, type Site } from './site.js';
 
 const SITES = Array.from({ length: Number(process.env['SITES'] ?? '20') }, (_, index) => index + 1);
 const RANGES = ['range=13w', 'range=4w&against=year', 'range=all', 'from=2026-03-01&to=2026-09-15'];
 
-let site: Awaited<ReturnType<typeof serveSite>>;
+let site: Site;
 let directory: string;
 beforeAll(async () => {
   directory = await tempDir();
   const projects = SITES.map((seed) => ({ id: `prj_${seed}` }));
   const settings = { baseUrl: 'https://platform.example.com', projects };
   await writeFile(join(directory, 'readership.yaml'), JSON.stringify(settings));
-  await mkdir(join(directory, 'data'));
-  const live = join(directory, 'data/warehouse.duckdb');
-  await newDatabase(live);
-  const instance = await DuckDBInstance.create(live);
-  const connection = await instance.connect();
-  const run = async (sql: string): Promise<void> => {
-    await connection.run(sql);
-  };
-  const reader = { query: () => Promise.reject(new Error('only written')) };
-  for (const seed of SITES) await fillSiteWithGaps({ run, reader }, seed, `prj_${seed}`);
-  connection.closeSync();
-  instance.closeSync();
-  await publishNow(directory);
+  await publishFilled(directory, async (history) => {
+    for (const seed of SITES) await fillSiteWithGaps(history, seed, `prj_${seed}`);
+  });
   site = await serveSite(directory);
 });
-
-const get = async (path: string): Promise<string> => {
-  const { statusCode, body } = await request(site.origin + path, {
-    headers: { authorization: `Bearer ${site.token}` },
-  });
-  const text = await body.text();
-  expect(statusCode, `${path}: ${text.slice(0, 500)}`).toBe(200);
-  return text;
-};
 
 /** A number as pages write it; undefined for a dash, which stands for what is not loaded. */
 const numberOf = (text = '–'): number | undefined =>
@@ -115,7 +93,7 @@ describe('a number is the same on every page', () => {
     const project = `project=prj_${seed}`;
     const range = RANGES[seed % RANGES.length];
     const [overview, pages, csv, ai] = await Promise.all(
-      ['/', '/pages', '/pages.csv', '/ai'].map((path) => get(`${path}?${project}&${range}`)),
+      ['/', '/pages', '/pages.csv', '/ai'].map((path) => site.page(`${path}?${project}&${range}`)),
     );
     // The views of a day, a week or a month add up to the total, and the share of AI is that of both pages.
     expect(figuresOf(overview ?? '').map(({ views }) => views)).toEqual(sumsOf(overview ?? ''));
@@ -143,12 +121,10 @@ describe('a number is the same on every page', () => {
       }
     }
     for (const path of [...ranked.keys()].slice(0, 1)) {
-      const page = await get(`/page?${project}&${range}&path=${encodeURIComponent(path)}`);
+      const page = await site.page(`/page?${project}&${range}&path=${encodeURIComponent(path)}`);
       const shown = figuresOf(page);
-      expect(
-        shown.map(({ views }) => views),
-        path,
-      ).toEqual(sumsOf(page));
+      const views = shown.map((figure) => figure.views);
+      expect(views, path).toEqual(sumsOf(page));
       for (const [index, figure] of (ranked.get(path) ?? []).entries())
         if (shown[index]?.change !== undefined) expect(shown[index], path).toEqual(figure);
         else expect(['–', 'new', undefined]).toContain(figure.change);
@@ -161,15 +137,15 @@ describe('a number is the same on every page', () => {
     const ask = async (of: number) => {
       const [first, search] = [addDays(last, -13 - (of % 7)), `page-${of % 3}`];
       const days = 14 + (of % 7);
-      const csv = await get(`/pages.csv?project=prj_1&from=${first}&to=${last}&search=${search}`);
+      const csv = await site.page(`/pages.csv?project=prj_1&from=${first}&to=${last}&search=${search}`);
       const rows = await history.query(
         `SELECT path, human, human_low FROM changes('${first}', '${last}', ${days}) WHERE project = 'prj_1' AND contains(path, '${search}') AND human + ai > 0`,
         z.object({ path: z.string(), human: z.int(), human_low: z.int().nullable() }),
       );
       expect(rows.length).toBeGreaterThan(0);
-      expect(
-        [...csvOf(csv).values()].map((row) => [row['path'], row['human'], row['human_low']]).sort(),
-      ).toEqual(rows.map((row) => [row.path, `${row.human}`, `${row.human_low ?? ''}`]).sort());
+      const listed = [...csvOf(csv).values()].map((row) => [row['path'], row['human'], row['human_low']]);
+      const stored = rows.map((row) => [row.path, `${row.human}`, `${row.human_low ?? ''}`]);
+      expect(listed.sort()).toEqual(stored.sort());
     };
     await Promise.all(Array.from({ length: 21 }, (_, of) => ask(of)));
     history.close();

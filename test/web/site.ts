@@ -1,7 +1,10 @@
 import { DuckDBInstance } from '@duckdb/node-api';
+import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
+import { request } from 'undici';
 import { readWorkspace, type Workspace } from '../../src/app/workspace.js';
 import { DEFAULT_SERVE, type ServeSettings } from '../../src/config/serve.js';
 import { day } from '../../src/day.js';
@@ -35,30 +38,39 @@ const open = new Set<Web>();
 /** A directory with a configuration and a published history in which anyone has visited made-up paths. */
 export async function publishedSite(baseUrl = 'https://platform.example.com'): Promise<string> {
   const directory = await tempDir();
-  await mkdir(join(directory, 'data'));
   await writeFile(
     join(directory, 'readership.yaml'),
     `baseUrl: ${baseUrl}\nprojects: [{ id: prj_1, name: Acme Docs, siteUrl: https://docs.example.com }]\nimprove: { maxOpenPullRequests: 100 }\n`,
   );
+  await publishFilled(directory, async (history) => {
+    await fillSite(history, { first: day('2026-05-18'), last: day('2026-11-15'), pages: 100 });
+    await addHostile(history, HOSTILE_PATHS, '<b>The connection was reset</b>');
+    await history.run(
+      `UPDATE agent_jobs SET remote_id = 'job_' || id, weeks = [] WHERE state IN ('active', 'completed', 'failed', 'archived')`,
+    );
+  });
+  return directory;
+}
+
+/** Publishes a new history that is filled like this. */
+export async function publishFilled(
+  directory: string,
+  fill: (history: TestHistory) => Promise<void>,
+): Promise<void> {
+  await mkdir(join(directory, 'data'));
   const live = join(directory, 'data/warehouse.duckdb');
   await newDatabase(live);
   const instance = await DuckDBInstance.create(live);
   const connection = await instance.connect();
-  const history: TestHistory = {
+  await fill({
     reader: { query: () => Promise.reject(new Error('only written')) },
     run: async (sql) => {
       await connection.run(sql);
     },
-  };
-  await fillSite(history, { first: day('2026-05-18'), last: day('2026-11-15'), pages: 100 });
-  await addHostile(history, HOSTILE_PATHS, '<b>The connection was reset</b>');
-  await history.run(
-    `UPDATE agent_jobs SET remote_id = 'job_' || id, weeks = [] WHERE state IN ('active', 'completed', 'failed', 'archived')`,
-  );
+  });
   connection.closeSync();
   instance.closeSync();
   await publishNow(directory);
-  return directory;
 }
 
 /** Publishes the history again, after some changes. */
@@ -82,11 +94,27 @@ const runtimeIn = (workingDirectory: string, stopped = new AbortController()) =>
   ...{ signal: stopped.signal, output: new Output(process.stdout, process.stderr, false) },
 });
 
+export interface Site extends Web {
+  readonly origin: string;
+  readonly token: string;
+  readonly errors: string[];
+  /** Stops it as SIGTERM does. */
+  readonly stop: () => Promise<void>;
+  /** A page as those see it who opened the link. */
+  readonly page: (path: string) => Promise<string>;
+}
+
+/** A port that nothing listens on. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  return port;
+}
+
 /** The web app of a workspace, served until the tests of the file are over. */
-export async function serveSite(
-  directory: string,
-  settings: Partial<ServeSettings> = {},
-): Promise<Web & { origin: string; token: string; errors: string[]; stop: () => Promise<void> }> {
+export async function serveSite(directory: string, settings: Partial<ServeSettings> = {}): Promise<Site> {
   const errors: string[] = [];
   const stopped = new AbortController();
   const found = await workspaceIn(directory);
@@ -112,18 +140,19 @@ export async function serveSite(
   afterFile(async () => {
     if (open.delete(web)) await web.close();
   });
-  const { searchParams } = new URL(web.address);
-  /** Stops it as SIGTERM does. */
+  const token = new URL(web.address).searchParams.get('token') ?? '';
+  const origin = `http://127.0.0.1:${web.port}`;
+  const page = async (path: string) => {
+    const headers = { authorization: `Bearer ${token}` };
+    const { statusCode, body } = await request(origin + path, { headers });
+    const text = await body.text();
+    if (statusCode !== 200) throw new Error(`${path}: ${statusCode} ${text.slice(0, 500)}`);
+    return text;
+  };
   const stop = () => {
     open.delete(web);
     stopped.abort();
     return web.close();
   };
-  return {
-    ...web,
-    errors,
-    stop,
-    origin: `http://127.0.0.1:${web.port}`,
-    token: searchParams.get('token') ?? '',
-  };
+  return { ...web, errors, stop, page, origin, token };
 }

@@ -10,11 +10,11 @@ import { openHistory } from '../../src/warehouse/published.js';
 import { launchChromium, skipWithoutChromium } from '../chromium.js';
 import { serveSandbox } from '../commands/workspace.js';
 import { startCli } from '../run-cli.js';
-import { NOW, publishedSite, publishNow, serveSite, WEB_KEY } from './site.js';
+import { NOW, publishedSite, publishNow, serveSite, type Site, WEB_KEY } from './site.js';
 
 const PEAK = '2026-10-14';
 
-let site: Awaited<ReturnType<typeof serveSite>>;
+let site: Site;
 let directory: string;
 let sandbox: Awaited<ReturnType<typeof serveSandbox>>;
 
@@ -27,15 +27,9 @@ beforeAll(async () => {
     `UPDATE page_views SET human = 9000 WHERE day = '${PEAK}' AND path = '/changelog'`,
     `UPDATE day_loads SET human = human + 9000, total = total + 9000 WHERE day = '${PEAK}'`,
   );
-  const paths = [
-    'quickstart',
-    'changelog',
-    'guides/webhooks',
-    'sdks/typescript',
-    'concepts/projects',
-    'unread',
-  ];
-  const entries = paths.map((path) => `<url><loc>https://docs.example.com/${path}</loc></url>`);
+  const entries = 'quickstart changelog guides/webhooks sdks/typescript concepts/projects unread'
+    .split(' ')
+    .map((path) => `<url><loc>https://docs.example.com/${path}</loc></url>`);
   await writeFile(
     join(directory, 'sitemap.xml'),
     `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">${entries.join('')}</urlset>`,
@@ -55,11 +49,6 @@ const ask = async (sql: string, ending = '') => {
   return { status: statusCode, text: await body.text() };
 };
 
-const look = async (path: string, { origin, token } = site) => {
-  const { body } = await request(origin + path, { headers: { authorization: `Bearer ${token}` } });
-  return body.text();
-};
-
 describe('SQL in the browser', () => {
   it('can do no more than readership sql, and says why', async () => {
     for (const sql of [
@@ -76,22 +65,6 @@ describe('SQL in the browser', () => {
     expect(JSON.parse((await ask('SELECT 1 AS one', '.json')).text)).toEqual([{ one: 1 }]);
     expect((await ask('SELECT 1 AS one', '.parquet')).text).toMatch(/^PAR1/);
     expect((await ask('SELEC 1', '.csv')).status).toBe(503);
-  });
-
-  it('run a hundred times at once, is answered a few times and otherwise refused, while pages still load', async () => {
-    const rss = process.memoryUsage.rss();
-    const costly = 'SELECT count(*) FROM range(100000) AS a (x), range(200) AS b (y) WHERE hash(x * y) = 1';
-    const asked = Array.from({ length: 100 }, () => ask(costly));
-    const page = await request(`${site.origin}/pages`, {
-      headers: { authorization: `Bearer ${site.token}` },
-    });
-    expect(page.statusCode).toBe(200);
-    await page.body.dump();
-    const statuses = (await Promise.all(asked)).map(({ status }) => status);
-    expect(statuses.filter((status) => status === 429).length).toBeGreaterThanOrEqual(85);
-    expect(statuses.filter((status) => status === 200).length).toBeGreaterThanOrEqual(8);
-    expect(process.memoryUsage.rss() - rss).toBeLessThan(300e6);
-    expect(site.errors).toEqual([]);
   });
 });
 
@@ -358,7 +331,7 @@ describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chrom
     const hidden = (name: string, page: string) =>
       new RegExp(`name="${name}" value="([^"]+)"`).exec(page)?.[1] ?? '';
     const sent = () => sandbox.inspect().jobs.flatMap(({ messages }) => messages).length;
-    const page = await look('/agents');
+    const page = await site.page('/agents');
     const jobs = [...page.matchAll(/name="job" value="(\d+)"><label class="hidden" for="message-/g)];
     const fields = {
       token: hidden('token', page),
@@ -372,9 +345,9 @@ describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chrom
     const body = new URLSearchParams(fields).toString();
     const before = sent();
     expect([await post(body), await post(body)]).toEqual([303, 303]);
-    await vi.waitFor(async () => expect(await look('/agents')).toMatch(/sent: Shorten it/), 30_000);
+    await vi.waitFor(async () => expect(await site.page('/agents')).toMatch(/sent: Shorten it/), 30_000);
     const next = await serveSite(directory);
-    const again = { ...fields, token: hidden('token', await look('/agents', next)) };
+    const again = { ...fields, token: hidden('token', await next.page('/agents')) };
     expect(await post(new URLSearchParams(again).toString(), next)).toBe(303);
     await next.stop();
     expect(sent()).toBe(before + 1);
