@@ -24,15 +24,8 @@ export async function fullHistory(): Promise<TestHistory> {
   return history;
 }
 
-/**
- * Gives the paths views of all kinds, jobs in all states with that note, and entries among the
- * skipped pages.
- */
-export async function addHostile(
-  history: TestHistory,
-  hostilePaths: readonly string[],
-  note: string,
-): Promise<void> {
+/** Gives the paths views of all kinds, jobs in all states with that note, and entries among the skipped pages. */
+export async function addHostile(history: TestHistory, hostilePaths: readonly string[], note: string) {
   const paths = hostilePaths.map((path, index) => `(${literal(path)}, ${index})`).join(', ');
   await history.run(`
     INSERT INTO page_views

@@ -59,17 +59,9 @@ export async function fillSite(
 }
 
 const TOP_PAGES = [
-  '/quickstart',
-  '/api-reference/authentication',
-  '/guides/webhooks',
-  '/api-reference/errors',
-  '/sdks/typescript',
-  '/changelog',
-  '/guides/rate-limits',
-  '/concepts/projects',
-  '/llms-full.txt',
-  '/api-reference/openapi',
-];
+  '/quickstart /api-reference/authentication /guides/webhooks /api-reference/errors /sdks/typescript',
+  '/changelog /guides/rate-limits /concepts/projects /llms-full.txt /api-reference/openapi',
+].flatMap((pages) => pages.split(' '));
 
 const siteSql = (first: Day, last: Day, pages: number): string => `
   INSERT INTO page_views
