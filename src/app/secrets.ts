@@ -21,19 +21,13 @@ import type { Output } from '../terminal/output.js';
 /** Variables of object storage. */
 const STORE_SECRETS = ['AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN'];
 
-/** The variables of keys and channels that the configuration names. */
-const namedIn = ({ projects, channels }: Settings): string[] => [
-  ...projects.map(({ apiKeyEnv }) => apiKeyEnv),
-  ...Object.values(channels).flatMap(({ urlEnv, secretEnv = [] }) => [urlEnv, secretEnv].flat()),
-];
-
 /** The variables that may contain secrets; without settings, those recognizable by name. */
 export const secretNames = (environment: Environment, settings?: Settings): string[] =>
   Object.keys(environment).filter(
     (name) =>
       (name.startsWith('READERSHIP_') && name !== MACHINE_VARIABLE) ||
       STORE_SECRETS.includes(name) ||
-      (settings !== undefined && namedIn(settings).includes(name)),
+      (settings && secretVariables(settings, {}).some(([secret]) => secret === name)),
   );
 
 /** The environment for a process that needs no secrets. */
@@ -47,23 +41,24 @@ export function withoutSecrets(environment: Environment, settings: Settings): No
  * which anyone could fake a successful night.
  */
 export function secretsOf(configuration: Configuration): string[] {
-  const inEnvironment = secretVariables(configuration).flatMap(([, values]) => values);
-  const { pingUrl } = configuration.settings.alerts;
+  const { settings, environment } = configuration;
+  const inEnvironment = secretVariables(settings, environment).flatMap(([, values]) => values);
+  const { pingUrl } = settings.alerts;
   return pingUrl === undefined ? inEnvironment : [...inEnvironment, pingUrl, new URL(pingUrl).pathname];
 }
 
 /** The variables that contain secrets, each with all its secret parts. */
-function secretVariables({ settings, environment }: Configuration): [name: string, values: string[]][] {
-  const keys = settings.projects.map(({ apiKeyEnv }) => apiKeyEnv);
+function secretVariables({ projects, channels }: Settings, environment: Environment) {
+  const keys = projects.map(({ apiKeyEnv }) => apiKeyEnv);
   const single = new Set([...keys, CODE_HOST_TOKEN_VARIABLE, ...STORE_SECRETS]);
+  const ofChannels = Object.values(channels).flatMap(({ urlEnv, secretEnv = [] }) =>
+    [urlEnv, secretEnv].flat(),
+  );
   const smtpUrl = environment[SMTP_URL_VARIABLE] ?? '';
   return [
-    ...[...single].map((name): [string, string[]] => [name, [environment[name] ?? '']]),
-    [SMTP_URL_VARIABLE, [smtpUrl, ...loginIn(smtpUrl).passwords]],
-    ...Object.values(settings.channels).map(({ urlEnv, secretEnv = '' }): [string, string[]] => [
-      urlEnv,
-      secretParts(environment[urlEnv] ?? '', environment[secretEnv] ?? ''),
-    ]),
+    ...[...single].map((name) => [name, [environment[name] ?? '']] as const),
+    ...ofChannels.map((name) => [name, secretParts(environment[name] ?? '')] as const),
+    [SMTP_URL_VARIABLE, [smtpUrl, ...loginIn(smtpUrl).passwords]] as const,
   ];
 }
 
@@ -86,11 +81,11 @@ function decoded(part: string): string {
  * Throws a `ConfigurationError` if a secret is so short that redacting it would remove ordinary
  * words, or if the settings contain one, because messages, logs and reports quote settings.
  */
-function refuseUnfitSecrets(configuration: Configuration): void {
-  const settings = JSON.stringify(configuration.settings);
-  for (const [name, values] of secretVariables(configuration)) {
+function refuseUnfitSecrets({ settings, environment }: Configuration): void {
+  const text = JSON.stringify(settings);
+  for (const [name, values] of secretVariables(settings, environment)) {
     if (values.some(isTooShort)) throw tooShort(name);
-    if (redactor(unmistakable(values))(settings) !== settings)
+    if (redactor(unmistakable(values))(text) !== text)
       throw new ConfigurationError(
         `${CONFIG_FILE} contains the value of ${name}. Secrets belong only in the environment or in ${DOT_ENV}: remove it, and replace the secret if others could read it.`,
       );

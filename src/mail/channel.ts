@@ -41,13 +41,13 @@ export function openChannel(
       problem: `${secretEnv} ${secret === '' ? 'is not set' : 'is not a valid secret'}: set it to whsec_ and 24 to 64 random bytes in base64, such as the output of echo whsec_$(openssl rand -base64 32)`,
     };
   const key = secret === '' ? undefined : Buffer.from(secret.slice('whsec_'.length), 'base64');
-  return { kind, url: new URL(url), key, secrets: secretParts(url, secret) };
+  return { kind, url: new URL(url), key, secrets: [url, secret].flatMap(secretParts) };
 }
 
-/** The secrets of a channel: its key, its address, and parts of the address that cannot be ordinary words. */
-export function secretParts(url: string, secret: string): string[] {
-  const { pathname, search, searchParams } = URL.canParse(url) ? new URL(url) : new URL('https://x');
-  return unmistakable([url, secret, pathname, search, ...pathname.split('/'), ...searchParams.values()]);
+/** The key or the address of a channel, and the parts of an address, that cannot be ordinary words. */
+export function secretParts(secret: string): string[] {
+  const { pathname, search, searchParams } = URL.canParse(secret) ? new URL(secret) : new URL('https://x');
+  return unmistakable([secret, pathname, search, ...pathname.split('/'), ...searchParams.values()]);
 }
 
 const MAX_ANSWER_BYTES = 100_000;

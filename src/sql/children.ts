@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { StorageError } from '../errors.js';
 import { packageFile } from '../files.js';
+import { timeLimit } from '../sleep.js';
 import { type Row, rowSchema } from '../warehouse/query.js';
 import { startNode } from './process.js';
 
@@ -129,15 +130,13 @@ export class QueryProcesses {
     const { timeoutMs, dataDir } = this.command;
     const { child } = query;
     let said = '';
-    const startMs = performance.now();
-    const longestMs = timeoutMs + END_MS;
+    const limit = timeLimit(timeoutMs + END_MS, signal);
     child.stdout?.setEncoding('utf8').on('data', onText);
     child.stderr?.setEncoding('utf8').on('data', (piece: string) => {
       said = (said + piece).slice(0, 4_000);
     });
     const stop = () => kill(query);
-    const late = setTimeout(stop, longestMs);
-    signal.addEventListener('abort', stop);
+    limit.addEventListener('abort', stop);
     try {
       await mkdir(query.directory, { mode: 0o700 });
       child.stdin?.end(sql);
@@ -146,12 +145,11 @@ export class QueryProcesses {
       signal.throwIfAborted();
       const words = said.replaceAll(`${dataDir}/`, '');
       if (code === 0) return words.trim();
-      if (performance.now() - startMs >= longestMs)
+      if (limit.aborted)
         throw new StorageError(`The query failed. It took longer than ${timeoutMs / 1000} s.`);
       throw new StorageError(reasonOf(words, killedBy));
     } finally {
-      clearTimeout(late);
-      signal.removeEventListener('abort', stop);
+      limit.removeEventListener('abort', stop);
     }
   }
 }
