@@ -1,16 +1,15 @@
 import { appendFile, cp, realpath, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { z } from 'zod';
 import { readJobs } from '../../src/agents/ledger.js';
 import { planMessage } from '../../src/agents/messages.js';
 import { afterFile } from '../cleanup.js';
-import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { inWarehouse, rowsOf } from '../open-warehouse.js';
 import { reply, serve } from '../serve.js';
 import { callCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 import { openSite } from './site.js';
-import { liveFile } from './workspace.js';
+import { endedWith, liveFile } from './workspace.js';
 
 const SETTINGS = `
 history: { requestsPerHour: unlimited }
@@ -36,15 +35,11 @@ async function openCopies(settings = '', now = () => new Date()) {
     callCli(args, { cwd, env: { ...env, READERSHIP_MACHINE: machine } });
   const file = join(original, 'readership.yaml');
   await appendFile(file, improve(1));
-  for (const args of [['export'], ['improve', '--apply']]) {
-    const { code, stderr } = await runIn(original, args);
-    expect(code, stderr).toBe(0);
-  }
-  const warehouse = await liveWarehouse(liveFile(original));
-  const [job] = await readJobs(warehouse, site.sandbox.projectId);
-  if (job === undefined) throw new Error('no job');
-  await planMessage(warehouse, job, { origin: 'typed', prompt: 'Shorter', now: new Date() });
-  await closeNow(warehouse);
+  for (const args of [['export'], ['improve', '--apply']]) endedWith(0, await runIn(original, args));
+  await inWarehouse(liveFile(original), async (warehouse) => {
+    const [job = expect.fail()] = await readJobs(warehouse, site.sandbox.projectId);
+    await planMessage(warehouse, job, { origin: 'typed', prompt: 'Shorter', now: new Date() });
+  });
   const copy = await tempDir();
   await cp(original, copy, { recursive: true });
   /** How many jobs, messages, emails and posts arrived. */
@@ -99,16 +94,14 @@ it('a copy exports and reports, but sends nothing and says why; the original sen
 it('after `adopt` in a copy, the original finds out from the lake, and everything is sent once', async () => {
   const location = join(await tempDir(), 'lake');
   const { original, copy, runIn, arrived } = await openCopies(`publish: { parquet: ${location} }\n`);
-  const unadopted = await runIn(copy, ['publish']);
-  expect(unadopted.code, unadopted.stderr).toBe(1);
+  endedWith(1, await runIn(copy, ['publish']));
   // Advice to publish would be refused, too.
   const changed = await runIn(copy, ['changed', '/']);
   expect(changed.stderr).toMatch(/publish failed: .*\nThe change was made: do not repeat it\./);
   expect(changed.stderr).not.toContain('readership publish');
   expect(await runIn(copy, ['adopt'])).toMatchObject({ code: 0 });
   for (const args of [['jobs', 'poll'], ['report', 'send', 'weekly'], ['publish']]) {
-    const { code, stderr } = await runIn(original, args);
-    expect(code, stderr).toBe(1);
+    const { stderr } = endedWith(1, await runIn(original, args));
     expect(stderr).toContain(`restore --from ${location}`);
     expect(stderr).toContain('readership adopt');
     expect(arrived()).toEqual([1, 0, 0, 0]);
@@ -121,9 +114,8 @@ it('after `adopt` in a copy, the original finds out from the lake, and everythin
     expect(await runIn(copy, args), args.join(' ')).toMatchObject({ code: 0 });
   const sent = [2, 1, 1, 1];
   expect(arrived()).toEqual(sent);
-  const back = await runIn(original, ['restore', '--from', location]);
-  expect(back.code, back.stderr).toBe(0);
-  expect(await runIn(original, ['jobs', 'poll'])).toMatchObject({ code: 1 });
+  endedWith(0, await runIn(original, ['restore', '--from', location]));
+  endedWith(1, await runIn(original, ['jobs', 'poll']));
   expect(arrived()).toEqual(sent);
 
   // No day has changed since the snapshot, but what was sent since then is in neither it nor the lake.
@@ -132,24 +124,20 @@ it('after `adopt` in a copy, the original finds out from the lake, and everythin
     [snapshot, ['jobs', 'poll']],
     [location, ['run']],
   ] as const) {
-    const restored = await runIn(copy, ['restore', '--from', from]);
-    expect(restored.code, restored.stderr).toBe(0);
+    const restored = endedWith(0, await runIn(copy, ['restore', '--from', from]));
     expect(restored.stdout).toMatch(OLDER);
-    const { code, stderr } = await runIn(copy, args);
-    expect(code, stderr).toBe(1);
+    const { stderr } = endedWith(1, await runIn(copy, args));
     expect(stderr.match(OLDER)?.length, stderr).toBe(1);
     expect(arrived()).toEqual(sent);
   }
-  const doctor = await runIn(copy, ['doctor']);
+  const doctor = endedWith(1, await runIn(copy, ['doctor']));
   expect(doctor.stdout).toMatch(/fail +sends from +.*an older state/);
-  expect(doctor.code).toBe(1);
   // With the newest journal, an older database knows enough, without `adopt`.
   await cp(join(`${data}.newest`, 'effects.log'), join(data, 'effects.log'));
   for (const from of [location, snapshot]) {
     const restored = await runIn(copy, ['restore', '--from', from]);
     expect(restored.stdout, restored.stderr).toContain('Next: readership run');
-    const { code, stderr } = await runIn(copy, ['jobs', 'poll']);
-    expect(code, stderr).toBe(0);
+    endedWith(0, await runIn(copy, ['jobs', 'poll']));
     expect(arrived()).toEqual(sent);
   }
 });
@@ -168,13 +156,13 @@ const SHIFTS: readonly (readonly [string, number])[] = [
 ];
 
 /** What is stored, but for times and what depends on the order of steps. */
-const STORED = {
-  days: 'SELECT day::VARCHAR AS what, state FROM day_loads',
+const STORED = [
+  'SELECT day, state FROM day_loads',
   // How the sandbox ends a job is a matter of chance.
-  jobs: "SELECT path AS what, if(ended_at IS NULL, state, 'ended') AS state FROM agent_jobs",
-  messages: 'SELECT prompt AS what, state FROM agent_messages',
-  deliveries: "SELECT concat_ws(' ', report, period, recipient) AS what, state FROM deliveries",
-};
+  "SELECT path, if(ended_at IS NULL, state, 'ended') AS state FROM agent_jobs",
+  'SELECT prompt, state FROM agent_messages',
+  'SELECT report, period, recipient, state FROM deliveries',
+];
 
 it('a run of each sending command with a wrong clock sends nothing, and makes no difference a day later', async () => {
   let platformNow = () => new Date();
@@ -182,20 +170,13 @@ it('a run of each sending command with a wrong clock sends nothing, and makes no
   const data = join(original, 'data');
   const run = async (args: readonly string[], aheadMs: number) => {
     const now = () => new Date(Date.now() + aheadMs);
-    const { code, stdout, stderr } = await callCli(args, { cwd: original, env, now });
-    return { code, output: stdout + stderr };
+    const result = await callCli(args, { cwd: original, env, now });
+    return { ...result, output: result.stdout + result.stderr };
   };
-  const stored = async () => {
-    const row = z.object({ what: z.string(), state: z.string() });
-    const warehouse = await liveWarehouse(liveFile(original));
-    const tables = Object.entries(STORED).map(async ([name, sql]) => {
-      const rows = await warehouse.query(`${sql} ORDER BY ALL`, row);
-      return [name, rows.map(({ what, state }) => `${what} ${state}`)] as const;
-    });
-    const found = Object.fromEntries(await Promise.all(tables));
-    await closeNow(warehouse);
-    return found;
-  };
+  const stored = () =>
+    inWarehouse(liveFile(original), (warehouse) =>
+      Promise.all(STORED.map((sql) => rowsOf(warehouse, `${sql} ORDER BY ALL`))),
+    );
   const polls = () => sandbox.inspect().requests.counts.job?.['200'] ?? 0;
   /** Starts over, runs each command with a wrong clock, if given, and then with the right one, twice in a day. */
   async function dayAfter(aheadMs?: number) {
@@ -210,11 +191,9 @@ it('a run of each sending command with a wrong clock sends nothing, and makes no
       expect(arrived(), `${args.join(' ')}: ${output}`).toEqual(before);
     }
     const polled = polls();
-    const first = await run(['run'], 0);
-    expect(first.code, first.output).toBe(0);
+    endedWith(0, await run(['run'], 0));
     platformNow = () => new Date(Date.now() + DAY_MS);
-    const last = await run(['run'], DAY_MS);
-    expect(last.code, last.output).toBe(0);
+    endedWith(0, await run(['run'], DAY_MS));
     expect(polls()).toBeGreaterThan(polled);
     const sent = arrived().map((count, index) => count - (before[index] ?? 0));
     return { sent, stored: await stored(), status: (await run(['status'], DAY_MS)).output };
