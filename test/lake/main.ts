@@ -2,7 +2,6 @@
  * `npm run test:lake`: reads lakes with the engines that people have, installed from their packages into a temporary
  * environment (`LAKE_VENV` names one to keep). With `--quick`, without Spark and with fewer trials, as CI runs it.
  */
-import { DuckDBInstance } from '@duckdb/node-api';
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -14,6 +13,7 @@ import { createInterface } from 'node:readline';
 import { z } from 'zod';
 import { openWarehouse } from '../../src/warehouse/open.js';
 import { publish as publishHistory } from '../../src/warehouse/publish.js';
+import { answerOf } from '../duckdb.js';
 
 const HERE = import.meta.dirname;
 const QUICK = process.argv.includes('--quick');
@@ -106,13 +106,10 @@ function copyDatabase(database: string, copy: string): void {
 }
 
 async function sumsOf(database: string): Promise<Sums> {
-  const instance = await DuckDBInstance.create(database);
-  const connection = await instance.connect();
-  const sql = `SELECT count(*)::INT, sum(human)::INT, sum(total)::INT, (SELECT count(*) FROM day_loads)::INT FROM page_views`;
-  const [row] = (await connection.runAndReadAll(sql)).getRows();
-  connection.closeSync();
-  instance.closeSync();
-  return z.tuple([z.int(), z.int(), z.int(), z.int()]).parse(row);
+  const days = '(SELECT count(*) FROM day_loads)::INT AS days';
+  const sums = 'count(*)::INT AS rows, sum(human)::INT AS human, sum(total)::INT AS total';
+  const [row = {}] = await answerOf(database, `SELECT ${sums}, ${days} FROM page_views`);
+  return z.tuple([z.int(), z.int(), z.int(), z.int()]).parse(Object.values(row));
 }
 
 const publisher = (...values: readonly (string | number)[]): string[] => [
@@ -128,6 +125,28 @@ async function publish(database: string, place: string, shard = '', rounds = 1, 
   return signal === 'SIGKILL';
 }
 
+/** Its words, as it must refuse. */
+function refusalToPublish(database: string, place: string): string {
+  const values = publisher(database, place, '', 1, 0);
+  const { status, stderr } = spawnSync(process.execPath, values, { encoding: 'utf8', env: environment });
+  assert.notEqual(status, 0, place);
+  return stderr;
+}
+
+/** The entries of the log of a table, in order, each with its lines. */
+const entriesOf = (log: string) =>
+  readdirSync(log)
+    .filter((entry) => /^\d{20}\.json$/.test(entry))
+    .sort()
+    .map((name) => {
+      const lines = readFileSync(join(log, name), 'utf8').trim().split('\n');
+      return {
+        name,
+        number: Number(name.slice(0, 20)),
+        lines: lines.map((line): unknown => JSON.parse(line)),
+      };
+    });
+
 const everyEngine = (
   answers: Record<string, number[]>,
   expected: readonly number[],
@@ -142,11 +161,8 @@ const everyEngine = (
 async function main(): Promise<void> {
   install();
   process.stdout.write('packages are installed\n');
-  const moto = spawn(join(venv, 'bin/moto_server'), ['-p', String(port)], {
-    stdio: 'ignore',
-    env: environment,
-  });
-  children.push(moto);
+  const options = { stdio: 'ignore', env: environment } as const;
+  children.push(spawn(join(venv, 'bin/moto_server'), ['-p', String(port)], options));
   const ask = startEngines();
   const database = join(home, 'warehouse.duckdb');
   await makeDatabase(database);
@@ -203,13 +219,9 @@ async function main(): Promise<void> {
   await onStore(ask, database);
   if (!QUICK) {
     const job = join(HERE, '../../deploy/spark-report.py');
-    const packages = [
-      '--packages',
-      'io.delta:delta-spark_4.2_2.13:4.4.0',
-      '--conf',
-      'spark.ui.enabled=false',
-    ];
-    const said = run(join(venv, 'bin/spark-submit'), ...packages, job, lake, '2026-10-05');
+    const packages = ['--packages', 'io.delta:delta-spark_4.2_2.13:4.4.0'];
+    const values = [...packages, '--conf', 'spark.ui.enabled=false', job, lake, '2026-10-05'];
+    const said = run(join(venv, 'bin/spark-submit'), ...values);
     assert.match(said, /2026-10[\s\S]+\/docs\/ü's-\d+/);
     pass('the example job of Spark answers');
   }
@@ -228,10 +240,8 @@ async function everyVersion(database: string): Promise<void> {
   assert.ok(versions.length >= 5);
   for (const version of QUICK ? [versions[0], versions.at(-1)] : versions) {
     const target = join(home, `duckdb-${version}`);
-    run(
-      join(venv, 'bin/pip'),
-      ...['install', '--quiet', '--no-deps', '--target', target, `duckdb==${version}`],
-    );
+    const values = ['install', '--quiet', '--no-deps', '--target', target, `duckdb==${version}`];
+    run(join(venv, 'bin/pip'), ...values);
     environment.PYTHONPATH = target;
     assert.equal(run('python3', join(HERE, 'readers.py'), history).trim(), version);
   }
@@ -246,35 +256,25 @@ const NO_BOUND = '\u{10FFFF}'.repeat(100);
 async function boundsLeftOut(ask: ReturnType<typeof startEngines>, database: string): Promise<void> {
   const [own, lake] = [join(home, 'bounds.duckdb'), join(home, 'bounds')];
   copyDatabase(database, own);
-  const instance = await DuckDBInstance.create(own);
-  const connection = await instance.connect();
-  await connection.run(`
-    INSERT INTO page_views
-    SELECT 'prj_0', DATE '2026-09-02', if(n = 0, '${NO_BOUND}', '/long/' || n), 1, 1, 2
-    FROM range(200_000) AS pages (n)`);
-  connection.closeSync();
-  instance.closeSync();
+  await answerOf(
+    own,
+    `INSERT INTO page_views
+     SELECT 'prj_0', DATE '2026-09-02', if(n = 0, '${NO_BOUND}', '/long/' || n), 1, 1, 2
+     FROM range(200_000) AS pages (n)`,
+  );
   await publish(own, lake);
-  for (const path of [NO_BOUND, '/long/199999', '/docs/ü-1'])
-    everyEngine(
-      await ask({ ask: 'lookup', lake, path }),
-      [path.startsWith('/docs') ? 0 : 1],
-      path.slice(0, 20),
-      5,
-    );
+  for (const path of [NO_BOUND, '/long/199999', '/docs/ü-1']) {
+    const expected = [path.startsWith('/docs') ? 0 : 1];
+    everyEngine(await ask({ ask: 'lookup', lake, path }), expected, path.slice(0, 20), 5);
+  }
   pass('every engine finds a path that has no bound, and those beside it');
 }
 
 /** Directories whose names some engines read as something else are refused; all others can be read by every engine. */
 async function oddPlaces(ask: ReturnType<typeof startEngines>, database: string): Promise<void> {
-  for (const name of ['a lake', 'lake=1', 'läke', 'lake%41', 'lake#1', 'lake?x', '{a}', '*a', 'a"b', '[a]']) {
-    const { status, stderr } = spawnSync(process.execPath, publisher(database, join(home, name), '', 1, 0), {
-      encoding: 'utf8',
-      env: environment,
-    });
-    assert.notEqual(status, 0, name);
-    assert.match(stderr, /not every program can read a lake whose address contains/, name);
-  }
+  const words = /not every program can read a lake whose address contains/;
+  for (const name of ['a lake', 'lake=1', 'läke', 'lake%41', 'lake#1', 'lake?x', '{a}', '*a', 'a"b', '[a]'])
+    assert.match(refusalToPublish(database, join(home, name)), words, name);
   for (const name of ["o'lake", 'a+b,c', '(a)&b;c:d', 'a@~']) {
     await publish(database, join(home, name));
     everyEngine(await ask({ ask: 'read', lake: join(home, name) }), await sumsOf(database), name);
@@ -291,19 +291,14 @@ const REFUSED: Readonly<Record<string, RegExp>> = {
 
 /** The digest of the stored rows that `rows` in engines.py computes of a lake. */
 async function digestOf(database: string): Promise<string> {
-  const instance = await DuckDBInstance.create(database);
-  const connection = await instance.connect();
-  const sql = "SELECT concat_ws('|', project, day, path, human, ai, total) FROM page_views";
-  const lines = (await connection.runAndReadAll(sql)).getRows().map(([line]) => String(line));
-  connection.closeSync();
-  instance.closeSync();
+  const sql = "SELECT concat_ws('|', project, day, path, human, ai, total) AS line FROM page_views";
+  const lines = (await answerOf(database, sql)).map(({ line }) => z.string().parse(line));
   return createHash('sha256').update(lines.sort().join('\n')).digest('hex');
 }
 
 /** After each operation of another program, two publications bring back the rows of the database. */
 async function otherWriters(ask: ReturnType<typeof startEngines>, database: string): Promise<void> {
-  const [lake, own, copy] = ['foreign', 'foreign.duckdb', 'foreign-copy'].map((name) => join(home, name));
-  if (lake === undefined || own === undefined || copy === undefined) throw new Error('no paths');
+  const [lake, own, copy] = [join(home, 'foreign'), join(home, 'foreign.duckdb'), join(home, 'foreign-copy')];
   copyDatabase(database, own);
   await publish(own, lake, '', 2);
   const names = Object.keys(await ask({ ask: 'operations' }, z.record(z.string(), z.unknown())));
@@ -316,29 +311,20 @@ async function otherWriters(ask: ReturnType<typeof startEngines>, database: stri
     await ask({ ask: 'foreign', lake: copy, name });
     const words = REFUSED[name];
     if (words !== undefined) {
-      const { status, stderr } = spawnSync(process.execPath, publisher(database, copy, '', 1, 0), {
-        ...{ encoding: 'utf8', env: environment },
-      });
-      assert.notEqual(status, 0, name);
-      assert.match(stderr, words);
+      assert.match(refusalToPublish(database, copy), words, name);
       continue;
     }
     for (const publication of [1, 2]) {
       await publish(database, copy);
       const digest = await digestOf(database);
-      const answers: Record<string, string> = await ask(
-        { ask: 'rows', lake: copy },
-        z.record(z.string(), z.string()),
-      );
+      const answers = await ask({ ask: 'rows', lake: copy }, z.record(z.string(), z.string()));
       assert.ok(Object.keys(answers).length >= 4);
       for (const [engine, found] of Object.entries(answers))
         assert.equal(found, digest, `${engine} after ${name}, publication ${publication}`);
     }
     checkLog(join(copy, 'views/_delta_log'));
   }
-  pass(
-    `${names.length} operations of other programs are each followed by two right publications, or refused by name`,
-  );
+  pass(`${names.length} operations of other programs: two right publications follow, or a refusal by name`);
 }
 
 const pathOf = z.object({ path: z.string() });
@@ -358,16 +344,13 @@ const logEntry = z.object({
 
 /** The log as the protocol demands: no version is missing, nothing is added twice, and only what is there is removed. */
 function checkLog(log: string): void {
-  const entries = readdirSync(log)
-    .filter((entry) => /^\d{20}\.json$/.test(entry))
-    .sort();
+  const entries = entriesOf(log);
   const active = new Set<string>();
-  for (const [index, name] of entries.entries()) {
-    if (Number(entries[0]?.slice(0, 20)) === 0)
-      assert.equal(Number(name.slice(0, 20)), index, 'a version is missing');
+  for (const [index, { name, number, lines }] of entries.entries()) {
+    if (entries[0]?.number === 0) assert.equal(number, index, 'a version is missing');
     const touched = new Set<string>();
-    for (const line of readFileSync(join(log, name), 'utf8').trim().split('\n')) {
-      const { add, remove } = logEntry.parse(JSON.parse(line));
+    for (const line of lines) {
+      const { add, remove } = logEntry.parse(line);
       for (const path of [add?.path, remove?.path]) {
         if (path === undefined) continue;
         assert.ok(!touched.has(path), `${name} has ${path} twice`);
@@ -397,19 +380,14 @@ async function shardsAtOnce(ask: ReturnType<typeof startEngines>, lake: string):
   assert.deepEqual(answered, [[10]]);
   pass('the documented query answers, over all shards');
 
-  const log = join(lake, 'views/_delta_log');
+  const form = z.object({ txn: z.object({ appId: z.string(), version: z.int() }).optional() });
   const last = new Map<string, number>();
-  for (const name of readdirSync(log)
-    .filter((entry) => /^\d{20}\.json$/.test(entry))
-    .sort())
-    for (const line of readFileSync(join(log, name), 'utf8').trim().split('\n')) {
-      const entry = z
-        .object({ txn: z.object({ appId: z.string(), version: z.int() }).optional() })
-        .parse(JSON.parse(line));
-      if (entry.txn === undefined) continue;
-      assert.equal(entry.txn.version, (last.get(entry.txn.appId) ?? 0) + 1, entry.txn.appId);
-      last.set(entry.txn.appId, entry.txn.version);
-    }
+  for (const line of entriesOf(join(lake, 'views/_delta_log')).flatMap(({ lines }) => lines)) {
+    const { txn } = form.parse(line);
+    if (txn === undefined) continue;
+    assert.equal(txn.version, (last.get(txn.appId) ?? 0) + 1, txn.appId);
+    last.set(txn.appId, txn.version);
+  }
   assert.equal(last.size, SHARDS);
   // One of them created the table, which is one more commit.
   const rounds = [...last.values()].sort((a, b) => a - b);

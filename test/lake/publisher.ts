@@ -5,22 +5,15 @@ import { parseShard } from '../../src/config/shard.js';
 import { openWarehouse } from '../../src/warehouse/open.js';
 
 const [database = '', location = '', shard = '', rounds, dieAt] = process.argv.slice(2);
-const warehouse = await openWarehouse(database, {
-  command: 'test',
-  now: () => new Date(),
-  maxWaitMs: 30_000,
-});
+const options = { command: 'test', now: () => new Date(), maxWaitMs: 30_000 };
+const warehouse = await openWarehouse(database, options);
 
 let touched = 0;
-function touch(): void {
-  touched++;
-  if (touched === Number(dieAt)) process.kill(process.pid, 'SIGKILL');
-}
 const { chmod, link, mkdir, open, readFile, rename, rm, writeFile } = fs;
 for (const [name, real] of Object.entries({ chmod, link, mkdir, open, readFile, rename, rm, writeFile }))
   Object.assign(fs, {
     [name]: (...values: unknown[]): unknown => {
-      touch();
+      if (++touched === Number(dieAt)) process.kill(process.pid, 'SIGKILL');
       return Reflect.apply(real, fs, values);
     },
   });

@@ -90,6 +90,18 @@ const rejected = async (
   await expect(publishing).rejects.toThrow(words);
 };
 
+/** Checks that a lake cannot be published, and that no byte of it changes. */
+const expectRefused = async (
+  directory: string,
+  publish: () => Promise<unknown>,
+  words: RegExp | string,
+  type: Parameters<typeof rejected>[1] = ConfigurationError,
+) => {
+  const before = await stampsOf(directory);
+  await rejected(publish(), type, words);
+  expect(await stampsOf(directory)).toEqual(before);
+};
+
 /** The answer to one statement from a separate database. */
 const answer = (sql: string) => answerOf(':memory:', sql);
 const quoted = (path: string) => `'${path.replaceAll("'", "''")}'`;
@@ -328,13 +340,12 @@ describe('a lake of several shards', () => {
   ])('refuses one that is %s, because projects would be in it twice', async (_, first, second, words) => {
     const { warehouse, directory } = await threeMonths();
     await publishTo(warehouse, directory, first);
-    const before = await stampsOf(directory);
-    await rejected(publishTo(warehouse, directory, second), ConfigurationError, words);
-    expect(await stampsOf(directory)).toEqual(before);
+    await expectRefused(directory, () => publishTo(warehouse, directory, second), words);
   });
 });
 
-type MetaData = Readonly<{ configuration: Readonly<Record<string, string>> }>;
+const first = z.object({ metaData: z.looseObject({ configuration: z.record(z.string(), z.string()) }) });
+type MetaData = z.infer<typeof first>['metaData'];
 const withFeature = (name: string) => () => ({
   protocol: { minReaderVersion: 3, minWriterVersion: 7, readerFeatures: [name], writerFeatures: [name] },
 });
@@ -348,15 +359,10 @@ describe('a lake that another publisher wrote', () => {
     ['that is empty', false],
   ])('refuses another workspace %s, and is not changed', async (_, hasDays) => {
     const { directory } = await published();
-    const before = await stampsOf(directory);
     const other = await liveWarehouse();
     if (hasDays) await store(other, 'prj_a', { '2026-11-01': [page('/a', 1)] });
-    await rejected(
-      publishTo(other, directory),
-      ConfigurationError,
-      /written by another workspace.*readership restore --from/,
-    );
-    expect(await stampsOf(directory)).toEqual(before);
+    const words = /written by another workspace.*readership restore --from/;
+    await expectRefused(directory, () => publishTo(other, directory), words);
   });
 
   it('refuses a new shard that counts the pages of another platform', async () => {
@@ -369,26 +375,16 @@ describe('a lake that another publisher wrote', () => {
 
   it('refuses to lose all its files, and says how to restore the days', async () => {
     const { warehouse, directory } = await published();
-    const before = await stampsOf(directory);
     for (const table of ['page_views', 'day_loads']) await execute(warehouse, `DELETE FROM ${table}`);
     const words = /has no days, and the lake .* has 5 files.*readership restore --from/;
-    await rejected(publishTo(warehouse, directory), ConfigurationError, words);
-    expect(await stampsOf(directory)).toEqual(before);
+    await expectRefused(directory, () => publishTo(warehouse, directory), words);
   });
 
   it.each([
     ['has deletion vectors', withFeature('deletionVectors'), /feature deletionVectors.*DROP FEATURE/],
-    [
-      'needs a newer reader',
-      () => ({ protocol: { minReaderVersion: 4, minWriterVersion: 8 } }),
-      'newer writer',
-    ],
+    ['is newer', () => ({ protocol: { minReaderVersion: 4, minWriterVersion: 8 } }), 'newer writer'],
     ['only grows', withProperty('delta.appendOnly', 'true'), /delta\.appendOnly.*SET TBLPROPERTIES/],
-    [
-      'has a constraint',
-      withProperty('delta.constraints.few', 'human < 9'),
-      /constraint few.*DROP CONSTRAINT few/,
-    ],
+    ['has a constraint', withProperty('delta.constraints.few', 'human < 9'), /few.*DROP CONSTRAINT few/],
     ['renames columns', withProperty('delta.columnMapping.mode', 'name'), 'delta.columnMapping.mode'],
     [
       'lost a column',
@@ -401,27 +397,18 @@ describe('a lake that another publisher wrote', () => {
     const { warehouse, directory } = await published();
     const log = join(directory, 'views/_delta_log');
     const lines = (await readFile(join(log, '00000000000000000000.json'), 'utf8')).split('\n');
-    const { metaData } = z
-      .object({ metaData: z.looseObject({ configuration: z.record(z.string(), z.string()) }) })
-      .parse(JSON.parse(lines.find((text) => text.includes('"metaData"')) ?? ''));
-    const whole = entryOf(metaData);
-    await writeFile(join(log, '00000000000000000002.json'), JSON.stringify(whole));
-    const before = await stampsOf(directory);
+    const { metaData } = first.parse(JSON.parse(lines.find((text) => text.includes('"metaData"')) ?? ''));
+    await writeFile(join(log, '00000000000000000002.json'), JSON.stringify(entryOf(metaData)));
     await restate(warehouse);
-    await rejected(publishTo(warehouse, directory), Error, words);
-    expect(await stampsOf(directory)).toEqual(before);
+    await expectRefused(directory, () => publishTo(warehouse, directory), words, Error);
   });
 
   it('that another program wrote to keeps what has the same rows, and gets back what has not', async () => {
     const directory = join(await tempDir(), 'lake');
     const [one, two] = [await liveWarehouse(), await liveWarehouse()];
-    const projects = Array.from({ length: 6 }, (_, index) => `prj_${index}`);
+    const days = { '2026-10-31': [page('/a', 1)], '2026-11-01': [page('/a', 1), page('/b', 2)] };
     for (const warehouse of [one, two])
-      for (const project of projects)
-        await store(warehouse, project, {
-          '2026-10-31': [page('/a', 1)],
-          '2026-11-01': [page('/a', 1), page('/b', 2)],
-        });
+      for (let project = 0; project < 6; project++) await store(warehouse, `prj_${project}`, days);
     const publishBoth = async (changes: Partial<LakeOptions> = {}) => [
       await publishTo(one, directory, { index: 1, count: 2 }, changes),
       await publishTo(two, directory, { index: 2, count: 2 }, changes),
@@ -464,9 +451,8 @@ describe('a lake that another publisher wrote', () => {
     await writeFile(merged, bytes);
     expect(await publishBoth()).toEqual([change(4, 0, 0), change(4, 0, 0)]);
     // Rows of both shards are gone, and another project has some.
-    await rewrite(
-      "FROM FILES WHERE path <> '/b' UNION ALL SELECT 'prj_77', DATE '2026-11-02', '/junk', 1, 1, 2",
-    );
+    const junk = "SELECT 'prj_77', DATE '2026-11-02', '/junk', 1, 1, 2";
+    await rewrite(`FROM FILES WHERE path <> '/b' UNION ALL ${junk}`);
     const restored = await publishBoth();
     expect(restored.map(({ rebuilt }) => rebuilt)).toEqual([['2026-11'], ['2026-11']]);
     await expectRows();
@@ -536,11 +522,10 @@ describe('publishing a lake', () => {
 
   it('that is stopped keeps the previous state, and leaves nothing half done', async () => {
     const { warehouse, directory } = await published();
-    const before = await stampsOf(directory);
     await restate(warehouse);
     const signal = AbortSignal.abort(new Error('told to stop'));
-    await rejected(publishTo(warehouse, directory, undefined, { signal }), Error, 'told to stop');
-    expect(await stampsOf(directory)).toEqual(before);
+    const publishing = () => publishTo(warehouse, directory, undefined, { signal });
+    await expectRefused(directory, publishing, 'told to stop', Error);
   });
 
   it('leaves the live database free for the next writer', async () => {
@@ -579,25 +564,25 @@ async function publishedState() {
   return { directory, lake, open, copyTo };
 }
 
-const OLDER = expect.objectContaining({
-  message: expect.stringContaining('this is an older state') as unknown,
-}) as unknown;
+const saying = (words: RegExp): unknown =>
+  expect.objectContaining({ message: expect.stringMatching(words) as unknown });
+const OLDER = saying(/this is an older state/);
+const ELSEWHERE: unknown = expect.any(ElsewhereError);
 
 describe('a state of a workspace', () => {
   it('that is older than the lake does not publish, however often it tries', async () => {
     const { open, copyTo } = await publishedState();
     await copyTo('older');
-    const publishing = async (name: string, day: string) => {
+    for (const [name, day, expected] of [
+      ['first', '2026-11-02', undefined],
+      ...['2026-11-03', '2026-11-04', '2026-11-05'].map((day) => ['older', day, ELSEWHERE] as const),
+      ['first', '2026-11-06', undefined],
+    ] as const) {
       const { warehouse, publishing } = await open(name);
       await store(warehouse, 'prj_1', { [day]: [page('/a', 3)] });
-      const error = await publishing();
+      expect(await publishing(), day).toEqual(expected);
       await closeNow(warehouse);
-      return error;
-    };
-    expect(await publishing('first', '2026-11-02')).toBeUndefined();
-    for (const day of ['2026-11-03', '2026-11-04', '2026-11-05'])
-      expect(await publishing('older', day)).toBeInstanceOf(ElsewhereError);
-    expect(await publishing('first', '2026-11-06')).toBeUndefined();
+    }
   });
 
   it('that does not know what was sent sends nothing, and of two that send at once, one does', async () => {
@@ -680,9 +665,7 @@ describe('a state of a workspace', () => {
     const { warehouse, context, publishing, refusal } = await open('first');
     await rename(lake, `${lake}.away`);
     await store(warehouse, 'prj_1', { '2026-11-02': [page('/a', 3)] });
-    const gone = expect.objectContaining({
-      message: expect.stringMatching(/missing or empty.*--rebuild/) as unknown,
-    }) as unknown;
+    const gone = saying(/missing or empty.*--rebuild/);
     expect(await publishing()).toEqual(gone);
     await mkdir(lake);
     expect(await publishing()).toEqual(gone);
