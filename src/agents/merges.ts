@@ -46,10 +46,8 @@ export async function noticeMerges(task: Task): Promise<Job[]> {
     } catch (error) {
       if (!(error instanceof ReadershipError)) throw error;
       const problem = messageOf(error);
-      const next =
-        error instanceof TryLaterError
-          ? addMilliseconds(now(), error.retryAfterMs ?? DEFAULT_PAUSE_MS)
-          : undefined;
+      const later = error instanceof TryLaterError ? error : undefined;
+      const next = later && addMilliseconds(now(), later.retryAfterMs ?? DEFAULT_PAUSE_MS);
       // A limit or a rejected token applies to the remaining pull requests too; a repository that is hidden or renamed does not.
       const ofOne = error instanceof RefusedError ? [301, 404].includes(error.status) : next === undefined;
       for (const other of ofOne ? [job] : due.slice(index))

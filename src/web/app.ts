@@ -218,8 +218,7 @@ const LONGEST_ADDRESS = 4_000;
 /** Runs SQL, which has an address of its own unless it is long, or saves or deletes a question. */
 async function onAsk(c: WebContext, app: App): Promise<Response> {
   const form = await formOf(c);
-  const sql = form.get('sql') ?? '';
-  const address = back(form, '/ask', { sql });
+  const address = back(form, '/ask', { sql: form.get('sql') ?? '' });
   const here = new URL(address, c.req.url);
   if (form.has('action'))
     return isCurrent(c, app, form)

@@ -55,8 +55,7 @@ export class Proposals {
       throw new ConfigurationError(
         'To list pages without a view, name the site’s sitemap: improve.sitemap in readership.yaml.',
       );
-    const paths = sitePaths(sitemap, addresses, siteUrl);
-    return { listed: JSON.stringify(paths), base: basePath(siteUrl) };
+    return { listed: JSON.stringify(sitePaths(sitemap, addresses, siteUrl)), base: basePath(siteUrl) };
   }
 
   async #plan(reader: PublishedReader, project: ProjectSettings, now: Date, path: string) {

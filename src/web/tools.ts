@@ -3,6 +3,7 @@ import { readJobsWithEffects } from '../agents/effect.js';
 import { unknownPage } from '../agents/plan.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { ConfigurationError, StorageError } from '../errors.js';
+import { readCoverage } from '../reports/coverage.js';
 import { findReport } from '../reports/definition.js';
 import { choosePeriod } from '../reports/period.js';
 import { prepareReport } from '../reports/render.js';
@@ -194,8 +195,10 @@ export const OTHER_TOOLS: Readonly<Record<string, Tool>> = {
     { week },
     { week: z.string().describe('its first day'), moved: z.array(rowSchema) },
     async (question, input) => {
-      const { first } = weekOf(question, input.week);
-      return { week: first, moved: await question.rows('movers', { week: first, section: '' }) };
+      const period = weekOf(question, input.week);
+      await readCoverage(question.reader, question.project, period);
+      const { first: week } = period;
+      return { week, moved: await question.rows('movers', { week, section: '' }) };
     },
   ),
 

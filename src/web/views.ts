@@ -175,6 +175,5 @@ export async function ai({ rows, range }: PageRequest): Promise<object> {
   ]);
   const isOf = (audience: string) => oneSided.filter(({ reader }) => reader === audience);
   const course = seriesOf(series, range, marks, AI_SHARE);
-  const lists = { pages, overtaken, leaving, ai: isOf('ai'), human: isOf('human') };
-  return { ...course, ...lists, totals };
+  return { ...course, pages, overtaken, leaving, ai: isOf('ai'), human: isOf('human'), totals };
 }

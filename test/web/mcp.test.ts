@@ -242,6 +242,7 @@ describe('an AI assistant', () => {
     ['page', { path: '/guides/paeg-1' }, /the history has no such page; did you mean \/guides\/page-1/],
     ['page', { path: '/', project: 'prj_2' }, /Name the project: prj_sandbox/],
     ['movers', { week: 'last' }, /write an ISO week such as 2026-W46/],
+    ['movers', { week: '2030-W01' }, /Nothing is loaded for 2030-W01 .+ covers /],
     ['series', { path: '/guides/paeg-1' }, /the history has no such page; did you mean \/guides\/page-1/],
     ['series', { from: 'yesterday' }, /from: not a day: write YYYY-MM-DD/],
     ['series', { from: '2020-01-01', to: '2020-01-31' }, /Choose days from 20/],
