@@ -182,8 +182,7 @@ describe.each(['github', 'gitlab', 'bitbucket'] as const)('changes by others, at
 it('a change that a person records is stored once, measured like the job of an agent, and can be taken back', async () => {
   const { warehouse, changes, project } = await repository([]);
   const context = stepContext(warehouse, { settings: { projects: [{ id: project }] } });
-  const [only] = context.projects;
-  if (only === undefined) throw new Error('no project');
+  const [only = expect.fail('no project')] = context.projects;
   const record = (path: string, on: string, isUndone = false) =>
     recordPageChanges(context, only, [path], { day: day(on), isUndone });
   await record('/guides/page-1', '2026-11-12');

@@ -45,8 +45,7 @@ async function store(
 }
 
 async function onlyEffect() {
-  const [effect] = await readEffects(history.reader, PROJECT);
-  if (effect === undefined) throw new Error('no effect');
+  const [effect = expect.fail('no effect')] = await readEffects(history.reader, PROJECT);
   const [people, ai] = effect.audiences;
   return { effect, people, ai, words: effectWords(effect) };
 }

@@ -183,8 +183,8 @@ async function live(steps: readonly Step[]): Promise<void> {
   };
 
   const jobOf = (jobs: readonly Job[], prompt: string | undefined) => {
-    const job = jobs.find((candidate) => candidate.prompt === prompt);
-    if (job === undefined) throw new Error(`no job for ${prompt ?? '-'}`);
+    const job =
+      jobs.find((candidate) => candidate.prompt === prompt) ?? expect.fail(`no job for ${prompt ?? '-'}`);
     return job;
   };
 
@@ -232,8 +232,7 @@ async function live(steps: readonly Step[]): Promise<void> {
         await submitting('message', now.fates);
         expect(platform.posts.slice(before)).toEqual(expected.map(([prompt]) => prompt));
         for (const [prompt, fate] of expected) {
-          const message = model.messages.get(prompt);
-          if (message === undefined) throw new Error('unplanned');
+          const message = model.messages.get(prompt) ?? expect.fail('unplanned');
           const after = AFTER[fate];
           message.state = after === 'taken' ? 'sent' : after;
           if (after === 'taken') model.jobs.set(message.job, 'active');

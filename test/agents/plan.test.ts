@@ -195,8 +195,7 @@ describe('the jobs of a week', () => {
         ...{ project: 'prj_sandbox', page: { path, reason: '', evidence: EVIDENCE } },
         ...{ prompt: 'p', now: NOW },
       });
-    const [refused] = await readJobs(warehouse, 'prj_sandbox');
-    if (refused === undefined) throw new Error('no job was planned');
+    const [refused = expect.fail('no job was planned')] = await readJobs(warehouse, 'prj_sandbox');
     const change = { now: NOW, cause: '' };
     const submitted = await changeJob(warehouse, refused, { event: 'submit', ...change });
     await changeJob(warehouse, submitted, { event: 'refused', ...change });

@@ -183,8 +183,7 @@ describe('polling', () => {
     await planMessage(desk.warehouse, completed, { origin: 'typed', prompt: 'Go on', now });
     desk.sandbox.setFaults([{ on: 'message', kind: 'lost-reply' }]);
     await submitPrompts(desk.task(), 'message');
-    const [message] = await desk.messages();
-    if (message === undefined) throw new Error('no message');
+    const [message = expect.fail('no message')] = await desk.messages();
     const resolved = { event: 'found-sent', now, cause: 'resolved: sent', nextPollAt: now } as const;
     await changePrompt(desk.warehouse, { job: completed, message }, resolved);
     desk.sandbox.setFaults([{ on: 'job', kind: 'status', status: 503, times: 1 }]);

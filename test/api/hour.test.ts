@@ -1,6 +1,7 @@
 import { addMilliseconds, addMinutes, addSeconds } from 'date-fns';
 import { describe, expect, test } from 'vitest';
 import { freeAt, LEASE_LIFE_MS, type RecordedUse, RollingHour } from '../../src/api/hour.js';
+import { randomOf } from '../reports/random.js';
 
 const NOW = new Date('2026-11-18T05:00:00Z');
 const minutesAgo = (minutes: number) => addMinutes(NOW, -minutes);
@@ -113,17 +114,9 @@ function simulate(rows: readonly RecordedUse[], limit: number, requests: number)
   return new Date(at);
 }
 
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return state / 2 ** 32;
-  };
-}
-
 test('the finishing time is that of sending each request as early as allowed, for any ledger', () => {
   for (let seed = 1; seed <= 100; seed++) {
-    const random = seeded(seed);
+    const random = randomOf(seed);
     const below = (bound: number) => Math.floor(random() * bound);
     const rows = Array.from({ length: below(6) }, () => lease(minutesAgo(below(70)), below(15)));
     if (random() < 0.3) rows.push(pause(addMinutes(NOW, below(90))));

@@ -57,8 +57,7 @@ async function problemsIn(yaml: string): Promise<string> {
 }
 
 const keyOf = ({ settings, ...rest }: Configuration): string => {
-  const [project] = settings.projects;
-  if (project === undefined) throw new Error('no project');
+  const [project = expect.fail('no project')] = settings.projects;
   return apiKeyOf({ settings, ...rest }, project);
 };
 

@@ -7,6 +7,7 @@ import { loadDays } from '../../src/export/load.js';
 import { openClient } from '../api/open-client.js';
 import { rowsOf, servePlatform } from '../platform.js';
 import { liveWarehouse } from '../open-warehouse.js';
+import { randomOf } from '../reports/random.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 import { PROJECT } from './open-export.js';
 
@@ -17,10 +18,10 @@ class LivelyDay {
   rows: PageViews[];
   /** Everything that was true at the time of some request. */
   readonly truths = new Set<string>();
-  #state: number;
+  readonly #random: () => number;
 
   constructor(at: Day, seed: number) {
-    this.#state = seed * 7_919;
+    this.#random = randomOf(seed * 7_919);
     this.rows = rowsOf(at, 400 + this.#below(500));
     this.rows.sort((left, right) => right.total - left.total);
   }
@@ -47,8 +48,7 @@ class LivelyDay {
   }
 
   #below(bound: number): number {
-    this.#state = (Math.imul(this.#state, 1_664_525) + 1_013_904_223) >>> 0;
-    return Math.floor((this.#state / 2 ** 32) * bound);
+    return Math.floor(this.#random() * bound);
   }
 }
 

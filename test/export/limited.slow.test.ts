@@ -32,8 +32,9 @@ async function openWorld({
     inProcess(async ({ warehouse, clientOf }) => {
       const common = { warehouse, client: clientOf({ id: PROJECT }), project: PROJECT };
       try {
-        const range = await resolveRange({ ...common, start: 'auto', now: clock.now(), to });
-        if (range === undefined) throw new Error('the platform has views');
+        const range =
+          (await resolveRange({ ...common, start: 'auto', now: clock.now(), to })) ??
+          expect.fail('the platform has views');
         const task = { ...common, range, settleDays, inTurn: pLimit(concurrency), now: clock.now };
         const { stopped } = await exportHistory(task);
         if (stopped !== undefined) throw stopped as Error;

@@ -10,6 +10,7 @@ import {
   requestsFor,
   retryAt,
 } from '../../src/export/plan.js';
+import { randomOf } from '../reports/random.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 
 const LAST_NIGHT = new Date('2026-11-17T02:15:00Z');
@@ -163,10 +164,6 @@ test('the rows of a day are expected to be between those of the stored days arou
 });
 
 describe('of a long gap at the beginning, eight days come before the others', () => {
-  const noise = (seed: number) => {
-    let state = seed;
-    return () => (state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0) / 2 ** 32;
-  };
   const newest = (ledger: DayLedger, range: DayRange) =>
     planExport(new Map([...ledger].sort()), range, NOW).days.map(({ day: at }) => at);
 
@@ -194,7 +191,7 @@ describe('of a long gap at the beginning, eight days come before the others', ()
       for (const rows of [500, 1_100, 6_000])
         for (const seed of [11, 23, 37, 58]) {
           const range = { first: addDays(YESTERDAY, 1 - days), last: YESTERDAY };
-          const random = noise(seed + days + rows);
+          const random = randomOf(seed + days + rows);
           const isQuiet = (at: Day) => [0, 6].includes(new Date(at).getUTCDay());
           const pages = new Map(
             daysIn(range).map((at, index) => {

@@ -48,8 +48,7 @@ describe('what moved', () => {
   test('separates human from AI views, and includes the expected views', async () => {
     await change('/changelog', 'human = human * 2');
     expect(await movers()).toMatchObject([{ audience: 'human', path: '/changelog' }]);
-    const [found] = await movers();
-    if (found === undefined) throw new Error('nothing moved');
+    const [found = expect.fail('nothing moved')] = await movers();
     expect(found.human / found.human_expected).toBeCloseTo(2, 0);
     expect(found.change).toBeCloseTo(found.human - found.human_expected);
     expect(found.human_expected).toBeGreaterThan(found.human_low);
@@ -247,8 +246,8 @@ test.each([
   { name: 'Christmas', least: 0.3 },
   { name: 'bots on 2% of the pages, two nights', least: 0.5 },
 ])('in simulated sites lists moved pages, and hardly any others: $name', async ({ name, least }) => {
-  const scenario = SCENARIOS.find((one) => one.name === name && one.pages === 450);
-  if (scenario === undefined) throw new Error(`no scenario ${name}`);
+  const scenario =
+    SCENARIOS.find((one) => one.name === name && one.pages === 450) ?? expect.fail(`no scenario ${name}`);
   const found = await backtest(scenario, { sites: 8, firstSeed: 1 });
   expect(found.any).toBeLessThan(0.5);
   expect(found.precision).toBeGreaterThan(0.7);

@@ -6,8 +6,7 @@ import { ISO_CALENDAR, periodNamed } from '../../src/reports/period.js';
 import { tempDir } from '../temp-dir.js';
 
 function rendered(name: string, periodName: string, subject: string) {
-  const period = periodNamed(periodName, ISO_CALENDAR);
-  if (period === undefined) throw new Error(`no period ${periodName}`);
+  const period = periodNamed(periodName, ISO_CALENDAR) ?? expect.fail(`no period ${periodName}`);
   const html = `<title>${subject.replaceAll('&', '&amp;').replaceAll('<', '&lt;')}</title>`;
   return { name, period, page: () => Promise.resolve(html) };
 }

@@ -28,8 +28,7 @@ async function desk(improve: object = {}, faults: Parameters<typeof agentDesk>[0
       improve: { maxJobsPerRun: 4, maxJobsPerWeek: 20, exclude: ['/guides/page-2'], ...improve },
     },
   });
-  const [project] = context.projects;
-  if (project === undefined) throw new Error('no project');
+  const [project = expect.fail('no project')] = context.projects;
   const plan = () =>
     planImprovement(agents.warehouse, project.id, context.settings.improve, {
       ...{ now: agents.clock.now(), isListed: undefined },
