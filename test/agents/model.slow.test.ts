@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import type { ServerResponse } from 'node:http';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { changeJob, type Job, planJob, readJobs } from '../../src/agents/ledger.js';
 import {
   type JobState,
@@ -325,9 +325,11 @@ async function live(steps: readonly Step[]): Promise<void> {
   }
 }
 
-describe('the life of jobs and messages, for any sequence of events', () => {
-  it('matches the model, and the platform gets no prompt twice', { timeout: 120_000 }, async () => {
+it(
+  'the life of jobs and messages, for any sequence of events matches the model, and the platform gets no prompt twice',
+  { timeout: 120_000 },
+  async () => {
     const property = fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30, size: 'max' }), live);
     await fc.assert(property, tries(30));
-  });
-});
+  },
+);

@@ -111,38 +111,31 @@ describe('the evidence for a page, from the history', () => {
   });
 });
 
-describe('the stored choice', () => {
-  it('is written again only if it has changed, and keeps its time while the decision is the same', async () => {
-    const warehouse = await liveWarehouse();
-    await storeReading(warehouse, steadyPages(3));
-    const choose = async (rules: PlanRules, now = NOW) =>
-      recordChoices(
-        warehouse,
-        'prj_sandbox',
-        await planImprovement(warehouse, 'prj_sandbox', rules, AT),
-        now,
-      );
-    expect(await choose(RULES)).toBe(true);
-    expect(await choose(RULES)).toBe(false);
-    const rules = { ...RULES, exclude: ['/guides/page-1'] };
-    const later = addDays(NOW, 9);
-    expect([await choose(rules, later), await choose(rules)]).toEqual([true, false]);
-    const since = z.object({ path: z.string(), chosen_at: timestampColumn });
-    const chosen = 'SELECT path, chosen_at FROM page_choices ORDER BY path';
-    const times = async () => (await warehouse.query(chosen, since)).map(({ chosen_at }) => chosen_at);
-    expect(await times()).toEqual([later, NOW, NOW]);
-    const plan = await planImprovement(warehouse, 'prj_sandbox', RULES, AT);
-    const holdOut = async (job: number, until: Day | null, now: Date) => {
-      const why = { code: 'held-out', twin: '/guides/page-2', job, drawn: day('2026-11-01'), until } as const;
-      const page = { path: '/guides/page-1', why, evidence: EVIDENCE };
-      await recordChoices(warehouse, 'prj_sandbox', { ...plan, flagged: [], leftOut: [page] }, now);
-      return times();
-    };
-    expect(await holdOut(1, null, NOW)).toEqual([NOW]);
-    expect(await holdOut(1, day('2027-01-01'), later)).toEqual([NOW]);
-    // Held out again, by another draw.
-    expect(await holdOut(2, null, later)).toEqual([later]);
-  });
+it('the stored choice is written again only if it has changed, and keeps its time while the decision is the same', async () => {
+  const warehouse = await liveWarehouse();
+  await storeReading(warehouse, steadyPages(3));
+  const choose = async (rules: PlanRules, now = NOW) =>
+    recordChoices(warehouse, 'prj_sandbox', await planImprovement(warehouse, 'prj_sandbox', rules, AT), now);
+  expect(await choose(RULES)).toBe(true);
+  expect(await choose(RULES)).toBe(false);
+  const rules = { ...RULES, exclude: ['/guides/page-1'] };
+  const later = addDays(NOW, 9);
+  expect([await choose(rules, later), await choose(rules)]).toEqual([true, false]);
+  const since = z.object({ path: z.string(), chosen_at: timestampColumn });
+  const chosen = 'SELECT path, chosen_at FROM page_choices ORDER BY path';
+  const times = async () => (await warehouse.query(chosen, since)).map(({ chosen_at }) => chosen_at);
+  expect(await times()).toEqual([later, NOW, NOW]);
+  const plan = await planImprovement(warehouse, 'prj_sandbox', RULES, AT);
+  const holdOut = async (job: number, until: Day | null, now: Date) => {
+    const why = { code: 'held-out', twin: '/guides/page-2', job, drawn: day('2026-11-01'), until } as const;
+    const page = { path: '/guides/page-1', why, evidence: EVIDENCE };
+    await recordChoices(warehouse, 'prj_sandbox', { ...plan, flagged: [], leftOut: [page] }, now);
+    return times();
+  };
+  expect(await holdOut(1, null, NOW)).toEqual([NOW]);
+  expect(await holdOut(1, day('2027-01-01'), later)).toEqual([NOW]);
+  // Held out again, by another draw.
+  expect(await holdOut(2, null, later)).toEqual([later]);
 });
 
 it.each([

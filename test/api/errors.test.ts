@@ -75,22 +75,20 @@ const answer =
     reply(response, status, { error: 'Words of the server', details: [{ message: 'and more' }] }, headers);
   };
 
-describe('a refusal', () => {
-  it.each([
-    [400, 'there is no project prj_'],
-    [401, 'ACME_KEY is wrong or has expired'],
-    [402, 'out of credits'],
-    [403, 'ACME_KEY may be read-only'],
-    [404, 'Check the project ID (prj_'],
-  ])('%i is a permanent refusal, with advice', async (status, advice) => {
-    const { all } = await faultsAt(answer(status));
-    for (const error of all) {
-      expect(error).toBeInstanceOf(RefusedError);
-      expect(error).toMatchObject({ status, exitCode: 1 });
-      expect(error.message).toContain(`${status}: “Words of the server; and more”`);
-      expect(error.message).toContain(advice);
-    }
-  });
+it.each([
+  [400, 'there is no project prj_'],
+  [401, 'ACME_KEY is wrong or has expired'],
+  [402, 'out of credits'],
+  [403, 'ACME_KEY may be read-only'],
+  [404, 'Check the project ID (prj_'],
+])('a refusal %i is a permanent refusal, with advice', async (status, advice) => {
+  const { all } = await faultsAt(answer(status));
+  for (const error of all) {
+    expect(error).toBeInstanceOf(RefusedError);
+    expect(error).toMatchObject({ status, exitCode: 1 });
+    expect(error.message).toContain(`${status}: “Words of the server; and more”`);
+    expect(error.message).toContain(advice);
+  }
 });
 
 it('a redirect is not followed: the message names its target', async () => {

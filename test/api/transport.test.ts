@@ -62,22 +62,20 @@ describe('an encoded answer', () => {
   });
 });
 
-describe('an error body of any shape', () => {
-  it.each([
-    [
-      'details as an object',
-      { error: 'bad', details: { dateFrom: 'too old', limit: ['a', 'b'] } },
-      'bad; dateFrom: too old; limit: a; limit: b',
-    ],
-    ['details as messages', { error: 'bad', details: [{ message: 'one' }] }, 'bad; one'],
-    ['details as text', { error: 'bad', details: 'too old' }, 'bad; too old'],
-    ['an error as an object', { error: { code: 12, message: 'bad' } }, 'code: 12; bad'],
-    ['a problem document', { title: 'Bad', detail: 'too old' }, 'title: Bad; too old'],
-    ['a list', [{ message: 'one' }, 'two', null], 'one; two'],
-  ])('with %s is quoted as text', async (_, body, words) => {
-    const { client } = await clientOf((response) => response.writeHead(422).end(JSON.stringify(body)));
-    expect((await errorOf(client.views(PAGE))).message).toContain(`the server answered 422: “${words}”.`);
-  });
+it.each([
+  [
+    'details as an object',
+    { error: 'bad', details: { dateFrom: 'too old', limit: ['a', 'b'] } },
+    'bad; dateFrom: too old; limit: a; limit: b',
+  ],
+  ['details as messages', { error: 'bad', details: [{ message: 'one' }] }, 'bad; one'],
+  ['details as text', { error: 'bad', details: 'too old' }, 'bad; too old'],
+  ['an error as an object', { error: { code: 12, message: 'bad' } }, 'code: 12; bad'],
+  ['a problem document', { title: 'Bad', detail: 'too old' }, 'title: Bad; too old'],
+  ['a list', [{ message: 'one' }, 'two', null], 'one; two'],
+])('an error body of any shape with %s is quoted as text', async (_, body, words) => {
+  const { client } = await clientOf((response) => response.writeHead(422).end(JSON.stringify(body)));
+  expect((await errorOf(client.views(PAGE))).message).toContain(`the server answered 422: “${words}”.`);
 });
 
 describe('the deadline for a whole answer', () => {

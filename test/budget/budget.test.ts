@@ -173,18 +173,16 @@ describe('the rolling hour', () => {
   });
 });
 
-describe('the reserve', () => {
-  test('is kept from the backfill and available for the night', async () => {
-    const reserve = () => Promise.resolve(17);
-    const { budget } = await openBudget({ reserve, maxWaitMs: 0 });
-    expect(await takeAll(budget, 'backfill')).toBe(83);
-    const { message } = await errorOf(takeOne(budget, 'backfill'));
-    expect(message).toMatch(/^Hourly limit reached: 83 of 100 used, 17 reserved for recent days\. The next/);
-    expect(await takeAll(budget, 'urgent')).toBe(17);
-    // Even if it is the whole budget, a backfill makes progress.
-    const whole = { limit: 4, reserve: () => Promise.resolve(4), maxWaitMs: 0 };
-    expect(await takeAll(budgetOn(await liveWarehouse(), sleepingClock(), whole), 'backfill')).toBe(1);
-  });
+test('the reserve is kept from the backfill and available for the night', async () => {
+  const reserve = () => Promise.resolve(17);
+  const { budget } = await openBudget({ reserve, maxWaitMs: 0 });
+  expect(await takeAll(budget, 'backfill')).toBe(83);
+  const { message } = await errorOf(takeOne(budget, 'backfill'));
+  expect(message).toMatch(/^Hourly limit reached: 83 of 100 used, 17 reserved for recent days\. The next/);
+  expect(await takeAll(budget, 'urgent')).toBe(17);
+  // Even if it is the whole budget, a backfill makes progress.
+  const whole = { limit: 4, reserve: () => Promise.resolve(4), maxWaitMs: 0 };
+  expect(await takeAll(budgetOn(await liveWarehouse(), sleepingClock(), whole), 'backfill')).toBe(1);
 });
 
 describe('a lease', () => {

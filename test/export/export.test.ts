@@ -67,57 +67,53 @@ it('every loaded day adds up, and the history matches what the server reports; n
   }
 });
 
-describe('days that have not settled', () => {
-  it('are provisional, read again until they have settled, then final and never requested again', async () => {
-    const opened = await setUp();
-    const { warehouse } = opened.task;
-    const range = { from: '2026-11-12', to: '2026-11-17' };
-    await exportFrom({ ...opened.task, ...range });
-    expect(Object.values(await statesOf(warehouse))).toEqual([
-      ...['final', 'final', 'final', 'provisional', 'provisional', 'provisional'],
-    ]);
-    const before = await storedDays(warehouse);
+it('days that have not settled are provisional, read again until they have settled, then final and never requested again', async () => {
+  const opened = await setUp();
+  const { warehouse } = opened.task;
+  const range = { from: '2026-11-12', to: '2026-11-17' };
+  await exportFrom({ ...opened.task, ...range });
+  expect(Object.values(await statesOf(warehouse))).toEqual([
+    ...['final', 'final', 'final', 'provisional', 'provisional', 'provisional'],
+  ]);
+  const before = await storedDays(warehouse);
 
-    opened.clock.advance(4 * 86_400);
-    const { results } = await exportFrom({ ...opened.task, ...range });
-    expect(results.map((result) => result.day).sort()).toEqual(['2026-11-15', '2026-11-16', '2026-11-17']);
-    expect(new Set(Object.values(await statesOf(warehouse)))).toEqual(new Set(['final']));
-    await expectWhole(warehouse);
-    const after = await storedDays(warehouse);
-    const changed = before.flatMap(({ day, human, ai, total }, index) => {
-      const now = after[index];
-      if (total === now?.total) return [];
-      const were = { human_before: human, ai_before: ai, total_before: total };
-      return { day, ...were, human_after: now?.human, ai_after: now?.ai, total_after: now?.total };
-    });
-    expect(changed.length).toBeGreaterThan(0);
-    expect(await restatements(warehouse)).toMatchObject(changed);
-
-    const asked = totalRequests(opened);
-    expect((await exportFrom({ ...opened.task, ...range })).results).toEqual([]);
-    expect(totalRequests(opened)).toBe(asked);
+  opened.clock.advance(4 * 86_400);
+  const { results } = await exportFrom({ ...opened.task, ...range });
+  expect(results.map((result) => result.day).sort()).toEqual(['2026-11-15', '2026-11-16', '2026-11-17']);
+  expect(new Set(Object.values(await statesOf(warehouse)))).toEqual(new Set(['final']));
+  await expectWhole(warehouse);
+  const after = await storedDays(warehouse);
+  const changed = before.flatMap(({ day, human, ai, total }, index) => {
+    const now = after[index];
+    if (total === now?.total) return [];
+    const were = { human_before: human, ai_before: ai, total_before: total };
+    return { day, ...were, human_after: now?.human, ai_after: now?.ai, total_after: now?.total };
   });
+  expect(changed.length).toBeGreaterThan(0);
+  expect(await restatements(warehouse)).toMatchObject(changed);
+
+  const asked = totalRequests(opened);
+  expect((await exportFrom({ ...opened.task, ...range })).results).toEqual([]);
+  expect(totalRequests(opened)).toBe(asked);
 });
 
-describe('paths that UTF-8 cannot encode', () => {
-  it('stay distinct, even from paths that look like their escapes', async () => {
-    const paths = ['/\ud800', '/\ud801', '/\udc00\ud800', '/\\\ud800', '/🦆', '/\ufffd', '/a\\b'];
-    const spelled = ['/\\ud800', '/\\u005cud800', '/\\u005c', '/\\u005cu005cud800', '/\\\\ud800'];
-    const all = [...paths, ...spelled];
-    const views = all.map((path, index) => row(path, index, 1));
-    const { baseUrl } = await serve((_, response) =>
-      reply(response, 200, { totals: sumCounts(views), views, hasMore: false }),
-    );
-    const warehouse = await liveWarehouse();
-    const client = openClient(baseUrl);
-    const day = '2026-11-16';
-    expect((await exportFrom({ warehouse, client, from: day, to: day })).stopped).toBeUndefined();
-    const stored = await storedRows(warehouse, day);
-    expect(stored).toHaveLength(all.length);
-    expect(new Set(stored.map(({ path }) => path)).size).toBe(all.length);
-    const human = Object.fromEntries(stored.map((row) => [row.path, row.human]));
-    expect(human).toMatchObject({ '/\\ud800': 0, '/\\ud801': 1, '/🦆': 4, '/a\\b': 6, '/\\u005cud800': 7 });
-  });
+it('paths that UTF-8 cannot encode stay distinct, even from paths that look like their escapes', async () => {
+  const paths = ['/\ud800', '/\ud801', '/\udc00\ud800', '/\\\ud800', '/🦆', '/\ufffd', '/a\\b'];
+  const spelled = ['/\\ud800', '/\\u005cud800', '/\\u005c', '/\\u005cu005cud800', '/\\\\ud800'];
+  const all = [...paths, ...spelled];
+  const views = all.map((path, index) => row(path, index, 1));
+  const { baseUrl } = await serve((_, response) =>
+    reply(response, 200, { totals: sumCounts(views), views, hasMore: false }),
+  );
+  const warehouse = await liveWarehouse();
+  const client = openClient(baseUrl);
+  const day = '2026-11-16';
+  expect((await exportFrom({ warehouse, client, from: day, to: day })).stopped).toBeUndefined();
+  const stored = await storedRows(warehouse, day);
+  expect(stored).toHaveLength(all.length);
+  expect(new Set(stored.map(({ path }) => path)).size).toBe(all.length);
+  const human = Object.fromEntries(stored.map((row) => [row.path, row.human]));
+  expect(human).toMatchObject({ '/\\ud800': 0, '/\\ud801': 1, '/🦆': 4, '/a\\b': 6, '/\\u005cud800': 7 });
 });
 
 describe('a day that is read again', () => {
@@ -325,11 +321,12 @@ describe('a day that the platform refuses', () => {
   });
 });
 
-describe('a nightly check that the platform does not answer', () => {
-  it.each([
-    ['refused', (response: ServerResponse) => reply(response, 400, { error: 'too long' }), undefined],
-    ['cut off', (response: ServerResponse) => response.socket?.resetAndDestroy(), 'connection-lost'],
-  ])('because it is %s does not delay other days', async (_, refuse, reason) => {
+it.each([
+  ['refused', (response: ServerResponse) => reply(response, 400, { error: 'too long' }), undefined],
+  ['cut off', (response: ServerResponse) => response.socket?.resetAndDestroy(), 'connection-lost'],
+])(
+  'a nightly check that the platform does not answer because it is %s does not delay other days',
+  async (_, refuse, reason) => {
     const server = await serve(({ url }, response) => {
       const [from, to] = ['dateFrom', 'dateTo'].map((name) => day(url.searchParams.get(name) ?? ''));
       if (from !== undefined && to === addDays(from, 1)) reply(response, 200, PAGE);
@@ -342,8 +339,8 @@ describe('a nightly check that the platform does not answer', () => {
     const { stopped } = await exportFrom({ warehouse, client, from: '2026-10-10', to: '2026-11-17', now });
     expect(stopped).toEqual(reason === undefined ? undefined : expect.objectContaining({ reason }));
     expect(Object.keys(await statesOf(warehouse))).toHaveLength(39);
-  });
-});
+  },
+);
 
 describe('a failure that would affect every other day', () => {
   it.each([
@@ -378,36 +375,34 @@ describe('a failure that would affect every other day', () => {
   });
 });
 
-describe('an interruption', () => {
-  it('leaves complete days, and the next export loads the rest', async () => {
-    const opened = await setUp();
-    const { task } = opened;
-    const abort = new AbortController();
-    const reason = new Error('interrupted');
-    let days = 0;
-    const { stopped, results } = await exportFrom({
-      ...task,
-      from: '2026-10-20',
-      to: '2026-11-17',
-      // With more, a busy machine may read all days before it stores the third.
-      inTurn: pLimit(1),
-      signal: abort.signal,
-      onDay: () => {
-        if (++days === 3) abort.abort(reason);
-      },
-    });
-    expect(stopped).toBe(reason);
-    expect(results.length).toBeLessThan(29);
-    expect(results.filter(({ outcome }) => outcome === 'failed')).toEqual([]);
-    await expectWhole(task.warehouse);
-
-    const path = task.warehouse.path;
-    await closeNow(task.warehouse);
-    const warehouse = await liveWarehouse(path);
-    await exportFrom({ ...task, warehouse, from: '2026-10-20', to: '2026-11-17' });
-    await expectWhole(warehouse);
-    expect(await storedTotals(warehouse)).toEqual(await totalsFrom(opened, '2026-10-20', '2026-11-17'));
+it('an interruption leaves complete days, and the next export loads the rest', async () => {
+  const opened = await setUp();
+  const { task } = opened;
+  const abort = new AbortController();
+  const reason = new Error('interrupted');
+  let days = 0;
+  const { stopped, results } = await exportFrom({
+    ...task,
+    from: '2026-10-20',
+    to: '2026-11-17',
+    // With more, a busy machine may read all days before it stores the third.
+    inTurn: pLimit(1),
+    signal: abort.signal,
+    onDay: () => {
+      if (++days === 3) abort.abort(reason);
+    },
   });
+  expect(stopped).toBe(reason);
+  expect(results.length).toBeLessThan(29);
+  expect(results.filter(({ outcome }) => outcome === 'failed')).toEqual([]);
+  await expectWhole(task.warehouse);
+
+  const path = task.warehouse.path;
+  await closeNow(task.warehouse);
+  const warehouse = await liveWarehouse(path);
+  await exportFrom({ ...task, warehouse, from: '2026-10-20', to: '2026-11-17' });
+  await expectWhole(warehouse);
+  expect(await storedTotals(warehouse)).toEqual(await totalsFrom(opened, '2026-10-20', '2026-11-17'));
 });
 
 describe('rows that move while a day is read', () => {
@@ -467,16 +462,14 @@ describe('rows that move while a day is read', () => {
   );
 });
 
-describe('a database that cannot be written', () => {
-  it('stops the export, and no day is recorded as failed', async () => {
-    const warehouse = await liveWarehouse();
-    await warehouse.exclusive(async (connection) => {
-      await connection.run('ALTER TABLE page_views RENAME TO moved_away');
-    });
-    const { client } = movingViews([rowsOf(ROWS)]);
-    const { results, stopped } = await exportFrom({ warehouse, client, ...TEN_DAYS });
-    expect(results).toEqual([]);
-    expect(stopped).toBeInstanceOf(Error);
-    expect(await storedDays(warehouse)).toEqual([]);
+it('a database that cannot be written stops the export, and no day is recorded as failed', async () => {
+  const warehouse = await liveWarehouse();
+  await warehouse.exclusive(async (connection) => {
+    await connection.run('ALTER TABLE page_views RENAME TO moved_away');
   });
+  const { client } = movingViews([rowsOf(ROWS)]);
+  const { results, stopped } = await exportFrom({ warehouse, client, ...TEN_DAYS });
+  expect(results).toEqual([]);
+  expect(stopped).toBeInstanceOf(Error);
+  expect(await storedDays(warehouse)).toEqual([]);
 });

@@ -289,22 +289,20 @@ describe('rows that move while a day is read', () => {
   });
 });
 
-describe('the rows of a day that waits for the hourly limit', () => {
-  it('are passed on as one page, after which the next export goes on', async () => {
-    const many = rowsInOrder(2_600);
-    const { client, queries } = movingViews([many]);
-    const views: typeof client.views = (query) =>
-      query.offset === 1_500
-        ? Promise.reject(new PausedError('The budget is spent.', new Date()))
-        : client.views(query);
-    const walks = new DayWalks({ views }, DAY, { pageSize: new PageSize() });
-    await expect(walks.read()).rejects.toThrow(PausedError);
-    const kept = walks.unfinished;
-    expect(kept).toEqual({ totals: sumCounts(many), views: many.slice(0, 1_500), hasMore: true });
-    const before = queries.length;
-    expect((await resultOf(client, { kept })).rows).toEqual(many);
-    expect(queries.slice(before).map(({ offset }) => offset)).toEqual([1_500, 1_750, 2_000, 2_250, 2_500]);
-  });
+it('the rows of a day that waits for the hourly limit are passed on as one page, after which the next export goes on', async () => {
+  const many = rowsInOrder(2_600);
+  const { client, queries } = movingViews([many]);
+  const views: typeof client.views = (query) =>
+    query.offset === 1_500
+      ? Promise.reject(new PausedError('The budget is spent.', new Date()))
+      : client.views(query);
+  const walks = new DayWalks({ views }, DAY, { pageSize: new PageSize() });
+  await expect(walks.read()).rejects.toThrow(PausedError);
+  const kept = walks.unfinished;
+  expect(kept).toEqual({ totals: sumCounts(many), views: many.slice(0, 1_500), hasMore: true });
+  const before = queries.length;
+  expect((await resultOf(client, { kept })).rows).toEqual(many);
+  expect(queries.slice(before).map(({ offset }) => offset)).toEqual([1_500, 1_750, 2_000, 2_250, 2_500]);
 });
 
 describe('a path in two rows', () => {

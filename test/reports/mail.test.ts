@@ -79,31 +79,27 @@ const ORNAMENTS: readonly string[] = [
   'display:none, overflow, max-height',
 ].flatMap((features) => features.split(', '));
 
-describe('the pictures in the email', () => {
-  test('are transparent, one for each color scheme, small, twice as wide as shown, and described in words', async () => {
-    const { pictures, html } = await mailOf('weekly');
-    const shown = [...html.matchAll(/<img [^>]*>/g)].map(([tag]) => tag);
-    expect(shown).toHaveLength(pictures.length);
-    for (const [index, { cid, png }] of pictures.entries()) {
-      const tag = shown[index] ?? '';
-      expect(cid).toBe(
-        `weekly.${Math.floor(index / 2) + 1}.${index % 2 === 0 ? 'light' : 'dark'}@readership`,
-      );
-      expect(tag).toContain(`src="cid:${cid}"`);
-      const bytes = Buffer.from(png);
-      expect(bytes.subarray(1, 4).toString()).toBe('PNG');
-      expect(bytes.readUInt32BE(16)).toBe(2 * Number(/width="(\d+)"/.exec(tag)?.[1]));
-      expect(bytes[25]).toBe(6);
-      expect(bytes.length).toBeLessThan(40_000);
-      expect(tag).toMatch(/alt="Views per (?:week|day)[^"]*\d[^"]*"/);
-      expect(tag).toContain(index % 2 === 0 ? 'class="in-light"' : 'class="in-dark"');
-      // If a client ignores styles, the dark one stays hidden.
-      expect(/style="[^"]*display: none/.test(tag)).toBe(index % 2 === 1);
-      expect(tag).not.toContain('display: block');
-    }
-    expect(shown[0]).toMatch(/alt="[^"]* Human: [\d,]+ .*AI: [\d,]+ .*width="552"/);
-    // Light and dark differ, and every page that moved has its line.
-    expect(pictures[0]?.png).not.toEqual(pictures[1]?.png);
-    expect(pictures.length).toBeGreaterThan(8);
-  });
+test('the pictures in the email are transparent, one for each color scheme, small, twice as wide as shown, and described in words', async () => {
+  const { pictures, html } = await mailOf('weekly');
+  const shown = [...html.matchAll(/<img [^>]*>/g)].map(([tag]) => tag);
+  expect(shown).toHaveLength(pictures.length);
+  for (const [index, { cid, png }] of pictures.entries()) {
+    const tag = shown[index] ?? '';
+    expect(cid).toBe(`weekly.${Math.floor(index / 2) + 1}.${index % 2 === 0 ? 'light' : 'dark'}@readership`);
+    expect(tag).toContain(`src="cid:${cid}"`);
+    const bytes = Buffer.from(png);
+    expect(bytes.subarray(1, 4).toString()).toBe('PNG');
+    expect(bytes.readUInt32BE(16)).toBe(2 * Number(/width="(\d+)"/.exec(tag)?.[1]));
+    expect(bytes[25]).toBe(6);
+    expect(bytes.length).toBeLessThan(40_000);
+    expect(tag).toMatch(/alt="Views per (?:week|day)[^"]*\d[^"]*"/);
+    expect(tag).toContain(index % 2 === 0 ? 'class="in-light"' : 'class="in-dark"');
+    // If a client ignores styles, the dark one stays hidden.
+    expect(/style="[^"]*display: none/.test(tag)).toBe(index % 2 === 1);
+    expect(tag).not.toContain('display: block');
+  }
+  expect(shown[0]).toMatch(/alt="[^"]* Human: [\d,]+ .*AI: [\d,]+ .*width="552"/);
+  // Light and dark differ, and every page that moved has its line.
+  expect(pictures[0]?.png).not.toEqual(pictures[1]?.png);
+  expect(pictures.length).toBeGreaterThan(8);
 });

@@ -68,19 +68,17 @@ describe('untrusted text', () => {
   });
 });
 
-describe('a table', () => {
-  it('is aligned by the width of its characters, and cut between them', () => {
-    const columns = [
-      { head: 'path', align: 'left', shrinks: true },
-      { head: 'views', align: 'right' },
-    ] as const;
-    const rows = [
-      ['/日本', '7'],
-      ['/a', '12'],
-    ];
-    expect(alignedLines(columns, rows, 80)).toEqual(['path   views', '/日本      7', '/a        12']);
-    expect(alignedLines(columns, [['/日本日本日本日本日本', '7']], 17)[1]).toBe('/日本…日本      7');
-  });
+it('a table is aligned by the width of its characters, and cut between them', () => {
+  const columns = [
+    { head: 'path', align: 'left', shrinks: true },
+    { head: 'views', align: 'right' },
+  ] as const;
+  const rows = [
+    ['/日本', '7'],
+    ['/a', '12'],
+  ];
+  expect(alignedLines(columns, rows, 80)).toEqual(['path   views', '/日本      7', '/a        12']);
+  expect(alignedLines(columns, [['/日本日本日本日本日本', '7']], 17)[1]).toBe('/日本…日本      7');
 });
 
 it('JSON has camelCase keys at every depth, and values as they are', async () => {

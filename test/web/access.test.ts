@@ -355,35 +355,33 @@ describe('access', () => {
   });
 });
 
-describe('an AI assistant', () => {
-  it('gets the tools of readership mcp at /mcp, with the key of the link', async () => {
-    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} });
-    const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
-    const refused = await ask('/mcp', { ...headers, origin: site.origin }, { method: 'POST', body });
-    expect([refused.status, refused.headers['www-authenticate']]).toEqual([401, 'Bearer realm="Readership"']);
-    const unsigned = await ask('/mcp', headers, { method: 'POST', body, of: guarded });
-    expect(unsigned.status).toBe(403);
-    const post = { method: 'POST', body };
-    const guessed = await ask('/mcp', { ...headers, ...basic('wrong') }, { ...post, of: guarded });
-    expect([guessed.status, guessed.headers['www-authenticate']]).toEqual([401, 'Basic realm="Readership"']);
-    // Elsewhere, a browser would ask for a password in a window of its own.
-    expect((await ask('/', {}, { of: guarded })).headers['www-authenticate']).toBeUndefined();
-    const authorization = `Bearer ${site.token}`;
-    await expectRights(true, { authorization }, site);
-    await expectRights(true, { cookie: session }, site);
-    const { status, text } = await ask('/mcp', { ...headers, authorization }, { method: 'POST', body });
-    expect(status).toBe(200);
-    expect(text).toContain('weekly_report');
-    // Each call contains the password, which is checked once.
-    const viewer = { ...headers, ...basic('just looking around') };
-    const calls = Array.from({ length: 8 }, () => ask('/mcp', viewer, { ...post, of: guarded }));
-    expect((await Promise.all(calls)).map((call) => call.status)).toEqual(Array(8).fill(200));
-    const fromElsewhere = { ...headers, authorization, origin: 'https://evil.example' };
-    expect((await ask('/mcp', fromElsewhere, post)).status).toBe(403);
-    // It offers no stream of its own and no session to end, as the protocol wants it said.
-    for (const method of ['GET', 'DELETE'])
-      expect((await ask('/mcp', { ...headers, authorization }, { method })).status, method).toBe(405);
-  });
+it('an AI assistant gets the tools of readership mcp at /mcp, with the key of the link', async () => {
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} });
+  const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+  const refused = await ask('/mcp', { ...headers, origin: site.origin }, { method: 'POST', body });
+  expect([refused.status, refused.headers['www-authenticate']]).toEqual([401, 'Bearer realm="Readership"']);
+  const unsigned = await ask('/mcp', headers, { method: 'POST', body, of: guarded });
+  expect(unsigned.status).toBe(403);
+  const post = { method: 'POST', body };
+  const guessed = await ask('/mcp', { ...headers, ...basic('wrong') }, { ...post, of: guarded });
+  expect([guessed.status, guessed.headers['www-authenticate']]).toEqual([401, 'Basic realm="Readership"']);
+  // Elsewhere, a browser would ask for a password in a window of its own.
+  expect((await ask('/', {}, { of: guarded })).headers['www-authenticate']).toBeUndefined();
+  const authorization = `Bearer ${site.token}`;
+  await expectRights(true, { authorization }, site);
+  await expectRights(true, { cookie: session }, site);
+  const { status, text } = await ask('/mcp', { ...headers, authorization }, { method: 'POST', body });
+  expect(status).toBe(200);
+  expect(text).toContain('weekly_report');
+  // Each call contains the password, which is checked once.
+  const viewer = { ...headers, ...basic('just looking around') };
+  const calls = Array.from({ length: 8 }, () => ask('/mcp', viewer, { ...post, of: guarded }));
+  expect((await Promise.all(calls)).map((call) => call.status)).toEqual(Array(8).fill(200));
+  const fromElsewhere = { ...headers, authorization, origin: 'https://evil.example' };
+  expect((await ask('/mcp', fromElsewhere, post)).status).toBe(403);
+  // It offers no stream of its own and no session to end, as the protocol wants it said.
+  for (const method of ['GET', 'DELETE'])
+    expect((await ask('/mcp', { ...headers, authorization }, { method })).status, method).toBe(405);
 });
 
 describe('a path that visitors made up', () => {
@@ -720,40 +718,36 @@ describe('a question', () => {
   });
 });
 
-describe('a site without an address', () => {
-  it('has its pages, and no links to them', async () => {
-    const file = join(directory, 'readership.yaml');
-    const settings = await readFile(file, 'utf8');
-    await writeFile(file, settings.replace(', siteUrl: https://docs.example.com', ''));
-    const bare = await serveSite(directory);
-    expect(await bare.page('/page?path=/quickstart')).not.toContain('Open it on the site');
-    await writeFile(file, settings);
-  });
+it('a site without an address has its pages, and no links to them', async () => {
+  const file = join(directory, 'readership.yaml');
+  const settings = await readFile(file, 'utf8');
+  await writeFile(file, settings.replace(', siteUrl: https://docs.example.com', ''));
+  const bare = await serveSite(directory);
+  expect(await bare.page('/page?path=/quickstart')).not.toContain('Open it on the site');
+  await writeFile(file, settings);
 });
 
-describe('a rendered report', () => {
-  it('is shown with links to the previous and next ones, and runs only its own script', async () => {
-    const folder = join(directory, 'data/reports/prj_1');
-    await mkdir(folder, { recursive: true });
-    const page = (week: string) =>
-      `<!doctype html><title>Week ${week}</title><body><p>${week}</p><script>own()</script>\n</body>`;
-    for (const week of ['44', '45', '46'])
-      await writeFile(join(folder, `weekly-2026-W${week}.html`), page(week));
-    await writeFile(join(folder, 'yearly-2026-W46.html'), page('46'));
-    await writeFile(join(folder, 'secret.html'), 'not a report');
-    expect((await ask('/reports')).text).toContain('href="/reports/prj_1/weekly-2026-W46.html"');
-    const { status, headers, text } = await ask('/reports/prj_1/weekly-2026-W45.html');
-    expect(status).toBe(200);
-    expect(text).toMatch(
-      /<body>\n<nav[^]+weekly-2026-W44\.html" rel="prev"[^]+weekly-2026-W46\.html" rel="next"/,
-    );
-    const hash = createHash('sha256').update('own()').digest('base64');
-    expect(headers['content-security-policy']).toContain(
-      `script-src 'sha256-${hash}'; img-src data:; form-action 'none'`,
-    );
-    for (const path of ['prj_1/secret.html', 'prj_1/..%2f..%2fhistory.duckdb', 'prj_1/weekly-2026-W43.html'])
-      expect((await ask(`/reports/${path}`)).status).toBe(404);
-  });
+it('a rendered report is shown with links to the previous and next ones, and runs only its own script', async () => {
+  const folder = join(directory, 'data/reports/prj_1');
+  await mkdir(folder, { recursive: true });
+  const page = (week: string) =>
+    `<!doctype html><title>Week ${week}</title><body><p>${week}</p><script>own()</script>\n</body>`;
+  for (const week of ['44', '45', '46'])
+    await writeFile(join(folder, `weekly-2026-W${week}.html`), page(week));
+  await writeFile(join(folder, 'yearly-2026-W46.html'), page('46'));
+  await writeFile(join(folder, 'secret.html'), 'not a report');
+  expect((await ask('/reports')).text).toContain('href="/reports/prj_1/weekly-2026-W46.html"');
+  const { status, headers, text } = await ask('/reports/prj_1/weekly-2026-W45.html');
+  expect(status).toBe(200);
+  expect(text).toMatch(
+    /<body>\n<nav[^]+weekly-2026-W44\.html" rel="prev"[^]+weekly-2026-W46\.html" rel="next"/,
+  );
+  const hash = createHash('sha256').update('own()').digest('base64');
+  expect(headers['content-security-policy']).toContain(
+    `script-src 'sha256-${hash}'; img-src data:; form-action 'none'`,
+  );
+  for (const path of ['prj_1/secret.html', 'prj_1/..%2f..%2fhistory.duckdb', 'prj_1/weekly-2026-W43.html'])
+    expect((await ask(`/reports/${path}`)).status).toBe(404);
 });
 
 describe('the history', () => {
