@@ -7,13 +7,9 @@ import { liveWarehouse } from '../open-warehouse.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 
 /** A clock that advances when something sleeps. */
-export interface SleepingClock {
-  readonly now: () => Date;
-  readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
-  readonly advance: (ms: number) => void;
-}
+export type SleepingClock = ReturnType<typeof sleepingClock>;
 
-export function sleepingClock(start = NOW): SleepingClock {
+export function sleepingClock(start = NOW) {
   let now = start;
   const advance = (ms: number) => {
     now = addMilliseconds(now, ms);

@@ -6,16 +6,13 @@ import type { SandboxOptions } from '../../src/sandbox/index.js';
 export const NOW = new Date('2026-11-18T05:00:00Z');
 
 /** A clock that moves only when a test advances it. */
-export interface Clock {
-  readonly now: () => Date;
-  readonly advance: (seconds: number) => void;
-}
+export type Clock = ReturnType<typeof clockAt>;
 
-export function clockAt(start: Date): Clock {
+export function clockAt(start: Date) {
   let now = start;
   return {
     now: () => now,
-    advance: (seconds) => {
+    advance: (seconds: number) => {
       now = new Date(now.getTime() + seconds * 1000);
     },
   };
