@@ -63,7 +63,12 @@ const CASES: readonly (readonly [what: string, code: number, says: RegExp, input
   ['a negative count', 1, /does not match the documented API: views\.0\.human/, answered('negative-count')],
   ['a rate limit', 75, /rate limit has been reached.+wait 1 h 0 min/s, { fault: LIMITED }],
   ['--reload without --from', 2, /--reload needs --from.+readership audit/s, typed('--reload')],
-  ['a wrong range', 2, /2026-02-01 is after --to 2026-01-01/, typed('--from=2026-02-01', '--to=2026-01-01')],
+  [
+    'a wrong range',
+    2,
+    /--from 2026-02-01 is after --to 2026-01-01/,
+    typed('--from=2026-02-01', '--to=2026-01-01'),
+  ],
   [
     'a day to come',
     2,

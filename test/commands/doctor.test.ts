@@ -136,7 +136,11 @@ describe('readership doctor', () => {
       { keepsDays: 10 },
       /^warn {2}old days +refuses days .+403: “Your plan keeps 10 days”/m,
     ],
-    ['has no jobs', { sameNotFound: true }, /^warn {2}agent jobs +not checked: the platform gives the same/m],
+    [
+      'has no jobs',
+      { sameNotFound: true },
+      /^warn {2}agent jobs +not checked: the platform gives the same answer/m,
+    ],
   ])(
     'tries a platform that %s, with six requests at most and a line for each finding',
     async (_, behaviors, line) => {

@@ -1,6 +1,6 @@
 import type { SMTPServerOptions } from 'smtp-server';
 import { type MailServer, startMailServer } from '../mail/mail-server.js';
-import { inEveryWriting, PASSWORD } from './marks.js';
+import { inEveryWriting, PASSWORD, USER } from './marks.js';
 
 /** A mail server that echoes the password in every reply it can, and the passwords that reached it. */
 export interface EchoingMailServer {
@@ -22,8 +22,8 @@ export async function echoingMailServer({
     onAuth: ({ username, password }, _, done) => {
       passwords.add(password ?? '');
       const refusal = Object.assign(new Error(ECHO), { responseCode: refuse ?? 535 });
-      if (refuse !== undefined || password !== PASSWORD) done(refusal);
-      else done(null, { user: username ?? '' });
+      if (refuse !== undefined || username !== USER || password !== PASSWORD) done(refusal);
+      else done(null, { user: USER });
     },
     ...options,
   });

@@ -18,7 +18,7 @@ export const PING_ID = `${PING_TRACE}-4c1e-9d2b`;
 /** The last part of the address of a channel. */
 export const HOOK_ID = `${HOOK_TRACE}-8a7b`;
 
-const USER = 'docs@example.com';
+export const USER = 'docs@example.com';
 
 /** A `.env` as a user writes it; of the quotation marks, only the backtick is not part of a secret. */
 export const dotEnv = (smtp: string, hooks = 'http://127.0.0.1:1'): string =>

@@ -23,8 +23,10 @@ const OPEN = { command: 'readership test', now: () => new Date(), maxWaitMs: 0 }
 const VERSIONS = 'SELECT version FROM schema_version ORDER BY version';
 
 describe('a database', () => {
-  it('is created with every migration recorded once; opening it again applies nothing twice', async () => {
-    const warehouse = await liveWarehouse();
+  it('is created in a private directory, with every migration recorded once; opening it again applies none', async () => {
+    const directory = join(await tempDir(), 'deep', 'data');
+    const warehouse = await liveWarehouse(join(directory, 'warehouse.duckdb'));
+    expect((await stat(directory)).mode & 0o077).toBe(0);
     const versions = await valuesOf(warehouse, VERSIONS);
     expect(versions).toEqual(versions.map((_, index) => index + 12));
     await execute(
