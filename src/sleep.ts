@@ -20,9 +20,7 @@ export async function untilAborted(signal: AbortSignal): Promise<void> {
  */
 export function timeLimit(ms: number, signal?: AbortSignal): AbortSignal {
   const late = new AbortController();
-  setTimeout(() => {
-    late.abort(new Error('it took too long'));
-  }, ms).unref();
+  setTimeout(() => late.abort(new Error('it took too long')), ms).unref();
   return signal ? AbortSignal.any([signal, late.signal]) : late.signal;
 }
 
@@ -37,9 +35,7 @@ export function withGrace(signal: AbortSignal): AbortSignal {
   if (known !== undefined) return known;
   const late = new AbortController();
   const abortLate = () => {
-    setTimeout(() => {
-      late.abort(signal.reason);
-    }, GRACE_MS).unref();
+    setTimeout(() => late.abort(signal.reason), GRACE_MS).unref();
   };
   if (signal.aborted) abortLate();
   else signal.addEventListener('abort', abortLate, { once: true });

@@ -138,9 +138,7 @@ export class Transport {
           end();
           resolve({ status, headers, body: Buffer.concat(pieces) });
         },
-        onResponseError: (_, cause) => {
-          fail(cause);
-        },
+        onResponseError: (_, cause) => fail(cause),
       });
     });
   }

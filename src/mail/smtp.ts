@@ -105,15 +105,11 @@ export async function speakSmtp(
   const signal = timeLimit(timeouts.totalMs, interruption);
   const step = stepsOf(connection, signal);
   try {
-    await step((done) => {
-      connection.connect(done);
-    });
+    await step((done) => connection.connect(done));
     if (login !== undefined && connection.allowsAuth) {
       stage = 'login';
       const { user, password: pass } = login;
-      await step((done) => {
-        connection.login({ credentials: { user, pass } }, done);
-      });
+      await step((done) => connection.login({ credentials: { user, pass } }, done));
     }
     // A server without AUTH was not asked.
     let reply = stage === 'login' ? 'answers and accepts the login' : 'answers';
@@ -127,15 +123,11 @@ export async function speakSmtp(
         })(),
       );
       const envelope = { ...email.envelope, size: email.bytes.length };
-      const sent = await step((done) => {
-        connection.send(envelope, body, done);
-      });
+      const sent = await step((done) => connection.send(envelope, body, done));
       reply = replySchema.parse(sent).response ?? '';
     }
     connection.quit();
-    setTimeout(() => {
-      connection.close();
-    }, GOODBYE_MS).unref();
+    setTimeout(() => connection.close(), GOODBYE_MS).unref();
     return { stage: 'done', words: shown(reply) };
   } catch (error) {
     connection.close();

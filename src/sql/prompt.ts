@@ -70,9 +70,7 @@ export async function runPrompt({
   });
   const run = async (sql: string) => {
     isBusy = true;
-    await answer(sql).catch((error: unknown) => {
-      onError(messageOf(error));
-    });
+    await answer(sql).catch((error: unknown) => onError(messageOf(error)));
     clearInterval(stopping);
     stopping = undefined;
     isBusy = false;

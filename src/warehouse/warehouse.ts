@@ -71,9 +71,7 @@ export class Warehouse implements Reader {
       this.#group.push({
         together: async (transaction) => {
           const result = await work(transaction);
-          return () => {
-            resolve(result);
-          };
+          return () => resolve(result);
         },
         alone: () => this.transaction(work).then(resolve, reject),
       });

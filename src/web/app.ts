@@ -106,9 +106,7 @@ const addressOf = (c: WebContext): URL => new URL(c.req.url);
 /** Who requests a page, with a signal that aborts when they no longer wait for the response. */
 function visitOf(c: WebContext) {
   const left = new AbortController();
-  c.env.outgoing.once('close', () => {
-    left.abort();
-  });
+  c.env.outgoing.once('close', () => left.abort());
   return { ...c.get('visitor'), signal: left.signal };
 }
 
