@@ -67,8 +67,8 @@ type Part = 'main' | 'publication';
 const visibleState = async (reader: Reader, part: Part, now: Date): Promise<unknown> => [
   await tableDigests(reader, part, {
     ...BOOKKEEPING,
-    // Without any day, only the last export tells that there is none yet.
-    runs: `SELECT step, arg_max(outcome, started_at), if(step = 'export' AND NOT EXISTS (FROM ${part}.day_loads), max(started_at), NULL) WHERE step <> 'publish' GROUP BY step`,
+    // Without any day, only the last successful export tells that there is none yet.
+    runs: `SELECT step, arg_max(outcome, started_at), if(step = 'export' AND NOT EXISTS (FROM ${part}.day_loads), max(started_at) FILTER (outcome = 'done'), NULL) WHERE step <> 'publish' GROUP BY step`,
   }),
   await reader.query(
     `WITH runs AS (FROM ${part}.runs) SELECT step, since FROM (${OUTAGES}) WHERE over_at IS NULL ORDER BY step`,
