@@ -15,8 +15,8 @@ export async function untilAborted(signal: AbortSignal): Promise<void> {
 }
 
 /**
- * A signal that aborts with the given one, or after `ms`. Of `AbortSignal.any` with an
- * `AbortSignal.timeout`, Node.js 20 collects the timeout as garbage, so that it never aborts.
+ * A signal that aborts with the given one, or after `ms`. In Node.js 20, an `AbortSignal.timeout`
+ * inside `AbortSignal.any` is lost to garbage collection and never aborts.
  */
 export function timeLimit(ms: number, signal?: AbortSignal): AbortSignal {
   const late = new AbortController();

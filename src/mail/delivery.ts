@@ -170,7 +170,7 @@ export interface PeriodState {
   readonly deliveries: readonly Delivery[];
 }
 
-/** Missing days, for which a report waits until they are loaded or the time is up; without any loaded day, only until they are. */
+/** Missing days. A report waits for them until the time is up; without any loaded day, however long it takes. */
 export interface Wait {
   readonly missingDays: number;
   readonly until: Date | null;

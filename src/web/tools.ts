@@ -196,6 +196,7 @@ export const OTHER_TOOLS: Readonly<Record<string, Tool>> = {
     { week: z.string().describe('its first day'), moved: z.array(rowSchema) },
     async (question, input) => {
       const period = weekOf(question, input.week);
+      // Throws if none of its days is loaded.
       await readCoverage(question.reader, question.project, period);
       const { first: week } = period;
       return { week, moved: await question.rows('movers', { week, section: '' }) };

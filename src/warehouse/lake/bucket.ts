@@ -9,7 +9,7 @@ import { LakeAwayError, type LakePlace, type LakeStorage, OTHER_STORE } from './
 
 /** An upload holds part size times concurrency in memory. */
 const PARTS = { partSize: 16 * 1024 * 1024, queueSize: 3 };
-/** Without a byte in either direction, a request fails, and is retried. */
+/** A request fails, and is tried again, if no byte goes either way for that long. */
 const TIMEOUTS = { connectionTimeout: 10_000, socketTimeout: 60_000 };
 
 const statusOf = (error: unknown): number =>
