@@ -1,4 +1,6 @@
-import cron, { type Logger } from 'node-cron';
+import { UTCDateMini as UTCDate } from '@date-fns/utc/date/mini';
+import { addMinutes, format } from 'date-fns';
+import cron, { type Logger, type ScheduledTask } from 'node-cron';
 import pLimit from 'p-limit';
 import { z } from 'zod';
 import { type Listener, withLiveDatabase } from '../app/open.js';
@@ -169,22 +171,38 @@ export function openService(workspace: Workspace, runtime: Runtime, listener: Se
    * has aborted and the current tick has ended.
    */
   const run = async (logger: Logger): Promise<void> => {
-    const minutely = cron.schedule('* * * * *', lookAtClock, { logger, suppressMissedWarning: true });
-    // When the clock is set, node-cron would wait for a minute that is now far away, or count all those that it missed.
+    let minute: ScheduledTask | undefined;
+    // A task for each minute: node-cron counts, one by one, all the times of a task that it missed when
+    // the clock was set forward.
+    const awaitMinute = () => {
+      void minute?.destroy();
+      const next = format(new UTCDate(addMinutes(now(), 1)), 'm H d M *');
+      minute = cron.schedule(next, onMinute, {
+        timezone: 'UTC',
+        missedExecutionTolerance: Infinity,
+        suppressMissedWarning: true,
+        logger,
+      });
+    };
+    const onMinute = () => {
+      awaitMinute();
+      return lookAtClock();
+    };
+    // When the clock is set back, node-cron would wait for a minute that is now far away.
     const offset = () => now().getTime() - performance.now();
     let known = offset();
     const watch = setInterval(() => {
       if (Math.abs(offset() - known) < MINUTE_MS) return;
       known = offset();
-      void minutely.stop();
-      void minutely.start();
+      awaitMinute();
     }, 1_000);
     try {
+      awaitMinute();
       void tick();
       await untilAborted(signal);
     } finally {
       clearInterval(watch);
-      await minutely.destroy();
+      await minute?.destroy();
       await current;
     }
   };
