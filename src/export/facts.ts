@@ -1,6 +1,6 @@
 import { subDays } from 'date-fns';
 import { z } from 'zod';
-import { type Day, day } from '../day.js';
+import { day } from '../day.js';
 import { type Reader, readSql } from '../warehouse/query.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { PageSize } from './pages.js';
@@ -13,11 +13,8 @@ const FORGET_FACT = 'DELETE FROM platform_facts WHERE project = $project AND fac
 const BELIEVED_DAYS = 30;
 
 /** What a project can learn about its platform that is worth more than the requests that showed it. */
-interface Fact<Value> {
-  readonly name: string;
-  readonly value: z.ZodType<Value>;
-  readonly isLimit?: boolean;
-}
+const fact = <Value>(name: string, value: z.ZodType<Value>, isLimit = false) => ({ name, value, isLimit });
+type Fact<Value> = ReturnType<typeof fact<Value>>;
 
 const dayValue = z.string().transform(day);
 const searchValue = z.object({
@@ -30,26 +27,20 @@ const searchValue = z.object({
 /** How far the search for the first day has got. */
 export type Search = z.infer<typeof searchValue>;
 
-const pagingValue = z.object({ rows: z.int().min(1), isShuffled: z.boolean() });
-export const PAGING: Fact<z.infer<typeof pagingValue>> = {
-  name: 'paging',
-  value: pagingValue,
-  isLimit: true,
-};
+export const PAGING = fact('paging', z.object({ rows: z.int().min(1), isShuffled: z.boolean() }), true);
 /** The first day with a view. If it was not confirmed for a time, the days before it are checked again. */
-export const FIRST_DAY: Fact<Day> = { name: 'first day', value: dayValue };
+export const FIRST_DAY = fact('first day', dayValue);
 /** The first day that the platform does not refuse, although it answers for later ones. */
-export const KEPT_FROM: Fact<Day> = { name: 'kept from', value: dayValue, isLimit: true };
-export const SEARCH: Fact<Search> = { name: 'search', value: searchValue };
-const lookedAtValue = z.object({ day: dayValue, on: dayValue });
+export const KEPT_FROM = fact('kept from', dayValue, true);
+export const SEARCH = fact('search', searchValue);
 /** The last day that the rotation looked at, and the day on which it did. */
-export const LOOKED_AT: Fact<z.infer<typeof lookedAtValue>> = { name: 'looked at', value: lookedAtValue };
+export const LOOKED_AT = fact('looked at', z.object({ day: dayValue, on: dayValue }));
 
 /** A fact about the platform; undefined if it is unknown, or a limit found too long before `now` or after it. */
 export async function readFact<Value>(
   reader: Reader,
   project: string,
-  { name, value: schema, isLimit = false }: Fact<Value>,
+  { name, value: schema, isLimit }: Fact<Value>,
   now: Date,
 ): Promise<Value | undefined> {
   const values = { project, fact: name, is_limit: isLimit, since: subDays(now, BELIEVED_DAYS), now };
@@ -61,14 +52,14 @@ export async function readFact<Value>(
 export const recordFact = <Value>(
   warehouse: Warehouse,
   project: string,
-  { name: fact }: Fact<Value>,
+  { name }: Fact<Value>,
   value: Value | undefined,
   now: Date,
 ): Promise<void> =>
   warehouse.groupCommit(async (transaction) => {
-    await transaction.execute(FORGET_FACT, { project, fact });
+    await transaction.execute(FORGET_FACT, { project, fact: name });
     if (value !== undefined)
-      await transaction.execute(RECORD_FACT, { project, fact, value: JSON.stringify(value), now });
+      await transaction.execute(RECORD_FACT, { project, fact: name, value: JSON.stringify(value), now });
   });
 
 export async function readPageSize(reader: Reader, project: string, now: Date): Promise<PageSize> {
