@@ -58,7 +58,7 @@ export function smallerLimit(error: unknown, limit: number): number | undefined 
   return named.length > 0 ? Math.max(...named) : USUAL_LIMITS.find((one) => one < limit);
 }
 
-interface PagesOptions extends ReadOptions {
+export interface PagesOptions extends ReadOptions {
   readonly pageSize: PageSize;
   /**
    * The rows of a page, as a share of those that the platform returns. If it is less than all of them, each page begins

@@ -1,11 +1,11 @@
-import type { Client, ReadOptions } from '../api/client.js';
+import type { Client } from '../api/client.js';
 import { PagingError, PausedError } from '../api/errors.js';
 import type { PageViews, ViewCounts, ViewsResponse } from '../api/schema.js';
 import { addDays, type Day } from '../day.js';
 import { percent } from '../format/numbers.js';
 import type { Texts } from '../warehouse/texts.js';
 import { DayRows, type Rows } from './day-rows.js';
-import { mayHaveMore, type PageSize, sortedBy, viewsPages } from './pages.js';
+import { mayHaveMore, type PagesOptions, sortedBy, viewsPages } from './pages.js';
 import { countChangedPages, equalCounts, NO_VIEWS } from './totals.js';
 
 /** How often the places of equal rows are asked for again, without finding another one, before they are left for another night. */
@@ -41,18 +41,13 @@ export interface WalkedDay {
   readonly doubt: string | undefined;
 }
 
-export interface WalkOptions extends ReadOptions {
+export interface WalkOptions extends Omit<PagesOptions, 'share'> {
   /** The paths of all days. */
   readonly paths?: Texts | undefined;
   /** What an earlier walk stored, when that added up and need not be read again if its first page is the same. */
   readonly stored?: StoredViews | undefined;
   /** What earlier walks found of a day that did not add up. */
   readonly found?: StoredViews | undefined;
-  readonly pageSize: PageSize;
-  /** The rows of a first walk that an earlier export kept, as one page. */
-  readonly kept?: ViewsResponse | undefined;
-  /** How many pages of a first walk may be requested at the same time; one by default. */
-  readonly atOnce?: () => number;
 }
 
 /**
