@@ -148,17 +148,14 @@ const syntaxProblems = (text: string, document: Document, lines: LineCounter): P
  */
 function strayYaml(document: Document, lines: LineCounter): Problem[] {
   const problems: Problem[] = [];
-  const anchors = new Set<string>();
   const report = (offset: number, message: string) => {
     problems.push({ line: lines.linePos(offset).line, message });
   };
   visit(document, {
-    Node: (_, { anchor }) => {
-      if (anchor !== undefined) anchors.add(anchor);
-    },
-    Alias: (_, { source, range }) => {
-      if (!anchors.has(source))
-        report(range?.[0] ?? 0, `YAML reads *${source} as an alias; put it in quotes: '*${source}'`);
+    Alias: (_, alias) => {
+      const { source } = alias;
+      if (alias.resolve(document) === undefined)
+        report(startOf(alias) ?? 0, `YAML reads *${source} as an alias; put it in quotes: '*${source}'`);
     },
     Pair: (_, { key, value }) => {
       if (isScalar(key) && typeof key.value === 'string') return;
