@@ -174,24 +174,19 @@ async function* batchesOf(
   statement: DuckDBPreparedStatement,
   result: DuckDBResult,
 ): AsyncGenerator<Json[][]> {
-  let failure: unknown;
   try {
     for (;;) {
       const chunk = await result.fetchChunk();
       if (chunk === null || chunk.rowCount === 0) break;
       yield chunk.convertRows(toJson);
     }
-    failure = await connection.run('SELECT 1').then(
-      () => undefined,
-      (error: unknown) => error,
-    );
+    if (await connection.run('SELECT 1').catch(() => undefined)) return;
   } finally {
     await connection.run('ROLLBACK');
   }
-  if (failure === undefined) return;
   // It fails again, and this time says why.
   await statement.run();
-  throw new StorageError('The query failed before its last row.', { cause: failure });
+  throw new StorageError('The query failed before its last row.');
 }
 
 /**
