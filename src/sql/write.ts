@@ -131,22 +131,20 @@ async function plainOf(
 ): Promise<string | undefined> {
   if (!(await isOneSelect(connection, sql))) return undefined;
   const statement = await connection.prepare(queryOf(sql));
-  const types = Array.from({ length: statement.columnCount }, (_, index) =>
-    statement.columnType(index).toString(),
-  );
-  const names = types.map((_, index) => statement.columnName(index));
+  const columns = Array.from({ length: statement.columnCount }, (_, index) => ({
+    place: `c${index}`,
+    name: statement.columnName(index),
+    type: statement.columnType(index).toString(),
+  }));
   statement.destroySync();
-  if (types.some((type) => !PLAIN.test(type)) || new Set(names).size < names.length) return undefined;
-  const values = types.map(
-    (type, index) =>
-      `${plainValue(`c${index}`, type, format)} AS ${identifier(titleOf(names[index] ?? '', format))}`,
-  );
-  const places = types.map((_, index) => `c${index}`);
-  return `SELECT ${values.join()} FROM (${queryOf(sql)}\n) AS result(${places.join()})`;
+  const names = new Set(columns.map(({ name }) => name));
+  if (columns.some(({ type }) => !PLAIN.test(type)) || names.size < columns.length) return undefined;
+  const values = columns.map(({ place, name, type }) => {
+    const title = format === 'csv' ? unformulated(name) : name;
+    return `${plainValue(place, type, format)} AS ${identifier(title)}`;
+  });
+  return `SELECT ${values.join()} FROM (${queryOf(sql)}\n) AS result(${columns.map(({ place }) => place).join()})`;
 }
-
-const titleOf = (name: string, format: CopiedFormat): string =>
-  format === 'csv' ? unformulated(name) : name;
 
 /** A spreadsheet runs text that begins like a formula, and JavaScript does not hold every number. */
 function plainValue(column: string, type: string, format: 'csv' | 'json' | 'ndjson'): string {
