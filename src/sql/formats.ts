@@ -25,7 +25,7 @@ export function formatAnswer(answer: Answer, format: TextFormat, style: AnswerSt
     case 'table':
       return tableText(answer, style);
     case 'csv':
-      return lines(answer, [answer.columns.map(({ name }) => csv(name, TEXT)).join(',')], (row) =>
+      return lines(answer, [answer.columns.map(({ name }) => csvCell(shown(name), false)).join(',')], (row) =>
         eachCell(answer, row, csv).join(','),
       );
     case 'markdown':
@@ -38,8 +38,6 @@ export function formatAnswer(answer: Answer, format: TextFormat, style: AnswerSt
       return jsonArray(answer, shown);
   }
 }
-
-const TEXT: AnswerColumn = { name: '', isNumeric: false, isText: true };
 
 async function* tableText(
   { columns, batches }: Answer,
