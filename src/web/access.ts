@@ -120,7 +120,8 @@ export class Access {
   async #visitorOf(c: WebContext): Promise<Visitor | undefined> {
     const { auth, header = '', editors } = this.settings;
     if (auth === 'proxy') {
-      const client = c.req.header(header) ?? '';
+      // Proxies send UTF-8, of which a header is the bytes.
+      const client = Buffer.from(c.req.header(header) ?? '', 'latin1').toString();
       return client === '' ? undefined : { client, isEditor: editors?.includes(client) ?? true };
     }
     // The cookie counts even if there is a header, which may be meant for a proxy in front.
@@ -203,9 +204,9 @@ function addressOf(c: WebContext, { url, proxies }: ServeSettings): string {
 /** Stricter than `isOwnHost`, where any IP address passes, even that of another site. */
 function isOwnOrigin(c: WebContext, { url }: ServeSettings): boolean {
   const origin = c.req.header('Origin');
-  // Other sites can abuse only a browser, and a browser says where a form comes from.
-  if (origin === undefined)
-    return c.req.header('Sec-Fetch-Site') === 'same-origin' || c.req.header('Authorization') !== undefined;
+  const site = c.req.header('Sec-Fetch-Site') ?? (c.req.path === '/mcp' ? 'same-origin' : '');
+  // Other sites can abuse only a browser, and a browser says where a form comes from. `/mcp` accepts no forms.
+  if (origin === undefined) return site === 'same-origin' || c.req.header('Authorization') !== undefined;
   return origin === url || (URL.canParse(origin) && new URL(origin).host === c.req.header('Host'));
 }
 

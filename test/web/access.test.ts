@@ -28,7 +28,7 @@ let directory: string;
 let site: Site;
 /** Listens on the network, behind passwords. */
 let guarded: Site;
-/** Behind a proxy, where only ann may act. */
+/** Behind a proxy, where only ann and jörg may act. */
 let viewed: Site;
 /** Of a browser that opened the link. */
 let session: string;
@@ -41,7 +41,7 @@ beforeAll(async () => {
   // A password that is configured but not used lets nobody in.
   site = await serveSite(directory, { password });
   guarded = await serveSite(directory, { auth: 'password', password, viewerPassword, host: '0.0.0.0' });
-  viewed = await serveSite(directory, { auth: 'proxy', header: 'x-user', editors: ['ann'] });
+  viewed = await serveSite(directory, { auth: 'proxy', header: 'x-user', editors: ['ann', 'jörg'] });
   session = cookieIn(await ask(`/?token=${site.token}`, {}));
 });
 
@@ -317,6 +317,7 @@ describe('access', () => {
     const posted = await ask('/agents', form, { method: 'POST', body: 'action=skip', of: behind });
     expect(posted.status).not.toBe(403);
     await expectRights(true, { 'x-user': 'ann' }, viewed);
+    await expectRights(true, { 'x-user': Buffer.from('jörg').toString('latin1') }, viewed);
     await expectRights(false, { 'x-user': 'bob' }, viewed);
   });
 
@@ -360,8 +361,14 @@ it('an AI assistant gets the tools of readership mcp at /mcp, with the key of th
   const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
   const refused = await ask('/mcp', { ...headers, origin: site.origin }, { method: 'POST', body });
   expect([refused.status, refused.headers['www-authenticate']]).toEqual([401, 'Bearer realm="Readership"']);
-  const unsigned = await ask('/mcp', headers, { method: 'POST', body, of: guarded });
-  expect(unsigned.status).toBe(403);
+  for (const [of, more, status] of [
+    [guarded, {}, 401],
+    [viewed, {}, 403],
+    // The proxy may keep the Authorization header to itself.
+    [viewed, { 'x-user': 'bob' }, 200],
+    [viewed, { 'x-user': 'bob', 'sec-fetch-site': 'cross-site' }, 403],
+  ] as const)
+    expect((await ask('/mcp', { ...headers, ...more }, { method: 'POST', body, of })).status).toBe(status);
   const post = { method: 'POST', body };
   const guessed = await ask('/mcp', { ...headers, ...basic('wrong') }, { ...post, of: guarded });
   expect([guessed.status, guessed.headers['www-authenticate']]).toEqual([401, 'Basic realm="Readership"']);
