@@ -3,7 +3,6 @@ import { addHours } from 'date-fns';
 import pLimit from 'p-limit';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { RefusedError } from '../../src/api/errors.js';
 import { addDays, day } from '../../src/day.js';
 import { openClient } from '../api/open-client.js';
 import { budgetOn, sleepingClock } from '../budget/open-budget.js';
@@ -363,16 +362,6 @@ describe('a failure that would affect every other day', () => {
     expect(totalRequests(opened) - asked).toBeLessThanOrEqual(4);
     expect([await storedDays(task.warehouse), await storedTotals(task.warehouse)]).toEqual(before);
   });
-
-  it('keeps the days that were loaded before it', async () => {
-    const { sandbox, task } = await setUp();
-    sandbox.setFaults([{ on: 'views', kind: 'status', status: 403, after: 8 }]);
-    const { results, stopped } = await exportFrom({ ...task, ...TEN_DAYS, inTurn: pLimit(1) });
-    expect(results).toHaveLength(4);
-    expect(stopped).toBeInstanceOf(RefusedError);
-    expect(Object.keys(await statesOf(task.warehouse))).toHaveLength(4);
-    await expectWhole(task.warehouse);
-  });
 });
 
 it('an interruption leaves complete days, and the next export loads the rest', async () => {
@@ -412,20 +401,6 @@ describe('rows that move while a day is read', () => {
     const pages = [await views(range), await views(`${range}&offset=250`)];
     return pages.flatMap((page) => page.views).sort((left, right) => (left.path < right.path ? -1 : 1));
   };
-
-  it.each([
-    ['counts-move', 3],
-    ['order-moves', 4],
-  ] as const)('once: the day is read again, and is right: %s', async (kind, requests) => {
-    const opened = await setUp();
-    const { sandbox, task } = opened;
-    sandbox.setFaults([{ on: 'views', kind, times: 2 }]);
-    await exportFrom({ ...task, from: '2026-11-10', to: '2026-11-10' });
-    expect(requestsFor(opened, '2026-11-10')).toBe(requests);
-    expect(await statesOf(task.warehouse)).toEqual({ '2026-11-10': 'final' });
-    await expectWhole(task.warehouse);
-    expect(await storedRows(task.warehouse, '2026-11-10')).toEqual(await truth(opened, '2026-11-10'));
-  });
 
   it('always: the day is marked, and read again until it is right', async () => {
     const opened = await setUp();
