@@ -430,7 +430,7 @@ describe('a path that visitors made up', () => {
     expect((await ask(`/ask.csv?sql=${sql}`, headers, { method: 'HEAD' })).status).toBe(200);
     await vi.waitFor(async () => {
       expect(await readdir(temporary)).toEqual([]);
-    });
+    }, 20_000);
   });
 
   it.each([

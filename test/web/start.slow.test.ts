@@ -67,7 +67,7 @@ it('serve --open opens its link in the browser, without secrets', async () => {
   const serve = startCli(['serve', '--port', '0', '--open'], { cwd, env });
   await vi.waitFor(async () => {
     expect(await readFile(opened, 'utf8')).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/\?token=[\w-]{43}\n$/);
-  });
+  }, 20_000);
   serve.child.kill('SIGTERM');
   expect((await serve.result).code).toBe(0);
 });
