@@ -16,12 +16,8 @@ export const DEFAULT_OUTCOMES: readonly JobOutcome[] = [
 const SOURCE = { repository: 'acme/docs', ref: 'main' } as const;
 const MODEL = 'sandbox-writer-1';
 
-const ENDED_STATUS = {
-  'pull-request': 'completed',
-  'no-change': 'completed',
-  failed: 'failed',
-  archived: 'archived',
-} as const;
+const endedStatus = ({ outcome }: StoredJob): AgentJob['status'] =>
+  outcome === 'failed' || outcome === 'archived' ? outcome : 'completed';
 
 /** The job as the API shows it at `now` (2.1). A job is archived after its pull request was made. */
 function jobAt(job: StoredJob, now: Date): AgentJob {
@@ -33,7 +29,7 @@ function jobAt(job: StoredJob, now: Date): AgentJob {
     source: SOURCE,
     model: MODEL,
     createdAt: job.createdAt,
-    status: ended ? ENDED_STATUS[job.outcome] : 'active',
+    status: ended ? endedStatus(job) : 'active',
     prLink: ended && changedFiles ? prLink : null,
     archivedAt: ended && job.outcome === 'archived' ? job.endsAt : null,
   };
