@@ -1,5 +1,5 @@
 import type { HttpBindings } from '@hono/node-server';
-import { addHours, compareAsc, differenceInSeconds } from 'date-fns';
+import { addHours, differenceInSeconds, min } from 'date-fns';
 import type { Context, MiddlewareHandler } from 'hono';
 import type { z } from 'zod';
 import type { ViewsResponse } from '../api/schema.js';
@@ -45,8 +45,7 @@ export function tooMany(
 ): Response | undefined {
   const free = uses.map((use) => addHours(use, 1)).filter((at) => at > now);
   if (free.length < limit) return undefined;
-  const next = free.sort(compareAsc)[free.length - limit] ?? addHours(now, 1);
-  const seconds = Math.max(1, differenceInSeconds(next, now, { roundingMethod: 'ceil' }));
+  const seconds = differenceInSeconds(min(free), now, { roundingMethod: 'ceil' });
   return c.json({ error: 'Too many requests' }, 429, { 'Retry-After': String(seconds) });
 }
 
