@@ -135,22 +135,16 @@ export class QueryProcesses {
     child.stderr?.setEncoding('utf8').on('data', (piece: string) => {
       said = (said + piece).slice(0, 4_000);
     });
-    const stop = () => kill(query);
-    limit.addEventListener('abort', stop);
-    try {
-      await mkdir(query.directory, { mode: 0o700 });
-      child.stdin?.end(sql);
-      this.prepare();
-      const { code, killedBy } = await query.ended;
-      signal.throwIfAborted();
-      const words = said.replaceAll(`${dataDir}/`, '');
-      if (code === 0) return words.trim();
-      if (limit.aborted)
-        throw new StorageError(`The query failed. It took longer than ${timeoutMs / 1000} s.`);
-      throw new StorageError(reasonOf(words, killedBy));
-    } finally {
-      limit.removeEventListener('abort', stop);
-    }
+    limit.addEventListener('abort', () => kill(query));
+    await mkdir(query.directory, { mode: 0o700 });
+    child.stdin?.end(sql);
+    this.prepare();
+    const { code, killedBy } = await query.ended;
+    signal.throwIfAborted();
+    const words = said.replaceAll(`${dataDir}/`, '');
+    if (code === 0) return words.trim();
+    if (limit.aborted) throw new StorageError(`The query failed. It took longer than ${timeoutMs / 1000} s.`);
+    throw new StorageError(reasonOf(words, killedBy));
   }
 }
 
