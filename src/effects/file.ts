@@ -139,7 +139,8 @@ function numbered(reader: LineReader, text: string, path: string, number: number
  */
 export class JournalFile {
   #file: FileHandle | undefined;
-  #reserved = 0;
+  /** The bytes of that room. */
+  reserved = 0;
 
   /** `end` is where the next line begins. */
   constructor(
@@ -147,17 +148,13 @@ export class JournalFile {
     private end: number,
   ) {}
 
-  get isReserved(): boolean {
-    return this.#reserved > 0;
-  }
-
   /**
    * Writes lines and syncs them, and changes the room reserved after them by `room` bytes. If that
    * fails, the file is as before.
    */
   async write(text: string, room: number): Promise<void> {
     const file = (this.#file ??= await create(this.path));
-    const before = this.#reserved;
+    const before = this.reserved;
     const after = before + room;
     const { end } = this;
     try {
@@ -171,7 +168,7 @@ export class JournalFile {
       throw error;
     }
     this.end += Buffer.byteLength(text);
-    this.#reserved = after;
+    this.reserved = after;
   }
 
   async close(): Promise<void> {

@@ -41,8 +41,6 @@ export class EffectsJournal {
   readonly #inTurn = pLimit(1);
   readonly #owners = new Set<string>();
   readonly #lines = new LineReader();
-  #place: Place | undefined;
-  #lastClaim: Claim = { number: 0, after: 0 };
   #lastSentAt = '';
   #file: JournalFile | undefined;
   #year: string | undefined;
@@ -58,6 +56,10 @@ export class EffectsJournal {
 
   /** How much of a torn last line was cut off. */
   cutBytes = 0;
+  /** Where the workspace sends from; undefined if that was never recorded. */
+  place: Place | undefined;
+  /** The latest claim to send. */
+  lastClaim: Claim = { number: 0, after: 0 };
 
   /**
    * Reads the journal in a data directory. Throws a `StorageError` when a line is not an entry. Only
@@ -78,16 +80,6 @@ export class EffectsJournal {
   /** The workspace it belongs to; undefined for a new journal, or one of an earlier version. */
   get workspace(): string | undefined {
     return [...this.#owners][0];
-  }
-
-  /** Where the workspace sends from; undefined if that was never recorded. */
-  get place(): Place | undefined {
-    return this.#place;
-  }
-
-  /** The latest claim to send. */
-  get lastClaim(): Claim {
-    return this.#lastClaim;
   }
 
   /** When the latest attempt to send something began; undefined if there was none. */
@@ -196,8 +188,8 @@ export class EffectsJournal {
     if (line.effect === 'workspace') this.#owners.add(line.id);
     else if (line.effect === 'place') {
       const { machine, host, path } = line;
-      this.#place = { machine, host, path };
-    } else if (line.effect === 'claim') this.#lastClaim = { number: line.number, after: line.after };
+      this.place = { machine, host, path };
+    } else if (line.effect === 'claim') this.lastClaim = { number: line.number, after: line.after };
     else {
       const key = `${line.effect} ${line.ref}`;
       const known = this.#effects.get(key) ?? { last: line, attempts: new Set() };
@@ -212,7 +204,7 @@ export class EffectsJournal {
   /** Starts a new file each year. If a wrong clock has already used the name, the current file is kept. */
   async #rotate(entry: Entry): Promise<void> {
     const isNextYear = this.#year !== undefined && entry.at.slice(0, 4) > this.#year;
-    if (!isNextYear || this.#file?.isReserved !== false) return;
+    if (!isNextYear || this.#file?.reserved !== 0) return;
     const archived = join(this.directory, `effects-${this.#year}.log`);
     if (await exists(archived)) return;
     await this.#file.close();
