@@ -94,9 +94,8 @@ export async function runWithout(variables: readonly string[], signal: AbortSign
   for (const name of variables) Reflect.deleteProperty(env, name);
   const args = [...process.execArgv, ...process.argv.slice(1)];
   const { child, ended } = startNode(args, { env, stdio: 'inherit' });
-  const stop = () => child.kill();
-  signal.addEventListener('abort', stop);
-  const { code, killedBy } = await ended.finally(() => signal.removeEventListener('abort', stop));
+  signal.addEventListener('abort', () => child.kill());
+  const { code, killedBy } = await ended;
   if (code === null)
     throw new StorageError(`The query crashed its process (${killedBy ?? 'unknown signal'}).`);
   return ([0, 2, 75] as const).find((known) => known === code) ?? 1;
