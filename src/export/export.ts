@@ -89,7 +89,7 @@ async function planOf(
   range: ExportRange,
   read: readonly DayResult[] = [],
 ): Promise<ExportPlan> {
-  const { warehouse, project, now, settleDays, reload } = task;
+  const { warehouse, project, now, settleDays, reload = false } = task;
   const { rows: pageSize } = await readPageSize(warehouse, project, now());
   const ledger = await readDayLedger(warehouse, project);
   const others = new Map(ledger);

@@ -1,6 +1,5 @@
 import { addMilliseconds, hoursToMilliseconds } from 'date-fns';
 import type { Priority } from '../api/retry.js';
-import { LIMITS } from '../api/schema.js';
 import {
   addDays,
   type Day,
@@ -92,7 +91,7 @@ const isWaiting = (record: DayRecord | undefined, now: Date): boolean =>
   now < retryAt(record);
 
 /** The fewest requests for a day of so many rows, of which the platform returns so many at once. */
-export const requestsFor = (rows: number, pageSize: number = LIMITS.viewsPage.max): number =>
+export const requestsFor = (rows: number, pageSize: number): number =>
   Math.max(1, Math.ceil(rows / pageSize));
 
 /** The requests of a day of which some rows are kept. */
@@ -100,7 +99,7 @@ export const requestsLeft = (requests: number, kept = 0, pageSize: number): numb
   Math.max(1, requests - Math.floor(kept / pageSize));
 
 /** The maximum requests of an ordinary night: yesterday, the days still settling, and the check of the past. */
-export const nightlyRequests = (rows: number, settleDays: number, pageSize?: number): number =>
+export const nightlyRequests = (rows: number, settleDays: number, pageSize: number): number =>
   (settleDays + 1) * requestsFor(rows, pageSize) + 1;
 
 /**
@@ -134,12 +133,12 @@ function samplesOf(missing: readonly Day[], { first }: DayRange): Set<Day> {
 
 interface PlanOptions {
   /** Whether a project that shares the limit has days that were never loaded. */
-  readonly isBackfilling?: boolean | undefined;
-  readonly settleDays?: number;
+  readonly isBackfilling: boolean;
+  readonly settleDays: number;
   /** How many rows the platform returns at once. */
-  readonly pageSize?: number | undefined;
+  readonly pageSize: number;
   /** Whether every day is read whole again, final ones included. */
-  readonly reload?: boolean | undefined;
+  readonly reload: boolean;
   /** How many rows to expect of a day that was not read yet. */
   readonly expected?: (day: Day) => number;
 }
@@ -158,13 +157,7 @@ export function planExport(
   ledger: DayLedger,
   range: ExportRange,
   now: Date,
-  {
-    isBackfilling = false,
-    settleDays = Infinity,
-    pageSize,
-    reload = false,
-    expected = expectedRows(ledger),
-  }: PlanOptions = {},
+  { isBackfilling, settleDays, pageSize, reload, expected = expectedRows(ledger) }: PlanOptions,
 ): ExportPlan {
   const all = daysIn(range);
   const missing = all.filter((day) => !ledger.has(day));

@@ -36,7 +36,8 @@ const record = (
 });
 const ledgerOf = (...records: DayRecord[]): DayLedger => new Map(records.map((one) => [one.day, one]));
 const range = { first: day('2026-11-08'), last: YESTERDAY };
-const plan = (ledger: DayLedger) => planExport(ledger, range, NOW);
+const plan = (ledger: DayLedger, days: DayRange = range, now = NOW, reload = false) =>
+  planExport(ledger, days, now, { isBackfilling: false, settleDays: Infinity, pageSize: 250, reload });
 
 describe('the plan of an export', () => {
   const ledger = ledgerOf(
@@ -72,7 +73,7 @@ describe('the plan of an export', () => {
   test('is empty when every day is final', () => {
     const done = ledgerOf(...daysIn(range).map((at) => record(at, 'final')));
     expect(plan(done)).toMatchObject({ days: [], requests: 0, alreadyFinal: 10 });
-    const { days } = planExport(done, range, NOW, { reload: true });
+    const { days } = plan(done, range, NOW, true);
     expect(days).toHaveLength(10);
     expect(days[0]).toMatchObject({ day: YESTERDAY, due: 'reload', priority: 'backfill' });
   });
@@ -89,7 +90,7 @@ describe('the plan of an export', () => {
     expect(again).toEqual(['2026-11-15']);
     expect(planned).toMatchObject({ readToday: 1, waiting: ['2026-11-16'] });
     // Without gaps there is no backfill to resume, so an export that is run again reads those that may change again.
-    const asked = planExport(read, { first: day('2026-11-15'), last: YESTERDAY }, NOW);
+    const asked = plan(read, { first: day('2026-11-15'), last: YESTERDAY });
     expect(asked.days.map(({ due }) => due)).toEqual(['provisional', 'provisional']);
   });
 
@@ -124,7 +125,7 @@ describe('the plan of an export', () => {
     const failed = ledgerOf(bad, ...rest.map((at) => record(at, 'final')));
     expect(plan(failed)).toMatchObject({ days: [], waiting: ['2026-11-10'], readToday: 0 });
     const later = new Date(NOW.getTime() + 30 * 60_000);
-    expect(planExport(failed, range, later)).toMatchObject({ days: [{ day: '2026-11-10' }], waiting: [] });
+    expect(plan(failed, range, later)).toMatchObject({ days: [{ day: '2026-11-10' }], waiting: [] });
     const once = { ...bad, failures: 1 };
     const ahead = { ...bad, attempted_at: new Date(NOW.getTime() + 60_000) };
     for (const other of [once, ahead])
@@ -135,7 +136,7 @@ describe('the plan of an export', () => {
     const rest = daysIn(range).filter((at) => at !== '2026-11-10');
     const final = rest.map((at) => record(at, 'final'));
     const inDoubt = (nights: number, hours: number) =>
-      planExport(
+      plan(
         ledgerOf(...final, record(day('2026-11-10'), 'inconsistent', 300, LAST_NIGHT, nights)),
         range,
         new Date(LAST_NIGHT.getTime() + hours * HOUR_MS),
@@ -147,7 +148,7 @@ describe('the plan of an export', () => {
 
   test('of a range that ends before it begins is empty', () => {
     const future = { first: addDays(YESTERDAY, 30), last: YESTERDAY };
-    expect(planExport(ledger, future, NOW)).toMatchObject({ days: [], alreadyFinal: 0, readToday: 0 });
+    expect(plan(ledger, future)).toMatchObject({ days: [], alreadyFinal: 0, readToday: 0 });
   });
 });
 
@@ -165,7 +166,7 @@ test('the rows of a day are expected to be between those of the stored days arou
 
 describe('of a long gap at the beginning, eight days come before the others', () => {
   const newest = (ledger: DayLedger, range: DayRange) =>
-    planExport(new Map([...ledger].sort()), range, NOW).days.map(({ day: at }) => at);
+    plan(new Map([...ledger].sort()), range).days.map(({ day: at }) => at);
 
   test('its first one among them, on every day of the week; none if the first day is known', () => {
     const long = { first: day('2026-08-10'), last: YESTERDAY };
@@ -205,8 +206,8 @@ describe('of a long gap at the beginning, eight days come before the others', ()
           const stored = [...known.values(), ...samples].sort((a, b) => daysBetween(b.day, a.day));
           const ledger = ledgerOf(...stored);
           const unread = [...pages].filter(([at]) => !ledger.has(at));
-          const needed = unread.reduce((sum, [, count]) => sum + requestsFor(count), 0);
-          const { requests } = planExport(ledger, range, NOW);
+          const needed = unread.reduce((sum, [, count]) => sum + requestsFor(count, 250), 0);
+          const { requests } = plan(ledger, range);
           const error = Math.abs(requests - needed) / needed;
           expect(error, `${days} days, ${rows} rows, ${seed}`).toBeLessThan(0.15);
         }
@@ -236,11 +237,11 @@ test.each([
   [251, 2],
   [5_000, 20],
 ])('a day of %i pages takes %i requests', (pages, requests) => {
-  expect(requestsFor(pages)).toBe(requests);
+  expect(requestsFor(pages, 250)).toBe(requests);
 });
 
 test('a night takes requests for yesterday and the days still settling, and one for the past', () => {
-  expect(nightlyRequests(900, 3)).toBe(4 + 3 * 4 + 1);
+  expect(nightlyRequests(900, 3, 250)).toBe(4 + 3 * 4 + 1);
 });
 
 test.each([

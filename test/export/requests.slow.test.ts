@@ -42,12 +42,12 @@ describe('an ordinary night, counted by the platform', () => {
       // The day that became final tonight was read tonight.
       expect(result.check).toMatchObject({ differing: [], days: 29 - SETTLE_DAYS + 2 * night - 1 });
       // The day that becomes final is read in full.
-      expect(requests).toBeLessThanOrEqual(2 * requestsFor(pages) + SETTLE_DAYS - 1 + 1);
+      expect(requests).toBeLessThanOrEqual(2 * requestsFor(pages, 250) + SETTLE_DAYS - 1 + 1);
       opened.clock.advance(DAY_MS);
       const spareRequests = 5;
       const spared = await opened.counting(() => opened.run(undefined, { spareRequests }));
       // However large the days, each is looked at in its turn.
-      expect(spared.requests).toBe(2 * requestsFor(pages) + SETTLE_DAYS - 1 + 1 + spareRequests);
+      expect(spared.requests).toBe(2 * requestsFor(pages, 250) + SETTLE_DAYS - 1 + 1 + spareRequests);
     }
   });
 
