@@ -77,11 +77,9 @@ export function parseYaml<Value>(
     .map(({ at, words }) => ({
       line: lines.linePos(offsetOf(at, document)).line,
       message: at.length === 0 ? words : `${nameOf(at)}: ${words}`,
-    }));
-  throw new ProblemsError(
-    path,
-    problems.sort((left, right) => left.line - right.line),
-  );
+    }))
+    .sort((left, right) => left.line - right.line);
+  throw new ProblemsError(path, problems);
 }
 
 const TOO_MANY_ALIASES = 'YAML aliases repeat too many values; write the values out instead';
