@@ -45,7 +45,7 @@ export function tooMany(
 ): Response | undefined {
   const free = uses.map((use) => addHours(use, 1)).filter((at) => at > now);
   if (free.length < limit) return undefined;
-  const seconds = differenceInSeconds(min(free), now, { roundingMethod: 'ceil' });
+  const seconds = differenceInSeconds(min([...free, addHours(now, 1)]), now, { roundingMethod: 'ceil' });
   return c.json({ error: 'Too many requests' }, 429, { 'Retry-After': String(seconds) });
 }
 
