@@ -35,6 +35,9 @@ export interface Rows {
   readonly note?: string;
 }
 
+/** A query that failed: it is wrong, takes too long, or its result is too large. */
+export class QueryError extends StorageError {}
+
 /** How long a process may take to stop by itself after the time limit of its query. */
 const END_MS = 6_000;
 
@@ -65,7 +68,7 @@ export class QueryProcesses {
     return (this.#spare ??= this.#start(['--format', 'ndjson']));
   }
 
-  /** The first rows of a result. Throws a `StorageError` with the reason if the query fails. */
+  /** The first rows of a result. Throws a `QueryError` with the reason if the query fails. */
   async ask(sql: string, { maxRows, maxCharacters }: Cut, signal: AbortSignal): Promise<Rows> {
     const child = this.prepare();
     this.#spare = undefined;
@@ -143,8 +146,8 @@ export class QueryProcesses {
     signal.throwIfAborted();
     const words = said.replaceAll(`${dataDir}/`, '');
     if (code === 0) return words.trim();
-    if (limit.aborted) throw new StorageError(`The query failed. It took longer than ${timeoutMs / 1000} s.`);
-    throw new StorageError(reasonOf(words, killedBy));
+    if (limit.aborted) throw new QueryError(`The query failed. It took longer than ${timeoutMs / 1000} s.`);
+    throw new QueryError(reasonOf(words, killedBy));
   }
 }
 

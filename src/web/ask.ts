@@ -1,14 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { addDays, type Day, day, daysBetween, parseDay } from '../day.js';
-import { StorageError } from '../errors.js';
 import { packageFile } from '../files.js';
 import { valueText } from '../format/text.js';
 import { drawLines } from '../reports/lines.js';
 import { ISO_CALENDAR, periodOf } from '../reports/period.js';
+import { QueryError } from '../sql/children.js';
 import { type DictionaryEntry, KEYWORDS, readDictionary } from '../sql/dictionary.js';
 import { literal } from '../warehouse/duckdb.js';
 import type { Row } from '../warehouse/query.js';
-import { BusyError } from './limits.js';
 import { LONGEST_MS } from './questions.js';
 import type { SiteRequest } from './request.js';
 
@@ -49,7 +48,7 @@ export async function ask(request: SiteRequest): Promise<object> {
     );
     return { ...shown, answer: { columns, cells, isCut, note, ...pictureOf(answer, columns) } };
   } catch (error) {
-    if (error instanceof BusyError || !(error instanceof StorageError)) throw error;
+    if (!(error instanceof QueryError)) throw error;
     return { ...shown, failure: error.message };
   }
 }

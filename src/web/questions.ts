@@ -11,7 +11,7 @@ import { problemOf } from '../config/problems.js';
 import { ConfigurationError, messageOf, StorageError } from '../errors.js';
 import { exists, ignoreMissing, writeWhole } from '../files.js';
 import { timeLimit } from '../sleep.js';
-import { type Cut, QueryProcesses, type Rows } from '../sql/children.js';
+import { type Cut, QueryError, QueryProcesses, type Rows } from '../sql/children.js';
 import { Turns } from './limits.js';
 
 /** Concurrent queries: each is a process that may use much memory. */
@@ -91,7 +91,7 @@ export class Questions {
       await this.processes.write(sql, file, format, AbortSignal.any([signal, tooLarge.signal]));
     } catch (error) {
       if (!tooLarge.signal.aborted) throw error;
-      throw new StorageError(
+      throw new QueryError(
         `The answer is larger than ${MAX_FILE_BYTES / 1e6} MB. Narrow the query, or use readership sql --output.`,
       );
     } finally {

@@ -7,6 +7,7 @@ import { setTimeout } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { codeOf, ConfigurationError, messageOf, ReadershipError } from '../errors.js';
 import { inUrl, listen } from '../http-server.js';
+import { QueryError } from '../sql/children.js';
 import { isReading, type WebContext, type WebEnv } from './access.js';
 import { addRoutes, type App, openApp, pageOf, PAGES, type WebOptions } from './app.js';
 import { BusyError } from './limits.js';
@@ -101,7 +102,8 @@ function routed(app: App, { settings, onError }: WebOptions): Hono<WebEnv> {
   );
   hono.onError((error, c) => {
     if (error instanceof HTTPException) return problem(c, error.status, error.message);
-    if (error instanceof ConfigurationError) return problem(c, 400, error.message);
+    if (error instanceof ConfigurationError || error instanceof QueryError)
+      return problem(c, 400, error.message);
     if (error instanceof BusyError) {
       c.header('Retry-After', '60');
       return problem(c, 429, error.message);
