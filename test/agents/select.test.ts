@@ -109,6 +109,7 @@ describe('which pages are left out, and why', () => {
     ['not a plain path', page('/a b', 500), {}, { isListed: () => true }],
     ['not a plain path', page('a', 500), {}, { isListed: () => true }],
     ['not a plain path', page(`/${'a'.repeat(200)}`, 500), {}, { isListed: () => true }],
+    ['fewer than 100 views a week', page('/a', 99), {}, { only: ['/a'] }],
     ['has job 4, active', page('/a', 500), {}, { busy: new Map([['/a', HAS_JOB]]) }],
     ['improve.maxJobsPerRun is 5', page('/a', 500), {}, { room: { count: 0, limit: LIMIT } }],
   ])('%s', (words, ...given) => {
