@@ -1,4 +1,4 @@
-import { addDays } from 'date-fns';
+import { addDays, addHours } from 'date-fns';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { changeJob, type Job, planJob, readJobs } from '../../src/agents/ledger.js';
@@ -122,9 +122,9 @@ it('the stored choice is written again only if it has changed, and keeps its tim
   const later = addDays(NOW, 9);
   expect([await choose(rules, later), await choose(rules)]).toEqual([true, false]);
   const since = z.object({ path: z.string(), chosen_at: timestampColumn });
-  const chosen = 'SELECT path, chosen_at FROM page_choices ORDER BY path';
+  const chosen = 'SELECT path, chosen_at FROM page_choices ORDER BY is_flagged DESC, path';
   const times = async () => (await warehouse.query(chosen, since)).map(({ chosen_at }) => chosen_at);
-  expect(await times()).toEqual([later, NOW, NOW]);
+  expect(await times()).toEqual([NOW, NOW, later]);
   const plan = await planImprovement(warehouse, 'prj_sandbox', RULES, AT);
   const holdOut = async (job: number, until: Day | null, now: Date) => {
     const why = { code: 'held-out', twin: '/guides/page-2', job, drawn: day('2026-11-01'), until } as const;
@@ -155,6 +155,7 @@ it.each([
   const settings = { baseUrl: 'http://127.0.0.1', projects: [{ id: 'prj_sandbox' }] };
   const { improve: rules } = settingsSchema.parse(settings);
   const lines = planLines({ name: 'Docs', plan, rules, width: 80, proposals: undefined });
+  expect(plan.weeks).toBe(0);
   expect(lines).toContain(`  1 pull request waiting for review, ${age}`);
   const held = 'left for a later run: improve.maxOpenPullRequests is 1';
   expect(lines).toContain(`  /next  planned earlier as job 2, ${held}`);
@@ -209,9 +210,10 @@ describe('the jobs of a week', () => {
     };
     expect(busy(-5, -1)).toEqual(['/a', '/b']);
     expect(busy(-90, -57)).toEqual([]);
+    expect(busy(-90, 0, { ended_at: addHours(NOW, 1) })).toEqual(['/a', '/b']);
     expect(busy(-90, 400)).toEqual([]);
     expect(busy(-5, 400)).toEqual(['/a', '/b']);
     expect(busy(400, 401)).toEqual([]);
-    expect(busy(-90, -80, { merged_on: day('2027-12-01') })).toEqual([]);
+    expect(busy(-90, -80, { merged_on: day('2026-12-01') })).toEqual([]);
   });
 });
