@@ -7,8 +7,8 @@ import { join } from 'node:path';
 
 /** The files that decide, with their tests. Most mutants elsewhere are changes of wording or of layout. */
 const DECISIONS = {
-  'agents/select': 'agents/select',
-  'agents/plan': '{agents/{plan,select},steps/approve}',
+  'agents/select': 'agents/{plan,select}',
+  'agents/plan': '{agents/{code-host,plan,select},steps/approve}',
   'agents/lifecycle': 'agents/{lifecycle,failures,poll}',
   'agents/pairs': 'agents/pairs',
   'agents/room': '{agents/{plan,select},steps/{approve,submit}}',
