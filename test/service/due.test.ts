@@ -52,6 +52,9 @@ describe('what is due', () => {
   it('is nothing right after everything was done, however often it is checked', () => {
     for (const now of [NIGHT, '2026-11-20T02:15:01', '2026-11-20T02:59:59'])
       expect(due(allDone(NIGHT), now)).toEqual([]);
+    const runs = allDone('2026-11-20T02:15:45');
+    const everyMinute = due(runs, '2026-11-20T02:16:00', { poll: '* * * * *' }, { pollWaits: true });
+    expect(everyMinute).toEqual(['poll', 'publish']);
   });
 
   it('is each step from its scheduled time on, and publishing what changed', () => {
