@@ -92,7 +92,7 @@ export function selectPages(
   const leaving = aboveFloor.filter((page) => page.leaving !== null);
   const considered = [...new Set([...leaving, ...carrying])];
   // To picomatch alone, /**/openapi.* does not cover /openapi.json.
-  const patterns = rules.exclude.flatMap((pattern) => [pattern, pattern.replace(/^\/\*\*\//, '/')]);
+  const patterns = rules.exclude.flatMap((pattern) => [pattern, pattern.replace('/**/', '/')]);
   const isExcluded = picomatch(patterns);
   const named = considered.filter(({ path }) => state.only?.includes(path) !== false);
   const objections = new Map<Candidate, Reason | undefined>(

@@ -118,7 +118,7 @@ function totalsWithChange(week: Comparison, isHeadline: boolean): string {
     const change = changeOf(same.now, same.before);
     return { total, change: writeChange(change), than: fromLastWeek(change) };
   });
-  const [human, ai] = both.map(({ change }) => change?.replace(/^from 0$/, 'up from 0'));
+  const [human, ai] = both.map(({ change }) => change?.replace('from 0', 'up from 0'));
   if (isHeadline) return human && ai ? `Compared with last week: human ${human} and AI ${ai}.` : '';
   const isBoth = both.every(({ than }) => than === 'from last week');
   const parts = both.map(({ total, change, than }) =>
