@@ -14,7 +14,7 @@ const DECISIONS = {
   'agents/room': '{agents/{plan,select},steps/{approve,submit}}',
   'agents/effect': 'agents/effect',
   'agents/reconcile': '{agents/failures,steps/approve}',
-  'budget/budget': 'budget/budget',
+  'budget/budget': '{budget/budget,export/forecast}',
   'api/hour': 'api/hour',
   'config/cron': 'config/cron',
   'config/shard': 'config/shard',

@@ -402,8 +402,9 @@ describe('waiting', () => {
       const told: unknown[] = [];
       const onWait = (...why: unknown[]) => told.push(why);
       const budget = budgetOn(await liveWarehouse(), clock, { limit, onWait });
+      const lease = await budget.lease(1, 'urgent');
       await budget.refused(askedMs);
-      await takeOne(budget);
+      await lease.next();
       expect(told).toEqual([[addSeconds(start, seconds), 'The server asked for a pause.']]);
     },
   );
