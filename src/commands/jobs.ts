@@ -32,7 +32,7 @@ const list = projectCommand('list', {
   readership jobs list
   readership jobs list --json`,
   run: (options, runtime) =>
-    withHistory(options, runtime, async (history, { projects }) => {
+    withHistory(options, runtime, async (history, { projects, shard }) => {
       const { output, now } = runtime;
       const jobs = await readJobsOf(history, projects);
       const messages = await readMessagesOf(history, projects);
@@ -40,8 +40,8 @@ const list = projectCommand('list', {
       else if (jobs.length === 0) output.data('No jobs yet. Which pages would get one: readership improve');
       else output.data((await jobLines(jobs, output.width)).join('\n'));
       const isUnconfirmed = ({ state }: Pick<Job | Message, 'state'>) => state === 'unconfirmed';
-      for (const line of unconfirmedLines(jobs.filter(isUnconfirmed), messages.filter(isUnconfirmed)))
-        output.note(line);
+      const unconfirmed = [jobs.filter(isUnconfirmed), messages.filter(isUnconfirmed)] as const;
+      for (const line of unconfirmedLines(...unconfirmed, shard)) output.note(line);
       for (const { id, name } of projects) {
         const planned = [...jobs, ...messages].filter(({ state }) => state === 'planned');
         const waiting = planned.filter(({ project }) => project === id).length;

@@ -2,6 +2,7 @@ import { ENDED_STATUSES } from '../api/schema.js';
 import { effectWords, type JobEffect } from '../agents/effect.js';
 import type { Job } from '../agents/ledger.js';
 import type { Message, Transition } from '../agents/messages.js';
+import { type Shard, shardOption } from '../config/shard.js';
 import { longDay, moment } from '../format/days.js';
 import { thousands } from '../format/numbers.js';
 import { pullRequestNumber } from '../reports/jobs.js';
@@ -44,18 +45,19 @@ export const jobLine = (job: Job): string =>
 export const howToLook = ({ reference }: Job): string =>
   `Its prompt contains the reference ${reference}: search for it in the platform's jobs and in the descriptions of pull requests.`;
 
-const resolveCommand = (id: number): string =>
-  `readership jobs resolve ${id} --created REMOTE_ID, or --not-created`;
+const resolveCommand = (id: number, shard?: Shard): string =>
+  `readership jobs resolve ${id}${shardOption(shard)} --created REMOTE_ID, or --not-created`;
 
 /** Jobs and messages whose replies were lost, with the commands that settle them. `jobs show` says how to find out. */
 export const unconfirmedLines = (
   jobs: readonly Pick<Job, 'id' | 'path'>[],
   messages: readonly Pick<Message, 'id' | 'job'>[],
+  shard: Shard | undefined,
 ): string[] => [
-  ...jobs.map(({ id, path }) => `job ${id} (${path}) may or may not exist: ${resolveCommand(id)}`),
+  ...jobs.map(({ id, path }) => `job ${id} (${path}) may or may not exist: ${resolveCommand(id, shard)}`),
   ...messages.map(
     ({ id, job }) =>
-      `message ${id} to job ${job} may or may not have arrived: readership jobs resolve ${job} --sent, or --not-sent`,
+      `message ${id} to job ${job} may or may not have arrived: readership jobs resolve ${job}${shardOption(shard)} --sent, or --not-sent`,
   ),
 ];
 

@@ -2,6 +2,7 @@ import { min } from 'date-fns';
 import { LIMITS } from '../api/schema.js';
 import type { Workspace } from '../app/workspace.js';
 import { lastScheduled } from '../config/cron.js';
+import { shardOption } from '../config/shard.js';
 import { type Day, dayOf, lastEndedDay } from '../day.js';
 import { placeWords } from '../effects/place.js';
 import { dayList, duration, inSequence, longDay, moment } from '../format/days.js';
@@ -90,6 +91,7 @@ export function needsOf(
   const { runs, outages, unconfirmedJobs, unconfirmedMessages } = operations;
   const { unknownDeliveries, waitingDeliveries, failedDeliveries, codeHostProblems, journalProblem } =
     operations;
+  const option = shardOption(shard);
   const exportAt = lastScheduled(schedule.export, schedule.timezone, now);
   const isExportOver = dayOf(exportAt) === dayOf(now);
   const isExported = runs.some(
@@ -102,12 +104,14 @@ export function needsOf(
       ...(keyProblem === null ? [] : [`${name}: check the API key: ${keyProblem}`]),
       ...stuck.map(
         ({ day, why }) =>
-          `${name}: ${longDay(day)} has not added up for several nights (${why ?? 'no reason was recorded'}), and is read once a week now. Ask the platform's operators, then: readership export --reload --from ${day} --to ${day}`,
+          `${name}: ${longDay(day)} has not added up for several nights (${why ?? 'no reason was recorded'}), and is read once a week now. Ask the platform's operators, then: readership export --reload --from ${day} --to ${day}${option}`,
       ),
-      ...(failed.length === 0 ? [] : [`${name}: ${counted(failed.length, 'day')} failed: readership export`]),
+      ...(failed.length === 0
+        ? []
+        : [`${name}: ${counted(failed.length, 'day')} failed: readership export${option}`]),
       ...(isYesterdayStored || !isExportOver || !isExpected(historyFrom)
         ? []
-        : [`${name}: yesterday has been missing since ${moment(exportAt)}: readership export`]),
+        : [`${name}: yesterday has been missing since ${moment(exportAt)}: readership export${option}`]),
     ]),
     ...outageLines(outages),
     ...(journalProblem === null ? [] : [journalProblem]),
@@ -115,10 +119,10 @@ export function needsOf(
       ({ repository, problem }) =>
         `the pull requests of ${repository} could not be read, so changes by others are not known: ${problem}`,
     ),
-    ...unconfirmedLines(unconfirmedJobs, unconfirmedMessages),
+    ...unconfirmedLines(unconfirmedJobs, unconfirmedMessages, shard),
     ...waitingDeliveries.map(
       ({ report, period, recipient, note }) =>
-        `${report} ${period} to ${recipient} has not been sent: ${note ?? 'no reason was recorded'}. It is retried automatically; check with: readership doctor`,
+        `${report} ${period} to ${recipient} has not been sent: ${note ?? 'no reason was recorded'}. It is retried automatically; check with: readership doctor${option}`,
     ),
     ...failedDeliveries.map(
       (delivery) =>
@@ -146,7 +150,7 @@ function outageLines(outages: OperationsStatus['outages']): string[] {
 
 const afterRefusal = (delivery: DeliveryKey, shard: Workspace['shard']): string =>
   delivery.report === ALERT
-    ? 'Until that is fixed, alerts do not reach it: readership doctor'
+    ? `Until that is fixed, alerts do not reach it: readership doctor${shardOption(shard)}`
     : `When that is fixed: ${resendCommand(delivery, shard)}`;
 
 /** The facts about runs, jobs, emails and disk space. */

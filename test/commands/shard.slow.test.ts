@@ -5,6 +5,7 @@ import { request } from 'undici';
 import { describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { shardOf } from '../../src/config/shard.js';
+import { answerOf } from '../duckdb.js';
 import { inWarehouse, valuesOf } from '../open-warehouse.js';
 import { type Platform, rowsOf } from '../platform.js';
 import { callCli, runCli, startCli } from '../run-cli.js';
@@ -150,6 +151,16 @@ describe('export --shard', () => {
     expect(told).not.toContain(data);
     const broken = endedWith(1, await call(cwd, 'status'));
     expect(broken.stdout).toMatch(/Shard 2\/3, not readable here\nattention {2}.*no days of shard 2\/3/);
+
+    // Each shard numbers its own jobs, so a command about one names the shard.
+    await rename(join(cwd, 'lake-away'), join(cwd, 'lake'));
+    const ofA = shardOf('prj_a', 3);
+    const lost =
+      "INSERT INTO agent_jobs BY NAME SELECT 7 AS id, 'prj_a' AS project, '/' AS path, 'unconfirmed' AS state, '' AS reason, '' AS prompt, now()::TIMESTAMP AS planned_at, 0 AS polls";
+    await answerOf(join(data, `shard-${ofA}-of-3`, 'warehouse.duckdb'), lost);
+    endedWith(0, await call(cwd, 'publish', '--shard', `${ofA}/3`));
+    const { stdout } = endedWith(1, await call(cwd, 'status', '--project', 'prj_a'));
+    expect(stdout).toContain(`readership jobs resolve 7 --shard ${ofA}/3 --created`);
   });
 
   it('accepts the index of a Kubernetes indexed job, as in the docs', async () => {
