@@ -71,10 +71,15 @@ export class CodeHost {
       const begin: Date = since;
       const address = apiUrl + list(repository, begin.toISOString());
       const items = await this.#get('list the pull requests', address, listed, signal);
-      const last = items.at(-1)?.updatedAt ?? begin;
-      // If more than a page changed within a second, the rest of them cannot be listed.
-      since = items.length < pageLength ? undefined : last > begin ? last : addSeconds(begin, 1);
-      const pullRequests = items.filter((item) => item.isPullRequest && item.updatedAt > begin);
+      const isFull = items.length >= pageLength;
+      const newer = items.filter(({ updatedAt }) => updatedAt > begin);
+      const end = newer.at(-1)?.updatedAt ?? begin;
+      // More may have changed at the last moment of a full page, so it is left to the next one.
+      const whole = newer.filter(({ updatedAt }) => !isFull || updatedAt < end);
+      // If more than a page changed within a moment, the rest of them cannot be listed.
+      const kept = whole.length > 0 ? whole : newer;
+      since = isFull ? (kept.at(-1)?.updatedAt ?? addSeconds(begin, 1)) : undefined;
+      const pullRequests = kept.filter(({ isPullRequest }) => isPullRequest);
       yield { pullRequests, next: since };
     }
   }

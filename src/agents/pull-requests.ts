@@ -72,7 +72,9 @@ export async function readPullRequests(
     let left = MAX_READ;
     let isDone = false;
     for await (const { pullRequests, next } of codeHost.changedSince(until, task.signal)) {
-      for (const pullRequest of pullRequests.slice(0, left)) {
+      // The next round begins after those that changed at the same time.
+      const last = (pullRequests[left - 1] ?? pullRequests.at(-1))?.updatedAt ?? until;
+      for (const pullRequest of pullRequests.filter(({ updatedAt }) => updatedAt <= last)) {
         await storeChange(task, pullRequest, jobs, pages);
         until = pullRequest.updatedAt;
       }

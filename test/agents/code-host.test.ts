@@ -107,7 +107,7 @@ async function repository(pulls: Fake[], kind: Kind = 'github', mostRequests = I
       'SELECT path, link, changed_on::VARCHAR AS day FROM page_changes ORDER BY ALL',
       z.object({ path: z.string(), link: z.string().nullable(), day: z.string().nullable() }),
     );
-  return { ...desk, read, changes, server };
+  return { ...desk, codeHost, read, changes, server };
 }
 
 describe('the source file of a page', () => {
@@ -176,6 +176,21 @@ describe.each(['github', 'gitlab', 'bitbucket'] as const)('changes by others, at
     // Nobody recorded this one, so nobody can take it back.
     await recordChange(warehouse, { project, path: '/guides/page-2', changed_on: day('2026-11-15') }, true);
     expect((await changes()).map(({ path }) => path)).toEqual(['/guides/page-2']);
+  });
+
+  it('are all read if several were made at the moment at which a page or a round ends', async () => {
+    const pulls = Array.from({ length: 130 }, (_, index) => ({
+      number: index + 1,
+      files: [`docs/guides/page-${(index % 8) + 1}.md`],
+      updated: addMinutes(subDays(NOW, 3), Math.floor(index / 3)),
+    }));
+    const { codeHost, read, changes } = await repository(pulls, kind);
+    const listed: number[] = [];
+    for await (const { pullRequests } of codeHost.changedSince(subDays(NOW, 5)))
+      listed.push(...pullRequests.map(({ number }) => number));
+    expect(listed).toEqual(pulls.map(({ number }) => number));
+    for (let round = 0; round < 8; round++) await read(10);
+    expect(await changes()).toHaveLength(130);
   });
 });
 
