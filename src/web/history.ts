@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { historyFileOf } from '../app/histories.js';
 import { partOf, shardsOf, type Workspace } from '../app/workspace.js';
 import { StorageError } from '../errors.js';
+import { exists } from '../files.js';
 import { timeLimit } from '../sleep.js';
 import { queryLimits } from '../sql/process.js';
 import { type History, openOwnHistory } from '../warehouse/published.js';
@@ -91,8 +92,9 @@ class WebHistory {
   }
 
   async #file(): Promise<string> {
-    if (this.#copy !== undefined && performance.now() - this.#copy.atMs < COPY_USED_MS)
-      return this.#copy.file;
+    const { file: copy = '', atMs = 0 } = this.#copy ?? {};
+    // A command of this machine may have replaced it.
+    if (performance.now() - atMs < COPY_USED_MS && (await exists(copy))) return copy;
     const file = await historyFileOf(this.part, this.signal);
     this.#copy = file === this.part.historyFile ? undefined : { file, atMs: performance.now() };
     return file;
