@@ -165,7 +165,7 @@ describe('access', () => {
     expect((await ask('/agents', form, { method: 'POST' })).status).toBe(401);
   });
 
-  it.each([{ origin: 'https://evil.example' }, { origin: 'null' }, { 'sec-fetch-site': 'cross-site' }])(
+  it.each([{}, { origin: 'https://evil.example' }, { origin: 'null' }, { 'sec-fetch-site': 'cross-site' }])(
     'refuses a form from elsewhere: %o',
     async (headers) => {
       const { status, text } = await ask('/login', headers, { method: 'POST', body: 'password=x' });
