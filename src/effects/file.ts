@@ -139,7 +139,7 @@ function numbered(reader: LineReader, text: string, path: string, number: number
  */
 export class JournalFile {
   #file: FileHandle | undefined;
-  /** The bytes of that room. */
+  /** How many bytes are reserved. */
   reserved = 0;
 
   /** `end` is where the next line begins. */

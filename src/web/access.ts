@@ -120,7 +120,7 @@ export class Access {
   async #visitorOf(c: WebContext): Promise<Visitor | undefined> {
     const { auth, header = '', editors } = this.settings;
     if (auth === 'proxy') {
-      // Proxies send UTF-8, of which a header is the bytes.
+      // Proxies send UTF-8, but Node.js reads headers as Latin-1.
       const client = Buffer.from(c.req.header(header) ?? '', 'latin1').toString();
       return client === '' ? undefined : { client, isEditor: editors?.includes(client) ?? true };
     }
