@@ -5,7 +5,7 @@ import { transportOf } from '../app/connection.js';
 import { readWorkspace, type Runtime, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
 import { nextScheduled } from '../config/cron.js';
 import { apiKeyOf } from '../config/load.js';
-import { LockedError, messageOf } from '../errors.js';
+import { codeOf, ConfigurationError, LockedError, messageOf } from '../errors.js';
 import { hasStoredDays } from '../export/ledger.js';
 import { type Log, logging, openLog } from '../print/log.js';
 import { summarize } from '../print/run.js';
@@ -160,7 +160,15 @@ async function openWeb(
   }
   const { serveWeb } = await import('../web/serve.js');
   const onError = (error: string): void => log.error({ error }, 'a page failed');
-  const web = await serveWeb({ workspace, options, runtime, settings, inTurn, onError });
-  log.info({ address: web.address }, 'serving the web app');
-  return web;
+  try {
+    const web = await serveWeb({ workspace, options, runtime, settings, inTurn, onError });
+    log.info({ address: web.address }, 'serving the web app');
+    return web;
+  } catch (error) {
+    // Of several shards on one machine, one has the port, and the others do without.
+    const isTaken = error instanceof ConfigurationError && codeOf(error.cause) === 'EADDRINUSE';
+    if (workspace.shard === undefined || !isTaken) throw error;
+    log.warn({ error: messageOf(error) }, 'the web app is not served');
+    return undefined;
+  }
 }

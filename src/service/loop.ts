@@ -49,11 +49,10 @@ export async function runOnce(context: StepContext, { apply, waitMs = 0, due }: 
   const unsent = new Set([await sendAlerts(context)]);
   await runPublish(run, context);
   unsent.add(await sendAlerts(context));
-  const { outages } = run;
   // Not again what a step says.
-  for (const { error } of outages) unsent.delete(messageOf(error));
+  for (const { error } of run.outages) unsent.delete(messageOf(error));
   sayUnsent(context, unsent);
-  return { exported: exported ?? [], improved: improved ?? [], polled, reported, outages };
+  return { exported: exported ?? [], improved: improved ?? [], polled, reported, outages: run.outages };
 }
 
 /** Says why alerts were not sent, if they were not. */

@@ -47,11 +47,9 @@ export async function serveWeb(options: WebOptions) {
   const app = await openApp(options);
   const { access, queue, sources } = app;
   const server = await listen({ host, port, fetch: routed(app, options).fetch }).catch((cause: unknown) => {
-    const isPort = codeOf(cause) === 'EADDRINUSE' || codeOf(cause) === 'EACCES';
-    throw new ConfigurationError(
-      `Cannot listen on ${host}, port ${port}: ${messageOf(cause)}. Choose another --${isPort ? 'port' : 'host'}.`,
-      { cause },
-    );
+    const what = ['EADDRINUSE', 'EACCES'].includes(codeOf(cause) ?? '') ? 'port' : 'host';
+    const words = `Cannot listen on ${host}, port ${port}: ${messageOf(cause)}. Set another serve.${what}, or use readership serve --${what}.`;
+    throw new ConfigurationError(words, { cause });
   });
   queue.resume();
   const last = { version: '' };
