@@ -42,7 +42,7 @@ interface LiveFiles extends Pick<
  * process holds them.
  */
 export async function withLiveFiles<Result>(
-  { dataDir, liveFile, historyFile, settings, machine, configuration }: Workspace,
+  { dataDir, liveFile, historyFile, settings, shard, machine, configuration }: Workspace,
   { now, signal }: Pick<Runtime, 'now' | 'signal'>,
   hold: Hold,
   work: (live: LiveFiles) => Promise<Result>,
@@ -60,7 +60,7 @@ export async function withLiveFiles<Result>(
     await agreeOnClaim(journal, warehouse, now());
     // The built-in sandbox has nobody to send to.
     const isHere = configuration === undefined || isSamePlace(place, here);
-    const elsewhere = isHere ? undefined : sendsElsewhere(place, here, journal.lastSentAt);
+    const elsewhere = isHere ? undefined : sendsElsewhere(place, here, journal.lastSentAt, shard);
     return await work({ warehouse, journal, here, elsewhere, unknownDeliveries, reconciled });
   } finally {
     await journal?.close();

@@ -26,23 +26,19 @@ const TOO_FAR_OFF =
  * only when something is to be sent.
  */
 export function permissionOf(sender: Sender): Permission {
-  const { warehouse, journal, elsewhere, clock, now } = sender;
+  const { warehouse, journal, elsewhere, clock, shard, now } = sender;
   const options = lakeOptions(sender);
   let ofClock: ClockError | undefined;
   let ofState: Promise<Error | undefined> | undefined;
   /** Throws if neither knows the last claim. The journal and the database agree, except in `doctor`, which changes neither. */
   const expectKnown = (last: LastClaim | undefined, stored = journal.lastClaim): void => {
     if (last !== undefined && ![journal.lastClaim, stored].some((claim) => knowsUpTo(claim, last.number)))
-      throw sentUnknown(journal.lastSentAt, last.at);
+      throw sentUnknown(journal.lastSentAt, last.at, shard);
   };
   const expectNewest = async (): Promise<void> => {
-    const {
-      claim,
-      claim_after: after,
-      claim_needed: needed,
-      claim_needed_at: at,
-    } = await readWorkspaceRow(warehouse);
-    const stored = { number: claim, after };
+    const row = await readWorkspaceRow(warehouse);
+    const stored = { number: row.claim, after: row.claim_after };
+    const [needed, at] = [row.claim_needed, row.claim_needed_at];
     if (options !== undefined) expectKnown(await readLastClaim(warehouse, options), stored);
     if (at !== null && needed > 0) expectKnown({ number: needed, at }, stored);
   };

@@ -67,11 +67,7 @@ export function settingsOfShard(settings: Settings, shard: Shard, environment: E
  * Shards do not communicate, so each takes an equal share of the limit: one part per shard that has
  * a project of the same bucket, for the bucket with the most shards.
  */
-function shareOfBudget(
-  { projects, history }: Settings,
-  shard: Shard,
-  environment: Environment,
-): number | 'unlimited' {
+function shareOfBudget({ projects, history }: Settings, shard: Shard, environment: Environment) {
   const { requestsPerHour: limit } = history;
   if (limit === 'unlimited') return limit;
   const bucketOf = (project: ProjectSettings) => bucketNameOf(project, environment);

@@ -2,6 +2,7 @@ import { createHash, randomInt } from 'node:crypto';
 import { readFile, realpath } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { z } from 'zod';
+import { type Shard, shardOption } from '../config/shard.js';
 import { StorageError } from '../errors.js';
 import { moment } from '../format/days.js';
 
@@ -42,50 +43,48 @@ export const placeDigest = ({ machine, path }: Place): string => digest(`${machi
 
 export const placeWords = ({ host, path }: Pick<Place, 'host' | 'path'>): string => `${host}:${path}`;
 
-const ADOPT = 'stop it there and run: readership adopt';
-
 /** This is a copy: the workspace sends from another place. */
 export class ElsewhereError extends StorageError {}
 
 /** Which place sends, and when it last did, if ever. */
-export const sendsElsewhere = (recorded: Place, here: Place, lastAt: Date | undefined): ElsewhereError =>
+export const sendsElsewhere = (recorded: Place, here: Place, lastAt?: Date, shard?: Shard): ElsewhereError =>
   new ElsewhereError(
     `Nothing is sent from ${placeWords(here)}, because this workspace sends from ${placeWords(recorded)}, ` +
       `where it ${lastAt === undefined ? 'has sent nothing yet' : `last sent something on ${moment(lastAt)}`}. ` +
-      `To send from here instead, ${ADOPT}` +
+      `To send from here instead, stop it there and run: readership adopt${shardOption(shard)}` +
       (recorded.path === here.path ? ` (or set ${MACHINE_VARIABLE}, if this is the same machine)` : ''),
   );
 
 /** Another copy of the workspace has published to the lake. */
-export const publishedElsewhere = (location: string, at: Date): ElsewhereError =>
+export const publishedElsewhere = (location: string, at: Date, shard: Shard | undefined): ElsewhereError =>
   new ElsewhereError(
     `Nothing is sent, or published to the lake ${location}, because another copy of this workspace published there on ${moment(at)}. ` +
-      `If this copy was left behind: readership restore --from ${location}. ` +
-      'If this copy is to send from now on, and no other: readership adopt',
+      `If this copy was left behind: readership restore --from ${location}${shardOption(shard)}. ` +
+      `If this copy is to send from now on, and no other: readership adopt${shardOption(shard)}`,
   );
 
 /** A later state of this workspace has published to the lake. */
-export const publishedLater = (location: string, at: Date): ElsewhereError =>
+export const publishedLater = (location: string, at: Date, shard: Shard | undefined): ElsewhereError =>
   new ElsewhereError(
     `Nothing is published to the lake ${location}, because a later state of this workspace published there on ${moment(at)}. ` +
-      'To keep this state, with the newest effects*.log, and load its missing days again: readership adopt. ' +
-      `To take the days of the lake instead, without what people recorded, such as merges: readership restore --from ${location}`,
+      `To keep this state, with the newest effects*.log, and load its missing days again: readership adopt${shardOption(shard)}. ` +
+      `To take the days of the lake instead, without what people recorded, such as merges: readership restore --from ${location}${shardOption(shard)}`,
   );
 
 /** A lake of this workspace is missing. */
-export const lakeGone = (location: string): StorageError =>
+export const lakeGone = (location: string, shard: Shard | undefined): StorageError =>
   new StorageError(
     `The lake ${location} is missing or empty, although this workspace has published to it. Nothing is sent, or published there. ` +
-      'Mount or restore it. If it was removed on purpose, create it again: readership publish --rebuild',
+      `Mount or restore it. If it was removed on purpose, create it again: readership publish --rebuild${shardOption(shard)}`,
   );
 
 /** The workspace may have sent something that this state of it does not know; `from` is the last that it knows. */
-export const sentUnknown = (from: Date | undefined, until: Date): ElsewhereError =>
+export const sentUnknown = (from: Date | undefined, until: Date, shard: Shard | undefined): ElsewhereError =>
   new ElsewhereError(
     `Nothing is sent, because this is an older state of the workspace: its database and its journal do not know what was sent ` +
       `${from === undefined ? 'until' : `between ${moment(from)} and`} ${moment(until)} or shortly after. ` +
       'Put the newest effects*.log back into the data directory: then nothing is sent twice. ' +
-      'Or run readership adopt, which may send again what was sent in that time',
+      `Or run readership adopt${shardOption(shard)}, which may send again what was sent in that time`,
   );
 
 /**

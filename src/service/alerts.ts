@@ -1,7 +1,7 @@
 import { subDays } from 'date-fns';
 import Handlebars from 'handlebars';
 import { z } from 'zod';
-import { formatShard, type Shard } from '../config/shard.js';
+import { formatShard, type Shard, shardOption } from '../config/shard.js';
 import { addDays, lastEndedDay } from '../day.js';
 import { messageOf } from '../errors.js';
 import { viewsBy } from '../format/audience.js';
@@ -44,7 +44,7 @@ export async function sendAlerts(context: StepContext): Promise<string | undefin
     const attempted: Delivery[] = [];
     for (const recipient of to) {
       const known = sent.filter((delivery) => delivery.recipient === recipient);
-      const alerts = [...outages.flatMap((outage) => outageAlert(outage, known)), ...drops];
+      const alerts = [...outages.flatMap((outage) => outageAlert(outage, known, shard)), ...drops];
       for (const alert of alerts) {
         const key = { report: ALERT, project: alert.project ?? all, period: alert.period };
         attempted.push(...(await sendNotice(context, alertNotice(alert, shard), key, [recipient], 'due')));
@@ -82,12 +82,13 @@ const isUnsettled = ({ step, since, over_at }: Outage, deliveries: readonly Deli
   );
 
 /** The alert about an outage, or about its end, given what was already `sent`. */
-function outageAlert({ step, words, since, over_at: overAt }: Outage, sent: readonly Delivery[]): Alert[] {
+function outageAlert(outage: Outage, sent: readonly Delivery[], shard: Shard | undefined): Alert[] {
+  const { step, words, since, over_at: overAt } = outage;
   const period = `${step} ${since.toISOString()}`;
   const data = { step, since, overAt, words };
   if (overAt === null) {
     const what = `${step} has failed since ${moment(since)}:\n\n${words ?? ''}\n\n`;
-    const text = `${what}Readership retries what it can. For details:  readership status, readership doctor`;
+    const text = `${what}Readership retries what it can. For details:  readership status${shardOption(shard)}, readership doctor${shardOption(shard)}`;
     return [{ period, fact: `${step} fails`, text, data }];
   }
   // Only recipients of the alert about the outage are notified of its end.

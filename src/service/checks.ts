@@ -9,6 +9,7 @@ import { keepPrivate, type Runtime, waitingAtMost, type Workspace } from '../app
 import { DOT_ENV, SMTP_URL_VARIABLE } from '../config/load.js';
 import { isAddress } from '../config/recipients.js';
 import type { ProjectSettings } from '../config/schema.js';
+import { shardOption } from '../config/shard.js';
 import { addDays, lastEndedDay } from '../day.js';
 import { EffectsJournal } from '../effects/journal.js';
 import { isSamePlace, placeOf, placeWords } from '../effects/place.js';
@@ -170,12 +171,12 @@ async function openDatabase(
     refuseToForget(liveFile, historyFile);
     if (!(await exists(liveFile)))
       return { verdict: warn('There is no database yet. Load the history: readership export') };
+    const hold = { command: 'readership doctor', maxWaitMs: 0 };
     const warehouse = await openWarehouse(liveFile, {
-      command: 'readership doctor',
+      ...hold,
+      historyFile,
       now,
       signal,
-      maxWaitMs: 0,
-      historyFile,
       mustBeMigrated: true,
     });
     return { warehouse, verdict: pass(`${liveFile} opens, has the current version, and is not in use`) };
@@ -198,12 +199,14 @@ async function sendsFrom(
   warehouse: Warehouse,
   { now, signal }: Runtime,
 ): Promise<Verdict> {
-  const { dataDir, machine } = workspace;
+  const { dataDir, machine, shard } = workspace;
   const place = await readPlace(warehouse);
   if (place === undefined) return pass('not recorded yet: the first command that writes records it');
   const here = await placeOf(dataDir, machine);
   if (!isSamePlace(place, here))
-    return warn(`${placeWords(place)}; this copy exports and reports, but sends nothing: readership adopt`);
+    return warn(
+      `${placeWords(place)}; this copy exports and reports, but sends nothing: readership adopt${shardOption(shard)}`,
+    );
   const journal = await EffectsJournal.open(dataDir, false);
   const refusal = await permissionOf({ ...workspace, warehouse, journal, here, now, signal }).refusal();
   if (refusal !== undefined) return fail(refusal.message);

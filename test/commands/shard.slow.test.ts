@@ -223,6 +223,8 @@ describe('a data directory', () => {
       for (const file of files) await cp(join(data, file), join(data, name, file));
     for (const file of files) await rename(join(data, file), join(cwd, file));
     const requests = platform.seen.length;
+    const copied = await call(cwd, 'publish', '--shard', '1/2');
+    expect(copied.stderr).toContain('stop it there and run: readership adopt --shard 1/2');
     for (const shard of shardsOf(2))
       expect((await call(cwd, 'adopt', '--shard', shard)).stderr).toContain('written by no shards');
     await replaceIn(cwd, 'parquet: lake', 'parquet: split-lake');

@@ -121,9 +121,7 @@ const stateOfLake = (path: string, source: LakeSource) =>
   changeDatabase(':memory:', (connection) =>
     readLake(connection, path, source, async (lake) => {
       const [views, days] = [await LakeTable.read(lake, 'views'), await LakeTable.read(lake, 'days')];
-      const files = [views, days].flatMap((table) =>
-        filesOf(table).map(({ path }) => `${table.name}/${path}`),
-      );
+      const files = [views, days].flatMap((of) => filesOf(of).map(({ path }) => `${of.name}/${path}`));
       const digest = createHash('sha256').update(files.sort().join('\n')).digest('hex');
       return { digest, publishedAt: latestPublication(days)?.at };
     }),

@@ -1,3 +1,4 @@
+import { shardOption } from '../../config/shard.js';
 import { ConfigurationError } from '../../errors.js';
 import { rememberLake, setWorkspace } from '../identity.js';
 import type { Warehouse } from '../warehouse.js';
@@ -90,23 +91,21 @@ function expectUsable({ place: { location }, existing }: Lake): void {
 }
 
 async function updateTables(lake: Lake): Promise<LakeChange> {
-  const { storage, now, place } = lake;
+  const { storage, now, place, shard } = lake;
   const months = await storedMonths(lake);
   const tables = await createTables(lake);
   const held = tables.flatMap(filesOf).length;
   if (months.length === 0 && held > 0)
     throw new ConfigurationError(
       `The database has no days, and the lake ${place.location} has ${held} files of this workspace. Nothing in it was changed. ` +
-        `Restore the database first: readership restore --from ${place.location}. To empty the lake, remove it.`,
+        `Restore the database first: readership restore --from ${place.location}${shardOption(shard)}. To empty the lake, remove it.`,
     );
   const change = { files: 0, written: 0, replaced: 0 };
   const rebuilt = new Set<string>();
   for (const table of tables) {
     await table.vacuum(now.getTime() - place.keepReplacedMs);
-    const plan = await updateTable(
-      table,
-      months.filter(({ dataset }) => dataset === table.name),
-    );
+    const ofTable = months.filter(({ dataset }) => dataset === table.name);
+    const plan = await updateTable(table, ofTable);
     change.files += filesOf(table).length;
     change.written += plan.added.length;
     change.replaced += plan.removed.length;

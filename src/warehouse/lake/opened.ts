@@ -75,10 +75,10 @@ async function nameShard(connection: DuckDBConnection, shard: Shard | undefined)
 
 /** The table of days. Throws a `StorageError` if the workspace was published there, and now there is nothing. */
 export async function daysOf(lake: Lake): Promise<LakeTable> {
-  const { place, workspace, isRebuild } = lake;
+  const { place, shard, workspace, isRebuild } = lake;
   const days = await LakeTable.read(lake, 'days');
   if (days.version < 0 && workspace.lakes?.includes(place.location) === true && isRebuild !== true)
-    throw lakeGone(place.location);
+    throw lakeGone(place.location, shard);
   return days;
 }
 

@@ -6,19 +6,19 @@ import type { LakePlace } from './storage.js';
 
 /** Throws an `ElsewhereError` if another copy of the workspace has published, which the table of days knows. */
 export function expectOwnPlace(days: TableLog): void {
-  const { here, place } = days.lake;
+  const { here, place, shard } = days.lake;
   const latest = latestPublication(days);
   if (here !== undefined && latest !== undefined && latest.end !== placeDigest(here))
-    throw publishedElsewhere(place.location, latest.at);
+    throw publishedElsewhere(place.location, latest.at, shard);
 }
 
 /** As `expectOwnPlace`, and throws if a later state of this copy has published. */
 export function expectLatest(days: TableLog): void {
-  const { here, place, workspace } = days.lake;
+  const { here, place, shard, workspace } = days.lake;
   expectOwnPlace(days);
   const latest = latestPublication(days);
   if (here !== undefined && latest !== undefined && latest.number > workspace.publications)
-    throw publishedLater(place.location, latest.at);
+    throw publishedLater(place.location, latest.at, shard);
 }
 
 /** The name of a publisher's transactions: its shard, and the id of its workspace. */
