@@ -171,12 +171,12 @@ async function openDatabase(
     refuseToForget(liveFile, historyFile);
     if (!(await exists(liveFile)))
       return { verdict: warn('There is no database yet. Load the history: readership export') };
-    const hold = { command: 'readership doctor', maxWaitMs: 0 };
     const warehouse = await openWarehouse(liveFile, {
-      ...hold,
-      historyFile,
+      command: 'readership doctor',
       now,
       signal,
+      maxWaitMs: 0,
+      historyFile,
       mustBeMigrated: true,
     });
     return { warehouse, verdict: pass(`${liveFile} opens, has the current version, and is not in use`) };
