@@ -22,6 +22,8 @@ const coverageRow = z.object({
   historySince: dayColumn,
   /** Whether the platform has older days, which are not loaded yet. */
   hasOlder: z.boolean(),
+  /** Since when every day before the period is loaded, if the platform has older ones that are not. */
+  loadedSince: dayColumn.nullable(),
   /** Days that a later load changed: by how many views, and by what share of the earlier count. */
   restated: z.object({ days: z.int(), human: z.int(), ai: z.int(), ratio: z.number().nullable() }),
   /** By how many views later loads changed the same number of days before the period. */

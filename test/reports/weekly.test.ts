@@ -167,6 +167,13 @@ describe('the weekly report', () => {
     expect(textOf(html)).not.toContain('not loaded:');
   });
 
+  test('says since when a history is loaded while older days are not, apart from a few spread over it', async () => {
+    const history = await smallHistory('2026-06-01', '2026-11-15');
+    expect(textOf((await weekly(history)).html)).toContain('The history starts on Jun 1, 2026.');
+    await history.run("DELETE FROM day_loads WHERE day BETWEEN '2026-06-02' AND '2026-10-04'");
+    expect(textOf((await weekly(history)).html)).toContain('Loaded from Oct 5, 2026 so far.');
+  });
+
   test('draws a missing day as a gap, never as zero', async () => {
     const history = await smallHistory('2026-10-05', '2026-11-15');
     const lines = (html: string): string[] =>

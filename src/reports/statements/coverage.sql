@@ -1,9 +1,19 @@
 -- Grain: one row with how much of the period is loaded, and what later loads changed in it and in as many days before;
 -- none if no day of it is loaded. The columns are named as reports show them.
 WITH history AS (
-  SELECT min(day) AS first_day
+  SELECT
+    min(day) AS first_day,
+    (SELECT (value ->> '$')::DATE FROM platform_facts WHERE project = $project AND fact = 'first day') AS platform_since
   FROM site_days
   WHERE project = $project
+),
+
+-- A backfill loads a few days of all years first. Days that failed were tried.
+untried AS (
+  SELECT max(day) AS last_day
+  FROM
+    (SELECT unnest(generate_series(first_day, $from::DATE - 1, INTERVAL 1 DAY))::DATE AS day FROM history)
+    ANTI JOIN (FROM day_loads WHERE project = $project) AS tried USING (day)
 ),
 
 period AS (
@@ -36,12 +46,8 @@ restated AS (
 SELECT
   period.* EXCLUDE (views),
   first_day AS historySince,
-  coalesce(
-    first_day > (
-      SELECT (value ->> '$')::DATE FROM platform_facts WHERE project = $project AND fact = 'first day'
-    ),
-    FALSE
-  ) AS hasOlder,
+  coalesce(first_day > platform_since, FALSE) AS hasOlder,
+  coalesce(last_day + 1, if(first_day > platform_since, first_day, NULL)) AS loadedSince,
   {
     days: restated.days,
     human: human,
@@ -49,5 +55,5 @@ SELECT
     ratio: if(views > human + ai, (human + ai) / (views - human - ai), NULL)
   } AS restated,
   {human: human_of_before, ai: ai_of_before} AS restatedBefore
-FROM period, history, restated
+FROM period, history, untried, restated
 WHERE daysLoaded > 0
