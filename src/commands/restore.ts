@@ -6,12 +6,12 @@ import { adopt as adoptWorkspace, permissionOf } from '../app/permission.js';
 import { keepPrivate, optionsOf, readWorkspace } from '../app/workspace.js';
 import { lakeLocation, shownLocation } from '../config/load.js';
 import { isLocal } from '../config/values.js';
-import { addDays, lastEndedDay } from '../day.js';
+import { addDays, daysBetween, lastEndedDay } from '../day.js';
 import { ElsewhereError, placeOf, placeWords } from '../effects/place.js';
 import type { ExitCode } from '../errors.js';
 import { readDayLedger } from '../export/ledger.js';
 import { ignoreMissing } from '../files.js';
-import { moment, plainDayRange } from '../format/days.js';
+import { inSequence, moment, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { runPublish } from '../steps/publish.js';
 import { StepRunner } from '../steps/step.js';
@@ -86,12 +86,14 @@ async function stateLine(reader: Reader, project: string, now: Date): Promise<st
     return `${project}: no days; the next run loads the whole history.`;
   const readAt = max(stored.map(({ attempted_at }) => attempted_at));
   const unsettled = stored.filter(({ state }) => state !== 'final').length;
+  const gaps = daysBetween(first, last) + 1 - stored.length;
   const lastEnded = lastEndedDay(now);
   const load = [
     last < lastEnded && plainDayRange({ first: addDays(last, 1), last: lastEnded }),
     unsettled > 0 && `${counted(unsettled, 'day')} that may have changed`,
+    gaps > 0 && counted(gaps, 'missing day'),
   ];
-  const next = load.filter((part) => part !== false).join(' and ') || 'nothing';
+  const next = inSequence(load.filter((part) => part !== false)) || 'nothing';
   return `${project}: ${plainDayRange({ first, last })}, as of ${moment(readAt)}; the next run loads ${next}.`;
 }
 

@@ -71,8 +71,11 @@ describe('readership export --plan', () => {
     expect(platform.views).toHaveLength(sent);
 
     // As after a kill: the live database has more than what was published.
-    await answerOf(live, `DELETE FROM day_loads WHERE day = '${daysAgo(1)}'`);
+    await answerOf(live, `DELETE FROM day_loads WHERE day = '${daysAgo(6)}'`);
     expect((await planOf()).days.length).toBe(plan.days.length + 1);
+    endedWith(0, await run('publish'));
+    const restored = await run('restore', '--from', 'data/history.duckdb');
+    expect(restored.stdout).toMatch(/the next run loads .+ and \d+ missing days?\.$/m);
   });
 });
 
