@@ -11,7 +11,7 @@ import { accessAdvice } from '../src/storage.js';
 import { Output } from '../src/terminal/output.js';
 import { afterFile } from './cleanup.js';
 
-const CLI = fileURLToPath(new URL('../dist/cli.js', import.meta.url));
+export const CLI = fileURLToPath(new URL('../dist/cli.js', import.meta.url));
 
 export interface CliOptions {
   readonly cwd: string;

@@ -4,11 +4,11 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { tablesOf } from '../../src/warehouse/publish.js';
 import { expectWhole } from '../export/stored-days.js';
 import { inWarehouse, rowsOf } from '../open-warehouse.js';
-import { callCli, startCli } from '../run-cli.js';
+import { startCli } from '../run-cli.js';
 import { smallDisk } from '../small-disk.js';
 import { tempDir } from '../temp-dir.js';
 import { openSite, type Site } from './site.js';
-import { daysAgo, endedWith, expectCleanEnd, liveFile } from './workspace.js';
+import { callCleanly, daysAgo, endedWith, liveFile } from './workspace.js';
 
 const SETTINGS = `
 history: { requestsPerHour: 400 }
@@ -40,11 +40,8 @@ describe('a workspace with a backup and a lake', () => {
   let backup: string;
   let lake: string;
 
-  const runIn = async (cwd: string, args: readonly string[], machine = 'old') => {
-    const result = await callCli(args, { cwd, env: { ...site.env, READERSHIP_MACHINE: machine } });
-    await expectCleanEnd(cwd, result);
-    return result;
-  };
+  const runIn = (cwd: string, args: readonly string[], machine = 'old') =>
+    callCleanly(args, { cwd, env: { ...site.env, READERSHIP_MACHINE: machine } });
   /** An empty machine, with the configuration. */
   async function newMachine(dataDir = 'data', hasLake = true): Promise<string> {
     const cwd = await tempDir();
@@ -54,10 +51,7 @@ describe('a workspace with a backup and a lake', () => {
     return cwd;
   }
   /** What arrived at the platform and the mail server. */
-  const effects = () => [
-    site.sandbox.inspect().jobs.length,
-    [...site.mailServer.accepted.values()].flat().length,
-  ];
+  const effects = () => [site.sandbox.inspect().jobs.length, site.emails()];
 
   /** Checks that every ledger is as before. */
   async function expectLedgers(cwd: string): Promise<void> {
@@ -165,10 +159,8 @@ describe('a workspace with a backup and a lake', () => {
 
   it('changes nothing, here or on an empty machine, if the backup is missing, unusable or not a lake', async () => {
     const [empty, files] = [await newMachine('nested/data'), await tempDir()];
-    const [history, at] = [
-      await readFile(join(backup, 'history.duckdb')),
-      (name: string) => join(files, name),
-    ];
+    const history = await readFile(join(backup, 'history.duckdb'));
+    const at = (name: string) => join(files, name);
     await mkdir(at('empty'));
     await writeFile(at('text'), 'no database at all'.repeat(2_000));
     await writeFile(at('cut'), history.subarray(0, 90_000));
@@ -236,9 +228,8 @@ describe('a workspace with a backup and a lake', () => {
       }
       expect(site.sandbox.inspect().requests.counts.views).toEqual(asked);
       expect((await published()).equals(file)).toBe(true);
-      expect((await runIn(site.cwd, ['doctor'])).stdout).toMatch(
-        /fail +database +The live database .+ is missing/,
-      );
+      const doctor = await runIn(site.cwd, ['doctor']);
+      expect(doctor.stdout).toMatch(/fail +database +The live database .+ is missing/);
       expect((await runIn(site.cwd, ['sql', 'FROM jobs'])).code).toBe(0);
     });
 

@@ -5,12 +5,12 @@ import { readDayLedger } from '../../src/export/ledger.js';
 import { answerOf } from '../duckdb.js';
 import { inWarehouse } from '../open-warehouse.js';
 import { rowsOf } from '../platform.js';
-import { callCli, startCli } from '../run-cli.js';
+import { startCli } from '../run-cli.js';
 import {
+  callCleanly,
   daysAgo,
   endedWith,
   env,
-  expectCleanEnd,
   liveFile,
   platformOf,
   platformWorkspace,
@@ -23,15 +23,9 @@ async function setUp(options: { limit?: number; requestsPerHour?: number | 'unli
   const { requestsPerHour = 'unlimited', ...limits } = options;
   const changed = new Map<Day, ReturnType<typeof rowsOf>>();
   const platform = await platformOf(DAYS, 10, limits, changed);
-  const cwd = await platformWorkspace(
-    platform,
-    `history: { maxWait: 1s, requestsPerHour: ${requestsPerHour} }\n`,
-  );
-  const run = async (...args: string[]) => {
-    const result = await callCli(args, { cwd, env });
-    await expectCleanEnd(cwd, result);
-    return result;
-  };
+  const history = `history: { maxWait: 1s, requestsPerHour: ${requestsPerHour} }\n`;
+  const cwd = await platformWorkspace(platform, history);
+  const run = (...args: string[]) => callCleanly(args, { cwd, env });
   return { platform, changed, cwd, run, live: liveFile(cwd) };
 }
 
@@ -193,12 +187,8 @@ describe('readership status', () => {
 
     const json = await run('status', '--json');
     const [status] = statusSchema.parse(JSON.parse(json.stdout)).projects;
-    expect(status).toMatchObject({
-      lastDay: daysAgo(1),
-      isYesterdayStored: true,
-      failed: [],
-      inconsistent: [],
-    });
+    expect(status).toMatchObject({ lastDay: daysAgo(1), isYesterdayStored: true });
+    expect([status?.failed, status?.inconsistent]).toEqual([[], []]);
     const { daysStored = 0, gaps = [] } = status ?? {};
     expect(daysStored + gaps.length).toBe(DAYS);
     expect(gaps).toContain(daysAgo(DAYS));

@@ -17,7 +17,6 @@ async function siteWithClock(settings?: string) {
     const { code, stdout, stderr } = await callCli(args, { cwd: site.cwd, env: site.env, now });
     return { code, output: stdout + stderr };
   };
-  const emails = () => [...site.mailServer.accepted.values()].flat().length;
   const daysWhere = (condition: string) =>
     inWarehouse(liveFile(site.cwd), (warehouse) =>
       valuesOf(warehouse, `SELECT day FROM day_loads WHERE ${condition} ORDER BY day`),
@@ -25,7 +24,7 @@ async function siteWithClock(settings?: string) {
   const setPlatform = (aheadMs: number) => {
     platformNow = () => new Date(Date.now() + aheadMs);
   };
-  return { site, run, emails, daysWhere, setPlatform };
+  return { site, run, emails: site.emails, daysWhere, setPlatform };
 }
 
 it('with a clock 30 days ahead, nothing that has not happened is loaded or emailed, and a message says why', async () => {

@@ -46,7 +46,7 @@ async function openCopies(settings = '', now = () => new Date()) {
   const arrived = () => {
     const { jobs } = site.sandbox.inspect();
     const messages = jobs.flatMap((one) => one.messages).length;
-    return [jobs.length, messages, [...site.mailServer.accepted.values()].flat().length, posts];
+    return [jobs.length, messages, site.emails(), posts];
   };
   return { original, copy, runIn, arrived, env, sandbox: site.sandbox };
 }

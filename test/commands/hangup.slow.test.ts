@@ -3,12 +3,10 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { runCli } from '../run-cli.js';
+import { CLI, runCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 
-const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 const SCRIPT = '/usr/bin/script';
 
 /** Runs a command in a new terminal and closes the terminal once `seen` is shown; returns the exit code. */
@@ -18,10 +16,7 @@ async function exitCodeWithoutTerminal(cwd: string, command: string, seen: RegEx
     join(cwd, 'noting'),
     `trap '' HUP\n'${process.execPath}' '${CLI}' ${command}\necho $? > code`,
   );
-  const terminal = spawn(SCRIPT, ['-qec', 'sh noting; true', '/dev/null'], {
-    cwd,
-    stdio: ['pipe', 'pipe', 'inherit'],
-  });
+  const terminal = spawn(SCRIPT, ['-qec', 'sh noting; true', '/dev/null'], { cwd });
   const closed = once(terminal, 'exit');
   let shown = '';
   for await (const text of terminal.stdout.setEncoding('utf8')) {

@@ -8,11 +8,10 @@ import { describe, expect, it } from 'vitest';
 import { loadSettings, readEnvironment } from '../../src/config/load.js';
 import { jsonSchemaOf } from '../../src/config/problems.js';
 import { settingsSchema } from '../../src/config/schema.js';
-import { callCli } from '../run-cli.js';
+import { callCli, CLI } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 import { endedWith, env, KEY, serveSandbox } from './workspace.js';
 
-const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 const SCRIPT = '/usr/bin/script';
 
 describe('readership init', () => {
@@ -75,92 +74,89 @@ describe('readership init', () => {
   });
 });
 
-describe.skipIf(!existsSync(SCRIPT))(
-  'readership init on a terminal (skipped where script(1) is missing)',
-  () => {
-    /** Answers each question once it is shown, and returns all that the terminal showed. */
-    async function onTerminal(
-      cwd: string,
-      answers: readonly (readonly [question: string, answer: string])[],
-      args = 'init',
-    ) {
-      const { PATH = '' } = process.env;
-      const command = `'${process.execPath}' '${CLI}' ${args}`;
-      const terminal = spawn(SCRIPT, ['-qec', command, '/dev/null'], {
-        cwd,
-        env: { PATH, TZ: 'Europe/Zurich', TERM: 'dumb' },
-      });
-      const ended = once(terminal, 'exit');
-      let [shown, seen] = ['', 0];
-      const waiting = [...answers];
-      for await (const text of terminal.stdout.setEncoding('utf8')) {
-        shown += String(text);
-        for (const [question, answer] of [...waiting]) {
-          const at = shown.indexOf(question, seen);
-          if (at < 0) break;
-          seen = at + question.length;
-          waiting.shift();
-          terminal.stdin.write(answer);
-        }
+describe.skipIf(!existsSync(SCRIPT))('readership init on a terminal (skipped without script(1))', () => {
+  /** Answers each question once it is shown, and returns all that the terminal showed. */
+  async function onTerminal(
+    cwd: string,
+    answers: readonly (readonly [question: string, answer: string])[],
+    args = 'init',
+  ) {
+    const { PATH = '' } = process.env;
+    const command = `'${process.execPath}' '${CLI}' ${args}`;
+    const terminal = spawn(SCRIPT, ['-qec', command, '/dev/null'], {
+      cwd,
+      env: { PATH, TZ: 'Europe/Zurich', TERM: 'dumb' },
+    });
+    const ended = once(terminal, 'exit');
+    let [shown, seen] = ['', 0];
+    const waiting = [...answers];
+    for await (const text of terminal.stdout.setEncoding('utf8')) {
+      shown += String(text);
+      for (const [question, answer] of [...waiting]) {
+        const at = shown.indexOf(question, seen);
+        if (at < 0) break;
+        seen = at + question.length;
+        waiting.shift();
+        terminal.stdin.write(answer);
       }
-      expect(waiting).toEqual([]);
-      expect(shown).not.toContain('\u001b');
-      return { code: Number((await ended)[0]), shown };
     }
+    expect(waiting).toEqual([]);
+    expect(shown).not.toContain('\u001b');
+    return { code: Number((await ended)[0]), shown };
+  }
 
-    it('asks until it has valid answers, tries the platform, and never shows the key', async () => {
-      const { baseUrl, projectId } = await serveSandbox({ apiKey: `${KEY}#'` });
-      const cwd = await tempDir();
-      const { code, shown } = await onTerminal(cwd, [
-        ['API, such as', 'platform\r'],
-        ['enter a full URL', ''],
-        ['API, such as', `${baseUrl}\r`],
-        ['Project ID', 'prj_other\r'],
-        ['not shown: ', 'a-wrong-key\r'],
-        // The platform refuses the project and the key, and the address is right.
-        ['Correct the answers? [Y/n', '\r'],
-        [`API, such as https://platform.example.com [${baseUrl}]: `, '\r'],
-        ['[prj_other]: ', `${projectId}\r`],
-        ['[the same]: ', `${KEY}#'\r`],
-        [`reports [${projectId}]: `, 'Acme Docs\r'],
-        ['link to its pages [none]: ', '\r'],
-        ['[Europe/Zurich]: ', '\r'],
-        ['alerts [none]: ', 'docs@example.com\r'],
-      ]);
-      expect(code).toBe(0);
-      expect(shown).toMatch(
-        /fail {2}page views[^]+pass {2}page views[^]+Wrote readership.yaml, .env.example and .env, and added .env to .gitignore\.[^]+Next: readership run /,
-      );
-      expect(shown).not.toContain('secret-Key');
-      expect((await stat(join(cwd, '.env'))).mode & 0o777).toBe(0o600);
-      const { settings } = await loadSettings(undefined, cwd);
-      const environment = await readEnvironment(undefined, cwd, {});
-      expect(environment['READERSHIP_API_KEY']).toBe(`${KEY}#'`);
-      expect(settings).toMatchObject({
-        baseUrl,
-        projects: [{ id: projectId, name: 'Acme Docs' }],
-        reports: { timezone: 'Europe/Zurich' },
-      });
-      expect(await readFile(join(cwd, '.env.example'), 'utf8')).toMatch(/^READERSHIP_API_KEY=$/m);
+  it('asks until it has valid answers, tries the platform, and never shows the key', async () => {
+    const { baseUrl, projectId } = await serveSandbox({ apiKey: `${KEY}#'` });
+    const cwd = await tempDir();
+    const { code, shown } = await onTerminal(cwd, [
+      ['API, such as', 'platform\r'],
+      ['enter a full URL', ''],
+      ['API, such as', `${baseUrl}\r`],
+      ['Project ID', 'prj_other\r'],
+      ['not shown: ', 'a-wrong-key\r'],
+      // The platform refuses the project and the key, and the address is right.
+      ['Correct the answers? [Y/n', '\r'],
+      [`API, such as https://platform.example.com [${baseUrl}]: `, '\r'],
+      ['[prj_other]: ', `${projectId}\r`],
+      ['[the same]: ', `${KEY}#'\r`],
+      [`reports [${projectId}]: `, 'Acme Docs\r'],
+      ['link to its pages [none]: ', '\r'],
+      ['[Europe/Zurich]: ', '\r'],
+      ['alerts [none]: ', 'docs@example.com\r'],
+    ]);
+    expect(code).toBe(0);
+    expect(shown).toMatch(
+      /fail {2}page views[^]+pass {2}page views[^]+Wrote readership.yaml, .env.example and .env, and added .env to .gitignore\.[^]+Next: readership run /,
+    );
+    expect(shown).not.toContain('secret-Key');
+    expect((await stat(join(cwd, '.env'))).mode & 0o777).toBe(0o600);
+    const { settings } = await loadSettings(undefined, cwd);
+    const environment = await readEnvironment(undefined, cwd, {});
+    expect(environment['READERSHIP_API_KEY']).toBe(`${KEY}#'`);
+    expect(settings).toMatchObject({
+      baseUrl,
+      projects: [{ id: projectId, name: 'Acme Docs' }],
+      reports: { timezone: 'Europe/Zurich' },
     });
+    expect(await readFile(join(cwd, '.env.example'), 'utf8')).toMatch(/^READERSHIP_API_KEY=$/m);
+  });
 
-    it('leaves nothing behind after Ctrl-C, or when the platform fails', async () => {
-      const cwd = await tempDir();
-      const questions = [
-        ['API, such as', 'http://127.0.0.1:1\r'],
-        ['Project ID', 'p\r'],
-      ] as const;
-      expect((await onTerminal(cwd, [...questions, ['not shown: ', 'half a ke\x03']])).code).toBe(130);
-      const hashed = await onTerminal(cwd, [['not shown, ', 'half a pass\x03']], 'serve --hash-password');
-      expect(hashed.code).toBe(130);
-      const { code, shown } = await onTerminal(cwd, [
-        ...questions,
-        ['not shown: ', 'a-long-key\r'],
-        ['Correct the answers? [Y/n', 'n\r'],
-      ]);
-      expect(code).toBe(2);
-      expect(shown).toMatch(/fail {2}server[^]+Nothing was written/);
-      expect(await readdir(cwd)).toEqual([]);
-    });
-  },
-);
+  it('leaves nothing behind after Ctrl-C, or when the platform fails', async () => {
+    const cwd = await tempDir();
+    const questions = [
+      ['API, such as', 'http://127.0.0.1:1\r'],
+      ['Project ID', 'p\r'],
+    ] as const;
+    expect((await onTerminal(cwd, [...questions, ['not shown: ', 'half a ke\x03']])).code).toBe(130);
+    const hashed = await onTerminal(cwd, [['not shown, ', 'half a pass\x03']], 'serve --hash-password');
+    expect(hashed.code).toBe(130);
+    const { code, shown } = await onTerminal(cwd, [
+      ...questions,
+      ['not shown: ', 'a-long-key\r'],
+      ['Correct the answers? [Y/n', 'n\r'],
+    ]);
+    expect(code).toBe(2);
+    expect(shown).toMatch(/fail {2}server[^]+Nothing was written/);
+    expect(await readdir(cwd)).toEqual([]);
+  });
+});

@@ -2,11 +2,10 @@ import { statSync } from 'node:fs';
 import { execFile } from 'node:child_process';
 import { chmod, mkdir, readdir, rm, rmdir, stat, symlink, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { z } from 'zod';
 import { describe, expect, it } from 'vitest';
-import { callCli, type CliResult } from '../run-cli.js';
+import { callCli, CLI, type CliResult } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 import { endedWith, env, KEY, liveFile, serveSandbox, workspaceOf } from './workspace.js';
 
@@ -27,7 +26,6 @@ const MODES: readonly (readonly [name: RegExp, mode: string])[] = [
   [/^data\/.+\.(duckdb|wal|log|html|eml|json)$/, '600'],
 ];
 
-const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 const failed = z.object({ code: z.int().nullable(), stdout: z.string(), stderr: z.string() });
 
 /** That of most systems, between these, is in the other tests. */

@@ -6,7 +6,7 @@ import { callCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 import { lakeViews, page, store } from '../warehouse/lake/lake.js';
 import { serveBucket } from '../warehouse/lake/bucket-server.js';
-import { endedWith, expectCleanEnd, liveFile, workspaceOf } from './workspace.js';
+import { callCleanly, endedWith, liveFile, workspaceOf } from './workspace.js';
 
 const VIEWS = [['prj_1', '2026-11-01', '/a', 3, 1]];
 
@@ -20,11 +20,7 @@ async function setUp(settings = ''): Promise<string> {
   return cwd;
 }
 
-const publish = async (cwd: string, ...args: string[]) => {
-  const result = await callCli(['publish', ...args], { cwd });
-  await expectCleanEnd(cwd, result);
-  return result;
-};
+const publish = (cwd: string, ...args: string[]) => callCleanly(['publish', ...args], { cwd });
 
 describe('publish --parquet', () => {
   it('writes a lake in addition to the history, and says what it wrote', async () => {

@@ -4,10 +4,9 @@ import { viewsResponseSchema } from '../../src/api/schema.js';
 import { addDays, type Day, day, daysIn } from '../../src/day.js';
 import type { Sandbox, WatchedOptions } from '../sandbox/faulty-sandbox.js';
 import { expectWhole, storedDays } from '../export/stored-days.js';
-import { type MailServer, startMailServer } from '../mail/mail-server.js';
+import { startMailServer } from '../mail/mail-server.js';
 import { inWarehouse, valuesOf } from '../open-warehouse.js';
-import { callCli, type CliResult } from '../run-cli.js';
-import { daysAgo, expectCleanEnd, KEY, liveFile, serveSandbox, workspaceOf } from './workspace.js';
+import { callCleanly, daysAgo, KEY, liveFile, serveSandbox, workspaceOf } from './workspace.js';
 
 const SETTINGS = `
 history: { requestsPerHour: unlimited }
@@ -16,29 +15,21 @@ mail: { from: docs@example.com }
 reports: { weekly: { to: [docs@example.com] } }
 `;
 
-/** A platform, a mail server, and a directory with a configuration for both. */
-export interface Site {
-  readonly sandbox: Sandbox;
-  readonly mailServer: MailServer;
-  readonly cwd: string;
-  readonly env: Readonly<Record<string, string>>;
-  /** Runs a command, and checks that it ends without a stack trace or the key in its output. */
-  readonly run: (...args: string[]) => Promise<CliResult>;
-  readonly openedAt: Date;
-}
+export type Site = Awaited<ReturnType<typeof openSite>>;
 
-/** Runs until the tests of the file are over. */
-export async function openSite(options: Partial<WatchedOptions> = {}, settings = SETTINGS): Promise<Site> {
+/**
+ * A platform, a mail server, and a directory with a configuration for both, until the tests of the file are over.
+ * Each command is checked to end without a stack trace or the key in its output.
+ */
+export async function openSite(options: Partial<WatchedOptions> = {}, settings = SETTINGS) {
   const sandbox = await serveSandbox({ firstDay: daysAgo(45), pages: 120, jobSeconds: 3600, ...options });
   const mailServer = await startMailServer();
   const cwd = await workspaceOf(sandbox, settings);
   const env = { READERSHIP_API_KEY: KEY, READERSHIP_SMTP_URL: `smtp://127.0.0.1:${mailServer.port}` };
-  const run = async (...args: string[]): Promise<CliResult> => {
-    const result = await callCli(args, { cwd, env });
-    await expectCleanEnd(cwd, result);
-    return result;
-  };
-  return { sandbox, mailServer, cwd, env, run, openedAt: new Date() };
+  const run = (...args: string[]) => callCleanly(args, { cwd, env });
+  /** How many arrived. */
+  const emails = () => [...mailServer.accepted.values()].flat().length;
+  return { sandbox, mailServer, cwd, env, run, emails, openedAt: new Date() };
 }
 
 /**

@@ -5,9 +5,9 @@ import { answerOf } from '../duckdb.js';
 import { execute, inWarehouse } from '../open-warehouse.js';
 import { callCli } from '../run-cli.js';
 import {
+  callCleanly,
   endedWith,
   env,
-  expectCleanEnd,
   KEY,
   liveFile,
   platformOf,
@@ -52,11 +52,8 @@ const LOST = [
 it('status exits 1 and says what to do while something needs attention, and 0 when nothing does', async () => {
   const sandbox = await serveSandbox();
   const cwd = await workspaceOf(sandbox, 'reports: { weekly: { to: [d@example.com] } }\n');
-  const cli = async (key: string, ...args: string[]) => {
-    const result = await callCli(args, { cwd, env: { READERSHIP_API_KEY: key } });
-    await expectCleanEnd(cwd, result);
-    return result;
-  };
+  const cli = (key: string, ...args: string[]) =>
+    callCleanly(args, { cwd, env: { READERSHIP_API_KEY: key } });
   const status = async () => {
     const { code, stdout } = await cli(KEY, 'status', '--json');
     return { code, ...statusSchema.parse(JSON.parse(stdout)) };

@@ -4,7 +4,7 @@ import { expect } from 'vitest';
 import { addDays, dayOf, type Day } from '../../src/day.js';
 import { type Sandbox, startSandbox, type WatchedOptions } from '../sandbox/faulty-sandbox.js';
 import { type PlatformOptions, rowsOf, servePlatform } from '../platform.js';
-import type { CliResult } from '../run-cli.js';
+import { callCli, type CallOptions, type CliResult } from '../run-cli.js';
 import type { TestServer } from '../serve.js';
 import { tempDir } from '../temp-dir.js';
 
@@ -64,6 +64,13 @@ export function endedWith<Result extends Pick<CliResult, 'code' | 'stderr'>>(
   result: Result,
 ): Result {
   expect(result.code, result.stderr).toBe(code);
+  return result;
+}
+
+/** Runs a command in this process, and checks how it ends. */
+export async function callCleanly(args: readonly string[], options: CallOptions): Promise<CliResult> {
+  const result = await callCli(args, options);
+  await expectCleanEnd(options.cwd, result);
   return result;
 }
 
