@@ -37,6 +37,9 @@ const changed = (from: string | RegExp, to: string): BadInput => ({
 });
 const answered = (kind: 'html' | 'negative-count'): BadInput => ({ fault: { on: 'views', kind } });
 const WRONG = 'adm_wrong-key-987';
+const WRONG_KEY: BadInput = { env: { READERSHIP_API_KEY: WRONG } };
+const DEAD_HOST = changed(/baseUrl: .*/, 'baseUrl: http://127.0.0.1:9');
+const BACKWARDS = typed('--from=2026-02-01', '--to=2026-01-01');
 const LIMITED: FaultInput = { on: 'views', kind: 'rate-limit', seconds: 3600 };
 const UNKNOWN = 'colour: red\nhistory: { pace: 3 }\n';
 const NEWER = 'INSERT INTO schema_version VALUES (999)';
@@ -45,45 +48,20 @@ const upgraded = (cwd: string) => answerOf(liveFile(cwd), NEWER);
 
 /** What is wrong, the exit code, and what the message must say, including the next step. */
 const CASES: readonly (readonly [what: string, code: number, says: RegExp, input: BadInput])[] = [
-  [
-    'a bad key',
-    1,
-    /401.+READERSHIP_API_KEY is wrong or has expired/s,
-    { env: { READERSHIP_API_KEY: WRONG } },
-  ],
+  ['a bad key', 1, /401.+READERSHIP_API_KEY is wrong or has expired/s, WRONG_KEY],
   ['no key', 2, /No API key for project prj_sandbox: set READERSHIP_API_KEY/, { env: {} }],
-  [
-    'a dead host',
-    75,
-    /no connection.+Check the address/s,
-    changed(/baseUrl: .*/, 'baseUrl: http://127.0.0.1:9'),
-  ],
+  ['a dead host', 75, /no connection.+Check the address/s, DEAD_HOST],
   ['an unknown project', 1, /400.+there is no project prj_other/s, changed('prj_sandbox', 'prj_other')],
   ['HTML', 1, /not JSON; it begins “<!doctype html>.+Check that baseUrl/s, answered('html')],
   ['a negative count', 1, /does not match the documented API: views\.0\.human/, answered('negative-count')],
   ['a rate limit', 75, /rate limit has been reached.+wait 1 h 0 min/s, { fault: LIMITED }],
   ['--reload without --from', 2, /--reload needs --from.+readership audit/s, typed('--reload')],
-  [
-    'a wrong range',
-    2,
-    /--from 2026-02-01 is after --to 2026-01-01/,
-    typed('--from=2026-02-01', '--to=2026-01-01'),
-  ],
-  [
-    'a day to come',
-    2,
-    /--to 2999-01-01 has not ended yet.+last day to load is/s,
-    typed('--to', '2999-01-01'),
-  ],
+  ['a wrong range', 2, /--from 2026-02-01 is after --to 2026-01-01/, BACKWARDS],
+  ['a later day', 2, /--to 2999-01-01 has not ended yet.+last day to load is/s, typed('--to', '2999-01-01')],
   ['a day that does not exist', 2, /2026-02-30.+YYYY-MM-DD/s, typed('--from', '2026-02-30')],
   ['another project', 2, /No project prj_x.+there is prj_sandbox/s, typed('--project', 'prj_x')],
   ['broken YAML', 2, /readership\.yaml:\d+ {2}/, changed(']', '')],
-  [
-    'bad settings',
-    2,
-    /has 2 problems.+colour: unknown setting.+history\.pace: unknown/s,
-    changed(/$/, UNKNOWN),
-  ],
+  ['settings', 2, /has 2 problems.+colour: unknown setting.+history\.pace: unknown/s, changed(/$/, UNKNOWN)],
   ['no configuration', 2, /no readership\.yaml.+readership init.+run --sandbox/s, { spoil: removed }],
   ['a newer database', 1, /newer Readership \(schema 999.+Install the newer version/s, { spoil: upgraded }],
   ['an unknown option', 2, /unknown option '--fast'.+--help/s, typed('--fast')],

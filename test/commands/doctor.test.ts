@@ -123,38 +123,25 @@ describe('readership doctor', () => {
     ['does as documented', {}, /^pass {2}second page +offset 20 continues where the first page ends$/m],
     ['keeps all days', {}, /^pass {2}old days +one request covers all days since 2015-01-01: [\d,]+ views/m],
     ['caps its pages', { silentCap: 15 }, /^warn {2}page size +returns 15 rows at once instead of 250/m],
-    [
-      'refuses a limit',
-      { largestLimit: 15 },
-      /^warn {2}page size +refuses a limit of 250; exports request 15/m,
-    ],
+    ['has a limit', { largestLimit: 15 }, /^warn {2}page size +refuses a limit of 250; exports request 15/m],
     ['always has more', { alwaysMore: true }, /^warn {2}second page +says that more rows follow/m],
     ['never has more', { neverMore: true, largestLimit: 25 }, /^pass {2}page views .* of at least 26 pages/m],
     ['counts dateTo', { inclusive: true }, /^fail {2}sums of days +it counts the day in dateTo as well/m],
-    [
-      'keeps ten days',
-      { keepsDays: 10 },
-      /^warn {2}old days +refuses days .+403: “Your plan keeps 10 days”/m,
-    ],
+    ['keeps 10 days', { keepsDays: 10 }, /^warn {2}old days +refuses days .+403: “Your plan keeps 10 days”/m],
     [
       'has no jobs',
       { sameNotFound: true },
       /^warn {2}agent jobs +not checked: the platform gives the same answer/m,
     ],
-  ])(
-    'tries a platform that %s, with six requests at most and a line for each finding',
-    async (_, behaviors, line) => {
-      const platform = await platformOf(30, 40, { behaviors });
-      const args = ['doctor', '--url', platform.baseUrl, '--project', 'prj_1'];
-      const tried = endedWith(
-        behaviors.inclusive ? 1 : 0,
-        await callCli(args, { cwd: await tempDir(), env }),
-      );
-      expect(tried.stdout).toMatch(line);
-      expect(platform.seen.length).toBeLessThanOrEqual(6);
-      expect(tried.stdout.trimEnd().split('\n')).toHaveLength(7);
-    },
-  );
+  ])('tries a platform that %s, in at most six requests and in seven lines', async (_, behaviors, line) => {
+    const platform = await platformOf(30, 40, { behaviors });
+    const args = ['doctor', '--url', platform.baseUrl, '--project', 'prj_1'];
+    const cwd = await tempDir();
+    const tried = endedWith(behaviors.inclusive ? 1 : 0, await callCli(args, { cwd, env }));
+    expect(tried.stdout).toMatch(line);
+    expect(platform.seen.length).toBeLessThanOrEqual(6);
+    expect(tried.stdout.trimEnd().split('\n')).toHaveLength(7);
+  });
 
   it('does not take a server that answers 404 to everything for a platform', async () => {
     const nothing = await serve((_, response) => reply(response, 404, { error: 'Not found' }));

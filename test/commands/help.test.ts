@@ -47,11 +47,8 @@ describe('--help', () => {
   it('is also what `help` shows for a command, and a misspelled one is corrected', async () => {
     const cwd = await tempDir();
     expect((await runCli(['help', 'jobs', 'message'], { cwd })).stdout).toBe(help('jobs message'));
-    for (const args of [
-      ['jobs', 'shwo'],
-      ['help', 'jobs', 'shwo'],
-    ])
-      expect(await runCli(args, { cwd })).toMatchObject({
+    for (const help of [[], ['help']])
+      expect(await runCli([...help, 'jobs', 'shwo'], { cwd })).toMatchObject({
         code: 2,
         stderr: "error: unknown command 'shwo'\n(Did you mean show?)\nFor help, add --help.\n",
       });

@@ -339,7 +339,6 @@ it('readership report --watch renders again on each change, and continues after 
   await repaired;
   stop.abort();
   expect(await ended).toBe(0);
-  expect(await readFile(join(directory, 'data/reports/prj_1/mine-2026-W46.html'), 'utf8')).toContain(
-    '12,345',
-  );
+  const page = join(directory, 'data/reports/prj_1/mine-2026-W46.html');
+  expect(await readFile(page, 'utf8')).toContain('12,345');
 });

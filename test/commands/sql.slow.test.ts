@@ -121,12 +121,7 @@ describe('readership sql', () => {
     ['a timeout that is none', ['SELECT 1', '--timeout', '1e12s'], 2, /--timeout.*not a duration/],
     ['a timeout that is too long', ['SELECT 1', '--timeout', '9999999h'], 2, /--timeout.*not a duration/],
     ['a device as the output', ['SELECT 1', '--output', '/dev/null'], 1, /not a regular file/],
-    [
-      'standard output as a file',
-      ['SELECT 1', '--output', '/dev/stdout'],
-      1,
-      /not a regular file|symbolic link/,
-    ],
+    ['stdout as a file', ['SELECT 1', '--output', '/dev/stdout'], 1, /not a regular file|symbolic link/],
   ] as const)('%s: one clear message', async (_, args, code, words) => {
     const result = endedWith(code, await sql(args));
     expect(result.stderr).toMatch(words);
@@ -159,51 +154,45 @@ describe('readership sql', () => {
     expect(result.stderr).toMatch(/longer than 1 s \(--timeout/);
   });
 
-  it.skipIf(process.platform !== 'linux')(
-    'runs in a process whose environment never held a secret',
-    async () => {
-      const dataDir = `dataDir: ${join(cwd, 'data')}\n`;
-      const directory = await configured('id: prj_1, apiKeyEnv: OTHER_KEY', dataDir);
-      // A line that cannot be parsed: any process that reads the file fails.
-      await mkdir(join(directory, '.env'));
-      const secrets = { OTHER_KEY: 'adm_1234567890abc', READERSHIP_SMTP_URL: 'smtp://a:adm_1234567890abc@h' };
-      const { child, result } = startCli(['sql', 'SELECT 1 AS one UNION ALL SELECT sleep_ms(30000)'], {
-        cwd: directory,
-        env: { ...secrets, KEPT: 'yes' },
-      });
-      const querying = await childOf(child.pid);
-      const environment = await readFile(`/proc/${querying}/environ`, 'latin1');
-      expect(environment).toContain('KEPT=yes');
-      expect(environment).not.toContain('adm_1234567890abc');
-      child.kill('SIGTERM');
-      expect(await result).toMatchObject({
-        code: 143,
-        stderr: expect.not.stringContaining('Readership itself') as string,
-      });
-    },
-  );
+  it.skipIf(process.platform !== 'linux')('runs in a process whose environment held no secret', async () => {
+    const dataDir = `dataDir: ${join(cwd, 'data')}\n`;
+    const directory = await configured('id: prj_1, apiKeyEnv: OTHER_KEY', dataDir);
+    // A line that cannot be parsed: any process that reads the file fails.
+    await mkdir(join(directory, '.env'));
+    const secrets = { OTHER_KEY: 'adm_1234567890abc', READERSHIP_SMTP_URL: 'smtp://a:adm_1234567890abc@h' };
+    const { child, result } = startCli(['sql', 'SELECT 1 AS one UNION ALL SELECT sleep_ms(30000)'], {
+      cwd: directory,
+      env: { ...secrets, KEPT: 'yes' },
+    });
+    const querying = await childOf(child.pid);
+    const environment = await readFile(`/proc/${querying}/environ`, 'latin1');
+    expect(environment).toContain('KEPT=yes');
+    expect(environment).not.toContain('adm_1234567890abc');
+    child.kill('SIGTERM');
+    expect(await result).toMatchObject({
+      code: 143,
+      stderr: expect.not.stringContaining('Readership itself') as string,
+    });
+  });
 
-  it.each(['csv', 'parquet'])(
-    '--output as %s never follows a link, and replaces a file whole',
-    async (format) => {
-      const directory = await tempDir();
-      const [target, link] = [join(directory, 'target'), join(directory, 'link')];
-      const output = join(directory, 'output');
-      await writeFile(target, 'kept');
-      await symlink(target, link);
-      const refused = await sql(['SELECT 1 AS one', '--format', format, '--output', link]);
-      expect(refused).toMatchObject({ code: 1, stdout: '' });
-      expect(refused.stderr).toMatch(/link: it is a symbolic link/);
-      expect(await readFile(target, 'utf8')).toBe('kept');
-      // Where the unfinished file of an older version would have been.
-      await symlink(target, `${output}.unfinished`);
-      await writeFile(output, 'before');
-      endedWith(0, await sql(['SELECT 1 AS one', '--format', format, '--output', output]));
-      expect(await readFile(output, 'latin1')).toMatch(format === 'csv' ? /^one\n1\n$/ : /^PAR1/);
-      expect(await readFile(target, 'utf8')).toBe('kept');
-      expect((await readdir(directory)).sort()).toEqual(['link', 'output', 'output.unfinished', 'target']);
-    },
-  );
+  it.each(['csv', 'parquet'])('--output as %s follows no link, and replaces a file whole', async (format) => {
+    const directory = await tempDir();
+    const [target, link] = [join(directory, 'target'), join(directory, 'link')];
+    const output = join(directory, 'output');
+    await writeFile(target, 'kept');
+    await symlink(target, link);
+    const refused = await sql(['SELECT 1 AS one', '--format', format, '--output', link]);
+    expect(refused).toMatchObject({ code: 1, stdout: '' });
+    expect(refused.stderr).toMatch(/link: it is a symbolic link/);
+    expect(await readFile(target, 'utf8')).toBe('kept');
+    // Where the unfinished file of an older version would have been.
+    await symlink(target, `${output}.unfinished`);
+    await writeFile(output, 'before');
+    endedWith(0, await sql(['SELECT 1 AS one', '--format', format, '--output', output]));
+    expect(await readFile(output, 'latin1')).toMatch(format === 'csv' ? /^one\n1\n$/ : /^PAR1/);
+    expect(await readFile(target, 'utf8')).toBe('kept');
+    expect((await readdir(directory)).sort()).toEqual(['link', 'output', 'output.unfinished', 'target']);
+  });
 
   it('before anything is published says how to load data', async () => {
     const result = await runCli(['sql', 'SELECT 1'], { cwd: await configured('id: prj_1') });
