@@ -1,4 +1,5 @@
 import { reconcilePrompts } from '../agents/reconcile.js';
+import { shardOption } from '../config/shard.js';
 import { counted } from '../format/numbers.js';
 import { reconcileDeliveries } from '../mail/ledger.js';
 import { type Observer, type StepContext } from '../steps/step.js';
@@ -60,7 +61,9 @@ export async function withLiveFiles<Result>(
     await agreeOnClaim(journal, warehouse, now());
     // The built-in sandbox has nobody to send to.
     const isHere = configuration === undefined || isSamePlace(place, here);
-    const elsewhere = isHere ? undefined : sendsElsewhere(place, here, journal.lastSentAt, shard);
+    const elsewhere = isHere
+      ? undefined
+      : sendsElsewhere(place, here, shardOption(shard), journal.lastSentAt);
     return await work({ warehouse, journal, here, elsewhere, unknownDeliveries, reconciled });
   } finally {
     await journal?.close();

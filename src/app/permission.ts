@@ -1,6 +1,7 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import type { PlatformClock } from '../api/clock.js';
 import { ClockError } from '../api/errors.js';
+import { shardOption } from '../config/shard.js';
 import { type Claim, knowsUpTo, nextClaim, type Permission, sentUnknown } from '../effects/place.js';
 import { ReadershipError } from '../errors.js';
 import { lakeOptions } from '../steps/publish.js';
@@ -33,7 +34,7 @@ export function permissionOf(sender: Sender): Permission {
   /** Throws if neither knows the last claim. The journal and the database agree, except in `doctor`, which changes neither. */
   const expectKnown = (last: LastClaim | undefined, stored = journal.lastClaim): void => {
     if (last !== undefined && ![journal.lastClaim, stored].some((claim) => knowsUpTo(claim, last.number)))
-      throw sentUnknown(journal.lastSentAt, last.at, shard);
+      throw sentUnknown(journal.lastSentAt, last.at, shardOption(shard));
   };
   const expectNewest = async (): Promise<void> => {
     const row = await readWorkspaceRow(warehouse);

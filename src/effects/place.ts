@@ -2,7 +2,6 @@ import { createHash, randomInt } from 'node:crypto';
 import { readFile, realpath } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { z } from 'zod';
-import { type Shard, shardOption } from '../config/shard.js';
 import { StorageError } from '../errors.js';
 import { moment } from '../format/days.js';
 
@@ -46,45 +45,45 @@ export const placeWords = ({ host, path }: Pick<Place, 'host' | 'path'>): string
 /** This is a copy: the workspace sends from another place. */
 export class ElsewhereError extends StorageError {}
 
-/** Which place sends, and when it last did, if ever. */
-export const sendsElsewhere = (recorded: Place, here: Place, lastAt?: Date, shard?: Shard): ElsewhereError =>
+/** Which place sends, and when it last did, if ever. Here and below, `option` is what names the shard in commands. */
+export const sendsElsewhere = (recorded: Place, here: Place, option: string, lastAt?: Date): ElsewhereError =>
   new ElsewhereError(
     `Nothing is sent from ${placeWords(here)}, because this workspace sends from ${placeWords(recorded)}, ` +
       `where it ${lastAt === undefined ? 'has sent nothing yet' : `last sent something on ${moment(lastAt)}`}. ` +
-      `To send from here instead, stop it there and run: readership adopt${shardOption(shard)}` +
+      `To send from here instead, stop it there and run: readership adopt${option}` +
       (recorded.path === here.path ? ` (or set ${MACHINE_VARIABLE}, if this is the same machine)` : ''),
   );
 
 /** Another copy of the workspace has published to the lake. */
-export const publishedElsewhere = (location: string, at: Date, shard: Shard | undefined): ElsewhereError =>
+export const publishedElsewhere = (location: string, at: Date, option: string): ElsewhereError =>
   new ElsewhereError(
     `Nothing is sent, or published to the lake ${location}, because another copy of this workspace published there on ${moment(at)}. ` +
-      `If this copy was left behind: readership restore --from ${location}${shardOption(shard)}. ` +
-      `If this copy is to send from now on, and no other: readership adopt${shardOption(shard)}`,
+      `If this copy was left behind: readership restore --from ${location}${option}. ` +
+      `If this copy is to send from now on, and no other: readership adopt${option}`,
   );
 
 /** A later state of this workspace has published to the lake. */
-export const publishedLater = (location: string, at: Date, shard: Shard | undefined): ElsewhereError =>
+export const publishedLater = (location: string, at: Date, option: string): ElsewhereError =>
   new ElsewhereError(
     `Nothing is published to the lake ${location}, because a later state of this workspace published there on ${moment(at)}. ` +
-      `To keep this state, with the newest effects*.log, and load its missing days again: readership adopt${shardOption(shard)}. ` +
-      `To take the days of the lake instead, without what people recorded, such as merges: readership restore --from ${location}${shardOption(shard)}`,
+      `To keep this state, with the newest effects*.log, and load its missing days again: readership adopt${option}. ` +
+      `To take the days of the lake instead, without what people recorded, such as merges: readership restore --from ${location}${option}`,
   );
 
 /** A lake of this workspace is missing. */
-export const lakeGone = (location: string, shard: Shard | undefined): StorageError =>
+export const lakeGone = (location: string, option: string): StorageError =>
   new StorageError(
     `The lake ${location} is missing or empty, although this workspace has published to it. Nothing is sent, or published there. ` +
-      `Mount or restore it. If it was removed on purpose, create it again: readership publish --rebuild${shardOption(shard)}`,
+      `Mount or restore it. If it was removed on purpose, create it again: readership publish --rebuild${option}`,
   );
 
 /** The workspace may have sent something that this state of it does not know; `from` is the last that it knows. */
-export const sentUnknown = (from: Date | undefined, until: Date, shard: Shard | undefined): ElsewhereError =>
+export const sentUnknown = (from: Date | undefined, until: Date, option: string): ElsewhereError =>
   new ElsewhereError(
     `Nothing is sent, because this is an older state of the workspace: its database and its journal do not know what was sent ` +
       `${from === undefined ? 'until' : `between ${moment(from)} and`} ${moment(until)} or shortly after. ` +
       'Put the newest effects*.log back into the data directory: then nothing is sent twice. ' +
-      `Or run readership adopt${shardOption(shard)}, which may send again what was sent in that time`,
+      `Or run readership adopt${option}, which may send again what was sent in that time`,
   );
 
 /**

@@ -2,7 +2,7 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { isLocal } from '../../config/values.js';
-import { type Shard, shardName } from '../../config/shard.js';
+import { type Shard, shardName, shardOption } from '../../config/shard.js';
 import { lakeGone } from '../../effects/place.js';
 import { ReadershipError } from '../../errors.js';
 import { storageFailure } from '../../storage.js';
@@ -78,7 +78,7 @@ export async function daysOf(lake: Lake): Promise<LakeTable> {
   const { place, shard, workspace, isRebuild } = lake;
   const days = await LakeTable.read(lake, 'days');
   if (days.version < 0 && workspace.lakes?.includes(place.location) === true && isRebuild !== true)
-    throw lakeGone(place.location, shard);
+    throw lakeGone(place.location, shardOption(shard));
   return days;
 }
 

@@ -1,4 +1,4 @@
-import { shardName } from '../../config/shard.js';
+import { shardName, shardOption } from '../../config/shard.js';
 import { placeDigest, publishedElsewhere, publishedLater } from '../../effects/place.js';
 import { ConfigurationError } from '../../errors.js';
 import { COLUMNS, latestPublication, SOURCE, type TableLog, tableSchema } from './actions.js';
@@ -9,7 +9,7 @@ export function expectOwnPlace(days: TableLog): void {
   const { here, place, shard } = days.lake;
   const latest = latestPublication(days);
   if (here !== undefined && latest !== undefined && latest.end !== placeDigest(here))
-    throw publishedElsewhere(place.location, latest.at, shard);
+    throw publishedElsewhere(place.location, latest.at, shardOption(shard));
 }
 
 /** As `expectOwnPlace`, and throws if a later state of this copy has published. */
@@ -18,7 +18,7 @@ export function expectLatest(days: TableLog): void {
   expectOwnPlace(days);
   const latest = latestPublication(days);
   if (here !== undefined && latest !== undefined && latest.number > workspace.publications)
-    throw publishedLater(place.location, latest.at, shard);
+    throw publishedLater(place.location, latest.at, shardOption(shard));
 }
 
 /** The name of a publisher's transactions: its shard, and the id of its workspace. */
