@@ -1,5 +1,5 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { z } from 'zod';
@@ -70,14 +70,23 @@ async function prepare(file: LiveFile, { mustBeMigrated, historyFile }: OpenOpti
 /** The live database is missing, or older than the history published from it. */
 export class BehindError extends StorageError {}
 
-/** Throws a `BehindError` if the live database is missing but the history published from it exists. */
+/**
+ * Throws a `BehindError` if the live database is missing but the history published from it exists, or a copy of what a
+ * shard published to a lake: a new database would be read instead of the copy.
+ */
 export function refuseToForget(liveFile: string, historyFile: string): void {
-  if (existsSync(liveFile) || !existsSync(historyFile)) return;
-  throw new BehindError(
-    `The live database ${liveFile} is missing, but the history published from it exists. A new database would not know ` +
-      `about earlier days, jobs and emails, and would load everything again. Nothing was changed.\n` +
-      `${RESTORE}\nOr, to start over, move ${historyFile} away, and ${logOf(liveFile)} if it exists.`,
-  );
+  if (existsSync(liveFile)) return;
+  if (existsSync(historyFile))
+    throw new BehindError(
+      `The live database ${liveFile} is missing, but the history published from it exists. A new database would not know ` +
+        `about earlier days, jobs and emails, and would load everything again. Nothing was changed.\n` +
+        `${RESTORE}\nOr, to start over, move ${historyFile} away, and ${logOf(liveFile)} if it exists.`,
+    );
+  const directory = dirname(liveFile);
+  if (existsSync(directory) && readdirSync(directory).some((name) => name.startsWith('lake-copy-')))
+    throw new BehindError(
+      `${directory} has only a copy of what this shard published to the lake. Nothing was changed. Run this on the shard's own machine, or move the shard here: docs/scale.md.`,
+    );
 }
 
 /**
@@ -86,11 +95,7 @@ export function refuseToForget(liveFile: string, historyFile: string): void {
  * holds the run that published it, and that run was committed to the live database first, so a live
  * database without it has gone backwards.
  */
-async function refuseToGoBack(
-  connection: DuckDBConnection,
-  path: string,
-  historyFile: string,
-): Promise<void> {
+async function refuseToGoBack(connection: DuckDBConnection, path: string, historyFile: string) {
   try {
     await whileAttached(connection, historyFile, 'published', async () => {
       // A history with another schema, or a damaged one, says nothing about the live database.
@@ -151,11 +156,10 @@ async function openInTurn(path: string, options: HoldOptions): Promise<LiveFile>
 }
 
 async function lockedError(path: string, waitedMs: number, cause: unknown): Promise<LockedError> {
-  return new LockedError(
+  const words =
     `${path} is locked by ${await whoHolds(path)}; waited ${waitedMs / 1000} s. Nothing was changed. ` +
-      `Try again after it ends, or stop it. Reading is never blocked: \`readership sql\` and \`readership report\` use the published history.`,
-    { cause },
-  );
+    `Try again after it ends, or stop it. Reading is never blocked: \`readership sql\` and \`readership report\` use the published history.`;
+  return new LockedError(words, { cause });
 }
 
 async function whoHolds(path: string): Promise<string> {

@@ -125,6 +125,10 @@ describe('export --shard', () => {
     );
     const [copy = '', ...others] = await readdir(here);
     expect(others).toEqual([]);
+    // A command that writes would begin a history that is read instead.
+    const misplaced = endedWith(1, await call(cwd, 'export', '--shard', '2/3'));
+    expect(misplaced.stderr).toContain('has only a copy of what this shard published to the lake');
+    expect(await readdir(here)).toEqual([copy]);
     // While assistants or the web app use the copy, a command may replace it.
     const { ask } = await mcpClient(cwd);
     for (const removed of [copy, 'none']) {

@@ -109,9 +109,8 @@ export async function copyOfLake(
     return copy;
   } catch (error) {
     if (last === undefined || source.signal.aborted) throw error;
-    onStale(
-      `${last} is as of ${moment((await stat(last)).mtime)}, and could not be brought up to date: ${messageOf(error)}`,
-    );
+    const since = moment((await stat(last)).mtime);
+    onStale(`${last} is as of ${since}, and could not be brought up to date: ${messageOf(error)}`);
     return last;
   }
 }
