@@ -21,6 +21,10 @@ export function parseShard(text: string): Shard | undefined {
 
 export const formatShard = ({ index, count }: Shard): string => `${index}/${count}`;
 
+/** What follows a command that is about a project, which is in one of `count` shards, if there are any. */
+export const optionFor = (project: string, count: number | undefined): string =>
+  count === undefined ? '' : shardOption({ index: shardOf(project, count), count });
+
 /** What follows a command that is about one shard. */
 export const shardOption = (shard: Shard | undefined): string =>
   shard === undefined ? '' : ` --shard ${formatShard(shard)}`;

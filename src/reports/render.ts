@@ -1,5 +1,6 @@
 import { problemOf } from '../config/problems.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
+import { optionFor } from '../config/shard.js';
 import { ConfigurationError, ReadershipError } from '../errors.js';
 import { plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
@@ -18,7 +19,7 @@ import { weeklyModel } from './weekly/model.js';
 
 /** Where reports are rendered: the settings that affect them, and the workspace's own templates. */
 export interface ReportPlace {
-  readonly settings: Pick<Settings, 'mail' | 'reports'>;
+  readonly settings: Pick<Settings, 'mail' | 'reports' | 'shards'>;
   /** The directory that may hold the workspace's own `templates/`. */
   readonly workspaceDir: string | undefined;
 }
@@ -44,7 +45,7 @@ export async function prepareReport(
   { report, period, where }: ReportRequest,
 ) {
   const { name, title, audience } = report;
-  const { reports } = place.settings;
+  const { reports, shards } = place.settings;
   const part = partOf(project, where);
   const coverage = await readCoverage(reader, project, period);
   const days = { from: dateOf(period.first), to: dateOf(period.last) };
@@ -55,7 +56,7 @@ export async function prepareReport(
     period,
     cautions: cautionsOf(coverage),
     coverage,
-    ...modelOf(report, answers, { period, calendar: reports, coverage }),
+    ...modelOf(report, answers, { period, calendar: reports, coverage }, optionFor(project.id, shards)),
   };
   const url = pageUrl(reports.baseUrl, project.id, { name, period });
   /** Formatted only for templates that show them. */
@@ -129,13 +130,13 @@ function partOf({ id, name, siteUrl }: ReportedProject, where: string | undefine
 }
 
 /** What templates get besides the project and period: the report's model, or else its rows. */
-function modelOf(report: ReportDefinition, answers: Answers, context: ModelContext) {
+function modelOf(report: ReportDefinition, answers: Answers, context: ModelContext, option: string) {
   try {
     switch (report.model) {
       case 'weekly':
         return weeklyModel(answers, context);
       case 'improve':
-        return improveModel(answers);
+        return improveModel(answers, option);
       case undefined:
         return { rows: answers };
     }

@@ -102,6 +102,9 @@ test('a pull request to review has its number and age, a failed job its reason a
   The repository is read-only
   Once the cause is fixed, ask the agent to continue: readership jobs message 3 "…"
 `);
+  // Each shard has a job 3.
+  const ofShard = await prepare({ reader: history.reader, name: 'improve', shards: 3 });
+  expect(ofShard.text()).toContain('readership jobs message 3 --shard 3/3 "…"');
 });
 
 test('a job that failed after it opened a pull request awaits review, as on the Agents page', async () => {
