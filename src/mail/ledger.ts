@@ -16,6 +16,7 @@ import {
   deliveryRow,
   type Figures,
   fingerprintOf,
+  isAboutAll,
   mayBeTried,
   settled,
 } from './delivery.js';
@@ -31,14 +32,9 @@ const INTERRUPTED = 'the process ended before the outcome was recorded';
 export const readDeliveries = (
   reader: Reader,
   of: { readonly [Part in keyof DeliveryKey]?: string | null } = {},
-): Promise<Delivery[]> =>
-  reader.query(DELIVERIES, deliveryRow, {
-    report: null,
-    project: null,
-    period: null,
-    recipient: null,
-    ...of,
-  });
+): Promise<Delivery[]> => reader.query(DELIVERIES, deliveryRow, { ...EVERY, ...of });
+
+const EVERY = { report: null, project: null, period: null, recipient: null };
 
 /** Where deliveries are recorded. */
 interface DeliveryRecords {
@@ -103,7 +99,13 @@ export async function claim(
   attempt: { readonly via: Delivery['via']; readonly admission: DeliveryAdmission; readonly now: Date },
 ) {
   const { via, admission, now } = attempt;
-  const knownTo = async (reader: Reader) => (await readDeliveries(reader, key))[0];
+  const knownTo = async (reader: Reader) => {
+    const { project, ...others } = key;
+    const known = await readDeliveries(reader, isAboutAll(project) ? others : key);
+    const own = known.find((one) => one.project === project);
+    // With another number of shards, what is about all projects had another name.
+    return own ?? known.find((one) => isAboutAll(one.project) && one.state !== 'waiting');
+  };
   if (!mayBeTried(await knownTo(warehouse), admission, now)) return undefined;
   await journal.expectMaySend();
   return warehouse.transaction(async (transaction) => {

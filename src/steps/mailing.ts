@@ -42,7 +42,7 @@ export function mailingsOf(
       `${report.folder}/report.yaml says mail: false, but the configuration lists recipients: change one of them.`,
     );
   return audiences.flatMap((audience): Mailing[] =>
-    audience.digest
+    audience.digest && projects.length > 0
       ? [{ report, audience, projects, project: allProjects(shard) }]
       : projects.map((project) => ({ report, audience, projects: [project], project: project.id })),
   );

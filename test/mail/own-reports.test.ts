@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { day } from '../../src/day.js';
 import { readDeliveries } from '../../src/mail/ledger.js';
+import type { Shard } from '../../src/config/shard.js';
 import { reportStep } from '../../src/steps/report.js';
 import { stepContext } from '../steps/step-context.js';
 import { execute } from '../open-warehouse.js';
@@ -31,10 +32,11 @@ async function write(file: string, text: string): Promise<void> {
 
 const DOCS = { id: 'prj_1', name: 'Acme Docs' };
 
-function report(time: string, reports: object, projects: object[] = [DOCS]) {
+function report(time: string, reports: object, projects: object[] = [DOCS], shard?: Shard) {
   const mail = { from: 'Readership <readership@example.com>' };
   const context = stepContext(test.warehouse, {
     settings: { projects, reports, mail, channels: { chat: { kind: 'teams', urlEnv: 'CHAT' } } },
+    shard,
     journal: test.journal,
     workspaceDir: test.directory,
     historyFile: join(test.directory, 'history.duckdb'),
@@ -144,6 +146,9 @@ describe('a report that a workspace defines', () => {
       { project: '-', state: 'sent' },
     ]);
     expect((await report(at, reports, projects)).detail.deliveries).toEqual([]);
+    // A shard that began with a copy of this.
+    const split = await report(at, reports, projects, { index: 1, count: 2 });
+    expect(split.detail.deliveries).toEqual([]);
     const [{ subject, text } = expect.fail()] = await test.mailsTo('head@example.com');
     expect(subject).toBe('Sections, Oct 1 – 31, 2026: Acme Docs: Sections; 1 more project');
     expect(text?.match(/Oct 1|31, 2026/g)).toHaveLength(2);
