@@ -31,6 +31,9 @@ type About = Omit<Said, 'statements' | 'numbers'>;
 export const storedWords = (json: string | null | undefined): Said[] | undefined =>
   json == null ? undefined : z.array(said).parse(JSON.parse(json));
 
+/** The AI share without views. */
+const UNKNOWN = '–';
+
 const figure = (name: string, value: string, changeText = '') => ({ name, value, changeText });
 
 /** What a report says about a project with these views: the weekly report, or else the values of its tables. */
@@ -51,7 +54,7 @@ export function saidAbout(
     const changeText = change.kind === 'unknown' ? '' : writeChange(change) + notAll;
     return figure(`${audienceName(audience)} views`, thousands(views), changeText);
   };
-  const aiShare = share.ai === null ? '–' : percent(share.ai);
+  const aiShare = share.ai === null ? UNKNOWN : percent(share.ai);
   const numbers = [
     ...AUDIENCES.map(figureOf),
     figure('AI share', aiShare, share.difference === null ? '' : signedPoints(share.difference)),
@@ -87,7 +90,7 @@ export function differenceOf(before: Said, now: Said, days: DayViews) {
         now: now.statements.find((other) => other.key === key)?.text ?? null,
       })),
     numbers: now.numbers.map((number) => {
-      const was = before.numbers.find(({ name }) => name === number.name) ?? null;
+      const was = before.numbers.find(({ name, value }) => name === number.name && value !== UNKNOWN) ?? null;
       const isSame = was?.value === number.value && ['', number.changeText].includes(was.changeText);
       return { ...number, isSame, was };
     }),

@@ -118,10 +118,18 @@ describe('the weekly report', () => {
 
   test('calls a page new only for those who viewed it', async () => {
     const history = await smallHistory('2026-10-05', '2026-11-15');
-    await history.run(`INSERT INTO page_views VALUES ('prj_1', '2026-11-12', '/c', 9, 0, 9)`);
+    await history.run(`
+      INSERT INTO page_views VALUES
+        ('prj_1', '2026-11-12', '/c', 9, 0, 9), ('prj_1', '2026-11-05', '/d', 8, 8, 16), ('prj_1', '2026-11-12', '/d', 8, 8, 16)`);
     await loadDays(history);
     const report = await weekly(history);
     expect(report.text()).toMatch(/\/c\n {2}human +9 {2}new\n {2}AI +0 {2}0%\n/);
+    // A page that began in the middle of the week before is not compared with a part of it.
+    expect(report.text()).toMatch(/\/d\n {2}human +8\n {2}AI +8\n/);
+    await history.run(`INSERT INTO notes VALUES ('prj_1', '2026-11-09', '', '/a', true)`);
+    expect((await weekly(history)).text()).toMatch(
+      /\/a\n {2}human +210\n {2}AI +70\n\n\/b\n {2}human +140 {2}0%/,
+    );
     // Without an address of the site, paths are not linked.
     expect(report.html).toContain('<bdi title="/c">/c</bdi>');
   });

@@ -77,12 +77,13 @@ async function setUp(reports: object = { weekly: { to: [LEAD, 'chat', 'hook'] } 
 }
 
 it('a number is as sent only if its change is too, unless that was unknown', () => {
-  const said = (changeText: string) => ({
+  const said = (changeText: string, value = '1') => ({
     ...{ project: 'prj_1', statements: [], human: 1, ai: 0, missing: null },
-    numbers: [{ name: 'Human views', value: '1', changeText }],
+    numbers: [{ name: 'Human views', value, changeText }],
   });
   const isSame = (was: string) => differenceOf(said(was), said('+9%'), []).numbers[0]?.isSame;
   expect(['+9%', '+5%', ''].map(isSame)).toEqual([true, false, true]);
+  expect(differenceOf(said('', '–'), said('', '0.0%'), []).numbers[0]?.was).toBeNull();
 });
 
 describe('a report that was sent incomplete', () => {

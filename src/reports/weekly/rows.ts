@@ -54,8 +54,9 @@ const usual = z.object({
 const cause = z.object({ audience: audienceColumn, path: z.string(), days: z.array(count).length(14) });
 const pageViews = z.object({ path: z.string(), human: count, ai: count });
 const mostRead = pageViews.extend({
-  human_before: count,
-  ai_before: count,
+  /** Null if they cannot be compared with. */
+  human_before: count.nullable(),
+  ai_before: count.nullable(),
   /** Null if too few days before are loaded to tell. */
   is_new: z.boolean().nullable(),
 });
