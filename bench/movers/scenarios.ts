@@ -52,6 +52,7 @@ export const SCENARIOS: readonly Scenario[] = [
   { ...small, name: '3 earlier weeks', weeks: 3 },
   { ...small, name: 'bots on 2% of the pages, one night', bots: { share: 0.02, nights: 1 } },
   { ...small, name: 'heavy tails (t, 3)', tails: 3 },
+  { ...calm, name: 'hardly any views', pages: 20, volume: 0.02 },
   { ...calm, pages: 5_000 },
   { ...calm, name: 'livelier pages', pages: 5_000, restlessness: 2 },
   { ...calm, name: 'an AI crawl of one night', pages: 5_000, crawl: { ago: 0, share: 0.8, visits: 6 } },

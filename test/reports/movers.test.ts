@@ -245,11 +245,13 @@ test.each([
   { name: 'quiet', least: 0.6 },
   { name: 'Christmas', least: 0.3 },
   { name: 'bots on 2% of the pages, two nights', least: 0.5 },
-])('in simulated sites lists moved pages, and hardly any others: $name', async ({ name, least }) => {
-  const scenario =
-    SCENARIOS.find((one) => one.name === name && one.pages === 450) ?? expect.fail(`no scenario ${name}`);
-  const found = await backtest(scenario, { sites: 8, firstSeed: 1 });
-  expect(found.any).toBeLessThan(0.5);
+  // One or two pages can be judged.
+  { name: 'hardly any views', sites: 40, most: 0.15, least: 0.2 },
+])('in simulated sites lists moved pages, and hardly any others: $name', async (of) => {
+  const { name, least, sites = 8, most = 0.5 } = of;
+  const scenario = SCENARIOS.find((one) => one.name === name) ?? expect.fail(`no scenario ${name}`);
+  const found = await backtest(scenario, { sites, firstSeed: 1 });
+  expect(found.any).toBeLessThan(most);
   expect(found.precision).toBeGreaterThan(0.7);
   expect(found.recall).toBeGreaterThan(least);
 });

@@ -244,7 +244,8 @@ WITH
         ON new.project = old.project AND human BETWEEN human_low AND human_high AND ai BETWEEN ai_low AND ai_high
   ),
 
-  -- Pages are listed for as long as they deviate more than random variation would explain among so many pages.
+  -- Pages are listed for as long as they deviate more than random variation would explain among so many pages, and among
+  -- twenty if fewer can be judged: the most extreme of two deviates no more than any page does in most weeks.
   moved AS (
     SELECT project, path, audience
     FROM
@@ -257,7 +258,7 @@ WITH
         WHERE is_judged
       )
     QUALIFY
-      bool_and(z ^ 2 >= 2 * ln(pages / least(place, 10))) OVER (PARTITION BY project ORDER BY place)
+      bool_and(z ^ 2 >= 2 * ln(greatest(pages, 20) / least(place, 10))) OVER (PARTITION BY project ORDER BY place)
       AND if(deviation > 0, least(deviation, core_deviation), -deviation) >= ln(1.25)
       -- A page that had already moved the week before is not listed again.
       AND sign(deviation) * deviation_before <= abs(deviation) / 2
