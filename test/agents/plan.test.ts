@@ -36,15 +36,17 @@ describe('the evidence for a page, from the history', () => {
       { path: '/ai', human: 10, ai: 120 },
     ];
     await history.run(readingSql(pages));
-    // A spike of one week, a page that grew, and another project's.
+    // A spike of one week, a page that got a new address, one that grew, and another project's.
     await history.run(`
+      INSERT INTO page_views
+      SELECT 'prj_sandbox', day, '/moved', if(day < '2026-11-09', 40, 2), 0, if(day < '2026-11-09', 40, 2) FROM day_loads;
       INSERT INTO page_views SELECT 'prj_sandbox', day, '/spike', 9000, 0, 9000 FROM day_loads WHERE day >= '2026-11-09';
       INSERT INTO page_views SELECT 'prj_sandbox', day, '/grew', 60, 0, 60 FROM day_loads WHERE day >= '2026-09-21';
       INSERT INTO page_views SELECT 'prj_sandbox', day, '/grew', 60, 0, 60 FROM day_loads WHERE day >= '2026-10-19';
       INSERT INTO page_views SELECT 'prj_other', day, '/other', 5000, 0, 5000 FROM day_loads;`);
   });
 
-  it('is sustained: a spike of a week does not count', async () => {
+  it('is sustained: neither a spike of a week nor a page that has lost its views counts', async () => {
     const { flagged, weeks } = await planImprovement(history.reader, 'prj_sandbox', RULES, AT);
     expect(flagged.map(({ path }) => path)).toEqual(['/steady', '/ai', '/grew']);
     expect(weeks).toBe(8);
@@ -67,7 +69,7 @@ describe('the evidence for a page, from the history', () => {
       [0, 0],
       [0, 0],
     ]);
-    expect(plan).toMatchObject({ belowFloor: 3, weeks: 8 });
+    expect(plan).toMatchObject({ belowFloor: 4, weeks: 8 });
   });
 
   it('contains medians, ranks, trend and ratio', async () => {

@@ -1,5 +1,6 @@
--- Grain: one row per page viewed in the last eight full weeks that has enough views. The most viewed page is always
--- among them, with what is known of all pages. Weeks without views count as 0.
+-- Grain: one row per page viewed in the last eight full weeks that has enough views, and in the latest of them still a
+-- quarter of its usual ones: others are gone, or have a new address. The most viewed page is always among the rows, with
+-- what is known of all pages. Weeks without views count as 0.
 WITH
   weeks AS (
     SELECT week, row_number() OVER (ORDER BY week DESC) AS age, least(8, count(*) OVER ()) AS known
@@ -29,20 +30,21 @@ WITH
       sum(human_days)::BIGINT AS days_viewed_by_people,
       list_median(list_resize(list(human), (SELECT count(*) FROM weeks), 0)) AS weekly_human,
       list_median(list_resize(list(ai), (SELECT count(*) FROM weeks), 0)) AS weekly_ai,
-      sum(ai) / nullif(sum(human), 0) AS ai_per_human
+      sum(ai) / nullif(sum(human), 0) AS ai_per_human,
+      coalesce(sum(human + ai) FILTER (week = (SELECT max(week) FROM weeks)), 0) AS latest_views
     FROM page_week
     GROUP BY path
   ),
   ranked AS (
     SELECT
-      *,
+      * EXCLUDE (latest_views),
       rank() OVER (ORDER BY weekly_human DESC) AS human_rank,
       rank() OVER (ORDER BY weekly_ai DESC) AS ai_rank,
       count(*) OVER () AS all_pages,
       sum(weekly_human + weekly_ai) OVER () AS all_views
     FROM pages
     QUALIFY
-      weekly_human + weekly_ai >= $minWeeklyViews
+      (weekly_human + weekly_ai >= $minWeeklyViews AND 4 * latest_views >= weekly_human + weekly_ai)
       OR row_number() OVER (ORDER BY weekly_human + weekly_ai DESC) = 1
   ),
   across_break AS (
