@@ -1,5 +1,5 @@
--- Grain: one row per agent job that is not merged, and is active or ended in the reported week or
--- later. A pull request that was closed without being merged needs no review.
+-- Grain: one row per agent job that is not merged, and is active, ended in the reported week or later,
+-- or has a pull request that waits for review, however old. One that was closed without being merged needs none.
 SELECT
   id,
   path,
@@ -7,5 +7,8 @@ SELECT
   if(closed_on IS NULL, pr_link, NULL) AS pr_link,
   if(closed_on IS NULL, note, 'Its pull request was closed without being merged.') AS note
 FROM jobs
-WHERE project = $project AND merged_on IS NULL AND (ended_at IS NULL OR ended_at >= $from::DATE)
+WHERE
+  project = $project
+  AND merged_on IS NULL
+  AND (ended_at IS NULL OR ended_at >= $from::DATE OR (pr_link IS NOT NULL AND closed_on IS NULL))
 ORDER BY id
