@@ -68,8 +68,8 @@ COMMENT ON COLUMN agent_jobs.weekly_human IS 'Median weekly human views over the
 COMMENT ON COLUMN agent_jobs.weekly_ai IS 'Median weekly AI views over the weeks used to select the page';
 COMMENT ON COLUMN agent_jobs.human_rank IS 'Rank among all pages by median weekly human views; 1 is the most viewed';
 COMMENT ON COLUMN agent_jobs.ai_rank IS 'Rank among all pages by median weekly AI views; 1 is the most viewed';
-COMMENT ON COLUMN agent_jobs.ai_per_human IS 'AI views per human view over those weeks; NULL if there were no human views';
-COMMENT ON COLUMN agent_jobs.trend IS 'Relative change in average weekly views from the older half of those weeks to the newer half: 0.1 is 10% more; NULL if the older half had no views, or the notes have a break in between';
+COMMENT ON COLUMN agent_jobs.ai_per_human IS 'AI views per human view, of the medians of those weeks; NULL if there were no human views';
+COMMENT ON COLUMN agent_jobs.trend IS 'Relative change in median weekly views from the older half of those weeks to the newer half: 0.1 is 10% more; NULL if that of the older half is 0, or the notes have a break in between';
 COMMENT ON COLUMN agent_jobs.weeks IS 'The weeks used to select the page, oldest first, with its views';
 COMMENT ON COLUMN agent_jobs.merged_on IS 'Day (UTC) its pull request was merged, as recorded with readership jobs merged or found at the code host; NULL if unknown';
 

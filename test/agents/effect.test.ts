@@ -408,7 +408,9 @@ describe('pages losing people but not AI', () => {
     await history.run(`
       UPDATE page_views SET human = human // 2 WHERE path = '/guides/page-1' AND ${since};
       UPDATE page_views SET human = human // 2, ai = ai // 2 WHERE path = '/guides/page-2' AND ${since};
-      UPDATE page_views SET ai = ai // 2 WHERE path = '/guides/page-3' AND ${since}`);
+      UPDATE page_views SET ai = ai // 2 WHERE path = '/guides/page-3' AND ${since};
+      UPDATE page_views SET human = human + 20000 WHERE path = '/guides/page-4' AND day IN ('2026-08-05', '2026-08-06');
+      UPDATE page_views SET human = human // 9, ai = ai // 2 WHERE path = '/guides/page-5' AND ${since}`);
     const found = await leaving();
     expect(found.map(({ path }) => path)).toEqual(['/guides/page-1']);
     expect(found[0]?.human_change).toBeCloseTo(-0.5, 1);

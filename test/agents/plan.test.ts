@@ -36,10 +36,11 @@ describe('the evidence for a page, from the history', () => {
       { path: '/ai', human: 10, ai: 120 },
     ];
     await history.run(readingSql(pages));
-    // A spike of one week, a page that got a new address, one that grew, and another project's.
+    // A bot of one day, a spike of one week, a page that got a new address, one that grew, and another project's.
     await history.run(`
       INSERT INTO page_views
       SELECT 'prj_sandbox', day, '/moved', if(day < '2026-11-09', 40, 2), 0, if(day < '2026-11-09', 40, 2) FROM day_loads;
+      UPDATE page_views SET human = human + 9000, total = total + 9000 WHERE path = '/steady' AND day = '2026-09-23';
       INSERT INTO page_views SELECT 'prj_sandbox', day, '/spike', 9000, 0, 9000 FROM day_loads WHERE day >= '2026-11-09';
       INSERT INTO page_views SELECT 'prj_sandbox', day, '/grew', 60, 0, 60 FROM day_loads WHERE day >= '2026-09-21';
       INSERT INTO page_views SELECT 'prj_sandbox', day, '/grew', 60, 0, 60 FROM day_loads WHERE day >= '2026-10-19';
@@ -72,7 +73,7 @@ describe('the evidence for a page, from the history', () => {
     expect(plan).toMatchObject({ belowFloor: 4, weeks: 8 });
   });
 
-  it('contains medians, ranks, trend and ratio', async () => {
+  it('contains medians, ranks, trend and ratio, which a bot of one day does not change', async () => {
     const { flagged } = await planImprovement(history.reader, 'prj_sandbox', RULES, AT);
     const evidence = Object.fromEntries(flagged.map((page) => [page.path, page.evidence]));
     expect(evidence['/steady']).toMatchObject({
@@ -80,7 +81,7 @@ describe('the evidence for a page, from the history', () => {
     });
     expect(evidence['/grew']).toMatchObject({ weekly_human: 630, human_rank: 2, ai_per_human: 0, trend: 1 });
     expect(evidence['/steady']?.weeks).toHaveLength(8);
-    expect(evidence['/steady']?.weeks[0]).toEqual({ week: '2026-09-21', human: 700, ai: 350 });
+    expect(evidence['/steady']?.weeks[0]).toEqual({ week: '2026-09-21', human: 9700, ai: 350 });
   });
 
   it('has no trend across a break, which the notes can limit to some pages', async () => {

@@ -37,7 +37,7 @@ WITH
   ),
   ranked AS (
     SELECT
-      * EXCLUDE (latest_views),
+      * EXCLUDE (latest_views) REPLACE (coalesce(weekly_ai / nullif(weekly_human, 0), ai_per_human) AS ai_per_human),
       rank() OVER (ORDER BY weekly_human DESC) AS human_rank,
       rank() OVER (ORDER BY weekly_ai DESC) AS ai_rank,
       count(*) OVER () AS all_pages,
@@ -61,8 +61,8 @@ SELECT
   if(
     bool_or(is_broken),
     NULL,
-    coalesce(sum(human + ai) FILTER (age <= known // 2), 0)
-      / nullif(sum(human + ai) FILTER (age > known - known // 2), 0)
+    median(coalesce(human + ai, 0)) FILTER (age <= known // 2)
+      / nullif(median(coalesce(human + ai, 0)) FILTER (age > known - known // 2), 0)
       - 1
   ) AS trend,
   to_json(list({week: week, human: coalesce(human, 0), ai: coalesce(ai, 0)} ORDER BY week)) AS weeks,

@@ -53,8 +53,8 @@ COMMENT ON COLUMN jobs.weekly_human IS 'Median weekly human views over the weeks
 COMMENT ON COLUMN jobs.weekly_ai IS 'Median weekly AI views over the weeks used to select the page';
 COMMENT ON COLUMN jobs.human_rank IS 'Rank among all pages by median weekly human views; 1 is the most viewed';
 COMMENT ON COLUMN jobs.ai_rank IS 'Rank among all pages by median weekly AI views; 1 is the most viewed';
-COMMENT ON COLUMN jobs.ai_per_human IS 'AI views per human view over those weeks; NULL if there were no human views';
-COMMENT ON COLUMN jobs.trend IS 'Relative change from the older half of those weeks to the newer half; NULL if the older half had no views, or the notes have a break in between';
+COMMENT ON COLUMN jobs.ai_per_human IS 'AI views per human view of the medians of those weeks; NULL if there were no human views';
+COMMENT ON COLUMN jobs.trend IS 'Relative change in median weekly views from the older half of those weeks to the newer half; NULL if that of the older half is 0, or the notes have a break in between';
 COMMENT ON COLUMN jobs.messages IS 'Number of follow-up messages planned for it';
 COMMENT ON COLUMN jobs.unconfirmed_messages IS 'Number of messages whose reply was lost: the agent may have received them';
 COMMENT ON COLUMN jobs.reference IS 'Identifies the job in its prompt, its pull request and effects.log; the same in every copy of the database';

@@ -26,14 +26,15 @@ WITH
     FROM site_week CROSS JOIN range(7) AS days (weekday)
   ),
 
+  -- Without the two largest days, since a bot of one night, sometimes past midnight, is neither readers nor a loss of them.
   page AS (
     SELECT
       project,
       path,
-      coalesce(sum(human) FILTER (is_newer), 0)::DOUBLE AS human,
-      coalesce(sum(human) FILTER (NOT is_newer), 0)::DOUBLE AS human_before,
-      coalesce(sum(ai) FILTER (is_newer), 0)::DOUBLE AS ai,
-      coalesce(sum(ai) FILTER (NOT is_newer), 0)::DOUBLE AS ai_before
+      coalesce(sum(human) FILTER (is_newer) - list_sum(max(human, 2) FILTER (is_newer)), 0)::DOUBLE AS human,
+      coalesce(sum(human) FILTER (NOT is_newer) - list_sum(max(human, 2) FILTER (NOT is_newer)), 0)::DOUBLE AS human_before,
+      coalesce(sum(ai) FILTER (is_newer) - list_sum(max(ai, 2) FILTER (is_newer)), 0)::DOUBLE AS ai,
+      coalesce(sum(ai) FILTER (NOT is_newer) - list_sum(max(ai, 2) FILTER (NOT is_newer)), 0)::DOUBLE AS ai_before
     FROM page_views JOIN site_day USING (project, day)
     ANTI JOIN break ON is_recent AND break.project = page_views.project AND page_views.path GLOB break.path
     GROUP BY ALL
@@ -62,7 +63,7 @@ SELECT
   ai / 8 AS weekly_ai,
   ai_before / 8 AS weekly_ai_before
 FROM beside
-WHERE human_deviation <= -ln(1.25) AND z <= -3 AND ai_deviation >= human_deviation / 2
+WHERE human_deviation <= -ln(1.25) AND z <= -3 AND ai_deviation >= greatest(human_deviation / 2, -ln(1.5))
 ORDER BY project, z, path;
 
-COMMENT ON MACRO TABLE people_leaving IS 'Pages that are losing human views but not AI views: people may get their answers elsewhere, or the page may no longer meet their needs. One row per project and page, most certain first: FROM people_leaving(''2026-11-09''). The last eight full weeks before the week of the given day are compared with the eight before them. The result is empty unless sixteen of the last eighteen weeks are fully loaded. human_change and ai_change are relative to the median page: -0.3 is 30% less than that page. A page is listed if its human views fell by at least a fifth relative to the median page and by at least three times the usual deviation (z), while its AI views fell by less than half as much on a log scale. Pages with fewer than 50 human or 10 AI views a week before are left out, and so are pages with a break in notes. weekly_human, weekly_human_before, weekly_ai and weekly_ai_before are averages.';
+COMMENT ON MACRO TABLE people_leaving IS 'Pages that are losing human views but not AI views: people may get their answers elsewhere, or the page may no longer meet their needs. One row per project and page, most certain first: FROM people_leaving(''2026-11-09''). The last eight full weeks before the week of the given day are compared with the eight before them. The result is empty unless sixteen of the last eighteen weeks are fully loaded. human_change and ai_change are relative to the median page: -0.3 is 30% less than that page. A page is listed if its human views fell by at least a fifth relative to the median page and by at least three times the usual deviation (z), while its AI views fell by less than half as much on a log scale, and by at most a third. The two days with the most views of each side are left out, so a bot of one night does not count. Pages with fewer than 50 human or 10 AI views a week before are left out, and so are pages with a break in notes. weekly_human, weekly_human_before, weekly_ai and weekly_ai_before are averages, without these days.';
