@@ -31,9 +31,6 @@ type About = Omit<Said, 'statements' | 'numbers'>;
 export const storedWords = (json: string | null | undefined): Said[] | undefined =>
   json == null ? undefined : z.array(said).parse(JSON.parse(json));
 
-/** The AI share without views. */
-const UNKNOWN = '–';
-
 const figure = (name: string, value: string, changeText = '') => ({ name, value, changeText });
 
 /** What a report says about a project with these views: the weekly report, or else the values of its tables. */
@@ -54,13 +51,10 @@ export function saidAbout(
     const changeText = change.kind === 'unknown' ? '' : writeChange(change) + notAll;
     return figure(`${audienceName(audience)} views`, thousands(views), changeText);
   };
-  const aiShare = share.ai === null ? UNKNOWN : percent(share.ai);
-  const numbers = [
-    ...AUDIENCES.map(figureOf),
-    figure('AI share', aiShare, share.difference === null ? '' : signedPoints(share.difference)),
-    figure('Pages read', thousands(pages.read)),
-  ];
-  return { ...of, statements, numbers };
+  const aiShare = share.ai === null ? '–' : percent(share.ai);
+  const sharesDiffer = share.difference === null ? '' : signedPoints(share.difference);
+  const others = [figure('AI share', aiShare, sharesDiffer), figure('Pages read', thousands(pages.read))];
+  return { ...of, statements, numbers: [...AUDIENCES.map(figureOf), ...others] };
 }
 
 /** Only the views, and other numbers. */
@@ -74,14 +68,18 @@ export function plainWords(of: About, more: Said['numbers'] = []): Said {
 /** Views per loaded day of the period, as stored now. */
 type DayViews = readonly { readonly day: Day; readonly human: number; readonly ai: number }[];
 
+/** Not what waits for review, which was true when it was said. */
+const isLasting = ({ key }: { readonly key: string }): boolean => key !== 'review';
+
 /** What differs between what was said about a project and what would be said now. */
 export function differenceOf(before: Said, now: Said, days: DayViews) {
   const [headline, ...others] = before.statements.filter(({ isShown }) => isShown);
-  const [headlineNow] = now.statements;
+  const headlineNow = now.statements.find(isLasting);
   return {
     headline: headlineNow?.text ?? null,
     /** The headline that was sent, if it is another now. */
-    headlineWas: headline === undefined || headline.text === headlineNow?.text ? null : headline.text,
+    headlineWas:
+      headline && isLasting(headline) && headline.text !== headlineNow?.text ? headline.text : null,
     /** Other sentences that are no longer true, each with the one that is, if any. */
     untrue: others
       .filter(({ text }) => now.statements.every((other) => other.text !== text))
@@ -90,7 +88,7 @@ export function differenceOf(before: Said, now: Said, days: DayViews) {
         now: now.statements.find((other) => other.key === key)?.text ?? null,
       })),
     numbers: now.numbers.map((number) => {
-      const was = before.numbers.find(({ name, value }) => name === number.name && value !== UNKNOWN) ?? null;
+      const was = before.numbers.find(({ name, value }) => name === number.name && value !== '–') ?? null;
       const isSame = was?.value === number.value && ['', number.changeText].includes(was.changeText);
       return { ...number, isSame, was };
     }),
@@ -113,7 +111,8 @@ function causesOf(before: Said, now: Said, days: DayViews): string[] {
     { what: 'Changed by the platform later', views: restated, isTold: sizeOf(restated) > 0 },
   ];
   const all = sizeOf(loaded) + sizeOf(restated);
-  const isShared = sizeOf(loaded) > 0 && sizeOf(restated) > 0;
+  // A share of 0% says nothing.
+  const isShared = Math.min(sizeOf(loaded), sizeOf(restated)) > all / 100;
   return causes
     .filter(({ isTold }) => isTold)
     .map(({ what, views }) => {

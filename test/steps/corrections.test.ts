@@ -6,7 +6,7 @@ import { openChannel } from '../../src/mail/channel.js';
 import { readDeliveries } from '../../src/mail/ledger.js';
 import { day } from '../../src/day.js';
 import { ElsewhereError } from '../../src/effects/place.js';
-import { differenceOf } from '../../src/reports/correction.js';
+import { differenceOf, type Said } from '../../src/reports/correction.js';
 import { isOutdated } from '../../src/steps/corrections.js';
 import { reportStep } from '../../src/steps/report.js';
 import { loadDays, mailSite } from '../mail/site.js';
@@ -77,13 +77,24 @@ async function setUp(reports: object = { weekly: { to: [LEAD, 'chat', 'hook'] } 
 }
 
 it('a number is as sent only if its change is too, unless that was unknown', () => {
-  const said = (changeText: string, value = '1') => ({
-    ...{ project: 'prj_1', statements: [], human: 1, ai: 0, missing: null },
+  const said = (changeText: string, value = '1', statements: Said['statements'] = []) => ({
+    ...{ project: 'prj_1', statements, human: 1, ai: 0, missing: null },
     numbers: [{ name: 'Human views', value, changeText }],
   });
   const isSame = (was: string) => differenceOf(said(was), said('+9%'), []).numbers[0]?.isSame;
   expect(['+9%', '+5%', ''].map(isSame)).toEqual([true, false, true]);
   expect(differenceOf(said('', '–'), said('', '0.0%'), []).numbers[0]?.was).toBeNull();
+  // More pull requests wait now, which corrects nothing.
+  const review = (text: string, then: string) =>
+    said('', '1', [
+      { key: 'review', text, isShown: true },
+      { key: 'calm', text: then, isShown: false },
+    ]);
+  const calm = 'A calm week.';
+  const [one, four] = [review('One waits.', calm), review('Four wait.', calm)];
+  expect(differenceOf(one, four, [])).toMatchObject({ headline: calm, headlineWas: null, untrue: [] });
+  const read = said('', '1', [{ key: 'calm', text: calm, isShown: true }]);
+  expect(differenceOf(read, four, [])).toMatchObject({ headline: calm, headlineWas: null, untrue: [] });
 });
 
 describe('a report that was sent incomplete', () => {

@@ -212,8 +212,8 @@ function mostReadOf(page: MostReadRow, { before }: Comparison, moved: readonly M
     const views = page[audience];
     const expected = ofMoved?.[`${audience}_expected`] ?? null;
     if (expected !== null) return { views, change: changeOf(views, expected), isBeyond: true };
-    const viewsBefore = page[`${audience}_before`];
-    const known = before === null || viewsBefore === null ? UNKNOWN : changeOf(views, viewsBefore);
+    const viewsBefore = before && page[`${audience}_before`];
+    const known = viewsBefore === null ? UNKNOWN : changeOf(views, viewsBefore);
     const change: Change = page.is_new === true && views > 0 ? { kind: 'new' } : known;
     return { views, change, isBeyond: false };
   };

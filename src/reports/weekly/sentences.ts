@@ -35,16 +35,17 @@ export function newsOf(week: Comparison, weekBefore: Comparison | null, other: O
   const [first, ...more] = factsOf(week, other.moved, old).filter(
     ({ key, isNewsAgain }) => isNewsAgain === true || !old.has(key),
   );
-  const { key, words: headline } = first ?? quiet(week, other);
+  const calm = quiet(week);
+  const review = { key: 'review', words: say`${waitingForReview(other.pullRequests)}.` };
+  const { key, words: headline } = first ?? (other.pullRequests > 0 ? review : calm);
   const details = more.filter(({ isInTotals }) => isInTotals !== true);
   const inTotals = more.filter(({ isInTotals }) => isInTotals === true);
-  const worded = ({ key, words }: News) => ({ key, text: textOf(words) });
   const shown = [
-    ...details.slice(0, MOST_DETAILS).map(worded),
+    ...details.slice(0, MOST_DETAILS).map(({ key, words }) => ({ key, text: textOf(words) })),
     { key: 'left out', text: leftOutOf(week) },
     { key: 'not compared', text: whyNotCompared(week, other) },
   ].filter(({ text }) => text !== '');
-  const hidden = [...details.slice(MOST_DETAILS), ...inTotals, ...coursesOf(week)].map(worded);
+  const hidden = [...details.slice(MOST_DETAILS), ...inTotals, ...coursesOf(week)];
   const totals = totalsWithChange(week, key === 'totals');
   const unnamed = other.moved.filter((page) => headline.every(({ path }) => path !== page.path));
   const moreMoved = counted(unnamed.length, unnamed.length < other.moved.length ? 'more page' : 'page');
@@ -58,12 +59,14 @@ export function newsOf(week: Comparison, weekBefore: Comparison | null, other: O
     /** Both totals with their change, more news, and why the week is not compared. May be empty. */
     detail: [totals, ...shown.map(({ text }) => text)].filter((text) => text !== '').join(' '),
     /**
-     * Sentences by what they are about, the headline first. A correction compares them. Those that
-     * others leave no room for are not shown.
+     * Sentences by what they are about, the headline first, and then the one in whose place it says what
+     * waits for review. A correction compares them. Those that others leave no room for are not shown.
      */
     statements: [
-      ...[{ key, text: textOf(headline) }, ...shown].map((one) => ({ ...one, isShown: true })),
-      ...hidden.map((one) => ({ ...one, isShown: false })),
+      { key, text: textOf(headline), isShown: true },
+      ...(key === 'review' ? [calm] : []).map(unshown),
+      ...shown.map((one) => ({ ...one, isShown: true })),
+      ...hidden.map(unshown),
     ],
     /** The views at stake in the headline. */
     stake: first?.stake ?? 0,
@@ -90,9 +93,10 @@ const toReview = ({ pullRequests }: OtherNews): string[] =>
 
 type News = Pick<Fact, 'key' | 'words'>;
 
+const unshown = ({ key, words }: News) => ({ key, text: textOf(words), isShown: false });
+
 /** A week without news: a steady course over the quarter, or that everything is as usual. */
-function quiet(week: Comparison, { pullRequests }: OtherNews): News {
-  if (pullRequests > 0) return { key: 'review', words: say`${waitingForReview(pullRequests)}.` };
+function quiet(week: Comparison): News {
   const [course] = coursesOf(week);
   if (course !== undefined) return course;
   if (AUDIENCES.every((audience) => week[audience].place === 'inside'))
