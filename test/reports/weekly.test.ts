@@ -64,6 +64,7 @@ describe('the weekly report', () => {
     await history.run(`INSERT INTO notes VALUES ('prj_1', '2026-11-09', '', '*', true)`);
     const noted = textOf((await weekly(history)).html);
     expect(noted).toContain('counting changed on Nov 9, 2026');
+    expect(noted).toContain('Nothing is compared across this day.');
     expect(noted).not.toContain('probably');
   });
 
@@ -113,7 +114,9 @@ describe('the weekly report', () => {
     }
     const settled = await weekly(await smallHistory('2026-10-19', '2026-11-15', more));
     expect(settled.model).toMatchObject({ moved: { pages: [] } });
-    expect(textOf(settled.html)).toContain('No page changed more than random variation would explain');
+    expect(textOf(settled.html)).toContain(
+      'No page changed more than random variation would explain, apart from any that moved the week before.',
+    );
   });
 
   test('calls a page new only for those who viewed it', async () => {
