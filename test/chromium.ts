@@ -1,5 +1,6 @@
 import { accessSync, constants } from 'node:fs';
 import { chromium, type Browser } from 'playwright-core';
+import { afterTest } from './cleanup.js';
 
 const USUAL_PLACES = [
   '/usr/bin/chromium',
@@ -26,6 +27,13 @@ const isProgram = (file: string): boolean => {
 const chromiumFile: string | undefined = [process.env['CHROMIUM'] ?? '', ...USUAL_PLACES].find(isProgram);
 
 export const skipWithoutChromium = chromiumFile === undefined && process.env['CI'] === undefined;
+
+/** An empty page, closed after the test. */
+export async function newPage(browser: Browser, width: number, colorScheme: 'light' | 'dark' = 'light') {
+  const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme });
+  afterTest(() => page.close());
+  return page;
+}
 
 /** Starts the browser without its own background requests, so that only the page's requests are seen. */
 export function launchChromium(): Promise<Browser> {

@@ -2,14 +2,15 @@ import axe from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { launchChromium, skipWithoutChromium } from '../chromium.js';
+import { launchChromium, newPage, skipWithoutChromium } from '../chromium.js';
+import { valuesOf } from '../open-warehouse.js';
 import { fullHistory } from './full-history.js';
 import { prepare, SITE_URL } from './prepare.js';
 
 describe.skipIf(skipWithoutChromium)('the pages in use (skipped where no Chromium is installed)', () => {
   let browser: Browser;
   const pages: Record<string, string> = {};
-  let topByAi: number[] = [];
+  let topByAi: unknown[] = [];
 
   beforeAll(async () => {
     const history = await fullHistory();
@@ -19,19 +20,17 @@ describe.skipIf(skipWithoutChromium)('the pages in use (skipped where no Chromiu
       pages[name] = await report.page();
       pages[`the email of ${name}`] = (await report.mail()).html;
     }
-    topByAi = (
-      await history.reader.query(
-        `SELECT sum(ai)::BIGINT AS ai FROM page_views WHERE day BETWEEN '2026-11-09' AND '2026-11-15'
-         GROUP BY path ORDER BY ai DESC LIMIT 50`,
-        z.object({ ai: z.number() }),
-      )
-    ).map(({ ai }) => ai);
+    topByAi = await valuesOf(
+      history.reader,
+      `SELECT sum(ai)::BIGINT AS ai FROM page_views WHERE day BETWEEN '2026-11-09' AND '2026-11-15'
+       GROUP BY path ORDER BY ai DESC LIMIT 50`,
+    );
     browser = await launchChromium();
   });
   afterAll(() => browser.close());
 
   async function open(name: string, width: number, colorScheme: 'light' | 'dark' = 'light'): Promise<Page> {
-    const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme });
+    const page = await newPage(browser, width, colorScheme);
     await page.setContent(pages[name] ?? '');
     return page;
   }
@@ -50,7 +49,6 @@ describe.skipIf(skipWithoutChromium)('the pages in use (skipped where no Chromiu
       .array(finding)
       .parse(await page.evaluate('axe.run().then(({ violations }) => violations)'));
     expect(found.filter(({ impact }) => impact === 'serious' || impact === 'critical')).toEqual([]);
-    await page.close();
   });
 
   test('clicking a table header sorts the table numerically', async () => {
@@ -68,7 +66,6 @@ describe.skipIf(skipWithoutChromium)('the pages in use (skipped where no Chromiu
     expect(await head.getAttribute('aria-sort')).toBe('descending');
     await head.getByRole('button').click();
     expect(await numbers()).toEqual(down.toReversed());
-    await page.close();
   });
 
   test('the table has the top fifty of either audience, and shows ten of them in any order until asked', async () => {
@@ -85,48 +82,38 @@ describe.skipIf(skipWithoutChromium)('the pages in use (skipped where no Chromiu
     expect(await views('row.offsetHeight > 0')).toEqual(topByAi.slice(0, 10));
     await page.getByRole('checkbox').check();
     expect(await rows.count()).toBe(all.length);
-    await page.close();
   });
 
-  test.each([390, 1280])(
-    'at %i px the headers of the most viewed pages align with their numbers',
-    async (width) => {
-      const page = await open('weekly', width);
-      const ends = (row: string): Promise<number[]> =>
-        page.evaluate<number[]>(
-          `[...document.querySelectorAll('table.ranking ${row} .measure > :not(.bar):not(:empty)')].filter((span) => span.offsetWidth > 0).map((span) => Math.round(span.getBoundingClientRect().${width < 680 ? 'left' : 'right'}))`,
-        );
-      const heads = await ends('thead tr');
-      const numbers = await ends('tbody tr:first-child');
-      expect(heads.length).toBeGreaterThan(1);
-      for (const head of heads) expect(numbers).toContain(head);
-      await page.close();
-    },
-  );
-
-  test.each([390, 1280])(
-    'at %i px the chart shows the values of the day under the pointer',
-    async (width) => {
-      const page = await open('weekly', width);
-      const plot = await page.locator('svg:visible .plot').first().boundingBox();
-      if (plot === null) throw new Error('the picture has no plot');
-      const last = plot.x + plot.width * (1 - 0.5 / 91);
-      await page.mouse.move(last, plot.y + plot.height / 2);
-      expect(await page.locator('.hover').textContent()).toMatch(
-        /^Sun, Nov 15, 2026\nHuman [\d,]+\nAI [\d,]+$/,
+  test.each([390, 1280])('at %i px the headers of the ranking align with their numbers', async (width) => {
+    const page = await open('weekly', width);
+    const ends = (row: string): Promise<number[]> =>
+      page.evaluate<number[]>(
+        `[...document.querySelectorAll('table.ranking ${row} .measure > :not(.bar):not(:empty)')].filter((span) => span.offsetWidth > 0).map((span) => Math.round(span.getBoundingClientRect().${width < 680 ? 'left' : 'right'}))`,
       );
-      const rule = await page.locator('.hover').boundingBox();
-      expect(Math.abs((rule?.x ?? 0) - last)).toBeLessThan(2);
-      expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
-      await page.close();
-    },
-  );
+    const heads = await ends('thead tr');
+    const numbers = await ends('tbody tr:first-child');
+    expect(heads.length).toBeGreaterThan(1);
+    for (const head of heads) expect(numbers).toContain(head);
+  });
+
+  test.each([390, 1280])('at %i px the chart shows values of the day under the pointer', async (width) => {
+    const page = await open('weekly', width);
+    const plot = await page.locator('svg:visible .plot').first().boundingBox();
+    if (plot === null) throw new Error('the picture has no plot');
+    const last = plot.x + plot.width * (1 - 0.5 / 91);
+    await page.mouse.move(last, plot.y + plot.height / 2);
+    expect(await page.locator('.hover').textContent()).toMatch(
+      /^Sun, Nov 15, 2026\nHuman [\d,]+\nAI [\d,]+$/,
+    );
+    const rule = await page.locator('.hover').boundingBox();
+    expect(Math.abs((rule?.x ?? 0) - last)).toBeLessThan(2);
+    expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
+  });
 
   test.each([390, 600])('emails fit into %i px, even with hostile paths and large numbers', async (width) => {
     for (const name of ['the email of weekly', 'the email of improve']) {
       const page = await open(name, width);
       expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
-      await page.close();
     }
   });
 
@@ -136,6 +123,5 @@ describe.skipIf(skipWithoutChromium)('the pages in use (skipped where no Chromiu
       await page.pdf({ format: 'A4', margin: { top: '12mm', bottom: '12mm', left: '12mm', right: '12mm' } })
     ).toString('latin1');
     expect(pdf.match(/\/Type\s*\/Page\b/g)?.length).toBeLessThanOrEqual(3);
-    await page.close();
   });
 });

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { launchChromium, skipWithoutChromium } from '../chromium.js';
+import { launchChromium, newPage, skipWithoutChromium } from '../chromium.js';
 import { tempDir } from '../temp-dir.js';
 import { loadDays, siteHistory, type TestHistory } from './history.js';
 import { prepare, SITE_URL } from './prepare.js';
@@ -28,7 +28,7 @@ describe.skipIf(skipWithoutChromium)('the weekly page in Chromium (skipped where
   afterAll(() => browser.close());
 
   test.each([390, 820, 1280])('at %i px: no overflow, no requests and no console messages', async (width) => {
-    const page = await browser.newPage({ viewport: { width, height: 900 } });
+    const page = await newPage(browser, width);
     const noise: string[] = [];
     page.on('request', (request) => noise.push(request.url()));
     page.on('console', (message) => noise.push(message.text()));
@@ -55,7 +55,6 @@ describe.skipIf(skipWithoutChromium)('the weekly page in Chromium (skipped where
       [...document.querySelectorAll('.measure > .change')].every((change) => change.scrollWidth <= change.clientWidth)`);
     expect(inTheirCells).toBe(true);
     expect(noise.filter((line) => !line.startsWith('data:'))).toEqual([]);
-    await page.close();
   });
 
   test('a table that is wider than a phone can be scrolled', async () => {
@@ -66,18 +65,17 @@ describe.skipIf(skipWithoutChromium)('the weekly page in Chromium (skipped where
     const columns = Array.from({ length: 9 }, (_, index) => `12345678 AS number_${index}`);
     await writeFile(join(folder, 'wide.sql'), `SELECT ${columns.join(', ')} FROM range(2)`);
     const given = { reader: history.reader, name: 'own', workspaceDir };
-    const page = await browser.newPage({ viewport: { width: 390, height: 900 } });
+    const page = await newPage(browser, 390);
     await page.setContent(await (await prepare(given)).page());
     const found = await page.evaluate<unknown>(`(() => {
       const card = document.querySelector('.card:has(table)');
       return { overflow: getComputedStyle(card).overflowX, isWider: card.scrollWidth > card.clientWidth };
     })()`);
     expect(found).toEqual({ overflow: 'auto', isWider: true });
-    await page.close();
   });
 
   test('shows one chart at a time, one headline, and landmarks', async () => {
-    const page = await browser.newPage({ viewport: { width: 390, height: 900 } });
+    const page = await newPage(browser, 390);
     await page.setContent(html);
     expect(await page.locator('svg:visible').count()).toBe(1);
     expect(await page.getByRole('img', { name: /^Views per day/ }).count()).toBe(1);
@@ -87,7 +85,6 @@ describe.skipIf(skipWithoutChromium)('the weekly page in Chromium (skipped where
     for (const role of ['banner', 'main', 'contentinfo'] as const) {
       expect(await page.getByRole(role).count()).toBe(1);
     }
-    await page.close();
   });
 
   test.each([
@@ -100,7 +97,7 @@ describe.skipIf(skipWithoutChromium)('the weekly page in Chromium (skipped where
     await history.run(`UPDATE page_views SET human = 0, ai = 0`);
     await history.run(`UPDATE day_loads SET human = ${human}, ai = ${ai}, total = ${human + ai}`);
     const report = await prepare({ reader: history.reader, name: 'weekly' });
-    const page = await browser.newPage({ viewport: { width: 390, height: 900 } });
+    const page = await newPage(browser, 390);
     await page.setContent(await report.page());
     for (const width of [390, 820]) {
       await page.setViewportSize({ width, height: 900 });
@@ -111,6 +108,5 @@ describe.skipIf(skipWithoutChromium)('the weekly page in Chromium (skipped where
       const isBeside = one.x + one.width < two.x || two.x + two.width < one.x;
       expect(isBeside || Math.abs(one.y - two.y) >= one.height - 1).toBe(true);
     }
-    await page.close();
   });
 });
