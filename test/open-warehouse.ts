@@ -2,6 +2,7 @@ import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { EffectsJournal } from '../src/effects/journal.js';
 import { isPublished, publish } from '../src/warehouse/publish.js';
+import { type History, openHistory } from '../src/warehouse/published.js';
 import { openWarehouse } from '../src/warehouse/open.js';
 import { type Parameters, type Reader, type Row, rowSchema } from '../src/warehouse/query.js';
 import type { Warehouse } from '../src/warehouse/warehouse.js';
@@ -51,14 +52,17 @@ export async function closeNow(warehouse: Warehouse): Promise<void> {
 }
 
 /** Opens a live database for some work, and closes it. */
-export async function inWarehouse<Result>(
-  path: string,
-  work: (warehouse: Warehouse) => Promise<Result>,
-): Promise<Result> {
+export async function inWarehouse<Result>(path: string, work: (warehouse: Warehouse) => Promise<Result>) {
   const warehouse = await liveWarehouse(path);
   const result = await work(warehouse);
   await closeNow(warehouse);
   return result;
+}
+
+/** Opens a published history for some work, and closes it. */
+export async function inHistory<Result>(path: string, work: (history: History) => Promise<Result>) {
+  const history = await openHistory(path);
+  return work(history).finally(() => history.close());
 }
 
 /** Runs one statement in a transaction of its own. */

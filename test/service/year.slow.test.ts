@@ -10,10 +10,10 @@ import { logging, openLog } from '../../src/print/log.js';
 import { ISO_CALENDAR, periodOf } from '../../src/reports/period.js';
 import { openService } from '../../src/service/loop.js';
 import { Output } from '../../src/terminal/output.js';
-import { openHistory } from '../../src/warehouse/published.js';
 import { env, liveFile, serveSandbox, workspaceOf } from '../commands/workspace.js';
 import { expectWhole } from '../export/stored-days.js';
-import { inWarehouse } from '../open-warehouse.js';
+import { inHistory, inWarehouse } from '../open-warehouse.js';
+import { randomOf } from '../reports/random.js';
 import { runtimeIn } from '../run-cli.js';
 import { clockAt } from '../sandbox/open-sandbox.js';
 
@@ -30,15 +30,6 @@ schedule: { report: '0 3 * * 1', timezone: Europe/Zurich }
 mail: { from: docs@example.com }
 reports: { weekly: { to: [docs@example.com] } }
 `;
-
-/** Numbers from 0 to 1, identical in every run. */
-function randomFrom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state * 48_271) % 2_147_483_647;
-    return state / 2_147_483_647;
-  };
-}
 
 const finalDay = z.object({ day: z.string(), attempted_at: z.string() });
 const FINAL_DAYS = "SELECT day, attempted_at FROM day_loads WHERE state = 'final' ORDER BY day";
@@ -90,12 +81,11 @@ async function setUp() {
 
 it(`${WEEKS} weeks with random downtime: each day final once, each week emailed once, no overlapping steps`, async () => {
   const { clock, cwd, lines, start, setWrong, stopAfter } = await setUp();
-  const random = randomFrom(20_251_103);
+  const random = randomOf(20_251_103);
   const finalSince = new Map<string, string>();
   const expectFinalDaysKept = async () => {
-    const history = await openHistory(join(cwd, 'data', 'history.duckdb'));
-    const final = await history.query(FINAL_DAYS, finalDay);
-    history.close();
+    const published = join(cwd, 'data', 'history.duckdb');
+    const final = await inHistory(published, (history) => history.query(FINAL_DAYS, finalDay));
     for (const { day, attempted_at: at } of final) expect(finalSince.get(day) ?? at, day).toBe(at);
     for (const { day, attempted_at: at } of final) finalSince.set(day, at);
   };
@@ -135,11 +125,8 @@ it(`${WEEKS} weeks with random downtime: each day final once, each week emailed 
   expect(mails.sort()).toEqual(weeks.map((week) => periodOf('week', week, ISO_CALENDAR).name));
 
   const outcomes = new Set(lines.map(({ step, outcome }) => `${step} ${outcome ?? 'begins'}`));
-  expect([...outcomes]).toEqual(
-    expect.arrayContaining(
-      WEEKS < 52 ? ['export interrupted'] : ['export interrupted', 'publish interrupted'],
-    ),
-  );
+  const interrupted = WEEKS < 52 ? ['export interrupted'] : ['export interrupted', 'publish interrupted'];
+  expect([...outcomes]).toEqual(expect.arrayContaining(interrupted));
   for (let index = 0; index < lines.length; index += 2) {
     expect(lines[index]?.outcome).toBeUndefined();
     expect(lines[index + 1]?.step).toBe(lines[index]?.step);

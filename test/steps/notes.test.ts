@@ -2,7 +2,6 @@ import { addHours } from 'date-fns';
 import { readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { z } from 'zod';
 import { readNotes } from '../../src/config/notes.js';
 import { day } from '../../src/day.js';
 import { messageOf } from '../../src/errors.js';
@@ -12,10 +11,8 @@ import { notesOf, writeNote } from '../../src/steps/notes.js';
 import { reportStep } from '../../src/steps/report.js';
 import { readOutages } from '../../src/steps/runs.js';
 import { type StepContext, StepRunner } from '../../src/steps/step.js';
-import { openHistory } from '../../src/warehouse/published.js';
-import type { Reader } from '../../src/warehouse/query.js';
 import { actionOf } from '../../src/web/actions.js';
-import { liveWarehouse } from '../open-warehouse.js';
+import { execute, inHistory, liveWarehouse, rowsOf } from '../open-warehouse.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 import { tempDir } from '../temp-dir.js';
 import { lakeOptions } from '../warehouse/lake/lake.js';
@@ -34,12 +31,8 @@ async function workspaceWith(notes: string | undefined) {
     const { error, summary } = await publishStep(context);
     return error === undefined ? summary : messageOf(error).replaceAll(workspaceDir, '');
   };
-  const read = async <Rows>(query: (history: Reader) => Promise<Rows>): Promise<Rows> => {
-    const history = await openHistory(historyFile);
-    return query(history).finally(() => history.close());
-  };
-  const published = (project = 'prj_1') => read((history) => notesOf(history, project));
-  return { context, file, publish, read, published };
+  const published = (project = 'prj_1') => inHistory(historyFile, (history) => notesOf(history, project));
+  return { context, file, publish, historyFile, published };
 }
 
 const WRITTEN = '- { date: 2026-06-08, text: Markdown counts as AI, break: true }\n';
@@ -74,23 +67,25 @@ it.each([
 });
 
 it('notes with a problem are reported by line; the history is published with the earlier ones', async () => {
-  const { file, publish, read, published, context } = await workspaceWith('- { date: 2026-06-08, text: x }');
+  const { file, publish, historyFile, published, context } = await workspaceWith(
+    '- { date: 2026-06-08, text: x }',
+  );
   await publish();
   const fact = `INSERT INTO platform_facts VALUES ('prj_1', 'first day', '"2026-01-01"', '2026-01-01')`;
-  await context.warehouse.transaction((transaction) => transaction.execute(fact));
+  await execute(context.warehouse, fact);
   await writeFile(file, '- date: 2026-06-08\n  text: x\n  brake: true\n- text: y\n');
   expect(await publish()).toContain(
     'notes.yaml has 2 problems:\n  notes.yaml:3  [0].brake: unknown setting; did you mean break?\n  notes.yaml:4  [1].date: is missing',
   );
   expect(await published()).toEqual([{ ...SITE, text: 'x', is_break: false }]);
-  expect(await read((history) => history.query('FROM platform_facts', z.object({})))).toHaveLength(1);
+  expect(await inHistory(historyFile, (history) => rowsOf(history, 'FROM platform_facts'))).toHaveLength(1);
 
   // Readers see that publishing fails, until it works again, also if a lake is published too.
   const lake = lakeOptions(join(await tempDir(), 'lake')).place;
   const outagesAt = async (now: Date) => {
     const later = { ...context, lake, now: () => now };
     await runPublish(new StepRunner(later), later);
-    return read((history) => readOutages(history, now));
+    return inHistory(historyFile, (history) => readOutages(history, now));
   };
   expect(await outagesAt(addHours(NOW, 1))).toMatchObject([{ step: 'publish', over_at: null }]);
   await writeFile(file, '');

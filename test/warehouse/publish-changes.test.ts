@@ -6,11 +6,11 @@ import { addDays, day, type Day } from '../../src/day.js';
 import { LOOKED_AT, recordFact } from '../../src/export/facts.js';
 import { messageOf } from '../../src/errors.js';
 import { publish } from '../../src/warehouse/publish.js';
-import { type History, openHistory, openOwnHistory } from '../../src/warehouse/published.js';
+import { openHistory, openOwnHistory } from '../../src/warehouse/published.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { answerOf } from '../duckdb.js';
 import { tries } from '../fuzz.js';
-import { closeNow, execute, liveWarehouse, publishChanges, valuesOf } from '../open-warehouse.js';
+import { closeNow, execute, inHistory, liveWarehouse, publishChanges, valuesOf } from '../open-warehouse.js';
 import { page, storeLoaded } from './lake/lake.js';
 
 const FIRST = day('2026-09-20');
@@ -38,21 +38,9 @@ const poll = (warehouse: Warehouse) =>
   execute(warehouse, 'UPDATE agent_jobs SET polls = polls + 1, next_poll_at = $now::TIMESTAMP', { now: AT });
 const end = (warehouse: Warehouse) => execute(warehouse, "UPDATE agent_jobs SET state = 'completed'");
 
-async function readHistory<Result>(
-  path: string,
-  work: (history: History) => Promise<Result>,
-): Promise<Result> {
-  const history = await openHistory(path);
-  try {
-    return await work(history);
-  } finally {
-    history.close();
-  }
-}
-
 /** A digest of each table of a published history. */
 const contentOf = (path: string): Promise<Record<string, unknown>> =>
-  readHistory(path, async (history) => {
+  inHistory(path, async (history) => {
     const names = await valuesOf(history, 'SELECT table_name FROM duckdb_tables()');
     const digests = names.map(async (name) => {
       const digest = `SELECT count(*) || ' rows: ' || coalesce(bit_xor(hash(row)), 0) FROM ${String(name)} AS row`;
@@ -136,7 +124,7 @@ describe('publishing what changed', () => {
     await store(warehouse, day('2026-09-30'), 1, 1, AT);
     await publishChanges(warehouse, targetOf(warehouse));
     const orderOf = () =>
-      readHistory(targetOf(warehouse), (history) =>
+      inHistory(targetOf(warehouse), (history) =>
         valuesOf(history, 'SELECT path FROM page_views ORDER BY rowid'),
       );
     expect((await orderOf()).at(-1)).toBe('/0');
@@ -154,7 +142,7 @@ describe('publishing what changed', () => {
     const publishedAfter = async (sql: string) => {
       await warehouse.exclusive((connection) => connection.run(sql));
       await publishChanges(warehouse, targetOf(warehouse));
-      return readHistory(targetOf(warehouse), (history) => valuesOf(history, `FROM ${OWN}`)).catch(messageOf);
+      return inHistory(targetOf(warehouse), (history) => valuesOf(history, `FROM ${OWN}`)).catch(messageOf);
     };
     expect(await publishedAfter(`CREATE TABLE ${OWN} AS SELECT 1 AS note`)).toEqual([1]);
     expect(await publishedAfter(`INSERT INTO ${OWN} VALUES (2)`)).toEqual([1, 2]);

@@ -2,11 +2,11 @@ import { mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { StorageError } from '../../src/errors.js';
-import { type History, openHistory } from '../../src/warehouse/published.js';
+import { openHistory } from '../../src/warehouse/published.js';
 import { publish, tablesOf } from '../../src/warehouse/publish.js';
 import type { Reader } from '../../src/warehouse/query.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
-import { closeNow, execute, liveWarehouse, rowsOf, valuesOf } from '../open-warehouse.js';
+import { closeNow, execute, inHistory, liveWarehouse, rowsOf, valuesOf } from '../open-warehouse.js';
 import { callCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 
@@ -17,16 +17,7 @@ async function view(warehouse: Warehouse, ...values: [day: string, path: string,
 
 const historyBeside = ({ path }: Warehouse) => join(dirname(path), 'history.duckdb');
 
-async function readFrom<Result>(path: string, work: (history: History) => Promise<Result>): Promise<Result> {
-  const history = await openHistory(path);
-  try {
-    return await work(history);
-  } finally {
-    history.close();
-  }
-}
-
-const pathsIn = (history: History) => valuesOf(history, 'SELECT path FROM page_views ORDER BY day');
+const pathsIn = (history: Reader) => valuesOf(history, 'SELECT path FROM page_views ORDER BY day');
 
 describe('the published history', () => {
   it('has the contents of the live database, sorted by quarter, page and day, and is read-only', async () => {
@@ -40,7 +31,7 @@ describe('the published history', () => {
     const file = await stat(target);
     expect(file.size).toBe(bytes);
     expect(file.mode & 0o777).toBe(0o444);
-    await readFrom(target, async (history) => {
+    await inHistory(target, async (history) => {
       expect(await valuesOf(history, 'SELECT human FROM page_views')).toEqual([4, 3, 1, 2]);
       for (const name of await tablesOf(warehouse, 'main'))
         expect(await rowsOf(history, `FROM ${name} ORDER BY ALL`), name).toEqual(
@@ -106,7 +97,7 @@ describe('the published history', () => {
     };
     const live = await definitionsIn(warehouse);
     expect(live.definitions).toContain('movers');
-    await readFrom(historyBeside(warehouse), async (history) => {
+    await inHistory(historyBeside(warehouse), async (history) => {
       const published = await definitionsIn(history);
       expect(JSON.parse(published.definitions)).toEqual(JSON.parse(live.definitions));
       expect(published.id).not.toBe(live.id);
@@ -131,7 +122,7 @@ describe('the published history', () => {
     expect(await callCli(['publish'], { cwd: directory })).toMatchObject({ code: 0 });
     expect(await pathsIn(reader)).toEqual(['/old']);
     reader.close();
-    expect(await readFrom(target, pathsIn)).toEqual(['/old', '/new']);
+    expect(await inHistory(target, pathsIn)).toEqual(['/old', '/new']);
   });
 
   it('stays in place when publishing fails, with no unfinished files left', async () => {
@@ -145,7 +136,7 @@ describe('the published history', () => {
     const failed = publish(warehouse, target, true);
     await expect(failed).rejects.toThrow(StorageError);
     await expect(failed).rejects.toThrow('the previous one was kept');
-    expect(await readFrom(target, pathsIn)).toEqual(['/old']);
+    expect(await inHistory(target, pathsIn)).toEqual(['/old']);
     expect((await readdir(dirname(target))).filter((name) => name.includes('publishing'))).toEqual([]);
     // This would fail if the unfinished copy were still attached.
     await view(warehouse, ['2026-11-02', '/new', 1]);

@@ -3,9 +3,8 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { runSql } from '../../src/sql/answer.js';
-import { openHistory } from '../../src/warehouse/published.js';
 import { publish } from '../../src/warehouse/publish.js';
-import { closeNow, execute, liveWarehouse } from '../open-warehouse.js';
+import { closeNow, execute, inHistory, liveWarehouse } from '../open-warehouse.js';
 import { runCli } from '../run-cli.js';
 import { serve } from '../serve.js';
 import { tempDir } from '../temp-dir.js';
@@ -147,19 +146,15 @@ describe('a query of the published history, in the mode of readership sql', () =
     await writeFile(join(directory, 'secret.json'), '{"a": 1}');
   });
 
-  const answer = async (sql: string): Promise<unknown[]> => {
-    const history = await openHistory(file());
-    const rows: unknown[] = [];
-    try {
+  const answer = (sql: string): Promise<unknown[]> =>
+    inHistory(file(), async ({ connection }) => {
+      const rows: unknown[] = [];
       // This bypasses the check in `ask`: the database itself refuses them too.
-      const statements = await history.connection.extractStatements(sql);
+      const statements = await connection.extractStatements(sql);
       for (let index = 0; index < statements.count; index++)
         rows.push(...(await (await statements.prepare(index)).runAndReadAll()).getRowsJson());
       return rows;
-    } finally {
-      history.close();
-    }
-  };
+    });
   const hashes = async () => {
     const names = (await readdir(at.directory)).sort();
     const contents = await Promise.all(names.map((name) => readFile(join(at.directory, name))));
@@ -167,18 +162,11 @@ describe('a query of the published history, in the mode of readership sql', () =
   };
 
   /** The error of `ask` for some SQL; empty if there is none. */
-  const refusal = async (sql: string): Promise<string> => {
-    const history = await openHistory(file());
-    try {
-      for await (const batch of (await runSql(history.connection, sql))?.batches ?? [])
-        expect(batch).toBeDefined();
+  const refusal = (sql: string): Promise<string> =>
+    inHistory(file(), async ({ connection }) => {
+      for await (const batch of (await runSql(connection, sql))?.batches ?? []) expect(batch).toBeDefined();
       return '';
-    } catch (error) {
-      return String(error);
-    } finally {
-      history.close();
-    }
-  };
+    }).catch(String);
 
   it.each(REFUSED)(
     'fails if it involves %s, and leaves every file unchanged; ours refuses it before it runs',

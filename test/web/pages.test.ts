@@ -6,20 +6,21 @@ import { request } from 'undici';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { openHistory } from '../../src/warehouse/published.js';
+import { inHistory, rowsOf, valuesOf } from '../open-warehouse.js';
 import { tempDir } from '../temp-dir.js';
 import { EVERY_PAGE, publishNow, publishedSite, serveSite, type Site } from './site.js';
 
 /** Its first project, the default, has no data; the other two have the same pages, read differently. */
 let site: Site;
 let directory: string;
+const historyFile = () => join(directory, 'data/history.duckdb');
 /** The history while prj_1 was the only project. */
 let alone: string;
 
 beforeAll(async () => {
   directory = await publishedSite();
-  const published = join(directory, 'data/history.duckdb');
   alone = join(directory, 'alone.duckdb');
-  await cp(published, alone);
+  await cp(historyFile(), alone);
   const second = (table: string, changes = '') =>
     publishNow(
       directory,
@@ -80,10 +81,6 @@ describe('a project without data', () => {
 });
 
 it('all twenty questions are about the selected project, whatever else is in the history', async () => {
-  const [both, before] = await Promise.all([
-    openHistory(join(directory, 'data/history.duckdb')),
-    openHistory(alone),
-  ]);
   const documented = await readFile(join(import.meta.dirname, '../../docs/questions.md'), 'utf8');
   const original = [...documented.matchAll(/^```sql\n([^]+?)^```/gm)].map(([, sql = '']) => sql);
   expect(original).toHaveLength(20);
@@ -92,23 +89,21 @@ it('all twenty questions are about the selected project, whatever else is in the
     const links = [...text.matchAll(/<li><a href="(\/ask\?[^"]*sql=[^"]*)">/g)].map(([, link = '']) => link);
     return links.map((link) => new URL(link.replaceAll('&amp;', '&'), site.origin));
   };
-  const answersTo = (questions: readonly string[], history: typeof both) =>
-    Promise.all(questions.map((sql) => history.query(sql, z.unknown())));
+  const answersTo = (questions: readonly string[], file = historyFile()) =>
+    inHistory(file, (history) => Promise.all(questions.map((sql) => rowsOf(history, sql))));
   const sqlOf = (examples: readonly URL[]) =>
     examples.map(({ searchParams }) => searchParams.get('sql') ?? '');
   const ofFirst = await examplesOf('prj_1');
   expect(ofFirst.map(({ searchParams }) => searchParams.get('project'))).toEqual(Array(20).fill('prj_1'));
-  const answers = await answersTo(sqlOf(ofFirst), both);
-  expect(answers).toEqual(await answersTo(original, before));
+  const answers = await answersTo(sqlOf(ofFirst));
+  expect(answers).toEqual(await answersTo(original, alone));
   expect(answers.filter((rows) => rows.length > 0).length).toBeGreaterThan(15);
   // The same questions about the other project have other answers.
-  const ofSecond = await answersTo(sqlOf(await examplesOf('prj_2')), both);
+  const ofSecond = await answersTo(sqlOf(await examplesOf('prj_2')));
   const isSame = (rows: unknown[], index: number) => JSON.stringify(rows) === JSON.stringify(answers[index]);
   expect(ofSecond.filter(isSame).length).toBeLessThan(8);
   const [{ search } = expect.fail()] = ofFirst;
   expect((await ask(`/ask${search}`)).text).toMatch(/<h2 id="answer">\d+ rows?/);
-  both.close();
-  before.close();
 });
 
 it('nothing is compared across a day on which counting changed, and pages say so', async () => {
@@ -147,7 +142,6 @@ it('a site with very many pages neither stops the server nor is cut in the CSV',
   const { status, text } = await ask('/pages.csv?project=prj_2');
   const listed = text.split('\n').filter((line) => line.startsWith('/made-up/'));
   expect([status, listed.length]).toEqual([200, many]);
-  const history = await openHistory(join(directory, 'data/history.duckdb'));
   let turn = 0;
   let isOver = false;
   const takeTurns = () => {
@@ -156,19 +150,19 @@ it('a site with very many pages neither stops the server nor is cut in the CSV',
   };
   takeTurns();
   const turnOf = z.object({ path: z.string() }).transform(() => turn);
-  const turns = await history.query('SELECT path FROM page_views', turnOf);
+  const turns = await inHistory(historyFile(), (history) =>
+    history.query('SELECT path FROM page_views', turnOf),
+  );
   isOver = true;
   // A page that someone else asks for in the meantime comes between two chunks of 2,048 rows.
   expect(new Set(turns).size).toBeGreaterThanOrEqual(many / 2_048);
-  history.close();
 }, 60_000);
 
 describe('the list of pages', () => {
   const row = z.object({ path: z.string(), human: z.int(), ai: z.int() });
   const days = "DATE '2026-08-17', DATE '2026-11-15'";
-  let history: Awaited<ReturnType<typeof openHistory>>;
-  beforeAll(async () => {
-    await publishNow(
+  beforeAll(() =>
+    publishNow(
       directory,
       `INSERT INTO page_views
       FROM (VALUES
@@ -180,12 +174,8 @@ describe('the list of pages', () => {
         ('prj_1', DATE '2026-10-07', 'New G pages', '/g*', false), ('prj_1', DATE '2026-10-07', 'Older guides', '/guides-old/*', false), ('prj_2', DATE '2026-10-07', 'Elsewhere', '*', false))`,
       "INSERT INTO restatements VALUES ('prj_2', DATE '2026-10-08', TIMESTAMP '2026-10-12', 1, 2, 1, 1, 2, 3, 1)",
       "INSERT INTO page_changes VALUES ('prj_1', '/guides/webhooks', NULL, DATE '2026-10-07')",
-    );
-    history = await openHistory(join(directory, 'data/history.duckdb'));
-    return () => {
-      history.close();
-    };
-  });
+    ),
+  );
 
   /** The rows of a list, in its CSV. */
   async function inCsv(query: string) {
@@ -194,12 +184,11 @@ describe('the list of pages', () => {
     const lines = csv.text
       .slice(csv.text.indexOf('\n') + 1)
       .matchAll(/("(?:[^"]|"")*"|[^,\n]*),(\d+),(\d+),.*\n/g);
-    const rows = [...lines].map(([, path = '', human, ai]) => ({
+    return [...lines].map(([, path = '', human, ai]) => ({
       path: path.replace(/^'/, ''),
       human: Number(human),
       ai: Number(ai),
     }));
-    return rows;
   }
 
   /** The same on the screen. */
@@ -218,7 +207,7 @@ describe('the list of pages', () => {
   }
   const expected = async (where: string, per: string) => {
     const sql = `SELECT path, human, ai FROM changes(${days}, per := '${per}') WHERE project = 'prj_1' AND ${where} ORDER BY human + ai DESC, total_before DESC, path`;
-    return history.query(sql, row);
+    return inHistory(historyFile(), (history) => history.query(sql, row));
   };
   const plain = ({ path }: { path: string }) => /^[\w/-]+$/.test(path);
 
@@ -374,12 +363,10 @@ describe('a few days', () => {
   it('are compared with the same weekdays a week earlier, and name the pages that differ most from what is expected', async () => {
     const { text } = await ask('/?project=prj_1&from=2026-11-10&to=2026-11-10');
     expect(text).toContain('Compared with Nov 3, 2026');
-    const history = await openHistory(join(directory, 'data/history.duckdb'));
     const day = "DATE '2026-11-10'";
-    const row = z.object({ path: z.string(), human: z.int() });
     const sql = `SELECT path, human FROM changes(${day}, ${day}, 7) WHERE project = 'prj_1' AND human_before = 0 ORDER BY human DESC LIMIT 1`;
-    expect(await history.query(sql, row)).toEqual([{ path: '/fresh/page/', human: 900 }]);
-    history.close();
+    const found = await inHistory(historyFile(), (history) => rowsOf(history, sql));
+    expect(found).toEqual([{ path: '/fresh/page/', human: 900 }]);
     const events = /<ul class="events card">([^]*?)<\/ul>/.exec(text)?.[1] ?? '';
     expect(events).toMatch(/^\s*<li><span class="who human">[^]*?fresh[^]*?900 views, about 0 expected/);
     // The days around them are shown, from each of which one can go on.
@@ -485,7 +472,7 @@ it('health lists what is not as it should be, with the command, and opens the re
 });
 
 it('every query of a page is one click from being asked in SQL, with the project and the days filled in', async () => {
-  const history = await openHistory(join(directory, 'data/history.duckdb'));
+  const history = await openHistory(historyFile());
   const unescaped = (text: string) =>
     ['&#x3D;=', "&#x27;'", '&quot;"', '&lt;<', '&gt;>', '&amp;&'].reduce((rest, pair) => {
       const [, entity = '', character = ''] = /^(&.*;)(.)$/.exec(pair) ?? [];
@@ -498,7 +485,7 @@ it('every query of a page is one click from being asked in SQL, with the project
       /<form method="post" action="\/ask" class="fields queries">([^]*?)<\/form>/.exec(text)?.[1] ?? '';
     for (const [, sql = '', name = ''] of form.matchAll(/<button name="sql" value="([^"]*)">([^<]*)</g)) {
       names.add(name.replace(/ of (?:\/|the sections).*/, ''));
-      const rows = await history.query(unescaped(sql), z.unknown());
+      const rows = await rowsOf(history, unescaped(sql));
       if (['totals', 'pages', 'series'].includes(name))
         expect(rows.length, `${path} ${name}`).toBeGreaterThan(0);
       expect(sql).not.toContain('$');
@@ -518,15 +505,13 @@ it('every query of a page is one click from being asked in SQL, with the project
 });
 
 it('Agents has each job once, in one stage of those counted at the top', async () => {
-  const history = await openHistory(join(directory, 'data/history.duckdb'));
-  const row = z.object({ id: z.int() });
-  const jobs = await history.query("SELECT id FROM jobs WHERE project = 'prj_1' ORDER BY id", row);
-  history.close();
+  const sql = "SELECT id FROM jobs WHERE project = 'prj_1' ORDER BY id";
+  const jobs = await inHistory(historyFile(), (history) => valuesOf(history, sql));
   const { text } = await ask('/agents?project=prj_1');
   const [top = '', ...sections] = text.split(/<h2 id="stage-\d">/);
   const idsIn = (html: string) =>
     [...html.matchAll(/\bjob (\d+), \w+, (?:today|\d+ days? ago)/g)].map(([, id]) => Number(id));
-  expect(idsIn(text).toSorted((one, two) => one - two)).toEqual(jobs.map(({ id }) => id));
+  expect(idsIn(text).toSorted((one, two) => one - two)).toEqual(jobs);
   const counted = [...top.matchAll(/<a href="#stage-\d"><b>(\d+)<\/b> ([^<]+)<\/a>/g)].map(([, n, title]) => [
     title,
     Number(n),

@@ -6,9 +6,9 @@ import type { Browser, Locator, Page } from 'playwright-core';
 import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
-import { openHistory } from '../../src/warehouse/published.js';
-import { launchChromium, skipWithoutChromium } from '../chromium.js';
+import { launchChromium, newPage, skipWithoutChromium } from '../chromium.js';
 import { serveSandbox } from '../commands/workspace.js';
+import { inHistory, valuesOf } from '../open-warehouse.js';
 import { startCli } from '../run-cli.js';
 import { NOW, publishedSite, publishNow, serveSite, type Site, WEB_KEY } from './site.js';
 
@@ -74,7 +74,7 @@ describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chrom
   afterAll(() => browser.close());
 
   const open = async (width: number, colorScheme: 'light' | 'dark'): Promise<Page> => {
-    const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme });
+    const page = await newPage(browser, width, colorScheme);
     // Less than the limit of a test, so that a failure names what was waited for.
     page.setDefaultTimeout(15_000);
     page.on('pageerror', ({ message }) => site.errors.push(message));
@@ -125,7 +125,6 @@ describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chrom
       await page.getByText('Custom range').click();
       expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(700);
       expect(site.errors).toEqual([]);
-      await page.close();
     },
   );
 
@@ -154,7 +153,6 @@ describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chrom
     await page.keyboard.press('Control+Enter');
     await page.getByRole('heading', { name: '1 row' }).waitFor();
     expect(site.errors).toEqual([]);
-    await page.close();
   });
 
   it('ten everyday questions are answered within three clicks of the overview', async () => {
@@ -188,11 +186,10 @@ describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chrom
       const at = days.findIndex(([first = '', last = '']) => first <= day && day <= last);
       return { x: box.x + ((at + 0.5) / days.length) * box.width, y: box.y + 60 };
     };
-    const history = await openHistory(join(directory, 'data/history.duckdb'));
     const mostBy = async (column: string) => {
       const sql = `SELECT path FROM changes('2026-08-17', '2026-11-15') WHERE human + ai > 0 ORDER BY ${column} LIMIT 1`;
-      const [row] = await history.query(sql, z.object({ path: z.string() }));
-      return row?.path;
+      const file = join(directory, 'data/history.duckdb');
+      return inHistory(file, async (history) => (await valuesOf(history, sql))[0]);
     };
 
     await from('total and change', async () => {
@@ -272,9 +269,7 @@ describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chrom
       await choose('only', 'unread');
       expect(await firstRow()).toMatch(/^\/unread/);
     });
-    history.close();
     expect(site.errors).toEqual([]);
-    await page.close();
   });
 
   it('two browsers read and act while an export holds the database: both actions wait and are done', async () => {

@@ -8,10 +8,9 @@ import { BucketStorage } from '../../../src/warehouse/lake/bucket.js';
 import { copyOfLake } from '../../../src/warehouse/lake/copy.js';
 import { adoptLake } from '../../../src/warehouse/lake/claims.js';
 import { publishLake } from '../../../src/warehouse/lake/lake.js';
-import { openOwnHistory } from '../../../src/warehouse/published.js';
 import { LakeAwayError, type LakePlace } from '../../../src/warehouse/lake/storage.js';
 import { HERE, stepContext } from '../../steps/step-context.js';
-import { liveWarehouse } from '../../open-warehouse.js';
+import { inHistory, liveWarehouse } from '../../open-warehouse.js';
 import { tempDir } from '../../temp-dir.js';
 import { type BucketFaults, serveBucket } from './bucket-server.js';
 import { fill, lakeOptions, lakeViews, page, store, storedViews } from './lake.js';
@@ -82,12 +81,7 @@ describe('a lake in a bucket', () => {
       requests.length = 0;
       const file = await copyOfLake(directory, options, true, (words) => stale.push(words));
       const views = requests.filter((request) => request.includes('.parquet')).length;
-      const history = await openOwnHistory(file);
-      try {
-        return [file, await storedViews(history), views] as const;
-      } finally {
-        history.close();
-      }
+      return [file, await inHistory(file, storedViews), views] as const;
     };
     const [first, rows, requested] = await copy();
     expect(rows).toEqual(await storedViews(warehouse));
