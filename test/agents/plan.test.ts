@@ -16,7 +16,8 @@ import { type Day, day } from '../../src/day.js';
 import { planLines } from '../../src/print/pages.js';
 import { timestampColumn } from '../../src/warehouse/query.js';
 import { emptyHistory, type TestHistory } from '../reports/history.js';
-import { liveWarehouse } from '../open-warehouse.js';
+import type { Warehouse } from '../../src/warehouse/warehouse.js';
+import { execute, liveWarehouse } from '../open-warehouse.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 import { EVIDENCE, readingSql, steadyPages, storeReading } from './reading.js';
 
@@ -26,6 +27,12 @@ const RULES: PlanRules = {
   ...{ mode: 'plan', experiment: 'pairs' },
 };
 const AT = { now: NOW, isListed: undefined };
+
+/** Plans a job for a page. */
+function planned(warehouse: Warehouse, path: string, now: Date) {
+  const page = { path, reason: '', evidence: EVIDENCE };
+  return planJob(warehouse, { project: 'prj_sandbox', page, prompt: 'p', now });
+}
 
 describe('the evidence for a page, from the history', () => {
   let history: TestHistory;
@@ -147,13 +154,11 @@ it.each([
   ['2026-11-10T00:00:00Z', 'the oldest for 8 days', 1],
 ])('a pull request of %s waits for review, %s', async (endedAt, age, named) => {
   const warehouse = await liveWarehouse();
-  const page = { path: '/late', reason: '', evidence: EVIDENCE };
-  await planJob(warehouse, { project: 'prj_sandbox', page, prompt: 'p', now: new Date(endedAt) });
+  await planned(warehouse, '/late', new Date(endedAt));
   const completed =
     "UPDATE agent_jobs SET state = 'completed', pr_link = 'https://code.example.com/1', ended_at = $endedAt::TIMESTAMP";
-  await warehouse.transaction((transaction) => transaction.execute(completed, { endedAt }));
-  const next = { ...page, path: '/next' };
-  await planJob(warehouse, { project: 'prj_sandbox', page: next, prompt: 'p', now: NOW });
+  await execute(warehouse, completed, { endedAt });
+  await planned(warehouse, '/next', NOW);
   const plan = await planImprovement(warehouse, 'prj_sandbox', { ...RULES, maxOpenPullRequests: 1 }, AT);
   const settings = { baseUrl: 'http://127.0.0.1', projects: [{ id: 'prj_sandbox' }] };
   const { improve: rules } = settingsSchema.parse(settings);
@@ -171,11 +176,7 @@ describe('the jobs of a week', () => {
     const warehouse = await liveWarehouse();
     await storeReading(warehouse, steadyPages(1));
     const times = ['15T23:59:59.999', '16T00:00:00.000', '22T23:59:59.999', '23T00:00:00.000'];
-    for (const time of times)
-      await planJob(warehouse, {
-        ...{ project: 'prj_sandbox', page: { path: `/${time}`, reason: '', evidence: EVIDENCE } },
-        ...{ prompt: 'p', now: new Date(`2026-11-${time}Z`) },
-      });
+    for (const time of times) await planned(warehouse, `/${time}`, new Date(`2026-11-${time}Z`));
     const week = () => planImprovement(warehouse, 'prj_sandbox', RULES, AT);
     // Those that wait will be sent in this week.
     expect((await week()).plannedThisWeek).toBe(4);
@@ -187,11 +188,7 @@ describe('the jobs of a week', () => {
   it('do not include refused ones', async () => {
     const warehouse = await liveWarehouse();
     await storeReading(warehouse, steadyPages(3));
-    for (const path of ['/refused', '/planned'])
-      await planJob(warehouse, {
-        ...{ project: 'prj_sandbox', page: { path, reason: '', evidence: EVIDENCE } },
-        ...{ prompt: 'p', now: NOW },
-      });
+    for (const path of ['/refused', '/planned']) await planned(warehouse, path, NOW);
     const [refused = expect.fail('no job was planned')] = await readJobs(warehouse, 'prj_sandbox');
     const change = { now: NOW, cause: '' };
     const submitted = await changeJob(warehouse, refused, { event: 'submit', ...change });

@@ -2,6 +2,7 @@ import { addMinutes } from 'date-fns';
 import { describe, expect, it } from 'vitest';
 import { planMessage } from '../../src/agents/messages.js';
 import { nextTurn, submitPrompts, TurnError } from '../../src/agents/submit.js';
+import { execute } from '../open-warehouse.js';
 import { agentDesk } from './agent-desk.js';
 
 const HOUR_MS = 3_600_000;
@@ -40,10 +41,8 @@ describe('the hourly limit', () => {
     expect(jobs).toHaveLength(JOBS);
     expect(requests.counts.create).toEqual({ '201': JOBS, '401': 1 });
     const times = jobs.map(({ createdAt }) => Date.parse(createdAt));
-    for (const start of times)
-      expect(times.filter((time) => time >= start && time <= start + HOUR_MS).length).toBeLessThanOrEqual(
-        100,
-      );
+    const hours = times.map((start) => times.filter((time) => time >= start && time <= start + HOUR_MS));
+    expect(Math.max(...hours.map(({ length }) => length))).toBeLessThanOrEqual(100);
     expect(waits.length).toBeGreaterThan(JOBS / 100 - 1);
   });
 
@@ -54,7 +53,7 @@ describe('the hourly limit', () => {
       const sql =
         'INSERT INTO agent_pauses SELECT $project, $now::TIMESTAMP + $in::INTERVAL, $now::TIMESTAMP + $in::INTERVAL + $delay::INTERVAL, $in';
       const values = { project: desk.project, now, in: pausedIn, delay };
-      await desk.warehouse.transaction((transaction) => transaction.execute(sql, values));
+      await execute(desk.warehouse, sql, values);
       return (await nextTurn(desk.warehouse, desk.project, now))?.at;
     };
     expect(await turnAfter('400 days', '1 hour')).toBeUndefined();

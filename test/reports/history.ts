@@ -10,7 +10,7 @@ import { tempDir } from '../temp-dir.js';
 /** An in-memory history that reports read and tests write. */
 export interface TestHistory {
   readonly reader: Reader;
-  run(sql: string): Promise<void>;
+  run(sql: string): Promise<unknown>;
 }
 
 /** The real tables and views, empty, until the tests of the file are over. */
@@ -28,9 +28,7 @@ export async function emptyHistory(): Promise<TestHistory> {
   });
   return {
     reader: { query: (sql, row, parameters) => queryRows(connection, sql, row, parameters) },
-    run: async (sql) => {
-      await connection.run(sql);
-    },
+    run: (sql) => connection.run(sql),
   };
 }
 
@@ -111,7 +109,7 @@ export async function historyOf(site: CountedSite): Promise<TestHistory> {
 }
 
 /** Marks every day that has views in the tables as loaded and settled. */
-export const loadDays = (history: TestHistory): Promise<void> =>
+export const loadDays = (history: TestHistory): Promise<unknown> =>
   history.run(`
     DELETE FROM day_loads;
     INSERT INTO day_loads BY NAME

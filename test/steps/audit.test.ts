@@ -3,13 +3,14 @@ import { ConfigurationError } from '../../src/errors.js';
 import { auditStep } from '../../src/steps/export.js';
 import { openClient } from '../api/open-client.js';
 import { openExport, PROJECT } from '../export/open-export.js';
+import { execute } from '../open-warehouse.js';
 import { stepContext } from './step-context.js';
 
 it('an audit that fails in one project still reports what it repaired in the others', async () => {
   const { run, clock, warehouse, platform, yesterday } = await openExport({ days: 10 });
   await run();
   const damage = "DELETE FROM page_views WHERE day = $day::DATE - 5 AND path = '/page-0'";
-  await warehouse.transaction((transaction) => transaction.execute(damage, { day: yesterday() }));
+  await execute(warehouse, damage, { day: yesterday() });
   const client = openClient(platform.baseUrl, { now: clock.now, projectId: PROJECT });
   const failing = new ConfigurationError('There is no key of this project');
   const context = stepContext(warehouse, {

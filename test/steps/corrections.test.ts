@@ -10,6 +10,7 @@ import { differenceOf, type Said } from '../../src/reports/correction.js';
 import { isOutdated } from '../../src/steps/corrections.js';
 import { reportStep } from '../../src/steps/report.js';
 import { loadDays, mailSite } from '../mail/site.js';
+import { execute } from '../open-warehouse.js';
 import { serve } from '../serve.js';
 import { tempDir } from '../temp-dir.js';
 import { stepContext } from './step-context.js';
@@ -60,7 +61,7 @@ async function setUp(reports: object = { weekly: { to: [LEAD, 'chat', 'hook'] } 
     if (error !== undefined) throw error as Error;
     return detail.deliveries.map(({ period, recipient }) => `${period} to ${recipient}`).sort();
   };
-  const change = (sql: string) => warehouse.transaction((transaction) => transaction.execute(sql));
+  const change = (sql: string) => execute(warehouse, sql);
   /** Changes the human views of a day, as a later load does. */
   const restate = async (date: string, more: number, at: string) => {
     await change(`

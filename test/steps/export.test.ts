@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { daysAgo, KEY, liveFile } from '../commands/workspace.js';
-import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { answerOf } from '../duckdb.js';
 import { rowsOf, servePlatform } from '../platform.js';
 import { callCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
@@ -34,12 +34,8 @@ async function setUp() {
     });
     return { code, stdout, asked };
   };
-  const aDayLater = async () => {
-    const warehouse = await liveWarehouse(liveFile(cwd));
-    const earlier = 'UPDATE day_loads SET attempted_at = attempted_at - INTERVAL 1 DAY';
-    await warehouse.transaction((transaction) => transaction.execute(earlier));
-    await closeNow(warehouse);
-  };
+  const aDayLater = () =>
+    answerOf(liveFile(cwd), 'UPDATE day_loads SET attempted_at = attempted_at - INTERVAL 1 DAY');
   return { exported, aDayLater };
 }
 

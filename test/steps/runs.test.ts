@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { readLastRuns, readOutages, recordStepEnd, recordStepStart, tidyRuns } from '../../src/steps/runs.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
-import { liveWarehouse } from '../open-warehouse.js';
+import { execute, liveWarehouse, rowsOf } from '../open-warehouse.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 
 const at = (hours: number) => addHours(NOW, hours);
@@ -71,15 +71,12 @@ it('a run that a killed process left is interrupted from the next process on', a
 
 it('old runs are deleted once there are many, except those since the latest success of a step', async () => {
   const warehouse = await liveWarehouse();
-  const count = async () =>
-    warehouse.query(
-      'SELECT step, count(*) AS runs, min(run) AS first FROM runs GROUP BY step ORDER BY step',
-      z.object({ step: z.string(), runs: z.int(), first: z.string() }),
-    );
+  const counts = 'SELECT step, count(*) AS runs, min(run) AS first FROM runs GROUP BY step ORDER BY step';
+  const count = () => rowsOf(warehouse, counts);
   const sql =
     "INSERT INTO runs BY NAME SELECT format('{:05d}', range) AS run, $step AS step, $now::TIMESTAMP - to_minutes($runs::BIGINT - range) AS started_at, $outcome AS outcome FROM range($runs::BIGINT)";
   const add = (step: string, runs: number, outcome: string) =>
-    warehouse.transaction((transaction) => transaction.execute(sql, { step, runs, outcome, now: NOW }));
+    execute(warehouse, sql, { step, runs, outcome, now: NOW });
   await add('poll', 7_000, 'done');
   await add('export', 3_000, 'failed');
   await tidyRuns(warehouse);

@@ -3,7 +3,7 @@ import { format, resolveConfig } from 'prettier';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
 import type { Reader } from '../../src/warehouse/query.js';
-import { liveWarehouse } from '../open-warehouse.js';
+import { liveWarehouse, valuesOf } from '../open-warehouse.js';
 
 const DICTIONARY = join(import.meta.dirname, '../../docs/data.md');
 
@@ -57,14 +57,8 @@ async function macros(reader: Reader): Promise<string> {
     "SELECT function_name AS name, parameters, comment FROM duckdb_functions() WHERE NOT internal AND function_type = 'table_macro' ORDER BY name",
     macroRow,
   );
-  const explained = new Set(
-    (
-      await reader.query(
-        "FROM duckdb_columns() SELECT column_name WHERE table_name IN ('page_views', 'site_days')",
-        z.object({ column_name: z.string() }),
-      )
-    ).map((row) => row.column_name),
-  );
+  const known = "FROM duckdb_columns() SELECT column_name WHERE table_name IN ('page_views', 'site_days')";
+  const explained = new Set<unknown>(await valuesOf(reader, known));
   for (const { name, parameters, comment } of found) {
     const example = new RegExp(`FROM ${name}\\([^)]*\\)`).exec(comment)?.[0] ?? 'no example in its comment';
     const columns = await reader.query(`DESCRIBE ${example}`, resultRow);
