@@ -7,19 +7,15 @@ import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { tempDir } from '../temp-dir.js';
 import { type DailyReading, storeReading } from './reading.js';
 
-/** A workspace directory of the command line, with ten weeks of history up to yesterday, and its live database. */
-export interface AgentSite {
-  readonly cwd: string;
-  readonly env: Readonly<Record<string, string>>;
-  readonly liveFile: string;
-}
-
-/** `improve` is the section of that name, as YAML in braces. */
+/**
+ * A workspace directory of the command line, with ten weeks of history up to yesterday, and its live database.
+ * `improve` is the section of that name, as YAML in braces.
+ */
 export async function agentSite(
   sandbox: Pick<Sandbox, 'baseUrl' | 'projectId' | 'apiKey'>,
   pages: readonly DailyReading[],
   improve: string,
-): Promise<AgentSite> {
+) {
   const cwd = await tempDir();
   const liveFile = join(cwd, 'data', 'warehouse.duckdb');
   await mkdir(join(cwd, 'data'));

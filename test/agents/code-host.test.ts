@@ -1,6 +1,5 @@
 import { addMinutes, subDays } from 'date-fns';
 import { describe, expect, it } from 'vitest';
-import { z } from 'zod';
 import { possiblePaths } from '../../src/agents/code-host.js';
 import { changeJob, type Job, planJob, referenceOf } from '../../src/agents/ledger.js';
 import { planImprovement } from '../../src/agents/plan.js';
@@ -10,6 +9,7 @@ import { settingsSchema } from '../../src/config/schema.js';
 import { improveStep, recordPageChanges } from '../../src/steps/improve.js';
 import { day } from '../../src/day.js';
 import { NOW } from '../sandbox/open-sandbox.js';
+import { execute, rowsOf, valuesOf } from '../open-warehouse.js';
 import { reply, serve } from '../serve.js';
 import { stepContext } from '../steps/step-context.js';
 import { DEPARTURE } from '../departure.js';
@@ -65,9 +65,8 @@ async function repository(pulls: Fake[], kind: Kind = 'github', mostRequests = I
       reply(response, 429, {});
       return;
     }
-    const of = /\/(?:pulls|merge_requests|pullrequests)\/(\d+)\/(?:files|diffs|diffstat)$/.exec(
-      url.pathname,
-    )?.[1];
+    const [, of] =
+      /\/(?:pulls|merge_requests|pullrequests)\/(\d+)\/(?:files|diffs|diffstat)$/.exec(url.pathname) ?? [];
     const pull = pulls.find(({ number }) => String(number) === of);
     if (of !== undefined) {
       const names = pull?.files ?? [];
@@ -85,10 +84,8 @@ async function repository(pulls: Fake[], kind: Kind = 'github', mostRequests = I
       .filter(({ updated }) => updated >= new Date(since))
       .sort((one, other) => one.updated.getTime() - other.updated.getTime());
     const issue = { ...LISTED.github({ number: 9999, updated: subDays(NOW, 80) }), pull_request: undefined };
-    const list = [
-      ...(kind === 'github' && new Date(since) < subDays(NOW, 80) ? [issue] : []),
-      ...found.map(LISTED[kind]),
-    ];
+    const issues = kind === 'github' && new Date(since) < subDays(NOW, 80) ? [issue] : [];
+    const list = [...issues, ...found.map(LISTED[kind])];
     reply(response, 200, wrapped(list.slice(0, kind === 'bitbucket' ? 50 : 100)));
   });
   const { baseUrl: apiUrl } = server;
@@ -103,10 +100,7 @@ async function repository(pulls: Fake[], kind: Kind = 'github', mostRequests = I
     return readPullRequests({ ...task, projects: [{ id: desk.project }] });
   };
   const changes = () =>
-    desk.warehouse.query(
-      'SELECT path, link, changed_on::VARCHAR AS day FROM page_changes ORDER BY ALL',
-      z.object({ path: z.string(), link: z.string().nullable(), day: z.string().nullable() }),
-    );
+    rowsOf(desk.warehouse, 'SELECT path, link, changed_on AS day FROM page_changes ORDER BY ALL');
   return { ...desk, codeHost, read, changes, server };
 }
 
@@ -128,15 +122,10 @@ describe('the source file of a page', () => {
     expect(possiblePaths(file, settings.files).find((one) => pages.includes(one))).toBe(path);
   });
 
-  it.each(['docs.md', '{path}{path}', '{path', 'docs{path}.{md', '{path}.{(a+)+}'])(
-    'has no pattern %s',
-    (files) => {
-      const settings = { baseUrl: 'http://127.0.0.1', projects: [{ id: 'prj_1' }] };
-      expect(settingsSchema.safeParse({ ...settings, pullRequests: { host: 'github', files } }).success).toBe(
-        false,
-      );
-    },
-  );
+  const WRONG = ['docs.md', '{path}{path}', '{path', 'docs{path}.{md', '{path}.{(a+)+}'];
+  it.each(WRONG)('has no pattern %s', (files) => {
+    expect(() => openCodeHost({ host: 'github', files })).toThrow(/"pullRequests",\s+"files"/);
+  });
 });
 
 describe.each(['github', 'gitlab', 'bitbucket'] as const)('changes by others, at %s', (kind) => {
@@ -154,7 +143,7 @@ describe.each(['github', 'gitlab', 'bitbucket'] as const)('changes by others, at
     // The platform links to a part of our own.
     await desk.plan(1);
     const own = `UPDATE agent_jobs SET pr_link = '${linkOf(kind, 5)}/?tab=files'`;
-    await warehouse.transaction((transaction) => transaction.execute(own, {}));
+    await execute(warehouse, own);
     expect(await read()).toEqual({ settled: [] });
     expect(await changes()).toEqual([
       { path: '/guides/page-1', link: linkOf(kind, 1), day: null },
@@ -170,7 +159,7 @@ describe.each(['github', 'gitlab', 'bitbucket'] as const)('changes by others, at
     expect(server.seen).toHaveLength(asked);
     // A clock that was ahead recorded that everything is read until next year.
     const ahead = "UPDATE code_host_reads SET next_read_at = '2027-12-24', read_until = '2027-12-24'";
-    await warehouse.transaction((transaction) => transaction.execute(ahead, {}));
+    await execute(warehouse, ahead);
     pulls[0] = { ...open, updated: addMinutes(NOW, 30), closed: addMinutes(NOW, 30) };
     await read(1);
     // Nobody recorded this one, so nobody can take it back.
@@ -204,10 +193,7 @@ it('a change that a person records is stored once, measured like the job of an a
   await record('/guides/page-1', '2026-11-12');
   expect(await changes()).toEqual([{ path: '/guides/page-1', link: null, day: '2026-11-12' }]);
   const effects = () =>
-    warehouse.query(
-      'SELECT DISTINCT job, path, merged_on::VARCHAR AS day, weeks_before FROM job_effects',
-      z.object({ job: z.int(), path: z.string(), day: z.string(), weeks_before: z.int() }),
-    );
+    rowsOf(warehouse, 'SELECT DISTINCT job, path, merged_on AS day, weeks_before FROM job_effects');
   expect(await effects()).toEqual([{ job: -1, path: '/guides/page-1', day: '2026-11-12', weeks_before: 4 }]);
   await expect(record('/guides/pge-1', '2026-11-12')).rejects.toThrow('did you mean /guides/page-1');
   await expect(record('/guides/page-1', '2026-11-19')).rejects.toThrow('cannot have changed on 2026-11-19');
@@ -220,9 +206,8 @@ it('a code host that refuses does not fail the step, and is asked again an hour 
   const { read, server, warehouse } = await repository([]);
   await server.close();
   expect((await read()).problem).toMatch(/^Could not list the pull requests: /);
-  const row = z.object({ problem: z.string().nullable() });
-  const [stored] = await warehouse.query('SELECT problem FROM code_host_reads', row);
-  expect(stored?.problem).toMatch(/^Could not list the pull requests: /);
+  const [stored] = await valuesOf(warehouse, 'SELECT problem FROM code_host_reads');
+  expect(stored).toMatch(/^Could not list the pull requests: /);
 });
 
 it('a lost job that was settled is reported although the code host then wants no more requests', async () => {
@@ -241,10 +226,8 @@ it('a lost job that was settled is reported although the code host then wants no
   expect(problem).toMatch('429');
   // A person who finds its id can send it messages.
   const { id } = await desk.client.createJob('Improve', DEPARTURE);
-  const { journal, client } = desk;
-  const given = { journal, clientOf: () => client, settings: { projects: [{ id: project }] } };
   const settle = async (finding: Parameters<typeof settleJob>[1]) =>
-    settleJob(await jobToChange(stepContext(warehouse, given), 1), finding);
+    settleJob(await jobToChange(desk.context(), 1), finding);
   await settle({ created: id });
   expect(await job(1)).toMatchObject({ state: 'active', remote_id: id, pr_link: linkOf('github', 1) });
   await settle('ended');

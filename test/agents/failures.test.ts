@@ -4,7 +4,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { outcomeOf, pauseAfter } from '../../src/agents/lifecycle.js';
 import { intentOf } from '../../src/agents/intents.js';
-import { type Job, planJob, readJobs } from '../../src/agents/ledger.js';
+import { type Job, readJobs } from '../../src/agents/ledger.js';
 import { type Message, planMessage, readMessages } from '../../src/agents/messages.js';
 import { reconcilePrompts } from '../../src/agents/reconcile.js';
 import { submitPrompts } from '../../src/agents/submit.js';
@@ -14,24 +14,18 @@ import type { Client } from '../../src/api/client.js';
 import { TryLaterError } from '../../src/api/errors.js';
 import { clientOf, errorOf, openClient } from '../api/open-client.js';
 import { messageOf } from '../../src/errors.js';
-import type { FaultInput } from '../sandbox/faulty-sandbox.js';
+import type { Fault } from '../sandbox/faulty-sandbox.js';
 import { reply, serve } from '../serve.js';
 import { agentDesk } from './agent-desk.js';
 import { NOW, openSandbox } from '../sandbox/open-sandbox.js';
-import { liveWarehouse } from '../open-warehouse.js';
-import { EVIDENCE } from './reading.js';
+import { execute, liveWarehouse, rowsOf, valuesOf } from '../open-warehouse.js';
 import { addDays } from 'date-fns';
 import { timestampColumn } from '../../src/warehouse/query.js';
 import { withGrace } from '../../src/sleep.js';
 import { DEPARTURE } from '../departure.js';
 
 /** What each failure of a creation says about its outcome: `jobs` is what the platform has afterwards. */
-const TABLE: readonly [
-  name: string,
-  fault: FaultInput,
-  outcome: ReturnType<typeof outcomeOf>,
-  jobs: 0 | 1,
-][] = [
+const TABLE: readonly [name: string, fault: Fault, outcome: ReturnType<typeof outcomeOf>, jobs: 0 | 1][] = [
   ['429 with Retry-After', { on: 'create', kind: 'rate-limit' }, 'not-sent', 0],
   ['429 without Retry-After', { on: 'create', kind: 'rate-limit', retryAfter: 'none' }, 'not-sent', 0],
   ['429 as plain text', { on: 'create', kind: 'rate-limit', body: 'text' }, 'not-sent', 0],
@@ -58,17 +52,13 @@ const failureAt = (client: Client) => errorOf(client.createJob('Improve /', DEPA
 const failureAfter = async (...answer: Parameters<typeof clientOf>) =>
   failureAt((await clientOf(...answer)).client);
 
-async function faultySandbox(faults: readonly FaultInput[]) {
+async function faultySandbox(faults: readonly Fault[]) {
   const { sandbox } = await openSandbox();
   sandbox.setFaults(faults);
   // Short only where no response comes, so that a slow machine changes no outcome.
-  const timeoutMs = faults.some(({ kind }) => kind === 'timeout') ? 300 : undefined;
-  const { projectId, apiKey } = sandbox;
-  const limits = timeoutMs === undefined ? {} : { responseTimeoutMs: timeoutMs };
-  return {
-    sandbox,
-    client: openClient(sandbox.baseUrl, { projectId, apiKey, limits, now: () => new Date() }),
-  };
+  const limits = faults.some(({ kind }) => kind === 'timeout') ? { responseTimeoutMs: 300 } : {};
+  const { baseUrl, projectId, apiKey } = sandbox;
+  return { sandbox, client: openClient(baseUrl, { projectId, apiKey, limits, now: () => new Date() }) };
 }
 
 describe('what a failure says about the outcome of a POST', () => {
@@ -86,7 +76,7 @@ describe('what a failure says about the outcome of a POST', () => {
     [307, 'refused'],
     [308, 'refused'],
   ] as const)(
-    '%i: %s, since some servers answer a creation with the address of the job',
+    '%i: %s, as some servers answer a creation with the address of the job',
     async (status, outcome) => {
       const answer = (response: ServerResponse) => reply(response, status, '', { location: '/v2/jobs/7' });
       expect(outcomeOf(await failureAfter(answer))).toBe(outcome);
@@ -161,13 +151,7 @@ describe('the jobs and messages of a journal and a database', () => {
       await submitPrompts(desk.task(), 'job');
     }
     await submitPrompts(desk.task(), 'job');
-    for (const number of [4, 5])
-      await planJob(desk.warehouse, {
-        project: desk.project,
-        page: { path: `/page-${number}`, reason: 'much read', evidence: EVIDENCE },
-        prompt: `Improve /page-${number}`,
-        now: NOW,
-      });
+    await desk.plan(2, 4);
     const [, , active = expect.fail(), ...planned] = await desk.jobs();
     for (const prompt of ['Mention the limits', 'Shorter, please'])
       await planMessage(desk.warehouse, active, { origin: 'typed', prompt, now: NOW });
@@ -187,7 +171,7 @@ describe('the jobs and messages of a journal and a database', () => {
     const jobsInCopy = { ...none, stored: 5, lost: 3, unknown: 2 };
     expect(await reconcile('job', desk.journal, copy)).toEqual(jobsInCopy);
     expect((await readJobs(copy, desk.project))[2]?.next_poll_at).toEqual(LATER);
-    const change = (sql: string) => copy.transaction((transaction) => transaction.execute(sql));
+    const change = (sql: string) => execute(copy, sql);
     await change("UPDATE agent_jobs SET state = 'completed', ended_at = planned_at WHERE id = 3");
     const messages = { ...none, stored: 2, lost: 1, unknown: 1 };
     expect(await reconcile('message', desk.journal, copy)).toEqual(messages);
@@ -209,9 +193,9 @@ describe('the jobs and messages of a journal and a database', () => {
     expect(await readMessages(copy, null)).toEqual(await desk.messages());
     // Each attempt counts toward the hourly limit, and each change begins where the one before ended.
     const changesIn = (of: Warehouse) =>
-      of.query(
+      rowsOf(
+        of,
         'SELECT from_state, to_state, lag(to_state) OVER (PARTITION BY job, message ORDER BY number) AS before FROM job_transitions',
-        z.object({ from_state: z.string().nullable(), to_state: z.string(), before: z.string().nullable() }),
       );
     const gapsIn = async (of: Warehouse) =>
       (await changesIn(of)).filter(({ from_state, before }) => from_state !== before);
@@ -254,10 +238,11 @@ describe('the jobs and messages of a journal and a database', () => {
     expect((await desk.messages()).map(({ state }) => state)).toEqual(['sent', 'sent']);
     expect(await attemptsIn(desk.warehouse)).toBe(7);
     expect(await gapsIn(desk.warehouse)).toEqual([]);
-    const causesOf = async (of: Warehouse, job: number) => {
-      const sql = `SELECT cause FROM job_transitions WHERE job = ${job} AND message IS NULL ORDER BY number`;
-      return (await of.query(sql, z.object({ cause: z.string() }))).map(({ cause }) => cause);
-    };
+    const causesOf = (of: Warehouse, job: number) =>
+      valuesOf(
+        of,
+        `SELECT cause FROM job_transitions WHERE job = ${job} AND message IS NULL ORDER BY number`,
+      );
     const restored = 'restored from the effects journal';
     expect(await causesOf(copy, 2)).toEqual([restored, restored, restored]);
     expect((await causesOf(copy, 3)).at(-1)).toBe('message 1 was sent');

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { callCli, type CliResult } from '../run-cli.js';
 import { type Sandbox, startSandbox } from '../sandbox/faulty-sandbox.js';
-import { type AgentSite, agentSite } from './agent-site.js';
+import { agentSite } from './agent-site.js';
 import { steadyPages } from './reading.js';
 
 const listed = z.array(z.object({ id: z.int(), state: z.string(), prLink: z.string().nullable() }));
@@ -12,17 +12,13 @@ async function life(pages: number, improve: string, jobSeconds = 1) {
   const outcomes = ['pull-request', 'no-change', 'failed', 'archived'] as const;
   const sandbox = await startSandbox({ now: () => new Date(), jobSeconds, outcomes });
   const site = await agentSite(sandbox, steadyPages(pages), improve);
-  return { sandbox, site, readership: commandLineOf(site) };
-}
-
-const commandLineOf = (site: AgentSite) => {
   const run = (...args: string[]): Promise<CliResult> => callCli(args, site);
   const states = async () => {
     const { stdout } = await run('jobs', 'list', '--json');
     return listed.parse(JSON.parse(stdout)).map(({ state, prLink }) => [state, prLink !== null]);
   };
-  return { run, states };
-};
+  return { sandbox, run, states };
+}
 
 describe('the whole life of jobs, on the command line', () => {
   let sandbox: Sandbox;
@@ -30,9 +26,7 @@ describe('the whole life of jobs, on the command line', () => {
   let states: () => Promise<unknown[]>;
   beforeAll(async () => {
     const rules = '{ maxJobsPerWeek: 20, exclude: ["/guides/page-1"], readingShare: 1 }';
-    const started = await life(6, rules);
-    sandbox = started.sandbox;
-    ({ run, states } = started.readership);
+    ({ sandbox, run, states } = await life(6, rules));
   });
 
   it('shows the plan, and creates nothing', async () => {
@@ -181,22 +175,22 @@ describe('the whole life of jobs, on the command line', () => {
 
 describe('in mode: plan', () => {
   it('nothing is created by run, jobs poll or improve without --apply', async () => {
-    const { sandbox, readership } = await life(4, '{ mode: plan }');
+    const { sandbox, run, states } = await life(4, '{ mode: plan }');
     for (const command of [['run'], ['improve'], ['jobs', 'poll']])
-      expect((await readership.run(...command)).code).toBe(0);
+      expect((await run(...command)).code).toBe(0);
     expect(sandbox.inspect().jobs).toEqual([]);
     expect(sandbox.inspect().requests.counts.create).toBeUndefined();
-    expect(await readership.states()).toEqual([]);
+    expect(await states()).toEqual([]);
   });
 
   it('jobs that were applied but delayed by a failure are sent by the next improve --apply, not by jobs poll', async () => {
-    const { sandbox, readership } = await life(2, '{ mode: plan }');
+    const { sandbox, run } = await life(2, '{ mode: plan }');
     sandbox.setFaults([{ on: 'create', kind: 'rate-limit', seconds: 0, times: 1 }]);
-    const applied = await readership.run('improve', '--apply');
+    const applied = await run('improve', '--apply');
     expect([applied.code, sandbox.inspect().jobs.length]).toEqual([75, 0]);
-    await readership.run('jobs', 'poll');
+    await run('jobs', 'poll');
     expect(sandbox.inspect().jobs).toHaveLength(0);
-    await readership.run('improve', '--apply');
+    await run('improve', '--apply');
     expect(sandbox.inspect().jobs).toHaveLength(2);
   });
 });
@@ -205,18 +199,17 @@ it.each([
   ['does not answer', { kind: 'timeout' }],
   ['asks to wait', { kind: 'rate-limit', seconds: 1 }],
 ] as const)('jobs poll --wait ends in time if the platform %s', async (_, fault) => {
-  const { sandbox, readership } = await life(2, '{ maxJobsPerWeek: 20, readingShare: 1 }', 3600);
-  await readership.run('improve', '--apply');
+  const { sandbox, run } = await life(2, '{ maxJobsPerWeek: 20, readingShare: 1 }', 3600);
+  await run('improve', '--apply');
   sandbox.setFaults([{ on: 'job', ...fault }]);
   const begun = performance.now();
-  const { stdout } = await readership.run('jobs', 'poll', '--wait', '2s');
+  const { stdout } = await run('jobs', 'poll', '--wait', '2s');
   expect(performance.now() - begun).toBeLessThan(20_000);
   expect(stdout.match(/ active /g)).toHaveLength(2);
 });
 
 it('a job that the platform no longer has, or that is over, is ended only by hand', async () => {
-  const { sandbox, readership } = await life(3, '{ maxJobsPerWeek: 20, readingShare: 1 }', 3600);
-  const { run } = readership;
+  const { sandbox, run } = await life(3, '{ maxJobsPerWeek: 20, readingShare: 1 }', 3600);
   const gone = (id: number) => run('jobs', 'resolve', String(id), '--gone');
   await run('improve', '--apply');
   expect(sandbox.inspect().jobs).toHaveLength(3);

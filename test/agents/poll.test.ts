@@ -6,8 +6,8 @@ import { submitPrompts } from '../../src/agents/submit.js';
 import { messageOf } from '../../src/errors.js';
 import { pollStep } from '../../src/steps/poll.js';
 import { clientOf } from '../api/open-client.js';
+import { execute } from '../open-warehouse.js';
 import { reply } from '../serve.js';
-import { stepContext } from '../steps/step-context.js';
 import { type AgentDesk, agentDesk } from './agent-desk.js';
 
 const taskOf = (desk: AgentDesk, changes: Partial<PollTask> = {}): PollTask => ({
@@ -53,7 +53,7 @@ describe('polling', () => {
     const polledWith = async (next: string, note: string | null) => {
       const sql = 'UPDATE agent_jobs SET next_poll_at = $now::TIMESTAMP + $next::INTERVAL, note = $note';
       const values = { now: desk.clock.now(), next, note };
-      await desk.warehouse.transaction((transaction) => transaction.execute(sql, values));
+      await execute(desk.warehouse, sql, values);
       const before = desk.sandbox.inspect().requests.counts.job?.['200'] ?? 0;
       await pollJobs(taskOf(desk));
       return (desk.sandbox.inspect().requests.counts.job?.['200'] ?? 0) - before;
@@ -114,13 +114,11 @@ describe('polling', () => {
   it('believes no answer for another job', async () => {
     const desk = await deskWithJobs(1);
     const { remote_id } = await desk.job(1);
-    const other = { id: 'job_of_another_page', status: 'completed' };
+    const other = { id: 'job_other', status: 'completed' };
     const { client } = await clientOf((response) => reply(response, 200, other));
     desk.clock.advance(5);
     const { errors } = await pollJobs(taskOf(desk, { client }));
-    expect(errors.map(messageOf)).toEqual([
-      expect.stringMatching(/answered for another job, “job_of_another/),
-    ]);
+    expect(errors.map(messageOf)).toEqual([expect.stringMatching(/answered for another job, “job_other”/)]);
     expect(await desk.job(1)).toMatchObject({ state: 'active', remote_id, remote_status: 'active' });
     const message = { origin: 'typed', prompt: 'Go on', now: desk.clock.now() } as const;
     await planMessage(desk.warehouse, await desk.job(1), message);
@@ -143,19 +141,12 @@ describe('polling', () => {
   it('polls no job again before the platform wants requests', async () => {
     const desk = await deskWithJobs(2);
     desk.clock.advance(5);
-    const { journal, clock, project } = desk;
     const retries = { retries: 0, minDelayMs: 1, maxDelayMs: 1 };
     const { client, server } = await clientOf(
       (response) => reply(response, 429, {}, { 'retry-after': '900' }),
-      { now: clock.now, retries },
+      { now: desk.clock.now, retries },
     );
-    const given = {
-      journal,
-      settings: { projects: [{ id: project }] },
-      clientOf: () => client,
-      now: clock.now,
-    };
-    const { detail } = await pollStep(stepContext(desk.warehouse, given), {});
+    const { detail } = await pollStep(desk.context({ clientOf: () => client }), {});
     expect([detail.pollsInMs, server.seen.length, await secondsToNextPoll(desk)]).toEqual([900_000, 1, 900]);
   });
 

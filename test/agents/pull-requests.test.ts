@@ -3,8 +3,8 @@ import { submitPrompts } from '../../src/agents/submit.js';
 import { secretsOf } from '../../src/app/secrets.js';
 import { settingsSchema } from '../../src/config/schema.js';
 import { pollStep } from '../../src/steps/poll.js';
+import { execute } from '../open-warehouse.js';
 import { reply, serve } from '../serve.js';
-import { stepContext } from '../steps/step-context.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 import { agentDesk } from './agent-desk.js';
 import { openCodeHost } from './open-code-host.js';
@@ -21,10 +21,7 @@ async function reviewed(answers: Answers, pages = 1, token?: string) {
   });
   const options = { apiUrl: `${server.baseUrl}/api`, token, now: desk.clock.now };
   const codeHost = openCodeHost({ host: 'github', url: 'https://code.example.com' }, options);
-  const context = stepContext(desk.warehouse, {
-    ...{ journal: desk.journal, clientOf: () => desk.client, now: desk.clock.now, codeHost },
-    settings: { projects: [{ id: desk.project }] },
-  });
+  const context = desk.context({ codeHost });
   await desk.plan(pages);
   await submitPrompts(desk.task(), 'job');
   desk.clock.advance(60);
@@ -46,9 +43,7 @@ describe('a merged pull request', () => {
   it('is looked up although a clock that was ahead planned that for later', async () => {
     const { poll, job, warehouse } = await reviewed([OPEN, MERGED]);
     await poll();
-    await warehouse.transaction((transaction) =>
-      transaction.execute("UPDATE pull_requests SET next_check_at = '2027-12-24'", {}),
-    );
+    await execute(warehouse, "UPDATE pull_requests SET next_check_at = '2027-12-24'");
     await poll(80 * HOUR);
     expect((await job(1)).merged_on).not.toBeNull();
   });
@@ -100,7 +95,7 @@ describe('a merged pull request', () => {
     const { poll, server, job, warehouse } = await reviewed([MERGED]);
     const elsewhere = "UPDATE agent_jobs SET pr_link = 'https://evil.example/acme/docs/pull/101'";
     await poll();
-    await warehouse.transaction((transaction) => transaction.execute(`${elsewhere}, merged_on = NULL`));
+    await execute(warehouse, `${elsewhere}, merged_on = NULL`);
     await poll(80 * HOUR);
     expect(server.seen).toHaveLength(1);
     expect((await job(1)).pull_request_problem).toMatch('not a pull request on the host in pullRequests');

@@ -6,17 +6,10 @@ import { runDue } from '../../src/service/loop.js';
 import { readLastRuns, recordStepEnd, recordStepStart } from '../../src/steps/runs.js';
 import { agentDesk } from '../agents/agent-desk.js';
 import { tempDir } from '../temp-dir.js';
-import { stepContext } from '../steps/step-context.js';
 
 it('a failed poll is followed by a successful one if its job was resolved by hand and no other is active', async () => {
   const desk = await agentDesk({ jobSeconds: 3600 });
-  const context = stepContext(desk.warehouse, {
-    journal: desk.journal,
-    settings: { projects: [{ id: desk.project }] },
-    historyFile: join(await tempDir(), 'history.duckdb'),
-    clientOf: () => desk.client,
-    now: desk.clock.now,
-  });
+  const context = desk.context({ historyFile: join(await tempDir(), 'history.duckdb') });
   const runAfter = async (minutes: number) => {
     desk.clock.advance(minutes * 60);
     const outcome = await runDue(context, new Date(0));

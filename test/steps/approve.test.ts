@@ -1,33 +1,25 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { z } from 'zod';
 import { type Job, readJobs } from '../../src/agents/ledger.js';
 import { planImprovement, readSkips } from '../../src/agents/plan.js';
 import { type Proposal, proposalOf, REFERENCE_TO_COME } from '../../src/agents/prompt.js';
 import { reasonWords } from '../../src/agents/reasons.js';
 import { reconcilePrompts } from '../../src/agents/reconcile.js';
-import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { day } from '../../src/day.js';
 import { type Approval, approvePages, improveStep, skipPages, unskipPages } from '../../src/steps/improve.js';
 import { agentDesk } from '../agents/agent-desk.js';
 import { steadyPages, storeReading } from '../agents/reading.js';
-import { liveWarehouse } from '../open-warehouse.js';
+import { liveWarehouse, rowsOf } from '../open-warehouse.js';
 import { tempDir } from '../temp-dir.js';
-import { stepContext } from './step-context.js';
 
 /** Four pages are proposed, of twelve that are read enough; `/guides/page-12` is read least. */
 async function desk(improve: object = {}, faults: Parameters<typeof agentDesk>[0] = {}) {
   const agents = await agentDesk(faults);
   await storeReading(agents.warehouse, [...steadyPages(12), { path: '/rare', human: 1, ai: 0 }]);
   const workspaceDir = await tempDir();
-  const context = stepContext(agents.warehouse, {
-    ...{ journal: agents.journal, now: agents.clock.now, clientOf: () => agents.client, workspaceDir },
-    settings: {
-      projects: [{ id: agents.project }],
-      improve: { maxJobsPerRun: 4, maxJobsPerWeek: 20, exclude: ['/guides/page-2'], ...improve },
-    },
-  });
+  const rules = { maxJobsPerRun: 4, maxJobsPerWeek: 20, exclude: ['/guides/page-2'], ...improve };
+  const context = agents.context({ workspaceDir, settings: { improve: rules } });
   const [project = expect.fail('no project')] = context.projects;
   const plan = () =>
     planImprovement(agents.warehouse, project.id, context.settings.improve, {
@@ -144,8 +136,7 @@ describe('a held-out page', () => {
     const rebuilt = await liveWarehouse();
     await reconcilePrompts('job', journal, rebuilt, clock.now());
     const pairs = 'SELECT * EXCLUDE (drawn_at) FROM experiment_pairs ORDER BY ALL';
-    const rows = (of: Warehouse) => of.query(pairs, z.record(z.string(), z.unknown()));
-    expect(await rows(rebuilt)).toEqual(await rows(warehouse));
+    expect(await rowsOf(rebuilt, pairs)).toEqual(await rowsOf(warehouse, pairs));
     expect(heldOutIn(await readJobs(rebuilt, project.id))).toEqual(heldOutIn(found));
   });
 
@@ -173,9 +164,9 @@ describe('a skipped page', () => {
     return all;
   };
   const choiceOf = ({ warehouse }: Awaited<ReturnType<typeof desk>>) =>
-    warehouse.query(
+    rowsOf(
+      warehouse,
       "SELECT is_flagged, code, facts::VARCHAR AS facts FROM page_choices WHERE path = '/guides/page-1'",
-      z.looseObject({}),
     );
 
   it('is no longer proposed or sent, and its report says so at once', async () => {

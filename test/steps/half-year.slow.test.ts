@@ -7,7 +7,6 @@ import { jobToChange, recordReview } from '../../src/steps/job-changes.js';
 import { addDays, dayOf, daysBetween } from '../../src/day.js';
 import { agentDesk } from '../agents/agent-desk.js';
 import { steadyPages, storeReading } from '../agents/reading.js';
-import { stepContext } from './step-context.js';
 
 const DAY = 24 * 3600;
 
@@ -16,10 +15,7 @@ async function after(weeks: number, pages: number, review?: 'merged' | 'closed')
   const desk = await agentDesk({ jobSeconds: 1, outcomes: ['pull-request'] });
   const history = { project: desk.project, first: '2026-09-14', last: '2027-07-01' };
   await storeReading(desk.warehouse, steadyPages(pages), history);
-  const context = stepContext(desk.warehouse, {
-    ...{ journal: desk.journal, now: desk.clock.now, clientOf: () => desk.client },
-    settings: { projects: [{ id: desk.project }], improve: { mode: 'apply', readingShare: 1 } },
-  });
+  const context = desk.context({ settings: { improve: { mode: 'apply', readingShare: 1 } } });
   let mostOpen = 0;
   const days: number[] = [];
   for (let week = 0; week < weeks; week++) {

@@ -4,15 +4,9 @@ import { submitPrompts } from '../../src/agents/submit.js';
 import { runOnce } from '../../src/service/loop.js';
 import { pollStep } from '../../src/steps/poll.js';
 import { type AgentDesk, agentDesk } from '../agents/agent-desk.js';
-import { stepContext } from './step-context.js';
 
-const contextOf = ({ warehouse, journal, client, clock, project }: AgentDesk, improve = {}) =>
-  stepContext(warehouse, {
-    journal,
-    settings: { projects: [{ id: project }], improve: { mode: 'apply', ...improve } },
-    clientOf: () => client,
-    now: clock.now,
-  });
+const contextOf = (desk: AgentDesk, improve = {}) =>
+  desk.context({ settings: { improve: { mode: 'apply', ...improve } } });
 
 const run = (desk: AgentDesk, improve?: object) =>
   runOnce(contextOf(desk, improve), { apply: true, due: new Set(['improve', 'poll']) });
