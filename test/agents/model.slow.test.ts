@@ -11,8 +11,8 @@ import {
 import { planMessage, readMessages } from '../../src/agents/messages.js';
 import { pollJobs } from '../../src/agents/poll.js';
 import { submitPrompts } from '../../src/agents/submit.js';
-import { Client } from '../../src/api/client.js';
 import { Transport } from '../../src/api/transport.js';
+import { openClient } from '../api/open-client.js';
 import { reconcileEffects } from '../../src/app/open.js';
 import { settlePrompt } from '../../src/agents/intents.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
@@ -135,8 +135,8 @@ async function live(steps: readonly Step[]): Promise<void> {
   const project = 'prj_1';
   const transport = new Transport();
   const newClient = () =>
-    new Client({
-      ...{ baseUrl: server.baseUrl, projectId: project, apiKey: 'k', keyName: 'K', now: clock.now },
+    openClient(server.baseUrl, {
+      now: clock.now,
       retries: { retries: 0, minDelayMs: 1, maxDelayMs: 1 },
       transport,
     });
@@ -177,16 +177,25 @@ async function live(steps: readonly Step[]): Promise<void> {
     return planned.slice(0, count).map((prompt, index) => [prompt, fates[index] ?? 'taken']);
   };
 
-  const remember = (fate: Fate) => {
-    if (fate === '429' || fate === '503')
+  /** Sends those that are planned, and returns which should have been sent, with their fates. */
+  const submitPlanned = async (
+    kind: 'job' | 'message',
+    states: readonly (readonly [prompt: string, state: string])[],
+    fates: readonly Fate[],
+  ) => {
+    const planned = states.flatMap(([prompt, state]) => (state === 'planned' ? prompt : []));
+    const expected = postsExpected(planned, fates);
+    const before = platform.posts.length;
+    await submitting(kind, fates);
+    expect(platform.posts.slice(before)).toEqual(expected.map(([prompt]) => prompt));
+    if (expected.some(([, fate]) => fate === '429' || fate === '503'))
       model.pausedUntil = new Date(clock.now().getTime() + PAUSE_MINUTES * 60_000);
+    return expected;
   };
+  const messageStates = () => Array.from(model.messages, ([prompt, { state }]) => [prompt, state] as const);
 
-  const jobOf = (jobs: readonly Job[], prompt: string | undefined) => {
-    const job =
-      jobs.find((candidate) => candidate.prompt === prompt) ?? expect.fail(`no job for ${prompt ?? '-'}`);
-    return job;
-  };
+  const jobOf = (jobs: readonly Job[], prompt: string) =>
+    jobs.find((job) => job.prompt === prompt) ?? expect.fail(`no job for ${prompt}`);
 
   const perform = async (now: Step): Promise<void> => {
     const jobs = await readJobs(warehouse, project);
@@ -200,17 +209,8 @@ async function live(steps: readonly Step[]): Promise<void> {
         return;
       }
       case 'submit': {
-        const planned = Array.from(model.jobs).flatMap(([prompt, state]) =>
-          state === 'planned' ? [prompt] : [],
-        );
-        const expected = postsExpected(planned, now.fates);
-        const before = platform.posts.length;
-        await submitting('job', now.fates);
-        expect(platform.posts.slice(before)).toEqual(expected.map(([prompt]) => prompt));
-        for (const [prompt, fate] of expected) {
+        for (const [prompt, fate] of await submitPlanned('job', [...model.jobs], now.fates))
           model.jobs.set(prompt, AFTER[fate] === 'taken' ? 'active' : AFTER[fate]);
-          remember(fate);
-        }
         return;
       }
       case 'message': {
@@ -224,19 +224,11 @@ async function live(steps: readonly Step[]): Promise<void> {
         return perform({ kind: 'send', fates: now.fates });
       }
       case 'send': {
-        const planned = Array.from(model.messages).flatMap(([prompt, { state }]) =>
-          state === 'planned' ? [prompt] : [],
-        );
-        const expected = postsExpected(planned, now.fates);
-        const before = platform.posts.length;
-        await submitting('message', now.fates);
-        expect(platform.posts.slice(before)).toEqual(expected.map(([prompt]) => prompt));
-        for (const [prompt, fate] of expected) {
+        for (const [prompt, fate] of await submitPlanned('message', messageStates(), now.fates)) {
           const message = model.messages.get(prompt) ?? expect.fail('unplanned');
           const after = AFTER[fate];
           message.state = after === 'taken' ? 'sent' : after;
           if (after === 'taken') model.jobs.set(message.job, 'active');
-          remember(fate);
         }
         return;
       }
@@ -311,9 +303,7 @@ async function live(steps: readonly Step[]): Promise<void> {
       const jobs = await readJobs(warehouse, project);
       expect(new Map(jobs.map(({ prompt, state }) => [prompt, state]))).toEqual(model.jobs);
       const messages = await readMessages(warehouse, project);
-      expect(messages.map(({ prompt, state }) => [prompt, state])).toEqual(
-        Array.from(model.messages, ([prompt, { state }]) => [prompt, state]),
-      );
+      expect(messages.map(({ prompt, state }) => [prompt, state])).toEqual(messageStates());
       // The main promise.
       expect(new Set(platform.jobs.map(({ prompt }) => prompt)).size).toBe(platform.jobs.length);
       expect(new Set(platform.messages).size).toBe(platform.messages.length);
