@@ -23,12 +23,7 @@ export function movingViews(moments: readonly (Moment | readonly PageViews[])[])
   return { client, queries, walksBegun: () => queries.filter(({ offset }) => offset === 0).length };
 }
 
-export const row = (path: string, human: number, ai = 0): PageViews => ({
-  path,
-  human,
-  ai,
-  total: human + ai,
-});
+export const row = (path: string, human: number, ai = 0) => ({ path, human, ai, total: human + ai });
 
 /** Rows written `{ '/a': [human, ai] }`. */
 export type Rows = Readonly<Record<string, readonly [human: number, ai: number]>>;

@@ -9,16 +9,7 @@ import { HERE } from '../../steps/step-context.js';
 import { publishLake } from '../../../src/warehouse/lake/lake.js';
 import { closeNow, liveWarehouse } from '../../open-warehouse.js';
 import { tempDir } from '../../temp-dir.js';
-import {
-  commitsOf,
-  dataFiles,
-  lakeOptions,
-  lakeViews,
-  namedFiles,
-  page,
-  store,
-  storedViews,
-} from './lake.js';
+import { commitsOf, filesIn, lakeOptions, lakeViews, namedFiles, page, store, storedViews } from './lake.js';
 
 /** Run by hand, every moment is tried; in CI a few, so that the test takes no longer than others. */
 const [STRIDE, CLAIM_STRIDE] = process.env['CI'] === undefined ? [1, 1] : [11, 11];
@@ -65,12 +56,7 @@ const CLAIM = program(
   'if ((await permission.refusal()) ?? (await permission.claim())) process.exit(3);',
 );
 
-async function crash(
-  work: string,
-  database: string,
-  directory: string,
-  dieAt: number,
-): Promise<'killed' | 'done' | 'refused'> {
+async function crash(work: string, database: string, directory: string, dieAt: number) {
   if (!existsSync(DIST)) throw new Error(`${DIST} is not built: npm run build`);
   const values = ['--input-type=module', '--eval', work, DIST, database, directory, String(dieAt)];
   const child = spawn(process.execPath, values, { stdio: 'inherit' });
@@ -119,7 +105,7 @@ it('a lake whose publisher is killed at any moment is one committed state, and t
     // A day later, no unfinished or replaced files are left.
     await publishLake(next, lakeOptions(lake, { now: new Date(Date.now() + 25 * 3_600_000) }));
     await closeNow(next);
-    expect(await dataFiles(lake)).toEqual(await namedFiles(lake));
+    expect(await filesIn(lake)).toEqual(await namedFiles(lake));
     expect(await commitsOf(lake, 'views')).toBe(3);
   }
   expect(kills * STRIDE).toBeGreaterThanOrEqual(60);

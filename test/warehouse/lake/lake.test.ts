@@ -22,7 +22,7 @@ import { HERE, silentClock, stepContext } from '../../steps/step-context.js';
 import { tempDir } from '../../temp-dir.js';
 import {
   commitsOf,
-  dataFiles,
+  filesIn,
   fill,
   lakeOptions,
   lakeViews,
@@ -114,7 +114,7 @@ describe('the lake', () => {
     const { warehouse, directory } = await threeMonths();
     expect(await publishTo(warehouse, directory)).toEqual(change(5, 5, 0));
     expect(await lakeViews(directory)).toEqual(await storedViews(warehouse));
-    const files = await dataFiles(directory);
+    const files = await filesIn(directory);
     expect(files.map(dirname)).toEqual([
       ...['days/month=2026-09', 'days/month=2026-10', 'days/month=2026-11'],
       ...['views/month=2026-09', 'views/month=2026-11'],
@@ -212,7 +212,7 @@ describe('the lake', () => {
     const { warehouse, directory } = await published();
     for (const table of ['page_views', 'day_loads'])
       await execute(warehouse, `DELETE FROM ${table} WHERE day < '2026-10-01'`);
-    const [lost = ''] = (await dataFiles(directory)).filter((file) => file.startsWith('views/month=2026-11'));
+    const [lost = ''] = (await filesIn(directory)).filter((file) => file.startsWith('views/month=2026-11'));
     await rm(join(directory, lost));
     expect(await publishTo(warehouse, directory)).toEqual(change(3, 1, 3));
     expect(await lakeViews(directory)).toEqual(await storedViews(warehouse));
@@ -231,13 +231,13 @@ describe('the lake', () => {
     const now = new Date();
     const at = (hours: number) => ({ now: new Date(now.getTime() + hours * HOUR_MS) });
     await publishTo(warehouse, directory, undefined, at(0));
-    const first = await dataFiles(directory);
+    const first = await filesIn(directory);
     await store(warehouse, 'prj_a', { '2026-11-01': [page('/a', 10)] });
     await publishTo(warehouse, directory, undefined, at(1));
     await publishTo(warehouse, directory, undefined, at(24));
-    expect(await dataFiles(directory)).toEqual(expect.arrayContaining(first));
+    expect(await filesIn(directory)).toEqual(expect.arrayContaining(first));
     await publishTo(warehouse, directory, undefined, at(26));
-    expect(await dataFiles(directory)).toEqual(await namedFiles(directory));
+    expect(await filesIn(directory)).toEqual(await namedFiles(directory));
   });
 
   it('reads the same from a checkpoint as from its first entry, and continues from there', async () => {
@@ -622,16 +622,16 @@ describe('a state of a workspace', () => {
   it('that publishes while its clock is ahead keeps replaced files by the clock of the platform', async () => {
     const { lake, open } = await publishedState();
     const { warehouse, context, publishing } = await open('first');
-    const first = await dataFiles(lake.location);
+    const first = await filesIn(lake.location);
     await store(warehouse, 'prj_1', { '2026-11-01': [page('/a', 4)] });
     expect(await publishing()).toBeUndefined();
     const now = () => new Date(NOW.getTime() + 26 * HOUR_MS);
     const ask = () => Promise.resolve({ date: NOW.toUTCString() });
     const clock = new PlatformClock({ baseUrl: 'http://127.0.0.1', now, ask, onSkew: () => undefined });
     await publishStep({ ...context, now, clock }, { isWhole: true });
-    expect(await dataFiles(lake.location)).toEqual(expect.arrayContaining(first));
+    expect(await filesIn(lake.location)).toEqual(expect.arrayContaining(first));
     await publishStep({ ...context, now, clock: silentClock(now) }, { isWhole: true });
-    expect(await dataFiles(lake.location)).not.toEqual(expect.arrayContaining(first));
+    expect(await filesIn(lake.location)).not.toEqual(expect.arrayContaining(first));
   });
 
   it('whose place is adopted is the only one to publish, however often that changes', async () => {

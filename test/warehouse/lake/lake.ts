@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import type { PageViews } from '../../../src/api/schema.js';
 import { day as toDay, type Day } from '../../../src/day.js';
-import { sumCounts } from '../../../src/export/totals.js';
+import { NO_VIEWS, sumCounts } from '../../../src/export/totals.js';
 import { Rows } from '../../../src/export/day-rows.js';
 import { storeDay } from '../../../src/export/ledger.js';
 import type { Reader } from '../../../src/warehouse/query.js';
@@ -15,6 +15,8 @@ import type { LakePlace } from '../../../src/warehouse/lake/storage.js';
 import type { Shard } from '../../../src/config/shard.js';
 import type { Place } from '../../../src/effects/place.js';
 import type { Warehouse } from '../../../src/warehouse/warehouse.js';
+
+export { row as page } from '../../export/moving-views.js';
 
 /** A row of the views, in the order in which the lake sorts them. */
 export type ViewRow = readonly [project: string, day: string, path: string, human: number, ai: number];
@@ -32,12 +34,6 @@ export const fill = (warehouse: Warehouse, place: LakePlace, shard?: Shard, here
   warehouse.exclusive((connection) =>
     fillFromLake(connection, warehouse.path, { place, shard, here, signal: new AbortController().signal }),
   );
-
-const NOTHING = { human: 0, ai: 0, total: 0 };
-
-export const page = (path: string, human: number, ai = 0): PageViews => ({
-  ...{ path, human, ai, total: human + ai },
-});
 
 /** Stores days as an export does: each replaces what was stored for it. */
 export async function store(
@@ -58,7 +54,7 @@ export function storeLoaded(
   rows: readonly PageViews[],
   state: StoredDay[3],
 ): ReturnType<typeof storeDay> {
-  const walked = { totals: sumCounts(rows), rows: new Rows(rows), doubt: undefined, unattributed: NOTHING };
+  const walked = { totals: sumCounts(rows), rows: new Rows(rows), doubt: undefined, unattributed: NO_VIEWS };
   return storeDay(warehouse, on, walked, state);
 }
 
@@ -96,7 +92,7 @@ export const commitsOf = async (directory: string, table: 'views' | 'days'): Pro
   (await readdir(join(directory, table, '_delta_log'))).filter((name) => /^\d{20}\.json$/.test(name)).length;
 
 /** The data files, by their path in the lake, whether or not a table names them. */
-export const dataFiles = async (directory: string): Promise<string[]> =>
+export const filesIn = async (directory: string): Promise<string[]> =>
   (await readdir(directory, { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile())
     .map(({ parentPath, name }) => join(parentPath, name).slice(directory.length + 1))
