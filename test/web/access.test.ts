@@ -60,15 +60,17 @@ async function ask(
   return { status: answer.statusCode, headers: answer.headers, text };
 }
 
-const signIn = (password: string, of: Site, headers: Record<string, string> = {}) => {
-  const body = new URLSearchParams({ password }).toString();
-  return ask('/login', { origin: of.origin, ...headers }, { method: 'POST', body, of });
-};
+/** Submits a form. */
+const submit = (path: string, fields: Record<string, string>, headers: Record<string, string>, of = site) =>
+  ask(path, headers, { method: 'POST', body: new URLSearchParams(fields).toString(), of });
+
+const signIn = (password: string, of: Site, headers: Record<string, string> = {}) =>
+  submit('/login', { password }, { origin: of.origin, ...headers }, of);
 
 /** Whether someone may act: without the token of the form, nothing is done. */
 async function expectRights(isEditor: boolean, headers: Record<string, string>, of: Site) {
   const sent = { ...headers, origin: of.origin };
-  const { status } = await ask('/agents', sent, { method: 'POST', body: 'action=unskip&path=/x', of });
+  const { status } = await submit('/agents', { action: 'unskip', path: '/x' }, sent, of);
   expect(status).toBe(isEditor ? 409 : 403);
 }
 
@@ -455,10 +457,7 @@ describe('an action', () => {
     headers: Record<string, string> = { origin: site.origin },
     of = site,
     cookie = session,
-  ) => {
-    const body = new URLSearchParams(fields).toString();
-    return ask('/agents', { cookie, ...headers }, { method: 'POST', body, of });
-  };
+  ) => submit('/agents', fields, { cookie, ...headers }, of);
 
   it('is refused from another site, without its token, from a viewer, and for a form that no page contains', async () => {
     const token = tokenIn((await ask('/agents')).text);
@@ -608,8 +607,7 @@ describe('an action', () => {
     const message = await act({ ...stale, action: 'message', job: '1', text: 'Mention <limits>' });
     expect(message.text).toMatch(/name="job" value="1">\s*<textarea name="text"[^>]*>Mention &lt;limits/);
     const question = { ...stale, action: 'save', name: 'mine', sql: 'SELECT 41' };
-    const body = new URLSearchParams(question).toString();
-    const asked = await ask('/ask', { cookie: session, origin: site.origin }, { method: 'POST', body });
+    const asked = await submit('/ask', question, { cookie: session, origin: site.origin });
     expect([asked.status, asked.text]).toEqual([409, expect.stringMatching(/>SELECT 41<\/textarea>/)]);
   });
 
@@ -642,8 +640,7 @@ describe('an action', () => {
 describe('a question', () => {
   const save = (fields: Record<string, string>, headers: Record<string, string> = {}, of = site) => {
     const sent = { origin: of.origin, authorization: `Bearer ${of.token}`, ...headers };
-    const body = new URLSearchParams({ project: 'prj_1', opened: '', ...fields }).toString();
-    return ask('/ask', sent, { method: 'POST', body, of });
+    return submit('/ask', { project: 'prj_1', opened: '', ...fields }, sent, of);
   };
 
   it('is saved under a name, listed, opened, replaced and deleted, as a file of the workspace', async () => {
@@ -767,27 +764,24 @@ describe('the history', () => {
     expect((await ask('/pages')).text).toContain('/renamed');
   });
 
-  it.skipIf(process.platform !== 'linux')(
-    'is prepared within a minute, before anyone asks for it',
-    async () => {
-      const other = await tempDir();
-      await cp(directory, other, { recursive: true });
-      const isOpen = () =>
-        readdirSync('/proc/self/fd').some((fd) => {
-          const file = statSync(`/proc/self/fd/${fd}`, { throwIfNoEntry: false });
-          return file?.ino === statSync(join(other, 'data/history.duckdb')).ino;
-        });
-      vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
-      try {
-        // As in all these tests, there is no history yet when it starts.
-        const idle = await serveSite(other);
-        expect(isOpen()).toBe(false);
-        await vi.advanceTimersByTimeAsync(60_000);
-        await vi.waitFor(() => expect(isOpen()).toBe(true), 30_000);
-        await idle.stop();
-      } finally {
-        vi.useRealTimers();
-      }
-    },
-  );
+  it.skipIf(process.platform !== 'linux')('is prepared within a minute, before anyone asks', async () => {
+    const other = await tempDir();
+    await cp(directory, other, { recursive: true });
+    const isOpen = () =>
+      readdirSync('/proc/self/fd').some((fd) => {
+        const file = statSync(`/proc/self/fd/${fd}`, { throwIfNoEntry: false });
+        return file?.ino === statSync(join(other, 'data/history.duckdb')).ino;
+      });
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    try {
+      // As in all these tests, there is no history yet when it starts.
+      const idle = await serveSite(other);
+      expect(isOpen()).toBe(false);
+      await vi.advanceTimersByTimeAsync(60_000);
+      await vi.waitFor(() => expect(isOpen()).toBe(true), 30_000);
+      await idle.stop();
+    } finally {
+      vi.useRealTimers();
+    }
+  });
 });

@@ -1,18 +1,17 @@
 import { Client, type Transport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import { join } from 'node:path';
 import { afterFile } from '../cleanup.js';
+import { CLI } from '../run-cli.js';
 
-const CLI = join(import.meta.dirname, '../../dist/cli.js');
+/** Starts `readership mcp` in a directory. */
+export const mcpProcess = (cwd: string, more: Readonly<Record<string, string>> = {}): Transport =>
+  new StdioClientTransport({
+    ...{ command: process.execPath, args: [CLI, 'mcp'], cwd, stderr: 'pipe' },
+    env: { PATH: process.env['PATH'] ?? '', READERSHIP_API_KEY: 'key_that_nobody_sees', ...more },
+  });
 
 /** An assistant, using the SDK's own client: of `readership mcp` in a directory, or of another server. */
-export async function mcpClient(
-  cwd: string,
-  transport: Transport = new StdioClientTransport({
-    ...{ command: process.execPath, args: [CLI, 'mcp'], cwd, stderr: 'pipe' },
-    env: { PATH: process.env['PATH'] ?? '', READERSHIP_API_KEY: 'key_that_nobody_sees' },
-  }),
-) {
+export async function mcpClient(cwd: string, transport = mcpProcess(cwd)) {
   const client = new Client({ name: 'test', version: '1' });
   afterFile(() => client.close());
   await client.connect(transport);

@@ -1,17 +1,16 @@
-import { DuckDBInstance } from '@duckdb/node-api';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { getEventListeners } from 'node:events';
 import { chmod, cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { readWorkspace } from '../../src/app/workspace.js';
-import { Output } from '../../src/terminal/output.js';
 import { publish } from '../../src/warehouse/publish.js';
 import { answerMcp } from '../../src/web/mcp.js';
 import { openSources } from '../../src/web/request.js';
 import { steadyPages, storeReading } from '../agents/reading.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
-import { startCli } from '../run-cli.js';
+import { answerOf } from '../duckdb.js';
+import { runtimeIn, startCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 import { mcpClient } from './mcp-client.js';
 
@@ -74,10 +73,8 @@ describe('an AI assistant', () => {
   it('gets an answer from each tool', async () => {
     expect(await ask('describe')).toMatch(/"name":"movers\(week_start\)","kind":"macro","comment":"[^"]+/);
     expect(await ask('describe', { name: 'site_weeks' })).toContain('"comment":"Monday of the week"');
-    const { content, structuredContent } = await assistant.client.callTool({
-      name: 'movers',
-      arguments: { week: '2026-W46' },
-    });
+    const movers = { name: 'movers', arguments: { week: '2026-W46' } };
+    const { content, structuredContent } = await assistant.client.callTool(movers);
     const [first] = content;
     expect(JSON.parse(first?.type === 'text' ? first.text : '')).toEqual(structuredContent);
     const { week, moved } = structuredContent as { week: string; moved: object[] };
@@ -214,11 +211,7 @@ describe('an AI assistant', () => {
     await cp(cwd, other, { recursive: true });
     const file = join(other, 'data/history.duckdb');
     await chmod(file, 0o600);
-    const instance = await DuckDBInstance.create(file);
-    const connection = await instance.connect();
-    await connection.run("COMMENT ON TABLE schema_version IS 'of another version'");
-    connection.closeSync();
-    instance.closeSync();
+    await answerOf(file, "COMMENT ON TABLE schema_version IS 'of another version'");
     const afterUpgrade = await mcpClient(other);
     const sql = 'SELECT count(*) AS days FROM site_days';
     expect(await afterUpgrade.ask('query', { sql })).toContain('{"rows":[{"days":63}]}');
@@ -274,15 +267,7 @@ describe('an AI assistant', () => {
   });
 
   it('gets the same over HTTP, where every request is independent', async () => {
-    const runtime = {
-      ...{
-        workingDirectory: cwd,
-        environment: {},
-        now: () => new Date(),
-        signal: new AbortController().signal,
-      },
-      output: new Output(process.stdout, process.stderr, false),
-    };
+    const { runtime } = runtimeIn(cwd);
     const workspace = await readWorkspace({}, runtime, 'none');
     const sources = openSources(workspace, {}, runtime);
     const asker = { client: 'test', signal: runtime.signal };

@@ -29,14 +29,8 @@ beforeAll(async () => {
 const numberOf = (text = '–'): number | undefined =>
   text === '–' ? undefined : Number(text.replaceAll(',', ''));
 
-interface Figure {
-  readonly views: number | undefined;
-  readonly change: string | undefined;
-  readonly expected: string | undefined;
-}
-
 /** The figures at the top of a page, of people and AI. */
-function figuresOf(html: string): Figure[] {
+function figuresOf(html: string) {
   return ['human', 'ai'].map((audience) => {
     const [, views, beside = ''] =
       new RegExp(`<dd class="value ${audience}">([^<]*)</dd>(?:<dd class="beside">([^]*?)</dd>)?`).exec(
@@ -58,7 +52,7 @@ const rankingOf = (html: string) =>
       ...html.matchAll(/<th scope="row" class="path">(?:<input[^>]*>)?<a [^>]*title="([^"]*)".*?<\/tr>/gs),
     ].map(([row, path = '']) => [
       path,
-      [...row.matchAll(/<td class="(?:human|ai)">(.*?)<\/td>/gs)].map(([, cell = '']): Figure => ({
+      [...row.matchAll(/<td class="(?:human|ai)">(.*?)<\/td>/gs)].map(([, cell = '']) => ({
         views: numberOf(/<span>([\d,]+)<\/span>/.exec(cell)?.[1]),
         ...changeOf(cell),
       })),

@@ -1,4 +1,3 @@
-import { DuckDBInstance } from '@duckdb/node-api';
 import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
@@ -8,14 +7,16 @@ import { request } from 'undici';
 import { readWorkspace, type Workspace } from '../../src/app/workspace.js';
 import { DEFAULT_SERVE, type ServeSettings } from '../../src/config/serve.js';
 import { day } from '../../src/day.js';
-import { Output } from '../../src/terminal/output.js';
 import { openWarehouse } from '../../src/warehouse/open.js';
 import { publish } from '../../src/warehouse/publish.js';
 import { serveWeb, type Web } from '../../src/web/serve.js';
 import { afterFile } from '../cleanup.js';
+import { inDuckDb } from '../duckdb.js';
 import { newDatabase } from '../new-database.js';
+import { execute } from '../open-warehouse.js';
 import { addHostile, HOSTILE_PATHS } from '../reports/full-history.js';
 import { fillSite, type TestHistory } from '../reports/history.js';
+import { runtimeIn } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 
 export const WEB_KEY = 'adm_marked-key-0123456789';
@@ -53,56 +54,33 @@ export async function publishedSite(baseUrl = 'https://platform.example.com'): P
 }
 
 /** Publishes a new history that is filled like this. */
-export async function publishFilled(
-  directory: string,
-  fill: (history: TestHistory) => Promise<void>,
-): Promise<void> {
+export async function publishFilled(directory: string, fill: (history: TestHistory) => Promise<void>) {
   await mkdir(join(directory, 'data'));
   const live = join(directory, 'data/warehouse.duckdb');
   await newDatabase(live);
-  const instance = await DuckDBInstance.create(live);
-  const connection = await instance.connect();
-  await fill({
-    reader: { query: () => Promise.reject(new Error('only written')) },
-    run: async (sql) => {
-      await connection.run(sql);
-    },
-  });
-  connection.closeSync();
-  instance.closeSync();
+  const reader = { query: () => Promise.reject(new Error('only written')) };
+  await inDuckDb((connection) => fill({ reader, run: (sql) => connection.run(sql) }), live);
   await publishNow(directory);
 }
 
 /** Publishes the history again, after some changes. */
 export async function publishNow(directory: string, ...changes: readonly string[]): Promise<void> {
   const warehouse = await openWarehouse(join(directory, 'data/warehouse.duckdb'), OPTIONS);
-  for (const change of changes) await warehouse.transaction((transaction) => transaction.execute(change, {}));
+  for (const change of changes) await execute(warehouse, change);
   // A change that no ledger shows would not be noticed, so everything is written.
   await publish(warehouse, join(directory, 'data/history.duckdb'), true);
   await warehouse.close();
 }
 
 /** The workspace in a directory, without secrets. */
-export const workspaceIn = (directory: string): Promise<Workspace> => readWorkspace({}, runtimeIn(directory));
+export const workspaceIn = (directory: string): Promise<Workspace> => readWorkspace({}, runtimeOf(directory));
 
-const runtimeIn = (workingDirectory: string, stopped = new AbortController()) => ({
-  ...{
-    workingDirectory,
-    environment: { PATH: process.env['PATH'], READERSHIP_API_KEY: WEB_KEY },
-    now: () => NOW,
-  },
-  ...{ signal: stopped.signal, output: new Output(process.stdout, process.stderr, false) },
-});
-
-export interface Site extends Web {
-  readonly origin: string;
-  readonly token: string;
-  readonly errors: string[];
-  /** Stops it as SIGTERM does. */
-  readonly stop: () => Promise<void>;
-  /** A page as those see it who opened the link. */
-  readonly page: (path: string) => Promise<string>;
+function runtimeOf(directory: string, { signal } = new AbortController()) {
+  const environment = { PATH: process.env['PATH'], READERSHIP_API_KEY: WEB_KEY };
+  return runtimeIn(directory, { environment, now: () => NOW, signal }).runtime;
 }
+
+export type Site = Awaited<ReturnType<typeof serveSite>>;
 
 /** A port that nothing listens on. */
 export async function freePort(): Promise<number> {
@@ -114,7 +92,7 @@ export async function freePort(): Promise<number> {
 }
 
 /** The web app of a workspace, served until the tests of the file are over. */
-export async function serveSite(directory: string, settings: Partial<ServeSettings> = {}): Promise<Site> {
+export async function serveSite(directory: string, settings: Partial<ServeSettings> = {}) {
   const errors: string[] = [];
   const stopped = new AbortController();
   const found = await workspaceIn(directory);
@@ -129,7 +107,7 @@ export async function serveSite(directory: string, settings: Partial<ServeSettin
   const web = await serveWeb({
     workspace,
     options: {},
-    runtime: runtimeIn(directory, stopped),
+    runtime: runtimeOf(directory, stopped),
     settings: { ...DEFAULT_SERVE, port: 0, ...settings },
     onError: (words) => errors.push(words),
   });
@@ -142,6 +120,7 @@ export async function serveSite(directory: string, settings: Partial<ServeSettin
   });
   const token = new URL(web.address).searchParams.get('token') ?? '';
   const origin = `http://127.0.0.1:${web.port}`;
+  /** A page as those see it who opened the link. */
   const page = async (path: string) => {
     const headers = { authorization: `Bearer ${token}` };
     const { statusCode, body } = await request(origin + path, { headers });
@@ -149,6 +128,7 @@ export async function serveSite(directory: string, settings: Partial<ServeSettin
     if (statusCode !== 200) throw new Error(`${path}: ${statusCode} ${text.slice(0, 500)}`);
     return text;
   };
+  /** Stops it as SIGTERM does. */
   const stop = () => {
     open.delete(web);
     stopped.abort();
