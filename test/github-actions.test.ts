@@ -23,11 +23,6 @@ const workflow = z.object({
   }),
 });
 
-interface Ending {
-  readonly code: number;
-  readonly output: string;
-}
-
 let remote: string;
 let clone: string;
 let platform: Sandbox;
@@ -56,7 +51,7 @@ beforeAll(async () => {
 });
 
 /** Runs a script as Actions does when the shell is named. */
-async function shell(cwd: string, script: string, env: NodeJS.ProcessEnv = {}): Promise<Ending> {
+async function shell(cwd: string, script: string, env: NodeJS.ProcessEnv = {}) {
   try {
     const { stdout, stderr } = await promisify(execFile)('bash', ['-eo', 'pipefail', '-c', script], {
       cwd,
@@ -71,18 +66,11 @@ async function shell(cwd: string, script: string, env: NodeJS.ProcessEnv = {}): 
   }
 }
 
-interface Run {
-  readonly begin?: boolean;
-  readonly command?: string;
-  /** Whether the runner dies before it saves. */
-  readonly dies?: boolean;
-  /** Commands to run in each shell before its script. */
-  readonly before?: string;
-}
-
-/** The steps of a run, one after the other, in a new clone on a new runner. Actions always clones to the same path. */
-async function play(run: Run = {}): Promise<Ending> {
-  const { begin = false, command = 'run --paused-ok', dies = false, before = '' } = run;
+/**
+ * The steps of a run, one after the other, in a new clone on a new runner. Actions always clones to the same path. If the
+ * run `dies`, its runner does so before it saves; the commands in `before` are run in each shell before its script.
+ */
+async function play({ begin = false, command = 'run --paused-ok', dies = false, before = '' } = {}) {
   const [temp, bin] = [await tempDir(), await tempDir()];
   await rm(clone, { recursive: true, force: true });
   await mkdir(clone);

@@ -1,18 +1,8 @@
 import type { PageViews, ViewCounts } from '../src/api/schema.js';
 import { addDays, type Day, day, dayOf, daysBetween } from '../src/day.js';
 import { sumCounts } from '../src/export/totals.js';
-import { reply, type SeenRequest, serve, type TestServer } from './serve.js';
-
-/** A request for views, as the platform saw it. */
-interface SeenViews {
-  readonly at: Date;
-  readonly from: Day;
-  /** Exclusive. */
-  readonly to: Day;
-  readonly limit: number;
-  readonly offset: number;
-  readonly status: number;
-}
+import { randomOf } from './reports/random.js';
+import { reply, type SeenRequest, serve } from './serve.js';
 
 /** What platforms do that the documented API does not promise against; each may be switched on. */
 export interface Behaviors {
@@ -42,27 +32,22 @@ export interface PlatformOptions {
   /** Requests answered in a rolling hour, including those of others; any more are refused with 429. */
   readonly limit?: number;
   readonly othersUsed?: readonly Date[];
-  /** The wait in a 429; none by default. */
-  readonly retryAfter?: string;
   readonly behaviors?: Behaviors | undefined;
   /** Views of a day that are in its totals, but in none of its rows. */
   readonly hiddenOf?: (day: Day) => number;
 }
 
 /** A platform whose views a test determines, and every request that reached it. */
-export interface Platform extends TestServer {
-  readonly views: readonly SeenViews[];
-  /** The most requests answered in any rolling hour. */
-  busiestHour(): number;
-}
+export type Platform = Awaited<ReturnType<typeof servePlatform>>;
 
 const HOUR_MS = 3_600_000;
 
 /** Serves views of single days and totals of ranges, until the tests of the file are over. */
-export async function servePlatform(options: PlatformOptions): Promise<Platform> {
-  const views: SeenViews[] = [];
+export async function servePlatform(options: PlatformOptions) {
+  /** The requests for views, as the platform saw them. */
+  const views: (Asked & { readonly at: Date; readonly status: number })[] = [];
   const taken: number[] = (options.othersUsed ?? []).map((at) => at.getTime());
-  const random = randomNumbers();
+  const random = randomOf(7);
   const server = await serve((request, response) => {
     const at = options.now();
     const date = at.toUTCString();
@@ -77,11 +62,7 @@ export async function servePlatform(options: PlatformOptions): Promise<Platform>
     const used = taken.filter((time) => at.getTime() - time < HOUR_MS).length;
     if (used >= (options.limit ?? Infinity)) {
       views.push({ at, ...asked, status: 429 });
-      const headers = {
-        date,
-        ...(options.retryAfter === undefined ? {} : { 'retry-after': options.retryAfter }),
-      };
-      reply(response, 429, { error: 'Too many requests' }, headers);
+      reply(response, 429, { error: 'Too many requests' }, { date });
       return;
     }
     taken.push(at.getTime());
@@ -90,6 +71,7 @@ export async function servePlatform(options: PlatformOptions): Promise<Platform>
     views.push({ at, ...asked, status });
     reply(response, status, refusal?.body ?? pageOf(asked, options, random), { date });
   });
+  /** The most requests answered in any rolling hour. */
   const busiestHour = () =>
     Math.max(0, ...taken.map((end) => taken.filter((time) => time <= end && end - time < HOUR_MS).length));
   return { ...server, seen: server.seen, views, busiestHour };
@@ -101,6 +83,7 @@ function askedOf({ url }: SeenRequest) {
   const text = (name: string) => url.searchParams.get(name) ?? '';
   return {
     from: day(text('dateFrom')),
+    /** Exclusive. */
     to: day(text('dateTo')),
     limit: Number(text('limit')),
     offset: Number(text('offset')),
@@ -139,12 +122,6 @@ function pageOf(
   const isBeforeLast = offset + views.length < rows.length;
   const hasMore = !neverMore && (alwaysMore ? views.length > 0 : isBeforeLast);
   return { totals: sumCounts(totals), views, hasMore };
-}
-
-/** The same numbers from 0 to 1 in every run. */
-function randomNumbers(): () => number {
-  let state = 7;
-  return () => (state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0) / 2 ** 32;
 }
 
 /** `pages` pages of a day, the same for the same day, and different ones for different days. */

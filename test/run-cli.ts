@@ -1,5 +1,5 @@
 import { type Command, CommanderError } from 'commander';
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { setMaxListeners } from 'node:events';
 import { existsSync } from 'node:fs';
 import { PassThrough } from 'node:stream';
@@ -33,16 +33,8 @@ export interface CliResult {
   readonly stderr: string;
 }
 
-/** A running command. */
-export interface CliProcess {
-  readonly child: ChildProcess;
-  readonly result: Promise<CliResult>;
-  /** Resolves when its output on either stream matches; rejects if it ends without a match. */
-  until(pattern: RegExp): Promise<void>;
-}
-
 /** Starts the built command line in a separate process, with pipes for all its streams. */
-export function startCli(args: readonly string[], { cwd, env = {}, stdin = '' }: CliOptions): CliProcess {
+export function startCli(args: readonly string[], { cwd, env = {}, stdin = '' }: CliOptions) {
   if (!existsSync(CLI)) throw new Error(`${CLI} is not built: npm run build`);
   const { PATH = '', HOME = '', COVERAGE_OF_PROCESSES: directory } = process.env;
   const coverage = directory === undefined ? {} : { NODE_V8_COVERAGE: directory };
@@ -62,6 +54,7 @@ export function startCli(args: readonly string[], { cwd, env = {}, stdin = '' }:
       resolve({ code, signal, ...written });
     });
   });
+  /** Resolves when its output on either stream matches; rejects if it ends without a match. */
   const until = (pattern: RegExp) =>
     new Promise<void>((resolve, reject) => {
       const look = () => {

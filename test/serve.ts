@@ -14,16 +14,12 @@ export interface SeenRequest {
 }
 
 /** A server on loopback, and every request that reached it. */
-export interface TestServer {
-  readonly baseUrl: string;
-  readonly seen: readonly SeenRequest[];
-  close(): Promise<void>;
-}
+export type TestServer = Awaited<ReturnType<typeof serve>>;
 
 /** Serves until the tests of the file are over. */
 export async function serve(
   handle: (request: SeenRequest, response: ServerResponse, count: number) => unknown,
-): Promise<TestServer> {
+) {
   const seen: SeenRequest[] = [];
   const server = createServer((incoming, response) => {
     const atMs = performance.now();
@@ -55,10 +51,5 @@ export async function serve(
 }
 
 /** Answers with JSON. */
-export const reply = (
-  response: ServerResponse,
-  status: number,
-  body: unknown,
-  headers = {},
-): ServerResponse =>
+export const reply = (response: ServerResponse, status: number, body: unknown, headers = {}) =>
   response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));

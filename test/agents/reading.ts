@@ -26,10 +26,8 @@ export const readingSql = (
   FROM page_views WHERE project = ${quoted(project)} GROUP BY ALL`;
 
 /** As `readingSql`, run on a live database. */
-export const storeReading = (
-  warehouse: Warehouse,
-  ...reading: Parameters<typeof readingSql>
-): Promise<unknown> => warehouse.exclusive((connection) => connection.run(readingSql(...reading)));
+export const storeReading = (warehouse: Warehouse, ...reading: Parameters<typeof readingSql>) =>
+  warehouse.exclusive((connection) => connection.run(readingSql(...reading)));
 
 /** `count` pages, each with slightly fewer views than the one before, all above the default minimum. */
 export const steadyPages = (count: number): DailyReading[] =>

@@ -19,12 +19,7 @@ const FREE = {
 };
 
 /** A page with the same views in each of eight weeks. */
-const page = (
-  path: string,
-  weekly_human: number,
-  weekly_ai = 0,
-  changes: Partial<Candidate> = {},
-): Candidate => ({
+const page = (path: string, weekly_human: number, weekly_ai = 0, changes: Partial<Candidate> = {}) => ({
   ...{ path, weekly_human, weekly_ai, human_rank: 1, ai_rank: 1, ai_per_human: 0, trend: 0 },
   weeks: Array.from({ length: 8 }, (_, index) => ({
     ...{ week: addDays(day('2026-09-21'), 7 * index), human: weekly_human, ai: weekly_ai },
@@ -35,19 +30,15 @@ const page = (
 /** Selects from pages of which none was left out before. */
 const selectAll = (pages: Candidate[], ...given: [SelectionRules, Parameters<typeof selectPages>[2]]) => {
   const all_views = pages.reduce((sum, one) => sum + one.weekly_human + one.weekly_ai, 0);
-  return selectPages(
-    pages.map((one) => ({ ...one, all_pages: pages.length, all_views })),
-    ...given,
-  );
+  const all = pages.map((one) => ({ ...one, all_pages: pages.length, all_views }));
+  return selectPages(all, ...given);
 };
 
 const flaggedBy = (pages: Candidate[], rules: Partial<SelectionRules> = {}, around = {}) =>
   selectAll(pages, { ...RULES, ...rules }, { ...FREE, ...around }).flagged.map(({ path }) => path);
 
-const whyNot = (candidate: Candidate, rules: Partial<SelectionRules> = {}, around = {}) =>
-  selectAll([candidate], { ...RULES, ...rules }, { ...FREE, ...around }).leftOut.map(({ why }) =>
-    reasonWords(why),
-  );
+const whyNot = (one: Candidate, rules: Partial<SelectionRules> = {}, around = {}) =>
+  selectAll([one], { ...RULES, ...rules }, { ...FREE, ...around }).leftOut.map(({ why }) => reasonWords(why));
 
 describe('which pages are recommended', () => {
   it('those with the most sustained traffic, best first, in a stable order', () => {
@@ -298,19 +289,16 @@ describe('how many', () => {
     [0, 0, 9, 1, 'improve.maxOpenPullRequests is 10'],
     [2, 0, 7, 1, 'improve.maxOpenPullRequests is 10'],
     [0, 0, 12, 0, 'improve.maxOpenPullRequests is 10'],
-  ])(
-    '%s waiting, %s active this week, %s in review: %s more, as %s',
-    (waiting, active, review, count, bound) => {
-      const all = [
-        ...jobs(waiting, 'planned', null),
-        ...jobs(active, 'active', now),
-        ...jobs(review, 'completed', earlier, 'https://code.example.com/1'),
-        // These take no room.
-        ...[...jobs(9, 'failed', earlier), ...jobs(9, 'refused', now)],
-      ];
-      const { toPlan, plannedThisWeek } = roomFor(all, rules, now);
-      expect([toPlan.count, reasonWords(toPlan.limit)]).toEqual([count, `left for a later run: ${bound}`]);
-      expect(plannedThisWeek).toBe(waiting + active);
-    },
-  );
+  ])('%s waiting, %s active, %s in review: %s more this week: %s', (waiting, active, review, count, why) => {
+    const all = [
+      ...jobs(waiting, 'planned', null),
+      ...jobs(active, 'active', now),
+      ...jobs(review, 'completed', earlier, 'https://code.example.com/1'),
+      // These take no room.
+      ...[...jobs(9, 'failed', earlier), ...jobs(9, 'refused', now)],
+    ];
+    const { toPlan, plannedThisWeek } = roomFor(all, rules, now);
+    expect([toPlan.count, reasonWords(toPlan.limit)]).toEqual([count, `left for a later run: ${why}`]);
+    expect(plannedThisWeek).toBe(waiting + active);
+  });
 });

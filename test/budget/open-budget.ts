@@ -28,11 +28,7 @@ export const DAY_MS = 24 * 60 * MINUTE_MS;
 export const BUCKET = 'key 0123456789abcdef';
 
 /** A budget of 100 requests an hour that waits as long as it must. */
-export const budgetOn = (
-  warehouse: Warehouse,
-  clock: SleepingClock,
-  options: Partial<BudgetOptions> = {},
-): RequestBudget =>
+export const budgetOn = (warehouse: Warehouse, clock: SleepingClock, options: Partial<BudgetOptions> = {}) =>
   new RequestBudget({
     warehouse,
     bucket: BUCKET,
@@ -51,11 +47,7 @@ export async function openBudget(options: Partial<BudgetOptions> = {}) {
 }
 
 /** Takes one request, as a probe does. */
-export async function takeOne(
-  budget: RequestBudget,
-  priority: Priority = 'urgent',
-  signal?: AbortSignal,
-): Promise<void> {
+export async function takeOne(budget: RequestBudget, priority: Priority = 'urgent', signal?: AbortSignal) {
   const lease = await budget.lease(1, priority, signal);
   try {
     await lease.next();

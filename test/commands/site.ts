@@ -36,10 +36,7 @@ export async function openSite(options: Partial<WatchedOptions> = {}, settings =
  * Checks that every day up to `last` is stored as the platform has it, that every job is known and
  * was created once, and that no email was sent twice.
  */
-export async function expectAllOnce(
-  { sandbox, mailServer, cwd, openedAt }: Site,
-  last = daysAgo(1),
-): Promise<void> {
+export async function expectAllOnce({ sandbox, mailServer, cwd, openedAt }: Site, last = daysAgo(1)) {
   const { days, jobs } = await inWarehouse(liveFile(cwd), async (warehouse) => {
     await expectWhole(warehouse);
     const known = await valuesOf(warehouse, 'SELECT remote_id FROM agent_jobs ORDER BY ALL');

@@ -59,10 +59,7 @@ export const platformWorkspace = ({ baseUrl }: TestServer, settings = ''): Promi
 export const liveFile = (directory: string): string => join(directory, 'data', 'warehouse.duckdb');
 
 /** The result of a command that must have ended with this code; its notes say why it did not. */
-export function endedWith<Result extends Pick<CliResult, 'code' | 'stderr'>>(
-  code: number,
-  result: Result,
-): Result {
+export function endedWith<Result extends Pick<CliResult, 'code' | 'stderr'>>(code: number, result: Result) {
   expect(result.code, result.stderr).toBe(code);
   return result;
 }
@@ -75,11 +72,7 @@ export async function callCleanly(args: readonly string[], options: CallOptions)
 }
 
 /** However a command ends, there must be no stack trace, and no key anywhere. */
-export async function expectCleanEnd(
-  directory: string,
-  { stdout, stderr }: CliResult,
-  key = KEY,
-): Promise<void> {
+export async function expectCleanEnd(directory: string, { stdout, stderr }: CliResult, key = KEY) {
   const written = stdout + stderr;
   expect(written).not.toMatch(/^\s+at .+:\d+:\d+\)?$/m);
   expect(written).not.toContain('bug in Readership');

@@ -1,25 +1,15 @@
 import { dirname } from 'node:path';
-import PostalMime, { type Email } from 'postal-mime';
+import PostalMime from 'postal-mime';
 import type { Day } from '../../src/day.js';
-import type { EffectsJournal } from '../../src/effects/journal.js';
-import { type MailTransport, smtpTransport } from '../../src/mail/transport.js';
+import { smtpTransport } from '../../src/mail/transport.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { journalOf, liveWarehouse } from '../open-warehouse.js';
-import { type MailServer, startMailServer } from './mail-server.js';
+import { startMailServer } from './mail-server.js';
+
+export type MailSite = Awaited<ReturnType<typeof mailSite>>;
 
 /** A mail server, and a new directory with a live database and its journal. All are closed after the test. */
-export interface MailSite {
-  readonly server: MailServer;
-  readonly directory: string;
-  readonly warehouse: Warehouse;
-  readonly journal: EffectsJournal;
-  /** Sends to the server. */
-  readonly transport: () => MailTransport;
-  /** What the server accepted for a recipient. */
-  readonly mailsTo: (recipient: string) => Promise<Email[]>;
-}
-
-export async function mailSite(): Promise<MailSite> {
+export async function mailSite() {
   const server = await startMailServer();
   const warehouse = await liveWarehouse();
   return {
@@ -27,8 +17,10 @@ export async function mailSite(): Promise<MailSite> {
     directory: dirname(warehouse.path),
     warehouse,
     journal: await journalOf(warehouse),
+    /** Sends to the server. */
     transport: () => smtpTransport(`smtp://127.0.0.1:${server.port}`),
-    mailsTo: (recipient) =>
+    /** What the server accepted for a recipient. */
+    mailsTo: (recipient: string) =>
       Promise.all((server.accepted.get(recipient) ?? []).map((mail) => PostalMime.parse(mail))),
   };
 }

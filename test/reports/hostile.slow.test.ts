@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import PostalMime from 'postal-mime';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { compose, type MailContent } from '../../src/mail/compose.js';
+import { compose } from '../../src/mail/compose.js';
 import { hostilePiece, tries } from '../fuzz.js';
 import { address, sender } from '../mail/letters.js';
 import { addHostile } from './full-history.js';
@@ -13,20 +13,11 @@ beforeAll(async () => {
   history = await siteHistory({ pages: 100 });
 });
 
-interface Surroundings {
-  readonly paths: readonly string[];
-  readonly note: string;
-  readonly projectName: string;
-}
-
-interface Rendered {
-  readonly html: string;
-  readonly text: string;
-  readonly mail: MailContent;
-}
+type Surroundings = typeof HARMLESS;
+type Rendered = Awaited<ReturnType<typeof rendered>>;
 
 /** A report over a history with these paths in every section of it. */
-async function rendered(report: string, { paths, note, projectName }: Surroundings): Promise<Rendered> {
+async function rendered(report: string, { paths, note, projectName }: Surroundings) {
   await history.run('BEGIN');
   try {
     await addHostile(history, paths, note);
@@ -47,7 +38,7 @@ const mailOf = async ({ mail }: Rendered) => {
 };
 
 const PATHS = 9;
-const HARMLESS: Surroundings = {
+const HARMLESS = {
   paths: Array.from({ length: PATHS }, (_, index) => `/page-${index}`),
   note: 'The connection was reset',
   projectName: 'Acme Docs',

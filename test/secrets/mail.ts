@@ -1,20 +1,16 @@
 import type { SMTPServerOptions } from 'smtp-server';
-import { type MailServer, startMailServer } from '../mail/mail-server.js';
+import { startMailServer } from '../mail/mail-server.js';
 import { inEveryWriting, PASSWORD, USER } from './marks.js';
-
-/** A mail server that echoes the password in every reply it can, and the passwords that reached it. */
-export interface EchoingMailServer {
-  readonly server: MailServer;
-  readonly passwords: Set<string>;
-}
 
 const ECHO = inEveryWriting(PASSWORD);
 
-/** Accepts logins with the password, unless `refuse` is the code with which it refuses all. */
+/**
+ * A mail server that echoes the password in every reply it can, and the passwords that reached it. Accepts logins with the password, unless `refuse` is the code with which it refuses all.
+ */
 export async function echoingMailServer({
   refuse,
   ...options
-}: SMTPServerOptions & { readonly refuse?: number } = {}): Promise<EchoingMailServer> {
+}: SMTPServerOptions & { readonly refuse?: number } = {}) {
   const passwords = new Set<string>();
   const server = await startMailServer({
     authOptional: false,

@@ -59,11 +59,7 @@ export const markedSandbox = (options: Partial<WatchedOptions> = {}): Promise<Sa
   serveSandbox({ apiKey: KEY, firstDay: daysAgo(70), pages: 40, jobSeconds: 3600, ...options });
 
 /** Runs a command to its end, the service until it has done what is due, and the sandbox until it serves. */
-export async function runToEnd(
-  args: readonly string[],
-  options: CliOptions,
-  run = callCli,
-): Promise<CliResult> {
+export async function runToEnd(args: readonly string[], options: CliOptions, run = callCli) {
   const [command] = args;
   if (!['start', 'sandbox', 'serve'].includes(command ?? '')) return run(args, options);
   const stays = startCli(args, options);
@@ -73,10 +69,6 @@ export async function runToEnd(
 }
 
 /** Checks that no trace of the secrets is in what the command wrote or in any file of the workspace. */
-export async function expectNoTrace(
-  cwd: string,
-  result: Pick<CliResult, 'stdout' | 'stderr'>,
-  what: string,
-): Promise<void> {
+export async function expectNoTrace(cwd: string, result: Pick<CliResult, 'stdout' | 'stderr'>, what: string) {
   expect({ what, traces: await tracesLeft(cwd, result) }).toEqual({ what, traces: [] });
 }

@@ -13,17 +13,11 @@ beforeAll(async () => {
   connection = await (await DuckDBInstance.create(':memory:')).connect();
 });
 
-interface Session {
-  /** The statements that were run, in order. */
-  readonly asked: readonly string[];
-  readonly shown: string;
-}
-
-/** The result of a prompt for text that is typed, or arrives piece by piece, until its end. */
+/** What a prompt runs, in order, and shows for text that is typed, or arrives piece by piece, until its end. */
 async function typed(
   pieces: readonly (string | Uint8Array)[],
   answer: (sql: string) => Promise<void> = () => Promise.resolve(),
-): Promise<Session> {
+) {
   const [input, output] = [new PassThrough(), new PassThrough()];
   const asked: string[] = [];
   const shown = text(output);
@@ -67,13 +61,10 @@ describe('the prompt', () => {
     expect(asked).toEqual(['SELECT 1;']);
   });
 
-  it.each(['exit', '.quit', '\\q', 'EXIT'])(
-    'ends with %s, but not in the middle of a statement',
-    async (word) => {
-      expect((await typed([`SELECT 1;\n${word}\nSELECT 2;\n`])).asked).toEqual(['SELECT 1;']);
-      expect((await typed([`SELECT\n${word}\n;\n`])).asked).toEqual([`SELECT\n${word}\n;`]);
-    },
-  );
+  it.each(['exit', '.quit', '\\q', 'EXIT'])('ends with %s, but not within a statement', async (word) => {
+    expect((await typed([`SELECT 1;\n${word}\nSELECT 2;\n`])).asked).toEqual(['SELECT 1;']);
+    expect((await typed([`SELECT\n${word}\n;\n`])).asked).toEqual([`SELECT\n${word}\n;`]);
+  });
 
   it.each(['help', '\\?'])('shows help for %s', async (word) => {
     const { asked, shown } = await typed([`${word}\n`]);

@@ -13,14 +13,9 @@ const HOSTILE = '/a\u001b[31mred\u001b[0m\u001b]0;title\u0007\u009b2J\u007f\u202
 const ESCAPED = String.raw`/a\u001b[31mred\u001b[0m\u001b]0;title\u0007\u009b2J\u007f\u202e\u2066\u200b\u000d\u0009/end`;
 
 /** What was written to one of the streams: both are terminals, or both are pipes. */
-async function written(
-  isTTY: boolean,
-  work: (output: Output) => Promise<void> | void,
-): Promise<{ out: string; err: string }> {
-  const [out, err] = [new PassThrough(), new PassThrough()].map((stream) =>
-    Object.assign(stream, { isTTY, columns: 400 }),
-  );
-  if (out === undefined || err === undefined) throw new Error('two streams');
+async function written(isTTY: boolean, work: (output: Output) => Promise<void> | void) {
+  const stream = () => Object.assign(new PassThrough(), { isTTY, columns: 400 });
+  const [out, err] = [stream(), stream()];
   await work(new Output(out, err, true, await loadScreen()));
   return { out: textOf(out), err: textOf(err) };
 }

@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -14,31 +14,19 @@ const HOLD = `
   process.stdin.resume().on('end', () => void warehouse.close());`;
 
 /** Another process that holds a live database. */
-export interface Holder {
-  readonly pid: number;
-  letGo(): Promise<void>;
-  /** Ends it as a crash would. */
-  kill(): Promise<void>;
-}
-
-export async function holdElsewhere(path: string, command: string): Promise<Holder> {
+export async function holdElsewhere(path: string, command: string) {
   if (!existsSync(BUILT)) throw new Error(`${BUILT} is not built: npm run build`);
-  const child: ChildProcess = spawn(
-    process.execPath,
-    ['--input-type=module', '--eval', HOLD, BUILT, path, command],
-    {
-      stdio: ['pipe', 'pipe', 'inherit'],
-    },
-  );
+  const args = ['--input-type=module', '--eval', HOLD, BUILT, path, command];
+  const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] });
   const ended = once(child, 'exit');
-  if (child.stdout === null || child.pid === undefined) throw new Error('not started');
   await once(child.stdout, 'data');
   return {
-    pid: child.pid,
+    pid: child.pid ?? 0,
     letGo: async () => {
-      child.stdin?.end();
+      child.stdin.end();
       await ended;
     },
+    /** Ends it as a crash would. */
     kill: async () => {
       child.kill('SIGKILL');
       await ended;
