@@ -7,8 +7,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { join } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { loadSitemap } from '../src/agents/sitemap.js';
-import { Client } from '../src/api/client.js';
-import { openTransport } from './api/open-client.js';
+import { openClient } from './api/open-client.js';
 import { day } from '../src/day.js';
 import { version } from '../src/files.js';
 import { connections } from '../src/network.js';
@@ -37,11 +36,7 @@ async function proxyTo(port: string) {
 const SITEMAP = '<urlset><url><loc>http://docs.test/a</loc></url></urlset>';
 const signal = new AbortController().signal;
 const clientAt = (baseUrl: string) =>
-  new Client({
-    ...{ baseUrl, projectId: 'prj_1', apiKey: 'key-of-the-test', keyName: 'KEY', now: () => new Date() },
-    retries: { retries: 0, minDelayMs: 1, maxDelayMs: 1 },
-    transport: openTransport(),
-  });
+  openClient(baseUrl, { retries: { retries: 0, minDelayMs: 1, maxDelayMs: 1 } });
 const QUERY = { dateFrom: day('2026-11-01'), dateTo: day('2026-11-02'), limit: 1, offset: 0 };
 
 it('reaches the platform and a sitemap through the proxy from the environment, and sends its version', async () => {

@@ -7,7 +7,6 @@ import { planJob, readJobs } from '../../src/agents/ledger.js';
 import { OPEN_STATES } from '../../src/agents/lifecycle.js';
 import { planMessage, readMessages } from '../../src/agents/messages.js';
 import { submitPrompts } from '../../src/agents/submit.js';
-import { Client } from '../../src/api/client.js';
 import { Transport } from '../../src/api/transport.js';
 import { reconcileEffects } from '../../src/app/open.js';
 import { deliver, readDeliveries } from '../../src/mail/ledger.js';
@@ -16,6 +15,7 @@ import { EffectsJournal } from '../../src/effects/journal.js';
 import { publish } from '../../src/warehouse/publish.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { EVIDENCE } from '../agents/reading.js';
+import { openClient } from '../api/open-client.js';
 import { compiled } from '../compiled.js';
 import { letter } from '../mail/letters.js';
 import { type MailServer, startMailServer } from '../mail/mail-server.js';
@@ -94,15 +94,7 @@ async function withTask<Result>(
   work: (task: Parameters<typeof submitPrompts>[0]) => Promise<Result>,
 ): Promise<Result> {
   const transport = new Transport();
-  const { baseUrl } = platform;
-  const client = new Client({
-    baseUrl,
-    projectId: 'prj_1',
-    apiKey: 'k',
-    keyName: 'K',
-    now: () => now,
-    transport,
-  });
+  const client = openClient(platform.baseUrl, { now: () => now, transport });
   const journal = await EffectsJournal.open(directory);
   try {
     return await work({ warehouse, journal, client, project: 'prj_1', now: () => now });
@@ -158,38 +150,35 @@ const STATE_OF = {
 };
 
 describe.each(KINDS)('a process killed while it sends a %s', (kind) => {
-  it.each(MOMENTS)(
-    '%s: it is %s, no matter what else is lost, and never sent twice',
-    async (moment, known, sent) => {
-      const killed = await tempDir();
-      await cp(base, killed, { recursive: true });
-      const before = arrivals(kind);
-      const file = join(killed, 'warehouse.duckdb');
-      const smtp = `smtp://127.0.0.1:${mailServer.port}`;
-      const child = spawn(process.execPath, [program, file, kind, moment, platform.baseUrl, smtp], {
-        stdio: ['ignore', 'ignore', 'inherit'],
-      });
-      expect(await once(child, 'exit')).toEqual([null, 'SIGKILL']);
-      expect(arrivals(kind) - before).toBe(sent);
-      // A reply that arrives changes no file, so losses are those of the moment before.
-      const losses = Object.entries(LOSSES).slice(0, moment === 'answered' ? 1 : undefined);
-      for (const [loss, lose] of losses) {
-        const directory = await tempDir();
-        await cp(killed, directory, { recursive: true });
-        await lose(directory);
-        const others = posts.length;
-        const start = arrivals(kind);
-        const { words, states, again } = await nextRun(directory, kind);
-        expect(states, loss).toEqual([STATE_OF[kind][known]]);
-        expect(arrivals(kind) - start, loss).toBe(0);
-        expect(again, loss).toBeUndefined();
-        if (known === 'unknown') expect(words, loss).toContain(`1 ${kind}`);
-        // A process that is killed loses no commit.
-        if (loss === 'nothing else') expect(words ?? '').not.toContain('has lost');
-        else if (known === 'sent') expect(words, loss).toMatch(new RegExp(`has lost .*\\d ${kind}`));
-        // The rest continues.
-        expect(posts.slice(others), loss).toContain('Improve /page-2');
-      }
-    },
-  );
+  it.each(MOMENTS)('%s: it is %s, whatever else is lost, and not sent twice', async (moment, known, sent) => {
+    const killed = await tempDir();
+    await cp(base, killed, { recursive: true });
+    const before = arrivals(kind);
+    const file = join(killed, 'warehouse.duckdb');
+    const smtp = `smtp://127.0.0.1:${mailServer.port}`;
+    const child = spawn(process.execPath, [program, file, kind, moment, platform.baseUrl, smtp], {
+      stdio: ['ignore', 'ignore', 'inherit'],
+    });
+    expect(await once(child, 'exit')).toEqual([null, 'SIGKILL']);
+    expect(arrivals(kind) - before).toBe(sent);
+    // A reply that arrives changes no file, so losses are those of the moment before.
+    const losses = Object.entries(LOSSES).slice(0, moment === 'answered' ? 1 : undefined);
+    for (const [loss, lose] of losses) {
+      const directory = await tempDir();
+      await cp(killed, directory, { recursive: true });
+      await lose(directory);
+      const others = posts.length;
+      const start = arrivals(kind);
+      const { words, states, again } = await nextRun(directory, kind);
+      expect(states, loss).toEqual([STATE_OF[kind][known]]);
+      expect(arrivals(kind) - start, loss).toBe(0);
+      expect(again, loss).toBeUndefined();
+      if (known === 'unknown') expect(words, loss).toContain(`1 ${kind}`);
+      // A process that is killed loses no commit.
+      if (loss === 'nothing else') expect(words ?? '').not.toContain('has lost');
+      else if (known === 'sent') expect(words, loss).toMatch(new RegExp(`has lost .*\\d ${kind}`));
+      // The rest continues.
+      expect(posts.slice(others), loss).toContain('Improve /page-2');
+    }
+  });
 });

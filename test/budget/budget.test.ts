@@ -352,9 +352,8 @@ describe('a refusal', () => {
 
 describe('waiting', () => {
   test('longer than maxWait ends with a PausedError that names the time', async () => {
-    const clock = sleepingClock();
+    const { clock, budget } = await openBudget({ maxWaitMs: 2 * MINUTE_MS });
     const start = clock.now();
-    const budget = budgetOn(await liveWarehouse(), clock, { maxWaitMs: 2 * MINUTE_MS });
     expect(await takeAll(budget)).toBe(100);
     const error = await errorOf(takeOne(budget));
     expect(error.message).toBe(
@@ -380,10 +379,9 @@ describe('waiting', () => {
   });
 
   test('reports how long everyone waits, and why', async () => {
-    const clock = sleepingClock();
-    const start = clock.now();
     const told: unknown[] = [];
-    const budget = budgetOn(await liveWarehouse(), clock, { limit: 1, onWait: (...why) => told.push(why) });
+    const { clock, budget } = await openBudget({ limit: 1, onWait: (...why) => told.push(why) });
+    const start = clock.now();
     await takeOne(budget);
     await takeOne(budget);
     expect(told).toEqual([[freeAt(start), 'Hourly limit reached: 1 of 1 used.']]);
@@ -394,18 +392,13 @@ describe('waiting', () => {
     ['unlimited', 2_000, 2],
     ['unlimited', undefined, 60],
     [100, 2_000, 2],
-  ] as const)(
-    'with %s requests an hour, says that a server asked for %s ms',
-    async (limit, askedMs, seconds) => {
-      const clock = sleepingClock();
-      const start = clock.now();
-      const told: unknown[] = [];
-      const onWait = (...why: unknown[]) => told.push(why);
-      const budget = budgetOn(await liveWarehouse(), clock, { limit, onWait });
-      const lease = await budget.lease(1, 'urgent');
-      await budget.refused(askedMs);
-      await lease.next();
-      expect(told).toEqual([[addSeconds(start, seconds), 'The server asked for a pause.']]);
-    },
-  );
+  ] as const)('with %s requests an hour, says that a server asked for %s ms', async (limit, ms, seconds) => {
+    const told: unknown[] = [];
+    const { clock, budget } = await openBudget({ limit, onWait: (...why) => told.push(why) });
+    const start = clock.now();
+    const lease = await budget.lease(1, 'urgent');
+    await budget.refused(ms);
+    await lease.next();
+    expect(told).toEqual([[addSeconds(start, seconds), 'The server asked for a pause.']]);
+  });
 });

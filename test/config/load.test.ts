@@ -13,6 +13,7 @@ import {
 import { RETIRED, settingsSchema } from '../../src/config/schema.js';
 import { parseDuration } from '../../src/config/values.js';
 import { ConfigurationError } from '../../src/errors.js';
+import { errorOf } from '../api/open-client.js';
 import { tempDir } from '../temp-dir.js';
 
 const SMALLEST = 'baseUrl: https://platform.example.com\nprojects: [{ id: prj_1 }]\n';
@@ -26,13 +27,8 @@ const BOMB = [
   'd: [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]',
 ].join('\n');
 
-interface Files {
-  readonly yaml?: string;
-  readonly dotEnv?: string;
-  readonly environment?: Environment;
-}
-
-async function load({ yaml = SMALLEST, dotEnv, environment = {} }: Files = {}): Promise<Configuration> {
+async function load(files: { yaml?: string; dotEnv?: string; environment?: Environment } = {}) {
+  const { yaml = SMALLEST, dotEnv, environment } = files;
   const directory = await tempDir();
   await writeFile(join(directory, 'readership.yaml'), yaml);
   if (dotEnv !== undefined) await writeFile(join(directory, '.env'), dotEnv);
@@ -46,14 +42,10 @@ const loadFile = async (file: string | undefined, directory: string, environment
 
 /** The message of the `ConfigurationError` that a file leads to. */
 async function problemsIn(yaml: string): Promise<string> {
-  try {
-    await load({ yaml });
-  } catch (error) {
-    expect(error).toBeInstanceOf(ConfigurationError);
-    expect(error).toHaveProperty('exitCode', 2);
-    return error instanceof Error ? error.message : '';
-  }
-  throw new Error('expected a problem');
+  const error = await errorOf(load({ yaml }));
+  expect(error).toBeInstanceOf(ConfigurationError);
+  expect(error).toHaveProperty('exitCode', 2);
+  return error.message;
 }
 
 const keyOf = ({ settings, ...rest }: Configuration): string => {
@@ -113,11 +105,7 @@ describe('readership.yaml', () => {
   });
 
   it.each([
-    [
-      'an open bracket',
-      'baseUrl: https://a.example\nprojects: [{ id: prj_1\n',
-      /:[23] .*a bracket is missing/,
-    ],
+    ['an open bracket', SMALLEST.replace(' }]', ''), /:[23] .*a bracket is missing/],
     ['nothing in it', '# nothing yet\n', /baseUrl: is missing[^]+projects: is missing/],
     ['a duplicate key', `${SMALLEST}baseUrl: https://b.example\n`, /:3 {2}baseUrl: is there twice: keep one/],
     ['a tab for indentation', 'projects:\n\t- id: prj_1\n', /:2 {2}indented with a tab: use spaces/],
@@ -276,14 +264,11 @@ describe('the API key', () => {
     expect(keyOf(await load({ yaml, environment }))).toBe('acme-key');
   });
 
-  it.each([{}, { READERSHIP_API_KEY: '' }])(
-    'missing: the error says which variable to set',
-    async (environment) => {
-      const configuration = await load({ environment });
-      expect(() => keyOf(configuration)).toThrow(ConfigurationError);
-      expect(() => keyOf(configuration)).toThrow(/project prj_1: set READERSHIP_API_KEY/);
-    },
-  );
+  it.each([{}, { READERSHIP_API_KEY: '' }])('missing: the error says what to set', async (environment) => {
+    const configuration = await load({ environment });
+    expect(() => keyOf(configuration)).toThrow(ConfigurationError);
+    expect(() => keyOf(configuration)).toThrow(/project prj_1: set READERSHIP_API_KEY/);
+  });
 
   it.each(['with space', 'with\nfeed', 'schlüssel', 'short'])(
     'that cannot be sent in a header is rejected without being shown',

@@ -22,16 +22,10 @@ const counts = fc.integer({ min: 1, max: 64 });
 const shardsOf = (count: number): Shard[] =>
   Array.from({ length: count }, (_, index) => ({ index: index + 1, count }));
 
-interface Written {
-  readonly projects: readonly { readonly id: string; readonly apiKeyEnv?: string }[];
-  readonly requestsPerHour?: number | 'unlimited';
-  readonly pingUrl?: string;
-}
-
-const settingsFor = ({ projects, requestsPerHour = 'unlimited', pingUrl }: Written): Settings =>
+const settingsFor = (projects: readonly object[], history = {}, alerts = {}): Settings =>
   settingsSchema.parse({
-    ...{ baseUrl: 'https://platform.example.com', projects, history: { requestsPerHour } },
-    alerts: pingUrl === undefined ? {} : { pingUrl },
+    ...{ baseUrl: 'https://platform.example.com', projects, alerts },
+    history: { requestsPerHour: 'unlimited', ...history },
   });
 
 describe('a shard', () => {
@@ -54,7 +48,7 @@ describe('a shard', () => {
   it('has no project in common with another, and together they have all projects', () => {
     fc.assert(
       fc.property(ids, counts, (projects, count) => {
-        const settings = settingsFor({ projects: projects.map((id) => ({ id })) });
+        const settings = settingsFor(projects.map((id) => ({ id })));
         const split = shardsOf(count).flatMap((shard) => settingsOfShard(settings, shard).projects);
         expect(split.map(({ id }) => id).sort()).toEqual([...projects].sort());
       }),
@@ -66,7 +60,7 @@ describe('a shard', () => {
       fc.property(ids, ids, counts, (some, others, count) => {
         for (const shard of shardsOf(count)) {
           const of = (projects: readonly string[]) =>
-            settingsOfShard(settingsFor({ projects: projects.map((id) => ({ id })) }), shard).projects;
+            settingsOfShard(settingsFor(projects.map((id) => ({ id }))), shard).projects;
           const all = of([...new Set([...others, ...some])]).map(({ id }) => id);
           expect(of(some).map(({ id }) => id)).toEqual(some.filter((id) => all.includes(id)));
         }
@@ -115,7 +109,7 @@ describe('the request limit of a key', () => {
     });
     fc.assert(
       fc.property(projects, counts, fc.integer({ min: 64, max: 1_000 }), (named, count, requestsPerHour) => {
-        const settings = settingsFor({ projects: named, requestsPerHour });
+        const settings = settingsFor(named, { requestsPerHour });
         const used = new Map<string, number>();
         for (const shard of shardsOf(count)) {
           const ofShard = settingsOfShard(settings, shard);
@@ -135,23 +129,23 @@ describe('the request limit of a key', () => {
       { id: 'acme', apiKeyEnv: 'KEY_A' },
       { id: 'Ünïcode', apiKeyEnv: 'KEY_B' },
     ];
-    const settings = settingsFor({ projects, requestsPerHour: 100 });
+    const settings = settingsFor(projects, { requestsPerHour: 100 });
     const shareOf = (index: number) => settingsOfShard(settings, { index, count: 8 }).history.requestsPerHour;
     expect([8, 6, 1, 2].map(shareOf)).toEqual([50, 50, 100, 100]);
   });
 
   it('that leaves less than one request per shard is rejected with an explanation', () => {
     const projects = Array.from({ length: 40 }, (_, index) => ({ id: `prj_${index}` }));
-    const settings = settingsFor({ projects, requestsPerHour: 3 });
+    const settings = settingsFor(projects, { requestsPerHour: 3 });
     const split = () => settingsOfShard(settings, { index: 1, count: 4 });
     expect(split).toThrow(ConfigurationError);
     expect(split).toThrow('history.requestsPerHour: 3 is too few for the 4 shards');
-    const enough = settingsFor({ projects, requestsPerHour: 4 });
+    const enough = settingsFor(projects, { requestsPerHour: 4 });
     expect(settingsOfShard(enough, { index: 1, count: 4 }).history.requestsPerHour).toBe(1);
   });
 
   it('stays unlimited if it is unlimited', () => {
-    const settings = settingsFor({ projects: [{ id: 'prj_1' }] });
+    const settings = settingsFor([{ id: 'prj_1' }]);
     expect(settingsOfShard(settings, { index: 1, count: 4 }).history.requestsPerHour).toBe('unlimited');
   });
 });
@@ -180,13 +174,13 @@ it('a data directory that was split is refused with another split or none, and o
 describe('the ping URL of a shard', () => {
   it('is its own', () => {
     const pingUrl = 'https://ping.example.com/docs-{shard}';
-    const settings = settingsFor({ projects: [{ id: 'prj_1' }], pingUrl });
+    const settings = settingsFor([{ id: 'prj_1' }], {}, { pingUrl });
     const { alerts } = settingsOfShard(settings, { index: 2, count: 8 });
     expect(alerts.pingUrl).toBe('https://ping.example.com/docs-shard-2-of-8');
   });
 
   it('must not be shared: a shard that succeeded would hide one that failed', () => {
-    const settings = settingsFor({ projects: [{ id: 'prj_1' }], pingUrl: 'https://ping.example.com/abc' });
+    const settings = settingsFor([{ id: 'prj_1' }], {}, { pingUrl: 'https://ping.example.com/abc' });
     const split = () => settingsOfShard(settings, { index: 2, count: 8 });
     expect(split).toThrow(ConfigurationError);
     expect(split).toThrow('Add {shard} to it');

@@ -24,16 +24,11 @@ async function openSite({ history, ...size }: Omit<LimitedSiteOptions, 'requestM
       if (++sent >= killedAfter) kill.abort(new Error('killed'));
     };
     return inProcess(async ({ warehouse, clientOf }) => {
-      const { projects } = settings;
-      const given = {
-        settings: site.written,
-        projects,
-        now: clock.now,
-        signal: kill.signal,
-        limits,
-        clientOf,
-      };
-      const { error } = await exportStep(stepContext(warehouse, given), bounds);
+      const given = { projects: settings.projects, now: clock.now, signal: kill.signal, limits, clientOf };
+      const { error } = await exportStep(
+        stepContext(warehouse, { ...given, settings: site.written }),
+        bounds,
+      );
       if (kill.signal.aborted) return addMinutes(clock.now(), 1);
       if (error instanceof PausedError) return error.resumeAt;
       expect(error).toBeUndefined();

@@ -2,39 +2,33 @@ import { addMinutes, differenceInDays } from 'date-fns';
 import { describe, expect, test } from 'vitest';
 import { sharedLimits } from '../../src/app/workspace.js';
 import { settingsSchema } from '../../src/config/schema.js';
-import { addDays, type Day, day, lastEndedDay } from '../../src/day.js';
+import { addDays, day, lastEndedDay } from '../../src/day.js';
 import {
   forecastExport,
   type ForecastRequest,
   hasHoles,
   readNightlyNeed,
 } from '../../src/export/forecast.js';
-import { liveWarehouse } from '../open-warehouse.js';
+import { execute, liveWarehouse } from '../open-warehouse.js';
 
 const NOW = new Date('2026-11-18T05:00:00Z');
 const YESTERDAY = lastEndedDay(NOW);
-
-interface Stored {
-  readonly project?: string;
-  readonly first: Day;
-  readonly last?: Day;
-  readonly state?: string;
-  readonly pages?: number;
-  readonly at?: string;
-}
 
 /** A database with stored days, and what an export of all its projects, or of some, needs. */
 async function setUp(history: object, projects: object[] = [{ id: 'a' }]) {
   const warehouse = await liveWarehouse();
   const settings = settingsSchema.parse({ baseUrl: 'https://platform.example.com', projects, history });
   const limits = sharedLimits({ settings, configuration: undefined });
-  const change = (sql: string) => warehouse.transaction((transaction) => transaction.execute(sql));
-  const store = ({ project = 'a', first, last = first, state = 'final', pages = 501, at }: Stored) =>
-    change(`
+  const change = (sql: string) => execute(warehouse, sql);
+  const stored = { project: 'a', state: 'final', pages: 501, at: '2026-11-17 02:15:00' };
+  const store = (first: string, last = first, how: Partial<typeof stored> = {}) => {
+    const { project, state, pages, at } = { ...stored, ...how };
+    return change(`
       INSERT INTO day_loads BY NAME
       SELECT '${project}' AS project, day::DATE AS day, '${state}' AS state, ${pages} AS pages,
-        TIMESTAMP '${at ?? '2026-11-17 02:15:00'}' AS attempted_at, attempted_at AS loaded_at, 1 AS total
+        TIMESTAMP '${at}' AS attempted_at, attempted_at AS loaded_at, 1 AS total
       FROM generate_series(DATE '${first}', DATE '${last}', INTERVAL 1 DAY) AS days (day)`);
+  };
   const forecasts = (request: Partial<ForecastRequest> = {}) =>
     forecastExport(warehouse, limits, settings, { projects: settings.projects, ...request }, NOW);
   const forecast = async (request?: Partial<ForecastRequest>) =>
@@ -48,7 +42,7 @@ async function setUp(history: object, projects: object[] = [{ id: 'a' }]) {
 describe('the requests of an export', () => {
   test('are those of its days, without what is kept of them, and of the check until it was made', async () => {
     const { change, store, forecast } = await setUp({ start: '2026-11-10' });
-    await store({ first: day('2026-11-10'), last: day('2026-11-16') });
+    await store('2026-11-10', '2026-11-16');
     expect(await forecast()).toMatchObject({ requests: 3 + 1, plan: { requests: 3 } });
     expect(await forecast({ reload: true })).toMatchObject({ requests: 8 * 3 });
     const views = JSON.stringify(Array.from({ length: 250 }, () => ({})));
@@ -68,17 +62,17 @@ describe('the requests of an export', () => {
 
   test('include one for each run of days that is checked, and days that may change unless a gap is being filled', async () => {
     const { store, forecast, isMissing } = await setUp({ start: '2026-11-10' }, [{ id: 'a' }, { id: 'b' }]);
-    await store({ first: day('2026-11-10'), last: day('2026-11-12') });
-    await store({ first: day('2026-11-13'), state: 'failed', at: '2026-11-18 04:59:00' });
-    await store({ first: day('2026-11-14'), last: day('2026-11-16') });
-    await store({ first: YESTERDAY, state: 'provisional', at: '2026-11-18 02:15:00', pages: 700 });
+    await store('2026-11-10', '2026-11-12');
+    await store('2026-11-13', '2026-11-13', { state: 'failed', at: '2026-11-18 04:59:00' });
+    await store('2026-11-14', '2026-11-16');
+    await store(YESTERDAY, YESTERDAY, { state: 'provisional', at: '2026-11-18 02:15:00', pages: 700 });
     // The gap is in another project, which shares the limit.
     expect(await isMissing()).toBe(true);
     expect(await forecast()).toMatchObject({ requests: 3 + 2, plan: { requests: 3 } });
-    await store({ project: 'b', first: day('2026-11-10'), last: day('2026-11-15') });
+    await store('2026-11-10', '2026-11-15', { project: 'b' });
     expect(await isMissing()).toBe(true);
     // Yesterday, which every night reads, is no gap.
-    await store({ project: 'b', first: day('2026-11-16') });
+    await store('2026-11-16', '2026-11-16', { project: 'b' });
     expect(await isMissing()).toBe(false);
     expect(await forecast()).toMatchObject({ requests: 3 + 1 + 2, plan: { requests: 3 + 1 } });
   });
@@ -86,9 +80,9 @@ describe('the requests of an export', () => {
   test('of a night are those of the settling days of each project and its check', async () => {
     const { store, need } = await setUp({ settleDays: 2 }, [{ id: 'a' }, { id: 'b' }, { id: 'c' }]);
     expect(await need()).toEqual({ requests: 3 * (3 + 1), longestDay: 1 });
-    await store({ first: day('2026-11-15'), pages: 5_000 });
-    await store({ first: day('2026-11-16'), pages: 1_001 });
-    await store({ project: 'b', first: day('2026-11-16'), pages: 251 });
+    await store('2026-11-15', '2026-11-15', { pages: 5_000 });
+    await store('2026-11-16', '2026-11-16', { pages: 1_001 });
+    await store('2026-11-16', '2026-11-16', { project: 'b', pages: 251 });
     expect(await need()).toEqual({ requests: 3 * 5 + 1 + (3 * 2 + 1) + (3 + 1), longestDay: 5 });
   });
 });
@@ -113,7 +107,7 @@ describe('the finishing time of an export', () => {
 
   test('is within ten years even if the limit is too small for every night', async () => {
     const { store, forecast } = await setUp({ start: '2026-11-01', requestsPerHour: 1 });
-    await store({ first: day('2026-11-10'), pages: 2_000 });
+    await store('2026-11-10', '2026-11-10', { pages: 2_000 });
     const { finishingAt } = await forecast();
     expect(differenceInDays(finishingAt ?? NOW, NOW)).toBeGreaterThan(3_650);
   });

@@ -1,6 +1,5 @@
 import pLimit from 'p-limit';
 import { addDays, type Day, lastEndedDay } from '../../src/day.js';
-import type { ExportOutcome } from '../../src/export/export.js';
 import { readDayLedger, readDay } from '../../src/export/ledger.js';
 import { resolveRange } from '../../src/export/range.js';
 import type { PageViews } from '../../src/api/schema.js';
@@ -64,10 +63,8 @@ export async function openExport({ days, pages = 3, concurrency = 6, behaviors, 
     task,
     yesterday: (): Day => lastEndedDay(clock.now()),
     /** Exports what is due, starting where the platform's history starts unless `from` or another start is given. */
-    run: async (
-      from?: Day,
-      { start = 'auto', spareRequests = 0 }: RunOptions = {},
-    ): Promise<ExportOutcome> => {
+    run: async (from?: Day, how: { start?: Day | 'auto'; spareRequests?: number } = {}) => {
+      const { start = 'auto', spareRequests = 0 } = how;
       const range = await resolveRange({ ...common, start, from, now: clock.now() });
       if (range === undefined) throw new Error('the platform has no views');
       return exportHistory({ ...task, range, spareRequests });
@@ -84,11 +81,6 @@ export async function openExport({ days, pages = 3, concurrency = 6, behaviors, 
     },
     storedRows: async (day: Day) => (await readDay(warehouse, { project: PROJECT, day })).stored?.rows,
   };
-}
-
-interface RunOptions {
-  readonly start?: Day | 'auto';
-  readonly spareRequests?: number;
 }
 
 /** The first page with so many more human views. */

@@ -2,9 +2,9 @@ import { addSeconds } from 'date-fns';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { DeliveryAdmission, Delivery } from '../../src/mail/delivery.js';
+import type { Delivery } from '../../src/mail/delivery.js';
 import { deliver, readDeliveries } from '../../src/mail/ledger.js';
-import { outboxTransport, smtpTransport, type MailTransport } from '../../src/mail/transport.js';
+import { outboxTransport, smtpTransport } from '../../src/mail/transport.js';
 import { letter } from './letters.js';
 import { type Behavior, startMailServer } from './mail-server.js';
 import { type MailSite, mailSite } from './site.js';
@@ -20,20 +20,13 @@ beforeEach(async () => {
   test = await mailSite();
 });
 
-interface Sending {
-  readonly now?: Date;
-  readonly admission?: DeliveryAdmission;
-  readonly transport?: MailTransport;
-  readonly signal?: AbortSignal;
-}
+type Task = Parameters<typeof deliver>[0];
 
-async function send(
-  recipients: readonly string[],
-  { now = MONDAY, admission = 'due', transport, signal = new AbortController().signal }: Sending = {},
-): Promise<Delivery[]> {
+async function send(recipients: readonly string[], given: Partial<Task> = {}, now = MONDAY) {
   const { warehouse, journal, server } = test;
-  const own = transport ?? smtpTransport(`smtp://127.0.0.1:${server.port}`, TIMEOUTS);
-  const task = { warehouse, journal, transport: own, admission, now: () => now, signal };
+  const transport = smtpTransport(`smtp://127.0.0.1:${server.port}`, TIMEOUTS);
+  const { signal } = new AbortController();
+  const task: Task = { warehouse, journal, transport, admission: 'due', now: () => now, signal, ...given };
   return deliver(task, await Promise.all(recipients.map((recipient) => letter(recipient))));
 }
 
@@ -44,7 +37,7 @@ describe('an email handed to a mail server', () => {
   it('arrives unchanged, and is never sent again automatically', async () => {
     const [delivery] = await send(['docs@example.com']);
     expect(delivery).toMatchObject({ state: 'sent', via: 'smtp', attempts: 1, note: '250 queued' });
-    expect(await send(['docs@example.com'], { now: hoursLater(1000) })).toEqual([]);
+    expect(await send(['docs@example.com'], {}, hoursLater(1000))).toEqual([]);
     expect(await send(['docs@example.com'], { admission: 'unsettled' })).toEqual([]);
     const { bytes } = await letter('docs@example.com');
     const [arrived, ...others] = test.server.accepted.get('docs@example.com') ?? [];
@@ -89,10 +82,10 @@ describe('an email handed to a mail server', () => {
     take('docs@example.com', ...Array<Behavior>(9).fill({ on: 'rcpt', do: 451 }));
     const states: string[] = [];
     for (let next: Date | null | undefined = MONDAY; next != null;) {
-      const [delivery] = await send(['docs@example.com'], { now: next });
+      const [delivery] = await send(['docs@example.com'], {}, next);
       states.push(delivery?.state ?? 'none');
       next = delivery?.next_attempt_at;
-      if (next != null) expect(await send(['docs@example.com'], { now: addSeconds(next, -1) })).toEqual([]);
+      if (next != null) expect(await send(['docs@example.com'], {}, addSeconds(next, -1))).toEqual([]);
     }
     expect(states).toEqual([...Array<string>(7).fill('waiting'), 'failed']);
     const [delivery] = await readDeliveries(test.warehouse);

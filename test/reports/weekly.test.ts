@@ -2,14 +2,14 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readNotes } from '../../src/config/notes.js';
-import type { PreparedReport } from '../../src/reports/render.js';
 import { emptyHistory, loadDays, type TestHistory } from './history.js';
 import { tempDir } from '../temp-dir.js';
 import { prepare } from './prepare.js';
 
-async function weekly({ reader }: TestHistory, period?: string): Promise<PreparedReport & { html: string }> {
+async function weekly({ reader }: TestHistory, period?: string) {
   const report = await prepare({ reader, name: 'weekly', period });
-  return { ...report, html: await report.page() };
+  const html = await report.page();
+  return { ...report, html, words: textOf(html) };
 }
 
 /** What a reader sees: no tags, collapsed whitespace, and the entities the tests need decoded. */
@@ -62,7 +62,7 @@ describe('the weekly report', () => {
     const [note] = await readNotes(file, ['prj_1']);
     expect(note).toMatchObject({ date: '2026-11-09', break: true });
     await history.run(`INSERT INTO notes VALUES ('prj_1', '2026-11-09', '', '*', true)`);
-    const noted = textOf((await weekly(history)).html);
+    const noted = (await weekly(history)).words;
     expect(noted).toContain('counting changed on Nov 9, 2026');
     expect(noted).toContain('Nothing is compared across this day.');
     expect(noted).not.toContain('probably');
@@ -164,10 +164,10 @@ describe('the weekly report', () => {
         `INSERT INTO restatements VALUES ('prj_1', '${day}', '2026-11-18', 0, ${human}, 0, 0, 0, ${human}, 1)`,
       );
     await restated('2026-11-12', 1);
-    expect(textOf((await weekly(history)).html)).not.toMatch(/Human views 350 [^A]*restated/);
+    expect((await weekly(history)).words).not.toMatch(/Human views 350 [^A]*restated/);
     await restated('2026-11-12', 34);
     await restated('2026-11-04', -39);
-    expect(textOf((await weekly(history)).html)).toMatch(
+    expect((await weekly(history)).words).toMatch(
       /Human views 350 0% from last week [^A]*restated \+11\.1% last week restated −10\.0% AI views/,
     );
   });
@@ -205,11 +205,9 @@ describe('the weekly report', () => {
     const history = await smallHistory('2026-10-05', '2026-11-15');
     await history.run(`UPDATE page_views SET ai = 0, total = human WHERE day >= '2026-11-09'`);
     await loadDays(history);
-    expect(textOf((await weekly(history)).html)).toMatch(
-      /No AI views were recorded this week.*AI share 0\.0%/,
-    );
+    expect((await weekly(history)).words).toMatch(/No AI views were recorded this week.*AI share 0\.0%/);
     await history.run(`DELETE FROM page_views; UPDATE day_loads SET human = 0, ai = 0, total = 0, pages = 0`);
-    const text = textOf((await weekly(history)).html);
+    const text = (await weekly(history)).words;
     expect(text).toContain('No views were recorded: tracking may have stopped.');
     expect(text).toContain('AI share –');
     expect(text).not.toMatch(/NaN|Infinity|undefined|Most read|What moved/);
@@ -237,7 +235,7 @@ describe('the weekly report', () => {
 
   test('shows agent work with pull requests first, and links only to web addresses', async () => {
     const history = await smallHistory('2026-11-02', '2026-11-15');
-    expect(textOf((await weekly(history)).html)).not.toContain('Agent work');
+    expect((await weekly(history)).words).not.toContain('Agent work');
     await history.run(`
       INSERT INTO agent_jobs BY NAME
       SELECT *, 'prj_1' AS project, 'why' AS reason, 'p' AS prompt, 0 AS polls, TIMESTAMP '2026-11-16' AS planned_at

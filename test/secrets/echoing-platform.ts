@@ -27,14 +27,8 @@ const believed: Echo = (response, { method, url }) => {
   const perDay = views.length * daysAsked(url);
   const totals = { human: 2 * perDay, ai: perDay, total: 3 * perDay };
   const [id = '', ...others] = words;
-  const job = {
-    id,
-    status: ECHO,
-    prLink: others[0],
-    model: ECHO,
-    createdAt: ECHO,
-    source: { repository: ECHO, ref: ECHO },
-  };
+  const source = { repository: ECHO, ref: ECHO };
+  const job = { id, status: ECHO, prLink: others[0], model: ECHO, createdAt: ECHO, source };
   const isJob = method === 'POST' || url.pathname.includes('/job/');
   const limit = Number(url.searchParams.get('limit') ?? 250);
   reply(response, 200, isJob ? job : { totals, views: views.slice(0, limit), hasMore: false });

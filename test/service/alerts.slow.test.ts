@@ -2,7 +2,7 @@ import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import PostalMime from 'postal-mime';
 import { describe, expect, it } from 'vitest';
-import { expectCleanEnd, KEY, serveSandbox, workspaceOf } from '../commands/workspace.js';
+import { callCleanly, KEY, serveSandbox, workspaceOf } from '../commands/workspace.js';
 import { callCli } from '../run-cli.js';
 import { reply, serve } from '../serve.js';
 import { tempDir } from '../temp-dir.js';
@@ -13,11 +13,7 @@ async function setUp(pingPath = '/abc/') {
   const sandbox = await serveSandbox();
   const alerts = `alerts: { to: [ops@example.com], pingUrl: '${pings.baseUrl}${pingPath}' }`;
   const cwd = await workspaceOf(sandbox, `mail: { from: docs@example.com }\n${alerts}\n`);
-  const run = async (key = KEY) => {
-    const result = await callCli(['run'], { cwd, env: { READERSHIP_API_KEY: key } });
-    await expectCleanEnd(cwd, result);
-    return result;
-  };
+  const run = (key = KEY) => callCleanly(['run'], { cwd, env: { READERSHIP_API_KEY: key } });
   const outbox = join(cwd, 'data', 'outbox');
   const subjects = async (directory = outbox) => {
     const names = await readdir(directory).catch(() => []);

@@ -19,8 +19,7 @@ beforeAll(async () => {
 });
 
 async function written(sql: string, format: TextFormat, style: Partial<AnswerStyle> = {}): Promise<string> {
-  const answer = await runSql(connection, sql);
-  if (answer === undefined) throw new Error('no statement');
+  const answer = (await runSql(connection, sql)) ?? expect.fail('no statement');
   return text(formatAnswer(answer, format, { ...PLAIN, ...style }));
 }
 
@@ -226,8 +225,7 @@ describe('xlsx', () => {
         DATE '2026-11-01' AS "day", TIMESTAMP '2026-11-01 06:00:00' AS "time", DATE '1899-01-01' AS early, true AS yes,
         '2026-11-01' AS words, '_x0041_ & ' || chr(27) AS odd`,
     );
-    if (answer === undefined) throw new Error('no statement');
-    const parts = unzipSync(await workbookOf(answer));
+    const parts = unzipSync(await workbookOf(answer ?? expect.fail('no statement')));
     const part = (name: string) => strFromU8(parts[name] ?? new Uint8Array());
     const texts = [...part('xl/sharedStrings.xml').matchAll(/<t[^>]*>(.*?)<\/t>/gs)].map(([, text]) => text);
     const rowsIn = part('xl/worksheets/sheet1.xml').matchAll(/<row [^>]*>(.*?)<\/row>/g);
