@@ -106,20 +106,15 @@ const near = (words: string, ratio: number) => {
  * Reads a printed sentence and finds the same facts in the data. Returns what is wrong with it; knows
  * nothing of how sentences are made.
  */
-function problemIn(
-  sentence: string,
-  site: CountedSite,
-  monday: Day,
-  sofar: { without: number[] },
-): string | undefined {
+function problemIn(sentence: string, site: CountedSite, monday: Day, sofar: { without: number[] }) {
   const { on, week, before } = truthOf(site, monday);
-  const one = (pattern: string) => new RegExp(`^${pattern}$`).exec(sentence);
+  /** The parts of the sentence, if it has this form. */
+  const one = (form: TemplateStringsArray, ...parts: readonly string[]) =>
+    new RegExp(`^${String.raw(form, ...parts)}$`).exec(sentence);
   const dayOf = (words: string) =>
     Array.from({ length: 14 }, (_, at) => addDays(before, at)).find((date) => namedDay(date) === words);
   const wrong = (what: string, expected: unknown) => `${sentence} ${what} is ${String(expected)}`;
-  let found = one(
-    `(Human|AI) views (rose|fell)( again| again by)? (?:((?:more than )?\\S+%|\\S+-fold)|from none) to ${COUNT}(?: on the (\\w+) days that can be compared)?(?:, an? (\\d+)-week high)?(?:, (?:(\\d+%|all) of the|more than the whole) (?:rise|fall)(?: on one page, (\\S+?),?)?(?:,? on (\\w+, \\w+ \\d+))?)?\\.`,
-  );
+  let found = one`(Human|AI) views (rose|fell)( again| again by)? (?:((?:more than )?\S+%|\S+-fold)|from none) to ${COUNT}(?: on the (\w+) days that can be compared)?(?:, an? (\d+)-week high)?(?:, (?:(\d+%|all) of the|more than the whole) (?:rise|fall)(?: on one page, (\S+?),?)?(?:,? on (\w+, \w+ \d+))?)?\.`;
   if (found) {
     const [, name, verb, , size, count, partly, , share, path, date] = found;
     const who = whoIs(name);
@@ -138,7 +133,8 @@ function problemIn(
     const actual = Math.round((100 * part) / (now - then));
     return actual === (share === 'all' ? 100 : parseInt(share)) ? undefined : wrong('share', actual);
   }
-  if ((found = one(`(Human|AI) views hit an? (\\d+)-week high: ${COUNT}\\.`))) {
+  found = one`(Human|AI) views hit an? (\d+)-week high: ${COUNT}\.`;
+  if (found) {
     const who = whoIs(found[1]);
     const all = Array.from({ length: WEEKS }, (_, at) => addDays(FIRST, 7 * at)).filter(
       (from) => from <= monday,
@@ -148,22 +144,16 @@ function problemIn(
       ? undefined
       : wrong('high', highest);
   }
-  if (
-    (found = one(
-      `(Human|AI) views (?:are|stay) (above|below) their usual range: ${COUNT}, where ${COUNT} to ${COUNT} is usual\\.`,
-    ))
-  ) {
+  found = one`(Human|AI) views (?:are|stay) (above|below) their usual range: ${COUNT}, where ${COUNT} to ${COUNT} is usual\.`;
+  if (found) {
     const [, name, side, count, low, high] = found;
     const isOutside = side === 'above' ? number(count) > number(high) : number(count) < number(low);
     return week(monday, whoIs(name)) === number(count) && isOutside
       ? undefined
       : wrong('now', week(monday, whoIs(name)));
   }
-  if (
-    (found = one(
-      `${COUNT} (human|AI) views came on one day, (\\w+, \\w+ \\d+)(?:, most of them to one page, (\\S+))?\\.`,
-    ))
-  ) {
+  found = one`${COUNT} (human|AI) views came on one day, (\w+, \w+ \d+)(?:, most of them to one page, (\S+))?\.`;
+  if (found) {
     const [, count, name, date = '', path] = found;
     const at = dayOf(date);
     if (at === undefined || on(at, whoIs(name)) !== number(count)) return wrong('day', at);
@@ -172,37 +162,29 @@ function problemIn(
       ? undefined
       : wrong('page', path);
   }
-  if ((found = one(`(Human|AI) views (?:now|again) exceed (?:human|AI) views: ${COUNT} vs\\. ${COUNT}\\.`))) {
+  found = one`(Human|AI) views (?:now|again) exceed (?:human|AI) views: ${COUNT} vs\. ${COUNT}\.`;
+  if (found) {
     const who = whoIs(found[1]);
     const [leads, other] = [week(monday, who), week(monday, who === 'ai' ? 'human' : 'ai')];
     return leads === number(found[2]) && other === number(found[3]) && leads > other
       ? undefined
       : wrong('lead', [leads, other]);
   }
-  if (
-    (found = one(
-      `(\\S+) had ${COUNT} (human|AI) views?, (?:and none were expected|(\\S+) (more|fewer) than expected)\\.`,
-    ))
-  )
+  found = one`(\S+) had ${COUNT} (human|AI) views?, (?:and none were expected|(\S+) (more|fewer) than expected)\.`;
+  if (found)
     return week(monday, whoIs(found[3]), found[1]) === number(found[2])
       ? undefined
       : wrong('page', week(monday, whoIs(found[3]), found[1]));
-  if (
-    (found = one(
-      `(Human|AI) views have (grown|fallen) ((?:more than )?\\S+) in \\w+ weeks, from about ${COUNT} to ${COUNT} a week\\.`,
-    ))
-  ) {
+  found = one`(Human|AI) views have (grown|fallen) ((?:more than )?\S+) in \w+ weeks, from about ${COUNT} to ${COUNT} a week\.`;
+  if (found) {
     const [, name, verb, size = '', from, to] = found;
     const isTrue =
       number(to) > number(from) === (verb === 'grown') && near(size, number(to) / number(from) - 1) === size;
     const now = week(monday, whoIs(name));
     return isTrue && now > 0.7 * number(to) && now < 1.4 * number(to) ? undefined : wrong('course', now);
   }
-  if (
-    (found = one(
-      `${COUNT} human views?(?: \\(([^)]+?)(?: from last week| last week’s)?\\))? and ${COUNT} AI views?(?: \\(([^)]+?)(?: from last week| last week’s)?\\))? (?:compared with last week|this week)\\.`,
-    ))
-  ) {
+  found = one`${COUNT} human views?(?: \(([^)]+?)(?: from last week| last week’s)?\))? and ${COUNT} AI views?(?: \(([^)]+?)(?: from last week| last week’s)?\))? (?:compared with last week|this week)\.`;
+  if (found) {
     const [, human, humanChange, ai, aiChange] = found;
     if (week(monday, 'human') !== number(human) || week(monday, 'ai') !== number(ai))
       return wrong('totals', week(monday, 'ai'));
@@ -220,33 +202,30 @@ function problemIn(
     }
     return undefined;
   }
-  if ((found = one(`Last week, ${COUNT} (human|AI) views came on (\\w+, \\w+ \\d+)\\.`))) {
+  found = one`Last week, ${COUNT} (human|AI) views came on (\w+, \w+ \d+)\.`;
+  if (found) {
     const at = dayOf(found[3] ?? '');
     if (at === undefined || on(at, whoIs(found[2])) !== number(found[1])) return wrong('day', at);
     sofar.without.push(daysBetween(before, at) % 7);
     return undefined;
   }
-  if (
-    (found = one(
-      `Without (?:\\w+day(?:, | and )?)+, the other (\\w+) days had ${COUNT} (human|AI) views \\(.*\\)\\.`,
-    ))
-  ) {
+  found = one`Without (?:\w+day(?:, | and )?)+, the other (\w+) days had ${COUNT} (human|AI) views \(.*\)\.`;
+  if (found) {
     const rest = week(monday, whoIs(found[3]), undefined, sofar.without);
     return rest === number(found[2]) ? undefined : wrong('rest', rest);
   }
-  if (
-    (found = one(`(Human|AI) views are back in their usual range: ${COUNT}, after ${COUNT} last week\\.`))
-  ) {
+  found = one`(Human|AI) views are back in their usual range: ${COUNT}, after ${COUNT} last week\.`;
+  if (found) {
     const [now, then] = [week(monday, whoIs(found[1])), week(before, whoIs(found[1]))];
     return now === number(found[2]) && then === number(found[3]) ? undefined : wrong('now', [now, then]);
   }
-  if (one(`(Human|AI) views are less than 1% of all views\\.`)) return undefined;
-  if (one('This is the first week in the history, so there is nothing to compare it with yet\\.'))
+  if (one`(Human|AI) views are less than 1% of all views\.`) return undefined;
+  if (one`This is the first week in the history, so there is nothing to compare it with yet\.`)
     return monday === FIRST ? undefined : wrong('first', FIRST);
-  if ((found = one(`No (human|AI) views were recorded this week\\.`)))
-    return week(monday, whoIs(found[1])) === 0 ? undefined : wrong('not', 'none');
-  if (one('A calm week: human views and AI views are as usual\\.')) return undefined;
-  if (one('Compared with last week: human \\S+( times)? and AI \\S+( times| 0)?\\.')) return undefined;
+  found = one`No (human|AI) views were recorded this week\.`;
+  if (found) return week(monday, whoIs(found[1])) === 0 ? undefined : wrong('not', 'none');
+  if (one`A calm week: human views and AI views are as usual\.`) return undefined;
+  if (one`Compared with last week: human \S+( times)? and AI \S+( times| 0)?\.`) return undefined;
   return `no reader for: ${sentence}`;
 }
 
