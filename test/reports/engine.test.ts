@@ -33,10 +33,8 @@ async function render(name: string): Promise<{ subject: string; html: string }> 
 }
 
 /** A report of the workspace's own: SQL, a picture and a template, no TypeScript. */
-async function writeBusiest(): Promise<void> {
-  await write(
-    'reports/busiest/report.yaml',
-    `
+const BUSIEST = {
+  'report.yaml': `
 title: Busiest day
 subject: '{{project.name}}: busiest on {{longDay rows.busiest.day}}'
 audience: Everyone
@@ -45,25 +43,20 @@ queries: { busiest: one, days: many }
 pictures:
   days: { query: days, title: Views a day, widths: [400] }
 `,
-  );
-  await write(
-    'reports/busiest/busiest.sql',
-    `-- Grain: one row.
+  'busiest.sql': `-- Grain: one row.
 SELECT day, total FROM site_days WHERE project = $project AND day BETWEEN $from::DATE AND $to::DATE
 ORDER BY total DESC LIMIT 1`,
-  );
-  await write(
-    'reports/busiest/days.sql',
-    'SELECT day, total FROM site_days WHERE day BETWEEN $from::DATE AND $to::DATE',
-  );
-  await write(
-    'reports/busiest/days.vl.json',
+  'days.sql': 'SELECT day, total FROM site_days WHERE day BETWEEN $from::DATE AND $to::DATE',
+  'days.vl.json':
     '{"data":{"name":"days"},"padding":20,"mark":"bar","encoding":{"x":{"field":"day"},"y":{"field":"total","type":"quantitative"}}}',
-  );
-  await write(
-    'templates/busiest.html.hbs',
-    '<h1>{{thousands rows.busiest.total}}</h1>{{> partials/picture drawings=pictures.days}}',
-  );
+};
+const PAGE = '<h1>{{thousands rows.busiest.total}}</h1>{{> partials/picture drawings=pictures.days}}';
+
+const busiest = (file: string, text: string) => write(`reports/busiest/${file}`, text);
+
+async function writeBusiest(): Promise<void> {
+  for (const [file, text] of Object.entries(BUSIEST)) await busiest(file, text);
+  await write('templates/busiest.html.hbs', PAGE);
 }
 
 test('lists the built-in reports and those of the workspace', async () => {
@@ -118,16 +111,13 @@ model: monthly
 test('a report computes with its days, and shows tiles, dates, and a chart instead of a table', async () => {
   await writeBusiest();
   await rm(join(workspaceDir, 'templates/busiest.html.hbs'));
-  await write(
-    'reports/busiest/report.yaml',
-    'title: t\nqueries: { busiest: one, days: { show: chart }, list: many }',
-  );
-  await write(
-    'reports/busiest/busiest.sql',
+  await busiest('report.yaml', 'title: t\nqueries: { busiest: one, days: { show: chart }, list: many }');
+  await busiest(
+    'busiest.sql',
     `SELECT count(*) AS days_before, min(day) AS first, $from - INTERVAL 7 DAY AS week_before FROM site_days
      WHERE project = $project AND day >= $from - INTERVAL 7 DAY AND day < $from`,
   );
-  await write('reports/busiest/list.sql', "SELECT $to AS last_day, TIMESTAMP '2026-11-16 02:03:00' AS at");
+  await busiest('list.sql', "SELECT $to AS last_day, TIMESTAMP '2026-11-16 02:03:00' AS at");
   const report = await prepared('busiest');
   const html = await report.page();
   const tiles = [...html.matchAll(/<dt>([^<]*)<\/dt><dd class="(?:value|words)">([^<]*)</g)].map(
@@ -152,8 +142,8 @@ test('a report computes with its days, and shows tiles, dates, and a chart inste
 
 test('tiles without a value, and with a path of any characters, are safe in plain text', async () => {
   await writeBusiest();
-  await write('reports/busiest/report.yaml', 'title: t\nqueries: { busiest: one, days: many }');
-  await write('reports/busiest/busiest.sql', "SELECT '/a' || chr(10) || 'b' AS path, NULL AS human");
+  await busiest('report.yaml', 'title: t\nqueries: { busiest: one, days: many }');
+  await busiest('busiest.sql', "SELECT '/a' || chr(10) || 'b' AS path, NULL AS human");
   const report = await prepared('busiest');
   expect(report.text()).toContain('\nPath: /a%0Ab\nHuman: –\n');
   expect(report.brief()).toContain('\nPath: /a%0Ab\nHuman: –\n');
@@ -161,18 +151,15 @@ test('tiles without a value, and with a path of any characters, are safe in plai
 
 test('files that a report does not use are named, and a chart without a picture is refused', async () => {
   await writeBusiest();
-  await write('reports/busiest/left.sql', 'SELECT 1');
-  await write('reports/busiest/left.vl.json', '{}');
+  await busiest('left.sql', 'SELECT 1');
+  await busiest('left.vl.json', '{}');
   const { reports } = await listReports(workspaceDir);
   const folder = join(workspaceDir, 'reports/busiest');
   expect(reports.flatMap(unusedFiles)).toEqual([
     `${folder}/left.sql is not used: list it in report.yaml, under queries, or delete it.`,
     `${folder}/left.vl.json is not used: list it in report.yaml, under pictures, or delete it.`,
   ]);
-  await write(
-    'reports/busiest/report.yaml',
-    'title: t\nqueries: { busiest: { rows: one, show: chart } }\npictures: {}',
-  );
+  await busiest('report.yaml', 'title: t\nqueries: { busiest: { rows: one, show: chart } }\npictures: {}');
   await expect(render('busiest')).rejects.toThrow(
     'queries.busiest.show: no picture shows it; write one in busiest.vl.json',
   );
@@ -181,9 +168,9 @@ test('files that a report does not use are named, and a chart without a picture 
 test('missing files, invalid charts and broken YAML are reported by name', async () => {
   await writeBusiest();
   await rm(join(workspaceDir, 'reports/busiest/days.sql'));
-  await write('reports/busiest/days.vl.json', '{');
+  await busiest('days.vl.json', '{');
   await expect(render('busiest')).rejects.toThrow(/2 problems[^]*days\.sql: missing[^]*days\.vl\.json: /);
-  await write('reports/busiest/report.yaml', 'title: [');
+  await busiest('report.yaml', 'title: [');
   await expect(render('busiest')).rejects.toThrow(/report\.yaml:1 {2}/);
   await expect(render('monthly')).rejects.toThrow(
     'There is no report “monthly”. Reports: busiest, improve, weekly',
@@ -192,8 +179,8 @@ test('missing files, invalid charts and broken YAML are reported by name', async
 
 test('a chart may name fields that its own transforms make', async () => {
   await writeBusiest();
-  await write(
-    'reports/busiest/days.vl.json',
+  await busiest(
+    'days.vl.json',
     `{"transform":[{"calculate":"datum.total * 2","as":"double"},{"fold":["total","double"]}],
       "mark":{"type":"bar"},"encoding":{"x":{"field":"day"},"y":{"field":"value","type":"quantitative"},"color":{"field":"key"}}}`,
   );
@@ -221,7 +208,7 @@ test.each([
   ['days.vl.json', '{"data":{"url":"file:///etc/hostname"},"mark":"bar"}', /days\.vl\.json: .*cannot load/],
 ])('a problem in %s is an error that names the file: %s', async (file, text, message) => {
   await writeBusiest();
-  await write(`reports/busiest/${file}`, text);
+  await busiest(file, text);
   await expect(render('busiest')).rejects.toThrow(message);
 });
 
