@@ -15,39 +15,20 @@ import { DEPARTURE } from '../departure.js';
 
 const NO_RETRIES = { retries: 0, minDelayMs: 1, maxDelayMs: 60_000 };
 
+const VIEWS = '/v1/analytics/prj_1/views?dateFrom=2026-11-10&dateTo=2026-11-11&limit=250&offset=0';
+const JOBS = '/v2/agent/prj_1/job';
+const create = (client: Client) => client.createJob('Improve /a', DEPARTURE);
+const send = (client: Client) => client.sendMessage('job_1', 'Shorter', DEPARTURE);
 const OPERATIONS = [
-  {
-    name: 'read page views',
-    url: '/v1/analytics/prj_1/views?dateFrom=2026-11-10&dateTo=2026-11-11&limit=250&offset=0',
-    method: 'GET',
-    call: (client: Client) => client.views(PAGE),
-  },
-  {
-    name: 'read the agent job',
-    url: '/v2/agent/prj_1/job/job_1',
-    method: 'GET',
-    call: (client: Client) => client.job('job_1'),
-  },
-  {
-    name: 'create the agent job',
-    url: '/v2/agent/prj_1/job',
-    method: 'POST',
-    call: (client: Client) => client.createJob('Improve /a', DEPARTURE),
-  },
-  {
-    name: 'send the follow-up message',
-    url: '/v2/agent/prj_1/job/job_1/message',
-    method: 'POST',
-    call: (client: Client) => client.sendMessage('job_1', 'Shorter', DEPARTURE),
-  },
+  ['read page views', 'GET', VIEWS, (client: Client) => client.views(PAGE)],
+  ['read the agent job', 'GET', `${JOBS}/job_1`, (client: Client) => client.job('job_1')],
+  ['create the agent job', 'POST', JOBS, create],
+  ['send the follow-up message', 'POST', `${JOBS}/job_1/message`, send],
 ] as const;
 
 /** The error of each operation with a server that must have received exactly one request: a POST is never sent again. */
-async function faultsAt(
-  handle: (response: ServerResponse) => unknown,
-  responseTimeoutMs = 20_000,
-): Promise<{ get: ApiError[]; post: ApiError[]; all: ApiError[] }> {
-  const faultAt = async ({ call, name, method, url }: (typeof OPERATIONS)[number]): Promise<ApiError> => {
+async function faultsAt(handle: (response: ServerResponse) => unknown, responseTimeoutMs = 20_000) {
+  const faultAt = async ([name, method, url, call]: (typeof OPERATIONS)[number]): Promise<ApiError> => {
     const options = { limits: { responseTimeoutMs }, ...(method === 'GET' && { retries: NO_RETRIES }) };
     const { client, server } = await clientOf(handle, options);
     const error = await errorOf(call(client));
@@ -120,26 +101,20 @@ describe('an answer that asks to retry later', () => {
     for (const error of all) expect(error.message).toContain('429: “Slow down, please”');
   });
 
-  it.each([503, 425])(
-    '%i with Retry-After was not carried out, so a POST may be sent again',
-    async (status) => {
-      const { all } = await faultsAt(answer(status, { 'retry-after': '5' }));
-      for (const error of all)
-        expect(error).toMatchObject({ reason: 'not-taken', retryAfterMs: 5_000, isKnownNotDone: true });
-    },
-  );
+  it.each([503, 425])('%i with Retry-After was not done, so a POST may be sent again', async (status) => {
+    const { all } = await faultsAt(answer(status, { 'retry-after': '5' }));
+    for (const error of all)
+      expect(error).toMatchObject({ reason: 'not-taken', retryAfterMs: 5_000, isKnownNotDone: true });
+  });
 });
 
 describe('a server that fails', () => {
-  it.each([408, 500, 502, 503, 504])(
-    '%i: a GET may be sent again, a POST may have been carried out',
-    async (status) => {
-      const { get, post } = await faultsAt(answer(status));
-      for (const error of get)
-        expect(error).toMatchObject({ name: 'TryLaterError', reason: 'server-error', isKnownNotDone: false });
-      expectUnknown(post);
-    },
-  );
+  it.each([408, 500, 502, 503, 504])('%i: a GET may be sent again, and a POST is unknown', async (status) => {
+    const { get, post } = await faultsAt(answer(status));
+    for (const error of get)
+      expect(error).toMatchObject({ name: 'TryLaterError', reason: 'server-error', isKnownNotDone: false });
+    expectUnknown(post);
+  });
 });
 
 describe('an incomplete answer', () => {
@@ -174,7 +149,7 @@ describe('an incomplete answer', () => {
     const closed = await serve(() => undefined);
     await closed.close();
     for (const baseUrl of [closed.baseUrl, 'http://nowhere.invalid'])
-      for (const { call } of OPERATIONS) {
+      for (const [, , , call] of OPERATIONS) {
         const error = await errorOf(call(openClient(baseUrl, { retries: NO_RETRIES })));
         expect(error).toBeInstanceOf(TryLaterError);
         expect(error).toMatchObject({ reason: 'unreachable', isKnownNotDone: true, exitCode: 75 });
