@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import {
   addDays,
   day,
@@ -49,16 +49,10 @@ describe('a range of days', () => {
 });
 
 describe('days and instants', () => {
-  const zone = process.env['TZ'];
-  afterEach(() => {
-    if (zone === undefined) delete process.env['TZ'];
-    else process.env['TZ'] = zone;
-  });
-
   it.each(['UTC', 'America/Los_Angeles', 'Pacific/Kiritimati', 'Europe/Berlin'])(
     'are UTC on a machine in %s',
     (machineZone) => {
-      process.env['TZ'] = machineZone;
+      vi.stubEnv('TZ', machineZone);
       expect(dayOf(new Date('2026-11-18T00:00:00Z'))).toBe('2026-11-18');
       expect(dayOf(new Date('2026-11-18T23:59:59.999Z'))).toBe('2026-11-18');
       expect(startOfDay(day('2026-03-29')).toISOString()).toBe('2026-03-29T00:00:00.000Z');

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { parseRetryAfter } from '../../src/api/http-date.js';
 import { tries } from '../fuzz.js';
 
@@ -44,16 +44,10 @@ describe('Retry-After', () => {
 });
 
 describe('an HTTP date', () => {
-  const zone = process.env['TZ'];
-  afterEach(() => {
-    if (zone === undefined) delete process.env['TZ'];
-    else process.env['TZ'] = zone;
-  });
-
   it.each(['UTC', 'America/Los_Angeles', 'Pacific/Kiritimati'])(
     'is the same on a machine in %s, and a damaged one is ignored',
     (machineZone) => {
-      process.env['TZ'] = machineZone;
+      vi.stubEnv('TZ', machineZone);
       const property = fc.property(fc.integer({ min: 0, max: 86_400 }), fc.nat(28), (seconds, place) => {
         const at = new Date(NOW.getTime() + seconds * 1_000);
         const text = at.toUTCString();
