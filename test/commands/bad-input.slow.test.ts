@@ -1,7 +1,7 @@
 import { cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { FaultInput } from '../sandbox/faulty-sandbox.js';
+import type { Fault } from '../sandbox/faulty-sandbox.js';
 import { answerOf } from '../duckdb.js';
 import { callCli, type CliResult, runCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
@@ -27,7 +27,7 @@ const STORED = `
 interface BadInput {
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  readonly fault?: FaultInput;
+  readonly fault?: Fault;
   readonly spoil?: (directory: string) => Promise<unknown>;
 }
 
@@ -40,7 +40,7 @@ const WRONG = 'adm_wrong-key-987';
 const WRONG_KEY: BadInput = { env: { READERSHIP_API_KEY: WRONG } };
 const DEAD_HOST = changed(/baseUrl: .*/, 'baseUrl: http://127.0.0.1:9');
 const BACKWARDS = typed('--from=2026-02-01', '--to=2026-01-01');
-const LIMITED: FaultInput = { on: 'views', kind: 'rate-limit', seconds: 3600 };
+const LIMITED: Fault = { on: 'views', kind: 'rate-limit', seconds: 3600 };
 const UNKNOWN = 'colour: red\nhistory: { pace: 3 }\n';
 const NEWER = 'INSERT INTO schema_version VALUES (999)';
 const removed = (cwd: string) => rm(join(cwd, 'readership.yaml'));
@@ -75,7 +75,7 @@ describe('bad input: one clear message, the documented exit code, no stored data
   });
 
   /** A copy of the loaded workspace, with its own server. */
-  async function copyOf(fault?: FaultInput): Promise<string> {
+  async function copyOf(fault?: Fault): Promise<string> {
     const sandbox = await serveSandbox();
     if (fault !== undefined) sandbox.setFaults([fault]);
     const directory = await tempDir();

@@ -1,6 +1,6 @@
 import type { ViewsResponse } from '../../src/api/schema.js';
 import { setTimeout } from 'node:timers/promises';
-import type { Middleware, Operation, SandboxContext } from '../../src/sandbox/access.js';
+import type { Operation, SandboxContext } from '../../src/sandbox/access.js';
 import {
   type Sandbox as OwnSandbox,
   type SandboxOptions,
@@ -16,7 +16,7 @@ type ViewsWindow = Parameters<PageOfViews>[1];
 /** A sandbox whose requests fail on demand. */
 export interface Sandbox extends OwnSandbox {
   /** Replaces the active faults. */
-  readonly setFaults: (faults: readonly FaultInput[]) => void;
+  readonly setFaults: (faults: readonly Fault[]) => void;
 }
 
 export interface WatchedOptions extends SandboxOptions {
@@ -30,13 +30,18 @@ export async function startSandbox({ onRequest, ...options }: WatchedOptions): P
   const closing = new AbortController();
   const sandbox = await start({
     ...options,
-    around: (operation) => {
-      const fail = faults(operation, switchboard, options.now, closing.signal);
-      return (c, next) => {
-        const { pathname, search } = new URL(c.req.url);
-        onRequest?.(operation, pathname + search);
-        return fail(c, next);
-      };
+    around: (operation) => async (c, next) => {
+      const { pathname, search } = new URL(c.req.url);
+      onRequest?.(operation, pathname + search);
+      const { delayMs, fault } = switchboard.strike(operation);
+      // Once it is closing, no delayed request is handled.
+      if (delayMs > 0) await setTimeout(delayMs, undefined, { signal: closing.signal, ref: false });
+      if (fault === undefined) return next();
+      const reply = await replyOf(c, fault, next, options.now);
+      if (reply === undefined) return;
+      // Assigned in two steps, because a reply assigned over another keeps the headers of both.
+      c.res = undefined;
+      c.res = reply;
     },
   });
   let closed: Promise<void> | undefined;
@@ -59,7 +64,6 @@ interface Aim {
 
 /** Before a request is handled, after it was handled (the job then exists), or in the paging of views. */
 export type Fault = Aim & (FaultOfAny | FaultOfViews);
-export type FaultInput = Fault;
 
 type FaultOfAny =
   /** Waits in real time, then continues; the only kind that allows another fault on the same request. */
@@ -130,35 +134,8 @@ function createSwitchboard() {
   };
 }
 
-/** Applies faults around everything that handles an operation. Once `closing` has aborted, no delayed request is handled. */
-const faults = (
-  operation: Operation,
-  switchboard: ReturnType<typeof createSwitchboard>,
-  now: () => Date,
-  closing: AbortSignal,
-): Middleware => {
-  return async (c, next) => {
-    const { delayMs, fault } = switchboard.strike(operation);
-    if (delayMs > 0) await setTimeout(delayMs, undefined, { signal: closing, ref: false });
-    if (fault === undefined) {
-      await next();
-      return;
-    }
-    const reply = await replyOf(c, fault, next, now);
-    if (reply === undefined) return;
-    // Assigned in two steps, because a reply assigned over another keeps the headers of both.
-    c.res = undefined;
-    c.res = reply;
-  };
-};
-
 /** The faulty reply; undefined to keep the handler's reply. */
-async function replyOf(
-  c: SandboxContext,
-  fault: ReplyFault,
-  handle: () => Promise<void>,
-  now: () => Date,
-): Promise<Response | undefined> {
+async function replyOf(c: SandboxContext, fault: ReplyFault, handle: () => Promise<void>, now: () => Date) {
   if (fault.kind === 'rate-limit') return rateLimited(fault, now());
   if (fault.kind === 'status') return errorReply(fault);
   if (fault.kind === 'reset') return resetConnection(c);

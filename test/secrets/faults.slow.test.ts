@@ -3,7 +3,7 @@ import { cp, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { Fault, FaultInput } from '../sandbox/faulty-sandbox.js';
+import type { Fault } from '../sandbox/faulty-sandbox.js';
 import type { Operation } from '../../src/sandbox/access.js';
 import { SANDBOX } from '../../src/sandbox/state.js';
 import type { Sandbox } from '../sandbox/faulty-sandbox.js';
@@ -42,7 +42,7 @@ const OPERATIONS: readonly Operation[] = ['views', 'create', 'message', 'job'];
 const message = inEveryWriting(KEY);
 
 /** Every kind of fault, none forgotten. */
-const FAULTS: Readonly<Record<Fault['kind'], readonly Partial<FaultInput>[]>> = {
+const FAULTS: Readonly<Record<Fault['kind'], readonly Partial<Fault>[]>> = {
   latency: [{ delayMs: 5 }],
   'rate-limit': [{ seconds: 0 }, { retryAfter: 'none', body: 'text' }],
   status: [400, 401, 403, 500].map((status) => ({ status, message })),
@@ -102,7 +102,7 @@ describe('a failure of the platform', () => {
       tried(faults.map((fault, turn) => ({ fault, args: SPEAKING[turn % SPEAKING.length] ?? [] }))),
       async ({ fault, args }) => {
         const { platform, asked } = await sandboxAsBefore();
-        platform.setFaults(OPERATIONS.map((on) => ({ ...fault, on }) as FaultInput));
+        platform.setFaults(OPERATIONS.map((on) => ({ ...fault, on }) as Fault));
         const cwd = await markedWorkspace({ platform }, args[0] === 'start' ? undefined : base);
         const result = await (fault.kind === 'timeout'
           ? interrupted(args, cwd, asked)
@@ -203,7 +203,7 @@ describe('a mail server that echoes the password', () => {
   });
 
   it.each(['rcpt', 'data'] as const)(
-    'that is silent after %s leaves no trace if the command is interrupted',
+    'silent after %s: an interrupted command leaves no trace',
     async (on) => {
       const { server } = await echoingMailServer();
       server.behaviors.set(RECIPIENT, [{ on, do: 'silence' }]);

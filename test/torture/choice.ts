@@ -19,7 +19,7 @@ export class Choice {
   }
 
   /** One of the items, with probabilities by weight. */
-  weighted<Item>(items: readonly [readonly [number, Item], ...(readonly [number, Item])[]]): Item {
+  weighted<const Item>(...items: readonly [readonly [number, Item], ...(readonly [number, Item])[]]): Item {
     let left = this.#uniform() * items.reduce((sum, [weight]) => sum + weight, 0);
     for (const [weight, item] of items) if ((left -= weight) < 0) return item;
     return items[0][1];

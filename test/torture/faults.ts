@@ -1,9 +1,9 @@
-import type { FaultInput } from '../sandbox/faulty-sandbox.js';
+import type { Fault } from '../sandbox/faulty-sandbox.js';
 import type { Behavior } from '../mail/mail-server.js';
 import type { Choice } from './choice.js';
 
 /** A fault without its target and number of times. */
-type Strike = (choice: Choice) => DistributiveOmit<FaultInput, 'on' | 'after' | 'times'>;
+type Strike = (choice: Choice) => DistributiveOmit<Fault, 'on' | 'after' | 'times'>;
 type DistributiveOmit<Union, Key extends PropertyKey> = Union extends unknown ? Omit<Union, Key> : never;
 
 /** Every fault that the sandbox can apply to any request. */
@@ -37,35 +37,15 @@ const OF_VIEWS: readonly [Strike, ...Strike[]] = [
 ];
 
 /** Faults for one command: none or some, most of them a few times, some for as long as it runs. */
-export function platformFaults(choice: Choice): FaultInput[] {
-  return Array.from(
-    {
-      length: choice.weighted([
-        [3, 0],
-        [4, 1],
-        [2, 2],
-        [1, 4],
-      ]),
-    },
-    () => {
-      const on = choice.weighted([
-        [5, 'views'],
-        [3, 'create'],
-        [1, 'message'],
-        [2, 'job'],
-        [1, 'any'],
-      ] as const);
-      const isOfPaging = on === 'views' && choice.chance(0.4);
-      const strike = choice.pick(isOfPaging ? OF_VIEWS : OF_ANY)(choice);
-      const isLasting = choice.chance(0.15);
-      const after = choice.weighted([
-        [3, 0],
-        [2, choice.whole(0, 4)],
-        [1, choice.whole(0, 60)],
-      ]);
-      return { ...strike, on, after, ...(isLasting ? {} : { times: choice.whole(1, 3) }) };
-    },
-  );
+export function platformFaults(choice: Choice): Fault[] {
+  return Array.from({ length: choice.weighted([3, 0], [4, 1], [2, 2], [1, 4]) }, () => {
+    const on = choice.weighted([5, 'views'], [3, 'create'], [1, 'message'], [2, 'job'], [1, 'any']);
+    const isOfPaging = on === 'views' && choice.chance(0.4);
+    const strike = choice.pick(isOfPaging ? OF_VIEWS : OF_ANY)(choice);
+    const isLasting = choice.chance(0.15);
+    const after = choice.weighted([3, 0], [2, choice.whole(0, 4)], [1, choice.whole(0, 60)]);
+    return { ...strike, on, after, ...(isLasting ? {} : { times: choice.whole(1, 3) }) };
+  });
 }
 
 /** What a mail server does with the next emails for one recipient, one per conversation. */

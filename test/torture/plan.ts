@@ -1,4 +1,4 @@
-import type { FaultInput } from '../sandbox/faulty-sandbox.js';
+import type { Fault } from '../sandbox/faulty-sandbox.js';
 import type { Operation } from '../../src/sandbox/access.js';
 import type { Behavior, ServerEvent } from '../mail/mail-server.js';
 import { Choice } from './choice.js';
@@ -32,7 +32,7 @@ export interface Step {
   readonly command: readonly string[];
   /** A second command on the same data directory, at the same time. */
   readonly beside: readonly string[] | null;
-  readonly faults: readonly FaultInput[];
+  readonly faults: readonly Fault[];
   readonly mail: Readonly<Record<string, readonly Behavior[]>>;
   readonly strike: Strike | null;
   readonly litter: Litter | null;
@@ -95,11 +95,7 @@ const MANY_JOBS = 130;
 export function planTrial(seed: number): Plan {
   const choice = new Choice(seed);
   const site = choice.chance(0.25) ? 'new' : 'grown';
-  const maxJobs = choice.weighted([
-    [12, 3],
-    [6, 8],
-    [1, MANY_JOBS],
-  ]);
+  const maxJobs = choice.weighted([12, 3], [6, 8], [1, MANY_JOBS]);
   return {
     seed,
     site,
@@ -148,12 +144,12 @@ function planStep(choice: Choice, site: Plan['site'], number: number): Omit<Step
   const faults = platformFaults(choice);
   const mail = Object.fromEntries(RECIPIENTS.map((recipient) => [recipient, mailBehaviors(choice)]));
   return {
-    advanceMs: choice.weighted([
+    advanceMs: choice.weighted(
       [4, choice.between(0, 5 * MINUTE_MS)],
       [3, choice.between(5 * MINUTE_MS, 70 * MINUTE_MS)],
       [3, choice.between(HOUR_MS, DAY_MS)],
       [2, choice.between(DAY_MS, 4 * DAY_MS)],
-    ]),
+    ),
     command,
     beside: choice.chance(0.12) ? planBeside(choice, number) : null,
     faults,
@@ -173,7 +169,7 @@ function planStep(choice: Choice, site: Plan['site'], number: number): Omit<Step
 }
 
 function planCommand(choice: Choice, number: number): readonly string[] {
-  const command = choice.weighted<readonly string[]>(COMMANDS);
+  const command = choice.weighted<readonly string[]>(...COMMANDS);
   return command[1] === 'message' ? [...command, String(choice.whole(1, 4)), `intent ${number}`] : command;
 }
 
@@ -203,12 +199,12 @@ function planStrike(choice: Choice, site: Plan['site'], command: string): Strike
   const delayMs = choice.pick([0, choice.between(0, 8), choice.between(0, 60)]);
   const event = choice.pick<ServerEvent>(['rcpt', 'data', 'accepted']);
   const isMailing = MAILING.includes(command);
-  return choice.weighted<Strike | null>([
+  return choice.weighted<Strike | null>(
     [2, null],
     [3, { at: 'point', signal, point, delayMs: null }],
     [2, { at: 'point', signal, point, delayMs: choice.between(0, 4) }],
     [4, { at: 'request', signal, delayMs, on, count }],
     [isMailing ? 3 : 0, { at: 'mail', signal, delayMs, event }],
     [1, { at: 'start', signal, delayMs: choice.between(0, 1_500) }],
-  ]);
+  );
 }
