@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -16,26 +16,18 @@ export interface Task {
   readonly env: Readonly<Record<string, string>>;
 }
 
-export interface Ended {
-  readonly code: number | null;
-  readonly signal: NodeJS.Signals | null;
-  /** Both streams. */
-  readonly output: string;
-}
-
-export interface Running {
-  readonly child: ChildProcess;
-  readonly ended: Promise<Ended>;
-}
+export type Running = ReturnType<typeof startCommand>;
+export type Ended = Awaited<Running['ended']>;
 
 /** Starts the built command in a separate process. */
-export function startCommand(task: Task, args: readonly string[], preloaded: Preloaded): Running {
+export function startCommand(task: Task, args: readonly string[], preloaded: Preloaded) {
   const { PATH = '', HOME = '' } = process.env;
   const child = spawn(process.execPath, ['--import', task.preload, task.program, ...args], {
     cwd: task.directory,
     env: { PATH, HOME, NO_COLOR: '1', ...task.env, TORTURE_PLAN: JSON.stringify(preloaded) },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+  /** Of both streams. */
   let output = '';
   for (const stream of [child.stdout, child.stderr])
     stream.setEncoding('utf8').on('data', (text: string) => (output += text));

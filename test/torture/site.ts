@@ -44,12 +44,7 @@ mail: { from: Readership <readership@example.com> }
 `;
 
 /** Writes the workspace of a trial, with the data of `grown`, if given. */
-export async function makeWorkspace(
-  directory: string,
-  baseUrl: string,
-  settings: Settings,
-  grown: string | undefined,
-): Promise<void> {
+export async function makeWorkspace(directory: string, baseUrl: string, settings: Settings, grown?: string) {
   await mkdir(join(directory, 'data'), { recursive: true });
   await writeFile(join(directory, 'readership.yaml'), configOf(baseUrl, settings));
   if (grown !== undefined) await cp(join(grown, 'data'), join(directory, 'data'), { recursive: true });
@@ -61,7 +56,7 @@ export async function growSite(program: string, preload: string): Promise<string
   const clock = new Clock(START);
   const sandbox = await startSandbox({ now: clock.now, ...GROWN });
   const settings = { requestsPerHour: 'unlimited', settleDays: 3, concurrency: 6 } as const;
-  await makeWorkspace(directory, sandbox.baseUrl, { ...settings, mode: 'plan', maxJobs: 1 }, undefined);
+  await makeWorkspace(directory, sandbox.baseUrl, { ...settings, mode: 'plan', maxJobs: 1 });
   const task = { program, preload, directory, env: { READERSHIP_API_KEY: sandbox.apiKey } };
   const { code, output } = await runCommand(task, ['export'], { clock: clock.settingBehind(0), kill: null });
   await sandbox.close();

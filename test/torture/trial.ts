@@ -91,10 +91,8 @@ async function takeStep(world: World, step: Step): Promise<Ended[]> {
 
   const setting = clock.settingBehind(step.behindMs);
   const { strike } = step;
-  const main = startCommand(task, step.command, {
-    clock: setting,
-    kill: strike?.at === 'point' ? strike : null,
-  });
+  const kill = strike?.at === 'point' ? strike : null;
+  const main = startCommand(task, step.command, { clock: setting, kill });
   const beside = step.beside && startCommand(task, step.beside, { clock: setting, kill: null });
   if (strike !== null) arm(world, main, strike);
   const both = [main, ...(beside === null ? [] : [beside])];

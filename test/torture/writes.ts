@@ -45,14 +45,6 @@ const COMMIT = `
   if (publishes === 'true') await publish(warehouse, path.replace('warehouse', 'history'), true);
   await warehouse.close();`;
 
-/** The number of processes killed, of torn writes, of processes that ended before, and what was wrong afterwards. */
-interface WriteKills {
-  readonly killed: number;
-  readonly torn: number;
-  readonly ended: number;
-  readonly violations: readonly string[];
-}
-
 interface Strike {
   readonly at: number;
   readonly isTorn: boolean;
@@ -73,8 +65,11 @@ export async function buildShim(): Promise<string | undefined> {
   }
 }
 
-/** Kills `kills` processes, each determined by the seed. */
-export async function killAtWrites(shim: string, seed: number, kills: number): Promise<WriteKills> {
+/**
+ * Kills `kills` processes, each determined by the seed. Returns the number of processes killed, of torn writes, of
+ * processes that ended before, and what was wrong afterwards.
+ */
+export async function killAtWrites(shim: string, seed: number, kills: number) {
   const choice = new Choice(seed);
   const violations: string[] = [];
   const done = { killed: 0, torn: 0, ended: 0 };
@@ -109,13 +104,7 @@ export async function killAtWrites(shim: string, seed: number, kills: number): P
   return { ...done, violations };
 }
 
-async function commitAndDie(
-  shim: string,
-  path: string,
-  first: number,
-  sizes: readonly number[],
-  strike: Strike,
-) {
+async function commitAndDie(shim: string, path: string, first: number, sizes: number[], strike: Strike) {
   const { at, isTorn, permille, publishes } = strike;
   const values = [BUILT, path, first, publishes, ...sizes].map(String);
   const TEAR = [dirname(path), at, isTorn ? 'torn' : 'whole', permille].join('\t');
@@ -137,11 +126,7 @@ const DAYS = `
   FROM page_views GROUP BY ALL ORDER BY ALL`;
 
 /** What is wrong with the database now. Adds the day that was in flight to `stored` if it was committed. */
-async function wrongIn(
-  path: string,
-  stored: Map<number, number>,
-  inFlight: readonly [day: number, size: number] | undefined,
-): Promise<string[]> {
+async function wrongIn(path: string, stored: Map<number, number>, inFlight?: readonly [number, number]) {
   try {
     const options = { command: 'torture', now: () => new Date(), maxWaitMs: 5_000 };
     const warehouse = await openWarehouse(path, options);

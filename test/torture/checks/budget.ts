@@ -49,12 +49,7 @@ export function uncountedRequests(
  * Answered requests for pages of days that the ledger has not recorded since: what a kill has lost. They may exceed a
  * tenth of the hourly limit only if all of them are for one day.
  */
-export function lostRequests(
-  { days }: Books,
-  arrivals: readonly Arrival[],
-  sinceMs: number,
-  limit: number,
-): string[] {
+export function lostRequests({ days }: Books, arrivals: readonly Arrival[], sinceMs: number, limit: number) {
   const recorded = new Set(days.filter(({ attempted_ms: at }) => at >= sinceMs).map(({ day }) => day));
   const lost = arrivals.flatMap(({ operation, url }) => {
     const query = new URL(url, 'http://platform').searchParams;

@@ -39,12 +39,7 @@ export function losses(before: Books, after: Books): string[] {
   ];
 }
 
-function missing<Row>(
-  before: readonly Row[],
-  after: readonly Row[],
-  nameOf: (row: Row) => string,
-  what: string,
-): string[] {
+function missing<Row>(before: Row[], after: Row[], nameOf: (row: Row) => string, what: string) {
   const kept = new Set(after.map(nameOf));
   return before.map(nameOf).flatMap((name) => (kept.has(name) ? [] : [`${what} ${name} is gone`]));
 }

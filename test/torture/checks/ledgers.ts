@@ -1,7 +1,8 @@
 import type { Books } from '../books.js';
 
 /** The states that may follow a state; each starts with `null`. Written by hand from the documentation. */
-const OF_JOBS: ReadonlyMap<string | null, readonly string[]> = new Map([
+type Following = ReadonlyMap<string | null, readonly string[]>;
+const OF_JOBS: Following = new Map([
   [null, ['planned']],
   ['planned', ['submitting']],
   ['submitting', ['active', 'completed', 'failed', 'archived', 'planned', 'unconfirmed', 'refused']],
@@ -9,7 +10,7 @@ const OF_JOBS: ReadonlyMap<string | null, readonly string[]> = new Map([
   ['unconfirmed', ['active', 'planned']],
   ...['completed', 'failed', 'archived'].map((end): [string, string[]] => [end, ['active']]),
 ]);
-const OF_MESSAGES: ReadonlyMap<string | null, readonly string[]> = new Map([
+const OF_MESSAGES: Following = new Map([
   [null, ['planned']],
   ['planned', ['submitting']],
   ['submitting', ['sent', 'planned', 'unconfirmed', 'refused']],
@@ -18,23 +19,14 @@ const OF_MESSAGES: ReadonlyMap<string | null, readonly string[]> = new Map([
 
 /** Contradictions between the tables of one database. */
 export function ledgerFaults(books: Books): string[] {
+  const ofJob = (id: number) =>
+    books.transitions.filter(({ job, message }) => job === id && message === null);
+  const ofMessage = (id: number) => books.transitions.filter(({ message }) => message === id);
   return [
     ...books.days.flatMap(dayFaults),
-    ...books.jobs.flatMap(({ id, state }) =>
-      chainFaults(
-        `job ${id}`,
-        state,
-        books.transitions.filter(({ job, message }) => job === id && message === null),
-        OF_JOBS,
-      ),
-    ),
+    ...books.jobs.flatMap(({ id, state }) => chainFaults(`job ${id}`, state, ofJob(id), OF_JOBS)),
     ...books.messages.flatMap(({ id, state }) =>
-      chainFaults(
-        `message ${id}`,
-        state,
-        books.transitions.filter(({ message }) => message === id),
-        OF_MESSAGES,
-      ),
+      chainFaults(`message ${id}`, state, ofMessage(id), OF_MESSAGES),
     ),
     ...repeated(books.jobs.map(({ id }) => `job ${id}`)),
     ...repeated(books.messages.map(({ id }) => `message ${id}`)),
@@ -64,12 +56,7 @@ function dayFaults(day: Books['days'][number]): string[] {
   ];
 }
 
-function chainFaults(
-  name: string,
-  state: string,
-  chain: Books['transitions'],
-  allowed: ReadonlyMap<string | null, readonly string[]>,
-): string[] {
+function chainFaults(name: string, state: string, chain: Books['transitions'], allowed: Following) {
   const faults: string[] = [];
   let at: string | null = null;
   for (const { from_state, to_state } of chain) {

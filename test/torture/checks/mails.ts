@@ -11,10 +11,7 @@ const COPIES: Readonly<Record<string, readonly [least: number, most: number]>> =
 };
 
 /** Emails that arrived twice, or that the ledger does not account for. */
-export function mailFaults(
-  { deliveries }: Books,
-  accepted: ReadonlyMap<string, readonly Buffer[]>,
-): string[] {
+export function mailFaults({ deliveries }: Books, accepted: ReadonlyMap<string, readonly Buffer[]>) {
   const arrived = [...accepted].flatMap(([recipient, mails]) =>
     mails.map((mail) => ({ recipient, id: /^Message-ID: (\S+)/im.exec(mail.toString('latin1'))?.[1] ?? '' })),
   );
