@@ -98,18 +98,15 @@ describe('the pages of a range', () => {
     [400, 'limit is too large', 60, 50],
     [400, 'exceeds the limit of 30 days of your plan', 0, 250],
     [403, 'limit must be at most 100', 100, 250],
-  ])(
-    'refused with %i “%s” are requested in the largest size that is accepted',
-    async (status, words, accepted, learned) => {
-      const { client } = await clientOf((response, _, { url }) => {
-        const isAccepted = Number(url.searchParams.get('limit')) <= accepted;
-        reply(response, isAccepted ? 200 : status, isAccepted ? NO_ROWS : { error: words });
-      });
-      const pageSize = new PageSize();
-      await drain(viewsPages(client, RANGE, { pageSize })).catch(() => undefined);
-      expect(pageSize.rows).toBe(learned);
-    },
-  );
+  ])('refused with %i “%s” come in the largest accepted size', async (status, words, accepted, learned) => {
+    const { client } = await clientOf((response, _, { url }) => {
+      const isAccepted = Number(url.searchParams.get('limit')) <= accepted;
+      reply(response, isAccepted ? 200 : status, isAccepted ? NO_ROWS : { error: words });
+    });
+    const pageSize = new PageSize();
+    await drain(viewsPages(client, RANGE, { pageSize })).catch(() => undefined);
+    expect(pageSize.rows).toBe(learned);
+  });
 
   it('are an error if they do not end', async () => {
     let asked = 0;

@@ -121,14 +121,11 @@ describe('on a platform that refuses long or old ranges, the first day', () => {
     await expect(find(request)).rejects.toThrow(/refuses ranges of more than 31 days.*Set history\.start/s);
   });
 
-  it.each([400, 401, 402, 403])(
-    'is not searched for on a platform that refuses even one day with %i',
-    async (status) => {
-      const { request, asked } = await limitedPlatform({ longestDays: 0, status });
-      await expect(find(request)).rejects.toThrow(RefusedError);
-      expect(asked.length).toBeLessThanOrEqual(4);
-    },
-  );
+  it.each([400, 401, 402, 403])('is not searched for if even one day is refused with %i', async (status) => {
+    const { request, asked } = await limitedPlatform({ longestDays: 0, status });
+    await expect(find(request)).rejects.toThrow(RefusedError);
+    expect(asked.length).toBeLessThanOrEqual(4);
+  });
 });
 
 describe('a first day that the user gives', () => {
@@ -148,7 +145,7 @@ describe('a first day that the user gives', () => {
     expect(asked).toHaveLength(1);
   });
 
-  it('and is before the remembered one is loaded if it now has views', async () => {
+  it('before the remembered one is loaded if it now has views', async () => {
     const { request, asked, limits } = await limitedPlatform({});
     await find(request);
     const before = asked.length;
@@ -162,20 +159,17 @@ describe('a first day that the user gives', () => {
   it.each([
     ['has no views of', {}],
     ['refuses', { oldest: FIRST }],
-  ])(
-    'and is before the remembered one is not loaded if the platform %s it, and a note says so',
-    async (why, limits) => {
-      const { request, asked } = await limitedPlatform(limits);
-      await find(request);
-      const before = asked.length;
-      const range = await resolveRange({ ...request, start: 'auto', from: day('2024-01-01') });
-      expect(range).toMatchObject({
-        first: FIRST,
-        note: expect.stringContaining(`the platform ${why} `) as string,
-      });
-      expect(asked.slice(before)).toHaveLength(1);
-    },
-  );
+  ])('before the remembered one is not loaded if the platform %s it, with a note', async (why, limits) => {
+    const { request, asked } = await limitedPlatform(limits);
+    await find(request);
+    const before = asked.length;
+    const range = await resolveRange({ ...request, start: 'auto', from: day('2024-01-01') });
+    expect(range).toMatchObject({
+      first: FIRST,
+      note: expect.stringContaining(`the platform ${why} `) as string,
+    });
+    expect(asked.slice(before)).toHaveLength(1);
+  });
 });
 
 test('a remembered first day is checked with one request every 30 days', async () => {

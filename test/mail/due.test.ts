@@ -65,14 +65,11 @@ it.each<[Delivery['state'], Date | null, readonly [due: boolean, unsettled: bool
   ['unknown', null, [false, false, true]],
   ['waiting', null, [true, true, true]],
   ['waiting', at('16T04:00'), [false, true, true]],
-])(
-  'a delivery that is %s until %s may be attempted if due, unsettled or forced: %j',
-  (state, next, expected) => {
-    const admissions = ['due', 'unsettled', 'force'] as const;
-    const now = at('16T03:58');
-    expect(admissions.map((one) => mayBeTried(delivery(docs, state, next), one, now))).toEqual(expected);
-  },
-);
+])('a delivery that is %s until %s may be tried if due, unsettled or forced: %j', (state, next, expected) => {
+  const admissions = ['due', 'unsettled', 'force'] as const;
+  const now = at('16T03:58');
+  expect(admissions.map((one) => mayBeTried(delivery(docs, state, next), one, now))).toEqual(expected);
+});
 
 it('a delivery is attempted eight times, at intervals that double from five minutes to four hours', () => {
   const now = at('16T03:00');

@@ -36,11 +36,8 @@ describe('days above the scale', () => {
     ['the first and the last', { 0: 60_000, 90: 70_000 }, {}, ['70,000', '60,000']],
     ['both audiences on one day', { 86: 60_000 }, { 86: 9_000_000 }, ['9,000,000']],
     ['three in a row', { 40: 60_000, 41: 70_000, 42: 80_000 }, {}, ['80,000']],
-  ])(
-    '%s: each has a triangle, and the highest of those near each other a number',
-    (_, ai, human, numbers) => {
-      const triangles = Object.keys(ai).length + Object.keys(human).length;
-      expect(above(ai, human)).toEqual(Array.from({ length: 3 }, () => ({ numbers, triangles })));
-    },
-  );
+  ])('%s: each has a triangle, and the highest of neighbors a number', (_, ai, human, numbers) => {
+    const triangles = Object.keys(ai).length + Object.keys(human).length;
+    expect(above(ai, human)).toEqual(Array.from({ length: 3 }, () => ({ numbers, triangles })));
+  });
 });

@@ -50,22 +50,19 @@ describe('a macro of an attached history', () => {
     attached.close();
   });
 
-  it.each(MACROS)(
-    '%s answers once its database is in use, never from another, and says so',
-    async (macro) => {
-      await attached.use('b');
-      for (const own of [macro, `b.${macro}`])
-        await expect(attached.rows(`FROM ${own}`)).resolves.toBeDefined();
-      for (const other of ['a', 'empty']) {
-        await attached.use(other);
-        await expect(attached.rows(`FROM b.${macro}`)).rejects.toThrow(
-          /reads the current database.*run USE with the attached/,
-        );
-      }
-      await attached.use('memory');
-      await expect(attached.rows(`FROM b.${macro}`)).rejects.toThrow(/Did you mean ".*\bb\.\w+/);
-    },
-  );
+  it.each(MACROS)('%s answers once its database is used, never from another, and says so', async (macro) => {
+    await attached.use('b');
+    for (const own of [macro, `b.${macro}`])
+      await expect(attached.rows(`FROM ${own}`)).resolves.toBeDefined();
+    for (const other of ['a', 'empty']) {
+      await attached.use(other);
+      await expect(attached.rows(`FROM b.${macro}`)).rejects.toThrow(
+        /reads the current database.*run USE with the attached/,
+      );
+    }
+    await attached.use('memory');
+    await expect(attached.rows(`FROM b.${macro}`)).rejects.toThrow(/Did you mean ".*\bb\.\w+/);
+  });
 
   it('orders pages with the same views, and the same path in several projects', async () => {
     await attached.use('a');
