@@ -6,8 +6,6 @@ import type { SandboxOptions } from '../../src/sandbox/index.js';
 export const NOW = new Date('2026-11-18T05:00:00Z');
 
 /** A clock that moves only when a test advances it. */
-export type Clock = ReturnType<typeof clockAt>;
-
 export function clockAt(start: Date) {
   let now = start;
   return {
