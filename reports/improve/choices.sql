@@ -1,5 +1,5 @@
--- Grain: one row per page that the latest selection flagged or held out, most viewed first. Leaves out
--- pages that got a job since: jobs.sql lists those.
+-- Grain: one row per page that the latest selection flagged, or that is held out since the reported week, most viewed
+-- first. Leaves out pages that got a job since: jobs.sql lists those.
 SELECT
   choice.path,
   choice.is_flagged,
@@ -12,5 +12,5 @@ FROM
   page_choices AS choice
   ANTI JOIN agent_jobs AS job
     ON job.project = choice.project AND job.path = choice.path AND job.planned_at >= choice.chosen_at
-WHERE choice.project = $project AND (choice.is_flagged OR choice.code = 'held-out')
+WHERE choice.project = $project AND (choice.is_flagged OR (choice.code = 'held-out' AND choice.chosen_at >= $from::DATE))
 ORDER BY choice.weekly_human + choice.weekly_ai DESC, choice.path

@@ -73,13 +73,12 @@ const isLasting = ({ key }: { readonly key: string }): boolean => key !== 'revie
 
 /** What differs between what was said about a project and what would be said now. */
 export function differenceOf(before: Said, now: Said, days: DayViews) {
-  const [headline, ...others] = before.statements.filter(({ isShown }) => isShown);
+  const [sent, ...others] = before.statements.filter(({ isShown }) => isShown);
   const headlineNow = now.statements.find(isLasting);
   return {
     headline: headlineNow?.text ?? null,
     /** The headline that was sent, if it is another now. */
-    headlineWas:
-      headline && isLasting(headline) && headline.text !== headlineNow?.text ? headline.text : null,
+    headlineWas: sent && isLasting(sent) && sent.text !== headlineNow?.text ? sent.text : null,
     /** Other sentences that are no longer true, each with the one that is, if any. */
     untrue: others
       .filter(({ text }) => now.statements.every((other) => other.text !== text))

@@ -160,6 +160,7 @@ const SKIPPED: Readonly<Partial<Record<string, string>>> = {
   'few-days': 'viewed on too few days',
   'few-days-by-people': 'viewed by people on too few days',
   limit: 'over the limit on new jobs',
+  'held-out': 'held out earlier',
   rejected: 'rejected by people',
   'changed-elsewhere': 'changed by an open pull request of others',
   skipped: 'manually',

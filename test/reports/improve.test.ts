@@ -58,7 +58,7 @@ test('skipped pages are counted by reason in one line, without those that have o
   );
 });
 
-test('a page that is held out is listed with its numbers and its reason, not counted among the skipped', async () => {
+test('a page that is held out is listed once with its numbers and its reason, and later only counted', async () => {
   await history.run(`
     UPDATE page_choices SET code = 'held-out', facts = '{"until": "2027-01-12", "drawn": "2026-11-16", "job": 1, "twin": "/quickstart"}'
     WHERE path = '/sdks/python'`);
@@ -68,6 +68,9 @@ test('a page that is held out is listed with its numbers and its reason, not cou
     '\n  Held out until Jan 12, 2027: on Nov 16, 2026, chance gave job 1 to /quickstart.\n',
   );
   expect(text).not.toContain('Skipped popular pages');
+  await history.run("UPDATE page_choices SET chosen_at = '2026-11-01' WHERE path = '/sdks/python'");
+  expect(await textOf()).toContain('Skipped popular pages: 1 held out earlier. To list all');
+  expect(await textOf()).not.toContain('/sdks/python');
 });
 
 test('pages that somebody skipped are counted together, regardless of their day', async () => {
