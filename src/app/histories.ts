@@ -82,11 +82,10 @@ export async function openAllParts(
   writable: string | undefined,
   limits: Readonly<Record<string, string>>,
 ): Promise<History> {
-  if (workspace.parts === undefined)
-    return openHistory(await historyFileOf(workspace, runtime.signal, runtime.output.note), {
-      writable,
-      limits,
-    });
+  if (workspace.parts === undefined) {
+    const file = await historyFileOf(workspace, runtime.signal, runtime.output.note);
+    return openHistory(file, { writable, limits });
+  }
   const found: Part[] = [];
   const missing: string[] = [];
   let failure: unknown;

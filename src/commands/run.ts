@@ -117,7 +117,7 @@ export const start = workspaceCommand('start', {
   run: async (options, runtime) => {
     const workspace = await readWorkspace(options, runtime);
     // A missing key, or an invalid address of the mail server, is an error now, and not every night.
-    const { configuration, projects } = workspace;
+    const { configuration, projects, settings } = workspace;
     transportOf(workspace);
     if (configuration !== undefined) for (const project of projects) apiKeyOf(configuration, project);
     const log = await openLog(runtime.output);
@@ -127,11 +127,10 @@ export const start = workspaceCommand('start', {
       log[level]({ outcome, error: messageOf(error) }, `tick ${outcome}`);
     };
     const service = openService(workspace, runtime, { ...logging(log), onTickFailed });
-    const { schedule } = workspace.settings;
     const warn = (message: string | Error): void => log.warn(messageOf(message));
-    log.info({ schedule, dataDir: workspace.dataDir }, 'started');
+    log.info({ schedule: settings.schedule, dataDir: workspace.dataDir }, 'started');
     const web = await openWeb(workspace, options, runtime, log, service);
-    const { timezone, ...expressions } = schedule;
+    const { timezone, ...expressions } = settings.schedule;
     for (const [step, expression] of Object.entries(expressions))
       log.info({ step, next: nextScheduled(expression, timezone, runtime.now()) }, `${step} is scheduled`);
     try {

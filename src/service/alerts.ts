@@ -44,7 +44,7 @@ export async function sendAlerts(context: StepContext): Promise<string | undefin
     const attempted: Delivery[] = [];
     for (const recipient of to) {
       const known = sent.filter((delivery) => delivery.recipient === recipient);
-      const alerts = [...outages.flatMap((outage) => outageAlert(outage, known, shard)), ...drops];
+      const alerts: Alert[] = [...outages.flatMap((outage) => outageAlert(outage, known, shard)), ...drops];
       for (const alert of alerts) {
         const key = { report: ALERT, project: alert.project ?? all, period: alert.period };
         attempted.push(...(await sendNotice(context, alertNotice(alert, shard), key, [recipient], 'due')));
@@ -82,8 +82,7 @@ const isUnsettled = ({ step, since, over_at }: Outage, deliveries: readonly Deli
   );
 
 /** The alert about an outage, or about its end, given what was already `sent`. */
-function outageAlert(outage: Outage, sent: readonly Delivery[], shard: Shard | undefined): Alert[] {
-  const { step, words, since, over_at: overAt } = outage;
+function outageAlert({ step, words, since, over_at: overAt }: Outage, sent: Delivery[], shard?: Shard) {
   const period = `${step} ${since.toISOString()}`;
   const data = { step, since, overAt, words };
   if (overAt === null) {

@@ -171,8 +171,14 @@ async function openDatabase(
     refuseToForget(liveFile, historyFile);
     if (!(await exists(liveFile)))
       return { verdict: warn('There is no database yet. Load the history: readership export') };
-    const hold = { command: 'readership doctor', maxWaitMs: 0, mustBeMigrated: true };
-    const warehouse = await openWarehouse(liveFile, { ...hold, historyFile, now, signal });
+    const warehouse = await openWarehouse(liveFile, {
+      command: 'readership doctor',
+      now,
+      signal,
+      maxWaitMs: 0,
+      historyFile,
+      mustBeMigrated: true,
+    });
     return { warehouse, verdict: pass(`${liveFile} opens, has the current version, and is not in use`) };
   } catch (error) {
     const isTemporary = error instanceof LockedError || error instanceof OlderSchemaError;

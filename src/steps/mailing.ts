@@ -61,15 +61,12 @@ export async function reportNotice(
   const { report, audience, projects } = mailing;
   expectSendable(report, audience);
   const request = { report, period, where: audience.where };
-  const { results: editions } = await eachLoaded(projects, (project) =>
-    prepareReport(place, reader, project, request),
-  );
+  const prepare = (project: ProjectSettings) => prepareReport(place, reader, project, request);
+  const { results: editions } = await eachLoaded(projects, prepare);
   const [first] = editions;
   if (first === undefined) throw new NothingLoadedError(`${report.name} covers no project.`);
-  const attachments = attachmentsOf(
-    audience.attach,
-    editions.map(({ model, answers }) => ({ project: model.project.id, answers })),
-  );
+  const tables = editions.map(({ model, answers }) => ({ project: model.project.id, answers }));
+  const attachments = attachmentsOf(audience.attach, tables);
   const stored = await storedOf(reader, mailing, period);
   const whole = audience.digest ? await digestOf(place, request, editions) : first;
   return {
