@@ -14,6 +14,8 @@ export const candidateRow = evidenceRow.extend({
   weeks: z.string().transform((text) => evidenceRow.shape.weeks.parse(JSON.parse(text))),
   days_viewed: z.int(),
   days_viewed_by_people: z.int(),
+  /** Whether it lost nearly all of its views in the latest week, as after a new address. */
+  is_gone: z.boolean(),
   leaving: leavingColumn,
   /** Of all pages, including those without a row. */
   all_pages: z.int(),
@@ -86,7 +88,8 @@ export function selectPages(
 ): Selection {
   const seen = candidates.filter(({ weeks }) => weeks.length >= MIN_WEEKS);
   const ranked = seen.sort((one, other) => reading(other) - reading(one) || (one.path < other.path ? -1 : 1));
-  const aboveFloor = ranked.filter((page) => reading(page) > 0 && reading(page) >= rules.minWeeklyViews);
+  const isEnough = (views: number): boolean => views > 0 && views >= rules.minWeeklyViews;
+  const aboveFloor = ranked.filter((page) => isEnough(reading(page)) && !page.is_gone);
   const { all_pages: pages = 0, all_views: views = 0 } = seen[0] ?? {};
   const carrying = firstCarrying(aboveFloor, rules.readingShare * views);
   const leaving = aboveFloor.filter((page) => page.leaving !== null);
@@ -123,11 +126,9 @@ export function selectPages(
     const evidence = page ?? state.viewed?.get(path);
     const weeks = evidence && (candidates[0]?.weeks.length ?? 0);
     const isBeyondShare = page !== undefined && aboveFloor.includes(page);
-    leftOut.push({
-      path,
-      why: whyNotConsidered(weeks, isBeyondShare, rules),
-      evidence: evidence ?? NO_EVIDENCE,
-    });
+    const hasEnough = evidence !== undefined && isEnough(reading(evidence));
+    const why = whyNotConsidered(weeks, { isBeyondShare, hasEnough }, rules);
+    leftOut.push({ path, why, evidence: evidence ?? NO_EVIDENCE });
   }
   return {
     flagged,
@@ -151,7 +152,7 @@ function pairsOf(
 /** Why a page that a person named is not considered; `weeks` is undefined if it was not viewed in any. */
 function whyNotConsidered(
   weeks: number | undefined,
-  isBeyondShare: boolean,
+  { isBeyondShare, hasEnough }: { readonly isBeyondShare: boolean; readonly hasEnough: boolean },
   { readingShare: share, minWeeklyViews: views }: SelectionRules,
 ): Reason {
   const words =
@@ -161,11 +162,14 @@ function whyNotConsidered(
         ? `the history has only ${counted(weeks, 'full week')}; ${MIN_WEEKS} are needed`
         : isBeyondShare
           ? `not among the pages that make up ${percent(share)} of all views (improve.readingShare)`
-          : `fewer than ${views} views a week (improve.minWeeklyViews)`;
+          : hasEnough
+            ? 'lost more than three quarters of its usual views in the last full week'
+            : `fewer than ${views} views a week (improve.minWeeklyViews)`;
   return { code: 'not-considered', words };
 }
 
-const reading = (page: Candidate): number => page.weekly_human + page.weekly_ai;
+const reading = (page: Pick<Evidence, 'weekly_human' | 'weekly_ai'>): number =>
+  page.weekly_human + page.weekly_ai;
 
 /** The first pages, up to and including the one with which their views reach `target`. */
 function firstCarrying(pages: readonly Candidate[], target: number): readonly Candidate[] {

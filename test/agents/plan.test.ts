@@ -58,6 +58,9 @@ describe('the evidence for a page, from the history', () => {
     const { flagged, weeks } = await planImprovement(history.reader, 'prj_sandbox', RULES, AT);
     expect(flagged.map(({ path }) => path)).toEqual(['/steady', '/ai', '/grew']);
     expect(weeks).toBe(8);
+    const named = { ...AT, only: ['/moved'] };
+    const { leftOut } = await planImprovement(history.reader, 'prj_sandbox', RULES, named);
+    expect(leftOut.map(({ why }) => reasonWords(why))).toEqual([expect.stringMatching(/^lost more than/)]);
   });
 
   it('is read only for pages with enough views, although a person can name any', async () => {

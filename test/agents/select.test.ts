@@ -24,7 +24,15 @@ const page = (path: string, weekly_human: number, weekly_ai = 0, changes: Partia
   weeks: Array.from({ length: 8 }, (_, index) => ({
     ...{ week: addDays(day('2026-09-21'), 7 * index), human: weekly_human, ai: weekly_ai },
   })),
-  ...{ days_viewed: 56, days_viewed_by_people: 56, leaving: null, all_pages: 1, all_views: 1, ...changes },
+  ...{
+    days_viewed: 56,
+    days_viewed_by_people: 56,
+    leaving: null,
+    is_gone: false,
+    all_pages: 1,
+    all_views: 1,
+    ...changes,
+  },
 });
 
 /** Selects from pages of which none was left out before. */
@@ -101,6 +109,12 @@ describe('which pages are left out, and why', () => {
     ['not a plain path', page('a', 500), {}, { isListed: () => true }],
     ['not a plain path', page(`/${'a'.repeat(200)}`, 500), {}, { isListed: () => true }],
     ['fewer than 100 views a week', page('/a', 99), {}, { only: ['/a'] }],
+    [
+      'lost more than three quarters of its usual views',
+      page('/a', 100, 0, { is_gone: true }),
+      {},
+      { only: ['/a'] },
+    ],
     ['has job 4, active', page('/a', 500), {}, { busy: new Map([['/a', HAS_JOB]]) }],
     ['improve.maxJobsPerRun is 5', page('/a', 500), {}, { room: { count: 0, limit: LIMIT } }],
   ])('%s', (words, ...given) => {

@@ -1,6 +1,6 @@
--- Grain: one row per page viewed in the last eight full weeks that has enough views, and in the latest of them still a
--- quarter of its usual ones: others are gone, or have a new address. The most viewed page is always among the rows, with
--- what is known of all pages. Weeks without views count as 0.
+-- Grain: one row per page viewed in the last eight full weeks that has enough views, and is not gone: in the latest of
+-- them it still has a quarter of its usual ones. The most viewed page is always among the rows, with what is known of all
+-- pages. Weeks without views count as 0.
 WITH
   weeks AS (
     SELECT week, row_number() OVER (ORDER BY week DESC) AS age, least(8, count(*) OVER ()) AS known
@@ -38,13 +38,14 @@ WITH
   ranked AS (
     SELECT
       * EXCLUDE (latest_views) REPLACE (coalesce(weekly_ai / nullif(weekly_human, 0), ai_per_human) AS ai_per_human),
+      4 * latest_views < weekly_human + weekly_ai AS is_gone,
       rank() OVER (ORDER BY weekly_human DESC) AS human_rank,
       rank() OVER (ORDER BY weekly_ai DESC) AS ai_rank,
       count(*) OVER () AS all_pages,
       sum(weekly_human + weekly_ai) OVER () AS all_views
     FROM pages
     QUALIFY
-      (weekly_human + weekly_ai >= $minWeeklyViews AND 4 * latest_views >= weekly_human + weekly_ai)
+      (weekly_human + weekly_ai >= $minWeeklyViews AND NOT is_gone)
       OR row_number() OVER (ORDER BY weekly_human + weekly_ai DESC) = 1
   ),
   across_break AS (
