@@ -101,7 +101,7 @@ describe('the effect of a change', () => {
       { first: '2026-08-17' },
     ],
     [
-      'counting changed on 2026-09-20',
+      'counting changed on Sep 20, 2026',
       {},
       `INSERT INTO notes VALUES ('${PROJECT}', '2026-09-20', 'A filter', '/ch*', true)`,
     ],

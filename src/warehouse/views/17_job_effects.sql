@@ -227,7 +227,7 @@ WITH
       margin * sigma * if(is_fallen, 1.2, 1) AS reach,
       CASE
         WHEN merged_on IS NULL THEN 'merge date unknown'
-        WHEN break IS NOT NULL THEN format('counting changed on {}', break)
+        WHEN break IS NOT NULL THEN strftime(break, 'counting changed on %b %-d, %Y')
         WHEN coalesce(weeks_before, 0) < 4 THEN format('only {} of the 4 weeks before the change are fully loaded', coalesce(weeks_before, 0))
         WHEN coalesce(weeks_earlier, 0) < 4 THEN format('only {} of the 12 weeks before the change are fully loaded; at least 8 are needed', weeks_before + coalesce(weeks_earlier, 0))
         WHEN coalesce(weeks_after, 0) < 4 THEN NULL
