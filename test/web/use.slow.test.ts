@@ -66,6 +66,9 @@ it('SQL in the browser can do no more than readership sql, and says why', async 
   expect((await ask('SELEC 1', '.csv')).status).toBe(400);
 });
 
+/** Waits until a page shows these words. */
+const shows = (page: Page, words: RegExp) => page.getByText(words).first().waitFor();
+
 describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chromium is installed)', () => {
   let browser: Browser;
   beforeAll(async () => {
@@ -292,10 +295,7 @@ describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chrom
     await job.getByLabel('Message to job').fill('Mention the rate limits as well.');
     await job.getByRole('button', { name: 'Send to job' }).click();
     for (const page of [one, other]) {
-      await page
-        .getByText(/waits for .*readership export/)
-        .first()
-        .waitFor();
+      await shows(page, /waits for .*readership export/);
       await page.getByRole('link', { name: 'Overview' }).click();
       await page.getByRole('heading', { name: 'Most read' }).waitFor();
       await page.goBack();
@@ -303,10 +303,7 @@ describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chrom
     expect(nightly.child.exitCode).toBeNull();
     sandbox.setFaults([]);
     await one.getByText(/: sent$/).waitFor();
-    await other
-      .getByText(/skipped until/)
-      .first()
-      .waitFor();
+    await shows(other, /skipped until/);
     await other.getByText('Message, sent: Mention the rate limits as well.').waitFor();
     const { code, stderr } = await nightly.result;
     expect(code, stderr).toBe(0);
