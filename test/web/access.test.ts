@@ -13,16 +13,7 @@ import { Turns } from '../../src/web/limits.js';
 import { Proposals } from '../../src/web/proposals.js';
 import { tempDir } from '../temp-dir.js';
 import { holdElsewhere } from '../warehouse/other-process.js';
-import {
-  basic,
-  EVERY_PAGE,
-  NOW,
-  publishNow,
-  publishedSite,
-  serveSite,
-  type Site,
-  workspaceIn,
-} from './site.js';
+import { basic, NOW, PAGES, publishNow, publishedSite, serveSite, type Site, workspaceIn } from './site.js';
 
 let directory: string;
 let site: Site;
@@ -115,7 +106,7 @@ describe('access', () => {
   });
 
   it.each([
-    ...EVERY_PAGE,
+    ...PAGES,
     '/pages.csv',
     '/metrics',
     '/reports/prj_1/weekly-2026-W46.html',
@@ -344,7 +335,7 @@ describe('access', () => {
   });
 
   it('sends headers that isolate its pages, and no secret in any of them', async () => {
-    for (const path of [...EVERY_PAGE, '/app.js', '/app.css']) {
+    for (const path of [...PAGES, '/app.js', '/app.css']) {
       const { headers, text } = await ask(path);
       expect(headers['content-security-policy']).toMatch(
         /^default-src 'none'; style-src 'self'; script-src 'self'/,
@@ -402,7 +393,7 @@ describe('a path that visitors made up', () => {
       '//evil.example/',
     ];
     const pages = [
-      ...EVERY_PAGE,
+      ...PAGES,
       '/pages?sort=ai',
       `/pages?search=${encodeURIComponent('<script>alert(1)</script>')}&section=${encodeURIComponent('"><i id=x>')}`,
       ...paths.map((path) => `/page?path=${encodeURIComponent(path)}`),

@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { openHistory } from '../../src/warehouse/published.js';
 import { inHistory, rowsOf, valuesOf } from '../open-warehouse.js';
 import { tempDir } from '../temp-dir.js';
-import { EVERY_PAGE, publishNow, publishedSite, serveSite, type Site } from './site.js';
+import { PAGES, publishNow, publishedSite, serveSite, type Site } from './site.js';
 
 /** Its first project, the default, has no data; the other two have the same pages, read differently. */
 let site: Site;
@@ -52,7 +52,7 @@ async function ask(path: string, own: Record<string, string> = {}, body?: string
 }
 
 describe('a project without data', () => {
-  it.each(EVERY_PAGE)('has the page %s, as the default project too, which says what to do', async (path) => {
+  it.each(PAGES)('has the page %s, as the default project too, which says what to do', async (path) => {
     const named = `${path}${path.includes('?') ? '&' : '?'}project=prj_new`;
     for (const address of [path, named]) {
       const { status, text } = await ask(address);
@@ -479,7 +479,7 @@ it('every query of a page is one click from being asked in SQL, with the project
       return rest.replaceAll(entity, character);
     }, text);
   const names = new Set<string>();
-  for (const path of EVERY_PAGE.filter((page) => /section=|path=|pages|ai|agents|health/.test(page))) {
+  for (const path of PAGES.filter((page) => /section=|path=|pages|ai|agents|health/.test(page))) {
     const { text } = await ask(`${path}${path.includes('?') ? '&' : '?'}project=prj_1&range=4w`);
     const form =
       /<form method="post" action="\/ask" class="fields queries">([^]*?)<\/form>/.exec(text)?.[1] ?? '';

@@ -24,7 +24,7 @@ export const NOW = new Date('2026-11-18T05:00:00Z');
 const OPTIONS = { command: 'readership test', now: () => NOW, maxWaitMs: 5_000 };
 
 /** Every page, each about something that the site has. */
-export const EVERY_PAGE = [
+export const PAGES = [
   ...['/', '/pages', '/section?section=/guides', '/page?path=/quickstart', '/ai', '/agents', '/ask'],
   ...['/compare?section=/guides&path=/quickstart', '/reports', '/health'],
 ];
