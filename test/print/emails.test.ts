@@ -14,12 +14,8 @@ it('the command to resend a report sends it to nobody else', () => {
 });
 
 it('settling an email names it whole, also that of an alert', () => {
-  const delivery = {
-    report: 'alert',
-    project: '-',
-    period: 'export 2026-11-16T03:00:00.000Z',
-    recipient: 'a@example.com',
-  };
+  const period = 'export 2026-11-16T03:00:00.000Z';
+  const delivery = { report: 'alert', project: '-', period, recipient: 'a@example.com' };
   expect(settleCommands(delivery, { index: 2, count: 8 })).toBe(
     "readership report resolve alert --period 'export 2026-11-16T03:00:00.000Z' --shard 2/8 --delivered a@example.com, or --not-delivered a@example.com",
   );

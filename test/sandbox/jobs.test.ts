@@ -29,12 +29,8 @@ describe('agent jobs', () => {
     expect(new Set(halfway)).toEqual(new Set(['active', 'completed']));
     clock.advance(2);
     const ended = await Promise.all(ids.map(job));
-    const ends = ended.map(({ status, prLink, archivedAt }) => [
-      status,
-      prLink !== null,
-      archivedAt !== null,
-    ]);
-    expect(ends).toEqual([
+    const how = ended.map(({ status, prLink, archivedAt }) => [status, prLink !== null, archivedAt !== null]);
+    expect(how).toEqual([
       ['completed', true, false],
       ['completed', true, false],
       ['completed', false, false],
