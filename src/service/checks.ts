@@ -24,7 +24,7 @@ import { lakeOptions } from '../steps/publish.js';
 import { examineLake } from '../warehouse/lake/lake.js';
 import { openWarehouse, refuseToForget } from '../warehouse/open.js';
 import { readPlace } from '../warehouse/identity.js';
-import { OlderSchemaError } from '../warehouse/migrate.js';
+import { OtherVersionError } from '../warehouse/migrate.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { fail, type Finding, found, keyProblem, pass, type Verdict, warn } from './findings.js';
 import { tryReports } from './try-reports.js';
@@ -181,7 +181,7 @@ async function openDatabase(
     });
     return { warehouse, verdict: pass(`${liveFile} opens, has the current version, and is not in use`) };
   } catch (error) {
-    const isTemporary = error instanceof LockedError || error instanceof OlderSchemaError;
+    const isTemporary = error instanceof LockedError || error instanceof OtherVersionError;
     return { verdict: (isTemporary ? warn : fail)(messageOf(error)) };
   }
 }

@@ -3,6 +3,7 @@ import { dayOf, daysBetween } from '../day.js';
 import { messageOf } from '../errors.js';
 import { longDay } from '../format/days.js';
 import { counted } from '../format/numbers.js';
+import { OtherVersionError } from '../warehouse/migrate.js';
 
 /** The result of one check; unless it is `pass`, its words say what to do. */
 export interface Finding {
@@ -43,11 +44,12 @@ export function keyProblem(
   );
 }
 
-/** The result of one check, which fails with the message of what it throws. */
+/** The result of one check: what it throws, a warning if the next command that writes ends the problem. */
 export async function found(check: string, examined: () => Verdict | Promise<Verdict>): Promise<Finding> {
   try {
     return { check, ...(await examined()) };
   } catch (error) {
-    return { check, ...fail(messageOf(error)) };
+    const verdict = error instanceof OtherVersionError ? warn : fail;
+    return { check, ...verdict(messageOf(error)) };
   }
 }

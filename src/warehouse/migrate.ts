@@ -21,14 +21,14 @@ const MIGRATIONS = filesIn('migrations');
 const FIRST_VERSION = 12;
 const VERSION = FIRST_VERSION + MIGRATIONS.length - 1;
 
-/** The database was written by an older version, and was opened without migrating it. */
-export class OlderSchemaError extends StorageError {}
+/** Another version wrote a file, which the next command that writes brings up to date. */
+export class OtherVersionError extends StorageError {}
 
-/** Throws an `OlderSchemaError` when the database at `path` needs `migrate`. Changes nothing. */
+/** Throws an `OtherVersionError` when the database at `path` needs `migrate`. Changes nothing. */
 export async function expectMigrated(connection: DuckDBConnection, path: string): Promise<void> {
   const version = await schemaVersion(connection, path);
   if (version < VERSION)
-    throw new OlderSchemaError(
+    throw new OtherVersionError(
       `${path} was written by an older Readership (schema ${version}; this one writes ${VERSION}). ` +
         `The next command that writes, such as readership run, migrates it. Make a copy first if you may want to go back.`,
     );

@@ -34,7 +34,7 @@ export interface HoldOptions extends DatabaseLimits {
 export interface OpenOptions extends HoldOptions {
   /** The history published from it; a database older than that is refused. */
   readonly historyFile?: string;
-  /** Throws an `OlderSchemaError` for a database of an older version, instead of migrating it. */
+  /** Throws an `OtherVersionError` for a database of an older version, instead of migrating it. */
   readonly mustBeMigrated?: boolean;
 }
 

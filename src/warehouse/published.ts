@@ -7,7 +7,7 @@ import { exists, expectDirectory } from '../files.js';
 import { literal } from './duckdb.js';
 import { isOfDamage } from '../storage.js';
 import { readyOf } from './live-file.js';
-import { isDescribed, schemaVersion } from './migrate.js';
+import { isDescribed, OtherVersionError, schemaVersion } from './migrate.js';
 import { type Parameters, queryRows, type Reader } from './query.js';
 
 /** The published history, open read-only: it neither blocks the export nor is blocked by it. */
@@ -114,7 +114,7 @@ export const openOwnHistory = (path: string, limits: Access['limits'] = {}): Pro
   openHistory(path, { limits }, async (connection) => {
     await schemaVersion(connection, path);
     if (!(await isDescribed(connection)))
-      throw new StorageError(
+      throw new OtherVersionError(
         `Another version of Readership published the history ${path}. Publish it again: readership publish`,
       );
   });

@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, test } from 'vitest';
 import { z } from 'zod';
@@ -162,11 +162,15 @@ describe('readership doctor', () => {
   it('leaves a database of an older version unchanged, and says that the next run will migrate it', async () => {
     const cwd = await workspaceOf(await serveSandbox());
     await closeNow(await liveWarehouse(liveFile(cwd)));
+    const history = join(cwd, 'data/history.duckdb');
+    await copyFile(liveFile(cwd), history);
+    await answerOf(history, "COMMENT ON TABLE schema_version IS 'of 0.2.0'");
     await answerOf(liveFile(cwd), 'DROP TABLE notes', 'DELETE FROM schema_version WHERE version > 12');
     const before = await readFile(liveFile(cwd));
     const { code, of } = await doctor(cwd);
     expect(code).toBe(0);
     expect(of('database')).toMatch(/^warn: .*older Readership \(schema 12.+migrates it/);
+    expect(of('reports')).toMatch(/^warn: Another version .+readership publish$/);
     expect(of('key')).toMatch(/^pass/);
     expect((await readFile(liveFile(cwd))).equals(before)).toBe(true);
   });

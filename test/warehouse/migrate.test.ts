@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { StorageError } from '../../src/errors.js';
 import { FIRST_DAY, readFact } from '../../src/export/facts.js';
-import { OlderSchemaError } from '../../src/warehouse/migrate.js';
+import { OtherVersionError } from '../../src/warehouse/migrate.js';
 import { openWarehouse } from '../../src/warehouse/open.js';
 import { openHistory } from '../../src/warehouse/published.js';
 import { tablesOf } from '../../src/warehouse/publish.js';
@@ -87,7 +87,7 @@ describe('a database', () => {
     const start = "INSERT INTO history_starts VALUES ('prj_1', '2025-03-04', '2026-11-20')";
     await answerOf(path, released, version, skip, lake, start);
     const unchanged = openWarehouse(path, { ...OPEN, mustBeMigrated: true });
-    await expect(unchanged).rejects.toThrow(OlderSchemaError);
+    await expect(unchanged).rejects.toThrow(OtherVersionError);
     const warehouse = await liveWarehouse(path);
     const since = { ...FIRST_DAY, isLimit: true };
     expect(await readFact(warehouse, 'prj_1', since, new Date('2026-12-20'))).toBe('2025-03-04');
