@@ -115,7 +115,7 @@ describe('the weekly report', () => {
     const settled = await weekly(await smallHistory('2026-10-19', '2026-11-15', more));
     expect(settled.model).toMatchObject({ moved: { pages: [] } });
     expect(textOf(settled.html)).toContain(
-      'No page changed more than random variation would explain, apart from any that moved the week before.',
+      'No page newly moved by more than random variation would explain.',
     );
   });
 
