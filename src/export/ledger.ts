@@ -58,7 +58,7 @@ export async function readDayLedger(reader: Reader, project: string): Promise<Da
 
 /** Whether any day of any project is stored. */
 export const hasStoredDays = async (reader: Reader): Promise<boolean> =>
-  (await reader.query('SELECT day FROM day_loads WHERE loaded_at IS NOT NULL LIMIT 1', z.object({}))).length >
+  (await reader.query('SELECT 1 FROM day_loads WHERE loaded_at IS NOT NULL LIMIT 1', z.object({}))).length >
   0;
 
 const pageRow = viewCountsSchema.extend({ path: z.string().transform((path) => path.slice(1)) });

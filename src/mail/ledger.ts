@@ -207,20 +207,15 @@ const entryAbout = (delivery: Delivery, now: Date): Entry => ({
 
 /** A delivery that is being attempted. */
 const begun = (
-  {
-    messageId,
-    via,
-    attempts,
-    ...key
-  }: DeliveryKey & Pick<EntryOf<'email'>, 'messageId' | 'via' | 'attempts'>,
+  attempt: DeliveryKey & Pick<EntryOf<'email'>, 'messageId' | 'via' | 'attempts'>,
   triedAt: Date,
   figures: Figures | null | undefined,
 ): Delivery => ({
-  ...deliveryKey.parse(key),
+  ...deliveryKey.parse(attempt),
   state: 'sending',
-  via,
-  message_id: messageId,
-  attempts,
+  via: attempt.via,
+  message_id: attempt.messageId,
+  attempts: attempt.attempts,
   tried_at: triedAt,
   settled_at: null,
   next_attempt_at: null,
