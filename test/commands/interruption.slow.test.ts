@@ -74,8 +74,8 @@ describe('an export', () => {
     const { sandbox, cwd } = await setUp();
     const { child, result } = startCli(['export'], { cwd, env });
     await reach(sandbox, 12);
-    child.stdout?.destroy();
-    child.stderr?.destroy();
+    child.stdout.destroy();
+    child.stderr.destroy();
     child.kill('SIGHUP');
     expect(await result).toMatchObject({ code: 129, signal: null });
     expect(await wholeDays(cwd)).toBeLessThan(DAYS);

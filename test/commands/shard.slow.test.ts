@@ -240,7 +240,7 @@ describe('a data directory', () => {
 async function expectOneWebApp(cwd: string): Promise<void> {
   const app = startCli(['serve', '--port', '0'], { cwd, env });
   let link = '';
-  app.child.stdout?.on('data', (text: string) => {
+  app.child.stdout.on('data', (text: string) => {
     link += text;
   });
   await app.until(/Press Ctrl-C/);

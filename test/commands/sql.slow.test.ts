@@ -98,7 +98,7 @@ describe('readership sql', () => {
 
   it('exits cleanly when the reader of a long answer stops reading', async () => {
     const { child, result } = startCli(['sql', 'FROM range(200000)'], { cwd });
-    child.stdout?.once('data', () => child.stdout?.destroy());
+    child.stdout.once('data', () => child.stdout.destroy());
     expect(await result).toMatchObject({ code: 0, stderr: '' });
   });
 
