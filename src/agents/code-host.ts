@@ -109,12 +109,7 @@ export class CodeHost {
     return this.#transport.close();
   }
 
-  async #get<Value>(
-    name: string,
-    url: string,
-    schema: z.ZodType<Value>,
-    signal?: AbortSignal,
-  ): Promise<Value> {
+  async #get<Value>(name: string, url: string, schema: z.ZodType<Value>, signal?: AbortSignal) {
     const operation: Operation = { name, method: 'GET', url };
     const { status, headers, body } = await this.#transport.send(operation, this.token, undefined, signal);
     const pauseMs = parseRetryAfter(headers['retry-after'], this.now()) ?? this.#untilReset(headers);
