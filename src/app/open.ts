@@ -81,7 +81,7 @@ export async function withLiveDatabase<Result>(
   { listener, ...hold }: Hold & { readonly listener: Listener },
   work: (context: StepContext) => Promise<Result>,
 ): Promise<Result> {
-  refuseToForget(workspace.liveFile, workspace.historyFile);
+  await refuseToForget(workspace.liveFile, workspace.historyFile);
   const named = { ...hold, command: `readership ${hold.command}` };
   return withLiveFiles(workspace, runtime, named, async ({ reconciled, ...live }) => {
     if (reconciled !== undefined) listener.onNotice?.(reconciled);

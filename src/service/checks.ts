@@ -168,7 +168,7 @@ async function openDatabase(
   { now, signal }: Runtime,
 ): Promise<{ warehouse?: Warehouse; verdict: Verdict }> {
   try {
-    refuseToForget(liveFile, historyFile);
+    await refuseToForget(liveFile, historyFile);
     if (!(await exists(liveFile)))
       return { verdict: warn('There is no database yet. Load the history: readership export') };
     const warehouse = await openWarehouse(liveFile, {

@@ -94,7 +94,9 @@ it('a missing live database is not made again if there is a history of it', asyn
     [live, noHistory],
     [noLive, noHistory],
   ] as const)
-    expect(() => refuseToForget(...there)).not.toThrow();
-  expect(() => refuseToForget(noLive, historyFile)).toThrow(BehindError);
-  expect(() => refuseToForget(noLive, historyFile)).toThrow(`The live database ${noLive} is missing, but`);
+    await refuseToForget(...there);
+  await expect(refuseToForget(noLive, historyFile)).rejects.toThrow(BehindError);
+  await expect(refuseToForget(noLive, historyFile)).rejects.toThrow(
+    `The live database ${noLive} is missing, but`,
+  );
 });
