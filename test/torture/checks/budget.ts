@@ -50,7 +50,10 @@ export function uncountedRequests(
  * tenth of the hourly limit only if all of them are for one day.
  */
 export function lostRequests({ days }: Books, arrivals: readonly Arrival[], sinceMs: number, limit: number) {
-  const recorded = new Set(days.filter(({ attempted_ms: at }) => at >= sinceMs).map(({ day }) => day));
+  // A night also looks at a few final days again, and records them only if they changed.
+  const isRecorded = ({ attempted_ms: at, state }: Books['days'][number]) =>
+    at >= sinceMs || state === 'final';
+  const recorded = new Set(days.filter(isRecorded).map(({ day }) => day));
   const lost = arrivals.flatMap(({ operation, url }) => {
     const query = new URL(url, 'http://platform').searchParams;
     const day = query.get('dateFrom');
