@@ -44,7 +44,7 @@ export function keyProblem(
   );
 }
 
-/** The result of one check: what it throws, a warning if the next command that writes ends the problem. */
+/** The result of one check. What it throws is a failure, or a warning if the next command that writes ends the problem. */
 export async function found(check: string, examined: () => Verdict | Promise<Verdict>): Promise<Finding> {
   try {
     return { check, ...(await examined()) };
