@@ -18,14 +18,19 @@ WITH
     FROM page_views SEMI JOIN most_read USING (path)
     WHERE project = $project AND day BETWEEN $from - 28 AND $from - 1 AND human + ai > 0
     GROUP BY path
+  ),
+
+  compared AS (
+    SELECT *, is_young OR total_before > 0 AND total_change IS NULL AS is_incomparable
+    FROM most_read LEFT JOIN known USING (path)
   )
 
 SELECT
   path,
   human,
   ai,
-  if(is_young OR total_before > 0 AND total_change IS NULL, NULL, coalesce(human_before, 0)) AS human_before,
-  if(is_young OR total_before > 0 AND total_change IS NULL, NULL, coalesce(ai_before, 0)) AS ai_before,
+  if(is_incomparable, NULL, coalesce(human_before, 0)) AS human_before,
+  if(is_incomparable, NULL, coalesce(ai_before, 0)) AS ai_before,
   is_new
-FROM most_read LEFT JOIN known USING (path)
+FROM compared
 ORDER BY human + ai DESC, path
