@@ -14,7 +14,7 @@ export const candidateRow = evidenceRow.extend({
   weeks: z.string().transform((text) => evidenceRow.shape.weeks.parse(JSON.parse(text))),
   days_viewed: z.int(),
   days_viewed_by_people: z.int(),
-  /** Whether it lost nearly all of its views in the latest week, as after a new address. */
+  /** Whether it lost more than three quarters of its usual views in the latest week, as when it has moved. */
   is_gone: z.boolean(),
   leaving: leavingColumn,
   /** Of all pages, including those without a row. */
