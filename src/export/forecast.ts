@@ -11,7 +11,7 @@ import { type ExportPlan, nightlyRequests, planExport, requestsFor, requestsLeft
 import { type ExportBounds, readFirstDay } from './range.js';
 import { runsOfNeighbors } from './totals.js';
 import { readUnfinishedDays } from './pages.js';
-import { readLastVerification, recentTotals } from './verify.js';
+import { readLastVerification, recentSince, recentTotals } from './verify.js';
 
 const KNOWN_DAYS = readSql(import.meta.url, 'statements/known-days.sql');
 const NEWEST_PAGES =
@@ -107,7 +107,7 @@ async function planProject(
   isBackfilling: boolean,
 ): Promise<Pick<ExportForecast, 'project' | 'ledger' | 'plan'> & { parts: number[] }> {
   const { id } = project;
-  const ledger = await readDayLedger(reader, id);
+  const ledger = await readDayLedger(reader, id, reload ? null : recentSince(now));
   const first = from ?? (await readFirstDay(reader, id, start, now));
   if (first === undefined) return { project, ledger, plan: undefined, parts: [] };
   const range = { first, last: to ?? lastEndedDay(now) };

@@ -1,7 +1,7 @@
 import { BIGINT, DATE, INTEGER, TIMESTAMP, VARCHAR } from '@duckdb/node-api';
 import { z } from 'zod';
 import { viewCountsSchema } from '../api/schema.js';
-import { type Day, dayOf, type DayRange } from '../day.js';
+import { type Day, dayOf, type DayRange, daysIn } from '../day.js';
 import {
   dateOf,
   dayColumn,
@@ -48,12 +48,28 @@ const dayRecord = viewCountsSchema.extend({
 });
 /** A day in the ledger. */
 export type DayRecord = z.infer<typeof dayRecord>;
-export type DayLedger = ReadonlyMap<Day, DayRecord>;
 
-/** Every day of a project that was ever requested, oldest first. */
-export async function readDayLedger(reader: Reader, project: string): Promise<DayLedger> {
-  const rows = await reader.query(DAY_LEDGER, dayRecord, { project, day: null });
-  return new Map(rows.map((row) => [row.day, row]));
+const ledgerRow = dayRecord.extend({ final_until: dayColumn.nullable() });
+
+/** What is known of a project's days. */
+export interface DayLedger {
+  /** The days ever requested, oldest first, perhaps without old final days between final days. */
+  readonly records: ReadonlyMap<Day, DayRecord>;
+  /** All final days. */
+  readonly final: ReadonlySet<Day>;
+}
+
+/** The ledger of a project; with `since`, without the records of earlier final days between final days. */
+export async function readDayLedger(
+  reader: Reader,
+  project: string,
+  since: Day | null = null,
+): Promise<DayLedger> {
+  const rows = await reader.query(DAY_LEDGER, ledgerRow, { project, since, day: null });
+  const final = rows.flatMap(({ day, final_until: last }) =>
+    last === null ? [] : daysIn({ first: day, last }),
+  );
+  return { records: new Map(rows.map((row) => [row.day, row])), final: new Set(final) };
 }
 
 /** Whether any day of any project is stored. */
@@ -68,7 +84,7 @@ export async function readDay(
   reader: Reader,
   { project, day }: DayOf,
 ): Promise<{ known?: DayRecord | undefined; stored?: StoredViews }> {
-  const [known] = await reader.query(DAY_LEDGER, dayRecord, { project, day });
+  const [known] = await reader.query(DAY_LEDGER, dayRecord, { project, day, since: null });
   if (known?.is_stored !== true) return { known };
   return {
     known,

@@ -4,7 +4,7 @@ import { addDays, type Day, dayOf, lastEndedDay, rangeOf } from '../day.js';
 import { dayColumn, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
 import { PausedError, TryLaterError } from '../api/errors.js';
 import { LOOKED_AT, readFact, readPageSize, recordFact } from './facts.js';
-import { type DayLedger, readDayLedger } from './ledger.js';
+import { type DayLedger, type DayRecord, readDayLedger } from './ledger.js';
 import { loadDays, type LoadOutcome, type LoadTask } from './load.js';
 import { type PlannedDay, requestsFor } from './plan.js';
 import { expectAdditive, findDifferingDays, isForgotten, probeTotals, type StoredTotals } from './totals.js';
@@ -12,6 +12,7 @@ import { expectAdditive, findDifferingDays, isForgotten, probeTotals, type Store
 const LAST_VERIFICATION = readSql(import.meta.url, 'statements/last-verification.sql');
 const RECORD_VERIFICATION = readSql(import.meta.url, 'statements/record-verification.sql');
 const MARK_DIFFERING = readSql(import.meta.url, 'statements/mark-differing.sql');
+const DAYS_IN_TURN = readSql(import.meta.url, 'statements/days-in-turn.sql');
 const DAMAGED_DAYS = readSql(import.meta.url, 'statements/damaged-days.sql');
 
 /** How far back the nightly check looks. Older days are checked by `audit`, and each in its turn by `lookAgain`. */
@@ -41,16 +42,19 @@ export async function readLastVerification(reader: Reader, project: string): Pro
   return last?.verified_at;
 }
 
-/** Final days, oldest first, but for those read on `today`: only final days are expected not to change. */
-const settledTotals = (ledger: DayLedger, today?: Day): StoredTotals[] =>
-  [...ledger.values()].filter((record) => record.state === 'final' && dayOf(record.attempted_at) !== today);
+/** Final days, oldest first: only they are expected not to change. */
+const settledDays = ({ records }: DayLedger): DayRecord[] =>
+  [...records.values()].filter(({ state }) => state === 'final');
+
+/** The first of the days that the nightly check looks at. */
+export const recentSince = (now: Date): Day => addDays(lastEndedDay(now), -RECENT_DAYS);
 
 /** The days that the nightly check looks at, oldest first: not those that were read today. */
-export function recentTotals(ledger: DayLedger, now: Date): StoredTotals[] {
-  const last = lastEndedDay(now);
-  const since = addDays(last, -RECENT_DAYS);
-  return settledTotals(ledger, dayOf(now)).filter(({ day }) => day >= since && day <= last);
-}
+export const recentTotals = (ledger: DayLedger, now: Date): StoredTotals[] =>
+  settledDays(ledger).filter(
+    ({ day, attempted_at }) =>
+      day >= recentSince(now) && day <= lastEndedDay(now) && dayOf(attempted_at) !== dayOf(now),
+  );
 
 /**
  * Compares the recent final days with the platform, once a day. Those that differ are due then. Throws what the client
@@ -60,9 +64,9 @@ export async function checkRecentDays(task: LoadTask): Promise<Comparison | unde
   const { warehouse, client, project, now, signal } = task;
   const last = await readLastVerification(warehouse, project);
   if (last !== undefined && dayOf(last) === dayOf(now())) return undefined;
-  const ledger = await readDayLedger(warehouse, project);
+  const ledger = await readDayLedger(warehouse, project, recentSince(now()));
   // Without final days to compare, a few requests show whether the totals of days add up.
-  if (!settledTotals(ledger).some(({ total }) => total > 0))
+  if (!settledDays(ledger).some(({ total }) => total > 0))
     await expectAdditive(client, addDays(lastEndedDay(now()), -1), { signal });
   return compare(task, recentTotals(ledger, now()), { priority: 'urgent', marks: true });
 }
@@ -72,14 +76,14 @@ export async function auditHistory(task: LoadTask, repair: boolean): Promise<Aud
   const { warehouse, project } = task;
   const ledger = await readDayLedger(warehouse, project);
   const damaged = await findDamagedDays(warehouse, project);
-  const found = await compare(task, settledTotals(ledger), { priority: 'backfill', marks: repair });
+  const found = await compare(task, settledDays(ledger), { priority: 'backfill', marks: repair });
   if (!repair) return { ...found, damaged };
   const toLoad = [...new Set([...found.differing, ...damaged])].filter(
     (day) => !found.forgotten.includes(day),
   );
   const { rows: pageSize } = await readPageSize(warehouse, project, task.now());
   const planned = toLoad.sort().map((day): PlannedDay => {
-    const requests = requestsFor(ledger.get(day)?.pages ?? 0, pageSize);
+    const requests = requestsFor(ledger.records.get(day)?.pages ?? 0, pageSize);
     return { day, due: 'reload', priority: 'backfill', requests };
   });
   return { ...found, damaged, repaired: await loadDays(task, planned) };
@@ -128,12 +132,13 @@ export async function lookAgain(task: LoadTask, requests: number): Promise<LoadO
   const on = dayOf(now());
   const last = await readFact(warehouse, project, LOOKED_AT, now());
   if (requests === 0 || last?.on === on) return { results: [] };
-  const days = settledTotals(await readDayLedger(warehouse, project), on).map(({ day }) => day);
-  const isNext = (day: Day) => last === undefined || day > last.day;
-  const inTurn = [...days.filter(isNext), ...days.filter((day) => !isNext(day))].slice(0, requests);
-  const [from, to] = [inTurn.at(0), inTurn.at(-1)];
+  const values = { project, on, after: last?.day ?? null, requests };
+  const inTurn = await warehouse.query(DAYS_IN_TURN, z.object({ day: dayColumn }), values);
+  const [from, to] = [inTurn.at(0)?.day, inTurn.at(-1)?.day];
   if (from === undefined || to === undefined) return { results: [] };
-  const planned = inTurn.map((day) => ({ day, due: 'final', priority: 'backfill', requests: 1 }) as const);
+  const planned = inTurn.map(
+    ({ day }) => ({ day, due: 'final', priority: 'backfill', requests: 1 }) as const,
+  );
   const { results, stopped } = await loadDays(task, planned);
   // Days that were not reached keep their places in the rotation.
   const lookedAt = stopped === undefined ? to : (last?.day ?? addDays(from, -1));
