@@ -1,6 +1,6 @@
 import { BIGINT, DATE, INTEGER, TIMESTAMP, VARCHAR } from '@duckdb/node-api';
 import { z } from 'zod';
-import { viewCountsSchema } from '../api/schema.js';
+import { type PageViews, viewCountsSchema } from '../api/schema.js';
 import { type Day, dayOf, type DayRange, daysIn } from '../day.js';
 import {
   dateOf,
@@ -16,7 +16,7 @@ import type { Warehouse } from '../warehouse/warehouse.js';
 import type { Rows } from './day-rows.js';
 import { countChangedPages, equalCounts, isForgotten } from './totals.js';
 import type { DayOf } from './pages.js';
-import type { StoredViews, WalkedDay } from './walk.js';
+import type { StoredDay, StoredViews, WalkedDay } from './walk.js';
 
 const statement = (name: string) => readSql(import.meta.url, `statements/${name}.sql`);
 const RECORD_FAILURE = statement('record-failure');
@@ -26,6 +26,7 @@ const RECORD_UNCHANGED = statement('record-unchanged');
 const RECORD_EMPTY_DAYS = statement('record-empty-days');
 const DAY_LEDGER = statement('day-ledger');
 const STORED_PAGES = statement('stored-pages');
+const DIFFERING_ROWS = statement('differing-rows');
 const DELETE_PAGES = 'DELETE FROM page_views WHERE project = $project AND day = $day::DATE';
 const DELETE_LOAD = 'DELETE FROM day_loads WHERE project = $project AND day = $day::DATE';
 
@@ -89,6 +90,19 @@ export async function readDay(
   return {
     known,
     stored: { totals: known, rows: await reader.query(STORED_PAGES, pageRow, { project, day }) },
+  };
+}
+
+/** A day with which the platform's first page can be compared; undefined if nothing is stored. */
+export async function readStoredDay(reader: Reader, at: DayOf): Promise<StoredDay | undefined> {
+  const [known] = await reader.query(DAY_LEDGER, dayRecord, { ...at, since: null });
+  if (known?.is_stored !== true) return undefined;
+  const differing = (rows: readonly PageViews[]) =>
+    reader.query(DIFFERING_ROWS, z.object({ path: z.string() }), { ...at, rows: JSON.stringify(rows) });
+  return {
+    totals: known,
+    pages: known.pages ?? 0,
+    has: async (rows) => (await differing(rows)).length === 0,
   };
 }
 

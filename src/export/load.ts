@@ -12,6 +12,7 @@ import {
   confirmDay,
   type StoredState,
   readDay,
+  readStoredDay,
   recordFailedDay,
   storeDay,
   type StoreOutcome,
@@ -188,15 +189,15 @@ class Load {
     const settled = () => isSettled(day, now(), settleDays);
     // A day that becomes final is read in full, because two pages may have swapped views after the first page.
     const mayBeSame = due === 'final' || (due === 'provisional' && !settled());
-    const isStored = mayBeSame || due === 'inconsistent';
-    const { stored } = isStored ? await readDay(warehouse, { project, day }) : {};
+    const stored = mayBeSame ? await readStoredDay(warehouse, { project, day }) : undefined;
+    const found = due === 'inconsistent' ? await readDay(warehouse, { project, day }) : undefined;
     const isUnfinished = this.unfinished.has(day);
     const walks = new DayWalks(client, day, {
       lease,
       signal: this.#signal,
       paths: this.#paths,
-      stored: mayBeSame ? stored : undefined,
-      found: due === 'inconsistent' ? stored : undefined,
+      stored,
+      found: found?.stored,
       pageSize: this.pageSize,
       kept: isUnfinished ? await readKeptPage(warehouse, { project, day }) : undefined,
       // The last days use the connections of days that are done.
@@ -211,15 +212,15 @@ class Load {
     if (!hasEnded() || (read === 'unchanged' && due === 'final')) return undefined;
     const at = { project, day, now: now() };
     const isSame = read === 'unchanged';
-    const rows = isSame ? stored?.rows : read.rows;
+    const rows = isSame ? (stored?.pages ?? 0) : read.rows.length;
     const isInDoubt = !isSame && read.doubt !== undefined;
     const state = isInDoubt ? 'inconsistent' : settled() ? 'final' : 'provisional';
-    this.#count(due === 'missing' && rows?.length === 0);
+    this.#count(due === 'missing' && rows === 0);
     return async () => {
       const stores = isSame
         ? confirmDay(warehouse, at, state)
         : storeDay(warehouse, at, read, state, due === 'missing');
-      return { day, outcome: await stores, state, rows: rows?.length ?? 0 };
+      return { day, outcome: await stores, state, rows };
     };
   }
 }

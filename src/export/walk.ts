@@ -23,7 +23,15 @@ const MAX_UNATTRIBUTED_SHARE = 0.05;
 
 const MOVED = 'rows moved while the day was read; it will be read again later';
 
-/** A stored day. */
+/** A stored day, of whose rows only those asked about are read. */
+export interface StoredDay {
+  readonly totals: ViewCounts;
+  readonly pages: number;
+  /** Whether all these rows are stored as they are. */
+  readonly has: (rows: readonly PageViews[]) => Promise<boolean>;
+}
+
+/** What is stored of a day. */
 export interface StoredViews {
   readonly totals: ViewCounts;
   /** One row for each path. */
@@ -45,7 +53,7 @@ export interface WalkOptions extends Omit<PagesOptions, 'share'> {
   /** The paths of all days. */
   readonly paths?: Texts | undefined;
   /** What an earlier walk stored, when that added up and need not be read again if its first page is the same. */
-  readonly stored?: StoredViews | undefined;
+  readonly stored?: StoredDay | undefined;
   /** What earlier walks found of a day that did not add up. */
   readonly found?: StoredViews | undefined;
 }
@@ -124,7 +132,7 @@ export class DayWalks {
     try {
       for await (const page of viewsPages(this.client, this.#range, options)) {
         if (isFirst && walk.size === 0) {
-          if (isStartOf(stored, { ...page, hasMore: mayHaveMore(page, pageSize) })) return 'unchanged';
+          if (await isStartOf(stored, { ...page, hasMore: mayHaveMore(page, pageSize) })) return 'unchanged';
           if (found !== undefined && equalCounts(found.totals, page.totals))
             this.#all.add(found.totals, found.rows);
         }
@@ -205,15 +213,14 @@ function tally(numbers: readonly number[]): Map<number, number> {
 }
 
 /** Whether all rows of a first page are stored as they are. The API promises no order, so any rows will do. */
-function isStartOf(stored: StoredViews | undefined, { totals, views, hasMore }: ViewsResponse): boolean {
+async function isStartOf(
+  stored: StoredDay | undefined,
+  { totals, views, hasMore }: ViewsResponse,
+): Promise<boolean> {
   if (stored === undefined || !equalCounts(stored.totals, totals)) return false;
-  const isWhole = views.length === stored.rows.length;
-  if (!isWhole && (!hasMore || views.length === 0 || views.length > stored.rows.length)) return false;
-  const byPath = new Map(stored.rows.map((row) => [row.path, row]));
-  return views.every((row) => {
-    const known = byPath.get(row.path);
-    return known !== undefined && equalCounts(known, row);
-  });
+  const isWhole = views.length === stored.pages;
+  if (!isWhole && (!hasMore || views.length === 0 || views.length > stored.pages)) return false;
+  return stored.has(views);
 }
 
 const isSameWalk = (last: DayRows, walk: DayRows): boolean =>

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, it, vi } from 'vitest';
 import { PagingError, PausedError } from '../../src/api/errors.js';
 import type { PageViews } from '../../src/api/schema.js';
@@ -82,7 +83,9 @@ describe('a day', () => {
   ])('that is stored, and now has %s, is unchanged: %#', async (_, now, isUnchanged, stored, more = 0) => {
     const totals = sumCounts(stored);
     const { client, queries } = movingViews([{ rows: now, totals: { ...totals, ai: totals.ai + more } }]);
-    const options = { stored: { totals, rows: stored } };
+    const has = (asked: readonly PageViews[]) =>
+      Promise.resolve(asked.every((one) => stored.some((known) => isDeepStrictEqual(known, one))));
+    const options = { stored: { totals, pages: stored.length, has } };
     expect((await walkDay(client, options)) === 'unchanged').toBe(isUnchanged);
     if (isUnchanged) expect(queries).toHaveLength(1);
   });
