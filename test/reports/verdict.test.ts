@@ -346,6 +346,20 @@ describe('the cause', () => {
       'Human views rose 43% to 20,000, after none on Wednesday, Nov 4 and Thursday, Nov 5.',
     );
   });
+  test('that both audiences share is said once', () => {
+    calm();
+    onDays = { [-2]: { human: 0, ai: 0 } };
+    const { headline, detail, statements } = news([16_000, 12_000], ...STEADY);
+    expect(textOf(headline)).toBe(
+      'Human views fell 20% to 16,000, with no views at all on Wednesday, Nov 11.',
+    );
+    expect(detail).toBe('16,000 human views (−20%) and 12,000 AI views (−25%) compared with last week.');
+    expect(statements.at(-1)).toMatchObject({ key: 'change ai down', isShown: false });
+    // But not that one of them hit a high.
+    onDays = { 5: { human: 0, ai: 0 } };
+    usual = { human: within(15_000, 18_000), ai: { ...within(15_000, 15_500), is_record: true } };
+    expect(news([20_000, 16_000], [15_000, 12_000], ...STEADY).detail).toContain('a 26-week high, after no');
+  });
   test('is not named on a site with a single page', () => {
     calm();
     more = { causes: [{ audience: 'ai', path: '/', days: [...flat(100), ...flat(528)] }] };

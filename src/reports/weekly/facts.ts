@@ -1,5 +1,5 @@
 import { addDays, daysBetween } from '../../day.js';
-import { AUDIENCES, viewsBy } from '../../format/audience.js';
+import { AUDIENCES, otherThan, viewsBy } from '../../format/audience.js';
 import { inSequence, namedDay } from '../../format/days.js';
 import { inWords, percentOf, ratioWords, thousands } from '../../format/numbers.js';
 import { type AudienceWeek, type Comparison, sum } from './comparison.js';
@@ -24,7 +24,10 @@ export function factsOf(
 ): Fact[] {
   const all = week.thisWeek.human + week.thisWeek.ai;
   const found = [
-    ...AUDIENCES.flatMap((audience) => [burstIn(week[audience]), changeIn(week[audience], old)]),
+    ...AUDIENCES.flatMap((audience) => [
+      burstIn(week[audience]),
+      changeIn(week[audience], week[otherThan(audience)], old),
+    ]),
     leadOf(week) ?? onlyOf(week),
   ].filter((fact) => fact !== undefined);
   const told = new Set(found.map(({ page }) => page));
@@ -78,7 +81,7 @@ function burstIn({ audience, bursts, causes, firstDay }: AudienceWeek): Fact | u
 }
 
 /** A change beyond the usual range, or beyond chance while no range is known. */
-function changeIn(of: AudienceWeek, old: ReadonlySet<string>): Fact | undefined {
+function changeIn(of: AudienceWeek, others: AudienceWeek, old: ReadonlySet<string>): Fact | undefined {
   const { audience, views: count, same, place, leftOut, record } = of;
   // That there are no views at all is a fact of its own.
   if (same === null || count === 0) return undefined;
@@ -93,7 +96,7 @@ function changeIn(of: AudienceWeek, old: ReadonlySet<string>): Fact | undefined 
       : Math.abs(ratio) >= NOTABLE_RATIO && place === (isUp ? 'above' : 'below'));
   if (!isBeyond) return outsideOf(of, old) ?? backIn(of, old);
   const key = `change ${audience} ${isUp ? 'up' : 'down'}`;
-  const { page, words: causedBy } = causeOf(of, difference);
+  const { page, words: causedBy } = causeOf(of, others, difference);
   const where = leftOut.size === 0 ? '' : ` on the ${inWords(7 - leftOut.size)} days that can be compared`;
   const high = record === null || ratio === Infinity ? '' : `, ${weekHigh(record)}`;
   const size = ratioWords(ratio);
@@ -102,7 +105,8 @@ function changeIn(of: AudienceWeek, old: ReadonlySet<string>): Fact | undefined 
     key,
     isNewsAgain: true,
     stake: Math.abs(difference),
-    isInTotals: where === '' && high === '' && causedBy === '',
+    isInTotals: where === '' && high === '',
+    cause: causedBy,
     page,
     words:
       ratio === Infinity
@@ -151,6 +155,7 @@ const weekHigh = (weeks: number): string =>
 /** What makes up most of a change, in words: days without views, or the page, the day, or the day of the page. */
 function causeOf(
   { causes, days, leftOut, firstDay }: AudienceWeek,
+  others: AudienceWeek,
   difference: number,
 ): { page?: string; words: Phrase[] | string } {
   const shares = sharesOf(days, leftOut, difference);
@@ -158,7 +163,8 @@ function causeOf(
   const empty = shares.flatMap((share, at) => (share > 0 && days[at + 7 + lower] === 0 ? at : []));
   if (empty.length < 7 && sum(empty.map((at) => shares[at] ?? 0)) >= MOST) {
     const when = inSequence(empty.map((at) => namedDay(addDays(firstDay, at + lower))));
-    return { words: `, ${difference > 0 ? 'after' : 'with'} none on ${when}` };
+    const none = empty.every((at) => others.days[at + 7 + lower] === 0) ? 'no views at all' : 'none';
+    return { words: `, ${difference > 0 ? 'after' : 'with'} ${none} on ${when}` };
   }
   const [page] = causes
     .map(({ path, days }) => ({ path, byDay: sharesOf(days, leftOut, difference) }))

@@ -32,20 +32,24 @@ export function newsOf(week: Comparison, weekBefore: Comparison | null, other: O
   if (week.before !== null && viewsIn(weekBefore) === 0)
     return plain('again', totalsOf(thisWeek, ', after none last week'), toReview(other), viewsIn(week));
   const old = new Set(weekBefore === null ? [] : factsOf(weekBefore, []).map(({ key }) => key));
-  const [first, ...more] = factsOf(week, other.moved, old).filter(
+  const facts = factsOf(week, other.moved, old).filter(
     ({ key, isNewsAgain }) => isNewsAgain === true || !old.has(key),
   );
+  const [first, ...more] = facts;
+  /** Whether the totals say the same, and an earlier sentence its cause, if any. */
+  const isTold = (fact: Fact): boolean =>
+    fact.isInTotals === true &&
+    (fact.cause === '' || facts.find(({ cause }) => cause === fact.cause) !== fact);
+  const details = more.filter((fact) => !isTold(fact)).slice(0, MOST_DETAILS);
   const calm = quiet(week);
   const review = { key: 'review', words: say`${waitingForReview(other.pullRequests)}.` };
   const { key, words: headline } = first ?? (other.pullRequests > 0 ? review : calm);
-  const details = more.filter(({ isInTotals }) => isInTotals !== true);
-  const inTotals = more.filter(({ isInTotals }) => isInTotals === true);
   const shown = [
-    ...details.slice(0, MOST_DETAILS).map(({ key, words }) => ({ key, text: textOf(words) })),
+    ...details.map(({ key, words }) => ({ key, text: textOf(words) })),
     { key: 'left out', text: leftOutOf(week) },
     { key: 'not compared', text: whyNotCompared(week, other) },
   ].filter(({ text }) => text !== '');
-  const hidden = [...details.slice(MOST_DETAILS), ...inTotals, ...coursesOf(week)];
+  const hidden = [...more.filter((fact) => !details.includes(fact)), ...coursesOf(week)];
   const totals = totalsWithChange(week, key === 'totals');
   const unnamed = other.moved.filter((page) => headline.every(({ path }) => path !== page.path));
   const moreMoved = counted(unnamed.length, unnamed.length < other.moved.length ? 'more page' : 'page');
