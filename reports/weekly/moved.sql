@@ -44,8 +44,10 @@ shown_week AS (
   SELECT
     page.*,
     ago,
-    coalesce(if(further = 'ai', page_week.ai, page_week.human), 0)::BIGINT AS views,
-    if(further = 'ai', ai_expected, human_expected) AS expected,
+    coalesce(page_week.human, 0)::BIGINT AS human_views,
+    coalesce(page_week.ai, 0)::BIGINT AS ai_views,
+    median(human_views) FILTER (ago > 0) OVER of_page AS human_usual,
+    median(ai_views) FILTER (ago > 0) OVER of_page AS ai_usual,
     low,
     high
   FROM
@@ -53,19 +55,20 @@ shown_week AS (
     CROSS JOIN full_week
     LEFT JOIN page_week USING (path, ago)
     LEFT JOIN expected_week USING (path, ago)
+  WINDOW of_page AS (PARTITION BY path)
 )
 
 SELECT
   path,
   further AS audience,
-  any_value(human_expected) AS human_expected,
-  any_value(ai_expected) AS ai_expected,
+  human_expected,
+  ai_expected,
   human,
   ai,
-  -- False for a page that kept its views while those of most others changed.
-  greatest(any_value(expected), 1.25 * median(views) FILTER (ago > 0)) <= any_value(views) FILTER (ago = 0)
-  OR least(any_value(expected), median(views) FILTER (ago > 0) / 1.25) >= any_value(views) FILTER (ago = 0) AS has_changed,
-  list({ago: ago, views: views, low: low, high: high} ORDER BY ago DESC) AS weeks
+  -- Without an audience for which the page kept its views while those of most others changed.
+  if(human >= greatest(human_expected, 1.25 * human_usual) OR human <= least(human_expected, human_usual / 1.25), ['human'], [])
+  || if(ai >= greatest(ai_expected, 1.25 * ai_usual) OR ai <= least(ai_expected, ai_usual / 1.25), ['ai'], []) AS changed,
+  list({ago: ago, views: if(further = 'ai', ai_views, human_views), low: low, high: high} ORDER BY ago DESC) AS weeks
 FROM shown_week
-GROUP BY path, further, human, ai, distance
+GROUP BY path, further, human_expected, ai_expected, human, ai, human_usual, ai_usual, distance
 ORDER BY distance DESC, path

@@ -170,11 +170,17 @@ function problemIn(sentence: string, site: CountedSite, monday: Day, sofar: { wi
       ? undefined
       : wrong('lead', [leads, other]);
   }
-  found = one`(\S+) had ${COUNT} (human|AI) views?, (?:and none were expected|(\S+) (more|fewer) than expected)\.`;
+  found = one`(\S+) had (.*)\.`;
   if (found)
-    return week(monday, whoIs(found[3]), found[1]) === number(found[2])
-      ? undefined
-      : wrong('page', week(monday, whoIs(found[3]), found[1]));
+    for (const part of found[2]?.split(', and ') ?? []) {
+      const [, count, name] =
+        new RegExp(
+          `^${COUNT} (human|AI) views?, (?:where none were expected|\\S+ (?:more|fewer) than expected)$`,
+        ).exec(part) ?? [];
+      const actual = week(monday, whoIs(name), found[1]);
+      if (actual !== number(count)) return wrong('page', actual);
+    }
+  if (found) return undefined;
   found = one`(Human|AI) views have (grown|fallen) ((?:more than )?\S+) in \w+ weeks, from about ${COUNT} to ${COUNT} a week\.`;
   if (found) {
     const [, name, verb, size = '', from, to] = found;

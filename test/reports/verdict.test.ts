@@ -105,7 +105,12 @@ const page = (path: string, audience: Audience, views: number, expected: number)
   ai: audience === 'ai' ? views : 10,
   human_expected: audience === 'human' ? expected : null,
   ai_expected: audience === 'ai' ? expected : null,
+  changed: [audience],
 });
+/** What a page that moved for people as well as for AI has for people. */
+const ofBoth = { human: 300, human_expected: 900, changed: ['human', 'ai'] } satisfies Partial<
+  OtherNews['moved'][0]
+>;
 
 describe('the headline', () => {
   test('gives the totals if there is nothing to compare with', () => {
@@ -258,18 +263,29 @@ describe('who leads', () => {
 
 describe('the cause', () => {
   const flat = (views: number) => Array.from({ length: 7 }, () => views);
-  const other = { audience: 'human' as const, path: '/other', days: flat(0).concat(flat(0)) };
+  const elsewhere = { audience: 'human' as const, path: '/other', days: flat(0).concat(flat(0)) };
   test('is the page with most of the change', () => {
     calm();
-    more = { causes: [{ audience: 'ai', path: '/x', days: [...flat(100), ...flat(400)] }, other] };
+    more = { causes: [{ audience: 'ai', path: '/x', days: [...flat(100), ...flat(400)] }, elsewhere] };
     expect(headline([20_000, 19_000], ...STEADY)).toBe(
       'AI views rose 19% to 19,000, 70% of the rise on one page, /x.',
     );
   });
+  test('is not told again of the page, but what the other audience did there', () => {
+    calm();
+    more = { causes: [{ audience: 'ai', path: '/x', days: [...flat(100), ...flat(400)] }, elsewhere] };
+    const moved = { ...page('/x', 'ai', 2800, 700), ...ofBoth };
+    const told = (changed: Audience[]) => {
+      other = { moved: [{ ...moved, changed }], pullRequests: 0 };
+      return /(?<=week\. ).*/.exec(detail([20_000, 19_000], ...STEADY))?.[0];
+    };
+    expect(told(['human', 'ai'])).toBe('/x had 300 human views, 67% fewer than expected.');
+    expect(told(['ai'])).toBeUndefined();
+  });
   test('is the day of the page, or the day alone', () => {
     calm();
     const week = flat(100).with(1, 2400);
-    more = { causes: [{ audience: 'ai', path: '/x', days: [...flat(100), ...week] }, other] };
+    more = { causes: [{ audience: 'ai', path: '/x', days: [...flat(100), ...week] }, elsewhere] };
     expect(headline([20_000, 19_000], ...STEADY)).toBe(
       'AI views rose 19% to 19,000, 77% of the rise on one page, /x, on Tuesday, Nov 10.',
     );
@@ -281,7 +297,7 @@ describe('the cause', () => {
     calm();
     onDays = { [-1]: { ai: 252_286 } };
     const days = [...flat(10), ...flat(10).with(1, 250_010)];
-    more = { causes: [{ audience: 'ai', path: '/x', days }, other] };
+    more = { causes: [{ audience: 'ai', path: '/x', days }, elsewhere] };
     const { headline, detail } = news([20_000, 266_000], ...STEADY);
     expect(textOf(headline)).toBe(
       '252,286 AI views came on one day, Tuesday, Nov 10, most of them to one page, /x.',
@@ -325,7 +341,7 @@ describe('the cause', () => {
     calm();
     onDays = { [-1]: { ai: 100_000 }, [-3]: { ai: 150_000 } };
     const days = [...flat(10), ...flat(10).with(1, 98_000).with(3, 147_000)];
-    more = { causes: [{ audience: 'ai', path: '/x', days }, other] };
+    more = { causes: [{ audience: 'ai', path: '/x', days }, elsewhere] };
     expect(headline([20_000, 262_000], ...STEADY)).toBe(
       '250,000 AI views came on two days, Tuesday, Nov 10 and Thursday, Nov 12, most of them to one page, /x.',
     );
@@ -384,7 +400,11 @@ describe('what else there is', () => {
       'A calm week: human views and AI views are as usual; 1 page moved',
     );
     other = { moved: [page('/c', 'human', 500, 0)], pullRequests: 0 };
-    expect(headline([20_100, 16_000], ...STEADY)).toBe('/c had 500 human views, and none were expected.');
+    expect(headline([20_100, 16_000], ...STEADY)).toBe('/c had 500 human views, where none were expected.');
+    other = { moved: [{ ...page('/c', 'ai', 500, 900), ...ofBoth }], pullRequests: 0 };
+    expect(headline([20_100, 16_000], ...STEADY)).toBe(
+      '/c had 500 AI views, 44% fewer than expected, and 300 human views, 67% fewer than expected.',
+    );
     // There is room for two more.
     onDays = { [-1]: { ai: 250_000 }, [-3]: { human: 150_000 } };
     other = { moved: [page('/v1.2', 'ai', 90_000, 900)], pullRequests: 0 };

@@ -72,17 +72,20 @@ describe('the weekly report', () => {
     const history = await emptyHistory();
     await history.run(`
       INSERT INTO page_views
-      SELECT 'prj_1', day::DATE, '/page-' || n, views, 20, views + 20
+      SELECT 'prj_1', day::DATE, '/page-' || n, views, ai, views + ai
       FROM (
-        SELECT day, n, (95 + 2 * n + hash(n, day) % 9) * if(day >= DATE '2026-11-09' AND n % 8 <> 3, 3, 1) AS views
+        SELECT
+          day, n, (95 + 2 * n + hash(n, day) % 9) * if(day >= DATE '2026-11-09' AND n % 8 <> 3, 3, 1) AS views,
+          if(day >= DATE '2026-11-09' AND n % 8 = 3, 190, 20) AS ai
         FROM range(40) AS pages (n), generate_series(DATE '2026-08-17', DATE '2026-11-15', INTERVAL 1 DAY) AS days (day)
       )`);
     await loadDays(history);
     const { html, model, subject } = await weekly(history);
-    expect(subject).toMatch(/: Human views rose \d+% to [\d,]+, a 13-week high$/);
+    expect(subject).toMatch(/: Human views rose \d+% to [\d,]+, a 13-week high; 5 pages moved$/);
     expect(model).toHaveProperty('moved.pages.0.direction', 'down');
     expect(textOf(html)).toContain('Pages whose views differ from those expected');
-    expect(textOf(html)).not.toContain('fewer than expected');
+    // But it says that their AI views rose.
+    expect(textOf(html)).toMatch(/\. \/page-\d+ had 1,330 AI views, [^.]* more than expected\. /);
   });
 
   test('shows only the views of its own project', async () => {

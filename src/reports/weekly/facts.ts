@@ -7,7 +7,7 @@ import { BEYOND_CHANCE, leadOf, LEAST_VIEWS, NOTABLE_RATIO, onlyOf } from './lea
 import { type Fact, named, type Phrase, say, views } from './phrases.js';
 import type { MovedRow } from './rows.js';
 
-export type MovedPage = Omit<MovedRow, 'weeks' | 'has_changed'>;
+export type MovedPage = Omit<MovedRow, 'weeks'>;
 
 const NOTABLE_RECORD = 0.05;
 /** The least change that is told while it is not known what is usual. */
@@ -31,30 +31,32 @@ export function factsOf(
     leadOf(week) ?? onlyOf(week),
   ].filter((fact) => fact !== undefined);
   const told = new Set(found.map(({ page }) => page));
-  const page = moved.find(({ path }) => !told.has(path));
+  const pages = moved.flatMap((page) => factOf(page, told) ?? []);
   const isAtStake = (fact: Fact, least: number): boolean => fact.stake >= Math.max(LEAST_VIEWS, least * all);
   return [
     ...found.filter((fact) => isAtStake(fact, LEAST_STAKE)),
-    ...(page === undefined ? [] : [factOf(page)]).filter((fact) => isAtStake(fact, LEAST_STAKE_OF_PAGE)),
+    ...pages.slice(0, 1).filter((fact) => isAtStake(fact, LEAST_STAKE_OF_PAGE)),
   ].sort((one, two) => two.stake - one.stake);
 }
 
-const NOTHING_EXPECTED = 0.5;
-
-/** A page that moved. */
-function factOf(page: MovedPage): Fact {
-  const { audience, path, human, ai, human_expected, ai_expected } = page;
-  const expected = page[`${audience}_expected`] ?? 0;
-  const count = viewsBy(audience, page[audience]);
-  const ratio = page[audience] / expected - 1;
+/** A page that moved, with its audiences that are not told as a cause, the one that moved further first. */
+function factOf(page: MovedPage, told: ReadonlySet<string | undefined>): Fact | undefined {
+  const { audience, path, changed } = page;
+  const moves = [audience, otherThan(audience)].flatMap((of) => {
+    const { [of]: count, [`${of}_expected` as const]: expected } = page;
+    if (expected === null || !changed.includes(of) || told.has(`${of} ${path}`)) return [];
+    const ratio = count / expected - 1;
+    const size =
+      expected === 0
+        ? 'where none were expected'
+        : `${ratioWords(ratio)} ${ratio > 0 ? 'more' : 'fewer'} than expected`;
+    return { stake: Math.abs(count - expected), words: `${viewsBy(of, count)}, ${size}` };
+  });
+  if (moves.length === 0) return undefined;
   return {
     key: `page ${path}`,
-    isNewsAgain: true,
-    stake: Math.abs(human - (human_expected ?? human)) + Math.abs(ai - (ai_expected ?? ai)),
-    words:
-      expected < NOTHING_EXPECTED
-        ? say`${named(path)} had ${count}, and none were expected.`
-        : say`${named(path)} had ${count}, ${ratioWords(ratio)} ${ratio > 0 ? 'more' : 'fewer'} than expected.`,
+    stake: sum(moves.map(({ stake }) => stake)),
+    words: say`${named(path)} had ${moves.map(({ words }) => words).join(', and ')}.`,
   };
 }
 
@@ -75,7 +77,7 @@ function burstIn({ audience, bursts, causes, firstDay }: AudienceWeek): Fact | u
   return {
     key: `burst ${audience} ${first.day}`,
     stake: excess,
-    page,
+    page: page && `${audience} ${page}`,
     words: say`${viewsBy(audience, sum(bursts.map(({ views }) => views)))} came on ${when}${where}.`,
   };
 }
@@ -103,7 +105,6 @@ function changeIn(of: AudienceWeek, others: AudienceWeek, old: ReadonlySet<strin
   const again = old.has(key) ? ` again${size.endsWith('%') ? ' by' : ''}` : '';
   return {
     key,
-    isNewsAgain: true,
     stake: Math.abs(difference),
     isInTotals: where === '' && high === '',
     cause: causedBy,
@@ -154,7 +155,7 @@ const weekHigh = (weeks: number): string =>
 
 /** What makes up most of a change, in words: days without views, or the page, the day, or the day of the page. */
 function causeOf(
-  { causes, days, leftOut, firstDay }: AudienceWeek,
+  { audience, causes, days, leftOut, firstDay }: AudienceWeek,
   others: AudienceWeek,
   difference: number,
 ): { page?: string; words: Phrase[] | string } {
@@ -176,7 +177,7 @@ function causeOf(
   if (isPage) {
     const part = partWords(on === '' ? sum(byDay) : ofDay, difference);
     const words = say`, ${part} on one page, ${named(page.path)}${on === '' ? '' : `,${on}`}`;
-    return { page: page.path, words };
+    return { page: `${audience} ${page.path}`, words };
   }
   return { words: on === '' ? '' : `, ${partWords(ofDay, difference)}${on}` };
 }

@@ -35,7 +35,7 @@ export function weeklyModel(answers: object, { period, calendar, coverage }: Mod
   const moved = likelyBreak === undefined ? movedOf(rows.moved, pages.read, week) : null;
   const movedRows = moved === null ? [] : rows.moved;
   const news = newsOf(week, compareWeeks(rows, addDays(period.first, -7)), {
-    moved: movedRows.filter(({ has_changed }) => has_changed),
+    moved: movedRows.filter(({ changed }) => changed.length > 0),
     pullRequests: agentWork?.counts.ready ?? 0,
     coverage,
   });

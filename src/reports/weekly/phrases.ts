@@ -12,15 +12,13 @@ export interface Phrase {
 export interface Fact {
   /** What it is about, whatever the numbers. What was also true of the week before is not news. */
   readonly key: string;
-  /** Whether it is news even then. */
-  readonly isNewsAgain?: true;
   /** The number of views it is about. */
   readonly stake: number;
   /** Whether both totals with their change say the same, but for the cause. */
   readonly isInTotals?: boolean;
   /** The cause as it is said; empty if it is unknown. */
   readonly cause?: Phrase[] | string;
-  /** The page that the sentence names as its cause. */
+  /** The audience and page that the sentence names as its cause. */
   readonly page?: string | undefined;
   readonly words: Phrase[];
 }

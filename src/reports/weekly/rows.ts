@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { experimentRow } from '../../agents/effect.js';
-import { audienceColumn } from '../../format/audience.js';
+import { audienceColumn, AUDIENCES } from '../../format/audience.js';
 import { dayColumn } from '../../warehouse/query.js';
 import { dayViews } from '../chart.js';
 import { jobRow } from '../jobs.js';
@@ -25,8 +25,8 @@ const moved = z.object({
   /** Null for an audience whose views are as expected. */
   human_expected: count.nullable(),
   ai_expected: count.nullable(),
-  /** Whether its own views changed as well, and not only those of most other pages. */
-  has_changed: z.boolean().default(true),
+  /** The audiences whose views of it changed as well, and not only those of most other pages. */
+  changed: z.array(audienceColumn).default([...AUDIENCES]),
   /** The full weeks of that audience, of the last thirteen, oldest first. */
   weeks: z.array(sparkWeek),
 });

@@ -32,9 +32,9 @@ export function newsOf(week: Comparison, weekBefore: Comparison | null, other: O
   if (week.before !== null && viewsIn(weekBefore) === 0)
     return plain('again', totalsOf(thisWeek, ', after none last week'), toReview(other), viewsIn(week));
   const old = new Set(weekBefore === null ? [] : factsOf(weekBefore, []).map(({ key }) => key));
-  const facts = factsOf(week, other.moved, old).filter(
-    ({ key, isNewsAgain }) => isNewsAgain === true || !old.has(key),
-  );
+  /** A change that goes on is news again. */
+  const isNews = ({ key }: Fact): boolean => !old.has(key) || key.startsWith('change ');
+  const facts = factsOf(week, other.moved, old).filter(isNews);
   const [first, ...more] = facts;
   /** Whether the totals say the same, and an earlier sentence its cause, if any. */
   const isTold = (fact: Fact): boolean =>
