@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import type { Day } from '../day.js';
 import { AUDIENCES, type Audience, audienceName, viewsBy } from '../format/audience.js';
 import { dayList, inSequence } from '../format/days.js';
 import { percent, percentOf, signedPoints, thousands, writeChange } from '../format/numbers.js';
@@ -65,14 +64,21 @@ export function plainWords(of: About, more: Said['numbers'] = []): Said {
   return { ...of, statements: [], numbers: [...views, ...more] };
 }
 
-/** Views per loaded day of the period, as stored now. */
-type DayViews = readonly { readonly day: Day; readonly human: number; readonly ai: number }[];
+/** A loaded day as it is stored now: its views, and whether a load changed them since a report was sent. */
+export const storedDay = z.object({
+  day: dayColumn,
+  human: z.int(),
+  ai: z.int(),
+  is_final: z.boolean(),
+  is_restated: z.boolean(),
+});
+export type StoredDays = readonly z.infer<typeof storedDay>[];
 
 /** Not what waits for review, which was true when it was said. */
 const isLasting = ({ key }: { readonly key: string }): boolean => key !== 'review';
 
 /** What differs between what was said about a project and what would be said now. */
-export function differenceOf(before: Said, now: Said, days: DayViews) {
+export function differenceOf(before: Said, now: Said, days: StoredDays) {
   const [sent, ...others] = before.statements.filter(({ isShown }) => isShown);
   const headlineNow = now.statements.find(isLasting);
   return {
@@ -98,16 +104,20 @@ export function differenceOf(before: Said, now: Said, days: DayViews) {
 }
 
 /** Why the views differ: days that were loaded later, and changes of the others, each with its share. */
-function causesOf(before: Said, now: Said, days: DayViews): string[] {
+function causesOf(before: Said, now: Said, days: StoredDays): string[] {
   const { missing } = before;
   if (missing === null) return [];
   const late = days.filter(({ day }) => missing.includes(day));
+  const changed = days.filter((one) => one.is_restated && !late.includes(one));
   const loaded = viewsOf(late);
   const restated = { human: now.human - before.human - loaded.human, ai: now.ai - before.ai - loaded.ai };
-  const lateDays = capitalised(dayList(late.map(({ day }) => day)));
   const causes = [
-    { what: `${lateDays}, loaded later`, views: loaded, isTold: late.length > 0 },
-    { what: 'Changed by the platform later', views: restated, isTold: sizeOf(restated) > 0 },
+    { what: `${daysIn(late)}loaded later`, views: loaded, isTold: late.length > 0 },
+    {
+      what: `${daysIn(changed)}changed by the platform later`,
+      views: restated,
+      isTold: sizeOf(restated) > 0,
+    },
   ];
   const all = sizeOf(loaded) + sizeOf(restated);
   // A share of 0% says nothing.
@@ -116,8 +126,17 @@ function causesOf(before: Said, now: Said, days: DayViews): string[] {
     .filter(({ isTold }) => isTold)
     .map(({ what, views }) => {
       const share = isShared ? ` (${percentOf(sizeOf(views) / all)} of the difference)` : '';
-      return `${what}: ${changeWords(views)}${share}.`;
+      return `${capitalised(what)}: ${changeWords(views)}${share}.`;
     });
+}
+
+/** `Nov 9 – 12, `, `8 days between Nov 2 and Nov 29, `; empty for none. */
+function daysIn(views: StoredDays): string {
+  const days = views.map(({ day }) => day);
+  const list = dayList(days);
+  if (list === '') return '';
+  if (days.length <= 3 || !list.includes(' and ')) return `${list}, `;
+  return `${days.length} days between ${dayList(days.slice(0, 1))} and ${dayList(days.slice(-1))}, `;
 }
 
 type Counts = Readonly<Record<Audience, number>>;

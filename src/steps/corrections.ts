@@ -48,8 +48,8 @@ export async function sendCorrections(
   const attempted: Delivery[] = [];
   for (const sent of sentBefore(context, mailing, deliveries)) {
     if (context.signal.aborted) break;
-    const { period, said, recipients } = sent;
-    const stored = await storedOf(context.warehouse, mailing, period);
+    const { period, said, sentAt, recipients } = sent;
+    const stored = await storedOf(context.warehouse, mailing, period, sentAt);
     // Without the usual change, which takes longer to read, more may be outdated.
     if (!isOutdated(said, stored, 0)) continue;
     if (!isOutdated(said, stored, await usualShareOf(context, mailing, sent))) continue;

@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import type { Audience, Recipient } from '../config/recipients.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { daysIn, lastEndedDay } from '../day.js';
@@ -14,12 +13,12 @@ import {
 } from '../mail/delivery.js';
 import { deliver } from '../mail/ledger.js';
 import { attachmentsOf } from '../reports/answers.js';
-import { type Said, viewsOf } from '../reports/correction.js';
+import { type Said, storedDay, type StoredDays, viewsOf } from '../reports/correction.js';
 import { expectSendable, type ReportDefinition } from '../reports/definition.js';
 import { eachLoaded, NothingLoadedError } from '../reports/coverage.js';
 import type { Period } from '../reports/period.js';
 import { digestOf, type PreparedReport, prepareReport, type ReportPlace } from '../reports/render.js';
-import { dayColumn, type Reader, readSql } from '../warehouse/query.js';
+import { type Reader, readSql } from '../warehouse/query.js';
 import type { StepContext } from './step.js';
 
 /** What goes to every recipient of an audience: about one project, or a digest about all. */
@@ -90,20 +89,21 @@ export interface Stored extends Figures {
   /** The pattern of the pages, unless they are all of the site. */
   readonly pages: string | undefined;
   /** The days of each project. */
-  readonly of: ReadonlyMap<string, readonly z.infer<typeof storedDay>[]>;
+  readonly of: ReadonlyMap<string, StoredDays>;
 }
 
 const PERIOD_DAYS = readSql(import.meta.url, 'statements/period-days.sql');
-const storedDay = z.object({ day: dayColumn, is_final: z.boolean(), human: z.int(), ai: z.int() });
 
 export async function storedOf(
   reader: Reader,
   { projects, audience: { where: pages } }: Pick<Mailing, 'projects' | 'audience'>,
   { first, last }: Period,
+  since: Date | null = null,
 ): Promise<Stored> {
-  const of = new Map<string, z.infer<typeof storedDay>[]>();
+  const of = new Map<string, StoredDays>();
   for (const { id: project } of projects) {
-    const days = await reader.query(PERIOD_DAYS, storedDay, { project, first, last, pages: pages ?? '*' });
+    const about = { project, first, last, pages: pages ?? '*', since };
+    const days = await reader.query(PERIOD_DAYS, storedDay, about);
     if (days.length > 0) of.set(project, days);
   }
   const days = [...of.values()].flat();

@@ -4,7 +4,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openChannel } from '../../src/mail/channel.js';
 import { readDeliveries } from '../../src/mail/ledger.js';
-import { day } from '../../src/day.js';
+import { addDays, day } from '../../src/day.js';
 import { ElsewhereError } from '../../src/effects/place.js';
 import { differenceOf, type Said } from '../../src/reports/correction.js';
 import { isOutdated } from '../../src/steps/corrections.js';
@@ -96,6 +96,28 @@ it('a number is as sent only if its change is too, unless that was unknown', () 
   expect(differenceOf(one, four, [])).toMatchObject({ headline: calm, headlineWas: null, untrue: [] });
   const read = said('', '1', [{ key: 'calm', text: calm, isShown: true }]);
   expect(differenceOf(read, four, [])).toMatchObject({ headline: calm, headlineWas: null, untrue: [] });
+});
+
+it('a cause names the days that were loaded later or changed, or counts many', () => {
+  const said = (human: number, missing: Said['missing']) => ({
+    ...{ project: 'prj_1', statements: [], numbers: [], ai: 0 },
+    ...{ human, missing },
+  });
+  const causes = (missing: number[], restated: number[]) => {
+    const days = Array.from({ length: 28 }, (_, at) => addDays(day('2026-11-01'), at));
+    const views = { human: 1, ai: 0, is_final: true };
+    const stored = days.map((day, at) => ({ day, ...views, is_restated: restated.includes(at + 1) }));
+    const late = days.filter((_, at) => missing.includes(at + 1));
+    return differenceOf(said(20, late), said(29, []), stored).causes.map((cause) => cause.split(':')[0]);
+  };
+  expect(causes([4, 5, 6, 7, 8], [2, 4, 9])).toEqual([
+    'Nov 4 – 8, loaded later',
+    'Nov 2 and Nov 9, changed by the platform later',
+  ]);
+  expect(causes([1, 2, 3, 28], [])).toEqual([
+    '4 days between Nov 1 and Nov 28, loaded later',
+    'Changed by the platform later',
+  ]);
 });
 
 describe('a report that was sent incomplete', () => {
@@ -246,7 +268,7 @@ The report said: “A calm week: human views and AI views are as usual.”
 
 Human views: 5,828 (+9%), not 5,348 (0%)
 `);
-    expect(correction?.text).toContain('\nChanged by the platform later: +480 human views.\n');
+    expect(correction?.text).toContain('\nNov 14 – 15, changed by the platform later: +480 human views.\n');
     expect(correction?.text).toContain(`\n${baseUrl}/prj_1/weekly-2026-W46.html\n`);
     // A second change is not worth a second email.
     await restate('2026-11-14', 900, '2026-11-19 03:00:00');
@@ -268,7 +290,7 @@ Human views: 5,828 (+9%), not 5,348 (0%)
     expect(text).not.toMatch(/other docs/i);
     expect(text).toContain(`
 Nov 15, loaded later: +764 human views and +364 AI views (79% of the difference).
-Changed by the platform later: +300 human views (21% of the difference).
+Nov 12, changed by the platform later: +300 human views (21% of the difference).
 `);
   });
 
