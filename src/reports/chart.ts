@@ -39,7 +39,7 @@ const FAR_ABOVE = 4;
 const FEW = 0.05;
 
 /** The highest value to draw: the highest, or if a few are `times` as high as nearly all others, that of these. */
-export function highestDrawn(values: readonly number[], times: number): number {
+export function highestDrawn(values: readonly number[], times = FAR_ABOVE): number {
   const sorted = [...values].sort((one, two) => two - one);
   const limit = times * (sorted[Math.ceil(sorted.length * FEW)] ?? 0);
   const [highest = 0] = sorted;
@@ -48,14 +48,7 @@ export function highestDrawn(values: readonly number[], times: number): number {
 
 /** The end of a chart's scale: beyond it are only a few days of each audience, not a lasting change of one. */
 export const highestOf = (days: readonly Pick<ChartDay, Audience>[]): number =>
-  Math.max(
-    ...AUDIENCES.map((audience) =>
-      highestDrawn(
-        days.map((day) => day[audience] ?? 0),
-        FAR_ABOVE,
-      ),
-    ),
-  );
+  Math.max(...AUDIENCES.map((audience) => highestDrawn(days.map((day) => day[audience] ?? 0))));
 
 /** With more days, the average of seven days is drawn over them. */
 export const MOST_PLAIN_DAYS = 14;
@@ -146,12 +139,7 @@ const markOf = (letters: string, index: number, { top, bottom, xOf }: Layout): s
   `<path d="M${xOf(index)} ${top}V${bottom}" stroke="var(--muted)" stroke-dasharray="2 3"/>` +
   textAt(xOf(index), top - 5, letters);
 
-function lineOf(
-  audience: Audience,
-  days: readonly ChartDay[],
-  layout: Layout,
-  size: ChartLook['size'],
-): string {
+function lineOf(audience: Audience, days: readonly ChartDay[], layout: Layout, size: ChartLook['size']) {
   const { xOf, yOf, highest, isAveraged, bold } = layout;
   const color = `var(--${audience})`;
   const drawn = (values: Values, look: string) =>

@@ -56,13 +56,7 @@ function sized({ spec: given, query }: Picture, rows: readonly object[], width: 
   // Vega modifies the rows it is given, so it gets copies.
   const datasets = { [query]: rows.map((row) => ({ ...row })) };
   // Not validated here: Vega-Lite reports what is wrong with a specification.
-  return {
-    data: { name: query },
-    ...sizing,
-    ...spec,
-    width,
-    datasets,
-  } as unknown as TopLevelSpec;
+  return { data: { name: query }, ...sizing, ...spec, width, datasets } as unknown as TopLevelSpec;
 }
 
 /** Vega's labels for screen readers do not identify the marks; one title and description serve better. */

@@ -46,6 +46,7 @@ export async function prepareReport(
 ) {
   const { name, title, audience } = report;
   const { reports, shards } = place.settings;
+  const { timezone } = reports;
   const part = partOf(project, where);
   const coverage = await readCoverage(reader, project, period);
   const days = { from: dateOf(period.first), to: dateOf(period.last) };
@@ -60,14 +61,8 @@ export async function prepareReport(
   };
   const url = pageUrl(reports.baseUrl, project.id, { name, period });
   /** Formatted only for templates that show them. */
-  const tables = () => tablesOf(report, answers, reports.timezone);
-  const shown = {
-    ...model,
-    report: { name, title, audience },
-    timezone: reports.timezone,
-    pageUrl: url,
-    tables,
-  };
+  const tables = () => tablesOf(report, answers, timezone);
+  const shown = { ...model, report: { name, title, audience }, timezone, pageUrl: url, tables };
   const line = (key: string, text: string) =>
     fillLine(name, `${report.folder}/report.yaml, ${key}`, text, shown);
   const subject = line('subject', report.subject);

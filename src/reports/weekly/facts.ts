@@ -101,7 +101,7 @@ function changeIn(of: AudienceWeek, others: AudienceWeek, old: ReadonlySet<strin
   const { page, words: causedBy } = causeOf(of, others, difference);
   const where = leftOut.size === 0 ? '' : ` on the ${inWords(7 - leftOut.size)} days that can be compared`;
   const high = record === null || ratio === Infinity ? '' : `, ${weekHigh(record)}`;
-  const size = ratioWords(ratio);
+  const size = ratio === Infinity ? 'from none' : ratioWords(ratio);
   const again = old.has(key) ? ` again${size.endsWith('%') ? ' by' : ''}` : '';
   return {
     key,
@@ -109,10 +109,7 @@ function changeIn(of: AudienceWeek, others: AudienceWeek, old: ReadonlySet<strin
     isInTotals: where === '' && high === '',
     cause: causedBy,
     page,
-    words:
-      ratio === Infinity
-        ? say`${views(audience)} rose from none to ${thousands(now)}${where}${causedBy}.`
-        : say`${views(audience)} ${isUp ? 'rose' : 'fell'}${again} ${size} to ${thousands(now)}${where}${high}${causedBy}.`,
+    words: say`${views(audience)} ${isUp ? 'rose' : 'fell'}${again} ${size} to ${thousands(now)}${where}${high}${causedBy}.`,
   };
 }
 

@@ -9,15 +9,7 @@ import type { Coverage, ModelContext } from '../coverage.js';
 import { agentWorkOf } from '../jobs.js';
 import { periodOf, type Calendar } from '../period.js';
 import { type AudienceWeek, bothWeeks, compareWeeks, type Comparison } from './comparison.js';
-import {
-  type DayRow,
-  type LikelyBreakRow,
-  type MostReadRow,
-  type MovedRow,
-  type NoteRow,
-  type WeekRow,
-  weeklyRows,
-} from './rows.js';
+import { type LikelyBreakRow, type MostReadRow, type WeekRow, weeklyRows, type WeeklyRows } from './rows.js';
 import { newsOf, weekdaysOf } from './sentences.js';
 
 export type WeeklyModel = ReturnType<typeof weeklyModel>;
@@ -51,7 +43,7 @@ export function weeklyModel(answers: object, { period, calendar, coverage }: Mod
     share: shareOf(week),
     pages,
     weeks: rows.weeks.map((row) => weekFigures(row, calendar)).toReversed(),
-    chart: chartOf(rows.daily_views, rows.notes, week),
+    chart: chartOf(rows, week),
     moved,
     /** That counting probably changed, instead of pages that moved; otherwise null. */
     likelyBreak: likelyBreak === undefined ? null : likelyBreakWords(likelyBreak),
@@ -127,7 +119,7 @@ function weekFigures(
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ';
 
 /** The days that are drawn, oldest first, the notes about them, and what is written around them. */
-function chartOf(days: readonly DayRow[], rows: readonly NoteRow[], { thisWeek: { human, ai } }: Comparison) {
+function chartOf({ daily_views: days, notes: rows }: WeeklyRows, { thisWeek: { human, ai } }: Comparison) {
   const weeks = days.length / 7;
   const isOneWeek = weeks === 1;
   const average = days.length > MOST_PLAIN_DAYS ? ', as a 7-day average' : '';
@@ -174,7 +166,7 @@ const MOVED_WEEKS_LEAST = 3;
 const MOVED_PAGES_LEAST = 5;
 
 /** Null if there are too few full weeks, or too few pages to say that none moved. */
-function movedOf(rows: readonly MovedRow[], pagesRead: number, { thisWeek, earlier }: Comparison) {
+function movedOf(rows: WeeklyRows['moved'], pagesRead: number, { thisWeek, earlier }: Comparison) {
   if (thisWeek.days_loaded < 7 || earlier.length < MOVED_WEEKS_LEAST) return null;
   if (rows.length === 0 && pagesRead < MOVED_PAGES_LEAST) return null;
   return {
@@ -206,7 +198,7 @@ function likelyBreakWords({ project, day, from_audience: from, to_audience: to, 
 }
 
 /** A page's views. A change beyond the expected range is the same as in `moved`. */
-function mostReadOf(page: MostReadRow, { before }: Comparison, moved: readonly MovedRow[]) {
+function mostReadOf(page: MostReadRow, { before }: Comparison, moved: WeeklyRows['moved']) {
   const ofMoved = moved.find(({ path }) => path === page.path);
   const of = (audience: Audience) => {
     const views = page[audience];

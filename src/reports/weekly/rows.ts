@@ -81,7 +81,6 @@ export const weeklyRows = z.object({
 export type WeeklyRows = z.infer<typeof weeklyRows>;
 export type WeekRow = z.infer<typeof week>;
 export type DayRow = z.infer<typeof dayViews>;
-export type NoteRow = z.infer<typeof note>;
 export type MovedRow = z.infer<typeof moved>;
 export type LikelyBreakRow = z.infer<typeof likelyBreak>;
 export type UsualRow = z.infer<typeof usual>;
