@@ -119,9 +119,15 @@ function expected(site: CountedSite, { week: first, restated = new Map() }: Data
           ? { kind: 'ratio', ratio: 0 }
           : { kind: 'from zero' }
         : { kind: 'ratio', ratio: views / from - 1 };
+  /** The views of a page without the two days that have the most. */
+  const core = (path: string, who: 'human' | 'ai') => {
+    const byDay = days.map((date) => site.get(date)?.get(path)?.[who] ?? 0);
+    return sum(byDay.sort((one, two) => two - one).slice(2));
+  };
   const leaning = (reader: 'human' | 'ai', other: 'human' | 'ai') =>
     now
-      .filter((page) => page[reader] >= 50 && page[reader] >= 10 * page[other] && page[reader] > page[other])
+      .filter((page) => page[reader] >= 10 * page[other])
+      .filter(({ path }) => core(path, reader) >= Math.max(50, 10 * core(path, other)))
       .sort((one, two) => two[reader] - one[reader] || (one.path < two.path ? -1 : 1))
       .slice(0, 5);
   const fresh = now.filter(({ path }) => !seen.has(path));

@@ -234,6 +234,7 @@ describe('the weekly report', () => {
     expect(report.brief()).toMatch(/^AI views: [\d,]+ \(0%, not counting Wednesday\)$/m);
     for (const html of [report.html, mail.html])
       expect(textOf(html)).toMatch(/AI share 99\.\d% 0\.0 pts from last week ?,? not counting Wednesday/);
+    expect(report.html).not.toContain('Read by AI, rarely by people');
   });
 
   test('shows agent work with pull requests first, and links only to web addresses', async () => {
