@@ -5,7 +5,8 @@ SELECT
   path,
   state,
   if(closed_on IS NULL, pr_link, NULL) AS pr_link,
-  if(closed_on IS NULL, note, 'Its pull request was closed without being merged.') AS note
+  if(closed_on IS NULL, note, 'Its pull request was closed without being merged.') AS note,
+  coalesce(ended_at >= $from::DATE AND ended_at < $to::DATE + 1, false) AS is_new
 FROM jobs
 WHERE
   project = $project

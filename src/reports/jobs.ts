@@ -67,13 +67,15 @@ export function byGroup<Job extends ReportedJob>(jobs: readonly Job[]) {
 const JOBS_LISTED = 12;
 
 /** The agents' work in the weekly report; null without any job. */
-export function agentWorkOf(rows: readonly JobRow[]) {
+export function agentWorkOf(rows: readonly (JobRow & { readonly is_new: boolean })[]) {
   if (rows.length === 0) return null;
   const groups = byGroup(rows.map(reportedJob));
   const counts = { ready: 0, running: 0, unchanged: 0, failed: 0, unconfirmed: 0 };
   for (const group of GROUPS) counts[group] = groups[group].length;
   return {
     counts,
+    /** Whether a pull request has begun to wait for review in the week. */
+    isNews: rows.some((row) => row.is_new && reportedJob(row).group === 'ready'),
     jobs: GROUPS.flatMap((group) => groups[group]).slice(0, JOBS_LISTED),
     /** Number of jobs that are not listed. */
     more: Math.max(0, rows.length - JOBS_LISTED),

@@ -14,7 +14,7 @@ type Usual = Partial<Record<Audience, Partial<UsualRow>>>;
 /** What the macro `usual_range` says of the reported week, and of the one before. */
 let usual: Usual = {};
 let usualBefore: Usual = {};
-let other: Omit<OtherNews, 'coverage'> = { moved: [], pullRequests: 0 };
+let other: Pick<OtherNews, 'moved' | 'pullRequests'> & Partial<OtherNews> = { moved: [], pullRequests: 0 };
 /** Views on single days instead of a seventh of the week, by days before the reported Monday. */
 let onDays: Record<number, { human?: number; ai?: number }> = {};
 let more: Partial<Pick<History, 'causes' | 'notes'> & OtherNews['coverage']> = {};
@@ -81,7 +81,10 @@ function news(...newestFirst: Counts[]) {
   };
   const week = compareWeeks(history, MONDAY);
   if (week === null) throw new Error('the reported week is not loaded');
-  return newsOf(week, compareWeeks(history, addDays(MONDAY, -7)), { ...other, coverage });
+  return newsOf(week, compareWeeks(history, addDays(MONDAY, -7)), {
+    ...{ isReviewNews: other.pullRequests > 0, coverage },
+    ...other,
+  });
 }
 
 const headline = (...given: Counts[]): string => textOf(news(...given).headline);
@@ -427,6 +430,8 @@ describe('what else there is', () => {
     expect(subject([20_000, 19_000], ...STEADY)).toMatch(/; 1 pull request to review$/);
     other = { moved: [], pullRequests: 2 };
     expect(headline([20_100, 16_000], ...STEADY)).toBe('Two pull requests are waiting for your review.');
+    other = { ...other, isReviewNews: false };
+    expect(subject([20_100, 16_000], ...STEADY)).toMatch(/^A calm week.*; 2 pull requests to review$/);
   });
 });
 

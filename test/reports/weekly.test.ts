@@ -251,12 +251,17 @@ describe('the weekly report', () => {
         (5, '/long-ago', 'completed', NULL, TIMESTAMP '2026-10-01'),
         (6, '/forgotten', 'completed', 'https://github.com/acme/docs/pull/1', TIMESTAMP '2026-10-01')
       ) AS job (id, path, state, pr_link, ended_at)`);
-    const { html } = await weekly(history);
+    const { html, subject } = await weekly(history);
+    expect(subject).toMatch(/AI views this week; 3 pull requests to review$/);
     const text = textOf(html);
     expect(text).toContain('3 pull requests ready for your review · 1 running · 1 unconfirmed');
     expect(text).toMatch(/\/ready .*\/hostile .*\/forgotten .*\/running .*\/lost /);
     expect(text).not.toContain('/long-ago');
     expect(html).toContain('href="https://github.com/acme/docs/pull/7"');
     expect(html).not.toMatch(/href="javascript/);
+    await history.run(`UPDATE agent_jobs SET ended_at = '2026-11-15 23:59:59' WHERE id IN (2, 4)`);
+    expect((await weekly(history)).subject).toMatch(/: Three pull requests are waiting for your review$/);
+    await history.run(`UPDATE agent_jobs SET ended_at = '2026-11-08 23:59:59' WHERE id = 2`);
+    expect((await weekly(history)).subject).not.toContain('waiting');
   });
 });

@@ -29,6 +29,7 @@ export function weeklyModel(answers: object, { period, calendar, coverage }: Mod
   const news = newsOf(week, compareWeeks(rows, addDays(period.first, -7)), {
     moved: movedRows.filter(({ changed }) => changed.length > 0),
     pullRequests: agentWork?.counts.ready ?? 0,
+    isReviewNews: agentWork?.isNews === true,
     coverage,
   });
   const mostRead = rows.most_read.map((page) => mostReadOf(page, week, movedRows));

@@ -74,7 +74,8 @@ export const weeklyRows = z.object({
   most_read: z.array(mostRead),
   /** Pages that one audience reads and the other rarely does, by the audience that reads them. */
   one_sided: z.object({ human: z.array(pageViews), ai: z.array(pageViews) }),
-  agent_work: z.array(jobRow),
+  /** `is_new`: ended in the week. */
+  agent_work: z.array(jobRow.extend({ is_new: z.boolean().default(false) })),
   experiment: z.array(experimentRow).default([]),
 });
 

@@ -14,6 +14,8 @@ import type { WeekRow } from './rows.js';
 export interface OtherNews {
   readonly moved: readonly MovedPage[];
   readonly pullRequests: number;
+  /** Whether one of them is new. */
+  readonly isReviewNews: boolean;
   readonly coverage: Pick<Coverage, 'historySince' | 'hasOlder'>;
 }
 
@@ -43,7 +45,7 @@ export function newsOf(week: Comparison, weekBefore: Comparison | null, other: O
   const details = more.filter((fact) => !isTold(fact)).slice(0, MOST_DETAILS);
   const calm = quiet(week);
   const review = { key: 'review', words: say`${waitingForReview(other.pullRequests)}.` };
-  const { key, words: headline } = first ?? (other.pullRequests > 0 ? review : calm);
+  const { key, words: headline } = first ?? (other.isReviewNews ? review : calm);
   const shown = [
     ...details.map(({ key, words }) => ({ key, text: textOf(words) })),
     { key: 'left out', text: leftOutOf(week) },
