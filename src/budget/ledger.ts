@@ -1,9 +1,7 @@
-import { INTEGER, TIMESTAMP, VARCHAR } from '@duckdb/node-api';
 import { subHours } from 'date-fns';
 import { recordedUse, RollingHour } from '../api/hour.js';
 import type { ProjectSettings } from '../config/schema.js';
-import { type Reader, readSql, timestampOf } from '../warehouse/query.js';
-import type { Cell } from '../warehouse/transaction.js';
+import { type Reader, readSql } from '../warehouse/query.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 
 const RECENT_USES = readSql(import.meta.url, 'statements/recent-uses.sql');
@@ -44,16 +42,9 @@ export async function openHour(warehouse: Warehouse, bucket: string, now: Date):
 /** Counts the requests of an entry as used, from before the first of them is sent. */
 export function recordEntry(warehouse: Warehouse, bucket: string, entry: Entry): Promise<void> {
   const { id, at, left, pausedUntil } = entry;
-  const paused = pausedUntil === undefined ? null : timestampOf(pausedUntil);
-  const cells: Cell[] = [
-    [VARCHAR, id],
-    [VARCHAR, bucket],
-    [TIMESTAMP, timestampOf(at)],
-    [INTEGER, left],
-    [VARCHAR, paused === null ? 'reserved' : 'refused'],
-    [TIMESTAMP, paused],
-  ];
-  return warehouse.groupCommit((transaction) => transaction.appendRow('request_uses', cells));
+  const cause = pausedUntil === undefined ? 'reserved' : 'refused';
+  const values = [id, bucket, at, left, cause, pausedUntil ?? null];
+  return warehouse.groupCommit((transaction) => transaction.appendRow('request_uses', values));
 }
 
 /** Takes back requests of an entry that were not sent. */

@@ -1,4 +1,3 @@
-import { BIGINT, DATE, INTEGER, TIMESTAMP, VARCHAR } from '@duckdb/node-api';
 import { z } from 'zod';
 import { type PageViews, viewCountsSchema } from '../api/schema.js';
 import { type Day, dayOf, type DayRange, daysIn } from '../day.js';
@@ -9,9 +8,8 @@ import {
   type Reader,
   readSql,
   timestampColumn,
-  timestampOf,
 } from '../warehouse/query.js';
-import type { Cell, Transaction } from '../warehouse/transaction.js';
+import type { Transaction } from '../warehouse/transaction.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import type { Rows } from './day-rows.js';
 import { countChangedPages, equalCounts, isForgotten } from './totals.js';
@@ -188,17 +186,8 @@ function appendLoad(
   state: DayState,
   failures: number,
 ): Promise<void> {
-  const now = timestampOf(at.now);
   const counts = [totals.human, totals.ai, totals.total, rows.length];
   const missing = [unattributed.human, unattributed.ai, unattributed.total];
-  return transaction.appendRow('day_loads', [
-    [VARCHAR, at.project],
-    [DATE, dateOf(at.day)],
-    [VARCHAR, state],
-    [TIMESTAMP, now],
-    [TIMESTAMP, now],
-    ...[...counts, ...missing].map((count): Cell => [BIGINT, BigInt(count)]),
-    [VARCHAR, doubt ?? null],
-    [INTEGER, failures],
-  ]);
+  const day = [at.project, dateOf(at.day), state, at.now, at.now];
+  return transaction.appendRow('day_loads', [...day, ...counts, ...missing, doubt ?? null, failures]);
 }

@@ -114,11 +114,8 @@ export async function inTransaction<Result>(
 /** A day as DuckDB counts it, from January 1, 1970. */
 export const dateOf = (at: Day): DuckDBDateValue => new DuckDBDateValue(daysBetween(day('1970-01-01'), at));
 
-export const timestampOf = (date: Date): DuckDBTimestampValue =>
-  new DuckDBTimestampValue(BigInt(date.getTime()) * 1000n);
-
-const toDuckDB = (value: Parameters[string]): DuckDBValue =>
-  value instanceof Date ? timestampOf(value) : value;
+export const toDuckDB = (value: Parameters[string]): DuckDBValue =>
+  value instanceof Date ? new DuckDBTimestampValue(BigInt(value.getTime()) * 1000n) : value;
 
 /** As the library's JSON converter, but whole numbers stay numbers, and timestamps are marked as UTC. */
 const toPlain: DuckDBValueConverter<Json> = (value, type, converter) => {

@@ -1,17 +1,16 @@
 import {
-  BIGINT,
   DATE,
+  DOUBLE,
   type DuckDBAppender,
   type DuckDBConnection,
   DuckDBDataChunk,
   type DuckDBDateValue,
   type DuckDBType,
-  type DuckDBValue,
   VARCHAR,
 } from '@duckdb/node-api';
 import duckdb, { type Vector } from '@duckdb/node-bindings';
 import type { z } from 'zod';
-import { type Parameters, queryRows, type Reader, runStatement } from './query.js';
+import { type Parameters, queryRows, type Reader, runStatement, toDuckDB } from './query.js';
 import { CHUNK_ROWS, type Texts } from './texts.js';
 
 /** A column to append: one value for all rows, or the value of each row. */
@@ -19,9 +18,6 @@ export type Column =
   | { readonly same: string | DuckDBDateValue }
   | { readonly texts: Texts; readonly numbers: Int32Array }
   | { readonly counts: Float64Array };
-
-/** A value of a single row, and the type of its column. */
-export type Cell = readonly [type: DuckDBType, value: DuckDBValue];
 
 /** A running transaction: see `Warehouse.transaction`. */
 export class Transaction implements Reader {
@@ -41,9 +37,9 @@ export class Transaction implements Reader {
   }
 
   /** Appends one row: the values of all columns of the table, in its own order. */
-  async appendRow(table: string, cells: readonly Cell[]): Promise<void> {
+  async appendRow(table: string, values: readonly Parameters[string][]): Promise<void> {
     const appender = await this.#appenderOf(table);
-    for (const [type, value] of cells) appender.appendValue(value, type);
+    for (const value of values) appender.appendValue(toDuckDB(value));
     appender.endRow();
   }
 
@@ -86,8 +82,9 @@ export class Transaction implements Reader {
   }
 }
 
+/** The type of the values passed to DuckDB, which converts them to that of the table. */
 const typeOf = (column: Column): DuckDBType =>
-  'counts' in column ? BIGINT : 'same' in column && typeof column.same !== 'string' ? DATE : VARCHAR;
+  'counts' in column ? DOUBLE : 'same' in column && typeof column.same !== 'string' ? DATE : VARCHAR;
 
 /** Fills a vector with some rows of a column. */
 function setColumn(vector: Vector, column: Column, from: number, to: number): void {
@@ -99,18 +96,7 @@ function setColumn(vector: Vector, column: Column, from: number, to: number): vo
   }
   const words =
     'counts' in column
-      ? doubleWords(column.counts.subarray(from, to))
+      ? column.counts.slice(from, to)
       : column.texts.wordsOf(column.numbers.subarray(from, to));
   duckdb.copy_data_to_vector(vector, 0, words.buffer, 0, words.byteLength);
-}
-
-/** Counts as the two halves of DuckDB's BIGINT, the lower one first. */
-function doubleWords(counts: Float64Array): Int32Array<ArrayBuffer> {
-  const words = new Int32Array(2 * counts.length);
-  let at = 0;
-  for (const count of counts) {
-    words[at++] = count;
-    words[at++] = Math.floor(count / 2 ** 32);
-  }
-  return words;
 }
