@@ -7,21 +7,15 @@ import { inTransaction, type Parameters, queryRows, type Reader } from './query.
 import { isOfStorage, storageFailure } from '../storage.js';
 import { Transaction } from './transaction.js';
 
-/** A piece of work that shares a transaction with others. */
-interface GroupedWork {
-  /** Returns a function that reports success once the transaction is committed. */
-  readonly together: (transaction: Transaction) => Promise<() => void>;
-  readonly alone: () => Promise<void>;
-}
-
 /**
  * The live database, open for writing. One connection serves everything, so transactions take turns: while one is
  * running, other queries wait.
  */
 export class Warehouse implements Reader {
   readonly #inTurn = pLimit(1);
-  /** Work waiting for the next group commit. */
-  readonly #group: GroupedWork[] = [];
+  /** Work waiting for the next group commit; each returns a function that reports success, for after the commit. */
+  #group: ((transaction: Transaction) => Promise<() => void>)[] = [];
+  #committed = Promise.resolve();
   #failure: StorageError | undefined;
   #foldFailure: StorageError | undefined;
   #hasStorageFailed = false;
@@ -68,28 +62,27 @@ export class Warehouse implements Reader {
    */
   groupCommit<Result>(work: (transaction: Transaction) => Promise<Result>): Promise<Result> {
     return new Promise((resolve, reject) => {
-      this.#group.push({
-        together: async (transaction) => {
-          const result = await work(transaction);
-          return () => resolve(result);
-        },
-        alone: () => this.transaction(work).then(resolve, reject),
+      this.#group.push(async (transaction) => {
+        const result = await work(transaction);
+        return () => resolve(result);
       });
-      if (this.#group.length === 1) void this.#commitGroup();
+      if (this.#group.length === 1) this.#committed = this.#commitGroup();
+      // Nothing was committed. After a storage failure, each of them fails with its own message.
+      this.#committed.catch(() => this.transaction(work).then(resolve, reject));
     });
   }
 
   async #commitGroup(): Promise<void> {
-    let group: GroupedWork[] = [];
-    const done = await this.transaction(async (transaction) => {
-      group = this.#group.splice(0);
-      const ends: (() => void)[] = [];
-      for (const { together } of group) ends.push(await together(transaction));
-      return ends;
-    }).catch(() => undefined);
-    if (done !== undefined) for (const end of done) end();
-    // Nothing was committed. After a storage failure, each of them fails with its own message.
-    else for (const { alone } of group.length > 0 ? group : this.#group.splice(0)) await alone();
+    const group = this.#group;
+    const endGroup = () => {
+      if (this.#group === group) this.#group = [];
+    };
+    const ends: (() => void)[] = [];
+    await this.transaction(async (transaction) => {
+      endGroup();
+      for (const together of group) ends.push(await together(transaction));
+    }).finally(endGroup);
+    for (const end of ends) end();
   }
 
   /** For work that must not be inside a transaction, such as ATTACH. */
