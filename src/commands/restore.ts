@@ -1,4 +1,3 @@
-import type { DuckDBConnection } from '@duckdb/node-api';
 import { max } from 'date-fns';
 import { stat } from 'node:fs/promises';
 import { MAX_LOCK_WAIT_MS, withLiveFiles } from '../app/open.js';
@@ -7,7 +6,7 @@ import { keepPrivate, optionsOf, readWorkspace } from '../app/workspace.js';
 import { lakeLocation, shownLocation } from '../config/load.js';
 import { isLocal } from '../config/values.js';
 import { addDays, daysBetween, lastEndedDay } from '../day.js';
-import { ElsewhereError, placeOf, placeWords } from '../effects/place.js';
+import { ElsewhereError, placeWords } from '../effects/place.js';
 import type { ExitCode } from '../errors.js';
 import { readDayLedger } from '../export/ledger.js';
 import { ignoreMissing } from '../files.js';
@@ -16,7 +15,6 @@ import { counted } from '../format/numbers.js';
 import { runPublish } from '../steps/publish.js';
 import { StepRunner } from '../steps/step.js';
 import { readWorkspaceRow } from '../warehouse/identity.js';
-import { fillFromLake } from '../warehouse/lake/copy.js';
 import { publish } from '../warehouse/publish.js';
 import type { Reader } from '../warehouse/query.js';
 import { restore as restoreLive } from '../warehouse/restore.js';
@@ -44,16 +42,11 @@ export const restore = workspaceCommand('restore', {
     const isLake = path !== undefined && (!isLocal(path) || (await isDirectory(path)));
     const parquet = isLake ? path : undefined;
     const workspace = await readWorkspace({ ...options, parquet }, runtime, 'optional');
-    const { liveFile, historyFile, settings, lake, shard, dataDir, machine } = workspace;
-    const fill = async (connection: DuckDBConnection, copy: string): Promise<void> => {
-      if (lake === undefined) return;
-      const here = await placeOf(dataDir, machine);
-      await fillFromLake(connection, copy, { place: lake, shard, here, signal });
-    };
-    const from = isLake ? { location: path, fill } : path;
+    const { liveFile, historyFile, settings, lake, shard, machine } = workspace;
+    const from = isLake && lake !== undefined ? { place: lake, shard, signal } : path;
     const hold = { command: 'readership restore', now, signal, maxWaitMs: MAX_LOCK_WAIT_MS };
     keepPrivate();
-    const restored = await restoreLive({ liveFile, historyFile, from }, hold);
+    const restored = await restoreLive({ liveFile, historyFile, from, machine }, hold);
     await withLiveFiles(workspace, runtime, hold, async ({ reconciled, ...live }) => {
       const { warehouse } = live;
       const shown = (file: string) => shownLocation(file, workingDirectory);

@@ -7,11 +7,15 @@ import { exists, expectDirectory, ignoreMissing } from '../files.js';
 import { databaseOf, whileAttached } from './duckdb.js';
 import { isOfDamage, machineAdvice, storageFailure } from '../storage.js';
 import { EffectsJournal } from '../effects/journal.js';
+import { placeOf } from '../effects/place.js';
+import { readWorkspaceRow } from './identity.js';
+import { fillFromLake } from './lake/copy.js';
+import type { LakeSource } from './lake/opened.js';
 import { changeDatabase, type LiveFile, logOf, removeCopies, removeDatabase } from './live-file.js';
 import { migrate } from './migrate.js';
 import { BehindError, holdLiveFile, type HoldOptions, makeDirectory, openWarehouse } from './open.js';
 import { tableDigests } from './publish.js';
-import { queryRows } from './query.js';
+import { queryRows, readerOf } from './query.js';
 import type { Warehouse } from './warehouse.js';
 
 export interface Restoration {
@@ -19,12 +23,8 @@ export interface Restoration {
   readonly historyFile: string;
   /** A database or a lake to restore from; by default the published history. */
   readonly from: string | LakeSource | undefined;
-}
-
-/** A lake to restore from, and a function that fills a new database at `path` from it. */
-interface LakeSource {
-  readonly location: string;
-  readonly fill: (connection: DuckDBConnection, path: string) => Promise<void>;
+  /** The name of this machine, if it was given one. */
+  readonly machine?: string | undefined;
 }
 
 export interface Restored {
@@ -45,15 +45,16 @@ const OTHER_FILE = 'Nothing was changed. Use another file: readership restore --
  * from another workspace than the effects journal, and if the disk is full.
  */
 export async function restore(
-  { liveFile, historyFile, from }: Restoration,
+  { liveFile, historyFile, from, machine }: Restoration,
   options: HoldOptions,
 ): Promise<Restored | undefined> {
   await expectDirectory(dirname(liveFile));
   if (from === undefined && (await isSound(liveFile, historyFile, options))) return undefined;
-  const source = typeof from === 'object' ? from.location : resolve(from ?? historyFile);
+  const lake = typeof from === 'object' ? from : undefined;
+  const source = lake?.place.location ?? resolve(typeof from === 'string' ? from : historyFile);
   if (source === resolve(liveFile))
     throw new StorageError(`${source} is the live database itself. ${OTHER_FILE}`);
-  if (typeof from !== 'object' && !(await exists(source)))
+  if (lake === undefined && !(await exists(source)))
     throw new StorageError(
       `Found no ${source} to restore from. ${OTHER_FILE}` +
         (from === undefined ? `\nOr, to start over, move ${liveFile} and its log away.` : ''),
@@ -64,7 +65,7 @@ export async function restore(
   const directory = dirname(liveFile);
   const made = await makeDirectory(directory);
   try {
-    await writeCopy(copy, source, typeof from === 'object' ? from : undefined);
+    await writeCopy(copy, source, lake && { ...lake, here: await placeOf(directory, machine) });
     const file = await holdAndKeepAside(liveFile, aside, options);
     try {
       await file.replaceBy(copy);
@@ -131,21 +132,16 @@ async function writeCopy(copy: string, source: string, lake: LakeSource | undefi
   await removeDatabase(copy);
   try {
     await changeDatabase(copy, async (connection) => {
-      if (lake !== undefined) {
-        await migrate(connection, copy);
-        await lake.fill(connection, copy);
-        return;
-      }
-      await whileAttached(connection, source, 'source', async () => {
-        await expectTables(connection, source);
-        await connection.run(`COPY FROM DATABASE source TO ${await databaseOf(connection)}`);
-      });
-    });
-    const journal = await EffectsJournal.open(dirname(copy), false);
-    await changeDatabase(copy, async (connection) => {
+      if (lake !== undefined) await fillFromLake(connection, copy, lake);
+      else
+        await whileAttached(connection, source, 'source', async () => {
+          await expectTables(connection, source);
+          await connection.run(`COPY FROM DATABASE source TO ${await databaseOf(connection)}`);
+        });
       await migrate(connection, source);
-      for (const { id } of await queryRows(connection, 'FROM workspace', z.object({ id: z.string() })))
-        journal.expectOwner(id, source, 'changed');
+      const journal = await EffectsJournal.open(dirname(copy), false);
+      const { id } = await readWorkspaceRow(readerOf(connection));
+      if (id !== '') journal.expectOwner(id, source, 'changed');
     });
   } catch (cause) {
     if (cause instanceof ReadershipError) throw cause;

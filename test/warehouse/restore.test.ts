@@ -4,7 +4,6 @@ import { expect, it } from 'vitest';
 import { StorageError } from '../../src/errors.js';
 import { workspaceIdOf } from '../../src/warehouse/identity.js';
 import { publishLake } from '../../src/warehouse/lake/lake.js';
-import { fillFromLake } from '../../src/warehouse/lake/copy.js';
 import { restore } from '../../src/warehouse/restore.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { tempDir } from '../temp-dir.js';
@@ -21,11 +20,8 @@ async function workspace() {
   await publishLake(warehouse, options);
   await closeNow(warehouse);
   const { signal, place } = options;
-  const fill: Parameters<typeof restore>[0]['from'] = {
-    location: place.location,
-    fill: (connection, path) => fillFromLake(connection, path, { place, shard: undefined, signal }),
-  };
-  return { liveFile: warehouse.path, directory: dirname(warehouse.path), lake: fill };
+  const lake = { place, shard: undefined, signal };
+  return { liveFile: warehouse.path, directory: dirname(warehouse.path), lake };
 }
 
 const bytesOf = async (directory: string) => {

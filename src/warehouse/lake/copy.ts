@@ -21,7 +21,7 @@ import { ownerOf } from './rights.js';
 import { LakeTable } from './table.js';
 
 /**
- * Fills an empty, migrated database at `path` with the days of a lake. The database adopts the id
+ * Fills an empty database at `path` with the days of a lake. The database adopts the id
  * of the workspace that wrote them, so that it may publish there. Throws a `ConfigurationError` if
  * the lake has no days of the shard.
  */
@@ -31,6 +31,7 @@ export async function fillFromLake(
   source: LakeSource,
 ): Promise<void> {
   const { place, shard } = source;
+  await migrate(connection, path);
   await readLake(connection, path, source, async (lake) => {
     for (const name of TABLES) {
       const table = await LakeTable.read(lake, name);
@@ -85,6 +86,7 @@ export async function copyOfLake(
   const { location } = source.place;
   const names = ((await readdir(directory).catch(ignoreMissing)) ?? []).filter((name) => COPY.test(name));
   const [last] = names.map((name) => join(directory, name));
+  const unfinished = join(directory, `lake-copy.${process.pid}`);
   try {
     if (!isLocal(location) && !hasCredentials)
       throw new StorageError(
@@ -94,20 +96,14 @@ export async function copyOfLake(
     const copy = join(directory, `lake-copy-${digest.slice(0, 16)}.duckdb`);
     if (await exists(copy)) return copy;
     await makeDirectory(directory);
-    const unfinished = `${copy}.${process.pid}`;
-    await changeDatabase(unfinished, async (connection) => {
-      await migrate(connection, unfinished);
-      await fillFromLake(connection, unfinished, source);
-    }).catch(async (error: unknown) => {
-      await removeDatabase(unfinished);
-      throw error;
-    });
+    await changeDatabase(unfinished, (connection) => fillFromLake(connection, unfinished, source));
     await chmod(unfinished, READ_ONLY);
     if (publishedAt !== undefined) await utimes(unfinished, publishedAt, publishedAt);
     await rename(unfinished, copy);
     for (const name of names) await rm(join(directory, name), { force: true });
     return copy;
   } catch (error) {
+    await removeDatabase(unfinished).catch(() => undefined);
     if (last === undefined || source.signal.aborted) throw error;
     const since = moment((await stat(last)).mtime);
     onStale(`${last} is as of ${since}, and could not be brought up to date: ${messageOf(error)}`);
