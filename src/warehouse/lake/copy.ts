@@ -3,6 +3,7 @@ import { max } from 'date-fns';
 import { createHash } from 'node:crypto';
 import { chmod, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
+import pMap from 'p-map';
 import { formatShard } from '../../config/shard.js';
 import { isLocal } from '../../config/values.js';
 import { placeDigest } from '../../effects/place.js';
@@ -18,6 +19,7 @@ import { readSql } from '../query.js';
 import { filesOf, lastClaim, latestPublication, pathInLake, TABLES } from './actions.js';
 import { type LakeSource, readLake } from './opened.js';
 import { ownerOf } from './rights.js';
+import { AT_ONCE } from './storage.js';
 import { LakeTable } from './table.js';
 
 /**
@@ -41,9 +43,8 @@ export async function fillFromLake(
         throw new ConfigurationError(
           `The lake ${place.location} has no days of ${shard ? `shard ${formatShard(shard)}` : 'this workspace'}. Nothing was changed. Check its address, and --shard.`,
         );
-      const copies: string[] = [];
-      for (const file of files) copies.push(literal(await lake.storage.localCopy(pathInLake(name, file))));
-      await connection.run(`SET VARIABLE lake_files = [${copies.join()}]::VARCHAR[]`);
+      const copies = await pMap(files, (file) => lake.storage.localCopy(pathInLake(name, file)), AT_ONCE);
+      await connection.run(`SET VARIABLE lake_files = [${copies.map(literal).join()}]::VARCHAR[]`);
       if (files.length > 0) await connection.run(readSql(import.meta.url, `restore-${name}.sql`));
       await workspaceIdOf(connection, owner);
       if (name === 'days') await recordLake(connection, table, source);

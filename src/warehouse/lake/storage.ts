@@ -46,6 +46,9 @@ export class LakeAwayError extends ReadershipError {
   override readonly exitCode = 75;
 }
 
+/** How many files are read at once. */
+export const AT_ONCE = { concurrency: 4 };
+
 const READABLE = 0o644;
 
 /** A lake in a directory. Access is controlled by that directory's mode; everything in it is readable. */

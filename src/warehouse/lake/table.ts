@@ -1,4 +1,5 @@
 import { readFile, writeFile } from 'node:fs/promises';
+import pMap from 'p-map';
 import { z } from 'zod';
 import { codeOf, messageOf, StorageError } from '../../errors.js';
 import { ignoreMissing } from '../../files.js';
@@ -18,6 +19,7 @@ import {
   type TableName,
 } from './actions.js';
 import { expectLatest, expectOwn, expectWritable } from './rights.js';
+import { AT_ONCE } from './storage.js';
 
 const CHECKPOINT = readSql(import.meta.url, 'checkpoint.sql');
 const COMMITS_PER_CHECKPOINT = 10;
@@ -189,9 +191,8 @@ export class LakeTable implements TableLog {
     const { storage, connection } = this.lake;
     const { version, files } = this.#newestCheckpoint();
     if (files.length === 0) return;
-    const copies: string[] = [];
-    for (const file of files) copies.push(literal(await storage.localCopy(file)));
-    const sql = `SELECT to_json(entry)::VARCHAR AS action FROM read_parquet([${copies.join()}]) AS entry`;
+    const copies = await pMap(files, (file) => storage.localCopy(file), AT_ONCE);
+    const sql = `SELECT to_json(entry)::VARCHAR AS action FROM read_parquet([${copies.map(literal).join()}]) AS entry`;
     const rows = await queryRows(connection, sql, z.object({ action: z.string() }));
     this.#apply(rows.map(({ action }) => action));
     this.version = version;
