@@ -1,17 +1,11 @@
 import { existsSync } from 'node:fs';
+import pMap from 'p-map';
 import { z } from 'zod';
 import { shardName } from '../../config/shard.js';
 import { literal } from '../duckdb.js';
 import { queryRows, readSql, runStatement } from '../query.js';
-import {
-  COLUMNS,
-  fileSchema,
-  type Lake,
-  type LakeFile,
-  pathInLake,
-  type TableName,
-  TABLES,
-} from './actions.js';
+import { fileSchema, type Lake, type LakeFile, pathInLake, type TableName, TABLES } from './actions.js';
+import { AT_ONCE } from './storage.js';
 
 const statement = (name: string): string => readSql(import.meta.url, `${name}.sql`);
 const MONTHS = statement('months');
@@ -51,16 +45,6 @@ const HASHED: Readonly<Record<TableName, string>> = {
   days: 'hash(project, day, state, human, ai, total, pages)',
 };
 
-/** The types of the columns in the database; a time is not hashed, so its type does not matter. */
-const TYPES = { string: '::VARCHAR', date: '::DATE', long: '::BIGINT', timestamp: '' };
-
-/** The rows of Parquet files, as a relation with the columns and the name that those of the database have. */
-function rowsOf(dataset: TableName, copies: readonly string[]): string {
-  const columns = Object.entries(COLUMNS[dataset]).map(([name, type]) => `${name}${TYPES[type]} AS ${name}`);
-  const files = copies.map(literal).join();
-  return `(SELECT ${columns.join()} FROM read_parquet([${files}], hive_partitioning = false)) AS lake_${dataset}`;
-}
-
 async function digestOf({ connection }: Lake, dataset: TableName, rows: string): Promise<string> {
   const sql = DIGEST.replace('{hashed}', HASHED[dataset]).replace('{rows}', () => rows);
   const [row] = await queryRows(connection, sql, z.object({ digest: z.string() }));
@@ -72,24 +56,25 @@ const storedRows = ({ dataset, month }: Pick<Month, 'dataset' | 'month'>): strin
   `lake_${dataset} WHERE day BETWEEN DATE '${month}-01' AND last_day(DATE '${month}-01')`;
 
 /**
- * The months of the shard's projects. Creates the temporary views that `writeMonth` reads. Reads
+ * The months of the shard's projects. Creates the temporary views and macros that
+ * `writeMonth` and `writeOthers` read. Reads
  * the rows only of months that may have changed.
  */
 export async function storedMonths(lake: Lake): Promise<Month[]> {
   const { connection, shard, now } = lake;
-  for (const name of ['projects', ...TABLES]) await connection.run(statement(name));
+  for (const name of ['projects', 'views', 'days', 'views-in', 'days-in'])
+    await connection.run(statement(name));
   const months: Month[] = [];
   for (const row of await queryRows(connection, MONTHS, monthRow, { now })) {
     const isInFiles = row.digest !== null;
     const digest = row.digest ?? (await digestOf(lake, row.dataset, storedRows(row)));
-    if (!isInFiles) await remember(lake, { ...row, digest, files: null });
     const name = `month=${row.month}/${shardName(shard)}-${digest}`;
     if (digest !== '') months.push({ ...row, digest, name, isInFiles });
   }
   return months;
 }
 
-/** Records the digest of a month, or the files in which it was found. */
+/** Records the digest of a month, and the files in which it was found. */
 export async function remember(
   { connection, now }: Lake,
   month: Omit<Month, 'name' | 'isInFiles'>,
@@ -106,15 +91,15 @@ export async function hasRows(
   files: readonly LakeFile[],
   digest: string,
 ): Promise<boolean> {
-  const copies = await copiesOf(lake, dataset, files);
-  return (await digestOf(lake, dataset, `${rowsOf(dataset, copies)} WHERE is_in_shard(project)`)) === digest;
+  const rows = await rowsIn(lake, dataset, files);
+  return (await digestOf(lake, dataset, `${rows} WHERE is_in_shard(project)`)) === digest;
 }
 
-/** The local copies of those files that exist. */
-async function copiesOf(lake: Lake, dataset: TableName, files: readonly LakeFile[]): Promise<string[]> {
-  const copies: string[] = [];
-  for (const file of files) copies.push(await lake.storage.localCopy(pathInLake(dataset, file)));
-  return copies.filter(existsSync);
+/** The rows of those files that exist, as a relation with the columns and the name that those of the database have. */
+async function rowsIn(lake: Lake, dataset: TableName, files: readonly LakeFile[]): Promise<string> {
+  const copies = await pMap(files, (file) => lake.storage.localCopy(pathInLake(dataset, file)), AT_ONCE);
+  const existing = copies.filter(existsSync).map(literal);
+  return existing.length === 0 ? '' : `lake_${dataset}_in([${existing.join()}]) AS lake_${dataset}`;
 }
 
 /** Writes a month, sorted by project, day and path, to files that are not part of the table yet. */
@@ -128,10 +113,9 @@ export async function writeOthers(
   files: readonly LakeFile[],
 ): Promise<LakeFile[]> {
   if (lake.shard === undefined) return [];
-  const copies = await copiesOf(lake, month.dataset, files);
-  if (copies.length === 0) return [];
-  const others = `${rowsOf(month.dataset, copies)} WHERE NOT is_in_shard(project)`;
-  return write(lake, month, `month=${month.month}/others`, others);
+  const rows = await rowsIn(lake, month.dataset, files);
+  if (rows === '') return [];
+  return write(lake, month, `month=${month.month}/others`, `${rows} WHERE NOT is_in_shard(project)`);
 }
 
 async function write(
