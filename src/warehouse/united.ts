@@ -1,7 +1,7 @@
-import type { DuckDBConnection } from '@duckdb/node-api';
 import { z } from 'zod';
-import { type Shard, shardOf } from '../config/shard.js';
+import type { Shard } from '../config/shard.js';
 import { identifier, literal } from './duckdb.js';
+import { nameShard } from './lake/opened.js';
 import { createViews } from './migrate.js';
 import { type Access, History } from './published.js';
 import { queryRows, readSql } from './query.js';
@@ -25,13 +25,12 @@ export const openUnited = (parts: readonly Part[], rights: Access): Promise<Hist
     for (const { shard, file } of parts) {
       const database = `shard ${shard.index}`;
       await connection.run(`ATTACH ${literal(file)} AS ${identifier(database)} (READ_ONLY)`);
-      const strangers = await strangersIn(connection, database, shard);
-      const values = { database, shard: shard.index, strangers };
+      await nameShard(connection, shard);
       const found = await queryRows(
         connection,
-        TABLES,
+        TABLES.replace('{database}', identifier(database)),
         z.object({ name: z.string(), rows: z.string() }),
-        values,
+        { database, shard: shard.index },
       );
       for (const { name, rows } of found) tables.set(name, [...(tables.get(name) ?? []), rows]);
     }
@@ -41,14 +40,3 @@ export const openUnited = (parts: readonly Part[], rights: Access): Promise<Hist
     await connection.run(comments.map(({ statement }) => statement).join(';'));
     await createViews(connection);
   });
-
-/** The projects of other shards, as SQL. */
-async function strangersIn(connection: DuckDBConnection, database: string, shard: Shard): Promise<string> {
-  const projects = await queryRows(
-    connection,
-    `SELECT DISTINCT project FROM ${identifier(database)}.day_loads`,
-    z.object({ project: z.string() }),
-  );
-  const others = projects.filter(({ project }) => shardOf(project, shard.count) !== shard.index);
-  return others.map(({ project }) => literal(project)).join(', ');
-}

@@ -67,7 +67,7 @@ async function openLake<Result>(
 }
 
 /** Creates the temporary macro that finds the projects of a shard. */
-async function nameShard(connection: DuckDBConnection, shard: Shard | undefined): Promise<void> {
+export async function nameShard(connection: DuckDBConnection, shard: Shard | undefined): Promise<void> {
   const { index, count } = shard ?? { index: 1, count: 1 };
   await connection.run(`SET VARIABLE shard = ${index}; SET VARIABLE shards = ${count}`);
   await connection.run(readSql(import.meta.url, 'is-in-shard.sql'));

@@ -26,6 +26,12 @@ WITH
       AND schema_name = 'main'
       AND table_name NOT IN ('schema_version', 'workspace')
     GROUP BY table_name
+  ),
+
+  strangers AS (
+    SELECT string_agg(format('''{}''', replace(project, '''', '''''')), ', ') AS names
+    FROM (SELECT DISTINCT project FROM {database}.day_loads)
+    WHERE NOT is_in_shard(project)
   )
 
 SELECT
@@ -34,7 +40,7 @@ SELECT
     'SELECT *',
     ' REPLACE (' || numbered || ')',
     format(' FROM "{}"."{}"', $database, replace(table_name, '"', '""')),
-    CASE WHEN has_project AND $strangers <> '' THEN ' WHERE project NOT IN (' || $strangers || ')' END
+    CASE WHEN has_project THEN ' WHERE project NOT IN (' || names || ')' END
   ) AS rows
-FROM described
+FROM described, strangers
 ORDER BY table_name
