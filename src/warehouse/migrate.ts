@@ -4,7 +4,7 @@ import { readdirSync } from 'node:fs';
 import { constants, copyFile, link, readFile, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { z } from 'zod';
-import { StorageError } from '../errors.js';
+import { messageOf, StorageError } from '../errors.js';
 import { exists, ignoreMissing, syncToDisk } from '../files.js';
 import { whileUsing } from './duckdb.js';
 import { changeDatabase, copyAll, type LiveFile, logOf, newOf, removeDatabase } from './live-file.js';
@@ -153,18 +153,14 @@ export async function createViews(connection: DuckDBConnection, views = viewStat
 
 /** 0 for an empty database. Throws a `StorageError` if a newer version wrote the file. */
 export async function schemaVersion(connection: DuckDBConnection, path: string): Promise<number> {
-  const exists = await queryRows(
+  const [{ version } = { version: 0 }] = await queryRows(
     connection,
-    "SELECT 1 FROM duckdb_tables() WHERE database_name = current_database() AND table_name = 'schema_version'",
-    z.object({}),
-  );
-  if (exists.length === 0) return 0;
-  const rows = await queryRows(
-    connection,
-    'SELECT coalesce(max(version), 0) AS version FROM schema_version',
+    'SELECT max(version) AS version FROM schema_version HAVING count(*) > 0',
     z.object({ version: z.int() }),
-  );
-  const version = rows[0]?.version ?? 0;
+  ).catch((error: unknown) => {
+    if (messageOf(error).includes('schema_version does not exist')) return [];
+    throw error;
+  });
   if (version > 0 && version < FIRST_VERSION)
     throw new StorageError(
       `${path} was written before Readership 0.2.0 (schema ${version}). Nothing was changed. Open it once with Readership 0.2.0.`,
