@@ -18,13 +18,23 @@ export function openForWriting(
 /** A file could not be attached. */
 export class AttachError extends Error {}
 
-/** Runs `work` while the file at `path` is attached for reading as the database `name`. */
-export const whileAttached = <Result>(
+/** Runs `work` while the file at `path` is attached as the database `name`, by default for reading. */
+export async function whileAttached<Result>(
   connection: DuckDBConnection,
   path: string,
   name: string,
   work: () => Promise<Result>,
-): Promise<Result> => attach(connection, path, name, 'READ_ONLY', work);
+  options = 'READ_ONLY',
+): Promise<Result> {
+  await connection.run(`ATTACH ${literal(path)} AS ${name} (${options})`).catch((cause: unknown) => {
+    throw new AttachError(messageOf(cause), { cause });
+  });
+  try {
+    return await work();
+  } finally {
+    await connection.run(`DETACH ${name}`);
+  }
+}
 
 /**
  * Writes a database file with `work`, while it is attached as the database `name`. Without a log: whoever calls this
@@ -36,33 +46,16 @@ export const writeAttached = (
   name: string,
   work: () => Promise<void>,
 ): Promise<void> =>
-  attach(
+  whileAttached(
     connection,
     path,
     name,
-    `STORAGE_VERSION ${literal(STORAGE_VERSION)}, RECOVERY_MODE NO_WAL_WRITES`,
     async () => {
       await work();
       await connection.run(`CHECKPOINT ${name}`);
     },
+    `STORAGE_VERSION ${literal(STORAGE_VERSION)}, RECOVERY_MODE NO_WAL_WRITES`,
   );
-
-async function attach<Result>(
-  connection: DuckDBConnection,
-  path: string,
-  name: string,
-  options: string,
-  work: () => Promise<Result>,
-): Promise<Result> {
-  await connection.run(`ATTACH ${literal(path)} AS ${name} (${options})`).catch((cause: unknown) => {
-    throw new AttachError(messageOf(cause), { cause });
-  });
-  try {
-    return await work();
-  } finally {
-    await connection.run(`DETACH ${name}`);
-  }
-}
 
 /** Runs `work` with another attached database as the current one. */
 export async function whileUsing(
