@@ -3,6 +3,7 @@ import type { Client } from '../api/client.js';
 import { RefusedError } from '../api/errors.js';
 import { LONGEST_WAIT_MS } from '../api/http-date.js';
 import type { AgentJob } from '../api/schema.js';
+import { shardOption } from '../config/shard.js';
 import { ReadershipError } from '../errors.js';
 import { sleepFor, timeLimit } from '../sleep.js';
 import { changeJob, isRemoteJob, type Job, type ProjectTask, readJobs, type RemoteJob } from './ledger.js';
@@ -98,7 +99,7 @@ export const isGone = (error: unknown): error is RefusedError =>
 export class UnknownJobError extends ReadershipError {}
 
 async function fetchJob(
-  { client, signal }: PollTask,
+  { client, shard, signal }: PollTask,
   { id, remote_id }: RemoteJob,
 ): Promise<{ readonly remote?: AgentJob; readonly failure?: ReadershipError }> {
   try {
@@ -106,7 +107,7 @@ async function fetchJob(
   } catch (cause) {
     if (!(cause instanceof ReadershipError)) throw cause;
     if (!isGone(cause)) return { failure: cause };
-    const words = `${cause.message} If job ${id} was deleted on the platform, run: readership jobs resolve ${id} --gone`;
+    const words = `${cause.message} If job ${id} was deleted on the platform, run: readership jobs resolve ${id}${shardOption(shard)} --gone`;
     return { failure: new UnknownJobError(words, { cause }) };
   }
 }

@@ -107,11 +107,11 @@ export const audit = projectCommand('audit', {
   readership audit --repair`,
   environment: PLATFORM_ENVIRONMENT,
   run: async (options, runtime) => {
-    const { result: audits = [], outages } = await runSteps('audit', options, runtime, (runner, context) =>
+    const { result: audits = [], ...rest } = await runSteps('audit', options, runtime, (runner, context) =>
       runner.step('audit', () => auditStep(context, options.repair === true)),
     );
-    for (const one of audits) runtime.output.data(auditLines(one).join('\n'));
-    const exitCode = conclude(outages, runtime);
+    for (const one of audits) runtime.output.data(auditLines(one, rest.option).join('\n'));
+    const exitCode = conclude(rest.outages, runtime);
     const isLeft = audits.some(
       ({ audit }) => audit.repaired === undefined && audit.differing.length + audit.damaged.length > 0,
     );

@@ -1,5 +1,6 @@
 import { type Job, readJobs } from '../agents/ledger.js';
 import type { Runtime } from '../app/workspace.js';
+import { shardOption } from '../config/shard.js';
 import type { Day } from '../day.js';
 import { ConfigurationError, type ExitCode, messageOf } from '../errors.js';
 import { longDay } from '../format/days.js';
@@ -30,11 +31,11 @@ export const message = workspaceCommand('message', {
   run: (options, runtime, id, text) =>
     changeJob('jobs message', id, options, runtime, async (found) => {
       const { state, stopped } = await sendMessage(found, text);
+      const resolve = `readership jobs resolve ${id}${found.option}`;
       const { output } = runtime;
       if (state === 'unconfirmed')
-        output.note(`If the message arrived: readership jobs resolve ${id} --sent; if not: --not-sent`);
-      if (state === 'planned')
-        output.note(`The next run sends it. To prevent that: readership jobs resolve ${id} --withdrawn`);
+        output.note(`If the message arrived: ${resolve} --sent; if not: --not-sent`);
+      if (state === 'planned') output.note(`The next run sends it. To prevent that: ${resolve} --withdrawn`);
       if (stopped !== undefined) throw stopped instanceof Error ? stopped : new Error(messageOf(stopped));
       output.note(`The message was sent to job ${id}.`);
     }),
@@ -100,7 +101,7 @@ export const resolve = workspaceCommand('resolve', {
     const [finding, ...more] = [created === undefined ? [] : { created }, others].flat();
     if (finding === undefined || more.length > 0)
       throw new ConfigurationError(
-        `Give one of --created REMOTE_ID, --not-created, --gone, --ended or --withdrawn for a job, --sent, --not-sent or --withdrawn for its message. To find out which: readership jobs show ${id}`,
+        `Give one of --created REMOTE_ID, --not-created, --gone, --ended or --withdrawn for a job, --sent, --not-sent or --withdrawn for its message. To find out which: readership jobs show ${id}${shardOption(options.shard)}`,
       );
     return changeJob('jobs resolve', id, options, runtime, (found) => settleJob(found, finding));
   },
@@ -120,6 +121,6 @@ const changeJob = (
       if (job.id !== id) context.observer.onJob?.(job);
     };
     await work(await jobToChange({ ...context, observer: { ...context.observer, onJob } }, id));
-    const { job } = findJob(await readJobs(context.warehouse, null), context.projects, id);
+    const { job } = findJob(await readJobs(context.warehouse, null), context, id);
     runtime.output.data(jobLine(job));
   });

@@ -4,6 +4,7 @@ import { type Job, readJobs, readJobsOf } from '../agents/ledger.js';
 import { type Message, readMessages, readMessagesOf, readTransitions } from '../agents/messages.js';
 import { nextTurn } from '../agents/submit.js';
 import { withHistory } from '../app/histories.js';
+import { shardOption } from '../config/shard.js';
 import { nextMinute } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { describeJob, jobLines, unconfirmedLines } from '../print/jobs.js';
@@ -37,7 +38,8 @@ const list = projectCommand('list', {
       const jobs = await readJobsOf(history, projects);
       const messages = await readMessagesOf(history, projects);
       if (options.json === true) output.json(jobs);
-      else if (jobs.length === 0) output.data('No jobs yet. Which pages would get one: readership improve');
+      else if (jobs.length === 0)
+        output.data(`No jobs yet. Which pages would get one: readership improve${shardOption(shard)}`);
       else output.data((await jobLines(jobs, output.width)).join('\n'));
       const isUnconfirmed = ({ state }: Pick<Job | Message, 'state'>) => state === 'unconfirmed';
       const unconfirmed = [jobs.filter(isUnconfirmed), messages.filter(isUnconfirmed)] as const;
@@ -62,8 +64,8 @@ const show = workspaceCommand('show', {
   examples: `
   readership jobs show 3`,
   run: (options, runtime, id) =>
-    withHistory(options, runtime, async (history, { projects }) => {
-      const { job } = findJob(await readJobs(history, null), projects, id);
+    withHistory(options, runtime, async (history, workspace) => {
+      const { job } = findJob(await readJobs(history, null), workspace, id);
       const messages = await readMessages(history, job.project);
       const effects = await readEffects(history, job.project);
       const rest = {
@@ -72,7 +74,7 @@ const show = workspaceCommand('show', {
         effect: effects.find((effect) => effect.job === id),
       };
       if (options.json === true) runtime.output.json({ ...job, ...rest });
-      else runtime.output.words(describeJob({ job, ...rest }));
+      else runtime.output.words(describeJob({ job, ...rest, shard: workspace.shard }));
       return 0;
     }),
 });

@@ -45,8 +45,10 @@ export const jobLine = (job: Job): string =>
 export const howToLook = ({ reference }: Job): string =>
   `Its prompt contains the reference ${reference}: search for it in the platform's jobs and in the descriptions of pull requests.`;
 
-const resolveCommand = (id: number, shard?: Shard): string =>
-  `readership jobs resolve ${id}${shardOption(shard)} --created REMOTE_ID, or --not-created`;
+const resolveCommand = (job: number, shard?: Shard): string =>
+  `readership jobs resolve ${job}${shardOption(shard)}`;
+/** How the command ends for an unconfirmed job, as the person finds out. */
+const FOUND = '--created REMOTE_ID, or --not-created';
 
 /** Jobs and messages whose replies were lost, with the commands that settle them. `jobs show` says how to find out. */
 export const unconfirmedLines = (
@@ -54,10 +56,12 @@ export const unconfirmedLines = (
   messages: readonly Pick<Message, 'id' | 'job'>[],
   shard: Shard | undefined,
 ): string[] => [
-  ...jobs.map(({ id, path }) => `job ${id} (${path}) may or may not exist: ${resolveCommand(id, shard)}`),
+  ...jobs.map(
+    ({ id, path }) => `job ${id} (${path}) may or may not exist: ${resolveCommand(id, shard)} ${FOUND}`,
+  ),
   ...messages.map(
     ({ id, job }) =>
-      `message ${id} to job ${job} may or may not have arrived: readership jobs resolve ${job}${shardOption(shard)} --sent, or --not-sent`,
+      `message ${id} to job ${job} may or may not have arrived: ${resolveCommand(job, shard)} --sent, or --not-sent`,
   ),
 ];
 
@@ -89,13 +93,14 @@ interface JobDetail {
   readonly transitions: readonly Transition[];
   /** The effect of its pull request, if it has one. */
   readonly effect: JobEffect | undefined;
+  readonly shard: Shard | undefined;
 }
 
-export const describeJob = ({ job, messages, transitions, effect }: JobDetail): string =>
+export const describeJob = ({ job, messages, transitions, effect, shard }: JobDetail): string =>
   escapeLines(
     [
       `Job ${job.id}`,
-      ...indented(factsOf(job, effect).map(([name, value]) => name.padEnd(17) + value)),
+      ...indented(factsOf(job, effect, shard).map(([name, value]) => name.padEnd(17) + value)),
       ...section('Weeks the choice is based on', job.weeks.map(weekLine)),
       ...section('Messages', messages.flatMap(messageLines)),
       ...section('History', transitions.map(transitionLine)),
@@ -103,13 +108,14 @@ export const describeJob = ({ job, messages, transitions, effect }: JobDetail): 
     ].join('\n'),
   );
 
-/** What a person can do about a job in some states; `find out` is about unconfirmed ones. */
+/** What a person can do about a job in some states. */
 const NEXT: Readonly<Partial<Record<Job['state'], string>>> = {
   planned: '--withdrawn, if it should not be sent',
   active: '--ended, if it is over on the platform',
+  unconfirmed: FOUND,
 };
 
-function factsOf(job: Job, effect: JobEffect | undefined): [name: string, value: string][] {
+function factsOf(job: Job, effect?: JobEffect, shard?: Shard): [name: string, value: string][] {
   const { remote_id, remote_status, merged_on, closed_on, pull_request_problem } = job;
   const next = NEXT[job.state];
   const facts: [string, string | null][] = [
@@ -120,12 +126,12 @@ function factsOf(job: Job, effect: JobEffect | undefined): [name: string, value:
     ['merged', merged_on && longDay(merged_on)],
     ['closed', merged_on === null && closed_on !== null ? `unmerged, on ${longDay(closed_on)}` : null],
     ['not looked up', merged_on === null ? pull_request_problem : null],
-    ['effect', effect === undefined ? null : effectWords(effect)],
+    ['effect', effect === undefined ? null : effectWords(effect, shard)],
     ['why', job.reason],
     ['on the platform', remote_id && `${remote_id} (${remote_status ?? 'status unknown'})`],
     ['note', job.note],
-    ['to settle it', next === undefined ? null : `readership jobs resolve ${job.id} ${next}`],
-    ['find out', job.state === 'unconfirmed' ? `${howToLook(job)} Then: ${resolveCommand(job.id)}` : null],
+    ['find out', job.state === 'unconfirmed' ? howToLook(job) : null],
+    ['to settle it', next === undefined ? null : `${resolveCommand(job.id, shard)} ${next}`],
   ];
   return facts.flatMap(([name, value]) => (value === null ? [] : [[name, escapeUnsafe(value)]]));
 }

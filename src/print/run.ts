@@ -86,21 +86,21 @@ async function readLines({ warehouse, projects }: StepContext, week: Period): Pr
 /** What became of pages, and the jobs that were polled. */
 async function agentLines(
   { improved, polled }: RunOutcome,
-  { settings }: StepContext,
+  { settings, shard }: StepContext,
   width: number,
 ): Promise<string[]> {
   const jobs = [...(polled?.ended ?? []), ...(polled?.stillActive ?? [])];
   const [, ...lines] = await jobLines(jobs, width - 2);
-  return [...improved.map((one) => improvedLine(one, settings.improve.mode)), ...lines];
+  return [...improved.map((one) => improvedLine(one, settings.improve.mode, shardOption(shard))), ...lines];
 }
 
-function improvedLine(improved: ProjectImprovement, mode: 'plan' | 'apply'): string {
+function improvedLine(improved: ProjectImprovement, mode: 'plan' | 'apply', option: string): string {
   const { plan, created } = improved;
   const { name } = improved.project;
   if (mode === 'plan')
-    return `${name}: ${counted(plan.flagged.length, 'page')} flagged; nothing created (improve.mode is plan): readership improve`;
+    return `${name}: ${counted(plan.flagged.length, 'page')} flagged; nothing created (improve.mode is plan): readership improve${option}`;
   if (created > 0) return `${name}: ${counted(created, 'job')} created`;
-  return `${name}: no new job${whyNoJob(plan)}`;
+  return `${name}: no new job${whyNoJob(plan, option)}`;
 }
 
 /** How to type this program's commands: by its name, or by its path in a clone, where it is not installed. */

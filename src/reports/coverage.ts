@@ -81,7 +81,7 @@ export async function readCoverage(
   throw new NothingLoadedError(
     `Nothing is loaded for ${period.name} (${dayRange(period)}) of ${project.name}. Its history ` +
       (history === undefined
-        ? 'is empty: load it with readership export.'
+        ? `is empty: load it with readership export --project ${project.id}.`
         : `covers ${plainDayRange(history)}.`),
   );
 }

@@ -52,17 +52,18 @@ export async function prepareReport(
   const days = { from: dateOf(period.first), to: dateOf(period.last) };
   const parameters = { project: project.id, ...days, pages: where ?? '*' };
   const answers = await runQueries(reader, report.queries, parameters);
+  const option = optionFor(project.id, shards);
   const model = {
     project: part,
     period,
     cautions: cautionsOf(coverage),
     coverage,
-    ...modelOf(report, answers, { period, calendar: reports, coverage }, optionFor(project.id, shards)),
+    ...modelOf(report, answers, { period, calendar: reports, coverage }, option),
   };
   const url = pageUrl(reports.baseUrl, project.id, { name, period });
   /** Formatted only for templates that show them. */
   const tables = () => tablesOf(report, answers, timezone);
-  const shown = { ...model, report: { name, title, audience }, timezone, pageUrl: url, tables };
+  const shown = { ...model, option, report: { name, title, audience }, timezone, pageUrl: url, tables };
   const line = (key: string, text: string) =>
     fillLine(name, `${report.folder}/report.yaml, ${key}`, text, shown);
   const subject = line('subject', report.subject);

@@ -164,13 +164,13 @@ const channels = (workspace: Workspace): Promise<Finding>[] =>
 
 /** The database, to count requests in, unless it is missing, in use, older or damaged. */
 async function openDatabase(
-  { liveFile, historyFile }: Workspace,
+  { liveFile, historyFile, shard }: Workspace,
   { now, signal }: Runtime,
 ): Promise<{ warehouse?: Warehouse; verdict: Verdict }> {
   try {
     await refuseToForget(liveFile, historyFile);
     if (!(await exists(liveFile)))
-      return { verdict: warn('There is no database yet. Load the history: readership export') };
+      return { verdict: warn(`No database yet. Load the history: readership export${shardOption(shard)}`) };
     const warehouse = await openWarehouse(liveFile, {
       command: 'readership doctor',
       now,

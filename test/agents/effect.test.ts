@@ -215,7 +215,7 @@ describe('the words for effects', () => {
       [false, 2],
       [true, 2],
     ]);
-    expect(effects.map(effectWords)).toEqual([
+    expect(effects.map((one) => effectWords(one))).toEqual([
       'people: more views, +25% compared with 12 similar pages (+10% to +40%); AI: too early: 3 more full weeks needed; merged on Oct 7, 2026',
       'too early: 2 more full weeks needed; changed by people on Oct 7, 2026',
     ]);

@@ -165,7 +165,14 @@ it.each([
   const plan = await planImprovement(warehouse, 'prj_sandbox', { ...RULES, maxOpenPullRequests: 1 }, AT);
   const settings = { baseUrl: 'http://127.0.0.1', projects: [{ id: 'prj_sandbox' }] };
   const { improve: rules } = settingsSchema.parse(settings);
-  const lines = planLines({ name: 'Docs', plan, rules, width: 80, proposals: undefined });
+  const lines = planLines({
+    name: 'Docs',
+    plan,
+    rules,
+    shard: { index: 2, count: 8 },
+    width: 80,
+    proposals: undefined,
+  });
   expect(plan.weeks).toBe(0);
   expect(lines).toContain(`  1 pull request waiting for review, ${age}`);
   const held = 'left for a later run: improve.maxOpenPullRequests is 1';

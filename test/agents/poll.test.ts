@@ -206,12 +206,10 @@ describe('polling', () => {
     const desk = await deskWithJobs(2, { jobSeconds: 4 });
     desk.clock.advance(60);
     desk.sandbox.setFaults([{ on: 'job', kind: 'status', status, times: 1 }]);
-    const { ended, errors } = await pollJobs(taskOf(desk));
-    expect(ended.map(({ id }) => id)).toEqual([2]);
-    expect(errors.map(messageOf)).toEqual([
-      expect.stringMatching(
-        /the server answered 4.+If job 1 was deleted on the platform, .+: readership jobs resolve 1 --gone$/,
-      ),
-    ]);
+    const { detail, error } = await pollStep(desk.context({ shard: { index: 2, count: 8 } }), {});
+    expect(detail.ended.map(({ id }) => id)).toEqual([2]);
+    const words =
+      /the server answered 4.+If job 1 was deleted on the platform, .+: readership jobs resolve 1 --shard 2\/8 --gone$/;
+    expect(messageOf(error)).toMatch(words);
   });
 });

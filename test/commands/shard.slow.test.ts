@@ -162,6 +162,10 @@ describe('export --shard', () => {
     endedWith(0, await call(cwd, 'publish', '--shard', `${ofA}/3`));
     const { stdout } = endedWith(1, await call(cwd, 'status', '--project', 'prj_a'));
     expect(stdout).toContain(`readership jobs resolve 7 --shard ${ofA}/3 --created`);
+    const job = endedWith(0, await call(cwd, 'jobs', 'show', '7', '--shard', `${ofA}/3`));
+    expect(job.stdout).toContain(`readership jobs resolve 7 --shard ${ofA}/3 --created`);
+    const unknown = endedWith(2, await call(cwd, 'jobs', 'show', '8', '--shard', `${ofA}/3`));
+    expect(unknown.stderr).toContain(`readership jobs list --shard ${ofA}/3`);
   });
 
   it('accepts the index of a Kubernetes indexed job, as in the docs', async () => {

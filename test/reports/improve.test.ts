@@ -107,7 +107,8 @@ test('a pull request to review has its number and age, a failed job its reason a
 `);
   // Each shard has a job 3.
   const ofShard = await prepare({ reader: history.reader, name: 'improve', shards: 3 });
-  expect(ofShard.text()).toContain('readership jobs message 3 --shard 3/3 "…"');
+  const next = ['jobs message 3 --shard 3/3 "…"', 'improve --shard 3/3'];
+  for (const command of next) expect(ofShard.text()).toContain(`readership ${command}`);
 });
 
 test('a job that failed after it opened a pull request awaits review, as on the Agents page', async () => {
