@@ -120,7 +120,7 @@ export async function readConfiguration(
   const known =
     secrets === 'none'
       ? environment
-      : await readEnvironment(config, workingDirectory, environment, isOptional);
+      : await readEnvironment(config, workingDirectory, environment, output.note, isOptional);
   // Problems quote the configuration, which may contain a key by mistake.
   output.hide(secretNames(known).flatMap((name) => known[name] ?? []));
   const { settings, directory, notices } = await loadSettings(config, workingDirectory);

@@ -40,8 +40,9 @@ async function findingsAt(url: string, project: string | undefined, runtime: Run
     throw new ConfigurationError(
       '--url goes with --project: readership doctor --url https://platform.example.com --project prj_123',
     );
-  const environment = await readEnvironment(undefined, runtime.workingDirectory, runtime.environment);
-  return tryPlatform(url, project, environment, runtime);
+  const { workingDirectory, environment, output } = runtime;
+  const known = await readEnvironment(undefined, workingDirectory, environment, output.note);
+  return tryPlatform(url, project, known, runtime);
 }
 
 async function findingsOf(options: WorkspaceOptions, runtime: Runtime): Promise<Finding[]> {

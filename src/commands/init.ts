@@ -46,7 +46,7 @@ async function writeFiles(given: Answers, check: boolean, runtime: Runtime): Pro
     const wrong = problemIn({ [name]: text });
     if (wrong !== undefined) throw new ConfigurationError(`${flagNamed(name)} ${text}: ${wrong}`);
   }
-  const environment = await readEnvironment(undefined, workingDirectory, runtime.environment);
+  const environment = await readEnvironment(undefined, workingDirectory, runtime.environment, output.note);
   const isKnown = (environment[KEY] ?? '') !== '';
   const asks =
     process.stdin.isTTY && process.stderr.isTTY && (given.url === undefined || given.project === undefined);

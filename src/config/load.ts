@@ -46,15 +46,22 @@ export async function loadSettings(
   return { settings: withPaths(value, directory), directory, notices };
 }
 
-/** The variables of the `.env` next to the configuration, and the environment, which takes precedence. */
+/**
+ * The variables of the `.env` next to the configuration, and the environment, which takes precedence even
+ * with an empty value. Notes that, because it is easily overlooked.
+ */
 export async function readEnvironment(
   file: string | undefined,
   workingDirectory: string,
   environment: Environment,
+  note: (words: string) => void,
   isOptional = false,
 ): Promise<Environment> {
-  const directory = dirname(pathOf(file, workingDirectory));
-  return { ...(await readDotEnv(join(directory, DOT_ENV), isOptional)), ...environment };
+  const inFile = await readDotEnv(join(dirname(pathOf(file, workingDirectory)), DOT_ENV), isOptional);
+  for (const name of Object.keys(inFile))
+    if (environment[name] === '' && inFile[name] !== '')
+      note(`${name} is empty in the environment, which hides its value in ${DOT_ENV}: unset it to use that.`);
+  return { ...inFile, ...environment };
 }
 
 const pathOf = (file: string | undefined, workingDirectory: string): string =>

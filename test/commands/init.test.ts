@@ -131,7 +131,7 @@ describe.skipIf(!existsSync(SCRIPT))('readership init on a terminal (skipped wit
     expect(shown).not.toContain('secret-Key');
     expect((await stat(join(cwd, '.env'))).mode & 0o777).toBe(0o600);
     const { settings } = await loadSettings(undefined, cwd);
-    const environment = await readEnvironment(undefined, cwd, {});
+    const environment = await readEnvironment(undefined, cwd, {}, String);
     expect(environment['READERSHIP_API_KEY']).toBe(`${KEY}#'`);
     expect(settings).toMatchObject({
       baseUrl,

@@ -35,10 +35,12 @@ async function load(files: { yaml?: string; dotEnv?: string; environment?: Envir
   return loadFile(undefined, directory, environment);
 }
 
-const loadFile = async (file: string | undefined, directory: string, environment: Environment = {}) => ({
-  ...(await loadSettings(file, directory)),
-  environment: await readEnvironment(file, directory, environment),
-});
+const loadFile = async (file: string | undefined, directory: string, environment: Environment = {}) => {
+  const notes: string[] = [];
+  const note = (words: string) => notes.push(words);
+  const known = await readEnvironment(file, directory, environment, note);
+  return { ...(await loadSettings(file, directory)), environment: known, notes };
+};
 
 /** The message of the `ConfigurationError` that a file leads to. */
 async function problemsIn(yaml: string): Promise<string> {
@@ -204,7 +206,7 @@ describe('readership.yaml', () => {
       await writeFile(join(directory, 'readership.yaml'), bytes);
       await expect(loadSettings(undefined, directory)).rejects.toThrow(`readership.yaml:${words}`);
       await writeFile(join(directory, '.env'), bytes);
-      await expect(readEnvironment(undefined, directory, {})).rejects.toThrow(`.env:${words}`);
+      await expect(readEnvironment(undefined, directory, {}, String)).rejects.toThrow(`.env:${words}`);
     },
   );
 
@@ -256,6 +258,14 @@ describe('the API key', () => {
     expect(keyOf(await load({ dotEnv }))).toBe('from-file');
     expect(keyOf(await load({ dotEnv: '\ufeffREADERSHIP_API_KEY=adm_key_1\n' }))).toBe('adm_key_1');
     expect(keyOf(await load({ dotEnv, environment: { READERSHIP_API_KEY: 'from-env' } }))).toBe('from-env');
+  });
+
+  it('that is empty in the environment hides the one in .env, and a note says so', async () => {
+    const dotEnv = 'READERSHIP_API_KEY=from-file\nREADERSHIP_SMTP_URL=\n';
+    const environment = { READERSHIP_API_KEY: '', READERSHIP_SMTP_URL: '' };
+    const configuration = await load({ dotEnv, environment });
+    expect(() => keyOf(configuration)).toThrow('No API key for project prj_1');
+    expect(configuration.notes).toEqual([expect.stringMatching(/^READERSHIP_API_KEY is empty .+ unset it/)]);
   });
 
   it('may come from the variable a project names', async () => {
