@@ -1,4 +1,5 @@
 import { stat } from 'node:fs/promises';
+import { exists } from '../files.js';
 import { bytes } from '../format/numbers.js';
 import { readWorkspaceRow, setWorkspace } from '../warehouse/identity.js';
 import { type LakeChange, prepareLake, publishLake } from '../warehouse/lake/lake.js';
@@ -44,15 +45,20 @@ export async function runPublish(
 }
 
 /**
- * Does some work and publishes what it changed, even if it failed halfway. The publication is recorded
- * like any other: without that, nobody would notice if the change were lost later.
+ * Does some work and publishes what it changed, even if it failed halfway, unless nothing was published yet. The
+ * publication is recorded like any other: without that, nobody would notice if the change were lost later.
  */
 export async function doAndPublish<Result>(
   context: StepContext,
   work: (runner: StepRunner) => Promise<Result>,
 ) {
   const runner = new StepRunner(context);
-  const result = await work(runner).finally(() => runPublish(runner, context));
+  const result = await work(runner).catch(async (error: unknown) => {
+    // Before the first publication, the database may be empty, which readers would take for a site without views.
+    if (await exists(context.historyFile)) await runPublish(runner, context);
+    throw error;
+  });
+  await runPublish(runner, context);
   return { result, outages: runner.outages };
 }
 

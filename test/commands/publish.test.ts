@@ -1,6 +1,6 @@
 import { readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
 import { inWarehouse } from '../open-warehouse.js';
 import { callCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
@@ -21,6 +21,14 @@ async function setUp(settings = ''): Promise<string> {
 }
 
 const publish = (cwd: string, ...args: string[]) => callCleanly(['publish', ...args], { cwd });
+
+test('a command that fails before the first publication publishes no empty history', async () => {
+  const cwd = await workspaceOf(NOWHERE);
+  const failed = endedWith(2, await callCleanly(['jobs', 'merged', '1'], { cwd }));
+  expect(failed.stderr).toContain('There is no job 1.');
+  const { stderr } = endedWith(1, await callCleanly(['status'], { cwd }));
+  expect(stderr).toContain('There is no published history yet');
+});
 
 describe('publish --parquet', () => {
   it('writes a lake in addition to the history, and says what it wrote', async () => {
