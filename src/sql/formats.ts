@@ -72,13 +72,18 @@ async function* tableText(
   yield [colors.bold(head), ...body, colors.dim(notes.join(', ')), ''].join('\n');
 }
 
+/** Rows written at once: enough to be fast, and few enough that a string can hold their text. */
+const SLICE = 64;
+
 async function* lines(
   { batches }: Answer,
   head: readonly string[],
   line: (row: readonly Json[]) => string,
 ): AsyncGenerator<string> {
   if (head.length > 0) yield `${head.join('\n')}\n`;
-  for await (const rows of batches) yield `${rows.map(line).join('\n')}\n`;
+  for await (const rows of batches)
+    for (let at = 0; at < rows.length; at += SLICE)
+      yield rows.slice(at, at + SLICE).reduce((text, row) => `${text}${line(row)}\n`, '');
 }
 
 async function* jsonArray(answer: Answer, shown: (text: string) => string): AsyncGenerator<string> {

@@ -31,6 +31,19 @@ it('an error before or after the first rows fails the answer, and not the next o
   expect(await written('SELECT 1 AS one', 'csv')).toBe('one\n1\n');
 });
 
+it.each(['csv', 'ndjson', 'json', 'markdown'] as const)(
+  'rows whose text is longer together than a string can be are written as %s in pieces',
+  async (format) => {
+    const row = ['x'.repeat(1_000_000)];
+    const batch = Array.from({ length: 600 }, () => row);
+    const columns = [{ name: 'text', isNumeric: false, isText: true }];
+    let length = 0;
+    const answer = { columns, unseen: 0, batches: Readable.from([batch]) };
+    for await (const piece of formatAnswer(answer, format, PLAIN)) length += piece.length;
+    expect(length).toBeGreaterThan(600_000_000);
+  },
+);
+
 it.each([
   ['-- no statement', undefined],
   ['SELECT 1; SELECT 2', 1],
