@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { audienceWord } from '../format/audience.js';
-import { type Shard, shardOption } from '../config/shard.js';
 import { inSequence, longDay } from '../format/days.js';
 import { counted, percentOf, signedPercent } from '../format/numbers.js';
 import { dayColumn, type Reader, readSql } from '../warehouse/query.js';
@@ -62,9 +61,9 @@ export async function readJobsWithEffects(reader: Reader, project: string) {
 }
 
 /** An effect as a sentence. It reports correlation and never claims a cause. */
-export function effectWords({ job, merged_on, audiences }: JobEffect, shard?: Shard): string {
+export function effectWords({ job, merged_on, audiences }: JobEffect, option = ''): string {
   if (merged_on === null)
-    return `cannot tell: merge date unknown (record it: readership jobs merged ${job}${shardOption(shard)})`;
+    return `cannot tell: merge date unknown (record it: readership jobs merged ${job}${option})`;
   const said = audiences.map((row) => ({ name: nameOf(row), words: verdictWords(row) }));
   const isSame = new Set(said.map(({ words }) => words)).size === 1;
   const both = isSame ? said[0]?.words : said.map(({ name, words }) => `${name}: ${words}`).join('; ');

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { AgentJob } from '../api/schema.js';
-import type { Shard } from '../config/shard.js';
 import { dayColumn, type Parameters, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
 import { Transaction } from '../warehouse/transaction.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
@@ -29,7 +28,8 @@ const RECORD_TRANSITION = statement('record-transition');
 export interface ProjectTask {
   readonly warehouse: Warehouse;
   readonly project: string;
-  readonly shard?: Shard | undefined;
+  /** What follows commands about its jobs. */
+  readonly option?: string;
   readonly now: () => Date;
   readonly signal?: AbortSignal;
 }

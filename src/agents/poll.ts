@@ -3,7 +3,6 @@ import type { Client } from '../api/client.js';
 import { RefusedError } from '../api/errors.js';
 import { LONGEST_WAIT_MS } from '../api/http-date.js';
 import type { AgentJob } from '../api/schema.js';
-import { shardOption } from '../config/shard.js';
 import { ReadershipError } from '../errors.js';
 import { sleepFor, timeLimit } from '../sleep.js';
 import { changeJob, isRemoteJob, type Job, type ProjectTask, readJobs, type RemoteJob } from './ledger.js';
@@ -99,7 +98,7 @@ export const isGone = (error: unknown): error is RefusedError =>
 export class UnknownJobError extends ReadershipError {}
 
 async function fetchJob(
-  { client, shard, signal }: PollTask,
+  { client, option, signal }: PollTask,
   { id, remote_id }: RemoteJob,
 ): Promise<{ readonly remote?: AgentJob; readonly failure?: ReadershipError }> {
   try {
@@ -107,7 +106,7 @@ async function fetchJob(
   } catch (cause) {
     if (!(cause instanceof ReadershipError)) throw cause;
     if (!isGone(cause)) return { failure: cause };
-    const words = `${cause.message} If job ${id} was deleted on the platform, run: readership jobs resolve ${id}${shardOption(shard)} --gone`;
+    const words = `${cause.message} If job ${id} was deleted on the platform, run: readership jobs resolve ${id}${option ?? ''} --gone`;
     return { failure: new UnknownJobError(words, { cause }) };
   }
 }

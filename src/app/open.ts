@@ -1,5 +1,4 @@
 import { reconcilePrompts } from '../agents/reconcile.js';
-import { shardOption } from '../config/shard.js';
 import { counted } from '../format/numbers.js';
 import { reconcileDeliveries } from '../mail/ledger.js';
 import { type Observer, type StepContext } from '../steps/step.js';
@@ -43,7 +42,7 @@ interface LiveFiles extends Pick<
  * process holds them.
  */
 export async function withLiveFiles<Result>(
-  { dataDir, liveFile, historyFile, settings, shard, machine, configuration }: Workspace,
+  { dataDir, liveFile, historyFile, settings, option, machine, configuration }: Workspace,
   { now, signal }: Pick<Runtime, 'now' | 'signal'>,
   hold: Hold,
   work: (live: LiveFiles) => Promise<Result>,
@@ -61,9 +60,7 @@ export async function withLiveFiles<Result>(
     await agreeOnClaim(journal, warehouse, now());
     // The built-in sandbox has nobody to send to.
     const isHere = configuration === undefined || isSamePlace(place, here);
-    const elsewhere = isHere
-      ? undefined
-      : sendsElsewhere(place, here, shardOption(shard), journal.lastSentAt);
+    const elsewhere = isHere ? undefined : sendsElsewhere(place, here, option, journal.lastSentAt);
     return await work({ warehouse, journal, here, elsewhere, unknownDeliveries, reconciled });
   } finally {
     await journal?.close();

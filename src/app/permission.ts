@@ -1,7 +1,6 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import type { PlatformClock } from '../api/clock.js';
 import { ClockError } from '../api/errors.js';
-import { shardOption } from '../config/shard.js';
 import { type Claim, knowsUpTo, nextClaim, type Permission, sentUnknown } from '../effects/place.js';
 import { ReadershipError } from '../errors.js';
 import { lakeOptions } from '../steps/publish.js';
@@ -12,7 +11,7 @@ import { adoptLake, claimInLake, readLastClaim } from '../warehouse/lake/claims.
 
 interface Sender extends Pick<
   StepContext,
-  'warehouse' | 'journal' | 'here' | 'elsewhere' | 'lake' | 'shard' | 'settings' | 'now' | 'signal'
+  'warehouse' | 'journal' | 'here' | 'elsewhere' | 'lake' | 'shard' | 'option' | 'settings' | 'now' | 'signal'
 > {
   /** Without it, the clocks are not compared. */
   readonly clock?: PlatformClock;
@@ -27,14 +26,14 @@ const TOO_FAR_OFF =
  * only when something is to be sent.
  */
 export function permissionOf(sender: Sender): Permission {
-  const { warehouse, journal, elsewhere, clock, shard, now } = sender;
+  const { warehouse, journal, elsewhere, clock, option, now } = sender;
   const options = lakeOptions(sender);
   let ofClock: ClockError | undefined;
   let ofState: Promise<Error | undefined> | undefined;
   /** Throws if neither knows the last claim. The journal and the database agree, except in `doctor`, which changes neither. */
   const expectKnown = (last: LastClaim | undefined, stored = journal.lastClaim): void => {
     if (last !== undefined && ![journal.lastClaim, stored].some((claim) => knowsUpTo(claim, last.number)))
-      throw sentUnknown(journal.lastSentAt, last.at, shardOption(shard));
+      throw sentUnknown(journal.lastSentAt, last.at, option);
   };
   const expectNewest = async (): Promise<void> => {
     const row = await readWorkspaceRow(warehouse);

@@ -89,9 +89,7 @@ export async function readAllParts(
   const { shards: count, projects } = whole.settings;
   const chosen = shardOfOptions(options, count);
   if (count === undefined || chosen !== undefined) return ofShard(whole, chosen, options, runtime);
-  const indexes = [...new Set(projects.map(({ id }) => shardOf(id, count)))].sort(
-    (one, other) => one - other,
-  );
+  const indexes = [...new Set(projects.map(({ id }) => shardOf(id, count)))].sort((one, two) => one - two);
   const parts = indexes.map((index) => ofShard(whole, { index, count }, options, runtime));
   return { ...whole, parts: await Promise.all(parts) };
 }
@@ -144,6 +142,7 @@ async function readWhole(
   return {
     settings,
     shard: undefined,
+    option: '',
     configuration,
     machine: environment[MACHINE_VARIABLE],
     projects: settings.projects,
@@ -185,7 +184,8 @@ async function ofShard(
   if (configuration !== undefined) output.hide(secretsOf({ ...configuration, settings }));
   const projects = settings.projects.filter((project) => id === undefined || project.id === id);
   if (id !== undefined && projects.length === 0) throw noProject(id, whole.settings, shard);
-  return { ...whole, settings, shard, projects, ...filesIn(settings.dataDir) };
+  const option = shard === undefined ? '' : ` --shard ${formatShard(shard)}`;
+  return { ...whole, settings, shard, option, projects, ...filesIn(settings.dataDir) };
 }
 
 function noProject(id: string, { projects }: Settings, shard: Shard | undefined): ConfigurationError {

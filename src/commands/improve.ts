@@ -83,7 +83,7 @@ type ShowOptions = WorkspaceOptions & { readonly verbose?: boolean; readonly jso
 
 const showPlan = (options: ShowOptions, runtime: Runtime): Promise<ExitCode> =>
   withHistory(options, runtime, async (history, workspace) => {
-    const { projects, settings, shard } = workspace;
+    const { projects, settings, option } = workspace;
     const { output, now, signal } = runtime;
     const rules = settings.improve;
     const listedOf = await readSitemap(rules.sitemap, signal);
@@ -103,7 +103,7 @@ const showPlan = (options: ShowOptions, runtime: Runtime): Promise<ExitCode> =>
       }));
       if (options.json === true)
         shown.push({ project, ...plan, flagged, leftOut: plan.leftOut.map(shownPage) });
-      else output.words(planLines({ name, plan, rules, shard, width: output.width, proposals }).join('\n'));
+      else output.words(planLines({ name, plan, rules, option, width: output.width, proposals }).join('\n'));
     }
     if (options.json === true) output.json(shown);
     return 0;

@@ -31,7 +31,7 @@ export const message = workspaceCommand('message', {
   run: (options, runtime, id, text) =>
     changeJob('jobs message', id, options, runtime, async (found) => {
       const { state, stopped } = await sendMessage(found, text);
-      const resolve = `readership jobs resolve ${id}${found.option}`;
+      const resolve = `readership jobs resolve ${id}${found.context.option}`;
       const { output } = runtime;
       if (state === 'unconfirmed')
         output.note(`If the message arrived: ${resolve} --sent; if not: --not-sent`);

@@ -56,7 +56,7 @@ export async function sendReport(name: string, options: SendOptions, runtime: Ru
     const sent = await runner.aside('report', () => send(context, mailings, options));
     for (const { message } of sent?.empty ?? []) runtime.output.note(message);
     for (const { delivery, isNew } of sent?.deliveries ?? [])
-      runtime.output.data(deliveryLine(delivery, context.shard, runtime, isNew));
+      runtime.output.data(deliveryLine(delivery, context.option, runtime, isNew));
   });
   return conclude(outages, runtime);
 }
@@ -149,7 +149,7 @@ export function settleDelivery(name: string, options: SettleOptions, runtime: Ru
     if (only === undefined || others.length > 0)
       throw ambiguous(name, found.length === 0 ? unknown : found, all);
     const settled = await resolveDelivery(context, only, delivered !== undefined, context.now());
-    runtime.output.data(deliveryLine(settled, context.shard, runtime));
+    runtime.output.data(deliveryLine(settled, context.option, runtime));
   });
 }
 

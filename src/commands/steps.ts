@@ -1,7 +1,6 @@
 import { MAX_LOCK_WAIT_MS, withLiveDatabase } from '../app/open.js';
 import type { SecretsMode } from '../app/secrets.js';
 import { readWorkspace, type Runtime, waitingAtMost, type WorkspaceOptions } from '../app/workspace.js';
-import { shardOption } from '../config/shard.js';
 import { type ExitCode, exitCodeOf, messageOf, ReadershipError } from '../errors.js';
 import { inSequence } from '../format/days.js';
 import { logging, openLog } from '../print/log.js';
@@ -50,7 +49,7 @@ export const runSteps = <Result>(
 ) =>
   withSteps(command, options, runtime, async (context, progress) => {
     const done = await doAndPublish(context, (runner) => work(runner, context));
-    return { ...done, cost: progress.cost, option: shardOption(context.shard) };
+    return { ...done, cost: progress.cost, option: context.option };
   });
 
 /** Makes a requested change and publishes it. */

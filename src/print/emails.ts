@@ -1,5 +1,4 @@
 import { dirname, relative } from 'node:path';
-import { type Shard, shardOption } from '../config/shard.js';
 import type { Runtime } from '../app/workspace.js';
 import { inSequence, moment } from '../format/days.js';
 import { counted } from '../format/numbers.js';
@@ -17,7 +16,7 @@ type Screen = Pick<Runtime, 'output' | 'workingDirectory'>;
  */
 export async function mailLines(
   outcome: Pick<RunOutcome, 'reported'>,
-  { warehouse, projects, shard }: Pick<StepContext, 'warehouse' | 'projects' | 'shard'>,
+  { warehouse, projects, option }: Pick<StepContext, 'warehouse' | 'projects' | 'option'>,
   runtime: Screen,
 ): Promise<string[]> {
   const { held = [], deliveries: attempted = [] } = outcome.reported ?? {};
@@ -29,15 +28,13 @@ export async function mailLines(
   const unknown = all.filter(({ state }) => state === 'unknown');
   const isLatest = ({ report, project, period }: Delivery) =>
     all.every((other) => other.report !== report || other.project !== project || other.period <= period);
-  const known = all.filter(
-    (delivery) => delivery.state !== 'unknown' && (isLatest(delivery) || isNew(delivery)),
-  );
+  const known = all.filter((one) => one.state !== 'unknown' && (isLatest(one) || isNew(one)));
   const nameOf = (id: string): string =>
     isAboutAll(id) ? 'all projects' : (projects.find((project) => project.id === id)?.name ?? id);
   return [
     // What leaves something to do is listed one by one.
     ...[...unknown, ...known.filter(({ state }) => state !== 'sent')].map((delivery) =>
-      deliveryLine(delivery, shard, runtime),
+      deliveryLine(delivery, option, runtime),
     ),
     ...sentLines(known, isNew, nameOf, runtime),
     ...held.map(
@@ -77,7 +74,7 @@ function sentLines(
 /** The outcome of a delivery, and what to do about it; of one that is not new, when it was sent. */
 export function deliveryLine(
   delivery: Delivery,
-  shard: Shard | undefined,
+  option: string,
   { output, workingDirectory }: Screen,
   isNew = true,
 ): string {
@@ -85,7 +82,7 @@ export function deliveryLine(
   const { report, period, recipient, state, via, settled_at, next_attempt_at, note } = delivery;
   const what = escapeUnsafe(`${report} ${period} to ${recipient}`);
   const words = escapeUnsafe(note ?? '');
-  const again = escapeUnsafe(resendCommand(delivery, shard));
+  const again = escapeUnsafe(resendCommand(delivery, option));
   switch (state) {
     case 'sent':
       if (!isNew) return `${what}: already sent${settled_at === null ? '' : ` on ${moment(settled_at)}`}`;
@@ -102,7 +99,7 @@ export function deliveryLine(
       return red(`${what}: not delivered (${words}). When that is fixed: ${again}`);
     case 'unknown':
       return red(
-        `${what}: may or may not have arrived (${words}). It will not be sent again automatically. Ask the recipient, then: ${settleCommands(delivery, shard)}`,
+        `${what}: may or may not have arrived (${words}). It will not be sent again automatically. Ask the recipient, then: ${settleCommands(delivery, option)}`,
       );
   }
 }
@@ -110,20 +107,15 @@ export function deliveryLine(
 const projectOption = (project: string): string => (isAboutAll(project) ? '' : ` --project ${project}`);
 
 /** The commands that settle a delivery of unknown outcome. The period is quoted for the shell. */
-export const settleCommands = (
-  { report, period, project, recipient }: DeliveryKey,
-  shard: Shard | undefined,
-): string => {
+export function settleCommands(delivery: DeliveryKey, option: string): string {
+  const { report, period, project, recipient } = delivery;
   const quoted = period.includes(' ') ? `'${period}'` : period;
-  return `readership report resolve ${report} --period ${quoted}${projectOption(project)}${shardOption(shard)} --delivered ${recipient}, or --not-delivered ${recipient}`;
-};
+  return `readership report resolve ${report} --period ${quoted}${projectOption(project)}${option} --delivered ${recipient}, or --not-delivered ${recipient}`;
+}
 
 /**
  * The command that sends only this report again, only to this recipient. By then, the report has
  * the corrected numbers.
  */
-export const resendCommand = (
-  { report, period, project, recipient }: DeliveryKey,
-  shard: Shard | undefined,
-): string =>
-  `readership report send ${report} --period ${withoutCorrection(period)}${projectOption(project)} --force --to ${recipient}${shardOption(shard)}`;
+export const resendCommand = ({ report, period, project, recipient }: DeliveryKey, option: string): string =>
+  `readership report send ${report} --period ${withoutCorrection(period)}${projectOption(project)} --force --to ${recipient}${option}`;

@@ -2,7 +2,6 @@ import { ENDED_STATUSES } from '../api/schema.js';
 import { effectWords, type JobEffect } from '../agents/effect.js';
 import type { Job } from '../agents/ledger.js';
 import type { Message, Transition } from '../agents/messages.js';
-import { type Shard, shardOption } from '../config/shard.js';
 import { longDay, moment } from '../format/days.js';
 import { thousands } from '../format/numbers.js';
 import { pullRequestNumber } from '../reports/jobs.js';
@@ -45,23 +44,19 @@ export const jobLine = (job: Job): string =>
 export const howToLook = ({ reference }: Job): string =>
   `Its prompt contains the reference ${reference}: search for it in the platform's jobs and in the descriptions of pull requests.`;
 
-const resolveCommand = (job: number, shard?: Shard): string =>
-  `readership jobs resolve ${job}${shardOption(shard)}`;
-/** How the command ends for an unconfirmed job, as the person finds out. */
-const FOUND = '--created REMOTE_ID, or --not-created';
-
 /** Jobs and messages whose replies were lost, with the commands that settle them. `jobs show` says how to find out. */
 export const unconfirmedLines = (
   jobs: readonly Pick<Job, 'id' | 'path'>[],
   messages: readonly Pick<Message, 'id' | 'job'>[],
-  shard: Shard | undefined,
+  option: string,
 ): string[] => [
   ...jobs.map(
-    ({ id, path }) => `job ${id} (${path}) may or may not exist: ${resolveCommand(id, shard)} ${FOUND}`,
+    ({ id, path }) =>
+      `job ${id} (${path}) may or may not exist: readership jobs resolve ${id}${option} ${NEXT.unconfirmed}`,
   ),
   ...messages.map(
     ({ id, job }) =>
-      `message ${id} to job ${job} may or may not have arrived: ${resolveCommand(job, shard)} --sent, or --not-sent`,
+      `message ${id} to job ${job} may or may not have arrived: readership jobs resolve ${job}${option} --sent, or --not-sent`,
   ),
 ];
 
@@ -93,14 +88,14 @@ interface JobDetail {
   readonly transitions: readonly Transition[];
   /** The effect of its pull request, if it has one. */
   readonly effect: JobEffect | undefined;
-  readonly shard: Shard | undefined;
+  readonly option: string;
 }
 
-export const describeJob = ({ job, messages, transitions, effect, shard }: JobDetail): string =>
+export const describeJob = ({ job, messages, transitions, effect, option }: JobDetail): string =>
   escapeLines(
     [
       `Job ${job.id}`,
-      ...indented(factsOf(job, effect, shard).map(([name, value]) => name.padEnd(17) + value)),
+      ...indented(factsOf(job, option, effect).map(([name, value]) => name.padEnd(17) + value)),
       ...section('Weeks the choice is based on', job.weeks.map(weekLine)),
       ...section('Messages', messages.flatMap(messageLines)),
       ...section('History', transitions.map(transitionLine)),
@@ -112,10 +107,10 @@ export const describeJob = ({ job, messages, transitions, effect, shard }: JobDe
 const NEXT: Readonly<Partial<Record<Job['state'], string>>> = {
   planned: '--withdrawn, if it should not be sent',
   active: '--ended, if it is over on the platform',
-  unconfirmed: FOUND,
+  unconfirmed: '--created REMOTE_ID, or --not-created',
 };
 
-function factsOf(job: Job, effect?: JobEffect, shard?: Shard): [name: string, value: string][] {
+function factsOf(job: Job, option: string, effect?: JobEffect): [name: string, value: string][] {
   const { remote_id, remote_status, merged_on, closed_on, pull_request_problem } = job;
   const next = NEXT[job.state];
   const facts: [string, string | null][] = [
@@ -126,12 +121,12 @@ function factsOf(job: Job, effect?: JobEffect, shard?: Shard): [name: string, va
     ['merged', merged_on && longDay(merged_on)],
     ['closed', merged_on === null && closed_on !== null ? `unmerged, on ${longDay(closed_on)}` : null],
     ['not looked up', merged_on === null ? pull_request_problem : null],
-    ['effect', effect === undefined ? null : effectWords(effect, shard)],
+    ['effect', effect === undefined ? null : effectWords(effect, option)],
     ['why', job.reason],
     ['on the platform', remote_id && `${remote_id} (${remote_status ?? 'status unknown'})`],
     ['note', job.note],
     ['find out', job.state === 'unconfirmed' ? howToLook(job) : null],
-    ['to settle it', next === undefined ? null : `${resolveCommand(job.id, shard)} ${next}`],
+    ['to settle it', next === undefined ? null : `readership jobs resolve ${job.id}${option} ${next}`],
   ];
   return facts.flatMap(([name, value]) => (value === null ? [] : [[name, escapeUnsafe(value)]]));
 }

@@ -39,9 +39,7 @@ const lineSchema = z.looseObject({ level: z.number(), time: z.string(), msg: z.s
  */
 export async function openLog(output: Output, alwaysJson = false): Promise<Log> {
   // In the bundle, a CommonJS package that is loaded on demand has only its default export.
-  const {
-    default: { pino },
-  } = await import('pino');
+  const { pino } = (await import('pino')).default;
   const write = (line: string) => {
     const isForPeople = output.isTerminal && !alwaysJson;
     output.write(isForPeople ? lineForPeople(line, pino.levels.labels, output.colors) : line);

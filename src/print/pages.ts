@@ -5,7 +5,6 @@ import type { Proposal } from '../agents/prompt.js';
 import { reasonWords } from '../agents/reasons.js';
 import { type ConsideredPage, MIN_WEEKS } from '../agents/select.js';
 import type { Settings } from '../config/schema.js';
-import { type Shard, shardOption } from '../config/shard.js';
 import { counted, signedPercent, thousands } from '../format/numbers.js';
 import { alignedLines, type Column } from '../terminal/table.js';
 import { escapeUnsafe, indented } from '../format/text.js';
@@ -34,15 +33,14 @@ interface PlanView {
   readonly name: string;
   readonly plan: ImprovePlan;
   readonly rules: Settings['improve'];
-  readonly shard: Shard | undefined;
+  readonly option: string;
   readonly width: number;
   /** Shows the exact prompts and all skipped pages. */
   readonly proposals: readonly Proposal[] | undefined;
 }
 
 /** A project's plan: a table no wider than the terminal. */
-export function planLines({ name, plan, rules, shard, width, proposals }: PlanView): string[] {
-  const option = shardOption(shard);
+export function planLines({ name, plan, rules, option, width, proposals }: PlanView): string[] {
   const { flagged, waiting, toSend } = plan;
   const lines = [`${name}: ${flaggedWords(plan)}`];
   if (plan.weeks < MIN_WEEKS)

@@ -1,7 +1,6 @@
 import { relative } from 'node:path';
 import { z } from 'zod';
 import type { Runtime } from '../app/workspace.js';
-import { shardOption } from '../config/shard.js';
 import { hasStoredDays } from '../export/ledger.js';
 import { dayRange } from '../format/days.js';
 import { counted, percent, thousands } from '../format/numbers.js';
@@ -38,7 +37,7 @@ export async function summarize(
   const { workingDirectory, output, now } = runtime;
   const { bold, cyan } = output.colors;
   const week = lastEnded('week', now(), ISO_CALENDAR);
-  const options = (isSandbox ? ' --sandbox' : '') + shardOption(context.shard);
+  const options = (isSandbox ? ' --sandbox' : '') + context.option;
   const program = programAt(process.argv[1] ?? '', workingDirectory);
   const loaded = outcome.exported.flatMap((project) => loadedLines(project, cost));
   const pages = (outcome.reported?.pages ?? []).flatMap(({ file, subject }) => [
@@ -86,12 +85,12 @@ async function readLines({ warehouse, projects }: StepContext, week: Period): Pr
 /** What became of pages, and the jobs that were polled. */
 async function agentLines(
   { improved, polled }: RunOutcome,
-  { settings, shard }: StepContext,
+  { settings, option }: StepContext,
   width: number,
 ): Promise<string[]> {
   const jobs = [...(polled?.ended ?? []), ...(polled?.stillActive ?? [])];
   const [, ...lines] = await jobLines(jobs, width - 2);
-  return [...improved.map((one) => improvedLine(one, settings.improve.mode, shardOption(shard))), ...lines];
+  return [...improved.map((one) => improvedLine(one, settings.improve.mode, option)), ...lines];
 }
 
 function improvedLine(improved: ProjectImprovement, mode: 'plan' | 'apply', option: string): string {

@@ -2,7 +2,6 @@ import { min } from 'date-fns';
 import { LIMITS } from '../api/schema.js';
 import type { Workspace } from '../app/workspace.js';
 import { lastScheduled } from '../config/cron.js';
-import { shardOption } from '../config/shard.js';
 import { type Day, dayOf, lastEndedDay } from '../day.js';
 import { placeWords } from '../effects/place.js';
 import { dayList, duration, inSequence, longDay, moment } from '../format/days.js';
@@ -85,13 +84,12 @@ function requestsText({ requests }: ProjectStatus): string {
 export function needsOf(
   projects: readonly ProjectStatus[],
   operations: OperationsStatus,
-  { settings: { schedule }, shard }: Pick<Workspace, 'settings' | 'shard'>,
+  { settings: { schedule }, option }: Pick<Workspace, 'settings' | 'option'>,
   now: Date,
 ): string[] {
   const { runs, outages, unconfirmedJobs, unconfirmedMessages } = operations;
   const { unknownDeliveries, waitingDeliveries, failedDeliveries, codeHostProblems, journalProblem } =
     operations;
-  const option = shardOption(shard);
   const exportAt = lastScheduled(schedule.export, schedule.timezone, now);
   const isExportOver = dayOf(exportAt) === dayOf(now);
   const isExported = runs.some(
@@ -119,18 +117,18 @@ export function needsOf(
       ({ repository, problem }) =>
         `the pull requests of ${repository} could not be read, so changes by others are not known: ${problem}`,
     ),
-    ...unconfirmedLines(unconfirmedJobs, unconfirmedMessages, shard),
+    ...unconfirmedLines(unconfirmedJobs, unconfirmedMessages, option),
     ...waitingDeliveries.map(
       ({ report, period, recipient, note }) =>
         `${report} ${period} to ${recipient} has not been sent: ${note ?? 'no reason was recorded'}. It is retried automatically; check with: readership doctor${option}`,
     ),
     ...failedDeliveries.map(
       (delivery) =>
-        `${delivery.report} ${delivery.period} was not delivered to ${delivery.recipient}: ${delivery.note ?? 'no reason was recorded'}. ${afterRefusal(delivery, shard)}`,
+        `${delivery.report} ${delivery.period} was not delivered to ${delivery.recipient}: ${delivery.note ?? 'no reason was recorded'}. ${afterRefusal(delivery, option)}`,
     ),
     ...unknownDeliveries.map((delivery) => {
       const { report, period, recipient } = delivery;
-      return `${report} ${period} may or may not have reached ${recipient}. Ask the recipient, then: ${settleCommands(delivery, shard)}`;
+      return `${report} ${period} may or may not have reached ${recipient}. Ask the recipient, then: ${settleCommands(delivery, option)}`;
     }),
   ];
 }
@@ -148,10 +146,10 @@ function outageLines(outages: OperationsStatus['outages']): string[] {
   });
 }
 
-const afterRefusal = (delivery: DeliveryKey, shard: Workspace['shard']): string =>
+const afterRefusal = (delivery: DeliveryKey, option: string): string =>
   delivery.report === ALERT
-    ? `Until that is fixed, alerts do not reach it: readership doctor${shardOption(shard)}`
-    : `When that is fixed: ${resendCommand(delivery, shard)}`;
+    ? `Until that is fixed, alerts do not reach it: readership doctor${option}`
+    : `When that is fixed: ${resendCommand(delivery, option)}`;
 
 /** The facts about runs, jobs, emails and disk space. */
 export function operationsRows(operations: OperationsStatus, now: Date): Fact[] {

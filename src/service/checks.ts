@@ -9,7 +9,6 @@ import { keepPrivate, type Runtime, waitingAtMost, type Workspace } from '../app
 import { DOT_ENV, SMTP_URL_VARIABLE } from '../config/load.js';
 import { isAddress } from '../config/recipients.js';
 import type { ProjectSettings } from '../config/schema.js';
-import { shardOption } from '../config/shard.js';
 import { addDays, lastEndedDay } from '../day.js';
 import { EffectsJournal } from '../effects/journal.js';
 import { isSamePlace, placeOf, placeWords } from '../effects/place.js';
@@ -164,13 +163,13 @@ const channels = (workspace: Workspace): Promise<Finding>[] =>
 
 /** The database, to count requests in, unless it is missing, in use, older or damaged. */
 async function openDatabase(
-  { liveFile, historyFile, shard }: Workspace,
+  { liveFile, historyFile, option }: Workspace,
   { now, signal }: Runtime,
 ): Promise<{ warehouse?: Warehouse; verdict: Verdict }> {
   try {
     await refuseToForget(liveFile, historyFile);
     if (!(await exists(liveFile)))
-      return { verdict: warn(`No database yet. Load the history: readership export${shardOption(shard)}`) };
+      return { verdict: warn(`No database yet. Load the history: readership export${option}`) };
     const warehouse = await openWarehouse(liveFile, {
       command: 'readership doctor',
       now,
@@ -199,13 +198,13 @@ async function sendsFrom(
   warehouse: Warehouse,
   { now, signal }: Runtime,
 ): Promise<Verdict> {
-  const { dataDir, machine, shard } = workspace;
+  const { dataDir, machine, option } = workspace;
   const place = await readPlace(warehouse);
   if (place === undefined) return pass('not recorded yet: the first command that writes records it');
   const here = await placeOf(dataDir, machine);
   if (!isSamePlace(place, here))
     return warn(
-      `${placeWords(place)}; this copy exports and reports, but sends nothing: readership adopt${shardOption(shard)}`,
+      `${placeWords(place)}; this copy exports and reports, but sends nothing: readership adopt${option}`,
     );
   const journal = await EffectsJournal.open(dataDir, false);
   const refusal = await permissionOf({ ...workspace, warehouse, journal, here, now, signal }).refusal();

@@ -5,7 +5,6 @@ import { markClosed, markMerged } from '../agents/merges.js';
 import { lostMessage, type Message, planMessage, readMessages } from '../agents/messages.js';
 import { isGone, UnknownJobError } from '../agents/poll.js';
 import type { ProjectSettings } from '../config/schema.js';
-import { shardOption } from '../config/shard.js';
 import { type Day, dayOf } from '../day.js';
 import { ConfigurationError } from '../errors.js';
 import { longDay } from '../format/days.js';
@@ -15,8 +14,6 @@ import type { StepContext, WorkspaceView } from './step.js';
 /** A job to change, with its messages and where it belongs. */
 export interface JobToChange {
   readonly context: StepContext;
-  /** What follows commands about it. */
-  readonly option: string;
   readonly project: ProjectSettings;
   readonly job: Job;
   readonly jobs: readonly Job[];
@@ -27,12 +24,10 @@ export interface JobToChange {
  * Finds a job, of all jobs in the database, and its project. Throws a `ConfigurationError` if there is none, or if its
  * project was removed.
  */
-export function findJob(jobs: readonly Job[], { projects, shard }: WorkspaceView, id: number) {
+export function findJob(jobs: readonly Job[], { projects, option }: WorkspaceView, id: number) {
   const job = jobs.find((candidate) => candidate.id === id);
   if (job === undefined)
-    throw new ConfigurationError(
-      `There is no job ${id}. List all: readership jobs list${shardOption(shard)}`,
-    );
+    throw new ConfigurationError(`There is no job ${id}. List all: readership jobs list${option}`);
   const project = projects.find((candidate) => candidate.id === job.project);
   if (project === undefined)
     throw new ConfigurationError(
@@ -45,7 +40,7 @@ export async function jobToChange(context: StepContext, id: number): Promise<Job
   const jobs = await readJobs(context.warehouse, null);
   const { job, project } = findJob(jobs, context, id);
   const messages = (await readMessages(context.warehouse, project.id)).filter(({ job }) => job === id);
-  return { context, option: shardOption(context.shard), project, job, jobs, messages };
+  return { context, project, job, jobs, messages };
 }
 
 /** What else a person may have found out about a job or message, or decided. */
@@ -94,7 +89,7 @@ export async function undoMerge({ context, job }: JobToChange): Promise<void> {
 
 /** Sends a follow-up message to a job. Returns the state it is in then, and why it was not sent. */
 export async function sendMessage(
-  { context, option, project, job, messages }: JobToChange,
+  { context, project, job, messages }: JobToChange,
   text: string,
 ): Promise<{ readonly state: Message['state']; readonly stopped?: unknown }> {
   const refusal = await context.journal.refusal();
@@ -107,7 +102,7 @@ export async function sendMessage(
     );
   if (!isRemoteJob(job))
     throw new ConfigurationError(
-      `Job ${job.id} is ${job.state}, and its ID on the platform is not known. See readership jobs show ${job.id}${option}; if you find it there: readership jobs resolve ${job.id}${option} --created REMOTE_ID`,
+      `Job ${job.id} is ${job.state}, and its ID on the platform is not known. See readership jobs show ${job.id}${context.option}; if you find it there: readership jobs resolve ${job.id}${context.option} --created REMOTE_ID`,
     );
   const open = messages.find(({ state }) => OPEN_MESSAGE_STATES.has(state));
   // The same message again, after a failure that kept it, is not another one.
@@ -115,8 +110,8 @@ export async function sendMessage(
   if (open !== kept)
     throw new ConfigurationError(
       open?.state === 'planned'
-        ? `Job ${job.id} has a message that was not sent yet. Send that first: readership jobs poll${option}, or withdraw it: readership jobs resolve ${job.id}${option} --withdrawn`
-        : `Job ${job.id} has a message that is ${open?.state ?? ''}. Settle that first: readership jobs resolve ${job.id}${option} --sent, or --not-sent`,
+        ? `Job ${job.id} has a message that was not sent yet. Send that first: readership jobs poll${context.option}, or withdraw it: readership jobs resolve ${job.id}${context.option} --withdrawn`
+        : `Job ${job.id} has a message that is ${open?.state ?? ''}. Settle that first: readership jobs resolve ${job.id}${context.option} --sent, or --not-sent`,
     );
   const message = { origin: 'typed', prompt: text, now: context.now() } as const;
   const id = kept?.id ?? (await planMessage(context.warehouse, job, message));
@@ -130,7 +125,7 @@ export async function sendMessage(
  * another page.
  */
 async function resolveJob(
-  { context, option, project, job, jobs }: JobToChange,
+  { context, project, job, jobs }: JobToChange,
   remoteId: string | undefined,
 ): Promise<void> {
   const isWithoutId = job.state === 'completed' && job.remote_id === null;
@@ -142,7 +137,7 @@ async function resolveJob(
   const known = remoteId === undefined ? undefined : context.clientOf(project).job(remoteId, context.signal);
   const remote = await known?.catch((error: unknown) => {
     if (!isGone(error)) throw error;
-    const next = `If it was deleted there, run readership jobs resolve ${job.id}${option} --not-created, and then --withdrawn, so that it is not created again.`;
+    const next = `If it was deleted there, run readership jobs resolve ${job.id}${context.option} --not-created, and then --withdrawn, so that it is not created again.`;
     throw new UnknownJobError(`${error.message} ${next}`, { cause: error });
   });
   const found =
@@ -153,8 +148,7 @@ async function resolveJob(
 }
 
 /** Ends an active job. As gone only after checking the platform, because a mistyped number would end a running one. */
-async function endJob(found: JobToChange, finding: 'gone' | 'ended'): Promise<void> {
-  const { context, option, project, job } = found;
+async function endJob({ context, project, job }: JobToChange, finding: 'gone' | 'ended'): Promise<void> {
   if (!isRemoteJob(job) || job.state !== 'active')
     throw new ConfigurationError(`Job ${job.id} is ${job.state}: only an active job can be ended.`);
   if (finding === 'gone') {
@@ -167,7 +161,7 @@ async function endJob(found: JobToChange, finding: 'gone' | 'ended'): Promise<vo
       });
     if (known !== undefined)
       throw new ConfigurationError(
-        `Job ${job.id} still exists on the platform, with the status ${known.status}. Nothing was changed. If it is over nevertheless: readership jobs resolve ${job.id}${option} --ended`,
+        `Job ${job.id} still exists on the platform, with the status ${known.status}. Nothing was changed. If it is over nevertheless: readership jobs resolve ${job.id}${context.option} --ended`,
       );
   }
   const now = context.now();

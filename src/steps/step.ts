@@ -34,6 +34,8 @@ export interface WorkspaceView {
   readonly settings: Settings;
   /** The shard whose projects `settings` contains; undefined for all projects. */
   readonly shard: Shard | undefined;
+  /** What follows commands about it, such as ` --shard 2/8`. */
+  readonly option: string;
   /** The projects that the command applies to. */
   readonly projects: readonly ProjectSettings[];
   /** The directory that may contain the workspace's own `reports/` and `templates/`. */

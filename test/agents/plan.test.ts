@@ -169,7 +169,7 @@ it.each([
     name: 'Docs',
     plan,
     rules,
-    shard: { index: 2, count: 8 },
+    option: '',
     width: 80,
     proposals: undefined,
   });

@@ -67,7 +67,7 @@ describe('the report step', () => {
     await loadDays(test.warehouse, day('2026-11-02'), day('2026-11-15'), 'prj_2');
     const { runtime: screen } = runtimeIn('/');
     const lines = async (reported: Awaited<ReturnType<typeof report>>['detail']) =>
-      mailLines({ reported }, { warehouse: test.warehouse, projects, shard: undefined }, screen);
+      mailLines({ reported }, { warehouse: test.warehouse, projects, option: '' }, screen);
     const sent = await report(MONDAY, { settings: { ...settings, projects }, projects });
     const to = 'docs@example.com and lead@example.com';
     expect(await lines(sent.detail)).toEqual([
