@@ -72,8 +72,8 @@ const isDirectory = async (path: string): Promise<boolean> =>
 
 /** The days of a project, and which of them the next run loads again. */
 async function stateLine(reader: Reader, project: string, now: Date): Promise<string> {
-  const { records } = await readDayLedger(reader, project);
-  const stored = [...records.values()].filter((record) => record.is_stored);
+  const ledger = await readDayLedger(reader, project);
+  const stored = [...ledger.values()].filter((record) => record.is_stored);
   const [first, last] = [stored[0]?.day, stored.at(-1)?.day];
   if (first === undefined || last === undefined)
     return `${project}: no days; the next run loads the whole history.`;

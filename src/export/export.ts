@@ -92,10 +92,11 @@ async function planOf(
 ): Promise<ExportPlan> {
   const { warehouse, project, now, settleDays, reload = false } = task;
   const { rows: pageSize } = await readPageSize(warehouse, project, now());
-  const ledger = await readDayLedger(warehouse, project, reload ? null : lastEndedDay(now()));
-  const [records, final] = [new Map(ledger.records), new Set(ledger.final)];
-  for (const { day } of read) [records, final].forEach((known) => known.delete(day));
+  const since = reload || read.length > 0 ? null : lastEndedDay(now());
+  const ledger = await readDayLedger(warehouse, project, since);
+  const others = new Map(ledger);
+  for (const { day } of read) others.delete(day);
   const isBackfilling = task.isBackfilling === true || range.rest !== undefined;
   const options = { isBackfilling, settleDays, pageSize, reload, expected: expectedRows(ledger) };
-  return planExport({ records, final }, range, now(), options);
+  return planExport(others, range, now(), options);
 }

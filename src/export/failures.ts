@@ -81,9 +81,9 @@ export class DayFailures {
   /** The day to request instead of `day`: the newest one that is stored, or if there is none, one of a week ago. */
   async #otherThan(day: Day): Promise<Day> {
     const { warehouse, project, now } = this.task;
+    const ledger = [...(await readDayLedger(warehouse, project)).values()];
+    const stored = ledger.findLast((record) => record.is_stored && record.day !== day);
     const weekAgo = addDays(lastEndedDay(now()), -7);
-    const { records } = await readDayLedger(warehouse, project, weekAgo);
-    const stored = [...records.values()].findLast((record) => record.is_stored && record.day !== day);
     return stored?.day ?? (day === weekAgo ? addDays(weekAgo, 1) : weekAgo);
   }
 }

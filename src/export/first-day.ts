@@ -73,8 +73,7 @@ export async function finishSearch(
     return answers.get(age) ?? 0;
   };
   const holds = async (age: number) => (await viewsUpTo(age)) > 0;
-  const { records } = await readDayLedger(warehouse, project);
-  const stored = [...records.values()].filter((record) => record.is_stored);
+  const stored = [...(await readDayLedger(warehouse, project)).values()].filter((record) => record.is_stored);
   // If all days have as many views as those stored, this is the age of the first one.
   const guess =
     stored.length === 0

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type PageViews, viewCountsSchema } from '../api/schema.js';
-import { type Day, dayOf, type DayRange, daysIn } from '../day.js';
+import { addDays, type Day, dayOf, type DayRange } from '../day.js';
 import {
   dateOf,
   dayColumn,
@@ -47,28 +47,20 @@ const dayRecord = viewCountsSchema.extend({
 });
 /** A day in the ledger. */
 export type DayRecord = z.infer<typeof dayRecord>;
+export type DayLedger = ReadonlyMap<Day, DayRecord>;
 
-const ledgerRow = dayRecord.extend({ final_until: dayColumn.nullable() });
+const ledgerRow = dayRecord.extend({ days: z.int() });
 
-/** What is known of a project's days. */
-export interface DayLedger {
-  /** The days ever requested, oldest first, perhaps without old final days between final days. */
-  readonly records: ReadonlyMap<Day, DayRecord>;
-  /** All final days. */
-  readonly final: ReadonlySet<Day>;
-}
-
-/** The ledger of a project; with `since`, without the records of earlier final days between final days. */
-export async function readDayLedger(
-  reader: Reader,
-  project: string,
-  since: Day | null = null,
-): Promise<DayLedger> {
+/**
+ * Every day of a project that was ever requested, oldest first. With `since`, most final days before it have the record of
+ * an earlier one: only their state is right, and whether they have views.
+ */
+export async function readDayLedger(reader: Reader, project: string, since: Day | null = null) {
   const rows = await reader.query(DAY_LEDGER, ledgerRow, { project, since, day: null });
-  const final = rows.flatMap(({ day, final_until: last }) =>
-    last === null ? [] : daysIn({ first: day, last }),
-  );
-  return { records: new Map(rows.map((row) => [row.day, row])), final: new Set(final) };
+  const ledger = new Map<Day, DayRecord>();
+  for (const row of rows)
+    for (let later = 0; later < row.days; later++) ledger.set(addDays(row.day, later), row);
+  return ledger;
 }
 
 /** Whether any day of any project is stored. */

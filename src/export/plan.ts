@@ -107,7 +107,7 @@ export const nightlyRequests = (rows: number, settleDays: number, pageSize: numb
  * after it, because sites grow.
  */
 export function expectedRows(ledger: DayLedger): (day: Day) => number {
-  const stored = [...ledger.records.values()].filter((record) => record.pages !== null);
+  const stored = [...ledger.values()].filter((record) => record.pages !== null);
   return (day) => {
     const next = stored.findIndex((record) => record.day >= day);
     const [before, after] = [stored.at(next < 0 ? -1 : next - 1), stored[next]];
@@ -159,22 +159,20 @@ export function planExport(
   now: Date,
   { isBackfilling, settleDays, pageSize, reload, expected = expectedRows(ledger) }: PlanOptions,
 ): ExportPlan {
-  const { records, final } = ledger;
   const all = daysIn(range);
-  const missing = all.filter((day) => !records.has(day) && !final.has(day));
+  const missing = all.filter((day) => !ledger.has(day));
   const samples = samplesOf(missing, range);
   const hasHoles = isBackfilling || missing.length > 0;
   const days = all
-    .filter((day) => reload || !final.has(day))
     .flatMap((day) =>
       reload
         ? { day, due: 'reload' as const, priority: 'backfill' as const }
-        : planDay(day, records.get(day), now, hasHoles),
+        : planDay(day, ledger.get(day), now, hasHoles),
     )
     .map((planned): PlannedDay => {
       // A day that may still change is recognized by its first page.
       const isStart = planned.due === 'provisional' && !isSettled(planned.day, now, settleDays);
-      const rows = records.get(planned.day)?.pages ?? expected(planned.day);
+      const rows = ledger.get(planned.day)?.pages ?? expected(planned.day);
       const requests = isStart ? 1 : requestsFor(rows, pageSize);
       return { ...planned, requests, isSample: samples.has(planned.day) };
     })
@@ -187,8 +185,8 @@ export function planExport(
     );
   const planned = new Set(days.map(({ day }) => day));
   const skipped = all.filter((day) => !planned.has(day));
-  const alreadyFinal = skipped.filter((day) => final.has(day)).length;
-  const waiting = skipped.filter((day) => isWaiting(records.get(day), now));
+  const alreadyFinal = skipped.filter((day) => ledger.get(day)?.state === 'final').length;
+  const waiting = skipped.filter((day) => isWaiting(ledger.get(day), now));
   const readToday = skipped.length - alreadyFinal - waiting.length;
   const requests = days.reduce((sum, planned) => sum + planned.requests, 0);
   return { range, missing, days, alreadyFinal, readToday, waiting, requests };
@@ -202,7 +200,7 @@ function planDay(
   now: Date,
   hasHoles: boolean,
 ): Omit<PlannedDay, 'requests'>[] {
-  if (isWaiting(record, now)) return [];
+  if (record?.state === 'final' || isWaiting(record, now)) return [];
   const wasTriedToday = record !== undefined && dayOf(record.attempted_at) === dayOf(now);
   if (wasTriedToday && hasHoles && record.state !== 'failed') return [];
   const isUnread = day === lastEndedDay(now) && record?.is_stored !== true;

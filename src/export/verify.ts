@@ -4,7 +4,7 @@ import { addDays, type Day, dayOf, lastEndedDay, rangeOf } from '../day.js';
 import { dayColumn, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
 import { PausedError, TryLaterError } from '../api/errors.js';
 import { LOOKED_AT, readFact, readPageSize, recordFact } from './facts.js';
-import { type DayLedger, type DayRecord, readDayLedger } from './ledger.js';
+import { type DayLedger, readDayLedger } from './ledger.js';
 import { loadDays, type LoadOutcome, type LoadTask } from './load.js';
 import { type PlannedDay, requestsFor } from './plan.js';
 import { expectAdditive, findDifferingDays, isForgotten, probeTotals, type StoredTotals } from './totals.js';
@@ -42,19 +42,16 @@ export async function readLastVerification(reader: Reader, project: string): Pro
   return last?.verified_at;
 }
 
-/** Final days, oldest first: only they are expected not to change. */
-const settledDays = ({ records }: DayLedger): DayRecord[] =>
-  [...records.values()].filter(({ state }) => state === 'final');
+/** Final days, oldest first, but for those read on `today`: only final days are expected not to change. */
+const settledTotals = (ledger: DayLedger, today?: Day): StoredTotals[] =>
+  [...ledger.values()].filter((record) => record.state === 'final' && dayOf(record.attempted_at) !== today);
 
 /** The first of the days that the nightly check looks at. */
 export const recentSince = (now: Date): Day => addDays(lastEndedDay(now), -RECENT_DAYS);
 
 /** The days that the nightly check looks at, oldest first: not those that were read today. */
 export const recentTotals = (ledger: DayLedger, now: Date): StoredTotals[] =>
-  settledDays(ledger).filter(
-    ({ day, attempted_at }) =>
-      day >= recentSince(now) && day <= lastEndedDay(now) && dayOf(attempted_at) !== dayOf(now),
-  );
+  settledTotals(ledger, dayOf(now)).filter(({ day }) => day >= recentSince(now) && day <= lastEndedDay(now));
 
 /**
  * Compares the recent final days with the platform, once a day. Those that differ are due then. Throws what the client
@@ -66,7 +63,7 @@ export async function checkRecentDays(task: LoadTask): Promise<Comparison | unde
   if (last !== undefined && dayOf(last) === dayOf(now())) return undefined;
   const ledger = await readDayLedger(warehouse, project, recentSince(now()));
   // Without final days to compare, a few requests show whether the totals of days add up.
-  if (!settledDays(ledger).some(({ total }) => total > 0))
+  if (!settledTotals(ledger).some(({ total }) => total > 0))
     await expectAdditive(client, addDays(lastEndedDay(now()), -1), { signal });
   return compare(task, recentTotals(ledger, now()), { priority: 'urgent', marks: true });
 }
@@ -76,14 +73,14 @@ export async function auditHistory(task: LoadTask, repair: boolean): Promise<Aud
   const { warehouse, project } = task;
   const ledger = await readDayLedger(warehouse, project);
   const damaged = await findDamagedDays(warehouse, project);
-  const found = await compare(task, settledDays(ledger), { priority: 'backfill', marks: repair });
+  const found = await compare(task, settledTotals(ledger), { priority: 'backfill', marks: repair });
   if (!repair) return { ...found, damaged };
   const toLoad = [...new Set([...found.differing, ...damaged])].filter(
     (day) => !found.forgotten.includes(day),
   );
   const { rows: pageSize } = await readPageSize(warehouse, project, task.now());
   const planned = toLoad.sort().map((day): PlannedDay => {
-    const requests = requestsFor(ledger.records.get(day)?.pages ?? 0, pageSize);
+    const requests = requestsFor(ledger.get(day)?.pages ?? 0, pageSize);
     return { day, due: 'reload', priority: 'backfill', requests };
   });
   return { ...found, damaged, repaired: await loadDays(task, planned) };
@@ -136,9 +133,7 @@ export async function lookAgain(task: LoadTask, requests: number): Promise<LoadO
   const inTurn = await warehouse.query(DAYS_IN_TURN, z.object({ day: dayColumn }), values);
   const [from, to] = [inTurn.at(0)?.day, inTurn.at(-1)?.day];
   if (from === undefined || to === undefined) return { results: [] };
-  const planned = inTurn.map(
-    ({ day }) => ({ day, due: 'final', priority: 'backfill', requests: 1 }) as const,
-  );
+  const planned = inTurn.map((one) => ({ ...one, due: 'final', priority: 'backfill', requests: 1 }) as const);
   const { results, stopped } = await loadDays(task, planned);
   // Days that were not reached keep their places in the rotation.
   const lookedAt = stopped === undefined ? to : (last?.day ?? addDays(from, -1));

@@ -47,8 +47,7 @@ async function readProjectStatus(
 ) {
   const { start, settleDays, requestsPerHour: perHour } = settings.history;
   const first = await readFirstDay(reader, project.id, start, now);
-  const { final } = ledger;
-  const records = [...ledger.records.values()];
+  const records = [...ledger.values()];
   const stored = records.filter((record) => record.is_stored);
   const inState = (state: DayState) =>
     records.filter((record) => record.state === state).map(({ day }) => day);
@@ -63,16 +62,16 @@ async function readProjectStatus(
     /** The first and the last day stored. */
     firstDay: stored[0]?.day ?? null,
     lastDay: stored.at(-1)?.day ?? null,
-    daysStored: final.size + stored.filter(({ state }) => state !== 'final').length,
+    daysStored: stored.length,
     /** Days of the history that were never loaded. */
     gaps: plan?.missing ?? [],
-    isYesterdayStored: ledger.records.get(lastEndedDay(now))?.is_stored ?? false,
+    isYesterdayStored: ledger.get(lastEndedDay(now))?.is_stored ?? false,
     provisional: inState('provisional'),
     inconsistent: inState('inconsistent'),
     failed: inState('failed'),
     /** Days that have not added up for so many nights that a person has to look, and why. */
     stuck: records.filter(needsPerson).map(({ day, failure }) => ({ day, why: failure })),
-    final: final.size,
+    final: inState('final').length,
     settling,
     settleDays,
     /** The most rows that the platform returns at once. */

@@ -88,8 +88,7 @@ describe('a request limit that is used up', () => {
 
   it('ends an export with 75, says what is left and when to resume, and the next run resumes', async () => {
     const { platform, run, live } = await setUp({ requestsPerHour: 16 });
-    const ledger = () =>
-      inWarehouse(live, async (warehouse) => (await readDayLedger(warehouse, 'prj_1')).records);
+    const ledger = () => inWarehouse(live, (warehouse) => readDayLedger(warehouse, 'prj_1'));
     const first = endedWith(75, await run('export'));
     expect(first.stdout).toMatch(/\d+ days? left, about \d+ requests?; resumes on .+ UTC/);
     expect(first.stderr).toMatch(/Hourly limit reached: \d+ of 16 used.+can be sent on \w+ \d+, \d{4} at/);

@@ -105,8 +105,8 @@ describe('a platform that', () => {
       expect(String(stopped)).toContain('cannot be trusted');
       expect(results).toEqual([]);
     }
-    const { records } = await readDayLedger(opened.warehouse, PROJECT);
-    expect([...records.values()].filter(({ state }) => state === 'failed')).toEqual([]);
+    const known = await readDayLedger(opened.warehouse, PROJECT);
+    expect([...known.values()].filter(({ state }) => state === 'failed')).toEqual([]);
     // A site that begins shows it by its first days.
     const brief = await openExport({ days: 2, behaviors });
     expect(await brief.run()).toMatchObject({ results: [], stopped: expect.any(AdditivityError) as unknown });
@@ -289,7 +289,7 @@ test('a day that never adds up needs a person after three nights, and then costs
     opened.clock.advance(DAY_MS);
   }
   expect(asked.map((requests) => requests > 0)).toEqual(asked.map((_, night) => night < 3 || night === 9));
-  const { records } = await readDayLedger(opened.warehouse, PROJECT);
-  expect([...records.values()].filter(needsPerson)).toMatchObject([{ day: at }]);
-  expect(records.get(at)?.failure).toContain('differ by');
+  const ledger = await readDayLedger(opened.warehouse, PROJECT);
+  expect([...ledger.values()].filter(needsPerson)).toMatchObject([{ day: at }]);
+  expect(ledger.get(at)?.failure).toContain('differ by');
 });

@@ -58,11 +58,11 @@ describe('ten days, one of which is always answered with', () => {
     async ({ outcome, index }) => {
       const project = String(index);
       await exportAll(project);
-      const { records } = await readDayLedger(warehouse, project);
+      const ledger = await readDayLedger(warehouse, project);
       const bad = badDay(index);
       for (const other of TEN_DAYS.filter((one) => one !== bad))
-        expect(records.get(other), other).toMatchObject({ state: 'final', pages: ROWS.length });
-      expect(records.get(bad)?.state).toBe(outcome);
+        expect(ledger.get(other), other).toMatchObject({ state: 'final', pages: ROWS.length });
+      expect(ledger.get(bad)?.state).toBe(outcome);
     },
   );
 

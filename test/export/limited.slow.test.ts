@@ -46,8 +46,8 @@ async function openWorld({
     });
   const loadedDays = () =>
     inProcess(async ({ warehouse }) => {
-      const { records } = await readDayLedger(warehouse, PROJECT);
-      return new Map([...records.values()].map((record) => [record.day, record.attempted_at]));
+      const ledger = await readDayLedger(warehouse, PROJECT);
+      return new Map([...ledger.values()].map((record) => [record.day, record.attempted_at]));
     });
   /** Exports once an hour until everything is loaded, and returns how many hours that took. */
   const untilDone = async (): Promise<number> => {

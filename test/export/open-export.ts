@@ -76,8 +76,8 @@ export async function openExport({ days, pages = 3, concurrency = 6, behaviors, 
       return { result, requests: platform.views.length - before };
     },
     statesOf: async (...asked: Day[]) => {
-      const { records } = await readDayLedger(warehouse, PROJECT);
-      return asked.map((day) => records.get(day)?.state);
+      const ledger = await readDayLedger(warehouse, PROJECT);
+      return asked.map((day) => ledger.get(day)?.state);
     },
     storedRows: async (day: Day) => (await readDay(warehouse, { project: PROJECT, day })).stored?.rows,
   };

@@ -1,27 +1,32 @@
 -- Grain: one row per day ever requested, oldest first; only $day if it is given. If $since is given, final days before it
--- are left out if they lie between final days.
+-- are left out if the days before and after them are final too, and have views or none as they have.
 WITH known AS (
-  SELECT *, day - (row_number() OVER (PARTITION BY state = 'final' ORDER BY day))::INTEGER AS run
+  SELECT
+    day,
+    state,
+    loaded_at IS NOT NULL AS is_stored,
+    attempted_at,
+    coalesce(human, 0) AS human,
+    coalesce(ai, 0) AS ai,
+    coalesce(total, 0) AS total,
+    pages,
+    failures,
+    failure,
+    lead((day - 1, state, total > 0)) OVER turn IS NOT DISTINCT FROM (day, state, total > 0) AS goes_on
   FROM day_loads
   WHERE
     project = $project
     AND ($day::DATE IS NULL OR day = $day::DATE)
+  WINDOW turn AS (ORDER BY day)
+  QUALIFY
+    state <> 'final'
+    OR $since::DATE IS NULL
+    OR day >= $since::DATE
+    OR NOT goes_on
+    OR lag((day + 1, state, total > 0)) OVER turn IS DISTINCT FROM (day, state, total > 0)
 )
 
-SELECT
-  day,
-  state,
-  loaded_at IS NOT NULL AS is_stored,
-  attempted_at,
-  coalesce(human, 0) AS human,
-  coalesce(ai, 0) AS ai,
-  coalesce(total, 0) AS total,
-  pages,
-  failures,
-  failure,
-  -- The last of the final days that follow it without a gap, or itself.
-  if(state = 'final', max(day) OVER run, NULL) AS final_until
+-- `days` counts the day and those that were left out after it.
+SELECT *, if(goes_on, lead(day) OVER (ORDER BY day) - day, 1) AS days
 FROM known
-WINDOW run AS (PARTITION BY state = 'final', run)
-QUALIFY state <> 'final' OR $since::DATE IS NULL OR day >= $since::DATE OR day IN (min(day) OVER run, max(day) OVER run)
 ORDER BY day
