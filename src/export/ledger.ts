@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type PageViews, viewCountsSchema } from '../api/schema.js';
+import { viewCountsSchema, type ViewsResponse } from '../api/schema.js';
 import { addDays, type Day, dayOf, type DayRange } from '../day.js';
 import {
   dateOf,
@@ -14,7 +14,7 @@ import type { Warehouse } from '../warehouse/warehouse.js';
 import type { Rows } from './day-rows.js';
 import { countChangedPages, equalCounts, isForgotten } from './totals.js';
 import type { DayOf } from './pages.js';
-import type { StoredDay, StoredViews, WalkedDay } from './walk.js';
+import type { StoredViews, WalkedDay } from './walk.js';
 
 const statement = (name: string) => readSql(import.meta.url, `statements/${name}.sql`);
 const RECORD_FAILURE = statement('record-failure');
@@ -24,7 +24,7 @@ const RECORD_UNCHANGED = statement('record-unchanged');
 const RECORD_EMPTY_DAYS = statement('record-empty-days');
 const DAY_LEDGER = statement('day-ledger');
 const STORED_PAGES = statement('stored-pages');
-const DIFFERING_ROWS = statement('differing-rows');
+const AS_STORED = statement('as-stored');
 const DELETE_PAGES = 'DELETE FROM page_views WHERE project = $project AND day = $day::DATE';
 const DELETE_LOAD = 'DELETE FROM day_loads WHERE project = $project AND day = $day::DATE';
 
@@ -83,17 +83,10 @@ export async function readDay(
   };
 }
 
-/** A day with which the platform's first page can be compared; undefined if nothing is stored. */
-export async function readStoredDay(reader: Reader, at: DayOf): Promise<StoredDay | undefined> {
-  const [known] = await reader.query(DAY_LEDGER, dayRecord, { ...at, since: null });
-  if (known?.is_stored !== true) return undefined;
-  const differing = (rows: readonly PageViews[]) =>
-    reader.query(DIFFERING_ROWS, z.object({ path: z.string() }), { ...at, rows: JSON.stringify(rows) });
-  return {
-    totals: known,
-    pages: known.pages ?? 0,
-    has: async (rows) => (await differing(rows)).length === 0,
-  };
+/** Whether the platform's first page of a day, with its totals, is stored. The API promises no order, so any rows will do. */
+export async function isAsStored(reader: Reader, at: DayOf, first: ViewsResponse): Promise<boolean> {
+  const values = { ...at, ...first.totals, rows: JSON.stringify(first.views), has_more: first.hasMore };
+  return (await reader.query(AS_STORED, z.object({ day: dayColumn }), values)).length > 0;
 }
 
 /** A day of a project, and the time of a record about it. */
@@ -153,11 +146,11 @@ export const storeEmptyDays = (
 ): Promise<void> =>
   warehouse.groupCommit((transaction) => transaction.execute(RECORD_EMPTY_DAYS, { project, now, ...range }));
 
-/** Records that a day was read again and is unchanged. */
-export const confirmDay = (warehouse: Warehouse, at: DayAt, state: StoredState): Promise<StoreOutcome> =>
+/** Records that a day was read again and is unchanged. Returns how many rows it has. */
+export const confirmDay = (warehouse: Warehouse, at: DayAt, state: StoredState): Promise<number> =>
   warehouse.groupCommit(async (transaction) => {
-    await transaction.execute(RECORD_UNCHANGED, { ...at, state });
-    return 'unchanged' as const;
+    const [row] = await transaction.query(RECORD_UNCHANGED, z.object({ pages: z.int() }), { ...at, state });
+    return row?.pages ?? 0;
   });
 
 /** Records that a day could not be loaded. Rows stored by an earlier load stay. */

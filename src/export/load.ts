@@ -10,9 +10,9 @@ import { Texts } from '../warehouse/texts.js';
 import { DayFailures, type ProjectTask } from './failures.js';
 import {
   confirmDay,
+  isAsStored,
   type StoredState,
   readDay,
-  readStoredDay,
   recordFailedDay,
   storeDay,
   type StoreOutcome,
@@ -189,15 +189,14 @@ class Load {
     const settled = () => isSettled(day, now(), settleDays);
     // A day that becomes final is read in full, because two pages may have swapped views after the first page.
     const mayBeSame = due === 'final' || (due === 'provisional' && !settled());
-    const stored = mayBeSame ? await readStoredDay(warehouse, { project, day }) : undefined;
-    const found = due === 'inconsistent' ? await readDay(warehouse, { project, day }) : undefined;
+    const { stored } = due === 'inconsistent' ? await readDay(warehouse, { project, day }) : {};
     const isUnfinished = this.unfinished.has(day);
     const walks = new DayWalks(client, day, {
       lease,
       signal: this.#signal,
       paths: this.#paths,
-      stored,
-      found: found?.stored,
+      isAsStored: mayBeSame ? (first) => isAsStored(warehouse, { project, day }, first) : undefined,
+      found: stored,
       pageSize: this.pageSize,
       kept: isUnfinished ? await readKeptPage(warehouse, { project, day }) : undefined,
       // The last days use the connections of days that are done.
@@ -212,15 +211,13 @@ class Load {
     if (!hasEnded() || (read === 'unchanged' && due === 'final')) return undefined;
     const at = { project, day, now: now() };
     const isSame = read === 'unchanged';
-    const rows = isSame ? (stored?.pages ?? 0) : read.rows.length;
     const isInDoubt = !isSame && read.doubt !== undefined;
     const state = isInDoubt ? 'inconsistent' : settled() ? 'final' : 'provisional';
-    this.#count(due === 'missing' && rows === 0);
+    this.#count(due === 'missing' && !isSame && read.rows.length === 0);
     return async () => {
-      const stores = isSame
-        ? confirmDay(warehouse, at, state)
-        : storeDay(warehouse, at, read, state, due === 'missing');
-      return { day, outcome: await stores, state, rows };
+      if (isSame) return { day, outcome: 'unchanged', state, rows: await confirmDay(warehouse, at, state) };
+      const outcome = await storeDay(warehouse, at, read, state, due === 'missing');
+      return { day, outcome, state, rows: read.rows.length };
     };
   }
 }

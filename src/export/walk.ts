@@ -23,15 +23,7 @@ const MAX_UNATTRIBUTED_SHARE = 0.05;
 
 const MOVED = 'rows moved while the day was read; it will be read again later';
 
-/** A stored day, of whose rows only those asked about are read. */
-export interface StoredDay {
-  readonly totals: ViewCounts;
-  readonly pages: number;
-  /** Whether all these rows are stored as they are. */
-  readonly has: (rows: readonly PageViews[]) => Promise<boolean>;
-}
-
-/** What is stored of a day. */
+/** A stored day. */
 export interface StoredViews {
   readonly totals: ViewCounts;
   /** One row for each path. */
@@ -52,8 +44,8 @@ export interface WalkedDay {
 export interface WalkOptions extends Omit<PagesOptions, 'share'> {
   /** The paths of all days. */
   readonly paths?: Texts | undefined;
-  /** What an earlier walk stored, when that added up and need not be read again if its first page is the same. */
-  readonly stored?: StoredDay | undefined;
+  /** Whether a first page, with its totals, is stored. If so, and if the stored day added up, it need not be read again. */
+  readonly isAsStored?: ((first: ViewsResponse) => Promise<boolean>) | undefined;
   /** What earlier walks found of a day that did not add up. */
   readonly found?: StoredViews | undefined;
 }
@@ -122,7 +114,7 @@ export class DayWalks {
   }
 
   async #walk(number: number): Promise<DayRows | 'unchanged'> {
-    const { lease, signal, paths, pageSize, stored, found, kept, atOnce } = this.options;
+    const { lease, signal, paths, pageSize, isAsStored, found, kept, atOnce } = this.options;
     const isFirst = number === 0;
     const share = isFirst ? 1 : (PAGE_SHARES[(number - 1) % PAGE_SHARES.length] ?? 1);
     const options = { lease, signal, pageSize, share, ...(isFirst ? { kept, atOnce } : {}) };
@@ -132,7 +124,7 @@ export class DayWalks {
     try {
       for await (const page of viewsPages(this.client, this.#range, options)) {
         if (isFirst && walk.size === 0) {
-          if (await isStartOf(stored, { ...page, hasMore: mayHaveMore(page, pageSize) })) return 'unchanged';
+          if (await isAsStored?.({ ...page, hasMore: mayHaveMore(page, pageSize) })) return 'unchanged';
           if (found !== undefined && equalCounts(found.totals, page.totals))
             this.#all.add(found.totals, found.rows);
         }
@@ -210,17 +202,6 @@ function tally(numbers: readonly number[]): Map<number, number> {
   const times = new Map<number, number>();
   for (const number of numbers) times.set(number, (times.get(number) ?? 0) + 1);
   return times;
-}
-
-/** Whether all rows of a first page are stored as they are. The API promises no order, so any rows will do. */
-async function isStartOf(
-  stored: StoredDay | undefined,
-  { totals, views, hasMore }: ViewsResponse,
-): Promise<boolean> {
-  if (stored === undefined || !equalCounts(stored.totals, totals)) return false;
-  const isWhole = views.length === stored.pages;
-  if (!isWhole && (!hasMore || views.length === 0 || views.length > stored.pages)) return false;
-  return stored.has(views);
 }
 
 const isSameWalk = (last: DayRows, walk: DayRows): boolean =>
