@@ -10,7 +10,7 @@ import {
   requestsFor,
   retryAt,
 } from '../../src/export/plan.js';
-import { liveWarehouse } from '../open-warehouse.js';
+import { execute, liveWarehouse } from '../open-warehouse.js';
 import { randomOf } from '../reports/random.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 
@@ -259,36 +259,20 @@ test.each([
 
 test('is the same from a ledger without the records of most old final days', async () => {
   const warehouse = await liveWarehouse();
-  const random = randomOf(7);
-  const long = { first: addDays(YESTERDAY, -399), last: YESTERDAY };
-  const loads = daysIn(long).flatMap((at) => {
-    const open = (['failed', 'provisional', 'inconsistent'] as const)[Math.floor(30 * random())];
-    const pages = open === 'failed' && random() < 0.5 ? null : Math.round(1_000 * random());
-    const total = Number(at > '2026-03');
-    const load = {
-      project: 'prj_1',
-      day: at,
-      state: open ?? 'final',
-      attempted_at: LAST_NIGHT,
-      pages,
-      total,
-    };
-    return random() < 0.05 ? [] : load;
-  });
-  await warehouse.transaction((transaction) =>
-    transaction.execute(
-      `INSERT INTO day_loads BY NAME SELECT *, if(pages IS NULL, NULL, attempted_at) AS loaded_at FROM (SELECT unnest(from_json($loads, '[{"project": "VARCHAR", "day": "DATE", "state": "VARCHAR", "attempted_at": "TIMESTAMP", "pages": "BIGINT", "total": "BIGINT"}]'), recursive := true))`,
-      { loads: JSON.stringify(loads) },
-    ),
+  await execute(
+    warehouse,
+    `INSERT INTO day_loads BY NAME SELECT
+      'prj_1' AS project, $last::DATE - i::INTEGER AS day, $at AS attempted_at, $at AS loaded_at, hash(i) % 997 AS pages, (i < 200)::INTEGER AS total,
+      coalesce(['failed', 'provisional', 'inconsistent'][(hash(i) % 40)::INTEGER], 'final') AS state
+    FROM range(400) AS days (i) WHERE hash(i) % 40 < 38`,
+    { last: YESTERDAY, at: LAST_NIGHT },
   );
+  const long = { first: addDays(YESTERDAY, -399), last: YESTERDAY };
   const whole = await readDayLedger(warehouse, 'prj_1');
   const brief = await readDayLedger(warehouse, 'prj_1', YESTERDAY);
-  const seen = (ledger: DayLedger) =>
-    [...ledger].map(([at, { state, total }]) => ({ day: at, state, total }));
-  expect(seen(whole)).toEqual(loads.map(({ day: at, state, total }) => ({ day: at, state, total })));
-  expect([...whole].every(([at, known]) => at === known.day)).toBe(true);
+  const seen = (ledger: DayLedger) => [...ledger].map(([at, { state, total }]) => [at, state, total]);
   expect(seen(brief)).toEqual(seen(whole));
   expect(new Set(brief.values()).size).toBeLessThan(whole.size / 2);
   expect(plan(brief, long)).toEqual(plan(whole, long));
-  expect(plan(brief, long).days.length).toBeGreaterThan(40);
+  expect(plan(brief, long).days.length).toBeGreaterThan(30);
 });
