@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { type Act, type Declare, EMAIL_ENVIRONMENT, refuseName } from './command.js';
+import type { Act, Declare } from './command.js';
 import { version } from '../files.js';
 
 /**
@@ -41,10 +41,11 @@ export async function commandLine(act: Act, first = ''): Promise<Command> {
     .showHelpAfterError('For help, add --help.')
     .exitOverride();
   if (first === '--version' || first === '-V') return program;
-  if (first === 'help') addHelp(program);
+  if (first === 'help') addHelp(program, (await import('./command.js')).refuseName);
   const named = Object.hasOwn(COMMANDS, first) && first !== 'completion' ? COMMANDS[first] : undefined;
   for (const load of named === undefined ? Object.values(COMMANDS) : [named]) (await load())(program, act);
   if (named !== undefined) return program;
+  const { EMAIL_ENVIRONMENT } = await import('./command.js');
   program.addHelpText(
     'after',
     `
@@ -59,7 +60,7 @@ Start here: readership run --sandbox`,
 }
 
 /** `help jobs message` is `jobs message --help`; a command that does not exist is an error. */
-function addHelp(program: Command): void {
+function addHelp(program: Command, refuseName: (name: string, parent: Command) => never): void {
   program.command('help [command...]', { hidden: true }).action((names: readonly string[]) => {
     let shown = program;
     for (const name of names)
