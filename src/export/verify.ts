@@ -50,8 +50,10 @@ const settledTotals = (ledger: DayLedger, today?: Day): StoredTotals[] =>
 export const recentSince = (now: Date): Day => addDays(lastEndedDay(now), -RECENT_DAYS);
 
 /** The days that the nightly check looks at, oldest first: not those that were read today. */
-export const recentTotals = (ledger: DayLedger, now: Date): StoredTotals[] =>
-  settledTotals(ledger, dayOf(now)).filter(({ day }) => day >= recentSince(now) && day <= lastEndedDay(now));
+export function recentTotals(ledger: DayLedger, now: Date): StoredTotals[] {
+  const [since, last] = [recentSince(now), lastEndedDay(now)];
+  return settledTotals(ledger, dayOf(now)).filter(({ day }) => day >= since && day <= last);
+}
 
 /**
  * Compares the recent final days with the platform, once a day. Those that differ are due then. Throws what the client
