@@ -2,7 +2,14 @@ import { join } from 'node:path';
 import type { SharedLimit } from '../budget/ledger.js';
 import { bucketNameOf, type Configuration, type Environment, lakeLocation } from '../config/load.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
-import { formatShard, refuseOtherSplit, settingsOfShard, type Shard, shardOf } from '../config/shard.js';
+import {
+  formatShard,
+  refuseOtherSplit,
+  settingsOfShard,
+  type Shard,
+  shardOf,
+  shardOption,
+} from '../config/shard.js';
 import { MACHINE_VARIABLE } from '../effects/place.js';
 import { ConfigurationError } from '../errors.js';
 import { sandboxSettings } from '../sandbox/state.js';
@@ -184,8 +191,7 @@ async function ofShard(
   if (configuration !== undefined) output.hide(secretsOf({ ...configuration, settings }));
   const projects = settings.projects.filter((project) => id === undefined || project.id === id);
   if (id !== undefined && projects.length === 0) throw noProject(id, whole.settings, shard);
-  const option = shard === undefined ? '' : ` --shard ${formatShard(shard)}`;
-  return { ...whole, settings, shard, option, projects, ...filesIn(settings.dataDir) };
+  return { ...whole, settings, shard, option: shardOption(shard), projects, ...filesIn(settings.dataDir) };
 }
 
 function noProject(id: string, { projects }: Settings, shard: Shard | undefined): ConfigurationError {
