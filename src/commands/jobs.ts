@@ -37,7 +37,8 @@ const list = projectCommand('list', {
       const jobs = await readJobsOf(history, projects);
       const messages = await readMessagesOf(history, projects);
       if (options.json === true) output.json(jobs);
-      else if (jobs.length === 0) output.data(`No jobs yet. To choose pages: readership improve${option}`);
+      else if (jobs.length === 0)
+        output.data(`No jobs yet. Which pages would get one: readership improve${option}`);
       else output.data((await jobLines(jobs, output.width)).join('\n'));
       const isUnconfirmed = ({ state }: Pick<Job | Message, 'state'>) => state === 'unconfirmed';
       const unconfirmed = [jobs.filter(isUnconfirmed), messages.filter(isUnconfirmed)] as const;

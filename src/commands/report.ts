@@ -189,7 +189,9 @@ async function newReport(name: string, options: WorkspaceOptions, runtime: Runti
   // A new folder with the name of a built-in report would replace it.
   for (const taken of searchedDirs(workspaceDir).map((dir) => join(dir, 'reports', name)))
     if (await exists(taken))
-      throw new ConfigurationError(`${relative(workingDirectory, taken)} already exists. Nothing was done.`);
+      throw new ConfigurationError(
+        `${relative(workingDirectory, taken)} already exists. Nothing was changed.`,
+      );
   try {
     await mkdir(folder, { recursive: true });
     for (const file of (await readdir(FILES)).sort()) {

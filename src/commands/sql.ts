@@ -182,6 +182,8 @@ async function readQuery(
   if (process.stdin.isTTY) return undefined;
   const piped = await readAll(process.stdin);
   if (piped.trim() === '')
-    throw new ConfigurationError('No query. Try readership sql "FROM site_weeks ORDER BY week DESC LIMIT 8"');
+    throw new ConfigurationError(
+      'No query. Try: readership sql "FROM site_weeks ORDER BY week DESC LIMIT 8"',
+    );
   return piped;
 }

@@ -169,7 +169,7 @@ async function openDatabase(
   try {
     await refuseToForget(liveFile, historyFile);
     if (!(await exists(liveFile)))
-      return { verdict: warn(`No database yet. Load the history: readership export${option}`) };
+      return { verdict: warn(`There is no database yet. Load the history: readership export${option}`) };
     const warehouse = await openWarehouse(liveFile, {
       command: 'readership doctor',
       now,

@@ -27,7 +27,7 @@ export interface JobToChange {
 export function findJob(jobs: readonly Job[], { projects, option }: WorkspaceView, id: number) {
   const job = jobs.find((candidate) => candidate.id === id);
   if (job === undefined)
-    throw new ConfigurationError(`There is no job ${id}. List all: readership jobs list${option}`);
+    throw new ConfigurationError(`There is no job ${id}. To list all jobs: readership jobs list${option}`);
   const project = projects.find((candidate) => candidate.id === job.project);
   if (project === undefined)
     throw new ConfigurationError(

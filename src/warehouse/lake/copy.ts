@@ -23,9 +23,8 @@ import { AT_ONCE } from './storage.js';
 import { LakeTable } from './table.js';
 
 /**
- * Fills an empty database at `path` with the days of a lake. The database adopts the id
- * of the workspace that wrote them, so that it may publish there. Throws a `ConfigurationError` if
- * the lake has no days of the shard.
+ * Fills an empty database at `path` with the days of a lake. The database adopts the id of the workspace that wrote
+ * them, so that it may publish there. Throws a `ConfigurationError` if the lake has no days of the shard.
  */
 export async function fillFromLake(
   connection: DuckDBConnection,

@@ -56,9 +56,8 @@ const storedRows = ({ dataset, month }: Pick<Month, 'dataset' | 'month'>): strin
   `lake_${dataset} WHERE day BETWEEN DATE '${month}-01' AND last_day(DATE '${month}-01')`;
 
 /**
- * The months of the shard's projects. Creates the temporary views and macros that
- * `writeMonth` and `writeOthers` read. Reads
- * the rows only of months that may have changed.
+ * The months of the shard's projects. Creates the temporary views and macros that `writeMonth` and `writeOthers` read.
+ * Reads the rows only of months that may have changed.
  */
 export async function storedMonths(lake: Lake): Promise<Month[]> {
   const { connection, shard, now } = lake;
