@@ -44,6 +44,10 @@ export function openChannel(
   return { kind, url: new URL(url), key, secrets: [url, secret].flatMap(secretParts) };
 }
 
+/** Whether it is an address of an Office 365 connector, which posts nothing any more. */
+export const isRetired = ({ kind, url }: { readonly kind: Channel['kind']; readonly url: URL }): boolean =>
+  kind === 'teams' && /(^|\.)(webhook|outlook)\.office(365)?\.com$/.test(url.hostname);
+
 /** The key or the address of a channel, and the parts of an address, that cannot be ordinary words. */
 export function secretParts(secret: string): string[] {
   const { pathname, search, searchParams } = URL.canParse(secret) ? new URL(secret) : new URL('https://x');
@@ -86,7 +90,8 @@ export async function post(
     // The status is the answer, so a text that cannot be read does not matter.
     const text = (await response.body.text().catch(() => '')).replaceAll(/\s+/g, ' ').trim();
     const { statusCode: status, headers: answered } = response;
-    const kind = classifyStatus(status, answered['retry-after'] !== undefined);
+    const isRefused = channel.kind === 'teams' && TEAMS_FAILURE.test(text);
+    const kind = isRefused ? 'not-sent' : classifyStatus(status, answered['retry-after'] !== undefined);
     return outcome(kind, `answered ${status}${text === '' ? '' : `: ${text}`}`);
   } catch (error) {
     const why = connectionFailure(error);
@@ -104,6 +109,9 @@ function signatureOf({ id, body, key }: { id: string; body: string; key: Buffer 
   const signature = createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64');
   return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': `v1,${signature}` };
 }
+
+/** Teams reports with status 200 that it did not post a notice, such as after too many of them. */
+const TEAMS_FAILURE = /^Webhook message delivery failed/i;
 
 /** Refusals that concern the address or the moment, not the content. */
 const ABOUT_THE_CHANNEL = new Set([301, 307, 308, 401, 403, 404, 410, 425, 429]);

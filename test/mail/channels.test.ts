@@ -81,6 +81,14 @@ describe('a post to a channel', () => {
     expect(standIn.seen).toHaveLength(1);
   });
 
+  it('waits if Teams reports with 200 that it did not post', async () => {
+    const words =
+      'Webhook message delivery failed with error: Microsoft Teams endpoint returned HTTP error 429';
+    const standIn = await serve((_, response) => response.end(words));
+    const { stored } = await (await setUp())(postTo('teams', standIn.baseUrl));
+    expect(stored).toMatchObject([{ state: 'waiting', note: expect.stringContaining(words) as string }]);
+  });
+
   const SWITCH = 'HTTP/1.1 101 x\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n';
   it.each<[string, (socket: Socket) => unknown, string]>([
     ['switches protocols and sends nothing more', (socket) => socket.write(SWITCH), ''],
