@@ -11,7 +11,7 @@ import { apiKeyOf, CODE_HOST_TOKEN_VARIABLE, SMTP_URL_VARIABLE } from '../config
 import type { ProjectSettings } from '../config/schema.js';
 import { readNightlyNeed } from '../export/forecast.js';
 import { type Channel, openChannel } from '../mail/channel.js';
-import { type MailTransport, outboxTransport, smtpTransport } from '../mail/transport.js';
+import { expectSender, type MailTransport, outboxTransport, smtpTransport } from '../mail/transport.js';
 import { SANDBOX } from '../sandbox/state.js';
 import type { Sleep } from '../sleep.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
@@ -127,9 +127,11 @@ async function startOwnSandbox({ dataDir }: Workspace, { now }: Runtime) {
 }
 
 /** The mail server from the environment; without one, or in the sandbox, the outbox. */
-export function transportOf({ configuration, outboxDir }: Workspace): MailTransport {
+export function transportOf({ configuration, settings, outboxDir }: Workspace): MailTransport {
   const url = configuration?.environment[SMTP_URL_VARIABLE] ?? '';
-  return url === '' ? outboxTransport(outboxDir) : smtpTransport(url);
+  if (url === '') return outboxTransport(outboxDir);
+  expectSender(url, settings.mail?.from);
+  return smtpTransport(url);
 }
 
 /** The configured channels by name, with their addresses and secrets from the environment. */

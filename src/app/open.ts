@@ -1,5 +1,6 @@
 import { reconcilePrompts } from '../agents/reconcile.js';
 import { counted } from '../format/numbers.js';
+import type { MailTransport } from '../mail/transport.js';
 import { reconcileDeliveries } from '../mail/ledger.js';
 import { type Observer, type StepContext } from '../steps/step.js';
 import { tidyRuns } from '../steps/runs.js';
@@ -83,13 +84,15 @@ export async function withLiveDatabase<Result>(
   return withLiveFiles(workspace, runtime, named, async ({ reconciled, ...live }) => {
     if (reconciled !== undefined) listener.onNotice?.(reconciled);
     const connection = await connect(workspace, runtime, listener, live.warehouse);
+    let transport: MailTransport | undefined;
     try {
       const context: StepContext = {
         ...workspace,
         ...live,
         ...connection,
         limits: sharedLimits(workspace),
-        transport: () => transportOf(workspace),
+        // One for the whole command, because it remembers that the server stopped answering.
+        transport: () => (transport ??= transportOf(workspace)),
         channels: channelsOf(workspace),
         now: runtime.now,
         signal: runtime.signal,

@@ -129,7 +129,9 @@ export async function compose(
 const listOf = ({ report, project }: DeliveryKey): string =>
   `${report}.${project}`.toLowerCase().replaceAll(/[^a-z0-9.-]/g, '-');
 
-const asciiDomain = ({ address }: Sender): string => domainToASCII(domainOf(address)) || domainOf(address);
+/** The domain of a sender as SMTP and headers write it. */
+export const asciiDomain = ({ address }: Sender): string =>
+  domainToASCII(domainOf(address)) || domainOf(address);
 
 /** A notice for a channel, ready to be posted. */
 export function composePost(key: DeliveryKey, notice: Notice, channel: Channel, now: Date): Post {

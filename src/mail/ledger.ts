@@ -55,8 +55,9 @@ interface DeliveryTask extends DeliveryRecords {
 
 /**
  * Sends the messages that may be sent, each recorded before and after. A failure of one does not
- * affect the others. After an interruption, it finishes those in progress and starts no others.
- * Returns the attempted deliveries.
+ * affect the others. After an interruption, it finishes those in progress and starts no others. The first
+ * email goes alone, and after a mail server stopped answering, no more emails are begun: hundreds of them would take
+ * hours, and nobody would know which of them arrived. Returns the attempted deliveries.
  */
 export async function deliver(task: DeliveryTask, messages: readonly Message[]): Promise<Delivery[]> {
   const failures: unknown[] = [];
@@ -64,17 +65,24 @@ export async function deliver(task: DeliveryTask, messages: readonly Message[]):
     deliverOne(task, message).catch((error: unknown) => {
       failures.push(error);
     });
-  const attempted = await pMap(messages, attempt, { concurrency: MAX_AT_ONCE });
+  const first = messages.find(isEmail);
+  const others = messages.filter((message) => message !== first);
+  const attempted = [
+    first && (await attempt(first)),
+    ...(await pMap(others, attempt, { concurrency: MAX_AT_ONCE })),
+  ];
   // Only storage can fail here. The error is thrown once every conversation in progress has ended.
   if (failures.length > 0) throw failures[0];
   return attempted.filter((delivery) => delivery !== undefined);
 }
 
+const isEmail = (message: Message): boolean => !('channel' in message);
+
 async function deliverOne(
   { transport, admission, now, signal, ...ledgers }: DeliveryTask,
   message: Message,
 ): Promise<Delivery | undefined> {
-  if (signal.aborted) return undefined;
+  if (signal.aborted || (isEmail(message) && transport.isSilent())) return undefined;
   const isPost = 'channel' in message;
   const via = isPost ? message.channel.kind : transport.via;
   const claimed = await claim(ledgers, message, { via, admission, now: now() });

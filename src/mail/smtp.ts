@@ -41,6 +41,8 @@ export function parseSmtpUrl(text: string) {
     secure,
     /** Fail without STARTTLS. */
     requireTls: !secure && user !== '' && !isLoopback(host),
+    /** Postfix creates a certificate of its own, and on this machine nobody listens in. A password needs a trusted one. */
+    anyCertificate: user === '' && isLoopback(host),
     login: user === '' ? undefined : { user, password },
   };
 }
@@ -81,9 +83,14 @@ export interface SmtpEnd {
   readonly stage: keyof typeof DOING | 'done';
   /** The code with which the server refused, if it did. */
   readonly replyCode?: number | undefined;
+  /** Whether the server stopped answering. */
+  readonly isSilent?: boolean;
   /** The server's words, without the password; if it did not accept, also where the conversation ended. */
   readonly words: string;
 }
+
+/** What a conversation is about: an email, or only the domain that it would come from. */
+export type SmtpTopic = Pick<Email, 'envelope' | 'bytes'> | { readonly domain: string | undefined };
 
 /**
  * Sends one email over its own connection; without an email, it only connects and logs in.
@@ -93,15 +100,17 @@ export interface SmtpEnd {
  */
 export async function speakSmtp(
   server: SmtpServer,
-  email: Pick<Email, 'envelope' | 'bytes'> | undefined,
+  topic: SmtpTopic,
   timeouts: typeof DEFAULT_TIMEOUTS,
   interruption: AbortSignal,
 ): Promise<SmtpEnd> {
-  const { host, port, login } = server;
+  const { login } = server;
+  const email = 'bytes' in topic ? topic : undefined;
+  const domain = 'bytes' in topic ? topic.envelope.from.split('@').at(-1) : topic.domain;
   const redact = redactor(login === undefined ? [] : secretsOf(login));
   const shown = (words: string) => redact(words).slice(0, MAX_WORDS);
   let stage: keyof typeof DOING = 'connect';
-  const connection = await openConnection(server, timeouts);
+  const connection = await openConnection(server, domain, timeouts);
   const signal = timeLimit(timeouts.totalMs, interruption);
   const step = stepsOf(connection, signal);
   try {
@@ -132,13 +141,41 @@ export async function speakSmtp(
   } catch (error) {
     connection.close();
     const { response, responseCode: replyCode } = replySchema.parse(error);
-    const doing = codeOf(error) === 'ETLS' ? 'starting TLS' : DOING[stage];
-    const where =
-      stage === 'connect' && response === undefined
-        ? `can't connect to the mail server ${host}:${port}`
-        : `${host}:${port}, while ${doing}${response === undefined ? '' : ', said'}`;
-    return { stage, replyCode, words: shown(`${where}: ${response ?? messageOf(error)}`) };
+    const isSilent = codeOf(error) === 'ETIMEDOUT' || (signal.aborted && !interruption.aborted);
+    const problem = response ?? withRemedy(messageOf(error), server, stage, isSilent);
+    const words = `${whereItEnded(server, stage, error, response !== undefined)}: ${problem}`;
+    return { stage, replyCode, isSilent, words: shown(words) };
   }
+}
+
+function whereItEnded(
+  { host, port }: SmtpServer,
+  stage: keyof typeof DOING,
+  error: unknown,
+  hasReplied: boolean,
+): string {
+  if (stage === 'connect' && !hasReplied) return `can't connect to the mail server ${host}:${port}`;
+  const doing = codeOf(error) === 'ETLS' ? 'starting TLS' : DOING[stage];
+  return `${host}:${port}, while ${doing}${hasReplied ? ', said' : ''}`;
+}
+
+/** What went wrong, with what to do about it where the words of TLS do not say. */
+function withRemedy(
+  words: string,
+  { secure, port, host }: SmtpServer,
+  stage: keyof typeof DOING,
+  isSilent: boolean,
+): string {
+  if (/wrong version number|packet length too long/i.test(words))
+    return `it does not begin with TLS: write smtp:// instead of smtps:// in ${SMTP_URL_VARIABLE}`;
+  // A server that expects TLS waits for the client to begin.
+  if (!secure && stage === 'connect' && (isSilent || port === 465))
+    return `${words}. If it expects TLS from the start, as on port 465, write smtps:// instead of smtp:// in ${SMTP_URL_VARIABLE}`;
+  if (/certificate has expired/i.test(words)) return `${words}: it must be renewed on ${host}`;
+  if (/altnames/i.test(words)) return `${words}. Use the name in the certificate in ${SMTP_URL_VARIABLE}`;
+  if (/certificate/i.test(words))
+    return `${words}. If it is your own, trust its authority: NODE_EXTRA_CA_CERTS=/path/to/ca.pem`;
+  return words;
 }
 
 /** The password, both plain and encoded with the user as for SMTP, because a server may echo either. */
@@ -152,17 +189,20 @@ const replySchema = z.object({ response: z.string(), responseCode: z.int() }).pa
 
 async function openConnection(
   server: SmtpServer,
+  domain: string | undefined,
   { connectMs, silenceMs }: typeof DEFAULT_TIMEOUTS,
 ): Promise<SMTPConnection> {
   const { default: Connection } = await import('nodemailer/lib/smtp-connection');
   return new Connection({
     host: server.host,
     port: server.port,
+    // Strict relays refuse the name of a container, which has no dot.
+    ...(domain === undefined ? {} : { name: domain }),
     secure: server.secure,
     requireTLS: server.requireTls,
     ignoreTLS: false,
     opportunisticTLS: false,
-    tls: { rejectUnauthorized: true, minVersion: 'TLSv1.2' },
+    tls: { rejectUnauthorized: !server.anyCertificate, minVersion: 'TLSv1.2' },
     dnsTimeout: connectMs,
     connectionTimeout: connectMs,
     greetingTimeout: connectMs,

@@ -1,5 +1,7 @@
 import { join } from 'node:path';
-import { messageOf } from '../errors.js';
+import { SMTP_URL_VARIABLE } from '../config/load.js';
+import { parseMailAddress, type Sender } from '../config/recipients.js';
+import { ConfigurationError, messageOf } from '../errors.js';
 import { syncToDisk, writeWhole } from '../files.js';
 import type { Departure } from '../effects/journal.js';
 import type { Email } from './compose.js';
@@ -9,16 +11,21 @@ import { DEFAULT_TIMEOUTS, parseSmtpUrl, type SmtpEnd, speakSmtp } from './smtp.
 /** Sends emails. `send` never throws: every failure is an outcome. */
 export interface MailTransport {
   readonly via: Delivery['via'];
+  /** Whether the server stopped answering: every other email would wait as long. */
+  readonly isSilent: () => boolean;
   readonly send: (message: Email, departure: Departure, interruption: AbortSignal) => Promise<SendOutcome>;
 }
 
 /** Sends emails through the server in the URL. Throws a `ConfigurationError` if the URL is not valid. */
 export function smtpTransport(url: string, timeouts = DEFAULT_TIMEOUTS): MailTransport {
   const server = parseSmtpUrl(url);
+  let hasFallenSilent = false;
   return {
     via: 'smtp',
+    isSilent: () => hasFallenSilent,
     send: async (message, _, interruption) => {
-      const { stage, replyCode, words } = await speakSmtp(server, message, timeouts, interruption);
+      const { stage, replyCode, isSilent, words } = await speakSmtp(server, message, timeouts, interruption);
+      hasFallenSilent ||= isSilent === true;
       return { kind: classify(stage, replyCode), words };
     },
   };
@@ -52,12 +59,32 @@ export function classify(stage: SmtpEnd['stage'], replyCode = 0): SendOutcome['k
   }
 }
 
+/**
+ * Throws a `ConfigurationError` if the sender would be a guess: mail servers refuse senders that are not theirs, and
+ * nobody would read the replies.
+ */
+export function expectSender(url: string, sender: Sender | undefined): void {
+  const user = parseSmtpUrl(url).login?.user;
+  if (sender?.isDerived !== true || user === undefined || parseMailAddress(user) !== undefined) return;
+  throw new ConfigurationError(
+    `Emails need a sender, because the user in ${SMTP_URL_VARIABLE} is not an email address. ` +
+      "Add one that the mail server accepts to readership.yaml: mail: { from: 'Readership <docs@example.com>' }",
+  );
+}
+
 const TRIAL_TIMEOUTS = { connectMs: 5_000, silenceMs: 5_000, totalMs: 10_000 };
 
-/** Connects and logs in to the mail server in the URL. Throws an error without secrets if that fails. */
-export async function tryMailServer(url: string, signal: AbortSignal): Promise<string> {
+/**
+ * Connects and logs in to the mail server in the URL, as a sender of `domain`. Throws an error without secrets if that
+ * fails.
+ */
+export async function tryMailServer(
+  url: string,
+  domain: string | undefined,
+  signal: AbortSignal,
+): Promise<string> {
   const server = parseSmtpUrl(url);
-  const { stage, words } = await speakSmtp(server, undefined, TRIAL_TIMEOUTS, signal);
+  const { stage, words } = await speakSmtp(server, { domain }, TRIAL_TIMEOUTS, signal);
   if (stage === 'done') return `${server.host}:${server.port} ${words}`;
   throw new Error(`${words}. Check READERSHIP_SMTP_URL, and whether the server runs.`);
 }
@@ -77,6 +104,7 @@ function outboxFileName(key: DeliveryKey): string {
 /** Emails as `.eml` files in a folder. The words of an outcome are the path of the file. */
 export const outboxTransport = (directory: string): MailTransport => ({
   via: 'outbox',
+  isSilent: () => false,
   send: async ({ key, bytes }) => {
     const path = join(directory, outboxFileName(key));
     try {

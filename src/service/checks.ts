@@ -16,7 +16,9 @@ import { LockedError, messageOf } from '../errors.js';
 import { exists, freeDisk, ignoreMissing } from '../files.js';
 import { expectAdditive } from '../export/totals.js';
 import { bytes, counted } from '../format/numbers.js';
-import { tryMailServer } from '../mail/transport.js';
+import { isRetired } from '../mail/channel.js';
+import { asciiDomain } from '../mail/compose.js';
+import { expectSender, tryMailServer } from '../mail/transport.js';
 import { timeLimit } from '../sleep.js';
 import { readOwnNotes } from '../steps/notes.js';
 import { lakeOptions } from '../steps/publish.js';
@@ -142,9 +144,12 @@ async function email(
   { signal }: Runtime,
 ): Promise<Verdict> {
   const url = configuration?.environment[SMTP_URL_VARIABLE] ?? '';
-  const from = settings.mail?.from.address;
-  const sender = from === undefined ? '' : `; emails come from ${from} (mail.from)`;
-  if (url !== '') return pass((await tryMailServer(url, signal)) + sender);
+  const sender = settings.mail?.from;
+  const words = sender === undefined ? '' : `; emails come from ${sender.address} (mail.from)`;
+  if (url !== '') {
+    expectSender(url, sender);
+    return pass((await tryMailServer(url, sender && asciiDomain(sender), signal)) + words);
+  }
   const audiences = [settings.alerts, ...Object.values(settings.reports.audiences).flat()];
   const isMailed = audiences.some(({ to }) => to.some(isAddress));
   if (configuration === undefined || !isMailed) return pass(`emails would be written to ${outboxDir}`);
@@ -157,7 +162,11 @@ const channels = (workspace: Workspace): Promise<Finding>[] =>
     found('channel', () =>
       'problem' in channel
         ? fail(`${name}: ${channel.problem}`)
-        : pass(`${name}: posts to ${channel.kind} at ${channel.url.host}; nothing was sent`),
+        : isRetired(channel)
+          ? fail(
+              `${name}: Microsoft retired connectors, and with them addresses at ${channel.url.host}. Create a workflow in Teams and use its address: docs/reports.md`,
+            )
+          : pass(`${name}: posts to ${channel.kind} at ${channel.url.host}; nothing was sent`),
     ),
   );
 

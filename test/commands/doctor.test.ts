@@ -1,4 +1,4 @@
-import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { appendFile, copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, test } from 'vitest';
 import { z } from 'zod';
@@ -211,6 +211,21 @@ describe('readership doctor', () => {
     expect(of('database')).toMatch(/^warn/);
     expect(of('disk')).toMatch(/^pass/);
     expect(JSON.stringify(found)).not.toMatch(/wrong-key|s3cret-word/);
+  });
+
+  it('asks for a sender where the mail user is no address, and names retired addresses of Teams', async () => {
+    const settings =
+      'channels: { team: { kind: teams, urlEnv: TEAM } }\nreports: { weekly: { to: [docs@example.com, team] } }\n';
+    const cwd = await workspaceOf(await serveSandbox(), settings);
+    const secrets = {
+      READERSHIP_SMTP_URL: 'smtp://apikey:long-password@127.0.0.1:1',
+      TEAM: 'https://acme.webhook.office.com/webhookb2/long-secret',
+    };
+    const { of } = await doctor(cwd, secrets);
+    expect(of('email')).toMatch(/^fail: Emails need a sender.*mail: \{ from: /);
+    expect(of('channel')).toMatch(/^fail: team: Microsoft retired connectors/);
+    await appendFile(join(cwd, 'readership.yaml'), 'mail: { from: docs@example.com }\n');
+    expect((await doctor(cwd, secrets)).of('email')).toMatch(/^fail: can't connect to the mail server/);
   });
 
   it('fails for a lake and a template that would stop a publication or an email', async () => {

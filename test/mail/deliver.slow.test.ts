@@ -94,7 +94,7 @@ describe('an email handed to a mail server', () => {
 
   it('arrives even if those to others do not', async () => {
     take('b@example.com', { on: 'rcpt', do: 550 });
-    take('c@example.com', { on: 'rcpt', do: 'silence' });
+    take('c@example.com', { on: 'rcpt', do: 'drop' });
     take('d@example.com', { on: 'data', do: 'drop-lost' });
     const deliveries = await send(['b@example.com', 'c@example.com', 'd@example.com', 'e@example.com']);
     expect(deliveries.map(({ state }) => state)).toEqual(['failed', 'waiting', 'unknown', 'sent']);
@@ -109,13 +109,63 @@ describe('an email handed to a mail server', () => {
     const guarded = await startMailServer({ authOptional: false, allowInsecureAuth: true });
     for (const [url, why] of [
       [`smtp://127.0.0.1:${gone.port}`, /can't connect to the mail server .*ECONNREFUSED/],
-      [`smtps://127.0.0.1:${impostor.port}`, /can't connect to the mail server .*certificate/],
+      [
+        `smtps://user:long-password@127.0.0.1:${impostor.port}`,
+        /can't connect to the mail server .*certificate/,
+      ],
       [`smtp://127.0.0.1:${guarded.port}`, /530/],
     ] as const) {
       const transport = smtpTransport(url, TIMEOUTS);
       const [delivery] = await send(['a@example.com'], { transport, admission: 'unsettled' });
       expect(delivery).toMatchObject({ state: 'waiting', note: expect.stringMatching(why) as string });
     }
+  });
+});
+
+describe('where an email is sent from', () => {
+  it('the greeting has the domain of the sender, as a container has no name that strict relays accept', async () => {
+    const greetings: string[] = [];
+    const strict = await startMailServer({
+      onMailFrom: (_, { hostNameAppearsAs }, done) => {
+        greetings.push(hostNameAppearsAs);
+        done();
+      },
+    });
+    const transport = smtpTransport(`smtp://127.0.0.1:${strict.port}`, TIMEOUTS);
+    expect(await send(['a@example.com'], { transport })).toMatchObject([{ state: 'sent' }]);
+    expect(greetings).toEqual(['example.com']);
+  });
+
+  it('a relay on this machine may have any certificate, but not one that gets a password', async () => {
+    const relay = await startMailServer({ disabledCommands: [] });
+    const open = smtpTransport(`smtp://127.0.0.1:${relay.port}`, TIMEOUTS);
+    expect(await send(['a@example.com'], { transport: open })).toMatchObject([{ state: 'sent' }]);
+    const login = smtpTransport(`smtp://user:long-password@127.0.0.1:${relay.port}`, TIMEOUTS);
+    const [refused] = await send(['b@example.com'], { transport: login });
+    expect(refused?.state).toBe('waiting');
+    expect(refused?.note).toMatch(/certificate has expired: it must be renewed/);
+  });
+
+  it('TLS on the wrong port is explained by the address to write', async () => {
+    const [plain] = await send(['a@example.com'], {
+      transport: smtpTransport(`smtps://127.0.0.1:${test.server.port}`, TIMEOUTS),
+    });
+    expect(plain?.note).toMatch(/write smtp:\/\/ instead of smtps:\/\//);
+    const secure = await startMailServer({ secure: true });
+    const [silent] = await send(['b@example.com'], {
+      transport: smtpTransport(`smtp://127.0.0.1:${secure.port}`, TIMEOUTS),
+    });
+    expect(silent?.note).toMatch(/TLS from the start.* write smtps:\/\//);
+  });
+
+  it('after a server stopped answering, the other emails wait untouched for the next attempt', async () => {
+    const recipients = Array.from({ length: 20 }, (_, index) => `person-${index}@example.com`);
+    take(recipients[0] ?? '', { on: 'data', do: 'silence' });
+    const deliveries = await send(recipients);
+    expect(deliveries).toMatchObject([{ recipient: recipients[0], state: 'unknown' }]);
+    expect(await readDeliveries(test.warehouse)).toHaveLength(1);
+    expect(await send(recipients)).toHaveLength(19);
+    expect(recipients.map(received)).toEqual(Array(20).fill(1));
   });
 });
 
