@@ -12,6 +12,7 @@ const SIGNS = [
     /ENOMEM|Cannot allocate memory|failed to map segment|Out of Memory|(array buffer )?allocation failed|bad_alloc/i,
   ],
   ['failing', /\bEIO\b|Input\/output error|fsync failed/],
+  ['lockless', /Could not set lock on file/],
   ['elsewhere', /uv_cwd/],
   ['incomplete', /^Cannot find (module|package)|GLIBC_|Error loading shared library/],
   ['full', /No space left|ENOSPC|Disk quota|EDQUOT|File too large|EFBIG/],
@@ -30,6 +31,8 @@ const ADVICE: Readonly<Record<(typeof SIGNS)[number][0], string>> = {
     'Too many files are open: raise the limit (ulimit -n, or LimitNOFILE= in systemd), then run the command again.',
   memory:
     'There is too little memory: close other programs, or lower database.maxMemory, then run the command again.',
+  lockless:
+    'The file system there has no working locks, as with some NFS and SMB mounts: set dataDir to a directory on a local disk.',
   elsewhere: 'The current directory was removed, or this user may not enter it: change to another one.',
   incomplete:
     'Readership is not completely installed for this machine: install it again here, without omitting optional packages.',

@@ -20,9 +20,11 @@ import { isRetired } from '../mail/channel.js';
 import { asciiDomain } from '../mail/compose.js';
 import { expectSender, tryMailServer } from '../mail/transport.js';
 import { timeLimit } from '../sleep.js';
+import { storageFailure } from '../storage.js';
 import { readOwnNotes } from '../steps/notes.js';
 import { lakeOptions } from '../steps/publish.js';
 import { examineLake } from '../warehouse/lake/lake.js';
+import { tryLock } from '../warehouse/duckdb.js';
 import { openWarehouse, refuseToForget } from '../warehouse/open.js';
 import { readPlace } from '../warehouse/identity.js';
 import { OtherVersionError } from '../warehouse/migrate.js';
@@ -236,6 +238,11 @@ async function disk({ dataDir, liveFile }: Workspace): Promise<Verdict> {
     () => false,
   );
   if (!isWritable) return fail(`This user cannot write to ${place}: change its owner, or set dataDir.`);
+  try {
+    await tryLock(place);
+  } catch (error) {
+    return fail(storageFailure(`lock a file in ${place}`, error).message);
+  }
   const free = await freeDisk(place);
   const needed = COPIES * ((await stat(liveFile).catch(ignoreMissing))?.size ?? 0);
   const words = `${bytes(free)} free in ${dataDir}`;

@@ -1,4 +1,6 @@
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { messageOf } from '../errors.js';
 
 /** A format that refuses a stale log instead of applying it, and that DuckDB 1.4 and later can read. */
@@ -84,6 +86,18 @@ export const literal = (text: string): string => `'${text.replaceAll("'", "''")}
 /** A name as an SQL identifier. */
 export const identifier = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
-/** Whether an error says that another process has the file open. */
+/** Whether an error says that another process has the file open, and not that the file system has no locks. */
 export const isHeldElsewhere = (error: unknown): boolean =>
-  messageOf(error).includes('Could not set lock on file');
+  /Could not set lock on file.*(Conflicting lock|Resource temporarily unavailable|Permission denied)/s.test(
+    messageOf(error),
+  );
+
+/** Throws DuckDB's error if a database in the directory could not be locked, or not be written. */
+export async function tryLock(directory: string): Promise<void> {
+  const path = join(directory, `lock-test-${process.pid}.duckdb`);
+  try {
+    (await openForWriting(path)).closeSync();
+  } finally {
+    await rm(path, { force: true });
+  }
+}
