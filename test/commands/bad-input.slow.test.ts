@@ -38,6 +38,7 @@ const changed = (from: string | RegExp, to: string): BadInput => ({
 const answered = (kind: 'html' | 'negative-count'): BadInput => ({ fault: { on: 'views', kind } });
 const WRONG = 'adm_wrong-key-987';
 const WRONG_KEY: BadInput = { env: { READERSHIP_API_KEY: WRONG } };
+const QUOTED_KEY: BadInput = { env: { READERSHIP_API_KEY: `"${KEY}"` } };
 const DEAD_HOST = changed(/baseUrl: .*/, 'baseUrl: http://127.0.0.1:9');
 const BACKWARDS = typed('--from=2026-02-01', '--to=2026-01-01');
 const LIMITED: Fault = { on: 'views', kind: 'rate-limit', seconds: 3600 };
@@ -50,6 +51,7 @@ const upgraded = (cwd: string) => answerOf(liveFile(cwd), NEWER);
 const CASES: readonly (readonly [what: string, code: number, says: RegExp, input: BadInput])[] = [
   ['a bad key', 1, /401.+READERSHIP_API_KEY is wrong or has expired/s, WRONG_KEY],
   ['no key', 2, /No API key for project prj_sandbox: set READERSHIP_API_KEY/, { env: {} }],
+  ['a key in quotes', 2, /READERSHIP_API_KEY is in quotes.+Remove the quotes/s, QUOTED_KEY],
   ['a dead host', 75, /no connection.+Check the address/s, DEAD_HOST],
   ['an unknown project', 1, /400.+there is no project prj_other/s, changed('prj_sandbox', 'prj_other')],
   ['HTML', 1, /not JSON; it begins “<!doctype html>.+Check that baseUrl/s, answered('html')],
