@@ -79,8 +79,8 @@ export class Access {
   readonly gate: MiddlewareHandler<WebEnv> = async (c, next) => {
     const { method, url } = c.req;
     const address = new URL(url);
-    if (!isOwnHost(c, this.settings)) return this.refuse(c, 403, OTHER_HOST);
-    if (!isReading(method) && !isOwnOrigin(c, this.settings)) return this.refuse(c, 403, OTHER_SITE);
+    if (!isOwnHost(c, this.settings)) return this.refuse(c, 403, otherHost(c, this.settings));
+    if (!isReading(method) && !isOwnOrigin(c, this.settings)) return this.refuse(c, 403, otherSite(c));
     if (this.#isLinkToken(address.searchParams.get('token') ?? '')) {
       await this.#letIn(c, { isEditor: true });
       address.searchParams.delete('token');
@@ -122,7 +122,7 @@ export class Access {
     if (auth === 'proxy') {
       // Proxies send UTF-8, but Node.js reads headers as Latin-1.
       const client = Buffer.from(c.req.header(header) ?? '', 'latin1').toString();
-      return client === '' ? undefined : { client, isEditor: editors?.includes(client) ?? true };
+      return client === '' ? undefined : { client, isEditor: isListed(client, editors) };
     }
     // The cookie counts even if there is a header, which may be meant for a proxy in front.
     const session = await getSignedCookie(c, this.#key, cookieOf(c));
@@ -164,6 +164,10 @@ export class Access {
   }
 }
 
+/** Whether a user is among the editors; without a list, everyone is. Providers differ in the case of addresses. */
+const isListed = (user: string, editors: readonly string[] | undefined): boolean =>
+  editors?.some((editor) => editor.toLowerCase() === user.toLowerCase()) ?? true;
+
 const MAX_FORM_BYTES = 256 * 1024;
 
 /** The fields of a form. Throws an `HTTPException` (413) if it is too large. */
@@ -182,9 +186,15 @@ const wantedIn = ({ req }: WebContext): string =>
 const typedIn = (form: URLSearchParams): string =>
   ['instruction', 'text', 'sql'].map((name) => form.get(name) ?? '').find((text) => text !== '') ?? '';
 
-const OTHER_HOST =
-  'This address is not served here. Behind a proxy, set serve.url to the address that browsers use.';
-const OTHER_SITE = 'The request came from another site. Nothing was done.';
+const hostIn = ({ req }: WebContext): string => req.header('Host') ?? 'none';
+
+const otherHost = (c: WebContext, { url }: ServeSettings): string =>
+  `The host ${hostIn(c)} is not served here${url === undefined ? '' : `, but ${new URL(url).host} is`}. ` +
+  'Behind a proxy, set serve.url to the address that browsers use, and let the proxy pass on its Host header.';
+
+const otherSite = (c: WebContext): string =>
+  `The request came from another site (${c.req.header('Origin') ?? 'not named'}), and this one is ${hostIn(c)}. Nothing was done. ` +
+  'If they are the same, let the proxy pass on the Host header with its port.';
 
 /** Whether a path is open to everyone: it contains no data, and the sign-in page needs it. */
 const isOpen = (method: string, path: string): boolean =>
@@ -205,6 +215,8 @@ function addressOf(c: WebContext, { url, proxies }: ServeSettings): string {
 function isOwnOrigin(c: WebContext, { url }: ServeSettings): boolean {
   const origin = c.req.header('Origin');
   const site = c.req.header('Sec-Fetch-Site') ?? (c.req.path === '/mcp' ? 'same-origin' : '');
+  // With `Referrer-Policy: no-referrer`, a browser does not name even its own site.
+  if (origin === 'null') return site === 'same-origin';
   // Other sites can abuse only a browser, and a browser says where a form comes from. `/mcp` accepts no forms.
   if (origin === undefined) return site === 'same-origin' || c.req.header('Authorization') !== undefined;
   return origin === url || (URL.canParse(origin) && new URL(origin).host === c.req.header('Host'));

@@ -167,6 +167,21 @@ describe('access', () => {
     },
   );
 
+  it('takes a form from its own site if the browser may not name it, as with Referrer-Policy: no-referrer', async () => {
+    const unnamed = { origin: 'null', 'sec-fetch-site': 'same-origin' };
+    const send = (headers: Record<string, string>) =>
+      ask('/login', headers, { method: 'POST', body: 'password=just+looking+around', of: guarded });
+    expect((await send(unnamed)).status).toBe(303);
+    for (const site of ['cross-site', 'same-site', 'none'])
+      expect((await send({ ...unnamed, 'sec-fetch-site': site })).status).toBe(403);
+  });
+
+  it('names both hosts if a proxy loses the port', async () => {
+    const { text } = await ask('/login', { origin: 'https://docs.example.com:8443' }, { method: 'POST' });
+    expect(text).toContain('(https://docs.example.com:8443)');
+    expect(text).toContain(new URL(site.origin).host);
+  });
+
   it('answers only GET and HEAD for pages without actions', async () => {
     const headers = { origin: site.origin, authorization: `Bearer ${site.token}` };
     for (const method of ['POST', 'DELETE'] as const)
@@ -465,6 +480,10 @@ describe('an action', () => {
     expect(tokenIn(seen)).toBe('');
     expect((await act({ ...skip, token }, asViewer, viewed)).status).toBe(403);
     expect((await act({ ...skip, token, project: 'prj_x' })).status).toBe(303);
+    // An identity provider may write the address in another case than the configuration.
+    expect(tokenIn((await ask('/agents', { ...asViewer, 'x-user': 'Ann' }, { of: viewed })).text)).not.toBe(
+      '',
+    );
     for (const page of [(await ask('/agents')).text, seen]) expect(page).not.toContain('Requested here');
   });
 
