@@ -1,13 +1,10 @@
-import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
-import { codeOf, ConfigurationError, isUnresolvable, messageOf } from './errors.js';
+import { Agent, type Dispatcher, Pool, ProxyAgent } from 'undici';
+import { codeOf, isUnresolvable, messageOf } from './errors.js';
 import { version } from './files.js';
+import { proxyVariables, proxyFor } from './proxy.js';
 
 /** The User-Agent of every request. */
 export const USER_AGENT = `readership/${version}`;
-
-const PROXIES = ['http_proxy', 'HTTP_PROXY', 'https_proxy', 'HTTPS_PROXY'];
-/** Hosts that a proxy on another machine could not reach. */
-const THIS_MACHINE = ['localhost', '127.0.0.1', '[::1]'];
 
 /**
  * Connections through HTTP_PROXY or HTTPS_PROXY, except to this machine and hosts in NO_PROXY.
@@ -15,21 +12,15 @@ const THIS_MACHINE = ['localhost', '127.0.0.1', '[::1]'];
  */
 export function connections(limits: Agent.Options = {}): Dispatcher {
   const { env } = process;
-  const named = proxiesSet();
-  if (named.length === 0) return new Agent(limits);
-  const noProxy = [env['no_proxy'] ?? env['NO_PROXY'] ?? '', ...THIS_MACHINE].join(',');
-  try {
-    return new EnvHttpProxyAgent({ ...limits, noProxy });
-  } catch (cause) {
-    // The cause quotes the address, which may contain a password.
-    if (!(cause instanceof Error)) throw cause;
-    throw new ConfigurationError(
-      `${named.join(' or ')} is not the address of a proxy, such as http://proxy.example.com:3128.`,
-    );
-  }
+  if (proxyVariables(env).length === 0) return new Agent(limits);
+  // An invalid address is found before anything is sent.
+  for (const url of ['http://any.invalid', 'https://any.invalid']) proxyFor(new URL(url), env);
+  const factory = (origin: string | URL): Dispatcher => {
+    const proxy = proxyFor(new URL(origin), env);
+    return proxy === undefined ? new Pool(origin, limits) : new ProxyAgent({ ...limits, ...proxy });
+  };
+  return new Agent({ ...limits, factory });
 }
-
-const proxiesSet = () => PROXIES.filter((name) => (process.env[name] ?? '') !== '');
 
 let shared: Dispatcher | undefined;
 
@@ -52,16 +43,29 @@ export function requestUrl(url: string, { headers, dispatcher, method = 'GET', .
 
 const UNTRUSTED = /SELF_SIGNED_CERT|UNABLE_TO_GET_ISSUER_CERT|UNABLE_TO_VERIFY_LEAF_SIGNATURE/;
 
+/** A status with which a proxy refused to connect, in the words of undici. */
+const REFUSED_BY_PROXY = /^Proxy response \((\d+)\)/;
+
+/** Whether a connection failed for a reason that lasts, so that trying again within minutes would not help. */
+export function isLasting(cause: unknown): boolean {
+  const [, status = ''] = REFUSED_BY_PROXY.exec(messageOf(cause)) ?? [];
+  return isUnresolvable(cause) || UNTRUSTED.test(codeOf(cause) ?? '') || status.startsWith('4');
+}
+
 /** Why a connection failed, with advice for proxies and for certificates of a private authority. */
 export function connectionFailure(cause: unknown): string {
   const code = codeOf(cause) ?? '';
+  const named = proxyVariables(process.env).join(' and ');
+  const [, status] = REFUSED_BY_PROXY.exec(messageOf(cause)) ?? [];
+  if (status === '407')
+    return `the proxy asks for a login: add it to ${named} as http://user:password@host:port`;
+  if (status !== undefined) return `the proxy refused the connection with status ${status} (${named} set)`;
   const host = cause instanceof Error && 'hostname' in cause ? String(cause.hostname) : '';
   const words = isUnresolvable(cause)
     ? `there is no host named ${host}`
     : code === 'ERR_SSL_WRONG_VERSION_NUMBER'
       ? 'this port does not speak TLS, so https:// may be wrong'
       : messageOf(cause) || code;
-  const named = proxiesSet();
-  if (!UNTRUSTED.test(code)) return named.length === 0 ? words : `${words} (${named.join(' and ')} set)`;
+  if (!UNTRUSTED.test(code)) return named === '' ? words : `${words} (${named} set)`;
   return `${words}: Node.js does not know the authority that signed its certificate. If it is your company's, start Readership with NODE_EXTRA_CA_CERTS naming the authority's certificate, as docs/operations.md shows`;
 }

@@ -78,7 +78,7 @@ it('bypasses the proxy for this machine, and for what NO_PROXY names', async () 
 
 it('names the variable that is not the address of a proxy, without its value', () => {
   vi.stubEnv('HTTPS_PROXY', 'proxy:pass-word@');
-  expect(() => connections()).toThrow('HTTPS_PROXY is not the address of a proxy');
+  expect(() => connections()).toThrow('HTTPS_PROXY is not the address of an HTTP proxy');
   expect(() => connections()).not.toThrow('pass-word');
 });
 

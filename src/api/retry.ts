@@ -1,6 +1,6 @@
 import { addMilliseconds } from 'date-fns';
 import pRetry from 'p-retry';
-import { isUnresolvable } from '../errors.js';
+import { isLasting } from '../network.js';
 import { sleepFor } from '../sleep.js';
 import { PausedError, TryLaterError, type TryLaterReason } from './errors.js';
 
@@ -33,7 +33,7 @@ export async function retrying<Result>(
     error instanceof TryLaterError && error.reason !== 'rate-limited' ? (error.retryAfterMs ?? 0) : 0;
   const isRetried = (error: Error) =>
     (error instanceof TryLaterError || error.cause instanceof SyntaxError) &&
-    !isUnresolvable(error.cause) &&
+    !isLasting(error.cause) &&
     waitOf(error) <= policy.maxDelayMs;
   return pRetry(attempt, {
     retries: policy.retries,

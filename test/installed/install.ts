@@ -1,0 +1,83 @@
+import { execFile, spawn } from 'node:child_process';
+import { cp, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { expect } from 'vitest';
+import { z } from 'zod';
+import { afterFile } from '../cleanup.js';
+import type { CliResult } from '../run-cli.js';
+import { tempDir } from '../temp-dir.js';
+
+export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+export const run = promisify(execFile);
+
+const packed = z.tuple([
+  z.object({
+    filename: z.string(),
+    integrity: z.string(),
+    files: z.array(z.object({ path: z.string() })),
+  }),
+]);
+const manifest = z.object({ files: z.array(z.string()) });
+
+/** What a process gets besides `PATH` and `HOME`. */
+export interface InstalledOptions {
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** The package, installed from its tarball in an empty directory, and used from there. */
+export type Installed = Awaited<ReturnType<typeof install>>;
+
+/** Packs and installs the package once, until the tests of the file are over. */
+export async function install() {
+  const [source, home] = [await tempDir(), await tempDir()];
+  const { files: listed } = manifest.parse(JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')));
+  const names = listed.filter((name) => !/^!|^dist$/.test(name)).map((name) => name.replace(/\/\*.*/, ''));
+  for (const name of ['package.json', 'README.md', 'LICENSE', ...names])
+    await cp(join(ROOT, name), join(source, name), { recursive: true });
+  const pack = async () => {
+    await run(process.execPath, ['esbuild.config.js', join(source, 'dist')], { cwd: ROOT });
+    const { stdout } = await run('npm', ['pack', '--ignore-scripts', '--json'], { cwd: source });
+    return packed.parse(JSON.parse(stdout));
+  };
+  const [again] = await pack();
+  const [tarball] = await pack();
+  expect(again.integrity, 'a build is reproducible byte for byte').toBe(tarball.integrity);
+  const options = ['--global', '--prefix', home, '--prefer-offline', '--no-audit', '--no-fund'];
+  await run('npm', ['install', ...options, join(source, tarball.filename)], { cwd: home });
+  const program = join(home, 'bin/readership');
+  const environment = { PATH: `${join(home, 'bin')}:${process.env['PATH'] ?? ''}`, HOME: home };
+  const start = (args: readonly string[], { cwd = home, env = {} }: InstalledOptions = {}) => {
+    const child = spawn(program, args, { cwd, env: { ...environment, ...env } });
+    afterFile(() => child.kill('SIGKILL'));
+    return child;
+  };
+  /** How a command ended. */
+  const call = (args: readonly string[], options?: InstalledOptions): Promise<CliResult> => {
+    const child = start(args, options);
+    child.stdin.end();
+    const written = { stdout: '', stderr: '' };
+    for (const name of ['stdout', 'stderr'] as const)
+      child[name].setEncoding('utf8').on('data', (text: string) => (written[name] += text));
+    return new Promise((resolve) => {
+      child.on('close', (code, signal) => resolve({ code, signal, ...written }));
+    });
+  };
+  /** What a command that must succeed writes to standard output. */
+  const output = async (args: readonly string[], options?: InstalledOptions): Promise<string> => {
+    const { code, stdout, stderr } = await call(args, options);
+    expect(code, `readership ${args.join(' ')}: ${stderr}`).toBe(0);
+    return stdout;
+  };
+  return {
+    home,
+    program,
+    environment,
+    files: new Set(tarball.files.map(({ path }) => path)),
+    start,
+    call,
+    output,
+  };
+}
