@@ -1,6 +1,16 @@
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, Stats, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  Stats,
+  writeFileSync,
+} from 'node:fs';
 import { access, lstat, open, readFile, stat, statfs } from 'node:fs/promises';
-import { basename, dirname, join, relative } from 'node:path';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { codeOf, ConfigurationError, messageOf, StorageError } from './errors.js';
 
@@ -22,7 +32,7 @@ const NOT_UTF8 = /[\uFFFD\0]/;
  * cannot be read, or is not in UTF-8.
  */
 export async function readText(path: string): Promise<string | undefined> {
-  const text = await readFile(path, 'utf8')
+  const text = await readFileOnly(path)
     .catch(ignoreMissing)
     .catch((cause: unknown) => {
       throw new ConfigurationError(
@@ -36,6 +46,12 @@ export async function readText(path: string): Promise<string | undefined> {
   throw new ConfigurationError(
     `${path} has a problem:\n  ${place}  is not in UTF-8: save it in that encoding`,
   );
+}
+
+/** The text of a file. Throws for anything else: opening a pipe would wait for its writer, and no signal ends that. */
+export async function readFileOnly(path: string): Promise<string> {
+  if (!(await stat(path)).isFile()) throw new Error('it is not a file');
+  return readFile(path, 'utf8');
 }
 
 /** Throws a `StorageError` if there is something else in the place of a data directory. */
@@ -56,10 +72,27 @@ export async function freeDisk(directory: string): Promise<number> {
 }
 
 /**
+ * The file that a path leads to through symbolic links, even if it does not exist yet: renaming a file over a link
+ * would replace the link.
+ */
+export function behindLinks(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    try {
+      return resolve(dirname(path), readlinkSync(path));
+    } catch {
+      return path;
+    }
+  }
+}
+
+/**
  * Writes a file under another name and renames it, so that no reader sees half of it. Directories
  * that are created for it can be entered by everyone whom `mode` lets read the file.
  */
-export function writeWhole(file: string, text: string, mode = 0o600): void {
+export function writeWhole(path: string, text: string, mode = 0o600): void {
+  const file = behindLinks(path);
   const beside = `${file}.${process.pid}.new`;
   mkdirSync(dirname(file), { recursive: true, mode: mode | ((mode & 0o444) >> 2) });
   try {

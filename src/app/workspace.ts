@@ -12,6 +12,7 @@ import {
 } from '../config/shard.js';
 import { MACHINE_VARIABLE } from '../effects/place.js';
 import { ConfigurationError } from '../errors.js';
+import { behindLinks } from '../files.js';
 import { sandboxSettings } from '../sandbox/state.js';
 import type { WorkspaceView } from '../steps/step.js';
 import type { Output } from '../terminal/output.js';
@@ -170,8 +171,8 @@ function filesIn(dataDir: string) {
     );
   return {
     dataDir,
-    liveFile: join(dataDir, 'warehouse.duckdb'),
-    historyFile: join(dataDir, 'history.duckdb'),
+    liveFile: behindLinks(join(dataDir, 'warehouse.duckdb')),
+    historyFile: behindLinks(join(dataDir, 'history.duckdb')),
     reportsDir: join(dataDir, 'reports'),
     outboxDir: join(dataDir, 'outbox'),
   };

@@ -1,4 +1,3 @@
-import { realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { z } from 'zod';
@@ -73,8 +72,7 @@ export async function addNote(
   try {
     if (parseNotes(added, file, projects).length <= before.length)
       throw new ConfigurationError('it is not a list with a dash before each note.');
-    // A link is followed, because the file that it leads to may be the one in Git.
-    writeWhole(await realpath(file).catch(() => file), added, 0o644);
+    writeWhole(file, added, 0o644);
     return file;
   } catch (cause) {
     const words = `The note was not added to ${file}: ${messageOf(cause)}`;

@@ -1,11 +1,11 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { parseYaml, problemOf, ProblemsError } from '../config/problems.js';
 import type { Audience } from '../config/recipients.js';
 import { cron } from '../config/values.js';
 import { codeOf, ConfigurationError } from '../errors.js';
-import { ignoreMissing, isBuiltIn, searchedDirs } from '../files.js';
+import { ignoreMissing, isBuiltIn, readFileOnly, searchedDirs } from '../files.js';
 import { inTitle } from '../format/text.js';
 
 const name = z
@@ -77,8 +77,10 @@ export type Picture = ReportDefinition['pictures'][number];
 export async function listReports(workspaceDir?: string) {
   const reports: ReportDefinition[] = [];
   const broken: ConfigurationError[] = [];
-  for (const [name, folder] of await reportFolders(workspaceDir))
+  const folders = await reportFolders(workspaceDir);
+  for (const [name, folder] of folders)
     try {
+      expectOwnName(name, folder, folders);
       reports.push(await readReport(name, folder));
     } catch (error) {
       if (!(error instanceof ConfigurationError)) throw error;
@@ -91,8 +93,20 @@ export async function listReports(workspaceDir?: string) {
 export async function findReport(name: string, workspaceDir: string | undefined): Promise<ReportDefinition> {
   const folders = await reportFolders(workspaceDir);
   const folder = folders.get(name);
-  if (folder !== undefined) return readReport(name, folder);
-  throw noReport(name, [...folders.keys()]);
+  if (folder === undefined) throw noReport(name, [...folders.keys()]);
+  expectOwnName(name, folder, folders);
+  return readReport(name, folder);
+}
+
+/** Throws a `ConfigurationError` for a folder that is the same as another one on macOS and Windows, as are its pages. */
+function expectOwnName(name: string, folder: string, folders: ReadonlyMap<string, string>): void {
+  const other = [...folders.keys()].find(
+    (known) => known !== name && known.toLowerCase() === name.toLowerCase(),
+  );
+  if (other !== undefined && !isBuiltIn(folder))
+    throw new ConfigurationError(
+      `The report ${name} cannot be used, because the report ${other} differs only in case: rename ${folder}.`,
+    );
 }
 
 export const noReport = (name: string, names: readonly string[]): ConfigurationError =>
@@ -134,7 +148,7 @@ async function readReport(name: string, folder: string) {
   const problems: string[] = [];
   /** The parsed text of a file; undefined if it cannot be read or parsed, which is added to the problems. */
   const read = <Value>(file: string, parse: (text: string) => Value): Promise<Value | undefined> =>
-    readFile(file, 'utf8')
+    readFileOnly(file)
       .then(parse)
       .catch((error: unknown) => {
         if (error instanceof ProblemsError)

@@ -1,5 +1,5 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { z } from 'zod';
 import { LockedError, messageOf, StorageError } from '../errors.js';
@@ -97,6 +97,8 @@ export async function refuseToForget(liveFile: string, historyFile: string): Pro
  * database without it has gone backwards.
  */
 async function refuseToGoBack(connection: DuckDBConnection, path: string, historyFile: string) {
+  // A program that opened it for writing leaves a log, with which nobody can read it.
+  await rm(logOf(historyFile), { force: true });
   try {
     await whileAttached(connection, historyFile, 'published', async () => {
       // A history with another schema, or a damaged one, says nothing about the live database.

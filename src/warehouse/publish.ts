@@ -1,5 +1,5 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { chmod, constants, copyFile, rename, stat } from 'node:fs/promises';
+import { chmod, constants, copyFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
@@ -14,7 +14,7 @@ import {
   writeAttached,
 } from './duckdb.js';
 import { isOfDamage, storageFailure } from '../storage.js';
-import { removeDatabase } from './live-file.js';
+import { logOf, removeDatabase } from './live-file.js';
 import { describeCopy } from './migrate.js';
 import {
   dayColumn,
@@ -148,8 +148,11 @@ export async function publish(warehouse: Warehouse, target: string, isWhole = fa
     );
     await chmod(unfinished, READ_ONLY);
     await syncToDisk(unfinished);
+    await rm(logOf(target), { force: true });
     await rename(unfinished, target);
     await syncToDisk(dirname(target));
+    // Whatever is in its place, readers would meet it: better that this fails.
+    await warehouse.exclusive((connection) => whileAttached(connection, target, 'publication', NOTHING));
     return (await stat(target)).size;
   } catch (cause) {
     await removeDatabase(unfinished).catch(() => undefined);
@@ -159,6 +162,8 @@ export async function publish(warehouse: Warehouse, target: string, isWhole = fa
     throw storageFailure(`publish the history to ${target} (the previous one was kept)`, cause);
   }
 }
+
+const NOTHING = () => Promise.resolve();
 
 /** Runs `compare` with the published file attached as `publication`; false if it is missing, unusable or from another version. */
 const withTargetAttached = (
