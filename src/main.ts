@@ -49,10 +49,16 @@ if (fstatSync(1).isFile())
       done(error as Error);
     }
   };
+let isUnread = false;
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (interruptedWith !== undefined) return;
-  // A closed terminal counts as SIGHUP. A reader such as `head` may close the pipe early.
+  if (interruptedWith !== undefined || isUnread) return;
+  // A closed terminal counts as SIGHUP.
   if (error.code === 'EIO') return interrupt('SIGHUP');
+  if (output.goesOnUnread) {
+    isUnread = true;
+    return output.note(`Standard output is gone (${error.code}). The work goes on without it.`);
+  }
+  // A reader such as `head` may close the pipe early.
   if (error.code === 'EPIPE') process.exit(0);
   output.note(explain(error));
   process.exit(1);

@@ -46,6 +46,7 @@ export const restore = workspaceCommand('restore', {
     const from = isLake && lake !== undefined ? { place: lake, shard, signal } : path;
     const hold = { command: 'readership restore', now, signal, maxWaitMs: MAX_LOCK_WAIT_MS };
     keepPrivate();
+    runtime.output.goesOnUnread = true;
     const restored = await restoreLive({ liveFile, historyFile, from, machine }, hold);
     await withLiveFiles(workspace, runtime, hold, async ({ reconciled, ...live }) => {
       const { warehouse } = live;

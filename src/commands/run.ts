@@ -116,6 +116,7 @@ export const start = workspaceCommand('start', {
   endsByInterruption: () => true,
   run: async (options, runtime) => {
     const workspace = await readWorkspace(options, runtime);
+    runtime.output.goesOnUnread = true;
     // A missing key, or an invalid address of the mail server, is an error now, and not every night.
     const { configuration, projects, settings } = workspace;
     transportOf(workspace);

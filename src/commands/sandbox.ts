@@ -31,6 +31,7 @@ export const sandbox = simpleCommand('sandbox', {
         { cause },
       );
     });
+    output.goesOnUnread = true;
     try {
       output.data(instructions(sandbox));
       await untilAborted(signal);

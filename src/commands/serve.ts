@@ -32,6 +32,7 @@ export const serve = projectCommand('serve', {
       ...(host !== undefined && { host }),
     };
     const { serveWeb } = await import('../web/serve.js');
+    output.goesOnUnread = true;
     const web = await serveWeb({ workspace, options, runtime, settings, onError: output.note });
     try {
       output.data(web.address);

@@ -28,6 +28,7 @@ export async function withSteps<Result>(
   const workspace = waits ? waitingAtMost(Infinity, configured) : configured;
   const progress = new ExportProgress(runtime.output);
   const { output } = runtime;
+  output.goesOnUnread = true;
   if (json) output.logOnly();
   const listener = json ? logging(await openLog(output, true)) : progress.listener;
   const onHeld = (who: string): void =>
