@@ -60,10 +60,9 @@ export async function readJobsWithEffects(reader: Reader, project: string) {
   });
 }
 
-/** An effect as a sentence. It reports correlation and never claims a cause. */
-export function effectWords({ job, merged_on, audiences }: JobEffect, option = ''): string {
-  if (merged_on === null)
-    return `cannot tell: merge date unknown (record it: readership jobs merged ${job}${option})`;
+/** An effect as a sentence. It never says what caused it. */
+export function effectWords({ job, merged_on, audiences }: JobEffect): string {
+  if (merged_on === null) return `cannot tell: merge date unknown (record it: readership jobs merged ${job})`;
   const said = audiences.map((row) => ({ name: nameOf(row), words: verdictWords(row) }));
   const isSame = new Set(said.map(({ words }) => words)).size === 1;
   const both = isSame ? said[0]?.words : said.map(({ name, words }) => `${name}: ${words}`).join('; ');

@@ -29,7 +29,6 @@ export interface ProjectTask {
   readonly warehouse: Warehouse;
   readonly project: string;
   /** What follows commands about its jobs. */
-  readonly option?: string;
   readonly now: () => Date;
   readonly signal?: AbortSignal;
 }

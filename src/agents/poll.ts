@@ -98,7 +98,7 @@ export const isGone = (error: unknown): error is RefusedError =>
 export class UnknownJobError extends ReadershipError {}
 
 async function fetchJob(
-  { client, option = '', signal }: PollTask,
+  { client, signal }: PollTask,
   { id, remote_id }: RemoteJob,
 ): Promise<{ readonly remote?: AgentJob; readonly failure?: ReadershipError }> {
   try {
@@ -106,7 +106,7 @@ async function fetchJob(
   } catch (cause) {
     if (!(cause instanceof ReadershipError)) throw cause;
     if (!isGone(cause)) return { failure: cause };
-    const words = `${cause.message} If job ${id} was deleted on the platform, run: readership jobs resolve ${id}${option} --gone`;
+    const words = `${cause.message} If job ${id} was deleted on the platform, run: readership jobs resolve ${id} --gone`;
     return { failure: new UnknownJobError(words, { cause }) };
   }
 }

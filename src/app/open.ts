@@ -4,14 +4,13 @@ import type { MailTransport } from '../mail/transport.js';
 import { reconcileDeliveries } from '../mail/ledger.js';
 import { type Observer, type StepContext } from '../steps/step.js';
 import { tidyRuns } from '../steps/runs.js';
-import { isSamePlace, placeOf, sendsElsewhere } from '../effects/place.js';
-import { agreeOnClaim, agreeOnWorkspace } from '../warehouse/identity.js';
+import { ClockError } from '../api/errors.js';
+import { agreeOnPlace, isSamePlace, placeOf, sendsElsewhere } from '../effects/place.js';
 import type { Reconciliation } from '../effects/settle.js';
 import { EffectsJournal } from '../effects/journal.js';
 import { logOf } from '../warehouse/live-file.js';
 import { openWarehouse, refuseToForget } from '../warehouse/open.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
-import { permissionOf } from './permission.js';
 import { type Callbacks, channelsOf, connect, transportOf } from './connection.js';
 import { keepPrivate, type Runtime, sharedLimits, type Workspace } from './workspace.js';
 
@@ -43,7 +42,7 @@ interface LiveFiles extends Pick<
  * process holds them.
  */
 export async function withLiveFiles<Result>(
-  { dataDir, liveFile, historyFile, settings, option, machine, configuration }: Workspace,
+  { dataDir, liveFile, historyFile, settings, machine, configuration }: Workspace,
   { now, signal }: Pick<Runtime, 'now' | 'signal'>,
   hold: Hold,
   work: (live: LiveFiles) => Promise<Result>,
@@ -56,12 +55,11 @@ export async function withLiveFiles<Result>(
     await tidyRuns(warehouse);
     journal = await EffectsJournal.open(dataDir);
     const here = await placeOf(dataDir, machine);
-    const place = await agreeOnWorkspace(journal, warehouse, { here, now: now() });
+    const place = await agreeOnPlace(journal, warehouse, here, now());
     const { words: reconciled, unknownDeliveries } = await reconcileEffects(journal, warehouse, now());
-    await agreeOnClaim(journal, warehouse, now());
     // The built-in sandbox has nobody to send to.
     const isHere = configuration === undefined || isSamePlace(place, here);
-    const elsewhere = isHere ? undefined : sendsElsewhere(place, here, option, journal.lastSentAt);
+    const elsewhere = isHere ? undefined : sendsElsewhere(place, here, journal.lastSentAt);
     return await work({ warehouse, journal, here, elsewhere, unknownDeliveries, reconciled });
   } finally {
     await journal?.close();
@@ -98,12 +96,23 @@ export async function withLiveDatabase<Result>(
         signal: runtime.signal,
         observer: listener,
       };
-      context.journal.askFirst(permissionOf(context));
+      context.journal.askFirst(() => whyNotToSend(context));
       return await work(context);
     } finally {
       await connection.close();
     }
   });
+}
+
+const TOO_FAR_OFF =
+  'Nothing is sent while the clocks of this machine and the platform are more than an hour apart. ' +
+  'Set whichever is wrong: readership doctor';
+
+/** Why nothing may be sent now: this is a copy, or one of the clocks is wrong. */
+async function whyNotToSend({ elsewhere, clock }: StepContext): Promise<Error | undefined> {
+  if (elsewhere !== undefined) return elsewhere;
+  await clock.ask();
+  return clock.isTooFarOff() ? new ClockError(TOO_FAR_OFF) : undefined;
 }
 
 /**

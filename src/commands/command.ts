@@ -1,12 +1,11 @@
 import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import { extname } from 'node:path';
 import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
-import { parseShard } from '../config/shard.js';
 import {
   DURATION_FORM,
-  isLakeLocation,
+  isDatasetLocation,
   listeningHost,
-  NOT_A_LAKE_LOCATION,
+  NOT_A_DATASET_LOCATION,
   parseDuration,
 } from '../config/values.js';
 import { parseDay } from '../day.js';
@@ -103,16 +102,14 @@ export const aHost = rule(
   (text) => listeningHost.safeParse(text).data,
   'This is not a name or an address of this machine.',
 );
-export const aLake = rule(
-  (text) => (text !== '' && isLakeLocation(text) ? text : undefined),
-  `This is ${NOT_A_LAKE_LOCATION}.`,
+export const aDatasetLocation = rule(
+  (text) => (text !== '' && isDatasetLocation(text) ? text : undefined),
+  `This is ${NOT_A_DATASET_LOCATION}.`,
 );
-const aShard = rule(parseShard, 'Write I/N, counted from 1, such as 2/8 for the second of eight.');
 
 const WORKSPACE = {
   config: value('<file>', 'configuration to use; paths in it are relative to it (default: readership.yaml)'),
   sandbox: flag('use the built-in sandbox instead: needs no account, keeps data in data/sandbox/'),
-  shard: value('<i/n>', 'only shard i of n of the projects, with its own database, such as 2/8', aShard),
 };
 const PROJECT = { project: value('<id>', 'only this project of the configuration') };
 

@@ -15,7 +15,7 @@ export const doctor = workspaceCommand('doctor', {
     url: value<string>(
       '<address>',
       'try the platform at this address before configuring anything; needs --project',
-      { conflicts: ['config', 'sandbox', 'shard'] },
+      { conflicts: ['config', 'sandbox'] },
     ),
     project: value('<id>', 'only this project'),
     ...JSON_OUTPUT,

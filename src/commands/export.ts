@@ -6,13 +6,13 @@ import { forecastExport } from '../export/forecast.js';
 import type { ExportBounds } from '../export/range.js';
 import { auditLines, forecastJson, forecastLines, loadedLines } from '../print/export.js';
 import { auditStep, exportStep } from '../steps/export.js';
-import { lakeSummary, runPublish } from '../steps/publish.js';
+import { runPublish } from '../steps/publish.js';
 import { StepRunner } from '../steps/step.js';
 import { openNewest } from '../warehouse/published.js';
 import type { Reader } from '../warehouse/query.js';
 import {
+  aDatasetLocation,
   aDay,
-  aLake,
   projectCommand,
   workspaceCommand,
   flag,
@@ -41,8 +41,7 @@ export const exportCommand = projectCommand('export', {
   readership export                                       everything that is due
   readership export --plan                                what that needs
   readership export --from 2026-01-01 --to 2026-01-31     January's due days
-  readership export --reload --from 2026-01-05 --to 2026-01-05   reload one day
-  readership export --shard 2/8                           the second of 8 shards`,
+  readership export --reload --from 2026-01-05 --to 2026-01-05   reload one day`,
   environment: PLATFORM_ENVIRONMENT,
   run: async (options, runtime) => {
     checkBounds(options, runtime.now());
@@ -110,7 +109,7 @@ export const audit = projectCommand('audit', {
     const { result: audits = [], ...rest } = await runSteps('audit', options, runtime, (runner, context) =>
       runner.step('audit', () => auditStep(context, options.repair === true)),
     );
-    for (const one of audits) runtime.output.data(auditLines(one, rest.option).join('\n'));
+    for (const one of audits) runtime.output.data(auditLines(one).join('\n'));
     const exitCode = conclude(rest.outages, runtime);
     const isLeft = audits.some(
       ({ audit }) => audit.repaired === undefined && audit.differing.length + audit.damaged.length > 0,
@@ -120,38 +119,29 @@ export const audit = projectCommand('audit', {
 });
 
 export const publish = workspaceCommand('publish', {
-  summary: 'publish the history now, with --parquet also as a lake',
+  summary: 'publish the history now, with --parquet also as a Parquet dataset',
   description:
-    'Writes data/history.duckdb, a sorted, read-only copy of the whole history, and replaces the previous copy in one step. With --parquet, or publish.parquet in the configuration, it also updates a lake: two Delta tables that Spark, Trino, ClickHouse, polars and DuckDB read. It writes only the months that changed, or that another program changed. Every command that changes the history publishes it as well.',
+    'Writes data/history.duckdb, a sorted, read-only copy of the whole history, and replaces the previous copy in one step. Every command that changes the history publishes it as well.',
   options: {
     parquet: value(
       '<place>',
-      'also publish a lake in this directory or s3://bucket/prefix: a new or empty one, or an existing lake (default: publish.parquet)',
-      aLake,
-    ),
-    rebuild: flag(
-      'write every file of the lake again in one commit, whatever other programs did to it, or create a lake again that was removed',
+      'also publish a Parquet dataset in this directory or s3://bucket/prefix (default: publish.parquet)',
+      aDatasetLocation,
     ),
     json: flag(JSON_LOG),
   },
   examples: `
   readership publish
-  readership publish --parquet /srv/lake         how to read it: docs/scale.md
-  readership publish --parquet s3://bucket/lake  credentials: docs/scale.md`,
+  readership publish --parquet /srv/dataset      how to read it: docs/scale.md`,
   run: async (options, runtime) => {
     const { output, workingDirectory } = runtime;
     return withSteps<ExitCode>('publish', { ...options, secrets: 'optional' }, runtime, async (context) => {
-      const { historyFile, lake } = context;
-      if (options.rebuild === true && lake === undefined)
-        throw new ConfigurationError('--rebuild needs a lake: add --parquet, or set publish.parquet.');
       const runner = new StepRunner(context);
-      const published = await runPublish(runner, context, { isWhole: true, isRebuild: options.rebuild });
-      const line = (path: string, words: string) => {
-        output.data(`${shownLocation(path, workingDirectory)}  ${words}`);
-      };
-      if (published !== undefined) line(historyFile, `${(published.bytes / 1e6).toFixed(1)} MB`);
-      if (published?.lake !== undefined && lake !== undefined)
-        line(lake.location, lakeSummary(published.lake));
+      const published = await runPublish(runner, context, { isWhole: true });
+      if (published !== undefined)
+        output.data(
+          `${shownLocation(context.historyFile, workingDirectory)}  ${(published.bytes / 1e6).toFixed(1)} MB`,
+        );
       return conclude(runner.outages, runtime);
     });
   },

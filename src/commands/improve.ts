@@ -5,7 +5,7 @@ import { proposalOf } from '../agents/prompt.js';
 import { evidenceRow, reasonWords } from '../agents/reasons.js';
 import type { ConsideredPage } from '../agents/select.js';
 import { readSitemap } from '../agents/sitemap.js';
-import { withHistory } from '../app/histories.js';
+import { withHistory } from '../app/history.js';
 import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { type Day, dayOf } from '../day.js';
@@ -83,7 +83,7 @@ type ShowOptions = WorkspaceOptions & { readonly verbose?: boolean; readonly jso
 
 const showPlan = (options: ShowOptions, runtime: Runtime): Promise<ExitCode> =>
   withHistory(options, runtime, async (history, workspace) => {
-    const { projects, settings, option } = workspace;
+    const { projects, settings } = workspace;
     const { output, now, signal } = runtime;
     const rules = settings.improve;
     const listedOf = await readSitemap(rules.sitemap, signal);
@@ -103,7 +103,7 @@ const showPlan = (options: ShowOptions, runtime: Runtime): Promise<ExitCode> =>
       }));
       if (options.json === true)
         shown.push({ project, ...plan, flagged, leftOut: plan.leftOut.map(shownPage) });
-      else output.words(planLines({ name, plan, rules, option, width: output.width, proposals }).join('\n'));
+      else output.words(planLines({ name, plan, rules, width: output.width, proposals }).join('\n'));
     }
     if (options.json === true) output.json(shown);
     return 0;
@@ -118,12 +118,12 @@ const shownPage = ({ path, why, evidence }: ConsideredPage) => ({
 });
 
 async function applyAll(options: ShowOptions, runtime: Runtime): Promise<ExitCode> {
-  const { result, outages, option } = await runSteps('improve', options, runtime, (runner, context) =>
+  const { result, outages } = await runSteps('improve', options, runtime, (runner, context) =>
     runner.step('improve', () => improveStep(context, true)),
   );
   for (const { project, plan, created } of result ?? []) {
     const heldOut = plan.pairs.length === 0 ? '' : `; ${counted(plan.pairs.length, 'similar page')} held out`;
-    const why = created === 0 ? whyNoJob(plan, option) : heldOut;
+    const why = created === 0 ? whyNoJob(plan) : heldOut;
     runtime.output.data(`${project.name}: ${counted(created, 'job')} created${why}`);
   }
   return conclude(outages, runtime);

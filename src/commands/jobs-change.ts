@@ -1,6 +1,5 @@
 import { type Job, readJobs } from '../agents/ledger.js';
 import type { Runtime } from '../app/workspace.js';
-import { shardOption } from '../config/shard.js';
 import type { Day } from '../day.js';
 import { ConfigurationError, type ExitCode, messageOf } from '../errors.js';
 import { longDay } from '../format/days.js';
@@ -31,7 +30,7 @@ export const message = workspaceCommand('message', {
   run: (options, runtime, id, text) =>
     changeJob('jobs message', id, options, runtime, async (found) => {
       const { state, stopped } = await sendMessage(found, text);
-      const resolve = `readership jobs resolve ${id}${found.context.option}`;
+      const resolve = `readership jobs resolve ${id}`;
       const { output } = runtime;
       if (state === 'unconfirmed')
         output.note(`If the message arrived: ${resolve} --sent; if not: --not-sent`);
@@ -101,7 +100,7 @@ export const resolve = workspaceCommand('resolve', {
     const [finding, ...more] = [created === undefined ? [] : { created }, others].flat();
     if (finding === undefined || more.length > 0)
       throw new ConfigurationError(
-        `Give one of --created REMOTE_ID, --not-created, --gone, --ended or --withdrawn for a job, --sent, --not-sent or --withdrawn for its message. To find out which: readership jobs show ${id}${shardOption(options.shard)}`,
+        `Give one of --created REMOTE_ID, --not-created, --gone, --ended or --withdrawn for a job, --sent, --not-sent or --withdrawn for its message. To find out which: readership jobs show ${id}`,
       );
     return changeJob('jobs resolve', id, options, runtime, (found) => settleJob(found, finding));
   },

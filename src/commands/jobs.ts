@@ -3,7 +3,7 @@ import { readEffects } from '../agents/effect.js';
 import { type Job, readJobs, readJobsOf } from '../agents/ledger.js';
 import { type Message, readMessages, readMessagesOf, readTransitions } from '../agents/messages.js';
 import { nextTurn } from '../agents/submit.js';
-import { withHistory } from '../app/histories.js';
+import { withHistory } from '../app/history.js';
 import { nextMinute } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { describeJob, jobLines, unconfirmedLines } from '../print/jobs.js';
@@ -32,17 +32,16 @@ const list = projectCommand('list', {
   readership jobs list
   readership jobs list --json`,
   run: (options, runtime) =>
-    withHistory(options, runtime, async (history, { projects, option }) => {
+    withHistory(options, runtime, async (history, { projects }) => {
       const { output, now } = runtime;
       const jobs = await readJobsOf(history, projects);
       const messages = await readMessagesOf(history, projects);
       if (options.json === true) output.json(jobs);
-      else if (jobs.length === 0)
-        output.data(`No jobs yet. Which pages would get one: readership improve${option}`);
+      else if (jobs.length === 0) output.data(`No jobs yet. Which pages would get one: readership improve`);
       else output.data((await jobLines(jobs, output.width)).join('\n'));
       const isUnconfirmed = ({ state }: Pick<Job | Message, 'state'>) => state === 'unconfirmed';
       const unconfirmed = [jobs.filter(isUnconfirmed), messages.filter(isUnconfirmed)] as const;
-      for (const line of unconfirmedLines(...unconfirmed, option)) output.note(line);
+      for (const line of unconfirmedLines(...unconfirmed)) output.note(line);
       for (const { id, name } of projects) {
         const planned = [...jobs, ...messages].filter(({ state }) => state === 'planned');
         const waiting = planned.filter(({ project }) => project === id).length;
@@ -73,7 +72,7 @@ const show = workspaceCommand('show', {
         effect: effects.find((effect) => effect.job === id),
       };
       if (options.json === true) runtime.output.json({ ...job, ...rest });
-      else runtime.output.words(describeJob({ job, ...rest, option: workspace.option }));
+      else runtime.output.words(describeJob({ job, ...rest }));
       return 0;
     }),
 });

@@ -1,9 +1,9 @@
 import { watch } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
-import { withHistories } from '../app/histories.js';
+import { withHistoryOf } from '../app/history.js';
 import { withoutSecrets } from '../app/secrets.js';
-import { readAllParts, type Runtime, shardsOf, type WorkspaceOptions } from '../app/workspace.js';
+import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
 import { ConfigurationError, type ExitCode, messageOf, StorageError } from '../errors.js';
 import { exists } from '../files.js';
 import { eachLoaded } from '../reports/coverage.js';
@@ -38,20 +38,18 @@ export async function renderReport(
   options: ReportOptions,
   runtime: Runtime,
 ): Promise<ExitCode> {
-  const whole = await readAllParts(options, runtime, 'optional');
-  const { settings, workspaceDir } = whole;
-  const projects = shardsOf(whole).flatMap((part) => part.projects);
+  const workspace = await readWorkspace(options, runtime, 'optional');
+  const { settings, workspaceDir, projects } = workspace;
   const single = OF_ONE_PROJECT[options.format] ?? (options.output === undefined ? undefined : 'A file');
   if (single !== undefined && projects.length !== 1)
     throw new ConfigurationError(`${single} covers one project: choose it with --project.`);
   const report = await findReport(name, workspaceDir);
   for (const message of unusedFiles(report)) runtime.output.note(message);
   const period = choosePeriod(report.period, options.period, runtime.now(), settings.reports);
-  const { results: files, empty } = await withHistories(whole, runtime, (historyOf) =>
-    eachLoaded(projects, async (project) => {
-      const { history, workspace } = await historyOf(project.id);
-      return renderOne({ workspace, history, report, period, project }, options, runtime);
-    }),
+  const { results: files, empty } = await withHistoryOf(workspace, (history) =>
+    eachLoaded(projects, (project) =>
+      renderOne({ workspace, history, report, period, project }, options, runtime),
+    ),
   );
   for (const { message } of empty) runtime.output.note(message);
   const environment = withoutSecrets(runtime.environment, settings);
@@ -107,7 +105,7 @@ const PAUSE_MS = 100;
  */
 export async function watchReport(name: string, options: ReportOptions, runtime: Runtime): Promise<ExitCode> {
   const { output, signal } = runtime;
-  const { workspaceDir } = await readAllParts(options, runtime, 'none');
+  const { workspaceDir } = await readWorkspace(options, runtime, 'none');
   if (workspaceDir === undefined)
     throw new ConfigurationError('--watch is for your own reports, and the sandbox has none.');
   const { folder } = await findReport(name, workspaceDir);

@@ -56,7 +56,7 @@ export async function sendReport(name: string, options: SendOptions, runtime: Ru
     const sent = await runner.aside('report', () => send(context, mailings, options));
     for (const { message } of sent?.empty ?? []) runtime.output.note(message);
     for (const { delivery, isNew } of sent?.deliveries ?? [])
-      runtime.output.data(deliveryLine(delivery, context.option, runtime, isNew));
+      runtime.output.data(deliveryLine(delivery, runtime, isNew));
   });
   return conclude(outages, runtime);
 }
@@ -103,11 +103,11 @@ export async function emailText(
   { to }: Pick<SendOptions, 'to'>,
   { output, now }: Runtime,
 ): Promise<string> {
-  const { settings, shard } = workspace;
+  const { settings } = workspace;
   const mail = settings.mail ?? { from: NOBODY };
   if (to !== undefined && to in settings.channels)
     throw new ConfigurationError(`${to} is a channel, which gets no email: omit --format eml.`);
-  const mailings = mailingsOf({ settings, projects: [project], shard }, report).filter(({ audience }) =>
+  const mailings = mailingsOf({ settings, projects: [project] }, report).filter(({ audience }) =>
     audience.to.some(isAddress),
   );
   const isPreview = mailings.length === 0 && to === undefined;
@@ -149,7 +149,7 @@ export function settleDelivery(name: string, options: SettleOptions, runtime: Ru
     if (only === undefined || others.length > 0)
       throw ambiguous(name, found.length === 0 ? unknown : found, all);
     const settled = await resolveDelivery(context, only, delivered !== undefined, context.now());
-    runtime.output.data(deliveryLine(settled, context.option, runtime));
+    runtime.output.data(deliveryLine(settled, runtime));
   });
 }
 

@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import { readAllParts, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
+import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
 import { ConfigurationError, type ExitCode, messageOf, StorageError } from '../errors.js';
 import { exists, packageFile, searchedDirs } from '../files.js';
 import { inTitle } from '../format/text.js';
@@ -158,7 +158,7 @@ async function listAll(options: WorkspaceOptions, runtime: Runtime): Promise<Exi
   const { output, workingDirectory } = runtime;
   // Loaded on demand, because only this list measures widths.
   const { alignedLines } = await import('../terminal/table.js');
-  const { workspaceDir } = await readAllParts(options, runtime, 'none');
+  const { workspaceDir } = await readWorkspace(options, runtime, 'none');
   const { reports, broken } = await listReports(workspaceDir);
   const rows = reports.map(({ name, title, period, audience, isBuiltIn, folder }) => {
     const origin = isBuiltIn ? 'built in' : relative(workingDirectory, folder);
@@ -175,7 +175,7 @@ const FILES = packageFile('templates/workspace/report/');
 /** Writes a new report that works as is. Replaces nothing. */
 async function newReport(name: string, options: WorkspaceOptions, runtime: Runtime): Promise<ExitCode> {
   const { output, workingDirectory } = runtime;
-  const { workspaceDir } = await readAllParts(options, runtime, 'none');
+  const { workspaceDir } = await readWorkspace(options, runtime, 'none');
   if (workspaceDir === undefined)
     throw new ConfigurationError(
       'The sandbox cannot have reports of your own: run readership init, and then readership report new without --sandbox.',

@@ -44,8 +44,7 @@ export const run = workspaceCommand('run', {
   examples: `
   readership run --sandbox          try everything without an account
   readership run                    once an hour, from cron
-  readership run --wait 10m         wait until the agents are done
-  readership run --shard 2/8        the second of eight machines: docs/scale.md`,
+  readership run --wait 10m         wait until the agents are done`,
   environment: EMAIL_ENVIRONMENT,
   run: ({ wait, pausedOk, ...options }, given) => {
     let { now } = given;
@@ -160,15 +159,7 @@ async function openWeb(
   }
   const { serveWeb } = await import('../web/serve.js');
   const onError = (error: string): void => log.error({ error }, 'a page failed');
-  try {
-    const web = await serveWeb({ workspace, options, runtime, settings, inTurn, onError });
-    log.info({ address: web.address }, 'serving the web app');
-    return web;
-  } catch (error) {
-    // Of several shards on one machine, one has the port, and the others do without.
-    const isTaken = error instanceof ConfigurationError && codeOf(error.cause) === 'EADDRINUSE';
-    if (workspace.shard === undefined || !isTaken) throw error;
-    log.warn({ error: messageOf(error) }, 'the web app is not served');
-    return undefined;
-  }
+  const web = await serveWeb({ workspace, options, runtime, settings, inTurn, onError });
+  log.info({ address: web.address }, 'serving the web app');
+  return web;
 }

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { withoutSecrets } from '../app/secrets.js';
-import { readAllParts, type Runtime } from '../app/workspace.js';
+import { readWorkspace, type Runtime } from '../app/workspace.js';
 import { DEFAULT_SERVE } from '../config/serve.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
 import { untilAborted } from '../sleep.js';
@@ -25,7 +25,7 @@ export const serve = projectCommand('serve', {
   run: async ({ port, host, ...options }, runtime) => {
     if (options.hashPassword === true) return writeHash(runtime);
     const { output, signal } = runtime;
-    const workspace = await readAllParts(options, runtime);
+    const workspace = await readWorkspace(options, runtime);
     const settings = {
       ...(workspace.settings.serve ?? DEFAULT_SERVE),
       ...(port !== undefined && { port }),
@@ -56,7 +56,7 @@ export const mcp = projectCommand('mcp', {
   readership mcp --config /srv/readership/readership.yaml`,
   endsByInterruption: () => true,
   run: async (options, runtime) => {
-    const workspace = await readAllParts(options, runtime, 'none');
+    const workspace = await readWorkspace(options, runtime, 'none');
     const { serveStdio } = await import('@modelcontextprotocol/server/stdio');
     const { mcpServer } = await import('../web/mcp.js');
     const { closeSources, openSources } = await import('../web/request.js');

@@ -2,8 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { text as readAll } from 'node:stream/consumers';
 import { secretNames } from '../app/secrets.js';
-import { openAllParts } from '../app/histories.js';
-import { readAllParts, type Runtime } from '../app/workspace.js';
+import { readWorkspace, type Runtime } from '../app/workspace.js';
 import { ConfigurationError, messageOf, ReadershipError, StorageError } from '../errors.js';
 import { readText } from '../files.js';
 import { counted } from '../format/numbers.js';
@@ -15,7 +14,7 @@ import { runPrompt } from '../sql/prompt.js';
 import { OutputFile, copyResult, isCopied, writeText } from '../sql/write.js';
 import { workbookOf } from '../sql/workbook.js';
 import type { Output } from '../terminal/output.js';
-import type { History } from '../warehouse/published.js';
+import { type History, openHistory } from '../warehouse/published.js';
 import { aDuration, workspaceCommand, formatOf, value } from './command.js';
 
 /** Maximum rows of a table on a terminal. */
@@ -64,8 +63,7 @@ Meaning of columns: FROM duckdb_columns() SELECT table_name, column_name, commen
   echo "FROM data_quality" | readership sql --sandbox`,
   run: async (options, runtime, query) => {
     const { signal, workingDirectory, output } = runtime;
-    const workspace = await readAllParts(options, runtime, 'none');
-    const { settings, configuration } = workspace;
+    const { settings, configuration, historyFile } = await readWorkspace(options, runtime, 'none');
     const secrets = secretNames(runtime.environment, configuration?.settings);
     if (secrets.length > 0) return runWithout(secrets, signal);
     const target = options.output === undefined ? undefined : resolve(workingDirectory, options.output);
@@ -79,7 +77,7 @@ Meaning of columns: FROM duckdb_columns() SELECT table_name, column_name, commen
     const file = target === undefined ? undefined : await OutputFile.create(target);
     try {
       const writable = isCopied(format) ? file?.unfinished : undefined;
-      const history = await openAllParts(workspace, runtime, writable, duckdb);
+      const history = await openHistory(historyFile, { writable, limits: duckdb });
       const session = { history, limits, removeTempFiles, file, format, output, signal };
       try {
         signal.throwIfAborted();

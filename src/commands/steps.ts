@@ -50,7 +50,7 @@ export const runSteps = <Result>(
 ) =>
   withSteps(command, options, runtime, async (context, progress) => {
     const done = await doAndPublish(context, (runner) => work(runner, context));
-    return { ...done, cost: progress.cost, option: context.option };
+    return { ...done, cost: progress.cost };
   });
 
 /** Makes a requested change and publishes it. */

@@ -4,7 +4,7 @@ import { parseEnv } from 'node:util';
 import { codeOf, ConfigurationError } from '../errors.js';
 import { readText } from '../files.js';
 import { parseYaml } from './problems.js';
-import { type ProjectSettings, RETIRED, type Settings, settingsSchema } from './schema.js';
+import { GONE, type ProjectSettings, RETIRED, type Settings, settingsSchema } from './schema.js';
 import { isLocal } from './values.js';
 
 export const CONFIG_FILE = 'readership.yaml';
@@ -39,6 +39,7 @@ export async function loadSettings(
     schema: settingsSchema,
     unknownKey: 'unknown setting; docs/configuration.md lists all of them',
     retired: Object.keys(RETIRED),
+    gone: GONE,
   });
   const notices = dropped.map(
     (name) => `${name} in ${basename(path)} is no longer a setting: ${RETIRED[name] ?? ''}. Remove it.`,
@@ -75,13 +76,13 @@ function withPaths(settings: Settings, directory: string): Settings {
   return {
     ...settings,
     dataDir: resolve(directory, dataDir),
-    publish: { ...publish, parquet: lakeLocation(publish.parquet, directory) },
+    publish: { ...publish, parquet: datasetLocation(publish.parquet, directory) },
     improve: isPath ? { ...improve, sitemap: resolve(directory, sitemap) } : improve,
   };
 }
 
-/** The location of a lake; a path is relative to `directory`. */
-export const lakeLocation = (location: string | undefined, directory: string): string | undefined =>
+/** The location of a dataset; a path is relative to `directory`. */
+export const datasetLocation = (location: string | undefined, directory: string): string | undefined =>
   location === undefined || !isLocal(location) ? location : resolve(directory, location);
 
 /** A location as messages show it: a path is relative to `directory`. */

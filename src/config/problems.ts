@@ -31,6 +31,8 @@ interface YamlFile<Value> {
   readonly unknownKey: string;
   /** Keys that are dropped. */
   readonly retired?: readonly string[];
+  /** Keys at the top that are rejected with advice of their own. */
+  readonly gone?: Readonly<Record<string, string>>;
 }
 
 /**
@@ -39,7 +41,7 @@ interface YamlFile<Value> {
  */
 export function parseYaml<Value>(
   raw: string,
-  { path, schema, unknownKey, retired = [] }: YamlFile<Value>,
+  { path, schema, unknownKey, retired = [], gone = {} }: YamlFile<Value>,
 ): { readonly value: Value; readonly dropped: string[] } {
   // The library rejects a list after a byte order mark, with which some editors begin a file.
   const text = raw.replace(/^\uFEFF/, '');
@@ -73,7 +75,7 @@ export function parseYaml<Value>(
   const parsed = schema.safeParse(values ?? {}, IN_OUR_WORDS);
   if (parsed.success) return { value: parsed.data, dropped };
   const problems = parsed.error.issues
-    .flatMap((issue) => describe(issue, schema, unknownKey))
+    .flatMap((issue) => describe(issue, schema, unknownKey, gone))
     .map(({ at, words }) => ({
       line: lines.linePos(offsetOf(at, document)).line,
       message: at.length === 0 ? words : `${nameOf(at)}: ${words}`,
@@ -164,12 +166,18 @@ function strayYaml(document: Document, lines: LineCounter): Problem[] {
   return problems;
 }
 
-function describe(issue: Issue, schema: z.ZodType, unknownKey: string) {
+function describe(
+  issue: Issue,
+  schema: z.ZodType,
+  unknownKey: string,
+  gone: Readonly<Record<string, string>>,
+) {
   if (issue.code === 'unrecognized_keys') {
     const names = namesAt(schema, issue.path);
     return issue.keys.map((key) => {
       const near = nearest(key, names);
-      const words = near === undefined ? unknownKey : `unknown setting; did you mean ${near}?`;
+      const unknown = near === undefined ? unknownKey : `unknown setting; did you mean ${near}?`;
+      const words = (issue.path.length === 0 ? gone[key] : undefined) ?? unknown;
       return { at: [...issue.path, key], words };
     });
   }

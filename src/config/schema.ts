@@ -18,11 +18,11 @@ import {
   duration,
   httpUrl,
   isInTheClear,
-  isLakeLocation,
+  isDatasetLocation,
   localPath,
   NAMES_A_USER,
   namesNoUser,
-  NOT_A_LAKE_LOCATION,
+  NOT_A_DATASET_LOCATION,
   oneLine,
   size,
   timezone,
@@ -150,9 +150,7 @@ const reportsSchema = z
 const databaseSchema = z.strictObject({ maxMemory: size.default(1e9) });
 
 const publishSchema = z.strictObject({
-  parquet: z.string().min(1).refine(isLakeLocation, NOT_A_LAKE_LOCATION).optional(),
-  endpoint: httpUrl.optional(),
-  region: oneLine.optional(),
+  parquet: z.string().min(1).refine(isDatasetLocation, NOT_A_DATASET_LOCATION).optional(),
 });
 
 /** `readership.yaml`. Every key but `baseUrl` and one project's id has a default. */
@@ -178,8 +176,6 @@ export const settingsSchema = z
       .describe("what the platform's other kinds of keys begin with, and what they are for"),
     allowInsecure: z.boolean().default(false),
     dataDir: localPath.default('data'),
-    /** How many parts the projects are split into. */
-    shards: z.int().min(2).max(9_999).optional(),
     history: historySchema.prefault({}),
     improve: improveSchema.prefault({}),
     pullRequests: pullRequestsSchema.optional(),
@@ -222,7 +218,15 @@ export const RETIRED: Readonly<Record<string, string>> = {
   'reports.patienceHours': 'an email now always waits up to 24 hours for missing days',
   sql: 'a query now uses up to twice database.maxMemory, at most 1 GB more, and takes up to five minutes, or what --timeout says',
   'pullRequests.apiUrl': 'the address of the API now always follows from pullRequests.url',
-  'publish.keepReplaced': 'replaced files of a lake are now always kept for a week',
+  'publish.keepReplaced': 'a dataset keeps no replaced files',
+  'publish.endpoint': 'set AWS_ENDPOINT_URL_S3 in the environment instead, which other S3 tools read too',
+  'publish.region': 'set AWS_REGION in the environment instead, which other S3 tools read too',
+};
+
+/** Settings that are gone and cannot be ignored, with what to do instead. */
+export const GONE: Readonly<Record<string, string>> = {
+  shards:
+    'is no longer a setting; make a workspace of each shard, with only its projects and its folder as dataDir: docs/scale.md',
 };
 
 /** The settings of a workspace, with defaults. */

@@ -71,7 +71,7 @@ export function whyOpenToAll({ host, auth, proxies }: Pick<ServeSettings, 'host'
   const where = `${host} can be reached by others: set`;
   return auth === 'link'
     ? `${where} serve.password (its hash: readership serve --hash-password), or serve.auth: proxy with serve.header. See docs/serve.md.`
-    : `${where} serve.proxies to the addresses of the proxy, because any other machine could claim to be any user. Or listen on 127.0.0.1. See docs/serve.md.`;
+    : `${where} serve.proxies to the addresses of the proxy, because any other machine could pretend to be any user. Or listen on 127.0.0.1. See docs/serve.md.`;
 }
 
 export const DEFAULT_SERVE: ServeSettings = serveSchema.parse({ auth: 'link' });

@@ -27,10 +27,10 @@ export const localPath = z
   .refine(isDirectory, 'not a local directory: write a path, in full instead of with ~');
 
 /** Whether a text is a local directory or a location in object storage. */
-export const isLakeLocation = (text: string): boolean =>
+export const isDatasetLocation = (text: string): boolean =>
   isDirectory(text) || /^s3:\/\/[a-z0-9][a-z0-9.-]+(\/[^?#]*)?$/.test(text);
-export const NOT_A_LAKE_LOCATION =
-  'not a directory or s3://bucket/prefix (write the whole path instead of ~); for other S3-compatible stores, use s3:// and set publish.endpoint';
+export const NOT_A_DATASET_LOCATION =
+  'not a directory or s3://bucket/prefix (write the whole path instead of ~); for other S3-compatible stores, use s3:// and set AWS_ENDPOINT_URL_S3';
 
 const DURATION_UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 const SIZE_UNITS = { MB: 1e6, GB: 1e9, TB: 1e12 };

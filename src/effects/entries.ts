@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { placeSchema } from './place.js';
 
 /** The progress of an effect; `not-sent` may be sent again, `refused` will not be. */
 const FATES = ['sending', 'sent', 'not-sent', 'refused', 'unknown'] as const;
@@ -61,16 +60,21 @@ const entrySchema = z.discriminatedUnion('effect', [
 ]);
 export type Entry = z.infer<typeof entrySchema>;
 
+/** A machine, its host name for people, and the real path of a data directory on it. */
+export const placeSchema = z.object({ machine: z.string(), host: z.string(), path: z.string() });
+/** Where a workspace sends from: a copy elsewhere sends nothing. */
+export type Place = Readonly<z.infer<typeof placeSchema>>;
+
 /** The line that identifies the journal's workspace. */
 const ownerSchema = z.object({ effect: z.literal('workspace'), id: z.string().min(1) });
 /** The line that says where the workspace sends from, from then on. */
 const adoptionSchema = placeSchema.extend({ effect: z.literal('place'), at: time });
-/** The line before the first effect of a command, while a lake is configured. */
-const claimSchema = z.object({ effect: z.literal('claim'), at: time, number: z.int(), after: z.int() });
+/** A line that 0.3 wrote while a lake was configured. It has no meaning any more. */
+const obsoleteSchema = z.object({ effect: z.literal('claim') });
 export const lineSchema = z.discriminatedUnion('effect', [
   ownerSchema,
   adoptionSchema,
-  claimSchema,
+  obsoleteSchema,
   ...entrySchema.options,
 ]);
 export type Line = z.infer<typeof lineSchema>;

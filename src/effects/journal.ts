@@ -12,9 +12,9 @@ import {
   isOfKind,
   type Line,
   type Outcome,
+  type Place,
 } from './entries.js';
 import { CURRENT, JournalFile, journalFiles, LineReader, readLines, seal } from './file.js';
-import type { Claim, Permission, Place } from './place.js';
 
 /** Proof that an effect is in the journal. Only the journal creates one, and nothing is sent without it. */
 class JournaledDeparture {
@@ -45,8 +45,7 @@ export class EffectsJournal {
   #file: JournalFile | undefined;
   #year: string | undefined;
   #failure: StorageError | undefined;
-  #permission: Permission | undefined;
-  #claimed: ReturnType<Permission['claim']> | undefined;
+  #mayNotSend: () => Promise<Error | undefined> = () => Promise.resolve(undefined);
 
   /** `found`: whether there was a journal. */
   private constructor(
@@ -58,8 +57,6 @@ export class EffectsJournal {
   cutBytes = 0;
   /** Where the workspace sends from; undefined if that was never recorded. */
   place: Place | undefined;
-  /** The latest claim to send. */
-  lastClaim: Claim = { number: 0, after: 0 };
 
   /**
    * Reads the journal in a data directory. Throws a `StorageError` when a line is not an entry. Only
@@ -111,32 +108,19 @@ export class EffectsJournal {
     return this.append([{ effect: 'place', at: now.toISOString(), ...place }]);
   }
 
-  /** Records a claim to send, at once: the lake must never have one that no journal knows. */
-  recordClaim({ number, after }: Claim, now: Date): Promise<void> {
-    return this.append([{ effect: 'claim', at: now.toISOString(), number, after }]);
-  }
-
-  /** Sets what is asked before anything is sent. */
-  askFirst(permission: Permission): void {
-    this.#permission = permission;
-  }
-
-  /** What is sent from now on needs a new claim, because a copy that was published knows the last one. */
-  claimAgain(): void {
-    this.#claimed = undefined;
+  /** Sets what is asked before anything is sent: why nothing may be sent; undefined if it may. */
+  askFirst(mayNotSend: () => Promise<Error | undefined>): void {
+    this.#mayNotSend = mayNotSend;
   }
 
   /** Why nothing may be sent now; undefined if it may. */
-  async refusal(): Promise<Error | undefined> {
-    return this.#permission?.refusal();
+  refusal(): Promise<Error | undefined> {
+    return this.#mayNotSend();
   }
 
-  /**
-   * Claims to send, once for a command, and throws if nothing may be sent. Within a transaction, it
-   * must have been called before: the claim is recorded in the database.
-   */
+  /** Throws if nothing may be sent. */
   async expectMaySend(): Promise<void> {
-    const refusal = (await this.refusal()) ?? (await (this.#claimed ??= this.#permission?.claim()));
+    const refusal = await this.refusal();
     if (refusal !== undefined) throw refusal;
   }
 
@@ -189,8 +173,7 @@ export class EffectsJournal {
     else if (line.effect === 'place') {
       const { machine, host, path } = line;
       this.place = { machine, host, path };
-    } else if (line.effect === 'claim') this.lastClaim = { number: line.number, after: line.after };
-    else {
+    } else if (line.effect !== 'claim') {
       const key = `${line.effect} ${line.ref}`;
       const known = this.#effects.get(key) ?? { last: line, attempts: new Set() };
       known.last = line;

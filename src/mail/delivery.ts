@@ -2,7 +2,6 @@ import { addMilliseconds } from 'date-fns';
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { Recipient } from '../config/recipients.js';
-import { type Shard, shardName } from '../config/shard.js';
 import type { Ending } from '../effects/entries.js';
 import { ReadershipError } from '../errors.js';
 import { counted } from '../format/numbers.js';
@@ -30,10 +29,10 @@ export interface Figures {
 /** The report name of alerts in the ledger of deliveries, which prevents sending one twice. */
 export const ALERT = 'alert';
 
-/** The project, in that ledger, of what is about all projects, or all of a shard. */
-export const allProjects = (shard: Shard | undefined): string =>
-  shard === undefined ? '-' : shardName(shard);
+/** The project, in that ledger, of what is about all projects. */
+export const ALL_PROJECTS = '-';
 
+/** Whether a delivery is about all projects; 0.3 named the part of them that it was about. */
 export const isAboutAll = (project: string): boolean => /^(-|shard-\d+-of-\d+)$/.test(project);
 
 const CORRECTION = ' correction';

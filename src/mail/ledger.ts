@@ -85,9 +85,9 @@ async function deliverOne(
   if (signal.aborted || (isEmail(message) && transport.isSilent())) return undefined;
   const isPost = 'channel' in message;
   const via = isPost ? message.channel.kind : transport.via;
-  const claimed = await claim(ledgers, message, { via, admission, now: now() });
-  if (claimed === undefined) return undefined;
-  const { delivery, departure } = claimed;
+  const recorded = await recordIntent(ledgers, message, { via, admission, now: now() });
+  if (recorded === undefined) return undefined;
+  const { delivery, departure } = recorded;
   const outcome = await (isPost
     ? post(message, departure, now(), withGrace(signal))
     : transport.send(message, departure, withGrace(signal)));
@@ -101,7 +101,7 @@ async function deliverOne(
  * Writes the intent to send a message to the journal and commits it. Returns the delivery, and the
  * proof that it is in the journal, or undefined if it must not be sent now. Nothing is sent before this.
  */
-export async function claim(
+export async function recordIntent(
   { warehouse, journal }: DeliveryRecords,
   { key, id, figures }: Pick<Message, 'key' | 'id' | 'figures'>,
   attempt: { readonly via: Delivery['via']; readonly admission: DeliveryAdmission; readonly now: Date },
@@ -111,7 +111,7 @@ export async function claim(
     const { project, ...others } = key;
     const known = await readDeliveries(reader, isAboutAll(project) ? others : key);
     const own = known.find((one) => one.project === project);
-    // With another number of shards, what is about all projects had another name.
+    // In a ledger of 0.3, what is about all projects can have another name.
     return own ?? known.find((one) => isAboutAll(one.project) && one.state !== 'waiting');
   };
   if (!mayBeTried(await knownTo(warehouse), admission, now)) return undefined;

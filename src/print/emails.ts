@@ -16,7 +16,7 @@ type Screen = Pick<Runtime, 'output' | 'workingDirectory'>;
  */
 export async function mailLines(
   outcome: Pick<RunOutcome, 'reported'>,
-  { warehouse, projects, option }: Pick<StepContext, 'warehouse' | 'projects' | 'option'>,
+  { warehouse, projects }: Pick<StepContext, 'warehouse' | 'projects'>,
   runtime: Screen,
 ): Promise<string[]> {
   const { held = [], deliveries: attempted = [] } = outcome.reported ?? {};
@@ -34,7 +34,7 @@ export async function mailLines(
   return [
     // What leaves something to do is listed one by one.
     ...[...unknown, ...known.filter(({ state }) => state !== 'sent')].map((delivery) =>
-      deliveryLine(delivery, option, runtime),
+      deliveryLine(delivery, runtime),
     ),
     ...sentLines(known, isNew, nameOf, runtime),
     ...held.map(
@@ -72,17 +72,12 @@ function sentLines(
 }
 
 /** The outcome of a delivery, and what to do about it; of one that is not new, when it was sent. */
-export function deliveryLine(
-  delivery: Delivery,
-  option: string,
-  { output, workingDirectory }: Screen,
-  isNew = true,
-): string {
+export function deliveryLine(delivery: Delivery, { output, workingDirectory }: Screen, isNew = true): string {
   const { red, yellow, cyan } = output.colors;
   const { report, period, recipient, state, via, settled_at, next_attempt_at, note } = delivery;
   const what = escapeUnsafe(`${report} ${period} to ${recipient}`);
   const words = escapeUnsafe(note ?? '');
-  const again = escapeUnsafe(resendCommand(delivery, option));
+  const again = escapeUnsafe(resendCommand(delivery));
   switch (state) {
     case 'sent':
       if (!isNew) return `${what}: already sent${settled_at === null ? '' : ` on ${moment(settled_at)}`}`;
@@ -99,7 +94,7 @@ export function deliveryLine(
       return red(`${what}: not delivered (${words}). When that is fixed: ${again}`);
     case 'unknown':
       return red(
-        `${what}: may or may not have arrived (${words}). It will not be sent again automatically. Ask the recipient, then: ${settleCommands(delivery, option)}`,
+        `${what}: may or may not have arrived (${words}). It will not be sent again automatically. Ask the recipient, then: ${settleCommands(delivery)}`,
       );
   }
 }
@@ -107,15 +102,15 @@ export function deliveryLine(
 const projectOption = (project: string): string => (isAboutAll(project) ? '' : ` --project ${project}`);
 
 /** The commands that settle a delivery of unknown outcome. The period is quoted for the shell. */
-export function settleCommands(delivery: DeliveryKey, option: string): string {
+export function settleCommands(delivery: DeliveryKey): string {
   const { report, period, project, recipient } = delivery;
   const quoted = period.includes(' ') ? `'${period}'` : period;
-  return `readership report resolve ${report} --period ${quoted}${projectOption(project)}${option} --delivered ${recipient}, or --not-delivered ${recipient}`;
+  return `readership report resolve ${report} --period ${quoted}${projectOption(project)} --delivered ${recipient}, or --not-delivered ${recipient}`;
 }
 
 /**
  * The command that sends only this report again, only to this recipient. By then, the report has
  * the corrected numbers.
  */
-export const resendCommand = ({ report, period, project, recipient }: DeliveryKey, option: string): string =>
-  `readership report send ${report} --period ${withoutCorrection(period)}${projectOption(project)} --force --to ${recipient}${option}`;
+export const resendCommand = ({ report, period, project, recipient }: DeliveryKey): string =>
+  `readership report send ${report} --period ${withoutCorrection(period)}${projectOption(project)} --force --to ${recipient}`;

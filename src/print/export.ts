@@ -163,7 +163,7 @@ export const forecastJson = ({ project, plan, requests, hour, finishingAt }: Exp
 });
 
 /** What an audit of a project found and repaired. */
-export function auditLines({ project, audit }: ProjectAudit, option: string): string[] {
+export function auditLines({ project, audit }: ProjectAudit): string[] {
   const { days, differing, damaged, forgotten, refused, repaired } = audit;
   if (days + refused.length === 0) return [`${project.name}: there are no final days to verify yet.`];
   const wrong = differing.length + damaged.length;
@@ -177,7 +177,7 @@ export function auditLines({ project, audit }: ProjectAudit, option: string): st
       forgotten.length > 0 && forgottenLine(forgotten.length),
       refused.length > 0 && `not compared, because the platform refuses their range: ${dayList(refused)}`,
       repaired !== undefined && repaired.results.length > 0 && `${counted(reloaded, 'day')} loaded again`,
-      repaired === undefined && wrong > 0 && `load them again: readership audit --repair${option}`,
+      repaired === undefined && wrong > 0 && `load them again: readership audit --repair`,
     ]),
   ];
 }

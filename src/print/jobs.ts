@@ -48,15 +48,14 @@ export const howToLook = ({ reference }: Job): string =>
 export const unconfirmedLines = (
   jobs: readonly Pick<Job, 'id' | 'path'>[],
   messages: readonly Pick<Message, 'id' | 'job'>[],
-  option: string,
 ): string[] => [
   ...jobs.map(
     ({ id, path }) =>
-      `job ${id} (${path}) may or may not exist: readership jobs resolve ${id}${option} ${NEXT.unconfirmed}`,
+      `job ${id} (${path}) may or may not exist: readership jobs resolve ${id} ${NEXT.unconfirmed}`,
   ),
   ...messages.map(
     ({ id, job }) =>
-      `message ${id} to job ${job} may or may not have arrived: readership jobs resolve ${job}${option} --sent, or --not-sent`,
+      `message ${id} to job ${job} may or may not have arrived: readership jobs resolve ${job} --sent, or --not-sent`,
   ),
 ];
 
@@ -88,14 +87,13 @@ interface JobDetail {
   readonly transitions: readonly Transition[];
   /** The effect of its pull request, if it has one. */
   readonly effect: JobEffect | undefined;
-  readonly option: string;
 }
 
-export const describeJob = ({ job, messages, transitions, effect, option }: JobDetail): string =>
+export const describeJob = ({ job, messages, transitions, effect }: JobDetail): string =>
   escapeLines(
     [
       `Job ${job.id}`,
-      ...indented(factsOf(job, option, effect).map(([name, value]) => name.padEnd(17) + value)),
+      ...indented(factsOf(job, effect).map(([name, value]) => name.padEnd(17) + value)),
       ...section('Weeks the choice is based on', job.weeks.map(weekLine)),
       ...section('Messages', messages.flatMap(messageLines)),
       ...section('History', transitions.map(transitionLine)),
@@ -110,7 +108,7 @@ const NEXT: Readonly<Partial<Record<Job['state'], string>>> = {
   unconfirmed: '--created REMOTE_ID, or --not-created',
 };
 
-function factsOf(job: Job, option: string, effect?: JobEffect): [name: string, value: string][] {
+function factsOf(job: Job, effect?: JobEffect): [name: string, value: string][] {
   const { remote_id, remote_status, merged_on, closed_on, pull_request_problem } = job;
   const next = NEXT[job.state];
   const facts: [string, string | null][] = [
@@ -121,12 +119,12 @@ function factsOf(job: Job, option: string, effect?: JobEffect): [name: string, v
     ['merged', merged_on && longDay(merged_on)],
     ['closed', merged_on === null && closed_on !== null ? `unmerged, on ${longDay(closed_on)}` : null],
     ['not looked up', merged_on === null ? pull_request_problem : null],
-    ['effect', effect === undefined ? null : effectWords(effect, option)],
+    ['effect', effect === undefined ? null : effectWords(effect)],
     ['why', job.reason],
     ['on the platform', remote_id && `${remote_id} (${remote_status ?? 'status unknown'})`],
     ['note', job.note],
     ['find out', job.state === 'unconfirmed' ? howToLook(job) : null],
-    ['to settle it', next === undefined ? null : `readership jobs resolve ${job.id}${option} ${next}`],
+    ['to settle it', next === undefined ? null : `readership jobs resolve ${job.id} ${next}`],
   ];
   return facts.flatMap(([name, value]) => (value === null ? [] : [[name, escapeUnsafe(value)]]));
 }

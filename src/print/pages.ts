@@ -33,14 +33,13 @@ interface PlanView {
   readonly name: string;
   readonly plan: ImprovePlan;
   readonly rules: Settings['improve'];
-  readonly option: string;
   readonly width: number;
   /** Shows the exact prompts and all skipped pages. */
   readonly proposals: readonly Proposal[] | undefined;
 }
 
 /** A project's plan: a table no wider than the terminal. */
-export function planLines({ name, plan, rules, option, width, proposals }: PlanView): string[] {
+export function planLines({ name, plan, rules, width, proposals }: PlanView): string[] {
   const { flagged, waiting, toSend } = plan;
   const lines = [`${name}: ${flaggedWords(plan)}`];
   if (plan.weeks < MIN_WEEKS)
@@ -56,10 +55,10 @@ export function planLines({ name, plan, rules, option, width, proposals }: PlanV
   for (const proposal of proposals ?? []) lines.push('', ...promptLines(proposal));
   lines.push(...leftOutLines(plan, rules, proposals === undefined ? LEFT_OUT_SHOWN : Infinity));
   if (flagged.length + Math.min(waiting.length, toSend.count) > 0)
-    lines.push('', `Nothing was created. To create the jobs: readership improve --apply${option}`);
+    lines.push('', `Nothing was created. To create the jobs: readership improve --apply`);
   const [first] = flagged;
   if (first !== undefined)
-    lines.push(`To choose pages: readership improve${option} --apply ${first.path}, or --skip ${first.path}`);
+    lines.push(`To choose pages: readership improve --apply ${first.path}, or --skip ${first.path}`);
   return lines;
 }
 
@@ -85,10 +84,10 @@ function reviewLines({ inReview, now }: ImprovePlan): string[] {
 }
 
 /** The text after “no new job”, if a limit is the reason. */
-export function whyNoJob({ plannedThisWeek, leftOut, inReview }: ImprovePlan, option: string): string {
+export function whyNoJob({ plannedThisWeek, leftOut, inReview }: ImprovePlan): string {
   const isFull = leftOut.some(({ why }) => why.code === 'limit' && why.setting === 'maxOpenPullRequests');
   if (isFull && inReview.length > 0)
-    return `: ${counted(inReview.length, 'pull request')} waiting for review (improve.maxOpenPullRequests). After a review, record it unless pullRequests is set: readership jobs merged ${inReview[0]?.id}${option}, or jobs closed ${inReview[0]?.id}${option}`;
+    return `: ${counted(inReview.length, 'pull request')} waiting for review (improve.maxOpenPullRequests). After a review, record it unless pullRequests is set: readership jobs merged ${inReview[0]?.id}, or jobs closed ${inReview[0]?.id}`;
   return plannedThisWeek > 0 ? `: ${counted(plannedThisWeek, 'page')} already chosen this week` : '';
 }
 

@@ -37,7 +37,7 @@ export async function summarize(
   const { workingDirectory, output, now } = runtime;
   const { bold, cyan } = output.colors;
   const week = lastEnded('week', now(), ISO_CALENDAR);
-  const options = (isSandbox ? ' --sandbox' : '') + context.option;
+  const options = isSandbox ? ' --sandbox' : '';
   const program = programAt(process.argv[1] ?? '', workingDirectory);
   const loaded = outcome.exported.flatMap((project) => loadedLines(project, cost));
   const pages = (outcome.reported?.pages ?? []).flatMap(({ file, subject }) => [
@@ -85,21 +85,21 @@ async function readLines({ warehouse, projects }: StepContext, week: Period): Pr
 /** What became of pages, and the jobs that were polled. */
 async function agentLines(
   { improved, polled }: RunOutcome,
-  { settings, option }: StepContext,
+  { settings }: StepContext,
   width: number,
 ): Promise<string[]> {
   const jobs = [...(polled?.ended ?? []), ...(polled?.stillActive ?? [])];
   const [, ...lines] = await jobLines(jobs, width - 2);
-  return [...improved.map((one) => improvedLine(one, settings.improve.mode, option)), ...lines];
+  return [...improved.map((one) => improvedLine(one, settings.improve.mode)), ...lines];
 }
 
-function improvedLine(improved: ProjectImprovement, mode: 'plan' | 'apply', option: string): string {
+function improvedLine(improved: ProjectImprovement, mode: 'plan' | 'apply'): string {
   const { plan, created } = improved;
   const { name } = improved.project;
   if (mode === 'plan')
-    return `${name}: ${counted(plan.flagged.length, 'page')} flagged; nothing created (improve.mode is plan): readership improve${option}`;
+    return `${name}: ${counted(plan.flagged.length, 'page')} flagged; nothing created (improve.mode is plan): readership improve`;
   if (created > 0) return `${name}: ${counted(created, 'job')} created`;
-  return `${name}: no new job${whyNoJob(plan, option)}`;
+  return `${name}: no new job${whyNoJob(plan)}`;
 }
 
 /** How to type this program's commands: by its name, or by its path in a clone, where it is not installed. */

@@ -84,7 +84,7 @@ function requestsText({ requests }: ProjectStatus): string {
 export function needsOf(
   projects: readonly ProjectStatus[],
   operations: OperationsStatus,
-  { settings: { schedule }, option }: Pick<Workspace, 'settings' | 'option'>,
+  { settings: { schedule } }: Pick<Workspace, 'settings'>,
   now: Date,
 ): string[] {
   const { runs, outages, unconfirmedJobs, unconfirmedMessages } = operations;
@@ -102,14 +102,12 @@ export function needsOf(
       ...(keyProblem === null ? [] : [`${name}: check the API key: ${keyProblem}`]),
       ...stuck.map(
         ({ day, why }) =>
-          `${name}: ${longDay(day)} has not added up for several nights (${why ?? 'no reason was recorded'}), and is read once a week now. Ask the platform's operators, then: readership export --reload --from ${day} --to ${day}${option}`,
+          `${name}: ${longDay(day)} has not added up for several nights (${why ?? 'no reason was recorded'}), and is read once a week now. Ask the platform's operators, then: readership export --reload --from ${day} --to ${day}`,
       ),
-      ...(failed.length === 0
-        ? []
-        : [`${name}: ${counted(failed.length, 'day')} failed: readership export${option}`]),
+      ...(failed.length === 0 ? [] : [`${name}: ${counted(failed.length, 'day')} failed: readership export`]),
       ...(isYesterdayStored || !isExportOver || !isExpected(historyFrom)
         ? []
-        : [`${name}: yesterday has been missing since ${moment(exportAt)}: readership export${option}`]),
+        : [`${name}: yesterday has been missing since ${moment(exportAt)}: readership export`]),
     ]),
     ...outageLines(outages),
     ...(journalProblem === null ? [] : [journalProblem]),
@@ -117,18 +115,18 @@ export function needsOf(
       ({ repository, problem }) =>
         `the pull requests of ${repository} could not be read, so changes by others are not known: ${problem}`,
     ),
-    ...unconfirmedLines(unconfirmedJobs, unconfirmedMessages, option),
+    ...unconfirmedLines(unconfirmedJobs, unconfirmedMessages),
     ...waitingDeliveries.map(
       ({ report, period, recipient, note }) =>
-        `${report} ${period} to ${recipient} has not been sent: ${note ?? 'no reason was recorded'}. It is retried automatically; check with: readership doctor${option}`,
+        `${report} ${period} to ${recipient} has not been sent: ${note ?? 'no reason was recorded'}. It is retried automatically; check with: readership doctor`,
     ),
     ...failedDeliveries.map(
       (delivery) =>
-        `${delivery.report} ${delivery.period} was not delivered to ${delivery.recipient}: ${delivery.note ?? 'no reason was recorded'}. ${afterRefusal(delivery, option)}`,
+        `${delivery.report} ${delivery.period} was not delivered to ${delivery.recipient}: ${delivery.note ?? 'no reason was recorded'}. ${afterRefusal(delivery)}`,
     ),
     ...unknownDeliveries.map((delivery) => {
       const { report, period, recipient } = delivery;
-      return `${report} ${period} may or may not have reached ${recipient}. Ask the recipient, then: ${settleCommands(delivery, option)}`;
+      return `${report} ${period} may or may not have reached ${recipient}. Ask the recipient, then: ${settleCommands(delivery)}`;
     }),
   ];
 }
@@ -146,10 +144,10 @@ function outageLines(outages: OperationsStatus['outages']): string[] {
   });
 }
 
-const afterRefusal = (delivery: DeliveryKey, option: string): string =>
+const afterRefusal = (delivery: DeliveryKey): string =>
   delivery.report === ALERT
-    ? `Until that is fixed, alerts do not reach it: readership doctor${option}`
-    : `When that is fixed: ${resendCommand(delivery, option)}`;
+    ? `Until that is fixed, alerts do not reach it: readership doctor`
+    : `When that is fixed: ${resendCommand(delivery)}`;
 
 /** The facts about runs, jobs, emails and disk space. */
 export function operationsRows(operations: OperationsStatus, now: Date): Fact[] {

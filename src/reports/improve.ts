@@ -60,8 +60,8 @@ const improveRows = z.object({
   as_of: z.object({ day: dayColumn }),
 });
 
-/** The model of the improve report, with the jobs grouped by what they mean to the reader. `option` names their shard. */
-export function improveModel(answers: object, option: string) {
+/** The model of the improve report, with the jobs grouped by what they mean to the reader. */
+export function improveModel(answers: object) {
   const rows = improveRows.parse(answers);
   const daysSince = (since: Date): number => daysBetween(dayOf(since), rows.as_of.day);
   const jobs = rows.jobs.map((row) => ({
@@ -75,7 +75,7 @@ export function improveModel(answers: object, option: string) {
     endedAge: row.ended_at && ageWords(daysSince(row.ended_at)),
     /** How long a pull request has been open. */
     openFor: row.ended_at && lengthOf(daysSince(row.ended_at)),
-    nextStep: NEXT_STEPS[row.state]?.(`${row.id}${option}`) ?? null,
+    nextStep: NEXT_STEPS[row.state]?.(row.id) ?? null,
   }));
   const groups = byGroup(jobs.filter(({ isMerged }) => !isMerged));
   const flagged = jobs.filter(({ isNew }) => isNew);
@@ -147,7 +147,7 @@ const STATES = {
 } as const;
 
 /** What to do about a job that failed. */
-const NEXT_STEPS: Readonly<Partial<Record<JobRow['state'], (job: string) => string>>> = {
+const NEXT_STEPS: Readonly<Partial<Record<JobRow['state'], (job: number) => string>>> = {
   failed: (job) => `Once the cause is fixed, ask the agent to continue: readership jobs message ${job} "…"`,
   refused: () => 'Once the cause is fixed, the page can be selected again.',
 };

@@ -1,6 +1,5 @@
 import { problemOf } from '../config/problems.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
-import { optionFor } from '../config/shard.js';
 import { ConfigurationError, ReadershipError } from '../errors.js';
 import { plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
@@ -19,7 +18,7 @@ import { weeklyModel } from './weekly/model.js';
 
 /** Where reports are rendered: the settings that affect them, and the workspace's own templates. */
 export interface ReportPlace {
-  readonly settings: Pick<Settings, 'mail' | 'reports' | 'shards'>;
+  readonly settings: Pick<Settings, 'mail' | 'reports'>;
   /** The directory that may hold the workspace's own `templates/`. */
   readonly workspaceDir: string | undefined;
 }
@@ -45,25 +44,24 @@ export async function prepareReport(
   { report, period, where }: ReportRequest,
 ) {
   const { name, title, audience } = report;
-  const { reports, shards } = place.settings;
+  const { reports } = place.settings;
   const { timezone } = reports;
   const part = partOf(project, where);
   const coverage = await readCoverage(reader, project, period);
   const days = { from: dateOf(period.first), to: dateOf(period.last) };
   const parameters = { project: project.id, ...days, pages: where ?? '*' };
   const answers = await runQueries(reader, report.queries, parameters);
-  const option = optionFor(project.id, shards);
   const model = {
     project: part,
     period,
     cautions: cautionsOf(coverage),
     coverage,
-    ...modelOf(report, answers, { period, calendar: reports, coverage }, option),
+    ...modelOf(report, answers, { period, calendar: reports, coverage }),
   };
   const url = pageUrl(reports.baseUrl, project.id, { name, period });
   /** Formatted only for templates that show them. */
   const tables = () => tablesOf(report, answers, timezone);
-  const shown = { ...model, option, report: { name, title, audience }, timezone, pageUrl: url, tables };
+  const shown = { ...model, report: { name, title, audience }, timezone, pageUrl: url, tables };
   const line = (key: string, text: string) =>
     fillLine(name, `${report.folder}/report.yaml, ${key}`, text, shown);
   const subject = line('subject', report.subject);
@@ -126,13 +124,13 @@ function partOf({ id, name, siteUrl }: ReportedProject, where: string | undefine
 }
 
 /** What templates get besides the project and period: the report's model, or else its rows. */
-function modelOf(report: ReportDefinition, answers: Answers, context: ModelContext, option: string) {
+function modelOf(report: ReportDefinition, answers: Answers, context: ModelContext) {
   try {
     switch (report.model) {
       case 'weekly':
         return weeklyModel(answers, context);
       case 'improve':
-        return improveModel(answers, option);
+        return improveModel(answers);
       case undefined:
         return { rows: answers };
     }

@@ -1,14 +1,13 @@
 import { subDays } from 'date-fns';
 import Handlebars from 'handlebars';
 import { z } from 'zod';
-import { formatShard, type Shard, shardOption } from '../config/shard.js';
 import { addDays, lastEndedDay } from '../day.js';
 import { messageOf } from '../errors.js';
 import { viewsBy } from '../format/audience.js';
 import { dayRange, longDay, moment } from '../format/days.js';
 import { thousands } from '../format/numbers.js';
 import type { Notice } from '../mail/compose.js';
-import { ALERT, allProjects, type Delivery, sentOf } from '../mail/delivery.js';
+import { ALERT, ALL_PROJECTS, type Delivery, sentOf } from '../mail/delivery.js';
 import { readDeliveries } from '../mail/ledger.js';
 import { sendNotice } from '../steps/mailing.js';
 import type { StepContext } from '../steps/step.js';
@@ -31,7 +30,7 @@ interface Alert {
  * each drop in views. Never throws, but returns why none could be sent.
  */
 export async function sendAlerts(context: StepContext): Promise<string | undefined> {
-  const { settings, shard, warehouse, elsewhere, now, signal, observer } = context;
+  const { settings, warehouse, elsewhere, now, signal, observer } = context;
   const { to } = settings.alerts;
   if (to.length === 0 || elsewhere !== undefined || signal.aborted) return undefined;
   try {
@@ -39,15 +38,13 @@ export async function sendAlerts(context: StepContext): Promise<string | undefin
     const outages = (await readOutages(warehouse, now())).filter((one) => !isUnsettled(one, deliveries));
     const sent = deliveries.filter(({ report }) => report === ALERT);
     const drops = await dropAlerts(context);
-    // Two shards may fail in the same millisecond and need an alert each.
-    const all = allProjects(shard);
     const attempted: Delivery[] = [];
     for (const recipient of to) {
       const known = sent.filter((delivery) => delivery.recipient === recipient);
-      const alerts: Alert[] = [...outages.flatMap((outage) => outageAlert(outage, known, shard)), ...drops];
+      const alerts: Alert[] = [...outages.flatMap((outage) => outageAlert(outage, known)), ...drops];
       for (const alert of alerts) {
-        const key = { report: ALERT, project: alert.project ?? all, period: alert.period };
-        attempted.push(...(await sendNotice(context, alertNotice(alert, shard), key, [recipient], 'due')));
+        const key = { report: ALERT, project: alert.project ?? ALL_PROJECTS, period: alert.period };
+        attempted.push(...(await sendNotice(context, alertNotice(alert), key, [recipient], 'due')));
       }
     }
     const { error } = sentOf(attempted);
@@ -58,8 +55,8 @@ export async function sendAlerts(context: StepContext): Promise<string | undefin
   }
 }
 
-function alertNotice({ fact, text, data }: Alert, shard: Shard | undefined): Notice {
-  const subject = `Readership${shard === undefined ? '' : ` (shard ${formatShard(shard)})`}: ${fact}`;
+function alertNotice({ fact, text, data }: Alert): Notice {
+  const subject = `Readership: ${fact}`;
   const html = `<pre style="white-space: pre-wrap">${Handlebars.escapeExpression(text)}</pre>`;
   return {
     kind: 'alert',
@@ -82,12 +79,12 @@ const isUnsettled = ({ step, since, over_at }: Outage, deliveries: readonly Deli
   );
 
 /** The alert about an outage, or about its end, given what was already `sent`. */
-function outageAlert({ step, words, since, over_at: overAt }: Outage, sent: Delivery[], shard?: Shard) {
+function outageAlert({ step, words, since, over_at: overAt }: Outage, sent: Delivery[]) {
   const period = `${step} ${since.toISOString()}`;
   const data = { step, since, overAt, words };
   if (overAt === null) {
     const what = `${step} has failed since ${moment(since)}:\n\n${words ?? ''}\n\n`;
-    const text = `${what}Readership retries what it can. For details:  readership status${shardOption(shard)}, readership doctor${shardOption(shard)}`;
+    const text = `${what}Readership retries what it can. For details:  readership status, readership doctor`;
     return [{ period, fact: `${step} fails`, text, data }];
   }
   // Only recipients of the alert about the outage are notified of its end.

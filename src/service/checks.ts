@@ -4,14 +4,13 @@ import type { ReadOptions } from '../api/client.js';
 import { askForDate } from '../api/clock.js';
 import { PausedError, TryLaterError } from '../api/errors.js';
 import { channelsOf, connect, type Connection } from '../app/connection.js';
-import { permissionOf } from '../app/permission.js';
 import { keepPrivate, type Runtime, waitingAtMost, type Workspace } from '../app/workspace.js';
 import { DOT_ENV, SMTP_URL_VARIABLE } from '../config/load.js';
 import { isAddress } from '../config/recipients.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { addDays, lastEndedDay } from '../day.js';
 import { EffectsJournal } from '../effects/journal.js';
-import { isSamePlace, placeOf, placeWords } from '../effects/place.js';
+import { isSamePlace, placeOf, placeWords, readPlace } from '../effects/place.js';
 import { LockedError, messageOf } from '../errors.js';
 import { exists, freeDisk, ignoreMissing } from '../files.js';
 import { expectAdditive } from '../export/totals.js';
@@ -22,11 +21,8 @@ import { expectSender, tryMailServer } from '../mail/transport.js';
 import { timeLimit } from '../sleep.js';
 import { storageFailure } from '../storage.js';
 import { readOwnNotes } from '../steps/notes.js';
-import { lakeOptions } from '../steps/publish.js';
-import { examineLake } from '../warehouse/lake/lake.js';
 import { tryLock } from '../warehouse/duckdb.js';
 import { openWarehouse, refuseToForget } from '../warehouse/open.js';
-import { readPlace } from '../warehouse/identity.js';
 import { OtherVersionError } from '../warehouse/migrate.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { fail, type Finding, found, keyProblem, pass, type Verdict, warn } from './findings.js';
@@ -59,7 +55,7 @@ export async function examine(workspace: Workspace, runtime: Runtime): Promise<F
       ...(warehouse === undefined
         ? []
         : [
-            found('sends from', () => sendsFrom(workspace, warehouse, runtime)),
+            found('sends from', () => sendsFrom(workspace, warehouse)),
             found('dates', () => dates(warehouse, runtime.now())),
           ]),
       found('disk', () => disk(workspace)),
@@ -174,13 +170,13 @@ const channels = (workspace: Workspace): Promise<Finding>[] =>
 
 /** The database, to count requests in, unless it is missing, in use, older or damaged. */
 async function openDatabase(
-  { liveFile, historyFile, option }: Workspace,
+  { liveFile, historyFile }: Workspace,
   { now, signal }: Runtime,
 ): Promise<{ warehouse?: Warehouse; verdict: Verdict }> {
   try {
     await refuseToForget(liveFile, historyFile);
     if (!(await exists(liveFile)))
-      return { verdict: warn(`There is no database yet. Load the history: readership export${option}`) };
+      return { verdict: warn(`There is no database yet. Load the history: readership export`) };
     const warehouse = await openWarehouse(liveFile, {
       command: 'readership doctor',
       now,
@@ -203,25 +199,13 @@ async function journal({ dataDir }: Workspace): Promise<Verdict> {
   return pass(found ? `${path} is intact` : 'none yet');
 }
 
-/** Whether jobs, messages and emails are sent from here: this is the right place, and its newest state. */
-async function sendsFrom(
-  workspace: Workspace,
-  warehouse: Warehouse,
-  { now, signal }: Runtime,
-): Promise<Verdict> {
-  const { dataDir, machine, option } = workspace;
+/** Whether jobs, messages and emails are sent from here. */
+async function sendsFrom({ dataDir, machine }: Workspace, warehouse: Warehouse): Promise<Verdict> {
   const place = await readPlace(warehouse);
   if (place === undefined) return pass('not recorded yet: the first command that writes records it');
   const here = await placeOf(dataDir, machine);
   if (!isSamePlace(place, here))
-    return warn(
-      `${placeWords(place)}; this copy exports and reports, but sends nothing: readership adopt${option}`,
-    );
-  const journal = await EffectsJournal.open(dataDir, false);
-  const refusal = await permissionOf({ ...workspace, warehouse, journal, here, now, signal }).refusal();
-  if (refusal !== undefined) return fail(refusal.message);
-  const options = lakeOptions({ ...workspace, here, now, signal });
-  if (options !== undefined) await examineLake(warehouse, options);
+    return warn(`${placeWords(place)}; this copy exports and reports, but sends nothing: readership adopt`);
   return pass(`here, ${placeWords(place)}`);
 }
 

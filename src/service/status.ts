@@ -23,7 +23,7 @@ import { ALERT, type Delivery, deliveryKey, deliveryRow } from '../mail/delivery
 import { readDeliveries } from '../mail/ledger.js';
 import { keyProblem } from './findings.js';
 import { readLastRuns, readOutages } from '../steps/runs.js';
-import { readPlace } from '../warehouse/identity.js';
+import { readPlace } from '../effects/place.js';
 import { type Reader, readSql, timestampColumn } from '../warehouse/query.js';
 
 /** What `readership status` shows, in every format. */
@@ -37,6 +37,7 @@ export async function readStatus(reader: Reader, workspace: Workspace, now: Date
 }
 
 /** The state of a project's history, as `status --json` writes it. */
+export type Status = Awaited<ReturnType<typeof readStatus>>;
 export type ProjectStatus = Awaited<ReturnType<typeof readProjectStatus>>;
 
 async function readProjectStatus(

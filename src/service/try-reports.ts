@@ -1,4 +1,4 @@
-import { withHistoryOf } from '../app/histories.js';
+import { withHistoryOf } from '../app/history.js';
 import type { Runtime, Workspace } from '../app/workspace.js';
 import { exists } from '../files.js';
 import { NothingLoadedError } from '../reports/coverage.js';
@@ -23,7 +23,7 @@ export async function tryReports(workspace: Workspace, runtime: Runtime): Promis
     for (const audience of audiences) expectSendable(report, audience);
   }
   if (await exists(historyFile))
-    await withHistoryOf(workspace, runtime, async (history) => {
+    await withHistoryOf(workspace, async (history) => {
       // Another project would fail in the same way.
       const one = { ...workspace, projects: workspace.projects.slice(0, 1) };
       for (const report of reports) {

@@ -72,14 +72,14 @@ function leftWords(detail: readonly ProjectExport[]): string {
  * An error if days to export have ended on this machine but not on the platform, unless its clock is
  * only slightly behind.
  */
-function withheldDays({ clock, option, now }: StepContext, { to }: ExportBounds): ClockError | undefined {
+function withheldDays({ clock, now }: StepContext, { to }: ExportBounds): ClockError | undefined {
   const [ended, both] = [lastEndedDay(now()), lastEndedDay(clock.earlier())];
   const here = to !== undefined && to < ended ? to : ended;
   if (!clock.isFarOff() || here <= both) return undefined;
   const days = plainDayRange({ first: addDays(both, 1), last: here });
   return new ClockError(
     `${days} not loaded: not over yet by the platform's clock, which is behind this machine's. ` +
-      `Set whichever clock is wrong: readership doctor${option}`,
+      `Set whichever clock is wrong: readership doctor`,
   );
 }
 

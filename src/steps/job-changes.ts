@@ -24,10 +24,10 @@ export interface JobToChange {
  * Finds a job, of all jobs in the database, and its project. Throws a `ConfigurationError` if there is none, or if its
  * project was removed.
  */
-export function findJob(jobs: readonly Job[], { projects, option }: WorkspaceView, id: number) {
+export function findJob(jobs: readonly Job[], { projects }: WorkspaceView, id: number) {
   const job = jobs.find((candidate) => candidate.id === id);
   if (job === undefined)
-    throw new ConfigurationError(`There is no job ${id}. To list all jobs: readership jobs list${option}`);
+    throw new ConfigurationError(`There is no job ${id}. To list all jobs: readership jobs list`);
   const project = projects.find((candidate) => candidate.id === job.project);
   if (project === undefined)
     throw new ConfigurationError(
@@ -102,7 +102,7 @@ export async function sendMessage(
     );
   if (!isRemoteJob(job))
     throw new ConfigurationError(
-      `Job ${job.id} is ${job.state}, and its ID on the platform is not known. See readership jobs show ${job.id}${context.option}; if you find it there: readership jobs resolve ${job.id}${context.option} --created REMOTE_ID`,
+      `Job ${job.id} is ${job.state}, and its ID on the platform is not known. See readership jobs show ${job.id}; if you find it there: readership jobs resolve ${job.id} --created REMOTE_ID`,
     );
   const open = messages.find(({ state }) => OPEN_MESSAGE_STATES.has(state));
   // The same message again, after a failure that kept it, is not another one.
@@ -110,8 +110,8 @@ export async function sendMessage(
   if (open !== kept)
     throw new ConfigurationError(
       open?.state === 'planned'
-        ? `Job ${job.id} has a message that was not sent yet. Send that first: readership jobs poll${context.option}, or withdraw it: readership jobs resolve ${job.id}${context.option} --withdrawn`
-        : `Job ${job.id} has a message that is ${open?.state ?? ''}. Settle that first: readership jobs resolve ${job.id}${context.option} --sent, or --not-sent`,
+        ? `Job ${job.id} has a message that was not sent yet. Send that first: readership jobs poll, or withdraw it: readership jobs resolve ${job.id} --withdrawn`
+        : `Job ${job.id} has a message that is ${open?.state ?? ''}. Settle that first: readership jobs resolve ${job.id} --sent, or --not-sent`,
     );
   const message = { origin: 'typed', prompt: text, now: context.now() } as const;
   const id = kept?.id ?? (await planMessage(context.warehouse, job, message));
@@ -137,7 +137,7 @@ async function resolveJob(
   const known = remoteId === undefined ? undefined : context.clientOf(project).job(remoteId, context.signal);
   const remote = await known?.catch((error: unknown) => {
     if (!isGone(error)) throw error;
-    const next = `If it was deleted there, run readership jobs resolve ${job.id}${context.option} --not-created, and then --withdrawn, so that it is not created again.`;
+    const next = `If it was deleted there, run readership jobs resolve ${job.id} --not-created, and then --withdrawn, so that it is not created again.`;
     throw new UnknownJobError(`${error.message} ${next}`, { cause: error });
   });
   const found =
@@ -161,7 +161,7 @@ async function endJob({ context, project, job }: JobToChange, finding: 'gone' | 
       });
     if (known !== undefined)
       throw new ConfigurationError(
-        `Job ${job.id} still exists on the platform, with the status ${known.status}. Nothing was changed. If it is over nevertheless: readership jobs resolve ${job.id}${context.option} --ended`,
+        `Job ${job.id} still exists on the platform, with the status ${known.status}. Nothing was changed. If it is over nevertheless: readership jobs resolve ${job.id} --ended`,
       );
   }
   const now = context.now();

@@ -5,7 +5,7 @@ import { ConfigurationError } from '../errors.js';
 import { longDay } from '../format/days.js';
 import { composeAll, type Notice } from '../mail/compose.js';
 import {
-  allProjects,
+  ALL_PROJECTS,
   type Delivery,
   type DeliveryAdmission,
   type DeliveryKey,
@@ -32,7 +32,7 @@ export interface Mailing {
 
 /** The configured mailings of a report; none if it has no recipients. */
 export function mailingsOf(
-  { settings, projects, shard }: Pick<StepContext, 'settings' | 'projects' | 'shard'>,
+  { settings, projects }: Pick<StepContext, 'settings' | 'projects'>,
   report: ReportDefinition,
 ): Mailing[] {
   const audiences = settings.reports.audiences[report.name] ?? [];
@@ -42,7 +42,7 @@ export function mailingsOf(
     );
   return audiences.flatMap((audience): Mailing[] =>
     audience.digest && projects.length > 0
-      ? [{ report, audience, projects, project: allProjects(shard) }]
+      ? [{ report, audience, projects, project: ALL_PROJECTS }]
       : projects.map((project) => ({ report, audience, projects: [project], project: project.id })),
   );
 }

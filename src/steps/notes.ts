@@ -17,15 +17,14 @@ export type StoredNote = z.infer<typeof noteRow>;
 export const notesOf = (reader: Reader, project: string): Promise<StoredNote[]> =>
   reader.query(NOTES_OF_PROJECT, noteRow, { project });
 
-type Place = Pick<StepContext, 'workspaceDir' | 'historyFile' | 'settings' | 'shard'>;
+type Place = Pick<StepContext, 'workspaceDir' | 'historyFile' | 'settings'>;
 
 /** Next to the configuration; for the sandbox, which has none, next to its history. */
 const fileOf = ({ workspaceDir, historyFile }: Place): string =>
   notesFileIn(workspaceDir ?? dirname(historyFile));
 
-/** The projects that notes may name. A shard does not know those of the others. */
-const namesIn = ({ settings, shard }: Place): string[] | undefined =>
-  shard === undefined ? settings.projects.map(({ id }) => id) : undefined;
+/** The projects that notes may name. */
+const namesIn = ({ settings }: Place): string[] => settings.projects.map(({ id }) => id);
 
 /** The notes of `notes.yaml`. Throws a `ConfigurationError` if it has problems. */
 export const readOwnNotes = (place: Place): Promise<Note[]> => readNotes(fileOf(place), namesIn(place));

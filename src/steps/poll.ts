@@ -52,12 +52,12 @@ async function pollProject(
   project: ProjectSettings,
   { isHeldBack = false, ...poll }: PollOptions,
 ) {
-  const { settings, option, warehouse, clientOf, codeHost, now, signal, observer } = context;
+  const { settings, warehouse, clientOf, codeHost, now, signal, observer } = context;
   const { mode } = settings.improve;
   const stopped = isHeldBack
     ? undefined
     : (await submitWaiting(context, project, mode === 'apply' ? 'all' : 'messages')).stopped;
-  const task = { warehouse, project: project.id, option, now, signal };
+  const task = { warehouse, project: project.id, now, signal };
   const polled = await pollJobs({
     ...task,
     ...poll,

@@ -4,8 +4,8 @@ import type { CodeHost } from '../agents/code-host.js';
 import type { Client } from '../api/client.js';
 import type { PlatformClock } from '../api/clock.js';
 import type { SharedLimit } from '../budget/ledger.js';
+import type { Environment } from '../config/load.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
-import type { Shard } from '../config/shard.js';
 import { messageOf, ReadershipError } from '../errors.js';
 import type { DayResult } from '../export/load.js';
 import type { ExportPlan } from '../export/plan.js';
@@ -13,8 +13,8 @@ import type { Channel } from '../mail/channel.js';
 import type { Delivery } from '../mail/delivery.js';
 import type { MailTransport } from '../mail/transport.js';
 import type { EffectsJournal } from '../effects/journal.js';
-import type { ElsewhereError, Place } from '../effects/place.js';
-import type { LakePlace } from '../warehouse/lake/storage.js';
+import type { Place } from '../effects/entries.js';
+import type { ElsewhereError } from '../effects/place.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { recordStepEnd, recordStepStart, type StepEnd, type StepName, type StepOutcome } from './runs.js';
 
@@ -29,13 +29,15 @@ export interface Observer {
   readonly onJob?: (job: Job) => void;
 }
 
+/** A directory or `s3://bucket/prefix`, and the `AWS_` variables for access to it. */
+interface DatasetPlace {
+  readonly location: string;
+  readonly environment: Environment;
+}
+
 /** What steps know of a workspace: the effective settings, and where its files are, but no secrets. */
 export interface WorkspaceView {
   readonly settings: Settings;
-  /** The shard whose projects `settings` contains; undefined for all projects. */
-  readonly shard: Shard | undefined;
-  /** What follows commands about it, such as ` --shard 2/8`. */
-  readonly option: string;
   /** The projects that the command applies to. */
   readonly projects: readonly ProjectSettings[];
   /** The directory that may contain the workspace's own `reports/` and `templates/`. */
@@ -43,8 +45,8 @@ export interface WorkspaceView {
   /** The published history. */
   readonly historyFile: string;
   readonly reportsDir: string;
-  /** The location of the lake to publish to as well; undefined if there is none. */
-  readonly lake: LakePlace | undefined;
+  /** Where to publish a Parquet dataset as well; undefined if nowhere. */
+  readonly dataset: DatasetPlace | undefined;
 }
 
 /** The context of every step. */

@@ -125,7 +125,7 @@ COMMENT ON COLUMN verifications.days_differing IS 'Number of days in the range w
 
 COMMENT ON TABLE deliveries IS 'Reports, corrections and alerts that were sent: recipients, periods and outcomes. One row per report, project, period and recipient.';
 COMMENT ON COLUMN deliveries.report IS 'Name of the report, such as weekly, or alert';
-COMMENT ON COLUMN deliveries.project IS 'Project id on the platform; - or the name of a shard for all projects';
+COMMENT ON COLUMN deliveries.project IS 'Project id on the platform; - for all projects';
 COMMENT ON COLUMN deliveries.period IS 'Period the report covers, such as 2026-W46; 2026-W46 correction for its correction';
 COMMENT ON COLUMN deliveries.recipient IS 'Email address, or name of a channel';
 COMMENT ON COLUMN deliveries.state IS 'sending (recorded before anything is sent), sent, waiting (not delivered yet; it is tried again), failed (rejected permanently, or given up) or unknown (it may have arrived, so it is never sent again automatically)';
@@ -140,9 +140,8 @@ COMMENT ON COLUMN deliveries.days_covered IS 'Loaded days of the period when it 
 COMMENT ON COLUMN deliveries.human IS 'Human views of the pages that it is about in the period when it was sent, over all of its projects';
 COMMENT ON COLUMN deliveries.ai IS 'AI views of the pages that it is about in the period when it was sent, over all of its projects';
 
-COMMENT ON TABLE workspace IS 'Which workspace this is, so that a lake or journal of another one is refused. One row.';
+COMMENT ON TABLE workspace IS 'Which workspace this is, so that the journal of another one is refused. One row.';
 COMMENT ON COLUMN workspace.id IS 'Random id, created with the workspace and kept by its copies';
-COMMENT ON COLUMN workspace.lake IS 'Where the lake was last published; NULL if it never was';
 
 COMMENT ON TABLE unfinished_pages IS 'Rows of days that the hourly limit stopped halfway, kept as one page until the rest is read. One row per day.';
 COMMENT ON COLUMN unfinished_pages.project IS 'Project id on the platform';

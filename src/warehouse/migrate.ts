@@ -147,7 +147,7 @@ export const describeCopy = (connection: DuckDBConnection): Promise<void> =>
   );
 
 /** Creates the views and macros in the current database, over tables of any kind. */
-export async function createViews(connection: DuckDBConnection, views = viewStatements()): Promise<void> {
+async function createViews(connection: DuckDBConnection, views = viewStatements()): Promise<void> {
   await connection.run(views.join('\n').replaceAll(FILE, randomUUID()));
 }
 

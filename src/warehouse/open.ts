@@ -1,5 +1,5 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { chmod, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { z } from 'zod';
 import { LockedError, messageOf, StorageError } from '../errors.js';
@@ -69,10 +69,7 @@ async function prepare(file: LiveFile, { mustBeMigrated, historyFile }: OpenOpti
 /** The live database is missing, or older than the history published from it. */
 export class BehindError extends StorageError {}
 
-/**
- * Throws a `BehindError` if the live database is missing but the history published from it exists, or a copy of what a
- * shard published to a lake: a new database would be read instead of the copy.
- */
+/** Throws a `BehindError` if the live database is missing but the history published from it exists. */
 export async function refuseToForget(liveFile: string, historyFile: string): Promise<void> {
   if (await exists(liveFile)) return;
   if (await exists(historyFile))
@@ -80,13 +77,6 @@ export async function refuseToForget(liveFile: string, historyFile: string): Pro
       `The live database ${liveFile} is missing, but the history published from it exists. A new database would not know ` +
         `about earlier days, jobs and emails, and would load everything again. Nothing was changed.\n` +
         `${RESTORE}\nOr, to start over, move ${historyFile} away, and ${logOf(liveFile)} if it exists.`,
-    );
-  const directory = dirname(liveFile);
-  // What cannot be listed is reported when it is opened.
-  const names: string[] = await readdir(directory).catch(() => []);
-  if (names.some((name) => name.startsWith('lake-copy-')))
-    throw new BehindError(
-      `${directory} has only a copy of what this shard published to the lake. Nothing was changed. Run this on the shard's own machine, or move the shard here: docs/scale.md.`,
     );
 }
 

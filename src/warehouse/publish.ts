@@ -51,12 +51,10 @@ export const BOOKKEEPING: Readonly<Record<string, string | null>> = {
   request_uses: null,
   unfinished_pages: null,
   verifications: null,
-  lake_months: null,
   platform_facts: "SELECT * EXCLUDE (found_at) WHERE fact <> 'looked at'",
   day_loads: 'SELECT * EXCLUDE (attempted_at, loaded_at, failures)',
   agent_jobs: 'SELECT * EXCLUDE (polls, next_poll_at)',
   pull_requests: 'SELECT * EXCLUDE (checked_at, next_check_at)',
-  workspace: 'SELECT * EXCLUDE (lake, lakes, publications, claim_needed, claim_needed_at)',
   code_host_reads: 'SELECT * EXCLUDE (read_until, next_read_at)',
 };
 

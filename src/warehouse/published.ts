@@ -21,22 +21,22 @@ export class History implements Reader {
 
   /**
    * Opens a database file so that no query can touch anything else: read only, no files but `writable`, no network, no
-   * extensions, and no setting that would lift this again. `prepare` comes first; it creates what `:memory:` contains.
+   * extensions, and no setting that would lift this again. `check` comes first.
    */
   static async open(
     path: string,
     { writable, limits = {} }: Access,
-    prepare: (connection: DuckDBConnection) => Promise<unknown>,
+    check: (connection: DuckDBConnection) => Promise<unknown>,
   ): Promise<History> {
     const instance = await DuckDBInstance.create(path, {
       ...limits,
-      access_mode: path === ':memory:' ? 'AUTOMATIC' : 'READ_ONLY',
+      access_mode: 'READ_ONLY',
       autoload_known_extensions: 'false',
       autoinstall_known_extensions: 'false',
     });
     const history = new History(path, instance, await instance.connect(), false);
     try {
-      await prepare(history.connection);
+      await check(history.connection);
       const allowed = writable === undefined ? '' : `SET allowed_paths = [${literal(writable)}];`;
       await history.connection.run(
         `${allowed} SET enable_external_access = false; SET lock_configuration = true`,

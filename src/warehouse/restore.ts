@@ -1,5 +1,5 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { copyFile, link, rename, rmdir } from 'node:fs/promises';
+import { copyFile, link, rename, rmdir, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { messageOf, ReadershipError, StorageError } from '../errors.js';
@@ -7,10 +7,7 @@ import { exists, expectDirectory, ignoreMissing } from '../files.js';
 import { databaseOf, whileAttached } from './duckdb.js';
 import { isOfDamage, machineAdvice, storageFailure } from '../storage.js';
 import { EffectsJournal } from '../effects/journal.js';
-import { placeOf } from '../effects/place.js';
-import { readWorkspaceRow } from './identity.js';
-import { fillFromLake } from './lake/copy.js';
-import type { LakeSource } from './lake/opened.js';
+import { readWorkspaceId } from '../effects/place.js';
 import { changeDatabase, type LiveFile, logOf, removeCopies, removeDatabase } from './live-file.js';
 import { migrate } from './migrate.js';
 import { BehindError, holdLiveFile, type HoldOptions, makeDirectory, openWarehouse } from './open.js';
@@ -21,10 +18,8 @@ import type { Warehouse } from './warehouse.js';
 export interface Restoration {
   readonly liveFile: string;
   readonly historyFile: string;
-  /** A database or a lake to restore from; by default the published history. */
-  readonly from: string | LakeSource | undefined;
-  /** The name of this machine, if it was given one. */
-  readonly machine?: string | undefined;
+  /** A database to restore from; by default the published history. */
+  readonly from: string | undefined;
 }
 
 export interface Restored {
@@ -45,27 +40,28 @@ const OTHER_FILE = 'Nothing was changed. Use another file: readership restore --
  * from another workspace than the effects journal, and if the disk is full.
  */
 export async function restore(
-  { liveFile, historyFile, from, machine }: Restoration,
+  { liveFile, historyFile, from }: Restoration,
   options: HoldOptions,
 ): Promise<Restored | undefined> {
   await expectDirectory(dirname(liveFile));
   if (from === undefined && (await isSound(liveFile, historyFile, options))) return undefined;
-  const lake = typeof from === 'object' ? from : undefined;
-  const source = lake?.place.location ?? resolve(typeof from === 'string' ? from : historyFile);
+  const source = resolve(from ?? historyFile);
   if (source === resolve(liveFile))
     throw new StorageError(`${source} is the live database itself. ${OTHER_FILE}`);
-  if (lake === undefined && !(await exists(source)))
+  if (!(await exists(source)))
     throw new StorageError(
       `Found no ${source} to restore from. ${OTHER_FILE}` +
         (from === undefined ? `\nOr, to start over, move ${liveFile} and its log away.` : ''),
     );
+  if ((await stat(source)).isDirectory())
+    throw new StorageError(`${source} is a directory, not a Readership database. ${OTHER_FILE}`);
   const copy = `${liveFile}${COPY}-${process.pid}`;
   const stamp = options.now().toISOString().slice(0, 19).replaceAll(':', '-');
   const aside = await freeName(`${liveFile}.replaced-${stamp}`);
   const directory = dirname(liveFile);
   const made = await makeDirectory(directory);
   try {
-    await writeCopy(copy, source, lake && { ...lake, here: await placeOf(directory, machine) });
+    await writeCopy(copy, source);
     const file = await holdAndKeepAside(liveFile, aside, options);
     try {
       await file.replaceBy(copy);
@@ -125,23 +121,21 @@ async function isBehind(
 }
 
 /**
- * Copies the database at `source`, or the days of a lake, into a new file of this version. Throws a `StorageError` if the
+ * Copies the database at `source` into a new file of this version. Throws a `StorageError` if the
  * effects journal next to the copy cannot be read, or belongs to another workspace.
  */
-async function writeCopy(copy: string, source: string, lake: LakeSource | undefined): Promise<void> {
+async function writeCopy(copy: string, source: string): Promise<void> {
   await removeDatabase(copy);
   try {
     await changeDatabase(copy, async (connection) => {
-      if (lake !== undefined) await fillFromLake(connection, copy, lake);
-      else
-        await whileAttached(connection, source, 'source', async () => {
-          await expectTables(connection, source);
-          await connection.run(`COPY FROM DATABASE source TO ${await databaseOf(connection)}`);
-        });
+      await whileAttached(connection, source, 'source', async () => {
+        await expectTables(connection, source);
+        await connection.run(`COPY FROM DATABASE source TO ${await databaseOf(connection)}`);
+      });
       await migrate(connection, source);
       const journal = await EffectsJournal.open(dirname(copy), false);
-      const { id } = await readWorkspaceRow(readerOf(connection));
-      if (id !== '') journal.expectOwner(id, source, 'changed');
+      const id = await readWorkspaceId(readerOf(connection));
+      if (id !== undefined) journal.expectOwner(id, source, 'changed');
     });
   } catch (cause) {
     if (cause instanceof ReadershipError) throw cause;

@@ -110,7 +110,7 @@ const ACTIONS: Readonly<Record<string, z.ZodType<Action>>> = {
     .transform(({ path, ...given }): Action => ({
       words: `Add a note on ${longDay(given.date)}`,
       work: async (context, { id }) => {
-        const isOnly = context.settings.projects.length === 1 && context.shard === undefined;
+        const isOnly = context.settings.projects.length === 1;
         const of = { path: path === '' ? undefined : path, project: isOnly ? undefined : id };
         return `added to ${await writeNote(context, { ...given, ...of, break: given.break === 'on' })}`;
       },

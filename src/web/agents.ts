@@ -35,7 +35,7 @@ const RECENT = 4;
 
 /** The pages from proposed to merged, each job in one stage, what the experiment found, and the actions requested here. */
 export async function agents(request: SiteRequest): Promise<object> {
-  const { reader, part, project, now, queue, rows, offer } = request;
+  const { reader, workspace, project, now, queue, rows, offer } = request;
   const jobs = await readJobsWithEffects(reader, project.id);
   const messages = await readMessages(reader, project.id);
   const requests = queue.requests(project.id);
@@ -78,7 +78,7 @@ export async function agents(request: SiteRequest): Promise<object> {
     requests,
     waits: requests.some(({ state }) => state === 'waiting'),
     today: dayOf(now),
-    settings: part.settings,
+    settings: workspace.settings,
     draft: null,
   };
 }

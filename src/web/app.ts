@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import { Readable } from 'node:stream';
 import pLimit, { type LimitFunction } from 'p-limit';
-import { partOf, placeless, type Runtime, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
+import { placeless, type Runtime, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
 import type { ServeSettings } from '../config/serve.js';
 import { ConfigurationError } from '../errors.js';
 import { Access, formOf, type WebContext, type WebEnv } from './access.js';
@@ -139,9 +139,9 @@ type Answer = (request: SiteRequest) => Promise<Response>;
 /** Answers a request about a project from its history. */
 function answered(c: WebContext, app: App, address: URL, answer: Answer): Promise<Response> {
   const visit = visitOf(c);
-  return app.sources.histories
-    .of(projectIn(address.searchParams))
-    .with(visit, async (reader) => answer(await requestOf(address, visit, reader, app)));
+  return app.sources.history.with(visit, async (reader) =>
+    answer(await requestOf(address, visit, reader, app)),
+  );
 }
 
 const shown = (c: WebContext, app: App, address: URL, extra?: object, status: 200 | 409 = 200) =>
@@ -168,18 +168,15 @@ async function download(c: WebContext, { sources }: App, format: Format): Promis
 }
 
 async function onMetrics(c: WebContext, { sources }: App): Promise<Response> {
-  const { histories, workspace, runtime } = sources;
-  if (workspace.parts !== undefined)
-    throw new ConfigurationError('Metrics are about one shard: readership serve --shard I/N.');
-  const text = await histories.of().with(visitOf(c), (reader) => metrics(reader, workspace, runtime.now()));
+  const { history, workspace, runtime } = sources;
+  const text = await history.with(visitOf(c), (reader) => metrics(reader, workspace, runtime.now()));
   return c.body(text, 200, { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' });
 }
 
 async function report(c: WebContext, { sources, frame, problem }: App): Promise<Response> {
   // Still encoded, as in the list of rendered pages. Folders are named by encoded ids.
   const href = addressOf(c).pathname.slice('/reports/'.length);
-  const part = partOf(sources.workspace, tryDecodeURIComponent(c.req.param('project') ?? ''));
-  const found = await renderedReport(part, href, (links) => frame.fill('report-bar', links));
+  const found = await renderedReport(sources.workspace, href, (links) => frame.fill('report-bar', links));
   if (found === undefined) return problem(c, 404, 'There is no such report.');
   return c.html(found.html, 200, { 'Content-Security-Policy': found.policy });
 }

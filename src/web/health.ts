@@ -19,7 +19,7 @@ const runRow = z.looseObject({ started_at: timestampColumn, ended_at: timestampC
  * status`.
  */
 export async function health(request: SiteRequest): Promise<object> {
-  const { reader, rows, offer, part: workspace, now, range } = request;
+  const { reader, rows, offer, workspace, now, range } = request;
   // To the end of the minute, so that answers are kept for as long, and no run is left out.
   const { projects, operations } = await readStatus(reader, workspace, endOfMinute(now));
   const [days, findings, runs] = await Promise.all([
@@ -71,7 +71,7 @@ function saidOf(days: readonly Row[]): string {
 }
 
 /** Every rendered report, by period. */
-export async function reports({ part: workspace }: SiteRequest): Promise<object> {
+export async function reports({ workspace }: SiteRequest): Promise<object> {
   const stored = await storedPages(workspace.reportsDir, workspace.settings.reports);
   const pages = stored.map((page) => ({ ...page, title: titleOf(page.period) }));
   const titles = [...new Set(pages.map(({ title }) => title))];

@@ -4,10 +4,8 @@ import { setMaxListeners } from 'node:events';
 import { stat } from 'node:fs/promises';
 import pLimit from 'p-limit';
 import { z } from 'zod';
-import { historyFileOf } from '../app/histories.js';
-import { partOf, shardsOf, type Workspace } from '../app/workspace.js';
+import type { Workspace } from '../app/workspace.js';
 import { StorageError } from '../errors.js';
-import { exists } from '../files.js';
 import { timeLimit } from '../sleep.js';
 import { queryLimits } from '../sql/process.js';
 import { type History, openOwnHistory } from '../warehouse/published.js';
@@ -17,7 +15,6 @@ import type { Asker } from './questions.js';
 
 /** One version of the published history. */
 export interface PublishedReader extends Reader {
-  readonly file: string;
   /** Differs from that of the file that replaces it. */
   readonly version: string;
 }
@@ -33,40 +30,14 @@ const AT_ONCE_OF_ONE = 3;
 const WAITING_OF_ONE = 64;
 const LONGEST_MS = 20_000;
 const INTERRUPT_EVERY_MS = 50;
-/** How long a copy of a lake is used before the lake is looked at again. */
-const COPY_USED_MS = 60_000;
-
-/** The histories of the parts of a workspace. */
-export function openHistories(workspace: Workspace, signal: AbortSignal) {
-  const all = shardsOf(workspace).map((part) => new WebHistory(part, signal));
-  return {
-    all,
-    /** The one that has a project; the first for an unknown one. */
-    of: (project = ''): WebHistory => {
-      const part = partOf(workspace, project);
-      const history = all.find((one) => one.part === part);
-      if (history === undefined) throw new RangeError('a part of another workspace');
-      return history;
-    },
-    close: (): void => {
-      for (const history of all) history.close();
-    },
-  };
-}
 
 /** Runs the queries of pages on the newest published history, which is opened when it has been replaced. */
-class WebHistory {
+export class WebHistory {
   #opened: Opened | undefined;
   readonly #opening = pLimit(1);
   readonly #turns = new Turns(AT_ONCE, AT_ONCE_OF_ONE, WAITING_OF_ONE);
 
-  /** A copy of a lake, and when it was made or found to be current. */
-  #copy: { readonly file: string; readonly atMs: number } | undefined;
-
-  constructor(
-    readonly part: Workspace,
-    private readonly signal: AbortSignal,
-  ) {}
+  constructor(private readonly workspace: Workspace) {}
 
   /**
    * Does some work with one version of the history, which stays open until the work is done. Its
@@ -78,8 +49,8 @@ class WebHistory {
     const opened = await this.#opening(() => this.#current());
     opened.users += 1;
     try {
-      const { version, file } = opened;
-      return await work({ version, file, query: (...asked) => this.#ask(opened, asker, ...asked) });
+      const { version } = opened;
+      return await work({ version, query: (...asked) => this.#ask(opened, asker, ...asked) });
     } finally {
       opened.users -= 1;
       if (opened !== this.#opened && opened.users === 0) opened.history.close();
@@ -91,22 +62,12 @@ class WebHistory {
     this.#opened = undefined;
   }
 
-  async #file(): Promise<string> {
-    const { file: copy = '', atMs = 0 } = this.#copy ?? {};
-    // A command of this machine may have replaced it.
-    if (performance.now() - atMs < COPY_USED_MS && (await exists(copy))) return copy;
-    const file = await historyFileOf(this.part, this.signal);
-    this.#copy = file === this.part.historyFile ? undefined : { file, atMs: performance.now() };
-    return file;
-  }
-
   async #current(): Promise<Opened> {
-    const file = await this.#file();
-    const { ino, mtimeMs, size } = (await stat(file).catch(() => undefined)) ?? {};
+    const { ino, mtimeMs, size } = (await stat(this.workspace.historyFile).catch(() => undefined)) ?? {};
     const version = `${ino}-${mtimeMs}-${size}`;
     if (this.#opened?.version === version) return this.#opened;
     const before = this.#opened;
-    this.#opened = await openVersion(this.part, file, version);
+    this.#opened = await openVersion(this.workspace, version);
     if (before?.users === 0) before.history.close();
     return this.#opened;
   }
@@ -138,8 +99,8 @@ class WebHistory {
 type Opened = Awaited<ReturnType<typeof openVersion>>;
 
 /** Opens one version of the history, which never changes, so its answers can be kept. */
-async function openVersion({ settings }: Workspace, file: string, version: string) {
-  const history = await openOwnHistory(file, {
+async function openVersion({ settings, historyFile }: Workspace, version: string) {
+  const history = await openOwnHistory(historyFile, {
     memory_limit: `${queryLimits(settings).maxMemory}B`,
     allocator_bulk_deallocation_flush_threshold: FREED_AT_ONCE,
   });
@@ -150,7 +111,7 @@ async function openVersion({ settings }: Workspace, file: string, version: strin
     maxEntrySize: LARGEST_KEPT,
     sizeCalculation: ({ length }) => Math.max(1, length),
   });
-  return { file, version, history, answers, changes: new KeptChanges(), users: 0 };
+  return { version, history, answers, changes: new KeptChanges(), users: 0 };
 }
 
 /** How the queries of pages call the macros that most of their time goes into. */

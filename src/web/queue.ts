@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { LimitFunction } from 'p-limit';
 import { z } from 'zod';
 import { withLiveDatabase } from '../app/open.js';
-import { partOf, placeless, type Runtime, waitingAtMost, type Workspace } from '../app/workspace.js';
+import { placeless, type Runtime, waitingAtMost, type Workspace } from '../app/workspace.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { codeOf, ConfigurationError, LockedError, messageOf } from '../errors.js';
 import { writeWhole } from '../files.js';
@@ -106,7 +106,7 @@ export class ActionQueue {
       },
     };
     // An action does not wait for the hourly limit; a later run sends what is planned.
-    const workspace = waitingAtMost(0, partOf(this.workspace, request.project));
+    const workspace = waitingAtMost(0, this.workspace);
     for (;;)
       try {
         const answer = await this.inTurn(async () => {

@@ -1,7 +1,7 @@
 import { HTTPException } from 'hono/http-exception';
 import { z } from 'zod';
 import { basePath, pathBelow } from '../agents/sitemap.js';
-import { partOf, type Runtime, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
+import type { Runtime, Workspace, WorkspaceOptions } from '../app/workspace.js';
 import { IN_OUR_WORDS, problemOf } from '../config/problems.js';
 import { day } from '../config/values.js';
 import { addDays, daysBetween } from '../day.js';
@@ -10,7 +10,7 @@ import { shownPath } from '../format/text.js';
 import { ISO_CALENDAR, periodOf } from '../reports/period.js';
 import { dayColumn, filledIn, type Parameters, readSql, type Row, rowSchema } from '../warehouse/query.js';
 import type { Visitor } from './access.js';
-import { openHistories, type PublishedReader } from './history.js';
+import { type PublishedReader, WebHistory } from './history.js';
 import { Proposals } from './proposals.js';
 import { type Asker, MAX_SQL, Questions, SavedQuestions } from './questions.js';
 import type { ActionQueue } from './queue.js';
@@ -21,16 +21,16 @@ export type Sources = ReturnType<typeof openSources>;
 export const openSources = (workspace: Workspace, options: WorkspaceOptions, runtime: Runtime) => ({
   workspace,
   runtime,
-  histories: openHistories(workspace, runtime.signal),
+  history: new WebHistory(workspace),
   questions: new Questions(workspace, options, runtime),
   saved: new SavedQuestions(workspace),
   proposals: new Proposals(workspace),
 });
 
-/** Ends the queries and closes the histories. */
-export async function closeSources({ questions, histories }: Sources): Promise<void> {
+/** Ends the queries and closes the history. */
+export async function closeSources({ questions, history }: Sources): Promise<void> {
   await questions.processes.close();
-  histories.close();
+  history.close();
 }
 
 const queryNamed = (name: string): string => readSql(import.meta.url, `queries/${name}.sql`);
@@ -228,8 +228,7 @@ export async function questionOf(
     offered.push({ name: words, sql: filledIn(queryNamed(name), { ...common, ...more }) });
   };
   return {
-    /** The workspace of the project's shard, as it is read. */
-    part: { ...partOf(workspace, project.id), historyFile: reader.file },
+    workspace,
     /** The queries so far, for those who want to go on from them in SQL. */
     offered,
     now: runtime.now(),

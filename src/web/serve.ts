@@ -121,7 +121,7 @@ const WARMED_TOO = ['/section?section=/', '/?range=all', '/pages?range=all&per=s
 function warm(app: App, signal: AbortSignal, last: { version: string }): Promise<void> {
   // Not the signal itself, because a history removes the limit of listeners of the one that it is given.
   const visit = { isEditor: false, client: '', signal: AbortSignal.any([signal]) };
-  return app.sources.histories.of().with(visit, async (reader) => {
+  return app.sources.history.with(visit, async (reader) => {
     if (reader.version === last.version) return;
     last.version = reader.version;
     for (const path of [...PAGES.map((page) => page.path), ...WARMED_TOO]) {

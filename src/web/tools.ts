@@ -53,7 +53,7 @@ export function projectTool<Input extends z.ZodRawShape>(
     const parameters = Object.entries({ ...inAddress(input), project: id }).flatMap(([key, value = []]) =>
       [value].flat().map((one): [string, string] => [key, one]),
     );
-    return sources.histories.of(id).with(asker, async (reader) => {
+    return sources.history.with(asker, async (reader) => {
       const question = await questionOf(new URLSearchParams(parameters), reader, sources);
       const { range } = question;
       if (range === undefined) throw new StorageError(`Nothing is loaded for ${name} yet.`);
@@ -88,8 +88,8 @@ const MAX_ROWS = 1_000;
 const MAX_CHARACTERS = 100_000;
 
 /** Throws a `ConfigurationError`. */
-const weekOf = ({ part, now }: DaysQuestion, name: string | undefined) =>
-  choosePeriod('week', name, now, part.settings.reports);
+const weekOf = ({ workspace, now }: DaysQuestion, name: string | undefined) =>
+  choosePeriod('week', name, now, workspace.settings.reports);
 
 const week = z.string().optional().describe('a week such as 2026-W46; by default the last that has ended');
 
@@ -99,19 +99,15 @@ export const OTHER_TOOLS: Readonly<Record<string, Tool>> = {
     {},
     { projects: list({ id: text, name: text, site: textOrNull, coverage: rowSchema.nullable() }) },
     async (_, call) => {
-      const { all } = call.sources.histories;
-      const each = all.map(async (history) => {
-        const covered = history.with(call, (reader) => rowsOf(reader, 'coverage', {}));
-        // One shard that cannot be read does not hide the others.
-        const rows = await (all.length === 1 ? covered : covered.catch(() => []));
-        return history.part.projects.map(({ id, name, siteUrl: site = null }) => ({
-          id,
-          name,
-          site,
-          coverage: rows.find((one) => one['project'] === id) ?? null,
-        }));
-      });
-      return { projects: (await Promise.all(each)).flat() };
+      const { history, workspace } = call.sources;
+      const rows = await history.with(call, (reader) => rowsOf(reader, 'coverage', {}));
+      const projects = workspace.projects.map(({ id, name, siteUrl: site = null }) => ({
+        id,
+        name,
+        site,
+        coverage: rows.find((one) => one['project'] === id) ?? null,
+      }));
+      return { projects };
     },
   ),
 
@@ -130,7 +126,7 @@ export const OTHER_TOOLS: Readonly<Record<string, Tool>> = {
     { name: z.string().optional().describe('such as site_weeks') },
     { entries: list({ name: text, kind: text, comment: text, columns: z.array(rowSchema).optional() }) },
     async ({ name }, call) => {
-      const all = await call.sources.histories.of().with(call, readDictionary);
+      const all = await call.sources.history.with(call, readDictionary);
       if (name === undefined) return { entries: all.map((entry) => ({ ...entry, columns: undefined })) };
       const nameOf = (signature: string) => signature.replace(/\(.*/, '');
       const entries = all.filter((entry) => nameOf(entry.name) === nameOf(name));
@@ -140,10 +136,10 @@ export const OTHER_TOOLS: Readonly<Record<string, Tool>> = {
   ),
 
   weekly_report: projectTool({ week }, { report: text }, async (question, input) => {
-    const { part, reader, project } = question;
-    const report = await findReport('weekly', part.workspaceDir);
+    const { workspace, reader, project } = question;
+    const report = await findReport('weekly', workspace.workspaceDir);
     const period = weekOf(question, input.week);
-    return { report: (await prepareReport(part, reader, project, { report, period })).text() };
+    return { report: (await prepareReport(workspace, reader, project, { report, period })).text() };
   }),
 
   page: projectTool(

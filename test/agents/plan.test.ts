@@ -169,7 +169,6 @@ it.each([
     name: 'Docs',
     plan,
     rules,
-    option: '',
     width: 80,
     proposals: undefined,
   });

@@ -206,10 +206,10 @@ describe('polling', () => {
     const desk = await deskWithJobs(2, { jobSeconds: 4 });
     desk.clock.advance(60);
     desk.sandbox.setFaults([{ on: 'job', kind: 'status', status, times: 1 }]);
-    const { detail, error } = await pollStep(desk.context({ option: ' --shard 2/8' }), {});
+    const { detail, error } = await pollStep(desk.context({}), {});
     expect(detail.ended.map(({ id }) => id)).toEqual([2]);
     const words =
-      /the server answered 4.+If job 1 was deleted on the platform, .+: readership jobs resolve 1 --shard 2\/8 --gone$/;
+      /the server answered 4.+If job 1 was deleted on the platform, .+: readership jobs resolve 1 --gone$/;
     expect(messageOf(error)).toMatch(words);
   });
 });

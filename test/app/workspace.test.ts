@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { open, writeFile } from 'node:fs/promises';
+import { mkdir, open, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
@@ -37,10 +37,27 @@ it('refuses a data directory whose path DuckDB misreads', async () => {
   await expect(readWorkspace({}, runtime)).rejects.toThrow(/\/what\? cannot be used.* set dataDir/);
 });
 
-it('gives a lake the credentials of its store, and no other secret, and a query none', async () => {
+it('refuses a data directory that 0.3 split into shards, and the setting, and says what to do', async () => {
+  const { runtime } = await workspaceDir(CONFIGURATION);
+  const dataDir = join(runtime.workingDirectory, 'data');
+  await mkdir(join(dataDir, 'shard-2-of-2'), { recursive: true });
+  await mkdir(join(dataDir, 'shard-1-of-2'));
+  await expect(readWorkspace({}, runtime)).rejects.toThrow(
+    `${dataDir} contains the histories of shards (shard-1-of-2, shard-2-of-2), which this version does not have. ` +
+      'Make a workspace of each, with only its projects and that folder as its dataDir: docs/scale.md.',
+  );
+  const one = await workspaceDir(`${CONFIGURATION}dataDir: ${join(dataDir, 'shard-1-of-2')}\n`);
+  expect(await readWorkspace({}, one.runtime)).toMatchObject({ dataDir: join(dataDir, 'shard-1-of-2') });
+  const split = await workspaceDir(`${CONFIGURATION}shards: 2\n`);
+  await expect(readWorkspace({}, split.runtime)).rejects.toThrow(
+    /readership\.yaml:\d+ {2}shards: is no longer a setting; make a workspace of each shard, .+: docs\/scale\.md$/,
+  );
+});
+
+it('gives a dataset the credentials of its store, and no other secret, and a query none', async () => {
   const channels = 'channels: { chat: { kind: slack, urlEnv: CHAT } }\n';
   const { runtime, dotEnv } = await workspaceDir(
-    `${CONFIGURATION}${channels}publish: { parquet: 's3://bucket/lake' }\n`,
+    `${CONFIGURATION}${channels}publish: { parquet: 's3://bucket/dataset' }\n`,
   );
   const credentials = {
     AWS_ACCESS_KEY_ID: 'id',
@@ -55,12 +72,11 @@ it('gives a lake the credentials of its store, and no other secret, and a query 
   const lines = Object.entries({ ...credentials, ...others }).map(([name, value]) => `${name}=${value}\n`);
   await writeFile(dotEnv, lines.join(''), { mode: 0o600 });
   const workspace = await readWorkspace({}, runtime);
-  const { configuration, lake } = workspace;
+  const { configuration, dataset } = workspace;
   const { environment, settings } = configuration ?? expect.fail();
   expect(environment).toMatchObject(others);
   expect(Object.keys(withoutSecrets(environment, settings))).toEqual(['AWS_ACCESS_KEY_ID', 'AWS_REGION']);
-  const keepReplacedMs = expect.any(Number) as number;
-  expect(lake).toEqual({ location: 's3://bucket/lake', keepReplacedMs, credentials });
+  expect(dataset).toEqual({ location: 's3://bucket/dataset', environment: credentials });
   // Words for a browser name no directory of this machine, wherever the data is.
   const elsewhere = { ...workspace, dataDir: '/srv/data' };
   const words = `${workspace.workspaceDir}/notes.yaml and /srv/data/warehouse.duckdb`;

@@ -5,9 +5,9 @@ import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { StorageError } from '../../src/errors.js';
 import type { Entry, Fate } from '../../src/effects/entries.js';
+import { seal } from '../../src/effects/file.js';
 import { countedDifferences, differences, type Settlement, settle } from '../../src/effects/settle.js';
 import { EffectsJournal } from '../../src/effects/journal.js';
-import { nextClaim } from '../../src/effects/place.js';
 import { smallDisk } from '../small-disk.js';
 import { tempDir } from '../temp-dir.js';
 
@@ -51,28 +51,22 @@ describe('the effects journal', () => {
     expect([...(effect?.attempts ?? [])]).toEqual(['2026-11-21T03:00:00.000Z']);
   });
 
-  it('asks for permission before each departure, claims to send once, and knows its last claim', async () => {
+  it('asks before each departure whether anything may be sent, and records nothing if not', async () => {
     const journal = await openIn(await tempDir());
-    expect([journal.lastClaim, journal.lastSentAt]).toEqual([{ number: 0, after: 0 }, undefined]);
-    const asked: string[] = [];
-    let no: string | undefined = 'claim';
-    const answer = (question: string) => () => {
-      asked.push(question);
-      return Promise.resolve(question === no ? new Error(`no ${no}`) : undefined);
-    };
-    journal.askFirst({ refusal: answer('refusal'), claim: answer('claim') });
-    await expect(send(journal, 'a', at('2026-11-21'))).rejects.toThrow('no claim');
-    no = undefined;
-    journal.claimAgain();
+    expect(journal.lastSentAt).toBeUndefined();
+    let refusal: Error | undefined = new Error('sent from elsewhere');
+    journal.askFirst(() => Promise.resolve(refusal));
+    await expect(send(journal, 'a', at('2026-11-21'))).rejects.toThrow('sent from elsewhere');
+    refusal = undefined;
     for (const ref of ['b', 'c']) await send(journal, ref, at('2026-11-21'));
-    expect(asked).toEqual(['refusal', 'claim', 'refusal', 'claim', 'refusal']);
-    no = 'refusal';
-    await expect(send(journal, 'd', at('2026-11-21'))).rejects.toThrow('no refusal');
-    await journal.recordClaim({ number: 7, after: 3 }, at('2026-11-21'));
-    const again = await openIn(journal.directory);
-    expect([refsOf(again), again.lastClaim]).toEqual([['b', 'c'], { number: 7, after: 3 }]);
-    // Larger than the last of its own, too, which may never have reached the lake.
-    expect(nextClaim({ number: 2 ** 30, after: 3 }, 7).number).toBeGreaterThan(2 ** 30);
+    expect(refsOf(await openIn(journal.directory))).toEqual(['b', 'c']);
+  });
+
+  it('of 0.3 is read with the lines that have no meaning any more', async () => {
+    const journal = await openIn(await tempDir());
+    await send(journal, 'a', at('2026-11-21'));
+    await appendFile(journal.path, seal({ effect: 'claim' }, 3));
+    expect(refsOf(await openIn(journal.directory))).toEqual(['a']);
   });
 
   it('records that nothing was sent if the database could not record it', async () => {

@@ -7,10 +7,10 @@ import { describe, expect, it } from 'vitest';
 import { openChannel } from '../../src/mail/channel.js';
 import { DeliveryError, sentOf } from '../../src/mail/delivery.js';
 import {
-  claim,
   deliver,
   readDeliveries,
   reconcileDeliveries,
+  recordIntent,
   resolveDelivery,
 } from '../../src/mail/ledger.js';
 import { outboxTransport } from '../../src/mail/transport.js';
@@ -126,36 +126,32 @@ describe('the ledger of deliveries', () => {
   const LATER = new Date('2026-11-16T04:00:00Z');
   const eventsIn = ({ journal }: Awaited<ReturnType<typeof ledgers>>) =>
     [...journal.known('email').values()].map(({ last: { event, note } }) => [event, note]);
-  const claimed = async (...of: Parameters<typeof claim>) => (await claim(...of)) ?? expect.fail();
+  const recorded = async (...of: Parameters<typeof recordIntent>) =>
+    (await recordIntent(...of)) ?? expect.fail();
 
-  it('asks once whether anything may be sent, outside the transaction that records it, and not for what was sent', async () => {
+  it('sends nothing while that is refused, and does not ask about what was sent', async () => {
     const all = await ledgers();
-    const asked: string[] = [];
     const error = new Error('sent from elsewhere');
-    const refusal = (): Promise<Error | undefined> => Promise.resolve(asked.length === 0 ? error : undefined);
-    const ask = async () => {
-      asked.push('claim');
-      await execute(all.warehouse, 'DELETE FROM deliveries');
-      return undefined;
-    };
-    all.journal.askFirst({ refusal, claim: ask });
+    let refusal: Error | undefined = error;
+    all.journal.askFirst(() => Promise.resolve(refusal));
     const standIn = await serve((_, response) => response.end('ok'));
     const send = await setUp(all);
     await expect(send(postTo('slack', standIn.baseUrl))).rejects.toThrow(error);
-    asked.push('refused');
+    expect(await readDeliveries(all.warehouse)).toEqual([]);
+    refusal = undefined;
     for (let times = 0; times < 2; times++) await send(postTo('slack', standIn.baseUrl));
-    expect([asked, standIn.seen.length]).toEqual([['refused', 'claim'], 1]);
-    all.journal.askFirst({ refusal: () => Promise.reject(error), claim: ask });
+    expect(standIn.seen).toHaveLength(1);
+    all.journal.askFirst(() => Promise.reject(error));
     expect((await send(postTo('slack', standIn.baseUrl))).attempted).toEqual([]);
   });
 
   it('and the journal are each rebuilt from the other: what was sent stays sent, and the rest is unknown', async () => {
     const all = await ledgers();
     const figures = { days: 7, human: 1620, ai: 40, said: '[]' };
-    const { departure } = await claimed(all, postTo('slack', 'http://127.0.0.1:1', { figures }), attempt);
+    const { departure } = await recorded(all, postTo('slack', 'http://127.0.0.1:1', { figures }), attempt);
     const ended = new Date('2026-11-16T03:30:00Z');
     await departure.ended({ event: 'sent', note: 'ok' }, ended);
-    await claimed(all, await letter('docs@example.com'), { ...attempt, via: 'smtp' });
+    await recorded(all, await letter('docs@example.com'), { ...attempt, via: 'smtp' });
     const lacking = { state: 'unknown', settled_at: LATER, days_covered: null };
     const unknown = { recipient: 'docs@example.com', ...lacking };
     const sent = { recipient: 'docs-channel', state: 'sent', via: 'slack', attempts: 1, tried_at: NOW };
@@ -185,7 +181,7 @@ describe('the ledger of deliveries', () => {
 
   it('has what a person settles, and sends again what did not arrive, even after the last attempt', async () => {
     const all = await ledgers();
-    await claimed(all, await letter('docs@example.com'), { ...attempt, via: 'smtp' });
+    await recorded(all, await letter('docs@example.com'), { ...attempt, via: 'smtp' });
     const [unknown = expect.fail()] = (await reconcileDeliveries(all, NOW)).deliveries;
     const missing = await resolveDelivery(all, { ...unknown, attempts: 8 }, false, NOW);
     expect(missing).toMatchObject({ state: 'waiting', attempts: 0, next_attempt_at: null });
@@ -198,7 +194,7 @@ describe('the ledger of deliveries', () => {
     const standIn = await serve((_, response) => response.end('ok'));
     const send = await setUp(all);
     const post = postTo('webhook', standIn.baseUrl);
-    await claimed(all, post, { ...attempt, via: 'webhook' });
+    await recorded(all, post, { ...attempt, via: 'webhook' });
     expect((await send(post)).attempted).toEqual([]);
     const [lost = expect.fail()] = (await reconcileDeliveries(all, LATER)).deliveries;
     expect((await send(post)).attempted).toEqual([]);

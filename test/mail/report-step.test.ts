@@ -7,7 +7,7 @@ import { day } from '../../src/day.js';
 import { ElsewhereError } from '../../src/effects/place.js';
 import { ConfigurationError } from '../../src/errors.js';
 import { DeliveryError } from '../../src/mail/delivery.js';
-import { claim, reconcileDeliveries } from '../../src/mail/ledger.js';
+import { reconcileDeliveries, recordIntent } from '../../src/mail/ledger.js';
 import { listReports } from '../../src/reports/definition.js';
 import { mailLines } from '../../src/print/emails.js';
 import { sourceOfPages } from '../../src/reports/pages.js';
@@ -67,7 +67,7 @@ describe('the report step', () => {
     await loadDays(test.warehouse, day('2026-11-02'), day('2026-11-15'), 'prj_2');
     const { runtime: screen } = runtimeIn('/');
     const lines = async (reported: Awaited<ReturnType<typeof report>>['detail']) =>
-      mailLines({ reported }, { warehouse: test.warehouse, projects, option: '' }, screen);
+      mailLines({ reported }, { warehouse: test.warehouse, projects }, screen);
     const sent = await report(MONDAY, { settings: { ...settings, projects }, projects });
     const to = 'docs@example.com and lead@example.com';
     expect(await lines(sent.detail)).toEqual([
@@ -188,7 +188,7 @@ describe('the report step', () => {
   it('reports an email that a killed process was sending, once as an error, and does not send it again', async () => {
     await loadDays(test.warehouse, day('2026-11-02'), day('2026-11-15'));
     const now = new Date(MONDAY);
-    await claim(test, await letter('docs@example.com'), { via: 'smtp', admission: 'due', now });
+    await recordIntent(test, await letter('docs@example.com'), { via: 'smtp', admission: 'due', now });
     const { detail, error } = await report('2026-11-16T04:00:00Z');
     expect(detail.deliveries).toMatchObject([
       { recipient: 'docs@example.com', state: 'unknown' },

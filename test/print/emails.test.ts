@@ -5,18 +5,17 @@ it('the command to resend a report sends it to nobody else', () => {
   const delivery = { report: 'weekly', project: 'prj_a', period: '2026-W01', recipient: 'a@example.com' };
   const command =
     'readership report send weekly --period 2026-W01 --project prj_a --force --to a@example.com';
-  expect(resendCommand(delivery, '')).toBe(command);
-  expect(resendCommand(delivery, ' --shard 2/8')).toBe(`${command} --shard 2/8`);
-  expect(resendCommand({ ...delivery, period: '2026-W01 correction' }, '')).toBe(command);
-  const named = resendCommand({ ...delivery, project: 'shard-tools' }, '');
+  expect(resendCommand(delivery)).toBe(command);
+  expect(resendCommand({ ...delivery, period: '2026-W01 correction' })).toBe(command);
+  const named = resendCommand({ ...delivery, project: 'shard-tools' });
   expect(named).toBe(command.replace('prj_a', 'shard-tools'));
-  expect(resendCommand({ ...delivery, project: 'shard-2-of-8' }, '')).not.toContain('--project');
+  expect(resendCommand({ ...delivery, project: 'shard-2-of-8' })).not.toContain('--project');
 });
 
 it('settling an email names it whole, also that of an alert', () => {
   const period = 'export 2026-11-16T03:00:00.000Z';
   const delivery = { report: 'alert', project: '-', period, recipient: 'a@example.com' };
-  expect(settleCommands(delivery, ' --shard 2/8')).toBe(
-    "readership report resolve alert --period 'export 2026-11-16T03:00:00.000Z' --shard 2/8 --delivered a@example.com, or --not-delivered a@example.com",
+  expect(settleCommands(delivery)).toBe(
+    "readership report resolve alert --period 'export 2026-11-16T03:00:00.000Z' --delivered a@example.com, or --not-delivered a@example.com",
   );
 });

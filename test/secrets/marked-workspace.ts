@@ -2,8 +2,7 @@ import { cp, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect } from 'vitest';
 import { EffectsJournal } from '../../src/effects/journal.js';
-import { placeOf } from '../../src/effects/place.js';
-import { setWorkspace } from '../../src/warehouse/identity.js';
+import { placeOf, sendFrom } from '../../src/effects/place.js';
 import { daysAgo, liveFile, serveSandbox, workspaceOf } from '../commands/workspace.js';
 import { callCli, type CliOptions, type CliResult, startCli } from '../run-cli.js';
 import type { Sandbox, WatchedOptions } from '../sandbox/faulty-sandbox.js';
@@ -27,31 +26,28 @@ improve: { mode: apply, minWeeklyViews: 1, readingShare: 1, maxJobsPerRun: 1, ma
 mail: { from: docs@example.com }
 channels: { chat: { kind: slack, urlEnv: CHAT } }
 reports: { weekly: { to: [${[...recipients, 'chat'].join()}] }, improve: { to: [${RECIPIENT}] } }
-publish: { parquet: lake }
+publish: { parquet: dataset }
 alerts: { to: [ops@example.com], pingUrl: '${pings ?? 'http://127.0.0.1:1'}/${PING_ID}' }
 `;
 
-/** A workspace with the marked secrets in its `.env`, and with the data of another workspace, if given, but not its lake. */
+/** A workspace with the marked secrets in its `.env`, and with the data of another workspace, if given, but not its dataset. */
 export async function markedWorkspace(surroundings: Surroundings, like?: string): Promise<string> {
   const cwd = await workspaceOf(surroundings.platform, settingsOf(surroundings));
   await writeFile(join(cwd, '.env'), dotEnv(surroundings.smtp ?? smtpUrl(1), surroundings.pings));
   if (like !== undefined) {
     await rm(join(cwd, 'data'), { recursive: true, force: true });
     await cp(join(like, 'data'), join(cwd, 'data'), { recursive: true });
-    await sendFrom(cwd);
+    await sendFromCopy(cwd);
   }
   return cwd;
 }
 
 /** What `adopt` records, without a process. */
-async function sendFrom(cwd: string): Promise<void> {
+async function sendFromCopy(cwd: string): Promise<void> {
   const place = await placeOf(dirname(liveFile(cwd)));
   const journal = await EffectsJournal.open(dirname(liveFile(cwd)));
-  await journal.settleAt(place, new Date());
+  await inWarehouse(liveFile(cwd), (warehouse) => sendFrom(place, journal, warehouse, new Date()));
   await journal.close();
-  await inWarehouse(liveFile(cwd), (warehouse) =>
-    warehouse.exclusive((connection) => setWorkspace(connection, place)),
-  );
 }
 
 /** A sandbox that accepts only the marked key, with enough weeks for pages to be proposed. */

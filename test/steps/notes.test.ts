@@ -15,7 +15,6 @@ import { actionOf } from '../../src/web/actions.js';
 import { execute, inHistory, liveWarehouse, rowsOf } from '../open-warehouse.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 import { tempDir } from '../temp-dir.js';
-import { lakeOptions } from '../warehouse/lake/lake.js';
 import { stepContext } from './step-context.js';
 
 const PROJECTS = { projects: [{ id: 'prj_1' }, { id: 'prj_2' }] };
@@ -80,10 +79,9 @@ it('notes with a problem are reported by line; the history is published with the
   expect(await published()).toEqual([{ ...SITE, text: 'x', is_break: false }]);
   expect(await inHistory(historyFile, (history) => rowsOf(history, 'FROM platform_facts'))).toHaveLength(1);
 
-  // Readers see that publishing fails, until it works again, also if a lake is published too.
-  const lake = lakeOptions(join(await tempDir(), 'lake')).place;
+  // Readers see that publishing fails, until it works again.
   const outagesAt = async (now: Date) => {
-    const later = { ...context, lake, now: () => now };
+    const later = { ...context, now: () => now };
     await runPublish(new StepRunner(later), later);
     return inHistory(historyFile, (history) => readOutages(history, now));
   };

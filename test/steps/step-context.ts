@@ -27,14 +27,12 @@ export function stepContext(
   });
   return {
     journal: new Proxy(Object.create(EffectsJournal.prototype) as EffectsJournal, {
-      get: (_, name) => (name === 'claimAgain' ? () => undefined : unused()),
+      get: unused,
     }),
     ...{ settings, projects: settings.projects, warehouse, workspaceDir: undefined },
     limits: sharedLimits({ settings, configuration: undefined }),
     ...{
-      lake: undefined,
-      shard: undefined,
-      option: '',
+      dataset: undefined,
       channels: new Map(),
       historyFile: '',
       reportsDir: '',

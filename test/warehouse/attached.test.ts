@@ -6,7 +6,7 @@ import { publish } from '../../src/warehouse/publish.js';
 import { inDuckDb } from '../duckdb.js';
 import { liveWarehouse } from '../open-warehouse.js';
 import { tempDir } from '../temp-dir.js';
-import { page, store } from './lake/lake.js';
+import { page, store } from './stored-days.js';
 
 const MACROS = [
   "top_pages('2026-11-01', '2026-11-02')",

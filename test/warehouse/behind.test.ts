@@ -9,7 +9,7 @@ import { BehindError, openWarehouse, refuseToForget } from '../../src/warehouse/
 import { publish } from '../../src/warehouse/publish.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { tempDir } from '../temp-dir.js';
-import { page, store } from './lake/lake.js';
+import { page, store } from './stored-days.js';
 
 const at = (hour: number) => new Date(`2026-11-18T0${hour}:00:00Z`);
 

@@ -14,13 +14,20 @@ import { answerOf } from '../duckdb.js';
 import { closeNow, execute, inWarehouse, liveWarehouse, rowsOf, valuesOf } from '../open-warehouse.js';
 import { callCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
-import { lakeViews } from './lake/lake.js';
 import { holdElsewhere } from './other-process.js';
 
 const BUILT = new URL('../../dist/warehouse/empty.duckdb', import.meta.url);
 const OPEN = { command: 'readership test', now: () => new Date(), maxWaitMs: 0 };
 
 const VERSIONS = 'SELECT version FROM schema_version ORDER BY version';
+
+/** The statements of the migrations up to a version, as an earlier version ran them. */
+async function releasedUpTo(version: number): Promise<string[]> {
+  const directory = new URL('../../src/warehouse/migrations/', import.meta.url);
+  const released = (await readdir(directory)).sort().filter((file) => Number.parseInt(file) <= version);
+  const texts = await Promise.all(released.map((file) => readFile(new URL(file, directory), 'utf8')));
+  return [...texts, `CREATE TABLE schema_version AS SELECT ${version} AS version`];
+}
 
 describe('a database', () => {
   it('is created in a private directory, with every migration recorded once; opening it again applies none', async () => {
@@ -79,13 +86,10 @@ describe('a database', () => {
 
   it('of 0.2.0 gets the tables of this version, and keeps its rows', async () => {
     const path = join(await tempDir(), 'warehouse.duckdb');
-    const migrations = new URL('../../src/warehouse/migrations/', import.meta.url);
-    const released = await readFile(new URL('012_schema.sql', migrations), 'utf8');
-    const version = 'CREATE TABLE schema_version AS SELECT 12 AS version';
     const skip = "INSERT INTO page_skips VALUES ('prj_1', '/a', '2026-11-01', NULL)";
-    const lake = "INSERT INTO workspace BY NAME SELECT uuid() AS id, '/lake' AS lake";
+    const lake = "INSERT INTO workspace BY NAME SELECT 'ours' AS id, '/lake' AS lake";
     const start = "INSERT INTO history_starts VALUES ('prj_1', '2025-03-04', '2026-11-20')";
-    await answerOf(path, released, version, skip, lake, start);
+    await answerOf(path, ...(await releasedUpTo(12)), skip, lake, start);
     const unchanged = openWarehouse(path, { ...OPEN, mustBeMigrated: true });
     await expect(unchanged).rejects.toThrow(OtherVersionError);
     const warehouse = await liveWarehouse(path);
@@ -95,7 +99,30 @@ describe('a database', () => {
     const tables = await tablesOf(warehouse, 'main');
     expect(tables).toEqual(await tablesOf(await liveWarehouse(), 'main'));
     expect(await rowsOf(warehouse, 'FROM page_skips')).toHaveLength(1);
-    expect(await rowsOf(warehouse, 'FROM workspace')).toMatchObject([{ lakes: ['/lake'] }]);
+    const nowhere = { machine: null, host: null, path: null };
+    expect(await rowsOf(warehouse, 'FROM workspace')).toEqual([{ id: 'ours', ...nowhere }]);
+  });
+
+  it('of 0.3 loses what it recorded for its lake, and keeps everything else', async () => {
+    const path = join(await tempDir(), 'warehouse.duckdb');
+    const place = { machine: '0123456789abcdef', host: 'web-1', path: '/data' };
+    const workspace =
+      "INSERT INTO workspace BY NAME SELECT 'ours' AS id, '0123456789abcdef' AS machine, 'web-1' AS host, '/data' AS path, " +
+      "'/lake' AS lake, ['/old', '/lake'] AS lakes, 9 AS publications, 7 AS claim, 3 AS claim_after, 0 AS claim_needed, now()::TIMESTAMP AS claim_needed_at";
+    const month = "INSERT INTO lake_months VALUES ('views', '2026-11', 'f', 'd', '2026-11-20', 'a.parquet')";
+    const facts =
+      "INSERT INTO platform_facts VALUES ('prj_1', 'looked at', '{}', '2026-11-20'), ('prj_1', 'first day', '\"2025-03-04\"', '2026-11-20')";
+    const view = "INSERT INTO page_views VALUES ('prj_1', '2026-11-01', '/a', 3, 1, 4)";
+    await answerOf(path, ...(await releasedUpTo(19)), workspace, month, facts, view, 'CHECKPOINT');
+    const warehouse = await liveWarehouse(path);
+    expect(await tablesOf(warehouse, 'main')).toEqual(await tablesOf(await liveWarehouse(), 'main'));
+    expect(await rowsOf(warehouse, 'FROM workspace')).toEqual([{ id: 'ours', ...place }]);
+    expect(await rowsOf(warehouse, 'FROM page_views')).toHaveLength(1);
+    expect(await readFact(warehouse, 'prj_1', FIRST_DAY, new Date('2026-12-20'))).toBe('2025-03-04');
+    expect(await rowsOf(warehouse, 'FROM platform_facts')).toHaveLength(1);
+    await closeNow(warehouse);
+    const again = await liveWarehouse(path);
+    expect(await rowsOf(again, 'FROM workspace')).toEqual([{ id: 'ours', ...place }]);
   });
 
   it.each([
@@ -142,14 +169,14 @@ describe('a database', () => {
 });
 
 describe('a workspace of 0.2.0', () => {
-  /** What 0.2.0 wrote: two months of views of a few pages, four jobs, a message, a skipped page, two emails and a lake. */
+  /** What 0.2.0 wrote: two months of views of a few pages, four jobs, a message, a skipped page, two emails and a lake, which is no longer written. */
   const ARCHIVE = fileURLToPath(new URL('workspace-of-0.2.0.tar.gz', import.meta.url));
   const COUNTS =
     'SELECT (SELECT count(*) FROM page_views)::INTEGER AS views, (SELECT count(*) FROM jobs)::INTEGER AS jobs, ' +
     '(SELECT count(*) FROM agent_messages)::INTEGER AS messages, (SELECT count(*) FROM page_skips)::INTEGER AS skips, ' +
     '(SELECT count(*) FROM deliveries)::INTEGER AS deliveries';
 
-  it('opens with its configuration, is migrated with all its contents, and goes on with its lake', async () => {
+  it('opens with its configuration, and is migrated with all its contents', async () => {
     const cwd = await tempDir();
     await promisify(execFile)('tar', ['-xzf', ARCHIVE, '-C', cwd]);
     const env = { READERSHIP_API_KEY: 'not-a-real-key' };
@@ -160,10 +187,9 @@ describe('a workspace of 0.2.0', () => {
     };
     expect(await run('sql', 'SELECT count(*) FROM site_weeks', '--format', 'csv')).toContain('8');
     await run('jobs', 'merged', '1', '2026-11-23');
-    await run('publish', '--parquet', 'lake');
+    await run('publish');
     const counts = JSON.parse(await run('sql', COUNTS, '--format', 'json')) as unknown;
     expect(counts).toEqual([{ views: 860, jobs: 4, messages: 1, skips: 1, deliveries: 2 }]);
-    expect(await lakeViews(join(cwd, 'lake'))).toHaveLength(860);
   });
 });
 

@@ -11,7 +11,7 @@ import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { answerOf } from '../duckdb.js';
 import { tries } from '../fuzz.js';
 import { closeNow, execute, inHistory, liveWarehouse, publishChanges, valuesOf } from '../open-warehouse.js';
-import { page, storeLoaded } from './lake/lake.js';
+import { page, storeLoaded } from './stored-days.js';
 
 const FIRST = day('2026-09-20');
 const AT = new Date('2026-11-21T03:00:00Z');

@@ -1,27 +1,29 @@
-import { appendFile, readdir, readFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
 import { StorageError } from '../../src/errors.js';
-import { workspaceIdOf } from '../../src/warehouse/identity.js';
-import { publishLake } from '../../src/warehouse/lake/lake.js';
+import { agreeOnPlace } from '../../src/effects/place.js';
+import { publish } from '../../src/warehouse/publish.js';
 import { restore } from '../../src/warehouse/restore.js';
-import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { closeNow, journalOf, liveWarehouse } from '../open-warehouse.js';
 import { tempDir } from '../temp-dir.js';
-import { lakeOptions, page, store } from './lake/lake.js';
+import { page, store } from './stored-days.js';
 
-/** A workspace whose journal and database agree, with a day and a lake, and no file held open. */
+const NOW = new Date('2026-11-18T03:00:00Z');
+const HOLD = { command: 'test', now: () => NOW, maxWaitMs: 0 };
+
+/** A workspace whose journal and database agree, with a day and a backup, and no file held open. */
 async function workspace() {
   const warehouse = await liveWarehouse();
+  const { path: liveFile } = warehouse;
   await store(warehouse, 'prj_1', { '2026-11-01': [page('/a', 3, 1)] });
-  const id = await warehouse.exclusive((connection) => workspaceIdOf(connection));
-  const owner = JSON.stringify({ effect: 'workspace', id });
-  await appendFile(join(dirname(warehouse.path), 'effects.log'), `${owner}\n`);
-  const options = lakeOptions(join(await tempDir(), 'lake'));
-  await publishLake(warehouse, options);
+  const journal = await journalOf(warehouse);
+  await agreeOnPlace(journal, warehouse, { machine: 'm', host: 'web-1', path: dirname(liveFile) }, NOW);
+  await journal.close();
+  const backup = join(await tempDir(), 'backup.duckdb');
+  await publish(warehouse, backup);
   await closeNow(warehouse);
-  const { signal, place } = options;
-  const lake = { place, shard: undefined, signal };
-  return { liveFile: warehouse.path, directory: dirname(warehouse.path), lake };
+  return { liveFile, backup, directory: dirname(liveFile) };
 }
 
 const bytesOf = async (directory: string) => {
@@ -29,22 +31,27 @@ const bytesOf = async (directory: string) => {
   return Promise.all(names.map(async (name) => [name, await readFile(join(directory, name), 'base64')]));
 };
 
-it('the database or lake of another workspace is refused, and no file changes', async () => {
+it('the database of another workspace, or a directory, is refused, and no file changes', async () => {
   const [own, other] = [await workspace(), await workspace()];
   const before = await bytesOf(own.directory);
-  const hold = { command: 'test', now: () => new Date('2026-11-18T03:00:00Z'), maxWaitMs: 0 };
   const historyFile = join(own.directory, 'history.duckdb');
-  const restoring = (from: string | typeof other.lake) =>
-    restore({ liveFile: own.liveFile, historyFile, from }, hold);
-  for (const from of [other.liveFile, other.lake]) {
+  const restoring = (from: string) => restore({ liveFile: own.liveFile, historyFile, from }, HOLD);
+  await mkdir(join(other.directory, 'lake'));
+  for (const [from, words] of [
+    [other.liveFile, /effects\.log and .* belong to different workspaces\. Nothing was changed\./],
+    [join(other.directory, 'lake'), /lake is a directory, not a Readership database\. Nothing was changed\./],
+  ] as const) {
     await expect(restoring(from)).rejects.toThrow(StorageError);
-    await expect(restoring(from)).rejects.toThrow(
-      /effects\.log and .* belong to different workspaces\. Nothing was changed\./,
-    );
+    await expect(restoring(from)).rejects.toThrow(words);
     expect(await bytesOf(own.directory)).toEqual(before);
   }
-  // What was there is kept with its log, each time under another name.
-  const [first, second] = [await restoring(own.lake), await restoring(own.lake)];
+});
+
+it('what was there is kept with its log, each time under another name', async () => {
+  const { liveFile, backup, directory } = await workspace();
+  const historyFile = join(directory, 'history.duckdb');
+  const restoring = () => restore({ liveFile, historyFile, from: backup }, HOLD);
+  const [first, second] = [await restoring(), await restoring()];
   expect(second?.aside).toBe(`${first?.aside}-2`);
-  expect(await readdir(own.directory)).toContain(`${basename(first?.aside ?? '')}.wal`);
+  expect(await readdir(directory)).toContain(`${basename(first?.aside ?? '')}.wal`);
 });

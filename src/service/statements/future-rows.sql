@@ -13,7 +13,6 @@ WITH
     UNION ALL SELECT 'skipped page', skipped_at FROM page_skips
     UNION ALL SELECT 'pull request', greatest(checked_at, closed_on) FROM pull_requests
     UNION ALL SELECT 'page change', changed_on FROM page_changes
-    UNION ALL SELECT 'month of the lake', hashed_at FROM lake_months
     UNION ALL SELECT 'fact about the platform', found_at FROM platform_facts
   )
 SELECT kind, count(*) AS rows, max(moment) AS latest

@@ -1,21 +1,22 @@
-import { appendFile, readFile } from 'node:fs/promises';
+import { appendFile, readFile, rm, writeFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { StorageError } from '../../src/errors.js';
 import type { Entry } from '../../src/effects/entries.js';
-import { placeDigest, placeOf } from '../../src/effects/place.js';
-import { agreeOnWorkspace, readPlace, workspaceIdOf } from '../../src/warehouse/identity.js';
+import { agreeOnPlace, placeOf, readPlace, readWorkspaceId, sendFrom } from '../../src/effects/place.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
-import { journalOf, liveWarehouse } from '../open-warehouse.js';
+import { execute, journalOf, liveWarehouse } from '../open-warehouse.js';
 
-const PLACE = { here: { machine: 'm', host: 'web-1', path: '/data' }, now: new Date() };
+const HERE = { machine: 'm', host: 'web-1', path: '/data' };
+const NOW = new Date('2026-11-21T03:00:00Z');
 const AT = '2026-11-21T03:00:00.000Z';
 const ENTRY: Entry = {
   ...{ effect: 'email', event: 'sent', ref: 'a', at: AT, attempt: AT, report: 'weekly', project: 'prj_1' },
   ...{ period: '2026-W46', recipient: 'docs@example.com', via: 'smtp', messageId: '<1@a>', attempts: 1 },
 };
 
-const idOf = (warehouse: Warehouse) => warehouse.exclusive((connection) => workspaceIdOf(connection));
+const agree = async (warehouse: Warehouse, here = HERE) =>
+  agreeOnPlace(await journalOf(warehouse), warehouse, here, NOW);
 const linesOf = async (path: string) =>
   (await readFile(path, 'utf8'))
     .trimEnd()
@@ -25,27 +26,29 @@ const linesOf = async (path: string) =>
 describe('the id of a workspace', () => {
   it('is random, does not change, and comes before the first entry of the journal', async () => {
     const [warehouse, other] = [await liveWarehouse(), await liveWarehouse()];
-    expect(await idOf(warehouse)).toBe(await idOf(warehouse));
-    expect(await idOf(warehouse)).not.toBe(await idOf(other));
     const journal = await journalOf(warehouse);
-    await agreeOnWorkspace(journal, warehouse, PLACE);
+    await agreeOnPlace(journal, warehouse, HERE, NOW);
+    const id = (await readWorkspaceId(warehouse)) ?? expect.fail();
+    await agree(warehouse);
+    await agree(other);
+    expect(await readWorkspaceId(warehouse)).toBe(id);
+    expect(await readWorkspaceId(other)).not.toBe(id);
     await journal.append([ENTRY]);
     await journal.append([{ ...ENTRY, ref: 'b' }]);
     const lines = await linesOf(journal.path);
     expect(lines.map(({ effect }) => effect)).toEqual(['workspace', 'place', 'email', 'email']);
-    expect((await journalOf(warehouse)).workspace).toBe(await idOf(warehouse));
+    expect((await journalOf(warehouse)).workspace).toBe(id);
   });
 
   it('is added once to a journal of an earlier version', async () => {
     const warehouse = await liveWarehouse();
     const before = await journalOf(warehouse);
     await appendFile(before.path, `${JSON.stringify(ENTRY)}\n`);
-    for (let times = 0; times < 2; times++)
-      await agreeOnWorkspace(await journalOf(warehouse), warehouse, PLACE);
+    for (let times = 0; times < 2; times++) await agree(warehouse);
     expect(await linesOf(before.path)).toEqual([
       ENTRY,
-      expect.objectContaining({ effect: 'workspace', id: await idOf(warehouse), n: 2 }),
-      expect.objectContaining({ effect: 'place', ...PLACE.here, n: 3 }),
+      expect.objectContaining({ effect: 'workspace', id: await readWorkspaceId(warehouse), n: 2 }),
+      expect.objectContaining({ effect: 'place', ...HERE, n: 3 }),
     ]);
   });
 
@@ -53,22 +56,23 @@ describe('the id of a workspace', () => {
     const warehouse = await liveWarehouse();
     const journal = await journalOf(warehouse);
     await appendFile(journal.path, '{"effect":"workspace","id":"of-the-journal"}\n');
-    await agreeOnWorkspace(await journalOf(warehouse), warehouse, PLACE);
-    expect(await idOf(warehouse)).toBe('of-the-journal');
+    await agree(warehouse);
+    expect(await readWorkspaceId(warehouse)).toBe('of-the-journal');
   });
 
   it('refuses the journal of another workspace, and says what to do', async () => {
     const warehouse = await liveWarehouse();
-    const id = await idOf(warehouse);
+    await agree(warehouse);
+    const id = await readWorkspaceId(warehouse);
     const journal = await journalOf(warehouse);
-    await appendFile(journal.path, '{"effect":"workspace","id":"of-another"}\n');
-    const agreeing = async () => agreeOnWorkspace(await journalOf(warehouse), warehouse, PLACE);
+    await writeFile(journal.path, '{"effect":"workspace","id":"of-another"}\n');
+    const agreeing = () => agree(warehouse);
     await expect(agreeing).rejects.toThrow(StorageError);
     await expect(agreeing).rejects.toThrow(
       /belong to different workspaces. Nothing was sent.*docs\/backup\.md/,
     );
     expect(await linesOf(journal.path)).toHaveLength(1);
-    expect(await idOf(warehouse)).toBe(id);
+    expect(await readWorkspaceId(warehouse)).toBe(id);
     // Two journals in one file are just as wrong.
     await appendFile(journal.path, `{"effect":"workspace","id":"${id}"}\n`);
     await expect(agreeing).rejects.toThrow('belong to different workspaces');
@@ -76,16 +80,21 @@ describe('the id of a workspace', () => {
 
   it('is in one place: where the journal says, else the database, else where it is first used', async () => {
     const warehouse = await liveWarehouse();
-    const elsewhere = { here: { machine: 'm', host: 'web-2', path: '/copy' }, now: new Date() };
-    expect(await agreeOnWorkspace(await journalOf(warehouse), warehouse, PLACE)).toEqual(PLACE.here);
-    // The journal was not written yet, so only the database knows.
-    const journal = await journalOf(warehouse);
-    expect(await agreeOnWorkspace(journal, warehouse, elsewhere)).toEqual(PLACE.here);
-    await journal.settleAt(elsewhere.here, elsewhere.now);
-    await journal.append([ENTRY]);
-    expect(await agreeOnWorkspace(await journalOf(warehouse), warehouse, PLACE)).toEqual(elsewhere.here);
-    expect(await readPlace(warehouse)).toEqual(elsewhere.here);
-    expect(placeDigest(elsewhere.here)).not.toBe(placeDigest(PLACE.here));
+    const elsewhere = { machine: 'm', host: 'web-2', path: '/copy' };
+    expect(await agree(warehouse)).toEqual(HERE);
+    expect(await agree(warehouse, elsewhere)).toEqual(HERE);
+    // A lost journal learns it from the database, and a lost database from the journal.
+    const { path } = await journalOf(warehouse);
+    await rm(path);
+    expect(await agree(warehouse, elsewhere)).toEqual(HERE);
+    await sendFrom(elsewhere, await journalOf(warehouse), warehouse, NOW);
+    await execute(warehouse, 'UPDATE workspace SET machine = NULL, host = NULL, path = NULL');
+    expect(await agree(warehouse)).toEqual(elsewhere);
+    expect(await readPlace(warehouse)).toEqual(elsewhere);
+    // The journal was written to, and then the process was killed.
+    await execute(warehouse, "UPDATE workspace SET path = '/data'");
+    expect(await agree(warehouse)).toEqual(elsewhere);
+    expect(await readPlace(warehouse)).toEqual(elsewhere);
     // The id of a machine is confidential.
     expect((await placeOf('.')).machine).not.toMatch(/^[0-9a-f]{32}$/);
   });

@@ -1,0 +1,33 @@
+import type { PageViews } from '../../src/api/schema.js';
+import { day as toDay } from '../../src/day.js';
+import { Rows } from '../../src/export/day-rows.js';
+import { storeDay } from '../../src/export/ledger.js';
+import { NO_VIEWS, sumCounts } from '../../src/export/totals.js';
+import type { Warehouse } from '../../src/warehouse/warehouse.js';
+
+export { row as page } from '../export/moving-views.js';
+
+const NOW = new Date('2026-11-18T05:00:00Z');
+
+/** Stores days as an export does: each replaces what was stored for it. */
+export async function store(
+  warehouse: Warehouse,
+  project: string,
+  days: Readonly<Record<string, readonly PageViews[]>>,
+): Promise<void> {
+  for (const [at, rows] of Object.entries(days))
+    await storeLoaded(warehouse, { project, day: toDay(at), now: NOW }, rows, 'final');
+}
+
+type StoredDay = Parameters<typeof storeDay>;
+
+/** Stores a day whose rows add up. */
+export function storeLoaded(
+  warehouse: Warehouse,
+  on: StoredDay[1],
+  rows: readonly PageViews[],
+  state: StoredDay[3],
+): ReturnType<typeof storeDay> {
+  const walked = { totals: sumCounts(rows), rows: new Rows(rows), doubt: undefined, unattributed: NO_VIEWS };
+  return storeDay(warehouse, on, walked, state);
+}
