@@ -98,7 +98,7 @@ describe('deploy/Dockerfile', () => {
     // The web app and AI assistants need these.
     expect(copied).toEqual(expect.arrayContaining(['docs/data.md', 'docs/questions.md']));
     const shipped = dockerfile.slice(dockerfile.lastIndexOf('FROM '));
-    const needed = files.filter((name) => !/^!|\.md$|^(docs|deploy|man)$/.test(name));
+    const needed = files.filter((name) => !/^!|\.md$|^(docs|deploy)$/.test(name));
     for (const path of ['node_modules', 'package.json', ...needed])
       expect(shipped).toMatch(new RegExp(`^COPY .*\\b${path.replace('.', '\\.')} `, 'm'));
   });

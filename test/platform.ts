@@ -37,9 +37,6 @@ export interface PlatformOptions {
   readonly hiddenOf?: (day: Day) => number;
 }
 
-/** A platform whose views a test determines, and every request that reached it. */
-export type Platform = Awaited<ReturnType<typeof servePlatform>>;
-
 const HOUR_MS = 3_600_000;
 
 /** Serves views of single days and totals of ranges, until the tests of the file are over. */

@@ -5,7 +5,7 @@ import { transportOf } from '../app/connection.js';
 import { readWorkspace, type Runtime, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
 import { nextScheduled } from '../config/cron.js';
 import { apiKeyOf } from '../config/load.js';
-import { codeOf, ConfigurationError, LockedError, messageOf } from '../errors.js';
+import { LockedError, messageOf } from '../errors.js';
 import { hasStoredDays } from '../export/ledger.js';
 import { type Log, logging, openLog } from '../print/log.js';
 import { summarize } from '../print/run.js';

@@ -38,11 +38,12 @@ export async function loadSettings(
     path,
     schema: settingsSchema,
     unknownKey: 'unknown setting; docs/configuration.md lists all of them',
-    retired: Object.keys(RETIRED),
+    retired: [...RETIRED.keys()],
     gone: GONE,
   });
   const notices = dropped.map(
-    (name) => `${name} in ${basename(path)} is no longer a setting: ${RETIRED[name] ?? ''}. Remove it.`,
+    ({ setting, name }) =>
+      `${name} in ${basename(path)} is no longer a setting: ${RETIRED.get(setting) ?? ''}. Remove it.`,
   );
   return { settings: withPaths(value, directory), directory, notices };
 }

@@ -23,26 +23,27 @@ export class ProblemsError extends ConfigurationError {
 }
 
 type Issue = z.core.$ZodIssue;
+type Path = readonly (string | number)[];
 
 interface YamlFile<Value> {
   readonly path: string;
   readonly schema: z.ZodType<Value>;
   /** The advice for a key that is not in the schema. */
   readonly unknownKey: string;
-  /** Keys that are dropped. */
+  /** Settings that are dropped, such as `publish.region`, or `reports.*.attach` for all reports. */
   readonly retired?: readonly string[];
   /** Keys at the top that are rejected with advice of their own. */
-  readonly gone?: Readonly<Record<string, string>>;
+  readonly gone?: ReadonlyMap<string, string>;
 }
 
 /**
- * Parses the text of a YAML file written by people: its value, and the retired keys that it has.
+ * Parses the text of a YAML file written by people: its value, and the retired settings that it has, with their names.
  * Throws a `ProblemsError`.
  */
 export function parseYaml<Value>(
   raw: string,
-  { path, schema, unknownKey, retired = [], gone = {} }: YamlFile<Value>,
-): { readonly value: Value; readonly dropped: string[] } {
+  { path, schema, unknownKey, retired = [], gone = new Map() }: YamlFile<Value>,
+): { readonly value: Value; readonly dropped: { readonly setting: string; readonly name: string }[] } {
   // The library rejects a list after a byte order mark, with which some editors begin a file.
   const text = raw.replace(/^\uFEFF/, '');
   const lines = new LineCounter();
@@ -61,8 +62,10 @@ export function parseYaml<Value>(
   if (document.errors.length > 0) throw new ProblemsError(path, syntaxProblems(text, document, lines));
   const stray = strayYaml(document, lines);
   if (stray.length > 0) throw new ProblemsError(path, stray);
-  const dropped = retired.filter(
-    (name) => document.hasIn(name.split('.')) && document.deleteIn(name.split('.')),
+  const dropped = retired.flatMap((setting) =>
+    pathsOf(setting.split('.'), document.contents)
+      .filter((path) => document.deleteIn(path))
+      .map((path) => ({ setting, name: nameOf(path) })),
   );
   let values: unknown;
   try {
@@ -166,18 +169,13 @@ function strayYaml(document: Document, lines: LineCounter): Problem[] {
   return problems;
 }
 
-function describe(
-  issue: Issue,
-  schema: z.ZodType,
-  unknownKey: string,
-  gone: Readonly<Record<string, string>>,
-) {
+function describe(issue: Issue, schema: z.ZodType, unknownKey: string, gone: ReadonlyMap<string, string>) {
   if (issue.code === 'unrecognized_keys') {
     const names = namesAt(schema, issue.path);
     return issue.keys.map((key) => {
       const near = nearest(key, names);
       const unknown = near === undefined ? unknownKey : `unknown setting; did you mean ${near}?`;
-      const words = (issue.path.length === 0 ? gone[key] : undefined) ?? unknown;
+      const words = (issue.path.length === 0 ? gone.get(key) : undefined) ?? unknown;
       return { at: [...issue.path, key], words };
     });
   }
@@ -202,6 +200,19 @@ const variants = (schema: z.core.JSONSchema._JSONSchema): z.core.JSONSchema.Base
 /** The schema that editors use for completion and checks, as far as JSON Schema can express it. */
 export const jsonSchemaOf = (schema: z.ZodType) =>
   z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
+
+/** Where a file has a setting; `*` is any key, and a list is searched item by item. */
+function pathsOf(keys: readonly string[], node: unknown, at: Path = []): Path[] {
+  const [key, ...others] = keys;
+  if (key === undefined) return [at];
+  if (isSeq(node)) return node.items.flatMap((item, index) => pathsOf(keys, item, [...at, index]));
+  if (!isMap(node)) return [];
+  return node.items.flatMap(({ key: found, value }) =>
+    isScalar<string>(found) && (key === '*' || key === found.value)
+      ? pathsOf(others, value, [...at, found.value])
+      : [],
+  );
+}
 
 /** `projects[0].id` */
 const nameOf = (path: readonly PropertyKey[]): string =>

@@ -209,25 +209,19 @@ export const settingsSchema = z
     };
   });
 
-/** Settings that are now constants: accepted, and reported as having no effect. */
-export const RETIRED: Readonly<Record<string, string>> = {
-  'improve.askWhenNoChange': 'it has had no effect since 0.2.0',
-  'improve.humanWeight': 'views by people and by AI now count the same',
-  'improve.aiWeight': 'views by people and by AI now count the same',
-  poll: 'jobs are now polled after a second, and then less and less often, up to every five minutes',
-  'reports.patienceHours': 'an email now always waits up to 24 hours for missing days',
-  sql: 'a query now uses up to twice database.maxMemory, at most 1 GB more, and takes up to five minutes, or what --timeout says',
-  'pullRequests.apiUrl': 'the address of the API now always follows from pullRequests.url',
-  'publish.keepReplaced': 'a dataset keeps no replaced files',
-  'publish.endpoint': 'set AWS_ENDPOINT_URL_S3 in the environment instead, which other S3 tools read too',
-  'publish.region': 'set AWS_REGION in the environment instead, which other S3 tools read too',
-};
+/** Settings of 0.3 that are gone, with what now applies: accepted, and reported as having no effect. */
+export const RETIRED: ReadonlyMap<string, string> = new Map([
+  ['publish.endpoint', 'set AWS_ENDPOINT_URL_S3 in the environment instead, which other S3 tools read too'],
+  ['publish.region', 'set AWS_REGION in the environment instead, which other S3 tools read too'],
+]);
 
 /** Settings that are gone and cannot be ignored, with what to do instead. */
-export const GONE: Readonly<Record<string, string>> = {
-  shards:
+export const GONE: ReadonlyMap<string, string> = new Map([
+  [
+    'shards',
     'is no longer a setting; make a workspace of each shard, with only its projects and its folder as dataDir: docs/scale.md',
-};
+  ],
+]);
 
 /** The settings of a workspace, with defaults. */
 export type Settings = z.infer<typeof settingsSchema>;

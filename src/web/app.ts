@@ -1,7 +1,6 @@
 import type { Hono } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
-import { tryDecodeURIComponent } from 'hono/utils/url';
 import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import { Readable } from 'node:stream';
@@ -13,7 +12,7 @@ import { Access, formOf, type WebContext, type WebEnv } from './access.js';
 import { draftOf } from './actions.js';
 import { agents } from './agents.js';
 import { ask } from './ask.js';
-import { openFrame, projectIn } from './frame.js';
+import { openFrame } from './frame.js';
 import { health, metrics, renderedReport, reports } from './health.js';
 import { answerMcp } from './mcp.js';
 import { type Format, FORMATS, MAX_SQL } from './questions.js';

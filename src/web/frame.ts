@@ -63,8 +63,7 @@ const functions: Readonly<Record<string, HelperDelegate>> = {
 };
 
 /** The project that an address names; undefined for none. Of several values of a parameter, the last one counts. */
-export const projectIn = (parameters: URLSearchParams): string | undefined =>
-  parameters.getAll('project').at(-1);
+const projectIn = (parameters: URLSearchParams): string | undefined => parameters.getAll('project').at(-1);
 
 export type Frame = Awaited<ReturnType<typeof openFrame>>;
 

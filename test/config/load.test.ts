@@ -238,17 +238,18 @@ describe('readership.yaml', () => {
     expect(settings.dataDir).toBe('/srv/readership');
   });
 
-  it('of 0.2.0 opens with the settings that are now constants, and says so of each', async () => {
-    const yaml = await readFile(new URL('readership-0.2.0.yaml', import.meta.url), 'utf8');
-    const directory = await tempDir();
-    await writeFile(join(directory, 'readership.yaml'), yaml);
-    const { settings, notices } = await loadSettings(undefined, directory);
-    expect(settings.improve).toMatchObject({ mode: 'plan', maxJobsPerRun: 5 });
-    expect(notices.map((notice) => notice.split(' ')[0]).sort()).toEqual(Object.keys(RETIRED).sort());
-    expect(notices.join()).toContain(
-      'reports.patienceHours in readership.yaml is no longer a setting: an email now always waits up to 24 hours for missing days. Remove it.',
+  it('of 0.3.0 opens, and says in one line of each setting that is gone what to do instead', async () => {
+    const file = fileURLToPath(new URL('readership-0.3.0.yaml', import.meta.url));
+    const { settings, notices } = await loadSettings(file, await tempDir());
+    expect(settings.publish.parquet).toMatch(/\/data\/lake$/);
+    for (const setting of RETIRED.keys())
+      expect(notices.join('\n')).toMatch(
+        new RegExp(`^${setting.replace('*', '\\w+')}\\S* in readership`, 'm'),
+      );
+    expect(notices).toContain(
+      'publish.region in readership-0.3.0.yaml is no longer a setting: set AWS_REGION in the environment instead, which other S3 tools read too. Remove it.',
     );
-    expect((await loadSettings(TEMPLATE, directory)).notices).toEqual([]);
+    expect((await loadSettings(TEMPLATE, await tempDir())).notices).toEqual([]);
   });
 });
 

@@ -14,7 +14,7 @@ import {
   resolveDelivery,
 } from '../../src/mail/ledger.js';
 import { outboxTransport } from '../../src/mail/transport.js';
-import { execute, journalOf, liveWarehouse } from '../open-warehouse.js';
+import { journalOf, liveWarehouse } from '../open-warehouse.js';
 import { reply, serve } from '../serve.js';
 import { tempDir } from '../temp-dir.js';
 import { letter } from './letters.js';

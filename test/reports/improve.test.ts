@@ -105,10 +105,6 @@ test('a pull request to review has its number and age, a failed job its reason a
   The repository is read-only
   Once the cause is fixed, ask the agent to continue: readership jobs message 3 "…"
 `);
-  // Each shard has a job 3.
-  const ofShard = await prepare({ reader: history.reader, name: 'improve', shards: 3 });
-  const next = ['jobs message 3 --shard 3/3 "…"', 'improve --shard 3/3'];
-  for (const command of next) expect(ofShard.text()).toContain(`readership ${command}`);
 });
 
 test('a job that failed after it opened a pull request awaits review, as on the Agents page', async () => {

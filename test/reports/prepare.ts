@@ -21,15 +21,14 @@ interface Wanted {
   readonly calendar?: Calendar;
   readonly now?: Date;
   readonly workspaceDir?: string;
-  readonly shards?: number;
 }
 
 /** A report of `prj_1` by its name, of a period by its name: the last that has ended when none is given. */
 export async function prepare(wanted: Wanted): Promise<PreparedReport> {
   const { reader, name, projectName = 'Acme Docs', siteUrl, period, now = NOW } = wanted;
-  const { calendar = ISO_CALENDAR, workspaceDir, shards } = wanted;
+  const { calendar = ISO_CALENDAR, workspaceDir } = wanted;
   const report = await findReport(name, workspaceDir);
-  const settings = { reports: { ...DEFAULTS, ...calendar }, shards };
+  const settings = { reports: { ...DEFAULTS, ...calendar } };
   const project = { id: 'prj_1', name: projectName, siteUrl };
   return prepareReport({ settings, workspaceDir }, reader, project, {
     report,

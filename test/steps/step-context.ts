@@ -11,10 +11,10 @@ const unused = (): never => {
 };
 
 /** The clock of a platform that never sends the time. */
-export const silentClock = (now: () => Date): PlatformClock =>
+const silentClock = (now: () => Date): PlatformClock =>
   new PlatformClock({ baseUrl: 'http://127.0.0.1', now, ask: () => Promise.resolve({}), onSkew: unused });
 
-export const HERE = { machine: 'm', host: 'web-1', path: '/data' };
+const HERE = { machine: 'm', host: 'web-1', path: '/data' };
 
 /** The context of a step in tests: configured settings, and only the dependencies given. */
 export function stepContext(

@@ -22,6 +22,8 @@ async function workspace() {
   await journal.close();
   const backup = join(await tempDir(), 'backup.duckdb');
   await publish(warehouse, backup);
+  // In the log of the live database.
+  await store(warehouse, 'prj_1', { '2026-11-02': [page('/a', 2, 1)] });
   await closeNow(warehouse);
   return { liveFile, backup, directory: dirname(liveFile) };
 }
