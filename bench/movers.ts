@@ -7,7 +7,6 @@ import { backtest, type Score } from './movers/backtest.js';
 import { BREAKABLE_SITES, likelyBreaks } from './movers/breaks.js';
 import { CHANGED_SITES, measuredEffects } from './movers/effects.js';
 import { EXPERIMENTS, measuredExperiments } from './movers/experiment.js';
-import { peopleLeaving } from './movers/leaving.js';
 import { SCENARIOS } from './movers/scenarios.js';
 import { COURSES, usualRangeHolds } from './movers/usual.js';
 
@@ -46,7 +45,6 @@ for (const course of COURSES) {
 process.stdout.write('\n');
 print(
   'effect of a change',
-  'selected',
   'true',
   'clear of',
   'median',
@@ -55,12 +53,11 @@ print(
   'middle, widest high / low',
   'together clear',
 );
-print('---', '---', '--:', '--:', '--:', '--:', '--:', '--:', '--:');
+print('---', '--:', '--:', '--:', '--:', '--:', '--:', '--:');
 for (const site of CHANGED_SITES) {
   const found = await measuredEffects(site, { sites, firstSeed });
   print(
     site.name,
-    site.selection,
     signedPercent(site.trueRatio - 1),
     `${percent(found.clear)} of ${Math.round(found.jobs * (1 - found.untold))}`,
     found.ratio.toFixed(2),
@@ -71,15 +68,14 @@ for (const site of CHANGED_SITES) {
 }
 
 process.stdout.write('\n');
-print('experiment', 'selected', 'pairs', 'true', 'claims a difference', 'median', 'holds');
-print('---', '---', '--:', '--:', '--:', '--:', '--:');
+print('experiment', 'pairs', 'true', 'claims a difference', 'median', 'holds');
+print('---', '--:', '--:', '--:', '--:', '--:');
 for (const experiment of EXPERIMENTS) {
   const found = await measuredExperiments(experiment, { sites: EXPERIMENTS_PER_SITE * sites, firstSeed });
-  const { noise, selection, pairs, trueRatio } = experiment;
+  const { noise, pairs, trueRatio } = experiment;
   const shares = [found.clear, found.holds].map(percent);
   print(
     noise,
-    selection,
     String(pairs),
     signedPercent(trueRatio - 1),
     shares[0] ?? '',
@@ -94,15 +90,6 @@ print('---', '--:', '--:', '--:');
 for (const scenario of BREAKABLE_SITES) {
   const found = await likelyBreaks(scenario, { sites, firstSeed });
   print(scenario.name, String(scenario.pages), percent(found.named), found.falseInFiftyYears.toFixed(1));
-}
-
-process.stdout.write('\n');
-print('people leave, AI stays', 'precision', 'recall', 'a plain −20%: precision', 'recall');
-print('---', '--:', '--:', '--:', '--:');
-for (const [name, restlessness] of Object.entries({ calm: 1, lively: 2 })) {
-  const score = await peopleLeaving(restlessness, { sites, firstSeed });
-  const { precision, recall, plainPrecision, plainRecall } = score;
-  print(name, ...[precision, recall, plainPrecision, plainRecall].map(percent));
 }
 
 function cellsOf(some: readonly Score[]): string[] {

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import type { PageViews, ViewCounts } from '../src/api/schema.js';
 import { addDays, type Day, day, dayOf, daysBetween } from '../src/day.js';
 import { sumCounts } from '../src/export/totals.js';
@@ -35,6 +36,8 @@ export interface PlatformOptions {
   readonly behaviors?: Behaviors | undefined;
   /** Views of a day that are in its totals, but in none of its rows. */
   readonly hiddenOf?: (day: Day) => number;
+  /** Answers requests about agent jobs; without it, there are none. */
+  readonly agents?: (request: SeenRequest, response: ServerResponse) => void;
 }
 
 const HOUR_MS = 3_600_000;
@@ -49,6 +52,10 @@ export async function servePlatform(options: PlatformOptions) {
     const at = options.now();
     const date = at.toUTCString();
     const { pathname } = request.url;
+    if (options.agents !== undefined && pathname.startsWith('/v2/agent/')) {
+      options.agents(request, response);
+      return;
+    }
     if (!/^\/v1\/analytics\/[^/]+\/views$/.test(pathname)) {
       const isJob = /^\/v2\/agent\/[^/]+\/job\/[^/]+$/.test(pathname);
       const isSame = options.behaviors?.sameNotFound === true;

@@ -4,12 +4,11 @@ import { addDays } from '../../src/day.js';
 import { uniformFrom } from '../../src/sandbox/traffic/random.js';
 import { queryRows } from '../../src/warehouse/query.js';
 import { LAST_WEEK, withHistory } from './history.js';
-import { type Selection, selected, SELECTION_WEEKS } from './selection.js';
+import { mostRead, WEEKS_BEFORE } from './selection.js';
 import { type Scenario, type SimulatedPage, simulateSite } from './simulate.js';
 
 /** A site where agents changed some pages, which people then view `trueRatio` times as often. */
 export interface ChangedSite extends Scenario {
-  readonly selection: Selection;
   readonly trueRatio: number;
   readonly jobs: number;
   /** This share of the pages vanishes after the change. */
@@ -18,7 +17,7 @@ export interface ChangedSite extends Scenario {
 
 /** The weeks on which the selection is based, that of the change, and those after it. */
 const AFTER = 4;
-const WEEKS = SELECTION_WEEKS + 1 + AFTER;
+const WEEKS = WEEKS_BEFORE + 1 + AFTER;
 /** Jobs go to some of the most viewed pages, which are this many times the number of jobs. */
 const CHOSEN_FROM = 3;
 
@@ -28,7 +27,6 @@ const calm = {
   weeks: WEEKS - 1,
   jobs: 15,
   growth,
-  selection: 'most read',
   trueRatio: 1,
 } as const;
 const few = { ...calm, name: 'few pages', pages: 20, jobs: 6, volume: 0.5 };
@@ -38,8 +36,6 @@ export const CHANGED_SITES: readonly ChangedSite[] = [
     { ...calm, name: 'calm', trueRatio },
     { ...calm, name: 'lively', restlessness: 2, trueRatio },
   ]),
-  { ...calm, name: 'calm', selection: 'people leaving' },
-  { ...calm, name: 'lively', restlessness: 2, selection: 'people leaving' },
   { ...calm, name: 'pages with growth of their own', ownGrowth: 0.02 },
   { ...calm, name: 'a tenth of the pages vanishes', vanishing: 0.1 },
   few,
@@ -75,32 +71,23 @@ const score = z.object({
   togetherClear: z.number(),
 });
 
-/** Few pages lose people, so their sites are this many times as many. */
-const SITES_OF_LEAVING = 8;
-
 export async function measuredEffects(
   site: ChangedSite,
   { sites, firstSeed }: { sites: number; firstSeed: number },
 ): Promise<EffectScore> {
-  const isLeaving = site.selection === 'people leaving';
-  const simulated = Array.from({ length: isLeaving ? SITES_OF_LEAVING * sites : sites }, (_, index) =>
-    changedSite(site, firstSeed + index),
-  );
+  const simulated = Array.from({ length: sites }, (_, index) => changedSite(site, firstSeed + index));
   const projects = new Map(simulated.map(({ pages }, index) => [`site ${index}`, pages]));
   const merged = addDays(LAST_WEEK, 2 - 7 * AFTER);
-  const mostRead = simulated.flatMap(({ chosen }, index) =>
+  const changed = simulated.flatMap(({ chosen }, index) =>
     chosen.map((path) => `('site ${index}', '${path}')`),
   );
-  const jobs = isLeaving
-    ? `FROM people_leaving('${merged}')`
-    : `FROM (VALUES ${mostRead.join(', ')}) AS job (project, path)`;
   const use = async (connection: DuckDBConnection) => {
     await connection.run(`
       INSERT INTO agent_jobs BY NAME
       SELECT row_number() OVER () AS id, project, path, 'completed' AS state, '' AS reason, '' AS prompt, 0 AS polls,
         TIMESTAMP '${merged}' AS planned_at, TIMESTAMP '${merged}' AS submitted_at, TIMESTAMP '${merged}' AS ended_at,
         'https://code.example.com/1' AS pr_link, DATE '${merged}' AS merged_on
-      ${jobs}
+      FROM (VALUES ${changed.join(', ')}) AS job (project, path)
       QUALIFY row_number() OVER (PARTITION BY project) <= ${site.jobs}`);
     const [found] = await queryRows(
       connection,
@@ -126,7 +113,7 @@ export async function measuredEffects(
 function changedSite(site: ChangedSite, seed: number): { pages: SimulatedPage[]; chosen: string[] } {
   const uniform = uniformFrom(seed, 3);
   const { pages } = simulateSite(site, seed, false);
-  const ranked = selected(pages, 'most read', CHOSEN_FROM * site.jobs)
+  const ranked = mostRead(pages, CHOSEN_FROM * site.jobs)
     .map(({ path }) => ({ path, place: uniform() }))
     .sort((one, two) => one.place - two.place);
   const chosen = ranked.slice(0, site.jobs).map(({ path }) => path);

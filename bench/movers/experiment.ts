@@ -3,19 +3,17 @@ import { drawPairs } from '../../src/agents/pairs.js';
 import { addDays } from '../../src/day.js';
 import { queryRows } from '../../src/warehouse/query.js';
 import { LAST_WEEK, withHistory } from './history.js';
-import { type Selection, selected, SELECTION_WEEKS } from './selection.js';
+import { mostRead, WEEKS_BEFORE } from './selection.js';
 import { type Scenario, type SimulatedPage, simulateSite } from './simulate.js';
 
 /** Experiments with so many pairs, in which people view the pages with a job `trueRatio` times as often. */
 export interface Experiment {
   readonly noise: 'calm' | 'lively';
-  readonly selection: Selection;
   readonly pairs: number;
   readonly trueRatio: number;
 }
 
 const noises = ['calm', 'lively'] as const;
-const selections = ['most read', 'people leaving'] as const;
 
 export const EXPERIMENTS: readonly Experiment[] = [
   [8, 1],
@@ -23,9 +21,7 @@ export const EXPERIMENTS: readonly Experiment[] = [
   [15, 1.25],
   [30, 1],
   [30, 1.1],
-].flatMap(([pairs = 0, trueRatio = 1]) =>
-  selections.flatMap((selection) => noises.map((noise) => ({ noise, selection, pairs, trueRatio }))),
-);
+].flatMap(([pairs = 0, trueRatio = 1]) => noises.map((noise) => ({ noise, pairs, trueRatio })));
 
 export interface ExperimentScore {
   /** Share of the experiments that claim a difference for people; without a true effect, these are false. */
@@ -38,7 +34,7 @@ export interface ExperimentScore {
 
 /** The week of the draw and the one of the merge, and the weeks after. */
 const WEEKS_AFTER = 7;
-const SITE: Scenario = { name: '', pages: 200, weeks: SELECTION_WEEKS + 1 + WEEKS_AFTER };
+const SITE: Scenario = { name: '', pages: 200, weeks: WEEKS_BEFORE + 1 + WEEKS_AFTER };
 /** Experiments are stored so many at a time, to save memory. */
 const AT_A_TIME = 100;
 
@@ -60,15 +56,15 @@ export async function measuredExperiments(
 
 const effectRow = z.object({ verdict: z.string(), ratio: z.number(), low: z.number(), high: z.number() });
 
-async function effects({ noise, selection, pairs, trueRatio }: Experiment, firstSeed: number, sites: number) {
+async function effects({ noise, pairs, trueRatio }: Experiment, firstSeed: number, sites: number) {
   const drawn = Array.from({ length: sites }, (_, site) => {
     const seed = firstSeed + site;
     const { pages } = simulateSite({ ...SITE, restlessness: noise === 'calm' ? 1 : 2 }, seed, false);
-    const candidates = selected(pages, selection, 2 * pairs);
+    const candidates = mostRead(pages, 2 * pairs);
     const twins = drawPairs(candidates.map(candidateOf), pairs, String(seed));
     const treated = new Set(twins.map((pair) => pair.treated));
     const after = (views: readonly number[]) =>
-      views.map((count, week) => (week > SELECTION_WEEKS ? Math.round(count * trueRatio) : count));
+      views.map((count, week) => (week > WEEKS_BEFORE ? Math.round(count * trueRatio) : count));
     const measured = candidates.map((page): SimulatedPage =>
       treated.has(page.path) ? { ...page, views: { ...page.views, human: after(page.views.human) } } : page,
     );
@@ -105,8 +101,8 @@ async function effects({ noise, selection, pairs, trueRatio }: Experiment, first
 
 function candidateOf({ path, views }: SimulatedPage) {
   const weeks = Array.from({ length: 8 }, (_, week) => {
-    const at = SELECTION_WEEKS - 8 + week;
+    const at = WEEKS_BEFORE - 8 + week;
     return { week: LAST_WEEK, human: views.human[at] ?? 0, ai: views.ai[at] ?? 0 };
   });
-  return { path, weeks, leaving: null };
+  return { path, weeks };
 }

@@ -7,9 +7,7 @@ FROM
     ON job.project = choice.project AND job.path = choice.path AND job.planned_at >= choice.chosen_at
 WHERE
   choice.project = $project
-  AND NOT choice.is_flagged
-  AND choice.code NOT IN ('has-job', 'had-job', 'in-review')
+  AND choice.code NOT IN ('flagged', 'next', 'has-job', 'had-job', 'in-review')
   AND (choice.code <> 'held-out' OR choice.chosen_at < $from::DATE)
--- Other reasons are told without the facts of a page.
-GROUP BY choice.code, if(choice.code = 'not-considered', choice.facts, NULL)
-ORDER BY pages DESC, choice.code, facts
+GROUP BY choice.code
+ORDER BY pages DESC, choice.code

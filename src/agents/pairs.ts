@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
 
-/** What makes pages similar: their views in the last full weeks, oldest first, and the reason. */
+/** What makes pages similar: their views in the last full weeks, oldest first. */
 export interface PairCandidate {
   readonly path: string;
   readonly weeks: readonly { readonly human: number; readonly ai: number }[];
-  readonly leaving: object | null;
 }
 
 /** Two similar pages. Chance gave one its job now; the other is held out. */
@@ -14,8 +13,8 @@ export interface Pair {
 }
 
 /**
- * Pairs candidates, given in order of priority, and draws one of each pair. Each page in turn gets the most similar page
- * left as its twin, until there are `count` pairs or fewer than two pages left.
+ * Pairs candidates, given in the order of the ranking, and draws one of each pair. Each page in turn gets the most similar
+ * page left as its twin, until there are `count` pairs or fewer than two pages left.
  */
 export function drawPairs(candidates: readonly PairCandidate[], count: number, seed: string): Pair[] {
   const left = candidates.map((page) => ({ path: page.path, place: placeOf(page) }));
@@ -41,20 +40,16 @@ function draw(one: string, other: string, seed: string): Pair {
   return byte % 2 === 0 ? { treated: first, heldOut: second } : { treated: second, heldOut: first };
 }
 
-/** Pages with different reasons become twins only if none with the same reason is nearly as similar. */
-const OTHER_REASON = 2;
-
-/** Coordinates of a page on a log scale: level and course of each audience, and the reason. */
-function placeOf({ weeks, leaving }: PairCandidate): number[] {
+/** Coordinates of a page on a log scale: level and course of each audience. */
+function placeOf({ weeks }: PairCandidate): number[] {
   const half = Math.floor(weeks.length / 2);
-  const sizes = (['human', 'ai'] as const).flatMap((audience) => {
+  return (['human', 'ai'] as const).flatMap((audience) => {
     const views = (from: number, to?: number) =>
       weeks.slice(from, to).reduce((sum, week) => sum + week[audience], 0);
     const level = Math.log(views(0) + 1);
     const course = Math.log((views(weeks.length - half) + 1) / (views(0, half) + 1));
     return [level, course];
   });
-  return [...sizes, leaving === null ? 0 : OTHER_REASON];
 }
 
 const distance = (one: readonly number[], other: readonly number[]): number =>

@@ -8,7 +8,7 @@ import { dayColumn, type Reader, readSql, timestampColumn } from '../warehouse/q
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { type Job, readJobs } from './ledger.js';
 import { OPEN_STATES } from './lifecycle.js';
-import { NO_EVIDENCE, type Reason, storedReason } from './reasons.js';
+import { type Reason, storedReason } from './reasons.js';
 import { isInReview, type Room, roomFor, type RoomRules } from './room.js';
 import {
   type Candidate,
@@ -21,7 +21,6 @@ import {
 
 const statement = (name: string) => readSql(import.meta.url, `statements/${name}.sql`);
 const CANDIDATES = statement('candidates');
-const VIEWED_PAGES = statement('viewed-pages');
 const CHOICES = statement('choices-of-project');
 const RECORD_CHOICES = statement('record-choices');
 const SKIPS_OF_PROJECT = statement('skips-of-project');
@@ -33,11 +32,12 @@ const OPEN_CHANGES = statement('open-changes');
 const NEAR_PATHS = statement('near-paths');
 
 const pathRow = z.object({ path: z.string() });
-const viewedRow = pathRow.extend({ weekly_human: z.number(), weekly_ai: z.number() });
 const openChangeRow = pathRow
   .extend({ link: z.string() })
   .transform(({ path, link }) => ({ path, why: { code: 'changed-elsewhere', link } as const }));
-const choiceRow = viewedRow.extend({
+const choiceRow = pathRow.extend({
+  weekly_human: z.number(),
+  weekly_ai: z.number(),
   is_flagged: z.boolean(),
   code: z.string(),
   facts: z.string(),
@@ -57,6 +57,8 @@ export interface ImprovePlan extends Selection {
   readonly weeks: number;
   /** How many of them may be sent now. */
   readonly toSend: Room;
+  /** How many may be planned now. */
+  readonly toPlan: Room;
   /** Jobs sent since Monday (UTC) or waiting; they count toward `maxJobsPerWeek`. */
   readonly plannedThisWeek: number;
   /** Jobs whose pull requests wait for review, oldest first. */
@@ -64,7 +66,7 @@ export interface ImprovePlan extends Selection {
   readonly now: Date;
 }
 
-/** The pages with enough views. They are the same all day. */
+/** The pages with enough views, the most viewed first. They are the same all day. */
 export const readCandidates = (
   reader: Reader,
   project: string,
@@ -87,7 +89,6 @@ export async function planImprovement(
   { now, isListed, only, seed, candidates: known }: Occasion,
 ): Promise<ImprovePlan> {
   const candidates = known ?? (await readCandidates(reader, project, rules, now));
-  const weeks = candidates[0]?.weeks.map(({ week }) => week) ?? [];
   const jobs = await readJobs(reader, project);
   const waiting = jobs.filter((job) => job.state === 'planned');
   const { plannedThisWeek, toPlan, toSend } = roomFor(jobs, rules, now);
@@ -100,18 +101,11 @@ export async function planImprovement(
     reserved: reservedPages(jobs, now),
     isListed,
     only,
-    viewed: only && (await viewedIn(reader, project, weeks, only)),
     seed,
     room: toPlan,
   });
-  return { ...selection, waiting, toSend, skips, weeks: weeks.length, plannedThisWeek, inReview, now };
-}
-
-/** What is known of those of some pages that were viewed in some weeks: their medians. */
-async function viewedIn(reader: Reader, project: string, weeks: readonly Day[], paths: readonly string[]) {
-  const asked = { project, weeks: JSON.stringify(weeks), paths: JSON.stringify(paths) };
-  const rows = await reader.query(VIEWED_PAGES, viewedRow, asked);
-  return new Map(rows.map(({ path, ...weekly }) => [path, { ...NO_EVIDENCE, ...weekly }]));
+  const weeks = candidates[0]?.weeks.length ?? 0;
+  return { ...selection, waiting, toSend, toPlan, skips, weeks, plannedThisWeek, inReview, now };
 }
 
 const isRejected = ({ merged_on, closed_on }: Job): boolean => closed_on !== null && merged_on === null;
@@ -173,14 +167,14 @@ function heldOutUntil(job: Job, now: Date): Day | null {
   return ended === null ? null : addDays(ended, HELD_OUT_DAYS);
 }
 
-/** Stores which pages were flagged or left out, and since when, for reports. Returns whether that has changed. */
+/** Stores which pages were flagged, are next in line or were left out, and since when, for reports. Returns whether that has changed. */
 export async function recordChoices(
   warehouse: Warehouse,
   project: string,
-  { flagged, leftOut }: Selection,
+  { flagged, next, leftOut }: Selection,
   now: Date,
 ): Promise<boolean> {
-  const choices = [...flagged, ...leftOut]
+  const choices = [...flagged, ...next, ...leftOut]
     .map(({ path, why, evidence: { weekly_human, weekly_ai } }): z.infer<typeof choiceRow> => ({
       path,
       is_flagged: why.code === 'flagged',

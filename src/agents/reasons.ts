@@ -1,20 +1,13 @@
 import { z } from 'zod';
 import { longDay } from '../format/days.js';
+import { inWords, percentOf, thousands } from '../format/numbers.js';
 import { dayColumn } from '../warehouse/query.js';
-import { signedPercent, thousands } from '../format/numbers.js';
-
-export const leavingColumn = z.object({ human_change: z.number(), ai_change: z.number() }).nullable();
 
 /** The evidence stored with a job: views by people and AI over the last full weeks, at most 8. */
 export const evidenceRow = z.object({
-  /** Weekly medians. */
+  /** Of a typical week: the median by the views of both together. */
   weekly_human: z.number(),
   weekly_ai: z.number(),
-  /** 1 is the most viewed page. */
-  human_rank: z.int(),
-  ai_rank: z.int(),
-  /** Null without human views. */
-  ai_per_human: z.number().nullable(),
   /** Relative change from the older to the newer half of the weeks; null if the older half has no views or is before a break. */
   trend: z.number().nullable(),
   /** Oldest first. */
@@ -23,37 +16,26 @@ export const evidenceRow = z.object({
 export type Evidence = z.infer<typeof evidenceRow>;
 
 /** For a job stored without evidence. */
-export const NO_EVIDENCE: Evidence = {
-  weekly_human: 0,
-  weekly_ai: 0,
-  human_rank: 0,
-  ai_rank: 0,
-  ai_per_human: null,
-  trend: null,
-  weeks: [],
-};
+export const NO_EVIDENCE: Evidence = { weekly_human: 0, weekly_ai: 0, trend: null, weeks: [] };
 
-const flagged = evidenceRow.extend({
-  code: z.literal('flagged'),
+const rankedReason = evidenceRow.extend({
+  /** `next`: the page qualifies as well, and waits only for room. */
+  code: z.enum(['flagged', 'next']),
+  /** Among all pages of the site. */
   rank: z.int(),
+  pages: z.int(),
   /** Their number. */
   weeks: z.int(),
-  /** Changes relative to the median page, if the page is losing people but not AI; null otherwise. */
-  leaving: leavingColumn.default(null),
 });
 const days = z.int();
 
 const reasonSchema = z.discriminatedUnion('code', [
-  flagged,
-  z.object({ code: z.enum(['not-plain', 'excluded', 'not-in-sitemap']) }),
+  rankedReason,
+  z.object({ code: z.enum(['not-plain', 'excluded', 'not-in-sitemap', 'gone', 'few-weeks']) }),
+  z.object({ code: z.literal('few-views'), minimum: z.int() }),
   z.object({ code: z.enum(['few-days', 'few-days-by-people']), days }),
   z.object({ code: z.literal('has-job'), job: z.int(), state: z.string() }),
   z.object({ code: z.literal('had-job'), job: z.int(), ended: dayColumn, cooldown_days: days }),
-  z.object({
-    code: z.literal('limit'),
-    setting: z.enum(['maxJobsPerRun', 'maxJobsPerWeek', 'maxOpenPullRequests']),
-    limit: z.int(),
-  }),
   z.object({ code: z.literal('in-review'), job: z.int(), since: dayColumn }),
   z.object({ code: z.literal('changed-elsewhere'), link: z.string() }),
   z.object({ code: z.literal('rejected'), job: z.int(), on: dayColumn }),
@@ -66,13 +48,11 @@ const reasonSchema = z.discriminatedUnion('code', [
     until: dayColumn.nullable(),
   }),
   z.object({ code: z.literal('skipped'), until: dayColumn.nullable() }),
-  /** A page given by name has too few views. */
-  z.object({ code: z.literal('not-considered'), words: z.string() }),
 ]);
 
-/** Why a page is flagged for a job, or left out: a code and its details. */
+/** Why a page is flagged for a job, is next in line or is left out: a code and its details. */
 export type Reason = z.infer<typeof reasonSchema>;
-type FlagReason = z.infer<typeof flagged>;
+type RankedReason = z.infer<typeof rankedReason>;
 
 /** A reason as it is stored: the code, and the rest as JSON. */
 export const storedReason = ({ code, ...facts }: Reason) => ({ code, facts: JSON.stringify(facts) });
@@ -84,13 +64,20 @@ export const reasonOf = ({ code, facts }: { readonly code: string; readonly fact
 export function reasonWords(reason: Reason): string {
   switch (reason.code) {
     case 'flagged':
-      return flagWords(reason);
+    case 'next':
+      return rankWords(reason);
     case 'not-plain':
       return 'not a plain path, so it cannot go into a prompt';
     case 'excluded':
       return 'excluded by improve.exclude';
     case 'not-in-sitemap':
       return 'not in the sitemap';
+    case 'gone':
+      return 'lost more than three quarters of its usual views in the last full week';
+    case 'few-views':
+      return `fewer than ${thousands(reason.minimum)} views in a typical week (improve.minWeeklyViews)`;
+    case 'few-weeks':
+      return 'the history has fewer than four full weeks';
     case 'few-days':
       return `viewed on only ${reason.days} days`;
     case 'few-days-by-people':
@@ -109,41 +96,25 @@ export function reasonWords(reason: Reason): string {
       const until = reason.until === null ? 'eight weeks after the review' : longDay(reason.until);
       return `held out until ${until}: on ${longDay(reason.drawn)}, chance gave job ${reason.job} to ${reason.twin}`;
     }
-    case 'limit':
-      return `left for a later run: improve.${reason.setting} is ${reason.limit}`;
     case 'skipped':
       return reason.until === null ? 'skipped manually' : `skipped manually until ${longDay(reason.until)}`;
-    case 'not-considered':
-      return reason.words;
   }
 }
 
 /** Smaller changes in weekly views are called steady. */
 const STEADY = 0.05;
 
-/** How the reason begins for a page that loses people, but not AI. */
-export const LEAVING = 'losing people but not AI';
-
-function flagWords(reason: FlagReason): string {
-  const { rank, weekly_human, human_rank, weekly_ai, ai_rank, ai_per_human, trend, weeks, leaving } = reason;
-  const signal =
-    leaving === null
-      ? ''
-      : `${LEAVING}: human views ${signedPercent(leaving.human_change)} and AI views ${signedPercent(leaving.ai_change)} ` +
-        'over eight weeks, relative to the median page; ';
-  const views = (median: number): string => thousands(Math.round(median));
-  const before = `${Math.floor(weeks / 2)} weeks before`;
-  const change =
+function rankWords({ rank, pages, weekly_human, weekly_ai, trend, weeks }: RankedReason): string {
+  const [people, ai] = [Math.round(weekly_human), Math.round(weekly_ai)];
+  const half = inWords(Math.floor(weeks / 2));
+  const course =
     trend === null
-      ? 'no comparable earlier views'
+      ? ''
       : Math.abs(trend) < STEADY
-        ? 'steady'
-        : `${signedPercent(trend)} compared with the ${before}`;
-  const ratio =
-    ai_per_human === null ? 'viewed only by AI' : `${ai_per_human.toFixed(1)} AI views per human view`;
+        ? `, steady over ${inWords(weeks)} weeks`
+        : `; the last ${half} weeks are ${trend < 0 ? 'down' : 'up'} ${percentOf(trend)} on the ${half} before`;
   return (
-    signal +
-    `#${rank} in sustained traffic, with ${views(weekly_human)} human views (#${human_rank}) and ` +
-    `${views(weekly_ai)} AI views (#${ai_rank}) in a median week of the last ${weeks}; ${change}, ${ratio}`
+    `#${thousands(rank)} of ${thousands(pages)} pages: ${thousands(people + ai)} views in a typical week ` +
+    `(${thousands(people)} by people, ${thousands(ai)} by AI)${course}`
   );
 }

@@ -3,16 +3,19 @@ import { addWeeks, startOfISOWeek } from 'date-fns';
 import type { Settings } from '../config/schema.js';
 import type { Job } from './ledger.js';
 import { OPEN_STATES } from './lifecycle.js';
-import type { Reason } from './reasons.js';
 
 /** The limits in the `improve` section of the configuration. */
-export type RoomRules = Pick<Settings['improve'], 'maxJobsPerRun' | 'maxJobsPerWeek' | 'maxOpenPullRequests'>;
+export type RoomRules = Pick<Settings['improve'], 'maxJobsPerWeek' | 'maxOpenPullRequests'>;
 
-/** How many jobs are allowed, and which limit decides it. */
+/** How many jobs are allowed, and the limit that decides it. */
 export interface Room {
   readonly count: number;
-  readonly limit: Reason;
+  readonly setting: keyof RoomRules;
+  readonly limit: number;
 }
+
+/** The limit as a phrase: `improve.maxJobsPerWeek is 5`. */
+export const limitWords = ({ setting, limit }: Room): string => `improve.${setting} is ${limit}`;
 
 /** Whether its pull request waits for review, as far as is known. */
 export const isInReview = ({ pr_link, merged_on, closed_on, state }: Job): boolean =>
@@ -29,20 +32,18 @@ export function roomFor(jobs: readonly Job[], rules: RoomRules, now: Date) {
   const sent = jobs.filter(({ state }) => state !== 'planned' && state !== 'refused');
   const week = sent.filter(({ submitted_at, planned_at }) => isThisWeek(submitted_at ?? planned_at)).length;
   const open = sent.filter((job) => OPEN_STATES.has(job.state) || isInReview(job)).length;
-  const roomWith = (others: number) =>
-    roomLeft(rules, {
-      maxJobsPerRun: others,
-      maxJobsPerWeek: week + others,
-      maxOpenPullRequests: open + others,
-    });
-  return { plannedThisWeek: week + waiting, toPlan: roomWith(waiting), toSend: roomWith(0) };
+  const roomBeside = (others: number) =>
+    roomLeft(rules, { maxJobsPerWeek: week + others, maxOpenPullRequests: open + others });
+  return { plannedThisWeek: week + waiting, toPlan: roomBeside(waiting), toSend: roomBeside(0) };
 }
 
-const LIMITS = ['maxJobsPerRun', 'maxJobsPerWeek', 'maxOpenPullRequests'] as const;
-
-/** How many new jobs are allowed with those that count toward each limit, and which limit decides it. */
+/** How many new jobs are allowed with those that count toward each limit. */
 function roomLeft(rules: RoomRules, used: Readonly<Record<keyof RoomRules, number>>): Room {
-  const rooms = LIMITS.map((setting) => ({ setting, count: Math.max(0, rules[setting] - used[setting]) }));
-  const { setting, count } = rooms.reduce((least, one) => (one.count < least.count ? one : least));
-  return { count, limit: { code: 'limit', setting, limit: rules[setting] } };
+  const roomBy = (setting: keyof RoomRules): Room => ({
+    count: Math.max(0, rules[setting] - used[setting]),
+    setting,
+    limit: rules[setting],
+  });
+  const [week, review] = [roomBy('maxJobsPerWeek'), roomBy('maxOpenPullRequests')];
+  return review.count < week.count ? review : week;
 }

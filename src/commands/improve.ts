@@ -24,7 +24,7 @@ type Pages = readonly string[];
 export const improve = projectCommand('improve', {
   summary: 'recommend pages for agents; create the jobs with --apply',
   description:
-    'Chooses the pages with the most sustained traffic from people and AI, and says why. Without --apply, it creates nothing. With it, each page gets one job, which is recorded before it is sent and never sent twice automatically.',
+    'Ranks the pages by the views of people and AI together in a typical week, the median of the last eight, and chooses the first ones that have no job. Without --apply, it creates nothing. With it, each page gets one job, which is recorded before it is sent and never sent twice automatically.',
   options: {
     apply: value<true | Pages>(
       '[pages...]',
@@ -102,7 +102,13 @@ const showPlan = (options: ShowOptions, runtime: Runtime): Promise<ExitCode> =>
         prompt,
       }));
       if (options.json === true)
-        shown.push({ project, ...plan, flagged, leftOut: plan.leftOut.map(shownPage) });
+        shown.push({
+          project,
+          ...plan,
+          flagged,
+          next: plan.next.map(shownPage),
+          leftOut: plan.leftOut.map(shownPage),
+        });
       else output.words(planLines({ name, plan, rules, width: output.width, proposals }).join('\n'));
     }
     if (options.json === true) output.json(shown);

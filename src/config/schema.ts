@@ -58,17 +58,13 @@ const historySchema = z.strictObject({
   maxWait: duration.default(120_000),
 });
 
-const NOT_A_SHARE = 'write a share such as 0.8';
-
 const improveSchema = z.strictObject({
   mode: z.enum(['plan', 'apply']).default('plan'),
-  maxJobsPerRun: z.int().min(1).max(100).default(5),
   maxJobsPerWeek: z.int().min(1).max(1000).default(5),
   maxOpenPullRequests: z.int().min(1).max(1000).default(10),
-  experiment: z.enum(['pairs', 'off']).default('pairs'),
+  experiment: z.enum(['off', 'pairs']).default('off'),
   cooldownDays: z.int().min(0).max(3650).default(56),
   minWeeklyViews: z.int().min(0).default(200),
-  readingShare: z.number().gt(0, NOT_A_SHARE).max(1, NOT_A_SHARE).default(0.8),
   exclude: z.array(z.string().min(1)).default(['/llms*.txt', '/**/openapi.*']),
   sitemap: z.string().min(1).refine(namesNoUser, NAMES_A_USER).optional(),
   maxPromptLength: z.int().min(200).max(100_000).default(8_000),
@@ -211,6 +207,8 @@ export const settingsSchema = z
 
 /** Settings of 0.3 that are gone, with what now applies: accepted, and reported as having no effect. */
 export const RETIRED: ReadonlyMap<string, string> = new Map([
+  ['improve.maxJobsPerRun', 'improve.maxJobsPerWeek and improve.maxOpenPullRequests limit the jobs'],
+  ['improve.readingShare', 'all pages with at least improve.minWeeklyViews are ranked by their views'],
   ['publish.endpoint', 'set AWS_ENDPOINT_URL_S3 in the environment instead, which other S3 tools read too'],
   ['publish.region', 'set AWS_REGION in the environment instead, which other S3 tools read too'],
 ]);

@@ -3,23 +3,26 @@ import type { Job } from '../agents/ledger.js';
 import type { ImprovePlan } from '../agents/plan.js';
 import type { Proposal } from '../agents/prompt.js';
 import { reasonWords } from '../agents/reasons.js';
+import { limitWords } from '../agents/room.js';
 import { type ConsideredPage, MIN_WEEKS } from '../agents/select.js';
 import type { Settings } from '../config/schema.js';
 import { counted, signedPercent, thousands } from '../format/numbers.js';
 import { alignedLines, type Column } from '../terminal/table.js';
 import { escapeUnsafe, indented } from '../format/text.js';
 
-/** Skipped pages beyond these are only counted, unless `--verbose` is given. */
+/** Pages beyond these are only counted, unless `--verbose` is given. */
+const NEXT_SHOWN = 5;
 const LEFT_OUT_SHOWN = 15;
 
 const LATE_REVIEW_DAYS = 7;
 const LATE_SHOWN = 3;
 
-const FLAGGED_COLUMNS: readonly Column[] = [
+const RANKED_COLUMNS: readonly Column[] = [
+  { head: 'rank', align: 'right' },
   { head: 'page', align: 'left', shrinks: true },
-  { head: 'people a week', align: 'right' },
-  { head: 'AI a week', align: 'right' },
-  { head: 'AI per human', align: 'right' },
+  { head: 'views a week', align: 'right' },
+  { head: 'people', align: 'right' },
+  { head: 'AI', align: 'right' },
   { head: 'trend', align: 'right' },
 ];
 
@@ -40,25 +43,35 @@ interface PlanView {
 
 /** A project's plan: a table no wider than the terminal. */
 export function planLines({ name, plan, rules, width, proposals }: PlanView): string[] {
-  const { flagged, waiting, toSend } = plan;
+  const { flagged, next, waiting, toPlan, toSend } = plan;
   const lines = [`${name}: ${flaggedWords(plan)}`];
   if (plan.weeks < MIN_WEEKS)
     lines.push(
-      `  The history has only ${counted(plan.weeks, 'full week')}; ${MIN_WEEKS} are needed to distinguish sustained traffic from a burst.`,
+      `  The history has only ${counted(plan.weeks, 'full week')}; ${MIN_WEEKS} are needed for a ranking.`,
     );
   for (const [index, { id, path }] of waiting.entries()) {
-    const state = index < toSend.count ? 'not sent yet' : reasonWords(toSend.limit);
+    const state = index < toSend.count ? 'not sent yet' : `waits for room: ${limitWords(toSend)}`;
     lines.push(`  ${escapeUnsafe(path)}  planned earlier as job ${id}, ${state}`);
   }
   lines.push(...reviewLines(plan));
-  if (flagged.length > 0) lines.push('', ...indentedTable(FLAGGED_COLUMNS, flagged.map(flaggedCells), width));
+  if (flagged.length > 0) lines.push('', ...rankedTable(flagged, width));
   for (const proposal of proposals ?? []) lines.push('', ...promptLines(proposal));
-  lines.push(...leftOutLines(plan, rules, proposals === undefined ? LEFT_OUT_SHOWN : Infinity));
+  const isShort = proposals === undefined;
+  if (next.length > 0) {
+    lines.push('', `Next in line, when there is room (${limitWords(toPlan)}):`);
+    lines.push(...rankedTable(next.slice(0, isShort ? NEXT_SHOWN : next.length), width));
+    if (isShort && next.length > NEXT_SHOWN)
+      lines.push(`  ${counted(next.length - NEXT_SHOWN, 'more page')}: --verbose lists them`);
+  }
+  lines.push(...leftOutLines(plan, rules, isShort ? LEFT_OUT_SHOWN : Infinity));
   if (flagged.length + Math.min(waiting.length, toSend.count) > 0)
     lines.push('', `Nothing was created. To create the jobs: readership improve --apply`);
   const [first] = flagged;
   if (first !== undefined)
-    lines.push(`To choose pages: readership improve --apply ${first.path}, or --skip ${first.path}`);
+    lines.push(
+      `Only for one page: readership improve --apply ${first.path}`,
+      `Not for this page: readership improve --skip ${first.path}`,
+    );
   return lines;
 }
 
@@ -84,9 +97,8 @@ function reviewLines({ inReview, now }: ImprovePlan): string[] {
 }
 
 /** The text after “no new job”, if a limit is the reason. */
-export function whyNoJob({ plannedThisWeek, leftOut, inReview }: ImprovePlan): string {
-  const isFull = leftOut.some(({ why }) => why.code === 'limit' && why.setting === 'maxOpenPullRequests');
-  if (isFull && inReview.length > 0)
+export function whyNoJob({ plannedThisWeek, toPlan, inReview }: ImprovePlan): string {
+  if (toPlan.count === 0 && toPlan.setting === 'maxOpenPullRequests' && inReview.length > 0)
     return `: ${counted(inReview.length, 'pull request')} waiting for review (improve.maxOpenPullRequests). After a review, record it unless pullRequests is set: readership jobs merged ${inReview[0]?.id}, or jobs closed ${inReview[0]?.id}`;
   return plannedThisWeek > 0 ? `: ${counted(plannedThisWeek, 'page')} already chosen this week` : '';
 }
@@ -94,16 +106,18 @@ export function whyNoJob({ plannedThisWeek, leftOut, inReview }: ImprovePlan): s
 const indentedTable = (...[columns, rows, width]: Parameters<typeof alignedLines>): string[] =>
   indented(alignedLines(columns, rows, width - 2));
 
-const flaggedCells = ({ path, evidence }: ConsideredPage): string[] => {
-  const { weekly_human, human_rank, weekly_ai, ai_rank, ai_per_human, trend } = evidence;
-  return [
-    path,
-    `${thousands(weekly_human)} (#${human_rank})`,
-    `${thousands(weekly_ai)} (#${ai_rank})`,
-    ai_per_human === null ? '–' : ai_per_human.toFixed(1),
-    trend === null ? '–' : signedPercent(trend),
-  ];
-};
+/** Pages with their rank and the views of a typical week. */
+const rankedTable = (pages: readonly ConsideredPage[], width: number): string[] =>
+  indentedTable(
+    RANKED_COLUMNS,
+    pages.map(({ path, why, evidence: { weekly_human, weekly_ai, trend } }) => [
+      'rank' in why ? `#${thousands(why.rank)}` : '',
+      path,
+      ...[weekly_human + weekly_ai, weekly_human, weekly_ai].map((views) => thousands(views)),
+      trend === null ? '–' : signedPercent(trend),
+    ]),
+    width,
+  );
 
 const promptLines = ({ path, why, digest, prompt }: Proposal): string[] => [
   `  ${path}#${digest}: ${reasonWords(why)}`,
@@ -114,8 +128,8 @@ const promptLines = ({ path, why, digest, prompt }: Proposal): string[] => [
 ];
 
 function leftOutLines(
-  { leftOut, skips, beyondShare, belowFloor }: ImprovePlan,
-  { readingShare, minWeeklyViews }: Settings['improve'],
+  { leftOut, skips, belowMinimum }: ImprovePlan,
+  { minWeeklyViews }: Settings['improve'],
   limit: number,
 ): string[] {
   // A manually skipped page is shown even if it has few views.
@@ -127,9 +141,8 @@ function leftOutLines(
   const [skip] = skips;
   const uncounted = indented([
     more > 0 && `${counted(more, 'more page')} left out: --verbose lists them`,
-    beyondShare > 0 &&
-      `${counted(beyondShare, 'page')} beyond those that make up ${Math.round(readingShare * 100)}% of all views`,
-    belowFloor > 0 && `${counted(belowFloor, 'page')} with fewer than ${minWeeklyViews} views a week`,
+    belowMinimum > 0 &&
+      `${counted(belowMinimum, 'page')} with fewer than ${minWeeklyViews} views in a typical week`,
     skip !== undefined && `To undo a skip: readership improve --unskip ${escapeUnsafe(skip.path)}`,
   ]);
   return [

@@ -8,7 +8,7 @@ import {
   projectEffectRow,
   togetherWords,
 } from '../agents/effect.js';
-import { LEAVING, reasonOf, reasonWords } from '../agents/reasons.js';
+import { reasonOf, reasonWords } from '../agents/reasons.js';
 import { addDays, dayOf, daysBetween } from '../day.js';
 import { counted } from '../format/numbers.js';
 import { capitalised } from '../format/text.js';
@@ -24,7 +24,7 @@ import {
 } from './jobs.js';
 import { ISO_CALENDAR, periodOf } from './period.js';
 
-/** Why a page was chosen, as numbers: its median week, and the change within eight weeks; null if unknown. */
+/** Why a page was chosen, as numbers: its typical week, and the change within eight weeks; null if unknown. */
 const weekly = z.object({
   human: z.number().nullable(),
   ai: z.number().nullable(),
@@ -33,7 +33,6 @@ const weekly = z.object({
 
 const choiceRow = z.object({
   path: z.string(),
-  is_flagged: z.boolean(),
   code: z.string(),
   facts: z.string(),
   chosen_at: timestampColumn,
@@ -79,18 +78,26 @@ export function improveModel(answers: object) {
   }));
   const groups = byGroup(jobs.filter(({ isMerged }) => !isMerged));
   const flagged = jobs.filter(({ isNew }) => isNew);
-  const chosen = ({ path, chosen_at, ...row }: z.infer<typeof choiceRow>) => ({
-    path,
-    ...whyOf(reasonWords(reasonOf(row)), row.weekly),
-    isNew: row.newly_flagged,
-    age: ageWords(daysSince(chosen_at)),
-  });
+  const chosen = ({ path, chosen_at, ...row }: z.infer<typeof choiceRow>) => {
+    const why = reasonOf(row);
+    const words = reasonWords(why);
+    const note = 'rank' in why ? `#${why.rank} of ${counted(why.pages, 'page')}` : words;
+    const age = ageWords(daysSince(chosen_at));
+    return {
+      path,
+      reason: words,
+      weekly: row.weekly,
+      note: `${capitalised(note)}.`,
+      isNew: row.newly_flagged,
+      age,
+    };
+  };
+  const chosenBy = (code: string) => rows.choices.filter((choice) => choice.code === code).map(chosen);
   /** Flagged in `mode: plan`: no job was created for them. */
-  const proposed = rows.choices.filter(({ is_flagged }) => is_flagged).map(chosen);
+  const proposed = chosenBy('flagged');
   /** A page may have several jobs: the platform rejected the first. */
   const newlyFlagged = new Set([...flagged, ...proposed.filter(({ isNew }) => isNew)].map(({ path }) => path))
     .size;
-  const heldOut = rows.choices.filter(({ code }) => code === 'held-out').map(chosen);
   const shown = new Set([...groups.ready, ...groups.unconfirmed, ...groups.failed].map(({ path }) => path));
   const others = new Map(jobs.filter(({ path }) => !shown.has(path)).map((job) => [job.path, job]));
   return {
@@ -106,7 +113,7 @@ export function improveModel(answers: object) {
     flagged,
     proposed,
     newlyFlagged,
-    /** The other pages with a job of the week or an open one, each once, the proposed pages, and those held out. */
+    /** The other pages with a job of the week or an open one, each once, the proposed pages, those next in line, and those held out. */
     pages: [
       ...[...others.values()].map(({ path, note, weekly, flaggedAge: age, isMerged, group }) => ({
         path,
@@ -115,8 +122,9 @@ export function improveModel(answers: object) {
         age,
         state: isMerged ? 'Merged' : STATES[group],
       })),
-      ...proposed.map((page) => ({ ...page, note: page.weekly.note, state: 'Suggested' })),
-      ...heldOut.map((page) => ({ ...page, note: `${capitalised(page.reason)}.`, state: 'Held out' })),
+      ...proposed.map((page) => ({ ...page, state: 'Suggested' })),
+      ...chosenBy('next').map((page) => ({ ...page, age: null, state: 'Next in line' })),
+      ...chosenBy('held-out').map((page) => ({ ...page, age: null, state: 'Held out' })),
     ],
     experiment: experimentWords(rows.experiment),
     /** Null when the last twelve weeks have no pull request. */
@@ -132,10 +140,9 @@ export function improveModel(answers: object) {
   };
 }
 
-/** The reason as numbers, with a note on what they do not show. */
+/** The reason as numbers, or in words if it has none. */
 function whyOf(reason: string, weekly: z.infer<typeof choiceRow>['weekly']) {
-  const note = weekly.human === null ? reason : reason.startsWith(LEAVING) ? LEAVING : null;
-  return { reason, weekly: { ...weekly, note: note === null ? null : `${capitalised(note)}.` } };
+  return { reason, weekly: { ...weekly, note: weekly.human === null ? `${capitalised(reason)}.` : null } };
 }
 
 const STATES = {
@@ -159,12 +166,10 @@ const ageWords = (days: number): string => (days <= 0 ? 'today' : `${counted(day
 const SKIPPED: Readonly<Partial<Record<string, string>>> = {
   'few-days': 'viewed on too few days',
   'few-days-by-people': 'viewed by people on too few days',
-  limit: 'over the limit on new jobs',
   'held-out': 'held out earlier',
   rejected: 'rejected by people',
   'changed-elsewhere': 'changed by an open pull request of others',
   skipped: 'manually',
-  other: 'for other reasons',
 };
 
 /** How views of pages changed after earlier pull requests, once enough time has passed. */

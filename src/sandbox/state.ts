@@ -30,7 +30,6 @@ export const sandboxSettings = (workingDirectory: string): Settings =>
     improve: {
       mode: 'apply',
       minWeeklyViews: 60,
-      readingShare: 1,
       exclude: ['/changelog/**', '/llms*.txt', '/**/openapi.*'],
     },
     pullRequests: { host: 'github', url: 'https://code.example.com' },

@@ -13,6 +13,7 @@ import {
 import { recordChange } from '../agents/pull-requests.js';
 import { composePrompt, type Proposal, proposalOf } from '../agents/prompt.js';
 import { type Reason, reasonWords } from '../agents/reasons.js';
+import { limitWords } from '../agents/room.js';
 import { type IsListed, readSitemap } from '../agents/sitemap.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { type Day, dayOf } from '../day.js';
@@ -69,11 +70,20 @@ async function improveProject(
     const draw = pair && { seed, heldOut: pair.heldOut };
     await planPage(context, project, proposalOf(project.id, page, context), draw);
   }
-  const reserved = reservedPages(await readJobs(warehouse, project.id), now());
-  const leftOut = plan.leftOut.map((page) => ({ ...page, why: reserved.get(page.path) ?? page.why }));
+  const drawn = withHeldOut(plan, reservedPages(await readJobs(warehouse, project.id), now()));
   // Chosen before its jobs were planned, so that reports leave out pages that got one.
-  await recordChoices(warehouse, project.id, { ...plan, leftOut }, state.now);
-  return { project, plan: { ...plan, leftOut }, ...(await submitWaiting(context, project, 'all')) };
+  await recordChoices(warehouse, project.id, drawn, state.now);
+  return { project, plan: drawn, ...(await submitWaiting(context, project, 'all')) };
+}
+
+/** The plan after its draw: the pages that it holds out are no longer next in line. */
+function withHeldOut(plan: ImprovePlan, reserved: ReadonlyMap<string, Reason>): ImprovePlan {
+  const heldOut = plan.next.flatMap((page) => {
+    const why = reserved.get(page.path);
+    return why === undefined ? [] : [{ ...page, why }];
+  });
+  const next = plan.next.filter(({ path }) => !reserved.has(path));
+  return { ...plan, next, leftOut: [...plan.leftOut, ...heldOut] };
 }
 
 /** Plans the job of a page, with the draw that gave it the job, if any; nothing is sent. Returns its number. */
@@ -134,7 +144,7 @@ export async function approvePages(
     if (page === undefined) {
       const why = plan.leftOut.find((candidate) => candidate.path === path)?.why;
       const unknown = await unknownPage(warehouse, project.id, path);
-      answers.push({ path, refusal: unknown ?? (why && reasonWords(why)) ?? 'not proposed' });
+      answers.push({ path, refusal: unknown ?? (why && reasonWords(why)) ?? noRoom(plan) });
       continue;
     }
     const proposal = proposalOf(project.id, page, context);
@@ -158,6 +168,8 @@ export async function approvePages(
   const detail = answers.map(({ id, ...answer }) => ({ ...answer, job: jobs.find((job) => job.id === id) }));
   return withOutage({ detail, summary }, [stopped]);
 }
+
+const noRoom = ({ toPlan }: ImprovePlan): string => `no room for another job: ${limitWords(toPlan)}`;
 
 /** Skips pages until a day, or until it is undone. Throws a `ConfigurationError` before any is skipped. */
 export async function skipPages(

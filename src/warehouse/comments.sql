@@ -64,11 +64,8 @@ COMMENT ON COLUMN agent_jobs.polls IS 'Number of times its status was requested 
 COMMENT ON COLUMN agent_jobs.next_poll_at IS 'When to request its status again (UTC)';
 COMMENT ON COLUMN agent_jobs.ended_at IS 'When it was first seen as completed, failed or archived, or was refused (UTC)';
 COMMENT ON COLUMN agent_jobs.note IS 'Error from the platform or the network, if something went wrong';
-COMMENT ON COLUMN agent_jobs.weekly_human IS 'Median weekly human views over the weeks used to select the page';
-COMMENT ON COLUMN agent_jobs.weekly_ai IS 'Median weekly AI views over the weeks used to select the page';
-COMMENT ON COLUMN agent_jobs.human_rank IS 'Rank among all pages by median weekly human views; 1 is the most viewed';
-COMMENT ON COLUMN agent_jobs.ai_rank IS 'Rank among all pages by median weekly AI views; 1 is the most viewed';
-COMMENT ON COLUMN agent_jobs.ai_per_human IS 'AI views per human view, of the medians of those weeks; NULL if there were no human views';
+COMMENT ON COLUMN agent_jobs.weekly_human IS 'Human views in a typical week when the page was selected: the median, by all views, of the last eight full weeks';
+COMMENT ON COLUMN agent_jobs.weekly_ai IS 'AI views in that week';
 COMMENT ON COLUMN agent_jobs.trend IS 'Relative change in median weekly views from the older half of those weeks to the newer half: 0.1 is 10% more; NULL if that of the older half is 0, or the notes have a break in between';
 COMMENT ON COLUMN agent_jobs.weeks IS 'The weeks used to select the page, oldest first, with its views';
 COMMENT ON COLUMN agent_jobs.merged_on IS 'Day (UTC) its pull request was merged, as recorded with readership jobs merged or found at the code host; NULL if unknown';
@@ -98,15 +95,15 @@ COMMENT ON COLUMN agent_pauses.paused_at IS 'When the platform refused (UTC)';
 COMMENT ON COLUMN agent_pauses.paused_until IS 'No prompts are sent before this time (UTC)';
 COMMENT ON COLUMN agent_pauses.cause IS 'Error message of the refusal';
 
-COMMENT ON TABLE page_choices IS 'Latest decisions of the improve step: pages flagged for a job, and pages left out. One row per project and page considered.';
+COMMENT ON TABLE page_choices IS 'Latest decisions of the improve step: pages flagged for a job, next in line, and left out. One row per project and page considered.';
 COMMENT ON COLUMN page_choices.project IS 'Project id on the platform';
 COMMENT ON COLUMN page_choices.path IS 'Path of the page';
 COMMENT ON COLUMN page_choices.chosen_at IS 'When this decision was first made (UTC); an unchanged decision is not stored again';
 COMMENT ON COLUMN page_choices.is_flagged IS 'Whether the page is flagged for a job';
-COMMENT ON COLUMN page_choices.code IS 'Why the page was flagged or left out, such as excluded or had-job';
+COMMENT ON COLUMN page_choices.code IS 'flagged; next (in line, when there is room); or why the page was left out, such as excluded or had-job';
 COMMENT ON COLUMN page_choices.facts IS 'Details of the reason as JSON, such as the number of days or of the job';
-COMMENT ON COLUMN page_choices.weekly_human IS 'Median weekly human views over the last full weeks, 8 at most';
-COMMENT ON COLUMN page_choices.weekly_ai IS 'Median weekly AI views over the last full weeks, 8 at most';
+COMMENT ON COLUMN page_choices.weekly_human IS 'Human views in a typical week: the median, by all views, of the last eight full weeks';
+COMMENT ON COLUMN page_choices.weekly_ai IS 'AI views in that week';
 
 COMMENT ON TABLE request_uses IS 'Requests counted toward the hourly limit. One row per lease or refusal; kept for two days.';
 COMMENT ON COLUMN request_uses.id IS 'Id of the lease or refusal';

@@ -29,6 +29,7 @@ const STAGES = Object.entries<(job: Shown) => boolean>({
 });
 type Shown = Job & { readonly attempt: string | null };
 
+const MOST_NEXT = 20;
 const MOST_LEFT_OUT = 100;
 /** Jobs that are over; the others can be opened. */
 const RECENT = 4;
@@ -83,16 +84,26 @@ export async function agents(request: SiteRequest): Promise<object> {
   };
 }
 
-/** The proposed pages, and those left out with the reason: first those that a person can bring back. */
+/** The proposed pages, those next in line, and those left out with the reason: first those that a person can bring back. */
 async function proposalsOf({ reader, project, proposals, now, query }: SiteRequest): Promise<object> {
   const skips = await readSkips(reader, project.id, now);
   const skipped = skips.map(({ path, why }) => ({ path, code: why.code, why: reasonWords(why) }));
-  const { proposed, leftOut, problem } = await proposals.of(reader, project, now, query.path).then(
-    (found) => ({ ...found, problem: null }),
-    (error: unknown) => ({ proposed: [], leftOut: [], problem: messageOf(error) }),
-  );
+  const { proposed, next, room, leftOut, problem } = await proposals
+    .of(reader, project, now, query.path)
+    .then(
+      (found) => ({ ...found, problem: null }),
+      (error: unknown) => ({ proposed: [], next: [], room: '', leftOut: [], problem: messageOf(error) }),
+    );
   const others = leftOut.filter(({ path }) => !skipped.some((skip) => skip.path === path));
   const isReserved = ({ code }: (typeof skipped)[number]) => code === 'held-out' || code === 'rejected';
   const all = [...skipped, ...others.filter(isReserved), ...others.filter((page) => !isReserved(page))];
-  return { proposals: proposed, leftOut: all.slice(0, MOST_LEFT_OUT), leftOutCount: all.length, problem };
+  return {
+    proposals: proposed,
+    next: next.slice(0, MOST_NEXT),
+    nextCount: next.length,
+    room,
+    leftOut: all.slice(0, MOST_LEFT_OUT),
+    leftOutCount: all.length,
+    problem,
+  };
 }

@@ -3,6 +3,7 @@ import pLimit from 'p-limit';
 import { type Occasion, planImprovement, readCandidates } from '../agents/plan.js';
 import { proposalOf } from '../agents/prompt.js';
 import { reasonWords } from '../agents/reasons.js';
+import { limitWords } from '../agents/room.js';
 import { basePath, listedPages, loadSitemap, sitePaths } from '../agents/sitemap.js';
 import type { Workspace } from '../app/workspace.js';
 import type { ProjectSettings } from '../config/schema.js';
@@ -29,7 +30,9 @@ export class Proposals {
 
   /** The pages to propose now, with their prompts; with a path, only that page. */
   async of(reader: PublishedReader, project: ProjectSettings, now: Date, path = '') {
-    const { flagged, leftOut } = await this.#oneAtATime(() => this.#plan(reader, project, now, path));
+    const { flagged, next, leftOut, toPlan } = await this.#oneAtATime(() =>
+      this.#plan(reader, project, now, path),
+    );
     return {
       // Not remembered, because a template of the prompt may change meanwhile.
       proposed: flagged.map((page) => {
@@ -43,6 +46,9 @@ export class Proposals {
           ending: prompt.slice(instruction.length),
         };
       }),
+      /** They wait only for room, in this order. */
+      next: next.map(({ path, why }) => ({ path, why: reasonWords(why) })),
+      room: limitWords(toPlan),
       leftOut: leftOut.map(({ path, why }) => ({ path, code: why.code, why: reasonWords(why) })),
     };
   }

@@ -203,6 +203,7 @@ export const OTHER_TOOLS: Readonly<Record<string, Tool>> = {
     {},
     {
       proposed: list({ path: text, why: text, caution: textOrNull, digest: text, prompt: text }),
+      next: list({ path: text, why: text }).describe('wait only for room, in this order'),
       leftOut: list({ path: text, why: text }),
     },
     ({ reader, project, now }, _, { proposals }) => proposals.of(reader, project, now),

@@ -164,16 +164,15 @@ export async function page({ reader, rows, offer, query, range, project }: PageR
 
 /** What AI reads most, how that changes, and what it reads and people seldom do, and the reverse. */
 export async function ai({ rows, range }: PageRequest): Promise<object> {
-  const [[totals], series, marks, pages, oneSided, overtaken, leaving] = await Promise.all([
+  const [[totals], series, marks, pages, oneSided, overtaken] = await Promise.all([
     rows('totals', WHOLE_SITE),
     rows('series', WHOLE_SITE),
     rows('marks', WHOLE_SITE),
     rows('pages', { ...MOST_READ, sort: 'ai' }),
     rows('one-sided'),
     rows('overtaken'),
-    rows('leaving'),
   ]);
   const isOf = (audience: string) => oneSided.filter(({ reader }) => reader === audience);
   const course = seriesOf(series, range, marks, AI_SHARE);
-  return { ...course, pages, overtaken, leaving, ai: isOf('ai'), human: isOf('human'), totals };
+  return { ...course, pages, overtaken, ai: isOf('ai'), human: isOf('human'), totals };
 }

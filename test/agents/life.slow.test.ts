@@ -25,7 +25,7 @@ describe('the whole life of jobs, on the command line', () => {
   let run: (...args: string[]) => Promise<CliResult>;
   let states: () => Promise<unknown[]>;
   beforeAll(async () => {
-    const rules = '{ maxJobsPerWeek: 20, exclude: ["/guides/page-1"], readingShare: 1 }';
+    const rules = '{ maxJobsPerWeek: 20, exclude: ["/guides/page-1"] }';
     ({ sandbox, run, states } = await life(6, rules));
   });
 
@@ -199,7 +199,7 @@ it.each([
   ['does not answer', { kind: 'timeout' }],
   ['asks to wait', { kind: 'rate-limit', seconds: 1 }],
 ] as const)('jobs poll --wait ends in time if the platform %s', async (_, fault) => {
-  const { sandbox, run } = await life(2, '{ maxJobsPerWeek: 20, readingShare: 1 }', 3600);
+  const { sandbox, run } = await life(2, '{ maxJobsPerWeek: 20 }', 3600);
   await run('improve', '--apply');
   sandbox.setFaults([{ on: 'job', ...fault }]);
   const begun = performance.now();
@@ -209,7 +209,7 @@ it.each([
 });
 
 it('a job that the platform no longer has, or that is over, is ended only by hand', async () => {
-  const { sandbox, run } = await life(3, '{ maxJobsPerWeek: 20, readingShare: 1 }', 3600);
+  const { sandbox, run } = await life(3, '{ maxJobsPerWeek: 20 }', 3600);
   const gone = (id: number) => run('jobs', 'resolve', String(id), '--gone');
   await run('improve', '--apply');
   expect(sandbox.inspect().jobs).toHaveLength(3);

@@ -6,9 +6,8 @@ import { drawPairs, type PairCandidate } from '../../src/agents/pairs.js';
 interface Reading {
   readonly human: number[];
   readonly ai?: number[];
-  readonly leaving?: boolean;
 }
-const page = (path: string, { human, ai = human, leaving = false }: Reading): PairCandidate => {
+const page = (path: string, { human, ai = human }: Reading): PairCandidate => {
   const at = ([first = 0, last = first]: number[], week: number) =>
     Math.round(first + ((last - first) * week) / 7);
   return {
@@ -16,14 +15,12 @@ const page = (path: string, { human, ai = human, leaving = false }: Reading): Pa
     weeks: Array.from({ length: 8 }, (_, index) => {
       return { week: day('2026-09-14'), human: at(human, index), ai: at(ai, index) };
     }),
-    leaving: leaving ? { human_change: -0.3, ai_change: 0 } : null,
   };
 };
 const pathsOf = (pages: readonly PairCandidate[], count: number, seed = 'seed') =>
   drawPairs(pages, count, seed).map(({ treated, heldOut }) => [treated, heldOut].sort().join(' '));
 
 describe('twins', () => {
-  const leaving = true;
   test.each<[by: string, pages: Record<string, Reading>, pairs: string[]]>([
     ['level', { a: { human: [900] }, b: { human: [300] }, c: { human: [850] } }, ['/a /c']],
     ['course', { a: { human: [400] }, b: { human: [600, 200] }, c: { human: [420] } }, ['/a /c']],
@@ -32,16 +29,6 @@ describe('twins', () => {
       'AI views',
       { a: { human: [400], ai: [50] }, b: { human: [400], ai: [500] }, c: { human: [500], ai: [60] } },
       ['/a /c'],
-    ],
-    [
-      'reason',
-      {
-        a: { human: [400], leaving },
-        b: { human: [400] },
-        c: { human: [700], leaving },
-        d: { human: [800] },
-      },
-      ['/a /c', '/b /d'],
     ],
     ['few views', { a: { human: [0] }, b: { human: [1] }, c: { human: [9] } }, ['/a /b']],
   ])('have the most similar %s, by priority', (_, readings, pairs) => {
@@ -57,7 +44,7 @@ describe('twins', () => {
     expect(new Set(all).size).toBe(6);
     expect(drawPairs(pages.slice(0, 1), 5, 'seed')).toEqual([]);
     expect(drawPairs([], 5, 'seed')).toEqual([]);
-    const none = { path: '/none', weeks: [], leaving: null };
+    const none = { path: '/none', weeks: [] };
     expect(drawPairs([page('/new', { human: [0] }), none], 1, 'seed')).toHaveLength(1);
   });
 

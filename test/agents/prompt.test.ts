@@ -4,13 +4,15 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { isPlainPath } from '../../src/agents/select.js';
 import { composePrompt, asciiJson, proposalOf } from '../../src/agents/prompt.js';
-import { NO_EVIDENCE } from '../../src/agents/reasons.js';
+import { NO_EVIDENCE, type Reason, reasonWords } from '../../src/agents/reasons.js';
 import { ConfigurationError } from '../../src/errors.js';
 import { tempDir } from '../temp-dir.js';
 
 const improve = { maxPromptLength: 1_000_000 };
 const PLACE = { workspaceDir: undefined, settings: { improve } };
-const REASON = 'number 1 in sustained reading';
+const WHY: Reason = {
+  ...{ code: 'flagged', rank: 1, pages: 9, weekly_human: 40, weekly_ai: 2, trend: null, weeks: 8 },
+};
 
 describe('paths that may become part of a prompt', () => {
   it.each(['/', '/quickstart', '/api-reference/v2.1/errors', '/llms-full.txt', '/docs/team~1/', '/A_b-c'])(
@@ -33,9 +35,8 @@ describe('paths that may become part of a prompt', () => {
 
 /** The prompt of a job, with the instruction of its proposal. */
 function compose(path: string, place: Parameters<typeof proposalOf>[2] = PLACE): string {
-  const why = { code: 'not-considered', words: REASON } as const;
-  const { instruction } = proposalOf('prj_1', { path, why, evidence: NO_EVIDENCE }, place);
-  const about = { project: 'prj_1', path, reason: REASON, reference: '3f9a1c2b4d5e' };
+  const { instruction } = proposalOf('prj_1', { path, why: WHY, evidence: NO_EVIDENCE }, place);
+  const about = { project: 'prj_1', path, reason: reasonWords(WHY), reference: '3f9a1c2b4d5e' };
   return composePrompt(about, instruction, place);
 }
 
@@ -103,7 +104,9 @@ describe('prompt templates', () => {
     const { workspaceDir } = await workspaceWith('Fix {{path}}, {{reason}}.');
     await writeFile(join(workspaceDir, 'templates/prompts/reference.hbs'), 'None.');
     const prompt = compose('/a"b', { ...PLACE, workspaceDir });
-    expect(prompt).toMatch(/^Fix "\/a\\"b", number 1 in sustained reading\.\n\nCopy this line/);
+    expect(prompt).toMatch(
+      /^Fix "\/a\\"b", #1 of 9 pages: 42 views in a typical week \(40 by people, 2 by AI\)\.\n\nCopy this line/,
+    );
     expect(prompt).toContain('3f9a1c2b4d5e');
   });
 

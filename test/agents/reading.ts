@@ -40,9 +40,6 @@ export const steadyPages = (count: number): DailyReading[] =>
 export const EVIDENCE: Evidence = {
   weekly_human: 900,
   weekly_ai: 300,
-  human_rank: 2,
-  ai_rank: 3,
-  ai_per_human: 1 / 3,
   trend: 0.1,
   weeks: [{ week: day('2026-11-09'), human: 900, ai: 300 }],
 };

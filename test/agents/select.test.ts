@@ -1,99 +1,95 @@
 import { describe, expect, it } from 'vitest';
 import { busyPages, reservedPages } from '../../src/agents/plan.js';
-import { NO_EVIDENCE, type Reason, reasonWords } from '../../src/agents/reasons.js';
-import { isInReview, roomFor } from '../../src/agents/room.js';
+import { type Reason, reasonWords } from '../../src/agents/reasons.js';
+import { isInReview, limitWords, roomFor } from '../../src/agents/room.js';
 import { type Candidate, selectPages, type SelectionRules } from '../../src/agents/select.js';
 import { addDays, day } from '../../src/day.js';
 
 const RULES: SelectionRules = {
-  ...{ minWeeklyViews: 100, readingShare: 1, exclude: [] },
+  ...{ minWeeklyViews: 100, exclude: [] },
   ...{ mode: 'plan', experiment: 'pairs' },
 };
-const LIMIT: Reason = { code: 'limit', setting: 'maxJobsPerRun', limit: 5 };
+const roomOf = (count: number) => ({ count, setting: 'maxJobsPerWeek', limit: 5 }) as const;
 const HAS_JOB: Reason = { code: 'has-job', job: 4, state: 'active' };
 const FREE = {
   busy: new Map<string, Reason>(),
   reserved: new Map<string, Reason>(),
   isListed: undefined,
-  room: { count: 99, limit: LIMIT },
+  room: roomOf(99),
 };
 
 /** A page with the same views in each of eight weeks. */
 const page = (path: string, weekly_human: number, weekly_ai = 0, changes: Partial<Candidate> = {}) => ({
-  ...{ path, weekly_human, weekly_ai, human_rank: 1, ai_rank: 1, ai_per_human: 0, trend: 0 },
+  ...{ path, weekly_human, weekly_ai, rank: 1, trend: 0 },
   weeks: Array.from({ length: 8 }, (_, index) => ({
     ...{ week: addDays(day('2026-09-21'), 7 * index), human: weekly_human, ai: weekly_ai },
   })),
   ...{
     days_viewed: 56,
     days_viewed_by_people: 56,
-    leaving: null,
     is_gone: false,
+    has_enough: true,
     all_pages: 1,
-    all_views: 1,
     ...changes,
   },
 });
 
-/** Selects from pages of which none was left out before. */
-const selectAll = (pages: Candidate[], ...given: [SelectionRules, Parameters<typeof selectPages>[2]]) => {
-  const all_views = pages.reduce((sum, one) => sum + one.weekly_human + one.weekly_ai, 0);
-  const all = pages.map((one) => ({ ...one, all_pages: pages.length, all_views }));
-  return selectPages(all, ...given);
-};
+/** Selects from pages in the order of the ranking. */
+const selectAll = (pages: Candidate[], ...given: [SelectionRules, Parameters<typeof selectPages>[2]]) =>
+  selectPages(
+    pages.map((one, index) => ({ ...one, rank: index + 1, all_pages: pages.length })),
+    ...given,
+  );
 
+const pathsOf = (pages: readonly { readonly path: string }[]) => pages.map(({ path }) => path);
 const flaggedBy = (pages: Candidate[], rules: Partial<SelectionRules> = {}, around = {}) =>
-  selectAll(pages, { ...RULES, ...rules }, { ...FREE, ...around }).flagged.map(({ path }) => path);
+  pathsOf(selectAll(pages, { ...RULES, ...rules }, { ...FREE, ...around }).flagged);
 
 const whyNot = (one: Candidate, rules: Partial<SelectionRules> = {}, around = {}) =>
   selectAll([one], { ...RULES, ...rules }, { ...FREE, ...around }).leftOut.map(({ why }) => reasonWords(why));
 
 describe('which pages are recommended', () => {
-  it('those with the most sustained traffic, best first, in a stable order', () => {
-    const pages = [page('/c', 200), page('/b', 300, 50), page('/a', 350), page('/d', 99)];
-    for (const given of [pages, pages.toReversed()]) expect(flaggedBy(given)).toEqual(['/a', '/b', '/c']);
+  const pages = [
+    page('/a', 350),
+    page('/b', 300, 50),
+    page('/c', 200),
+    page('/d', 99, 0, { has_enough: false }),
+  ];
+
+  it('the first of the ranking; those that wait only for room are next in line, in its order', () => {
+    const { flagged, next, leftOut, belowMinimum } = selectAll(pages, RULES, { ...FREE, room: roomOf(1) });
+    expect([flagged, next, leftOut].map(pathsOf)).toEqual([['/a'], ['/b', '/c'], []]);
+    expect(belowMinimum).toBe(1);
+    const why = next[0] && reasonWords(next[0].why);
+    expect(why).toBe(
+      '#2 of 4 pages: 350 views in a typical week (300 by people, 50 by AI), steady over eight weeks',
+    );
   });
 
-  it('those that together have the configured share of all views, and no more', () => {
-    const pages = [page('/a', 500), page('/b', 300), page('/c', 150), page('/d', 50)];
-    const { flagged, beyondShare, belowFloor } = selectAll(pages, { ...RULES, readingShare: 0.8 }, FREE);
-    expect(flagged.map(({ path }) => path)).toEqual(['/a', '/b']);
-    expect({ beyondShare, belowFloor }).toEqual({ beyondShare: 1, belowFloor: 1 });
-  });
-
-  it('with a reason and the numbers behind it', () => {
-    const changes = { human_rank: 2, ai_rank: 7, ai_per_human: 0.25, trend: 0.12 };
-    const [flagged] = selectAll([page('/a', 1200, 300, changes)], RULES, FREE).flagged;
+  it.each([
+    [0.12, '; the last four weeks are up 12% on the four before'],
+    [-0.3, '; the last four weeks are down 30% on the four before'],
+    [0.04, ', steady over eight weeks'],
+    [null, ''],
+  ])('with the rank, the numbers and a trend of %s as the reason', (trend, course) => {
+    const [flagged] = selectAll(
+      [page('/a', 1200, 300, { trend, weekly_human: 1200.5 })],
+      RULES,
+      FREE,
+    ).flagged;
     expect(flagged && reasonWords(flagged.why)).toBe(
-      '#1 in sustained traffic, with 1,200 human views (#2) and 300 AI views (#7) in a median week of the last 8; +12% compared with the 4 weeks before, 0.3 AI views per human view',
+      `#1 of 1 pages: 1,501 views in a typical week (1,201 by people, 300 by AI)${course}`,
     );
-    expect(flagged?.evidence).toMatchObject({ weekly_human: 1200, ...changes });
+    expect(flagged?.evidence).toMatchObject({ weekly_human: 1200.5, trend });
     expect(flagged?.evidence.weeks).toHaveLength(8);
-  });
-
-  it('first those losing people but not AI, even beyond that share, and the reason mentions it', () => {
-    const leaving = { human_change: -0.35, ai_change: 0.03 };
-    const pages = [
-      page('/a', 500),
-      page('/b', 300),
-      page('/c', 150, 0, { leaving }),
-      page('/d', 50, 0, { leaving }),
-    ];
-    const { flagged, beyondShare } = selectAll(pages, { ...RULES, readingShare: 0.5 }, FREE);
-    expect(flagged.map(({ path }) => path)).toEqual(['/c', '/a']);
-    expect(flagged[0] && reasonWords(flagged[0].why)).toMatch(
-      /^losing people but not AI: human views −35% and AI views \+3% over eight weeks, relative to the median page; #3 in/,
-    );
-    expect(beyondShare).toBe(1);
   });
 
   it('none with fewer than four whole weeks', () => {
     const young = page('/a', 900);
     const all = [{ ...young, weeks: young.weeks.slice(0, 3) }];
     expect(flaggedBy(all)).toEqual([]);
-    const named = { only: ['/a'], viewed: new Map([['/a', NO_EVIDENCE]]) };
-    const [leftOut] = selectAll(all, RULES, { ...FREE, ...named }).leftOut;
-    expect(leftOut && reasonWords(leftOut.why)).toBe('the history has only 3 full weeks; 4 are needed');
+    const [leftOut] = selectAll(all, RULES, { ...FREE, only: ['/a'] }).leftOut;
+    expect(leftOut && reasonWords(leftOut.why)).toBe('the history has fewer than four full weeks');
   });
 });
 
@@ -108,31 +104,27 @@ describe('which pages are left out, and why', () => {
     ['not a plain path', page('/a b', 500), {}, { isListed: () => true }],
     ['not a plain path', page('a', 500), {}, { isListed: () => true }],
     ['not a plain path', page(`/${'a'.repeat(200)}`, 500), {}, { isListed: () => true }],
-    ['fewer than 100 views a week', page('/a', 99), {}, { only: ['/a'] }],
     [
-      'lost more than three quarters of its usual views',
-      page('/a', 100, 0, { is_gone: true }),
+      'fewer than 100 views in a typical week',
+      page('/a', 99, 0, { has_enough: false }),
       {},
       { only: ['/a'] },
     ],
+    ['lost more than three quarters of its usual views', page('/a', 100, 0, { is_gone: true })],
     ['has job 4, active', page('/a', 500), {}, { busy: new Map([['/a', HAS_JOB]]) }],
-    ['improve.maxJobsPerRun is 5', page('/a', 500), {}, { room: { count: 0, limit: LIMIT } }],
   ])('%s', (words, ...given) => {
     expect(whyNot(...given)).toEqual([expect.stringContaining(words)]);
   });
 
   it.each([
     ['/a', undefined],
-    ['/b', 'not among the pages that make up 30.0% of all views (improve.readingShare)'],
-    ['/c', 'fewer than 100 views a week (improve.minWeeklyViews)'],
-    ['/never', 'not viewed in the last eight full weeks'],
+    ['/c', 'fewer than 100 views in a typical week (improve.minWeeklyViews)'],
   ])('%s, named by a person: %s', (path, why) => {
     // Without one that has too few views, as the history is read.
-    const pages = [page('/a', 500), page('/b', 300)].map((one) => ({ ...one, weeks: one.weeks.slice(4) }));
+    const pages = [page('/b', 500), page('/a', 300)].map((one) => ({ ...one, weeks: one.weeks.slice(4) }));
     const only = path === '/a' ? [path] : ['/a', path];
-    const state = { ...FREE, only, viewed: new Map(['/a', '/b', '/c'].map((path) => [path, NO_EVIDENCE])) };
-    const { flagged, leftOut } = selectAll(pages, { ...RULES, readingShare: 0.3 }, state);
-    expect(flagged.map((one) => one.path)).toEqual(['/a']);
+    const { flagged, next, leftOut } = selectAll(pages, RULES, { ...FREE, only });
+    expect([flagged, next].map(pathsOf)).toEqual([['/a'], []]);
     expect(leftOut.map((one) => reasonWords(one.why))).toEqual(why === undefined ? [] : [why]);
   });
 
@@ -144,23 +136,21 @@ describe('which pages are left out, and why', () => {
   it('a page exactly at a limit is within it', () => {
     const atLimit = { days_viewed: 14, days_viewed_by_people: 7, weeks: page('/a', 100).weeks.slice(4) };
     expect(flaggedBy([page('/a', 100, 0, atLimit)])).toEqual(['/a']);
-    expect(flaggedBy([page('/a', 99, 0, atLimit)])).toEqual([]);
     expect(flaggedBy([page('/a', 100, 0, { ...atLimit, weeks: atLimit.weeks.slice(1) })])).toEqual([]);
-    expect(flaggedBy([page('/a', 0, 0)], { minWeeklyViews: 0 })).toEqual([]);
     const longest = `/${'a'.repeat(199)}`;
     expect(flaggedBy([page(longest, 500)])).toEqual([longest]);
   });
 
   it('a left-out page gives its place to the next', () => {
     const pages = [page('/a', 500), page('/b', 400), page('/c', 300)];
-    const around = { busy: new Map([['/a', HAS_JOB]]), room: { count: 1, limit: LIMIT } };
+    const around = { busy: new Map([['/a', HAS_JOB]]), room: roomOf(1) };
     expect(flaggedBy(pages, {}, around)).toEqual(['/b']);
   });
 });
 
 describe('an experiment', () => {
   const pages = [500, 490, 400, 395, 300, 290].map((views) => page(`/${views}`, views));
-  const around = { room: { count: 2, limit: LIMIT } };
+  const around = { room: roomOf(2) };
   const chosen = (rules: Partial<SelectionRules>, state: object = {}) =>
     selectAll(pages, { ...RULES, mode: 'apply', ...rules }, { ...FREE, ...around, ...state });
   const TWINS = [
@@ -168,20 +158,20 @@ describe('an experiment', () => {
     ['/395', '/400'],
   ];
 
-  it('draws one page of each pair; the others are left out, and as many pages are flagged as without it', () => {
+  it('draws one page of each pair, and as many pages are flagged as without it', () => {
     const drawn = new Set<string>();
     for (const seed of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']) {
-      const { flagged, leftOut, pairs } = chosen({}, { seed });
+      const { flagged, next, pairs } = chosen({}, { seed });
       expect(pairs.map(({ treated, heldOut }) => [treated, heldOut].sort())).toEqual(TWINS);
       expect(flagged.map(({ path }) => path)).toEqual(pairs.map(({ treated }) => treated));
-      expect(leftOut).toHaveLength(4);
+      expect(next).toHaveLength(4);
       drawn.add(flagged.map(({ path }) => path).join());
     }
     expect(drawn.size).toBeGreaterThan(1);
   });
 
   it('needs exactly twice as many pages as jobs are allowed', () => {
-    const allowed = (count: number) => ({ room: { count, limit: LIMIT }, seed: 'a' });
+    const allowed = (count: number) => ({ room: roomOf(count), seed: 'a' });
     expect(chosen({}, allowed(3)).pairs).toHaveLength(3);
     expect(chosen({}, allowed(4)).pairs).toEqual([]);
   });
@@ -193,7 +183,7 @@ describe('an experiment', () => {
   it.each([
     ['mode is plan', { mode: 'plan' }, {}],
     ['it is off', { experiment: 'off' }, {}],
-    ['fewer than twice as many pages qualify', {}, { room: { count: 4, limit: LIMIT } }],
+    ['fewer than twice as many pages qualify', {}, { room: roomOf(4) }],
     ['a person names the pages', {}, { only: ['/500', '/490', '/400', '/395', '/300'] }],
   ] as const)('is not made if %s', (_, rules, state) => {
     const { flagged, pairs } = chosen(rules, { seed: 'a', ...state });
@@ -286,20 +276,20 @@ describe('one open job per page, and a cooldown', () => {
 
 describe('how many', () => {
   const now = new Date('2026-11-18T04:00:00Z');
-  const rules = { maxJobsPerRun: 5, maxJobsPerWeek: 8, maxOpenPullRequests: 10 };
+  const rules = { maxJobsPerWeek: 8, maxOpenPullRequests: 10 };
   const jobs = (count: number, state: string, submitted_at: Date | null, pr_link: string | null = null) =>
     Array<Parameters<typeof roomFor>[0][number]>(count).fill({
       ...{ state, submitted_at, planned_at: now, pr_link, merged_on: null, closed_on: null },
     } as Parameters<typeof roomFor>[0][number]);
   const earlier = new Date('2026-11-15T23:59:59.999Z');
   it.each([
-    [0, 0, 0, 5, 'improve.maxJobsPerRun is 5'],
-    [2, 0, 0, 3, 'improve.maxJobsPerRun is 5'],
+    [0, 0, 0, 8, 'improve.maxJobsPerWeek is 8'],
+    [2, 0, 0, 6, 'improve.maxJobsPerWeek is 8'],
     [0, 6, 0, 2, 'improve.maxJobsPerWeek is 8'],
     [2, 4, 0, 2, 'improve.maxJobsPerWeek is 8'],
-    [0, 3, 2, 5, 'improve.maxJobsPerRun is 5'],
+    [0, 3, 2, 5, 'improve.maxJobsPerWeek is 8'],
     [0, 9, 0, 0, 'improve.maxJobsPerWeek is 8'],
-    [7, 0, 0, 0, 'improve.maxJobsPerRun is 5'],
+    [9, 0, 0, 0, 'improve.maxJobsPerWeek is 8'],
     [0, 0, 9, 1, 'improve.maxOpenPullRequests is 10'],
     [2, 0, 7, 1, 'improve.maxOpenPullRequests is 10'],
     [0, 0, 12, 0, 'improve.maxOpenPullRequests is 10'],
@@ -312,7 +302,7 @@ describe('how many', () => {
       ...[...jobs(9, 'failed', earlier), ...jobs(9, 'refused', now)],
     ];
     const { toPlan, plannedThisWeek } = roomFor(all, rules, now);
-    expect([toPlan.count, reasonWords(toPlan.limit)]).toEqual([count, `left for a later run: ${why}`]);
+    expect([toPlan.count, limitWords(toPlan)]).toEqual([count, why]);
     expect(plannedThisWeek).toBe(waiting + active);
   });
 });

@@ -16,7 +16,7 @@ it('prompts that were not sent are counted by project, and every command gives t
       : reply(response, 403, { error: 'read-only' }),
   );
   const prj_1 = { baseUrl: platform.baseUrl, projectId: 'prj_1', apiKey: 'admin_key' };
-  const site = await agentSite(prj_1, steadyPages(2), '{ mode: apply, readingShare: 1 }');
+  const site = await agentSite(prj_1, steadyPages(2), '{ mode: apply }');
   const file = join(site.cwd, 'readership.yaml');
   const config = await readFile(file, 'utf8');
   await writeFile(file, config.replace('name: Acme Docs }', 'name: Acme Docs }, { id: prj_2 }'));
@@ -64,7 +64,7 @@ it('a message that waits or that cannot be sent says what to do', async () => {
     return reply(response, posts.length === 1 ? 201 : 500, { id: 'job_1' });
   });
   const prj_1 = { baseUrl: platform.baseUrl, projectId: 'prj_1', apiKey: 'admin_key' };
-  const site = await agentSite(prj_1, steadyPages(2), '{ mode: apply, readingShare: 1 }');
+  const site = await agentSite(prj_1, steadyPages(2), '{ mode: apply }');
   const run = (...args: string[]) => callCli(args, site);
   await run('improve', '--apply');
   expect((await run('jobs', 'list')).stdout).toMatch(/1 +active \(unknown\) .+\n +2 +unconfirmed /);

@@ -12,7 +12,7 @@ import { callCleanly, daysAgo, endedWith, liveFile } from './workspace.js';
 
 const SETTINGS = `
 history: { requestsPerHour: 400 }
-improve: { mode: apply, minWeeklyViews: 1, maxJobsPerRun: 3, maxJobsPerWeek: 3 }
+improve: { mode: apply, minWeeklyViews: 1, maxJobsPerWeek: 3 }
 mail: { from: docs@example.com }
 reports: { weekly: { to: [docs@example.com] } }
 `;

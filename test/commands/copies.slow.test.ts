@@ -18,7 +18,7 @@ channels: { chat: { kind: slack, urlEnv: CHAT } }
 reports: { weekly: { to: [docs@example.com, chat] } }
 `;
 const improve = (jobs: number): string =>
-  `improve: { mode: apply, minWeeklyViews: 1, maxJobsPerRun: ${jobs}, experiment: off }\n`;
+  `improve: { mode: apply, minWeeklyViews: 1, maxJobsPerWeek: ${jobs} }\n`;
 
 /** A workspace in which a job, a message, an email and a post are due, and a copy of it. */
 async function openCopies(settings = '', now = () => new Date()) {

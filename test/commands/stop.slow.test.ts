@@ -19,7 +19,7 @@ const DAYS_AGAIN = 8;
 const STEPS = ['export', 'improve', 'report', 'publish'] as const;
 const SETTINGS = `
 history: { start: ${daysAgo(DAYS)}, concurrency: 2, requestsPerHour: unlimited }
-improve: { mode: apply, minWeeklyViews: 1, maxJobsPerRun: 1, maxJobsPerWeek: 1000, cooldownDays: 0 }
+improve: { mode: apply, minWeeklyViews: 1, maxJobsPerWeek: 1000, cooldownDays: 0 }
 mail: { from: docs@example.com }
 reports: { weekly: { to: [docs@example.com] } }
 `;

@@ -91,7 +91,7 @@ history:
   maxWait: 2 weeks
 improve:
   mode: maybe
-  readingShare: 2
+  cooldownDays: -2
   exclude: /a
   maxPromptLength: 1
 schedule:

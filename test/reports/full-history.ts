@@ -46,7 +46,7 @@ export async function addHostile(history: TestHistory, hostilePaths: readonly st
   await history.run(`
     INSERT INTO agent_jobs BY NAME
     SELECT
-      *, 'prj_1' AS project, '#3 in sustained traffic: 1,204 human and 870 AI views in a median week of the last 8' AS reason,
+      *, 'prj_1' AS project, '#3 of 412 pages: 2,074 views in a typical week (1,204 by people, 870 by AI)' AS reason,
       'p' AS prompt, 0 AS polls, TIMESTAMP '2026-11-12' AS planned_at, ${literal(note)} AS note
     FROM (VALUES ${jobs.join(', ')}) AS job (id, path, state, pr_link, ended_at)`);
   const choices = hostilePaths.flatMap((path, index) => [

@@ -63,7 +63,7 @@ test('a page that is held out is listed once with its numbers and its reason, an
     UPDATE page_choices SET code = 'held-out', facts = '{"until": "2027-01-12", "drawn": "2026-11-16", "job": 1, "twin": "/quickstart"}'
     WHERE path = '/sdks/python'`);
   const text = await textOf();
-  expect(text).toMatch(/\n\/sdks\/python\n {2}Held out, flagged 1 day ago\n.*1,204.*870/);
+  expect(text).toMatch(/\n\/sdks\/python\n {2}Held out\n.*1,204.*870/);
   expect(text).toContain(
     '\n  Held out until Jan 12, 2027: on Nov 16, 2026, chance gave job 1 to /quickstart.\n',
   );
@@ -124,25 +124,39 @@ test('each page is listed once, with the numbers for which it was chosen', async
   await history.run(`
     UPDATE agent_jobs SET weekly_human = 1204.5, weekly_ai = 870, trend = -0.12 WHERE id = 1;
     INSERT INTO agent_jobs BY NAME SELECT * REPLACE (9 AS id, '/sdks/go' AS path, 'active' AS state, NULL AS pr_link, NULL AS ended_at)
-    FROM agent_jobs WHERE id = 1;
-    INSERT INTO page_choices BY NAME
-    SELECT * REPLACE ('/sdks/rust' AS path, TRUE AS is_flagged, 'flagged' AS code, '{"rank": 3, "weekly_human": 300,
-      "weekly_ai": 50, "human_rank": 4, "ai_rank": 9, "ai_per_human": 0.2, "trend": 0.25, "weeks": 8,
-      "leaving": {"human_change": -0.3, "ai_change": 0.1}}' AS facts)
-    FROM page_choices WHERE code = 'excluded'`);
+    FROM agent_jobs WHERE id = 1;`);
+  const choose = (path: string, code: string, rank: number) =>
+    history.run(`
+      INSERT INTO page_choices BY NAME
+      SELECT * REPLACE ('${path}' AS path, ${code === 'flagged'} AS is_flagged, '${code}' AS code,
+        '{"rank": ${rank}, "pages": 412, "weekly_human": 300, "weekly_ai": 50, "trend": 0.25, "weeks": 8}' AS facts)
+      FROM page_choices WHERE code = 'excluded'`);
+  await choose('/sdks/rust', 'flagged', 3);
+  await choose('/sdks/c', 'next', 5);
+  await choose('/sdks/lua', 'next', 7);
   const text = await textOf();
   const paths = text.match(/^\/\S+/gm) ?? [];
-  expect(paths).toEqual(['/changelog', '/quickstart', '/guides/webhooks', '/sdks/go', '/sdks/rust']);
-  expect(text).toContain('  1,205 human and 870 AI views in a median week (−12%)\n');
+  expect(paths).toEqual([
+    '/changelog',
+    '/quickstart',
+    '/guides/webhooks',
+    '/sdks/go',
+    '/sdks/rust',
+    '/sdks/c',
+    '/sdks/lua',
+  ]);
+  expect(text).toContain('  1,205 human and 870 AI views in a typical week (−12%)\n');
   expect(text).toContain(`
 /sdks/rust
   Suggested, flagged 1 day ago
-  1,204 human and 870 AI views in a median week (+25%)
-  Losing people but not AI.
+  1,204 human and 870 AI views in a typical week (+25%)
+  #3 of 412 pages.
 `);
   // Without numbers, the reason is told in words.
   const report = await improve();
-  expect(report.brief()).toMatch(/\nNewly flagged:\n(?:.+\n)+\/sdks\/rust: losing people/);
+  expect(report.brief()).toMatch(
+    /\nNewly flagged:\n(?:.+\n)+\/sdks\/rust: #3 of 412 pages: 350 views in a typical week/,
+  );
   expect(report.subject).toContain('5 pages newly flagged');
   const html = await report.page();
   const rows = [...html.matchAll(/<tr><th scope="row">.*?<\/tr>/gs)].map(([row]) =>
@@ -156,7 +170,9 @@ test('each page is listed once, with the numbers for which it was chosen', async
     '|/changelog|Job 2, flagged 6 days ago|Much read.|–|–|–|8 days|Review #2 →|',
     '|/quickstart|Job 1, flagged 6 days ago|1,205|870|−12%|2 days|Review #1 →|',
     '|/sdks/go|1,205|870|−12%|6 days ago|Running|',
-    '|/sdks/rust|Losing people but not AI.|1,204|870|+25%|1 day ago|Suggested|',
+    '|/sdks/rust|#3 of 412 pages.|1,204|870|+25%|1 day ago|Suggested|',
+    '|/sdks/c|#5 of 412 pages.|1,204|870|+25%|–|Next in line|',
+    '|/sdks/lua|#7 of 412 pages.|1,204|870|+25%|–|Next in line|',
   ]);
   await history.run("UPDATE page_choices SET chosen_at = '2026-11-01' WHERE path = '/sdks/rust'");
   expect(await textOf()).toMatch(/4 pages newly flagged[^]+rust\n {2}Suggested, flagged 17 days ago/);

@@ -22,7 +22,7 @@ export interface Surroundings {
 
 const settingsOf = ({ pings, recipients = [RECIPIENT] }: Surroundings): string => `
 history: { requestsPerHour: unlimited, maxWait: 1ms }
-improve: { mode: apply, minWeeklyViews: 1, readingShare: 1, maxJobsPerRun: 1, maxJobsPerWeek: 1000, cooldownDays: 0 }
+improve: { mode: apply, minWeeklyViews: 1, maxJobsPerWeek: 1000, cooldownDays: 0 }
 mail: { from: docs@example.com }
 channels: { chat: { kind: slack, urlEnv: CHAT } }
 reports: { weekly: { to: [${[...recipients, 'chat'].join()}] }, improve: { to: [${RECIPIENT}] } }

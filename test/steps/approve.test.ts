@@ -18,7 +18,7 @@ async function desk(improve: object = {}, faults: Parameters<typeof agentDesk>[0
   const agents = await agentDesk(faults);
   await storeReading(agents.warehouse, [...steadyPages(12), { path: '/rare', human: 1, ai: 0 }]);
   const workspaceDir = await tempDir();
-  const rules = { maxJobsPerRun: 4, maxJobsPerWeek: 20, exclude: ['/guides/page-2'], ...improve };
+  const rules = { maxJobsPerWeek: 4, exclude: ['/guides/page-2'], ...improve };
   const context = agents.context({ workspaceDir, settings: { improve: rules } });
   const [project = expect.fail('no project')] = context.projects;
   const plan = () =>
@@ -62,7 +62,7 @@ describe('pages approved one by one', () => {
     expect(answers.map(({ refusal }) => refusal)).toEqual([
       'has job 1, active',
       'excluded by improve.exclude',
-      'fewer than 200 views a week (improve.minWeeklyViews)',
+      'fewer than 200 views in a typical week (improve.minWeeklyViews)',
       expect.stringMatching(/^the history has no such page; did you mean \/guides\/page-3, .+ or .+\?$/),
       'the history has no such page',
       undefined,
@@ -70,11 +70,11 @@ describe('pages approved one by one', () => {
     expect(sent()).toHaveLength(2);
   });
 
-  it('stay within the limits of a run', async () => {
-    const { approve, sent } = await desk({ maxJobsPerRun: 1 });
+  it('stay within the limits', async () => {
+    const { approve, sent } = await desk({ maxJobsPerWeek: 1 });
     const answers = await approve({ path: '/guides/page-5' }, { path: '/guides/page-1' });
     expect(answers).toMatchObject([
-      { path: '/guides/page-5', refusal: 'left for a later run: improve.maxJobsPerRun is 1' },
+      { path: '/guides/page-5', refusal: 'no room for another job: improve.maxJobsPerWeek is 1' },
       { path: '/guides/page-1', job: { id: 1, state: 'active' } },
     ]);
     expect(sent()).toHaveLength(1);
@@ -121,7 +121,7 @@ describe('pages approved one by one', () => {
 
 describe('a held-out page', () => {
   const drawn = async () => {
-    const all = await desk({ mode: 'apply' });
+    const all = await desk({ mode: 'apply', experiment: 'pairs' });
     await improveStep(all.context, true);
     return all;
   };
@@ -141,7 +141,7 @@ describe('a held-out page', () => {
   });
 
   it('says why, gets no job by itself, and leaves its pair when a person approves it', async () => {
-    const { approve, context, jobs, plan } = await drawn();
+    const { approve, clock, context, jobs, plan } = await drawn();
     const [path = ''] = heldOutIn(await jobs());
     const why = (await plan()).leftOut.find((page) => page.path === path)?.why;
     expect(why && reasonWords(why)).toMatch(
@@ -149,6 +149,8 @@ describe('a held-out page', () => {
     );
     const [again] = (await improveStep(context, true)).detail;
     expect(pathsOf(again?.plan.flagged ?? [])).not.toContain(path);
+    // In the next week, there is room again.
+    clock.advance(7 * 24 * 3600);
     const answers = await approve({ path });
     expect(answers).toMatchObject([{ path, despite: { code: 'held-out', job: 1 } }]);
     expect(answers[0]?.job?.id).toBeGreaterThan(4);

@@ -15,7 +15,7 @@ async function after(weeks: number, pages: number, review?: 'merged' | 'closed')
   const desk = await agentDesk({ jobSeconds: 1, outcomes: ['pull-request'] });
   const history = { project: desk.project, first: '2026-09-14', last: '2027-07-01' };
   await storeReading(desk.warehouse, steadyPages(pages), history);
-  const context = desk.context({ settings: { improve: { mode: 'apply', readingShare: 1 } } });
+  const context = desk.context({ settings: { improve: { mode: 'apply', experiment: 'pairs' } } });
   let mostOpen = 0;
   const days: number[] = [];
   for (let week = 0; week < weeks; week++) {

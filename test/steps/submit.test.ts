@@ -56,7 +56,7 @@ it('of jobs planned earlier, a run sends no more than limits that were lowered s
     const active = (await statesOf(desk)).filter((state) => state === 'active');
     return [active.length, improved[0]?.plan.plannedThisWeek];
   };
-  expect(await sentWith({ maxJobsPerRun: 1 })).toEqual([1, 5]);
+  expect(await sentWith({ maxJobsPerWeek: 1 })).toEqual([1, 5]);
   expect(await sentWith({ maxJobsPerWeek: 2 })).toEqual([2, 5]);
   expect(await sentWith({ maxJobsPerWeek: 2 })).toEqual([2, 5]);
   expect(await sentWith({ maxOpenPullRequests: 3 })).toEqual([3, 5]);

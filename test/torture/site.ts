@@ -33,11 +33,10 @@ history:
   maxWait: 20s
 improve:
   mode: ${settings.mode}
-  maxJobsPerRun: 100
   maxOpenPullRequests: 100
   maxJobsPerWeek: ${settings.maxJobs}
-  readingShare: 1
   minWeeklyViews: 0
+  experiment: pairs
 reports: { weekly: { to: [${ADA}, ${BOB}] }, improve: { to: [${ADA}] } }
 alerts: { to: [${OPS}] }
 mail: { from: Readership <readership@example.com> }

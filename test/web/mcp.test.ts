@@ -97,7 +97,7 @@ describe('an AI assistant', () => {
       /^error: .+ is not a page of https:\/\/docs\.example\.com\/help/,
     );
     const proposals = await ask('proposals');
-    expect(proposals).toMatch(/"path":"\/guides\/page-1","why":"#\d+ in sustained/);
+    expect(proposals).toMatch(/"path":"\/guides\/page-1","why":"#\d+ of \d+ pages: /);
     expect(proposals).toMatch(/"digest":"[0-9a-f]{8}","prompt":"Improve one page/);
     expect(proposals).toContain('{"path":"/guides/page-2","why":"excluded by improve.exclude"}');
     const sql = 'SELECT count(*) AS days FROM site_days';

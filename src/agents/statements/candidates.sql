@@ -1,6 +1,6 @@
--- Grain: one row per page viewed in the last eight full weeks that has enough views, and is not gone: in the latest of
--- them it still has a quarter of its usual ones. The most viewed page is always among the rows, with what is known of all
--- pages. Weeks without views count as 0.
+-- Grain: one row per page with enough views in its typical week, the most viewed first. That week is the median, by the
+-- views of people and AI together, of the last eight full weeks, or the average of the two in the middle. Weeks
+-- without views count as 0. The first page is always among the rows, with the number of all pages.
 WITH
   weeks AS (
     SELECT week, row_number() OVER (ORDER BY week DESC) AS age, least(8, count(*) OVER ()) AS known
@@ -23,30 +23,33 @@ WITH
     WHERE project = $project
     GROUP BY path, week
   ),
-  pages AS (
+  sorted AS (
     SELECT
       path,
       sum(days)::BIGINT AS days_viewed,
       sum(human_days)::BIGINT AS days_viewed_by_people,
-      list_median(list_resize(list(human), (SELECT count(*) FROM weeks), 0)) AS weekly_human,
-      list_median(list_resize(list(ai), (SELECT count(*) FROM weeks), 0)) AS weekly_ai,
-      sum(ai) / nullif(sum(human), 0) AS ai_per_human,
+      list_reverse_sort(list({views: human + ai, human: human, ai: ai})) AS by_views,
       coalesce(sum(human + ai) FILTER (week = (SELECT max(week) FROM weeks)), 0) AS latest_views
     FROM page_week
     GROUP BY path
   ),
+  typical AS (
+    SELECT
+      * EXCLUDE (by_views),
+      (coalesce(by_views[(known + 1) // 2].human, 0) + coalesce(by_views[known // 2 + 1].human, 0)) / 2 AS weekly_human,
+      (coalesce(by_views[(known + 1) // 2].ai, 0) + coalesce(by_views[known // 2 + 1].ai, 0)) / 2 AS weekly_ai
+    FROM sorted CROSS JOIN (SELECT count(*) AS known FROM weeks)
+  ),
   ranked AS (
     SELECT
-      * EXCLUDE (latest_views) REPLACE (coalesce(weekly_ai / nullif(weekly_human, 0), ai_per_human) AS ai_per_human),
-      4 * latest_views < weekly_human + weekly_ai AS is_gone,
-      rank() OVER (ORDER BY weekly_human DESC) AS human_rank,
-      rank() OVER (ORDER BY weekly_ai DESC) AS ai_rank,
+      * EXCLUDE (known, latest_views),
+      row_number() OVER (ORDER BY weekly_human + weekly_ai DESC, path) AS rank,
       count(*) OVER () AS all_pages,
-      sum(weekly_human + weekly_ai) OVER () AS all_views
-    FROM pages
-    QUALIFY
-      (weekly_human + weekly_ai >= $minWeeklyViews AND NOT is_gone)
-      OR row_number() OVER (ORDER BY weekly_human + weekly_ai DESC) = 1
+      weekly_human + weekly_ai >= $minWeeklyViews AND weekly_human + weekly_ai > 0 AS has_enough,
+      -- As a page that has moved: it has lost more than three quarters of its usual views.
+      4 * latest_views < weekly_human + weekly_ai AS is_gone
+    FROM typical
+    QUALIFY has_enough OR rank = 1
   ),
   across_break AS (
     SELECT DISTINCT ranked.path, true AS is_broken
@@ -66,17 +69,11 @@ SELECT
       / nullif(median(coalesce(human + ai, 0)) FILTER (age > known - known // 2), 0)
       - 1
   ) AS trend,
-  to_json(list({week: week, human: coalesce(human, 0), ai: coalesce(ai, 0)} ORDER BY week)) AS weeks,
-  any_value(leaving) AS leaving
+  to_json(list({week: week, human: coalesce(human, 0), ai: coalesce(ai, 0)} ORDER BY week)) AS weeks
 FROM
   ranked
   CROSS JOIN weeks
   LEFT JOIN page_week USING (path, week)
   LEFT JOIN across_break USING (path)
-  LEFT JOIN (
-    SELECT path, {human_change: human_change, ai_change: ai_change} AS leaving
-    FROM people_leaving($now)
-    WHERE project = $project
-  ) AS left_by_people USING (path)
 GROUP BY ALL
-ORDER BY path
+ORDER BY rank

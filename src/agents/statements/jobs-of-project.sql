@@ -23,9 +23,6 @@ SELECT
   twin.seed AS draw_seed,
   coalesce(weekly_human, 0) AS weekly_human,
   coalesce(weekly_ai, 0) AS weekly_ai,
-  coalesce(human_rank, 0) AS human_rank,
-  coalesce(ai_rank, 0) AS ai_rank,
-  ai_per_human,
   trend,
   coalesce(weeks, []) AS weeks
 FROM agent_jobs

@@ -10,9 +10,6 @@ SELECT
   0 AS polls,
   $weekly_human::DOUBLE AS weekly_human,
   $weekly_ai::DOUBLE AS weekly_ai,
-  $human_rank::INTEGER AS human_rank,
-  $ai_rank::INTEGER AS ai_rank,
-  $ai_per_human::DOUBLE AS ai_per_human,
   $trend::DOUBLE AS trend,
   from_json($weeks, '[{"week": "DATE", "human": "BIGINT", "ai": "BIGINT"}]') AS weeks
 RETURNING id

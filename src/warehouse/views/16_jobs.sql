@@ -17,9 +17,6 @@ SELECT
   if(merged_on IS NULL, closed_on, NULL) AS closed_on,
   weekly_human,
   weekly_ai,
-  human_rank,
-  ai_rank,
-  ai_per_human,
   trend,
   coalesce(messages, 0) AS messages,
   coalesce(unconfirmed_messages, 0) AS unconfirmed_messages,
@@ -49,11 +46,8 @@ COMMENT ON COLUMN jobs.remote_id IS 'Job id on the platform';
 COMMENT ON COLUMN jobs.note IS 'Error from the platform or the network, if something went wrong';
 COMMENT ON COLUMN jobs.merged_on IS 'Day (UTC) its pull request was merged, recorded with readership jobs merged or found at the code host; NULL if unknown';
 COMMENT ON COLUMN jobs.closed_on IS 'Day (UTC) its pull request was closed without being merged; NULL if it was not, or if pullRequests is off';
-COMMENT ON COLUMN jobs.weekly_human IS 'Median weekly human views over the weeks used to select the page';
-COMMENT ON COLUMN jobs.weekly_ai IS 'Median weekly AI views over the weeks used to select the page';
-COMMENT ON COLUMN jobs.human_rank IS 'Rank among all pages by median weekly human views; 1 is the most viewed';
-COMMENT ON COLUMN jobs.ai_rank IS 'Rank among all pages by median weekly AI views; 1 is the most viewed';
-COMMENT ON COLUMN jobs.ai_per_human IS 'AI views per human view of the medians of those weeks; NULL if there were no human views';
+COMMENT ON COLUMN jobs.weekly_human IS 'Human views in a typical week when the page was selected: the median, by all views, of the last eight full weeks';
+COMMENT ON COLUMN jobs.weekly_ai IS 'AI views in that week';
 COMMENT ON COLUMN jobs.trend IS 'Relative change in median weekly views from the older half of those weeks to the newer half; NULL if that of the older half is 0, or the notes have a break in between';
 COMMENT ON COLUMN jobs.messages IS 'Number of follow-up messages planned for it';
 COMMENT ON COLUMN jobs.unconfirmed_messages IS 'Number of messages whose reply was lost: the agent may have received them';

@@ -1,0 +1,140 @@
+import { addDays as addDaysTo } from 'date-fns';
+import fc from 'fast-check';
+import { beforeAll, expect, it } from 'vitest';
+import { planImprovement, type PlanRules } from '../../src/agents/plan.js';
+import { addDays, day } from '../../src/day.js';
+import { tries } from '../fuzz.js';
+import { emptyHistory, type TestHistory } from '../reports/history.js';
+import { NOW } from '../sandbox/open-sandbox.js';
+
+const FIRST_WEEK = day('2026-09-21');
+const WEEKS = 8;
+
+/** What keeps a page from getting a job, besides the limits. */
+const FATES = [
+  'free',
+  'excluded',
+  'skipped',
+  'active',
+  'in review',
+  'merged',
+  'rejected',
+  'made up',
+] as const;
+type Fate = (typeof FATES)[number];
+
+/** Views of a day by people and AI in each week, which may have a spike. */
+interface SitePage {
+  readonly weeks: readonly { readonly human: number; readonly ai: number }[];
+  readonly fate: Fate;
+}
+
+const level = fc.oneof(fc.nat(40), fc.nat(400), fc.constant(0));
+const page: fc.Arbitrary<SitePage> = fc.record({
+  weeks: fc.array(fc.record({ human: level, ai: level }), { minLength: WEEKS, maxLength: WEEKS }),
+  fate: fc.constantFrom('free' as const, 'free' as const, ...FATES),
+});
+const site = fc.record({
+  pages: fc.array(page, { minLength: 1, maxLength: 25 }),
+  maxJobsPerWeek: fc.integer({ min: 1, max: 8 }),
+  minWeeklyViews: fc.constantFrom(0, 200, 1000),
+});
+
+const pathOf = (fate: Fate, index: number): string =>
+  fate === 'excluded' ? `/changelog/${index}` : fate === 'made up' ? `/a b${index}` : `/page-${index}`;
+
+/** The pages of a site from the most to the least viewed in their median week, written down once more. */
+function rankingOf(pages: readonly SitePage[]) {
+  const ranked = pages.map(({ weeks, fate }, index) => {
+    const sums = weeks.map(({ human, ai }) => 7 * (human + ai)).sort((one, two) => one - two);
+    const typical = ((sums[WEEKS / 2 - 1] ?? 0) + (sums[WEEKS / 2] ?? 0)) / 2;
+    const isGone = 4 * 7 * ((weeks.at(-1)?.human ?? 0) + (weeks.at(-1)?.ai ?? 0)) < typical;
+    const daysViewed = 7 * weeks.filter(({ human, ai }) => human + ai > 0).length;
+    const daysByPeople = 7 * weeks.filter(({ human }) => human > 0).length;
+    return {
+      path: pathOf(fate, index),
+      fate,
+      typical,
+      isGone,
+      isRegular: daysViewed >= 14 && daysByPeople >= 7,
+    };
+  });
+  return ranked
+    .filter((_, index) => pages[index]?.weeks.some(({ human, ai }) => human + ai > 0))
+    .sort((one, two) => two.typical - one.typical || (one.path < two.path ? -1 : 1));
+}
+
+let history: TestHistory;
+beforeAll(async () => {
+  history = await emptyHistory();
+});
+
+async function store(pages: readonly SitePage[]): Promise<void> {
+  const last = addDays(FIRST_WEEK, 7 * WEEKS - 1);
+  const views = pages.flatMap(({ weeks, fate }, index) =>
+    weeks.map(({ human, ai }, week) => `('${pathOf(fate, index)}', ${week}, ${human}, ${ai})`),
+  );
+  for (const table of ['page_views', 'day_loads', 'agent_jobs', 'pull_requests', 'page_skips'])
+    await history.run(`DELETE FROM ${table}`);
+  await history.run(`
+    INSERT INTO page_views
+    SELECT 'prj_1', DATE '${FIRST_WEEK}' + 7 * week::INTEGER + weekday::INTEGER, path, human, ai, human + ai
+    FROM (VALUES ${views.join(', ')}) AS view (path, week, human, ai), range(7) AS days (weekday)
+    WHERE human + ai > 0;
+    INSERT INTO day_loads
+    SELECT 'prj_1', day::DATE, 'final', TIMESTAMP '2026-11-18 02:00:00', TIMESTAMP '2026-11-18 02:00:00',
+      coalesce(sum(human), 0), coalesce(sum(ai), 0), coalesce(sum(total), 0), count(path), 0, 0, 0, NULL, 0
+    FROM generate_series(DATE '${FIRST_WEEK}', DATE '${last}', INTERVAL 1 DAY) AS calendar (day)
+    LEFT JOIN page_views USING (day)
+    GROUP BY day`);
+  for (const [index, { fate }] of pages.entries()) await storeFate(fate, index);
+}
+
+async function storeFate(fate: Fate, index: number): Promise<void> {
+  const path = pathOf(fate, index);
+  if (fate === 'skipped')
+    await history.run(`INSERT INTO page_skips VALUES ('prj_1', '${path}', '2026-11-01', NULL)`);
+  const isMerged = fate === 'merged';
+  if (!['active', 'in review', 'merged', 'rejected'].includes(fate)) return;
+  const link = fate === 'active' ? 'NULL' : `'https://code.example.com/${index}'`;
+  const at = addDaysTo(NOW, -10).toISOString().slice(0, 19);
+  await history.run(`
+    INSERT INTO agent_jobs BY NAME
+    SELECT ${index} AS id, 'prj_1' AS project, '${path}' AS path, '' AS reason, '' AS prompt, 0 AS polls,
+      '${fate === 'active' ? 'active' : 'completed'}' AS state, 'job_${index}' AS remote_id, ${link} AS pr_link,
+      TIMESTAMP '${at}' AS planned_at, TIMESTAMP '${at}' AS submitted_at,
+      ${fate === 'active' ? 'NULL' : `TIMESTAMP '${at}'`} AS ended_at,
+      ${isMerged ? `DATE '${at.slice(0, 10)}'` : 'NULL'} AS merged_on`);
+  if (fate === 'rejected')
+    await history.run(`
+      INSERT INTO pull_requests BY NAME
+      SELECT ${index} AS job, TIMESTAMP '${at}' AS checked_at, TIMESTAMP '${at}' AS next_check_at,
+        DATE '${at.slice(0, 10)}' AS closed_on`);
+}
+
+it('on any site, the proposals are the beginning of the ranking by typical weeks, without the pages that may have no job', async () => {
+  const property = fc.asyncProperty(site, async ({ pages, maxJobsPerWeek, minWeeklyViews }) => {
+    await store(pages);
+    const rules: PlanRules = {
+      ...{ minWeeklyViews, maxJobsPerWeek, maxOpenPullRequests: 1000, cooldownDays: 56 },
+      ...{ exclude: ['/changelog/**'], mode: 'apply', experiment: 'off' },
+    };
+    const plan = await planImprovement(history.reader, 'prj_1', rules, { now: NOW, isListed: undefined });
+    const ranking = rankingOf(pages);
+    const enough = ranking.filter(({ typical }) => typical > 0 && typical >= minWeeklyViews);
+    const qualifying = enough.filter(
+      ({ fate, isGone, isRegular }) => fate === 'free' && !isGone && isRegular,
+    );
+    const inLine = [...plan.flagged, ...plan.next];
+    expect(inLine.map(({ path }) => path)).toEqual(qualifying.map(({ path }) => path));
+    expect(plan.flagged).toHaveLength(Math.min(qualifying.length, maxJobsPerWeek));
+    expect(plan.leftOut).toHaveLength(enough.length - qualifying.length);
+    expect(plan.belowMinimum).toBe(ranking.length - enough.length);
+    for (const { path, why, evidence } of inLine) {
+      const rank = ranking.findIndex((ranked) => ranked.path === path) + 1;
+      expect(why, path).toMatchObject({ rank, pages: ranking.length });
+      expect(evidence.weekly_human + evidence.weekly_ai, path).toBe(ranking[rank - 1]?.typical);
+    }
+  });
+  await fc.assert(property, tries(40));
+});
