@@ -5,6 +5,7 @@ import { reconcileDeliveries } from '../mail/ledger.js';
 import { type Observer, type StepContext } from '../steps/step.js';
 import { tidyRuns } from '../steps/runs.js';
 import { ClockError } from '../api/errors.js';
+import { leaveMarker, refuseToStartOver } from '../effects/marker.js';
 import { agreeOnPlace, isSamePlace, placeOf, sendsElsewhere } from '../effects/place.js';
 import type { Reconciliation } from '../effects/settle.js';
 import { EffectsJournal } from '../effects/journal.js';
@@ -77,7 +78,9 @@ export async function withLiveDatabase<Result>(
   { listener, ...hold }: Hold & { readonly listener: Listener },
   work: (context: StepContext) => Promise<Result>,
 ): Promise<Result> {
-  await refuseToForget(workspace.liveFile, workspace.historyFile);
+  const { liveFile, historyFile, dataDir, marker } = workspace;
+  await refuseToForget(liveFile, historyFile);
+  if (marker !== undefined) await refuseToStartOver(marker, dataDir, liveFile);
   const named = { ...hold, command: `readership ${hold.command}` };
   return withLiveFiles(workspace, runtime, named, async ({ reconciled, ...live }) => {
     if (reconciled !== undefined) listener.onNotice?.(reconciled);
@@ -96,7 +99,11 @@ export async function withLiveDatabase<Result>(
         signal: runtime.signal,
         observer: listener,
       };
-      context.journal.askFirst(() => whyNotToSend(context));
+      const { journal } = context;
+      const remember = async () => marker !== undefined && leaveMarker(marker, dataDir);
+      journal.askFirst(() => whyNotToSend(context), remember);
+      // Versions before 0.4 left none.
+      if (journal.lastSentAt !== undefined) await remember();
       return await work(context);
     } finally {
       await connection.close();

@@ -40,7 +40,7 @@ export function withoutSecrets(environment: Environment, settings: Settings): No
  * The secrets: keys, the mail server's password, the addresses of channels, and the ping URL, with
  * which anyone could fake a successful night.
  */
-export function secretsOf(configuration: Configuration): string[] {
+export function secretsOf(configuration: Pick<Configuration, 'settings' | 'environment'>): string[] {
   const { settings, environment } = configuration;
   const inEnvironment = secretVariables(settings, environment).flatMap(([, values]) => values);
   const { pingUrl } = settings.alerts;
@@ -130,10 +130,10 @@ export async function readConfiguration(
       : await readEnvironment(config, workingDirectory, environment, output.note, isOptional);
   // Problems quote the configuration, which may contain a key by mistake.
   output.hide(secretNames(known).flatMap((name) => known[name] ?? []));
-  const { settings, directory, notices } = await loadSettings(config, workingDirectory);
+  const { settings, file, directory, notices } = await loadSettings(config, workingDirectory);
   for (const notice of notices) output.note(notice);
-  if (secrets === 'none') return { settings, directory, environment: {} };
-  const configuration = { settings: withSender(settings, known), directory, environment: known };
+  if (secrets === 'none') return { settings, file, directory, environment: {} };
+  const configuration = { settings: withSender(settings, known), file, directory, environment: known };
   refuseUnfitSecrets(configuration);
   return configuration;
 }

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { SharedLimit } from '../budget/ledger.js';
 import { bucketNameOf, type Configuration, datasetLocation, type Environment } from '../config/load.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
+import { markerOf } from '../effects/marker.js';
 import { MACHINE_VARIABLE } from '../effects/place.js';
 import { ConfigurationError } from '../errors.js';
 import { behindLinks } from '../files.js';
@@ -49,6 +50,8 @@ export interface Workspace extends WorkspaceView {
   readonly dataDir: string;
   readonly liveFile: string;
   readonly outboxDir: string;
+  /** Exists once something was sent; undefined for the built-in sandbox. */
+  readonly marker: string | undefined;
   /** What READERSHIP_MACHINE names this machine; not from `.env`, which is copied with a workspace. */
   readonly machine: string | undefined;
   /** Undefined for the built-in sandbox, which has no configuration and no secrets. */
@@ -81,6 +84,7 @@ export async function readWorkspace(
     projects: projectsOf(settings, options.project),
     workspaceDir: configuration?.directory,
     ...filesIn(settings.dataDir),
+    marker: configuration && markerOf(configuration.file),
     dataset: location === undefined ? undefined : { location, environment: forStorage },
   };
 }

@@ -19,6 +19,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** A configuration and its secrets. */
 export interface Configuration {
   readonly settings: Settings;
+  readonly file: string;
   /** The directory of the file, to which its relative paths refer. */
   readonly directory: string;
   readonly environment: Environment;
@@ -31,7 +32,7 @@ export interface Configuration {
 export async function loadSettings(
   file: string | undefined,
   workingDirectory: string,
-): Promise<Pick<Configuration, 'settings' | 'directory'> & { readonly notices: string[] }> {
+): Promise<Pick<Configuration, 'settings' | 'file' | 'directory'> & { readonly notices: string[] }> {
   const path = pathOf(file, workingDirectory);
   const directory = dirname(path);
   const { value, dropped } = parseYaml(await readConfig(path, file === undefined), {
@@ -45,7 +46,7 @@ export async function loadSettings(
     ({ setting, name }) =>
       `${name} in ${basename(path)} is no longer a setting: ${RETIRED.get(setting) ?? ''}. Remove it.`,
   );
-  return { settings: withPaths(value, directory), directory, notices };
+  return { settings: withPaths(value, directory), file: path, directory, notices };
 }
 
 /**
@@ -91,7 +92,10 @@ export const shownLocation = (location: string, directory: string): string =>
   isLocal(location) ? relative(directory, location) || '.' : location;
 
 /** Throws a `ConfigurationError` if the key is missing or malformed. */
-export function apiKeyOf({ environment }: Configuration, project: ProjectSettings): string {
+export function apiKeyOf(
+  { environment }: Pick<Configuration, 'environment'>,
+  project: ProjectSettings,
+): string {
   const key = environment[project.apiKeyEnv];
   if (key === undefined || key === '')
     throw new ConfigurationError(

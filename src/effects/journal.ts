@@ -46,6 +46,7 @@ export class EffectsJournal {
   #year: string | undefined;
   #failure: StorageError | undefined;
   #mayNotSend: () => Promise<Error | undefined> = () => Promise.resolve(undefined);
+  #rememberSending: () => Promise<unknown> = () => Promise.resolve();
 
   /** `found`: whether there was a journal. */
   private constructor(
@@ -108,9 +109,16 @@ export class EffectsJournal {
     return this.append([{ effect: 'place', at: now.toISOString(), ...place }]);
   }
 
-  /** Sets what is asked before anything is sent: why nothing may be sent; undefined if it may. */
-  askFirst(mayNotSend: () => Promise<Error | undefined>): void {
+  /**
+   * Sets what is asked before anything is sent: why nothing may be sent, or undefined if it may; and what remembers
+   * outside the data directory that something was.
+   */
+  askFirst(
+    mayNotSend: () => Promise<Error | undefined>,
+    remember: () => Promise<unknown> = () => Promise.resolve(),
+  ): void {
     this.#mayNotSend = mayNotSend;
+    this.#rememberSending = remember;
   }
 
   /** Why nothing may be sent now; undefined if it may. */
@@ -138,6 +146,7 @@ export class EffectsJournal {
    */
   async depart(intent: Intent, now: Date, begin: () => Promise<unknown>): Promise<Departure> {
     await this.expectMaySend();
+    await this.#rememberSending();
     const at = now.toISOString();
     const sending: Entry = { ...intent, at, attempt: at, event: 'sending' };
     const room = Buffer.byteLength(JSON.stringify(sending)) + OUTCOME_BYTES;

@@ -7,6 +7,7 @@ import { type Listener, withLiveDatabase } from '../app/open.js';
 import { type Runtime, waitingAtMost, type Workspace } from '../app/workspace.js';
 import { lastScheduled } from '../config/cron.js';
 import { messageOf } from '../errors.js';
+import { DirectoryChangedError, DirectoryWatch } from '../effects/marker.js';
 import { connectionFailure, requestUrl } from '../network.js';
 import { timeLimit, untilAborted } from '../sleep.js';
 import { exportStep } from '../steps/export.js';
@@ -135,11 +136,16 @@ export function openService(workspace: Workspace, runtime: Runtime, listener: Se
   const impatient = waitingAtMost(0, workspace);
   const hold = { command: 'start', listener, maxWaitMs: 0 };
   const inTurn = pLimit(1);
+  const directory = new DirectoryWatch(workspace.dataDir);
+  const stop = new AbortController();
   const runTick = async () => {
     try {
+      await directory.expectSame();
       await withLiveDatabase(impatient, runtime, hold, (context) => runDue(context, since));
+      await directory.expectSame();
     } catch (error) {
-      if (!signal.aborted) listener.onTickFailed(error);
+      if (error instanceof DirectoryChangedError) stop.abort(error);
+      else if (!signal.aborted) listener.onTickFailed(error);
     }
   };
 
@@ -167,7 +173,7 @@ export function openService(workspace: Workspace, runtime: Runtime, listener: Se
 
   /**
    * Ticks at once, and then whenever any of the schedules is due. Returns once the runtime's signal
-   * has aborted and the current tick has ended.
+   * has aborted and the current tick has ended. Throws a `DirectoryChangedError`.
    */
   const run = async (logger: Logger): Promise<void> => {
     let minute: ScheduledTask | undefined;
@@ -198,12 +204,13 @@ export function openService(workspace: Workspace, runtime: Runtime, listener: Se
     try {
       awaitMinute();
       void tick();
-      await untilAborted(signal);
+      await untilAborted(AbortSignal.any([signal, stop.signal]));
     } finally {
       clearInterval(watch);
       await minute?.destroy();
       await current;
     }
+    if (!signal.aborted) stop.signal.throwIfAborted();
   };
   return {
     tick,

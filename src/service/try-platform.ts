@@ -39,7 +39,7 @@ export async function tryPlatform(
   url: string,
   id: string,
   environment: Environment,
-  { now, signal, output, workingDirectory }: Runtime,
+  { now, signal, output }: Runtime,
 ): Promise<Finding[]> {
   if (isInTheClear(url))
     throw new ConfigurationError('--url would send the API key unencrypted: write https://…');
@@ -49,7 +49,7 @@ export async function tryPlatform(
     throw new ConfigurationError(`--url: ${firstProblem(parsed.error)}`);
   const settings = parsed.data;
   const { baseUrl } = settings;
-  const apiKey = apiKeyOf({ settings, environment, directory: workingDirectory }, project);
+  const apiKey = apiKeyOf({ environment }, project);
   output.hide([apiKey]);
   output.note(`Trying ${baseUrl} with up to six requests, which change nothing.`);
   let headers: ResponseHeaders = {};

@@ -243,5 +243,5 @@ describe('the address of a pull request', () => {
 it('the token is a secret', () => {
   const settings = settingsSchema.parse({ baseUrl: 'https://a.example', projects: [{ id: 'prj_1' }] });
   const environment = { READERSHIP_CODE_HOST_TOKEN: TOKEN };
-  expect(secretsOf({ settings, environment, directory: '' })).toContain(TOKEN);
+  expect(secretsOf({ settings, environment })).toContain(TOKEN);
 });

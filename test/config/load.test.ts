@@ -52,7 +52,7 @@ async function problemsIn(yaml: string): Promise<string> {
 
 const keyOf = ({ settings, ...rest }: Configuration): string => {
   const [project = expect.fail('no project')] = settings.projects;
-  return apiKeyOf({ settings, ...rest }, project);
+  return apiKeyOf(rest, project);
 };
 
 describe('readership.yaml', () => {

@@ -59,7 +59,7 @@ export async function limitedSite(options: LimitedSiteOptions) {
   };
   const settings = settingsSchema.parse(written);
   const environment = Object.fromEntries(projects.map((id) => [`KEY_OF_${id}`, KEY]));
-  const configuration = { settings, directory: '', environment };
+  const configuration = { settings, file: '', directory: '', environment };
   const path = join(await tempDir(), 'warehouse.duckdb');
 
   /** Does some work as a new process does it. */
