@@ -4,7 +4,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Pure modules, whose every branch is tested. */
 const DECISIONS = [
-  'src/{day,agents/{lifecycle,select},api/{hour,http-date,retry}}.ts',
+  'src/{day,agents/{lifecycle,select},api/{hour,retry-after,retry}}.ts',
   'src/{config/{cron,shard},export/{plan,totals}}.ts',
   'src/{mail/delivery,reports/period,service/due}.ts',
 ];

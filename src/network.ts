@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { Agent, type Dispatcher, Pool, ProxyAgent } from 'undici';
 import { codeOf, isUnresolvable, messageOf } from './errors.js';
 import { version } from './files.js';
@@ -29,16 +30,26 @@ type Asked = { signal: AbortSignal } & Partial<Pick<Dispatcher.RequestOptions, '
     dispatcher?: Dispatcher;
   };
 
+/** The headers of a response, by their names in lower case. */
+export type ResponseHeaders = Readonly<Partial<Record<string, string>>>;
+
+/** Of a header that is repeated, the first value counts: gateways add their own to the server's. */
+export const singleValues = (headers: IncomingHttpHeaders): ResponseHeaders =>
+  Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name, typeof value === 'object' ? value[0] : value]),
+  );
+
 /** Sends a request to any address, not only the platform's. */
-export function requestUrl(url: string, { headers, dispatcher, method = 'GET', ...options }: Asked) {
+export async function requestUrl(url: string, { headers, dispatcher, method = 'GET', ...options }: Asked) {
   const { origin, pathname, search } = new URL(url);
-  return (dispatcher ?? (shared ??= connections())).request({
+  const response = await (dispatcher ?? (shared ??= connections())).request({
     ...options,
     origin,
     path: pathname + search,
     method,
     headers: { 'user-agent': USER_AGENT, ...headers },
   });
+  return { ...response, headers: singleValues(response.headers) };
 }
 
 const UNTRUSTED = /SELF_SIGNED_CERT|UNABLE_TO_GET_ISSUER_CERT|UNABLE_TO_VERIFY_LEAF_SIGNATURE/;

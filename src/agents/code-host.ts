@@ -1,9 +1,9 @@
 import { addSeconds, fromUnixTime } from 'date-fns';
 import type { z } from 'zod';
-import type { ResponseHeaders } from '../api/clock.js';
 import { ContractError, type Operation, RefusedError, TryLaterError } from '../api/errors.js';
-import { LONGEST_WAIT_MS, parseRetryAfter } from '../api/http-date.js';
+import { LONGEST_WAIT_MS, parseRetryAfter } from '../api/retry-after.js';
 import { Transport } from '../api/transport.js';
+import type { ResponseHeaders } from '../network.js';
 import { CODE_HOST_TOKEN_VARIABLE } from '../config/load.js';
 import type { Settings } from '../config/schema.js';
 import { type Dialect, DIALECTS, type PullRequest, type Review } from './dialects.js';

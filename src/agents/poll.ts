@@ -1,7 +1,6 @@
 import { addMilliseconds, max, min } from 'date-fns';
 import type { Client } from '../api/client.js';
 import { RefusedError } from '../api/errors.js';
-import { LONGEST_WAIT_MS } from '../api/http-date.js';
 import type { AgentJob } from '../api/schema.js';
 import { ReadershipError } from '../errors.js';
 import { sleepFor, timeLimit } from '../sleep.js';
@@ -18,6 +17,9 @@ export interface PollTask extends ProjectTask {
   readonly onChange?: (job: Job) => void;
 }
 
+/** A timer could not be set for much longer. */
+const LONGEST_DEADLINE_MS = 24 * 60 * 60_000;
+
 /**
  * Polls the jobs that are due. If the platform cannot answer now, the remaining polls wait as long as
  * it requests, or else the shortest delay. Returns the jobs that ended meanwhile, those still active,
@@ -25,7 +27,7 @@ export interface PollTask extends ProjectTask {
  */
 export async function pollJobs(given: PollTask) {
   const { deadlineMs = Infinity, signal, keepsPolling = false } = given;
-  const leftMs = () => Math.min(LONGEST_WAIT_MS, Math.max(0, Math.ceil(deadlineMs - performance.now())));
+  const leftMs = () => Math.min(LONGEST_DEADLINE_MS, Math.max(0, Math.ceil(deadlineMs - performance.now())));
   const deadline = deadlineMs === Infinity ? undefined : timeLimit(leftMs(), signal);
   const task = deadline ? { ...given, signal: deadline } : given;
   const isLate = () => deadline?.aborted === true && signal?.aborted !== true;

@@ -1,7 +1,7 @@
 import { addHours, addMilliseconds, addMinutes, min, subDays, subMinutes } from 'date-fns';
 import { z } from 'zod';
 import { TryLaterError } from '../api/errors.js';
-import { LONGEST_WAIT_MS } from '../api/http-date.js';
+import { LONGEST_WAIT_MS } from '../api/retry-after.js';
 import type { Day } from '../day.js';
 import type { EffectsJournal } from '../effects/journal.js';
 import { messageOf, ReadershipError } from '../errors.js';

@@ -55,7 +55,7 @@ async function fetched(
   if (statusCode === 200) return body;
   await body.dump();
   const { location } = headers;
-  if (statusCode < 300 || statusCode >= 400 || typeof location !== 'string')
+  if (statusCode < 300 || statusCode >= 400 || location === undefined)
     throw new Error(`the server answered ${statusCode}; check the address in a browser`);
   const target = new URL(location, address);
   if (target.origin !== new URL(address).origin)

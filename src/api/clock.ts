@@ -1,9 +1,9 @@
 import { addMilliseconds } from 'date-fns';
 import { duration, moment } from '../format/days.js';
 import { counted } from '../format/numbers.js';
-import { requestUrl } from '../network.js';
+import { requestUrl, type ResponseHeaders } from '../network.js';
 import { timeLimit } from '../sleep.js';
-import { httpDate } from './http-date.js';
+import { httpDate } from './retry-after.js';
 
 /** Clocks further apart than this are reported. */
 const TOLERANCE_MS = 10 * 60_000;
@@ -12,15 +12,12 @@ const MAX_APART_MS = 60 * 60_000;
 const DAY_MS = 24 * 60 * 60_000;
 const ANSWER_TIMEOUT_MS = 10_000;
 
-/** The response headers that carry the time. */
-export type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>;
-
 /**
  * How far the platform's clock is ahead of ours, in milliseconds; negative when it is behind. Undefined when the
  * response has no readable `Date`, or comes from a cache, which keeps the `Date` of the first answer.
  */
 export function skewOf({ date, age }: ResponseHeaders, now: Date): number | undefined {
-  if (typeof date !== 'string' || age !== undefined) return undefined;
+  if (date === undefined || age !== undefined) return undefined;
   // A `Date` has whole seconds.
   const skewMs = httpDate(date.trim()) - Math.floor(now.getTime() / 1000) * 1000;
   return Number.isNaN(skewMs) ? undefined : skewMs;

@@ -1,10 +1,10 @@
 import { addMilliseconds } from 'date-fns';
-import type { IncomingHttpHeaders } from 'node:http';
 import { ReadershipError } from '../errors.js';
 import { duration, nextMinute } from '../format/days.js';
 import { replaceUnsafe } from '../format/text.js';
+import type { ResponseHeaders } from '../network.js';
 import type { Redact } from '../redact.js';
-import { LONGEST_WAIT_MS, parseRetryAfter } from './http-date.js';
+import { LONGEST_WAIT_MS, parseRetryAfter } from './retry-after.js';
 
 /** The request, named in every message. The URL contains no secret; the key is sent in a header. */
 export interface Operation {
@@ -118,7 +118,7 @@ const QUOTE_LENGTH = 300;
 /** A response as the transport hands it on. */
 export interface RawResponse<Body = string> {
   readonly status: number;
-  readonly headers: IncomingHttpHeaders;
+  readonly headers: ResponseHeaders;
   readonly body: Body;
 }
 
@@ -152,7 +152,7 @@ export function responseError(
   if (operation.method === 'POST' && (status >= 500 || status === 408 || (isRedirect && !hasMoved)))
     return new UnknownOutcomeError(operation, `${said} It may have been carried out.`);
   if (status >= 500 || status === 408) return later('server-error', said);
-  const target = isRedirect ? headers.location : undefined;
+  const target = isRedirect ? headers['location'] : undefined;
   const advice =
     target === undefined
       ? adviceFor(status, keyName, operation)

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { LONGEST_WAIT_MS } from './http-date.js';
+import { LONGEST_WAIT_MS } from './retry-after.js';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;

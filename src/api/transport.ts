@@ -1,12 +1,16 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import { isUtf8 } from 'node:buffer';
 import { brotliDecompressSync, gunzipSync, inflateRawSync, inflateSync } from 'node:zlib';
 import pLimit, { type LimitFunction } from 'p-limit';
 import type { Dispatcher } from 'undici';
 import { codeOf, messageOf } from '../errors.js';
-import { connectionFailure, connections, USER_AGENT } from '../network.js';
+import {
+  connectionFailure,
+  connections,
+  type ResponseHeaders,
+  singleValues,
+  USER_AGENT,
+} from '../network.js';
 import { machineAdvice } from '../storage.js';
-import type { ResponseHeaders } from './clock.js';
 import {
   type ApiError,
   type Operation,
@@ -96,7 +100,7 @@ export class Transport {
     const { responseTimeoutMs = 60_000 } = this.options;
     return new Promise<RawResponse<Buffer>>((resolve, reject) => {
       const pieces: Buffer[] = [];
-      let [status, headers]: [number, IncomingHttpHeaders] = [0, {}];
+      let [status, headers]: [number, ResponseHeaders] = [0, {}];
       let controller: Dispatcher.DispatchController | undefined;
       let stopped: Error | undefined;
       const fail = (cause: Error) => {
@@ -104,6 +108,8 @@ export class Transport {
         const isSent = controller !== undefined;
         // A read has no effect that could be unknown, nor has a request that was never sent.
         if (signal?.aborted === true && (method === 'GET' || !isSent)) reject(signal.reason as Error);
+        // The status of a refusal is the answer: the text that is lost would only explain it.
+        else if (status >= 300) resolve({ status, headers, body: Buffer.alloc(0) });
         else reject(failureOf(operation, cause, isSent));
       };
       const stop = (reason: Error) => {
@@ -129,7 +135,7 @@ export class Transport {
           if (stopped !== undefined) started.abort(stopped);
         },
         onResponseStart: (_, statusCode, responseHeaders) => {
-          [status, headers] = [statusCode, responseHeaders];
+          [status, headers] = [statusCode, singleValues(responseHeaders)];
         },
         onResponseData: (_, piece) => {
           pieces.push(piece);

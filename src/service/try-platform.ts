@@ -1,5 +1,5 @@
 import { Client } from '../api/client.js';
-import { type ResponseHeaders, skewOf, skewWords } from '../api/clock.js';
+import { skewOf, skewWords } from '../api/clock.js';
 import { ApiError, RefusedError, TryLaterError } from '../api/errors.js';
 import type { ViewsResponse } from '../api/schema.js';
 import { Transport } from '../api/transport.js';
@@ -23,7 +23,7 @@ import {
 } from '../export/totals.js';
 import { duration } from '../format/days.js';
 import { counted, thousands } from '../format/numbers.js';
-import { connectionFailure } from '../network.js';
+import { connectionFailure, type ResponseHeaders } from '../network.js';
 import { fail, type Finding, found, pass, type Verdict, warn } from './findings.js';
 
 const HOUR_MS = 3_600_000;

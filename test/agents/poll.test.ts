@@ -60,9 +60,9 @@ describe('polling', () => {
     };
     expect(await polledWith('5 minutes', null)).toBe(0);
     for (const next of ['301 seconds', '3 hours', '400 days']) expect(await polledWith(next, null)).toBe(2);
-    // The platform may have asked for a day.
-    expect(await polledWith('23 hours', 'rate limited')).toBe(0);
-    expect(await polledWith('25 hours', 'rate limited')).toBe(2);
+    // The platform may have asked for an hour.
+    expect(await polledWith('59 minutes', 'rate limited')).toBe(0);
+    expect(await polledWith('61 minutes', 'rate limited')).toBe(2);
   });
 
   it('follows each job to its end', async () => {

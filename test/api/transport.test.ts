@@ -14,6 +14,42 @@ const BODY = JSON.stringify({
   views: [{ path: '/dépôt', human: 3, ai: 0, total: 3 }],
   hasMore: false,
 });
+describe('a refusal', () => {
+  it.each(['cut off', 'too large', 'damaged'])(
+    'counts although its text is %s: a 429 is never unknown',
+    async (how) => {
+      const { client } = await clientOf(
+        (response) => {
+          response.writeHead(429, {
+            ...(how === 'cut off' ? { 'content-length': 1_000 } : {}),
+            ...(how === 'damaged' ? { 'content-encoding': 'gzip' } : {}),
+          });
+          response.write(how === 'too large' ? Buffer.alloc(20_000_000) : 'Too many requ', () =>
+            how === 'cut off' ? response.destroy() : response.end(),
+          );
+        },
+        { retries: NO_RETRIES },
+      );
+      for (const ask of [() => client.createJob('Go', DEPARTURE), () => client.views(PAGE)])
+        expect(await errorOf(ask())).toMatchObject({ reason: 'rate-limited', isKnownNotDone: true });
+    },
+  );
+
+  it('may repeat its headers, of which the first counts', async () => {
+    const { client } = await clientOf(
+      (response) => {
+        response.setHeader('retry-after', ['7', '9']);
+        response.setHeader('content-encoding', ['identity', 'identity']);
+        response.writeHead(429).end('Too many requests');
+      },
+      { retries: NO_RETRIES },
+    );
+    const error = await errorOf(client.createJob('Go', DEPARTURE));
+    expect(error).toMatchObject({ reason: 'rate-limited', retryAfterMs: 7_000 });
+    expect(error.message).toContain('“Too many requests”');
+  });
+});
+
 describe('an encoded answer', () => {
   it.each([
     ['gzip', gzipSync(BODY)],
