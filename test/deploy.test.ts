@@ -243,7 +243,7 @@ describe('deploy/readership.service', () => {
     const value = (key: string) => new RegExp(`^${key}=(.*)$`, 'm').exec(unit)?.[1] ?? '';
     expect(value('User')).toBe('readership');
     expect(value('WorkingDirectory')).toBe(WORKSPACE);
-    expect(value('ReadWritePaths')).toBe(`${WORKSPACE}/data -${WORKSPACE}/questions`);
+    expect(value('ReadWritePaths')).toBe(WORKSPACE);
     expect(value('ExecStart')).toMatch(/^\/usr\/bin\/node .+ start$/);
     expect(Number(value('TimeoutStopSec'))).toBeGreaterThan(5);
     expect(value('Restart')).toBe('always');
