@@ -6,7 +6,7 @@ import { forecastExport } from '../export/forecast.js';
 import type { ExportBounds } from '../export/range.js';
 import { auditLines, forecastJson, forecastLines, loadedLines } from '../print/export.js';
 import { auditStep, exportStep } from '../steps/export.js';
-import { runPublish } from '../steps/publish.js';
+import { datasetSummary, runPublish } from '../steps/publish.js';
 import { StepRunner } from '../steps/step.js';
 import { openNewest } from '../warehouse/published.js';
 import type { Reader } from '../warehouse/query.js';
@@ -121,7 +121,7 @@ export const audit = projectCommand('audit', {
 export const publish = workspaceCommand('publish', {
   summary: 'publish the history now, with --parquet also as a Parquet dataset',
   description:
-    'Writes data/history.duckdb, a sorted, read-only copy of the whole history, and replaces the previous copy in one step. Every command that changes the history publishes it as well.',
+    'Writes data/history.duckdb, a sorted, read-only copy of the whole history, and replaces the previous copy in one step. With --parquet, or publish.parquet in the configuration, also writes every file of a Parquet dataset, which Spark, ClickHouse, Polars and DuckDB read. Every command that changes the history publishes what changed, too.',
   options: {
     parquet: value(
       '<place>',
@@ -132,16 +132,22 @@ export const publish = workspaceCommand('publish', {
   },
   examples: `
   readership publish
-  readership publish --parquet /srv/dataset      how to read it: docs/scale.md`,
+  readership publish --parquet /srv/dataset      how to read it: docs/scale.md
+  readership publish --parquet s3://bucket/dataset`,
+  environment: `Environment, for a dataset in a bucket:
+  AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY   the credentials
+  AWS_REGION, AWS_ENDPOINT_URL_S3            if not us-east-1 at Amazon`,
   run: async (options, runtime) => {
     const { output, workingDirectory } = runtime;
     return withSteps<ExitCode>('publish', { ...options, secrets: 'optional' }, runtime, async (context) => {
       const runner = new StepRunner(context);
       const published = await runPublish(runner, context, { isWhole: true });
-      if (published !== undefined)
-        output.data(
-          `${shownLocation(context.historyFile, workingDirectory)}  ${(published.bytes / 1e6).toFixed(1)} MB`,
-        );
+      const line = (path: string, words: string) => {
+        output.data(`${shownLocation(path, workingDirectory)}  ${words}`);
+      };
+      if (published !== undefined) line(context.historyFile, `${(published.bytes / 1e6).toFixed(1)} MB`);
+      if (published?.dataset !== undefined && context.dataset !== undefined)
+        line(context.dataset.location, datasetSummary(published.dataset));
       return conclude(runner.outages, runtime);
     });
   },

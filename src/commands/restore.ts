@@ -11,6 +11,7 @@ import { inSequence, moment, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { runPublish } from '../steps/publish.js';
 import { StepRunner } from '../steps/step.js';
+import { forgetDataset } from '../warehouse/dataset/dataset.js';
 import { publish } from '../warehouse/publish.js';
 import type { Reader } from '../warehouse/query.js';
 import { restore as restoreLive } from '../warehouse/restore.js';
@@ -49,6 +50,7 @@ export const restore = workspaceCommand('restore', {
       if (reconciled !== undefined) output.data(reconciled);
       for (const { id } of settings.projects) output.words(await stateLine(warehouse, id, now()));
       if (restored === undefined) return;
+      await forgetDataset(warehouse);
       await publish(warehouse, historyFile);
       const run = ['readership run', ...optionsOf(options)].join(' ');
       output.data(elsewhere === undefined ? `Next: ${run}` : `${elsewhere.message}\nThen: ${run}`);

@@ -26,6 +26,7 @@ import { openWarehouse, refuseToForget } from '../warehouse/open.js';
 import { OtherVersionError } from '../warehouse/migrate.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { fail, type Finding, found, keyProblem, pass, type Verdict, warn } from './findings.js';
+import { tryDataset } from './try-dataset.js';
 import { tryReports } from './try-reports.js';
 import { futureWords, readFutureRows } from './status.js';
 import { answers, doesNotAnswer } from './try-platform.js';
@@ -57,6 +58,7 @@ export async function examine(workspace: Workspace, runtime: Runtime): Promise<F
         : [
             found('sends from', () => sendsFrom(workspace, warehouse)),
             found('dates', () => dates(warehouse, runtime.now())),
+            ...tryDataset(workspace, warehouse, runtime),
           ]),
       found('disk', () => disk(workspace)),
     ]);

@@ -4,7 +4,6 @@ import type { CodeHost } from '../agents/code-host.js';
 import type { Client } from '../api/client.js';
 import type { PlatformClock } from '../api/clock.js';
 import type { SharedLimit } from '../budget/ledger.js';
-import type { Environment } from '../config/load.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
 import { messageOf, ReadershipError } from '../errors.js';
 import type { DayResult } from '../export/load.js';
@@ -15,6 +14,7 @@ import type { MailTransport } from '../mail/transport.js';
 import type { EffectsJournal } from '../effects/journal.js';
 import type { Place } from '../effects/entries.js';
 import type { ElsewhereError } from '../effects/place.js';
+import type { DatasetPlace } from '../warehouse/dataset/store.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { recordStepEnd, recordStepStart, type StepEnd, type StepName, type StepOutcome } from './runs.js';
 
@@ -27,12 +27,6 @@ export interface Observer {
   /** Called when an alert or a ping could not be sent. */
   readonly onAlertFailed?: (words: string) => void;
   readonly onJob?: (job: Job) => void;
-}
-
-/** A directory or `s3://bucket/prefix`, and the `AWS_` variables for access to it. */
-interface DatasetPlace {
-  readonly location: string;
-  readonly environment: Environment;
 }
 
 /** What steps know of a workspace: the effective settings, and where its files are, but no secrets. */

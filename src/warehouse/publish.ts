@@ -56,6 +56,7 @@ export const BOOKKEEPING: Readonly<Record<string, string | null>> = {
   agent_jobs: 'SELECT * EXCLUDE (polls, next_poll_at)',
   pull_requests: 'SELECT * EXCLUDE (checked_at, next_check_at)',
   code_host_reads: 'SELECT * EXCLUDE (read_until, next_read_at)',
+  workspace: 'SELECT * EXCLUDE (dataset)',
 };
 
 /** The live database, or the published file that is attached to it. */

@@ -13,15 +13,15 @@ const SETTINGS = `
 history: { requestsPerHour: unlimited }
 mail: { from: docs@example.com }
 reports: { weekly: { to: [lead@example.com] } }
-publish: { parquet: lake }
+publish: { parquet: dataset }
 `;
 
 /** Expected modes of files and directories in a workspace, with every umask; the first match applies. */
 const MODES: readonly (readonly [name: RegExp, mode: string])[] = [
   [/^data\/history\.duckdb$/, '444'],
-  [/^(data|lake)$/, '700'],
-  [/^lake\/.+\.(parquet|json)$/, '644'],
-  [/^lake\/(_staged|(views|days)(\/(_delta_log|month=\d{4}-\d{2}))?)$/, '755'],
+  [/^(data|dataset)$/, '700'],
+  [/^dataset\/.+\.(parquet|json)$/, '644'],
+  [/^dataset\/(_unfinished|(views|days)(\/project=\w+(\/month=\d{4}-\d{2})?)?)$/, '755'],
   [/^data\/(outbox|reports|reports\/prj_sandbox|sandbox)$/, '700'],
   [/^data\/.+\.(duckdb|wal|log|html|eml|json)$/, '600'],
 ];
@@ -65,7 +65,7 @@ function modesWhileHeld(file: string, seen: Map<string, string>): void {
 }
 
 describe.each(UMASKS.map((umask) => [modeOf(umask), umask] as const))('with the umask %s', (_, umask) => {
-  it('what a run writes is private, except the published history and the lake inside their directories', async () => {
+  it('what a run writes is private, except the published history and the dataset inside their directories', async () => {
     let watched = '';
     const held = new Map<string, string>();
     const sandbox = await serveSandbox({
@@ -78,7 +78,7 @@ describe.each(UMASKS.map((umask) => [modeOf(umask), umask] as const))('with the 
     await rmdir(join(cwd, 'data'));
     expect(await runWith(umask, ['run'], cwd)).toMatchObject({ code: 0 });
     expect(Object.fromEntries(held)).toEqual({ duckdb: '600', 'duckdb.wal': '600', 'duckdb.lock': '600' });
-    const names = await expectModes(cwd, ['data', 'lake']);
+    const names = await expectModes(cwd, ['data', 'dataset']);
     for (const [pattern] of MODES.filter(([, mode]) => mode !== '700'))
       expect(names.some((name) => pattern.test(name))).toBe(true);
   });
@@ -98,14 +98,14 @@ describe.each(UMASKS.map((umask) => [modeOf(umask), umask] as const))('with the 
 });
 
 describe('existing files', () => {
-  it('of the live database become private; directories keep their modes, and those in a lake follow the lake', async () => {
+  it('of the live database become private; directories keep their modes, and those in a dataset follow it', async () => {
     const cwd = await workspaceOf(await serveSandbox(), SETTINGS);
-    await mkdir(join(cwd, 'lake'));
-    await chmod(join(cwd, 'lake'), 0o2770);
+    await mkdir(join(cwd, 'dataset'));
+    await chmod(join(cwd, 'dataset'), 0o2770);
     await chmod(join(cwd, 'data'), 0o750);
     await runWith(0o022, ['export'], cwd);
-    for (const name of ['.', 'views/_delta_log', 'views'])
-      expect(await fileMode(cwd, 'lake', name)).toBe(name === '.' ? '2770' : '2775');
+    for (const name of ['.', 'views/project=prj_sandbox', 'views'])
+      expect(await fileMode(cwd, 'dataset', name)).toBe(name === '.' ? '2770' : '2775');
     await chmod(liveFile(cwd), 0o644);
     await runWith(0o022, ['publish'], cwd);
     expect(await fileMode(liveFile(cwd))).toBe('600');

@@ -1,7 +1,11 @@
-import { readdir } from 'node:fs/promises';
+import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, test } from 'vitest';
 import { inWarehouse } from '../open-warehouse.js';
+import { callCli } from '../run-cli.js';
+import { tempDir } from '../temp-dir.js';
+import { serveBucket } from '../warehouse/dataset/bucket-server.js';
+import { datasetRows } from '../warehouse/dataset/dataset.js';
 import { page, store } from '../warehouse/stored-days.js';
 import { callCleanly, endedWith, liveFile, workspaceOf } from './workspace.js';
 
@@ -25,7 +29,64 @@ test('a command that fails before the first publication publishes no empty histo
   expect(stderr).toContain('There is no published history yet');
 });
 
+const VIEWS = [['prj_1', '2026-11-01', '/a', 3, 1, 4]].map((row) => {
+  const [project, day, path, human, ai, total] = row;
+  return JSON.stringify({ project, day, path, human, ai, total });
+});
+
 describe('publish --parquet', () => {
+  it('writes a dataset in addition to the history, says what it wrote, and writes all of it on each call', async () => {
+    const cwd = await setUp();
+    for (const [call, again] of ['first', 'second'].entries()) {
+      const { code, stdout, stderr } = await publish(cwd, '--parquet', 'out/dataset');
+      expect({ code, stderr }, again).toEqual({ code: 0, stderr: '' });
+      expect(stdout).toMatch(
+        /^data\/history\.duckdb {2}\d\.\d MB\nout\/dataset {2}2 files, 2 written, 0 removed\n$/,
+      );
+      expect((await datasetRows(join(cwd, 'out/dataset'))).views, `call ${call}`).toEqual(VIEWS);
+    }
+  });
+
+  it('is not needed if the configuration names a dataset, relative to itself', async () => {
+    const cwd = await setUp('publish: { parquet: dataset }\n');
+    const elsewhere = await tempDir();
+    endedWith(0, await publish(elsewhere, '--config', join(cwd, 'readership.yaml')));
+    expect((await datasetRows(join(cwd, 'dataset'))).views).toEqual(VIEWS);
+    expect(await readdir(elsewhere)).toEqual([]);
+  });
+
+  it('to a place that is a file publishes the history, says so in one sentence, and exits 1', async () => {
+    const cwd = await setUp();
+    const { stdout, stderr } = endedWith(1, await publish(cwd, '--parquet', 'readership.yaml'));
+    expect(stderr).toMatch(
+      /^publish failed: The Parquet dataset \S+\/readership\.yaml is not up to date: [^\n]+; name a directory, which need not exist yet\.\n$/,
+    );
+    expect(stdout).toMatch(/^data\/history\.duckdb {2}\d\.\d MB\n$/);
+    const failure = 'publish has failed since';
+    expect((await callCli(['status'], { cwd })).stdout).toContain(failure);
+    expect((await publish(cwd)).code).toBe(0);
+    expect((await callCli(['status'], { cwd })).stdout).not.toContain(failure);
+  });
+
+  it('uploads a dataset to a bucket, with the variables of .env, and doctor reads it', async () => {
+    const { environment, files } = await serveBucket();
+    const cwd = await setUp("publish: { parquet: 's3://bucket/dataset' }\n");
+    const lines = Object.entries(environment).map(([name, text]) => `${name}=${text}\n`);
+    await writeFile(join(cwd, '.env'), lines.join(''), { mode: 0o600 });
+    const { code, stdout, stderr } = await publish(cwd);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toMatch(/^s3:\/\/bucket\/dataset {2}2 files, 2 written, 0 removed$/m);
+    expect([...files.keys()].sort()).toEqual([
+      'dataset/days/project=prj_1/_workspace.json',
+      'dataset/days/project=prj_1/days.parquet',
+      'dataset/views/project=prj_1/month=2026-11/views.parquet',
+    ]);
+    const doctor = async () => (await callCli(['doctor'], { cwd })).stdout;
+    expect(await doctor()).toMatch(/pass +dataset +s3:\/\/bucket\/dataset can be read; nothing was written/);
+    files.set('dataset/_delta_log/0.json', Buffer.from('{}'));
+    expect(await doctor()).toMatch(/fail +dataset +[^\n]* it contains a Delta lake/);
+  });
+
   it.each([
     ['', 'not a directory or s3://bucket/prefix'],
     ['gs://bucket/dataset', 'not a directory or s3://bucket/prefix'],

@@ -14,4 +14,5 @@ SELECT
   $note AS note,
   $days_covered::INTEGER AS days_covered,
   $human::BIGINT AS human,
-  $ai::BIGINT AS ai
+  $ai::BIGINT AS ai,
+  $said AS said

@@ -1,0 +1,156 @@
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { describe, expect, it, vi } from 'vitest';
+import { isUpToDate, publishStep } from '../../../src/steps/publish.js';
+import { DatasetError, type DatasetPlace } from '../../../src/warehouse/dataset/store.js';
+import { inHistory, valuesOf } from '../../open-warehouse.js';
+import { smallDisk } from '../../small-disk.js';
+import { stepContext } from '../../steps/step-context.js';
+import { tempDir } from '../../temp-dir.js';
+import { page, store } from '../stored-days.js';
+import { type BucketFaults, serveBucket } from './bucket-server.js';
+import { datasetRows, historyRows, workspaceDatabase } from './dataset.js';
+
+/** A workspace with one stored day, whose history is published to a file and to the place. */
+async function publishing(place: DatasetPlace) {
+  const warehouse = await workspaceDatabase('workspace-1');
+  await store(warehouse, 'prj_1', { '2026-11-01': [page('/a', 3, 1)] });
+  const historyFile = join(await tempDir(), 'history.duckdb');
+  const context = stepContext(warehouse, { historyFile, dataset: place });
+  return { warehouse, historyFile, context };
+}
+
+type Publishing = Awaited<ReturnType<typeof publishing>>;
+
+/** Publishes, and checks that the history is published, and that the error says in one sentence what is wrong. */
+async function expectProblem({ context, historyFile }: Publishing, words: string | RegExp): Promise<void> {
+  const { error, detail } = await publishStep(context);
+  expect(error).toBeInstanceOf(DatasetError);
+  expect(error).toMatchObject({ exitCode: 1 });
+  const message = String(error);
+  expect(message).toMatch(words);
+  expect(message).toMatch(/^DatasetError: The Parquet dataset \S+ is not up to date: [^\n]+; [^;\n]+\.$/);
+  expect(message).not.toContain('k3y-that-nobody-may-read');
+  expect(detail.dataset).toBeUndefined();
+  expect(await inHistory(historyFile, (reader) => valuesOf(reader, 'SELECT human FROM page_views'))).toEqual([
+    3,
+  ]);
+  expect(await isUpToDate(context)).toBe(false);
+}
+
+/** Publishes, although nothing has changed since, and checks that the dataset is complete. */
+async function expectCaughtUp({ context, warehouse }: Publishing, directory: () => Promise<string> | string) {
+  const { error, detail } = await publishStep(context);
+  expect(error).toBeUndefined();
+  expect(detail.dataset).toMatchObject({ files: 2 });
+  expect(await isUpToDate(context)).toBe(true);
+  expect(await datasetRows(await directory())).toEqual(await historyRows(warehouse));
+}
+
+const onDisk = (location: string): DatasetPlace => ({ location, environment: {} });
+
+describe('a dataset whose directory is bad', () => {
+  it.each(['dataset', 'dataset/inside'])('because there is a file at %s', async (name) => {
+    const directory = await tempDir();
+    await writeFile(join(directory, 'dataset'), 'a file');
+    await expectProblem(
+      await publishing(onDisk(join(directory, name))),
+      /(EEXIST|ENOTDIR).*; name a directory, which need not exist yet\.$/,
+    );
+  });
+
+  it('because it is read-only (skipped if no disk can be mounted)', async (context) => {
+    const directory = await tempDir();
+    const disk = await smallDisk(context, directory);
+    await disk.setReadOnly(true);
+    const site = await publishing(onDisk(join(directory, 'dataset')));
+    await expectProblem(
+      site,
+      /(EROFS|ENOENT).*; give this user write access there, or choose another place\.$/,
+    );
+    await disk.setReadOnly(false);
+    await expectCaughtUp(site, () => join(directory, 'dataset'));
+  });
+
+  it('because it is full (skipped if no disk can be mounted)', async (context) => {
+    const directory = await tempDir();
+    const disk = await smallDisk(context, directory);
+    const site = await publishing(onDisk(join(directory, 'dataset')));
+    for (const bytes of [4_096, 8_192]) {
+      await disk.leaveRoom(bytes);
+      await expectProblem(site, /(ENOSPC|No space left).*; make room there\.$/);
+    }
+    await disk.makeRoom();
+    await expectCaughtUp(site, () => join(directory, 'dataset'));
+    expect(await readdir(join(directory, 'dataset/_unfinished'))).toEqual([]);
+  });
+});
+
+describe('a dataset whose bucket is bad', () => {
+  /** A bucket with faults, and the files that it has, as a directory. */
+  async function withBucket(faults: BucketFaults, location = 's3://bucket/dataset') {
+    const { environment, files } = await serveBucket(faults);
+    const site = await publishing({ location, environment });
+    const downloaded = async () => {
+      const directory = await tempDir();
+      for (const [key, body] of files) {
+        const file = join(directory, key.slice('dataset/'.length));
+        await mkdir(dirname(file), { recursive: true });
+        await writeFile(file, body);
+      }
+      return directory;
+    };
+    return { site, downloaded };
+  }
+
+  it.each([
+    [403, /could not list _delta_log \(403, Fault\); check the address .* AWS_REGION, .*credentials/],
+    [404, /could not list _delta_log \(404, Fault\); check the address/],
+    [503, /could not list _delta_log \(503, Fault\); the next publication tries again\.$/],
+    [429, /; the next publication tries again\.$/],
+  ])('because it answers %i', async (status, words) => {
+    const faults: BucketFaults = { status };
+    const { site, downloaded } = await withBucket(faults);
+    await expectProblem(site, words);
+    delete faults.status;
+    await expectCaughtUp(site, downloaded);
+  });
+
+  it('because it closes the connection', async () => {
+    const faults: BucketFaults = { isDropping: true };
+    const { site, downloaded } = await withBucket(faults);
+    await expectProblem(
+      site,
+      /could not list _delta_log \(.*(ECONNRESET|socket).*\); the next publication tries again\.$/,
+    );
+    faults.isDropping = false;
+    await expectCaughtUp(site, downloaded);
+  });
+
+  it('because nobody listens there', async () => {
+    const environment = {
+      AWS_ENDPOINT_URL_S3: 'http://127.0.0.1:1',
+      AWS_ACCESS_KEY_ID: 'id',
+      AWS_SECRET_ACCESS_KEY: 'key',
+    };
+    const site = await publishing({ location: 's3://bucket/dataset', environment });
+    await expectProblem(site, /ECONNREFUSED.*; the next publication tries again\.$/);
+  });
+
+  it('because it does not exist', async () => {
+    const { site } = await withBucket({}, 's3://other/dataset');
+    await expectProblem(site, /: there is no bucket other; create it, or choose another place\.$/);
+  });
+
+  it('because there are no credentials', async () => {
+    vi.stubEnv('AWS_EC2_METADATA_DISABLED', 'true');
+    vi.stubEnv('HOME', await tempDir());
+    const { endpoint } = await serveBucket();
+    const environment = { AWS_ENDPOINT_URL_S3: endpoint };
+    const site = await publishing({ location: 's3://bucket/dataset', environment });
+    await expectProblem(
+      site,
+      /: there are no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY\.$/,
+    );
+  });
+});

@@ -1,0 +1,73 @@
+import { readdir, stat } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import type { DatasetOptions } from '../../../src/warehouse/dataset/dataset.js';
+import type { Reader } from '../../../src/warehouse/query.js';
+import type { Warehouse } from '../../../src/warehouse/warehouse.js';
+import { answerOf } from '../../duckdb.js';
+import { execute, liveWarehouse, rowsOf } from '../../open-warehouse.js';
+
+/** What a workspace with the projects `prj_a` and `prj_b` publishes to a directory. */
+export const datasetOptions = (location: string, changes: Partial<DatasetOptions> = {}): DatasetOptions => ({
+  place: { location, environment: {} },
+  projects: [{ id: 'prj_a' }, { id: 'prj_b' }],
+  signal: new AbortController().signal,
+  ...changes,
+});
+
+/** A live database of the workspace with this id. */
+export async function workspaceDatabase(id: string): Promise<Warehouse> {
+  const warehouse = await liveWarehouse();
+  await execute(warehouse, 'INSERT INTO workspace (id) VALUES ($id)', { id });
+  return warehouse;
+}
+
+const quoted = (path: string): string => `'${path.replaceAll("'", "''")}'`;
+
+/** The rows of a file, or of all files that a pattern matches, in the order in which they are stored. */
+export const rowsOfFiles = (pattern: string, columns = '*') =>
+  answerOf(
+    ':memory:',
+    "SET TimeZone = 'UTC'",
+    `SELECT ${columns} FROM read_parquet(${quoted(pattern)}, hive_types_autocast = false)`,
+  );
+
+const VIEWS = 'project, day::VARCHAR AS day, path, human::INT AS human, ai::INT AS ai, total::INT AS total';
+const DAYS =
+  'project, day::VARCHAR AS day, state, epoch_ms(loaded_at)::DOUBLE AS loaded_at, human::INT AS human, ai::INT AS ai, total::INT AS total, pages::INT AS pages';
+
+const sorted = (rows: readonly unknown[]): string[] => rows.map((row) => JSON.stringify(row)).sort();
+
+/** Every row of a dataset, as another program reads it. */
+export async function datasetRows(directory: string): Promise<{ views: string[]; days: string[] }> {
+  const views = await rowsOfFiles(join(directory, 'views/*/*/views.parquet'), VIEWS);
+  const days = await rowsOfFiles(join(directory, 'days/*/days.parquet'), DAYS);
+  return { views: sorted(views), days: sorted(days) };
+}
+
+/** Every row of the history, in the same form. */
+export async function historyRows(reader: Reader): Promise<{ views: string[]; days: string[] }> {
+  const views = await rowsOf(reader, `SELECT ${VIEWS} FROM page_views`);
+  const days = await rowsOf(reader, `SELECT ${DAYS} FROM day_loads WHERE loaded_at IS NOT NULL`);
+  return { views: sorted(views), days: sorted(days) };
+}
+
+/** What shows whether the files of a directory were touched, by their paths in it. */
+export async function stampsOf(directory: string): Promise<Map<string, string>> {
+  const stamps = new Map<string, string>();
+  for (const entry of await readdir(directory, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile()) continue;
+    const file = join(entry.parentPath, entry.name);
+    const { mtimeNs, ino, size } = await stat(file, { bigint: true });
+    stamps.set(relative(directory, file), [mtimeNs, ino, size].join());
+  }
+  return stamps;
+}
+
+/** The paths of files that were added, replaced or removed between two looks at a directory. */
+export const differingPaths = (
+  before: ReadonlyMap<string, string>,
+  after: ReadonlyMap<string, string>,
+): string[] =>
+  [...new Set([...before.keys(), ...after.keys()])]
+    .filter((path) => before.get(path) !== after.get(path))
+    .sort();
