@@ -1,4 +1,4 @@
-import { addHours, subDays } from 'date-fns';
+import { addHours } from 'date-fns';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import type { Settings } from '../config/schema.js';
@@ -97,8 +97,8 @@ export async function planImprovement(
   const heldUp = [...elsewhere, ...skips].map(({ path, why }) => [path, why] as const);
   const inReview = jobs.filter(isInReview);
   const selection = selectPages(candidates, rules, {
-    busy: new Map([...heldUp, ...busyPages(jobs, rules.cooldownDays, now)]),
-    reserved: reservedPages(jobs, now),
+    busy: new Map([...heldUp, ...busyPages(jobs, rules, now)]),
+    reserved: reservedPages(jobs, rules, now),
     isListed,
     only,
     seed,
@@ -110,12 +110,19 @@ export async function planImprovement(
 
 const isRejected = ({ merged_on, closed_on }: Job): boolean => closed_on !== null && merged_on === null;
 
+/** A failed job says nothing about its page, so that waits only this long. */
+const FAILED_COOLDOWN_DAYS = 7;
+
 /**
  * Pages that get no job now: they have one or its pull request is open, or had one that ended less
  * than `cooldownDays` ago. A refused job does not count: if its cause is not fixed, the platform
  * will refuse again. For a rejected one, see `reservedPages`.
  */
-export function busyPages(jobs: readonly Job[], cooldownDays: number, now: Date): Map<string, Reason> {
+export function busyPages(
+  jobs: readonly Job[],
+  { cooldownDays }: Pick<PlanRules, 'cooldownDays'>,
+  now: Date,
+): Map<string, Reason> {
   const busy = new Map<string, Reason>();
   for (const job of jobs) {
     const { id, path, state } = job;
@@ -124,8 +131,12 @@ export function busyPages(jobs: readonly Job[], cooldownDays: number, now: Date)
     else if (isInReview(job))
       busy.set(path, { code: 'in-review', job: id, since: dayOf(ended_at ?? job.planned_at) });
     else if (isRejected(job) || state === 'refused' || ended_at === null) continue;
-    else if (ended_at > subDays(now, cooldownDays))
-      busy.set(path, { code: 'had-job', job: id, ended: dayOf(ended_at), cooldown_days: cooldownDays });
+    else {
+      const isFailed = state === 'failed';
+      const ended = dayOf(ended_at);
+      const until = addDays(ended, isFailed ? Math.min(cooldownDays, FAILED_COOLDOWN_DAYS) : cooldownDays);
+      if (until > dayOf(now)) busy.set(path, { code: 'had-job', job: id, is_failed: isFailed, ended, until });
+    }
   }
   return busy;
 }
@@ -134,37 +145,39 @@ export function busyPages(jobs: readonly Job[], cooldownDays: number, now: Date)
 const endOf = ({ ended_at, planned_at }: Job, now: Date): Date | null =>
   ended_at && ([ended_at, planned_at].find((at) => at <= addHours(now, 1)) ?? null);
 
-/** The twin of a page with a job is held out for this long after its merge, or its end without one. */
+/** The twin of a page with a job is held out for this long after its merge. */
 const HELD_OUT_DAYS = 56;
-/** If the pull request is not merged or closed, its twin is held out for this long after the draw. */
+/** While its pull request is open, its twin is held out for this long after the draw at most. */
 const LONGEST_HELD_OUT_DAYS = 182;
 
-/** Pages that only a person may choose: those whose last pull request was rejected, and the twins of pages with a job. */
-export function reservedPages(jobs: readonly Job[], now: Date): Map<string, Reason> {
+/**
+ * Pages that only a person may choose: those whose last pull request was rejected, and, while there is an experiment, the
+ * twins of pages with a job. If that ends without a merge, its twin is free at once.
+ */
+export function reservedPages(
+  jobs: readonly Job[],
+  { experiment }: Pick<PlanRules, 'experiment'>,
+  now: Date,
+): Map<string, Reason> {
   const reserved = new Map<string, Reason>();
+  const today = dayOf(now);
   for (const job of jobs) {
-    // Any later job means that a person proposed the page again: it leaves its pair.
-    if (job.state !== 'refused') reserved.delete(job.path);
-    if (isRejected(job) && job.closed_on !== null)
-      reserved.set(job.path, { code: 'rejected', job: job.id, on: job.closed_on });
-    const drawn = dayOf(job.planned_at);
-    const until = heldOutUntil(job, now);
-    const last = until ?? addDays(drawn, LONGEST_HELD_OUT_DAYS);
+    const { id, path, held_out, merged_on, closed_on } = job;
+    // Any later job means that the page has left its pair, or that a person proposed it again.
+    if (job.state !== 'refused') reserved.delete(path);
+    if (isRejected(job) && closed_on !== null)
+      reserved.set(path, { code: 'rejected', job: id, on: closed_on });
+    const isOpen = OPEN_STATES.has(job.state) || isInReview(job);
+    if (experiment !== 'pairs' || held_out === null || (merged_on === null && !isOpen)) continue;
+    const latest = addDays(dayOf(job.planned_at), LONGEST_HELD_OUT_DAYS);
+    const until = merged_on === null ? null : addDays(merged_on, HELD_OUT_DAYS);
     // A later day than allowed was stored by a clock that was ahead.
-    const longest = addDays(dayOf(now), until === null ? LONGEST_HELD_OUT_DAYS : HELD_OUT_DAYS);
-    if (job.held_out !== null && last > dayOf(now) && last <= longest)
-      reserved.set(job.held_out, { code: 'held-out', twin: job.path, job: job.id, drawn, until });
+    const longest = addDays(today, until === null ? LONGEST_HELD_OUT_DAYS : HELD_OUT_DAYS);
+    const last = until ?? latest;
+    if (last > today && last <= longest)
+      reserved.set(held_out, { code: 'held-out', twin: path, job: id, until, latest });
   }
   return reserved;
-}
-
-/** The day from which the twin of the page of a job qualifies again; null while its pull request or the job is open. */
-function heldOutUntil(job: Job, now: Date): Day | null {
-  if (job.state === 'refused') return dayOf(job.planned_at);
-  const isOpen = OPEN_STATES.has(job.state) || isInReview(job);
-  const end = endOf(job, now);
-  const ended = job.merged_on ?? job.closed_on ?? (isOpen ? null : end && dayOf(end));
-  return ended === null ? null : addDays(ended, HELD_OUT_DAYS);
 }
 
 /** Stores which pages were flagged, are next in line or were left out, and since when, for reports. Returns whether that has changed. */

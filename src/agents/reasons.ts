@@ -35,17 +35,23 @@ const reasonSchema = z.discriminatedUnion('code', [
   z.object({ code: z.literal('few-views'), minimum: z.int() }),
   z.object({ code: z.enum(['few-days', 'few-days-by-people']), days }),
   z.object({ code: z.literal('has-job'), job: z.int(), state: z.string() }),
-  z.object({ code: z.literal('had-job'), job: z.int(), ended: dayColumn, cooldown_days: days }),
+  z.object({
+    code: z.literal('had-job'),
+    job: z.int(),
+    is_failed: z.boolean(),
+    ended: dayColumn,
+    until: dayColumn,
+  }),
   z.object({ code: z.literal('in-review'), job: z.int(), since: dayColumn }),
   z.object({ code: z.literal('changed-elsewhere'), link: z.string() }),
   z.object({ code: z.literal('rejected'), job: z.int(), on: dayColumn }),
-  /** The twin of a page with a job; `until` is null while the pull request of that job is open. */
+  /** The twin of a page with a job; `until` is null before that is merged, and then it waits until `latest` at most. */
   z.object({
     code: z.literal('held-out'),
     twin: z.string(),
     job: z.int(),
-    drawn: dayColumn,
     until: dayColumn.nullable(),
+    latest: dayColumn,
   }),
   z.object({ code: z.literal('skipped'), until: dayColumn.nullable() }),
 ]);
@@ -53,6 +59,7 @@ const reasonSchema = z.discriminatedUnion('code', [
 /** Why a page is flagged for a job, is next in line or is left out: a code and its details. */
 export type Reason = z.infer<typeof reasonSchema>;
 type RankedReason = z.infer<typeof rankedReason>;
+export type HeldOutReason = Extract<Reason, { code: 'held-out' }>;
 
 /** A reason as it is stored: the code, and the rest as JSON. */
 export const storedReason = ({ code, ...facts }: Reason) => ({ code, facts: JSON.stringify(facts) });
@@ -85,17 +92,20 @@ export function reasonWords(reason: Reason): string {
     case 'has-job':
       return `has job ${reason.job}, ${reason.state}`;
     case 'had-job':
-      return `had job ${reason.job}, which ended on ${longDay(reason.ended)}, less than ${reason.cooldown_days} days ago`;
+      return `job ${reason.job} ${reason.is_failed ? 'failed' : 'ended'} on ${longDay(reason.ended)}; its next one may start on ${longDay(reason.until)}`;
     case 'in-review':
       return `pull request of job ${reason.job} in review since ${longDay(reason.since)}`;
     case 'changed-elsewhere':
       return `an open pull request of others changes it: ${reason.link}`;
     case 'rejected':
       return `rejected on ${longDay(reason.on)} (job ${reason.job}): it gets another job only if you propose it again`;
-    case 'held-out': {
-      const until = reason.until === null ? 'eight weeks after the review' : longDay(reason.until);
-      return `held out until ${until}: on ${longDay(reason.drawn)}, chance gave job ${reason.job} to ${reason.twin}`;
-    }
+    case 'held-out':
+      return (
+        `chance gave job ${reason.job} to ${reason.twin}; this page waits until ` +
+        (reason.until === null
+          ? `eight weeks after that is merged, ${longDay(reason.latest)} at the latest`
+          : longDay(reason.until))
+      );
     case 'skipped':
       return reason.until === null ? 'skipped manually' : `skipped manually until ${longDay(reason.until)}`;
   }

@@ -2,7 +2,7 @@ import picomatch from 'picomatch';
 import { z } from 'zod';
 import type { Settings } from '../config/schema.js';
 import { drawPairs, type Pair } from './pairs.js';
-import { type Evidence, evidenceRow, NO_EVIDENCE, type Reason } from './reasons.js';
+import { type Evidence, evidenceRow, type HeldOutReason, NO_EVIDENCE, type Reason } from './reasons.js';
 import type { Room } from './room.js';
 import type { IsListed } from './sitemap.js';
 
@@ -49,6 +49,15 @@ export interface ConsideredPage {
   /** Why it would not get its job if a person had not named it. */
   readonly despite?: Reason | undefined;
 }
+
+/** A page that waits because chance gave a similar one its job now. */
+export interface HeldOutPage extends ConsideredPage {
+  readonly why: HeldOutReason;
+}
+
+/** Those of a selection. */
+export const heldOutIn = ({ leftOut }: Pick<Selection, 'leftOut'>): HeldOutPage[] =>
+  leftOut.flatMap((page) => (page.why.code === 'held-out' ? { ...page, why: page.why } : []));
 
 /** Each list is in the order of the ranking. */
 export interface Selection {

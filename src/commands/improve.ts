@@ -11,9 +11,8 @@ import type { ProjectSettings } from '../config/schema.js';
 import { type Day, dayOf } from '../day.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
 import { longDay } from '../format/days.js';
-import { counted } from '../format/numbers.js';
 import { escapeUnsafe } from '../format/text.js';
-import { planLines, whyNoJob } from '../print/pages.js';
+import { createdLine, planLines } from '../print/pages.js';
 import { approvePages, improveStep, recordPageChanges, skipPages, unskipPages } from '../steps/improve.js';
 import type { StepContext } from '../steps/step.js';
 import { aDay, projectCommand, flag, JSON_LOG, PLATFORM_ENVIRONMENT, value } from './command.js';
@@ -127,11 +126,8 @@ async function applyAll(options: ShowOptions, runtime: Runtime): Promise<ExitCod
   const { result, outages } = await runSteps('improve', options, runtime, (runner, context) =>
     runner.step('improve', () => improveStep(context, true)),
   );
-  for (const { project, plan, created } of result ?? []) {
-    const heldOut = plan.pairs.length === 0 ? '' : `; ${counted(plan.pairs.length, 'similar page')} held out`;
-    const why = created === 0 ? whyNoJob(plan) : heldOut;
-    runtime.output.data(`${project.name}: ${counted(created, 'job')} created${why}`);
-  }
+  for (const { project, plan, created } of result ?? [])
+    runtime.output.data(createdLine(project.name, plan, created));
   return conclude(outages, runtime);
 }
 

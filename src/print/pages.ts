@@ -4,9 +4,10 @@ import type { ImprovePlan } from '../agents/plan.js';
 import type { Proposal } from '../agents/prompt.js';
 import { reasonWords } from '../agents/reasons.js';
 import { limitWords } from '../agents/room.js';
-import { type ConsideredPage, MIN_WEEKS } from '../agents/select.js';
+import { type ConsideredPage, heldOutIn, MIN_WEEKS } from '../agents/select.js';
 import type { Settings } from '../config/schema.js';
 import { counted, signedPercent, thousands } from '../format/numbers.js';
+import { heldOutLines, pairLines } from './held-out.js';
 import { alignedLines, type Column } from '../terminal/table.js';
 import { escapeUnsafe, indented } from '../format/text.js';
 
@@ -55,6 +56,7 @@ export function planLines({ name, plan, rules, width, proposals }: PlanView): st
   }
   lines.push(...reviewLines(plan));
   if (flagged.length > 0) lines.push('', ...rankedTable(flagged, width));
+  if (plan.pairs.length > 0) lines.push('', ...pairLines(plan.pairs));
   for (const proposal of proposals ?? []) lines.push('', ...promptLines(proposal));
   const isShort = proposals === undefined;
   if (next.length > 0) {
@@ -63,6 +65,8 @@ export function planLines({ name, plan, rules, width, proposals }: PlanView): st
     if (isShort && next.length > NEXT_SHOWN)
       lines.push(`  ${counted(next.length - NEXT_SHOWN, 'more page')}: --verbose lists them`);
   }
+  const heldOut = heldOutLines(heldOutIn(plan), isShort ? undefined : Infinity);
+  if (heldOut.length > 0) lines.push('', ...heldOut);
   lines.push(...leftOutLines(plan, rules, isShort ? LEFT_OUT_SHOWN : Infinity));
   if (flagged.length + Math.min(waiting.length, toSend.count) > 0)
     lines.push('', `Nothing was created. To create the jobs: readership improve --apply`);
@@ -76,8 +80,7 @@ export function planLines({ name, plan, rules, width, proposals }: PlanView): st
 }
 
 function flaggedWords({ flagged, pairs }: ImprovePlan): string {
-  if (pairs.length > 0)
-    return `chance would decide which page of ${counted(pairs.length, 'pair')} gets a job now; the other is held out`;
+  if (pairs.length > 0) return `${counted(pairs.length, 'page')} would get a job now, one of each pair`;
   return `${flagged.length === 0 ? 'no page' : counted(flagged.length, 'page')} would get a job now`;
 }
 
@@ -96,8 +99,15 @@ function reviewLines({ inReview, now }: ImprovePlan): string[] {
   ];
 }
 
+/** How many jobs were created, and how many pages wait because of that, or why none was. */
+export function createdLine(name: string, plan: ImprovePlan, created: number): string {
+  if (created === 0) return `${name}: no new job${whyNoJob(plan)}`;
+  const heldOut = plan.pairs.length === 0 ? '' : `; ${counted(plan.pairs.length, 'similar page')} held out`;
+  return `${name}: ${counted(created, 'job')} created${heldOut}`;
+}
+
 /** The text after “no new job”, if a limit is the reason. */
-export function whyNoJob({ plannedThisWeek, toPlan, inReview }: ImprovePlan): string {
+function whyNoJob({ plannedThisWeek, toPlan, inReview }: ImprovePlan): string {
   if (toPlan.count === 0 && toPlan.setting === 'maxOpenPullRequests' && inReview.length > 0)
     return `: ${counted(inReview.length, 'pull request')} waiting for review (improve.maxOpenPullRequests). After a review, record it unless pullRequests is set: readership jobs merged ${inReview[0]?.id}, or jobs closed ${inReview[0]?.id}`;
   return plannedThisWeek > 0 ? `: ${counted(plannedThisWeek, 'page')} already chosen this week` : '';
@@ -132,8 +142,9 @@ function leftOutLines(
   { minWeeklyViews }: Settings['improve'],
   limit: number,
 ): string[] {
+  const others = leftOut.filter(({ why }) => why.code !== 'held-out');
   // A manually skipped page is shown even if it has few views.
-  const reasons = new Map([...skips, ...leftOut].map(({ path, why }) => [path, why] as const));
+  const reasons = new Map([...skips, ...others].map(({ path, why }) => [path, why] as const));
   const rows = [...reasons]
     .slice(0, limit)
     .map(([path, why]) => [escapeUnsafe(path), escapeUnsafe(reasonWords(why))]);

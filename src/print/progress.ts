@@ -8,6 +8,7 @@ import type { ExportPlan } from '../export/plan.js';
 import { duration, nextMinute, plainDayRange } from '../format/days.js';
 import { counted, thousands } from '../format/numbers.js';
 import type { Output } from '../terminal/output.js';
+import { heldOutLines } from './held-out.js';
 import { jobLine } from './jobs.js';
 
 const BAR_WIDTH = 24;
@@ -50,6 +51,7 @@ export class ExportProgress {
       onExportPlan: (project, plan) => this.begin(project, plan),
       onDay: (_, result) => this.advance(result),
       onAlertFailed: note,
+      onHeldOut: ({ name }, pages) => note(`${name}: ${heldOutLines(pages).join('\n')}`),
       onJob: (job) => note(jobLine(job)),
     };
   }

@@ -12,7 +12,7 @@ import type { ProjectImprovement } from '../steps/improve.js';
 import { mailLines } from './emails.js';
 import { loadedLines } from './export.js';
 import { jobLines } from './jobs.js';
-import { whyNoJob } from './pages.js';
+import { createdLine } from './pages.js';
 import type { ExportCost } from './progress.js';
 
 const WEEK = 'SELECT project, human, ai, ai_share FROM site_weeks WHERE week = $week::DATE';
@@ -98,8 +98,7 @@ function improvedLine(improved: ProjectImprovement, mode: 'plan' | 'apply'): str
   const { name } = improved.project;
   if (mode === 'plan')
     return `${name}: ${counted(plan.flagged.length, 'page')} flagged; nothing created (improve.mode is plan): readership improve`;
-  if (created > 0) return `${name}: ${counted(created, 'job')} created`;
-  return `${name}: no new job${whyNoJob(plan)}`;
+  return createdLine(name, plan, created);
 }
 
 /** How to type this program's commands: by its name, or by its path in a clone, where it is not installed. */

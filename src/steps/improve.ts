@@ -11,6 +11,7 @@ import {
   unskipPage,
 } from '../agents/plan.js';
 import { recordChange } from '../agents/pull-requests.js';
+import { heldOutIn } from '../agents/select.js';
 import { composePrompt, type Proposal, proposalOf } from '../agents/prompt.js';
 import { type Reason, reasonWords } from '../agents/reasons.js';
 import { limitWords } from '../agents/room.js';
@@ -70,7 +71,10 @@ async function improveProject(
     const draw = pair && { seed, heldOut: pair.heldOut };
     await planPage(context, project, proposalOf(project.id, page, context), draw);
   }
-  const drawn = withHeldOut(plan, reservedPages(await readJobs(warehouse, project.id), now()));
+  const jobs = await readJobs(warehouse, project.id);
+  const drawn = withHeldOut(plan, reservedPages(jobs, settings.improve, now()));
+  const heldOut = heldOutIn(drawn);
+  if (heldOut.length > 0) context.observer.onHeldOut?.(project, heldOut);
   // Chosen before its jobs were planned, so that reports leave out pages that got one.
   await recordChoices(warehouse, project.id, drawn, state.now);
   return { project, plan: drawn, ...(await submitWaiting(context, project, 'all')) };

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Job } from '../agents/ledger.js';
+import type { HeldOutPage } from '../agents/select.js';
 import type { CodeHost } from '../agents/code-host.js';
 import type { Client } from '../api/client.js';
 import type { PlatformClock } from '../api/clock.js';
@@ -27,6 +28,8 @@ export interface Observer {
   /** Called when an alert or a ping could not be sent. */
   readonly onAlertFailed?: (words: string) => void;
   readonly onJob?: (job: Job) => void;
+  /** Called with all pages that chance holds out now, before any job is sent. */
+  readonly onHeldOut?: (project: ProjectSettings, pages: readonly HeldOutPage[]) => void;
 }
 
 /** What steps know of a workspace: the effective settings, and where its files are, but no secrets. */

@@ -1,10 +1,12 @@
+import { addDays as addDaysTo } from 'date-fns';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import type { PageViews } from '../../src/api/schema.js';
 import { addDays, type Day, day } from '../../src/day.js';
 import { platformWorkspace } from '../commands/workspace.js';
-import { servePlatform } from '../platform.js';
+import { type PlatformOptions, servePlatform } from '../platform.js';
 import { callCli } from '../run-cli.js';
+import { reply } from '../serve.js';
 
 const NOW = new Date('2026-11-18T05:00:00Z');
 const PAGES = 400;
@@ -27,15 +29,43 @@ function rowsAt(at: Day): PageViews[] {
   });
 }
 
+/** How a job ends on the platform: with a pull request, without a change, or as failed. */
+type Ending = 'pull request' | 'no change' | 'failed';
+
+/** Answers requests about jobs, which end in these ways, in the order of their creation. */
+function agentsWith(endings: readonly Ending[]) {
+  const created: string[] = [];
+  const remote = (number: number, hasEnded: boolean) => {
+    const ending = endings[number - 1] ?? 'pull request';
+    const prLink = ending === 'pull request' ? `https://code.example.com/acme/docs/pull/${number}` : null;
+    const status = ending === 'failed' ? 'failed' : 'completed';
+    return { id: `job_${number}`, status: hasEnded ? status : 'active', prLink: hasEnded ? prLink : null };
+  };
+  const answer: NonNullable<PlatformOptions['agents']> = ({ method, url, body }, response) => {
+    if (method === 'GET') {
+      reply(response, 200, remote(Number(url.pathname.split('_').at(-1)), true));
+      return;
+    }
+    created.push(/^"(\/.*)"$/m.exec((JSON.parse(body) as { prompt: string }).prompt)?.[1] ?? '');
+    reply(response, 201, remote(created.length, false));
+  };
+  return { created, answer };
+}
+
 /** A workspace of that site, whose whole history is loaded. */
-async function openSite(improve: string) {
-  const platform = await servePlatform({ now: () => NOW, rowsOf: rowsAt });
+async function openSite(improve: string, endings: readonly Ending[] = []) {
+  const { created, answer } = agentsWith(endings);
+  let now = NOW;
+  const platform = await servePlatform({ now: () => now, rowsOf: rowsAt, agents: answer });
   const settings = `history: { start: ${FIRST_DAY}, requestsPerHour: unlimited }\nimprove: ${improve}\n`;
   const cwd = await platformWorkspace(platform, settings);
   const run = (...args: string[]) =>
-    callCli(args, { cwd, env: { READERSHIP_API_KEY: 'adm_key_1' }, now: () => NOW });
+    callCli(args, { cwd, env: { READERSHIP_API_KEY: 'adm_key_1' }, now: () => now });
+  const wait = (days: number) => {
+    now = addDaysTo(now, days);
+  };
   expect(await run('export')).toMatchObject({ code: 0 });
-  return { run };
+  return { run, wait, created };
 }
 
 describe('on a site of 400 pages, of which many lose people but not AI', () => {
@@ -71,5 +101,71 @@ describe('on a site of 400 pages, of which many lose people but not AI', () => {
     expect(report).toMatch(/\/guides\/page-010\n {2}Next in line\n/);
     expect(report).not.toContain('page-011');
     expect(report).not.toContain('Skipped');
+  });
+});
+
+it('with the defaults, all of the most-read pages get their jobs, and none is held out', async () => {
+  const { run, created } = await openSite('{ mode: apply }');
+  const { stdout, stderr } = await run('run');
+  expect(created).toEqual([1, 2, 3, 4, 5].map(pageAt));
+  expect(stdout + stderr).not.toContain('held out');
+});
+
+it('a failed job blocks its page for a week, and one without a change for eight', async () => {
+  const { run, wait, created } = await openSite('{ mode: apply }', ['failed', 'no change']);
+  await run('improve', '--apply');
+  wait(1);
+  await run('jobs', 'poll');
+  const leftOut = async () => (await run('improve')).stdout;
+  expect(await leftOut()).toMatch(
+    /page-001 +job 1 failed on Nov 19, 2026; its next one may start on Nov 26, 2026$/m,
+  );
+  expect(await leftOut()).toMatch(
+    /page-002 +job 2 ended on Nov 19, 2026; its next one may start on Jan 14, 2027$/m,
+  );
+  wait(7);
+  await run('improve', '--apply');
+  expect(created.slice(5)).toEqual([1, 6, 7, 8, 9].map(pageAt));
+});
+
+describe('an experiment', () => {
+  it('says before anything is sent which pages wait, and until when; a job without a merge frees its twin at once', async () => {
+    const { run, wait, created } = await openSite('{ mode: apply, experiment: pairs }', [
+      'failed',
+      'no change',
+    ]);
+    const before = await run('improve');
+    expect(before.stdout).toMatch(/^Acme Docs: 5 pages would get a job now, one of each pair$/m);
+    expect(before.stdout).toMatch(
+      /chance picks one page of each pair when the jobs are created\..+\n {2}\S+page-001 {2}or {2}\S+page-002\n/,
+    );
+    expect(created).toEqual([]);
+
+    const { stderr, stdout } = await run('run');
+    const lines = stderr.split('\n');
+    const announced = lines.findIndex((line) => line.startsWith('Acme Docs: 5 pages held out'));
+    expect(lines[announced]).toMatch(
+      /Each waits until eight weeks after the job of a similar page is merged/,
+    );
+    const waiting = lines.slice(announced + 1, announced + 6).map((line) => {
+      const [, page = '', twin = '', id = ''] =
+        /^ {2}(\S+) waits for (\S+) \(job (\d)\), until May 19, 2027 at the latest$/.exec(line) ?? [];
+      return { page, twin, id };
+    });
+    expect(waiting.map(({ id }) => id)).toEqual(['5', '4', '3', '2', '1']);
+    expect(waiting.map(({ twin }) => twin).reverse()).toEqual(created);
+    expect(lines.findIndex((line) => line.startsWith('job 1 '))).toBeGreaterThan(announced + 5);
+    expect(stdout).toContain('Acme Docs: 5 jobs created; 5 similar pages held out');
+
+    wait(1);
+    await run('jobs', 'poll');
+    const after = (await run('improve', '--verbose')).stdout;
+    expect(after).toMatch(/^3 pages held out, /m);
+    const [third, , , second, first] = waiting;
+    expect(after).toContain(
+      `  ${third?.page} waits for ${third?.twin} (job 5), until May 19, 2027 at the latest`,
+    );
+    const inLine = after.slice(after.indexOf('Next in line'), after.indexOf('held out'));
+    for (const freed of [first, second]) expect(inLine).toContain(` ${freed?.page} `);
   });
 });

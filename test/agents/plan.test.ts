@@ -139,7 +139,7 @@ it('the stored choice is written again only if it has changed, and keeps its tim
   expect(await times()).toEqual([NOW, NOW, later]);
   const plan = await planImprovement(warehouse, 'prj_sandbox', RULES, AT);
   const holdOut = async (job: number, until: Day | null, now: Date) => {
-    const why = { code: 'held-out', twin: '/guides/page-2', job, drawn: day('2026-11-01'), until } as const;
+    const why = { code: 'held-out', twin: '/guides/page-2', job, until, latest: day('2027-05-02') } as const;
     const page = { path: '/guides/page-1', why, evidence: EVIDENCE };
     await recordChoices(warehouse, 'prj_sandbox', { ...plan, flagged: [], leftOut: [page] }, now);
     return times();
@@ -214,14 +214,17 @@ describe('the jobs of a week', () => {
     const busy = (planned: number, ended: number, review = {}) => {
       const times = { planned_at: addDays(NOW, planned), ended_at: addDays(NOW, ended) };
       const jobs = [{ ...job, pr_link: null, merged_on: null, closed_on: null, ...times, ...review } as Job];
-      return [...busyPages(jobs, 56, NOW).keys(), ...reservedPages(jobs, NOW).keys()];
+      return [...busyPages(jobs, RULES, NOW).keys(), ...reservedPages(jobs, RULES, NOW).keys()];
     };
-    expect(busy(-5, -1)).toEqual(['/a', '/b']);
+    expect(busy(-5, -1)).toEqual(['/a']);
     expect(busy(-90, -57)).toEqual([]);
-    expect(busy(-90, 0, { ended_at: addHours(NOW, 1) })).toEqual(['/a', '/b']);
+    expect(busy(-90, 0, { ended_at: addHours(NOW, 1) })).toEqual(['/a']);
     expect(busy(-90, 400)).toEqual([]);
-    expect(busy(-5, 400)).toEqual(['/a', '/b']);
+    expect(busy(-5, 400)).toEqual(['/a']);
     expect(busy(400, 401)).toEqual([]);
+    expect(busy(-90, -80, { merged_on: day('2026-11-17') })).toEqual(['/b']);
     expect(busy(-90, -80, { merged_on: day('2026-12-01') })).toEqual([]);
+    expect(busy(-90, -80, { state: 'active' })).toEqual(['/a', '/b']);
+    expect(busy(400, 401, { state: 'active' })).toEqual(['/a']);
   });
 });

@@ -208,69 +208,80 @@ describe('one open job per page, and a cooldown', () => {
       ended_at: endedDaysAgo === null ? null : new Date(now.getTime() - endedDaysAgo * 86_400_000),
     }) as Parameters<typeof busyPages>[0][number];
 
+  const WAITS = { cooldownDays: 56, experiment: 'pairs' } as const;
+
   it.each([
     ['planned', null, true],
     ['submitting', null, true],
     ['active', null, true],
     ['unconfirmed', null, true],
     ['completed', 55, true],
-    ['failed', 55, true],
     ['archived', 55, true],
     ['completed', 56, false],
+    ['failed', 6, true],
+    ['failed', 7, false],
+    ['failed', 3, true, 4],
+    ['failed', 4, false, 4],
     ['refused', 1, false],
-  ])('%s, ended %s days ago: prevents a new job: %s', (state, endedDaysAgo, isBusy) => {
-    expect(busyPages([job(state, endedDaysAgo)], 56, now).has('/a')).toBe(isBusy);
+  ])('%s, ended %s days ago: prevents a new job: %s', (state, endedDaysAgo, isBusy, cooldownDays = 56) => {
+    expect(busyPages([job(state, endedDaysAgo)], { cooldownDays }, now).has('/a')).toBe(isBusy);
   });
 
   const reviewed = (changes: object) => ({ ...job('completed', 70), pr_link: 'https://…/1', ...changes });
 
   it('a page whose pull request waits for review gets no other job, however long that takes', () => {
-    const [why] = busyPages([reviewed({})], 56, now).values();
+    const [why] = busyPages([reviewed({})], WAITS, now).values();
     expect(why && reasonWords(why)).toBe('pull request of job 1 in review since Sep 9, 2026');
     const others = [{ merged_on: day('2026-09-10') }, { closed_on: day('2026-09-10') }, { state: 'active' }];
     expect(others.map(reviewed).filter(isInReview)).toEqual([]);
-    expect(busyPages([reviewed({ merged_on: day('2026-09-10') })], 56, now).size).toBe(0);
-    expect(busyPages([job('completed', 55)], 56, now).get('/a')).toEqual({
+    expect(busyPages([reviewed({ merged_on: day('2026-09-10') })], WAITS, now).size).toBe(0);
+    expect(busyPages([job('completed', 55)], WAITS, now).get('/a')).toEqual({
       code: 'had-job',
       job: 1,
+      is_failed: false,
       ended: '2026-09-24',
-      cooldown_days: 56,
+      until: '2026-11-19',
     });
+    const [failed] = busyPages([job('failed', 1)], WAITS, now).values();
+    expect(failed && reasonWords(failed)).toBe(
+      'job 1 failed on Nov 17, 2026; its next one may start on Nov 24, 2026',
+    );
   });
 
   it('a page whose pull request was rejected gets another job only if a person names it', () => {
     const rejected = { ...job('completed', 9), closed_on: day('2026-11-09') };
-    expect(busyPages([rejected], 56, now).size).toBe(0);
-    const [why] = reservedPages([rejected], now).values();
+    expect(busyPages([rejected], WAITS, now).size).toBe(0);
+    const [why] = reservedPages([rejected], WAITS, now).values();
     expect(why && reasonWords(why)).toMatch(
       /^rejected on Nov 9, 2026 \(job 1\): it gets another job only if you propose it again$/,
     );
-    expect(reservedPages([rejected, { ...job('completed', 60), id: 2 }], now).size).toBe(0);
-    expect(reservedPages([rejected, { ...job('refused', 1), id: 2 }], now).size).toBe(1);
-    expect(reservedPages([{ ...rejected, merged_on: day('2026-11-10') }], now).size).toBe(0);
+    expect(reservedPages([rejected, { ...job('completed', 60), id: 2 }], WAITS, now).size).toBe(0);
+    expect(reservedPages([rejected, { ...job('refused', 1), id: 2 }], WAITS, now).size).toBe(1);
+    expect(reservedPages([{ ...rejected, merged_on: day('2026-11-10') }], WAITS, now).size).toBe(0);
   });
 
+  const open = 'eight weeks after that is merged, Mar 2, 2027 at the latest';
   it.each([
-    ['while the job is active', job('active', null), 'eight weeks after the review'],
-    ['while its pull request is open', reviewed({}), 'eight weeks after the review'],
+    ['while the job is active', job('active', null), open],
+    ['while its pull request is open', reviewed({}), open],
     ['for eight weeks after the merge', reviewed({ merged_on: day('2026-09-24') }), 'Nov 19, 2026'],
     ['and no longer', reviewed({ merged_on: day('2026-09-23') }), undefined],
     ['from the day of the merge', reviewed({ merged_on: day('2026-11-18') }), 'Jan 13, 2027'],
-    ['from the draw', { ...job('active', null), planned_at: now }, 'eight weeks after the review'],
-    ['for eight weeks after it was closed', reviewed({ closed_on: day('2026-09-24') }), 'Nov 19, 2026'],
-    ['for eight weeks after a failure', job('failed', 55), 'Nov 19, 2026'],
+    ['not after it was closed', reviewed({ closed_on: day('2026-11-18') }), undefined],
+    ['not after a failure', job('failed', 0), undefined],
+    ['not after an end without a change', job('completed', 0), undefined],
     ['not if the platform refused the job', job('refused', 1), undefined],
     ['for half a year at most', reviewed({ planned_at: new Date('2026-05-19T04:00:00Z') }), undefined],
   ])('the twin of a page with a job is held out %s', (_, treated, until) => {
-    const why = reservedPages([{ ...treated, held_out: '/b' }], now).get('/b');
-    expect(why && reasonWords(why)).toEqual(
-      until && expect.stringMatching(new RegExp(`^held out until ${until}: on .+, chance gave job 1 to /a$`)),
-    );
+    const jobs = [{ ...treated, held_out: '/b' }];
+    const why = reservedPages(jobs, WAITS, now).get('/b');
+    expect(why && reasonWords(why)).toBe(until && `chance gave job 1 to /a; this page waits until ${until}`);
+    expect(reservedPages(jobs, { experiment: 'off' }, now).get('/b')).toBeUndefined();
   });
 
   it('a held-out page that a person chose leaves its pair', () => {
     const treated = { ...reviewed({}), held_out: '/b' };
-    expect(reservedPages([treated, { ...job('active', null), id: 2, path: '/b' }], now).size).toBe(0);
+    expect(reservedPages([treated, { ...job('active', null), id: 2, path: '/b' }], WAITS, now).size).toBe(0);
   });
 });
 

@@ -60,13 +60,11 @@ test('skipped pages are counted by reason in one line, without those that have o
 
 test('a page that is held out is listed once with its numbers and its reason, and later only counted', async () => {
   await history.run(`
-    UPDATE page_choices SET code = 'held-out', facts = '{"until": "2027-01-12", "drawn": "2026-11-16", "job": 1, "twin": "/quickstart"}'
+    UPDATE page_choices SET code = 'held-out', facts = '{"until": "2027-01-12", "latest": "2027-05-17", "job": 1, "twin": "/quickstart"}'
     WHERE path = '/sdks/python'`);
   const text = await textOf();
   expect(text).toMatch(/\n\/sdks\/python\n {2}Held out\n.*1,204.*870/);
-  expect(text).toContain(
-    '\n  Held out until Jan 12, 2027: on Nov 16, 2026, chance gave job 1 to /quickstart.\n',
-  );
+  expect(text).toContain('\n  Chance gave job 1 to /quickstart; this page waits until Jan 12, 2027.\n');
   expect(text).not.toContain('Skipped popular pages');
   await history.run("UPDATE page_choices SET chosen_at = '2026-11-01' WHERE path = '/sdks/python'");
   expect(await textOf()).toContain('Skipped popular pages: 1 held out earlier. To list all');

@@ -39,7 +39,11 @@ WITH
         WHEN outcome <> 'open' THEN coalesce(ended_at, drawn_at)::DATE
         WHEN drawn_at + INTERVAL 182 DAY < last_day THEN drawn_at::DATE
       END AS changed_on,
-      if(outcome = 'open' AND changed_on IS NOT NULL, changed_on + 182, changed_on + 56) AS held_out_until
+      CASE
+        WHEN outcome = 'merged' THEN changed_on + 56
+        WHEN outcome = 'open' THEN changed_on + 182
+        ELSE changed_on
+      END AS held_out_until
     FROM
       drawn
       JOIN agent_jobs ON agent_jobs.id = drawn.job
@@ -47,7 +51,8 @@ WITH
       LEFT JOIN (SELECT project, max(day) AS last_day FROM site_days GROUP BY project) AS loaded ON loaded.project = drawn.project
   ),
 
-  -- A later job for the page that was held out means that a person chose it.
+  -- The page that was held out has a job of its own in the weeks that are compared: a person chose it, or it became free
+  -- because the job of its twin ended without a merge.
   left_pair AS (
     SELECT DISTINCT settled.project, settled.pair, true AS is_left
     FROM settled
@@ -57,7 +62,7 @@ WITH
       AND other.state <> 'refused'
       AND other.planned_at >= drawn_at
       AND other.id <> settled.job
-      AND other.planned_at < coalesce(held_out_until, DATE '9999-01-01')
+      AND other.planned_at < coalesce(greatest(held_out_until, changed_on + 56), DATE '9999-01-01')
   ),
 
   -- The latest eight full weeks before the draw (0), and up to seven after the change.
@@ -203,8 +208,8 @@ COMMENT ON COLUMN experiments.held_out IS 'Page that was held out';
 COMMENT ON COLUMN experiments.job IS 'Job number in Readership';
 COMMENT ON COLUMN experiments.outcome IS 'What became of the job: open, merged, closed (its pull request was not merged), failed or no pull request';
 COMMENT ON COLUMN experiments.changed_on IS 'Day (UTC) from which the pair is measured: the day of the merge, or the end of the job without one, or the day of the draw if the job is still open after half a year. NULL while it is open';
-COMMENT ON COLUMN experiments.held_out_until IS 'Day from which the page that was held out qualifies again; NULL while the job is open';
+COMMENT ON COLUMN experiments.held_out_until IS 'Day from which the page that was held out qualifies again: eight weeks after the merge, or the end of the job without one; NULL while the job is open';
 COMMENT ON COLUMN experiments.weeks_after IS 'Number of full weeks after the week of the change that are loaded, at most 7';
-COMMENT ON COLUMN experiments.state IS 'measured; open; too early (fewer than 4 full weeks after the change); left (a person chose the page that was held out); not compared (fewer than 4 full weeks before the draw, or a break in notes)';
+COMMENT ON COLUMN experiments.state IS 'measured; open; too early (fewer than 4 full weeks after the change); left (the page that was held out has a job of its own in the weeks that are compared); not compared (fewer than 4 full weeks before the draw, or a break in notes)';
 COMMENT ON COLUMN experiments.human_ratio IS 'Human views in an average week after the change divided by those of up to 8 full weeks before the draw, relative to the page that was held out: 1.2 means 20% more growth. The averages are geometric and leave out the highest and the lowest week. NULL if it is not measured, or if a page had fewer than 28 views before, or none in the latest week';
 COMMENT ON COLUMN experiments.ai_ratio IS 'The same for AI views';
