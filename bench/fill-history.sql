@@ -5,7 +5,8 @@ INSERT INTO page_views
 SELECT
   'prj_' || path % $projects::BIGINT AS project,
   $first::DATE + day::INTEGER AS day,
-  '/docs/guides/page-' || path,
+  '/docs/guides/page-' || path AS path,
+  '/docs/guides/page-' || path AS page,
   (path * 7 + weekday * 13) % 90 AS human,
   (path * 11 + weekday * 17) % 70 AS ai,
   human + ai

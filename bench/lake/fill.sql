@@ -3,7 +3,8 @@ INSERT INTO page_views
 SELECT
   'prj_' || project.project,
   $first::DATE + day.day::INTEGER,
-  '/docs/page-' || path.path,
+  '/docs/page-' || path.path AS path,
+  '/docs/page-' || path.path AS page,
   (hash(project.project, day.day, path.path) % 90)::BIGINT,
   (hash(path.path, project.project, day.day) % 70)::BIGINT,
   (hash(project.project, day.day, path.path) % 90 + hash(path.path, project.project, day.day) % 70)::BIGINT

@@ -17,7 +17,7 @@ import { normal, type SimulatedPage } from './simulate.js';
 export const LAST_WEEK = day('2026-11-09');
 
 const DAY_LOADS = readSql(import.meta.url, 'day-loads.sql');
-const TYPES = [VARCHAR, DATE, VARCHAR, BIGINT, BIGINT, BIGINT];
+const TYPES = [VARCHAR, DATE, VARCHAR, VARCHAR, BIGINT, BIGINT, BIGINT];
 const CHUNK_ROWS = 2048;
 const MOST_WEEKS = 80;
 /** Share of a week's views on each of its days, from Monday. */
@@ -60,7 +60,7 @@ async function store(
   spread: 'days' | 'Mondays',
 ): Promise<void> {
   const appender = await connection.createAppender('page_views');
-  let rows: [string, DuckDBDateValue, string, bigint, bigint, bigint][] = [];
+  let rows: [string, DuckDBDateValue, string, string, bigint, bigint, bigint][] = [];
   const flush = () => {
     const chunk = DuckDBDataChunk.create(TYPES);
     chunk.setRows(rows);
@@ -80,7 +80,7 @@ async function store(
         for (const [weekday, day] of days.entries()) {
           const [people, agents] = [human[weekday] ?? 0, ai[weekday] ?? 0];
           if (people + agents === 0) continue;
-          rows.push([project, day, path, BigInt(people), BigInt(agents), BigInt(people + agents)]);
+          rows.push([project, day, path, path, BigInt(people), BigInt(agents), BigInt(people + agents)]);
           if (rows.length === CHUNK_ROWS) flush();
         }
       }

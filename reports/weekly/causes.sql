@@ -4,9 +4,10 @@ WITH page_day AS (
   FROM
     (
       UNPIVOT (
-        SELECT path, day, human, ai
+        SELECT page AS path, day, sum(human) AS human, sum(ai) AS ai
         FROM page_views
         WHERE project = $project AND day BETWEEN $from::DATE - 7 AND $to::DATE
+        GROUP BY page, day
       )
       ON human, ai INTO NAME audience VALUE views
     )

@@ -14,10 +14,10 @@ WITH
   ),
 
   known AS (
-    SELECT path, min(day) > $from - 7 AS is_young
-    FROM page_views SEMI JOIN most_read USING (path)
+    SELECT page AS path, min(day) > $from - 7 AS is_young
+    FROM page_views SEMI JOIN most_read ON most_read.path = page_views.page
     WHERE project = $project AND day BETWEEN $from - 28 AND $from - 1 AND human + ai > 0
-    GROUP BY path
+    GROUP BY page
   ),
 
   compared AS (

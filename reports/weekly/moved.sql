@@ -1,6 +1,6 @@
 -- Grain: one row per page that moved, the five farthest from what was expected, with the audience
 -- that moved further: its full weeks of the last thirteen, oldest first, and their expected ranges.
-WITH page AS (
+WITH moved AS (
   SELECT
     path,
     CASE
@@ -29,20 +29,20 @@ full_week AS (
 ),
 
 page_week AS (
-  SELECT path, ($from::DATE - day + 6) // 7 AS ago, sum(human) AS human, sum(ai) AS ai
-  FROM page_views SEMI JOIN page USING (path)
+  SELECT page AS path, ($from::DATE - day + 6) // 7 AS ago, sum(human) AS human, sum(ai) AS ai
+  FROM page_views SEMI JOIN moved ON moved.path = page_views.page
   WHERE project = $project AND day BETWEEN $from::DATE - 84 AND $to::DATE
   GROUP BY ALL
 ),
 
 expected_week AS (
   SELECT path, ($from::DATE - expected.week) // 7 AS ago, expected.low, expected.high
-  FROM (SELECT path, unnest(expected_weeks) AS expected FROM page)
+  FROM (SELECT path, unnest(expected_weeks) AS expected FROM moved)
 ),
 
 shown_week AS (
   SELECT
-    page.*,
+    moved.*,
     ago,
     coalesce(page_week.human, 0)::BIGINT AS human_views,
     coalesce(page_week.ai, 0)::BIGINT AS ai_views,
@@ -51,7 +51,7 @@ shown_week AS (
     low,
     high
   FROM
-    page
+    moved
     CROSS JOIN full_week
     LEFT JOIN page_week USING (path, ago)
     LEFT JOIN expected_week USING (path, ago)

@@ -1,6 +1,6 @@
 -- Grain: one row with the pages that people read and AI rarely does, and the reverse: the five most viewed
--- of each. Bots visit a page in one night, sometimes past midnight, so the same has to be true of the core: the
--- views without the two days with the most.
+-- of each. Bots visit an address in one night, sometimes past midnight, so the same has to be true of the core: the
+-- views without the two days with the most of each address.
 SELECT
   coalesce(
     list(page ORDER BY page.human DESC, path) FILTER (core.human >= greatest(50, 10 * core.ai) AND page.human >= 10 * page.ai),
@@ -15,8 +15,18 @@ FROM
     SELECT
       path,
       {path: path, human: sum(human)::BIGINT, ai: sum(ai)::BIGINT} AS page,
-      {human: sum(human) - list_sum(max(human, 2)), ai: sum(ai) - list_sum(max(ai, 2))} AS core
-    FROM page_views
-    WHERE project = $project AND day BETWEEN $from::DATE AND $to::DATE
+      {human: sum(human_core), ai: sum(ai_core)} AS core
+    FROM
+      (
+        SELECT
+          page AS path,
+          sum(human) AS human,
+          sum(ai) AS ai,
+          sum(human) - list_sum(max(human, 2)) AS human_core,
+          sum(ai) - list_sum(max(ai, 2)) AS ai_core
+        FROM page_views
+        WHERE project = $project AND day BETWEEN $from::DATE AND $to::DATE
+        GROUP BY page, page_views.path
+      )
     GROUP BY path
   )

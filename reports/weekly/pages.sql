@@ -3,7 +3,7 @@
 SELECT
   count(*) AS read,
   (
-    SELECT count(DISTINCT path)
+    SELECT count(DISTINCT page)
     FROM page_views
     WHERE project = $project AND day BETWEEN $to::DATE - 363 AND $to::DATE AND human + ai > 0
   ) AS inAYear,

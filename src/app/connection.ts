@@ -123,8 +123,7 @@ export function openBudgets(
 
 async function startOwnSandbox({ dataDir }: Workspace, { now }: Runtime) {
   const { startSandbox } = await import('../sandbox/index.js');
-  const { pastJobs } = await import('../sandbox/past.js');
-  return startSandbox({ now, jobs: pastJobs(now()), stateFile: join(dataDir, 'sandbox.json') });
+  return startSandbox({ now, stateFile: join(dataDir, 'sandbox.json') });
 }
 
 /** The mail server from the environment; without one, or in the sandbox, the outbox. */

@@ -1,6 +1,18 @@
 import type { PageViews, ViewCounts } from '../api/schema.js';
+import { pageOf } from '../page.js';
 import { Texts } from '../warehouse/texts.js';
 import { addCounts, equalCounts, NO_VIEWS, subtractCounts } from './totals.js';
+
+/** Numbered paths, and their pages, which are numbered with them. */
+export class Paths extends Texts {
+  /** By the number of a path. */
+  readonly #pages: number[] = [];
+
+  /** The numbers of the pages of some paths. */
+  pagesOf(paths: Int32Array): Int32Array {
+    return paths.map((path) => (this.#pages[path] ??= this.numberOf(pageOf(this.textOf(path)))));
+  }
+}
 
 /** Rows of page views in columns: as objects, they would make an export a fifth slower. */
 export class Rows implements Iterable<PageViews> {
@@ -12,7 +24,7 @@ export class Rows implements Iterable<PageViews> {
 
   constructor(
     rows: Iterable<PageViews> = [],
-    readonly paths = new Texts(),
+    readonly paths = new Paths(),
   ) {
     for (const row of rows) this.push(row);
   }
@@ -67,7 +79,7 @@ export class DayRows {
   /** By the number of a path, one more than the index of its latest row; 0 or nothing if it has none. */
   readonly #places: number[];
 
-  constructor(private readonly paths = new Texts()) {
+  constructor(private readonly paths = new Paths()) {
     this.#arrived = new Rows([], paths);
     this.#places = Array<number>(paths.size).fill(0);
   }

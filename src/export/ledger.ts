@@ -159,9 +159,10 @@ export const recordFailedDay = (warehouse: Warehouse, at: DayAt, failure: string
 
 function appendPages(transaction: Transaction, at: DayAt, rows: Rows): Promise<void> {
   const day = [{ same: at.project }, { same: dateOf(at.day) }];
-  const path = { texts: rows.paths, numbers: new Int32Array(rows.numbers) };
+  const paths = new Int32Array(rows.numbers);
+  const texts = [paths, rows.paths.pagesOf(paths)].map((numbers) => ({ texts: rows.paths, numbers }));
   const counts = [rows.human, rows.ai, rows.total].map((column) => ({ counts: new Float64Array(column) }));
-  return transaction.append('page_views', [...day, path, ...counts], rows.length);
+  return transaction.append('page_views', [...day, ...texts, ...counts], rows.length);
 }
 
 function appendLoad(

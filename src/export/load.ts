@@ -6,7 +6,8 @@ import { PausedError, RefusedError } from '../api/errors.js';
 import type { Lease } from '../api/retry.js';
 import { type Day, lastEndedDay } from '../day.js';
 import { messageOf } from '../errors.js';
-import { Texts } from '../warehouse/texts.js';
+import { Paths } from './day-rows.js';
+import { PAGING, readPageSize, recordFact } from './facts.js';
 import { DayFailures, type ProjectTask } from './failures.js';
 import {
   confirmDay,
@@ -17,7 +18,6 @@ import {
   storeDay,
   type StoreOutcome,
 } from './ledger.js';
-import { PAGING, readPageSize, recordFact } from './facts.js';
 import { keepPage, type PageSize, readKeptPage, readUnfinishedDays } from './pages.js';
 import { isSettled, type PlannedDay, requestsLeft } from './plan.js';
 import { DayWalks } from './walk.js';
@@ -100,7 +100,7 @@ class Load {
   readonly #signal: AbortSignal;
   readonly #failures: DayFailures;
   #withoutViewsInARow = 0;
-  #paths = new Texts();
+  #paths = new Paths();
 
   constructor(
     private readonly task: LoadTask,
@@ -142,7 +142,7 @@ class Load {
     const requests = requestsLeft(planned.requests, this.unfinished.get(planned.day), this.pageSize.rows);
     const lease = await this.task.client.lease(requests, planned.priority, this.#signal);
     try {
-      if (this.#paths.size > MOST_PATHS) this.#paths = new Texts();
+      if (this.#paths.size > MOST_PATHS) this.#paths = new Paths();
       const store = await this.task.inTurn(() => this.#attempt(planned, lease).catch(this.#halt));
       if (store === undefined) return;
       const result = await store();
@@ -164,8 +164,11 @@ class Load {
       this.#failures.end();
       return store;
     } catch (error) {
+      // A final day keeps what is stored, also if it is refused by now.
+      if (due === 'final' && error instanceof RefusedError && !this.#signal.aborted) return undefined;
       // Once the export stops, a pending request ends with the reason of the stop: the failure of another day.
       if (this.#signal.aborted || !(await this.#failures.concernsOnly(day, error, lease))) throw error;
+      if (due === 'final') return undefined;
       await recordFailedDay(warehouse, { project, day, now: now() }, messageOf(error));
       this.#count(due === 'missing' && error instanceof RefusedError);
       if (await this.#failures.concernAllDays(day, lease)) this.#stop(error);
@@ -185,7 +188,7 @@ class Load {
     if (!hasEnded()) return undefined;
     const settled = () => isSettled(day, now(), settleDays);
     // A day that becomes final is read in full, because two pages may have swapped views after the first page.
-    const mayBeSame = due === 'provisional' && !settled();
+    const mayBeSame = due === 'final' || (due === 'provisional' && !settled());
     const { stored } = due === 'inconsistent' ? await readDay(warehouse, { project, day }) : {};
     const isUnfinished = this.unfinished.has(day);
     const walks = new DayWalks(client, day, {
@@ -205,7 +208,7 @@ class Load {
     });
     this.#signal.throwIfAborted();
     // The response may have shown that the platform's clock is behind.
-    if (!hasEnded()) return undefined;
+    if (!hasEnded() || (read === 'unchanged' && due === 'final')) return undefined;
     const at = { project, day, now: now() };
     const isSame = read === 'unchanged';
     const isInDoubt = !isSame && read.doubt !== undefined;

@@ -3,8 +3,7 @@ import { PagingError, PausedError } from '../api/errors.js';
 import type { PageViews, ViewCounts, ViewsResponse } from '../api/schema.js';
 import { addDays, type Day } from '../day.js';
 import { percent } from '../format/numbers.js';
-import type { Texts } from '../warehouse/texts.js';
-import { DayRows, type Rows } from './day-rows.js';
+import { DayRows, type Paths, type Rows } from './day-rows.js';
 import { mayHaveMore, type PagesOptions, sortedBy, viewsPages } from './pages.js';
 import { countChangedPages, equalCounts, NO_VIEWS } from './totals.js';
 
@@ -43,7 +42,7 @@ export interface WalkedDay {
 
 export interface WalkOptions extends Omit<PagesOptions, 'share'> {
   /** The paths of all days. */
-  readonly paths?: Texts | undefined;
+  readonly paths?: Paths | undefined;
   /** Whether a first page, with its totals, is stored. If so, and if the stored day added up, it need not be read again. */
   readonly isAsStored?: ((first: ViewsResponse) => Promise<boolean>) | undefined;
   /** What earlier walks found of a day that did not add up. */

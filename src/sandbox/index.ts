@@ -12,15 +12,13 @@ import {
   type SandboxEnv,
 } from './access.js';
 import { createAgents, DEFAULT_OUTCOMES, pathOf, reviewAt } from './agents.js';
-import { type JobOutcome, SANDBOX, StateStore, type StoredJob } from './state.js';
+import { type JobOutcome, SANDBOX, StateStore } from './state.js';
 import { createTraffic } from './traffic/traffic.js';
 import { getViews } from './views.js';
 
 export interface SandboxOptions {
   /** The clock for traffic, late data, jobs and limits. */
   readonly now: () => Date;
-  /** What a new sandbox remembers of earlier jobs. */
-  readonly jobs?: readonly StoredJob[];
   /** Stores the seed, first day and jobs between processes; without it, they are lost with this one. */
   readonly stateFile?: string;
   readonly host?: string;
@@ -66,12 +64,7 @@ export async function startSandbox(options: SandboxOptions) {
     ...options,
   };
   const { now, apiKey, projectId, host, port, seed, firstDay } = settings;
-  const state = new StateStore(options.stateFile, {
-    version: 1,
-    seed,
-    firstDay,
-    jobs: [...(options.jobs ?? [])],
-  });
+  const state = new StateStore(options.stateFile, { version: 1, seed, firstDay, jobs: [] });
   // A page improves with its first merge: a later one must not change the days in between.
   const improvements = () =>
     new Map(
@@ -129,7 +122,7 @@ export async function startSandbox(options: SandboxOptions) {
 }
 
 /** The Monday 30 weeks before the week of `now`: thirteen weeks and those before are after the change of counting. */
-export function defaultFirstDay(now: Date): Day {
+function defaultFirstDay(now: Date): Day {
   const today = dayOf(now);
   const sinceMonday = (startOfDay(today).getUTCDay() + 6) % 7;
   return addDays(today, -sinceMonday - 7 * 30);

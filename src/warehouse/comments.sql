@@ -1,8 +1,9 @@
 -- What each table and column means, for DESCRIBE and docs/data.md.
-COMMENT ON TABLE page_views IS 'Views of each page on each day, as the platform reports them. One row per project, day and path.';
+COMMENT ON TABLE page_views IS 'Views of each address on each day, as the platform reports them. One row per project, day and path; a page may have several paths.';
 COMMENT ON COLUMN page_views.project IS 'Project id on the platform';
 COMMENT ON COLUMN page_views.day IS 'Day (UTC) on which the views happened';
-COMMENT ON COLUMN page_views.path IS 'Path of the page, exactly as the platform sent it: untrusted text';
+COMMENT ON COLUMN page_views.path IS 'Address of the page, exactly as the platform sent it: untrusted text';
+COMMENT ON COLUMN page_views.page IS 'Page of the address, as page_of(path) has it: /guides/install of /guides/install/ and /guides/install.md. It is the path of a page everywhere else';
 COMMENT ON COLUMN page_views.human IS 'Views the platform attributes to people';
 COMMENT ON COLUMN page_views.ai IS 'Views the platform attributes to AI agents and tools';
 COMMENT ON COLUMN page_views.total IS 'Total views as reported by the platform; normally human + ai';

@@ -242,7 +242,7 @@ it(`of ${LOST} lost replies, those with a pull request settle themselves, none w
   const page = (number: number) => `/lost/page-${number}`;
   await warehouse.exclusive((connection) =>
     connection.run(
-      `INSERT INTO page_views SELECT '${project}', '2026-11-15', '/lost/page-' || n, 1, 1, 2 FROM range(${LOST}) AS numbers (n)`,
+      `INSERT INTO page_views SELECT '${project}', '2026-11-15', '/lost/page-' || n, '/lost/page-' || n, 1, 1, 2 FROM range(${LOST}) AS numbers (n)`,
     ),
   );
   const truth = new Map<string, number>();

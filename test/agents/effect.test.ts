@@ -340,7 +340,7 @@ describe('an experiment', () => {
       FROM agent_jobs AS job WHERE id = 1;
       INSERT INTO notes VALUES ('${PROJECT}', '2026-10-20', 'Moved', '/guides/page-4', true);
       UPDATE agent_jobs SET merged_on = '2026-10-21' WHERE id = 3;
-      UPDATE page_views SET path = '/new' WHERE path = '/guides/page-9' AND day >= '2026-11-02'`);
+      UPDATE page_views SET path = '/new', page = '/new' WHERE path = '/guides/page-9' AND day >= '2026-11-02'`);
     expect((await states()).slice(0, 5)).toMatchObject([
       { state: 'left', human_ratio: null },
       { state: 'not compared', human_ratio: null },

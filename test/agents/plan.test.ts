@@ -46,12 +46,12 @@ describe('the evidence for a page, from the history', () => {
     // A bot of one day, a spike of one week, a page that got a new address, one that grew, and another project's.
     await history.run(`
       INSERT INTO page_views
-      SELECT 'prj_sandbox', day, '/moved', if(day < '2026-11-09', 40, 2), 0, if(day < '2026-11-09', 40, 2) FROM day_loads;
+      SELECT 'prj_sandbox', day, '/moved', '/moved', if(day < '2026-11-09', 40, 2), 0, if(day < '2026-11-09', 40, 2) FROM day_loads;
       UPDATE page_views SET human = human + 9000, total = total + 9000 WHERE path = '/steady' AND day = '2026-09-23';
-      INSERT INTO page_views SELECT 'prj_sandbox', day, '/spike', 9000, 0, 9000 FROM day_loads WHERE day >= '2026-11-09';
-      INSERT INTO page_views SELECT 'prj_sandbox', day, '/grew', 60, 0, 60 FROM day_loads WHERE day >= '2026-09-21';
-      INSERT INTO page_views SELECT 'prj_sandbox', day, '/grew', 60, 0, 60 FROM day_loads WHERE day >= '2026-10-19';
-      INSERT INTO page_views SELECT 'prj_other', day, '/other', 5000, 0, 5000 FROM day_loads;`);
+      INSERT INTO page_views SELECT 'prj_sandbox', day, '/spike', '/spike', 9000, 0, 9000 FROM day_loads WHERE day >= '2026-11-09';
+      INSERT INTO page_views SELECT 'prj_sandbox', day, '/grew', '/grew', 60, 0, 60 FROM day_loads WHERE day >= '2026-09-21';
+      INSERT INTO page_views SELECT 'prj_sandbox', day, '/grew', '/grew', 60, 0, 60 FROM day_loads WHERE day >= '2026-10-19';
+      INSERT INTO page_views SELECT 'prj_other', day, '/other', '/other', 5000, 0, 5000 FROM day_loads;`);
   });
 
   it('is sustained: neither a spike of a week nor a page that has lost its views counts', async () => {
@@ -68,7 +68,7 @@ describe('the evidence for a page, from the history', () => {
     expect(read.map(({ path }) => path)).toEqual(['/steady']);
     const only = ['/grew', '/other', '/early'];
     await history.run(
-      "INSERT INTO page_views SELECT 'prj_sandbox', min(day) - 1, '/early', 9, 0, 9 FROM day_loads",
+      "INSERT INTO page_views SELECT 'prj_sandbox', min(day) - 1, '/early', '/early', 9, 0, 9 FROM day_loads",
     );
     const rules = { ...RULES, minWeeklyViews: 1_000 };
     const plan = await planImprovement(history.reader, 'prj_sandbox', rules, { ...AT, only });

@@ -78,7 +78,7 @@ async function store(pages: readonly SitePage[]): Promise<void> {
     await history.run(`DELETE FROM ${table}`);
   await history.run(`
     INSERT INTO page_views
-    SELECT 'prj_1', DATE '${FIRST_WEEK}' + 7 * week::INTEGER + weekday::INTEGER, path, human, ai, human + ai
+    SELECT 'prj_1', DATE '${FIRST_WEEK}' + 7 * week::INTEGER + weekday::INTEGER, path, path, human, ai, human + ai
     FROM (VALUES ${views.join(', ')}) AS view (path, week, human, ai), range(7) AS days (weekday)
     WHERE human + ai > 0;
     INSERT INTO day_loads

@@ -17,7 +17,7 @@ export const readingSql = (
   { project = 'prj_sandbox', first = '2026-09-14', last = '2026-11-15' } = {},
 ): string => `
   INSERT INTO page_views
-  SELECT ${quoted(project)}, calendar.day::DATE, path, human, ai, human + ai
+  SELECT ${quoted(project)}, calendar.day::DATE, path, page_of(path), human, ai, human + ai
   FROM (VALUES ${pages.map(({ path, human, ai }) => `(${quoted(path)}, ${human}, ${ai})`).join(', ')}) AS page (path, human, ai),
     generate_series(DATE '${first}', DATE '${last}', INTERVAL 1 DAY) AS calendar (day);
   INSERT INTO day_loads

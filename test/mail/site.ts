@@ -27,7 +27,7 @@ export async function mailSite() {
 
 const VIEWS = `
   INSERT INTO page_views
-  SELECT $project, day::DATE, '/page-' || page, 100 - page, 50 - page, 150 - 2 * page
+  SELECT $project, day::DATE, '/page-' || page, '/page-' || page, 100 - page, 50 - page, 150 - 2 * page
   FROM generate_series($first::DATE, $last::DATE, INTERVAL 1 DAY) AS days (day), range(1, 9) AS pages (page)`;
 
 const LOADS = `

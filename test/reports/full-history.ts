@@ -29,7 +29,7 @@ export async function addHostile(history: TestHistory, hostilePaths: readonly st
   const paths = hostilePaths.map((path, index) => `(${literal(path)}, ${index})`).join(', ');
   await history.run(`
     INSERT INTO page_views
-    SELECT 'prj_1', day::DATE, path, 10 + 400 * (index % 2), 410 - 400 * (index % 2), 420
+    SELECT 'prj_1', day::DATE, path, page_of(path), 10 + 400 * (index % 2), 410 - 400 * (index % 2), 420
     FROM generate_series(DATE '2026-11-09', DATE '2026-11-15', INTERVAL 1 DAY) AS calendar (day), (VALUES ${paths}) AS page (path, index)`);
   await history.run(`
     UPDATE page_views SET human = human * 3 WHERE day >= '2026-11-09' AND path IN ('/changelog', '/guides/webhooks', '/quickstart');

@@ -2,6 +2,7 @@ import { DuckDBInstance } from '@duckdb/node-api';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { day, type Day } from '../../src/day.js';
+import { pageOf } from '../../src/page.js';
 import { queryRows, type Reader } from '../../src/warehouse/query.js';
 import { afterFile } from '../cleanup.js';
 import { newDatabase } from '../new-database.js';
@@ -90,7 +91,7 @@ const siteSql = (first: Day, last: Day, pages: number): string => `
       round(690 * exp(-0.0054 * days_ago) * weight * ai_leaning * (0.4 + 0.6 * rhythm) * ai_noise)::BIGINT AS ai
     FROM cell
   )
-  SELECT 'prj_1', day, path, human, ai, human + ai FROM counted WHERE human + ai > 0`;
+  SELECT 'prj_1', day, path, path, human, ai, human + ai FROM counted WHERE human + ai > 0`;
 
 /** What a server counted: for each day, the views by path. */
 export type CountedSite = Map<Day, Map<string, { readonly human: number; readonly ai: number }>>;
@@ -100,7 +101,9 @@ export async function historyOf(site: CountedSite): Promise<TestHistory> {
   const history = await emptyHistory();
   const file = join(await tempDir(), 'views.csv');
   const rows = [...site].flatMap(([date, views]) =>
-    [...views].map(([path, { human, ai }]) => `prj_1,${date},${path},${human},${ai},${human + ai}\n`),
+    [...views].map(
+      ([path, { human, ai }]) => `prj_1,${date},${path},${pageOf(path)},${human},${ai},${human + ai}\n`,
+    ),
   );
   await writeFile(file, rows);
   await history.run(`COPY page_views FROM '${file}' (FORMAT csv, HEADER false)`);
@@ -138,7 +141,7 @@ export async function fillSiteWithGaps(history: TestHistory, seed: number, proje
       AND ${chance('day', '3')} > ${(seed % 3) * 0.1}
       AND day >= DATE '2025-09-01' + ${(seed % 5) * 90};
     INSERT INTO page_views
-    SELECT '${project}', day, path, human, ai, human + ai
+    SELECT '${project}', day, path, path, human, ai, human + ai
     FROM (
       SELECT
         day, format('/{}/page-{}', ['docs', 'api', 'blog'][n % 3 + 1], n) AS path,

@@ -76,7 +76,7 @@ describe('what moved', () => {
   test('leaves out a two-day burst on a page without readers', async () => {
     await history.run(`DELETE FROM page_views WHERE path = '/changelog' AND day >= '2026-11-09'`);
     await history.run(`INSERT INTO page_views
-      VALUES ('prj_1', '2026-11-10', '/changelog', 5000, 0, 5000), ('prj_1', '2026-11-11', '/changelog', 5000, 0, 5000)`);
+      VALUES ('prj_1', '2026-11-10', '/changelog', '/changelog', 5000, 0, 5000), ('prj_1', '2026-11-11', '/changelog', '/changelog', 5000, 0, 5000)`);
     await loadDays(history);
     expect((await movers()).filter(({ audience }) => audience !== 'ai')).toEqual([]);
   });
@@ -89,7 +89,7 @@ describe('what moved', () => {
   });
 
   test('leaves out a page that got a new address', async () => {
-    await change('/guides/webhooks', `path = '/guides/events'`);
+    await change('/guides/webhooks', `path = '/guides/events', page = '/guides/events'`);
     expect(await movers()).toEqual([]);
     await change('/guides/events', 'human = human // 3');
     expect(await movers()).toMatchObject([{ path: '/guides/webhooks', human: 0 }]);
@@ -114,7 +114,7 @@ describe('what moved', () => {
 
   test('leaves out pages seen for fewer than three weeks, and weeks that are not fully loaded', async () => {
     await history.run(`INSERT INTO page_views
-      SELECT 'prj_1', day::DATE, '/young', if(day >= '2026-11-09', 60, 10), 0, if(day >= '2026-11-09', 60, 10)
+      SELECT 'prj_1', day::DATE, '/young', '/young', if(day >= '2026-11-09', 60, 10), 0, if(day >= '2026-11-09', 60, 10)
       FROM generate_series(DATE '2026-10-26', DATE '2026-11-15', INTERVAL 1 DAY) AS calendar (day)`);
     await loadDays(history);
     expect(await movers()).toEqual([]);
@@ -157,7 +157,7 @@ describe('what moved', () => {
         .map(({ path, human, human_high }) => [path, human, Math.round(human_high)]);
     const alone = await found();
     await history.run(`INSERT INTO page_views
-      SELECT 'prj_2', day, path, human * if(day >= '2026-11-09', 5, 1), ai, total FROM page_views`);
+      SELECT 'prj_2', day, path, page, human * if(day >= '2026-11-09', 5, 1), ai, total FROM page_views`);
     await loadDays(history);
     expect(await found()).toEqual(alone);
   });

@@ -15,7 +15,7 @@ describe.skipIf(skipWithoutChromium)('the weekly page in Chromium (skipped where
   beforeAll(async () => {
     history = await siteHistory({ pages: 60 });
     await history.run(`
-      INSERT INTO page_views VALUES ('prj_1', '2026-11-12', '/${'wide'.repeat(500)}', 12345678, 12345679, 24691357);
+      INSERT INTO page_views VALUES ('prj_1', '2026-11-12', '/${'wide'.repeat(500)}', '/${'wide'.repeat(500)}', 12345678, 12345679, 24691357);
       UPDATE page_views SET ai = ai * 250000 WHERE path = '/changelog' AND day = '2026-11-13'`);
     await loadDays(history);
     await history.run(`

@@ -25,7 +25,7 @@ async function smallHistory(first: string, last: string, more: readonly string[]
   const history = await emptyHistory();
   await history.run(`
     INSERT INTO page_views
-    SELECT 'prj_1', calendar.day::DATE, path, human, ai, human + ai
+    SELECT 'prj_1', calendar.day::DATE, path, path, human, ai, human + ai
     FROM
       generate_series(DATE '${first}', DATE '${last}', INTERVAL 1 DAY) AS calendar (day),
       (VALUES ('/a', 30, 10), ('/b', 20, 15)${more.map((path) => `, ('${path}', 5, 5)`).join('')}) AS page (path, human, ai)`);
@@ -38,7 +38,7 @@ describe('the weekly report', () => {
     const history = await emptyHistory();
     await history.run(`
       INSERT INTO page_views
-      SELECT 'prj_1', day::DATE, '/page-' || n, human - moved, 30 + n + moved, human + 30 + n
+      SELECT 'prj_1', day::DATE, '/page-' || n, '/page-' || n, human - moved, 30 + n + moved, human + 30 + n
       FROM (
         SELECT
           day, n, 95 + 2 * n + hash(n, date_trunc('week', day)) % 9 AS human,
@@ -72,7 +72,7 @@ describe('the weekly report', () => {
     const history = await emptyHistory();
     await history.run(`
       INSERT INTO page_views
-      SELECT 'prj_1', day::DATE, '/page-' || n, views, ai, views + ai
+      SELECT 'prj_1', day::DATE, '/page-' || n, '/page-' || n, views, ai, views + ai
       FROM (
         SELECT
           day, n, (95 + 2 * n + hash(n, day) % 9) * if(day >= DATE '2026-11-09' AND n % 8 <> 3, 3, 1) AS views,
@@ -92,7 +92,7 @@ describe('the weekly report', () => {
     const history = await smallHistory('2026-11-02', '2026-11-15');
     const before = await weekly(history);
     await history.run(`
-      INSERT INTO page_views VALUES ('prj_2', '2026-11-12', '/other', 999, 999, 1998);
+      INSERT INTO page_views VALUES ('prj_2', '2026-11-12', '/other', '/other', 999, 999, 1998);
       INSERT INTO restatements VALUES ('prj_2', '2026-11-12', '2026-11-18', 1, 2, 1, 2, 2, 4, 1)`);
     await loadDays(history);
     expect((await weekly(history)).html).toBe(before.html);
@@ -126,7 +126,7 @@ describe('the weekly report', () => {
     const history = await smallHistory('2026-10-05', '2026-11-15');
     await history.run(`
       INSERT INTO page_views VALUES
-        ('prj_1', '2026-11-12', '/c', 9, 0, 9), ('prj_1', '2026-11-05', '/d', 8, 8, 16), ('prj_1', '2026-11-12', '/d', 8, 8, 16)`);
+        ('prj_1', '2026-11-12', '/c', '/c', 9, 0, 9), ('prj_1', '2026-11-05', '/d', '/d', 8, 8, 16), ('prj_1', '2026-11-12', '/d', '/d', 8, 8, 16)`);
     await loadDays(history);
     const report = await weekly(history);
     expect(report.text()).toMatch(/\/c\n {2}human +9 {2}new\n {2}AI +0 {2}0%\n/);

@@ -36,7 +36,7 @@ const COMMIT = `
     const day = Number(first) + index;
     await warehouse.transaction((transaction) =>
       transaction.execute(
-        "INSERT INTO page_views SELECT 'p', DATE '2000-01-01' + $day::INTEGER, md5((i * 31 + $day)::VARCHAR), i, $day::INTEGER, i FROM range($size::INTEGER) AS r(i)",
+        "INSERT INTO page_views SELECT 'p', DATE '2000-01-01' + $day::INTEGER, md5((i * 31 + $day)::VARCHAR), '/', i, $day::INTEGER, i FROM range($size::INTEGER) AS r(i)",
         { day, size: Number(size) },
       ),
     );

@@ -130,7 +130,7 @@ describe('changes', () => {
     // Sixty pages with 70 views a week, give or take a tenth; /grows has twice as many in the last week.
     await history.run(`
       INSERT INTO page_views
-      SELECT 'p', day, path, human, 0, human
+      SELECT 'p', day, path, path, human, 0, human
       FROM (
         SELECT
           day::DATE AS day, if(n = 0, '/grows', format('/page-{}', n)) AS path,

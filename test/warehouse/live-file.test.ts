@@ -36,7 +36,7 @@ async function put(files: Files): Promise<string> {
 }
 
 const dayOf = (day: number, rows: number) =>
-  `INSERT INTO page_views SELECT 'prj_1', DATE '2026-01-01' + ${day}, md5((i * 7 + ${day})::VARCHAR), i, 0, i FROM range(${rows}) AS r(i)`;
+  `INSERT INTO page_views SELECT 'prj_1', DATE '2026-01-01' + ${day}, md5((i * 7 + ${day})::VARCHAR), '/', i, 0, i FROM range(${rows}) AS r(i)`;
 const addDay = (warehouse: Warehouse, day: number, rows: number) => execute(warehouse, dayOf(day, rows));
 
 const daysIn = async (warehouse: Warehouse): Promise<number> =>
@@ -113,7 +113,7 @@ describe('the live file', () => {
     const [warehouse, other] = [await liveWarehouse(), await liveWarehouse()];
     for (const one of [warehouse, other]) await closeNow(one);
     await changeDatabase(other.path, (connection) =>
-      connection.run("INSERT INTO page_views VALUES ('prj_1', '2026-01-01', '/a', 1, 0, 1)"),
+      connection.run("INSERT INTO page_views VALUES ('prj_1', '2026-01-01', '/a', '/a', 1, 0, 1)"),
     );
     const open = DuckDBInstance.fromCache.bind(DuckDBInstance);
     vi.spyOn(DuckDBInstance, 'fromCache').mockImplementationOnce(async (...given) => {
@@ -147,7 +147,7 @@ describe('the live file', () => {
     await warehouse
       .transaction(async (transaction) => {
         await transaction.execute(
-          "INSERT INTO page_views SELECT 'prj_1', DATE '2026-02-01', hash(i)::VARCHAR, i, 0, i FROM range(1500000) AS r(i)",
+          "INSERT INTO page_views SELECT 'prj_1', DATE '2026-02-01', hash(i)::VARCHAR, '/', i, 0, i FROM range(1500000) AS r(i)",
         );
         throw new Error('killed before the commit');
       })

@@ -4,14 +4,17 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import { StorageError } from '../../src/errors.js';
 import { FIRST_DAY, readFact } from '../../src/export/facts.js';
+import { pageOf } from '../../src/page.js';
 import { OtherVersionError } from '../../src/warehouse/migrate.js';
 import { openWarehouse } from '../../src/warehouse/open.js';
 import { openHistory } from '../../src/warehouse/published.js';
 import { tablesOf } from '../../src/warehouse/publish.js';
 import { answerOf } from '../duckdb.js';
 import { closeNow, execute, inWarehouse, liveWarehouse, rowsOf, valuesOf } from '../open-warehouse.js';
+import { CASES, randomPaths } from '../paths.js';
 import { callCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 import { holdElsewhere } from './other-process.js';
@@ -123,6 +126,34 @@ describe('a database', () => {
     await closeNow(warehouse);
     const again = await liveWarehouse(path);
     expect(await rowsOf(again, 'FROM workspace')).toEqual([{ id: 'ours', ...place, dataset: null }]);
+  });
+
+  it('of 0.3.0 gets the page of each path, whatever it is, and one skip of each page', async () => {
+    const path = join(await tempDir(), 'warehouse.duckdb');
+    const paths = [...new Set([...CASES.map(([given]) => given), ...randomPaths(5_000)])];
+    const views = `INSERT INTO page_views SELECT 'prj_1', DATE '2026-11-01', given, 1, 2, 3 FROM (SELECT unnest(from_json('${JSON.stringify(paths).replaceAll("'", "''")}', '["VARCHAR"]')) AS given)`;
+    const skips = `INSERT INTO page_skips VALUES ('prj_1', '/a/', '2026-11-01', '2026-12-01'), ('prj_1', '/a.md', '2026-11-02', NULL),
+      ('prj_1', '/b.html', '2026-11-03', '2027-01-01'), ('prj_1', '/b', '2026-11-04', '2026-12-01'), ('prj_2', '/a', '2026-11-05', '2026-12-02')`;
+    await answerOf(path, ...(await releasedUpTo(19)), views, skips);
+    const warehouse = await liveWarehouse(path);
+    const rows = await warehouse.query(
+      'SELECT path, page, human, ai, total FROM page_views',
+      z.object({ path: z.string(), page: z.string(), human: z.int(), ai: z.int(), total: z.int() }),
+    );
+    expect(rows).toHaveLength(paths.length);
+    expect(rows.filter((row) => row.page !== pageOf(row.path) || row.human !== 1 || row.total !== 3)).toEqual(
+      [],
+    );
+    expect(
+      await rowsOf(
+        warehouse,
+        'SELECT project, path, skipped_until::VARCHAR AS until FROM page_skips ORDER BY ALL',
+      ),
+    ).toEqual([
+      { project: 'prj_1', path: '/a', until: null },
+      { project: 'prj_1', path: '/b', until: '2027-01-01' },
+      { project: 'prj_2', path: '/a', until: '2026-12-02' },
+    ]);
   });
 
   it.each([

@@ -11,7 +11,7 @@ import { callCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 
 async function view(warehouse: Warehouse, ...values: [day: string, path: string, human: number][]) {
-  const insert = "INSERT INTO page_views VALUES ('prj_1', $day::DATE, $path, $human, 0, $human)";
+  const insert = "INSERT INTO page_views VALUES ('prj_1', $day::DATE, $path, $path, $human, 0, $human)";
   for (const [day, path, human] of values) await execute(warehouse, insert, { day, path, human });
 }
 

@@ -26,7 +26,7 @@ const REFUSED: readonly (readonly [kind: string, reason: RegExp, attempts: Attem
     'writes',
     /attached in read-only mode/,
     [
-      ['insert a row', () => "INSERT INTO page_views VALUES ('p', '2026-01-01', '/', 1, 0, 1)"],
+      ['insert a row', () => "INSERT INTO page_views VALUES ('p', '2026-01-01', '/', '/', 1, 0, 1)"],
       ['insert a row behind a WITH', () => 'WITH one AS (SELECT 1) INSERT INTO schema_version FROM one'],
       ['change rows', () => 'UPDATE page_views SET human = 0'],
       ['delete rows', () => 'DELETE FROM page_views'],
@@ -139,7 +139,7 @@ describe('a query of the published history, in the mode of readership sql', () =
     at = { directory, web: server.baseUrl };
     asked = () => server.seen.length;
     const warehouse = await liveWarehouse();
-    await execute(warehouse, "INSERT INTO page_views VALUES ('prj_1', '2026-11-01', '/a', 1, 0, 1)");
+    await execute(warehouse, "INSERT INTO page_views VALUES ('prj_1', '2026-11-01', '/a', '/a', 1, 0, 1)");
     for (const name of ['history', 'other']) await publish(warehouse, join(directory, `${name}.duckdb`));
     await closeNow(warehouse);
     await writeFile(join(directory, 'secret.csv'), 'a,b\n1,2\n');

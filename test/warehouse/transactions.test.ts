@@ -14,7 +14,9 @@ const columnsOf = (rows: readonly Row[], texts = new Texts()): Column[] => {
   const numbers = Int32Array.from(rows, ({ path }) => texts.numberOf(path));
   const views = { counts: Float64Array.from(rows, ({ views }) => views) };
   const none = { counts: new Float64Array(rows.length) };
-  return [{ same: 'prj_1' }, { same: new DuckDBDateValue(20_000) }, { texts, numbers }, views, none, views];
+  const path = { texts, numbers };
+  const page = { same: '/' };
+  return [{ same: 'prj_1' }, { same: new DuckDBDateValue(20_000) }, path, page, views, none, views];
 };
 
 const rows = (count: number): Row[] =>
@@ -87,7 +89,7 @@ describe('appending', () => {
     const warehouse = await liveWarehouse();
     const broken = warehouse.transaction(async (transaction) => {
       await transaction.append('page_views', columnsOf(rows(3_000)), 3_000);
-      await transaction.appendRow('page_views', [null, new DuckDBDateValue(20_000), '/', 1, 0, 1]);
+      await transaction.appendRow('page_views', [null, new DuckDBDateValue(20_000), '/', '/', 1, 0, 1]);
     });
     await expect(broken).rejects.toThrow(/NOT NULL/);
     expect(await stored(warehouse)).toMatchObject({ rows: 0 });
@@ -98,7 +100,8 @@ describe('appending', () => {
 });
 
 describe('transactions', () => {
-  const insert = (path: string) => `INSERT INTO page_views VALUES ('p', '2026-01-01', '${path}', 1, 0, 1)`;
+  const insert = (path: string) =>
+    `INSERT INTO page_views VALUES ('p', '2026-01-01', '${path}', '${path}', 1, 0, 1)`;
 
   it.each([
     ['throw', () => Promise.reject(new Error('halfway')), 'halfway'],

@@ -6,14 +6,15 @@ const anyRow = z.record(z.string(), z.union([z.string(), z.number(), z.null()]))
 
 /**
  * Two projects, thirteen weeks across a new year, a day with no views, and pages viewed only on
- * some days.
+ * some days, every third one at two addresses.
  */
 const VIEWS = `
   INSERT INTO page_views
   SELECT
     project,
     day::DATE,
-    path,
+    page || ending,
+    page,
     human,
     ai,
     human + ai
@@ -21,12 +22,23 @@ const VIEWS = `
     SELECT
       format('prj_{}', p) AS project,
       day,
-      format('/page-{}', n) AS path,
-      (hash(n, p, day::DATE) % 50)::BIGINT AS human,
-      (hash(day::DATE, n, p) % 40)::BIGINT AS ai
-    FROM range(1, 3) AS projects (p), range(40) AS pages (n), generate_series(DATE '2025-11-05', DATE '2026-02-10', INTERVAL 1 DAY) AS days (day)
-    WHERE (n + p + epoch(day)::BIGINT // 86400) % 3 <> 0 AND NOT (p = 2 AND day = DATE '2025-12-25')
+      format('/page-{}', n) AS page,
+      ending,
+      (hash(n, p, day::DATE, ending) % 50)::BIGINT AS human,
+      (hash(day::DATE, n, p, ending) % 40)::BIGINT AS ai
+    FROM
+      range(1, 3) AS projects (p), range(40) AS pages (n), (VALUES (''), ('/'), ('.md')) AS endings (ending),
+      generate_series(DATE '2025-11-05', DATE '2026-02-10', INTERVAL 1 DAY) AS days (day)
+    WHERE
+      (n + p + epoch(day)::BIGINT // 86400) % 3 <> 0 AND NOT (p = 2 AND day = DATE '2025-12-25')
+      AND if(n % 3 = 1, ending <> '', ending = '')
   )`;
+
+/** The views of each page on each day, at all of its addresses. */
+const DAYS_OF_PAGES = `
+  SELECT project, day, '/' || split_part(replace(path, '.md', '/'), '/', 2) AS path,
+    sum(human)::BIGINT AS human, sum(ai)::BIGINT AS ai, sum(total)::BIGINT AS total
+  FROM page_views GROUP BY ALL`;
 
 /**
  * A loaded day with no views, a failed day with nothing stored, and a failed day with stored rows.
@@ -72,21 +84,21 @@ describe('views and macros return the numbers of independent SQL', () => {
       `SELECT DISTINCT project, day - (isodow(day) - 1)::INTEGER AS week, path,
          (sum(human) OVER same)::BIGINT AS human, (sum(ai) OVER same)::BIGINT AS ai,
          (sum(total) OVER same)::BIGINT AS total, count(*) OVER same AS days_viewed
-       FROM page_views WINDOW same AS (PARTITION BY project, path, day - (isodow(day) - 1)::INTEGER) ORDER BY ALL`,
+       FROM (${DAYS_OF_PAGES}) WINDOW same AS (PARTITION BY project, path, day - (isodow(day) - 1)::INTEGER) ORDER BY ALL`,
     ],
     [
       'top_pages',
       "SELECT project, path, human, ai, total FROM top_pages('2026-01-05', '2026-01-11') WHERE project = 'prj_1'",
       `SELECT project, path, list_sum(list(human))::BIGINT AS human, list_sum(list(ai))::BIGINT AS ai, list_sum(list(total))::BIGINT AS total
-       FROM page_views WHERE project = 'prj_1' AND day >= '2026-01-05' AND day < '2026-01-12'
+       FROM (${DAYS_OF_PAGES}) WHERE project = 'prj_1' AND day >= '2026-01-05' AND day < '2026-01-12'
        GROUP BY project, path ORDER BY total DESC, path`,
     ],
     [
       'page_history',
-      "SELECT * FROM page_history('/page-7') ORDER BY ALL",
+      "SELECT * FROM page_history('/page-7/index.html') ORDER BY ALL",
       `SELECT project, day, coalesce(max(human) FILTER (path = '/page-7'), 0) AS human,
          coalesce(max(ai) FILTER (path = '/page-7'), 0) AS ai, coalesce(max(total) FILTER (path = '/page-7'), 0) AS total
-       FROM (FROM page_views UNION ALL SELECT 'prj_2', DATE '2025-12-25', '-', 0, 0, 0) GROUP BY ALL ORDER BY ALL`,
+       FROM (${DAYS_OF_PAGES} UNION ALL SELECT 'prj_2', DATE '2025-12-25', '-', 0, 0, 0) GROUP BY ALL ORDER BY ALL`,
     ],
     [
       'human_vs_ai by month',
@@ -105,7 +117,7 @@ describe('views and macros return the numbers of independent SQL', () => {
     await expect(rows("FROM page_history('/pgae-7')")).rejects.toThrow(
       /page_history: no page \/pgae-7 was ever viewed; near it: \/page-7, \/page-/,
     );
-    await expect(rows("FROM page_history('zzz')")).rejects.toThrow(/no page zzz was ever viewed$/);
+    await expect(rows("FROM page_history('zzz')")).rejects.toThrow(/no page \/zzz was ever viewed$/);
   });
 
   it('the AI share is AI views over human and AI views, and NULL without views', async () => {

@@ -769,7 +769,10 @@ describe('the history', () => {
     const reading = Promise.all(
       Array.from({ length: 20 }, (_, index) => ask(`/pages?page=1&search=p${index}`)),
     );
-    await publishNow(directory, `UPDATE page_views SET path = '/renamed' WHERE path = '/quickstart'`);
+    await publishNow(
+      directory,
+      `UPDATE page_views SET path = '/renamed', page = '/renamed' WHERE path = '/quickstart'`,
+    );
     expect((await reading).map(({ status }) => status)).toEqual(Array(20).fill(200));
     expect((await ask('/pages')).text).toContain('/renamed');
   });

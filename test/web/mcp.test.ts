@@ -38,7 +38,7 @@ describe('an AI assistant', () => {
         UPDATE page_views SET ai = 500 WHERE path = '/guides/page-3' AND day > '2026-11-08';
         UPDATE page_views SET human = 60 WHERE path = '/guides/page-5' AND day > '2026-11-08';
         DELETE FROM page_views WHERE path = '/guides/page-11' AND day > '2026-11-08';
-        INSERT INTO page_views SELECT '${PROJECT}', day, '/blog/launch', 60, 5, 65 FROM day_loads WHERE day > '2026-11-11';
+        INSERT INTO page_views SELECT '${PROJECT}', day, '/blog/launch', '/blog/launch', 60, 5, 65 FROM day_loads WHERE day > '2026-11-11';
         UPDATE page_views SET total = human + ai;
         UPDATE day_loads SET human = sums.human, ai = sums.ai, total = sums.total
         FROM (SELECT day, sum(human) AS human, sum(ai) AS ai, sum(total) AS total FROM page_views GROUP BY day) AS sums

@@ -137,7 +137,7 @@ it('a site with very many pages neither stops the server nor is cut in the CSV',
   const path = "'/made-up/' || n";
   await publishNow(
     directory,
-    `INSERT INTO page_views SELECT 'prj_2', DATE '2026-11-10', ${path}, 2, 1, 3 FROM range(${many}) AS made_up (n)`,
+    `INSERT INTO page_views SELECT 'prj_2', DATE '2026-11-10', ${path}, ${path}, 2, 1, 3 FROM range(${many}) AS made_up (n)`,
   );
   const { status, text } = await ask('/pages.csv?project=prj_2');
   const listed = text.split('\n').filter((line) => line.startsWith('/made-up/'));
@@ -166,8 +166,8 @@ describe('the list of pages', () => {
       directory,
       `INSERT INTO page_views
       FROM (VALUES
-        ('prj_1', DATE '2026-11-10', '/fresh/page/', 900, 100, 1000),
-        ('prj_1', DATE '2026-06-10', '/old/page', 90, 10, 100)
+        ('prj_1', DATE '2026-11-10', '/fresh/page/', '/fresh/page', 900, 100, 1000),
+        ('prj_1', DATE '2026-06-10', '/old/page', '/old/page', 90, 10, 100)
       )`,
       `INSERT INTO notes FROM (VALUES
         ('prj_1', DATE '2026-10-05', 'Version 3', '*', false), ('prj_1', DATE '2026-10-06', 'New guides', '/guides/*', false),

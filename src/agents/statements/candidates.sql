@@ -13,15 +13,15 @@ WITH
   days AS (SELECT week, week + weekday::INTEGER AS day FROM weeks CROSS JOIN range(7) AS of_week (weekday)),
   page_week AS (
     SELECT
-      path,
+      page AS path,
       week,
       sum(human)::BIGINT AS human,
       sum(ai)::BIGINT AS ai,
-      count(*) AS days,
-      count(*) FILTER (human > 0) AS human_days
+      count(DISTINCT day) AS days,
+      count(DISTINCT day) FILTER (human > 0) AS human_days
     FROM page_views JOIN days USING (day)
     WHERE project = $project
-    GROUP BY path, week
+    GROUP BY page, week
   ),
   sorted AS (
     SELECT

@@ -1,5 +1,5 @@
 -- Grain: one row per day and path of a month of a project.
-SELECT day, path, human, ai, total
+SELECT day, path, page, human, ai, total
 FROM page_views
 WHERE project = $project AND day BETWEEN $first::DATE AND last_day($first::DATE)
-ORDER BY day, path
+ORDER BY day, page, path

@@ -3,7 +3,7 @@ CREATE OR REPLACE VIEW jobs AS
 SELECT
   id,
   project,
-  path,
+  page_of(path) AS path,
   state,
   remote_status,
   pr_link,
@@ -20,7 +20,7 @@ SELECT
   trend,
   coalesce(messages, 0) AS messages,
   coalesce(unconfirmed_messages, 0) AS unconfirmed_messages,
-  substr(sha256(concat_ws(chr(10), project, path, epoch_ms(planned_at))), 1, 12) AS reference
+  substr(sha256(concat_ws(chr(10), project, agent_jobs.path, epoch_ms(planned_at))), 1, 12) AS reference
 FROM agent_jobs
 LEFT JOIN pull_requests ON pull_requests.job = agent_jobs.id
 LEFT JOIN

@@ -5,7 +5,7 @@
 CREATE OR REPLACE VIEW job_effects AS
 WITH
   changed AS (
-    SELECT id AS job, project, path, merged_on, date_trunc('week', merged_on)::DATE AS change_week
+    SELECT id AS job, project, page_of(path) AS path, merged_on, date_trunc('week', merged_on)::DATE AS change_week
     FROM agent_jobs
     WHERE
       (pr_link IS NOT NULL OR merged_on IS NOT NULL)
@@ -49,7 +49,7 @@ WITH
   ),
 
   page_week AS (
-    SELECT project, week, path, sum(human)::BIGINT AS human, sum(ai)::BIGINT AS ai
+    SELECT project, week, page AS path, sum(human)::BIGINT AS human, sum(ai)::BIGINT AS ai
     FROM page_views JOIN needed_day USING (project, day)
     GROUP BY ALL
   ),
@@ -82,7 +82,7 @@ WITH
     SELECT changed.job, other.path
     FROM changed
     JOIN (
-      SELECT project, path, coalesce(merged_on, ended_at::DATE, submitted_at::DATE) AS changed_on
+      SELECT project, page_of(path) AS path, coalesce(merged_on, ended_at::DATE, submitted_at::DATE) AS changed_on
       FROM agent_jobs
       WHERE pr_link IS NOT NULL OR merged_on IS NOT NULL
       UNION ALL

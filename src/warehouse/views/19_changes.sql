@@ -27,12 +27,12 @@ WITH
   -- The bounds do not come from `asked`, because DuckDB then reads only the days between them, and groups their rows as
   -- they are stored.
   side AS (
-    SELECT project, path, true AS is_now, false AS is_before, sum(human) AS human, sum(ai) AS ai, sum(total) AS total, min(if(human + ai > 0, day, NULL)) AS first_view
+    SELECT project, page AS path, true AS is_now, false AS is_before, sum(human) AS human, sum(ai) AS ai, sum(total) AS total, min(if(human + ai > 0, day, NULL)) AS first_view
     FROM page_views
     WHERE per <> 'site' AND day BETWEEN first_day::DATE AND last_day::DATE
     GROUP BY ALL
     UNION ALL
-    SELECT project, path, false, true, sum(human), sum(ai), sum(total), min(if(human + ai > 0, day, NULL))
+    SELECT project, page, false, true, sum(human), sum(ai), sum(total), min(if(human + ai > 0, day, NULL))
     FROM page_views
     WHERE
       per <> 'site'
@@ -96,12 +96,12 @@ WITH
   week AS (
     SELECT
       project,
-      if(per = 'section', section_of(page_views.path), page_views.path) AS path,
+      if(per = 'section', section_of(page_views.page), page_views.page) AS path,
       (first_day::DATE - day + 6) // 7 AS weeks_ago,
       sum(human::DOUBLE) AS human,
       sum(ai::DOUBLE) AS ai
     -- Few of the pages are read in a range of a few days.
-    FROM page_views SEMI JOIN views ON views.project = page_views.project AND views.path = if(per = 'section', section_of(page_views.path), page_views.path)
+    FROM page_views SEMI JOIN views ON views.project = page_views.project AND views.path = if(per = 'section', section_of(page_views.page), page_views.page)
     WHERE per <> 'site' AND day BETWEEN first_day::DATE - 84 AND first_day::DATE - 1
     GROUP BY ALL
     UNION ALL
@@ -198,8 +198,8 @@ WITH
     FROM
       unseen
       ANTI JOIN (
-        SELECT page_views.project, if(per = 'section', section_of(page_views.path), page_views.path) AS path
-        FROM page_views SEMI JOIN unseen ON unseen.project = page_views.project AND unseen.path = if(per = 'section', section_of(page_views.path), page_views.path)
+        SELECT page_views.project, if(per = 'section', section_of(page_views.page), page_views.page) AS path
+        FROM page_views SEMI JOIN unseen ON unseen.project = page_views.project AND unseen.path = if(per = 'section', section_of(page_views.page), page_views.page)
         WHERE per <> 'site' AND day BETWEEN first_day::DATE - 364 AND first_day::DATE - 85 AND human + ai > 0
       ) USING (project, path)
   ),
@@ -219,9 +219,9 @@ WITH
     FROM
       candidate
       ANTI JOIN (
-        SELECT page_views.project, if(per = 'section', section_of(page_views.path), page_views.path) AS path
+        SELECT page_views.project, if(per = 'section', section_of(page_views.page), page_views.page) AS path
         -- Unlike the anti-join, this join lets DuckDB skip the rows of other pages while it reads.
-        FROM page_views SEMI JOIN candidate ON candidate.project = page_views.project AND candidate.path = if(per = 'section', section_of(page_views.path), page_views.path)
+        FROM page_views SEMI JOIN candidate ON candidate.project = page_views.project AND candidate.path = if(per = 'section', section_of(page_views.page), page_views.page)
         WHERE per <> 'site' AND day < first_day::DATE AND human + ai > 0
       ) USING (project, path)
       LEFT JOIN known USING (project, first_view)

@@ -2,6 +2,8 @@
 -- pull request was merged, while the other page is held out, are compared with those before the draw.
 CREATE OR REPLACE VIEW experiments AS
 WITH
+  paired AS (SELECT * REPLACE (page_of(path) AS path) FROM experiment_pairs),
+
   drawn AS (
     SELECT
       project,
@@ -11,7 +13,7 @@ WITH
       any_value(seed) AS seed,
       any_value(path) FILTER (is_treated) AS path,
       any_value(path) FILTER (NOT is_treated) AS held_out
-    FROM experiment_pairs
+    FROM paired
     GROUP BY ALL
   ),
 
@@ -58,7 +60,7 @@ WITH
     FROM settled
     JOIN agent_jobs AS other
       ON other.project = settled.project
-      AND other.path = settled.held_out
+      AND page_of(other.path) = settled.held_out
       AND other.state <> 'refused'
       AND other.planned_at >= drawn_at
       AND other.id <> settled.job
@@ -105,9 +107,9 @@ WITH
   ),
 
   page_week AS (
-    SELECT project, week, path, sum(human)::BIGINT AS human, sum(ai)::BIGINT AS ai
+    SELECT project, week, page AS path, sum(human)::BIGINT AS human, sum(ai)::BIGINT AS ai
     FROM page_views JOIN needed_day USING (project, day)
-    SEMI JOIN experiment_pairs ON experiment_pairs.project = page_views.project AND experiment_pairs.path = page_views.path
+    SEMI JOIN paired ON paired.project = page_views.project AND paired.path = page
     GROUP BY ALL
   ),
 
@@ -136,7 +138,7 @@ WITH
           coalesce(if(audience = 'human', human, ai), 0) AS n,
           ln(n + 0.5) AS size
         FROM
-          experiment_pairs
+          paired
           JOIN pair_week USING (project, pair)
           LEFT JOIN page_week USING (project, week, path)
           CROSS JOIN (VALUES ('human'), ('ai')) AS audiences (audience)

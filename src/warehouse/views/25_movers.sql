@@ -27,25 +27,35 @@ WITH
       AND min(weeks_ago) OVER (PARTITION BY project) = 0
   ),
 
-  -- Bots visit a page in one night, sometimes past midnight, so the views without the two largest
-  -- days are its core. A page is compared only since its last break.
+  -- Bots visit an address in one night, sometimes past midnight, so the views without its two largest
+  -- days are its core.
+  address_week AS (
+    SELECT
+      project,
+      any_value(page) AS path,
+      (week_start::DATE - day + 6) // 7 AS weeks_ago,
+      sum(human)::DOUBLE AS human,
+      sum(ai)::DOUBLE AS ai,
+      sum(human) - list_sum(max(human, 2)) AS human_core,
+      sum(ai) - list_sum(max(ai, 2)) AS ai_core
+    FROM page_views
+    WHERE day BETWEEN week_start::DATE - 84 AND week_start::DATE + 6
+    GROUP BY project, page_views.path, weeks_ago
+  ),
+
+  -- A page is compared only since its last break.
   page_week AS (
     SELECT
       project,
       path,
       weeks_ago,
-      sum(human)::DOUBLE AS human,
-      sum(ai)::DOUBLE AS ai,
-      sum(human) - list_sum(max(human, 2)) AS human_core,
-      sum(ai) - list_sum(max(ai, 2)) AS ai_core
-    FROM
-      (
-        SELECT project, path, human, ai, (week_start::DATE - day + 6) // 7 AS weeks_ago
-        FROM page_views
-        WHERE day BETWEEN week_start::DATE - 84 AND week_start::DATE + 6
-      ) AS viewed
-      ANTI JOIN break
-        ON break.project = viewed.project AND viewed.path GLOB break.path AND 7 * viewed.weeks_ago > break.days_ago
+      sum(human) AS human,
+      sum(ai) AS ai,
+      sum(human_core) AS human_core,
+      sum(ai_core) AS ai_core
+    FROM address_week AS viewed
+    ANTI JOIN break
+      ON break.project = viewed.project AND viewed.path GLOB break.path AND 7 * viewed.weeks_ago > break.days_ago
     GROUP BY ALL
   ),
 

@@ -19,7 +19,7 @@ WITH
   ),
 
   page_week AS (
-    SELECT project, path, (last_day::DATE - day) // 7 AS weeks_ago, sum(human)::DOUBLE AS human, sum(ai)::DOUBLE AS ai
+    SELECT project, page AS path, (last_day::DATE - day) // 7 AS weeks_ago, sum(human)::DOUBLE AS human, sum(ai)::DOUBLE AS ai
     FROM page_views
     WHERE day BETWEEN last_day::DATE - 118 AND last_day::DATE
     GROUP BY ALL

@@ -9,20 +9,20 @@ WITH
   ),
 
   top AS (
-    SELECT path
+    SELECT page AS path
     FROM page_views
     WHERE project = $project AND day BETWEEN $to::DATE - 27 AND $to::DATE
-    GROUP BY path
+    GROUP BY page
     ORDER BY sum(human + ai) DESC
     LIMIT 100
   ),
 
   viewed AS (
-    SELECT date_trunc('week', day)::DATE AS week, path, sum(human)::DOUBLE AS human, sum(ai)::DOUBLE AS ai
+    SELECT date_trunc('week', day)::DATE AS week, page AS path, sum(human)::DOUBLE AS human, sum(ai)::DOUBLE AS ai
     FROM page_views
     WHERE
       project = $project
-      AND (path = $path OR path IN (FROM top))
+      AND (page = $path OR page IN (FROM top))
       AND day BETWEEN date_trunc('week', $from::DATE)::DATE - 84 AND $to::DATE
     GROUP BY ALL
   ),

@@ -7,14 +7,13 @@ WITH
     WHERE project = $project
   ),
 
-  -- Of the sitemap, without a view. The history may have a page by its path from the site's address or the host's, and
-  -- with or without a slash at the end.
+  -- Of the sitemap, without a view. The history may have a page by its path from the site's address or the host's.
   unread AS (
     SELECT listed AS path, 0 AS human, 0 AS ai, 0 AS views
     FROM
       (SELECT unnest(from_json($listed, '["VARCHAR"]')) AS listed)
       ANTI JOIN (
-        SELECT coalesce(nullif(rtrim(if(starts_with(path || '/', $base || '/'), substr(path, len($base) + 1), path), '/'), ''), '/') AS listed
+        SELECT coalesce(nullif(if(starts_with(path || '/', $base || '/'), substr(path, len($base) + 1), path), ''), '/') AS listed
         FROM page
         WHERE views > 0
       ) USING (listed)
@@ -95,7 +94,7 @@ WITH
 
   week AS (
     SELECT if($per = 'page', path, section_of(path)) AS path, ($to::DATE - day) // 7 AS weeks_ago, sum(human) AS human, sum(ai) AS ai
-    FROM page_views SEMI JOIN shown ON shown.path = if($per = 'page', page_views.path, section_of(page_views.path))
+    FROM page_views SEMI JOIN shown ON shown.path = if($per = 'page', page_views.page, section_of(page_views.page))
     WHERE project = $project AND day BETWEEN $to::DATE - 90 AND $to::DATE AND $limit <= 50
     GROUP BY ALL
   ),

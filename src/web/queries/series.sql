@@ -5,18 +5,19 @@ WITH
 
   viewed AS (
     -- Without a path, this reads nothing.
-    SELECT day, human, ai
-    FROM page_views SEMI JOIN (SELECT $path AS path WHERE $path IS NOT NULL) USING (path)
+    SELECT day, sum(human) AS human, sum(ai) AS ai
+    FROM page_views SEMI JOIN (SELECT $path AS page WHERE $path IS NOT NULL) USING (page)
     WHERE
       project = $project
       AND day BETWEEN least($from::DATE, $from::DATE - $shift::INTEGER) AND $to::DATE
+    GROUP BY day
     UNION ALL
     SELECT day, sum(human), sum(ai)
     FROM page_views
     WHERE
       project = $project
       AND $section <> ''
-      AND section_of(path) = $section
+      AND section_of(page) = $section
       AND day BETWEEN least($from::DATE, $from::DATE - $shift::INTEGER) AND $to::DATE
     GROUP BY day
     UNION ALL

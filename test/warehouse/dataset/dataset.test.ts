@@ -81,7 +81,7 @@ describe('a Parquet dataset', () => {
     );
     const columns = groups.flatMap((group) => group.columns.flatMap(({ meta_data: column }) => column ?? []));
     expect(columns.map(({ path_in_schema: [name], codec }) => [name, codec])).toEqual(
-      ['day', 'path', 'human', 'ai', 'total'].map((name) => [name, 'ZSTD']),
+      ['day', 'path', 'page', 'human', 'ai', 'total'].map((name) => [name, 'ZSTD']),
     );
   });
 
