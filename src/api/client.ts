@@ -122,7 +122,9 @@ export class Client {
       return this.#parse(operation, await this.#send(operation, undefined, signal), schema);
     };
     try {
-      return await retrying(attempt, retries, pace, signal, onRetry);
+      const answer = await retrying(attempt, retries, pace, signal, onRetry);
+      await lease.answered?.();
+      return answer;
     } finally {
       if (given === undefined) await lease.end();
     }

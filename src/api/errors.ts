@@ -88,6 +88,9 @@ export const unusable = (operation: Operation, what: string, options?: ErrorOpti
     ? new ContractError(operation, what, options)
     : new UnknownOutcomeError(operation, what, options);
 
+/** Why nothing is sent after a refusal. */
+export const SERVER_PAUSE = 'The platform refused a request, because of its own limit.';
+
 /** The next request may be sent only at `resumeAt`, which is later than this command waits. */
 export class PausedError extends ReadershipError {
   override readonly exitCode = 75;
@@ -96,7 +99,8 @@ export class PausedError extends ReadershipError {
     why: string,
     override readonly resumeAt: Date,
   ) {
-    super(`${why} The next request can be sent on ${nextMinute(resumeAt)}.`);
+    const wayPast = why === SERVER_PAUSE ? ' To ask it again now: readership doctor' : '';
+    super(`${why} The next request can be sent on ${nextMinute(resumeAt)}.${wayPast}`);
   }
 }
 

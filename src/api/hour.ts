@@ -24,6 +24,8 @@ export const recordedUse = z.object({
   used_at: time,
   requests: z.int(),
   paused_until: time.nullable(),
+  /** Whether the platform refused a request: `requests` are then those that others must have sent. */
+  is_refusal: z.boolean(),
 });
 export type RecordedUse = z.infer<typeof recordedUse>;
 
@@ -32,6 +34,8 @@ export class RollingHour {
   /** Requests by the time, in milliseconds, at which they no longer count. */
   readonly #uses = new Map<number, number>();
   #pausedUntilMs = 0;
+  /** When the latest refusal no longer counts. */
+  #refusedUntilMs = 0;
 
   /**
    * Reads the ledger as of `now`. If the clock was set back since it was written, rows lie in the
@@ -39,8 +43,12 @@ export class RollingHour {
    * longer than any that is honored, come from a wrong clock and are ignored.
    */
   constructor(rows: readonly RecordedUse[], now: Date) {
-    for (const { used_at: usedAt, requests, paused_until: pausedUntil } of rows) {
-      if (usedAt.getTime() <= now.getTime() + HOUR_MS) this.add(requests, usedAt < now ? usedAt : now);
+    for (const { used_at: usedAt, requests, paused_until: pausedUntil, is_refusal: isRefusal } of rows) {
+      const countsAt = usedAt < now ? usedAt : now;
+      if (usedAt.getTime() <= now.getTime() + HOUR_MS) {
+        this.add(requests, countsAt);
+        if (isRefusal && requests > 0) this.refuse(countsAt);
+      }
       if (pausedUntil !== null && pausedUntil.getTime() <= now.getTime() + LONGEST_WAIT_MS)
         this.pause(pausedUntil);
     }
@@ -53,6 +61,16 @@ export class RollingHour {
   add(requests: number, usedAt: Date): void {
     const freeMs = freeAt(usedAt).getTime();
     this.#uses.set(freeMs, Math.max(0, (this.#uses.get(freeMs) ?? 0) + requests));
+  }
+
+  /** The platform refused a request sent at `usedAt`, so others have used the hour. */
+  refuse(usedAt: Date): void {
+    this.#refusedUntilMs = Math.max(this.#refusedUntilMs, freeAt(usedAt).getTime());
+  }
+
+  /** Whether the platform has refused a request, and what that means still counts. */
+  isRefused(now: Date): boolean {
+    return Math.max(this.#refusedUntilMs, this.#pausedUntilMs) > now.getTime();
   }
 
   pause(until: Date): void {

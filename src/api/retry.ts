@@ -2,7 +2,7 @@ import { addMilliseconds } from 'date-fns';
 import pRetry from 'p-retry';
 import { isLasting } from '../network.js';
 import { sleepFor } from '../sleep.js';
-import { PausedError, TryLaterError, type TryLaterReason } from './errors.js';
+import { PausedError, SERVER_PAUSE, TryLaterError, type TryLaterReason } from './errors.js';
 
 /** How often and how long a read request is retried. */
 export interface RetryPolicy {
@@ -55,9 +55,9 @@ export async function retrying<Result>(
 
 /**
  * What a request is for: `urgent` ones keep the latest days right, `backfill` ones fill in the past
- * and leave room for the others.
+ * and leave room for the others. A `trial` shows whether the platform answers again after a refusal.
  */
-export type Priority = 'urgent' | 'backfill';
+export type Priority = 'urgent' | 'backfill' | 'trial';
 
 /** Requests that belong together, such as those of a day. */
 export interface Lease {
@@ -65,6 +65,8 @@ export interface Lease {
   readonly next: () => Promise<void>;
   /** Returns the requests that were not sent. */
   readonly end: () => Promise<void>;
+  /** Called when the platform has answered a trial. */
+  readonly answered?: () => Promise<void>;
 }
 
 /** Decides when requests may be sent. One pace is shared by all that use the same key. */
@@ -77,9 +79,6 @@ export interface Pace {
   /** The server answered 429, with or without a wait: nothing is sent before that is over. */
   refused(retryAfterMs: number | undefined): Promise<void>;
 }
-
-/** Why nothing is sent after a refusal. */
-export const SERVER_PAUSE = 'The server asked for a pause.';
 
 /** A pace without an hourly limit. After a refusal it waits as long as the server requests, up to `maxWaitMs`. */
 export function pauseWhenRefused(now: () => Date, maxWaitMs: number): Pace {

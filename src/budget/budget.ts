@@ -1,32 +1,13 @@
 import { addMilliseconds } from 'date-fns';
 import { randomUUID } from 'node:crypto';
 import pLimit, { type LimitFunction } from 'p-limit';
-import { PausedError } from '../api/errors.js';
+import { PausedError, SERVER_PAUSE } from '../api/errors.js';
 import { LEASE_LIFE_MS, type RollingHour } from '../api/hour.js';
-import { type Lease, type Pace, type Priority, SERVER_PAUSE } from '../api/retry.js';
+import type { Lease, Pace, Priority } from '../api/retry.js';
 import { type Sleep, sleepFor } from '../sleep.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
-import { type Entry, openHour, recordEntry, returnUnused } from './ledger.js';
-
-/** The share of the hourly limit that days in progress may hold combined, which is the most a kill can waste. */
-const PART_UNDER_WAY = 0.1;
-
-/** The most requests that active leases hold combined, unless there is only one. */
-const mostUnderWay = (limit: number | 'unlimited'): number =>
-  limit === 'unlimited' ? Infinity : Math.floor(limit * PART_UNDER_WAY);
-
-/** How many requests of a lease must be free before it begins. */
-const fewestOf = (requests: number, limit: number | 'unlimited'): number =>
-  Math.min(requests, Math.max(1, mostUnderWay(limit)));
-
-/**
- * The requests of a lease in the parts in which they are sent: the first when all of it is free,
- * the others one by one.
- */
-export const sendingParts = (requests: number, limit: number | 'unlimited'): number[] => {
-  const first = fewestOf(requests, limit);
-  return [first, ...Array<number>(requests - first).fill(1)];
-};
+import { fewestOf, mostUnderWay } from './parts.js';
+import { type Entry, forgetRefusals, openHour, readHour, recordEntry, returnUnused } from './ledger.js';
 
 /** A requested wait up to this long limits a burst; a longer one means that the hour is used up. */
 const BURST_WAIT_MS = 60_000;
@@ -84,6 +65,7 @@ export class RequestBudget implements Pace {
   async lease(requests: number, priority: Priority, signal?: AbortSignal, project = ''): Promise<Lease> {
     const inOwnTurn = this.#turnsOf.get(project) ?? pLimit(1);
     this.#turnsOf.set(project, inOwnTurn);
+    if (priority === 'trial' && (await this.#isHeldByRefusal())) return this.#trial(signal);
     const lease: OpenLease = { priority, signal, total: 0, entry: undefined };
     const fewest = fewestOf(requests, this.options.limit);
     try {
@@ -119,8 +101,35 @@ export class RequestBudget implements Pace {
     const until = addMilliseconds(now, retryAfterMs ?? (limit === 'unlimited' ? DEFAULT_PAUSE_MS : 0));
     hour.pause(until);
     hour.add(unknownUses, now);
+    if (unknownUses > 0) hour.refuse(now);
     if (!isBurst) for (const { entry } of this.#open) if (entry !== undefined) entry.left = 0;
     await this.#record({ id: randomUUID(), at: now, left: unknownUses, pausedUntil: until });
+  }
+
+  /** Whether a request could be sent now if the platform had not refused one. */
+  async #isHeldByRefusal(): Promise<boolean> {
+    const { warehouse, bucket, limit, now } = this.options;
+    const at = now();
+    if (!(await this.#readHour(at)).isRefused(at)) return false;
+    const own = await readHour(warehouse, bucket, at, true);
+    return limit === 'unlimited' || own.used(at) < limit;
+  }
+
+  /** One request in spite of a refusal, for a person who asks whether the platform answers again. If it does, the refusal is over. */
+  async #trial(signal: AbortSignal | undefined): Promise<Lease> {
+    const { warehouse, bucket, now } = this.options;
+    const entry: Entry = { id: randomUUID(), at: now(), left: 1 };
+    (await this.#readHour(entry.at)).add(1, entry.at);
+    await this.#record(entry);
+    const lease: OpenLease = { priority: 'trial', signal, total: 1, entry };
+    return {
+      next: () => this.#next(lease),
+      end: () => this.#end(lease),
+      answered: async () => {
+        await forgetRefusals(warehouse, bucket);
+        this.#hour = undefined;
+      },
+    };
   }
 
   /** Takes one request of a lease. A lease that needs more than expected, or has expired, first gets more. */
@@ -129,6 +138,11 @@ export class RequestBudget implements Pace {
     for (;;) {
       lease.signal?.throwIfAborted();
       const at = now();
+      // Of a trial, the second request waits as all others do.
+      if (lease.priority === 'trial' && lease.entry !== undefined && lease.entry.left > 0) {
+        lease.entry.left--;
+        return;
+      }
       const pausedUntil = (await this.#readHour(at)).pausedUntil(at);
       if (pausedUntil !== undefined) await this.#waitUntil(pausedUntil, at, SERVER_PAUSE, lease.signal);
       else if (limit === 'unlimited') return;
@@ -192,8 +206,7 @@ export class RequestBudget implements Pace {
       }
       const reserved = reserve > 0 ? `, ${reserve} reserved for recent days` : '';
       const reached = `Hourly limit reached: ${hour.used(at)} of ${limit} used${reserved}.`;
-      const isPaused = hour.pausedUntil(at)?.getTime() === until.getTime();
-      await this.#waitUntil(until, at, isPaused ? SERVER_PAUSE : reached, lease.signal);
+      await this.#waitUntil(until, at, hour.isRefused(at) ? SERVER_PAUSE : reached, lease.signal);
     }
   }
 

@@ -6,6 +6,7 @@ import type { Warehouse } from '../warehouse/warehouse.js';
 
 const RECENT_USES = readSql(import.meta.url, 'statements/recent-uses.sql');
 const COUNT_FROM_NOW = readSql(import.meta.url, 'statements/count-from-now.sql');
+const FORGET_REFUSALS = readSql(import.meta.url, 'statements/forget-refusals.sql');
 const RETURN_UNUSED = readSql(import.meta.url, 'statements/return-unused.sql');
 const FORGET_OLD = 'DELETE FROM request_uses WHERE used_at < $now::TIMESTAMP - INTERVAL 2 DAY';
 
@@ -24,9 +25,9 @@ export interface Entry {
   readonly pausedUntil?: Date;
 }
 
-/** A bucket's hour in the ledger as of `now`. */
-export async function readHour(reader: Reader, bucket: string, now: Date): Promise<RollingHour> {
-  const parameters = { bucket, now, since: subHours(now, 2) };
+/** A bucket's hour in the ledger as of `now`; if `own`, without what the platform's refusals said about it. */
+export async function readHour(reader: Reader, bucket: string, now: Date, own = false): Promise<RollingHour> {
+  const parameters = { bucket, now, since: subHours(now, 2), own };
   return new RollingHour(await reader.query(RECENT_USES, recordedUse, parameters), now);
 }
 
@@ -46,6 +47,10 @@ export function recordEntry(warehouse: Warehouse, bucket: string, entry: Entry):
   const values = [id, bucket, at, left, cause, pausedUntil ?? null];
   return warehouse.groupCommit((transaction) => transaction.appendRow('request_uses', values));
 }
+
+/** The platform has answered in spite of its refusals. */
+export const forgetRefusals = (warehouse: Warehouse, bucket: string): Promise<void> =>
+  warehouse.groupCommit((transaction) => transaction.execute(FORGET_REFUSALS, { bucket }));
 
 /** Takes back requests of an entry that were not sent. */
 export const returnUnused = (warehouse: Warehouse, { id }: Entry, unused: number): Promise<void> =>

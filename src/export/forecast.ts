@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { RollingHour } from '../api/hour.js';
-import { sendingParts } from '../budget/budget.js';
 import { readHour, type SharedLimit } from '../budget/ledger.js';
+import { sendingParts } from '../budget/parts.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
 import { addDays, dayOf, daysBetween, lastEndedDay } from '../day.js';
 import { type Reader, readSql } from '../warehouse/query.js';

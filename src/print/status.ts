@@ -71,7 +71,9 @@ function requestsText({ requests }: ProjectStatus): string {
       ? 'no limit'
       : `${requests.usedThisHour} of ${requests.perHour} used in the last hour`;
   const paused =
-    requests.pausedUntil === null ? '' : `; paused by the server until ${moment(requests.pausedUntil)}`;
+    requests.pausedUntil === null
+      ? ''
+      : `; the platform refused one: the next is sent on ${moment(requests.pausedUntil)}, or once readership doctor finds that it answers`;
   const left = requests.left === 0 ? '; nothing is due' : `; about ${thousands(requests.left)} due`;
   const end =
     requests.finishingAt === null || requests.left === 0 || requests.perHour === 'unlimited'

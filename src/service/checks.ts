@@ -113,7 +113,7 @@ async function views(
   const read = (check: string, verdict: Verdict, request: (options: ReadOptions) => Promise<unknown>) =>
     found(check, async () => {
       try {
-        await request({ signal: timeLimit(ANSWER_TIMEOUT_MS, signal) });
+        await request({ signal: timeLimit(ANSWER_TIMEOUT_MS, signal), priority: 'trial' });
         return verdict;
       } catch (error) {
         // If only the hourly limit is the reason, nothing is wrong.

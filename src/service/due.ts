@@ -21,8 +21,8 @@ interface StoredState {
 const FIRST_DELAY_MS = 60_000;
 const LONGEST_DELAY_MS = 3_600_000;
 
-/** As long as a platform may ask to wait. */
-const LONGEST_PAUSE_MS = 24 * 3_600_000;
+/** No pause is longer: an hour, and the time until requests of that hour are free. */
+const LONGEST_PAUSE_MS = 2 * 3_600_000;
 
 const SCHEDULED_STEPS = ['export', 'improve', 'poll', 'report'] as const;
 
@@ -55,11 +55,14 @@ export function dueSteps(
   return due;
 }
 
-/** When a step that did not succeed is tried again. */
+/**
+ * When a step that did not succeed is tried again. After a restart that is at once, because the settings that caused a pause
+ * may have changed; the budget knows whether the platform still wants one.
+ */
 function retryAt({ outcome, started_at, resume_at, failures }: LastRun, serviceSince: Date): Date {
-  if (outcome === 'later' && resume_at !== null)
-    // No pause is longer, so a later time was stored by a clock that was ahead.
-    return min([resume_at, addMilliseconds(started_at, LONGEST_PAUSE_MS)]);
   if ((outcome !== 'failed' && outcome !== 'later') || started_at < serviceSince) return started_at;
+  if (outcome === 'later' && resume_at !== null)
+    // A later time was stored by a clock that was ahead.
+    return min([resume_at, addMilliseconds(started_at, LONGEST_PAUSE_MS)]);
   return addMilliseconds(started_at, Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** (failures - 1)));
 }

@@ -3,6 +3,7 @@ import { stat } from 'node:fs/promises';
 import { z } from 'zod';
 import { readJobsOf } from '../agents/ledger.js';
 import type { JobState } from '../agents/lifecycle.js';
+import type { RollingHour } from '../api/hour.js';
 import { readMessagesOf } from '../agents/messages.js';
 import { sharedLimits, type Workspace } from '../app/workspace.js';
 import type { Settings } from '../config/schema.js';
@@ -84,11 +85,17 @@ async function readProjectStatus(
     requests: {
       usedThisHour: hour.used(now),
       perHour,
-      pausedUntil: hour.pausedUntil(now) ?? null,
+      /** Until when the platform's refusal of a request keeps others from being sent; null if none does. */
+      pausedUntil: pausedUntil(hour, perHour, now) ?? null,
       left: requests,
       finishingAt: finishingAt ?? null,
     },
   };
+}
+
+function pausedUntil(hour: RollingHour, perHour: number | 'unlimited', now: Date): Date | undefined {
+  const next = hour.nextFreeAt(perHour === 'unlimited' ? Infinity : perHour, 1, now);
+  return hour.isRefused(now) && next > now ? next : undefined;
 }
 
 const SETTLING = readSql(import.meta.url, 'statements/settling.sql');

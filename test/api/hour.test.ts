@@ -9,8 +9,14 @@ const lease = (usedAt: Date, requests: number): RecordedUse => ({
   used_at: usedAt,
   requests,
   paused_until: null,
+  is_refusal: false,
 });
-const pause = (until: Date): RecordedUse => ({ used_at: NOW, requests: 0, paused_until: until });
+const pause = (until: Date): RecordedUse => ({
+  used_at: NOW,
+  requests: 0,
+  paused_until: until,
+  is_refusal: true,
+});
 const hourOf = (...rows: RecordedUse[]) => new RollingHour(rows, NOW);
 
 describe('what counts', () => {

@@ -318,6 +318,42 @@ describe('a refusal', () => {
     expect(await usedIn(warehouse, clock)).toBe(used);
   });
 
+  test('is over once a trial is answered, which is sent in spite of it', async () => {
+    const { clock, warehouse, budget } = await openBudget({ maxWaitMs: 0 });
+    const { client, server } = await clientOf(
+      (response, count) => {
+        if (count < 3) reply(response, 429, { error: 'Too many requests' }, { 'retry-after': '3600' });
+        else reply(response, 200, NO_ROWS);
+      },
+      { now: clock.now, pace: budget },
+    );
+    const error = await errorOf(client.views(PAGE));
+    expect(error.message).toMatch(
+      /^The platform refused a request.+ To ask it again now: readership doctor$/,
+    );
+    // Sent once, and refused once more.
+    await expect(client.views(PAGE, { priority: 'trial' })).rejects.toThrow(PausedError);
+    await expect(client.views(PAGE)).rejects.toThrow(PausedError);
+    expect(server.seen).toHaveLength(2);
+    await client.views(PAGE, { priority: 'trial' });
+    await client.views(PAGE);
+    expect(server.seen).toHaveLength(4);
+    expect(await usedIn(warehouse, clock)).toBe(4);
+    const next = budgetOn(warehouse, clock, { maxWaitMs: 0 });
+    expect(await takeAll(next)).toBe(96);
+    // Only a refusal is a reason to send more than the limit seems to allow.
+    await expect(next.lease(1, 'trial')).rejects.toThrow('Hourly limit reached: 100 of 100 used.');
+  });
+
+  test('without a wait counts as one of others, of which a higher limit leaves more', async () => {
+    const { clock, warehouse, budget } = await openBudget({ maxWaitMs: 0 });
+    await budget.refused(undefined);
+    const error = await errorOf(takeOne(budget));
+    expect(error.message).toMatch(/^The platform refused a request/);
+    expect(await takeAll(budgetOn(warehouse, clock, { limit: 150, maxWaitMs: 0 }))).toBe(50);
+    await takeOne(budgetOn(warehouse, clock, { limit: 'unlimited', maxWaitMs: 0 }));
+  });
+
   test('outlives the process that received it', async () => {
     const clock = sleepingClock();
     const path = join(await tempDir(), 'warehouse.duckdb');
@@ -399,6 +435,8 @@ describe('waiting', () => {
     const lease = await budget.lease(1, 'urgent');
     await budget.refused(ms);
     await lease.next();
-    expect(told).toEqual([[addSeconds(start, seconds), 'The server asked for a pause.']]);
+    expect(told).toEqual([
+      [addSeconds(start, seconds), 'The platform refused a request, because of its own limit.'],
+    ]);
   });
 });

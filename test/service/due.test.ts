@@ -85,11 +85,18 @@ describe('what is due', () => {
     const runs = withRun(allDone(NIGHT), run('export', NIGHT, { ...failed, outcome: 'later', resume_at }));
     expect(due(runs, '2026-11-20T02:55:00')).toEqual([]);
     expect(due(runs, '2026-11-20T03:10:00')).toContain('export');
-    // A day later at most, even if a wrong clock stored another time.
+    // Two hours later at most, even if a wrong clock stored another time.
     const wrong = { ...failed, outcome: 'later', resume_at: at('2027-12-01T00:00:00') } as const;
     const ahead = withRun(allDone(NIGHT), run('export', NIGHT, wrong));
-    expect(due(ahead, '2026-11-21T02:14:00')).not.toContain('export');
-    expect(due(ahead, '2026-11-21T02:15:00')).toContain('export');
+    expect(due(ahead, '2026-11-20T04:14:00')).not.toContain('export');
+    expect(due(ahead, '2026-11-20T04:15:00')).toContain('export');
+  });
+
+  it('is a paused step at once after a restart, because the setting that caused the pause may have changed', () => {
+    const resume_at = at('2026-11-20T03:10:00');
+    const runs = withRun(allDone(NIGHT), run('export', NIGHT, { ...failed, outcome: 'later', resume_at }));
+    const restarted = { serviceSince: at('2026-11-20T02:20:00') };
+    expect(due(runs, '2026-11-20T02:20:00', {}, restarted)).toEqual(['export', 'publish']);
   });
 
   it('survives weeks offline and a clock jump: forward, everything due comes once; back, nothing comes twice', () => {
