@@ -5,7 +5,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 /** Pure modules, whose every branch is tested. */
 const DECISIONS = [
   'src/{day,agents/{lifecycle,select},api/{hour,retry-after,retry}}.ts',
-  'src/{config/{cron,shard},export/{plan,totals}}.ts',
+  'src/{config/cron,export/{plan,totals}}.ts',
   'src/{mail/delivery,reports/period,service/due}.ts',
 ];
 

@@ -68,7 +68,7 @@ for (const site of CHANGED_SITES) {
 }
 
 process.stdout.write('\n');
-print('experiment', 'pairs', 'true', 'claims a difference', 'median', 'holds');
+print('experiment', 'pairs', 'true', 'finds a difference', 'median', 'holds');
 print('---', '--:', '--:', '--:', '--:', '--:');
 for (const experiment of EXPERIMENTS) {
   const found = await measuredExperiments(experiment, { sites: EXPERIMENTS_PER_SITE * sites, firstSeed });

@@ -24,7 +24,7 @@ export const EXPERIMENTS: readonly Experiment[] = [
 ].flatMap(([pairs = 0, trueRatio = 1]) => noises.map((noise) => ({ noise, pairs, trueRatio })));
 
 export interface ExperimentScore {
-  /** Share of the experiments that claim a difference for people; without a true effect, these are false. */
+  /** Share of the experiments that find a difference for people; without a true effect, these are false. */
   readonly clear: number;
   /** Share of the intervals that contain the true ratio. */
   readonly holds: number;

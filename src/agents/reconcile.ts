@@ -1,3 +1,4 @@
+import { ENDED_STATUSES } from '../api/schema.js';
 import type { Ending, Entry, EntryOf, Fate } from '../effects/entries.js';
 import { countedDifferences, type Difference, differences, type Reconciliation } from '../effects/settle.js';
 import type { EffectsJournal } from '../effects/journal.js';
@@ -106,8 +107,10 @@ async function storeFate(
   if (message === undefined) {
     const { remoteId: id, remoteStatus: status, prLink } = last?.effect === 'job' ? last : {};
     const remote = { id, status, prLink };
-    state = jobStateOf(store, id ?? job.remote_id, prLink ?? job.pr_link);
-    await storeJob(transaction, jobIn({ ...job, submitted_at }, state, { now, remote, note }));
+    state = jobStateOf(store, id ?? job.remote_id, prLink ?? job.pr_link, status);
+    // A job that had ended in the reply ended then.
+    const at = state === 'active' || last === undefined ? now : new Date(last.at);
+    await storeJob(transaction, jobIn({ ...job, submitted_at }, state, { now: at, remote, note }));
   } else await storeMessage(transaction, { ...message, state: STATES[store], submitted_at, note });
   const change = { job: job.id, message: message?.id };
   // They count toward the hourly prompts.
@@ -130,8 +133,13 @@ async function storeFate(
 }
 
 /** A job whose id was lost cannot be polled: it has ended with its pull request, or a person must find it. */
-function jobStateOf(fate: Ending, remoteId: string | null, prLink: string | null): JobState {
+function jobStateOf(
+  fate: Ending,
+  remoteId: string | null,
+  prLink: string | null,
+  remoteStatus: string | undefined,
+): JobState {
   if (fate !== 'sent') return STATES[fate];
   if (remoteId === null) return prLink === null ? 'unconfirmed' : 'completed';
-  return 'active';
+  return ENDED_STATUSES.find((ended) => ended === remoteStatus) ?? 'active';
 }

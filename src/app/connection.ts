@@ -123,7 +123,8 @@ export function openBudgets(
 
 async function startOwnSandbox({ dataDir }: Workspace, { now }: Runtime) {
   const { startSandbox } = await import('../sandbox/index.js');
-  return startSandbox({ now, stateFile: join(dataDir, 'sandbox.json') });
+  const { pastJobs } = await import('../sandbox/past.js');
+  return startSandbox({ now, jobs: pastJobs(now()), stateFile: join(dataDir, 'sandbox.json') });
 }
 
 /** The mail server from the environment; without one, or in the sandbox, the outbox. */

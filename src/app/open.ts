@@ -1,4 +1,7 @@
+import { referenceOf } from '../agents/ledger.js';
 import { reconcilePrompts } from '../agents/reconcile.js';
+import { notesFileIn } from '../config/notes.js';
+import { writeWhole } from '../files.js';
 import { counted } from '../format/numbers.js';
 import type { MailTransport } from '../mail/transport.js';
 import { reconcileDeliveries } from '../mail/ledger.js';
@@ -57,15 +60,26 @@ export async function withLiveFiles<Result>(
     journal = await EffectsJournal.open(dataDir);
     const here = await placeOf(dataDir, machine);
     const place = await agreeOnPlace(journal, warehouse, here, now());
+    const isNewSandbox = configuration === undefined && !journal.found;
+    if (isNewSandbox) await enterPast(dataDir, journal, now());
     const { words: reconciled, unknownDeliveries } = await reconcileEffects(journal, warehouse, now());
     // The built-in sandbox has nobody to send to.
     const isHere = configuration === undefined || isSamePlace(place, here);
     const elsewhere = isHere ? undefined : sendsElsewhere(place, here, journal.lastSentAt);
-    return await work({ warehouse, journal, here, elsewhere, unknownDeliveries, reconciled });
+    const words = isNewSandbox ? undefined : reconciled;
+    return await work({ warehouse, journal, here, elsewhere, unknownDeliveries, reconciled: words });
   } finally {
     await journal?.close();
     await warehouse.close();
   }
+}
+
+/** Gives a new sandbox the earlier jobs and notes of its workspace. */
+async function enterPast(dataDir: string, journal: EffectsJournal, now: Date): Promise<void> {
+  const { pastEntries, pastNotes } = await import('../sandbox/past.js');
+  const { defaultFirstDay } = await import('../sandbox/index.js');
+  await journal.append(pastEntries(now, referenceOf));
+  writeWhole(notesFileIn(dataDir), pastNotes(defaultFirstDay(now)), 0o644);
 }
 
 /**

@@ -115,7 +115,7 @@ export async function emailText(
     report,
     projects: [project],
     project: project.id,
-    audience: { to: [mail.from.address], digest: false, attach: [] },
+    audience: { to: [mail.from.address], digest: false },
   };
   const [mailing = preview] = isPreview ? [] : chooseMailings(mailings, report.name, to);
   const recipient = mailing.audience.to.find(isAddress) ?? mail.from.address;

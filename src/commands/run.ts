@@ -1,6 +1,3 @@
-import { UTCDateMini as UTCDate } from '@date-fns/utc/date/mini';
-import { addDays, addHours, addMinutes, startOfISOWeek, subWeeks } from 'date-fns';
-import { z } from 'zod';
 import { transportOf } from '../app/connection.js';
 import { readWorkspace, type Runtime, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
 import { nextScheduled } from '../config/cron.js';
@@ -9,14 +6,7 @@ import { LockedError, messageOf } from '../errors.js';
 import { hasStoredDays } from '../export/ledger.js';
 import { type Log, logging, openLog } from '../print/log.js';
 import { summarize } from '../print/run.js';
-import { simulatedNotes } from '../sandbox/traffic/traffic.js';
 import { openService, runOnce, type Service } from '../service/loop.js';
-import { exportStep } from '../steps/export.js';
-import { improveStep } from '../steps/improve.js';
-import { pollStep } from '../steps/poll.js';
-import { writeNote } from '../steps/notes.js';
-import { type StepContext, StepRunner } from '../steps/step.js';
-import { dayColumn } from '../warehouse/query.js';
 import type { Web } from '../web/serve.js';
 import { aDuration, workspaceCommand, EMAIL_ENVIRONMENT, flag, JSON_LOG, value } from './command.js';
 import { conclude, withSteps } from './steps.js';
@@ -46,19 +36,11 @@ export const run = workspaceCommand('run', {
   readership run                    once an hour, from cron
   readership run --wait 10m         wait until the agents are done`,
   environment: EMAIL_ENVIRONMENT,
-  run: ({ wait, pausedOk, ...options }, given) => {
-    let { now } = given;
-    const runtime = { ...given, now: () => now() };
-    return withSteps('run', options, runtime, async (context, progress) => {
-      if (options.sandbox === true && !(await hasStoredDays(context.warehouse))) {
-        if (options.json !== true)
-          given.output.note('Everything in the new sandbox is simulated. Six weeks are played back first.');
-        await playPast(context, (past) => {
-          now = () => past;
-        });
-        ({ now } = given);
-        progress.restart();
-      }
+  run: ({ wait, pausedOk, ...options }, runtime) =>
+    withSteps('run', options, runtime, async (context, progress) => {
+      const isNewSandbox = options.sandbox === true && !(await hasStoredDays(context.warehouse));
+      if (isNewSandbox && options.json !== true)
+        runtime.output.note('Everything in the sandbox is simulated, also its jobs of earlier weeks.');
       const outcome = await runOnce(context, {
         apply: context.settings.improve.mode === 'apply',
         waitMs: wait ?? (options.sandbox === true ? SANDBOX_WAIT_MS : 0),
@@ -70,38 +52,8 @@ export const run = workspaceCommand('run', {
         if (summary !== '') runtime.output.words(summary);
       }
       return exitCode === 75 && pausedOk === true ? 0 : exitCode;
-    });
-  },
+    }),
 });
-
-/** The weeks before this one in which the sandbox's earlier jobs are created. */
-const PAST_WEEKS = [15, 14, 13, 12, 11, 10];
-
-/** Runs the steps as they would have run in earlier weeks, and writes notes, so that there is an effect to measure. */
-async function playPast(given: StepContext, setNow: (now: Date) => void): Promise<void> {
-  const context = { ...given, observer: {} };
-  const monday = startOfISOWeek(new UTCDate(given.now()));
-  const runner = new StepRunner(context);
-  const pollAt = async (now: Date) => {
-    setNow(now);
-    await runner.step('poll', () => pollStep(context, {}));
-  };
-  for (const weeks of PAST_WEEKS) {
-    const start = addHours(subWeeks(monday, weeks), 4);
-    setNow(start);
-    await runner.step('export', () => exportStep(context));
-    await runner.step('improve', () => improveStep(context, true));
-    await pollAt(addMinutes(start, 1));
-    await pollAt(addDays(start, 4));
-  }
-  const [first] = await context.warehouse.query(
-    'SELECT min(day) AS day FROM day_loads',
-    z.object({ day: dayColumn }),
-  );
-  for (const note of first === undefined ? [] : simulatedNotes(first.day)) await writeNote(context, note);
-  const [outage] = runner.outages;
-  if (outage !== undefined) throw outage.error;
-}
 
 export const start = workspaceCommand('start', {
   summary: 'keep running, with each step on its schedule',

@@ -114,7 +114,7 @@ export const channels = z
 
 const NOT_AN_AUDIENCE = 'unknown setting; write the recipients of a report as { to: [docs@example.com] }';
 
-const NO_SUCH_KEY = 'unknown setting; an audience can have to, where, digest and attach';
+const NO_SUCH_KEY = 'unknown setting; an audience can have to, where and digest';
 
 export const audience = z.strictObject(
   {
@@ -127,8 +127,6 @@ export const audience = z.strictObject(
       .optional(),
     /** One email about all projects instead of one per project. */
     digest: z.boolean().default(false),
-    /** Queries of the report whose rows are attached to emails as CSV. */
-    attach: z.array(z.string()).max(10).default([]),
   },
   { error: ({ code }) => (code === 'invalid_type' ? NOT_AN_AUDIENCE : undefined) },
 );
@@ -181,10 +179,9 @@ export function recipientProblems({ reports, alerts, channels }: RecipientSettin
   const ofReports = audiencesIn(reports).map(([name, all]) => ({
     path: ['reports', name],
     to: all.flatMap(({ to }) => to),
-    attaches: all.some(({ attach, to }) => attach.length > 0 && !to.some(isAddress)),
   }));
   const problems: { path: string[]; message: string }[] = [];
-  for (const { path, to, attaches } of [...ofReports, { path: ['alerts'], to: alerts.to, attaches: false }]) {
+  for (const { path, to } of [...ofReports, { path: ['alerts'], to: alerts.to }]) {
     const report = (key: readonly string[], message: string) =>
       problems.push({ path: [...path, ...key], message });
     const twice = to.find((one, index) => to.indexOf(one) !== index);
@@ -195,7 +192,6 @@ export function recipientProblems({ reports, alerts, channels }: RecipientSettin
         ['to'],
         `${stray} is neither an email address nor one of the channels${known.length === 0 ? ': add it under channels' : `, which are ${known.join(', ')}`}`,
       );
-    if (attaches) report(['attach'], 'only emails have attachments: name an email address in to');
   }
   return problems;
 }

@@ -166,10 +166,6 @@ export const settingsSchema = z
           projects.filter((other) => other.name === name).length > 1 ? `${name} (${id})` : name;
         return projects.map((project) => ({ ...project, name: nameOf(project) }));
       }),
-    otherApiKeys: z
-      .record(z.string().min(1), oneLine)
-      .default({})
-      .describe("what the platform's other kinds of keys begin with, and what they are for"),
     allowInsecure: z.boolean().default(false),
     dataDir: localPath.default('data'),
     history: historySchema.prefault({}),
@@ -209,6 +205,8 @@ export const settingsSchema = z
 export const RETIRED: ReadonlyMap<string, string> = new Map([
   ['improve.maxJobsPerRun', 'improve.maxJobsPerWeek and improve.maxOpenPullRequests limit the jobs'],
   ['improve.readingShare', 'all pages with at least improve.minWeeklyViews are ranked by their views'],
+  ['otherApiKeys', 'doctor tries each key instead'],
+  ['reports.*.attach', 'emails have no attachments; readership sql --output rows.csv writes rows to a file'],
   ['publish.endpoint', 'set AWS_ENDPOINT_URL_S3 in the environment instead, which other S3 tools read too'],
   ['publish.region', 'set AWS_REGION in the environment instead, which other S3 tools read too'],
 ]);

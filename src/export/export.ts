@@ -7,7 +7,7 @@ import { keptNote } from './first-day.js';
 import { readDayLedger } from './ledger.js';
 import { type DayResult, loadDays, type LoadOutcome, type LoadTask } from './load.js';
 import { type ExportPlan, type ExportRange, type PlannedDay, expectedRows, planExport } from './plan.js';
-import { checkRecentDays, type Comparison, lookAgain } from './verify.js';
+import { checkRecentDays, type Comparison } from './verify.js';
 
 /** What an export of one project did. `check` is absent if the past was already checked today, or was not reached. */
 export interface ExportOutcome extends LoadOutcome {
@@ -21,8 +21,6 @@ export interface ExportTask extends LoadTask {
   readonly reload?: boolean | undefined;
   /** Whether a project that shares the limit has days that were never loaded. */
   readonly isBackfilling?: boolean | undefined;
-  /** Requests a night for days that the check of sums does not look into, if nothing else needs them. */
-  readonly spareRequests?: number;
   readonly onPlan?: ((plan: ExportPlan) => void) | undefined;
 }
 
@@ -71,13 +69,8 @@ export async function* exportInStages(task: ExportTask): AsyncGenerator<undefine
     const { days } = await planOf(task, whole);
     // Those that were read just now are not read again.
     const rest = days.filter(({ day, priority }) => priority === 'backfill' && !read.has(day));
-    const hasHoles = task.isBackfilling === true || rest.some(({ due }) => due === 'missing');
     const kept = await backfill(task, whole, rest, results, load);
     if (kept !== undefined) plan = { ...plan, range: { ...whole, note: keptNote(kept) } };
-    if (hasHoles) return { plan, results, stopped, check };
-    const looked = await lookAgain(task, task.spareRequests ?? 0);
-    results.push(...looked.results);
-    stopped ??= looked.stopped;
   } catch (error) {
     stopped = error;
   }

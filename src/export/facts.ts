@@ -33,8 +33,6 @@ export const FIRST_DAY = fact('first day', dayValue);
 /** The first day that the platform does not refuse, although it answers for later ones. */
 export const KEPT_FROM = fact('kept from', dayValue, true);
 export const SEARCH = fact('search', searchValue);
-/** The last day that the rotation looked at, and the day on which it did. */
-export const LOOKED_AT = fact('looked at', z.object({ day: dayValue, on: dayValue }));
 
 /** A fact about the platform; undefined if it is unknown, or a limit found too long before `now` or after it. */
 export async function readFact<Value>(

@@ -164,11 +164,8 @@ class Load {
       this.#failures.end();
       return store;
     } catch (error) {
-      // A final day keeps what is stored, also if it is refused by now.
-      if (due === 'final' && error instanceof RefusedError && !this.#signal.aborted) return undefined;
       // Once the export stops, a pending request ends with the reason of the stop: the failure of another day.
       if (this.#signal.aborted || !(await this.#failures.concernsOnly(day, error, lease))) throw error;
-      if (due === 'final') return undefined;
       await recordFailedDay(warehouse, { project, day, now: now() }, messageOf(error));
       this.#count(due === 'missing' && error instanceof RefusedError);
       if (await this.#failures.concernAllDays(day, lease)) this.#stop(error);
@@ -188,7 +185,7 @@ class Load {
     if (!hasEnded()) return undefined;
     const settled = () => isSettled(day, now(), settleDays);
     // A day that becomes final is read in full, because two pages may have swapped views after the first page.
-    const mayBeSame = due === 'final' || (due === 'provisional' && !settled());
+    const mayBeSame = due === 'provisional' && !settled();
     const { stored } = due === 'inconsistent' ? await readDay(warehouse, { project, day }) : {};
     const isUnfinished = this.unfinished.has(day);
     const walks = new DayWalks(client, day, {
@@ -208,7 +205,7 @@ class Load {
     });
     this.#signal.throwIfAborted();
     // The response may have shown that the platform's clock is behind.
-    if (!hasEnded() || (read === 'unchanged' && due === 'final')) return undefined;
+    if (!hasEnded()) return undefined;
     const at = { project, day, now: now() };
     const isSame = read === 'unchanged';
     const isInDoubt = !isSame && read.doubt !== undefined;

@@ -13,17 +13,9 @@ import {
 import type { DayLedger, DayRecord } from './ledger.js';
 
 /** Why days are due, in the order in which they are loaded. */
-export const DUE_ORDER = [
-  'yesterday',
-  'provisional',
-  'failed',
-  'inconsistent',
-  'missing',
-  'reload',
-  'final',
-] as const;
+export const DUE_ORDER = ['yesterday', 'provisional', 'failed', 'inconsistent', 'missing', 'reload'] as const;
 
-/** A day to load: why, how urgently, and the fewest requests it is known to need. A final one is loaded if it changed. */
+/** A day to load: why, how urgently, and the fewest requests it is known to need. */
 export interface PlannedDay {
   readonly day: Day;
   readonly due: (typeof DUE_ORDER)[number];

@@ -2,8 +2,7 @@ import { z } from 'zod';
 import type { Priority } from '../api/retry.js';
 import { addDays, type Day, dayOf, lastEndedDay, rangeOf } from '../day.js';
 import { dayColumn, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
-import { PausedError, TryLaterError } from '../api/errors.js';
-import { LOOKED_AT, readFact, readPageSize, recordFact } from './facts.js';
+import { readPageSize } from './facts.js';
 import { type DayLedger, readDayLedger } from './ledger.js';
 import { loadDays, type LoadOutcome, type LoadTask } from './load.js';
 import { type PlannedDay, requestsFor } from './plan.js';
@@ -12,10 +11,9 @@ import { expectAdditive, findDifferingDays, isForgotten, probeTotals, type Store
 const LAST_VERIFICATION = readSql(import.meta.url, 'statements/last-verification.sql');
 const RECORD_VERIFICATION = readSql(import.meta.url, 'statements/record-verification.sql');
 const MARK_DIFFERING = readSql(import.meta.url, 'statements/mark-differing.sql');
-const DAYS_IN_TURN = readSql(import.meta.url, 'statements/days-in-turn.sql');
 const DAMAGED_DAYS = readSql(import.meta.url, 'statements/damaged-days.sql');
 
-/** How far back the nightly check looks. Older days are checked by `audit`, and each in its turn by `lookAgain`. */
+/** How far back the nightly check looks. Older days are checked by `audit`. */
 const RECENT_DAYS = 35;
 
 /** What a comparison of stored days with the platform found. */
@@ -120,29 +118,6 @@ async function compare(
     await warehouse.transaction((transaction) => transaction.execute(RECORD_VERIFICATION, values));
   }
   return { days: compared.length, differing, forgotten, refused };
-}
-
-/**
- * Looks at final days again, a few each night and each day in its turn, because sums do not show views that moved to the
- * next day, or from page to page. Those whose totals or first page differ are read in full.
- */
-export async function lookAgain(task: LoadTask, requests: number): Promise<LoadOutcome> {
-  const { warehouse, project, now } = task;
-  const on = dayOf(now());
-  const last = await readFact(warehouse, project, LOOKED_AT, now());
-  if (requests === 0 || last?.on === on) return { results: [] };
-  const values = { project, on, after: last?.day ?? null, requests };
-  const inTurn = await warehouse.query(DAYS_IN_TURN, z.object({ day: dayColumn }), values);
-  const [from, to] = [inTurn.at(0)?.day, inTurn.at(-1)?.day];
-  if (from === undefined || to === undefined) return { results: [] };
-  const planned = inTurn.map((one) => ({ ...one, due: 'final', priority: 'backfill', requests: 1 }) as const);
-  const { results, stopped } = await loadDays(task, planned);
-  // Days that were not reached keep their places in the rotation.
-  const lookedAt = stopped === undefined ? to : (last?.day ?? addDays(from, -1));
-  await recordFact(warehouse, project, LOOKED_AT, { day: lookedAt, on }, now());
-  // Spare requests are no reason to fail.
-  const isLater = stopped instanceof PausedError || stopped instanceof TryLaterError;
-  return isLater ? { results } : { results, stopped };
 }
 
 /** Stored days whose rows no longer add up to their ledger: damage that is found without a request. */

@@ -12,7 +12,6 @@ export interface MailContent {
   readonly html: string;
   readonly text: string;
   readonly pictures: readonly { readonly cid: string; readonly png: Uint8Array }[];
-  readonly attachments?: readonly { readonly filename: string; readonly csv: string }[];
 }
 
 /** A notice to recipients, in every form in which they may get it. */
@@ -92,20 +91,13 @@ export async function compose(
     ...thread,
     text: content.text,
     html: content.html,
-    attachments: [
-      ...content.pictures.map(({ cid, png }) => ({
-        cid,
-        content: Buffer.from(png),
-        contentType: 'image/png',
-        contentDisposition: 'inline' as const,
-        filename: `${cid.split('@')[0] ?? cid}.png`,
-      })),
-      ...(content.attachments ?? []).map(({ filename, csv }) => ({
-        filename,
-        content: Buffer.from(csv),
-        contentType: 'text/csv; charset=utf-8',
-      })),
-    ],
+    attachments: content.pictures.map(({ cid, png }) => ({
+      cid,
+      content: Buffer.from(png),
+      contentType: 'image/png',
+      contentDisposition: 'inline' as const,
+      filename: `${cid.split('@')[0] ?? cid}.png`,
+    })),
     headers: {
       'Auto-Submitted': 'auto-generated',
       'List-Id': `<${listOf(key)}.readership.${asciiDomain(from)}>`,

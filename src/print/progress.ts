@@ -61,10 +61,6 @@ export class ExportProgress {
     return { requests: this.#requests, elapsedMs: this.#elapsedMs };
   }
 
-  /** Forgets the requests so far, which were for something else. */
-  restart(): void {
-    this.#requests.clear();
-  }
 
   begin(project: ProjectSettings, plan: ExportPlan): void {
     this.end();

@@ -3,7 +3,7 @@ import { problemOf } from '../config/problems.js';
 import { ConfigurationError, ReadershipError } from '../errors.js';
 import { longDay, moment } from '../format/days.js';
 import { percent } from '../format/numbers.js';
-import { csvCell, inTitle, shownPath, shownText, valueText } from '../format/text.js';
+import { inTitle, shownPath, shownText, valueText } from '../format/text.js';
 import { type Parameters, type Reader, type Row, rowSchema } from '../warehouse/query.js';
 import type { Query, ReportDefinition } from './definition.js';
 
@@ -101,44 +101,3 @@ const numberText = (column: string, value: number): string =>
   /(?:^|_)(?:share|ratio)$/.test(column)
     ? percent(value)
     : value.toLocaleString('en-US', { maximumFractionDigits: 2 });
-
-/** Total size in bytes. Many mail servers refuse emails of 10 MB, and base64 adds a third. */
-const MAX_BYTES = 5_000_000;
-
-/**
- * The rows of queries as CSV files. A file too long for an email has only its first rows, and its
- * name says so. `of` has the answers of each project, by project id.
- */
-export function attachmentsOf(
-  queries: readonly string[],
-  of: readonly { readonly project: string; readonly answers: Answers }[],
-) {
-  let left = MAX_BYTES;
-  return of.flatMap(({ project, answers }) =>
-    queries.map((query) => {
-      const rows = rowsOf(answers, query);
-      const { csv, count } = csvWithin(left, rows);
-      left -= Buffer.byteLength(csv);
-      const part = count === rows.length ? '' : `-first-${count}-of-${rows.length}-rows`;
-      const prefix = of.length === 1 ? '' : `${project.replaceAll(/[^A-Za-z0-9._-]/g, '_')}-`;
-      return { filename: `${prefix}${query}${part}.csv`, csv };
-    }),
-  );
-}
-
-/** As many rows as fit below the header, and their number. */
-function csvWithin(maxBytes: number, rows: readonly Row[]): { csv: string; count: number } {
-  const columns = Object.keys(rows[0] ?? {});
-  const lines = [columns.map((name) => csvCell(name, false)).join(',')];
-  let size = Buffer.byteLength(lines[0] ?? '') + 1;
-  for (const row of rows) {
-    const line = columns.map((column) => csvCellOf(row[column] ?? null)).join(',');
-    size += Buffer.byteLength(line) + 1;
-    if (size > maxBytes) break;
-    lines.push(line);
-  }
-  return { csv: `${lines.join('\n')}\n`, count: lines.length - 1 };
-}
-
-/** One value of a row as a CSV cell; empty for NULL. */
-export const csvCellOf = (value: Row[string]): string => csvCell(valueText(value), typeof value === 'number');

@@ -123,17 +123,11 @@ async function reportFolders(workspaceDir: string | undefined): Promise<Map<stri
   return new Map([...found].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** Throws a `ConfigurationError` if a report does not support what an audience asks for. */
+/** Throws a `ConfigurationError` if an audience gets a part of a report that always covers the whole site. */
 export function expectSendable(
   { name, folder, isBuiltIn, queries }: ReportDefinition,
-  { where, attach }: Pick<Audience, 'where' | 'attach'>,
+  { where }: Pick<Audience, 'where'>,
 ): void {
-  const known = queries.map(({ name }) => name);
-  const unknown = attach.find((query) => !known.includes(query));
-  if (unknown !== undefined)
-    throw new ConfigurationError(
-      `reports.${name}.attach names ${unknown}, which is not a query of the report. Its queries are ${known.join(', ')}.`,
-    );
   if (where === undefined || queries.some(({ sql }) => sql.includes('$pages'))) return;
   throw new ConfigurationError(
     isBuiltIn

@@ -19,18 +19,22 @@ const MODEL = 'sandbox-writer-1';
 const endedStatus = ({ outcome }: StoredJob): AgentJob['status'] =>
   outcome === 'failed' || outcome === 'archived' ? outcome : 'completed';
 
+export const jobIdOf = (number: number): string => `job_${String(number).padStart(6, '0')}`;
+
+export const pullRequestOf = (number: number): string =>
+  `https://code.example.com/${SOURCE.repository}/pull/${FIRST_PULL_REQUEST + number}`;
+
 /** The job as the API shows it at `now` (2.1). A job is archived after its pull request was made. */
 function jobAt(job: StoredJob, now: Date): AgentJob {
   const ended = now.getTime() >= Date.parse(job.endsAt);
   const changedFiles = job.outcome === 'pull-request' || job.outcome === 'archived';
-  const prLink = `https://code.example.com/${SOURCE.repository}/pull/${FIRST_PULL_REQUEST + job.number}`;
   return {
     id: job.id,
     source: SOURCE,
     model: MODEL,
     createdAt: job.createdAt,
     status: ended ? endedStatus(job) : 'active',
-    prLink: ended && changedFiles ? prLink : null,
+    prLink: ended && changedFiles ? pullRequestOf(job.number) : null,
     archivedAt: ended && job.outcome === 'archived' ? job.endsAt : null,
   };
 }
@@ -103,7 +107,7 @@ export function createAgents({ state, now, outcomes, jobSeconds, usesPerHour }: 
       take(c, 201, (prompt) => {
         const number = jobs().length + 1;
         return {
-          id: `job_${String(number).padStart(6, '0')}`,
+          id: jobIdOf(number),
           number,
           prompt,
           messages: [],

@@ -12,13 +12,15 @@ import {
   type SandboxEnv,
 } from './access.js';
 import { createAgents, DEFAULT_OUTCOMES, pathOf, reviewAt } from './agents.js';
-import { type JobOutcome, SANDBOX, StateStore } from './state.js';
+import { type JobOutcome, SANDBOX, StateStore, type StoredJob } from './state.js';
 import { createTraffic } from './traffic/traffic.js';
 import { getViews } from './views.js';
 
 export interface SandboxOptions {
   /** The clock for traffic, late data, jobs and limits. */
   readonly now: () => Date;
+  /** What a new sandbox remembers of earlier jobs. */
+  readonly jobs?: readonly StoredJob[];
   /** Stores the seed, first day and jobs between processes; without it, they are lost with this one. */
   readonly stateFile?: string;
   readonly host?: string;
@@ -64,7 +66,12 @@ export async function startSandbox(options: SandboxOptions) {
     ...options,
   };
   const { now, apiKey, projectId, host, port, seed, firstDay } = settings;
-  const state = new StateStore(options.stateFile, { version: 1, seed, firstDay, jobs: [] });
+  const state = new StateStore(options.stateFile, {
+    version: 1,
+    seed,
+    firstDay,
+    jobs: [...(options.jobs ?? [])],
+  });
   // A page improves with its first merge: a later one must not change the days in between.
   const improvements = () =>
     new Map(
@@ -122,7 +129,7 @@ export async function startSandbox(options: SandboxOptions) {
 }
 
 /** The Monday 30 weeks before the week of `now`: thirteen weeks and those before are after the change of counting. */
-function defaultFirstDay(now: Date): Day {
+export function defaultFirstDay(now: Date): Day {
   const today = dayOf(now);
   const sinceMonday = (startOfDay(today).getUTCDay() + 6) % 7;
   return addDays(today, -sinceMonday - 7 * 30);

@@ -108,7 +108,7 @@ async function views(
   { now, signal }: Runtime,
 ): Promise<Finding[]> {
   const { id, apiKeyEnv } = project;
-  const problem = keyProblem(project, settings, now(), configuration?.environment[apiKeyEnv]);
+  const problem = keyProblem(project, now());
   if (problem?.verdict === 'fail') return [{ check: 'key', ...problem }];
   const read = (check: string, verdict: Verdict, request: (options: ReadOptions) => Promise<unknown>) =>
     found(check, async () => {

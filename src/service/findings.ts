@@ -1,4 +1,4 @@
-import type { ProjectSettings, Settings } from '../config/schema.js';
+import type { ProjectSettings } from '../config/schema.js';
 import { dayOf, daysBetween } from '../day.js';
 import { messageOf } from '../errors.js';
 import { longDay } from '../format/days.js';
@@ -21,26 +21,16 @@ export const fail = (words: string): Verdict => ({ verdict: 'fail', words });
 /** How long before a key expires `status` and `doctor` say so. */
 const EXPIRY_WARNING_DAYS = 14;
 
-/** What is wrong with a project's key, or will soon be; `key` is its value, if it may be looked at. */
+/** What is wrong with a project's key, or will soon be. */
 export function keyProblem(
   { apiKeyEnv, apiKeyExpires: expires }: ProjectSettings,
-  { otherApiKeys }: Settings,
   now: Date,
-  key = '',
 ): Verdict | undefined {
-  const [prefix] = Object.keys(otherApiKeys)
-    .filter((start) => key.startsWith(start))
-    .sort((one, other) => other.length - one.length);
-  const create = 'Create a key on the API keys page of the dashboard';
-  if (prefix !== undefined)
-    return fail(
-      `${apiKeyEnv} begins with “${prefix}”: ${otherApiKeys[prefix]}. ${create} that may read page views.`,
-    );
   const days = expires === undefined ? Infinity : daysBetween(dayOf(now), expires);
   if (expires === undefined || days > EXPIRY_WARNING_DAYS) return undefined;
   const when = days < 0 ? 'expired' : days === 0 ? 'expires today,' : `expires in ${counted(days, 'day')},`;
   return warn(
-    `${apiKeyEnv} ${when} on ${longDay(expires)}. ${create}, replace it, and set apiKeyExpires to its last day.`,
+    `${apiKeyEnv} ${when} on ${longDay(expires)}. Create a key on the API keys page of the dashboard, replace it, and set apiKeyExpires to its last day.`,
   );
 }
 

@@ -58,7 +58,7 @@ async function readProjectStatus(
     project: project.id,
     name: project.name,
     /** Why its key must be replaced soon; null if it need not be. */
-    keyProblem: keyProblem(project, settings, now)?.words ?? null,
+    keyProblem: keyProblem(project, now)?.words ?? null,
     /** The first day of the history, configured or found; null if unknown. */
     historyFrom: first ?? null,
     /** The first and the last day stored. */

@@ -111,9 +111,6 @@ async function exportInTurns(context: StepContext, bounds: ExportBounds) {
   return { detail, thrown };
 }
 
-/** Five a night look at 450 final days again within a quarter. */
-const SPARE_REQUESTS = 5;
-
 async function* exportProject(
   { settings, warehouse, clientOf, now, signal, observer }: StepContext,
   project: ProjectSettings,
@@ -130,7 +127,6 @@ async function* exportProject(
     ...common,
     range,
     settleDays,
-    spareRequests: SPARE_REQUESTS,
     now,
     onPlan: (plan) => observer.onExportPlan?.(project, plan),
     onDay: (result) => observer.onDay?.(project, result),

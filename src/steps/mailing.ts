@@ -12,7 +12,6 @@ import {
   type Figures,
 } from '../mail/delivery.js';
 import { deliver } from '../mail/ledger.js';
-import { attachmentsOf } from '../reports/answers.js';
 import { type Said, storedDay, type StoredDays, viewsOf } from '../reports/correction.js';
 import { expectSendable, type ReportDefinition } from '../reports/definition.js';
 import { eachLoaded, NothingLoadedError } from '../reports/coverage.js';
@@ -64,8 +63,6 @@ export async function reportNotice(
   const { results: editions } = await eachLoaded(projects, prepare);
   const [first] = editions;
   if (first === undefined) throw new NothingLoadedError(`${report.name} covers no project.`);
-  const tables = editions.map(({ model, answers }) => ({ project: model.project.id, answers }));
-  const attachments = attachmentsOf(audience.attach, tables);
   const stored = await storedOf(reader, mailing, period);
   const whole = audience.digest ? await digestOf(place, request, editions) : first;
   return {
@@ -75,7 +72,7 @@ export async function reportNotice(
     brief: whole.brief(),
     data: whole.model,
     figures: { ...stored, said: JSON.stringify(saidIn(editions, stored)) },
-    email: async () => ({ ...(await whole.mail()), attachments }),
+    email: () => whole.mail(),
   };
 }
 

@@ -51,7 +51,7 @@ export const BOOKKEEPING: Readonly<Record<string, string | null>> = {
   request_uses: null,
   unfinished_pages: null,
   verifications: null,
-  platform_facts: "SELECT * EXCLUDE (found_at) WHERE fact <> 'looked at'",
+  platform_facts: 'SELECT * EXCLUDE (found_at)',
   day_loads: 'SELECT * EXCLUDE (attempted_at, loaded_at, failures)',
   agent_jobs: 'SELECT * EXCLUDE (polls, next_poll_at)',
   pull_requests: 'SELECT * EXCLUDE (checked_at, next_check_at)',

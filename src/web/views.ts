@@ -2,8 +2,7 @@ import { z } from 'zod';
 import { readJobsWithEffects } from '../agents/effect.js';
 import { addDays, earlierBy } from '../day.js';
 import { ConfigurationError, messageOf } from '../errors.js';
-import { shownPath } from '../format/text.js';
-import { csvCellOf } from '../reports/answers.js';
+import { csvCell, shownPath, valueText } from '../format/text.js';
 import type { Parameters, Row } from '../warehouse/query.js';
 import { listOf, MOST_READ, onlyThese, type PageRequest, type Range, scopeOf } from './request.js';
 import { AI_SHARE, comparedSeries, seriesOf, weeksOf } from './series.js';
@@ -139,7 +138,8 @@ const CSV_COLUMNS = [
 /** All pages, not only those on one screen. */
 export async function pagesCsv(request: PageRequest): Promise<string> {
   const found = await request.rows('pages', { ...(await listedFor(request)), limit: 1_000_000, offset: 0 });
-  const lines = found.map((row) => CSV_COLUMNS.map((name) => csvCellOf(row[name] ?? null)).join(','));
+  const cell = (value: Row[string]) => csvCell(valueText(value), typeof value === 'number');
+  const lines = found.map((row) => CSV_COLUMNS.map((name) => cell(row[name] ?? null)).join(','));
   return [CSV_COLUMNS.join(','), ...lines, ''].join('\n');
 }
 

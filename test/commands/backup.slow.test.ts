@@ -34,20 +34,18 @@ const requestsOf = (rows: Rows = []) => rows.reduce((sum, { requests }) => sum +
 /** As a kill during DuckDB's own checkpoint left it: some of a block's pages are new, the others old. */
 const torn = (bytes: Buffer): Buffer => Buffer.from(bytes).fill(0, 12_288, 12_288 + 32 * 4_096);
 
-describe('a workspace with a backup and a lake', () => {
+describe('a workspace with a backup', () => {
   let site: Site;
   let before: Record<string, Rows>;
   let backup: string;
-  let lake: string;
 
   const runIn = (cwd: string, args: readonly string[], machine = 'old') =>
     callCleanly(args, { cwd, env: { ...site.env, READERSHIP_MACHINE: machine } });
   /** An empty machine, with the configuration. */
-  async function newMachine(dataDir = 'data', hasLake = true): Promise<string> {
+  async function newMachine(dataDir = 'data'): Promise<string> {
     const cwd = await tempDir();
     const text = await readFile(join(site.cwd, 'readership.yaml'), 'utf8');
-    const settings = hasLake ? text : text.replace(/^publish:.*\n/m, '');
-    await writeFile(join(cwd, 'readership.yaml'), `${settings}dataDir: ${dataDir}\n`);
+    await writeFile(join(cwd, 'readership.yaml'), `${text}dataDir: ${dataDir}\n`);
     return cwd;
   }
   /** What arrived at the platform and the mail server. */
@@ -57,7 +55,7 @@ describe('a workspace with a backup and a lake', () => {
   async function expectLedgers(cwd: string): Promise<void> {
     const restored = await contentOf(cwd);
     expect(Object.keys(restored)).toEqual(Object.keys(before));
-    const others = ['runs', 'request_uses', 'lake_months', 'workspace'];
+    const others = ['runs', 'request_uses', 'workspace'];
     for (const [table, rows] of Object.entries(before))
       if (!others.includes(table)) expect(restored[table], table).toEqual(rows);
     // When the copy was made, its publish had not ended, and unused requests had not been returned.
@@ -67,8 +65,8 @@ describe('a workspace with a backup and a lake', () => {
   }
 
   beforeAll(async () => {
-    [backup, lake] = [await tempDir(), join(await tempDir(), 'lake')];
-    site = await openSite({ firstDay: daysAgo(60), pages: 40 }, `${SETTINGS}publish: { parquet: ${lake} }\n`);
+    backup = await tempDir();
+    site = await openSite({ firstDay: daysAgo(60), pages: 40 }, SETTINGS);
     endedWith(0, await runIn(site.cwd, ['run']));
     before = await contentOf(site.cwd);
     for (const table of ['page_views', 'day_loads', 'agent_jobs', 'deliveries', 'request_uses', 'runs'])
@@ -125,39 +123,20 @@ describe('a workspace with a backup and a lake', () => {
     const isFinal = (row: Rows[number]) => row['state'] === 'final';
     expect(after['day_loads']?.filter(isFinal)).toEqual(before['day_loads']?.filter(isFinal));
     expect(requestsOf(after['request_uses'])).toBeGreaterThan(requestsOf(before['request_uses']));
-    // The old machine learns of it from the lake.
-    const old = endedWith(1, await runIn(site.cwd, ['report', 'send', 'weekly', '--force']));
-    expect(old.stderr).toContain('another copy of this workspace published there');
-    expect(effects()).toEqual([3, 1]);
-
     says('Without a journal to put back, `restore` creates `data/` itself.');
     endedWith(0, await runIn(await newMachine(), ['restore', '--from', join(backup, 'history.duckdb')]));
     expect(unproved.trim()).toBe('');
   });
 
-  it.each([
-    ['its lake', true],
-    ['a lake that publish.parquet does not name', false],
-  ])('is restored from %s where there is no data directory', async (_, hasLake) => {
-    const cwd = await newMachine('nested/data', hasLake);
-    const restoring = ['restore', '--config', 'readership.yaml', '--from', lake];
+  it('is restored where there is no data directory, with the configuration that was given', async () => {
+    const cwd = await newMachine('nested/data');
+    const restoring = ['restore', '--config', 'readership.yaml', '--from', join(backup, 'history.duckdb')];
     const { stdout } = endedWith(0, await runIn(cwd, restoring));
     expect(stdout).toContain('Restored nested/data/warehouse.duckdb from');
     expect(stdout).toMatch(/\nThen: readership run --config readership\.yaml\n$/m);
-    expect(stdout).toContain('another copy of this workspace published there on');
-    const sum = ['sql', 'SELECT sum(human) AS human FROM site_days'];
-    expect((await runIn(cwd, sum)).stdout).toEqual((await runIn(site.cwd, sum)).stdout);
-    const ran = endedWith(1, await runIn(cwd, ['run']));
-    expect(effects()).toEqual([3, 1]);
-    if (hasLake) return;
-    expect(ran.stderr).toContain('Nothing is sent, because this is an older state of the workspace');
-    // The other place could not find out there.
-    const adopted = await runIn(cwd, ['adopt']);
-    expect(adopted.stderr).toContain(`last published to the lake ${lake}, which publish.parquet does not`);
-    expect((await runIn(cwd, ['doctor'])).stdout).toMatch(/pass +sends from +here/);
   });
 
-  it('changes nothing, here or on an empty machine, if the backup is missing, unusable or not a lake', async () => {
+  it('changes nothing, here or on an empty machine, if the backup is missing, unusable or a directory', async () => {
     const [empty, files] = [await newMachine('nested/data'), await tempDir()];
     const history = await readFile(join(backup, 'history.duckdb'));
     const at = (name: string) => join(files, name);
@@ -170,17 +149,17 @@ describe('a workspace with a backup and a lake', () => {
       return [names, await readFile(liveFile(site.cwd))];
     };
     const unchanged = await contents();
-    for (const [from, words, machines, code = 1] of [
+    for (const [from, words, machines] of [
       [[], /Found no .+history\.duckdb to restore from/, [empty]],
       [['--from', liveFile(site.cwd)], /is the live database itself/, [site.cwd]],
       [['--from', at('absent')], /Found no .+absent to restore from/, [empty, site.cwd]],
       [['--from', at('text')], /Cannot restore from .+text/, [empty, site.cwd]],
       [['--from', at('cut')], /Cannot restore from .+cut/, [empty, site.cwd]],
       [['--from', at('torn')], /Cannot restore from .+torn/, [empty, site.cwd]],
-      [['--from', at('empty')], /The lake .+empty has no days of this workspace/, [empty, site.cwd], 2],
+      [['--from', at('empty')], /empty is a directory, not a Readership database/, [empty, site.cwd]],
     ] as const)
       for (const cwd of machines) {
-        const { stderr } = endedWith(code, await runIn(cwd, ['restore', ...from]));
+        const { stderr } = endedWith(1, await runIn(cwd, ['restore', ...from]));
         expect(stderr).toMatch(words);
         expect(stderr).toContain('Nothing was changed');
       }
@@ -192,21 +171,21 @@ describe('a workspace with a backup and a lake', () => {
     const cwd = await newMachine('disk/data');
     await mkdir(join(cwd, 'disk'));
     const disk = await smallDisk(context, join(cwd, 'disk'));
-    const restoreWith = async (kibibytes: number, from: string) => {
+    const from = join(backup, 'history.duckdb');
+    const restoreWith = async (kibibytes: number) => {
       await disk.leaveRoom(kibibytes * 1024);
       const { code, stderr } = await runIn(cwd, ['restore', '--from', from]);
       await disk.makeRoom();
       expect(code, `${kibibytes} KiB: ${stderr}`).toBe(1);
       expect(stderr, `${kibibytes} KiB`).toMatch(/The disk is full: free some space/);
     };
-    for (const from of [join(backup, 'history.duckdb'), lake])
-      for (const kibibytes of [8, 300, 1_000]) {
-        await restoreWith(kibibytes, from);
-        expect(await readdir(disk.directory), `${kibibytes} KiB`).toEqual([]);
-      }
-    endedWith(0, await runIn(cwd, ['restore', '--from', join(backup, 'history.duckdb')]));
+    for (const kibibytes of [8, 300, 1_000]) {
+      await restoreWith(kibibytes);
+      expect(await readdir(disk.directory), `${kibibytes} KiB`).toEqual([]);
+    }
+    endedWith(0, await runIn(cwd, ['restore', '--from', from]));
     const files = await readdir(join(disk.directory, 'data'));
-    await restoreWith(300, lake);
+    await restoreWith(300);
     expect(await readdir(join(disk.directory, 'data'))).toEqual(files);
     expect((await runIn(cwd, ['sql', 'SELECT count(*) AS days FROM site_days'])).stdout).toContain('60');
   });

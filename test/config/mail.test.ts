@@ -24,7 +24,7 @@ describe('the email configuration', () => {
       unsubscribe: 'leave@example.com',
     });
     expect(reports.audiences).toEqual({
-      weekly: [{ ...{ digest: false, attach: [] }, to: ['docs@example.com', 'lead@example.com'] }],
+      weekly: [{ ...{ digest: false }, to: ['docs@example.com', 'lead@example.com'] }],
     });
   });
 
@@ -64,7 +64,7 @@ describe('the email configuration', () => {
     ],
     [
       'reports: { weekly: { too: [a@example.com] } }',
-      /yaml:3 {2}reports\.weekly\.too: unknown setting; an audience can have to, where, digest and attach/,
+      /yaml:3 {2}reports\.weekly\.too: unknown setting; an audience can have to, where and digest/,
     ],
     ['reports: { weekly: [{ where: sdks }] }', /reports\.weekly\[0\]\.where: not a path pattern/],
     [
@@ -94,10 +94,6 @@ describe('the email configuration', () => {
     [
       'channels: { chat: { kind: teams, urlEnv: A, secretEnv: B } }',
       /channels\.chat\.secretEnv: is not used for teams/,
-    ],
-    [
-      'channels: { chat: { kind: slack, urlEnv: A } }\nreports: { weekly: { to: [chat], attach: [most_read] } }',
-      /reports\.weekly\.attach: only emails have attachments: name an email address in to/,
     ],
     ['mail: { from: nobody }', /mail\.from: not an email address/],
     ['mail: { from: a@example.com, password: x }', /mail\.password: unknown setting/],

@@ -1,16 +1,15 @@
 import { describe, expect, test } from 'vitest';
-import { addDays, type Day, daysIn, rangeOf } from '../../src/day.js';
+import { addDays, type Day, daysIn } from '../../src/day.js';
 import { readNightlyNeed } from '../../src/export/forecast.js';
 import { needsPerson } from '../../src/export/plan.js';
 import { readFutureRows } from '../../src/service/status.js';
 import { readDayLedger } from '../../src/export/ledger.js';
 import { AdditivityError } from '../../src/export/totals.js';
-import { KEPT_FROM, LOOKED_AT, readFact, readPageSize } from '../../src/export/facts.js';
+import { KEPT_FROM, readFact, readPageSize } from '../../src/export/facts.js';
 import { byPath, row } from './moving-views.js';
 import { DAY_MS } from '../budget/open-budget.js';
 import type { Behaviors } from '../platform.js';
-import { openClient } from '../api/open-client.js';
-import { lookAgain } from '../../src/export/verify.js';
+import { auditHistory } from '../../src/export/verify.js';
 import { openExport, PROJECT, withMore } from './open-export.js';
 import { exportHistory } from './export-history.js';
 import { expectWhole } from './stored-days.js';
@@ -159,51 +158,20 @@ test('a long tail of equal rows in random order is right after a night, in few r
 });
 
 describe('changes that cancel', () => {
-  test('a view that moved to the next day is found by the rotation, with the spare requests of a night', async () => {
+  test('between two final days are found by neither the nightly check nor an audit, but by reading them again', async () => {
     const opened = await openExport({ days: 20 });
-    const run = async () => opened.run(undefined, { spareRequests: 5 });
-    await run();
+    await opened.run();
     const [one, other] = [-15, -14].map((age) => addDays(opened.yesterday(), age));
     if (one === undefined || other === undefined) throw new Error('no days');
     opened.changed.set(other, withMore(opened.original(other), 1));
     opened.changed.set(one, withMore(opened.original(one), -1));
-    const requests: number[] = [];
-    for (let night = 0; night < 4; night++) {
-      opened.clock.advance(DAY_MS);
-      requests.push((await opened.counting(run)).requests);
-    }
-    expect(await opened.storedRows(other)).toEqual(opened.changed.get(other));
-    expect(await opened.storedRows(one)).toEqual(opened.changed.get(one));
-    // Yesterday, the days still settling, the check and the spare ones; and when one of the days was seen, the other.
-    expect(requests[0]).toBeLessThanOrEqual(1 + 3 + 1 + 5 + 4);
-    expect(Math.max(...requests)).toBeLessThanOrEqual(20);
-  });
-
-  test('keep their turn while the platform is down, without a failure', async () => {
-    const opened = await openExport({ days: 20 });
-    await opened.run();
-    const first = addDays(opened.yesterday(), -19);
     opened.clock.advance(DAY_MS);
-    const client = openClient('http://127.0.0.1:1', { now: opened.clock.now });
-    expect(await lookAgain({ ...opened.task, client }, 5)).toEqual({ results: [] });
-    const next = await readFact(opened.warehouse, PROJECT, LOOKED_AT, opened.clock.now());
-    expect(next?.day).toBe(addDays(first, -1));
-    expect(await opened.statesOf(first)).toEqual(['final']);
-  });
-
-  test('are looked for with five requests a night, however many exports run, also where all recent days are new', async () => {
-    const opened = await openExport({ days: 60 });
-    const known = daysIn({ first: addDays(opened.yesterday(), -59), last: addDays(opened.yesterday(), -40) });
-    await exportHistory({ ...opened.task, range: rangeOf(known) });
-    const asked: number[] = [];
-    for (let night = 0; night < 2; night++) {
-      opened.clock.advance(DAY_MS);
-      const before = opened.platform.views.length;
-      for (let run = 0; run < 3; run++) await opened.run(undefined, { spareRequests: 5 });
-      const seen = opened.platform.views.slice(before);
-      asked.push(seen.filter(({ from, limit }) => limit > 1 && known.includes(from)).length);
-    }
-    expect(asked).toEqual([5, 5]);
+    await opened.run();
+    expect(await auditHistory(opened.task, false)).toMatchObject({ differing: [], damaged: [] });
+    expect(await opened.storedRows(one)).toEqual(opened.original(one));
+    await exportHistory({ ...opened.task, range: { first: one, last: other }, reload: true });
+    expect(await opened.storedRows(one)).toEqual(opened.changed.get(one));
+    expect(await opened.storedRows(other)).toEqual(opened.changed.get(other));
   });
 
   test('two pages that swapped a view after the first response are found when the day becomes final', async () => {

@@ -63,11 +63,11 @@ export async function openExport({ days, pages = 3, concurrency = 6, behaviors, 
     task,
     yesterday: (): Day => lastEndedDay(clock.now()),
     /** Exports what is due, starting where the platform's history starts unless `from` or another start is given. */
-    run: async (from?: Day, how: { start?: Day | 'auto'; spareRequests?: number } = {}) => {
-      const { start = 'auto', spareRequests = 0 } = how;
+    run: async (from?: Day, how: { start?: Day | 'auto' } = {}) => {
+      const { start = 'auto' } = how;
       const range = await resolveRange({ ...common, start, from, now: clock.now() });
       if (range === undefined) throw new Error('the platform has no views');
-      return exportHistory({ ...task, range, spareRequests });
+      return exportHistory({ ...task, range });
     },
     /** Requests that reached the platform while `work` was done. */
     counting: async <Result>(work: () => Promise<Result>) => {

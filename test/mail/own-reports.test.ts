@@ -117,6 +117,16 @@ describe('a report that a workspace defines', () => {
     expect(error).toHaveProperty('message', expect.stringMatching(/no query uses \$pages/));
   });
 
+  it.each(['weekly', 'improve'])('as the built-in %s always covers the whole site', async (name) => {
+    const { error } = await report(MONDAY, { [name]: { to: ['a@example.com'], where: '/sdks/**' } });
+    expect(error).toHaveProperty(
+      'message',
+      expect.stringMatching(
+        `^reports.${name}.where: the built-in report ${name} always covers the whole site. For /sdks/`,
+      ),
+    );
+  });
+
   it('is a digest that begins with the project that has pull requests to review', async () => {
     for (const project of ['prj_1', 'prj_2'])
       await loadDays(test.warehouse, day('2026-10-26'), day('2026-11-01'), project);

@@ -40,7 +40,7 @@ test('pull requests too recent to judge share one line with the date of the firs
   );
 });
 
-test('a pull request not marked as merged is counted, and nothing is claimed about it', async () => {
+test('a pull request not marked as merged is counted, and nothing is said about its effect', async () => {
   expect(await afterEarlierWork()).toBe(
     '1 pull request without a known merge date: record merges with readership jobs merged.',
   );

@@ -17,7 +17,7 @@ export const COMMANDS: Readonly<Record<string, readonly (readonly string[])[]>> 
   'report send': [['weekly', '--force']],
   'report resolve': [['weekly', '--delivered', 'a@example.com']],
   'report new': [['sections']],
-  publish: [['--parquet', 'lake']],
+  publish: [['--parquet', 'dataset']],
   restore: [[]],
   adopt: [[]],
   status: [['--json']],

@@ -79,16 +79,4 @@ describe('alerts', () => {
     await callCli(['run'], { cwd: copy, env: { READERSHIP_API_KEY: KEY } });
     expect(asked()).toHaveLength(5);
   });
-
-  it('of a shard name the shard and ping its own URL', async () => {
-    const { pings, cwd, subjects } = await setUp('/abc-{shard}');
-    const env = { READERSHIP_API_KEY: 'wrong-key' };
-    expect((await callCli(['run', '--shard', '1/1'], { cwd, env })).code).not.toBe(0);
-    expect(pings.seen.map(({ url }) => url.pathname)).toEqual([
-      '/abc-shard-1-of-1/start',
-      '/abc-shard-1-of-1/fail',
-    ]);
-    const sent = await subjects(join(cwd, 'data', 'shard-1-of-1', 'outbox'));
-    expect(sent).toContain('Readership (shard 1/1): export fails');
-  });
 });

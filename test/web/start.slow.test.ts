@@ -35,11 +35,7 @@ serve: { port: ${port}, password: '${await hashPassword('correct horse battery')
     2,
     expect.stringMatching(/EADDRINUSE.+Set another serve\.port/),
   ]);
-  // A shard on the same machine does its work all the same.
-  const shard = startCli(['start', '--shard', '1/1'], { cwd, env });
-  await shard.until(/the web app is not served[^]*"step":"export","outcome":"done"/);
-  for (const { child } of [shard, service]) child.kill('SIGTERM');
-  expect((await shard.result).code).toBe(0);
+  service.child.kill('SIGTERM');
   const { code, stdout } = await service.result;
   expect(code).toBe(0);
   expect(stdout).toContain('serving the web app');
@@ -53,7 +49,7 @@ serve: { port: ${port}, password: '${await hashPassword('correct horse battery')
   const linked = await workspaceOf(sandbox, `serve: { port: ${port}, auth: link }`);
   const elsewhere = await runCli(['serve', '--host', '0.0.0.0'], { cwd: linked, env });
   expect([elsewhere.code, elsewhere.stderr]).toEqual([2, expect.stringContaining('serve.password')]);
-  const unknown = await runCli(['serve', '--shard', '1/1', '--host', '[192.0.2.1]'], { cwd, env });
+  const unknown = await runCli(['serve', '--host', '[192.0.2.1]'], { cwd, env });
   expect(unknown.code).toBe(2);
   expect(unknown.stderr).toMatch(
     /192\.0\.2\.1, port .*Set another serve\.host, or use readership serve --host\.$/m,

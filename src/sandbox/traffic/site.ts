@@ -143,6 +143,9 @@ export type Site = ReturnType<typeof createSite>;
 /** Loses readers at the end of the first half year, for the weekly report to find. */
 const LEAVING = { path: '/guides/migrate-v1', fadesAt: HALF_YEAR - 12 };
 
+/** Appears in the last week before a new sandbox is first run. */
+const NEW_GUIDE = { path: '/guides/mcp-server', human: 320, ai: 410, launchedAt: 205, lasting: 0.6 };
+
 function prominentPage([path, human, ai]: Prominent): Page {
   const fadesAt = path === LEAVING.path ? LEAVING.fadesAt : undefined;
   return { path, key: hashText(path), human, ai, launchedAt: undefined, fadesAt, lasting: 1 };
@@ -169,7 +172,8 @@ function lastingPages(options: SiteOptions): Page[] {
     const launchedAt = launch < 0 ? undefined : Math.floor(((launch + 0.5) * HALF_YEAR) / launches);
     return tailPage(path, options, launchedAt);
   });
-  return [...prominent, ...tail];
+  const newGuide = { ...NEW_GUIDE, key: hashText(NEW_GUIDE.path), fadesAt: undefined };
+  return [...prominent, ...tail, ...(pages > PROMINENT.length ? [newGuide] : [])];
 }
 
 export function createSite(options: SiteOptions) {

@@ -56,13 +56,25 @@ function fading(page: Page, age: number): number {
   return 0.125 + 0.875 * Math.exp(-(age - page.fadesAt) / 8);
 }
 
+/** A page that much is written about: from one day on, it has many more human views, which fade over months. */
+const TALKED_ABOUT = { path: '/guides/webhooks', age: 204, human: 1.9, fadesInDays: 90 };
+
+const talk = (page: Page, age: number, audience: Audience): number =>
+  page.path !== TALKED_ABOUT.path || age < TALKED_ABOUT.age || audience === 'ai'
+    ? 1
+    : 1 + (TALKED_ABOUT.human - 1) * Math.exp(-(age - TALKED_ABOUT.age) / TALKED_ABOUT.fadesInDays);
+
 /** Weeks differ for unknown reasons. */
 const drift = (seed: number, page: Page, age: number, audience: Audience): number =>
   wobble(0.08, uniformFrom(seed, page.key, Math.floor(age / 7), audience === 'ai' ? 21 : 20));
 
 /** The page's views at `age` as a multiple of what its share of the site's views would be. */
 const eventFactor = (seed: number, page: Page, age: number, audience: Audience): number =>
-  burst(seed, page, age, audience) * launch(page, age) * fading(page, age) * drift(seed, page, age, audience);
+  burst(seed, page, age, audience) *
+  launch(page, age) *
+  fading(page, age) *
+  talk(page, age, audience) *
+  drift(seed, page, age, audience);
 
 /** One page's views on one day. */
 type PageDay = Pick<Page, 'path' | 'key' | Audience>;
