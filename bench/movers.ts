@@ -4,7 +4,6 @@
  */
 import { percent, signedPercent } from '../src/format/numbers.js';
 import { backtest, type Score } from './movers/backtest.js';
-import { BREAKABLE_SITES, likelyBreaks } from './movers/breaks.js';
 import { CHANGED_SITES, measuredEffects } from './movers/effects.js';
 import { EXPERIMENTS, measuredExperiments } from './movers/experiment.js';
 import { SCENARIOS } from './movers/scenarios.js';
@@ -82,14 +81,6 @@ for (const experiment of EXPERIMENTS) {
     found.ratio.toFixed(2),
     shares[1] ?? '',
   );
-}
-
-process.stdout.write('\n');
-print('likely breaks', 'pages', 'named within a week', 'false in 50 years of a site');
-print('---', '--:', '--:', '--:');
-for (const scenario of BREAKABLE_SITES) {
-  const found = await likelyBreaks(scenario, { sites, firstSeed });
-  print(scenario.name, String(scenario.pages), percent(found.named), found.falseInFiftyYears.toFixed(1));
 }
 
 function cellsOf(some: readonly Score[]): string[] {

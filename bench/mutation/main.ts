@@ -29,7 +29,6 @@ const DECISIONS = {
   'reports/weekly/comparison': 'reports/{comparison,verdict}',
   'reports/weekly/sentences': 'reports/{comparison,verdict}',
   'service/due': 'service/{due,back-off}',
-  'steps/corrections': 'steps/corrections',
   'warehouse/open': 'warehouse/{behind,lock,migrate}',
   'web/access': 'web/access',
 } as const;

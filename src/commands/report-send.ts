@@ -154,7 +154,7 @@ export function settleDelivery(name: string, options: SettleOptions, runtime: Ru
 }
 
 /**
- * The deliveries of a period with this name, which may be a correction's or an alert's, or else the
+ * The deliveries of a period with this name, which may be an alert's, or else the
  * reports of the period that this day lies in.
  */
 function ofPeriod(deliveries: readonly Delivery[], text: string, calendar: Calendar): Delivery[] {

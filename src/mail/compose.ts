@@ -4,7 +4,7 @@ import type { Settings } from '../config/schema.js';
 import { ConfigurationError } from '../errors.js';
 import { escapeMarkup } from '../format/text.js';
 import type { Channel, Post } from './channel.js';
-import { type DeliveryKey, type Figures, fingerprintOf, withoutCorrection } from './delivery.js';
+import { type DeliveryKey, type Figures, fingerprintOf } from './delivery.js';
 
 /** The content of an email. The HTML refers to images as `cid:<cid>`. */
 export interface MailContent {
@@ -16,7 +16,7 @@ export interface MailContent {
 
 /** A notice to recipients, in every form in which they may get it. */
 export interface Notice {
-  readonly kind: 'report' | 'correction' | 'alert';
+  readonly kind: 'report' | 'alert';
   readonly subject: string;
   /** A few lines of plain text, for a chat. */
   readonly brief: string;
@@ -24,7 +24,7 @@ export interface Notice {
   readonly pageUrl: string | null;
   /** Its content, for programs. */
   readonly data: object;
-  /** Its numbers, for a later correction; null if it is not about a period. */
+  /** Its totals, with which the next email compares; null if it is not about a period. */
   readonly figures: Figures | null;
   readonly email: () => Promise<MailContent>;
 }
@@ -76,19 +76,13 @@ export async function compose(
 ): Promise<Email> {
   const { default: MailComposer } = await import('nodemailer/lib/mail-composer');
   // An email that is sent again has the same id, so that email clients show it once.
-  const idOf = (of: DeliveryKey) => `<readership.${fingerprintOf(of)}@${asciiDomain(from)}>`;
-  const id = idOf(key);
-  // A correction is shown below the report that it corrects.
-  const reported = { ...key, period: withoutCorrection(key.period) };
-  const thread =
-    reported.period === key.period ? {} : { inReplyTo: idOf(reported), references: idOf(reported) };
+  const id = `<readership.${fingerprintOf(key)}@${asciiDomain(from)}>`;
   const composed = new MailComposer({
     from: { name: from.name, address: from.address },
     to: { name: '', address: key.recipient },
     subject: content.subject,
     date: now,
     messageId: id,
-    ...thread,
     text: content.text,
     html: content.html,
     attachments: content.pictures.map(({ cid, png }) => ({

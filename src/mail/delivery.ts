@@ -22,8 +22,6 @@ export interface Figures {
   readonly days: number;
   readonly human: number;
   readonly ai: number;
-  /** What the report said, as JSON, if it is known. */
-  readonly said?: string | null;
 }
 
 /** The report name of alerts in the ledger of deliveries, which prevents sending one twice. */
@@ -35,22 +33,10 @@ export const ALL_PROJECTS = '-';
 /** Whether a delivery is about all projects; 0.3 named the part of them that it was about. */
 export const isAboutAll = (project: string): boolean => /^(-|shard-\d+-of-\d+)$/.test(project);
 
-const CORRECTION = ' correction';
-
-/** The name of a correction in that ledger, given the period of the report that it corrects. */
-export const correctionOf = (period: string): string => period + CORRECTION;
-
-/** The period of a report, also of one that is named by its correction. */
-export const withoutCorrection = (period: string): string =>
-  period.endsWith(CORRECTION) ? period.slice(0, -CORRECTION.length) : period;
-
 export const deliveryKey = z.object({
   report: z.string(),
   project: z.string(),
-  /**
-   * The name of a report's period, such as `2026-W46`; of its correction, `2026-W46 correction`; or
-   * of an alert, such as `export 2026-11-16T03:00:00.000Z`.
-   */
+  /** The name of a report's period, such as `2026-W46`; or of an alert, such as `export 2026-11-16T03:00:00.000Z`. */
   period: z.string(),
   recipient: z.string(),
 });
@@ -76,7 +62,6 @@ export const deliveryRow = deliveryKey.extend({
   days_covered: z.int().nullable(),
   human: z.int().nullable(),
   ai: z.int().nullable(),
-  said: z.string().nullable(),
 });
 /** A delivery as stored in the ledger. */
 export type Delivery = z.infer<typeof deliveryRow>;

@@ -161,10 +161,7 @@ export async function reconcileDeliveries(
   const deliveries: Delivery[] = [];
   const entries: Entry[] = [];
   for (const { row, last, store: kind, write } of found) {
-    // The journal does not repeat what a report said.
-    const said = row?.attempt === last?.attempt ? (row?.delivery.said ?? null) : null;
-    const before =
-      last === undefined ? row?.delivery : { ...begun(last, new Date(last.attempt), last.figures), said };
+    const before = last === undefined ? row?.delivery : begun(last, new Date(last.attempt), last.figures);
     if (before === undefined) continue;
     const words = last?.note ?? INTERRUPTED;
     const at = last === undefined || last.event === 'sending' ? now : new Date(last.at);
@@ -231,7 +228,6 @@ const begun = (
   days_covered: figures?.days ?? null,
   human: figures?.human ?? null,
   ai: figures?.ai ?? null,
-  said: figures?.said ?? null,
 });
 
 async function store(transaction: Transaction, delivery: Delivery): Promise<void> {

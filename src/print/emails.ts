@@ -3,7 +3,7 @@ import type { Runtime } from '../app/workspace.js';
 import { inSequence, moment } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { escapeUnsafe } from '../format/text.js';
-import { ALERT, type Delivery, type DeliveryKey, isAboutAll, withoutCorrection } from '../mail/delivery.js';
+import { ALERT, type Delivery, type DeliveryKey, isAboutAll } from '../mail/delivery.js';
 import { readDeliveries } from '../mail/ledger.js';
 import type { StepContext } from '../steps/step.js';
 import type { RunOutcome } from '../service/loop.js';
@@ -108,9 +108,6 @@ export function settleCommands(delivery: DeliveryKey): string {
   return `readership report resolve ${report} --period ${quoted}${projectOption(project)} --delivered ${recipient}, or --not-delivered ${recipient}`;
 }
 
-/**
- * The command that sends only this report again, only to this recipient. By then, the report has
- * the corrected numbers.
- */
+/** The command that sends only this report again, only to this recipient. */
 export const resendCommand = ({ report, period, project, recipient }: DeliveryKey): string =>
-  `readership report send ${report} --period ${withoutCorrection(period)}${projectOption(project)} --force --to ${recipient}`;
+  `readership report send ${report} --period ${period}${projectOption(project)} --force --to ${recipient}`;

@@ -53,8 +53,8 @@ const reportFile = z.strictObject({
   period: z.enum(['week', 'month', 'day']).default('week'),
   /** Whether it may be emailed to the recipients in the configuration. */
   mail: z.boolean().default(true),
-  /** Whether a correction is sent if its numbers turn out to be wrong. */
-  corrections: z.boolean().default(true),
+  /** Has had no effect since 0.4.0, which sends no corrections. */
+  corrections: z.boolean().optional(),
   /** A cron expression: it is emailed at the first such time after its period has ended. */
   schedule: cron.optional(),
   /** The built-in model to build from the rows; without one, the template gets the rows unchanged. */

@@ -6,7 +6,6 @@ import { counted } from '../format/numbers.js';
 import { dateOf, type Reader } from '../warehouse/query.js';
 import { type Answers, rowsOf, runQueries, tablesOf } from './answers.js';
 import { cautionsOf, type ModelContext, readCoverage } from './coverage.js';
-import { saidAbout } from './correction.js';
 import type { Picture, ReportDefinition } from './definition.js';
 import { draw } from './draw.js';
 import { improveModel } from './improve.js';
@@ -31,6 +30,8 @@ interface ReportRequest {
   readonly period: Period;
   /** Only the pages whose paths fit, such as `/sdks/**`. */
   readonly where?: string | undefined;
+  /** To show besides the cautions about its numbers. */
+  readonly cautions?: readonly string[];
 }
 
 /** A report of one period with its query results. Each form is rendered on demand. */
@@ -41,7 +42,7 @@ export async function prepareReport(
   place: ReportPlace,
   reader: Reader,
   project: ReportedProject,
-  { report, period, where }: ReportRequest,
+  { report, period, where, cautions = [] }: ReportRequest,
 ) {
   const { name, title, audience } = report;
   const { reports } = place.settings;
@@ -54,7 +55,7 @@ export async function prepareReport(
   const model = {
     project: part,
     period,
-    cautions: cautionsOf(coverage),
+    cautions: [...cautionsOf(coverage), ...cautions],
     coverage,
     ...modelOf(report, answers, { period, calendar: reports, coverage }),
   };
@@ -82,9 +83,6 @@ export async function prepareReport(
     answers,
     text: forms.text,
     brief: forms.brief,
-    /** What it says, for a later correction. */
-    words: (of: Parameters<typeof saidAbout>[2]) =>
-      saidAbout('statements' in model ? model : undefined, tables, of),
     /** A self-contained page. */
     page: async () => {
       const pictures: Record<string, { svg: string }[]> = {};
@@ -179,7 +177,7 @@ export async function formsOf(
 /** Reports about several projects as one email, the largest news first: its headline is the subject. */
 export async function digestOf(
   place: ReportPlace,
-  { report: { title }, period }: ReportRequest,
+  { report: { title }, period, cautions = [] }: ReportRequest,
   reports: readonly PreparedReport[],
 ) {
   const stakeOf = ({ model }: PreparedReport): number => ('stake' in model ? model.stake : 0);
@@ -190,7 +188,7 @@ export async function digestOf(
   const others = editions.length === 1 ? '' : `; ${counted(editions.length - 1, 'more project')}`;
   const subject = `${title}, ${plainDayRange(period)}: ${first?.news ?? ''}${others}`;
   const preheader = first?.preheader ?? '';
-  const model = { subject, preheader, period, editions, report: { title }, pageUrl: null };
+  const model = { subject, preheader, period, cautions, editions, report: { title }, pageUrl: null };
   const { text, mail } = await formsOf(place, 'digest', model);
   const projects = reports.map(({ model }) => model);
   return { subject, pageUrl: null, model: { projects }, brief: text, mail };

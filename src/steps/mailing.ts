@@ -1,8 +1,11 @@
 import type { Audience, Recipient } from '../config/recipients.js';
 import type { ProjectSettings } from '../config/schema.js';
-import { daysIn, lastEndedDay } from '../day.js';
+import { z } from 'zod';
+import { addDays, daysIn, lastEndedDay } from '../day.js';
 import { ConfigurationError } from '../errors.js';
-import { longDay } from '../format/days.js';
+import { AUDIENCES, viewsBy } from '../format/audience.js';
+import { inSequence, longDay } from '../format/days.js';
+import { thousands } from '../format/numbers.js';
 import { composeAll, type Notice } from '../mail/compose.js';
 import {
   ALL_PROJECTS,
@@ -11,12 +14,11 @@ import {
   type DeliveryKey,
   type Figures,
 } from '../mail/delivery.js';
-import { deliver } from '../mail/ledger.js';
-import { type Said, storedDay, type StoredDays, viewsOf } from '../reports/correction.js';
+import { deliver, readDeliveries } from '../mail/ledger.js';
 import { expectSendable, type ReportDefinition } from '../reports/definition.js';
 import { eachLoaded, NothingLoadedError } from '../reports/coverage.js';
-import type { Period } from '../reports/period.js';
-import { digestOf, type PreparedReport, prepareReport, type ReportPlace } from '../reports/render.js';
+import { type Period, periodOf } from '../reports/period.js';
+import { digestOf, prepareReport, type ReportPlace } from '../reports/render.js';
 import { type Reader, readSql } from '../warehouse/query.js';
 import type { StepContext } from './step.js';
 
@@ -58,12 +60,13 @@ export async function reportNotice(
 ): Promise<Notice> {
   const { report, audience, projects } = mailing;
   expectSendable(report, audience);
-  const request = { report, period, where: audience.where };
+  const lateData = await lateDataWords(place, reader, mailing, period);
+  const request = { report, period, where: audience.where, cautions: lateData };
   const prepare = (project: ProjectSettings) => prepareReport(place, reader, project, request);
   const { results: editions } = await eachLoaded(projects, prepare);
   const [first] = editions;
   if (first === undefined) throw new NothingLoadedError(`${report.name} covers no project.`);
-  const stored = await storedOf(reader, mailing, period);
+  const { days, human, ai } = await storedViews(reader, mailing, period);
   const whole = audience.digest ? await digestOf(place, request, editions) : first;
   return {
     kind: 'report',
@@ -71,59 +74,71 @@ export async function reportNotice(
     pageUrl: whole.pageUrl,
     brief: whole.brief(),
     data: whole.model,
-    figures: { ...stored, said: JSON.stringify(saidIn(editions, stored)) },
+    figures: { days, human, ai },
     email: () => whole.mail(),
   };
 }
 
-/** What is stored of a period about the pages of a mailing, for all projects that have any days of it. */
-export interface Stored extends Figures {
-  /** The number of days in the period, and its multiple for those projects. */
-  readonly length: number;
-  readonly expected: number;
-  /** Days that no longer change. */
-  readonly final: number;
-  /** The pattern of the pages, unless they are all of the site. */
-  readonly pages: string | undefined;
-  /** The days of each project. */
-  readonly of: ReadonlyMap<string, StoredDays>;
-}
+const PERIOD_VIEWS = readSql(import.meta.url, 'statements/period-views.sql');
+const periodViews = z.object({ days: z.int(), human: z.int(), ai: z.int() });
 
-const PERIOD_DAYS = readSql(import.meta.url, 'statements/period-days.sql');
-
-export async function storedOf(
+/**
+ * The loaded days of a period with the views of the pages of a mailing, and how many days to expect of the
+ * projects that have any.
+ */
+export async function storedViews(
   reader: Reader,
-  { projects, audience: { where: pages } }: Pick<Mailing, 'projects' | 'audience'>,
+  { projects, audience: { where: pages = '*' } }: Pick<Mailing, 'projects' | 'audience'>,
   { first, last }: Period,
-  since: Date | null = null,
-): Promise<Stored> {
-  const of = new Map<string, StoredDays>();
-  for (const { id: project } of projects) {
-    const about = { project, first, last, pages: pages ?? '*', since };
-    const days = await reader.query(PERIOD_DAYS, storedDay, about);
-    if (days.length > 0) of.set(project, days);
-  }
-  const days = [...of.values()].flat();
-  const { length } = daysIn({ first, last });
-  return {
-    length,
-    expected: length * Math.max(1, of.size),
-    days: days.length,
-    final: days.filter(({ is_final }) => is_final).length,
-    ...viewsOf(days),
-    pages,
-    of,
-  };
+): Promise<Figures & { readonly expected: number }> {
+  const stored = { days: 0, human: 0, ai: 0, projects: 0 };
+  for (const { id: project } of projects)
+    for (const { days, human, ai } of await reader.query(PERIOD_VIEWS, periodViews, {
+      project,
+      first,
+      last,
+      pages,
+    })) {
+      stored.days += days;
+      stored.human += human;
+      stored.ai += ai;
+      stored.projects += days > 0 ? 1 : 0;
+    }
+  return { ...stored, expected: daysIn({ first, last }).length * Math.max(1, stored.projects) };
 }
 
-/** What reports of a period say, with what is stored about each of their projects. */
-export const saidIn = (reports: readonly PreparedReport[], { of, pages }: Stored): Said[] =>
-  reports.map(({ period, model, words }) => {
-    const days = of.get(model.project.id) ?? [];
-    const loaded = new Set(days.map(({ day }) => day));
-    const missing = daysIn(period).filter((day) => !loaded.has(day));
-    return words({ project: model.project.id, pages, ...viewsOf(days), missing });
-  });
+/** A smaller change since the last email is not mentioned. */
+const LEAST_CHANGE = 0.01;
+
+/** A sentence about the totals in last week’s email that later loads have changed; empty if there are none. */
+async function lateDataWords(
+  { settings }: ReportPlace,
+  reader: Reader,
+  mailing: Mailing,
+  { kind, first }: Period,
+): Promise<string[]> {
+  const { report, project, audience } = mailing;
+  if (report.model !== 'weekly') return [];
+  const period = periodOf(kind, addDays(first, -1), settings.reports);
+  const deliveries = await readDeliveries(reader, { report: report.name, project, period: period.name });
+  const sent = deliveries
+    .filter(({ state, recipient }) => state === 'sent' && audience.to.some((to) => to === recipient))
+    .sort((one, two) => one.tried_at.getTime() - two.tried_at.getTime())
+    .find(({ days_covered: days }) => days !== null);
+  if (sent === undefined) return [];
+  const now = await storedViews(reader, mailing, period);
+  // Whole periods more or fewer mean that the digest had other projects.
+  const daysMore = now.days - (sent.days_covered ?? 0);
+  if (daysMore !== 0 && daysMore % daysIn(period).length === 0) return [];
+  const changed = AUDIENCES.map((of) => ({ of, said: sent[of] ?? 0, now: now[of] })).filter(
+    ({ said, now }) => said !== now && Math.abs(now - said) >= LEAST_CHANGE * said,
+  );
+  if (changed.length === 0) return [];
+  const before = inSequence(changed.map(({ of, said }) => viewsBy(of, said)));
+  const after = inSequence(changed.map(({ now }) => thousands(now)));
+  const said = audience.digest ? 'added up to' : 'said';
+  return [`Last week’s email ${said} ${before}; with late data, it is now ${after}.`];
+}
 
 /** Sends a notice to the recipients whose deliveries may be attempted; returns those deliveries. */
 export async function sendNotice(

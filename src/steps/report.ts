@@ -15,8 +15,7 @@ import { prepareReport } from '../reports/render.js';
 import { readSql, timestampColumn } from '../warehouse/query.js';
 import { loadNotes } from './notes.js';
 import { byBothClocks, type StepContext, type StepResult, withOutage } from './step.js';
-import { sendCorrections } from './corrections.js';
-import { type Mailing, mailingsOf, sendMailing, storedOf } from './mailing.js';
+import { type Mailing, mailingsOf, sendMailing, storedViews } from './mailing.js';
 
 interface Reported {
   /** The pages of all reports, and where they are. */
@@ -93,8 +92,7 @@ function together(problems: readonly unknown[]): unknown[] {
 }
 
 /**
- * Sends every period of a mailing that is due, and corrections of what was sent before. Adds to
- * `reported`. The latest period that has ended goes to everyone; earlier ones only to recipients whose
+ * Sends every period of a mailing that is due. Adds to `reported`. The latest period that has ended goes to everyone; earlier ones only to recipients whose
  * delivery is waiting, so that nobody gets old news after weeks offline.
  */
 async function mailDue(context: StepContext, mailing: Mailing, reported: Reported): Promise<void> {
@@ -113,7 +111,7 @@ async function mailDue(context: StepContext, mailing: Mailing, reported: Reporte
     const deliveries = known.filter((delivery) => delivery.period === period.name);
     const isKnown = (recipient: string) => deliveries.some((delivery) => delivery.recipient === recipient);
     const recipients = period.name === current.name ? audience.to : audience.to.filter(isKnown);
-    const { expected, days: daysLoaded } = await storedOf(warehouse, mailing, period);
+    const { expected, days: daysLoaded } = await storedViews(warehouse, mailing, period);
     const { from, until } = timesOf(report, period, settings);
     const times = { from, until: max([until, ...firstLoads]) };
     const due = whatIsDue({ ...times, days: expected, daysLoaded, recipients, deliveries }, now());
@@ -122,7 +120,6 @@ async function mailDue(context: StepContext, mailing: Mailing, reported: Reporte
     else if (!signal.aborted && elsewhere === undefined)
       reported.deliveries.push(...(await sendMailing(context, mailing, period, due.recipients, 'due')));
   }
-  if (elsewhere === undefined) reported.deliveries.push(...(await sendCorrections(context, mailing, known)));
 }
 
 /** How long an email waits for missing days, also after the first load of a new project. */

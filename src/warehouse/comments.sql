@@ -121,10 +121,10 @@ COMMENT ON COLUMN verifications.verified_at IS 'When the range was compared (UTC
 COMMENT ON COLUMN verifications.last_day IS 'Last day of the range (UTC), inclusive';
 COMMENT ON COLUMN verifications.days_differing IS 'Number of days in the range whose totals differed from those of the platform';
 
-COMMENT ON TABLE deliveries IS 'Reports, corrections and alerts that were sent: recipients, periods and outcomes. One row per report, project, period and recipient.';
+COMMENT ON TABLE deliveries IS 'Reports and alerts that were sent: recipients, periods and outcomes. One row per report, project, period and recipient.';
 COMMENT ON COLUMN deliveries.report IS 'Name of the report, such as weekly, or alert';
 COMMENT ON COLUMN deliveries.project IS 'Project id on the platform; - for all projects';
-COMMENT ON COLUMN deliveries.period IS 'Period the report covers, such as 2026-W46; 2026-W46 correction for its correction';
+COMMENT ON COLUMN deliveries.period IS 'Period the report covers, such as 2026-W46. Before 0.4.0, 2026-W46 correction for a correction';
 COMMENT ON COLUMN deliveries.recipient IS 'Email address, or name of a channel';
 COMMENT ON COLUMN deliveries.state IS 'sending (recorded before anything is sent), sent, waiting (not delivered yet; it is tried again), failed (rejected permanently, or given up) or unknown (it may have arrived, so it is never sent again automatically)';
 COMMENT ON COLUMN deliveries.via IS 'smtp (handed to the mail server), outbox (written to a file), or the kind of the channel: slack, teams or webhook';

@@ -350,29 +350,3 @@ describe('an experiment', () => {
     ]);
   });
 });
-
-describe('a likely break', () => {
-  const breaks = () => rowsOf(history.reader, "FROM likely_breaks('2026-11-15')");
-
-  it('is found if views move from people to AI on most pages, and not across a known break', async () => {
-    await store();
-    expect(await breaks()).toEqual([]);
-    await history.run(
-      `UPDATE page_views SET ai = ai + human // 5, human = human - human // 5 WHERE day >= '2026-11-08'`,
-    );
-    await history.run(`UPDATE day_loads SET human = views.human, ai = views.ai
-      FROM (SELECT day, sum(human) AS human, sum(ai) AS ai FROM page_views GROUP BY day) AS views WHERE views.day = day_loads.day`);
-    expect(await breaks()).toMatchObject([{ day: '2026-11-08', from_audience: 'human', to_audience: 'ai' }]);
-    expect((await breaks())[0]?.['share']).toBeCloseTo(0.2, 1);
-    await history.run(`INSERT INTO notes VALUES ('${PROJECT}', '2026-11-09', 'Counted anew', '*', true)`);
-    expect(await breaks()).toEqual([]);
-  });
-
-  it('is not a holiday, nor one page', async () => {
-    await store();
-    await history.run(`
-      UPDATE page_views SET human = human // 2, ai = ai // 2 WHERE day >= '2026-11-09';
-      UPDATE page_views SET ai = ai + human // 2, human = human // 2 WHERE day >= '2026-11-09' AND path = '/changed'`);
-    expect(await breaks()).toEqual([]);
-  });
-});

@@ -157,7 +157,7 @@ describe('readership report send weekly', () => {
     expect(eventsTo('lead@example.com')).toEqual(['sending', 'unknown', 'not-sent', 'sending', 'sent']);
   });
 
-  it('is settled by a day in its period, and a correction or an alert by its name as listed', async () => {
+  it('is settled by a day in its period, and an alert, or a correction of 0.3.0, by its name as listed', async () => {
     server.behaviors.set('docs@example.com', [{ on: 'data', do: 'drop-lost' }]);
     await send({});
     const others = { weekly: '2026-W46 correction', alert: 'export 2026-11-16T03:00:00.000Z' };
@@ -174,7 +174,7 @@ describe('readership report send weekly', () => {
       await expect(settle('weekly', day), day).rejects.toThrow('Specify which email');
     const confirmed = 'to docs@example.com: sent (delivered, confirmed by a person)\n';
     expect(await settle('weekly', '2026-11-15')).toBe(`weekly 2026-W46 ${confirmed}`);
-    // A correction is a second email about the same days.
+    // A correction was a second email about the same days.
     await expect(settle('weekly', '2026-11-15')).rejects.toThrow("--period '2026-W46 correction'");
     for (const [name, period] of Object.entries(others))
       expect(await settle(name, period)).toBe(`${name} ${period} ${confirmed}`);

@@ -17,7 +17,7 @@ const complete: PeriodState = {
 const delivery = (recipient: string, state: Delivery['state'], next: Date | null = null): Delivery => ({
   ...{ report: 'weekly', project: 'prj_1', period: '2026-W46', recipient, state, via: 'smtp' },
   ...{ message_id: '<1@example.com>', attempts: 1, tried_at: at('16T03:00'), settled_at: null },
-  ...{ next_attempt_at: next, note: null, said: null, days_covered: 7, human: 0, ai: 0 },
+  ...{ next_attempt_at: next, note: null, days_covered: 7, human: 0, ai: 0 },
 });
 
 describe('a report', () => {

@@ -42,7 +42,7 @@ describe('what moved', () => {
   test('is nothing in a normal week, although AI traffic grows', async () => {
     expect(await movers()).toEqual([]);
     // Questions pass the week as a query.
-    for (const macro of ['movers', 'usual_range', 'dropped_days', 'likely_breaks'])
+    for (const macro of ['movers', 'usual_range', 'dropped_days'])
       await history.reader.query(`FROM ${macro}((SELECT max(week) FROM site_weeks))`, z.unknown());
   });
 

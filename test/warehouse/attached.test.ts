@@ -16,7 +16,6 @@ const MACROS = [
   "movers('2026-10-26')",
   "usual_range('2026-10-26')",
   "dropped_days('2026-11-02')",
-  "likely_breaks('2026-11-02')",
 ];
 
 /** Published histories, attached as `a`, `b` and `empty` to a separate database. */

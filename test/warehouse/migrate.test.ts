@@ -7,6 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { StorageError } from '../../src/errors.js';
 import { FIRST_DAY, readFact } from '../../src/export/facts.js';
+import { readDeliveries } from '../../src/mail/ledger.js';
 import { pageOf } from '../../src/page.js';
 import { OtherVersionError } from '../../src/warehouse/migrate.js';
 import { openWarehouse } from '../../src/warehouse/open.js';
@@ -126,6 +127,31 @@ describe('a database', () => {
     await closeNow(warehouse);
     const again = await liveWarehouse(path);
     expect(await rowsOf(again, 'FROM workspace')).toEqual([{ id: 'ours', ...place, dataset: null }]);
+  });
+
+  it('of 0.3.0 keeps what it sent, without the words of corrections', async () => {
+    const path = join(await tempDir(), 'warehouse.duckdb');
+    const sent = (period: string, state: string) =>
+      `INSERT INTO deliveries BY NAME SELECT 'weekly' AS report, 'prj_1' AS project, '${period}' AS period,
+       'docs@example.com' AS recipient, '${state}' AS state, 'smtp' AS via, '<1@example.com>' AS message_id, 1 AS attempts,
+       now() AS tried_at, 7 AS days_covered, 100 AS human, 50 AS ai, '[]' AS said`;
+    await answerOf(
+      path,
+      ...(await releasedUpTo(19)),
+      'CREATE MACRO likely_breaks(last_day) AS TABLE SELECT last_day',
+      sent('2026-W46', 'sent'),
+      sent('2026-W46 correction', 'sent'),
+    );
+    const warehouse = await liveWarehouse(path);
+    const kept = { human: 100, ai: 50, days_covered: 7 };
+    expect(await readDeliveries(warehouse)).toMatchObject([
+      { ...kept, period: '2026-W46' },
+      { ...kept, period: '2026-W46 correction' },
+    ]);
+    expect(await rowsOf(warehouse, "FROM duckdb_functions() WHERE function_name = 'likely_breaks'")).toEqual(
+      [],
+    );
+    expect(await tablesOf(warehouse, 'main')).toEqual(await tablesOf(await liveWarehouse(), 'main'));
   });
 
   it('of 0.3.0 gets the page of each path, whatever it is, and one skip of each page', async () => {

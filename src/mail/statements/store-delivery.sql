@@ -14,5 +14,4 @@ SELECT
   $note AS note,
   $days_covered::INTEGER AS days_covered,
   $human::BIGINT AS human,
-  $ai::BIGINT AS ai,
-  $said AS said
+  $ai::BIGINT AS ai

@@ -1,15 +1,14 @@
 import { experimentWords } from '../../agents/effect.js';
 import { addDays, daysBetween } from '../../day.js';
-import { type Audience, audienceWord } from '../../format/audience.js';
-import { longDay } from '../../format/days.js';
-import { changeOf, type Change, counted, inWords, percentOf, thousands } from '../../format/numbers.js';
+import type { Audience } from '../../format/audience.js';
+import { changeOf, type Change, counted, inWords, thousands } from '../../format/numbers.js';
 import { capitalised } from '../../format/text.js';
 import { highestDrawn, highestOf, MOST_PLAIN_DAYS } from '../chart.js';
 import type { Coverage, ModelContext } from '../coverage.js';
 import { agentWorkOf } from '../jobs.js';
 import { periodOf, type Calendar } from '../period.js';
 import { type AudienceWeek, bothWeeks, compareWeeks, type Comparison } from './comparison.js';
-import { type LikelyBreakRow, type MostReadRow, type WeekRow, weeklyRows, type WeeklyRows } from './rows.js';
+import { type MostReadRow, type WeekRow, weeklyRows, type WeeklyRows } from './rows.js';
 import { newsOf, weekdaysOf } from './sentences.js';
 
 export type WeeklyModel = ReturnType<typeof weeklyModel>;
@@ -22,9 +21,8 @@ export function weeklyModel(answers: object, { period, calendar, coverage }: Mod
   const week = compareWeeks(rows, period.first);
   if (week === null) throw new RangeError(`no row of the week that begins on ${period.first}`);
   const agentWork = agentWorkOf(rows.agent_work);
-  const [likelyBreak] = rows.likely_break;
   const { newPages, ...pages } = rows.pages;
-  const moved = likelyBreak === undefined ? movedOf(rows.moved, pages.read, week) : null;
+  const moved = movedOf(rows.moved, pages.read, week);
   const movedRows = moved === null ? [] : rows.moved;
   const news = newsOf(week, compareWeeks(rows, addDays(period.first, -7)), {
     moved: movedRows.filter(({ changed }) => changed.length > 0),
@@ -46,8 +44,6 @@ export function weeklyModel(answers: object, { period, calendar, coverage }: Mod
     weeks: rows.weeks.map((row) => weekFigures(row, calendar)).toReversed(),
     chart: chartOf(rows, week),
     moved,
-    /** That counting probably changed, instead of pages that moved; otherwise null. */
-    likelyBreak: likelyBreak === undefined ? null : likelyBreakWords(likelyBreak),
     /** Most viewed first. Pages after the tenth are hidden at first, unless they lead for one audience. */
     mostRead: mostRead.slice(0, MOST_READ_FIRST),
     alsoRead: mostRead.slice(MOST_READ_FIRST),
@@ -184,17 +180,6 @@ function movedOf(rows: WeeklyRows['moved'], pagesRead: number, { thisWeek, earli
         weeks,
       };
     }),
-  };
-}
-
-/** A likely break as sentences, and as the line for `notes.yaml`. */
-function likelyBreakWords({ project, day, from_audience: from, to_audience: to, share }: LikelyBreakRow) {
-  return {
-    words:
-      `Counting probably changed: from ${longDay(day)} on, about ${percentOf(share)} of ${audienceWord(from)} views became ` +
-      `${audienceWord(to)} views on most pages at once, and the sum stayed. So pages that moved are not listed. ` +
-      'If counting did change, add this line to notes.yaml:',
-    line: `- { date: ${day}, text: "Counting changed", project: ${JSON.stringify(project)}, break: true }`,
   };
 }
 

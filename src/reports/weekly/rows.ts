@@ -30,14 +30,6 @@ const moved = z.object({
   /** The full weeks of that audience, of the last thirteen, oldest first. */
   weeks: z.array(sparkWeek),
 });
-const likelyBreak = z.object({
-  project: z.string(),
-  day: dayColumn,
-  from_audience: audienceColumn,
-  to_audience: audienceColumn,
-  /** The share of the views of `from_audience` that moved. */
-  share: z.number(),
-});
 const usual = z.object({
   week: dayColumn,
   audience: audienceColumn,
@@ -70,7 +62,6 @@ export const weeklyRows = z.object({
   causes: z.array(cause),
   notes: z.array(note),
   moved: z.array(moved),
-  likely_break: z.array(likelyBreak).default([]),
   most_read: z.array(mostRead),
   /** Pages that one audience reads and the other rarely does, by the audience that reads them. */
   one_sided: z.object({ human: z.array(pageViews), ai: z.array(pageViews) }),
@@ -83,6 +74,5 @@ export type WeeklyRows = z.infer<typeof weeklyRows>;
 export type WeekRow = z.infer<typeof week>;
 export type DayRow = z.infer<typeof dayViews>;
 export type MovedRow = z.infer<typeof moved>;
-export type LikelyBreakRow = z.infer<typeof likelyBreak>;
 export type UsualRow = z.infer<typeof usual>;
 export type MostReadRow = z.infer<typeof mostRead>;

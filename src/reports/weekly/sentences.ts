@@ -28,11 +28,11 @@ const MOST_DETAILS = 2;
 export function newsOf(week: Comparison, weekBefore: Comparison | null, other: OtherNews) {
   const { thisWeek } = week;
   // Some sites have no views on weekdays.
-  if (thisWeek.days_loaded < 7) return plain('partial', totalsOf(thisWeek), toReview(other), 0);
+  if (thisWeek.days_loaded < 7) return plain(totalsOf(thisWeek), toReview(other), 0);
   if (thisWeek.human + thisWeek.ai === 0)
-    return plain('none', say`No views were recorded: tracking may have stopped.`, [], viewsIn(weekBefore));
+    return plain(say`No views were recorded: tracking may have stopped.`, [], viewsIn(weekBefore));
   if (week.before !== null && viewsIn(weekBefore) === 0)
-    return plain('again', totalsOf(thisWeek, ', after none last week'), toReview(other), viewsIn(week));
+    return plain(totalsOf(thisWeek, ', after none last week'), toReview(other), viewsIn(week));
   const old = new Set(weekBefore === null ? [] : factsOf(weekBefore, []).map(({ key }) => key));
   /** A change that goes on is news again. */
   const isNews = ({ key }: Fact): boolean => !old.has(key) || key.startsWith('change ');
@@ -43,16 +43,14 @@ export function newsOf(week: Comparison, weekBefore: Comparison | null, other: O
     fact.isInTotals === true &&
     (fact.cause === '' || facts.find(({ cause }) => cause === fact.cause) !== fact);
   const details = more.filter((fact) => !isTold(fact)).slice(0, MOST_DETAILS);
-  const calm = quiet(week);
   const review = { key: 'review', words: say`${waitingForReview(other.pullRequests)}.` };
-  const { key, words: headline } = first ?? (other.isReviewNews ? review : calm);
-  const shown = [
-    ...details.map(({ key, words }) => ({ key, text: textOf(words) })),
-    { key: 'left out', text: leftOutOf(week) },
-    { key: 'not compared', text: whyNotCompared(week, other) },
-  ].filter(({ text }) => text !== '');
-  const hidden = [...more.filter((fact) => !details.includes(fact)), ...coursesOf(week)];
-  const totals = totalsWithChange(week, key === 'totals');
+  const { key, words: headline } = first ?? (other.isReviewNews ? review : quiet(week));
+  const lead = [
+    totalsWithChange(week, key === 'totals'),
+    ...details.map(({ words }) => textOf(words)),
+    leftOutOf(week),
+    whyNotCompared(week, other),
+  ];
   const unnamed = other.moved.filter((page) => headline.every(({ path }) => path !== page.path));
   const moreMoved = counted(unnamed.length, unnamed.length < other.moved.length ? 'more page' : 'page');
   return {
@@ -63,17 +61,7 @@ export function newsOf(week: Comparison, weekBefore: Comparison | null, other: O
       ...(key === 'review' ? [] : toReview(other)),
     ]),
     /** Both totals with their change, more news, and why the week is not compared. May be empty. */
-    detail: [totals, ...shown.map(({ text }) => text)].filter((text) => text !== '').join(' '),
-    /**
-     * Sentences by what they are about, the headline first, and then the one in whose place it says what
-     * waits for review. A correction compares them. Those that others leave no room for are not shown.
-     */
-    statements: [
-      { key, text: textOf(headline), isShown: true },
-      ...(key === 'review' ? [calm] : []).map(unshown),
-      ...shown.map((one) => ({ ...one, isShown: true })),
-      ...hidden.map(unshown),
-    ],
+    detail: lead.filter((text) => text !== '').join(' '),
     /** The views at stake in the headline. */
     stake: first?.stake ?? 0,
   };
@@ -83,11 +71,10 @@ const viewsIn = (week: Comparison | null): number =>
   week === null ? 0 : week.thisWeek.human + week.thisWeek.ai;
 
 /** Nothing but a headline. */
-const plain = (key: string, headline: Phrase[], more: readonly string[], stake: number) => ({
+const plain = (headline: Phrase[], more: readonly string[], stake: number) => ({
   headline,
   news: subjectOf(headline, more),
   detail: '',
-  statements: [{ key, text: textOf(headline), isShown: true }],
   stake,
 });
 
@@ -98,8 +85,6 @@ const toReview = ({ pullRequests }: OtherNews): string[] =>
   pullRequests === 0 ? [] : [`${counted(pullRequests, 'pull request')} to review`];
 
 type News = Pick<Fact, 'key' | 'words'>;
-
-const unshown = ({ key, words }: News) => ({ key, text: textOf(words), isShown: false });
 
 /** A week without news: a steady course over the quarter, or that everything is as usual. */
 function quiet(week: Comparison): News {

@@ -1,0 +1,3 @@
+DROP MACRO TABLE IF EXISTS likely_breaks;
+
+ALTER TABLE deliveries DROP COLUMN said;

@@ -1,0 +1,117 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { day } from '../../src/day.js';
+import { openChannel } from '../../src/mail/channel.js';
+import { reportStep } from '../../src/steps/report.js';
+import { loadDays, mailSite } from '../mail/site.js';
+import { execute } from '../open-warehouse.js';
+import { serve } from '../serve.js';
+import { tempDir } from '../temp-dir.js';
+import { stepContext } from './step-context.js';
+
+const LEAD = 'lead@example.com';
+const CHAT = { kind: 'slack', urlEnv: 'CHAT' } as const;
+const [WEEK_46, WEEK_47] = ['2026-11-16T04:00:00Z', '2026-11-23T04:00:00Z'];
+
+/** Two weeks of reports over a history that changes between them. */
+async function setUp(audience: object = { to: [LEAD, 'chat'] }) {
+  const { warehouse, journal, transport, mailsTo } = await mailSite();
+  const chat = await serve((_, response) => response.end('ok'));
+  const reportsDir = await tempDir();
+  await loadDays(warehouse, day('2026-08-03'), day('2026-11-22'));
+  await loadDays(warehouse, day('2026-08-03'), day('2026-11-22'), 'prj_2');
+  const run = async (time: string, others: object[] = []) => {
+    const context = stepContext(warehouse, {
+      journal,
+      reportsDir,
+      now: () => new Date(time),
+      settings: {
+        projects: [{ id: 'prj_1', name: 'Acme Docs' }, ...others],
+        mail: { from: 'docs@example.com' },
+        channels: { chat: CHAT },
+        reports: { weekly: [audience], improve: { to: [LEAD] } },
+      },
+      channels: new Map([['chat', openChannel(CHAT, { CHAT: chat.baseUrl })]]),
+      transport,
+    });
+    const { error } = await reportStep(context);
+    expect(error).toBeUndefined();
+  };
+  /** Changes views of a day of week 46, as a later load does. */
+  const restate = (change: string, project = 'prj_1') =>
+    execute(
+      warehouse,
+      `UPDATE day_loads SET ${change} WHERE project = '${project}' AND day = DATE '2026-11-14'`,
+    );
+  const change = (sql: string) => execute(warehouse, sql);
+  const lastMail = async () => (await mailsTo(LEAD)).findLast(({ subject }) => !subject?.includes('agents'));
+  const page = () => readFile(join(reportsDir, 'prj_1', 'weekly-2026-W47.html'), 'utf8');
+  return { chat, change, lastMail, mailsTo, page, restate, run };
+}
+
+describe('a week whose views changed after its email', () => {
+  it('is named by the next one with both numbers, in every form', async () => {
+    const { chat, lastMail, mailsTo, page, restate, run } = await setUp();
+    await run(WEEK_46);
+    await restate('human = human + 54');
+    await run(WEEK_47);
+    const words = 'Last week’s email said 5,348 human views; with late data, it is now 5,402.';
+    const mail = await lastMail();
+    expect(mail?.subject).toContain('Nov 16 – 22');
+    expect(mail?.text).toContain(`! ${words}\n`);
+    expect(mail?.html).toContain(words);
+    expect(chat.seen.map(({ body }) => body.includes(words))).toEqual([false, true]);
+    // Only the weekly email has the totals of a week, and its page is not an email.
+    const all = (await mailsTo(LEAD)).map(({ text }) => text?.includes('late data'));
+    expect(all.filter((found) => found)).toHaveLength(1);
+    expect(await page()).not.toContain('late data');
+  });
+
+  it('is named with both audiences if both changed', async () => {
+    const { lastMail, restate, run } = await setUp();
+    await run(WEEK_46);
+    await restate('human = human - 100, ai = ai + 26');
+    await run(WEEK_47);
+    expect((await lastMail())?.text).toContain(
+      'Last week’s email said 5,348 human views and 2,548 AI views; with late data, it is now 5,248 and 2,574.',
+    );
+  });
+
+  it.each([
+    ['less than 1%', 'human = human + 53, ai = ai + 25'],
+    ['nothing', 'human = human'],
+  ])('is not named for %s', async (_, change) => {
+    const { lastMail, restate, run } = await setUp();
+    await run(WEEK_46);
+    await restate(change);
+    await run(WEEK_47);
+    expect((await lastMail())?.text).not.toContain('late data');
+  });
+
+  it('is not named if its email was not sent, or its numbers are unknown', async () => {
+    for (const set of ["state = 'failed'", 'days_covered = NULL, human = NULL, ai = NULL']) {
+      const { change, lastMail, restate, run } = await setUp({ to: [LEAD] });
+      await run(WEEK_46);
+      await change(`UPDATE deliveries SET ${set} WHERE report = 'weekly'`);
+      await restate('human = human + 1000');
+      await run(WEEK_47);
+      expect((await lastMail())?.text).not.toContain('late data');
+    }
+  });
+
+  it('is named in a digest by the sum of its projects, but not because a project was added', async () => {
+    const { lastMail, restate, run } = await setUp({ to: [LEAD], digest: true });
+    const other = [{ id: 'prj_2', name: 'Other Docs' }];
+    await run(WEEK_46, other);
+    await restate('human = human + 300', 'prj_2');
+    await run(WEEK_47, other);
+    const words = 'Last week’s email added up to 10,696 human views; with late data, it is now 10,996.';
+    for (const part of [(await lastMail())?.text, (await lastMail())?.html]) expect(part).toContain(words);
+
+    const grown = await setUp({ to: [LEAD], digest: true });
+    await grown.run(WEEK_46);
+    await grown.run(WEEK_47, other);
+    expect((await grown.lastMail())?.text).not.toContain('late data');
+  });
+});
