@@ -7,7 +7,7 @@ import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/works
 import { ConfigurationError, type ExitCode, messageOf, StorageError } from '../errors.js';
 import { exists } from '../files.js';
 import { eachLoaded } from '../reports/coverage.js';
-import { findReport, unusedFiles } from '../reports/definition.js';
+import { findReport } from '../reports/definition.js';
 import { writePage } from '../reports/pages.js';
 import { choosePeriod } from '../reports/period.js';
 import { prepareReport } from '../reports/render.js';
@@ -44,7 +44,7 @@ export async function renderReport(
   if (single !== undefined && projects.length !== 1)
     throw new ConfigurationError(`${single} covers one project: choose it with --project.`);
   const report = await findReport(name, workspaceDir);
-  for (const message of unusedFiles(report)) runtime.output.note(message);
+  for (const message of report.notices) runtime.output.note(message);
   const period = choosePeriod(report.period, options.period, runtime.now(), settings.reports);
   const { results: files, empty } = await withHistoryOf(workspace, (history) =>
     eachLoaded(projects, (project) =>

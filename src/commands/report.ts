@@ -4,7 +4,7 @@ import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/works
 import { ConfigurationError, type ExitCode, messageOf, StorageError } from '../errors.js';
 import { exists, packageFile, searchedDirs } from '../files.js';
 import { inTitle } from '../format/text.js';
-import { listReports, unusedFiles } from '../reports/definition.js';
+import { listReports } from '../reports/definition.js';
 import {
   projectCommand,
   simpleCommand,
@@ -166,7 +166,8 @@ async function listAll(options: WorkspaceOptions, runtime: Runtime): Promise<Exi
   });
   const columns = Array.from({ length: 5 }, () => ({ head: '', align: 'left' as const }));
   for (const line of alignedLines(columns, rows, Infinity).slice(1)) output.data(line);
-  for (const message of [...reports.flatMap(unusedFiles), ...broken.map(messageOf)]) output.note(message);
+  for (const message of [...reports.flatMap(({ notices }) => notices), ...broken.map(messageOf)])
+    output.note(message);
   return broken.length > 0 ? 2 : 0;
 }
 

@@ -20,8 +20,8 @@ export const thousands = whole;
 export const compact = (value: number): string =>
   Math.abs(value) < 999.5 ? whole(value) : short(value).replace('K', 'k');
 
-/** A number of an axis: `4k`, `2.5M`. */
-export const onAxis = (value: number): string => axis(value).replace('K', 'k');
+/** A number of an axis: `4k`, `2.5M`, `−40`. */
+export const onAxis = (value: number): string => axis(value).replace('K', 'k').replace('-', MINUS);
 
 /** A share from 0 to 1: `0.536` as `53.6%`. */
 export const percent = (share: number): string => `${oneDecimal(share * 100)}%`;

@@ -6,42 +6,70 @@ import type { Audience } from '../config/recipients.js';
 import { cron } from '../config/values.js';
 import { codeOf, ConfigurationError } from '../errors.js';
 import { ignoreMissing, isBuiltIn, readFileOnly, searchedDirs } from '../files.js';
+import { inSequence } from '../format/days.js';
 import { inTitle } from '../format/text.js';
 
 const name = z
   .string()
   .regex(/^[a-z][a-z0-9_-]*$/, 'expected a name of lowercase letters, digits, hyphens and underscores');
 
-const width = z.number().int().min(200).max(2000);
+const SHOWN = ['lines', 'bars', 'facts', 'table'] as const;
+type Shown = (typeof SHOWN)[number];
 
-const pictureSettings = z.strictObject({
-  /** The query whose rows it draws; by default the one of the same name. */
-  query: name.optional(),
-  title: z.string().min(1).optional(),
-  /** In pixels. The page shows the one that fits the reader's screen. */
-  widths: z.array(width).min(1).max(4).default([840, 350]),
-  /**
-   * Set for a picture that is also in the email: its width there, and a one-line template for its
-   * alt text.
-   */
-  mail: z.strictObject({ width: width.max(552), alt: z.string().min(1) }).optional(),
-});
+/** What to show: one of them, or a chart with its table. */
+const shown = z.union([
+  z.enum([...SHOWN, 'chart']).transform((one): (Shown | 'chart')[] => [one]),
+  z
+    .array(z.enum(SHOWN))
+    .refine(
+      (all) => /^(?:bars|lines),table$/.test(all.toSorted().join()),
+      'write [lines, table] or [bars, table]',
+    ),
+]);
 
-/** How many rows a query returns, and whether they are shown as a table or only by a picture. */
-const querySettings = z.union(
-  [
-    z.enum(['one', 'many']).transform((rows) => ({ rows, show: 'table' as const })),
-    z.strictObject({
-      rows: z.enum(['one', 'many']).default('many'),
-      show: z.enum(['table', 'chart']).default('table'),
-    }),
-  ],
-  { error: 'write one, many, or { show: chart }' },
-);
+const querySettings = z
+  .union(
+    [
+      z.enum(['one', 'many']).transform((rows) => ({ rows })),
+      z.strictObject({
+        rows: z.enum(['one', 'many']).optional(),
+        show: shown.optional(),
+        /** The columns of a chart, of a table or of facts. */
+        columns: z.array(z.string()).min(1).optional(),
+        title: z.string().min(1).optional(),
+      }),
+    ],
+    {
+      error:
+        'write one, many, or what to show: { show: lines }, with lines, bars, facts, table, [lines, table] or [bars, table]',
+    },
+  )
+  .transform(normalize);
+
+interface GivenQuery {
+  readonly rows?: 'one' | 'many' | undefined;
+  readonly show?: readonly (Shown | 'chart')[] | undefined;
+  readonly columns?: readonly string[] | undefined;
+  readonly title?: string | undefined;
+}
+
+/** Facts are the values of one row. In version 0.3, a `chart` was drawn from a `.vl.json` file. */
+function normalize({ rows, show = ['table'], columns, title }: GivenQuery) {
+  const parts = show.flatMap((part) => (part === 'chart' ? [] : part));
+  const isOne = rows === 'one' || parts.includes('facts');
+  const shown: readonly Shown[] = isOne ? ['facts'] : parts.length === 0 ? ['table'] : parts;
+  return {
+    rows: isOne ? ('one' as const) : ('many' as const),
+    show: shown,
+    columns,
+    title,
+    isOld: show.includes('chart'),
+  };
+}
 
 const MODELS = ['weekly', 'improve'] as const;
 
-/** The keys of `report.yaml`. Each query is a `.sql` file next to it, each picture a `.vl.json` file. */
+/** The keys of `report.yaml`. Each query is a `.sql` file next to it. */
 const reportFile = z.strictObject({
   title: z.string().min(1),
   /** A one-line template over the report's model. */
@@ -59,16 +87,19 @@ const reportFile = z.strictObject({
   schedule: cron.optional(),
   /** The built-in model to build from the rows; without one, the template gets the rows unchanged. */
   model: z.enum(MODELS, `there is no such model; there are ${MODELS.join(' and ')}`).optional(),
-  /** Whether each query returns one row or many. By default every `.sql` file, with many rows. */
+  /** What is shown of each query. By default every `.sql` file as a table. */
   queries: z.record(name, querySettings).optional(),
-  /** By default every `.vl.json` file, with the query of the same name. */
-  pictures: z.record(name, pictureSettings).optional(),
 });
 
-/** A report as its folder defines it, with its SQL and pictures read. */
+/** Keys of version 0.3, whose charts were `.vl.json` files. */
+const OLD_KEYS = ['pictures', 'charts'];
+
+/** A report as its folder defines it, with its SQL read. */
 export type ReportDefinition = Awaited<ReturnType<typeof readReport>>;
 export type Query = ReportDefinition['queries'][number];
-export type Picture = ReportDefinition['pictures'][number];
+
+/** Whether a query is shown as lines, bars, facts or a table. */
+export const shows = ({ show }: Pick<Query, 'show'>, part: Shown): boolean => show.includes(part);
 
 /**
  * Every report by name, and an error for each that cannot be used. A report in the workspace
@@ -151,54 +182,40 @@ async function readReport(name: string, folder: string) {
         return undefined;
       });
   const unknownKey = 'unknown report setting';
-  const parsed = await read(file, (text) => parseYaml(text, { path: file, schema: reportFile, unknownKey }));
+  const parsed = await read(file, (text) =>
+    parseYaml(text, { path: file, schema: reportFile, unknownKey, retired: OLD_KEYS }),
+  );
   if (parsed === undefined) throw cannotUse(name, problems);
 
   const files = (await readdir(folder)).sort();
-  const named = (ending: string): string[] =>
-    files.filter((file) => file.endsWith(ending)).map((file) => file.slice(0, -ending.length));
-  const { queries: listed, pictures: drawn, ...settings } = parsed.value;
-  const asked = listed ?? everyOne(named('.sql'), { rows: 'many', show: 'table' } as const);
-  const settingsOf = drawn ?? everyOne(named('.vl.json'), pictureSettings.parse({}));
+  const sqlFiles = files.filter((file) => file.endsWith('.sql'));
+  const { queries: listed, ...settings } = parsed.value;
+  const asked = listed ?? Object.fromEntries(sqlFiles.map((file) => [file.slice(0, -4), normalize({})]));
   const queries = [];
-  for (const [name, settings] of Object.entries(asked)) {
+  for (const [name, { rows, show, columns, title = inTitle(name) }] of Object.entries(asked)) {
     const queryFile = join(folder, `${name}.sql`);
     const sql = await read(queryFile, (text) => text);
-    if (sql !== undefined) queries.push({ ...settings, name, file: queryFile, sql });
+    if (sql !== undefined) queries.push({ name, title, rows, show, columns, file: queryFile, sql });
   }
-  const pictures = [];
-  for (const [name, { query = name, title = inTitle(name), ...how }] of Object.entries(settingsOf)) {
-    if (!Object.hasOwn(asked, query))
-      problems.push(
-        `${file}: pictures.${name}.query: there is no query ${query}; there are ${Object.keys(asked).join(', ')}`,
-      );
-    const specFile = join(folder, `${name}.vl.json`);
-    const spec = await read(specFile, (text) => z.record(z.string(), z.unknown()).parse(JSON.parse(text)));
-    if (spec !== undefined) pictures.push({ ...how, query, title, name, file: specFile, spec });
-  }
-  for (const { name, show } of queries)
-    if (show === 'chart' && pictures.every(({ query }) => query !== name))
-      problems.push(`${file}: queries.${name}.show: no picture shows it; write one in ${name}.vl.json`);
-  const used = [...queries, ...pictures].map(({ file }) => file);
-  const unused = files
-    .filter((file) => /\.(?:sql|vl\.json)$/.test(file))
-    .map((file) => join(folder, file))
-    .filter((file) => !used.includes(file));
   if (queries.length === 0 && problems.length === 0)
     problems.push(`${folder}: no query; write one in a file such as pages.sql`);
   if (problems.length > 0) throw cannotUse(name, problems);
-  return { ...settings, name, folder, isBuiltIn: isBuiltIn(folder), queries, pictures, unused };
+  const used = queries.map(({ file }) => file);
+  const unused = sqlFiles.map((file) => join(folder, file)).filter((file) => !used.includes(file));
+  const old = [
+    ...parsed.dropped.map(({ name }) => `${name} in report.yaml`),
+    ...(Object.values(asked).some(({ isOld }) => isOld) ? ['show: chart'] : []),
+    ...files.filter((file) => file.endsWith('.vl.json')),
+  ];
+  const notices = [
+    ...unused.map((file) => `${file} is not used: list it in report.yaml, under queries, or delete it.`),
+    ...(old.length === 0 ? [] : [oldCharts(folder, old)]),
+  ];
+  return { ...settings, name, folder, isBuiltIn: isBuiltIn(folder), queries, notices };
 }
 
-const everyOne = <Value>(names: readonly string[], value: Value): Record<string, Value> =>
-  Object.fromEntries(names.map((name) => [name, value]));
-
-/** The files of a report that it does not use, one sentence each. */
-export const unusedFiles = ({ unused }: ReportDefinition): string[] =>
-  unused.map(
-    (file) =>
-      `${file} is not used: list it in report.yaml, under ${file.endsWith('.sql') ? 'queries' : 'pictures'}, or delete it.`,
-  );
+const oldCharts = (folder: string, old: readonly string[]): string =>
+  `${folder}: Vega-Lite charts are no longer drawn, so their rows are shown as tables. To draw them, write under queries in report.yaml, for example, days: { show: lines } or sections: { show: bars, columns: [human, ai] }, and delete ${inSequence(old)}.`;
 
 const cannotUse = (name: string, problems: readonly string[]): ConfigurationError =>
   new ConfigurationError(

@@ -4,6 +4,7 @@ import { createReadStream } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { text as textOf } from 'node:stream/consumers';
+import { readPalette } from '../charts/palette.js';
 import type { Settings } from '../config/schema.js';
 import type { Day } from '../day.js';
 import { ignoreMissing, version, writeWhole } from '../files.js';
@@ -13,7 +14,7 @@ import { storageFailure } from '../storage.js';
 import { BOOKKEEPING, tableDigests } from '../warehouse/publish.js';
 import type { ReportDefinition } from './definition.js';
 import { periodNamed, type Calendar, type Period } from './period.js';
-import { findTemplates, readPalette } from './templates.js';
+import { findTemplates } from './templates.js';
 
 /** The report and period after which a page's file is named. */
 interface PageName {

@@ -1,18 +1,21 @@
+import { withImages } from '../charts/images.js';
+import { readPalette } from '../charts/palette.js';
 import { problemOf } from '../config/problems.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
 import { ConfigurationError, ReadershipError } from '../errors.js';
 import { plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { dateOf, type Reader } from '../warehouse/query.js';
-import { type Answers, rowsOf, runQueries, tablesOf } from './answers.js';
+import { type Answers, runQueries } from './answers.js';
+import { chartsOf } from './charts.js';
 import { cautionsOf, type ModelContext, readCoverage } from './coverage.js';
-import type { Picture, ReportDefinition } from './definition.js';
-import { draw } from './draw.js';
+import { type ReportDefinition, shows } from './definition.js';
 import { improveModel } from './improve.js';
+import { readNotes } from './notes.js';
 import { pageUrl } from './pages.js';
 import type { Period } from './period.js';
-import { withImages } from './raster.js';
-import { fillLine, fillTemplate, findTemplates, readPalette, type TemplateForm } from './templates.js';
+import { tablesOf } from './tables.js';
+import { fillLine, fillTemplate, findTemplates, type TemplateForm } from './templates.js';
 import { weeklyModel } from './weekly/model.js';
 
 /** Where reports are rendered: the settings that affect them, and the workspace's own templates. */
@@ -59,18 +62,19 @@ export async function prepareReport(
     coverage,
     ...modelOf(report, answers, { period, calendar: reports, coverage }),
   };
+  const hasLines = report.queries.some((query) => shows(query, 'lines'));
+  const events = hasLines ? await readNotes(reader, project.id) : [];
+  const charts = chartsOf(report, answers, timezone, events);
   const url = pageUrl(reports.baseUrl, project.id, { name, period });
   /** Formatted only for templates that show them. */
-  const tables = () => tablesOf(report, answers, timezone);
-  const shown = { ...model, report: { name, title, audience }, timezone, pageUrl: url, tables };
+  const tables = () => tablesOf(report, answers, charts, timezone);
+  const shown = { ...model, report: { name, title, audience }, timezone, pageUrl: url, charts, tables };
   const line = (key: string, text: string) =>
     fillLine(name, `${report.folder}/report.yaml, ${key}`, text, shown);
   const subject = line('subject', report.subject);
   /** The preview text that email clients show after the subject. */
   const preheader = line('preheader', report.preheader);
   const forms = await formsOf(place, name, { ...shown, subject, preheader });
-  const drawn = (picture: Picture, width: number, enlargedBy?: number) =>
-    draw(picture, rowsOf(answers, picture.query), width, enlargedBy);
   return {
     name,
     period,
@@ -84,28 +88,11 @@ export async function prepareReport(
     text: forms.text,
     brief: forms.brief,
     /** A self-contained page. */
-    page: async () => {
-      const pictures: Record<string, { svg: string }[]> = {};
-      for (const picture of report.pictures)
-        for (const width of picture.widths)
-          (pictures[picture.name] ??= []).push({ svg: await drawn(picture, width) });
-      return forms.page(pictures);
-    },
+    page: forms.page,
     json: () => JSON.stringify({ report: name, subject, ...model }, null, 2),
-    mail: async () => {
-      const pictures: Record<string, { svg: string }> = {};
-      for (const picture of report.pictures) {
-        if (picture.mail === undefined) continue;
-        const title = line(`pictures.${picture.name}.mail.alt`, picture.mail.alt);
-        pictures[picture.name] = { svg: await drawn({ ...picture, title }, picture.mail.width, ENLARGED) };
-      }
-      return forms.mail(pictures);
-    },
+    mail: forms.mail,
   };
 }
-
-/** Pictures in emails are drawn smaller and then enlarged, to keep text readable on phones, which show them at two thirds. */
-const ENLARGED = 1.25;
 
 /** Who sends an email, and how to unsubscribe. */
 function sentByWords(mail: Settings['mail']): string | null {
@@ -155,11 +142,11 @@ export async function formsOf(
     text: () => fill('text'),
     /** A few lines of plain text, for a chat. */
     brief: () => fill('brief'),
-    page: async (pictures: object) => fill('page', { palette: await readPalette(workspaceDir), pictures }),
+    page: async () => fill('page', { palette: await readPalette(workspaceDir) }),
     /** HTML with all CSS inlined, as email clients require, and pictures referenced by `cid:`, and the same as text. */
-    mail: async (drawings: object = {}) => {
+    mail: async () => {
       const palette = await readPalette(workspaceDir);
-      const filled = fill('mail', { palette, pictures: drawings });
+      const filled = fill('mail', { palette });
       const { html, pictures } = await withImages(filled, name, palette);
       // Loaded on demand, because only emails need it.
       const { inline } = await import('@css-inline/css-inline');

@@ -1,12 +1,15 @@
 import Handlebars, { type HelperDelegate } from 'handlebars';
 import { z } from 'zod';
 import { day, dayOf } from '../day.js';
-import { chartDay, chartLook, lineChart } from './chart.js';
-import { sparkChart, sparkText, sparkWeek } from './lines.js';
+import { isCut } from '../charts/axes.js';
+import { lineChart } from '../charts/chart.js';
+import { drawChart } from '../charts/draw.js';
 import { audienceColumn, audienceName, viewsBy } from '../format/audience.js';
 import * as numbers from '../format/numbers.js';
 import { dayList, dayRange, longDay, moment, plainDayRange, shortDayRange } from '../format/days.js';
 import { capitalised, mailLink, pageLink, shownPath, shownText, webLink, wholePath } from '../format/text.js';
+import { viewsChart, weeklyChart, weeksSparkline, weeksText } from './weekly/chart.js';
+import { sparkWeek } from './weekly/rows.js';
 
 const text = z.string();
 const number = z.number();
@@ -88,12 +91,23 @@ export const templateFunctions: Readonly<Record<string, HelperDelegate>> = {
     const [views, scale, pixels] = [number.parse(value), number.parse(longest), number.parse(most)];
     return views > 0 ? Math.max(2, Math.round(Math.min(1, views / scale) * pixels)) : 0;
   },
-  /** `chart days title="Views per day" size="page" reported=7`: the views of people and AI as SVG. */
-  chart: (days: unknown, { hash }: { readonly hash: unknown }) =>
-    new Handlebars.SafeString(lineChart(z.array(chartDay).parse(days), chartLook.parse(hash))),
+  /** `drawChart chart "page"`: a chart as SVG, for a page, a tablet, a phone or an email. */
+  drawChart: ofTwo(z.unknown(), text, (chart, size) => new Handlebars.SafeString(drawChart(chart, size))),
+  /** Whether triangles mark values beyond the end of the scale. */
+  isCut: of(lineChart, ({ lines }) => isCut(lines.map(({ values }) => values))),
+  /** The points of a chart for the script that shows the values under the pointer. */
+  chartPoints: of(lineChart, ({ points }) =>
+    JSON.stringify(points.map(({ first, last, said }) => ({ first, last, said }))),
+  ),
+  /** The chart of the weekly report. */
+  viewsChart: of(weeklyChart, viewsChart),
   /** Thirteen weeks of a page as a sparkline; in plain text, as block characters. */
-  sparkline: ofTwo(spark, text, (weeks, audience) => new Handlebars.SafeString(sparkChart(weeks, audience))),
-  textSparkline: of(spark, sparkText),
+  sparkline: ofTwo(
+    spark,
+    audienceColumn,
+    (weeks, of) => new Handlebars.SafeString(weeksSparkline(weeks, of)),
+  ),
+  textSparkline: of(spark, weeksText),
   /** Alignment in plain text. */
   leftIn: ofTwo(number, text, (width, value) => value.padEnd(width)),
   rightIn: ofTwo(number, text, (width, value) => value.padStart(width)),

@@ -1,11 +1,10 @@
 import Handlebars, { type HelperDelegate, type TemplateDelegate } from 'handlebars';
 import { readFileSync } from 'node:fs';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { z } from 'zod';
-import { parseYaml, problemOf } from '../config/problems.js';
+import { problemOf } from '../config/problems.js';
 import { ConfigurationError } from '../errors.js';
-import { ignoreMissing, isBuiltIn, ownOrBuiltIn, searchedDirs } from '../files.js';
+import { ignoreMissing, isBuiltIn, searchedDirs } from '../files.js';
 import { templateFunctions } from './template-functions.js';
 
 /** A template that cannot be read, parsed or filled; the message names its file. */
@@ -190,19 +189,3 @@ const adviceFor = (file: string, report: string): string =>
   isBuiltIn(file)
     ? `That file is built in and expects the built-in report ${report}: check what reports/ and templates/ in your workspace override.`
     : `Fix that file (if you copied it from an earlier version, copy it again), then check the result: readership report ${report}`;
-
-/** A color format that browsers, email clients and the picture renderer all support. */
-const color = z.string().regex(/^#(?:[0-9a-f]{6}|[0-9a-f]{8})$/i, 'expected a color such as #0f766e');
-const colors = z.record(z.string().regex(/^[a-z]+(?:-[a-z]+)*$/), color);
-const palette = z.strictObject({ light: colors, dark: colors });
-
-export type Colors = z.infer<typeof colors>;
-/** Colors by name, for light and dark backgrounds. */
-export type Palette = z.infer<typeof palette>;
-
-/** Reads `templates/palette.yaml`: the workspace's own, or else the built-in one. */
-export async function readPalette(workspaceDir: string | undefined): Promise<Palette> {
-  const file = ownOrBuiltIn('templates/palette.yaml', workspaceDir);
-  const unknownKey = 'expected light and dark';
-  return parseYaml(await readFile(file, 'utf8'), { path: file, schema: palette, unknownKey }).value;
-}

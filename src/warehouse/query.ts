@@ -1,5 +1,6 @@
 import {
   DuckDBDateValue,
+  DuckDBDecimalValue,
   DuckDBTimestampValue,
   type DuckDBConnection,
   type DuckDBMaterializedResult,
@@ -20,7 +21,7 @@ export type Parameters = Readonly<Record<string, string | number | boolean | Dat
 /** Anything that can be queried: the live warehouse or the published history. */
 export interface Reader {
   /**
-   * The rows of one statement, checked against `row`. Whole numbers come as `number`, dates as `YYYY-MM-DD`,
+   * The rows of one statement, checked against `row`. Numbers come as `number`, dates as `YYYY-MM-DD`,
    * timestamps as ISO 8601 in UTC. Parameters that the statement does not name are ignored.
    */
   query<Row>(sql: string, row: z.ZodType<Row>, parameters?: Parameters): Promise<Row[]>;
@@ -126,5 +127,7 @@ const toPlain: DuckDBValueConverter<Json> = (value, type, converter) => {
     return number;
   }
   if (value instanceof DuckDBTimestampValue) return new Date(Number(value.micros / 1000n)).toISOString();
+  // As text, `0.5 * views` would be no number to reports.
+  if (value instanceof DuckDBDecimalValue) return value.toDouble();
   return JsonDuckDBValueConverter(value, type, converter);
 };

@@ -1,9 +1,8 @@
 import { readFile } from 'node:fs/promises';
-import { addDays, type Day, day, daysBetween, parseDay } from '../day.js';
+import { type DrawnLines, lineChart } from '../charts/chart.js';
+import { dayColumnOf, drawableOf, linesOf } from '../charts/rows.js';
 import { packageFile } from '../files.js';
 import { valueText } from '../format/text.js';
-import { drawLines } from '../reports/lines.js';
-import { ISO_CALENDAR, periodOf } from '../reports/period.js';
 import { QueryError } from '../sql/children.js';
 import { type DictionaryEntry, KEYWORDS, readDictionary } from '../sql/dictionary.js';
 import { literal } from '../warehouse/duckdb.js';
@@ -46,7 +45,7 @@ export async function ask(request: SiteRequest): Promise<object> {
     const cells = answer.map((row) =>
       columns.map(({ name, isNumeric, isGrouped }) => ({ isNumeric, text: textOf(row[name], isGrouped) })),
     );
-    return { ...shown, answer: { columns, cells, isCut, note, ...pictureOf(answer, columns) } };
+    return { ...shown, answer: { columns, cells, isCut, note, picture: chartOf(answer) } };
   } catch (error) {
     if (!(error instanceof QueryError)) throw error;
     return { ...shown, failure: error.message };
@@ -61,43 +60,15 @@ const textOf = (value: Row[string] = null, isGrouped = false): string =>
     ? value.toLocaleString('en-US', { maximumFractionDigits: 4, useGrouping: isGrouped || isLarge(value) })
     : valueText(value);
 
-const MOST_LINES = 4;
-
 const numberIn = (row: Row, name: string): number | null =>
   typeof row[name] === 'number' ? row[name] : null;
 
-/** The day at the start of a value; empty for any other value. */
-const dayIn = (row: Row, name: string): string =>
-  parseDay(/^\d{4}-\d\d-\d\d/.exec(textOf(row[name]))?.[0] ?? '') ?? '';
-
 /** Lines if the answer has one row per day, week or month. */
-function pictureOf(answer: readonly Row[], columns: readonly { name: string; isNumeric: boolean }[]) {
-  const days = columns.find(({ name }) => answer.every((row) => dayIn(row, name) !== ''))?.name ?? '';
-  const mostIn = (name: string) => Math.max(...answer.map((row) => numberIn(row, name) ?? 0));
-  const numeric = columns.filter(({ isNumeric }) => isNumeric);
-  // A share next to thousands of views would be a flat line at zero.
-  const least = Math.max(...numeric.map(({ name }) => mostIn(name))) / 100;
-  const numbers = numeric
-    .filter(({ name }) => mostIn(name) >= least)
-    .slice(0, MOST_LINES)
-    .map(({ name }, index) => ({ name, key: ['human', 'ai'].includes(name) ? name : `series-${index}` }));
-  const isSeries = new Set(answer.map((row) => dayIn(row, days))).size === answer.length;
-  if (days === '' || numbers.length === 0 || answer.length < 3 || !isSeries)
-    return { picture: null, keys: [] };
-  const ordered = answer.toSorted((one, two) => (dayIn(one, days) < dayIn(two, days) ? -1 : 1));
-  const firsts = ordered.map((row) => day(dayIn(row, days)));
-  const isMonthly = firsts.every((first) => first.endsWith('-01'));
-  const more = firsts.every((first) => daysBetween(first, firsts[0] ?? first) % 7 === 0) ? 6 : 0;
-  const lastOf = (at: Day) => (isMonthly ? periodOf('month', at, ISO_CALENDAR).last : addDays(at, more));
-  const points = ordered.map((row) => ({
-    first: day(dayIn(row, days)),
-    last: lastOf(day(dayIn(row, days))),
-    isMarked: false,
-    values: Object.fromEntries(numbers.map(({ name, key }) => [key, numberIn(row, name)])),
-    said: [dayIn(row, days), ...numbers.map(({ name }) => `${name} ${textOf(row[name])}`)],
-  }));
-  const lines = numbers.map(({ key }) => key);
-  return { picture: drawLines(points, { title: 'The answer', lines }), keys: numbers };
+function chartOf(answer: readonly Row[]): DrawnLines | null {
+  const days = dayColumnOf(answer);
+  const columns = drawableOf(answer);
+  if (days === undefined || columns.length === 0 || answer.length < 3) return null;
+  return lineChart.parse(linesOf(answer, days, { title: 'The answer', columns }));
 }
 
 /** The questions of the documentation, with their SQL. */

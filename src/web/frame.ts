@@ -1,13 +1,14 @@
-import type { HelperDelegate, HelperOptions } from 'handlebars';
+import Handlebars, { type HelperDelegate, type HelperOptions } from 'handlebars';
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import type { Workspace } from '../app/workspace.js';
+import { values } from '../charts/chart.js';
+import { readPalette } from '../charts/palette.js';
+import { sparkline } from '../charts/sparkline.js';
 import { packageFile } from '../files.js';
 import { signedPercent, thousands } from '../format/numbers.js';
-import { ofTwo } from '../reports/template-functions.js';
-import { findTemplates, pageFiller, readPalette } from '../reports/templates.js';
-import { sparkline } from '../reports/lines.js';
+import { findTemplates, pageFiller } from '../reports/templates.js';
 
 /** An address on this server, with one slash: after two, a browser would read the name of another host. */
 export const hrefOf = ({ pathname, search }: URL): string => pathname.replace(/^\/+/, '/') + search;
@@ -41,7 +42,19 @@ const functions: Readonly<Record<string, HelperDelegate>> = {
     const { pathname, searchParams } = currentOf(options);
     return addressWith(pathname, searchParams, { page: '', ...options.hash });
   },
-  sparkline: ofTwo(z.array(z.number().nullable()), z.number(), sparkline),
+  /** `weeksSparkline human_weeks ai_weeks highest`: the weeks of a page by people and AI, on a scale that ends at `highest`. */
+  weeksSparkline: (human: unknown, ai: unknown, highest: unknown) => {
+    const lines = [
+      { color: 'human', label: 'Human', values: values.parse(human) },
+      { color: 'ai', label: 'AI', values: values.parse(ai) },
+    ];
+    const said = lines.map(
+      (line) =>
+        `${line.label} ${line.values.map((views) => (views === null ? '–' : thousands(views))).join(', ')}`,
+    );
+    const title = `Views per week over thirteen weeks. ${said.join('; ')}`;
+    return new Handlebars.SafeString(sparkline({ title, lines, highest: z.number().parse(highest) }));
+  },
   changeOf: (ratio: unknown) => (typeof ratio === 'number' ? signedPercent(ratio) : '–'),
   /** A count, or a dash where nothing is loaded, which is not zero. */
   views: (count: unknown) => (typeof count === 'number' ? thousands(count) : '–'),
@@ -77,7 +90,8 @@ export async function openFrame(
   const fillIn = pageFiller(templates, functions);
   const shared = fillIn('partials/style', { palette }).replaceAll(/<\/?style>/g, '');
   const own = (file: string) => readFile(packageFile(`templates/web/${file}`), 'utf8');
-  const assets = { css: `${shared}\n${await own('app.css')}`, js: await own('app.js') };
+  const js = `${fillIn('partials/chart-script', {})}\n${await own('app.js')}`;
+  const assets = { css: `${shared}\n${await own('app.css')}`, js };
   const hash = createHash('sha256').update(assets.css + assets.js);
   const version = hash.digest('hex').slice(0, 12);
   const fill = (template: string, model: object): string => fillIn(`web/${template}`, { ...model, version });

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { readJobsWithEffects } from '../agents/effect.js';
+import { SERIES_COLORS } from '../charts/chart.js';
 import { addDays, earlierBy } from '../day.js';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { csvCell, shownPath, valueText } from '../format/text.js';
@@ -85,7 +86,7 @@ export async function compare({ rows, query }: PageRequest): Promise<object> {
   const readers = query.readers === 'both' ? '' : query.readers;
   return {
     ...comparedSeries(courses, marks.flat(), readers === '' ? 'views' : readers),
-    keys: subjects.map((subject, at) => ({ ...subject, key: `series-${at}` })),
+    keys: subjects.map((subject, at) => ({ ...subject, key: SERIES_COLORS[at] ?? '' })),
     pages: found.map((row) => ({ ...row, longest })),
     isFull: subjects.length === MOST_COMPARED,
     sections,

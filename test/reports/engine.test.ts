@@ -2,7 +2,7 @@ import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { ConfigurationError } from '../../src/errors.js';
-import { listReports, unusedFiles } from '../../src/reports/definition.js';
+import { listReports } from '../../src/reports/definition.js';
 import { TemplateError } from '../../src/reports/templates.js';
 import type { PreparedReport } from '../../src/reports/render.js';
 import { tempDir } from '../temp-dir.js';
@@ -32,25 +32,23 @@ async function render(name: string): Promise<{ subject: string; html: string }> 
   return { subject: report.subject, html: await report.page() };
 }
 
-/** A report of the workspace's own: SQL, a picture and a template, no TypeScript. */
+/** A report of the workspace's own: SQL, a chart and a template, no TypeScript. */
 const BUSIEST = {
   'report.yaml': `
 title: Busiest day
 subject: '{{project.name}}: busiest on {{longDay rows.busiest.day}}'
 audience: Everyone
 period: week
-queries: { busiest: one, days: many }
-pictures:
-  days: { query: days, title: Views a day, widths: [400] }
+queries:
+  busiest: one
+  days: { show: lines, columns: [total], title: Views per day }
 `,
   'busiest.sql': `-- Grain: one row.
 SELECT day, total FROM site_days WHERE project = $project AND day BETWEEN $from::DATE AND $to::DATE
 ORDER BY total DESC LIMIT 1`,
   'days.sql': 'SELECT day, total FROM site_days WHERE day BETWEEN $from::DATE AND $to::DATE',
-  'days.vl.json':
-    '{"data":{"name":"days"},"padding":20,"mark":"bar","encoding":{"x":{"field":"day"},"y":{"field":"total","type":"quantitative"}}}',
 };
-const PAGE = '<h1>{{thousands rows.busiest.total}}</h1>{{> partials/picture drawings=pictures.days}}';
+const PAGE = '<h1>{{thousands rows.busiest.total}}</h1>{{> partials/chart charts.days}}';
 
 const busiest = (file: string, text: string) => write(`reports/busiest/${file}`, text);
 
@@ -73,9 +71,7 @@ test('a workspace adds a report without TypeScript', async () => {
   await writeBusiest();
   const { subject, html } = await render('busiest');
   expect(subject).toMatch(/^Acme & Sons: busiest on Nov \d+, 2026$/);
-  expect(html).toMatch(
-    /<h1>[\d,]+<\/h1>[^]*<svg role="img"[^>]* width="400"[^>]*><title>Views a day<\/title>/,
-  );
+  expect(html).toMatch(/<h1>[\d,]+<\/h1>[^]*<svg role="img"[^>]*><title>Views per day<\/title>/);
 });
 
 test('a workspace replaces a built-in report, or just its template', async () => {
@@ -108,10 +104,10 @@ model: monthly
   await expect(render('weekly')).resolves.toBeDefined();
 });
 
-test('a report computes with its days, and shows tiles, dates, and a chart instead of a table', async () => {
+test('a report computes with its days, and shows facts, dates, and a chart instead of a table', async () => {
   await writeBusiest();
   await rm(join(workspaceDir, 'templates/busiest.html.hbs'));
-  await busiest('report.yaml', 'title: t\nqueries: { busiest: one, days: { show: chart }, list: many }');
+  await busiest('report.yaml', 'title: t\nqueries: { busiest: one, days: { show: lines }, list: many }');
   await busiest(
     'busiest.sql',
     `SELECT count(*) AS days_before, min(day) AS first, $from - INTERVAL 7 DAY AS week_before FROM site_days
@@ -129,47 +125,71 @@ test('a report computes with its days, and shows tiles, dates, and a chart inste
     ['Week before', 'Nov 2, 2026'],
   ]);
   expect(html).toMatch(/data-value="2026-11-15">Nov 15, 2026<.*>Nov 16, 2026 at 02:03 UTC</);
-  expect(html).toContain('<title>Days</title>');
-  expect(html).not.toContain('id="days"');
-  // Without a picture, the rows are all there is.
-  expect(report.text()).toContain('\nDAYS\n');
-  const { html: mail } = await report.mail();
-  expect(mail).toContain('>Days</h2>');
-  // On a phone, each of the three tiles has the width that it needs.
+  expect(html).toMatch(/<h2 id="days">Days<[^]*<title>Days<\/title>/);
+  expect(html.match(/<table/g)).toHaveLength(1);
+  // Plain text has no charts, so it has the rows.
+  expect(report.text()).toMatch(/\nDAYS\n\nNov 9, 2026\n {2}Total [\d,]+\n/);
+  const { html: mail, pictures } = await report.mail();
+  expect(mail).toMatch(
+    />Days<\/h2>[^]*<img [^>]*alt="Days. Total: [\d,]+ on Nov 9, 2026, [^"]* on Nov 15, 2026."/,
+  );
+  expect(pictures).toHaveLength(2);
+  // On a phone, each of the three facts has the width that it needs.
   expect(mail).not.toContain('width: 50%');
   expect(JSON.parse(report.json())).toMatchObject({ rows: { list: [{ last_day: '2026-11-15' }] } });
 });
 
-test('tiles without a value, and with a path of any characters, are safe in plain text', async () => {
+test('facts without a value, and with a path of any characters, are safe in plain text', async () => {
   await writeBusiest();
-  await busiest('report.yaml', 'title: t\nqueries: { busiest: one, days: many }');
+  await busiest('report.yaml', 'title: t\nqueries: { busiest: { show: facts }, days: many }');
   await busiest('busiest.sql', "SELECT '/a' || chr(10) || 'b' AS path, NULL AS human");
   const report = await prepared('busiest');
   expect(report.text()).toContain('\nPath: /a%0Ab\nHuman: –\n');
   expect(report.brief()).toContain('\nPath: /a%0Ab\nHuman: –\n');
 });
 
-test('files that a report does not use are named, and a chart without a picture is refused', async () => {
+test('a query that a report does not list is named', async () => {
   await writeBusiest();
   await busiest('left.sql', 'SELECT 1');
-  await busiest('left.vl.json', '{}');
   const { reports } = await listReports(workspaceDir);
-  const folder = join(workspaceDir, 'reports/busiest');
-  expect(reports.flatMap(unusedFiles)).toEqual([
-    `${folder}/left.sql is not used: list it in report.yaml, under queries, or delete it.`,
-    `${folder}/left.vl.json is not used: list it in report.yaml, under pictures, or delete it.`,
+  const file = join(workspaceDir, 'reports/busiest/left.sql');
+  expect(reports.flatMap(({ notices }) => notices)).toEqual([
+    `${file} is not used: list it in report.yaml, under queries, or delete it.`,
   ]);
-  await busiest('report.yaml', 'title: t\nqueries: { busiest: { rows: one, show: chart } }\npictures: {}');
-  await expect(render('busiest')).rejects.toThrow(
-    'queries.busiest.show: no picture shows it; write one in busiest.vl.json',
-  );
 });
 
-test('missing files, invalid charts and broken YAML are reported by name', async () => {
+test('a report of version 0.3 with Vega-Lite charts shows tables, and a notice says what to write', async () => {
+  await writeBusiest();
+  await rm(join(workspaceDir, 'templates/busiest.html.hbs'));
+  await busiest(
+    'report.yaml',
+    `
+title: Busiest day
+queries: { busiest: { rows: one, show: table }, days: { show: chart } }
+pictures:
+  days: { query: days, title: Views a day, widths: [400], mail: { width: 552, alt: 'Views' } }
+`,
+  );
+  await busiest('days.vl.json', '{"mark":"bar","encoding":{"x":{"field":"day"}}}');
+  const { reports } = await listReports(workspaceDir);
+  expect(reports.find(({ name }) => name === 'busiest')?.notices).toEqual([
+    `${join(workspaceDir, 'reports/busiest')}: Vega-Lite charts are no longer drawn, so their rows are shown as tables. ` +
+      'To draw them, write under queries in report.yaml, for example, days: { show: lines } or ' +
+      'sections: { show: bars, columns: [human, ai] }, and delete pictures in report.yaml, show: chart and days.vl.json.',
+  ]);
+  const { html } = await render('busiest');
+  expect(html).not.toContain('<svg');
+  expect(html.match(/<tr><td class="date"/g)).toHaveLength(7);
+  expect(html).toContain('<dl class="figures">');
+});
+
+test('missing files and broken YAML are reported by name', async () => {
   await writeBusiest();
   await rm(join(workspaceDir, 'reports/busiest/days.sql'));
-  await busiest('days.vl.json', '{');
-  await expect(render('busiest')).rejects.toThrow(/2 problems[^]*days\.sql: missing[^]*days\.vl\.json: /);
+  await rm(join(workspaceDir, 'reports/busiest/busiest.sql'));
+  await expect(render('busiest')).rejects.toThrow(
+    /2 problems[^]*busiest\.sql: missing[^]*days\.sql: missing/,
+  );
   await busiest('report.yaml', 'title: [');
   await expect(render('busiest')).rejects.toThrow(/report\.yaml:1 {2}/);
   await expect(render('monthly')).rejects.toThrow(
@@ -177,21 +197,32 @@ test('missing files, invalid charts and broken YAML are reported by name', async
   );
 });
 
-test('a chart may name fields that its own transforms make', async () => {
-  await writeBusiest();
-  await busiest(
-    'days.vl.json',
-    `{"transform":[{"calculate":"datum.total * 2","as":"double"},{"fold":["total","double"]}],
-      "mark":{"type":"bar"},"encoding":{"x":{"field":"day"},"y":{"field":"value","type":"quantitative"},"color":{"field":"key"}}}`,
-  );
-  await expect(render('busiest')).resolves.toBeDefined();
-});
-
 test.each([
   [
     'report.yaml',
-    `{ title: t, queries: { busiest: one }, pictures: { days: { query: days, title: t, widths: [400] } } }`,
-    'pictures.days.query: there is no query days; there are busiest',
+    '{ title: t, queries: { days: { show: pie } } }',
+    'queries.days: write one, many, or what to show: { show: lines }, with lines, bars, facts, table, [lines, table] or [bars, table]',
+  ],
+  [
+    'report.yaml',
+    '{ title: t, queries: { days: { show: [lines, bars] } } }',
+    'queries.days.show: write [lines, table] or [bars, table]',
+  ],
+  [
+    'report.yaml',
+    '{ title: t, queries: { days: { show: lines, columns: [totl] } } }',
+    'days.sql: queries.days.columns names totl, but the columns are day, total',
+  ],
+  [
+    'report.yaml',
+    '{ title: t, queries: { days: { show: lines, columns: [day] } } }',
+    'days.sql: queries.days: “day” is not a column of numbers. Its columns are day, total.',
+  ],
+  ['days.sql', "SELECT 'x' AS name, 1 AS total", 'lines need a column with a different day in each row'],
+  [
+    'days.sql',
+    "SELECT DATE '2026-11-09' AS day, 1 AS total FROM range(2)",
+    'lines need a column with a different',
   ],
   [
     'busiest.sql',
@@ -205,7 +236,6 @@ test.each([
     'SELECT unnest([1, 2]) AS total',
     'returned 2 rows, but report.yaml expects one; if it can return several, write busiest: many',
   ],
-  ['days.vl.json', '{"data":{"url":"file:///etc/hostname"},"mark":"bar"}', /days\.vl\.json: .*cannot load/],
 ])('a problem in %s is an error that names the file: %s', async (file, text, message) => {
   await writeBusiest();
   await busiest(file, text);
@@ -216,7 +246,8 @@ test.each([
   ['{{rows.busiest.totl}}', 'totl'],
   ['{{#if rows.busiest.totl}}x{{/if}}', 'totl'],
   ['{{#each totl}}x{{/each}}', 'totl'],
-  ['{{> partials/picture drawings=totl}}', 'totl'],
+  ['{{> partials/chart totl}}', 'totl'],
+  ['{{drawChart charts.days "poster"}}', 'page'],
   ['{{thousands rows.busiest.day}}', 'expected number'],
 ])('a template with a missing field or a wrong argument stops the report: %s', async (template, words) => {
   await writeBusiest();
@@ -225,13 +256,38 @@ test.each([
 });
 
 test.each([
-  ['"mark":"bars"', '"mark":"bar"', 'mark: there is no mark “bars”; there are arc, area, bar, '],
-  ['"field":"totl"', '"field":"total"', 'encoding.y.field: no row of days has “totl”; there are day, total'],
-])('a chart with %s is an error that says what there is', async (wrong, right, message) => {
+  [
+    'SELECT 1 AS total, 2 AS more',
+    '[total, more]',
+    'bars need a column that names each of them, such as path or section',
+  ],
+  [
+    "SELECT '/' AS path, 'x' AS total",
+    '[total]',
+    '“total” is not a column of numbers. Its columns are path, total.',
+  ],
+  ["SELECT '/' AS path, 9 AS total, 0.5 AS share", '[total, share]', 'need separate charts'],
+])('bars of %s are refused with what they need', async (sql, columns, message) => {
   await writeBusiest();
-  const file = join(workspaceDir, 'reports/busiest/days.vl.json');
-  await writeFile(file, (await readFile(file, 'utf8')).replace(right, wrong));
-  await expect(render('busiest')).rejects.toThrow(`days.vl.json: ${message}`);
+  await busiest('report.yaml', `{ title: t, queries: { days: { show: bars, columns: ${columns} } } }`);
+  await busiest('days.sql', sql);
+  await expect(render('busiest')).rejects.toThrow(new RegExp(`days\\.sql: queries\\.days: .*${message}`));
+});
+
+test('lines mark the notes about their days, on the page and in the email', async () => {
+  await writeBusiest();
+  await rm(join(workspaceDir, 'templates/busiest.html.hbs'));
+  await history.run(`
+    INSERT INTO notes BY NAME
+    SELECT 'prj_1' AS project, DATE '2026-11-11' AS day, 'New <navigation>' AS text, '/guides/*' AS path, true AS is_break
+    UNION ALL BY NAME SELECT 'prj_1' AS project, DATE '2026-01-01' AS day, 'Before' AS text, '*' AS path, false AS is_break`);
+  const report = await prepared('busiest');
+  const note = 'Nov 11, 2026: New &lt;navigation&gt; (/guides/*). Nothing is compared across this day.';
+  for (const html of [await report.page(), (await report.mail()).html]) {
+    expect(html).toMatch(new RegExp(`<b[^>]*>A</b> ${note.replace(/[()*]/g, '\\$&')}`));
+    expect(html).not.toContain('Before');
+  }
+  await history.run('DELETE FROM notes');
 });
 
 const BOMB = `

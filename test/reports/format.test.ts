@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { addDays, day } from '../../src/day.js';
+import { day } from '../../src/day.js';
 import {
   bytes,
   changeOf,
@@ -26,7 +26,6 @@ import {
   shortDayRange,
 } from '../../src/format/days.js';
 import { capitalised, pageLink, shownPath, webLink } from '../../src/format/text.js';
-import { drawLines } from '../../src/reports/lines.js';
 import { templateFunctions } from '../../src/reports/template-functions.js';
 
 const range = (first: string, last: string) => ({ first: day(first), last: day(last) });
@@ -155,21 +154,4 @@ describe('template functions', () => {
     expect([[], null, 0].map((value) => call('has', value))).toEqual([false, false, false]);
     expect([[1], 3, 'x'].map((value) => call('has', value))).toEqual([true, true, true]);
   });
-});
-
-test.each([
-  ['2026-11-09', 1, 5, 'Nov 9, Nov 10, Nov 11, Nov 12, Nov 13'],
-  ['2026-10-15', 1, 28, 'Oct 19, Oct 26, Nov 2, Nov 9'],
-  ['2026-08-17', 1, 91, 'Aug 24, Sep 7, Sep 21, Oct 5, Oct 19, Nov 2'],
-  ['2026-10-19', 7, 26, 'Nov, Dec, 2027, Feb, Mar, Apr'],
-  ['2025-11-10', 7, 52, '2026, Apr, Jul, Oct'],
-  ['2022-01-01', 1, 1826, '2022, 2023, 2024, 2025, 2026'],
-  ['2010-03-05', 30, 200, '2015, 2020, 2025'],
-])('an axis from %s, every %i days, %i times, has the dates %s', (first, step, count, dates) => {
-  const points = Array.from({ length: count }, (_, index) => {
-    const at = addDays(day(first), step * index);
-    return { first: at, last: addDays(at, step - 1), values: { human: 1 }, said: [], isMarked: false };
-  });
-  const { labels } = drawLines(points, { title: 'Views', lines: ['human'] });
-  expect(labels.map(({ label }) => label).join(', ')).toBe(dates);
 });

@@ -102,11 +102,16 @@ describe.skipIf(skipWithoutChromium)('the pages in use (skipped where no Chromiu
     if (plot === null) throw new Error('the picture has no plot');
     const last = plot.x + plot.width * (1 - 0.5 / 91);
     await page.mouse.move(last, plot.y + plot.height / 2);
-    expect(await page.locator('.hover').textContent()).toMatch(
-      /^Sun, Nov 15, 2026\nHuman [\d,]+\nAI [\d,]+$/,
-    );
-    const rule = await page.locator('.hover').boundingBox();
+    const values = page.locator('.chart').getByRole('status');
+    expect(await values.textContent()).toMatch(/^Sun, Nov 15, 2026\nHuman [\d,]+\nAI [\d,]+$/);
+    const rule = await page.locator('.cursor').boundingBox();
     expect(Math.abs((rule?.x ?? 0) - last)).toBeLessThan(2);
+    // The same with the keyboard.
+    await page.mouse.move(0, 0);
+    expect(await page.locator('.cursor').isVisible()).toBe(false);
+    await page.locator('figure.chart').focus();
+    for (const key of ['End', 'ArrowLeft']) await page.keyboard.press(key);
+    expect(await values.textContent()).toMatch(/^Sat, Nov 14, 2026\n/);
     expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
   });
 

@@ -22,24 +22,27 @@ async function sections(fits: RegExp) {
   return { report, html: await report.page(), workspaceDir };
 }
 
-test('five lines of YAML and one query make a page, plain text and an email', async () => {
+test('five lines of YAML and one query make a page with a chart, plain text and an email', async () => {
   const { report, html, workspaceDir } = await sections(/report\.yaml$|\.sql$/);
   const yaml = await readFile(join(workspaceDir, 'reports/sections/report.yaml'), 'utf8');
   expect(yaml.trim().split('\n')).toHaveLength(5);
   expect(report.subject).toBe('Acme Docs, Oct 1 – 31, 2026: Sections');
+  expect(html).toContain('<title>Sections</title>');
   expect(html).toMatch(
     /<td class="text" data-value="\/guides">\/guides<\/td><td class="number" data-value="\d+">[\d,]+<\/td>/,
   );
   expect(report.text()).toMatch(/\nSECTIONS\n\n\/[\w-]+\n {2}Human [\d,]+ · AI [\d,]+\n/);
-  expect((await report.mail()).html).toMatch(/\/guides<\/td>/);
+  const { html: mail, pictures } = await report.mail();
+  expect(mail).toMatch(/alt="Sections. [^"]*\/guides: Human [\d,]+, AI [\d,]+[^]*\/guides<\/td>/);
+  expect(pictures).toHaveLength(2);
   expect(JSON.parse(report.json())).toMatchObject({
     rows: { sections: expect.arrayContaining([]) as unknown[] },
   });
 });
 
-test('a chart and its own page need no other change', async () => {
+test('its own page needs no other change, and has the chart', async () => {
   const { html } = await sections(/./);
   expect(html).toMatch(/<h1>\/\S+ is read most: [\d,]+ human views\.<\/h1>/);
   expect(html).toMatch(/<svg role="img"[^>]*><title>Sections<\/title>/);
-  expect(html).toMatch(/<path [^>]*fill="var\(--human\)"/);
+  expect(html).toMatch(/<rect [^>]*fill="var\(--human\)"/);
 });

@@ -174,11 +174,11 @@ describe('the weekly report', () => {
       );
     const pieces = (path: string | undefined): number => path?.match(/M/g)?.length ?? 0;
     const whole = (await weekly(history)).html;
-    expect(lines(whole).map(pieces)).toEqual([1, 1, 1, 1]);
+    expect(lines(whole).map(pieces)).toEqual([1, 1, 1, 1, 1, 1]);
     expect(textOf(whole)).not.toContain('leave gaps');
     await history.run(`DELETE FROM day_loads WHERE day = '2026-10-20'`);
     const { html } = await weekly(history);
-    expect(lines(html).map(pieces)).toEqual([2, 2, 2, 2]);
+    expect(lines(html).map(pieces)).toEqual([2, 2, 2, 2, 2, 2]);
     expect(textOf(html)).toContain('Days that are not loaded leave gaps.');
   });
 

@@ -370,7 +370,7 @@ describe('a few days', () => {
     const events = /<ul class="events card">([^]*?)<\/ul>/.exec(text)?.[1] ?? '';
     expect(events).toMatch(/^\s*<li><span class="who human">[^]*?fresh[^]*?900 views, about 0 expected/);
     // The days around them are shown, from each of which one can go on.
-    expect(text).toMatch(/<rect class="chosen" x="[\d.]+" width="[\d.]+"/);
+    expect(text).toMatch(/<rect x="[\d.]+" y="\d+" width="[\d.]+" height="\d+" fill="var\(--band\)"/);
     const table = text.replaceAll('&#x3D;', '=');
     expect(table).toContain(
       '<a href="/?project=prj_1&amp;from=2026-11-03&amp;to=2026-11-03">Nov 3, 2026</a>',
@@ -391,7 +391,7 @@ describe('a few days', () => {
   });
 });
 
-it('every chart marks jobs, changes by others and notes, and says what they were', async () => {
+it('every chart names jobs, changes by others and notes, and says what they were', async () => {
   const marked = async (path: string) => {
     const { text } = await ask(`${path}${path.includes('?') ? '&' : '?'}project=prj_1`);
     const said = /data-points="([^"]*)"/.exec(text.slice(text.indexOf('id="views"')))?.[1] ?? '';
@@ -413,7 +413,10 @@ describe('a comparison', () => {
       'section=/guides&path=/quickstart&path=https://docs.example.com/changelog&path=/quickstart&path=';
     const { status, text } = await ask(`/compare?project=prj_1&${of}`);
     expect(status).toBe(200);
-    expect([...text.matchAll(/<path class="line series-\d"/g)]).toHaveLength(3);
+    const colors = [...text.matchAll(/<path class="line"[^>]* stroke="var\(--(series-\w+)\)"/g)].map(
+      ([, color]) => color,
+    );
+    expect(new Set(colors)).toEqual(new Set(['series-one', 'series-two', 'series-three']));
     const rows = [...text.matchAll(/<th scope="row" class="path">[^]*?title="([^"]*)"[^]*?<\/tr>/g)];
     expect(rows.map(([, path]) => path)).toEqual(['/guides', '/quickstart', '/changelog']);
     for (const [row, path = ''] of rows) {
@@ -546,7 +549,9 @@ it('Ask writes the numbers of a column alike, and years without commas', async (
   ]) {
     const series = `SELECT (DATE '${first}' + n * INTERVAL '${step}')::DATE AS start, n FROM range(3) AS rows (n)`;
     const chart = (await ask(`/ask?project=prj_1&sql=${encodeURIComponent(series)}`)).text;
-    expect(chart, step).toContain(`data-days="[[&quot;${first}&quot;,&quot;${last}&quot;]`);
+    expect(chart, step).toContain(
+      `data-points="[{&quot;first&quot;:&quot;${first}&quot;,&quot;last&quot;:&quot;${last}&quot;,`,
+    );
   }
 });
 

@@ -178,16 +178,16 @@ describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chrom
     };
     const link = (name: string | RegExp) => page.getByRole('link', { name, exact: true }).first();
     const firstRow = () => page.locator('.ranking tbody tr').first().innerText();
-    const chart = page.locator('figure.lines').first();
+    const chart = page.locator('figure.chart').first();
     /** Where a day is in the chart. */
     const pointOf = async (day: string) => {
-      const days = z
-        .array(z.array(z.string()))
-        .parse(JSON.parse((await chart.getAttribute('data-days')) ?? ''));
-      const box = await chart.locator('.graph').boundingBox();
+      const points = z
+        .array(z.object({ first: z.string(), last: z.string() }))
+        .parse(JSON.parse((await chart.getAttribute('data-points')) ?? ''));
+      const box = await chart.locator('svg:visible .plot').boundingBox();
       if (box === null) throw new Error('the chart is not shown');
-      const at = days.findIndex(([first = '', last = '']) => first <= day && day <= last);
-      return { x: box.x + ((at + 0.5) / days.length) * box.width, y: box.y + 60 };
+      const at = points.findIndex(({ first, last }) => first <= day && day <= last);
+      return { x: box.x + ((at + 0.5) / points.length) * box.width, y: box.y + 60 };
     };
     const mostBy = async (column: string) => {
       const sql = `SELECT path FROM changes('2026-08-17', '2026-11-15') WHERE human + ai > 0 ORDER BY ${column} LIMIT 1`;
@@ -215,7 +215,7 @@ describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chrom
       await click(link('Sections'));
       await click(link('/guides'));
       await page.getByRole('heading', { name: '/guides' }).waitFor();
-      expect(await chart.locator('path.line.human').count()).toBe(1);
+      expect(await chart.locator('svg:visible path.line[stroke="var(--human)"]').count()).toBe(2);
     });
     await from('what AI reads most', async () => {
       await click(link('AI'));
@@ -257,7 +257,7 @@ describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chrom
       await click(boxes.nth(1));
       await click(page.getByRole('button', { name: 'Compare' }));
       await page.getByRole('heading', { name: 'Compare' }).waitFor();
-      expect(await chart.locator('path.line').count()).toBe(2);
+      expect(await chart.locator('svg:visible path.line').count()).toBe(2);
       expect(await page.locator('.ranking tbody tr').count()).toBe(2);
     });
     await page.locator('.filters input[type=checkbox]').first().click();

@@ -1,12 +1,12 @@
 import { experimentWords } from '../../agents/effect.js';
+import { highestDrawn } from '../../charts/axes.js';
 import { addDays, daysBetween } from '../../day.js';
 import type { Audience } from '../../format/audience.js';
-import { changeOf, type Change, counted, inWords, thousands } from '../../format/numbers.js';
-import { capitalised } from '../../format/text.js';
-import { highestDrawn, highestOf, MOST_PLAIN_DAYS } from '../chart.js';
+import { changeOf, type Change } from '../../format/numbers.js';
 import type { Coverage, ModelContext } from '../coverage.js';
 import { agentWorkOf } from '../jobs.js';
 import { periodOf, type Calendar } from '../period.js';
+import { chartOf } from './chart.js';
 import { type AudienceWeek, bothWeeks, compareWeeks, type Comparison } from './comparison.js';
 import { type MostReadRow, type WeekRow, weeklyRows, type WeeklyRows } from './rows.js';
 import { newsOf, weekdaysOf } from './sentences.js';
@@ -111,45 +111,6 @@ function weekFigures(
 ) {
   const { name } = periodOf('week', first, calendar);
   return { name, first, last: addDays(first, 6), human, ai, share, daysLoaded };
-}
-
-const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ';
-
-/** The days that are drawn, oldest first, the notes about them, and what is written around them. */
-function chartOf({ daily_views: days, notes: rows }: WeeklyRows, { thisWeek: { human, ai } }: Comparison) {
-  const weeks = days.length / 7;
-  const isOneWeek = weeks === 1;
-  const average = days.length > MOST_PLAIN_DAYS ? ', as a 7-day average' : '';
-  const values = days.flatMap((day) => [day.human ?? 0, day.ai ?? 0]);
-  const isCut = Math.max(...values) > highestOf(days);
-  const notes = rows
-    .filter(({ day }) => days.some((drawn) => drawn.day === day))
-    .map((note, index) => ({
-      letter: LETTERS[index] ?? '·',
-      day: note.day,
-      text: note.text + (note.path === '*' ? '' : ` (${note.path})`),
-      isBreak: note.is_break,
-    }));
-  return {
-    heading: isOneWeek ? 'Day by day' : `${capitalised(inWords(weeks))} weeks`,
-    under: [
-      `Views per day${average}.`,
-      ...(isOneWeek ? [] : ['The shaded band is this week.']),
-      ...(days.some((day) => day.human === null) ? ['Days that are not loaded leave gaps.'] : []),
-      ...(isCut ? ['A triangle marks a day above the end of the scale.'] : []),
-    ].join(' '),
-    title: `Views per day over ${counted(weeks, 'week')}. Human: ${thousands(human)} this week. AI: ${thousands(ai)} this week.`,
-    /** The days at the end to shade. */
-    reported: isOneWeek ? 0 : 7,
-    days: days.map((day) => ({
-      ...day,
-      letters: notes
-        .filter((note) => note.day === day.day)
-        .map(({ letter }) => letter)
-        .join(''),
-    })),
-    notes,
-  };
 }
 
 const MOST_READ_FIRST = 10;

@@ -2,9 +2,8 @@ import { z } from 'zod';
 import { experimentRow } from '../../agents/effect.js';
 import { audienceColumn, AUDIENCES } from '../../format/audience.js';
 import { dayColumn } from '../../warehouse/query.js';
-import { dayViews } from '../chart.js';
 import { jobRow } from '../jobs.js';
-import { sparkWeek } from '../lines.js';
+import { noteRow } from '../notes.js';
 
 const count = z.number().int().nonnegative();
 
@@ -15,7 +14,19 @@ const week = z.object({
   ai_share: z.number().nullable(),
   days_loaded: count,
 });
-const note = z.object({ day: dayColumn, text: z.string(), path: z.string(), is_break: z.boolean() });
+/** A day's views; null if it is not loaded. */
+export const dayViews = z.object({
+  day: dayColumn,
+  human: z.number().nonnegative().nullable(),
+  ai: z.number().nonnegative().nullable(),
+});
+/** A full week of a page: its views, and the expected range if known. */
+export const sparkWeek = z.object({
+  ago: z.number().nonnegative(),
+  views: z.number().nonnegative(),
+  low: z.number().nullable(),
+  high: z.number().nullable(),
+});
 const moved = z.object({
   /** The audience that moved, or moved further. */
   audience: audienceColumn,
@@ -60,7 +71,7 @@ export const weeklyRows = z.object({
   pages: z.object({ read: count, inAYear: count, new: count.nullable(), newPages: z.array(pageViews) }),
   usual: z.array(usual),
   causes: z.array(cause),
-  notes: z.array(note),
+  notes: z.array(noteRow),
   moved: z.array(moved),
   most_read: z.array(mostRead),
   /** Pages that one audience reads and the other rarely does, by the audience that reads them. */
@@ -72,6 +83,7 @@ export const weeklyRows = z.object({
 
 export type WeeklyRows = z.infer<typeof weeklyRows>;
 export type WeekRow = z.infer<typeof week>;
+export type SparkWeek = z.infer<typeof sparkWeek>;
 export type DayRow = z.infer<typeof dayViews>;
 export type MovedRow = z.infer<typeof moved>;
 export type UsualRow = z.infer<typeof usual>;

@@ -1,21 +1,22 @@
 -- Grain: one row per event in a range that charts of the site, of a section or of a page mark: an agent job, a change by
 -- others, or a note.
-SELECT day, text
+SELECT day, text, is_break
 FROM
   (
     SELECT
       coalesce(merged_on, ended_at::DATE, planned_at::DATE) AS day,
       concat('Job ', id, if(merged_on IS NULL, concat(' ', state), ' merged'), ': ', path) AS text,
       path,
-      false AS is_pattern
+      false AS is_pattern,
+      false AS is_break
     FROM jobs
     WHERE project = $project
     UNION ALL
-    SELECT changed_on, concat('Changed: ', path), path, false
+    SELECT changed_on, concat('Changed: ', path), path, false, false
     FROM page_changes
     WHERE project = $project
     UNION ALL
-    SELECT day, concat(if(is_break, 'Counting changed: ', ''), text), path, true
+    SELECT day, concat(if(is_break, 'Counting changed: ', ''), text), path, true, is_break
     FROM notes
     WHERE project = $project
   )

@@ -1,5 +1,5 @@
 import { packageFile } from '../files.js';
-import type { Colors, Palette } from './templates.js';
+import type { Colors, Palette } from './palette.js';
 
 const FONT_FAMILY = 'Inter';
 const FONT_FILES = ['Inter-Regular.ttf', 'Inter-SemiBold.ttf'].map((file) =>
@@ -13,7 +13,7 @@ const SVG = /<svg [^]*?<\/svg>/g;
 
 /**
  * Email clients do not show SVG, so each one becomes two images, in light and dark colors; the
- * email's CSS shows the one that fits. The title of the SVG is their alt text.
+ * email's CSS shows the one that fits. The title and the data of the SVG are their alt text.
  */
 export async function withImages(html: string, name: string, palette: Palette) {
   /** The id of each is without the angle brackets of the Content-ID header. */
@@ -21,7 +21,7 @@ export async function withImages(html: string, name: string, palette: Palette) {
   const images: string[] = [];
   for (const [index, [svg]] of [...html.matchAll(SVG)].entries()) {
     const width = Number(/ width="(\d+)"/.exec(svg)?.[1]);
-    const alt = /<title>([^<]*)<\/title>/.exec(svg)?.[1]?.replaceAll('"', '&quot;') ?? '';
+    const alt = altOf(svg);
     const tags: string[] = [];
     for (const scheme of ['light', 'dark'] as const) {
       const cid = `${name}.${index + 1}.${scheme}@readership`;
@@ -31,6 +31,13 @@ export async function withImages(html: string, name: string, palette: Palette) {
     images.push(tags.join(''));
   }
   return { html: html.replace(SVG, () => images.shift() ?? ''), pictures };
+}
+
+function altOf(svg: string): string {
+  const [title = '', data = ''] = ['title', 'desc'].map(
+    (tag) => new RegExp(`<${tag}>([^<]*)</${tag}>`).exec(svg)?.[1] ?? '',
+  );
+  return (data === '' ? title : `${title.replace(/\.$/, '')}. ${data}`).replaceAll('"', '&quot;');
 }
 
 /**

@@ -1,0 +1,51 @@
+import { extent } from 'd3-array';
+import { plainDayRange } from '../format/days.js';
+import { compact, counted } from '../format/numbers.js';
+import type { DrawnBars, DrawnLines, Line } from './chart.js';
+
+/** With more points, a line is described by its ends and its extremes. */
+const MOST_SAID = 14;
+
+/** A value as text: fractions below ten keep two decimals. */
+export function numberText(value: number, unit: '' | '%'): string {
+  const digits = unit === '%' ? 1 : Math.abs(value) < 10 ? 2 : 0;
+  return withMinus(value.toLocaleString('en-US', { maximumFractionDigits: digits })) + unit;
+}
+
+/** The same where there is little room. */
+export const shortNumber = (value: number, unit: '' | '%'): string =>
+  Math.abs(value) < 100_000 ? numberText(value, unit) : withMinus(compact(value));
+
+const withMinus = (digits: string): string => digits.replace('-', '−');
+
+/** The data of a chart as text. */
+export const linesInWords = (chart: DrawnLines): string =>
+  chart.lines
+    .filter(({ look }) => look !== 'dashed')
+    .map((line) => `${line.label}: ${lineInWords(line, chart)}.`)
+    .join(' ');
+
+function lineInWords({ values }: Line, { points, unit }: DrawnLines): string {
+  const known = points.flatMap((days, index) => {
+    const value = values[index] ?? null;
+    return value === null ? [] : { value, words: `${numberText(value, unit)} on ${plainDayRange(days)}` };
+  });
+  const [first, last] = [known[0], known.at(-1)];
+  if (first === undefined || last === undefined) return 'nothing loaded';
+  if (known.length <= MOST_SAID) return known.map(({ words }) => words).join(', ');
+  const [lowest = 0, highest = 0] = extent(known, ({ value }) => value);
+  const ends = `${first.words}, ${last.words}`;
+  return `${ends}, between ${numberText(lowest, unit)} and ${numberText(highest, unit)}`;
+}
+
+export const barsInWords = ({ bars, rows, unit, more }: DrawnBars): string =>
+  rows
+    .map(({ label, values }) => {
+      const words = bars.map((bar, index) => {
+        const value = values[index] ?? null;
+        return `${bars.length > 1 ? `${bar.label} ` : ''}${value === null ? '–' : numberText(value, unit)}`;
+      });
+      return `${label}: ${words.join(', ')}`;
+    })
+    .concat(more > 0 ? [`and ${counted(more, 'more row')}`] : [])
+    .join('; ');

@@ -1,0 +1,65 @@
+import { escapeMarkup } from '../format/text.js';
+
+/**
+ * In pixels: how wide a chart is drawn, and how wide it is shown. A page has one for each kind of screen. Emails
+ * enlarge it, because phones shrink it.
+ */
+const SIZES = {
+  page: { width: 900, shown: 900 },
+  tablet: { width: 560, shown: 560 },
+  phone: { width: 350, shown: 350 },
+  email: { width: 442, shown: 552 },
+} as const;
+
+export type Size = keyof typeof SIZES;
+export const SIZE_NAMES = ['page', 'tablet', 'phone', 'email'] as const satisfies readonly Size[];
+
+export const widthOf = (size: Size): number => SIZES[size].width;
+
+/** Narrower charts have their labels above what they label, not beside it. */
+const NARROW = 700;
+export const isNarrow = (size: Size): boolean => widthOf(size) < NARROW;
+
+/** About how wide text is, in pixels, whatever font a page has. */
+const CHARACTER = 7.3;
+export const widthOfText = (words: string): number => Array.from(words).length * CHARACTER;
+export const widthOfBold = (words: string): number => 1.1 * widthOfText(words);
+
+export const round = (value: number): number => Math.round(value * 10) / 10;
+
+/** A drawing with its title and, for those who cannot see it, its data in words. */
+export function svgOf(
+  { title, data, size, height }: { title: string; data: string; size: Size; height: number },
+  parts: readonly string[],
+): string {
+  const { width, shown } = SIZES[size];
+  return [
+    `<svg role="img" xmlns="http://www.w3.org/2000/svg" class="drawing ${size}" width="${shown}" height="${Math.round((height * shown) / width)}" viewBox="0 0 ${width} ${height}" font-family="inherit" font-size="13">`,
+    `<title>${escapeMarkup(title)}</title><desc>${escapeMarkup(data)}</desc>`,
+    ...parts,
+    '</svg>',
+  ].join('');
+}
+
+interface TextLook {
+  readonly anchor?: 'start' | 'middle' | 'end';
+  readonly color?: string;
+  readonly isBold?: boolean;
+}
+
+export const textAt = (
+  x: number,
+  y: number,
+  words: string,
+  { anchor = 'start', color = 'muted', isBold = false }: TextLook = {},
+): string =>
+  `<text x="${round(x)}" y="${round(y)}" fill="var(--${color})" text-anchor="${anchor}"${isBold ? ' font-weight="600"' : ''}>${escapeMarkup(words)}</text>`;
+
+/** Text that fits into a width, cut in the middle if it is longer: paths differ at their ends. */
+export function fitting(words: string, width: number): string {
+  const characters = Array.from(words);
+  const most = Math.max(3, Math.floor(width / CHARACTER));
+  if (characters.length <= most) return words;
+  const end = Math.floor((most - 1) / 2);
+  return `${characters.slice(0, most - 1 - end).join('')}…${characters.slice(-end).join('')}`;
+}

@@ -1,0 +1,81 @@
+import type { DrawnChart } from '../charts/chart.js';
+import { isShare, labelOf } from '../charts/rows.js';
+import { parseDay } from '../day.js';
+import { longDay, moment } from '../format/days.js';
+import { percent } from '../format/numbers.js';
+import { shownPath, shownText, valueText } from '../format/text.js';
+import type { Row } from '../warehouse/query.js';
+import { type Answers, rowsOf } from './answers.js';
+import { type ReportDefinition, shows } from './definition.js';
+
+/** No client clips an email below about 80 KB. */
+const ROWS_IN_MAIL = 30;
+
+/** The results of a report as tables in the order of its queries, for reports without their own template. */
+export const tablesOf = (
+  { queries }: ReportDefinition,
+  answers: Answers,
+  charts: Readonly<Record<string, DrawnChart>>,
+  timezone: string,
+) =>
+  queries.map(({ name, title, show, columns }) => {
+    const chart = charts[name] ?? null;
+    const shownColumns = chart === null ? columns : undefined;
+    const rows = rowsOf(answers, name).map((row) => cellsOf(row, shownColumns, timezone));
+    const firstRows = rows.slice(0, ROWS_IN_MAIL);
+    return {
+      name,
+      title,
+      /** Drawn on the page and in emails. Plain text has its rows. */
+      chart,
+      isTable: chart === null || shows({ show }, 'table'),
+      head: rows[0] ?? [],
+      rows,
+      /** The rows that fit into an email, and how many are left out. */
+      firstRows,
+      more: rows.length - firstRows.length,
+      /** For a query that returns one row: its values, each with a title. */
+      facts: shows({ show }, 'facts') ? (rows[0] ?? null) : null,
+    };
+  });
+
+/** The values of a row, as the built-in templates show them. */
+const cellsOf = (row: Row, columns: readonly string[] = Object.keys(row), timezone: string) =>
+  columns.map((column) => cellOf(column, row[column] ?? null, timezone));
+
+/** A value of a row, with the title of its column. */
+export const cellOf = (column: string, value: Row[string] = null, timezone: string) => ({
+  column,
+  title: labelOf(column),
+  ...shown(column, value, timezone),
+  /** The sort key, and the path itself. */
+  value: typeof value === 'number' ? value : valueText(value),
+});
+
+const MIDNIGHT = 'T00:00:00.000Z';
+
+interface Shown {
+  readonly kind: 'path' | 'number' | 'date' | 'text';
+  readonly text: string;
+}
+
+/**
+ * A value as text: a dash for NULL, a path without unsafe characters, and days as in sentences. A
+ * timestamp at midnight is the start of a day, week or month.
+ */
+function shown(column: string, value: Row[string], timezone: string): Shown {
+  if (typeof value === 'number') return { kind: 'number', text: numberText(column, value) };
+  const text = valueText(value);
+  if (column === 'path' && value !== null) return { kind: 'path', text: shownPath(text) };
+  const date = parseDay(text.endsWith(MIDNIGHT) ? text.slice(0, -MIDNIGHT.length) : text);
+  if (date !== undefined) return { kind: 'date', text: longDay(date) };
+  if (INSTANT.test(text)) return { kind: 'date', text: moment(new Date(text), timezone) };
+  return { kind: 'text', text: shownText(text) || '–' };
+}
+
+/** A timestamp as queries return it. */
+const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
+/** Fractions in columns named for a share or ratio as percentages, others with up to two decimals. */
+const numberText = (column: string, value: number): string =>
+  isShare(column) ? percent(value) : value.toLocaleString('en-US', { maximumFractionDigits: 2 });
