@@ -4,7 +4,6 @@
  */
 import { percent, signedPercent } from '../src/format/numbers.js';
 import { backtest, type Score } from './movers/backtest.js';
-import { CHANGED_SITES, measuredEffects } from './movers/effects.js';
 import { EXPERIMENTS, measuredExperiments } from './movers/experiment.js';
 import { SCENARIOS } from './movers/scenarios.js';
 import { COURSES, usualRangeHolds } from './movers/usual.js';
@@ -39,31 +38,6 @@ print('---', '--:', '--:', '--:');
 for (const course of COURSES) {
   const { name, inside, records, width } = await usualRangeHolds(course, { sites: 10 * sites, firstSeed });
   print(name, percent(inside), percent(records), width.toFixed(2));
-}
-
-process.stdout.write('\n');
-print(
-  'effect of a change',
-  'true',
-  'clear of',
-  'median',
-  'cannot tell',
-  'holds',
-  'middle, widest high / low',
-  'together clear',
-);
-print('---', '--:', '--:', '--:', '--:', '--:', '--:', '--:');
-for (const site of CHANGED_SITES) {
-  const found = await measuredEffects(site, { sites, firstSeed });
-  print(
-    site.name,
-    signedPercent(site.trueRatio - 1),
-    `${percent(found.clear)} of ${Math.round(found.jobs * (1 - found.untold))}`,
-    found.ratio.toFixed(2),
-    ...[found.untold, found.holds].map(percent),
-    `${found.width.toFixed(1)}, ${found.widest.toFixed(1)}`,
-    percent(found.togetherClear),
-  );
 }
 
 process.stdout.write('\n');

@@ -11,7 +11,8 @@ import { runSql } from '../src/sql/answer.js';
 import { formatAnswer } from '../src/sql/formats.js';
 import { colorsOf } from '../src/terminal/output.js';
 import { type History, openHistory } from '../src/warehouse/published.js';
-import { env, serveSandbox, workspaceOf } from './commands/workspace.js';
+import { env, liveFile, serveSandbox, workspaceOf } from './commands/workspace.js';
+import { execute, inWarehouse } from './open-warehouse.js';
 import { runtimeIn } from './run-cli.js';
 import { clockAt } from './sandbox/open-sandbox.js';
 
@@ -28,6 +29,9 @@ improve: { mode: apply, experiment: off, exclude: ['/changelog/**', '/llms*.txt'
 /** When the service runs: for the backfill, for settled days and ended jobs, weeks later, and a night later. */
 const HOURS_BETWEEN = [0, 24, 48 * 24, 24];
 
+/** Merges every pull request three days after its job was planned. */
+const MERGE_ALL = 'UPDATE agent_jobs SET merged_on = planned_at::DATE + 3 WHERE pr_link IS NOT NULL';
+
 /** The published history of a site after a service has run, with every ledger in use. */
 async function publishedHistory(): Promise<string> {
   const clock = clockAt(new Date('2026-09-29T13:00:00Z'));
@@ -42,9 +46,10 @@ async function publishedHistory(): Promise<string> {
     ...logging(await openLog(runtime.output)),
     onTickFailed,
   });
-  for (const hours of HOURS_BETWEEN) {
+  for (const [tick, hours] of HOURS_BETWEEN.entries()) {
     clock.advance(hours * 3600);
     await service.tick();
+    if (tick === 1) await inWarehouse(liveFile(cwd), (warehouse) => execute(warehouse, MERGE_ALL));
   }
   return workspace.historyFile;
 }

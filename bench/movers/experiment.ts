@@ -91,7 +91,7 @@ async function effects({ noise, pairs, trueRatio }: Experiment, firstSeed: numbe
         FROM twins, (VALUES (treated, true), (held_out, false)) AS page (path, is_treated)`);
       return await queryRows(
         connection,
-        `SELECT verdict, ratio, low, high FROM experiment_effect WHERE audience = 'human' AND basis = 'assigned'`,
+        `SELECT verdict, ratio, low, high FROM experiment_effect WHERE audience = 'human'`,
         effectRow,
       );
     },

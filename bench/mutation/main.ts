@@ -12,7 +12,6 @@ const DECISIONS = {
   'agents/lifecycle': 'agents/{lifecycle,failures,poll}',
   'agents/pairs': 'agents/pairs',
   'agents/room': '{agents/{plan,select},steps/{approve,submit}}',
-  'agents/effect': 'agents/effect',
   'agents/reconcile': '{agents/failures,steps/approve}',
   'budget/budget': '{budget/budget,export/forecast}',
   'api/hour': 'api/hour',

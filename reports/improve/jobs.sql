@@ -5,12 +5,14 @@ SELECT
   jobs.id,
   jobs.path,
   jobs.state,
-  -- Nobody needs to review a pull request that was closed without being merged.
-  if(jobs.closed_on IS NULL, jobs.pr_link, NULL) AS pr_link,
+  jobs.pr_link,
+  jobs.pull_request,
+  jobs.merged_into,
+  jobs.pull_request_problem,
   jobs.reason,
   jobs.planned_at,
   jobs.ended_at,
-  if(jobs.closed_on IS NULL, jobs.note, 'Its pull request was closed without being merged.') AS note,
+  jobs.note,
   jobs.merged_on,
   jobs.planned_at >= $from::DATE AS newly_flagged,
   {human: weekly_human, ai: weekly_ai, trend: trend} AS weekly
@@ -24,7 +26,7 @@ WHERE
   AND (
     jobs.ended_at IS NULL
     OR jobs.ended_at >= $from::DATE
-    OR (jobs.pr_link IS NOT NULL AND jobs.closed_on IS NULL)
+    OR jobs.pull_request IN ('open', 'merged elsewhere', 'unknown')
     OR jobs.merged_on BETWEEN $from::DATE AND $to::DATE
   )
   AND (jobs.merged_on IS NULL OR jobs.merged_on >= $from::DATE)

@@ -4,12 +4,15 @@ SELECT
   id,
   path,
   state,
-  if(closed_on IS NULL, pr_link, NULL) AS pr_link,
-  if(closed_on IS NULL, note, 'Its pull request was closed without being merged.') AS note,
+  pr_link,
+  pull_request,
+  merged_into,
+  pull_request_problem,
+  note,
   coalesce(ended_at >= $from::DATE AND ended_at < $to::DATE + 1, false) AS is_new
 FROM jobs
 WHERE
   project = $project
   AND merged_on IS NULL
-  AND (ended_at IS NULL OR ended_at >= $from::DATE OR (pr_link IS NOT NULL AND closed_on IS NULL))
+  AND (ended_at IS NULL OR ended_at >= $from::DATE OR pull_request IN ('open', 'merged elsewhere', 'unknown'))
 ORDER BY id

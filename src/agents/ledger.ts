@@ -74,6 +74,9 @@ const jobRow = z
     merged_on: dayColumn.nullable(),
     /** When its pull request was closed without being merged; null if it was not, or was not looked up. */
     closed_on: dayColumn.nullable(),
+    /** The branch its pull request was merged into, if that is not the site's. */
+    merged_into: z.string().nullable(),
+    /** Why its pull request could not be looked up. */
     pull_request_problem: z.string().nullable(),
     /** If chance gave it the job instead of a similar page: that page, and the seed of the draw. */
     held_out: z.string().nullable(),

@@ -28,13 +28,9 @@ const RECORD_SKIP = statement('record-skip');
 const FORGET_SKIP = statement('forget-skip');
 const SKIP_CHOICE = statement('skip-choice');
 const FORGET_SKIPPED_CHOICE = statement('forget-skipped-choice');
-const OPEN_CHANGES = statement('open-changes');
 const NEAR_PATHS = statement('near-paths');
 
 const pathRow = z.object({ path: z.string() });
-const openChangeRow = pathRow
-  .extend({ link: z.string() })
-  .transform(({ path, link }) => ({ path, why: { code: 'changed-elsewhere', link } as const }));
 const choiceRow = pathRow.extend({
   weekly_human: z.number(),
   weekly_ai: z.number(),
@@ -93,11 +89,10 @@ export async function planImprovement(
   const waiting = jobs.filter((job) => job.state === 'planned');
   const { plannedThisWeek, toPlan, toSend } = roomFor(jobs, rules, now);
   const skips = await readSkips(reader, project, now);
-  const elsewhere = await reader.query(OPEN_CHANGES, openChangeRow, { project });
-  const heldUp = [...elsewhere, ...skips].map(({ path, why }) => [path, why] as const);
+  const skipped = skips.map(({ path, why }) => [path, why] as const);
   const inReview = jobs.filter(isInReview);
   const selection = selectPages(candidates, rules, {
-    busy: new Map([...heldUp, ...busyPages(jobs, rules, now)]),
+    busy: new Map([...skipped, ...busyPages(jobs, rules, now)]),
     reserved: reservedPages(jobs, rules, now),
     isListed,
     only,

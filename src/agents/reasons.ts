@@ -43,7 +43,6 @@ const reasonSchema = z.discriminatedUnion('code', [
     until: dayColumn,
   }),
   z.object({ code: z.literal('in-review'), job: z.int(), since: dayColumn }),
-  z.object({ code: z.literal('changed-elsewhere'), link: z.string() }),
   z.object({ code: z.literal('rejected'), job: z.int(), on: dayColumn }),
   /** The twin of a page with a job; `until` is null before that is merged, and then it waits until `latest` at most. */
   z.object({
@@ -95,8 +94,6 @@ export function reasonWords(reason: Reason): string {
       return `job ${reason.job} ${reason.is_failed ? 'failed' : 'ended'} on ${longDay(reason.ended)}; its next one may start on ${longDay(reason.until)}`;
     case 'in-review':
       return `pull request of job ${reason.job} in review since ${longDay(reason.since)}`;
-    case 'changed-elsewhere':
-      return `an open pull request of others changes it: ${reason.link}`;
     case 'rejected':
       return `rejected on ${longDay(reason.on)} (job ${reason.job}): it gets another job only if you propose it again`;
     case 'held-out':

@@ -18,8 +18,8 @@ export interface Room {
 export const limitWords = ({ setting, limit }: Room): string => `improve.${setting} is ${limit}`;
 
 /** Whether its pull request waits for review, as far as is known. */
-export const isInReview = ({ pr_link, merged_on, closed_on, state }: Job): boolean =>
-  pr_link !== null && merged_on === null && closed_on === null && state !== 'active';
+export const isInReview = ({ pr_link, merged_on, closed_on, merged_into, state }: Job): boolean =>
+  pr_link !== null && merged_on === null && closed_on === null && merged_into === null && state !== 'active';
 
 /**
  * How many jobs may be planned now, and how many of those that wait may be sent: limits may have been lowered since

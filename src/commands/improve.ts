@@ -8,12 +8,12 @@ import { readSitemap } from '../agents/sitemap.js';
 import { withHistory } from '../app/history.js';
 import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
 import type { ProjectSettings } from '../config/schema.js';
-import { type Day, dayOf } from '../day.js';
+import type { Day } from '../day.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
 import { longDay } from '../format/days.js';
 import { escapeUnsafe } from '../format/text.js';
 import { createdLine, planLines } from '../print/pages.js';
-import { approvePages, improveStep, recordPageChanges, skipPages, unskipPages } from '../steps/improve.js';
+import { approvePages, improveStep, skipPages, unskipPages } from '../steps/improve.js';
 import type { StepContext } from '../steps/step.js';
 import { aDay, projectCommand, flag, JSON_LOG, PLATFORM_ENVIRONMENT, value } from './command.js';
 import { conclude, makeChange, runSteps } from './steps.js';
@@ -55,27 +55,6 @@ export const improve = projectCommand('improve', {
     if (apply === undefined) return showPlan(options, runtime);
     return apply === true ? applyAll(options, runtime) : applySome(options, runtime, apply);
   },
-});
-
-export const changed = projectCommand('changed', {
-  summary: 'record that people changed pages, to measure the difference',
-  description:
-    'Records that people changed pages on a day. Views are compared from then on, and the pages no longer serve as a comparison for others. With pullRequests.repository in readership.yaml, merged pull requests are found automatically.',
-  arguments: [value<Pages>('<pages...>', 'paths of the pages')],
-  options: {
-    on: value<Day | undefined>('<day>', 'day of the change, YYYY-MM-DD (default: today, UTC)', aDay),
-    undo: flag('take it back, for the same day'),
-  },
-  examples: `
-  readership changed /quickstart --on 2026-11-12
-  readership changed /quickstart --on 2026-11-12 --undo`,
-  run: ({ on, undo, ...options }, runtime, pages) =>
-    makeChange('changed', { ...options, secrets: 'optional' }, runtime, async (context) => {
-      const [day, isUndone] = [on ?? dayOf(context.now()), undo === true];
-      await recordPageChanges(context, onlyProject(context), pages.map(pathArgument), { day, isUndone });
-      const words = isUndone ? 'no manual record of a change' : 'recorded as changed';
-      for (const path of pages) runtime.output.data(escapeUnsafe(`${path}: ${words} on ${longDay(day)}`));
-    }),
 });
 
 type ShowOptions = WorkspaceOptions & { readonly verbose?: boolean; readonly json?: boolean };

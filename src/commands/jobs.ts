@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { readEffects } from '../agents/effect.js';
+import { readJobEffects } from '../agents/job-effects.js';
 import { type Job, readJobs, readJobsOf } from '../agents/ledger.js';
 import { type Message, readMessages, readMessagesOf, readTransitions } from '../agents/messages.js';
 import { nextTurn } from '../agents/submit.js';
@@ -65,7 +65,7 @@ const show = workspaceCommand('show', {
     withHistory(options, runtime, async (history, workspace) => {
       const { job } = findJob(await readJobs(history, null), workspace, id);
       const messages = await readMessages(history, job.project);
-      const effects = await readEffects(history, job.project);
+      const effects = await readJobEffects(history, job.project);
       const rest = {
         messages: messages.filter((message) => message.job === id),
         transitions: await readTransitions(history, id),

@@ -17,7 +17,6 @@ const COMMANDS: Readonly<Record<string, () => Promise<Declare>>> = {
   report: async () => (await import('./report.js')).report,
   serve: async () => (await import('./serve.js')).serve,
   improve: async () => (await import('./improve.js')).improve,
-  changed: async () => (await import('./improve.js')).changed,
   jobs: async () => (await import('./jobs.js')).jobs,
   mcp: async () => (await import('./serve.js')).mcp,
   publish: async () => (await import('./export.js')).publish,

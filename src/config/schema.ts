@@ -83,31 +83,9 @@ const PUBLIC_HOSTS = {
 const pullRequestsSchema = z
   .strictObject({
     host: z.enum(['github', 'gitlab', 'bitbucket'], { error: 'write github, gitlab or bitbucket' }),
-    repository: z
-      .string()
-      .regex(
-        /^[\w.-]*[\w-][\w.-]*(\/[\w.-]*[\w-][\w.-]*)+$/,
-        'not the name of a repository, such as acme/docs',
-      )
-      .optional()
-      .describe('where to look for changes by others, and for lost jobs'),
-    files: z
-      .string()
-      .regex(
-        /^[^{}]*\{path\}([^{}]|\{(?!path\})[\w,.-]+\})*$/,
-        'write a pattern with {path}, such as docs{path}.mdx',
-      )
-      .max(200)
-      .default('**{path}.{md,mdx,markdown,html,rst,adoc,ipynb}')
-      .describe('the source file of a page, whose path replaces {path}'),
     url: encrypted(baseAddress()).optional(),
   })
-  .transform(({ host, url = PUBLIC_HOSTS[host].url, ...rest }) => ({
-    ...rest,
-    host,
-    url,
-    apiUrl: apiUrlOf(host, url),
-  }));
+  .transform(({ host, url = PUBLIC_HOSTS[host].url }) => ({ host, url, apiUrl: apiUrlOf(host, url) }));
 
 function apiUrlOf(host: keyof typeof PUBLIC_HOSTS, url: string): string {
   const known = PUBLIC_HOSTS[host];
@@ -207,6 +185,8 @@ export const RETIRED: ReadonlyMap<string, string> = new Map([
   ['improve.readingShare', 'all pages with at least improve.minWeeklyViews are ranked by their views'],
   ['otherApiKeys', 'doctor tries each key instead'],
   ['reports.*.attach', 'emails have no attachments; readership sql --output rows.csv writes rows to a file'],
+  ['pullRequests.files', 'only the pull requests of agents are looked up now, by their links'],
+  ['pullRequests.repository', 'only the pull requests of agents are looked up now, by their links'],
   ['publish.endpoint', 'set AWS_ENDPOINT_URL_S3 in the environment instead, which other S3 tools read too'],
   ['publish.region', 'set AWS_REGION in the environment instead, which other S3 tools read too'],
 ]);

@@ -1,10 +1,10 @@
 import { ENDED_STATUSES } from '../api/schema.js';
-import { effectWords, type JobEffect } from '../agents/effect.js';
+import { effectWords, type JobEffect } from '../agents/job-effects.js';
 import type { Job } from '../agents/ledger.js';
 import type { Message, Transition } from '../agents/messages.js';
 import { longDay, moment } from '../format/days.js';
 import { thousands } from '../format/numbers.js';
-import { pullRequestNumber } from '../reports/jobs.js';
+import { mergedElsewhere, pullRequestNumber } from '../reports/jobs.js';
 import type { Column } from '../terminal/table.js';
 import { escapeLines, escapeUnsafe, indented, section } from '../format/text.js';
 
@@ -74,10 +74,13 @@ const shortOutcome = (job: Job): string =>
     ? `${outcomeOf(job).slice(0, NOTE_LENGTH - 1)}…`
     : outcomeOf(job);
 
-const outcomeOf = ({ state, pr_link, merged_on, closed_on, note }: Job): string => {
+const outcomeOf = (job: Job): string => {
+  const { state, pr_link, merged_on, closed_on, merged_into, pull_request_problem, note } = job;
   if (merged_on !== null) return pr_link === null ? 'committed directly' : `${pr_link} merged`;
   if (pr_link === null) return note ?? (state === 'completed' ? 'ended without changes' : '');
-  return closed_on === null ? pr_link : `${pr_link} closed`;
+  if (closed_on !== null) return `${pr_link} closed`;
+  if (merged_into !== null) return `${pr_link} merged into ${merged_into}`;
+  return pull_request_problem === null ? pr_link : `${pr_link} not looked up`;
 };
 
 /** Everything known about a job. */
@@ -85,7 +88,7 @@ interface JobDetail {
   readonly job: Job;
   readonly messages: readonly Message[];
   readonly transitions: readonly Transition[];
-  /** The effect of its pull request, if it has one. */
+  /** The views before and after its merge, if it was merged. */
   readonly effect: JobEffect | undefined;
 }
 
@@ -109,7 +112,7 @@ const NEXT: Readonly<Partial<Record<Job['state'], string>>> = {
 };
 
 function factsOf(job: Job, effect?: JobEffect): [name: string, value: string][] {
-  const { remote_id, remote_status, merged_on, closed_on, pull_request_problem } = job;
+  const { remote_id, remote_status, merged_on, closed_on, merged_into, pull_request_problem } = job;
   const next = NEXT[job.state];
   const facts: [string, string | null][] = [
     ['page', job.path],
@@ -118,8 +121,9 @@ function factsOf(job: Job, effect?: JobEffect): [name: string, value: string][] 
     ['pull request', job.pr_link],
     ['merged', merged_on && longDay(merged_on)],
     ['closed', merged_on === null && closed_on !== null ? `unmerged, on ${longDay(closed_on)}` : null],
+    ['not merged yet', merged_on === null && merged_into !== null ? mergedElsewhere(merged_into) : null],
     ['not looked up', merged_on === null ? pull_request_problem : null],
-    ['effect', effect === undefined ? null : effectWords(effect)],
+    ['after the merge', effect === undefined ? null : effectWords(effect)],
     ['why', job.reason],
     ['on the platform', remote_id && `${remote_id} (${remote_status ?? 'status unknown'})`],
     ['note', job.note],

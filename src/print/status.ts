@@ -90,8 +90,9 @@ export function needsOf(
   now: Date,
 ): string[] {
   const { runs, outages, unconfirmedJobs, unconfirmedMessages } = operations;
-  const { unknownDeliveries, waitingDeliveries, failedDeliveries, codeHostProblems, journalProblem } =
+  const { unknownDeliveries, waitingDeliveries, failedDeliveries, pullRequestProblems, journalProblem } =
     operations;
+  const [firstProblem] = pullRequestProblems;
   const exportAt = lastScheduled(schedule.export, schedule.timezone, now);
   const isExportOver = dayOf(exportAt) === dayOf(now);
   const isExported = runs.some(
@@ -113,10 +114,11 @@ export function needsOf(
     ]),
     ...outageLines(outages),
     ...(journalProblem === null ? [] : [journalProblem]),
-    ...codeHostProblems.map(
-      ({ repository, problem }) =>
-        `the pull requests of ${repository} could not be read, so changes by others are not known: ${problem}`,
-    ),
+    ...(firstProblem === undefined
+      ? []
+      : [
+          `${counted(pullRequestProblems.length, 'pull request')} could not be looked up, such as that of job ${firstProblem.job}: ${firstProblem.problem}`,
+        ]),
     ...unconfirmedLines(unconfirmedJobs, unconfirmedMessages),
     ...waitingDeliveries.map(
       ({ report, period, recipient, note }) =>

@@ -1,13 +1,6 @@
 import { z } from 'zod';
-import {
-  effectWords,
-  experimentRow,
-  experimentWords,
-  type JobEffect,
-  jobEffects,
-  projectEffectRow,
-  togetherWords,
-} from '../agents/effect.js';
+import { experimentRow, experimentWords } from '../agents/effect.js';
+import { jobEffectRow } from '../agents/job-effects.js';
 import { reasonOf, reasonWords } from '../agents/reasons.js';
 import { addDays, dayOf, daysBetween } from '../day.js';
 import { counted } from '../format/numbers.js';
@@ -22,7 +15,6 @@ import {
   reportedJob,
   waitingForReview,
 } from './jobs.js';
-import { ISO_CALENDAR, periodOf } from './period.js';
 
 /** Why a page was chosen, as numbers: its typical week, and the change within eight weeks; null if unknown. */
 const weekly = z.object({
@@ -51,8 +43,7 @@ const improveRows = z.object({
       weekly,
     }),
   ),
-  effects: jobEffects,
-  effects_together: z.array(projectEffectRow),
+  effects: z.array(jobEffectRow),
   experiment: z.array(experimentRow).default([]),
   choices: z.array(choiceRow),
   skipped: z.array(z.object({ code: z.string(), facts: z.string(), pages: z.int() })).default([]),
@@ -98,7 +89,9 @@ export function improveModel(answers: object) {
   /** A page may have several jobs: the platform rejected the first. */
   const newlyFlagged = new Set([...flagged, ...proposed.filter(({ isNew }) => isNew)].map(({ path }) => path))
     .size;
-  const shown = new Set([...groups.ready, ...groups.unconfirmed, ...groups.failed].map(({ path }) => path));
+  const shown = new Set(
+    [...groups.ready, ...groups.check, ...groups.unconfirmed, ...groups.failed].map(({ path }) => path),
+  );
   const others = new Map(jobs.filter(({ path }) => !shown.has(path)).map((job) => [job.path, job]));
   return {
     ...summaryOf(groups, newlyFlagged),
@@ -107,8 +100,6 @@ export function improveModel(answers: object) {
     ...groups,
     /** Open for longest first. */
     ready: groups.ready.toSorted((one, two) => Number(one.endedAt) - Number(two.endedAt)),
-    /** Their pull requests need no more attention. */
-    merged: jobs.filter(({ isMerged }) => isMerged).map((job) => ({ ...job, isTask: false })),
     /** Planned in the week or since, whatever happened to them. */
     flagged,
     proposed,
@@ -127,11 +118,8 @@ export function improveModel(answers: object) {
       ...chosenBy('held-out').map((page) => ({ ...page, age: null, state: 'Held out' })),
     ],
     experiment: experimentWords(rows.experiment),
-    /** Null when the last twelve weeks have no pull request. */
-    earlierWork:
-      rows.effects.length === 0
-        ? null
-        : { together: togetherWords(rows.effects_together) ?? null, ...earlierWorkOf(rows.effects) },
+    /** Merges of the last twelve weeks, with the views before and after. */
+    effects: rows.effects,
     /** How many popular pages were skipped, by reason, most frequent first. */
     skipped: rows.skipped.map(({ pages, ...reason }) => ({
       why: SKIPPED[reason.code] ?? reasonWords(reasonOf(reason)),
@@ -147,6 +135,7 @@ function whyOf(reason: string, weekly: z.infer<typeof choiceRow>['weekly']) {
 
 const STATES = {
   ready: 'Pull request',
+  check: 'Pull request',
   running: 'Running',
   unchanged: 'No change',
   failed: 'Failed',
@@ -168,43 +157,23 @@ const SKIPPED: Readonly<Partial<Record<string, string>>> = {
   'few-days-by-people': 'viewed by people on too few days',
   'held-out': 'held out earlier',
   rejected: 'rejected by people',
-  'changed-elsewhere': 'changed by an open pull request of others',
   skipped: 'manually',
 };
 
-/** How views of pages changed after earlier pull requests, once enough time has passed. */
-function earlierWorkOf(all: readonly JobEffect[]) {
-  const early = all.filter(({ isTooEarly }) => isTooEarly);
-  const [first] = early
-    .flatMap(({ merged_on }) => merged_on ?? [])
-    .map((merged) => addDays(periodOf('week', merged, ISO_CALENDAR).first, 7 + 4 * 7))
-    .sort();
-  return {
-    effects: all
-      .filter((effect) => effect.merged_on !== null && !effect.isTooEarly)
-      .map((effect) => ({
-        path: effect.path,
-        by: effect.job < 0 ? 'Recorded change' : `Job ${effect.job}`,
-        words: effectWords(effect),
-      })),
-    /**
-     * Pages whose four weeks after the change are not over, and the day when the first of them can
-     * be judged.
-     */
-    tooEarly: first === undefined ? null : { pages: new Set(early.map(({ path }) => path)).size, first },
-    /** Pull requests without a recorded merge. */
-    unmerged: all.filter(({ merged_on }) => merged_on === null).length,
-  };
-}
-
 /** What there is to do, and what is running. */
 function summaryOf(
-  { ready, unconfirmed, running }: Readonly<Record<JobGroup, readonly ReportedJob[]>>,
+  { ready, check, unconfirmed, running }: Readonly<Record<JobGroup, readonly ReportedJob[]>>,
   flagged: number,
 ): { summary: string; detail: string } {
   const review = ready.length === 0 ? 'No pull requests to review' : waitingForReview(ready.length);
-  const settle = unconfirmed.length > 0 ? `, and ${counted(unconfirmed.length, 'job')} to settle` : '';
+  const others = [
+    ...(check.length > 0 ? [`${counted(check.length, 'pull request')} to check`] : []),
+    ...(unconfirmed.length > 0 ? [`${counted(unconfirmed.length, 'job')} to settle`] : []),
+  ];
+  const rest = others
+    .map((words, index) => `, ${index + 1 === others.length ? 'and ' : ''}${words}`)
+    .join('');
   const pages = flagged === 0 ? 'No pages newly flagged' : `${counted(flagged, 'page')} newly flagged`;
   const busy = running.length === 0 ? '' : `; ${counted(running.length, 'job')} running`;
-  return { summary: `${review}${settle}.`, detail: `${pages}${busy}.` };
+  return { summary: `${review}${rest}.`, detail: `${pages}${busy}.` };
 }

@@ -9,13 +9,16 @@ export const jobRow = z.object({
   path: z.string(),
   state: z.enum(JOB_STATES),
   pr_link: z.string().nullable(),
+  pull_request: z.enum(['open', 'merged', 'closed', 'merged elsewhere', 'unknown']).nullable(),
+  merged_into: z.string().nullable(),
+  pull_request_problem: z.string().nullable(),
   note: z.string().nullable(),
 });
 
 export type JobRow = z.infer<typeof jobRow>;
 
 /** What a job means to the reader of a report, most pressing first. */
-const GROUPS = ['ready', 'running', 'unchanged', 'failed', 'unconfirmed'] as const;
+const GROUPS = ['ready', 'check', 'running', 'unchanged', 'failed', 'unconfirmed'] as const;
 export type JobGroup = (typeof GROUPS)[number];
 
 /** For at least one pull request. */
@@ -36,15 +39,34 @@ const GROUP_OF: Readonly<Record<JobRow['state'], JobGroup>> = {
   unconfirmed: 'unconfirmed',
 };
 
-export function reportedJob({ id, path, state, pr_link, note }: JobRow) {
-  // A job may fail after it opened a pull request.
-  const group = GROUP_OF[state] !== 'running' && pr_link !== null ? 'ready' : GROUP_OF[state];
+export function reportedJob(job: JobRow) {
+  const { id, path } = job;
+  const group = groupOf(job);
+  const isOpen = group === 'ready' || group === 'check';
   /** Whether someone has to act on it; for other jobs, the group is all there is to show. */
-  const isTask = group === 'ready' || group === 'unconfirmed';
-  /** The pull request, if its address is a web address. */
-  const pullRequest = webLink(pr_link) ?? null;
-  return { id, path, group, isTask, pullRequest, number: pullRequestNumber(pullRequest), note };
+  const isTask = isOpen || group === 'unconfirmed';
+  /** The pull request to review or check, if its address is a web address. */
+  const pullRequest = (isOpen ? webLink(job.pr_link) : undefined) ?? null;
+  const number = pullRequestNumber(pullRequest);
+  return { id, path, group, isTask, pullRequest, number, note: pullRequestNote(job) ?? job.note };
 }
+
+function groupOf({ state, pull_request }: JobRow): JobGroup {
+  if (GROUP_OF[state] === 'running') return 'running';
+  // A job may fail after it opened a pull request.
+  if (pull_request === 'open') return 'ready';
+  return pull_request === 'unknown' || pull_request === 'merged elsewhere' ? 'check' : GROUP_OF[state];
+}
+
+/** What else is known of a pull request that is not merged; null if nothing is. */
+function pullRequestNote(job: Pick<JobRow, 'pull_request' | 'merged_into' | 'pull_request_problem'>) {
+  if (job.pull_request === 'closed') return 'Its pull request was closed without being merged.';
+  if (job.pull_request === 'merged elsewhere') return `${capitalised(mergedElsewhere(job.merged_into))}.`;
+  return job.pull_request === 'unknown' ? job.pull_request_problem : null;
+}
+
+export const mergedElsewhere = (branch: string | null): string =>
+  `merged into ${branch ?? 'another branch'}, which is neither the branch the agent began with nor the default branch`;
 
 /** `#214`, from the number at the end of a pull request's address; null for any other address. */
 export const pullRequestNumber = (link: string | null): string | null => {
@@ -57,6 +79,7 @@ export function byGroup<Job extends ReportedJob>(jobs: readonly Job[]) {
   const of = (wanted: JobGroup) => jobs.filter(({ group }) => group === wanted);
   return {
     ready: of('ready'),
+    check: of('check'),
     running: of('running'),
     unchanged: of('unchanged'),
     failed: of('failed'),
@@ -70,7 +93,7 @@ const JOBS_LISTED = 12;
 export function agentWorkOf(rows: readonly (JobRow & { readonly is_new: boolean })[]) {
   if (rows.length === 0) return null;
   const groups = byGroup(rows.map(reportedJob));
-  const counts = { ready: 0, running: 0, unchanged: 0, failed: 0, unconfirmed: 0 };
+  const counts = { ready: 0, check: 0, running: 0, unchanged: 0, failed: 0, unconfirmed: 0 };
   for (const group of GROUPS) counts[group] = groups[group].length;
   return {
     counts,

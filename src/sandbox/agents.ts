@@ -132,7 +132,13 @@ export function createAgents({ state, now, outcomes, jobSeconds, usesPerHour }: 
       const { mergedAt, closedAt } = reviewAt(job);
       const isOver = closedAt !== null && closedAt <= now();
       const [merged_at, closed_at] = isOver ? [mergedAt, closedAt] : [null, null];
-      return c.json({ state: isOver ? 'closed' : 'open', merged_at, closed_at });
+      return c.json({
+        state: isOver ? 'closed' : 'open',
+        merged_at,
+        closed_at,
+        updated_at: closed_at ?? job.createdAt,
+        base: { ref: SOURCE.ref, repo: { default_branch: SOURCE.ref } },
+      });
     },
     get: (c: SandboxContext): Response => {
       const job = find(c);

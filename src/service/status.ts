@@ -140,9 +140,6 @@ export function futureWords(found: readonly FutureRows[]): string {
   return `${kinds}, up to ${moment(max(found.map(({ latest }) => latest)))}, by a clock that was wrong; they delay nothing`;
 }
 
-const CODE_HOST_PROBLEMS = 'SELECT repository, problem FROM code_host_reads WHERE problem IS NOT NULL';
-const codeHostProblem = z.object({ repository: z.string(), problem: z.string() });
-
 /** How long an email of unknown outcome needs attention; after that, later emails have replaced it. */
 const ASKED_ABOUT_DAYS = 14;
 /**
@@ -174,8 +171,11 @@ async function readOperations(reader: Reader, workspace: Workspace, now: Date) {
     /** What is wrong with the effects journal. */
     journalProblem: await journalProblem(dataDir),
     datedInFuture: await readFutureRows(reader, now),
-    /** Why the pull requests of a repository could not be read. */
-    codeHostProblems: await reader.query(CODE_HOST_PROBLEMS, codeHostProblem),
+    /** Pull requests that could not be looked up, and why. */
+    pullRequestProblems: jobs
+      .filter(({ merged_on, closed_on }) => merged_on === null && closed_on === null)
+      .filter(({ pull_request_problem }) => pull_request_problem !== null)
+      .map(({ id, pull_request_problem: problem }) => ({ job: id, problem })),
     // While the history is being published, the publish step is still running.
     runs: (await readLastRuns(reader, now)).filter(({ step }) => step !== 'publish'),
     outages: outages.filter(({ over_at }) => over_at === null),

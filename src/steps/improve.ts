@@ -10,7 +10,6 @@ import {
   unknownPage,
   unskipPage,
 } from '../agents/plan.js';
-import { recordChange } from '../agents/pull-requests.js';
 import { heldOutIn } from '../agents/select.js';
 import { composePrompt, type Proposal, proposalOf } from '../agents/prompt.js';
 import { type Reason, reasonWords } from '../agents/reasons.js';
@@ -188,21 +187,6 @@ export async function skipPages(
     );
   await expectPages(warehouse, project, paths, 'Cannot skip');
   for (const path of paths) await skipPage(warehouse, { project, path }, { now: now(), until });
-}
-
-/** Records that people changed pages on a day, or takes that back. Throws a `ConfigurationError` before any is recorded. */
-export async function recordPageChanges(
-  { warehouse, now }: StepContext,
-  { id: project }: ProjectSettings,
-  paths: readonly string[],
-  { day: changed_on, isUndone }: { readonly day: Day; readonly isUndone: boolean },
-): Promise<void> {
-  if (changed_on > dayOf(now()))
-    throw new ConfigurationError(
-      `A page cannot have changed on ${changed_on}: today is ${dayOf(now())} (UTC).`,
-    );
-  await expectPages(warehouse, project, paths, 'Cannot record a change of');
-  for (const path of paths) await recordChange(warehouse, { project, path, changed_on }, isUndone);
 }
 
 /** Throws a `ConfigurationError` unless the history has all these pages. */

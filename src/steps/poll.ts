@@ -1,9 +1,8 @@
 import { max, min } from 'date-fns';
 import { type Job, readJobs } from '../agents/ledger.js';
 import { nextPoll } from '../agents/lifecycle.js';
-import { noticeMerges } from '../agents/merges.js';
+import { forgetProblems, noticeMerges } from '../agents/merges.js';
 import { pollJobs, type PollTask } from '../agents/poll.js';
-import { readPullRequests } from '../agents/pull-requests.js';
 import { roomFor } from '../agents/room.js';
 import { submitPrompts, type SubmitOutcome } from '../agents/submit.js';
 import type { ProjectSettings } from '../config/schema.js';
@@ -28,23 +27,13 @@ export async function pollStep(given: StepContext, options: PollOptions) {
   const reviewed = results.flatMap((polled) => polled.reviewed).length;
   const reviews = reviewed === 0 ? '' : `, ${counted(reviewed, 'pull request')} merged or closed`;
   const summary = `${counted(ended.length, 'job')} ended, ${stillActive.length} still active${reviews}`;
-  const { warehouse, journal, codeHost, observer, now, signal } = context;
-  // For all projects, even if the command is about one: each pull request is read once.
-  const { projects } = context.settings;
-  const read = codeHost && (await readPullRequests({ warehouse, journal, codeHost, projects, now, signal }));
-  const settled = read?.settled ?? [];
-  for (const job of settled) observer.onJob?.(job);
-  const found =
-    settled.length === 0 ? '' : `, ${counted(settled.length, 'lost job')} found by the pull request`;
-  const unread = read?.problem === undefined ? '' : `; pull requests not read: ${read.problem}`;
   const all = [...errors, ...results.flatMap((polled) => polled.errors), context.elsewhere];
   const due = stillActive.map((job) => nextPoll(job, context.now()));
   // The platform may want no requests before a later time.
   const waits = all.flatMap((error) => (error instanceof ReadershipError ? (error.resumeAt ?? []) : []));
   const pollsInMs =
     due.length === 0 ? undefined : max([min(due), ...waits]).getTime() - context.now().getTime();
-  const detail = { ended: [...ended, ...settled], stillActive, pollsInMs };
-  return withOutage({ detail, summary: summary + found + unread }, all);
+  return withOutage({ detail: { ended, stillActive, pollsInMs }, summary }, all);
 }
 
 async function pollProject(
@@ -65,6 +54,7 @@ async function pollProject(
     onChange: (job) => observer.onJob?.(job),
   });
   const isOver = poll.deadlineMs !== undefined && poll.deadlineMs <= performance.now();
+  if (codeHost === undefined) await forgetProblems(task);
   const reviewed = codeHost === undefined || isOver ? [] : await noticeMerges({ ...task, codeHost });
   for (const job of reviewed) observer.onJob?.(job);
   return { ...polled, reviewed, errors: [stopped, ...polled.errors] };

@@ -153,7 +153,7 @@ COMMENT ON COLUMN page_skips.path IS 'Path of the page';
 COMMENT ON COLUMN page_skips.skipped_at IS 'When it was skipped (UTC)';
 COMMENT ON COLUMN page_skips.skipped_until IS 'Day (UTC) from which it may be flagged again; NULL if only readership improve --unskip ends it';
 
-COMMENT ON TABLE pull_requests IS 'State of agents'' pull requests at the code host. One row per job whose pull request was looked up.';
+COMMENT ON TABLE pull_requests IS 'What the code host, or a person, said of the pull requests of agents that are not merged. One row per job whose pull request was looked up or closed; the view jobs has its state.';
 COMMENT ON COLUMN pull_requests.job IS 'Job number in Readership';
 COMMENT ON COLUMN pull_requests.checked_at IS 'When it was last looked up (UTC)';
 COMMENT ON COLUMN pull_requests.next_check_at IS 'When to look it up again (UTC)';

@@ -55,7 +55,6 @@ export const BOOKKEEPING: Readonly<Record<string, string | null>> = {
   day_loads: 'SELECT * EXCLUDE (attempted_at, loaded_at, failures)',
   agent_jobs: 'SELECT * EXCLUDE (polls, next_poll_at)',
   pull_requests: 'SELECT * EXCLUDE (checked_at, next_check_at)',
-  code_host_reads: 'SELECT * EXCLUDE (read_until, next_read_at)',
   workspace: 'SELECT * EXCLUDE (dataset)',
 };
 

@@ -1,11 +1,6 @@
 import { z } from 'zod';
-import {
-  experimentRow,
-  experimentWords,
-  projectEffectRow,
-  readJobsWithEffects,
-  togetherWords,
-} from '../agents/effect.js';
+import { experimentRow, experimentWords } from '../agents/effect.js';
+import { readJobsWithEffects } from '../agents/job-effects.js';
 import { attemptOf } from '../agents/intents.js';
 import { isRemoteJob, type Job } from '../agents/ledger.js';
 import { OPEN_MESSAGE_STATES } from '../agents/lifecycle.js';
@@ -13,6 +8,7 @@ import { lostMessage, readMessages } from '../agents/messages.js';
 import { readSkips } from '../agents/plan.js';
 import { isInReview } from '../agents/room.js';
 import { reasonWords } from '../agents/reasons.js';
+import { mergedElsewhere } from '../reports/jobs.js';
 import { dayOf, daysBetween } from '../day.js';
 import { messageOf } from '../errors.js';
 import { howToLook } from '../print/jobs.js';
@@ -23,11 +19,12 @@ const STAGES = Object.entries<(job: Shown) => boolean>({
   'To settle': ({ attempt }) => attempt !== null,
   Approved: ({ merged_on, state }) =>
     merged_on === null && ['planned', 'submitting', 'active'].includes(state),
+  'To check': ({ unclear }) => unclear !== null,
   'To review': isInReview,
   Merged: ({ merged_on }) => merged_on !== null,
   'Ended without a merge': () => true,
 });
-type Shown = Job & { readonly attempt: string | null };
+type Shown = Job & { readonly attempt: string | null; readonly unclear: string | null };
 
 const MOST_NEXT = 20;
 const MOST_LEFT_OUT = 100;
@@ -46,6 +43,7 @@ export async function agents(request: SiteRequest): Promise<object> {
     return {
       ...job,
       look: howToLook(job),
+      unclear: unclearWords(job),
       age: Math.max(0, daysBetween(job.merged_on ?? dayOf(job.ended_at ?? job.planned_at), dayOf(now))),
       messages: own,
       canMessage: isRemoteJob(job) && own.every(({ state }) => !OPEN_MESSAGE_STATES.has(state)),
@@ -54,20 +52,11 @@ export async function agents(request: SiteRequest): Promise<object> {
     };
   });
   const stageOf = (job: Shown) => STAGES.find(([, isIn]) => isIn(job))?.[0];
-  const [experiment, together, notes] = await Promise.all([
-    rows('experiment'),
-    rows('combined-effect'),
-    rows('notes'),
-  ]);
+  const [experiment, notes] = await Promise.all([rows('experiment'), rows('notes')]);
   for (const name of ['experiment-pairs', 'agent-jobs', 'effects-of-jobs', 'left-out']) offer(name);
-  const experimentBy = (basis: string) =>
-    experimentWords(z.array(experimentRow).parse(experiment.filter((row) => row['basis'] === basis)))
-      ?.words ?? null;
   return {
     ...(await proposalsOf(request)),
-    experiment: experimentBy('assigned'),
-    experimentIfMerged: experimentBy('merged'),
-    together: togetherWords(z.array(projectEffectRow).parse(together)) ?? null,
+    experiment: experimentWords(z.array(experimentRow).parse(experiment))?.words ?? null,
     notes,
     stages: STAGES.map(([title]) => {
       const own = shown.filter((job) => stageOf(job) === title);
@@ -82,6 +71,12 @@ export async function agents(request: SiteRequest): Promise<object> {
     settings: workspace.settings,
     draft: null,
   };
+}
+
+/** Why it is not known whether a job's pull request is merged; null if it is known, or there is none. */
+function unclearWords({ pr_link, merged_on, closed_on, merged_into, pull_request_problem }: Job) {
+  if (pr_link === null || merged_on !== null || closed_on !== null) return null;
+  return merged_into === null ? pull_request_problem : mergedElsewhere(merged_into);
 }
 
 /** The proposed pages, those next in line, and those left out with the reason: first those that a person can bring back. */

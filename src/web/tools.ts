@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { readJobsWithEffects } from '../agents/effect.js';
+import { readJobsWithEffects } from '../agents/job-effects.js';
 import { unknownPage } from '../agents/plan.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { ConfigurationError, StorageError } from '../errors.js';
@@ -173,7 +173,7 @@ export const OTHER_TOOLS: Readonly<Record<string, Tool>> = {
   experiment: projectTool(
     {},
     {
-      effect: z.array(rowSchema).describe('by audience; basis assigned: all pairs, merged: merged ones'),
+      effect: z.array(rowSchema).describe('by audience'),
       pairs: z.array(rowSchema),
     },
     async ({ rows }) => ({ effect: await rows('experiment'), pairs: await rows('experiment-pairs') }),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { readJobsWithEffects } from '../agents/effect.js';
+import { readJobsWithEffects } from '../agents/job-effects.js';
 import { SERIES_COLORS } from '../charts/chart.js';
 import { addDays, earlierBy } from '../day.js';
 import { ConfigurationError, messageOf } from '../errors.js';

@@ -19,7 +19,7 @@ import { reply, serve } from '../serve.js';
 import { agentDesk } from './agent-desk.js';
 import { NOW, openSandbox } from '../sandbox/open-sandbox.js';
 import { execute, liveWarehouse, rowsOf, valuesOf } from '../open-warehouse.js';
-import { addDays } from 'date-fns';
+import { addDays, addMinutes } from 'date-fns';
 import { timestampColumn } from '../../src/warehouse/query.js';
 import { withGrace } from '../../src/sleep.js';
 import { DEPARTURE } from '../departure.js';
@@ -183,7 +183,8 @@ describe('the jobs and messages of a journal and a database', () => {
       ['unconfirmed', null, null],
       ['completed', null, 'https://code.example.com/1'],
     ]);
-    expect(jobs.map(({ ended_at }) => ended_at)).toEqual([LATER, null, null, null, LATER]);
+    // They ended when the journal learned of it, and not when they were restored.
+    expect(jobs.map(({ ended_at }) => ended_at)).toEqual([addMinutes(NOW, 1), null, null, null, NOW]);
     expect(jobs.map(({ next_poll_at }) => next_poll_at)).toEqual([null, null, LATER, null, null]);
     expect(jobs[3]?.note).toBe('the process ended before the reply was recorded');
     const unknown = { ...none, stored: 2, lost: 1, unknown: 1 };

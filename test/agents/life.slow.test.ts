@@ -155,10 +155,12 @@ describe('the whole life of jobs, on the command line', () => {
     expect((await states())[2]).toEqual(['completed', true]);
   });
 
-  it('counts the effect from the day a pull request was merged', async () => {
+  it('compares views before and after the day a pull request was merged', async () => {
     expect((await run('jobs', 'merged', '1', '2020-01-01')).code).toBe(2);
     expect((await run('jobs', 'merged', '1')).code).toBe(0);
-    expect((await run('jobs', 'show', '1')).stdout).toMatch(/effect +too early: .* merged on /);
+    expect((await run('jobs', 'show', '1')).stdout).toMatch(
+      /after the merge +no full week is over since the merge on /,
+    );
     expect((await run('jobs', 'merged', '1', '2026-01-01', '--undo')).code).toBe(2);
     expect((await run('jobs', 'merged', '1', '--undo')).code).toBe(0);
     expect((await run('jobs', 'show', '1')).stdout).not.toContain('merged on');

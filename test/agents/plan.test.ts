@@ -213,7 +213,17 @@ describe('the jobs of a week', () => {
     const job = { id: 1, path: '/a', state: 'completed', held_out: '/b' } as const;
     const busy = (planned: number, ended: number, review = {}) => {
       const times = { planned_at: addDays(NOW, planned), ended_at: addDays(NOW, ended) };
-      const jobs = [{ ...job, pr_link: null, merged_on: null, closed_on: null, ...times, ...review } as Job];
+      const jobs = [
+        {
+          ...job,
+          pr_link: null,
+          merged_on: null,
+          closed_on: null,
+          merged_into: null,
+          ...times,
+          ...review,
+        } as Job,
+      ];
       return [...busyPages(jobs, RULES, NOW).keys(), ...reservedPages(jobs, RULES, NOW).keys()];
     };
     expect(busy(-5, -1)).toEqual(['/a']);

@@ -32,11 +32,22 @@ async function reviewed(answers: Answers, pages = 1, token?: string) {
   return { ...desk, poll, server };
 }
 
-const OPEN = { body: { state: 'open', merged_at: null, closed_at: null } };
-const MERGED = {
-  body: { state: 'closed', merged_at: '2026-11-20T23:30:00-02:00', closed_at: '2026-11-21T01:30:00Z' },
-};
-const CLOSED = { body: { state: 'closed', merged_at: null, closed_at: '2026-11-19T10:00:00Z' } };
+/** What GitHub answers about a pull request into a branch. */
+const github = (given: object, into = 'main') => ({
+  body: {
+    state: 'closed',
+    merged_at: null,
+    closed_at: null,
+    updated_at: '2026-11-22T00:00:00Z',
+    base: { ref: into, repo: { default_branch: 'main' } },
+    ...given,
+  },
+});
+
+const OPEN = github({ state: 'open' });
+const MERGE = { merged_at: '2026-11-20T23:30:00-02:00', closed_at: '2026-11-21T01:30:00Z' };
+const MERGED = github(MERGE);
+const CLOSED = github({ closed_at: '2026-11-19T10:00:00Z' });
 const HOUR = 3600;
 
 describe('a merged pull request', () => {
@@ -79,8 +90,8 @@ describe('a merged pull request', () => {
 
   it('is ignored if its merge date is before its job was planned, or after today', async () => {
     const times = ['2026-11-17T23:59:59Z', '2026-11-19T00:00:00Z', '2026-11-18T00:00:00Z'];
-    const bodies = times.map((merged_at) => ({ body: { state: 'closed', merged_at } }));
-    const { poll, jobs } = await reviewed(bodies, 3);
+    const answers = times.map((merged_at) => github({ merged_at }));
+    const { poll, jobs } = await reviewed(answers, 3);
     await poll();
     const wrong = (on: string) => `the code host reports ${on} as the merge date, which cannot be right`;
     const found = (await jobs()).map(({ merged_on, pull_request_problem: problem }) => [merged_on, problem]);
@@ -133,31 +144,13 @@ describe('a code host', () => {
     [{ 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '1' }, 403, 0],
     [{}, 429, 600_000],
     [{}, 502, 600_000],
-  ])('that answers %j with %i requests a pause', async (headers, status, retryAfterMs) => {
-    const server = await serve((_, response) => reply(response, status, {}, headers));
+    // GitHub's secondary limit, without a header.
+    [{}, 403, 600_000, 'You have exceeded a secondary rate limit.'],
+  ])('that answers %j with %i requests a pause', async (headers, status, retryAfterMs, message = '') => {
+    const server = await serve((_, response) => reply(response, status, { message }, headers));
     const host = openCodeHost({ host: 'github' }, { apiUrl: server.baseUrl });
-    const asked = host.review(`${server.baseUrl}/1`, new AbortController().signal);
+    const asked = host.review('https://github.com/a/b/pull/1', null);
     await expect(asked).rejects.toMatchObject({ name: 'TryLaterError', retryAfterMs });
-  });
-
-  it('of Bitbucket says only in the history when a pull request was merged or declined', async () => {
-    const end = (state: string, date: string) => ({ update: { state, date: `${date}T10:00:00Z` } });
-    const pulls: Readonly<Record<string, object>> = {
-      '/1': { state: 'MERGED', updated_on: '2026-11-20T10:00:00Z' },
-      '/1/activity': { values: [{}, end('MERGED', '2026-11-18'), end('OPEN', '2026-11-16')] },
-      '/2': { state: 'DECLINED', updated_on: '2026-11-20T10:00:00Z' },
-      '/2/activity': { values: [end('OPEN', '2026-11-16')] },
-      '/3': { state: 'OPEN', updated_on: '2026-11-20T10:00:00Z' },
-    };
-    const server = await serve(({ url }, response) => reply(response, 200, pulls[url.pathname]));
-    const host = openCodeHost({ host: 'bitbucket' }, { apiUrl: server.baseUrl });
-    const reviews = ['/1', '/2', '/3'].map((path) => host.review(server.baseUrl + path));
-    expect(await Promise.all(reviews)).toEqual([
-      { mergedOn: '2026-11-18', closedOn: null },
-      { mergedOn: null, closedOn: '2026-11-20' },
-      { mergedOn: null, closedOn: null },
-    ]);
-    expect(server.seen).toHaveLength(5);
   });
 
   it('gets at most ten requests per round', async () => {
@@ -170,10 +163,8 @@ describe('a code host', () => {
 
   it.each([
     [404, /private, a token that can read it is required; set one in READERSHIP_CODE_HOST_TOKEN\. \[GET/],
-    [
-      301,
-      /answered 301\. Check pullRequests in readership\.yaml; the repository may have been renamed\. \[GET/,
-    ],
+    [403, /answered 403\. If the repository is private, a token that can read it is required/],
+    [303, /answered 303\. Check pullRequests in readership\.yaml\. \[GET/],
   ])('that answers %i for one says what to do, and others are still looked up', async (status, words) => {
     const { poll, job } = await reviewed([{ status, body: { message: 'Not Found' } }, MERGED], 2);
     await poll(80 * HOUR);
@@ -191,13 +182,94 @@ describe('a code host', () => {
   });
 
   it('that answers with anything else: the note says that it is not a pull request', async () => {
-    const bodies = ['<html>', [], { merged_at: null }, { state: 'closed', merged_at: 'yesterday' }];
+    const bodies = ['<html>', [], { merged_at: null }, github({ merged_at: 'yesterday' }).body];
     const answers = bodies.map((body) => ({ body }));
     const { poll, jobs } = await reviewed(answers, bodies.length);
     await poll();
     for (const { pull_request_problem } of await jobs())
       expect(pull_request_problem).toMatch('the response is not that of this kind of code host');
   });
+});
+
+type Kind = 'github' | 'gitlab' | 'bitbucket';
+
+/** What each host answers about a pull request that was merged, closed or neither on a day. */
+const ANSWERS: Readonly<Record<Kind, (state: 'merged' | 'closed' | 'open', into: string) => object>> = {
+  github: (state, into) => {
+    const merged_at = state === 'merged' ? '2026-11-18T10:00:00Z' : null;
+    const closed_at = state === 'open' ? null : '2026-11-18T10:00:00Z';
+    return github({ state: state === 'open' ? 'open' : 'closed', merged_at, closed_at }, into).body;
+  },
+  gitlab: (state, into) => ({
+    state: state === 'open' ? 'opened' : state,
+    merged_at: state === 'merged' ? '2026-11-18T10:00:00.000Z' : null,
+    closed_at: state === 'closed' ? '2026-11-18T12:00:00.000+02:00' : null,
+    updated_at: '2026-11-22T00:00:00.000Z',
+    target_branch: into,
+  }),
+  bitbucket: (state, into) => ({
+    state: { open: 'OPEN', merged: 'MERGED', closed: 'DECLINED' }[state],
+    closed_on: state === 'open' ? null : '2026-11-18T10:00:00.123456+00:00',
+    updated_on: '2026-11-22T00:00:00.000000+00:00',
+    destination: { branch: { name: into }, repository: { mainbranch: { name: 'main' } } },
+  }),
+};
+
+const LINKS: Readonly<Record<Kind, string>> = {
+  github: 'https://github.com/acme/docs/pull/1',
+  gitlab: 'https://gitlab.com/acme/docs/-/merge_requests/1',
+  bitbucket: 'https://bitbucket.org/acme/docs/pull-requests/1',
+};
+
+describe.each<Kind>(['github', 'gitlab', 'bitbucket'])('a pull request at %s', (host) => {
+  /** What is found if the host answers this, and the agent began with `start`. */
+  async function review(answer: object, start: string | null = null) {
+    const server = await serve(({ url }, response) =>
+      reply(response, 200, url.pathname.endsWith('/1') ? answer : { default_branch: 'main' }),
+    );
+    const found = await openCodeHost({ host }, { apiUrl: server.baseUrl }).review(LINKS[host], start);
+    return { found, requests: server.seen.length };
+  }
+  const answer = ANSWERS[host];
+
+  it('is open, merged or closed, as one request says', async () => {
+    const nothing = { mergedOn: null, closedOn: null, mergedInto: null };
+    expect(await review(answer('open', 'main'), 'main')).toEqual({ found: nothing, requests: 1 });
+    const closed = await review(answer('closed', 'main'), 'main');
+    expect(closed).toEqual({ found: { ...nothing, closedOn: '2026-11-18' }, requests: 1 });
+    const merged = await review(answer('merged', 'main'), 'refs/heads/main');
+    expect(merged).toEqual({ found: { ...nothing, mergedOn: '2026-11-18' }, requests: 1 });
+  });
+
+  it.each([
+    ['main', null, true],
+    ['main', 'docs', true],
+    ['docs', 'docs', true],
+    ['staging', null, false],
+    ['staging', 'docs', false],
+  ])('merged into %s, when the agent began with %s: %s', async (into, start, isMerged) => {
+    const { found } = await review(answer('merged', into), start);
+    const expected = isMerged
+      ? { mergedOn: '2026-11-18', mergedInto: null }
+      : { mergedOn: null, mergedInto: into };
+    expect(found).toEqual({ ...expected, closedOn: null });
+  });
+
+  it('in a state that is not known is open', async () => {
+    const { found } = await review({ ...answer('open', 'main'), state: 'QUEUED' });
+    expect(found).toEqual({ mergedOn: null, closedOn: null, mergedInto: null });
+  });
+});
+
+it('a host that says neither when a pull request was closed nor what the default branch is', async () => {
+  const body = {
+    state: 'MERGED',
+    updated_on: '2026-11-22T00:00:00+00:00',
+    destination: { branch: { name: 'x' } },
+  };
+  const server = await serve((_, response) => reply(response, 200, body));
+  const host = openCodeHost({ host: 'bitbucket' }, { apiUrl: server.baseUrl });
+  expect(await host.review(LINKS.bitbucket, null)).toMatchObject({ mergedOn: '2026-11-22' });
 });
 
 describe('the address of a pull request', () => {
@@ -228,6 +300,16 @@ describe('the address of a pull request', () => {
     [{ host: 'github' }, 'https://github.com/../user/pull/7', undefined],
     [{ host: 'github' }, 'https://github.com/a/b/issues/7', undefined],
     [{ host: 'gitlab' }, 'https://github.com/a/b/pull/7', undefined],
+    [
+      { host: 'gitlab' },
+      'https://gitlab.com/a.b/c/-/merge_requests/12',
+      'https://gitlab.com/api/v4/projects/a%2Eb%2Fc/merge_requests/12',
+    ],
+    [
+      { host: 'bitbucket' },
+      'https://bitbucket.org/a/b/pull-requests/3/diff',
+      'https://api.bitbucket.org/2.0/repositories/a/b/pullrequests/3?fields=%2Bdestination.repository.mainbranch.name',
+    ],
   ])('%j, %s', (settings, link, address) => {
     expect(openCodeHost(settings).addressOf(link)).toBe(address);
   });

@@ -203,7 +203,16 @@ describe('one open job per page, and a cooldown', () => {
   const now = new Date('2026-11-18T05:00:00Z');
   const job = (state: string, endedDaysAgo: number | null) =>
     ({
-      ...{ id: 1, path: '/a', state, pr_link: null, merged_on: null, closed_on: null, held_out: null },
+      ...{
+        id: 1,
+        path: '/a',
+        state,
+        pr_link: null,
+        merged_on: null,
+        closed_on: null,
+        merged_into: null,
+        held_out: null,
+      },
       planned_at: new Date('2026-09-01T04:00:00Z'),
       ended_at: endedDaysAgo === null ? null : new Date(now.getTime() - endedDaysAgo * 86_400_000),
     }) as Parameters<typeof busyPages>[0][number];
@@ -232,7 +241,12 @@ describe('one open job per page, and a cooldown', () => {
   it('a page whose pull request waits for review gets no other job, however long that takes', () => {
     const [why] = busyPages([reviewed({})], WAITS, now).values();
     expect(why && reasonWords(why)).toBe('pull request of job 1 in review since Sep 9, 2026');
-    const others = [{ merged_on: day('2026-09-10') }, { closed_on: day('2026-09-10') }, { state: 'active' }];
+    const others = [
+      { merged_on: day('2026-09-10') },
+      { closed_on: day('2026-09-10') },
+      { merged_into: 'staging' },
+      { state: 'active' },
+    ];
     expect(others.map(reviewed).filter(isInReview)).toEqual([]);
     expect(busyPages([reviewed({ merged_on: day('2026-09-10') })], WAITS, now).size).toBe(0);
     expect(busyPages([job('completed', 55)], WAITS, now).get('/a')).toEqual({
@@ -290,7 +304,15 @@ describe('how many', () => {
   const rules = { maxJobsPerWeek: 8, maxOpenPullRequests: 10 };
   const jobs = (count: number, state: string, submitted_at: Date | null, pr_link: string | null = null) =>
     Array<Parameters<typeof roomFor>[0][number]>(count).fill({
-      ...{ state, submitted_at, planned_at: now, pr_link, merged_on: null, closed_on: null },
+      ...{
+        state,
+        submitted_at,
+        planned_at: now,
+        pr_link,
+        merged_on: null,
+        closed_on: null,
+        merged_into: null,
+      },
     } as Parameters<typeof roomFor>[0][number]);
   const earlier = new Date('2026-11-15T23:59:59.999Z');
   it.each([

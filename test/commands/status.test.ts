@@ -41,11 +41,11 @@ const DELIVERIES = `
     ('weekly', 'p', '2026-W01', 'removed@example.com', 'failed', '550 no such user', $lost::TIMESTAMP)
   ) AS given (report, project, period, recipient, state, note, tried_at)`;
 
-/** Emails, a job and a message that may or may not have arrived, and a code host that answers no more. */
+/** Emails, a job and a message that may or may not have arrived, and a pull request that is no longer found. */
 const LOST = [
   DELIVERIES,
   "INSERT INTO agent_jobs BY NAME SELECT 7 AS id, $project AS project, '/lost' AS path, 'unconfirmed' AS state, '' AS reason, '' AS prompt, TIMESTAMP '2026-01-05' AS planned_at, 0 AS polls",
-  "INSERT INTO code_host_reads BY NAME SELECT 'acme/docs' AS repository, TIMESTAMP '2026-01-05' AS read_until, TIMESTAMP '2026-01-05' AS next_read_at, 'the code host answered 404.' AS problem",
+  "INSERT INTO pull_requests BY NAME SELECT 7 AS job, TIMESTAMP '2026-01-05' AS checked_at, checked_at AS next_check_at, 'the code host answered 404.' AS problem",
   "INSERT INTO agent_messages BY NAME SELECT 3 AS id, 7 AS job, 'unconfirmed' AS state, 'typed' AS origin, '' AS prompt, TIMESTAMP '2026-01-05' AS planned_at",
 ];
 
@@ -109,7 +109,9 @@ it('status exits 1 and says what to do while something needs attention, and 0 wh
   });
   expect(unknown).toMatchObject({ unconfirmedJobs: [{ id: 7 }], unconfirmedMessages: [{ id: 3, job: 7 }] });
   const [ofCodeHost, ofJob, ofMessage, ...ofMails] = unknown.needs;
-  expect(ofCodeHost).toMatch(/pull requests of acme\/docs could not be read.+: the code host answered 404/);
+  expect(ofCodeHost).toMatch(
+    /1 pull request could not be looked up, such as that of job 7: the code host answered 404/,
+  );
   expect(ofJob).toBe(
     'job 7 (/lost) may or may not exist: readership jobs resolve 7 --created REMOTE_ID, or --not-created',
   );

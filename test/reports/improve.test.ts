@@ -28,22 +28,31 @@ beforeEach(async () => {
 const improve = (period?: string) => prepare({ reader: history.reader, name: 'improve', period });
 const textOf = async () => (await improve()).text();
 
-async function afterEarlierWork(): Promise<string | undefined> {
-  const [, after = ''] = (await textOf()).split('AFTER EARLIER WORK\n');
-  return after.split('\n')[0];
-}
-
-test('pull requests too recent to judge share one line with the date of the first verdict', async () => {
-  await history.run(`UPDATE agent_jobs SET merged_on = '2026-11-10' WHERE pr_link IS NOT NULL`);
-  expect(await afterEarlierWork()).toBe(
-    'Too early to tell for 2 pages; the first result is due on Dec 14, 2026.',
+test('views before and after each merge are listed, with the change of the site, in every form of the report', async () => {
+  await history.run(`
+    UPDATE agent_jobs SET merged_on = '2026-10-10' WHERE id = 1;
+    UPDATE agent_jobs SET merged_on = '2026-11-01' WHERE id = 2;
+    UPDATE agent_jobs SET merged_on = '2026-11-13' WHERE id = 3`);
+  const report = await improve();
+  const [, text = ''] = report.text().split('AFTER THE MERGE\n');
+  const views = /\d[\d,]* → \d[\d,]* \([+−]?\d+%, site [+−]?\d+%\)/.source;
+  const page = (path: string, note: string) => `\n${path}\n  ${note}\n  Human: ${views}\n  AI: ${views}\n`;
+  expect(text).toMatch(
+    new RegExp(
+      `^Views a week in the four weeks before and after each merge.*\n\n/guides/webhooks\n  Job 3, merged on Nov 13, 2026: no full week is over since\n  Human: \\d[\\d,]* → –\n  AI: \\d[\\d,]* → –\n` +
+        page('/changelog', 'Job 2, merged on Nov 1, 2026: 2 of 4 weeks are over since') +
+        page('/quickstart', 'Job 1, merged on Oct 10, 2026'),
+    ),
   );
+  for (const html of [await report.page(), (await report.mail()).html]) {
+    const [, table = ''] = html.split('After the merge');
+    expect(table.match(/site [+−]?\d+%/g)).toHaveLength(4);
+  }
 });
 
-test('a pull request not marked as merged is counted, and nothing is said about its effect', async () => {
-  expect(await afterEarlierWork()).toBe(
-    '1 pull request without a known merge date: record merges with readership jobs merged.',
-  );
+test('a merge is listed for twelve weeks', async () => {
+  await history.run("UPDATE agent_jobs SET merged_on = '2026-08-23' WHERE id = 1");
+  expect(await textOf()).not.toContain('AFTER THE MERGE');
 });
 
 test('skipped pages are counted by reason in one line, without those that have or had a job', async () => {
@@ -81,7 +90,7 @@ test('pages that somebody skipped are counted together, regardless of their day'
   );
 });
 
-test('a pull request closed without being merged no longer awaits review, and its effect is not counted', async () => {
+test('a pull request closed without being merged no longer awaits review', async () => {
   expect(await textOf()).toContain('Review #1: https://github.com/acme/docs/pull/1');
   await history.run(`
     INSERT INTO pull_requests BY NAME
@@ -89,7 +98,6 @@ test('a pull request closed without being merged no longer awaits review, and it
   const text = await textOf();
   expect(text).not.toContain('https://github.com/acme/docs/pull/1');
   expect(text).toContain('OTHER PAGES\n\n/quickstart\n  No change, flagged');
-  expect(text).not.toContain('AFTER EARLIER WORK');
 });
 
 test('a pull request to review has its number and age, a failed job its reason and the next step', async () => {
@@ -109,6 +117,26 @@ test('a job that failed after it opened a pull request awaits review, as on the 
   await history.run(`UPDATE agent_jobs SET pr_link = 'https://github.com/acme/docs/pull/3' WHERE id = 3`);
   const text = await textOf();
   expect(text).toContain('/guides/webhooks\n  Review #3: https://github.com/acme/docs/pull/3\n');
+});
+
+test.each([
+  ["'the code host answered 404.'", 'NULL', 'the code host answered 404.'],
+  ['NULL', "'staging'", 'Merged into staging, which is neither the branch the agent began with nor'],
+])('a pull request that may not be open is to be checked: %#', async (problem, into, note) => {
+  await history.run(`
+    INSERT INTO pull_requests BY NAME
+    SELECT 1 AS job, TIMESTAMP '2026-11-17' AS checked_at, checked_at AS next_check_at, ${problem} AS problem, ${into} AS merged_into`);
+  const report = await improve();
+  const text = report.text();
+  expect(text).toContain('One pull request is waiting for your review, and 1 pull request to check.');
+  expect(text).toContain(`PULL REQUESTS TO CHECK
+
+/quickstart
+  Check #1: https://github.com/acme/docs/pull/1
+`);
+  expect(text).toContain(`  ${note}`);
+  for (const html of [await report.page(), (await report.mail()).html])
+    expect(html).toMatch(/Pull requests to check[^]+Check #1&nbsp;→/);
 });
 
 test('a page whose first job was rejected counts once', async () => {
@@ -181,8 +209,8 @@ test('an older period lists its own jobs only, and a merged one stays in the wee
     UPDATE agent_jobs SET planned_at = TIMESTAMP '2026-10-27', ended_at = TIMESTAMP '2026-10-28' WHERE id = 1;
     UPDATE agent_jobs SET merged_on = DATE '2026-11-03' WHERE id = 1`);
   const of = async (period: string) => (await improve(period)).model;
-  const mine = [{ id: 1 }];
-  expect(await of('2026-W44')).toMatchObject({ flagged: mine, merged: mine, ready: [], failed: [] });
-  expect(await of('2026-W45')).toMatchObject({ flagged: [], merged: mine, ready: [], failed: [] });
-  expect(await of('2026-W46')).toMatchObject({ merged: [], ready: [{ id: 2 }], failed: [{ id: 3 }] });
+  const pages = [{ path: '/quickstart', state: 'Merged' }];
+  expect(await of('2026-W44')).toMatchObject({ flagged: [{ id: 1 }], pages, ready: [], failed: [] });
+  expect(await of('2026-W45')).toMatchObject({ flagged: [], pages, ready: [], failed: [] });
+  expect(await of('2026-W46')).toMatchObject({ pages: [], ready: [{ id: 2 }], failed: [{ id: 3 }] });
 });

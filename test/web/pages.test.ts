@@ -173,7 +173,6 @@ describe('the list of pages', () => {
         ('prj_1', DATE '2026-10-05', 'Version 3', '*', false), ('prj_1', DATE '2026-10-06', 'New guides', '/guides/*', false),
         ('prj_1', DATE '2026-10-07', 'New G pages', '/g*', false), ('prj_1', DATE '2026-10-07', 'Older guides', '/guides-old/*', false), ('prj_2', DATE '2026-10-07', 'Elsewhere', '*', false))`,
       "INSERT INTO restatements VALUES ('prj_2', DATE '2026-10-08', TIMESTAMP '2026-10-12', 1, 2, 1, 1, 2, 3, 1)",
-      "INSERT INTO page_changes VALUES ('prj_1', '/guides/webhooks', NULL, DATE '2026-10-07')",
     ),
   );
 

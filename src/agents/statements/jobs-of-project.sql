@@ -18,6 +18,7 @@ SELECT
   note,
   merged_on,
   closed_on,
+  merged_into,
   problem AS pull_request_problem,
   twin.path AS held_out,
   twin.seed AS draw_seed,

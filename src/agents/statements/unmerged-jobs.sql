@@ -1,6 +1,6 @@
 -- Grain: one row per job of the project that ended with a pull request in the last 180 days, is not known to be
 -- merged, and is due to be looked up.
-SELECT id
+SELECT id, ref
 FROM agent_jobs LEFT JOIN pull_requests ON pull_requests.job = agent_jobs.id
 WHERE
   project = $project

@@ -12,7 +12,6 @@ WITH
     UNION ALL SELECT 'restatement', restated_at FROM restatements
     UNION ALL SELECT 'skipped page', skipped_at FROM page_skips
     UNION ALL SELECT 'pull request', greatest(checked_at, closed_on) FROM pull_requests
-    UNION ALL SELECT 'page change', changed_on FROM page_changes
     UNION ALL SELECT 'fact about the platform', found_at FROM platform_facts
   )
 SELECT kind, count(*) AS rows, max(moment) AS latest

@@ -15,6 +15,16 @@ SELECT
   note,
   merged_on,
   if(merged_on IS NULL, closed_on, NULL) AS closed_on,
+  CASE
+    WHEN pr_link IS NULL THEN NULL
+    WHEN merged_on IS NOT NULL THEN 'merged'
+    WHEN closed_on IS NOT NULL THEN 'closed'
+    WHEN merged_into IS NOT NULL THEN 'merged elsewhere'
+    WHEN problem IS NOT NULL THEN 'unknown'
+    ELSE 'open'
+  END AS pull_request,
+  merged_into,
+  problem AS pull_request_problem,
   weekly_human,
   weekly_ai,
   trend,
@@ -46,6 +56,9 @@ COMMENT ON COLUMN jobs.remote_id IS 'Job id on the platform';
 COMMENT ON COLUMN jobs.note IS 'Error from the platform or the network, if something went wrong';
 COMMENT ON COLUMN jobs.merged_on IS 'Day (UTC) its pull request was merged, recorded with readership jobs merged or found at the code host; NULL if unknown';
 COMMENT ON COLUMN jobs.closed_on IS 'Day (UTC) its pull request was closed without being merged; NULL if it was not, or if pullRequests is off';
+COMMENT ON COLUMN jobs.pull_request IS 'open, merged, closed, merged elsewhere (into another branch, so it is not a merge yet) or unknown (it could not be looked up); without pullRequests, as recorded by hand, and open until then. NULL if there is none';
+COMMENT ON COLUMN jobs.merged_into IS 'Branch it was merged into, if that is neither the branch the agent began with nor the default branch; NULL otherwise';
+COMMENT ON COLUMN jobs.pull_request_problem IS 'Why it could not be looked up; NULL if it could';
 COMMENT ON COLUMN jobs.weekly_human IS 'Human views in a typical week when the page was selected: the median, by all views, of the last eight full weeks';
 COMMENT ON COLUMN jobs.weekly_ai IS 'AI views in that week';
 COMMENT ON COLUMN jobs.trend IS 'Relative change in median weekly views from the older half of those weeks to the newer half; NULL if that of the older half is 0, or the notes have a break in between';

@@ -1,5 +1,5 @@
--- Grain: one row per merged job and audience, latest merge first.
-SELECT job, path, audience, merged_on, weeks_after, verdict, ratio, low, high, why
+-- Grain: one row per merged job, latest merge first.
+SELECT * EXCLUDE (project)
 FROM job_effects
-WHERE project = $project AND merged_on IS NOT NULL
-ORDER BY merged_on DESC, job, audience DESC
+WHERE project = $project
+ORDER BY merged_on DESC, job

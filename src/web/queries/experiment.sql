@@ -1,5 +1,5 @@
--- Grain: one row per audience and basis of the experiment.
+-- Grain: one row per audience of the experiment.
 SELECT * EXCLUDE (project)
 FROM experiment_effect
 WHERE project = $project
-ORDER BY audience DESC, basis
+ORDER BY audience DESC

@@ -1,5 +1,4 @@
--- Grain: one row per event in a range that charts of the site, of a section or of a page mark: an agent job, a change by
--- others, or a note.
+-- Grain: one row per event in a range that charts of the site, of a section or of a page mark: an agent job or a note.
 SELECT day, text, is_break
 FROM
   (
@@ -10,10 +9,6 @@ FROM
       false AS is_pattern,
       false AS is_break
     FROM jobs
-    WHERE project = $project
-    UNION ALL
-    SELECT changed_on, concat('Changed: ', path), path, false, false
-    FROM page_changes
     WHERE project = $project
     UNION ALL
     SELECT day, concat(if(is_break, 'Counting changed: ', ''), text), path, true, is_break
