@@ -99,9 +99,7 @@ describe('a workspace with a backup', () => {
     const restored = endedWith(0, await run('restore', '--from', join(backup, 'history.duckdb')));
     expect(restored.stdout).toMatch(/the next run loads .+\.$/m);
     await expectLedgers(cwd);
-    says(
-      'It publishes what it restored, so `sql`, `status` and `serve` work immediately, and it ends with what to do next.',
-    );
+    // What it restored is published, so it can be read at once.
     expect((await run('sql', 'SELECT count(*) AS days FROM site_days')).stdout).toContain('60');
     expect((await run('status')).stdout).toMatch(/sends from +old:/);
     const serving = startCli(['serve', '--port', '0'], { cwd, env: site.env });
@@ -111,9 +109,7 @@ describe('a workspace with a backup', () => {
     const end =
       /^Nothing is sent from new:.+ sends from old:.+ stop it there and run: readership adopt.*\nThen: readership run$/m;
     expect(restored.stdout).toMatch(end);
-    says(
-      'The workspace still belongs to the old machine, so nothing is sent before [`adopt`](#one-place-sends).',
-    );
+    says('The workspace still belongs to the old machine, so nothing is sent before `adopt`.');
     expect(await run('run')).toMatchObject({ code: 1 });
     expect(effects()).toEqual([3, 1]);
     expect(await run('adopt')).toMatchObject({ code: 0 });
@@ -123,7 +119,7 @@ describe('a workspace with a backup', () => {
     const isFinal = (row: Rows[number]) => row['state'] === 'final';
     expect(after['day_loads']?.filter(isFinal)).toEqual(before['day_loads']?.filter(isFinal));
     expect(requestsOf(after['request_uses'])).toBeGreaterThan(requestsOf(before['request_uses']));
-    says('Without a journal to put back, `restore` creates `data/` itself.');
+    // Without a journal to put back, `restore` creates data/ itself.
     endedWith(0, await runIn(await newMachine(), ['restore', '--from', join(backup, 'history.duckdb')]));
     expect(unproved.trim()).toBe('');
   });

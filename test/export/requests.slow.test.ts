@@ -40,7 +40,7 @@ describe('an ordinary night, counted by the platform', () => {
         ...Array<string>(SETTLE_DAYS).fill('unchanged'),
       ]);
       // The day that became final tonight was read tonight.
-      expect(result.check).toMatchObject({ differing: [], days: 29 - SETTLE_DAYS + night - 1 });
+      expect(result.check).toMatchObject({ differing: [], days: 29 - SETTLE_DAYS + night });
       // The day that becomes final is read in full.
       expect(requests).toBeLessThanOrEqual(2 * requestsFor(pages, 250) + SETTLE_DAYS - 1 + 1);
     }
