@@ -4,7 +4,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { parseAllDocuments } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 import { z } from 'zod';
 import { cronProblem } from '../src/config/cron.js';
 import { callCli } from './run-cli.js';
@@ -73,7 +73,7 @@ describe('the files of deploy/', () => {
     const program = join(CODE, bin.readership);
     for (const file of ['readership.service', 'crontab', 'Dockerfile'])
       expect(await read(`deploy/${file}`)).toContain(program);
-    const naming = ['deploy/Dockerfile', 'deploy/cronjob.yaml', 'deploy/statefulset.yaml'];
+    const naming = ['deploy/Dockerfile', 'deploy/cronjob.yaml', 'deploy/compose.yaml'];
     for (const file of [...naming, 'docs/operations.md'])
       for (const [, tag] of (await read(file)).matchAll(/readership:(\d[\w.]*)/g))
         expect(tag, file).toBe(version);
@@ -162,6 +162,7 @@ describe('deploy/cronjob.yaml', () => {
     const [only] = pod.containers;
     expect(only).toMatchObject({
       args: ['run', '--paused-ok'],
+      env: [MACHINE],
       securityContext: { readOnlyRootFilesystem: true, allowPrivilegeEscalation: false },
       volumeMounts: [{ mountPath: `${WORKSPACE}/data` }, { mountPath: `${WORKSPACE}/readership.yaml` }],
     });
@@ -169,40 +170,40 @@ describe('deploy/cronjob.yaml', () => {
     expect(claim).toMatchObject({ kind: 'PersistentVolumeClaim', metadata: { name: 'readership' } });
     expect(JSON.stringify(pod['volumes'])).toContain('"persistentVolumeClaim":{"claimName":"readership"}');
   });
+});
 
-  it('is like deploy/statefulset.yaml, which runs each shard in its own pod with its own claim', async () => {
-    const [set] = await manifest('deploy/statefulset.yaml');
-    const { replicas, template: own } = z
-      .object({ spec: z.object({ replicas: z.int(), template }) })
-      .parse(set).spec;
-    expect(set).toMatchObject({
-      spec: {
-        volumeClaimTemplates: [{ metadata: { name: 'data' }, spec: { accessModes: ['ReadWriteOnce'] } }],
-      },
+describe('deploy/compose.yaml', () => {
+  it('gives each workspace its own configuration, secrets, data and name of the machine, and all one dataset', async () => {
+    const service = z.object({
+      image: z.string(),
+      env_file: z.string(),
+      environment: z.object({ READERSHIP_MACHINE: z.string() }),
+      volumes: z.array(z.string()),
+      restart: z.literal('unless-stopped'),
     });
-    const { pod } = await job();
-    expect(own.spec.securityContext).toEqual(pod.securityContext);
-    const [[ofShard], [ofJob]] = [own.spec.containers, pod.containers];
-    expect(ofShard['env']).toEqual([{ name: 'SHARDS', value: String(replicas) }, MACHINE]);
-    expect(ofJob['env']).toEqual([MACHINE]);
-    for (const key of ['image', 'envFrom', 'securityContext', 'volumeMounts'])
-      expect(ofShard[key], key).toEqual(ofJob[key]);
+    const file = z.object({
+      services: z.record(z.string(), service),
+      volumes: z.record(z.string(), z.null()),
+    });
+    const { services, volumes } = file.parse(parse(await read('deploy/compose.yaml'), { merge: true }));
+    expect(Object.keys(services)).toEqual(Object.keys(volumes));
+    expect(Object.keys(services).length).toBeGreaterThan(1);
+    for (const [name, { env_file, environment, volumes: mounted }] of Object.entries(services))
+      expect({ env_file, environment, mounted }).toEqual({
+        env_file: `${name}/.env`,
+        environment: { READERSHIP_MACHINE: name },
+        mounted: [
+          `./${name}/readership.yaml:${WORKSPACE}/readership.yaml:ro`,
+          `${name}:${WORKSPACE}/data`,
+          './dataset:/srv/dataset',
+        ],
+      });
   });
 });
 
-describe('deploy/statefulset.yaml', () => {
-  it('names its machine where ids and host names change, also in the workflow', async () => {
-    expect(await read('deploy/github-actions.yml')).toContain('READERSHIP_MACHINE: ${{ github.repository }}');
-    expect(await read('docs/operations.md')).toContain('--env READERSHIP_MACHINE=');
-  });
-
-  it('gives each pod the shard of its ordinal', async () => {
-    const [, command = ''] = /exec node (.+)$/m.exec(await read('deploy/statefulset.yaml')) ?? [];
-    const { stdout } = await promisify(execFile)('sh', ['-c', `echo ${command}`], {
-      env: { HOSTNAME: 'readership-7', SHARDS: '8' },
-    });
-    expect(stdout.trim()).toBe('/opt/readership/dist/cli.js start --shard 8/8');
-  });
+it('the machine is named where ids and host names change', async () => {
+  expect(await read('deploy/github-actions.yml')).toContain('READERSHIP_MACHINE: ${{ github.repository }}');
+  expect(await read('docs/operations.md')).toContain('--env READERSHIP_MACHINE=');
 });
 
 it('.dockerignore admits only what the Dockerfile copies', async () => {
@@ -253,14 +254,27 @@ describe('deploy/readership.service', () => {
     expect(unit).not.toContain('MemoryDenyWriteExecute');
   });
 
-  it.skipIf(systemdAnalyze === undefined)('passes systemd-analyze', async () => {
-    const file = join(ROOT, 'deploy/readership.service');
-    const { stderr } = await promisify(execFile)(systemdAnalyze ?? '', ['verify', file]).catch(
-      (error: unknown) => ({ stderr: String(error) }),
-    );
-    // Node.js may be installed elsewhere.
-    expect(
-      stderr.split('\n').filter((line) => line.includes('readership') && !line.includes('/usr/bin/node')),
-    ).toEqual([]);
+  it('is the same for several workspaces, each in its own directory', async () => {
+    const settings = async (file: string) => (await read(file)).replace(/^#.*\n/gm, '');
+    const one = await settings('deploy/readership.service');
+    const each = one
+      .replace('of a documentation site', 'of %i')
+      .replace(`WorkingDirectory=${WORKSPACE}`, `WorkingDirectory=${WORKSPACE}/%i`)
+      .replace(`ReadWritePaths=${WORKSPACE}`, `ReadWritePaths=${WORKSPACE}/%i -/srv/dataset`);
+    expect(await settings('deploy/readership@.service')).toBe(each);
   });
+
+  it.skipIf(systemdAnalyze === undefined).each(['readership.service', 'readership@.service'])(
+    '%s passes systemd-analyze',
+    async (name) => {
+      const file = join(ROOT, 'deploy', name);
+      const { stderr } = await promisify(execFile)(systemdAnalyze ?? '', ['verify', file]).catch(
+        (error: unknown) => ({ stderr: String(error) }),
+      );
+      // Node.js may be installed elsewhere.
+      expect(
+        stderr.split('\n').filter((line) => line.includes('readership') && !line.includes('/usr/bin/node')),
+      ).toEqual([]);
+    },
+  );
 });

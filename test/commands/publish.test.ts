@@ -29,10 +29,9 @@ test('a command that fails before the first publication publishes no empty histo
   expect(stderr).toContain('There is no published history yet');
 });
 
-const VIEWS = [['prj_1', '2026-11-01', '/a', 3, 1, 4]].map((row) => {
-  const [project, day, path, human, ai, total] = row;
-  return JSON.stringify({ project, day, path, human, ai, total });
-});
+const VIEWS = [
+  JSON.stringify({ project: 'prj_1', day: '2026-11-01', path: '/a', page: '/a', human: 3, ai: 1, total: 4 }),
+];
 
 describe('publish --parquet', () => {
   it('writes a dataset in addition to the history, says what it wrote, and writes all of it on each call', async () => {

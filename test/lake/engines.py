@@ -1,6 +1,7 @@
 """Reads datasets with the engines that people have.
 
-engines.py ask [--spark]: one JSON question a line on standard input, one JSON answer a line on standard output:
+engines.py ask [--spark]: one JSON question a line on standard input, one line with {"answer": …} or {"error": message} on
+standard output:
 {"ask": "read", "place": PLACE} -> {ENGINE: {TABLE AND FOLDERS: digest of the rows}}
 {"ask": "sql", "engine": ENGINE, "sql": SQL} -> [rows]
 
@@ -18,7 +19,7 @@ from collections import defaultdict
 
 ENDPOINT = os.environ["LAKE_ENDPOINT"]
 KEY, SECRET = os.environ["AWS_ACCESS_KEY_ID"], os.environ["AWS_SECRET_ACCESS_KEY"]
-VIEWS = ("project", "month", "day", "path", "human", "ai", "total")
+VIEWS = ("project", "month", "day", "path", "page", "human", "ai", "total")
 DAYS = ("project", "day", "state", "loaded_at", "human", "ai", "total", "pages")
 
 
@@ -28,6 +29,11 @@ def is_bucket(place):
 
 def quoted(text):
     return text.replace("'", "''")
+
+
+def statements(sql):
+    """The statements of a text in which no string has a semicolon."""
+    return [statement for statement in sql.split(";") if statement.strip()]
 
 
 class DuckDB:
@@ -96,6 +102,11 @@ class PyArrow:
 
 
 class ClickHouse:
+    def __init__(self):
+        import chdb.session
+
+        self.session = chdb.session.Session()
+
     def rows(self, place, table, columns):
         files = "*/*/views.parquet" if table == "views" else "*/days.parquet"
         # Unlike the others, it leaves what is escaped in a folder's name as it is.
@@ -108,14 +119,12 @@ class ClickHouse:
             source = f"s3('{ENDPOINT}/{quoted(place[5:])}/{table}/{files}', '{KEY}', '{SECRET}', 'Parquet')"
         else:
             source = f"file('{quoted(place)}/{table}/{files}', 'Parquet')"
-        return self.sql(f"SELECT {chosen} FROM {source} SETTINGS use_hive_partitioning = 1")
+        return self.sql(f"SELECT {chosen} FROM {source}")
 
     def sql(self, sql):
-        import chdb
-
-        settings = "output_format_json_quote_64bit_integers = 0, allow_experimental_analyzer = 1"
-        joiner = "," if " SETTINGS " in sql else " SETTINGS"
-        answer = chdb.query(f"{sql}{joiner} {settings}", "JSONCompactEachRow")
+        self.session.query("SET output_format_json_quote_64bit_integers = 0")
+        for statement in statements(sql):
+            answer = self.session.query(statement, "JSONCompactEachRow")
         return [tuple(json.loads(line)) for line in str(answer).splitlines()]
 
 
@@ -151,10 +160,9 @@ class Spark:
         return [tuple(row) for row in frame.collect()]
 
     def sql(self, sql):
-        *before, last = sql.split(";")
-        for statement in before:
-            self.session.sql(statement)
-        return [tuple(row) for row in self.session.sql(last).collect()]
+        for statement in statements(sql):
+            rows = self.session.sql(statement).collect()
+        return [tuple(row) for row in rows]
 
 
 ENGINES = {"duckdb": DuckDB, "polars": Polars, "pyarrow": PyArrow, "clickhouse": ClickHouse, "spark": Spark}
@@ -173,26 +181,30 @@ def ask(names):
     engines = {name: ENGINES[name]() for name in names}
     for line in sys.stdin:
         question = json.loads(line)
-        if question["ask"] == "sql":
-            answer = engines[question["engine"]].sql(question["sql"])
-        else:
-            place = question["place"]
-            answer = {
-                name: digests(engine, place, "views") | digests(engine, place, "days")
-                for name, engine in engines.items()
-            }
-        print(json.dumps(answer, default=str), flush=True)
+        try:
+            if question["ask"] == "sql":
+                answer = engines[question["engine"]].sql(question["sql"])
+            else:
+                place = question["place"]
+                answer = {
+                    name: digests(engine, place, "views") | digests(engine, place, "days")
+                    for name, engine in engines.items()
+                }
+            print(json.dumps({"answer": answer}, default=str), flush=True)
+        except Exception as error:  # Whatever an engine raises is reported.
+            print(json.dumps({"error": f"{type(error).__name__}: {error}"[:2000]}), flush=True)
 
 
 def watch(name, place):
     ended = threading.Event()
     threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
     engine, reads, states, errors = ENGINES[name](), 0, set(), []
-    while not ended.is_set():
+    # A pause leaves the processor to what is watched.
+    while not ended.wait(0.2):
         try:
             states.update(digests(engine, place, "views").items())
             reads += 1
-        except Exception as error:  # Whatever an engine raises is reported.
+        except BaseException as error:  # Whatever an engine raises is reported; Polars raises more than exceptions.
             errors.append(f"{type(error).__name__}: {error}"[:500])
     print(json.dumps({"reads": reads, "states": sorted(states), "errors": errors}), flush=True)
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -51,7 +51,11 @@ export function startEngines(python: Python, cwd: string, isWithSpark: boolean) 
     child.stdin.write(`${JSON.stringify(question)}\n`);
     const { value = '', done } = (await lines.next()) as IteratorResult<string, undefined>;
     if (done === true) throw new Error(`the engines ended at ${JSON.stringify(question)}`);
-    return form.parse(JSON.parse(value));
+    const said = z
+      .object({ answer: z.unknown().optional(), error: z.string().optional() })
+      .parse(JSON.parse(value));
+    if (said.error !== undefined) throw new Error(`${JSON.stringify(question)}: ${said.error}`);
+    return form.parse(said.answer);
   };
   return {
     read: (place: string) => ask({ ask: 'read', place }, z.record(z.string(), digestsForm)),
@@ -67,10 +71,14 @@ const watchedForm = z.object({
   errors: z.array(z.string()),
 });
 
+/** How a process ends: its exit code, or the signal that ended it. */
+const ended = async (child: ChildProcess) =>
+  z.array(z.union([z.string(), z.int(), z.null()])).parse(await once(child, 'close'));
+
 /** An engine that reads a dataset again and again, in a process of its own, until it is asked what it saw. */
 export function startWatcher(python: Python, cwd: string, engine: string, place: string) {
   const child = startPython(python, cwd, ['watch', engine, place]);
-  const said = Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
+  const said = Promise.all([text(child.stdout), text(child.stderr), ended(child)]);
   return {
     engine,
     async finish(): Promise<z.infer<typeof watchedForm>> {

@@ -105,7 +105,7 @@ const withDataset = <Result>(
     const { id: workspace } = await readWorkspace(reader);
     try {
       const store = isLocal(place.location)
-        ? new DiskStore(place.location, workspace)
+        ? new DiskStore(place.location)
         : await openBucket(place, join(dirname(warehouse.path), 'dataset-upload'), signal);
       await expectNoDeltaTable(store, place);
       const months = await storedMonths(reader, projects);

@@ -30,23 +30,24 @@ export interface DatasetStore {
   /** Moves a staged file into place, durably and whole, over the one that is there. Returns its stamp. */
   put(staged: string, path: string): Promise<string>;
   remove(path: string): Promise<void>;
-  /** Removes staged files, also those of an earlier process that was killed. */
+  /** Removes what is staged, also by earlier processes that were killed. */
   clear(): Promise<void>;
 }
 
 const READABLE = 0o644;
 
+/** No publication takes longer from one file to the next. */
+const LEFT_BEHIND_MS = 86_400_000;
+
 /** A dataset in a directory. The mode of that directory decides who has access; everything in it is readable. */
 export class DiskStore implements DatasetStore {
+  /** On the same disk, and in no table, because some engines read every file there. */
+  readonly #unfinished: string;
   readonly #staging: string;
 
-  /** Only the holder of the workspace's live database writes, so its staged files can have a fixed place. */
-  constructor(
-    private readonly location: string,
-    workspace: string,
-  ) {
-    // On the same disk, and in no table: some engines read every file there.
-    this.#staging = join(location, '_unfinished', workspace);
+  constructor(private readonly location: string) {
+    this.#unfinished = join(location, '_unfinished');
+    this.#staging = join(this.#unfinished, randomUUID());
   }
 
   async list(folder: string): Promise<Map<string, string>> {
@@ -82,8 +83,14 @@ export class DiskStore implements DatasetStore {
     return rm(join(this.location, path), { force: true });
   }
 
-  clear(): Promise<void> {
-    return rm(this.#staging, { recursive: true, force: true });
+  async clear(): Promise<void> {
+    await rm(this.#staging, { recursive: true, force: true });
+    for (const name of (await readdir(this.#unfinished).catch(ignoreMissing)) ?? []) {
+      const directory = join(this.#unfinished, name);
+      const stats = await stat(directory).catch(ignoreMissing);
+      const isLeftBehind = stats !== undefined && stats.mtimeMs < Date.now() - LEFT_BEHIND_MS;
+      if (isLeftBehind) await rm(directory, { recursive: true, force: true });
+    }
   }
 
   /** A new dataset is private to its owner; the directories in it get its mode. */

@@ -2,4 +2,4 @@
 SELECT day, path, page, human, ai, total
 FROM page_views
 WHERE project = $project AND day BETWEEN $first::DATE AND last_day($first::DATE)
-ORDER BY day, page, path
+ORDER BY day, path

@@ -1,5 +1,5 @@
 import { asyncBufferFromFile, parquetMetadataAsync } from 'hyparquet';
-import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { day } from '../../../src/day.js';
@@ -196,9 +196,6 @@ describe('a Parquet dataset', () => {
         if (left-- === 0) controller.abort();
         AbortSignal.prototype.throwIfAborted.call(controller.signal);
       };
-      const staged = join(directory, '_unfinished/workspace-1/left-behind');
-      await mkdir(join(staged, '..'), { recursive: true });
-      await writeFile(staged, 'half a file');
       await publishDataset(
         warehouse,
         datasetOptions(directory, { signal: controller.signal, isWhole: true }),
@@ -207,5 +204,21 @@ describe('a Parquet dataset', () => {
     await publishTo(warehouse, directory);
     expect(await datasetRows(directory)).toEqual(await historyRows(warehouse));
     expect(await readdir(join(directory, '_unfinished'))).toEqual([]);
+  });
+
+  it('loses what a killed publication left behind, after a day, and not what another one is writing', async () => {
+    const { warehouse, directory } = await published();
+    for (const [name, at] of [
+      ['left-behind', '2026-01-01'],
+      ['under-way', '2999-01-01'],
+    ] as const) {
+      const staging = join(directory, '_unfinished', name);
+      await mkdir(staging);
+      await writeFile(join(staging, 'half-a-file'), 'PAR1');
+      await utimes(staging, new Date(at), new Date(at));
+    }
+    await reload(warehouse, [page('/z', 2)]);
+    await publishTo(warehouse, directory);
+    expect(await readdir(join(directory, '_unfinished'))).toEqual(['under-way']);
   });
 });

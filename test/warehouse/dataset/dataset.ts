@@ -31,7 +31,8 @@ export const rowsOfFiles = (pattern: string, columns = '*') =>
     `SELECT ${columns} FROM read_parquet(${quoted(pattern)}, hive_types_autocast = false)`,
   );
 
-const VIEWS = 'project, day::VARCHAR AS day, path, human::INT AS human, ai::INT AS ai, total::INT AS total';
+const VIEWS =
+  'project, day::VARCHAR AS day, path, page, human::INT AS human, ai::INT AS ai, total::INT AS total';
 const DAYS =
   'project, day::VARCHAR AS day, state, epoch_ms(loaded_at)::DOUBLE AS loaded_at, human::INT AS human, ai::INT AS ai, total::INT AS total, pages::INT AS pages';
 
