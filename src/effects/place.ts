@@ -4,7 +4,7 @@ import { hostname } from 'node:os';
 import { z } from 'zod';
 import { StorageError } from '../errors.js';
 import { moment } from '../format/days.js';
-import { type Reader, runStatement } from '../warehouse/query.js';
+import type { Reader } from '../warehouse/query.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { type Place, placeSchema } from './entries.js';
 import type { EffectsJournal } from './journal.js';
@@ -65,8 +65,7 @@ export const readPlace = async (reader: Reader): Promise<Place | undefined> =>
 export async function agreeOnPlace(journal: EffectsJournal, warehouse: Warehouse, here: Place, now: Date) {
   const known = await readWorkspaceId(warehouse);
   const id = known ?? journal.workspace ?? randomUUID();
-  if (known === undefined)
-    await warehouse.exclusive((connection) => runStatement(connection, TAKE_ID, { id }));
+  if (known === undefined) await warehouse.transaction((own) => own.execute(TAKE_ID, { id }));
   await journal.assignTo(id);
   const stored = await readPlace(warehouse);
   const place = journal.place ?? stored ?? here;
@@ -78,5 +77,5 @@ export async function agreeOnPlace(journal: EffectsJournal, warehouse: Warehouse
 /** Makes a place the one that sends. */
 export async function sendFrom(place: Place, journal: EffectsJournal, warehouse: Warehouse, now: Date) {
   if (journal.place === undefined || !isSamePlace(journal.place, place)) await journal.settleAt(place, now);
-  await warehouse.exclusive((connection) => runStatement(connection, MOVE, place));
+  await warehouse.transaction((own) => own.execute(MOVE, place));
 }
