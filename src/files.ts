@@ -31,8 +31,11 @@ const NOT_UTF8 = /[\uFFFD\0]/;
  * The text of a file that people write; undefined if there is none. Throws a `ConfigurationError` if it
  * cannot be read, or is not in UTF-8.
  */
-export async function readText(path: string): Promise<string | undefined> {
-  const text = await readFileOnly(path)
+export async function readText(
+  path: string,
+  read: (path: string) => Promise<string> = readFileOnly,
+): Promise<string | undefined> {
+  const text = await read(path)
     .catch(ignoreMissing)
     .catch((cause: unknown) => {
       throw new ConfigurationError(

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { codeOf, ConfigurationError } from '../errors.js';
@@ -143,7 +144,8 @@ async function readConfig(path: string, isDefault: boolean): Promise<string> {
 }
 
 async function readDotEnv(path: string, isOptional: boolean): Promise<Environment> {
-  const text = await readText(path).catch((error: unknown) => {
+  // A password manager may offer it as a pipe, and writes to it at once.
+  const text = await readText(path, (file) => readFile(file, 'utf8')).catch((error: unknown) => {
     const isDenied = error instanceof Error && codeOf(error.cause) === 'EACCES';
     if (!isOptional || !isDenied) throw error;
   });

@@ -61,7 +61,6 @@ export class ExportProgress {
     return { requests: this.#requests, elapsedMs: this.#elapsedMs };
   }
 
-
   begin(project: ProjectSettings, plan: ExportPlan): void {
     this.end();
     if (this.#names.length === 0) this.#startedMs = this.#lastLineMs = performance.now();
