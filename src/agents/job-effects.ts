@@ -21,7 +21,7 @@ export const jobEffectRow = z
   .extend({ human_change: views, site_human_change: views, ai_before: views, ai_after: views })
   .extend({ ai_change: views, site_ai_change: views })
   .transform((row) => {
-    const { job, path, merged_on, weeks_after, days_before, days_after } = row;
+    const { job, path, merged_on: mergedOn, weeks_after: weeksAfter, days_before, days_after } = row;
     const human: Side = {
       before: aWeek(row.human_before, days_before),
       after: aWeek(row.human_after, days_after),
@@ -34,7 +34,7 @@ export const jobEffectRow = z
       change: row.ai_change,
       siteChange: row.site_ai_change,
     };
-    return { job, path, merged_on, weeks_after, human, ai };
+    return { job, path, mergedOn, weeksAfter, human, ai };
   });
 /** The views of a page before and after the change of an agent was merged. They do not say what caused a difference. */
 export type JobEffect = z.infer<typeof jobEffectRow>;
@@ -60,10 +60,10 @@ export async function readJobsWithEffects(reader: Reader, project: string) {
 }
 
 /** The views before and after a merge as a phrase. */
-export function effectWords({ merged_on, weeks_after, human, ai }: JobEffect): string {
-  const merge = `the merge on ${longDay(merged_on)}`;
-  if (weeks_after === 0) return `no full week is over since ${merge}`;
-  const soFar = weeks_after === 4 ? '' : `, of which ${weeks_after} of 4 weeks are over`;
+export function effectWords({ mergedOn, weeksAfter, human, ai }: JobEffect): string {
+  const merge = `the merge on ${longDay(mergedOn)}`;
+  if (weeksAfter === 0) return `no full week is over since ${merge}`;
+  const soFar = weeksAfter === 4 ? '' : `, of which ${weeksAfter} of 4 weeks are over`;
   return `views a week before and after ${merge}${soFar}: people ${sideWords(human)}; AI ${sideWords(ai)}`;
 }
 

@@ -185,8 +185,8 @@ export const RETIRED: ReadonlyMap<string, string> = new Map([
   ['improve.readingShare', 'all pages with at least improve.minWeeklyViews are ranked by their views'],
   ['otherApiKeys', 'doctor tries each key instead'],
   ['reports.*.attach', 'emails have no attachments; readership sql --output rows.csv writes rows to a file'],
-  ['pullRequests.files', 'only the pull requests of agents are looked up now, by their links'],
-  ['pullRequests.repository', 'only the pull requests of agents are looked up now, by their links'],
+  ['pullRequests.files', 'only the pull requests of agents are looked up, by their links'],
+  ['pullRequests.repository', 'only the pull requests of agents are looked up, by their links'],
   ['publish.endpoint', 'set AWS_ENDPOINT_URL_S3 in the environment instead, which other S3 tools read too'],
   ['publish.region', 'set AWS_REGION in the environment instead, which other S3 tools read too'],
 ]);

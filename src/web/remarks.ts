@@ -21,7 +21,7 @@ type StatedPeriod = DayRange & { readonly days: number } & Readonly<
 
 const markRows = z.array(z.object({ day: dayColumn, text: z.string(), is_break: z.boolean() }));
 
-/** What happened on some days: agent jobs, changes by others, and notes. */
+/** What happened on some days: agent jobs and notes. */
 export function marksOn(periods: readonly DayRange[], rows: readonly Row[]): Mark[] {
   const isDrawn = (day: string) => periods.some(({ first, last }) => first <= day && day <= last);
   const events = markRows

@@ -41,16 +41,20 @@ export async function addHostile(history: TestHistory, hostilePaths: readonly st
     const state = states[index % states.length] ?? '';
     const pullRequest = index % 7 === 1 ? `'https://github.com/acme/docs/pull/${index}'` : 'NULL';
     const ended = ['active', 'unconfirmed'].includes(state) ? 'NULL' : `TIMESTAMP '2026-11-12'`;
-    return `(${index + 1}, ${literal(hostilePaths[index % hostilePaths.length] ?? '')}, '${state}', ${pullRequest}, ${ended})`;
+    const merged = state === 'archived' ? `DATE '2026-10-20'` : 'NULL';
+    const path = literal(hostilePaths[index % hostilePaths.length] ?? '');
+    return `(${index + 1}, ${path}, '${state}', ${pullRequest}, ${ended}, ${merged})`;
   });
   await history.run(`
     INSERT INTO agent_jobs BY NAME
     SELECT
       *, 'prj_1' AS project, '#3 of 412 pages: 2,074 views in a typical week (1,204 by people, 870 by AI)' AS reason,
       'p' AS prompt, 0 AS polls, TIMESTAMP '2026-11-12' AS planned_at, ${literal(note)} AS note
-    FROM (VALUES ${jobs.join(', ')}) AS job (id, path, state, pr_link, ended_at)`);
+    FROM (VALUES ${jobs.join(', ')}) AS job (id, path, state, pr_link, ended_at, merged_on)`);
   const choices = hostilePaths.flatMap((path, index) => [
-    `(${literal(path)}, ${index % 2 === 0}, 'not-considered', '{"words": "as it was"}')`,
+    index % 2 === 0
+      ? `(${literal(path)}, true, 'flagged', '{"weekly_human": 1204, "weekly_ai": 870, "trend": 0.1, "rank": 3, "pages": 412, "weeks": 8}')`
+      : `(${literal(path)}, false, 'few-views', '{"minimum": 200}')`,
     `(${literal(`/skipped-${index}`)}, false, 'excluded', '{}')`,
   ]);
   await history.run(`

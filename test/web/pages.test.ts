@@ -390,7 +390,7 @@ describe('a few days', () => {
   });
 });
 
-it('every chart names jobs, changes by others and notes, and says what they were', async () => {
+it('every chart names jobs and notes, and says what they were', async () => {
   const marked = async (path: string) => {
     const { text } = await ask(`${path}${path.includes('?') ? '&' : '?'}project=prj_1`);
     const said = /data-points="([^"]*)"/.exec(text.slice(text.indexOf('id="views"')))?.[1] ?? '';

@@ -1,9 +1,9 @@
 -- Only the end of the agents' own pull requests is looked up.
 DROP VIEW IF EXISTS project_effects;
-DROP VIEW IF EXISTS job_effects;
+
 DROP TABLE page_changes;
+
 DROP TABLE code_host_reads;
-DELETE FROM page_choices WHERE code = 'changed-elsewhere';
 
 ALTER TABLE pull_requests ADD COLUMN merged_into VARCHAR;
 
