@@ -154,9 +154,9 @@ export interface PeriodState {
   readonly deliveries: readonly Delivery[];
 }
 
-/** Missing days. A report waits for them until the time is up; without any loaded day, however long it takes. */
+/** What a report waits for, until the time is up; without any loaded day, however long it takes. */
 export interface Wait {
-  readonly missingDays: number;
+  readonly for: string;
   readonly until: Date | null;
 }
 
@@ -179,5 +179,5 @@ export function whatIsDue(
   );
   if (now < from || open.length === 0) return undefined;
   if (daysLoaded === days || (daysLoaded > 0 && now >= until)) return { recipients: open };
-  return { missingDays: days - daysLoaded, until: daysLoaded > 0 ? until : null };
+  return { for: counted(days - daysLoaded, 'missing day'), until: daysLoaded > 0 ? until : null };
 }

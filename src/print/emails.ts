@@ -38,8 +38,8 @@ export async function mailLines(
     ),
     ...sentLines(known, isNew, nameOf, runtime),
     ...held.map(
-      ({ report, period, project, missingDays, until }) =>
-        `${report} ${period}, ${nameOf(project)}: waiting for ${counted(missingDays, 'missing day')}${until === null ? '' : ` until ${moment(until)} at the latest`}`,
+      ({ report, period, project, for: what, until }) =>
+        `${report} ${period}, ${nameOf(project)}: waiting for ${what}${until === null ? '' : ` until ${moment(until)} at the latest`}`,
     ),
   ];
 }

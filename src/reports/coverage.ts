@@ -13,6 +13,8 @@ const coverageRow = z.object({
   daysLoaded: z.int(),
   /** Days within the history that are not loaded. */
   missing: z.array(dayColumn),
+  /** Days that are loaded, but whose views have not come yet. */
+  awaited: z.array(dayColumn),
   /** Days before the history starts, which will never be loaded. */
   before: z.array(dayColumn),
   provisional: z.array(dayColumn),
@@ -88,7 +90,7 @@ export async function readCoverage(
 
 /** Caveats about the numbers; empty for a period that is complete and final. */
 export function cautionsOf(coverage: Coverage): string[] {
-  const { missing, before, days, daysLoaded, provisional, doubtful, historySince, hasOlder } = coverage;
+  const { missing, awaited, before, days, daysLoaded, provisional, doubtful, historySince, hasOlder } = coverage;
   const cautions: string[] = [];
   const covers = `all numbers cover ${counted(daysLoaded, 'loaded day')} of ${days} and are not compared with others`;
   const start = hasOlder ? 'Loaded from' : 'The history starts on';
@@ -97,6 +99,10 @@ export function cautionsOf(coverage: Coverage): string[] {
   if (missing.length > 0)
     cautions.push(
       `${dayList(missing)} ${areDays(missing)} not loaded${before.length > 0 ? '' : `: ${covers}`}.`,
+    );
+  if (awaited.length > 0)
+    cautions.push(
+      `The views of ${dayList(awaited)} have not come yet${before.length + missing.length > 0 ? '' : `: ${covers}`}.`,
     );
   if (provisional.length > 0)
     cautions.push(`${dayList(provisional)} ${areDays(provisional)} provisional: numbers may still change.`);

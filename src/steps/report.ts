@@ -1,8 +1,8 @@
-import { addHours, max, subMilliseconds } from 'date-fns';
+import { addHours, max, subHours, subMilliseconds } from 'date-fns';
 import { z } from 'zod';
 import { nextScheduled } from '../config/cron.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
-import { addDays, dayOf, startOfDay } from '../day.js';
+import { addDays, dayOf, lastEndedDay, startOfDay } from '../day.js';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { counted } from '../format/numbers.js';
 import { type Delivery, type DeliveryKey, sentOf, type Wait, whatIsDue } from '../mail/delivery.js';
@@ -20,7 +20,7 @@ import { type Mailing, mailingsOf, sendMailing, storedViews } from './mailing.js
 interface Reported {
   /** The pages of all reports, and where they are. */
   readonly pages: { project: ProjectSettings; subject: string; file: string }[];
-  /** Reports that are not emailed yet because days of their period are missing. */
+  /** Reports that are not emailed yet because days of their period, or views of these days, have not come. */
   readonly held: (Omit<DeliveryKey, 'recipient'> & Wait)[];
   /** Attempted now, or found to be of unknown outcome when the database was opened. */
   readonly deliveries: Delivery[];
@@ -44,6 +44,7 @@ export async function reportStep(given: StepContext): Promise<StepResult<Reporte
   const sourceOf = await sourceOfPages(warehouse, workspaceDir, settings, dayOf(now())).catch(
     () => undefined,
   );
+  const daysLate = await readDaysLate(context);
   let rendered = 0;
   /** After an interruption, nothing is begun. */
   const attempt = async (work: () => Promise<unknown>): Promise<void> => {
@@ -58,20 +59,24 @@ export async function reportStep(given: StepContext): Promise<StepResult<Reporte
   for (const name of Object.keys(settings.reports.audiences))
     await attempt(() => findReport(name, workspaceDir));
   for (const report of reports) {
-    const period = lastEnded(report.period, now(), settings.reports);
-    for (const project of projects)
-      await attempt(async () => {
-        const source = sourceOf?.(report, [project, period]);
-        const kept = await keptPage(reportsDir, project.id, { name: report.name, period }, source);
-        if (kept !== undefined) return pages.push({ project, ...kept });
-        const prepared = await prepareReport(context, warehouse, project, { report, period });
-        const file = await writePage(reportsDir, project.id, prepared, source);
-        rendered++;
-        return pages.push({ project, file, subject: prepared.subject });
-      });
+    const latest = lastEnded(report.period, now(), settings.reports);
+    const render = async (project: ProjectSettings, period: Period) => {
+      const source = sourceOf?.(report, [project, period]);
+      const kept = await keptPage(reportsDir, project.id, { name: report.name, period }, source);
+      if (kept !== undefined) return pages.push({ project, ...kept });
+      const prepared = await prepareReport(context, warehouse, project, { report, period });
+      const file = await writePage(reportsDir, project.id, prepared, source);
+      rendered++;
+      return pages.push({ project, file, subject: prepared.subject });
+    };
+    for (const project of projects) {
+      const complete = lastEnded(report.period, subHours(now(), 24 * daysLate([project])), settings.reports);
+      if (complete.name !== latest.name) await attempt(() => render(project, complete));
+      await attempt(() => render(project, latest));
+    }
     await attempt(async () => {
       for (const mailing of mailingsOf(context, report))
-        await attempt(() => mailDue(context, mailing, detail));
+        await attempt(() => mailDue(context, mailing, daysLate(mailing.projects), detail));
     });
   }
   const { words, error } = sentOf(deliveries);
@@ -92,14 +97,29 @@ function together(problems: readonly unknown[]): unknown[] {
 }
 
 /**
- * Sends every period of a mailing that is due. Adds to `reported`. The latest period that has ended goes to everyone; earlier ones only to recipients whose
- * delivery is waiting, so that nobody gets old news after weeks offline.
+ * Sends every period of a mailing that is due. Adds to `reported`. The latest period whose views have come
+ * goes to everyone; earlier ones only to recipients whose delivery is waiting, so that nobody gets old news
+ * after weeks offline.
  */
-async function mailDue(context: StepContext, mailing: Mailing, reported: Reported): Promise<void> {
+async function mailDue(
+  context: StepContext,
+  mailing: Mailing,
+  daysLate: number,
+  reported: Reported,
+): Promise<void> {
   const { settings, warehouse, elsewhere, now, signal } = context;
   const { report, audience, project } = mailing;
   const known = await readDeliveries(warehouse, { report: report.name, project });
-  const current = lastEnded(report.period, now(), settings.reports);
+  const latest = lastEnded(report.period, now(), settings.reports);
+  const current = lastEnded(report.period, subHours(now(), 24 * daysLate), settings.reports);
+  if (latest.name !== current.name && known.every(({ period }) => period !== latest.name))
+    reported.held.push({
+      report: report.name,
+      project,
+      period: latest.name,
+      for: 'views that have not come yet',
+      until: startOfDay(addDays(latest.last, LONGEST_DELAY_DAYS)),
+    });
   const waiting = known.filter(({ state }) => state === 'waiting').map(({ period }) => period);
   const names = new Set([current.name, ...waiting]);
   const began = await warehouse.query(LOADS_BEGAN, z.object({ began_at: timestampColumn }), {
@@ -112,7 +132,7 @@ async function mailDue(context: StepContext, mailing: Mailing, reported: Reporte
     const isKnown = (recipient: string) => deliveries.some((delivery) => delivery.recipient === recipient);
     const recipients = period.name === current.name ? audience.to : audience.to.filter(isKnown);
     const { expected, days: daysLoaded } = await storedViews(warehouse, mailing, period);
-    const { from, until } = timesOf(report, period, settings);
+    const { from, until } = timesOf(report, period, settings, daysLate);
     const times = { from, until: max([until, ...firstLoads]) };
     const due = whatIsDue({ ...times, days: expected, daysLoaded, recipients, deliveries }, now());
     if (due === undefined) continue;
@@ -122,18 +142,33 @@ async function mailDue(context: StepContext, mailing: Mailing, reported: Reporte
   }
 }
 
+const DAYS_LATE = readSql(import.meta.url, 'statements/days-late.sql');
+
+/** The statement knows it too. */
+const LONGEST_DELAY_DAYS = 10;
+
+/** For how many of the latest days, of some projects together, an email waits because their views have not all come. */
+async function readDaysLate({ warehouse, now }: StepContext) {
+  const row = z.object({ project: z.string(), days: z.int() });
+  const rows = await warehouse.query(DAYS_LATE, row, { yesterday: lastEndedDay(now()) });
+  const late = new Map(rows.map(({ project, days }) => [project, days]));
+  return (of: readonly ProjectSettings[]): number => Math.max(0, ...of.map(({ id }) => late.get(id) ?? 0));
+}
+
 /** How long an email waits for missing days, also after the first load of a new project. */
 const PATIENCE_HOURS = 24;
 
 const LOADS_BEGAN = readSql(import.meta.url, 'statements/loads-began.sql');
 
 /**
- * When a period may be emailed, and how long it waits for missing days after the export that could
- * load the last.
+ * When a period may be emailed, which is later if views come late, and how long it waits for missing days
+ * after the export that could load the last.
  */
-function timesOf(report: ReportDefinition, { last }: Period, { schedule }: Settings) {
+function timesOf(report: ReportDefinition, { last }: Period, { schedule }: Settings, daysLate: number) {
   const ended = startOfDay(addDays(last, 1));
   const next = (cron: string) => nextScheduled(cron, schedule.timezone, subMilliseconds(ended, 1));
   const until = addHours(next(schedule.export), PATIENCE_HOURS);
-  return { from: report.schedule === undefined ? ended : next(report.schedule), until };
+  // The last day is read again when its views have come.
+  const first = report.schedule ?? (daysLate > 0 ? schedule.export : undefined);
+  return { from: first === undefined ? ended : addHours(next(first), 24 * daysLate), until };
 }

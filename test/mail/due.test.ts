@@ -24,7 +24,7 @@ describe('a report', () => {
   it('is due to everyone once the last day of its period is loaded, or the wait for it is over', () => {
     expect(whatIsDue(complete, at('16T00:20'))).toEqual({ recipients: [docs, lead] });
     const lacking = { ...complete, daysLoaded: 6 };
-    const waits = { missingDays: 1, until: at('17T02:15') };
+    const waits = { for: '1 missing day', until: at('17T02:15') };
     expect(whatIsDue(lacking, at('17T02:14'))).toEqual(waits);
     expect(whatIsDue(lacking, at('17T02:15'))).toEqual({ recipients: [docs, lead] });
   });

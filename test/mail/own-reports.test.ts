@@ -148,7 +148,7 @@ describe('a report that a workspace defines', () => {
     const sections = { to: ['head@example.com'], digest: true };
     const reports = { baseUrl: 'https://reports.example.com', sections };
     const at = '2026-11-01T09:00:00Z';
-    expect((await report(at, reports, projects)).detail.held).toMatchObject([{ missingDays: 1 }]);
+    expect((await report(at, reports, projects)).detail.held).toMatchObject([{ for: '1 missing day' }]);
     await loadDays(test.warehouse, day('2026-10-31'), day('2026-10-31'), 'prj_2');
     expect((await report(at, reports, projects)).detail.deliveries).toMatchObject([
       { project: '-', state: 'sent' },

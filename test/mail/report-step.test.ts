@@ -78,7 +78,7 @@ describe('the report step', () => {
     await loadDays(test.warehouse, day('2026-11-16'), day('2026-11-22'));
     const { detail } = await report('2026-11-23T03:00:00Z');
     const until = new Date('2026-11-24T02:15:00Z');
-    const waits = { report: 'weekly', period: '2026-W47', project: 'prj_2', missingDays: 2 };
+    const waits = { report: 'weekly', period: '2026-W47', project: 'prj_2', for: '2 missing days' };
     const held = [until, null].map((end) => ({ ...waits, until: end }));
     expect(await lines({ ...detail, held })).toEqual([
       expect.stringMatching(/^weekly 2026-W47 to lead@example.com: not delivered \(.*550/) as string,
@@ -165,7 +165,7 @@ describe('the report step', () => {
       const { detail } = await report(time);
       expect(detail.deliveries).toEqual([]);
       expect(detail.held).toMatchObject([
-        { report: 'weekly', period: '2026-W46', missingDays: 1, until: new Date('2026-11-17T02:15:00Z') },
+        { report: 'weekly', period: '2026-W46', for: '1 missing day', until: new Date('2026-11-17T02:15:00Z') },
       ]);
     }
     // A project that is new is still being loaded.
@@ -180,7 +180,7 @@ describe('the report step', () => {
     for (const part of [mail.text, mail.html]) expect(part).toMatch(/Nov\s+15\s+is\s+not\s+loaded/);
     // The next week waits for two days, and not once they are loaded.
     await loadDays(test.warehouse, day('2026-11-15'), day('2026-11-20'));
-    expect((await report('2026-11-23T03:00:00Z')).detail.held).toMatchObject([{ missingDays: 2 }]);
+    expect((await report('2026-11-23T03:00:00Z')).detail.held).toMatchObject([{ for: '2 missing days' }]);
     await loadDays(test.warehouse, day('2026-11-21'), day('2026-11-22'));
     expect((await report('2026-11-23T05:00:00Z')).detail.deliveries).not.toEqual([]);
   });

@@ -123,7 +123,7 @@ describe('the headline', () => {
   });
   test('stands alone if no views were recorded', () => {
     other = { moved: [], pullRequests: 2 };
-    const text = 'No views were recorded: tracking may have stopped.';
+    const text = 'No views were recorded this week.';
     const found = news([0, 0], [100, 80]);
     expect(textOf(found.headline)).toBe(text);
     expect(found).toMatchObject({

@@ -19,16 +19,18 @@ untried AS (
 period AS (
   SELECT
     count(*) AS days,
-    count(state) AS daysLoaded,
+    count(has_come) AS daysLoaded,
     coalesce(list(day ORDER BY day) FILTER (state IS NULL AND day > first_day), []) AS missing,
+    coalesce(list(day ORDER BY day) FILTER (state IS NOT NULL AND has_come IS NULL), []) AS awaited,
     coalesce(list(day ORDER BY day) FILTER (state IS NULL AND day < first_day), []) AS before,
-    coalesce(list(day ORDER BY day) FILTER (state = 'provisional'), []) AS provisional,
+    coalesce(list(day ORDER BY day) FILTER (state = 'provisional' AND has_come), []) AS provisional,
     coalesce(list(day ORDER BY day) FILTER (state IN ('inconsistent', 'failed')), []) AS doubtful,
     max(loaded_at) AS latestLoad,
     coalesce(sum(human + ai), 0) AS views
   FROM
     (SELECT unnest(generate_series($from::DATE, $to::DATE, INTERVAL 1 DAY))::DATE AS day)
     LEFT JOIN (FROM day_loads WHERE project = $project AND loaded_at IS NOT NULL) AS loaded USING (day)
+    LEFT JOIN (SELECT day, TRUE AS has_come FROM site_days WHERE project = $project) AS come USING (day)
     CROSS JOIN history
 ),
 

@@ -30,7 +30,7 @@ export function newsOf(week: Comparison, weekBefore: Comparison | null, other: O
   // Some sites have no views on weekdays.
   if (thisWeek.days_loaded < 7) return plain(totalsOf(thisWeek), toReview(other), 0);
   if (thisWeek.human + thisWeek.ai === 0)
-    return plain(say`No views were recorded: tracking may have stopped.`, [], viewsIn(weekBefore));
+    return plain(say`No views were recorded this week.`, [], viewsIn(weekBefore));
   if (week.before !== null && viewsIn(weekBefore) === 0)
     return plain(totalsOf(thisWeek, ', after none last week'), toReview(other), viewsIn(week));
   const old = new Set(weekBefore === null ? [] : factsOf(weekBefore, []).map(({ key }) => key));

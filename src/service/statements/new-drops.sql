@@ -1,4 +1,5 @@
--- Grain: one row per project, audience and drop that began in the last seven days, with the name of its alert. Days that
+-- Grain: one row per project, audience and drop that began in the last seven days whose views have come, with the name
+-- of its alert. Days that
 -- dropped within a week of each other are one drop, which keeps the name under which it was reported.
 WITH
   dropped AS (FROM dropped_days($last_day)),
@@ -22,9 +23,9 @@ SELECT
     ),
     'drop ' || audience || ' ' || day
   ) AS period
-FROM dropped
+FROM dropped JOIN data_delays USING (project)
 WHERE
-  day > $last_day::DATE - 7
+  day > $last_day::DATE - 7 - coalesce(delay_days - 1, days_awaited)
   AND NOT EXISTS (
     FROM dropped AS earlier
     WHERE

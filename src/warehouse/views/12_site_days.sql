@@ -1,5 +1,23 @@
--- Grain: one row per project and loaded day, including days with no views.
+-- Grain: one row per project and loaded day, including days with no views, but not the latest days of
+-- a site whose views have not come yet.
 CREATE OR REPLACE VIEW site_days AS
+WITH
+  viewed AS (
+    SELECT project, max(day) AS loaded_until, max(day) FILTER (total > 0) AS viewed_until
+    FROM day_loads
+    WHERE loaded_at IS NOT NULL
+    GROUP BY project
+  ),
+
+  -- At most four weeks without any view, after four weeks in which every loaded day has some.
+  awaited AS (
+    SELECT project, viewed_until
+    FROM day_loads JOIN viewed USING (project)
+    WHERE loaded_at IS NOT NULL AND loaded_until - viewed_until BETWEEN 1 AND 28 AND viewed_until - day BETWEEN 0 AND 27
+    GROUP BY project, viewed_until
+    HAVING count(*) >= 14 AND min(total) > 0
+  )
+
 SELECT
   project,
   day,
@@ -9,10 +27,10 @@ SELECT
   ai / nullif(human + ai, 0) AS ai_share,
   pages,
   state
-FROM day_loads
-WHERE loaded_at IS NOT NULL;
+FROM day_loads LEFT JOIN awaited USING (project)
+WHERE loaded_at IS NOT NULL AND (viewed_until IS NULL OR day <= viewed_until);
 
-COMMENT ON VIEW site_days IS 'Views of the whole site by day. One row per project and loaded day; days that are not loaded have no row.';
+COMMENT ON VIEW site_days IS 'Views of the whole site by day. One row per project and loaded day; days that are not loaded have no row. If a site had views on each of its last days, and then none, the days without views have no row either for four weeks: their views may not have come yet.';
 COMMENT ON COLUMN site_days.project IS 'Project id on the platform';
 COMMENT ON COLUMN site_days.day IS 'Day (UTC)';
 COMMENT ON COLUMN site_days.human IS 'Human views';

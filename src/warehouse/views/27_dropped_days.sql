@@ -1,4 +1,5 @@
--- Grain: one row per project, audience and day with a drop, in the fifteen days up to `last_day`.
+-- Grain: one row per project, audience and day with a drop, in the fifteen days up to `last_day`, or up to the last
+-- day whose views have come.
 CREATE OR REPLACE MACRO dropped_days(last_day) AS TABLE
 WITH
   -- Breaks are in a subquery of their own, because a join cannot contain the argument if that is a
@@ -9,15 +10,16 @@ WITH
     WHERE is_break AND day <= last_day::DATE
   ),
 
+  -- Days without views are no drop while it is unknown how late views come, or while theirs may be late.
   counted AS (
-    SELECT project, day, state, audience, n, ln(n + 0.5) AS size
+    SELECT project, day, last_day::DATE - days_late AS until, state, audience, n, ln(n + 0.5) AS size
     FROM
       (
         UNPIVOT (
-          SELECT project, day, state, human, ai
-          FROM site_days
-          ANTI JOIN break ON break.path = '*' AND break.project = site_days.project AND break.day > site_days.day
-          WHERE day BETWEEN last_day::DATE - 14 - 7 * 16 AND last_day::DATE AND is_own_file()
+          SELECT project, day, coalesce(delay_days - 1, days_awaited) AS days_late, state, human, ai
+          FROM day_loads JOIN data_delays USING (project)
+          ANTI JOIN break ON break.path = '*' AND break.project = day_loads.project AND break.day > day_loads.day
+          WHERE loaded_at IS NOT NULL AND day BETWEEN last_day::DATE - 14 - 7 * 18 AND last_day::DATE - days_late AND is_own_file()
         )
         ON human, ai INTO NAME audience VALUE n
       )
@@ -27,7 +29,7 @@ WITH
   point AS (
     SELECT judged.project, judged.audience, judged.day, (past.day - judged.day) // 7 AS x, past.size
     FROM counted AS judged JOIN counted AS past USING (project, audience)
-    WHERE judged.day >= last_day::DATE - 14 AND (judged.day - past.day) % 7 = 0 AND judged.day - past.day BETWEEN 7 AND 7 * 16
+    WHERE judged.day >= judged.until - 14 AND (judged.day - past.day) % 7 = 0 AND judged.day - past.day BETWEEN 7 AND 7 * 16
     -- DuckDB 1.5.6 fails on row_number() here.
     QUALIFY rank() OVER (PARTITION BY judged.project, judged.audience, judged.day ORDER BY past.day DESC) <= 12
   ),
@@ -66,4 +68,4 @@ FROM line JOIN counted USING (project, audience, day)
 WHERE exp(height) >= 20 AND n < if(state = 'final', low, low / 2)
 ORDER BY project, day, audience DESC;
 
-COMMENT ON MACRO TABLE dropped_days IS 'Days on which the views of an audience dropped further than normal variation explains. One row per project, audience (human or ai) and day with a drop, in the fifteen days up to the given one: FROM dropped_days(''2026-11-15''). views is the count of the day. expected is the value of a line fitted to the last twelve days of the same weekday (at least 8). low is the fewest views that are not a drop: at most half of expected, and 2.5 times as far below the line as nine in ten such days lie. A day that is not final may still grow, so it is listed only below half of low. Days with fewer than 20 expected views are not judged, and nothing is compared across a break in notes.';
+COMMENT ON MACRO TABLE dropped_days IS 'Days on which the views of an audience dropped further than normal variation explains. One row per project, audience (human or ai) and day with a drop, in the fifteen days up to the given one, without days so recent that views may still come (data_delays): FROM dropped_days(''2026-11-15''). views is the count of the day. expected is the value of a line fitted to the last twelve days of the same weekday (at least 8). low is the fewest views that are not a drop: at most half of expected, and 2.5 times as far below the line as nine in ten such days lie. A day that is not final may still grow, so it is listed only below half of low. Days with fewer than 20 expected views are not judged, and nothing is compared across a break in notes.';
