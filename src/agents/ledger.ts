@@ -171,7 +171,7 @@ export const changeJob = (writer: Writer, job: Job, change: JobChange): Promise<
     const changed = applyChange(job, change);
     await storeJob(transaction, changed, change.remote);
     const { now, cause } = change;
-    if (changed.state !== job.state)
+    if (changed.state !== job.state || change.event === 'found-sent')
       await recordTransition(transaction, { job: job.id, now, from: job.state, to: changed.state, cause });
     return changed;
   });

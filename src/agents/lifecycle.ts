@@ -7,7 +7,7 @@ import type { Outcome } from '../effects/entries.js';
 /**
  * The life of an agent job: `planned → submitting → active → completed | failed | archived`, or
  * else `unconfirmed` (the reply was lost, so the job may exist on the platform) or `refused` (the
- * platform rejected it, or a person withdrew it).
+ * platform rejected it, or a person ended it before it was known to be sent).
  */
 export const LOCAL_STATES = ['planned', 'submitting', 'unconfirmed', 'refused'] as const;
 /** States of a job that exists on the platform under a known id. */
@@ -44,22 +44,22 @@ const SUBMISSION = {
   unknown: [['submitting'], 'unconfirmed'],
   refused: [['submitting'], 'refused'],
   'found-not-sent': [['unconfirmed'], 'planned'],
-  withdrawn: [['planned'], 'refused'],
+  withdrawn: [['planned', 'unconfirmed'], 'refused'],
 } as const;
 
 export type MessageEvent = keyof typeof SUBMISSION | 'sent' | 'found-sent';
 const MESSAGE_TRANSITIONS: Transitions<MessageEvent, MessageState> = {
   ...SUBMISSION,
   sent: [['submitting'], 'sent'],
-  'found-sent': [['unconfirmed'], 'sent'],
+  'found-sent': [['planned', 'unconfirmed'], 'sent'],
 };
 
 export type JobEvent = MessageEvent | 'polled' | 'followed-up' | 'found-over' | 'found-pull-request';
 const JOB_TRANSITIONS: Transitions<JobEvent, JobState> = {
   ...SUBMISSION,
   sent: [['submitting'], 'active'],
-  // A job that was found by its pull request has completed, and its id may be found later.
-  'found-sent': [['unconfirmed', 'completed'], 'active'],
+  // A person may correct what was settled before, also the id of a job.
+  'found-sent': [['planned', 'unconfirmed', 'refused', ...REMOTE_STATES], 'active'],
   polled: [['active', 'completed'], 'active'],
   'followed-up': [REMOTE_STATES, 'active'],
   'found-over': [['active'], 'failed'],

@@ -4,9 +4,8 @@ import { RefusedError, TryLaterError } from '../api/errors.js';
 import { type Day, dayOf } from '../day.js';
 import { messageOf, ReadershipError } from '../errors.js';
 import { readSql } from '../warehouse/query.js';
-import type { Warehouse } from '../warehouse/warehouse.js';
 import { type CodeHost, DEFAULT_PAUSE_MS, type Review } from './code-host.js';
-import { type Job, type ProjectTask, readJobs } from './ledger.js';
+import { type Job, type ProjectTask, readJobs, recordTransition } from './ledger.js';
 
 const UNMERGED_JOBS = readSql(import.meta.url, 'statements/unmerged-jobs.sql');
 const MARK_MERGED = 'UPDATE agent_jobs SET merged_on = $merged_on::DATE WHERE id = $id';
@@ -67,7 +66,8 @@ export const forgetProblems = ({ warehouse, project }: ProjectTask): Promise<voi
 /** Stores what the host says; undefined if the link is of another host. Returns whether the job was merged or closed, or reopened. */
 async function store(task: Task, job: Job, review: Review | undefined): Promise<boolean> {
   if (review === undefined) {
-    await record(task, job, { problem: 'the link is not a pull request on the host in pullRequests' });
+    const problem = 'the link is not a pull request on the host in pullRequests';
+    await record(task, job, { closed_on: job.closed_on, problem });
     return false;
   }
   const { mergedOn, closedOn: closed_on, mergedInto: merged_into } = review;
@@ -77,21 +77,40 @@ async function store(task: Task, job: Job, review: Review | undefined): Promise<
   }
   if (mergedOn < dayOf(job.planned_at) || mergedOn > dayOf(task.now())) {
     const problem = `the code host reports ${mergedOn} as the merge date, which cannot be right`;
-    await record(task, job, { problem });
+    await record(task, job, { closed_on: job.closed_on, problem });
     return false;
   }
   await record(task, job, {});
-  await markMerged(task.warehouse, job, mergedOn);
+  await task.warehouse.transaction((transaction) =>
+    transaction.execute(MARK_MERGED, { id: job.id, merged_on: mergedOn }),
+  );
   return true;
 }
 
-/** Records the day on which a job's pull request was merged; null if it was not. */
-export const markMerged = (warehouse: Warehouse, { id }: Job, merged_on: Day | null): Promise<void> =>
-  warehouse.transaction((transaction) => transaction.execute(MARK_MERGED, { id, merged_on }));
+/** What a person knows of a job's pull request; null is what did not happen. */
+interface KnownReview {
+  readonly merged_on: Day | null;
+  readonly closed_on: Day | null;
+  /** A phrase for the list of transitions. */
+  readonly cause: string;
+}
 
-/** Records the day on which a job's pull request was closed without being merged. */
-export const markClosed = (task: Pick<Task, 'warehouse' | 'now'>, job: Job, closed_on: Day): Promise<void> =>
-  record(task, job, { closed_on });
+/** Stores that in place of what was known of the pull request, and in the job's history. */
+export const storeReview = (
+  { warehouse, now }: Pick<Task, 'warehouse' | 'now'>,
+  { id, state }: Job,
+  { merged_on, closed_on, cause }: KnownReview,
+): Promise<void> =>
+  warehouse.transaction(async (transaction) => {
+    const at = now();
+    await transaction.execute(MARK_MERGED, { id, merged_on });
+    await transaction.execute(FORGET_PULL_REQUEST, { job: id });
+    if (closed_on !== null) {
+      const found = { closed_on, merged_into: null, problem: null };
+      await transaction.execute(RECORD_PULL_REQUEST, { job: id, now: at, next: addHours(at, 24), ...found });
+    }
+    await recordTransition(transaction, { job: id, now: at, from: state, to: state, cause });
+  });
 
 interface Found {
   readonly closed_on?: Day | null;

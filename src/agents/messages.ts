@@ -47,9 +47,9 @@ export const readMessagesOf = async (
   projects: readonly { readonly id: string }[],
 ): Promise<Message[]> => (await Promise.all(projects.map(({ id }) => readMessages(reader, id)))).flat();
 
-/** The message whose reply was lost: it may or may not have arrived. */
-export const lostMessage = (messages: readonly Message[]): Message | undefined =>
-  messages.find(({ state }) => state === 'unconfirmed');
+/** The message to a job that was not sent yet, or whose reply was lost; at most one is. */
+export const openMessage = (messages: readonly Message[]): Message | undefined =>
+  messages.findLast(({ state }) => state === 'planned' || state === 'unconfirmed');
 
 /** Records the intent to send a message to a job; nothing is sent. Returns the number of the message. */
 export const planMessage = (

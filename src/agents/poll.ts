@@ -108,7 +108,7 @@ async function fetchJob(
   } catch (cause) {
     if (!(cause instanceof ReadershipError)) throw cause;
     if (!isGone(cause)) return { failure: cause };
-    const words = `${cause.message} If job ${id} was deleted on the platform, run: readership jobs resolve ${id} --gone`;
+    const words = `${cause.message} If job ${id} was deleted on the platform: readership jobs settle ${id} --ended`;
     return { failure: new UnknownJobError(words, { cause }) };
   }
 }

@@ -2,23 +2,13 @@ import { type Job, readJobs } from '../agents/ledger.js';
 import type { Runtime } from '../app/workspace.js';
 import type { Day } from '../day.js';
 import { ConfigurationError, type ExitCode, messageOf } from '../errors.js';
-import { longDay } from '../format/days.js';
 import { jobLine } from '../print/jobs.js';
-import {
-  FINDINGS,
-  findJob,
-  type JobToChange,
-  jobToChange,
-  recordReview,
-  sendMessage,
-  settleJob,
-  undoMerge,
-} from '../steps/job-changes.js';
+import { findJob, type JobToChange, jobToChange, sendMessage } from '../steps/job-changes.js';
+import { type Finding, settleJob } from '../steps/settle-job.js';
 import { aDay, aJob, workspaceCommand, flag, PLATFORM_ENVIRONMENT, value } from './command.js';
 import { makeChange } from './steps.js';
 
 const JOB = value('<id>', 'number of the job', aJob);
-const DAY = value<Day | undefined>('[day]', 'the day, YYYY-MM-DD (default: today, UTC)', aDay);
 
 export const message = workspaceCommand('message', {
   description:
@@ -30,79 +20,64 @@ export const message = workspaceCommand('message', {
   run: (options, runtime, id, text) =>
     changeJob('jobs message', id, options, runtime, async (found) => {
       const { state, stopped } = await sendMessage(found, text);
-      const resolve = `readership jobs resolve ${id}`;
+      const settle = `readership jobs settle ${id}`;
       const { output } = runtime;
       if (state === 'unconfirmed')
-        output.note(`If the message arrived: ${resolve} --sent; if not: --not-sent`);
-      if (state === 'planned') output.note(`The next run sends it. To prevent that: ${resolve} --withdrawn`);
+        output.note(`If the message arrived: ${settle} --sent; if not: --not-sent`);
+      if (state === 'planned') output.note(`The next run sends it. To prevent that: ${settle} --ended`);
       if (stopped !== undefined) throw stopped instanceof Error ? stopped : new Error(messageOf(stopped));
       output.note(`The message was sent to job ${id}.`);
     }),
 });
 
-export const merged = workspaceCommand('merged', {
+export const settle = workspaceCommand('settle', {
   description:
-    'Record when the pull request of a job was merged, or the day on which the platform committed the work of a completed job without one, so that its effect is measured from then on. With pullRequests in readership.yaml, the date is looked up on GitHub, GitLab or Bitbucket instead.',
-  arguments: [JOB, DAY],
-  options: { undo: flag('forget the recorded merge, which was a mistake') },
-  examples: `
-  readership jobs merged 3 2026-11-12
-  readership jobs merged 3 --undo`,
-  run: ({ undo, ...options }, runtime, id, day) =>
-    changeJob('jobs merged', id, { ...options, secrets: 'optional' }, runtime, async (found) => {
-      if (undo === true) {
-        if (day !== undefined) throw new ConfigurationError('With --undo, leave out the day.');
-        await undoMerge(found);
-        return;
-      }
-      const mergedOn = await recordReview(found, 'merged', day);
-      runtime.output.note(`Merged on ${longDay(mergedOn)}: its effect is measured from then.`);
-    }),
-});
-
-export const closed = workspaceCommand('closed', {
-  description:
-    'Record that the pull request of a job was closed without being merged. Its page gets no other job unless you propose it again: readership improve --apply /page. With pullRequests in readership.yaml, it is looked up instead.',
-  arguments: [JOB, DAY],
-  examples: `
-  readership jobs closed 3`,
-  run: (options, runtime, id, day) =>
-    changeJob('jobs closed', id, { ...options, secrets: 'optional' }, runtime, async (found) => {
-      const closedOn = await recordReview(found, 'closed', day);
-      runtime.output.note(`Closed on ${longDay(closedOn)}: its page gets a job only if you propose it.`);
-    }),
-});
-
-export const resolve = workspaceCommand('resolve', {
-  description:
-    'Settle an unconfirmed job or message, after checking the platform; end an active job that is gone or over; or withdraw what was not sent yet.',
+    'Record what became of a job: its pull request was merged or closed, the agent is done, or the platform has it or not. Settling again changes it, and the history of the job shows each change. With pullRequests in readership.yaml, merges are looked up instead.',
   arguments: [JOB],
   options: {
-    created: value('<remote-id>', 'the job exists on the platform under this id: poll it'),
-    notCreated: flag('the job does not exist there: plan it again'),
-    sent: flag('the message arrived there: poll the job'),
-    notSent: flag('the message did not arrive: plan it again'),
-    gone: flag('the platform no longer has the active job: end it'),
-    ended: flag(
-      'the active job is over, whatever the platform says: end it, as failed without a pull request',
+    merged: value<Day | true>(
+      '[day]',
+      'its pull request was merged, or its work was committed, on this day, YYYY-MM-DD (default: today, UTC)',
+      aDay,
     ),
-    withdrawn: flag('the planned job, or the planned message to a job, is not wanted: never send it'),
+    closed: flag('its pull request was closed without a merge: its page gets no other job by itself'),
+    ended: flag('it is over, whatever the platform says; what was not sent yet is never sent'),
+    sent: value<string | true>(
+      '[remote-id]',
+      'the platform has it under this id: poll it; without an id, its message arrived',
+    ),
+    notSent: flag('the platform does not have it, or its message did not arrive: plan it again'),
   },
   examples: `
-  readership jobs resolve 3 --created job_81
-  readership jobs resolve 3 --not-created
-  readership jobs resolve 3 --sent
-  readership jobs resolve 3 --gone
-  readership jobs resolve 3 --withdrawn`,
+  readership jobs settle 3 --merged 2026-11-12
+  readership jobs settle 3 --closed
+  readership jobs settle 3 --ended
+  readership jobs settle 3 --sent job_81
+  readership jobs settle 3 --not-sent`,
   environment: PLATFORM_ENVIRONMENT,
-  run: ({ created, ...options }, runtime, id) => {
-    const others = FINDINGS.filter((name) => options[name] === true);
-    const [finding, ...more] = [created === undefined ? [] : { created }, others].flat();
+  run: ({ merged, closed, ended, sent, notSent, ...options }, runtime, id) => {
+    const findings: Finding[] = [];
+    if (merged !== undefined) findings.push({ as: 'merged', day: merged === true ? undefined : merged });
+    if (closed === true) findings.push({ as: 'closed' });
+    if (ended === true) findings.push({ as: 'ended' });
+    if (sent !== undefined) findings.push({ as: 'sent', remoteId: sent === true ? undefined : sent });
+    if (notSent === true) findings.push({ as: 'notSent' });
+    const [finding, ...more] = findings;
     if (finding === undefined || more.length > 0)
       throw new ConfigurationError(
-        `Give one of --created REMOTE_ID, --not-created, --gone, --ended or --withdrawn for a job, --sent, --not-sent or --withdrawn for its message. To find out which: readership jobs show ${id}`,
+        `Give one of --merged [DAY], --closed, --ended, --sent REMOTE_ID and --not-sent. To find out which: readership jobs show ${id}`,
       );
-    return changeJob('jobs resolve', id, options, runtime, (found) => settleJob(found, finding));
+    // Only to look up an id, the platform is asked.
+    const secrets = finding.as === 'sent' ? undefined : ('optional' as const);
+    return changeJob(
+      'jobs settle',
+      id,
+      { ...options, ...(secrets && { secrets }) },
+      runtime,
+      async (found) => {
+        runtime.output.note(await settleJob(found, finding));
+      },
+    );
   },
 });
 

@@ -21,7 +21,7 @@ import {
   PLATFORM_ENVIRONMENT,
   value,
 } from './command.js';
-import { closed, merged, message, resolve } from './jobs-change.js';
+import { message, settle } from './jobs-change.js';
 import { conclude, runSteps } from './steps.js';
 
 const list = projectCommand('list', {
@@ -125,14 +125,13 @@ const poll = projectCommand('poll', {
 
 export const jobs = simpleCommand('jobs', {
   summary: 'list, poll, message and settle the agent jobs',
-  description: 'Lists the agent jobs, polls them, sends them messages, and settles unconfirmed ones.',
-  subcommands: [list, show, poll, message, merged, closed, resolve],
+  description: 'Lists the agent jobs, polls them, sends them messages, and records what became of them.',
+  subcommands: [list, show, poll, message, settle],
   examples: `
   readership jobs list
   readership jobs show 3
   readership jobs poll --watch
   readership jobs message 3 "Mention the rate limits as well."
-  readership jobs merged 3 2026-11-12         measure its effect from that day
-  readership jobs closed 4                    its page gets no other job
-  readership jobs resolve 3 --not-created     after checking the platform`,
+  readership jobs settle 3 --merged 2026-11-12
+  readership jobs settle 4 --not-sent         after checking the platform`,
 });

@@ -51,11 +51,11 @@ export const unconfirmedLines = (
 ): string[] => [
   ...jobs.map(
     ({ id, path }) =>
-      `job ${id} (${path}) may or may not exist: readership jobs resolve ${id} ${NEXT.unconfirmed}`,
+      `job ${id} (${path}) may or may not exist: readership jobs settle ${id} ${NEXT.unconfirmed}`,
   ),
   ...messages.map(
     ({ id, job }) =>
-      `message ${id} to job ${job} may or may not have arrived: readership jobs resolve ${job} --sent, or --not-sent`,
+      `message ${id} to job ${job} may or may not have arrived: readership jobs settle ${job} --sent, or --not-sent`,
   ),
 ];
 
@@ -106,9 +106,9 @@ export const describeJob = ({ job, messages, transitions, effect }: JobDetail): 
 
 /** What a person can do about a job in some states. */
 const NEXT: Readonly<Partial<Record<Job['state'], string>>> = {
-  planned: '--withdrawn, if it should not be sent',
+  planned: '--ended, if it should not be sent',
   active: '--ended, if it is over on the platform',
-  unconfirmed: '--created REMOTE_ID, or --not-created',
+  unconfirmed: '--sent REMOTE_ID, or --not-sent',
 };
 
 function factsOf(job: Job, effect?: JobEffect): [name: string, value: string][] {
@@ -128,7 +128,7 @@ function factsOf(job: Job, effect?: JobEffect): [name: string, value: string][] 
     ['on the platform', remote_id && `${remote_id} (${remote_status ?? 'status unknown'})`],
     ['note', job.note],
     ['find out', job.state === 'unconfirmed' ? howToLook(job) : null],
-    ['to settle it', next === undefined ? null : `readership jobs resolve ${job.id} ${next}`],
+    ['to settle it', next === undefined ? null : `readership jobs settle ${job.id} ${next}`],
   ];
   return facts.flatMap(([name, value]) => (value === null ? [] : [[name, escapeUnsafe(value)]]));
 }

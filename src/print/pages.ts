@@ -109,7 +109,7 @@ export function createdLine(name: string, plan: ImprovePlan, created: number): s
 /** The text after “no new job”, if a limit is the reason. */
 function whyNoJob({ plannedThisWeek, toPlan, inReview }: ImprovePlan): string {
   if (toPlan.count === 0 && toPlan.setting === 'maxOpenPullRequests' && inReview.length > 0)
-    return `: ${counted(inReview.length, 'pull request')} waiting for review (improve.maxOpenPullRequests). After a review, record it unless pullRequests is set: readership jobs merged ${inReview[0]?.id}, or jobs closed ${inReview[0]?.id}`;
+    return `: ${counted(inReview.length, 'pull request')} waiting for review (improve.maxOpenPullRequests). After a review, record it unless pullRequests is set: readership jobs settle ${inReview[0]?.id} --merged, or --closed`;
   return plannedThisWeek > 0 ? `: ${counted(plannedThisWeek, 'page')} already chosen this week` : '';
 }
 

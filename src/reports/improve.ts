@@ -1,11 +1,12 @@
 import { z } from 'zod';
-import { experimentRow, experimentWords } from '../agents/effect.js';
+import { experimentRow, experimentWords } from '../agents/experiment.js';
 import { jobEffectRow } from '../agents/job-effects.js';
 import { reasonOf, reasonWords } from '../agents/reasons.js';
 import { addDays, dayOf, daysBetween } from '../day.js';
 import { counted } from '../format/numbers.js';
 import { capitalised } from '../format/text.js';
 import { dayColumn, timestampColumn } from '../warehouse/query.js';
+import type { ModelContext } from './coverage.js';
 import {
   byGroup,
   type JobGroup,
@@ -51,7 +52,7 @@ const improveRows = z.object({
 });
 
 /** The model of the improve report, with the jobs grouped by what they mean to the reader. */
-export function improveModel(answers: object) {
+export function improveModel(answers: object, { experiment }: Pick<ModelContext, 'experiment'>) {
   const rows = improveRows.parse(answers);
   const daysSince = (since: Date): number => daysBetween(dayOf(since), rows.as_of.day);
   const jobs = rows.jobs.map((row) => ({
@@ -117,7 +118,8 @@ export function improveModel(answers: object) {
       ...chosenBy('next').map((page) => ({ ...page, age: null, state: 'Next in line' })),
       ...chosenBy('held-out').map((page) => ({ ...page, age: null, state: 'Held out' })),
     ],
-    experiment: experimentWords(rows.experiment),
+    /** What the experiment found; null without one. */
+    experiment: experiment === 'pairs' ? experimentWords(rows.experiment) : null,
     /** Merges of the last twelve weeks, with the views before and after. */
     effects: rows.effects,
     /** How many popular pages were skipped, by reason, most frequent first. */

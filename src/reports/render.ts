@@ -20,7 +20,7 @@ import { weeklyModel } from './weekly/model.js';
 
 /** Where reports are rendered: the settings that affect them, and the workspace's own templates. */
 export interface ReportPlace {
-  readonly settings: Pick<Settings, 'mail' | 'reports'>;
+  readonly settings: Pick<Settings, 'improve' | 'mail' | 'reports'>;
   /** The directory that may hold the workspace's own `templates/`. */
   readonly workspaceDir: string | undefined;
 }
@@ -48,7 +48,7 @@ export async function prepareReport(
   { report, period, where, cautions = [] }: ReportRequest,
 ) {
   const { name, title, audience } = report;
-  const { reports } = place.settings;
+  const { improve, reports } = place.settings;
   const { timezone } = reports;
   const part = partOf(project, where);
   const coverage = await readCoverage(reader, project, period);
@@ -60,7 +60,7 @@ export async function prepareReport(
     period,
     cautions: [...cautionsOf(coverage), ...cautions],
     coverage,
-    ...modelOf(report, answers, { period, calendar: reports, coverage }),
+    ...modelOf(report, answers, { period, calendar: reports, coverage, experiment: improve.experiment }),
   };
   const hasLines = report.queries.some((query) => shows(query, 'lines'));
   const events = hasLines ? await readNotes(reader, project.id) : [];
@@ -115,7 +115,7 @@ function modelOf(report: ReportDefinition, answers: Answers, context: ModelConte
       case 'weekly':
         return weeklyModel(answers, context);
       case 'improve':
-        return improveModel(answers);
+        return improveModel(answers, context);
       case undefined:
         return { rows: answers };
     }

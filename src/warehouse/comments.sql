@@ -69,7 +69,7 @@ COMMENT ON COLUMN agent_jobs.weekly_human IS 'Human views in a typical week when
 COMMENT ON COLUMN agent_jobs.weekly_ai IS 'AI views in that week';
 COMMENT ON COLUMN agent_jobs.trend IS 'Relative change in median weekly views from the older half of those weeks to the newer half: 0.1 is 10% more; NULL if that of the older half is 0, or the notes have a break in between';
 COMMENT ON COLUMN agent_jobs.weeks IS 'The weeks used to select the page, oldest first, with its views';
-COMMENT ON COLUMN agent_jobs.merged_on IS 'Day (UTC) its pull request was merged, as recorded with readership jobs merged or found at the code host; NULL if unknown';
+COMMENT ON COLUMN agent_jobs.merged_on IS 'Day (UTC) its pull request was merged, as recorded with readership jobs settle or found at the code host; NULL if unknown';
 
 COMMENT ON TABLE job_transitions IS 'State changes of each job and its messages. One row per change.';
 COMMENT ON COLUMN job_transitions.job IS 'Job number in Readership';

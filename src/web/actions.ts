@@ -1,14 +1,15 @@
 import { z } from 'zod';
 import { attemptOf } from '../agents/intents.js';
 import { type Job, readJobs } from '../agents/ledger.js';
-import { lostMessage, type Message, readMessages } from '../agents/messages.js';
+import { type Message, openMessage, readMessages } from '../agents/messages.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { day } from '../config/values.js';
-import { addDays, type Day, dayOf } from '../day.js';
+import { addDays, dayOf } from '../day.js';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { longDay } from '../format/days.js';
 import { type Approval, approvePages, skipPages, unskipPages } from '../steps/improve.js';
-import { jobToChange, recordReview, sendMessage, settleJob, undoMerge } from '../steps/job-changes.js';
+import { jobToChange, sendMessage } from '../steps/job-changes.js';
+import { settleJob, WAYS } from '../steps/settle-job.js';
 import { writeNote } from '../steps/notes.js';
 import type { StepContext } from '../steps/step.js';
 
@@ -31,23 +32,6 @@ const NOTHING_SENT = 'Readership was stopped before anything was sent. Request i
 const path = z.string().min(1).max(2000);
 const job = z.coerce.number().int().min(1);
 const text = z.string().max(100_000);
-
-/** Records what became of a pull request. */
-const reviewed = (outcome: 'merged' | 'closed', answer: (on: Day) => string) =>
-  z.object({ job, day }).transform(({ job, day }): Action => ({
-    words: `Record that job ${job} was ${outcome === 'merged' ? 'merged' : 'closed without merging'}`,
-    work: async (context) => answer(await recordReview(await jobToChange(context, job), outcome, day)),
-  }));
-
-/** Changes a job in a way that needs no other field. */
-const ofJob = (words: string, change: typeof undoMerge, answer: string) =>
-  z.object({ job }).transform(({ job }): Action => ({
-    words: `${words} ${job}`,
-    work: async (context) => {
-      await change(await jobToChange(context, job));
-      return answer;
-    },
-  }));
 
 /** By the value of the button, each made from the fields of its form. */
 const ACTIONS: Readonly<Record<string, z.ZodType<Action>>> = {
@@ -91,15 +75,6 @@ const ACTIONS: Readonly<Record<string, z.ZodType<Action>>> = {
       return wordsOfMessage(message.state, message.note ?? 'the next run sends it');
     },
   })),
-  merged: reviewed('merged', (on) => `its effect is measured from ${longDay(on)}`),
-  closed: reviewed('closed', () => 'its page gets no other job unless you propose it again'),
-  unmerged: ofJob('Undo the merge of job', undoMerge, 'it counts as open again'),
-  ended: ofJob('End job', (found) => settleJob(found, 'ended'), 'Readership no longer asks for its status'),
-  withdrawn: ofJob(
-    'Withdraw what is planned for job',
-    (found) => settleJob(found, 'withdrawn'),
-    'it is never sent',
-  ),
   note: z
     .object({
       date: day,
@@ -118,22 +93,19 @@ const ACTIONS: Readonly<Record<string, z.ZodType<Action>>> = {
   settle: z
     .object({
       job,
-      /** When the job or message had been sent when the form was shown: it may have been sent again since. */
+      /** When the job or its open message had been sent when the form was shown: it may have been sent again since. */
       attempt: z.string().max(40),
-      finding: z.enum(['created', 'notCreated', 'sent', 'notSent']),
-      remote: z.string().trim().max(200),
+      as: z.enum(WAYS),
+      day: day.optional(),
+      remote: z.string().trim().max(200).optional(),
     })
-    .transform(({ job, attempt, finding, remote }): Action => ({
+    .transform(({ job, attempt, as, day, remote = '' }): Action => ({
       words: `Settle job ${job}`,
       work: async (context) => {
-        if (finding === 'created' && remote === '')
-          throw new ConfigurationError('Enter the id of the job on the platform.');
         const found = await jobToChange(context, job);
-        const lost = ['created', 'notCreated'].includes(finding) ? found.job : lostMessage(found.messages);
-        if (lost === undefined || attemptOf(lost) !== attempt)
+        if (attemptOf(openMessage(found.messages) ?? found.job) !== attempt)
           throw new ConfigurationError('It has been settled or sent again in the meantime. Reload the page.');
-        await settleJob(found, finding === 'created' ? { created: remote } : finding);
-        return 'settled';
+        return settleJob(found, { as, day, remoteId: remote === '' ? undefined : remote });
       },
     })),
 };

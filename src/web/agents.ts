@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { experimentRow, experimentWords } from '../agents/effect.js';
+import { experimentRow, experimentWords } from '../agents/experiment.js';
 import { readJobsWithEffects } from '../agents/job-effects.js';
 import { attemptOf } from '../agents/intents.js';
 import { isRemoteJob, type Job } from '../agents/ledger.js';
 import { OPEN_MESSAGE_STATES } from '../agents/lifecycle.js';
-import { lostMessage, readMessages } from '../agents/messages.js';
+import { openMessage, readMessages } from '../agents/messages.js';
 import { readSkips } from '../agents/plan.js';
 import { isInReview } from '../agents/room.js';
 import { reasonWords } from '../agents/reasons.js';
@@ -12,11 +12,12 @@ import { mergedElsewhere } from '../reports/jobs.js';
 import { dayOf, daysBetween } from '../day.js';
 import { messageOf } from '../errors.js';
 import { howToLook } from '../print/jobs.js';
+import { WAYS, waysToSettle } from '../steps/settle-job.js';
 import type { SiteRequest } from './request.js';
 
 /** The stages of a job, by title; it is in the first that fits. */
 const STAGES = Object.entries<(job: Shown) => boolean>({
-  'To settle': ({ attempt }) => attempt !== null,
+  'To settle': ({ isLost }) => isLost,
   Approved: ({ merged_on, state }) =>
     merged_on === null && ['planned', 'submitting', 'active'].includes(state),
   'To check': ({ unclear }) => unclear !== null,
@@ -24,7 +25,7 @@ const STAGES = Object.entries<(job: Shown) => boolean>({
   Merged: ({ merged_on }) => merged_on !== null,
   'Ended without a merge': () => true,
 });
-type Shown = Job & { readonly attempt: string | null; readonly unclear: string | null };
+type Shown = Job & { readonly isLost: boolean; readonly unclear: string | null };
 
 const MOST_NEXT = 20;
 const MOST_LEFT_OUT = 100;
@@ -33,13 +34,16 @@ const RECENT = 4;
 
 /** The pages from proposed to merged, each job in one stage, what the experiment found, and the actions requested here. */
 export async function agents(request: SiteRequest): Promise<object> {
-  const { reader, workspace, project, now, queue, rows, offer } = request;
+  const { reader, project, now, queue, rows, offer } = request;
+  const { settings } = request.workspace;
   const jobs = await readJobsWithEffects(reader, project.id);
   const messages = await readMessages(reader, project.id);
   const requests = queue.requests(project.id);
   const shown = jobs.map((job) => {
     const own = messages.filter((message) => message.job === job.id);
-    const lost = job.state === 'unconfirmed' ? job : lostMessage(own);
+    const message = openMessage(own);
+    const open = message ?? job;
+    const ways = waysToSettle({ job, messages: own });
     return {
       ...job,
       look: howToLook(job),
@@ -47,8 +51,18 @@ export async function agents(request: SiteRequest): Promise<object> {
       age: Math.max(0, daysBetween(job.merged_on ?? dayOf(job.ended_at ?? job.planned_at), dayOf(now))),
       messages: own,
       canMessage: isRemoteJob(job) && own.every(({ state }) => !OPEN_MESSAGE_STATES.has(state)),
-      isMessage: lost !== job,
-      attempt: lost === undefined ? null : attemptOf(lost),
+      isMessage: message !== undefined,
+      isLost: open.state === 'unconfirmed',
+      attempt: attemptOf(open),
+      /** Of a job with a pull request, the id on the platform is known. */
+      can: Object.fromEntries(
+        WAYS.map((way) => [
+          way,
+          ways.includes(way) && (way !== 'sent' || message !== undefined || job.pr_link === null),
+        ]),
+      ),
+      canSettle: ways.length > 0,
+      isAtHand: open.state === 'unconfirmed' || isInReview(job),
     };
   });
   const stageOf = (job: Shown) => STAGES.find(([, isIn]) => isIn(job))?.[0];
@@ -56,7 +70,10 @@ export async function agents(request: SiteRequest): Promise<object> {
   for (const name of ['experiment-pairs', 'agent-jobs', 'effects-of-jobs', 'left-out']) offer(name);
   return {
     ...(await proposalsOf(request)),
-    experiment: experimentWords(z.array(experimentRow).parse(experiment))?.words ?? null,
+    experiment:
+      settings.improve.experiment === 'pairs'
+        ? experimentWords(z.array(experimentRow).parse(experiment))
+        : null,
     notes,
     stages: STAGES.map(([title]) => {
       const own = shown.filter((job) => stageOf(job) === title);
@@ -68,7 +85,7 @@ export async function agents(request: SiteRequest): Promise<object> {
     requests,
     waits: requests.some(({ state }) => state === 'waiting'),
     today: dayOf(now),
-    settings: workspace.settings,
+    settings,
     draft: null,
   };
 }

@@ -1,5 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { dayOf } from '../../src/day.js';
+import { longDay } from '../../src/format/days.js';
 import { callCli, type CliResult } from '../run-cli.js';
 import { type Sandbox, startSandbox } from '../sandbox/faulty-sandbox.js';
 import { agentSite } from './agent-site.js';
@@ -33,7 +35,7 @@ describe('the whole life of jobs, on the command line', () => {
     const plan = await run('improve');
     expect(plan.code).toBe(0);
     expect(plan.stdout).toMatch('Acme Docs: 5 pages would get a job now');
-    expect(plan.stdout).toMatch(/page +people a week +AI a week +AI per human +trend/);
+    expect(plan.stdout).toMatch(/rank +page +views a week +people +AI +trend/);
     expect(plan.stdout).toMatch(/\/guides\/page-1 +excluded by improve.exclude/);
     expect(Math.max(...plan.stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(100);
     const verbose = await run('improve', '--verbose');
@@ -41,7 +43,7 @@ describe('the whole life of jobs, on the command line', () => {
     type Plan = Record<'flagged' | 'leftOut', { evidence: object }[]>;
     const [json] = JSON.parse((await run('improve', '--json')).stdout) as Plan[];
     const [some, other] = [json?.flagged[0], json?.leftOut[0]];
-    expect(some).toMatchObject({ path: '/guides/page-2', evidence: { humanRank: 2 } });
+    expect(some).toMatchObject({ path: '/guides/page-2', evidence: { weeklyHuman: 735 } });
     expect(Object.keys(other?.evidence ?? {})).toEqual(Object.keys(some?.evidence ?? {}));
     expect(sandbox.inspect().jobs).toEqual([]);
   });
@@ -79,7 +81,7 @@ describe('the whole life of jobs, on the command line', () => {
     expect(sandbox.inspect().jobs).toHaveLength(5);
     const { stdout, stderr } = await run('jobs', 'list');
     expect(stdout).toMatch(/5 +unconfirmed +\/guides\/page-6/);
-    expect(stderr).toMatch('readership jobs resolve 5 --created REMOTE_ID, or --not-created');
+    expect(stderr).toMatch('readership jobs settle 5 --sent REMOTE_ID, or --not-sent');
   });
 
   it('polls them until they end: with a pull request, without one, failed, archived', async () => {
@@ -130,42 +132,64 @@ describe('the whole life of jobs, on the command line', () => {
     expect(stdout).toMatch('Improve one page of this documentation');
   });
 
-  it('resolves an unconfirmed job only with an id that exists on the platform and that no other job has', async () => {
-    const resolve = (...found: string[]) => run('jobs', 'resolve', '5', ...found);
-    const unknown = await resolve('--created', 'job_999999');
-    expect(unknown.stderr).toContain('run readership jobs resolve 5 --not-created, and then --withdrawn');
+  it('settles an unconfirmed job only with an id that exists on the platform and that no other job has', async () => {
+    const settle = (...found: string[]) => run('jobs', 'settle', '5', ...found);
+    const unknown = await settle('--sent', 'job_999999');
+    expect(unknown.stderr).toContain('If it was deleted there: readership jobs settle 5 --ended');
     expect(unknown.code).toBe(1);
-    expect((await resolve('--created', 'job_000001')).stderr).toMatch('is already recorded as job 1');
-    expect((await resolve()).code).toBe(2);
+    expect((await settle('--sent', 'job_000001')).stderr).toMatch('is already recorded as job 1');
+    expect((await settle('--sent')).stderr).toContain('Give the id of the job on the platform');
+    for (const none of [[], ['--ended', '--not-sent']])
+      expect((await settle(...none)).stderr).toContain('Give one of --merged');
+    expect((await settle('--closed')).stderr).toBe(
+      'Job 5 is unconfirmed and has no pull request. It can be settled with --ended, --sent REMOTE_ID or --not-sent.\n',
+    );
     expect((await states())[4]).toEqual(['unconfirmed', false]);
-    expect((await resolve('--created', 'job_000005')).code).toBe(0);
+    expect((await settle('--sent', 'job_000005')).code).toBe(0);
     await run('jobs', 'poll', '--watch');
     expect((await states())[4]).toEqual(['completed', true]);
   });
 
-  it('resolves an unconfirmed message', async () => {
+  it('settles an unconfirmed message', async () => {
     sandbox.setFaults([{ on: 'message', kind: 'lost-reply', times: 1 }]);
     expect((await run('jobs', 'message', '3', 'Try again.')).code).toBe(1);
     const unconfirmed = await run('jobs', 'list');
-    expect(unconfirmed.stderr).toMatch('readership jobs resolve 3 --sent, or --not-sent');
+    expect(unconfirmed.stderr).toMatch('readership jobs settle 3 --sent, or --not-sent');
     const again = await run('jobs', 'message', '3', 'And again.');
     expect(again.stderr).toMatch('unconfirmed. Settle that first');
-    expect((await run('jobs', 'resolve', '3', '--sent')).stdout).toMatch(/^job 3 +active/);
+    expect((await run('jobs', 'settle', '3', '--sent', 'job_000003')).stderr).toContain(
+      'has a message that is not settled',
+    );
+    expect((await run('jobs', 'settle', '3', '--sent')).stdout).toMatch(/^job 3 +active/);
     await run('jobs', 'poll', '--watch');
     expect((await states())[2]).toEqual(['completed', true]);
   });
 
-  it('compares views before and after the day a pull request was merged', async () => {
-    expect((await run('jobs', 'merged', '1', '2020-01-01')).code).toBe(2);
-    expect((await run('jobs', 'merged', '1')).code).toBe(0);
+  it('settles a pull request by hand, and again if that was a mistake; the history shows each change', async () => {
+    const settle = (...found: string[]) => run('jobs', 'settle', '1', ...found);
+    const today = longDay(dayOf(new Date()));
+    expect((await settle('--merged', '2020-01-01')).stderr).toContain(
+      'cannot have been merged on 2020-01-01',
+    );
+    expect((await settle('--merged')).stderr).toBe(`Merged on ${today}.\n`);
     expect((await run('jobs', 'show', '1')).stdout).toMatch(
       /after the merge +no full week is over since the merge on /,
     );
-    expect((await run('jobs', 'merged', '1', '2026-01-01', '--undo')).code).toBe(2);
-    expect((await run('jobs', 'merged', '1', '--undo')).code).toBe(0);
-    expect((await run('jobs', 'show', '1')).stdout).not.toContain('merged on');
-    expect((await run('jobs', 'merged', '1', '--undo')).stderr).toContain('No merge of job 1 is recorded');
-    expect((await run('jobs', 'merged', '1')).code).toBe(0);
+    expect((await settle('--closed')).stdout).toMatch(/ closed\n$/);
+    expect((await settle('--ended')).stderr).toBe('Its pull request waits for review again.\n');
+    const open = (await run('jobs', 'show', '1')).stdout;
+    expect(open).not.toMatch(/^ +(merged|closed) /m);
+    expect((await settle('--ended')).stderr).toBe(
+      'Job 1 is completed. It can be settled with --merged [DAY], --closed or --sent REMOTE_ID.\n',
+    );
+    await settle('--merged');
+    const { stdout } = await run('jobs', 'show', '1');
+    expect([...stdout.matchAll(/completed +settled by hand: (.+)/g)].map(([, what]) => what)).toEqual([
+      `merged on ${today}`,
+      'closed without a merge',
+      'neither merged nor closed',
+      `merged on ${today}`,
+    ]);
   });
 
   it('never planned a second job for a page', async () => {
@@ -210,50 +234,38 @@ it.each([
   expect(stdout.match(/ active /g)).toHaveLength(2);
 });
 
-it('a job that the platform no longer has, or that is over, is ended only by hand', async () => {
+it('a job that the platform no longer has, or that is over, is ended only by hand, and can be polled again', async () => {
   const { sandbox, run } = await life(3, '{ maxJobsPerWeek: 20 }', 3600);
-  const gone = (id: number) => run('jobs', 'resolve', String(id), '--gone');
+  const settle = (id: number, ...found: string[]) => run('jobs', 'settle', String(id), ...found);
   await run('improve', '--apply');
   expect(sandbox.inspect().jobs).toHaveLength(3);
   expect((await run('jobs', 'show', '3')).stdout).toContain(
-    'jobs resolve 3 --ended, if it is over on the platform',
+    'jobs settle 3 --ended, if it is over on the platform',
   );
-  const over = await run('jobs', 'resolve', '3', '--ended');
-  expect(over.stdout).toMatch(/^job 3 +failed +\/guides\/page-3 +over; ended manually on \w+ \d+, \d{4}\n$/);
-
-  const known = await gone(1);
-  expect(known.stderr).toMatch(
-    /Job 1 still exists on the platform, with the status active\. .+ resolve 1 --ended\n$/,
-  );
-  expect(known.code).toBe(2);
-
-  // A refused key does not say whether the job exists.
-  sandbox.setFaults([{ on: 'job', kind: 'status', status: 401 }]);
-  const locked = await gone(1);
-  expect([locked.code, locked.stderr]).toEqual([1, expect.stringMatching('is wrong or has expired')]);
-  expect((await run('jobs', 'list')).stdout.match(/ active /g)).toHaveLength(2);
+  const over = await settle(3, '--ended');
+  expect(over.stdout).toMatch(/^job 3 +failed +\/guides\/page-3 +over; ended by hand on \w+ \d+, \d{4}\n$/);
 
   sandbox.setFaults([{ on: 'job', kind: 'status', status: 404 }]);
   const asked = await run('jobs', 'poll', '--watch');
   expect(asked.code).toBe(1);
-  expect(asked.stderr).toMatch(/poll failed:.+: readership jobs resolve \d --gone/);
+  expect(asked.stderr).toMatch(/poll failed:.+: readership jobs settle \d --ended/);
   const needed = await run('status');
-  expect([needed.code, needed.stdout]).toEqual([1, expect.stringMatching(/jobs resolve \d --gone/)]);
+  expect([needed.code, needed.stdout]).toEqual([1, expect.stringMatching(/jobs settle \d --ended/)]);
   expect((await run('jobs', 'list')).stdout.match(/ active /g)).toHaveLength(2);
 
-  for (const id of [1, 2]) {
-    const ended = await gone(id);
-    expect(ended.stdout).toMatch(
-      /^job \d +failed .+ gone from the platform; ended manually on \w+ \d+, \d{4}\n$/,
-    );
-    expect(ended.code).toBe(0);
-  }
-  expect((await run('jobs', 'show', '1')).stdout).toMatch(/failed +resolved: gone from the platform/);
-  const again = await gone(1);
-  expect(again.stderr).toMatch('Job 1 is failed: only an active job can be ended.');
-  expect(again.code).toBe(2);
-
+  for (const id of [1, 2]) expect((await settle(id, '--ended')).stdout).toMatch(/^job \d +failed /);
+  expect((await run('jobs', 'show', '1')).stdout).toMatch(/failed +settled by hand: ended/);
+  const again = await settle(1, '--ended');
+  expect(again).toMatchObject({
+    code: 2,
+    stderr: 'Job 1 is failed and has no pull request. It can be settled with --sent REMOTE_ID.\n',
+  });
   const polled = await run('jobs', 'poll');
   expect([polled.code, polled.stdout]).toEqual([0, 'No active jobs.\n']);
-  expect((await run('status')).stdout).not.toMatch('--gone');
+  expect((await run('status')).stdout).not.toMatch('--ended');
+
+  // It was not over after all.
+  sandbox.setFaults([]);
+  expect((await settle(1, '--sent', 'job_000001')).stdout).toMatch(/^job 1 +active/);
+  expect((await run('jobs', 'show', '1')).stdout).toMatch(/active +settled by hand: sent, as job_000001/);
 });

@@ -33,11 +33,11 @@ const JOB_TABLE: readonly JobRow[] = [
   ['polled', 'failed', ['active', 'completed'], 'failed'],
   ['polled', 'archived', ['active', 'completed'], 'archived'],
   ['followed-up', 'completed', sent, 'active'],
-  ['found-sent', undefined, ['unconfirmed', 'completed'], 'active'],
+  ['found-sent', undefined, ['planned', 'unconfirmed', 'refused', ...sent], 'active'],
   ['found-not-sent', undefined, ['unconfirmed'], 'planned'],
   ['found-over', undefined, ['active'], 'failed'],
   ['found-pull-request', undefined, ['unconfirmed', 'active'], 'completed'],
-  ['withdrawn', undefined, ['planned'], 'refused'],
+  ['withdrawn', undefined, ['planned', 'unconfirmed'], 'refused'],
 ];
 
 describe('the life of a job', () => {
@@ -62,9 +62,9 @@ const MESSAGE_TABLE: readonly Row<MessageEvent, MessageState>[] = [
   ['not-sent', ['submitting'], 'planned'],
   ['unknown', ['submitting'], 'unconfirmed'],
   ['refused', ['submitting'], 'refused'],
-  ['found-sent', ['unconfirmed'], 'sent'],
+  ['found-sent', ['planned', 'unconfirmed'], 'sent'],
   ['found-not-sent', ['unconfirmed'], 'planned'],
-  ['withdrawn', ['planned'], 'refused'],
+  ['withdrawn', ['planned', 'unconfirmed'], 'refused'],
 ];
 
 describe('the life of a message', () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import type { ServerResponse } from 'node:http';
 import { expect, it } from 'vitest';
-import { changeJob, type Job, planJob, readJobs } from '../../src/agents/ledger.js';
+import { planJob, readJobs } from '../../src/agents/ledger.js';
 import {
   type JobState,
   type MessageState,
@@ -14,7 +14,9 @@ import { submitPrompts } from '../../src/agents/submit.js';
 import { Transport } from '../../src/api/transport.js';
 import { openClient } from '../api/open-client.js';
 import { reconcileEffects } from '../../src/app/open.js';
-import { settlePrompt } from '../../src/agents/intents.js';
+import { jobToChange } from '../../src/steps/job-changes.js';
+import { type Finding, settleJob } from '../../src/steps/settle-job.js';
+import { stepContext } from '../steps/step-context.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { tries } from '../fuzz.js';
 import { closeNow, journalOf, liveWarehouse } from '../open-warehouse.js';
@@ -30,7 +32,8 @@ const FATES = [
 type Fate = (typeof FATES)[number];
 
 type Step =
-  | { readonly kind: 'plan' | 'resolve' | 'poll' | 'poll-in-vain' | 'restart' }
+  | { readonly kind: 'plan' | 'settle' | 'poll' | 'poll-in-vain' | 'restart' }
+  | { readonly kind: 'settle-again'; readonly job: number; readonly as: 'sent' | 'ended' }
   | { readonly kind: 'submit' | 'send'; readonly fates: readonly Fate[] }
   | { readonly kind: 'message'; readonly job: number; readonly fates: readonly Fate[] }
   | { readonly kind: 'work'; readonly job: number; readonly status: string }
@@ -39,7 +42,7 @@ type Step =
 
 const fates = fc.array(fc.constantFrom('taken' as const, ...FATES), { minLength: 3, maxLength: 3 });
 const step: fc.Arbitrary<Step> = fc.oneof(
-  fc.record({ kind: fc.constantFrom('plan', 'resolve', 'poll', 'poll-in-vain', 'restart') }),
+  fc.record({ kind: fc.constantFrom('plan', 'settle', 'poll', 'poll-in-vain', 'restart') }),
   fc.record({ kind: fc.constantFrom('submit', 'send'), fates }),
   fc.record({ kind: fc.constant('message'), job: fc.nat(2), fates }),
   fc.record({
@@ -48,6 +51,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     status: fc.constantFrom('completed', 'failed', 'thinking'),
   }),
   fc.record({ kind: fc.constant('delete'), job: fc.nat(2) }),
+  fc.record({ kind: fc.constant('settle-again'), job: fc.nat(2), as: fc.constantFrom('sent', 'ended') }),
   fc.record({ kind: fc.constant('wait'), minutes: fc.integer({ min: 1, max: 30 }) }),
 );
 
@@ -194,8 +198,16 @@ async function live(steps: readonly Step[]): Promise<void> {
   };
   const messageStates = () => Array.from(model.messages, ([prompt, { state }]) => [prompt, state] as const);
 
-  const jobOf = (jobs: readonly Job[], prompt: string) =>
-    jobs.find((job) => job.prompt === prompt) ?? expect.fail(`no job for ${prompt}`);
+  /** As `jobs settle` does. */
+  const settle = async (prompt: string, finding: Finding) => {
+    const jobs = await readJobs(warehouse, project);
+    const job = jobs.find((candidate) => candidate.prompt === prompt) ?? expect.fail(`no job for ${prompt}`);
+    const context = stepContext(warehouse, { journal, clientOf: () => client, now: clock.now });
+    await settleJob(await jobToChange(context, job.id), finding);
+  };
+  /** Whether a job has no message that would be settled in its place. */
+  const isQuiet = (prompt: string) =>
+    [...model.messages.values()].every(({ job, state }) => job !== prompt || !OPEN_MESSAGE_STATES.has(state));
 
   const perform = async (now: Step): Promise<void> => {
     const jobs = await readJobs(warehouse, project);
@@ -262,30 +274,44 @@ async function live(steps: readonly Step[]): Promise<void> {
         }
         return;
       }
-      case 'resolve': {
-        const desk = { journal, warehouse, now: clock.now };
-        // Whoever resolves it has looked at the platform, and reports it correctly.
+      case 'settle': {
+        // Whoever settles it has looked at the platform, and reports it correctly.
         for (const [prompt, state] of model.jobs) {
           const remote = platform.jobs.find((candidate) => candidate.prompt === prompt);
-          if (state === 'active' && remote !== undefined && platform.deleted.has(remote.id)) {
-            const change = { event: 'found-over', now: clock.now(), cause: 'resolved' } as const;
-            await changeJob(warehouse, jobOf(jobs, prompt), change);
+          const isDeleted = remote !== undefined && platform.deleted.has(remote.id);
+          if (state === 'active' && isDeleted && isQuiet(prompt)) {
+            await settle(prompt, { as: 'ended' });
             model.jobs.set(prompt, 'failed');
           }
           if (state !== 'unconfirmed') continue;
-          const event = remote === undefined ? ('found-not-sent' as const) : ('found-sent' as const);
-          await settlePrompt(desk, { job: jobOf(jobs, prompt) }, { event, cause: 'resolved', remote });
-          model.jobs.set(prompt, remote === undefined ? 'planned' : 'active');
+          if (isDeleted) await settle(prompt, { as: 'ended' });
+          else
+            await settle(
+              prompt,
+              remote === undefined ? { as: 'notSent' } : { as: 'sent', remoteId: remote.id },
+            );
+          model.jobs.set(prompt, isDeleted ? 'refused' : remote === undefined ? 'planned' : 'active');
         }
-        for (const stored of await readMessages(warehouse, project)) {
-          const message = model.messages.get(stored.prompt);
-          if (message?.state !== 'unconfirmed') continue;
-          const hasArrived = platform.messages.includes(stored.prompt);
-          const event = hasArrived ? ('found-sent' as const) : ('found-not-sent' as const);
-          const job = jobOf(await readJobs(warehouse, project), message.job);
-          await settlePrompt(desk, { job, message: stored }, { event, cause: 'resolved' });
+        for (const [prompt, message] of model.messages) {
+          if (message.state !== 'unconfirmed') continue;
+          const hasArrived = platform.messages.includes(prompt);
+          await settle(message.job, { as: hasArrived ? 'sent' : 'notSent' });
           message.state = hasArrived ? 'sent' : 'planned';
           if (hasArrived) model.jobs.set(message.job, 'active');
+        }
+        return;
+      }
+      case 'settle-again': {
+        const [prompt, state] = [...model.jobs][now.job] ?? [];
+        if (prompt === undefined || state === undefined || !isQuiet(prompt)) return;
+        const remote = platform.known().find((candidate) => candidate.prompt === prompt);
+        if (now.as === 'sent') {
+          if (remote === undefined) return;
+          await settle(prompt, { as: 'sent', remoteId: remote.id });
+          model.jobs.set(prompt, 'active');
+        } else if (['planned', 'active', 'unconfirmed'].includes(state)) {
+          await settle(prompt, { as: 'ended' });
+          model.jobs.set(prompt, state === 'active' ? 'failed' : 'refused');
         }
         return;
       }

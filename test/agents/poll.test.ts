@@ -209,7 +209,7 @@ describe('polling', () => {
     const { detail, error } = await pollStep(desk.context({}), {});
     expect(detail.ended.map(({ id }) => id)).toEqual([2]);
     const words =
-      /the server answered 4.+If job 1 was deleted on the platform, .+: readership jobs resolve 1 --gone$/;
+      /the server answered 4.+If job 1 was deleted on the platform: readership jobs settle 1 --ended$/;
     expect(messageOf(error)).toMatch(words);
   });
 });

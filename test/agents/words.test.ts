@@ -38,16 +38,19 @@ it('prompts that were not sent are counted by project, and every command gives t
   const { stdout: status } = await run('status');
   expect(status).toMatch(/improve has failed .+: 0 prompts sent; /);
 
-  expect((await run('jobs', 'show', '2')).stdout).toContain('readership jobs resolve 2 --withdrawn');
+  expect((await run('jobs', 'show', '2')).stdout).toContain('readership jobs settle 2 --ended');
   const skipped = await run('improve', '--skip', '/guides/page-1', '--project', 'prj_1');
   expect(skipped.stdout).toMatch(/its job (\d), planned, continues: readership jobs show \1\n$/);
-  const withdrawn = await run('jobs', 'resolve', '2', '--withdrawn');
-  expect(withdrawn.stdout).toMatch(/^job 2 +refused .+ withdrawn on /);
-  const twice = await run('jobs', 'resolve', '2', '--withdrawn');
-  expect(twice.stderr).toContain('Job 2 is refused and has no planned');
+  const ended = await run('jobs', 'settle', '2', '--ended');
+  expect(ended.stdout).toMatch(/^job 2 +refused .+ ended by hand on /);
+  expect(ended.stderr).toBe('Job 2 is never sent. Its page may be chosen again.\n');
+  const twice = await run('jobs', 'settle', '2', '--ended');
+  expect(twice.stderr).toContain(
+    'Job 2 is refused and has no pull request. It can be settled with --sent REMOTE_ID.',
+  );
   expect(twice.code).toBe(2);
   await writeFile(file, config.replaceAll('prj_1', 'prj_2'));
-  for (const command of [['show'], ['message', 'Go on'], ['closed']]) {
+  for (const command of [['show'], ['message', 'Go on'], ['settle', '--closed']]) {
     const [name = '', ...text] = command;
     const removed = await run('jobs', name, '2', ...text);
     expect(removed.stderr).toContain('Job 2 belongs to prj_1, which');
@@ -70,23 +73,23 @@ it('a message that waits or that cannot be sent says what to do', async () => {
   expect((await run('jobs', 'list')).stdout).toMatch(/1 +active \(unknown\) .+\n +2 +unconfirmed /);
   const told = async (id: string, text: string) => (await run('jobs', 'message', id, text)).stderr;
   expect(await told('2', 'Go on')).toContain(
-    'Job 2 is unconfirmed, and its ID on the platform is not known. See readership jobs show 2; if you find it there: readership jobs resolve 2 --created REMOTE_ID',
+    'Job 2 is unconfirmed, and its ID on the platform is not known. See readership jobs show 2; if you find it there: readership jobs settle 2 --sent REMOTE_ID',
   );
   expect(await told('1', 'Go on')).toContain('the server answered 429');
   expect(await told('1', 'Another')).toContain(
-    'Job 1 has a message that was not sent yet. Send that first: readership jobs poll, or withdraw it: readership jobs resolve 1 --withdrawn',
+    'Job 1 has a message that was not sent yet. Send that first: readership jobs poll, or end it: readership jobs settle 1 --ended',
   );
   expect((await run('status')).stdout).toMatch(/messages +1 planned\n/);
-  await run('jobs', 'resolve', '1', '--withdrawn');
-  expect((await run('jobs', 'show', '1')).stdout).toMatch(/Message 1, refused: withdrawn on /);
+  await run('jobs', 'settle', '1', '--ended');
+  expect((await run('jobs', 'show', '1')).stdout).toMatch(/Message 1, refused: ended by hand on /);
   expect(await told('1', 'Go on')).toContain('1 prompt not sent yet: the platform requested a pause');
 
   isBusy = false;
   const later = { ...site, now: () => addMinutes(new Date(), 11) };
   const lost = await callCli(['jobs', 'message', '1', 'Go on'], later);
   expect(lost.stderr).toContain(
-    'If the message arrived: readership jobs resolve 1 --sent; if not: --not-sent',
+    'If the message arrived: readership jobs settle 1 --sent; if not: --not-sent',
   );
   const more = await callCli(['jobs', 'message', '1', 'Another'], later);
-  expect(more.stderr).toContain('Settle that first: readership jobs resolve 1 --sent, or --not-sent');
+  expect(more.stderr).toContain('Settle that first: readership jobs settle 1 --sent, or --not-sent');
 });

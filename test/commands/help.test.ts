@@ -82,7 +82,7 @@ describe('--help', () => {
     expect(help(command)).toMatch(/READERSHIP_API_KEY[^]+READERSHIP_SMTP_URL/);
   });
 
-  it.each(['export', 'audit', 'improve', 'jobs poll', 'jobs message', 'jobs resolve'])(
+  it.each(['export', 'audit', 'improve', 'jobs poll', 'jobs message', 'jobs settle'])(
     'of %s, which sends no email, names only the key',
     (command) => {
       const text = help(command);

@@ -161,10 +161,8 @@ describe('for another user', () => {
       endedWith(0, await runAs(cwd, ...args));
     // There is nothing to change here, which is all that is wrong.
     for (const args of [
-      ['changed', '/no-page'],
       ['improve', '--skip', '/no-page'],
-      ['jobs', 'merged', '1'],
-      ['jobs', 'closed', '1'],
+      ['jobs', 'settle', '1', '--merged'],
       ['report', 'resolve', 'weekly', '--delivered', 'docs@example.com'],
     ])
       expect(endedWith(2, await runAs(cwd, ...args)).stderr, args.join(' ')).not.toContain('.env');

@@ -23,7 +23,7 @@ const publish = (cwd: string, ...args: string[]) => callCleanly(['publish', ...a
 
 test('a command that fails before the first publication publishes no empty history', async () => {
   const cwd = await workspaceOf(NOWHERE);
-  const failed = endedWith(2, await callCleanly(['jobs', 'merged', '1'], { cwd }));
+  const failed = endedWith(2, await callCleanly(['jobs', 'settle', '1', '--merged'], { cwd }));
   expect(failed.stderr).toContain('There is no job 1.');
   const { stderr } = endedWith(1, await callCleanly(['status'], { cwd }));
   expect(stderr).toContain('There is no published history yet');

@@ -113,9 +113,9 @@ it('status exits 1 and says what to do while something needs attention, and 0 wh
     /1 pull request could not be looked up, such as that of job 7: the code host answered 404/,
   );
   expect(ofJob).toBe(
-    'job 7 (/lost) may or may not exist: readership jobs resolve 7 --created REMOTE_ID, or --not-created',
+    'job 7 (/lost) may or may not exist: readership jobs settle 7 --sent REMOTE_ID, or --not-sent',
   );
-  expect(ofMessage).toMatch(/message 3 to job 7 .+: readership jobs resolve 7 --sent, or --not-sent/);
+  expect(ofMessage).toMatch(/message 3 to job 7 .+: readership jobs settle 7 --sent, or --not-sent/);
   // Each command settles one email to one person.
   expect(ofMails).toEqual([
     'weekly 2026-W01 to b@example.com has not been sent: the mail server is off. It is retried automatically; check with: readership doctor',

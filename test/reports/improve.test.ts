@@ -1,6 +1,7 @@
 import { beforeEach, expect, test } from 'vitest';
 import { siteHistory, type TestHistory } from './history.js';
 import { prepare } from './prepare.js';
+import { improveModel } from '../../src/reports/improve.js';
 
 let history: TestHistory;
 beforeEach(async () => {
@@ -48,6 +49,15 @@ test('views before and after each merge are listed, with the change of the site,
     const [, table = ''] = html.split('After the merge');
     expect(table.match(/site [+−]?\d+%/g)).toHaveLength(4);
   }
+});
+
+test('what an experiment found is said once, and only while one runs', () => {
+  const row = { audience: 'human', verdict: 'more views', pairs: 12, ratio: 1.25, low: 1.1, high: 1.4 };
+  const answers = { jobs: [], effects: [], choices: [], experiment: [row], as_of: { day: '2026-11-16' } };
+  expect(improveModel(answers, { experiment: 'pairs' }).experiment).toMatch(
+    /^Pages with a job got 25% more /,
+  );
+  expect(improveModel(answers, { experiment: 'off' }).experiment).toBeNull();
 });
 
 test('a merge is listed for twelve weeks', async () => {

@@ -4,7 +4,7 @@ import { choosePeriod, ISO_CALENDAR, type Calendar } from '../../src/reports/per
 import { prepareReport, type PreparedReport } from '../../src/reports/render.js';
 import type { Reader } from '../../src/warehouse/query.js';
 
-const { reports: DEFAULTS } = settingsSchema.parse({
+const { reports: DEFAULTS, improve } = settingsSchema.parse({
   ...{ baseUrl: 'https://platform.example.com', projects: [{ id: 'prj_1' }] },
 });
 
@@ -28,7 +28,7 @@ export async function prepare(wanted: Wanted): Promise<PreparedReport> {
   const { reader, name, projectName = 'Acme Docs', siteUrl, period, now = NOW } = wanted;
   const { calendar = ISO_CALENDAR, workspaceDir } = wanted;
   const report = await findReport(name, workspaceDir);
-  const settings = { reports: { ...DEFAULTS, ...calendar } };
+  const settings = { improve, reports: { ...DEFAULTS, ...calendar } };
   const project = { id: 'prj_1', name: projectName, siteUrl };
   return prepareReport({ settings, workspaceDir }, reader, project, {
     report,

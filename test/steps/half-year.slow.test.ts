@@ -3,7 +3,8 @@ import type { Job } from '../../src/agents/ledger.js';
 import { isInReview } from '../../src/agents/room.js';
 import { improveStep } from '../../src/steps/improve.js';
 import { pollStep } from '../../src/steps/poll.js';
-import { jobToChange, recordReview } from '../../src/steps/job-changes.js';
+import { jobToChange } from '../../src/steps/job-changes.js';
+import { settleJob } from '../../src/steps/settle-job.js';
 import { addDays, dayOf, daysBetween } from '../../src/day.js';
 import { agentDesk } from '../agents/agent-desk.js';
 import { steadyPages, storeReading } from '../agents/reading.js';
@@ -27,7 +28,7 @@ async function after(weeks: number, pages: number, review?: 'merged' | 'closed')
     const open = (await desk.jobs()).filter(isInReview);
     mostOpen = Math.max(mostOpen, open.length);
     if (review !== undefined)
-      for (const { id } of open) await recordReview(await jobToChange(context, id), review, undefined);
+      for (const { id } of open) await settleJob(await jobToChange(context, id), { as: review });
     desk.clock.advance(6 * DAY);
   }
   return { jobs: await desk.jobs(), mostOpen, days };

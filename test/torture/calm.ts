@@ -61,7 +61,7 @@ function nextCommand({ live, sandbox, plan }: World, hasRun: boolean): readonly 
   const job = live.jobs.find(({ state }) => state === 'unconfirmed');
   if (job !== undefined) {
     const created = remote.find(({ prompt }) => prompt === job.prompt);
-    return ['jobs', 'resolve', String(job.id), ...(created ? ['--created', created.id] : ['--not-created'])];
+    return ['jobs', 'settle', String(job.id), ...(created ? ['--sent', created.id] : ['--not-sent'])];
   }
   const message = live.messages.find(({ state }) => state === 'unconfirmed');
   if (message !== undefined) {
@@ -69,7 +69,7 @@ function nextCommand({ live, sandbox, plan }: World, hasRun: boolean): readonly 
     const hasArrived = remote.some(
       ({ id, messages }) => id === to && messages.some(({ prompt }) => prompt === message.prompt),
     );
-    return ['jobs', 'resolve', String(message.job), hasArrived ? '--sent' : '--not-sent'];
+    return ['jobs', 'settle', String(message.job), hasArrived ? '--sent' : '--not-sent'];
   }
   if (plan.settings.mode === 'plan' && live.jobs.some(({ state }) => state === 'planned'))
     return ['improve', '--apply'];

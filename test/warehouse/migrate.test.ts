@@ -243,7 +243,7 @@ describe('a workspace of 0.2.0', () => {
       return stdout;
     };
     expect(await run('sql', 'SELECT count(*) FROM site_weeks', '--format', 'csv')).toContain('8');
-    await run('jobs', 'merged', '1', '2026-11-23');
+    await run('jobs', 'settle', '1', '--merged', '2026-11-23');
     await run('publish');
     const counts = JSON.parse(await run('sql', COUNTS, '--format', 'json')) as unknown;
     expect(counts).toEqual([{ views: 860, jobs: 4, messages: 1, skips: 1, deliveries: 2 }]);

@@ -522,36 +522,41 @@ describe('an action', () => {
       (await ask('/agents')).text,
     )?.[1];
     const own = { project: 'prj_1', token };
-    const settle = { ...own, action: 'settle', job: '5', finding: 'notCreated', remote: '' };
+    const settle = { ...own, action: 'settle', job: '5', as: 'notSent', remote: '' };
     await act({ ...settle, attempt: '2026-01-01T00:00:00.000Z' });
     expect(await look(/Settle job 5[^]+not done/)).toContain('sent again in the meantime');
     await act({ ...settle, attempt: attempt ?? '' });
-    expect(await look(/Settle job 5[^]+: settled/)).toContain(': settled');
-    // A merge that was recorded by mistake counts as open again.
-    const [, job = ''] =
-      /name="job" value="(\d+)"><label>On <input[^>]*><\/label><button name="action" value="merged"/.exec(
-        (await ask('/agents')).text,
-      ) ?? [];
-    const review = { ...own, job };
-    expect((await act({ ...review, action: 'unmerged' })).status).toBe(303);
-    await look(new RegExp(`No merge of job ${job} is recorded`));
-    await act({ ...review, action: 'merged', day: '2026-11-17' });
-    const merged = await look(new RegExp(`that job ${job} was merged[^]+its effect is measured from Nov 17`));
-    expect(merged).toContain(`value="${job}"><button name="action" value="unmerged"`);
-    await act({ ...review, action: 'unmerged' });
-    const open = await look(new RegExp(`Undo the merge of job ${job}[^]+: it counts as open again`));
-    expect(open).not.toContain(`value="${job}"><button name="action" value="unmerged"`);
-    // What waits is withdrawn, and what is over ends, each in its own stage.
-    for (const [name, state, answer] of [
-      ['withdrawn', 'planned', 'it is never sent'],
-      ['ended', 'active', 'Readership no longer asks for its status'],
-    ] as const) {
+    await look(/Settle job 5[^]+: Job 5 is planned again, and the next run that may create jobs sends it\./);
+    /** Presses a button of the form that settles a job. */
+    const settleAs = async (id: string, as: string, rest = {}) => {
       const { text } = await ask('/agents');
-      const [, id = ''] =
-        new RegExp(`name="job" value="(\\d+)"><button name="action" value="${name}"`).exec(text) ?? [];
-      expect(text).toContain(`job ${id}, ${state}`);
-      await act({ ...own, job: id, action: name });
-      expect(await look(new RegExp(`job ${id}</[^]+: ${answer}<`))).not.toContain(`job ${id}, ${state}`);
+      const [form = '', sent = ''] =
+        new RegExp(`name="job" value="${id}"><input[^>]*name="attempt" value="(.+?)">[^]+?</form>`).exec(
+          text,
+        ) ?? [];
+      expect(form).toContain(`name="as" value="${as}"`);
+      await act({ ...own, action: 'settle', job: id, attempt: sent, as, ...rest });
+    };
+    const firstIn = async (state: string) =>
+      new RegExp(`job (\\d+), ${state},`).exec((await ask('/agents')).text)?.[1] ?? '';
+    // What is recorded by mistake is settled again.
+    const reviewed =
+      /name="job" value="(\d+)">(?:(?!<form)[^])+?value="merged"/.exec((await ask('/agents')).text)?.[1] ??
+      '';
+    await settleAs(reviewed, 'merged', { day: '2026-11-17' });
+    await look(new RegExp(`Settle job ${reviewed}<[^]+: Merged on Nov 17, 2026\\.`));
+    await settleAs(reviewed, 'closed');
+    await look(/: Closed without a merge\. Its page gets another job only if you propose it\./);
+    await settleAs(reviewed, 'ended');
+    await look(/: Its pull request waits for review again\./);
+    // What waits is never sent, and what is over ends, each in its own stage.
+    for (const [state, answer] of [
+      ['planned', 'is never sent'],
+      ['active', 'is over, and is not polled any more'],
+    ] as const) {
+      const id = await firstIn(state);
+      await settleAs(id, 'ended');
+      expect(await look(new RegExp(`: Job ${id} ${answer}`))).not.toContain(`job ${id}, ${state}`);
     }
     expect(site.errors).toEqual([]);
   }, 120_000);
@@ -624,15 +629,14 @@ describe('an action', () => {
   it('may be about a page that is not proposed: its prompt is shown, or why it cannot get a job', async () => {
     const all = (await ask('/agents')).text;
     expect((await ask('/page?path=/quickstart')).text).toContain('href="/agents?path=%2Fquickstart"');
-    const proposed = all.split('id="proposals"')[1]?.split('Left out')[0] ?? '';
-    const other =
-      /<tr><th[^>]+><a href="\/page\?path=([^"]+)"[^]{0,200}?<td>left for a later run/.exec(all)?.[1] ?? '';
+    const proposed = all.split('id="proposals"')[1]?.split('Next in line')[0] ?? '';
+    const other = /<tr><th[^>]+><a href="\/page\?path=([^"]+)"[^]{0,200}?<td>#\d+ of /.exec(all)?.[1] ?? '';
     expect(other).not.toBe('');
     expect(proposed).not.toContain(`path=${other}"`);
     const { text } = await ask(`/agents?path=${other}`);
     expect(text.match(/<article class="card proposal"/g)).toHaveLength(1);
     expect(text).toContain(`name="path" value="${decodeURIComponent(other)}"`);
-    expect((await ask('/agents?path=/nowhere')).text).toMatch(/nowhere<\/bdi> cannot get a job: not viewed/);
+    expect((await ask('/agents?path=/nowhere')).text).toMatch(/nowhere<\/bdi> cannot get a job: fewer than/);
     // However many pages could be proposed, they are read once a day.
     const workspace = await workspaceIn(directory);
     const history = await openHistory(workspace.historyFile);

@@ -1,4 +1,3 @@
-import { experimentWords } from '../../agents/effect.js';
 import { highestDrawn } from '../../charts/axes.js';
 import { addDays, daysBetween } from '../../day.js';
 import type { Audience } from '../../format/audience.js';
@@ -53,8 +52,6 @@ export function weeklyModel(answers: object, { period, calendar, coverage }: Mod
     oneSided: rows.one_sided,
     newPages,
     agentWork,
-    /** The effect of agents that the experiment measured; null without one. */
-    experiment: experimentWords(rows.experiment),
   };
 }
 

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { experimentRow } from '../../agents/effect.js';
 import { audienceColumn, AUDIENCES } from '../../format/audience.js';
 import { dayColumn } from '../../warehouse/query.js';
 import { jobRow } from '../jobs.js';
@@ -78,7 +77,6 @@ export const weeklyRows = z.object({
   one_sided: z.object({ human: z.array(pageViews), ai: z.array(pageViews) }),
   /** `is_new`: ended in the week. */
   agent_work: z.array(jobRow.extend({ is_new: z.boolean().default(false) })),
-  experiment: z.array(experimentRow).default([]),
 });
 
 export type WeeklyRows = z.infer<typeof weeklyRows>;

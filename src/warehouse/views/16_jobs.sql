@@ -54,7 +54,7 @@ COMMENT ON COLUMN jobs.submitted_at IS 'When the intent to submit it was committ
 COMMENT ON COLUMN jobs.ended_at IS 'When it was first seen as completed, failed or archived, or was refused (UTC)';
 COMMENT ON COLUMN jobs.remote_id IS 'Job id on the platform';
 COMMENT ON COLUMN jobs.note IS 'Error from the platform or the network, if something went wrong';
-COMMENT ON COLUMN jobs.merged_on IS 'Day (UTC) its pull request was merged, recorded with readership jobs merged or found at the code host; NULL if unknown';
+COMMENT ON COLUMN jobs.merged_on IS 'Day (UTC) its pull request was merged, recorded with readership jobs settle or found at the code host; NULL if unknown';
 COMMENT ON COLUMN jobs.closed_on IS 'Day (UTC) its pull request was closed without being merged; NULL if it was not, or if pullRequests is off';
 COMMENT ON COLUMN jobs.pull_request IS 'open, merged, closed, merged elsewhere (into another branch, so it is not a merge yet) or unknown (it could not be looked up); without pullRequests, as recorded by hand, and open until then. NULL if there is none';
 COMMENT ON COLUMN jobs.merged_into IS 'Branch it was merged into, if that is neither the branch the agent began with nor the default branch; NULL otherwise';

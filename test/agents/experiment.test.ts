@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { experimentRow, experimentWords } from '../../src/agents/effect.js';
+import { experimentRow, experimentWords } from '../../src/agents/experiment.js';
 import { rowsOf } from '../open-warehouse.js';
 import { emptyHistory, type TestHistory } from '../reports/history.js';
 import { readingSql, steadyPages } from './reading.js';
@@ -41,29 +41,26 @@ describe('the words for an experiment', () => {
   const unclear = { verdict: 'no clear change' } as const;
   const young = { ...people, verdict: 'too early', pairs: 7 } as const;
   it.each([
-    [[], undefined, ''],
-    [[{ ...people, ...unclear, pairs: 0, ratio: null, low: null, high: null }], undefined, ''],
-    [[young], false, 'Too early to tell whether agents help: 7 of 8 pairs of pages are measured.'],
+    [[], null],
+    [[{ ...people, ...unclear, pairs: 0, ratio: null, low: null, high: null }], null],
+    [[young], 'Too early to tell whether agents help: 7 of 8 pairs of pages are measured.'],
     [
       [people, { ...machines, ...unclear }],
-      true,
-      'Pages that agents improved got 25% more human views (+10% to +40%) than their twins: 12 pairs drawn at random.',
+      'Pages with a job got 25% more human views (between +10% and +40%) than similar pages without one, in 12 pairs that chance picked.',
     ],
     [
       [young, machines],
-      true,
-      'Pages that agents improved got 20% fewer AI views (−30% to −10%) than their twins: 12 pairs drawn at random.',
+      'Pages with a job got 20% fewer AI views (between −30% and −10%) than similar pages without one, in 12 pairs that chance picked.',
     ],
     [
       [
         { ...people, ...unclear, ratio: 1 },
         { ...machines, ...unclear },
       ],
-      false,
-      'No clear difference between pages that agents improved and their twins: 0% more human views (+10% to +40%) and 20% fewer AI views (−30% to −10%), 12 pairs drawn at random.',
+      'No clear difference between pages with a job and similar pages without one, in 12 pairs that chance picked: 0% more human views (between +10% and +40%) and 20% fewer AI views (between −30% and −10%).',
     ],
-  ])('say what is clear: %#', (rows, isClear, words) => {
-    expect(experimentWords(rows)).toEqual(isClear === undefined ? null : { isClear, words });
+  ])('say what is clear: %#', (rows, words) => {
+    expect(experimentWords(rows)).toBe(words);
   });
 });
 
@@ -144,6 +141,21 @@ describe('an experiment', () => {
       { state: 'too early', weeks_after: 3 },
       { state: 'measured', human_ratio: null },
       { state: 'measured', human_ratio: expect.any(Number) as unknown },
+    ]);
+  });
+
+  it('frees the other page at the end of a job without a merge, and leaves out the pair once that has a job of its own', async () => {
+    await draw(3, 1.2);
+    await history.run(`
+      UPDATE agent_jobs SET merged_on = NULL, pr_link = NULL, state = 'failed', ended_at = '2026-10-02 05:00:00' WHERE id <= 2;
+      INSERT INTO agent_jobs BY NAME
+      SELECT 99 AS id, '/guides/page-5' AS path, TIMESTAMP '2026-10-05' AS planned_at, job.* EXCLUDE (id, path, planned_at)
+      FROM agent_jobs AS job WHERE id = 1`);
+    const until = 'SELECT state, held_out_until::VARCHAR AS until FROM experiments ORDER BY pair';
+    expect(await rowsOf(history.reader, until)).toEqual([
+      { state: 'measured', until: '2026-10-02' },
+      { state: 'left', until: '2026-10-02' },
+      { state: 'measured', until: '2026-12-02' },
     ]);
   });
 });
