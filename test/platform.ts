@@ -11,6 +11,10 @@ export interface Behaviors {
   readonly silentCap?: number;
   /** Refuses a larger `limit` with 400. */
   readonly largestLimit?: number;
+  /** Refuses with 400 a page that ends beyond so many rows, as search engines do. */
+  readonly mostRows?: number;
+  /** Refuses limits above 100 for this day only. */
+  readonly refusesLimitOn?: Day;
   /** Says that more follow on every page with rows. */
   readonly alwaysMore?: boolean;
   /** Says that no more follow on every page. */
@@ -94,9 +98,15 @@ function askedOf({ url }: SeenRequest) {
   };
 }
 
-function refusalOf({ from, limit }: Asked, { largestLimit, keepsDays }: Behaviors, now: Date) {
-  if (limit > (largestLimit ?? Infinity))
-    return { status: 400, body: { error: `limit must not be greater than ${largestLimit}` } };
+function refusalOf(
+  { from, limit, offset }: Asked,
+  { largestLimit, mostRows, refusesLimitOn, keepsDays }: Behaviors,
+  now: Date,
+) {
+  if (limit + offset > (mostRows ?? Infinity))
+    return { status: 400, body: { error: `limit + offset must be less than ${mostRows}` } };
+  const largest = largestLimit ?? (from === refusesLimitOn ? 100 : Infinity);
+  if (limit > largest) return { status: 400, body: { error: `limit must not be greater than ${largest}` } };
   if (daysBetween(from, dayOf(now)) > (keepsDays ?? Infinity))
     return { status: 403, body: { error: `Your plan keeps ${keepsDays} days` } };
   return undefined;

@@ -4,7 +4,7 @@ import { KEPT_FROM, recordFact } from './facts.js';
 import { storeEmptyDays } from './ledger.js';
 import { type DayResult, isEmpty, isRefused, type LoadTask, MOST_IN_A_ROW } from './load.js';
 import type { PlannedDay } from './plan.js';
-import { hasViews, largest, runsOfNeighbors } from './totals.js';
+import { hasViews, largest, largestConfirmed, runsOfNeighbors } from './totals.js';
 
 const FORGET_REFUSED = readSql(import.meta.url, 'statements/forget-refused.sql');
 
@@ -52,7 +52,7 @@ async function findKept(
   if (oldest === undefined || newest === undefined || refused.length < MOST_IN_A_ROW) return undefined;
   if (await isKept(range.first)) return undefined;
   const most = daysBetween(newest, oldest) - 1;
-  const kept = await largest((days) => isKept(addDays(oldest, -days)), Math.ceil(most / 2), most);
+  const kept = await largestConfirmed((days) => isKept(addDays(oldest, -days)), Math.ceil(most / 2), most);
   const first = addDays(oldest, -kept);
   await warehouse.transaction((transaction) => transaction.execute(FORGET_REFUSED, { project, first }));
   await recordFact(warehouse, project, KEPT_FROM, first, now());

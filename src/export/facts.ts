@@ -1,16 +1,16 @@
 import { subDays } from 'date-fns';
 import { z } from 'zod';
-import { day } from '../day.js';
-import { type Reader, readSql } from '../warehouse/query.js';
+import { addDays, type Day, day, dayOf } from '../day.js';
+import { type Reader, readSql, timestampColumn } from '../warehouse/query.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
-import { PageSize } from './pages.js';
+import { PageSize } from './page-size.js';
 
 const FACT = readSql(import.meta.url, 'statements/fact.sql');
 const RECORD_FACT = readSql(import.meta.url, 'statements/record-fact.sql');
 const FORGET_FACT = 'DELETE FROM platform_facts WHERE project = $project AND fact = $fact';
 
 /** How long a limit of the platform is believed: plans change. */
-const BELIEVED_DAYS = 30;
+export const BELIEVED_DAYS = 30;
 
 /** What a project can learn about its platform that is worth more than the requests that showed it. */
 const fact = <Value>(name: string, value: z.ZodType<Value>, isLimit = false) => ({ name, value, isLimit });
@@ -34,16 +34,27 @@ export const FIRST_DAY = fact('first day', dayValue);
 export const KEPT_FROM = fact('kept from', dayValue, true);
 export const SEARCH = fact('search', searchValue);
 
+const factRow = z.object({ value: z.string(), found_at: timestampColumn });
+
 /** A fact about the platform; undefined if it is unknown, or a limit found too long before `now` or after it. */
-export async function readFact<Value>(
+export const readFact = async <Value>(
+  ...asked: Parameters<typeof readLimit<Value>>
+): Promise<Value | undefined> => (await readLimit(...asked))?.value;
+
+/** As `readFact`, with the day from which a limit is not believed any more, but found out again. */
+export async function readLimit<Value>(
   reader: Reader,
   project: string,
   { name, value: schema, isLimit }: Fact<Value>,
   now: Date,
-): Promise<Value | undefined> {
+): Promise<{ readonly value: Value; readonly until: Day } | undefined> {
   const values = { project, fact: name, is_limit: isLimit, since: subDays(now, BELIEVED_DAYS), now };
-  const [row] = await reader.query(FACT, z.object({ value: z.string() }), values);
-  return row === undefined ? undefined : schema.parse(JSON.parse(row.value));
+  const [row] = await reader.query(FACT, factRow, values);
+  if (row === undefined) return undefined;
+  return {
+    value: schema.parse(JSON.parse(row.value)),
+    until: addDays(dayOf(row.found_at), BELIEVED_DAYS + 1),
+  };
 }
 
 /** Records a fact in place of what was known; undefined forgets it. */

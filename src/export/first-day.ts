@@ -2,11 +2,19 @@ import { addDays, type Day, day, daysBetween } from '../day.js';
 import { ConfigurationError } from '../errors.js';
 import { longDay } from '../format/days.js';
 import { counted } from '../format/numbers.js';
-import { FIRST_DAY, KEPT_FROM, readFact, recordFact, SEARCH, type Search } from './facts.js';
+import { BELIEVED_DAYS, FIRST_DAY, KEPT_FROM, readFact, recordFact, SEARCH, type Search } from './facts.js';
 import { readDayLedger, storeEmptyDays } from './ledger.js';
 import type { LoadTask } from './load.js';
 import type { ExportRange } from './plan.js';
-import { equalCounts, largest, NO_VIEWS, probeTotals, sumCounts, totalsIfAnswered } from './totals.js';
+import {
+  equalCounts,
+  largest,
+  largestConfirmed,
+  NO_VIEWS,
+  probeTotals,
+  sumCounts,
+  totalsIfAnswered,
+} from './totals.js';
 
 /** No server of the API has data from before this day. */
 export const EARLIEST_DAY = day('2015-01-01');
@@ -79,7 +87,9 @@ export async function finishSearch(
     stored.length === 0
       ? longest
       : Math.ceil(((await viewsUpTo(0)) * stored.length) / sumCounts(stored).total);
-  const oldest = await largest(holds, length < longest ? length : guess, longest - 1);
+  // Only a refusal is tried again: other answers are facts.
+  const again = async (age: number) => answers.get(age) === null && answers.delete(age) && (await holds(age));
+  const oldest = await largestConfirmed(holds, length < longest ? length : guess, longest - 1, again);
   const isRefused = answers.get(oldest + 1) === null;
   // If older ranges are refused, the history begins with the oldest range that is returned.
   const first = addDays(last, isRefused ? 1 - oldest - length : -oldest);
@@ -94,7 +104,7 @@ export async function finishSearch(
 
 /** That a platform keeps no days before the first one. */
 export const keptNote = (first: Day): string =>
-  `the platform refuses days before ${longDay(first)}, so the history begins there`;
+  `the platform refuses days before ${longDay(first)}, so the history begins there; they are tried again after ${BELIEVED_DAYS} days`;
 
 /** The age at which a long stretch without views ends that follows the first day; that of the first day if there is none. */
 async function endOfStray(

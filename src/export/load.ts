@@ -18,7 +18,8 @@ import {
   storeDay,
   type StoreOutcome,
 } from './ledger.js';
-import { keepPage, type PageSize, readKeptPage, readUnfinishedDays } from './pages.js';
+import type { PageSize } from './page-size.js';
+import { keepPage, readKeptPage, readUnfinishedDays } from './pages.js';
 import { isSettled, type PlannedDay, requestsLeft } from './plan.js';
 import { DayWalks } from './walk.js';
 
@@ -194,7 +195,7 @@ class Load {
       paths: this.#paths,
       isAsStored: mayBeSame ? (first) => isAsStored(warehouse, { project, day }, first) : undefined,
       found: stored,
-      pageSize: this.pageSize,
+      pageSize: this.pageSize.ofDay(day),
       kept: isUnfinished ? await readKeptPage(warehouse, { project, day }) : undefined,
       // The last days use the connections of days that are done.
       atOnce: () => Math.max(1, Math.floor(inTurn.concurrency / inTurn.activeCount)),

@@ -1,10 +1,12 @@
 import { z } from 'zod';
 import type { Client, ReadOptions } from '../api/client.js';
-import { PagingError, RefusedError } from '../api/errors.js';
-import { LIMITS, type PageViews, type ViewsResponse, viewsResponseSchema } from '../api/schema.js';
+import { PagingError, type RefusedError } from '../api/errors.js';
+import { type PageViews, type ViewsResponse, viewsResponseSchema } from '../api/schema.js';
 import type { Day } from '../day.js';
 import { dayColumn, type Reader, readSql } from '../warehouse/query.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
+import { thousands } from '../format/numbers.js';
+import { type DayPageSize, isInvalid, smallerLimit } from './page-size.js';
 import { sumCounts } from './totals.js';
 
 const UNFINISHED_DAYS = readSql(import.meta.url, 'statements/unfinished-days.sql');
@@ -21,9 +23,6 @@ interface PageOfDay extends ViewsResponse {
 /** More rows than this in one walk mean that it does not end. */
 const MAX_ROWS = 1_000_000;
 
-/** Limits that servers accept, if they refuse the documented one without naming theirs. */
-const USUAL_LIMITS = [100, 50, 10];
-
 /** Pages of at least so many rows that account for less than this share of the views are not believed to be the last. */
 const FEWEST_CUT = 10;
 const WHOLE_SHARE = 0.95;
@@ -31,35 +30,18 @@ const WHOLE_SHARE = 0.95;
 /** What a platform may sort its rows by. */
 const COUNTS = ['total', 'human', 'ai'] as const;
 
-/** The largest number of rows that the platform returns in one response, and their order, as learned from its answers. */
-export class PageSize {
-  readonly #shortPages = new Map<number, number>();
-
+/** The platform lists no rows beyond an offset, which says nothing about other pages or days. */
+export class OffsetError extends Error {
   constructor(
-    public rows: number = LIMITS.viewsPage.max,
-    /** Whether equal rows come in another order in each response. */
-    public isShuffled = false,
-  ) {}
-
-  /** A response that was not the last one had this many rows. The same number twice shows a silent limit. */
-  saw(rows: number): void {
-    if (rows >= this.rows) return;
-    const times = (this.#shortPages.get(rows) ?? 0) + 1;
-    this.#shortPages.set(rows, times);
-    if (times > 1 && rows === Math.max(...this.#shortPages.keys())) this.rows = rows;
+    readonly offset: number,
+    readonly refusal: RefusedError,
+  ) {
+    super(`rows beyond the first ${thousands(offset)} are refused`, { cause: refusal });
   }
 }
 
-/** The limit to try after the platform refused a larger one; undefined if it refused something else. */
-export function smallerLimit(error: unknown, limit: number): number | undefined {
-  if (!(error instanceof RefusedError) || ![400, 422].includes(error.status)) return undefined;
-  if (!/limit/i.test(error.words)) return undefined;
-  const named = (error.words.match(/\d+/g) ?? []).map(Number).filter((one) => one > 0 && one < limit);
-  return named.length > 0 ? Math.max(...named) : USUAL_LIMITS.find((one) => one < limit);
-}
-
 export interface PagesOptions extends ReadOptions {
-  readonly pageSize: PageSize;
+  readonly pageSize: DayPageSize;
   /**
    * The rows of a page, as a share of those that the platform returns. If it is less than all of them, each page begins
    * with the last rows of the one before that have equal counts, so that none is missed.
@@ -72,14 +54,16 @@ export interface PagesOptions extends ReadOptions {
 }
 
 /** Whether rows may follow a page. Some servers say of a full page that it is the last one. */
-export const mayHaveMore = ({ hasMore, views }: ViewsResponse, { rows }: PageSize): boolean =>
-  hasMore || views.length === rows;
+export const mayHaveMore = (
+  { hasMore, views }: ViewsResponse,
+  { rows }: { readonly rows: number },
+): boolean => hasMore || views.length === rows;
 
 /**
  * The pages of the views of a range. Each begins after the rows that have arrived, however many were
  * requested. Up to `atOnce` whole pages are requested at the same time, and only those that must exist
  * if rows are sorted by their views. It ends with an empty page, or a short one that is said to be the
- * last. Throws a `PagingError` if there is no end.
+ * last. Throws a `PagingError` if there is no end, and an `OffsetError` if the platform refuses an offset.
  */
 export async function* viewsPages(
   client: Pick<Client, 'views'>,
@@ -87,15 +71,20 @@ export async function* viewsPages(
   { pageSize, share = 1, kept, atOnce = () => 1, ...options }: PagesOptions,
 ): AsyncGenerator<PageOfDay, void, void> {
   const size = () => Math.max(1, Math.floor(pageSize.rows * share));
+  let accepted = 0;
   const request = async (offset: number, limit = size()): Promise<ViewsResponse> => {
     try {
-      return await client.views({ ...range, limit, offset }, options);
+      const page = await client.views({ ...range, limit, offset }, options);
+      accepted = Math.max(accepted, limit);
+      return page;
     } catch (error) {
-      const smaller = smallerLimit(error, limit);
-      if (smaller === undefined) throw error;
+      // If the limit was accepted before, the offset is refused.
+      const smaller = limit > accepted ? smallerLimit(error, limit) : undefined;
+      if (smaller === undefined)
+        throw offset > 0 && isInvalid(error) ? new OffsetError(offset, error) : error;
       const page = await request(offset, smaller);
       // Words about another limit, such as that of a plan, must not make every page small.
-      pageSize.rows = Math.min(pageSize.rows, smaller);
+      pageSize.limitTo(smaller, offset);
       return page;
     }
   };

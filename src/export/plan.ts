@@ -53,7 +53,7 @@ export const isSettled = (day: Day, now: Date, settleDays: number): boolean =>
 /** The longest wait between attempts at a day that keeps failing. */
 const LONGEST_RETRY_HOURS = 7 * 24;
 
-/** After so many nights in which a day did not add up, a person has to look at it, and it is read once a week. */
+/** After so many nights in which a day did not add up, a person has to look at it, and it is rarely read. */
 const NIGHTS_IN_DOUBT = 3;
 
 /** Whether a day has not added up for so long that a person has to look. */
@@ -62,13 +62,16 @@ export const needsPerson = ({ state, failures }: DayRecord): boolean =>
 
 /**
  * When a day is tried again. One that did not add up: the next night, or after the third, a week
- * later. One that failed: after a first failure with the next export, then after an hour, and
+ * later, or after a quarter of its age if that is longer, because many such days would use up the hourly limit. One that failed: after a first failure with the next export, then after an hour, and
  * four times as long after each further one. The interval is never longer than a quarter of the age
  * of the day, so that recent days, which people wait for, are tried several times a day.
  */
 export function retryAt(record: DayRecord): Date {
   const { day, attempted_at: attemptedAt, failures, state } = record;
-  if (state === 'inconsistent') return startOfDay(addDays(dayOf(attemptedAt), needsPerson(record) ? 7 : 1));
+  if (state === 'inconsistent') {
+    const rarely = Math.max(7, Math.floor(daysBetween(day, dayOf(attemptedAt)) / 4));
+    return startOfDay(addDays(dayOf(attemptedAt), needsPerson(record) ? rarely : 1));
+  }
   if (failures <= 1) return attemptedAt;
   const ageHours = (attemptedAt.getTime() - startOfDay(day).getTime()) / hoursToMilliseconds(1);
   const hours = Math.min(4 ** (failures - 2), LONGEST_RETRY_HOURS, Math.max(1, ageHours / 4));

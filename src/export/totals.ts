@@ -95,6 +95,21 @@ export async function largest(
   return known;
 }
 
+/** As `largest`, but the number after it is tried `again`, because one refusal may be a mistake. */
+export async function largestConfirmed(
+  holds: (number: number) => Promise<boolean>,
+  first: number,
+  most: number,
+  again = holds,
+): Promise<number> {
+  let known = await largest(holds, first, most);
+  while (known < most && (await again(known + 1))) {
+    const base = known + 1;
+    known = base + (await largest((number) => holds(base + number), 1, most - base));
+  }
+  return known;
+}
+
 /** What is wrong with a platform whose ranges include the day in `dateTo`. */
 export const INCLUSIVE =
   'it counts the day in dateTo as well, which the documented API excludes, so every day would count twice';

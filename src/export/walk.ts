@@ -2,9 +2,9 @@ import type { Client } from '../api/client.js';
 import { PagingError, PausedError } from '../api/errors.js';
 import type { PageViews, ViewCounts, ViewsResponse } from '../api/schema.js';
 import { addDays, type Day } from '../day.js';
-import { percent } from '../format/numbers.js';
+import { percent, thousands } from '../format/numbers.js';
 import { DayRows, type Paths, type Rows } from './day-rows.js';
-import { mayHaveMore, type PagesOptions, sortedBy, viewsPages } from './pages.js';
+import { mayHaveMore, OffsetError, type PagesOptions, sortedBy, viewsPages } from './pages.js';
 import { countChangedPages, equalCounts, NO_VIEWS } from './totals.js';
 
 /** How often the places of equal rows are asked for again, without finding another one, before they are left for another night. */
@@ -67,6 +67,8 @@ export class DayWalks {
   unfinished: ViewsResponse | undefined;
   /** The rows of all walks, with their latest counts, once there was one: a further walk may end before its last page. */
   readonly #all: DayRows;
+  /** Why no walk gets further. */
+  #refusal: OffsetError | undefined;
   readonly #range: { readonly dateFrom: Day; readonly dateTo: Day };
 
   constructor(
@@ -87,6 +89,7 @@ export class DayWalks {
         const walk = await this.#walk(number);
         if (walk === 'unchanged') return walk;
         const { totals, rows } = walk;
+        if (this.#refusal !== undefined) return this.#asFarAsListed(walk, this.#refusal);
         const earlier = last;
         last = walk;
         let complete = this.#rowsThatAddUp(walk, earlier);
@@ -99,7 +102,7 @@ export class DayWalks {
         }
         if (complete !== undefined) {
           const { isSteady, hasRepeats } = earlier ?? walk;
-          if (isSteady && hasRepeats && !walk.addsUp) this.options.pageSize.isShuffled = true;
+          if (isSteady && hasRepeats && !walk.addsUp) this.options.pageSize.sawShuffling();
           return { totals, rows: complete, unattributed: NO_VIEWS, doubt: undefined };
         }
         const isShuffled = walk.replaced.length > 0 && sortedBy(walk.places) !== undefined;
@@ -142,11 +145,23 @@ export class DayWalks {
         if (this.#all.addsUp) break;
       }
     } catch (error) {
+      if (error instanceof OffsetError && walk.size > 0) {
+        this.#refusal = error;
+        return walk;
+      }
       if (isFirst && walk.size > 0 && error instanceof PausedError)
         this.unfinished = { totals: walk.totals, views: [...walk.rows], hasMore: true };
       throw error;
     }
     return walk;
+  }
+
+  /** What was read of a day whose last rows the platform refuses to list. */
+  #asFarAsListed(walk: DayRows, { offset, refusal: { status, words } }: OffsetError): WalkedDay {
+    if (this.#all.size === 0) this.#all.add(walk.totals, [...walk.rows]);
+    const { totals, rows, unattributed, addsUp } = this.#all;
+    const why = `the platform refused to list rows beyond the first ${thousands(offset)} (${status}${words})`;
+    return { totals, rows, unattributed, doubt: addsUp ? undefined : `${why}; it will be read again later` };
   }
 
   /**

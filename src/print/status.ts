@@ -29,7 +29,7 @@ export const factLines = (facts: readonly Fact[], colors: Colors): string[] =>
 
 /** The facts about a project. */
 export function statusRows(status: ProjectStatus): Fact[] {
-  const { firstDay, lastDay, pageSize, keptFrom } = status;
+  const { firstDay, lastDay, pageSize, pageSizeUntil, keptFrom, keptFromUntil } = status;
   if (firstDay === null || lastDay === null)
     return [['history', 'nothing is loaded yet: readership export', 'red']];
   return [
@@ -45,10 +45,22 @@ export function statusRows(status: ProjectStatus): Fact[] {
     ['restated', settlingText(status)],
     status.verifiedAt === null ? ['verified', 'never', 'yellow'] : ['verified', moment(status.verifiedAt)],
     ['requests', requestsText(status)],
-    ...(pageSize === LIMITS.viewsPage.max ? [] : [['page size', `${pageSize} rows at once`] as const]),
-    ...(keptFrom === null ? [] : [['kept', `by the platform since ${longDay(keptFrom)}`] as const]),
+    ...(pageSize === LIMITS.viewsPage.max
+      ? []
+      : [['page size', `${pageSize} rows at once${triedAgain('more', pageSizeUntil)}`] as const]),
+    ...(keptFrom === null
+      ? []
+      : [
+          [
+            'kept',
+            `by the platform since ${longDay(keptFrom)}${triedAgain('older days', keptFromUntil)}`,
+          ] as const,
+        ]),
   ];
 }
+
+const triedAgain = (what: string, from: Day | null): string =>
+  from === null ? '' : `; ${what} will be tried again on ${longDay(from)}`;
 
 const daysOrNone = (name: string, days: readonly Day[], color?: Fact[2]): Fact =>
   days.length === 0 ? [name, 'none'] : [name, `${counted(days.length, 'day')}: ${dayList(days)}`, color];
@@ -104,8 +116,8 @@ export function needsOf(
     ...projects.flatMap(({ name, keyProblem, failed, isYesterdayStored, historyFrom, stuck }) => [
       ...(keyProblem === null ? [] : [`${name}: check the API key: ${keyProblem}`]),
       ...stuck.map(
-        ({ day, why }) =>
-          `${name}: ${longDay(day)} has not added up for several nights (${why ?? 'no reason was recorded'}), and is read once a week now. Ask the platform's operators, then: readership export --reload --from ${day} --to ${day}`,
+        ({ day, why, readAgain }) =>
+          `${name}: ${longDay(day)} has not added up for several nights (${why ?? 'no reason was recorded'}), and is read again on ${longDay(readAgain)}. Ask the platform's operators, then: readership export --reload --from ${day} --to ${day}`,
       ),
       ...(failed.length === 0 ? [] : [`${name}: ${counted(failed.length, 'day')} failed: readership export`]),
       ...(isYesterdayStored || !isExportOver || !isExpected(historyFrom)

@@ -7,13 +7,13 @@ import type { RollingHour } from '../api/hour.js';
 import { readMessagesOf } from '../agents/messages.js';
 import { sharedLimits, type Workspace } from '../app/workspace.js';
 import type { Settings } from '../config/schema.js';
-import { lastEndedDay } from '../day.js';
+import { dayOf, lastEndedDay } from '../day.js';
 import { EffectsJournal } from '../effects/journal.js';
 import { isSamePlace, placeOf } from '../effects/place.js';
 import { type ExportForecast, forecastExport } from '../export/forecast.js';
 import type { DayState } from '../export/ledger.js';
-import { KEPT_FROM, readFact, readPageSize } from '../export/facts.js';
-import { needsPerson } from '../export/plan.js';
+import { KEPT_FROM, PAGING, readLimit, readPageSize } from '../export/facts.js';
+import { needsPerson, retryAt } from '../export/plan.js';
 import { readFirstDay } from '../export/range.js';
 import { readLastVerification } from '../export/verify.js';
 import { codeOf, messageOf } from '../errors.js';
@@ -53,6 +53,7 @@ async function readProjectStatus(
   const stored = records.filter((record) => record.is_stored);
   const inState = (state: DayState) =>
     records.filter((record) => record.state === state).map(({ day }) => day);
+  const keptFrom = await readLimit(reader, project.id, KEPT_FROM, now);
   const settling = await readSettling(reader, project.id, now);
   return {
     project: project.id,
@@ -72,14 +73,19 @@ async function readProjectStatus(
     inconsistent: inState('inconsistent'),
     failed: inState('failed'),
     /** Days that have not added up for so many nights that a person has to look, and why. */
-    stuck: records.filter(needsPerson).map(({ day, failure }) => ({ day, why: failure })),
+    stuck: records
+      .filter(needsPerson)
+      .map((record) => ({ day: record.day, why: record.failure, readAgain: dayOf(retryAt(record)) })),
     final: inState('final').length,
     settling,
     settleDays,
     /** The most rows that the platform returns at once. */
     pageSize: (await readPageSize(reader, project.id, now)).rows,
-    /** The first day that the platform keeps, if it refuses older ones. */
-    keptFrom: (await readFact(reader, project.id, KEPT_FROM, now)) ?? null,
+    /** The day from which more rows at once are tried again, if there are fewer than documented. */
+    pageSizeUntil: (await readLimit(reader, project.id, PAGING, now))?.until ?? null,
+    /** The first day that the platform keeps, if it refuses older ones, and the day from which these are tried again. */
+    keptFrom: keptFrom?.value ?? null,
+    keptFromUntil: keptFrom?.until ?? null,
     recommendedSettleDays: recommendedSettleDays(settling, settleDays) ?? null,
     verifiedAt: (await readLastVerification(reader, project.id)) ?? null,
     requests: {

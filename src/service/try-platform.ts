@@ -10,7 +10,8 @@ import { type Settings, settingsSchema } from '../config/schema.js';
 import { isInTheClear } from '../config/values.js';
 import { addDays, type Day, lastEndedDay } from '../day.js';
 import { ConfigurationError, messageOf } from '../errors.js';
-import { mayHaveMore, PageSize, smallerLimit } from '../export/pages.js';
+import { PageSize, smallerLimit } from '../export/page-size.js';
+import { mayHaveMore } from '../export/pages.js';
 import { nightlyRequests, requestsFor } from '../export/plan.js';
 import { EARLIEST_DAY } from '../export/first-day.js';
 import {

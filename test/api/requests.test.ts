@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { PageSize, viewsPages } from '../../src/export/pages.js';
+import { PageSize } from '../../src/export/page-size.js';
+import { viewsPages } from '../../src/export/pages.js';
 import { PagingError } from '../../src/api/errors.js';
 import type { ViewsResponse } from '../../src/api/schema.js';
 import { reply } from '../serve.js';
@@ -67,7 +68,7 @@ describe('the pages of a range', () => {
       offsets.push(`${searchParams.get('offset') ?? ''}+${searchParams.get('limit') ?? ''}`);
       reply(response, 200, { ...NO_ROWS, ...answers(Number(searchParams.get('offset'))) });
     });
-    return { offsets, pages: viewsPages(client, RANGE, { pageSize: new PageSize() }) };
+    return { offsets, pages: viewsPages(client, RANGE, { pageSize: new PageSize().ofDay(RANGE.dateFrom) }) };
   };
   const drain = async (pages: AsyncIterable<ViewsResponse>) => {
     const sizes: number[] = [];
@@ -104,9 +105,33 @@ describe('the pages of a range', () => {
       reply(response, isAccepted ? 200 : status, isAccepted ? NO_ROWS : { error: words });
     });
     const pageSize = new PageSize();
-    await drain(viewsPages(client, RANGE, { pageSize })).catch(() => undefined);
-    expect(pageSize.rows).toBe(learned);
+    const [day, other] = [RANGE.dateFrom, RANGE.dateTo].map((one) => pageSize.ofDay(one));
+    if (day === undefined || other === undefined) throw new Error('no days');
+    await drain(viewsPages(client, RANGE, { pageSize: day })).catch(() => undefined);
+    // One day may be an exception, two are not.
+    expect([day.rows, other.rows]).toEqual([learned, 250]);
+    await drain(viewsPages(client, RANGE, { pageSize: other })).catch(() => undefined);
+    expect([other.rows, pageSize.rows]).toEqual([learned, learned]);
   });
+
+  it.each([400, 422])(
+    'end before an offset that is refused with %i, which shows nothing about limits',
+    async (status) => {
+      const { client, server } = await clientOf((response, _, { url }) => {
+        const offset = Number(url.searchParams.get('offset'));
+        if (offset < 500) reply(response, 200, { ...NO_ROWS, views: rows(250), hasMore: true });
+        else reply(response, status, { error: 'limit + offset must be less than 750' });
+      });
+      const pageSize = new PageSize().ofDay(RANGE.dateFrom);
+      expect(await errorOf(drain(viewsPages(client, RANGE, { pageSize })))).toMatchObject({ offset: 500 });
+      expect(server.seen).toHaveLength(3);
+      expect(pageSize.rows).toBe(250);
+      // A page that an earlier export kept does not show which limit is accepted.
+      const kept = { ...NO_ROWS, views: rows(250), hasMore: true };
+      const pages = viewsPages(client, RANGE, { pageSize, kept });
+      expect(await errorOf(drain(pages))).toMatchObject({ offset: 500 });
+    },
+  );
 
   it('are an error if they do not end', async () => {
     let asked = 0;
@@ -114,7 +139,7 @@ describe('the pages of a range', () => {
       asked++;
       return Promise.resolve({ ...NO_ROWS, views: rows(250), hasMore: true });
     };
-    const pages = viewsPages({ views }, RANGE, { pageSize: new PageSize() });
+    const pages = viewsPages({ views }, RANGE, { pageSize: new PageSize().ofDay(RANGE.dateFrom) });
     expect(await errorOf(drain(pages))).toBeInstanceOf(PagingError);
     expect(asked).toBeLessThanOrEqual(10_000);
   });

@@ -8,7 +8,7 @@ import { AdditivityError } from '../../src/export/totals.js';
 import { KEPT_FROM, readFact, readPageSize } from '../../src/export/facts.js';
 import { byPath, row } from './moving-views.js';
 import { DAY_MS } from '../budget/open-budget.js';
-import type { Behaviors } from '../platform.js';
+import { type Behaviors, rowsOf } from '../platform.js';
 import { auditHistory } from '../../src/export/verify.js';
 import { openExport, PROJECT, withMore } from './open-export.js';
 import { exportHistory } from './export-history.js';
@@ -45,7 +45,8 @@ describe('a platform that', () => {
   test.each<[name: string, behaviors: Behaviors, pageSize: number, atMost: number]>([
     ['caps its pages silently at 100', { silentCap: 100 }, 100, 1.1],
     ['caps its pages silently at 50', { silentCap: 50 }, 50, 1.1],
-    ['refuses limits above 100', { largestLimit: 100 }, 100, 1.1],
+    // Each of six connections is refused once before a second day has confirmed it.
+    ['refuses limits above 100', { largestLimit: 100 }, 100, 1.15],
     ['caps its pages at 50 and says that none follow', { silentCap: 50, neverMore: true }, 50, 1.1],
     ['always says that more follow', { alwaysMore: true }, 250, 1.2],
     ['orders equal rows at random', { randomTies: true }, 250, 1.5],
@@ -115,6 +116,42 @@ describe('a platform that', () => {
     expect(String(stopped)).toMatch(
       /counts the day in dateTo as well.+have \d+ and \d+ views, but together \d+/,
     );
+  });
+
+  test('lists no more than so many rows has the others, marked with its words, and teaches nothing', async () => {
+    const opened = await openExport({ days: DAYS, pages: ROWS, behaviors: { mostRows: 1_000 } });
+    const long = addDays(opened.yesterday(), -4);
+    opened.changed.set(long, rowsOf(long, 1_900));
+    const perNight: number[] = [];
+    for (let night = 0; night < 8; night++) {
+      if (night > 0) opened.clock.advance(DAY_MS);
+      perNight.push((await opened.counting(() => opened.run())).requests);
+    }
+    const at = opened.clock.now();
+    expect((await readPageSize(opened.warehouse, PROJECT, at)).rows).toBe(250);
+    const record = (await readDayLedger(opened.warehouse, PROJECT)).get(long);
+    expect(record).toMatchObject({
+      state: 'inconsistent',
+      pages: 1_000,
+      failure:
+        'the platform refused to list rows beyond the first 1,000 (400: “limit + offset must be less than 1000”); it will be read again later',
+    });
+    await expectWhole(opened.warehouse);
+    // Of a night, yesterday and the day that becomes final have four pages, two days one, and the check takes two. For three nights, the long day has four as
+    // well, and up to three refusals at the same time.
+    expect(Math.max(...perNight.slice(1, 3))).toBeLessThanOrEqual(12 + 4 + 3);
+    expect(perNight.slice(3)).toEqual([12, 12, 12, 12, 12]);
+  });
+
+  test('refuses a limit for a single day teaches nothing for others', async () => {
+    const behaviors = { refusesLimitOn: '' as Day };
+    const opened = await openExport({ days: DAYS, pages: ROWS, behaviors });
+    behaviors.refusesLimitOn = addDays(opened.yesterday(), -4);
+    const { requests } = await opened.counting(() => opened.run());
+    expect((await readPageSize(opened.warehouse, PROJECT, opened.clock.now())).rows).toBe(250);
+    // Nine pages of a hundred rows of that day, after one refusal.
+    expect(requests).toBeLessThanOrEqual(DAYS * 4 + 6 + 8);
+    await expectRight({ ...opened, first: opened.yesterday(), perNight: [] }, [behaviors.refusesLimitOn]);
   });
 
   test('does all of it at once is read right or marked within two nights, and nothing stalls', async () => {

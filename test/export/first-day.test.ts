@@ -1,6 +1,7 @@
 import { describe, expect, it, test } from 'vitest';
 import { RefusedError } from '../../src/api/errors.js';
 import { addDays, type Day, day, daysBetween } from '../../src/day.js';
+import { KEPT_FROM, readFact } from '../../src/export/facts.js';
 import type { ExportRange } from '../../src/export/plan.js';
 import { type RangeRequest, resolveRange } from '../../src/export/range.js';
 import { openClient } from '../api/open-client.js';
@@ -10,6 +11,8 @@ import { reply, serve } from '../serve.js';
 
 /** One request, and one for each halving of the twelve years in which a history may begin. */
 const MOST_REQUESTS = 14;
+
+const OPERATION = { name: 'read page views', method: 'GET', url: 'http://platform.test' } as const;
 
 /** The range of an export without bounds, with the search for its first day. */
 async function find(request: Omit<RangeRequest, 'start'>): Promise<ExportRange | undefined> {
@@ -36,6 +39,24 @@ describe('where a history begins', () => {
       const before = asked();
       expect(await find(request)).toMatchObject({ first: firstDay });
       expect(asked()).toBe(before);
+    },
+  );
+
+  it.each([1, 2, 5])(
+    'is not decided by a single refusal, here of request %i into the past',
+    async (number) => {
+      const { request, asked } = await setUp('2025-12-31');
+      let searched = 0;
+      const views: RangeRequest['client']['views'] = (query, options) => {
+        if (query.dateTo < '2026-11-18' && ++searched === number)
+          return Promise.reject(new RefusedError(OPERATION, 400, 'the server answered 400.'));
+        return request.client.views(query, options);
+      };
+      const { lease } = request.client;
+      const client = { views, lease: lease.bind(request.client) };
+      expect(await find({ ...request, client })).toEqual({ first: '2025-12-31', last: '2026-11-17' });
+      expect(asked()).toBeLessThan(2 * MOST_REQUESTS);
+      expect(await readFact(request.warehouse, request.project, KEPT_FROM, request.now)).toBeUndefined();
     },
   );
 

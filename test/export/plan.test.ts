@@ -145,6 +145,9 @@ describe('the plan of an export', () => {
     expect([inDoubt(1, 1), inDoubt(1, 24), inDoubt(2, 24)]).toEqual([0, 1, 1]);
     expect([inDoubt(3, 24), inDoubt(3, 6 * 24), inDoubt(3, 7 * 24)]).toEqual([0, 0, 1]);
     expect(needsPerson(record(day('2026-11-10'), 'failed', null, LAST_NIGHT, 3))).toBe(false);
+    // A year later, after a quarter of its age: a platform may never show all rows of any day.
+    const old = record(day('2025-11-17'), 'inconsistent', 300, LAST_NIGHT, 9);
+    expect(retryAt(old)).toEqual(new Date('2027-02-16T00:00:00Z'));
   });
 
   test('of a range that ends before it begins is empty', () => {

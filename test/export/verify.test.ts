@@ -11,6 +11,7 @@ import {
   INCLUSIVE,
   isForgotten,
   largest,
+  largestConfirmed,
   NO_VIEWS,
   type StoredTotals,
   sumCounts,
@@ -134,6 +135,16 @@ describe('verifying a year', () => {
           expect(Math.max(...asked)).toBeLessThanOrEqual(most);
           expect(asked.length).toBeLessThanOrEqual(8);
         }
+    // One mistake does not decide, wherever it is.
+    for (let mistake = 1; mistake <= 40; mistake++) {
+      let made = false;
+      const holds = (number: number) => {
+        const isMistake = number === mistake && !made;
+        made ||= isMistake;
+        return Promise.resolve(!isMistake && number <= 37);
+      };
+      expect(await largestConfirmed(holds, 3, 90), String(mistake)).toBe(37);
+    }
     const asked: number[] = [];
     await largest((number) => Promise.resolve(asked.push(number) > 0 && number < 2), 1, 99);
     expect(asked).toEqual([1, 2]);

@@ -1,5 +1,5 @@
 -- Grain: one row if the fact is known and, for a limit, was found between `since` and `now`; otherwise none.
-SELECT value
+SELECT value, found_at
 FROM platform_facts
 WHERE
   project = $project
