@@ -23,7 +23,7 @@ export function install({ venv, environment }: Python, files: readonly string[])
   run(join(venv, 'bin/pip'), [...quietly, ...named], environment);
 }
 
-function run(command: string, values: readonly string[], env: Python['environment']): string {
+export function run(command: string, values: readonly string[], env: Python['environment']): string {
   const { status, stdout, stderr } = spawnSync(command, values, { encoding: 'utf8', env });
   if (status !== 0) throw new Error(`${command} ${values.join(' ')} failed:\n${stderr.slice(-3000)}`);
   return stdout;
