@@ -93,7 +93,8 @@ export async function readCoverage(
 
 /** Caveats about the numbers; empty for a period that is complete and final. */
 export function cautionsOf(coverage: Coverage): string[] {
-  const { missing, awaited, before, days, daysLoaded, provisional, doubtful, historySince, hasOlder } = coverage;
+  const { missing, awaited, before, days, daysLoaded, provisional, doubtful, historySince, hasOlder } =
+    coverage;
   const cautions: string[] = [];
   const covers = `all numbers cover ${counted(daysLoaded, 'loaded day')} of ${days} and are not compared with others`;
   const start = hasOlder ? 'Loaded from' : 'The history starts on';

@@ -165,7 +165,12 @@ describe('the report step', () => {
       const { detail } = await report(time);
       expect(detail.deliveries).toEqual([]);
       expect(detail.held).toMatchObject([
-        { report: 'weekly', period: '2026-W46', for: '1 missing day', until: new Date('2026-11-17T02:15:00Z') },
+        {
+          report: 'weekly',
+          period: '2026-W46',
+          for: '1 missing day',
+          until: new Date('2026-11-17T02:15:00Z'),
+        },
       ]);
     }
     // A project that is new is still being loaded.
