@@ -16,7 +16,7 @@ it('bash completes commands, options and their values, each where it is allowed'
   await writeFile(join(cwd, 'script'), script);
   for (const [words, expected] of [
     [['jo'], 'jobs'],
-    [['jobs', 's'], 'show'],
+    [['jobs', 'sh'], 'show'],
     [['--sandbox', 'jobs', 'show', '--j'], '--json'],
     [['improve', '--jso'], '--json'],
     [['sql', '--format', 'p'], 'parquet'],

@@ -35,7 +35,6 @@ const DATASETS: Readonly<Record<string, Dataset>> = {
       [day('2026-11-15'), 333],
     ]),
   },
-  'a week of zeros': { week: WEEK, period: '2026-W46', zero: week(WEEK) },
   'a week after one of zeros': { week: WEEK, period: '2026-W46', zero: week(addDays(WEEK, -7)) },
   'no AI': { week: WEEK, period: '2026-W46', noAi: true },
   'three pages': { week: WEEK, period: '2026-W46', pages: 3 },
