@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { experimentRow, experimentWords } from '../agents/experiment.js';
 import { jobEffectRow } from '../agents/job-effects.js';
 import { reasonOf, reasonWords } from '../agents/reasons.js';
-import { addDays, dayOf, daysBetween } from '../day.js';
+import { dayOf, daysBetween } from '../day.js';
 import { counted } from '../format/numbers.js';
 import { capitalised } from '../format/text.js';
 import { dayColumn, timestampColumn } from '../warehouse/query.js';

@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import PostalMime from 'postal-mime';
 import { expect, it } from 'vitest';
-import { addDays, day, type Day, dayOf, daysBetween, startOfDay } from '../../src/day.js';
+import { day, type Day, dayOf, daysBetween, startOfDay } from '../../src/day.js';
 import { inWarehouse, rowsOf as rowsIn } from '../open-warehouse.js';
 import { servePlatform } from '../platform.js';
 import { callCli } from '../run-cli.js';
@@ -39,7 +39,7 @@ async function nights(share: (daysAfter: number) => number, first: Day, last: Da
   const known = new Set<string>();
   const sent: { on: Day; subject: string; text: string }[] = [];
   const printed = new Map<Day, string>();
-  for (; dayOf(clock.now()) <= last; clock.advance(86_400)) {
+  while (dayOf(clock.now()) <= last) {
     const on = dayOf(clock.now());
     const { stdout } = endedWith(0, await callCli(['run'], { cwd, env, now: clock.now }));
     printed.set(on, stdout);
@@ -48,6 +48,7 @@ async function nights(share: (daysAfter: number) => number, first: Day, last: Da
       const { subject = '', text = '' } = await PostalMime.parse(await readFile(join(outbox, file)));
       sent.push({ on, subject, text });
     }
+    clock.advance(86_400);
   }
   return { cwd, sent, printed };
 }
