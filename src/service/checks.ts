@@ -228,14 +228,14 @@ async function disk({ dataDir, liveFile }: Workspace): Promise<Verdict> {
     () => false,
   );
   if (!isWritable) return fail(`This user cannot write to ${place}: change its owner, or set dataDir.`);
+  const free = await freeDisk(place);
+  const needed = COPIES * ((await stat(liveFile).catch(ignoreMissing))?.size ?? 0);
+  const words = `${bytes(free)} free in ${dataDir}`;
+  if (free < needed) return fail(`${words}: publishing needs ${bytes(needed)}. Make room.`);
   try {
     await tryLock(place);
   } catch (error) {
     return fail(storageFailure(`lock a file in ${place}`, error).message);
   }
-  const free = await freeDisk(place);
-  const needed = COPIES * ((await stat(liveFile).catch(ignoreMissing))?.size ?? 0);
-  const words = `${bytes(free)} free in ${dataDir}`;
-  if (free < needed) return fail(`${words}: publishing needs ${bytes(needed)}. Make room.`);
   return free < SCARCE_BYTES ? warn(`${words}: make room before it runs out.`) : pass(words);
 }

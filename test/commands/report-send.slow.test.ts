@@ -329,7 +329,7 @@ it('readership report --watch renders again on each change, and continues after 
   await writeFile(join(directory, 'reports/mine/mine.sql'), 'SELECT nothing');
   await broken;
   const repaired = noted('Acme Docs, Nov 9 – 15, 2026: Mine');
-  await writeFile(join(directory, 'reports/mine/mine.sql'), 'SELECT 12345 AS views');
+  await writeFile(join(directory, 'reports/mine/mine.sql'), "SELECT '/a' AS path, 12345 AS human, 1 AS ai");
   await repaired;
   stop.abort();
   expect(await ended).toBe(0);

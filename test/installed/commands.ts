@@ -31,7 +31,6 @@ export const TRIES: Readonly<Record<string, Try>> = {
   },
   'report new': { args: ['own'], shows: /reports\/own\/report\.yaml/ },
   improve: { args: [SANDBOX], shows: /no page would get a job now|pages? would get/ },
-  changed: { args: ['/', SANDBOX], shows: /recorded as changed/ },
   'jobs list': { args: [SANDBOX], shows: /^job +state +page/m },
   'jobs show': { args: ['1', SANDBOX], shows: /^Prompt$/m },
   'jobs poll': { args: [SANDBOX], shows: /./ },

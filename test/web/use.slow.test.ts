@@ -141,7 +141,7 @@ describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chrom
     expect(new URL(page.url()).search).toBe('?path=%2Fquickstart&range=26w');
     await page.getByRole('group', { name: /per week/ }).focus();
     await page.keyboard.press('End');
-    expect(await page.locator('.said').first().textContent()).toMatch(
+    expect(await page.locator('.cursor [role="status"]').first().textContent()).toMatch(
       /Mon, Nov 9 – Sun, Nov 15, 2026 · Human [\d,]+, [\d,]+ to [\d,]+ expected/,
     );
     await page.getByRole('link', { name: 'Agents' }).press('Enter');
