@@ -142,7 +142,7 @@ describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chrom
     await page.getByRole('group', { name: /per week/ }).focus();
     await page.keyboard.press('End');
     expect(await page.locator('.cursor [role="status"]').first().textContent()).toMatch(
-      /Mon, Nov 9 – Sun, Nov 15, 2026 · Human [\d,]+, [\d,]+ to [\d,]+ expected/,
+      /Mon, Nov 9 – Sun, Nov 15, 2026\nHuman [\d,]+, [\d,]+ to [\d,]+ expected/,
     );
     await page.getByRole('link', { name: 'Agents' }).press('Enter');
     await page.getByRole('button', { name: 'Approve /quickstart' }).press('Enter');
