@@ -143,6 +143,8 @@ class Spark:
             "spark.hadoop.fs.s3a.secret.key": SECRET,
             "spark.hadoop.fs.s3a.path.style.access": "true",
             "spark.hadoop.fs.s3a.connection.ssl.enabled": "false",
+            # The default of hadoop-aws 3.5 remembers the size of a file after it was replaced.
+            "spark.hadoop.fs.s3a.input.stream.type": "classic",
             "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
             "spark.sql.session.timeZone": "UTC",
             "spark.sql.shuffle.partitions": "2",
@@ -192,7 +194,7 @@ def ask(names):
                 }
             print(json.dumps({"answer": answer}, default=str), flush=True)
         except Exception as error:  # Whatever an engine raises is reported.
-            print(json.dumps({"error": f"{type(error).__name__}: {error}"[:2000]}), flush=True)
+            print(json.dumps({"error": f"{type(error).__name__}: {error}"[:20000]}), flush=True)
 
 
 def watch(name, place):

@@ -1,0 +1,79 @@
+/**
+ * `npm run bench:dataset -- [ROWS] [PROJECTS] [PAGES]`: what it costs to publish a Parquet dataset: the first time, with
+ * nothing changed, and after a night. Ten projects of 5,000 pages a day, or as many as are given, for as many days as it
+ * takes to get ROWS rows.
+ */
+import { readdir, stat } from 'node:fs/promises';
+import { loadavg } from 'node:os';
+import { join } from 'node:path';
+import { addDays, day } from '../src/day.js';
+import { Rows } from '../src/export/day-rows.js';
+import { storeDay } from '../src/export/ledger.js';
+import { isDatasetCurrent, publishDataset } from '../src/warehouse/dataset/dataset.js';
+import { openWarehouse } from '../src/warehouse/open.js';
+import { readSql } from '../src/warehouse/query.js';
+import { inTemporaryDirectory } from './processes.js';
+
+const [ROWS = 20_000_000, PROJECTS = 10, PAGES = 5_000] = process.argv.slice(2).map(Number);
+const FIRST = day('2020-01-01');
+const DAYS = Math.round(ROWS / PROJECTS / PAGES);
+const FILL = readSql(import.meta.url, 'fill-dataset.sql');
+const FILL_DAY_LOADS = readSql(import.meta.url, 'day-loads.sql');
+
+async function timed(what: string, work: () => Promise<unknown>): Promise<void> {
+  const startedMs = performance.now();
+  const before = process.cpuUsage();
+  await work();
+  const { user, system } = process.cpuUsage(before);
+  const seconds = [(performance.now() - startedMs) / 1_000, (user + system) / 1e6].map((one) =>
+    one.toFixed(2),
+  );
+  process.stdout.write(`| ${what} | ${seconds[0]} s, ${seconds[1]} s of processor |\n`);
+}
+
+await inTemporaryDirectory(async (directory) => {
+  const live = join(directory, 'warehouse.duckdb');
+  const warehouse = await openWarehouse(live, { command: 'bench', now: () => new Date(), maxWaitMs: 0 });
+  await warehouse.transaction(async (transaction) => {
+    await transaction.execute(FILL, { first: FIRST, days: DAYS, projects: PROJECTS, paths: PAGES });
+    await transaction.execute(FILL_DAY_LOADS);
+    await transaction.execute("INSERT INTO workspace (id) VALUES ('bench')");
+  });
+  await warehouse.exclusive((connection) => connection.run('CHECKPOINT'));
+  const location = join(directory, 'dataset');
+  const projects = Array.from({ length: PROJECTS }, (_, index) => ({ id: `prj_${index}` }));
+  const options = { place: { location, environment: {} }, projects, signal: new AbortController().signal };
+  const publish = () => publishDataset(warehouse, options);
+  process.stdout.write(
+    `${ROWS} rows: ${PROJECTS} projects, ${PAGES} pages, ${DAYS} days; load ${loadavg()[0]}\n`,
+  );
+  await timed('the first time', publish);
+  await timed('nothing changed', () => isDatasetCurrent(warehouse, options));
+  const views = Array.from({ length: PAGES }, (_, index) => ({
+    path: `/docs/page-${index}`,
+    human: 3,
+    ai: 2,
+    total: 5,
+  }));
+  for (const { id } of projects)
+    await storeDay(
+      warehouse,
+      { project: id, day: addDays(FIRST, DAYS - 2), now: new Date() },
+      {
+        rows: new Rows(views),
+        totals: { human: 3 * PAGES, ai: 2 * PAGES, total: 5 * PAGES },
+        unattributed: { human: 0, ai: 0, total: 0 },
+        doubt: undefined,
+      },
+      'final',
+    );
+  await timed('after a night', publish);
+  const entries = await readdir(location, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile());
+  const sizes = await Promise.all(
+    files.map(async ({ parentPath, name }) => (await stat(join(parentPath, name))).size),
+  );
+  const bytes = sizes.reduce((sum, size) => sum + size, 0);
+  process.stdout.write(`${files.length} files, ${Math.round(bytes / 1e6)} MB\n`);
+  await warehouse.close();
+});
