@@ -28,8 +28,8 @@ const SCHEDULED_STEPS = ['export', 'improve', 'poll', 'report'] as const;
 
 /**
  * The steps that are due: those last scheduled after the start of their latest successful run, so a
- * step that missed several runs catches up with one. A step that failed or was paused is retried at
- * the time that the budget or the server gave, or else with growing delays. Publishing is due with
+ * step that missed several runs catches up with one. A step that left something waiting runs again at
+ * the time that it gave. One that failed or was paused is retried at the time that the budget or the server gave, or else with growing delays. Publishing is due with
  * any other step, and if anything stored is not published.
  */
 export function dueSteps(
@@ -39,7 +39,8 @@ export function dueSteps(
 ): ReadonlySet<StepName> {
   const last = new Map(runs.map((run) => [run.step, run]));
   const isDone = (step: (typeof SCHEDULED_STEPS)[number]) => {
-    const doneAt = last.get(step)?.done_at ?? null;
+    const { done_at: doneAt = null, outcome, resume_at: resumeAt = null } = last.get(step) ?? {};
+    if (outcome === 'done' && resumeAt !== null && resumeAt <= now) return false;
     return doneAt !== null && doneAt >= lastScheduled(schedule[step], schedule.timezone, now);
   };
   const mayBegin = (step: StepName) => {

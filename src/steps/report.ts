@@ -81,7 +81,9 @@ export async function reportStep(given: StepContext): Promise<StepResult<Reporte
   }
   const { words, error } = sentOf(deliveries);
   const summary = `${counted(rendered, 'page')} rendered, ${words}`;
-  return withOutage({ detail, summary }, [...together(problems), error]);
+  // With a weekly schedule, an email that waits would otherwise be sent a week late.
+  const resumeAt = detail.held.length > 0 ? addHours(now(), 1) : undefined;
+  return withOutage({ detail, summary, resumeAt }, [...together(problems), error]);
 }
 
 /**

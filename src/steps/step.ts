@@ -78,6 +78,8 @@ export interface StepResult<Detail> {
   readonly detail: Detail;
   /** A phrase for the ledger of runs. */
   readonly summary: string;
+  /** When to run the step again, before its schedule says so, for what it left waiting. */
+  readonly resumeAt?: Date | undefined;
   /** The error that kept part of the work from being done. */
   readonly error?: unknown;
 }
@@ -127,7 +129,7 @@ export class StepRunner {
     const { result, outcome, error } = await this.#attempt(name, work);
     const words = [result?.summary, error === undefined ? undefined : messageOf(error)];
     const summary = words.filter((one) => one !== undefined).join('; ');
-    const resumeAt = error instanceof ReadershipError ? error.resumeAt : undefined;
+    const resumeAt = error instanceof ReadershipError ? error.resumeAt : result?.resumeAt;
     const end = { outcome, summary, resume_at: resumeAt ?? null, now: now() };
     await recordStepEnd(warehouse, this.#run, name, end);
     observer.onStepEnd?.(name, end);

@@ -44,7 +44,7 @@ COMMENT ON COLUMN runs.started_at IS 'When the step began (UTC)';
 COMMENT ON COLUMN runs.ended_at IS 'When the step ended (UTC); NULL while it runs, or if it was killed';
 COMMENT ON COLUMN runs.outcome IS 'running, done, failed, later (paused, to be resumed later) or interrupted';
 COMMENT ON COLUMN runs.summary IS 'What was done, or the error, in one sentence';
-COMMENT ON COLUMN runs.resume_at IS 'Earliest time to resume (UTC), set by the request limit or the server; NULL if neither gave one';
+COMMENT ON COLUMN runs.resume_at IS 'Earliest time to resume (UTC), set by the request limit, the server, or an email that waits; NULL if none did';
 
 COMMENT ON TABLE agent_jobs IS 'Agent jobs, from plan to pull request. One row per job ever planned for a page.';
 COMMENT ON COLUMN agent_jobs.project IS 'Project id on the platform';

@@ -65,6 +65,15 @@ describe('what is due', () => {
     expect(due(runs, '2026-11-23T04:00:00')).toEqual(['export', 'improve', 'report', 'publish']);
   });
 
+  it('is a step that left an email waiting, from the time that it gave on, whatever its schedule', () => {
+    const weekly = { report: '0 3 * * 1' };
+    const held = run('report', NIGHT, { resume_at: at('2026-11-20T03:15:00') });
+    const runs = withRun(allDone(NIGHT), held);
+    expect(due(runs, '2026-11-20T03:14:00', weekly)).toEqual([]);
+    expect(due(runs, '2026-11-20T03:15:00', weekly)).toEqual(['report', 'publish']);
+    expect(due(withRun(runs, run('report', NIGHT)), '2026-11-20T03:15:00', weekly)).toEqual([]);
+  });
+
   it('is polling if a job is waiting, but no more often than scheduled', () => {
     const runs = allDone(NIGHT);
     expect(due(runs, '2026-11-20T02:20:00', {}, { pollWaits: true })).toEqual(['poll', 'publish']);
