@@ -48,7 +48,7 @@ export function ratioWords(ratio: number): string {
 }
 
 /** As `signedPercent`, with one decimal, for small changes. */
-export const finePercent = (ratio: number): string => signed(Math.round(ratio * 1000) / 10, oneDecimal, '%');
+const finePercent = (ratio: number): string => signed(Math.round(ratio * 1000) / 10, oneDecimal, '%');
 
 /** A difference of two shares in percentage points: `0.034` as `+3.4 pts`. */
 export const signedPoints = (difference: number): string =>

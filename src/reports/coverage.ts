@@ -27,10 +27,6 @@ const coverageRow = z.object({
   hasOlder: z.boolean(),
   /** Since when every day before the period is loaded, if the platform has older ones that are not. */
   loadedSince: dayColumn.nullable(),
-  /** Days that a later load changed: by how many views, and by what share of the earlier count. */
-  restated: z.object({ days: z.int(), human: z.int(), ai: z.int(), ratio: z.number().nullable() }),
-  /** By how many views later loads changed the same number of days before the period. */
-  restatedBefore: z.object({ human: z.int(), ai: z.int() }),
 });
 /** How much of a period is loaded, and how reliable its numbers are. */
 export type Coverage = z.infer<typeof coverageRow>;
@@ -108,8 +104,7 @@ export function cautionsOf(coverage: Coverage): string[] {
     cautions.push(
       `The views of ${dayList(awaited)} have not come yet${before.length + missing.length > 0 ? '' : `: ${covers}`}.`,
     );
-  if (provisional.length > 0)
-    cautions.push(`${dayList(provisional)} ${areDays(provisional)} provisional: numbers may still change.`);
+  if (provisional.length > 0) cautions.push(`The views of ${dayList(provisional)} may still change.`);
   if (doubtful.length > 0)
     cautions.push(`${dayList(doubtful)} did not load cleanly and will be loaded again.`);
   return cautions;

@@ -46,7 +46,6 @@ export const templateFunctions: Readonly<Record<string, HelperDelegate>> = {
   thousands: orDash(numbers.thousands),
   compact: of(number, numbers.compact),
   percent: orDash(numbers.percent),
-  finePercent: of(number, numbers.finePercent),
   signedPercent: orDash(numbers.signedPercent),
   signedPoints: of(number, numbers.signedPoints),
   counted: ofTwo(number, text, numbers.counted),

@@ -5,7 +5,6 @@ import {
   changeOf,
   compact,
   counted,
-  finePercent,
   fromLastWeek,
   inWords,
   percent,
@@ -52,7 +51,6 @@ describe('numbers', () => {
   test('shares, points and small changes', () => {
     expect([percent(0.536), percent(0), percent(1)]).toEqual(['53.6%', '0.0%', '100.0%']);
     expect([0.034, -0.0004, -0.012].map(signedPoints)).toEqual(['+3.4 pts', '0.0 pts', '−1.2 pts']);
-    expect([0.003, -0.003].map(finePercent)).toEqual(['+0.3%', '−0.3%']);
   });
   test('words', () => {
     const views = [1, 0, 1200].map((count) => counted(count, 'view'));

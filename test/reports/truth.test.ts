@@ -17,8 +17,6 @@ interface Dataset {
   /** Days of the week without any view, and days that were not loaded. */
   readonly zero?: readonly Day[];
   readonly missing?: readonly Day[];
-  /** Days whose views were counted lower at first, by this many human views. */
-  readonly restated?: ReadonlyMap<Day, number>;
 }
 
 const WEEK = day('2026-11-09');
@@ -28,13 +26,6 @@ const DATASETS: Readonly<Record<string, Dataset>> = {
   'a plain site': { week: WEEK, period: '2026-W46' },
   'two missing days': { week: WEEK, period: '2026-W46', missing: [day('2026-11-10'), day('2026-11-14')] },
   'a missing day in the week before': { week: WEEK, period: '2026-W46', missing: [day('2026-11-04')] },
-  'restated days': {
-    ...{ week: WEEK, period: '2026-W46' },
-    restated: new Map([
-      [day('2026-11-09'), 40],
-      [day('2026-11-15'), 333],
-    ]),
-  },
   'a week after one of zeros': { week: WEEK, period: '2026-W46', zero: week(addDays(WEEK, -7)) },
   'no AI': { week: WEEK, period: '2026-W46', noAi: true },
   'three pages': { week: WEEK, period: '2026-W46', pages: 3 },
@@ -67,7 +58,7 @@ function generate({ week: first, pages = 40, noAi = false, zero = [], ...of }: D
   return site;
 }
 
-async function stored(site: CountedSite, restated: ReadonlyMap<Day, number>) {
+async function stored(site: CountedSite) {
   const history = await historyOf(site);
   for (const [date, views] of site)
     if (views.size === 0)
@@ -77,11 +68,6 @@ async function stored(site: CountedSite, restated: ReadonlyMap<Day, number>) {
           'prj_1' AS project, DATE '${date}' AS day, 'final' AS state, now()::TIMESTAMP AS attempted_at,
           now()::TIMESTAMP AS loaded_at, 0 AS human, 0 AS ai, 0 AS total, 0 AS pages,
           0 AS unattributed_human, 0 AS unattributed_ai, 0 AS unattributed_total`);
-  for (const [date, more] of restated)
-    await history.run(`
-      INSERT INTO restatements
-      SELECT 'prj_1', day, now()::TIMESTAMP, human - ${more}, human, ai, ai, total - ${more}, total, 1
-      FROM day_loads WHERE day = DATE '${date}'`);
   return history;
 }
 
@@ -101,7 +87,7 @@ function viewsOn(site: CountedSite, days: readonly Day[]) {
 }
 
 /** What the weekly report must say, calculated from what the server counted. */
-function expected(site: CountedSite, { week: first, restated = new Map() }: Dataset) {
+function expected(site: CountedSite, { week: first }: Dataset) {
   const days = week(first);
   const before = week(addDays(first, -7));
   const isWhole = (range: readonly Day[]) => range.every((date) => site.has(date));
@@ -152,7 +138,6 @@ function expected(site: CountedSite, { week: first, restated = new Map() }: Data
     newPages: fresh.filter(isCertain).slice(0, 5),
     oneSided: { human: leaning('human', 'ai'), ai: leaning('ai', 'human') },
     daysLoaded: days.filter((date) => site.has(date)).length,
-    restated: sum(days.map((date) => restated.get(date) ?? 0)),
     weeks: Array.from({ length: 13 }, (_, ago) => ago).flatMap((ago) => {
       const range = week(addDays(first, -7 * ago)).filter((date) => site.has(date));
       const views = viewsOn(site, range);
@@ -203,7 +188,7 @@ const close = (value: unknown) =>
 describe('the weekly report says what the server counted, in every format', () => {
   it.each(Object.entries(DATASETS))('%s', async (_, dataset) => {
     const site = generate(dataset);
-    const history = await stored(site, dataset.restated ?? new Map());
+    const history = await stored(site);
     const truth = expected(site, dataset);
     const report = await prepare({
       ...{ reader: history.reader, name: 'weekly', period: dataset.period },
@@ -213,7 +198,7 @@ describe('the weekly report says what the server counted, in every format', () =
     expect(report.period).toMatchObject({ first: dataset.week, last: addDays(dataset.week, 6) });
     const mail = await report.mail();
     const json = JSON.parse(report.json()) as Omit<typeof truth, 'share' | 'mostRead' | 'weeks'> & {
-      coverage: { daysLoaded: number; restated: { human: number } };
+      coverage: { daysLoaded: number };
       share: { ai: number | null };
       weeks: (typeof truth.weeks)[number][];
       mostRead: { path: string; human: { views: number }; ai: { views: number } }[];
@@ -228,7 +213,6 @@ describe('the weekly report says what the server counted, in every format', () =
         newPages: json.newPages,
         oneSided: json.oneSided,
         daysLoaded: json.coverage.daysLoaded,
-        restated: json.coverage.restated.human,
         weeks: json.weeks.map(({ human, ai, daysLoaded }) => ({ human, ai, daysLoaded })),
       }),
     ).toEqual(close(truth));

@@ -2,7 +2,7 @@ import { highestDrawn } from '../../charts/axes.js';
 import { addDays, daysBetween } from '../../day.js';
 import type { Audience } from '../../format/audience.js';
 import { changeOf, type Change } from '../../format/numbers.js';
-import type { Coverage, ModelContext } from '../coverage.js';
+import type { ModelContext } from '../coverage.js';
 import { agentWorkOf } from '../jobs.js';
 import { periodOf, type Calendar } from '../period.js';
 import { chartOf } from './chart.js';
@@ -36,8 +36,8 @@ export function weeklyModel(answers: object, { period, calendar, coverage }: Mod
     ...news,
     /** The week before, if this one can be compared with it. */
     comparedWith: week.before && { first: week.before.week, last: addDays(week.before.week, 6) },
-    human: figuresOf(week.human, week, coverage),
-    ai: figuresOf(week.ai, week, coverage),
+    human: figuresOf(week.human),
+    ai: figuresOf(week.ai),
     share: shareOf(week),
     pages,
     weeks: rows.weeks.map((row) => weekFigures(row, calendar)).toReversed(),
@@ -55,20 +55,7 @@ export function weeklyModel(answers: object, { period, calendar, coverage }: Mod
   };
 }
 
-/** A restatement of at least this share is shown next to the number. */
-const RESTATED_RATIO = 0.005;
-
-/** By what share later loads changed a count; null if too small to mention. */
-function restatedOf(views: number | undefined, change: number): number | null {
-  const ratio = views === undefined ? 0 : change / Math.max(1, views - change);
-  return Math.abs(ratio) < RESTATED_RATIO ? null : ratio;
-}
-
-function figuresOf(
-  { audience, views, same, firstDay, leftOut, usual, noUsual, place }: AudienceWeek,
-  { before }: Comparison,
-  { restated, restatedBefore }: Coverage,
-) {
+function figuresOf({ views, same, firstDay, leftOut, usual, noUsual, place }: AudienceWeek) {
   return {
     views,
     change: same === null ? UNKNOWN : changeOf(same.now, same.before),
@@ -77,8 +64,6 @@ function figuresOf(
     usual,
     noUsual,
     place,
-    restated: restatedOf(views, restated[audience]),
-    restatedBefore: restatedOf(before?.[audience], restatedBefore[audience]),
   };
 }
 
