@@ -7,7 +7,6 @@ import { readdir, stat } from 'node:fs/promises';
 import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { addDays, day } from '../src/day.js';
-import { Rows } from '../src/export/day-rows.js';
 import { storeDay } from '../src/export/ledger.js';
 import { isDatasetCurrent, publishDataset } from '../src/warehouse/dataset/dataset.js';
 import { openWarehouse } from '../src/warehouse/open.js';
@@ -60,7 +59,7 @@ await inTemporaryDirectory(async (directory) => {
       warehouse,
       { project: id, day: addDays(FIRST, DAYS - 2), now: new Date() },
       {
-        rows: new Rows(views),
+        rows: views,
         totals: { human: 3 * PAGES, ai: 2 * PAGES, total: 5 * PAGES },
         unattributed: { human: 0, ai: 0, total: 0 },
         doubt: undefined,

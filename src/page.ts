@@ -14,8 +14,9 @@ const ENDINGS = ['/', '/index', '.html', '.md', '.mdx'];
  * in SQL.
  */
 export function pageOf(path: string): PagePath {
-  const [address = ''] = path.split(/[?#]/, 1);
-  let page = `/${address}`.replace(/\/{2,}/g, '/');
+  const end = path.search(/[?#]/);
+  const address = end < 0 ? path : path.slice(0, end);
+  let page = (address.startsWith('/') ? address : `/${address}`).replace(/\/{2,}/g, '/');
   for (let ending: string | undefined; (ending = ENDINGS.find((end) => page.endsWith(end)));)
     page = page.slice(0, -ending.length);
   return (page || '/') as PagePath;

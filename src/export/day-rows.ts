@@ -1,69 +1,10 @@
 import type { PageViews, ViewCounts } from '../api/schema.js';
-import { pageOf } from '../page.js';
-import { Texts } from '../warehouse/texts.js';
 import { addCounts, equalCounts, NO_VIEWS, subtractCounts } from './totals.js';
 
-/** Numbered paths, and their pages, which are numbered with them. */
-export class Paths extends Texts {
-  /** By the number of a path. */
-  readonly #pages: number[] = [];
-
-  /** The numbers of the pages of some paths. */
-  pagesOf(paths: Int32Array): Int32Array {
-    return paths.map((path) => (this.#pages[path] ??= this.numberOf(pageOf(this.textOf(path)))));
-  }
-}
-
-/** Rows of page views in columns: as objects, they would make an export a fifth slower. */
-export class Rows implements Iterable<PageViews> {
-  /** The numbers of the paths. */
-  readonly numbers: number[] = [];
-  readonly human: number[] = [];
-  readonly ai: number[] = [];
-  readonly total: number[] = [];
-
-  constructor(
-    rows: Iterable<PageViews> = [],
-    readonly paths = new Paths(),
-  ) {
-    for (const row of rows) this.push(row);
-  }
-
-  get length(): number {
-    return this.numbers.length;
-  }
-
-  *[Symbol.iterator](): Generator<PageViews, void, void> {
-    for (let index = 0; index < this.length; index++) yield this.row(index);
-  }
-
-  row(index: number): PageViews {
-    return {
-      path: this.paths.textOf(this.numbers[index] ?? 0),
-      human: this.human[index] ?? 0,
-      ai: this.ai[index] ?? 0,
-      total: this.total[index] ?? 0,
-    };
-  }
-
-  /** Returns the number of its path. */
-  push(row: PageViews): number {
-    const number = this.paths.numberOf(row.path);
-    this.numbers.push(number);
-    this.human.push(row.human);
-    this.ai.push(row.ai);
-    this.total.push(row.total);
-    return number;
-  }
-}
-
 /**
- * Collects the rows of a day as they arrive. Of a repeated path, the latest row counts. Days have most
- * of their paths in common, so they share `paths`.
+ * Collects the rows of a day as they arrive. Of a repeated path, the latest row counts.
  */
 export class DayRows {
-  /** The number of paths. */
-  size = 0;
   sum: ViewCounts = NO_VIEWS;
   /** The totals of the site, as on the last page. */
   totals: ViewCounts = NO_VIEWS;
@@ -73,15 +14,15 @@ export class DayRows {
   readonly replaced: PageViews[] = [];
   /** Whether a page repeated a row of an earlier page, as happens when rows move between two requests. */
   hasRepeats = false;
-  readonly #arrived: Rows;
+  readonly #arrived: PageViews[] = [];
   /** Which of them were requested again, by index. */
   readonly #again = new Set<number>();
-  /** By the number of a path, one more than the index of its latest row; 0 or nothing if it has none. */
-  readonly #places: number[];
+  /** The index of the latest row of each path. */
+  readonly #places = new Map<string, number>();
 
-  constructor(private readonly paths = new Paths()) {
-    this.#arrived = new Rows([], paths);
-    this.#places = Array<number>(paths.size).fill(0);
+  /** The number of paths. */
+  get size(): number {
+    return this.#places.size;
   }
 
   /** The totals minus the sum of the rows. */
@@ -95,15 +36,14 @@ export class DayRows {
 
   /** The rows in their places on the platform. */
   get places(): PageViews[] {
-    return [...this.#arrived].filter((_, index) => !this.#again.has(index));
+    return this.#arrived.filter((_, index) => !this.#again.has(index));
   }
 
   /** One row for each path. */
-  get rows(): Rows {
+  get rows(): readonly PageViews[] {
     const all = this.#arrived;
     if (this.size === all.length) return all;
-    const latest = [...all].filter((_, index) => this.#places[all.numbers[index] ?? 0] === index + 1);
-    return new Rows(latest, this.paths);
+    return all.filter(({ path }, index) => this.#places.get(path) === index);
   }
 
   /** Adds the rows of one page, some of which may be requested `again`. */
@@ -119,27 +59,23 @@ export class DayRows {
       human += row.human;
       ai += row.ai;
       total += row.total;
-      const number = rows.push(row);
-      const place = this.#places[number] ?? 0;
-      this.#places[number] = rows.length;
-      if (place === 0) {
-        this.size++;
-        continue;
-      }
-      const known = rows.row(place - 1);
+      const place = this.#places.get(row.path);
+      const known = place === undefined ? undefined : rows[place];
+      this.#places.set(row.path, rows.push(row) - 1);
+      if (place === undefined || known === undefined) continue;
       human -= known.human;
       ai -= known.ai;
       total -= known.total;
       const isSame = equalCounts(known, row);
       if (isSame && expected.delete(row.path)) continue;
       this.replaced.push(known);
-      this.hasRepeats ||= isSame && place <= start;
+      this.hasRepeats ||= isSame && place < start;
     }
     this.sum = { human, ai, total };
   }
 
   /** The rows with all counts of a path added up, if that accounts for the totals. */
-  merged(): Rows | undefined {
+  merged(): PageViews[] | undefined {
     const extra = new Map<string, ViewCounts>();
     let missing = this.unattributed;
     for (const row of this.replaced) {
@@ -147,10 +83,9 @@ export class DayRows {
       extra.set(row.path, addCounts(extra.get(row.path) ?? NO_VIEWS, row));
     }
     if (extra.size === 0 || !equalCounts(missing, NO_VIEWS)) return undefined;
-    const merged = Array.from(this.rows, (row) => ({
+    return this.rows.map((row) => ({
       path: row.path,
       ...addCounts(row, extra.get(row.path) ?? NO_VIEWS),
     }));
-    return new Rows(merged, this.paths);
   }
 }

@@ -1,6 +1,9 @@
+import { DATE, DOUBLE, VARCHAR } from '@duckdb/node-api';
+import duckdb from '@duckdb/node-bindings';
 import { z } from 'zod';
-import { viewCountsSchema, type ViewsResponse } from '../api/schema.js';
+import { type PageViews, viewCountsSchema, type ViewsResponse } from '../api/schema.js';
 import { addDays, type Day, dayOf, type DayRange } from '../day.js';
+import { pageOf } from '../page.js';
 import {
   dateOf,
   dayColumn,
@@ -11,7 +14,6 @@ import {
 } from '../warehouse/query.js';
 import type { Transaction } from '../warehouse/transaction.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
-import type { Rows } from './day-rows.js';
 import { countChangedPages, equalCounts, isForgotten } from './totals.js';
 import type { DayOf } from './pages.js';
 import type { StoredViews, WalkedDay } from './walk.js';
@@ -157,12 +159,20 @@ export const confirmDay = (warehouse: Warehouse, at: DayAt, state: StoredState):
 export const recordFailedDay = (warehouse: Warehouse, at: DayAt, failure: string): Promise<void> =>
   warehouse.groupCommit((transaction) => transaction.execute(RECORD_FAILURE, { ...at, failure }));
 
-function appendPages(transaction: Transaction, at: DayAt, rows: Rows): Promise<void> {
-  const day = [{ same: at.project }, { same: dateOf(at.day) }];
-  const paths = new Int32Array(rows.numbers);
-  const texts = [paths, rows.paths.pagesOf(paths)].map((numbers) => ({ texts: rows.paths, numbers }));
-  const counts = [rows.human, rows.ai, rows.total].map((column) => ({ counts: new Float64Array(column) }));
-  return transaction.append('page_views', [...day, ...texts, ...counts], rows.length);
+function appendPages(
+  transaction: Transaction,
+  { project, day }: DayAt,
+  rows: readonly PageViews[],
+): Promise<void> {
+  return transaction.append('page_views', rows.length, [
+    { type: VARCHAR, same: duckdb.create_varchar(project) },
+    { type: DATE, same: duckdb.create_date(dateOf(day)) },
+    { type: VARCHAR, values: rows.map(({ path }) => path) },
+    { type: VARCHAR, values: rows.map(({ path }) => pageOf(path)) },
+    { type: DOUBLE, values: rows.map(({ human }) => human) },
+    { type: DOUBLE, values: rows.map(({ ai }) => ai) },
+    { type: DOUBLE, values: rows.map(({ total }) => total) },
+  ]);
 }
 
 function appendLoad(

@@ -6,7 +6,6 @@ import { PausedError, RefusedError } from '../api/errors.js';
 import type { Lease } from '../api/retry.js';
 import { type Day, lastEndedDay } from '../day.js';
 import { messageOf } from '../errors.js';
-import { Paths } from './day-rows.js';
 import { PAGING, readPageSize, recordFact } from './facts.js';
 import { DayFailures, type ProjectTask } from './failures.js';
 import {
@@ -58,9 +57,6 @@ const FEWEST_WAITING_DAYS = 16;
 /** After so many days in a row that are empty or refused, when read for the first time, no other one is requested. */
 export const MOST_IN_A_ROW = 4;
 
-/** More paths are not kept between days, because visitors can request any number of made-up ones. */
-const MOST_PATHS = 200_000;
-
 export interface LoadTask extends ProjectTask {
   readonly client: Pick<Client, 'views' | 'lease'>;
   readonly settleDays: number;
@@ -101,7 +97,6 @@ class Load {
   readonly #signal: AbortSignal;
   readonly #failures: DayFailures;
   #withoutViewsInARow = 0;
-  #paths = new Paths();
 
   constructor(
     private readonly task: LoadTask,
@@ -143,7 +138,6 @@ class Load {
     const requests = requestsLeft(planned.requests, this.unfinished.get(planned.day), this.pageSize.rows);
     const lease = await this.task.client.lease(requests, planned.priority, this.#signal);
     try {
-      if (this.#paths.size > MOST_PATHS) this.#paths = new Paths();
       const store = await this.task.inTurn(() => this.#attempt(planned, lease).catch(this.#halt));
       if (store === undefined) return;
       const result = await store();
@@ -192,7 +186,6 @@ class Load {
     const walks = new DayWalks(client, day, {
       lease,
       signal: this.#signal,
-      paths: this.#paths,
       isAsStored: mayBeSame ? (first) => isAsStored(warehouse, { project, day }, first) : undefined,
       found: stored,
       pageSize: this.pageSize.ofDay(day),

@@ -31,7 +31,7 @@ export const equalCounts = (left: ViewCounts, right: ViewCounts): boolean =>
  * Number of pages whose counts differ between two readings of a day, including new and vanished
  * pages and extra rows of a repeated path, in any order.
  */
-export function countChangedPages(before: readonly PageViews[], after: Iterable<PageViews>): number {
+export function countChangedPages(before: readonly PageViews[], after: readonly PageViews[]): number {
   const unmatched = new Map(before.map((row) => [row.path, row]));
   let changed = before.length - unmatched.size;
   for (const row of after) {

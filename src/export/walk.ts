@@ -3,7 +3,7 @@ import { PagingError, PausedError } from '../api/errors.js';
 import type { PageViews, ViewCounts, ViewsResponse } from '../api/schema.js';
 import { addDays, type Day } from '../day.js';
 import { percent, thousands } from '../format/numbers.js';
-import { DayRows, type Paths, type Rows } from './day-rows.js';
+import { DayRows } from './day-rows.js';
 import { mayHaveMore, OffsetError, type PagesOptions, sortedBy, viewsPages } from './pages.js';
 import { countChangedPages, equalCounts, NO_VIEWS } from './totals.js';
 
@@ -33,7 +33,7 @@ export interface StoredViews {
 export interface WalkedDay {
   readonly totals: ViewCounts;
   /** One row for each path. */
-  readonly rows: Rows;
+  readonly rows: readonly PageViews[];
   /** The site totals minus the sum of the rows. */
   readonly unattributed: ViewCounts;
   /** Why the rows are not reliable; undefined if they are. */
@@ -41,8 +41,6 @@ export interface WalkedDay {
 }
 
 export interface WalkOptions extends Omit<PagesOptions, 'share'> {
-  /** The paths of all days. */
-  readonly paths?: Paths | undefined;
   /** Whether a first page, with its totals, is stored. If so, and if the stored day added up, it need not be read again. */
   readonly isAsStored?: ((first: ViewsResponse) => Promise<boolean>) | undefined;
   /** What earlier walks found of a day that did not add up. */
@@ -66,7 +64,7 @@ export class DayWalks {
   /** The rows of a first walk that has to wait for the hourly limit, as one page. */
   unfinished: ViewsResponse | undefined;
   /** The rows of all walks, with their latest counts, once there was one: a further walk may end before its last page. */
-  readonly #all: DayRows;
+  readonly #all = new DayRows();
   /** Why no walk gets further. */
   #refusal: OffsetError | undefined;
   readonly #range: { readonly dateFrom: Day; readonly dateTo: Day };
@@ -76,7 +74,6 @@ export class DayWalks {
     day: Day,
     private readonly options: WalkOptions,
   ) {
-    this.#all = new DayRows(options.paths);
     this.#range = { dateFrom: day, dateTo: addDays(day, 1) };
   }
 
@@ -96,7 +93,7 @@ export class DayWalks {
         if (complete === undefined) {
           if (earlier !== undefined && isSameWalk(earlier, walk))
             return { totals, rows, unattributed: walk.unattributed, doubt: doubtOf(walk) };
-          if (this.#all.size === 0) this.#all.add(totals, [...rows]);
+          if (this.#all.size === 0) this.#all.add(totals, rows);
           await this.#askAgain(walk);
           if (this.#all.addsUp) complete = this.#all.rows;
         }
@@ -116,11 +113,11 @@ export class DayWalks {
   }
 
   async #walk(number: number): Promise<DayRows | 'unchanged'> {
-    const { lease, signal, paths, pageSize, isAsStored, found, kept, atOnce } = this.options;
+    const { lease, signal, pageSize, isAsStored, found, kept, atOnce } = this.options;
     const isFirst = number === 0;
     const share = isFirst ? 1 : (PAGE_SHARES[(number - 1) % PAGE_SHARES.length] ?? 1);
     const options = { lease, signal, pageSize, share, ...(isFirst ? { kept, atOnce } : {}) };
-    const walk = new DayRows(paths);
+    const walk = new DayRows();
     // The first path of the page before.
     let before: string | undefined;
     try {
@@ -158,7 +155,7 @@ export class DayWalks {
 
   /** What was read of a day whose last rows the platform refuses to list. */
   #asFarAsListed(walk: DayRows, { offset, refusal: { status, words } }: OffsetError): WalkedDay {
-    if (this.#all.size === 0) this.#all.add(walk.totals, [...walk.rows]);
+    if (this.#all.size === 0) this.#all.add(walk.totals, walk.rows);
     const { totals, rows, unattributed, addsUp } = this.#all;
     const why = `the platform refused to list rows beyond the first ${thousands(offset)} (${status}${words})`;
     return { totals, rows, unattributed, doubt: addsUp ? undefined : `${why}; it will be read again later` };
@@ -171,7 +168,7 @@ export class DayWalks {
   async #askAgain({ isSteady, places }: DayRows): Promise<void> {
     const { lease, signal, pageSize } = this.options;
     for (let [tries, inVain] = [0, 0]; isSteady && this.#all.isSteady; tries++) {
-      const gap = gapIn(places, [...this.#all.rows]);
+      const gap = gapIn(places, this.#all.rows);
       if (gap === undefined || inVain >= MAX_IN_VAIN * gap.rows) break;
       const limit = pageSize.rows;
       const offset = gap.from + ((tries * limit) % Math.max(1, gap.rows - limit + 1));
@@ -186,7 +183,7 @@ export class DayWalks {
    * The rows that account for all views, if there are any. Within minutes, the counts of a path can only rise, so if rows
    * of different requests add up to the totals of the last one, all are up to date and none is missing.
    */
-  #rowsThatAddUp(walk: DayRows, last: DayRows | undefined): Rows | undefined {
+  #rowsThatAddUp(walk: DayRows, last: DayRows | undefined): readonly PageViews[] | undefined {
     if (walk.addsUp) return walk.rows;
     if (this.#all.size > 0 && this.#all.addsUp) return this.#all.rows;
     // Views of a path with two rows are added up. But a row repeated on a later page may have pushed out another row with
@@ -221,9 +218,9 @@ function tally(numbers: readonly number[]): Map<number, number> {
 const isSameWalk = (last: DayRows, walk: DayRows): boolean =>
   [last, walk].every(({ isSteady, replaced }) => isSteady && replaced.length === 0) &&
   equalCounts(last.totals, walk.totals) &&
-  hasSameRows([...last.rows], walk.rows);
+  hasSameRows(last.rows, walk.rows);
 
-const hasSameRows = (left: readonly PageViews[], right: Iterable<PageViews>): boolean =>
+const hasSameRows = (left: readonly PageViews[], right: readonly PageViews[]): boolean =>
   countChangedPages(left, right) === 0;
 
 function doubtOf({ totals, unattributed: { human, ai, total } }: DayRows): string | undefined {

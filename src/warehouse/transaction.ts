@@ -1,23 +1,21 @@
 import {
-  DATE,
-  DOUBLE,
   type DuckDBAppender,
   type DuckDBConnection,
   DuckDBDataChunk,
-  type DuckDBDateValue,
   type DuckDBType,
-  VARCHAR,
+  type DuckDBValue,
 } from '@duckdb/node-api';
-import duckdb, { type Vector } from '@duckdb/node-bindings';
+import duckdb, { type Value } from '@duckdb/node-bindings';
 import type { z } from 'zod';
 import { type Parameters, queryRows, type Reader, runStatement, toDuckDB } from './query.js';
-import { CHUNK_ROWS, type Texts } from './texts.js';
 
-/** A column to append: one value for all rows, or the value of each row. */
+/** The most rows that a DuckDB chunk holds. */
+const CHUNK_ROWS = 2048;
+
+/** A column to append: the value of each row, or one for all. DuckDB converts its type to that of the table. */
 export type Column =
-  | { readonly same: string | DuckDBDateValue }
-  | { readonly texts: Texts; readonly numbers: Int32Array }
-  | { readonly counts: Float64Array };
+  | { readonly type: DuckDBType; readonly values: readonly DuckDBValue[] }
+  | { readonly type: DuckDBType; readonly same: Value };
 
 /** A running transaction: see `Warehouse.transaction`. */
 export class Transaction implements Reader {
@@ -44,14 +42,17 @@ export class Transaction implements Reader {
   }
 
   /** Appends rows column by column, which is fastest. `columns` are all columns of the table, in its order. */
-  async append(table: string, columns: readonly Column[], rows: number): Promise<void> {
+  async append(table: string, rows: number, columns: readonly Column[]): Promise<void> {
     const appender = await this.#appenderOf(table);
-    const types = columns.map(typeOf);
+    const types = columns.map(({ type }) => type);
     for (let from = 0; from < rows; from += CHUNK_ROWS) {
       const to = Math.min(rows, from + CHUNK_ROWS);
       const chunk = DuckDBDataChunk.create(types, to - from);
       for (const [index, column] of columns.entries())
-        setColumn(duckdb.data_chunk_get_vector(chunk.chunk, index), column, from, to);
+        if ('same' in column) {
+          const vector = duckdb.data_chunk_get_vector(chunk.chunk, index);
+          duckdb.vector_reference_value(vector, column.same);
+        } else chunk.setColumnValues(index, column.values.slice(from, to));
       appender.appendDataChunk(chunk);
     }
   }
@@ -80,23 +81,4 @@ export class Transaction implements Reader {
     this.#appenders.set(table, appender);
     return appender;
   }
-}
-
-/** The type of the values passed to DuckDB, which converts them to that of the table. */
-const typeOf = (column: Column): DuckDBType =>
-  'counts' in column ? DOUBLE : 'same' in column && typeof column.same !== 'string' ? DATE : VARCHAR;
-
-/** Fills a vector with some rows of a column. */
-function setColumn(vector: Vector, column: Column, from: number, to: number): void {
-  if ('same' in column) {
-    const { same } = column;
-    const value = typeof same === 'string' ? duckdb.create_varchar(same) : duckdb.create_date(same);
-    duckdb.vector_reference_value(vector, value);
-    return;
-  }
-  const words =
-    'counts' in column
-      ? column.counts.slice(from, to)
-      : column.texts.wordsOf(column.numbers.subarray(from, to));
-  duckdb.copy_data_to_vector(vector, 0, words.buffer, 0, words.byteLength);
 }

@@ -3,7 +3,6 @@ import { PagingError, PausedError } from '../../src/api/errors.js';
 import type { PageViews } from '../../src/api/schema.js';
 import type { Client } from '../../src/api/client.js';
 import { day } from '../../src/day.js';
-import { Rows } from '../../src/export/day-rows.js';
 import { isAsStored, storeDay } from '../../src/export/ledger.js';
 import { PageSize } from '../../src/export/page-size.js';
 import { NO_VIEWS, sumCounts } from '../../src/export/totals.js';
@@ -91,7 +90,7 @@ describe('a day', () => {
     const totals = sumCounts(stored);
     const { client, queries } = movingViews([{ rows: now, totals: { ...totals, ai: totals.ai + more } }]);
     const [warehouse, at] = [await liveWarehouse(), { project: 'prj_1', day: DAY, now: NOW }];
-    const walked = { totals, rows: new Rows(stored), unattributed: NO_VIEWS, doubt: undefined };
+    const walked = { totals, rows: stored, unattributed: NO_VIEWS, doubt: undefined };
     await storeDay(warehouse, at, walked, 'provisional');
     const options: Partial<WalkOptions> = { isAsStored: (first) => isAsStored(warehouse, at, first) };
     expect((await walkDay(client, options)) === 'unchanged').toBe(isUnchanged);

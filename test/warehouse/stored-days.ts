@@ -1,6 +1,5 @@
 import type { PageViews } from '../../src/api/schema.js';
 import { day as toDay } from '../../src/day.js';
-import { Rows } from '../../src/export/day-rows.js';
 import { storeDay } from '../../src/export/ledger.js';
 import { NO_VIEWS, sumCounts } from '../../src/export/totals.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
@@ -28,6 +27,6 @@ export function storeLoaded(
   rows: readonly PageViews[],
   state: StoredDay[3],
 ): ReturnType<typeof storeDay> {
-  const walked = { totals: sumCounts(rows), rows: new Rows(rows), doubt: undefined, unattributed: NO_VIEWS };
+  const walked = { totals: sumCounts(rows), rows, doubt: undefined, unattributed: NO_VIEWS };
   return storeDay(warehouse, on, walked, state);
 }
