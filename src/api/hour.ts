@@ -1,3 +1,4 @@
+import { addHours } from 'date-fns';
 import { z } from 'zod';
 import { LONGEST_WAIT_MS } from './retry-after.js';
 
@@ -97,23 +98,11 @@ export class RollingHour {
     return new Date(Math.max(atMs, this.#pausedUntilMs));
   }
 
-  /**
-   * When the last of some requests can be sent, if `limit` an hour are sent as early as possible.
-   * Those of a part, such as a day, begin only when all of them are free.
-   */
-  finishingAt(limit: number, parts: readonly number[], now: Date): Date {
-    let atMs = (this.pausedUntil(now) ?? now).getTime();
-    const freeMs = this.#current(now).flatMap(([ms, requests]) => Array<number>(requests).fill(ms));
-    // Each request takes the place of an earlier one, so these stay in order. If more is used than the
-    // limit allows, the first uses to end make no room.
-    let taken = freeMs.length - limit;
-    for (const part of parts) {
-      const requests = Math.min(part, limit);
-      taken += requests;
-      atMs = Math.max(atMs, freeMs[taken - 1] ?? atMs);
-      freeMs.push(...Array<number>(requests).fill(freeAt(new Date(atMs)).getTime()));
-    }
-    return new Date(atMs);
+  /** About when the last of some requests is sent: those that fit into this hour first, then `limit` an hour. */
+  finishingAt(limit: number | 'unlimited', requests: number, now: Date): Date {
+    if (limit === 'unlimited' || requests === 0) return this.pausedUntil(now) ?? now;
+    const hours = Math.floor((requests - 1) / limit);
+    return addHours(this.nextFreeAt(limit, requests - hours * limit, now), hours);
   }
 
   /** What still counts, in the order in which it ends: after the clock was set back, for no longer than if sent now. */

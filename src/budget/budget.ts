@@ -6,7 +6,6 @@ import { LEASE_LIFE_MS, type RollingHour } from '../api/hour.js';
 import type { Lease, Pace, Priority } from '../api/retry.js';
 import { type Sleep, sleepFor } from '../sleep.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
-import { fewestOf, mostUnderWay } from './parts.js';
 import { type Entry, forgetRefusals, openHour, readHour, recordEntry, returnUnused } from './ledger.js';
 
 /** A requested wait up to this long limits a burst; a longer one means that the hour is used up. */
@@ -14,6 +13,17 @@ const BURST_WAIT_MS = 60_000;
 
 /** The pause after a refusal without a wait, if no hourly limit determines when the next request is free. */
 const DEFAULT_PAUSE_MS = 60_000;
+
+/** The share of the hourly limit that days in progress may hold combined, which is the most a kill can waste. */
+const PART_UNDER_WAY = 0.1;
+
+/** The most requests that active leases hold combined, unless there is only one. */
+const mostUnderWay = (limit: number | 'unlimited'): number =>
+  limit === 'unlimited' ? Infinity : Math.floor(limit * PART_UNDER_WAY);
+
+/** How many requests of a lease must be free before it begins. */
+const fewestOf = (requests: number, limit: number | 'unlimited'): number =>
+  Math.min(requests, Math.max(1, mostUnderWay(limit)));
 
 export interface BudgetOptions {
   readonly warehouse: Warehouse;

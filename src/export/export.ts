@@ -60,8 +60,6 @@ export async function* exportInStages(task: ExportTask): AsyncGenerator<undefine
 
     const whole = (await range.rest?.()) ?? range;
     if (range.rest !== undefined) {
-      // The plan of the others follows from the samples.
-      await load((await planOf(task, whole)).days.filter(({ isSample }) => isSample));
       plan = await planOf(task, whole, results);
       task.onPlan?.(plan);
     }

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { RollingHour } from '../api/hour.js';
 import { readHour, type SharedLimit } from '../budget/ledger.js';
-import { sendingParts } from '../budget/parts.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
 import { addDays, dayOf, daysBetween, lastEndedDay } from '../day.js';
 import { type Reader, readSql } from '../warehouse/query.js';
@@ -49,7 +48,7 @@ export interface ExportForecast {
   readonly requests: number;
   /** The last hour of all projects that share its limit. */
   readonly hour: RollingHour;
-  /** When the last request of all projects that share its limit can be sent; undefined as for the plan. */
+  /** About when the last request of all projects that share its limit is sent; undefined as for the plan. */
   readonly finishingAt: Date | undefined;
 }
 
@@ -69,14 +68,10 @@ export async function forecastExport(
     const planned = [];
     for (const project of asked)
       planned.push(await planProject(reader, project, history, request, now, isBackfilling));
-    const nightly = await readNightlyNeed(reader, projects, history.settleDays, now);
-    const all = planned.flatMap(({ parts }) => parts);
-    const end = finishOf(hour, history.requestsPerHour, all, nightly.requests, now);
+    const all = planned.reduce((sum, { requests }) => sum + requests, 0);
+    const end = hour.finishingAt(history.requestsPerHour, all, now);
     const finishingAt = planned.every(({ plan }) => plan !== undefined) ? end : undefined;
-    for (const { project, ledger, plan, parts } of planned) {
-      const requests = parts.reduce((sum, part) => sum + part, 0);
-      forecasts.push({ project, ledger, plan, requests, hour, finishingAt });
-    }
+    for (const one of planned) forecasts.push({ ...one, hour, finishingAt });
   }
   return request.projects.flatMap(({ id }) => forecasts.filter(({ project }) => project.id === id));
 }
@@ -101,45 +96,22 @@ export async function hasHoles(
 async function planProject(
   reader: Reader,
   project: ProjectSettings,
-  { start, settleDays, requestsPerHour: limit }: Settings['history'],
+  { start, settleDays }: Settings['history'],
   { from, to, reload = false }: ForecastRequest,
   now: Date,
   isBackfilling: boolean,
-): Promise<Pick<ExportForecast, 'project' | 'ledger' | 'plan'> & { parts: number[] }> {
+): Promise<Omit<ExportForecast, 'hour' | 'finishingAt'>> {
   const { id } = project;
   const ledger = await readDayLedger(reader, id, reload ? null : recentSince(now));
   const first = from ?? (await readFirstDay(reader, id, start, now));
-  if (first === undefined) return { project, ledger, plan: undefined, parts: [] };
+  if (first === undefined) return { project, ledger, plan: undefined, requests: 0 };
   const range = { first, last: to ?? lastEndedDay(now) };
   const { rows: pageSize } = await readPageSize(reader, id, now);
   const unfinished = await readUnfinishedDays(reader, id);
   const plan = planExport(ledger, range, now, { isBackfilling, settleDays, pageSize, reload });
-  const ofDays = plan.days.flatMap(({ day, requests }) =>
-    sendingParts(requestsLeft(requests, unfinished.get(day), pageSize), limit),
-  );
+  const ofDays = plan.days.map(({ day, requests }) => requestsLeft(requests, unfinished.get(day), pageSize));
   const verifiedAt = await readLastVerification(reader, id);
   const isChecked = reload || (verifiedAt !== undefined && dayOf(verifiedAt) === dayOf(now));
-  const check = isChecked ? [] : runsOfNeighbors(recentTotals(ledger, now)).map(() => 1);
-  return { project, ledger, plan, parts: [...ofDays, ...check] };
-}
-
-/** The forecast horizon. */
-const MOST_NIGHTS = 3_650;
-
-/** When the last request can be sent, if each night until then takes `nightly` more. */
-function finishOf(
-  hour: RollingHour,
-  limit: number | 'unlimited',
-  parts: readonly number[],
-  nightly: number,
-  now: Date,
-): Date {
-  if (limit === 'unlimited') return hour.pausedUntil(now) ?? now;
-  for (let nights = 0; ;) {
-    const nightlyParts = Array<number>(nights * nightly).fill(1);
-    const at = hour.finishingAt(limit, [...parts, ...nightlyParts], now);
-    const onTheWay = Math.min(MOST_NIGHTS, daysBetween(dayOf(now), dayOf(at)));
-    if (onTheWay <= nights) return at;
-    nights = onTheWay;
-  }
+  const ofCheck = isChecked ? 0 : runsOfNeighbors(recentTotals(ledger, now)).length;
+  return { project, ledger, plan, requests: ofDays.reduce((sum, one) => sum + one, ofCheck) };
 }

