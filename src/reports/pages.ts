@@ -1,20 +1,12 @@
 import Handlebars from 'handlebars';
-import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { text as textOf } from 'node:stream/consumers';
-import { readPalette } from '../charts/palette.js';
-import type { Settings } from '../config/schema.js';
-import type { Day } from '../day.js';
-import { ignoreMissing, version, writeWhole } from '../files.js';
+import { ignoreMissing, writeWhole } from '../files.js';
 import { inTitle } from '../format/text.js';
-import type { Reader } from '../warehouse/query.js';
 import { storageFailure } from '../storage.js';
-import { BOOKKEEPING, tableDigests } from '../warehouse/publish.js';
-import type { ReportDefinition } from './definition.js';
 import { periodNamed, type Calendar, type Period } from './period.js';
-import { findTemplates } from './templates.js';
 
 /** The report and period after which a page's file is named. */
 interface PageName {
@@ -22,18 +14,14 @@ interface PageName {
   readonly period: Period;
 }
 
-/**
- * Writes a report's page to `<directory>/<project>/<report>-<period>.html`, and returns that path.
- * `source` is the digest of what it was rendered from, if known.
- */
+/** Writes a report's page to `<directory>/<project>/<report>-<period>.html`, and returns that path. */
 export async function writePage(
   directory: string,
   project: string,
   { name, period, page }: PageName & { readonly page: () => Promise<string> },
-  source?: string,
 ): Promise<string> {
   const file = join(directory, folderOf(project), fileOf({ name, period }));
-  const text = (await page()) + endOf(source);
+  const text = await page();
   try {
     writeWhole(file, text);
   } catch (cause) {
@@ -41,22 +29,6 @@ export async function writePage(
   }
   return file;
 }
-
-/** The page if it was rendered from `source`; undefined if it must be rendered. */
-export async function keptPage(
-  directory: string,
-  project: string,
-  report: PageName,
-  source: string | undefined,
-): Promise<{ file: string; subject: string } | undefined> {
-  if (source === undefined) return undefined;
-  const file = join(directory, folderOf(project), fileOf(report));
-  const html = (await readFile(file, 'utf8').catch(ignoreMissing)) ?? '';
-  return html.endsWith(endOf(source)) ? { file, subject: titleIn(html) ?? report.name } : undefined;
-}
-
-const endOf = (source: string | undefined): string =>
-  source === undefined ? '' : `<!-- rendered from ${source} -->\n`;
 
 /** The address of a report's page if `directory` is served at `baseUrl`; otherwise null. */
 export function pageUrl(baseUrl: string | undefined, project: string, report: PageName): string | null {
@@ -124,38 +96,3 @@ const titleIn = (html: string): string | undefined =>
     (title, character) => title?.replaceAll(Handlebars.escapeExpression(character), character),
     /<title>([^]*?)<\/title>/.exec(html)?.[1],
   );
-
-/** Sending emails changes this one, and not what reports are about. */
-const COUNTING = { ...BOOKKEEPING, deliveries: null };
-
-/** Tables that every run changes. A report that reads one of them is rendered each time. */
-const OF_EVERY_RUN = /\b(?:runs|deliveries|request_uses|unfinished_pages|verifications)\b/i;
-
-/**
- * Digests of everything that the pages of a report depend on besides project and period: the history
- * as readers see it, the definition, templates and settings, the version of Readership, and the day,
- * which SQL may use. A page with the same digest is the same. Undefined for a report that reads what
- * every run changes.
- */
-export async function sourceOfPages(
-  reader: Reader,
-  workspaceDir: string | undefined,
-  { reports, mail }: Pick<Settings, 'reports' | 'mail'>,
-  today: Day,
-  by = version,
-): Promise<(report: ReportDefinition, about: object) => string | undefined> {
-  const templates = [...(await findTemplates(workspaceDir))].sort();
-  const common = JSON.stringify([
-    ...[by, today, reports, mail],
-    await Promise.all(templates.map(async ([name, file]) => [name, await readFile(file, 'utf8')])),
-    await readPalette(workspaceDir),
-    await tableDigests(reader, 'main', COUNTING),
-  ]);
-  return (report, about) =>
-    report.queries.some(({ sql }) => OF_EVERY_RUN.test(sql))
-      ? undefined
-      : createHash('sha256')
-          .update(common)
-          .update(JSON.stringify([report, about]))
-          .digest('hex');
-}

@@ -2,14 +2,14 @@ import { addHours, max, subHours, subMilliseconds } from 'date-fns';
 import { z } from 'zod';
 import { nextScheduled } from '../config/cron.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
-import { addDays, dayOf, lastEndedDay, startOfDay } from '../day.js';
+import { addDays, lastEndedDay, startOfDay } from '../day.js';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { counted } from '../format/numbers.js';
 import { type Delivery, type DeliveryKey, sentOf, type Wait, whatIsDue } from '../mail/delivery.js';
 import { readDeliveries } from '../mail/ledger.js';
 import { findReport, listReports, type ReportDefinition } from '../reports/definition.js';
 import { NothingLoadedError } from '../reports/coverage.js';
-import { keptPage, sourceOfPages, writePage } from '../reports/pages.js';
+import { writePage } from '../reports/pages.js';
 import { lastEnded, type Period, periodNamed } from '../reports/period.js';
 import { prepareReport } from '../reports/render.js';
 import { readSql, timestampColumn } from '../warehouse/query.js';
@@ -27,8 +27,7 @@ interface Reported {
 }
 
 /**
- * Renders every report of every project for its last period that has ended, unless its page would
- * be the same, and emails those that are due. A failure affects neither the other reports nor the
+ * Renders every report of every project for its last period that has ended, and emails those that are due. A failure affects neither the other reports nor the
  * other projects.
  */
 export async function reportStep(given: StepContext): Promise<StepResult<Reported>> {
@@ -40,12 +39,7 @@ export async function reportStep(given: StepContext): Promise<StepResult<Reporte
   const problems: unknown[] = [...broken, context.elsewhere];
   // Publishing reports what is wrong with them.
   await loadNotes(context);
-  // If a template is broken, rendering reports it.
-  const sourceOf = await sourceOfPages(warehouse, workspaceDir, settings, dayOf(now())).catch(
-    () => undefined,
-  );
   const daysLate = await readDaysLate(context);
-  let rendered = 0;
   /** After an interruption, nothing is begun. */
   const attempt = async (work: () => Promise<unknown>): Promise<void> => {
     try {
@@ -61,13 +55,9 @@ export async function reportStep(given: StepContext): Promise<StepResult<Reporte
   for (const report of reports) {
     const latest = lastEnded(report.period, now(), settings.reports);
     const render = async (project: ProjectSettings, period: Period) => {
-      const source = sourceOf?.(report, [project, period]);
-      const kept = await keptPage(reportsDir, project.id, { name: report.name, period }, source);
-      if (kept !== undefined) return pages.push({ project, ...kept });
       const prepared = await prepareReport(context, warehouse, project, { report, period });
-      const file = await writePage(reportsDir, project.id, prepared, source);
-      rendered++;
-      return pages.push({ project, file, subject: prepared.subject });
+      const file = await writePage(reportsDir, project.id, prepared);
+      pages.push({ project, file, subject: prepared.subject });
     };
     for (const project of projects) {
       const complete = lastEnded(report.period, subHours(now(), 24 * daysLate([project])), settings.reports);
@@ -80,7 +70,7 @@ export async function reportStep(given: StepContext): Promise<StepResult<Reporte
     });
   }
   const { words, error } = sentOf(deliveries);
-  const summary = `${counted(rendered, 'page')} rendered, ${words}`;
+  const summary = `${counted(pages.length, 'page')} rendered, ${words}`;
   // With a weekly schedule, an email that waits would otherwise be sent a week late.
   const resumeAt = detail.held.length > 0 ? addHours(now(), 1) : undefined;
   return withOutage({ detail, summary, resumeAt }, [...together(problems), error]);

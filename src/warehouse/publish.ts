@@ -45,7 +45,7 @@ export const OUTAGES = statement('outages');
  * What views show of the tables of which they do not show everything; null for nothing. `page_views` changes only with
  * `day_loads` or `restatements`.
  */
-export const BOOKKEEPING: Readonly<Record<string, string | null>> = {
+const BOOKKEEPING: Readonly<Record<string, string | null>> = {
   page_views: null,
   runs: null,
   request_uses: null,

@@ -76,7 +76,7 @@ describe('a report that a workspace defines', () => {
     expect((await report(MONDAY, reports)).detail.deliveries).toEqual([]);
     expect(test.server.accepted.get('docs@example.com')).toHaveLength(3);
 
-    expect((await report(MONDAY, reports)).summary).toMatch(/^0 pages rendered/);
+    expect((await report(MONDAY, reports)).summary).toMatch(/, 0 emails sent$/);
     await write('reports/by_day/report.yaml', 'title: Runs\nperiod: day\n');
     await write('reports/by_day/sections.sql', 'SELECT count(*) AS runs FROM runs');
     // Each report queries a table that every run changes.
