@@ -4,15 +4,25 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { KEY, daysAgo, serveSandbox } from './commands/workspace.js';
+import { startMailServer } from './mail/mail-server.js';
 import { tempDir } from './temp-dir.js';
 
 const ROOT = join(import.meta.dirname, '..');
 
-it('docs/tutorial.md leads to a report, command by command as printed', async () => {
+it('docs/tutorial.md leads to the first email, command by command as printed', async () => {
   const { baseUrl, projectId } = await serveSandbox({ firstDay: daysAgo(40) });
   const tutorial = await readFile(join(ROOT, 'docs/tutorial.md'), 'utf8');
-  const commands = [...tutorial.matchAll(/^```sh\n([^]+?)^```/gm)].map(([, block = '']) => block).join('');
+  const server = await startMailServer();
+  const blocks = [...tutorial.matchAll(/^```(?<kind>sh|ini)\n(?<text>[^]+?)^```/gm)].map(
+    ({ groups }) => groups,
+  );
+  const commands = blocks
+    .map((block) =>
+      block?.['kind'] === 'ini' ? `cat >> .env <<'END'\n${block['text']}END\n` : (block?.['text'] ?? ''),
+    )
+    .join('');
   const own = commands
+    .replaceAll('smtp://USER:PASSWORD@smtp.example.com:587', `smtp://127.0.0.1:${server.port}`)
     .replaceAll('https://platform.example.com', baseUrl)
     .replaceAll('prj_123', projectId)
     .replaceAll('YOUR_KEY', KEY);
@@ -29,4 +39,5 @@ it('docs/tutorial.md leads to a report, command by command as printed', async ()
   expect(stdout).toMatch(/\b3\d now final/);
   expect(stdout).not.toMatch(/already (?:final|read today)/);
   expect(stdout).toMatch(/^prj_sandbox,\d{4}-\d\d-\d\d,/m);
+  expect(server.accepted.get('me@example.com')).toHaveLength(1);
 });

@@ -34,8 +34,6 @@ interface Input<Value> {
   readonly choices?: readonly (Value & string)[];
   /** The options with which it cannot be combined. */
   readonly conflicts?: string[];
-  /** For an option that is gone: the command to use instead. The help does not show it. */
-  readonly replacedBy?: string;
 }
 
 export const flag = (help: string): Input<true> => ({ form: '', help });
@@ -159,6 +157,7 @@ const commandWith =
     const sections = [wrapped, `${title}:\n${examples.replace(/^\n/, '')}`, environment].flat();
     command.addHelpText('after', `\n${sections.join('\n\n')}`);
     for (const declare of definition.subcommands ?? []) declare(command, act);
+    if (isDefault) showHelpOf(command, parent);
     command.allowExcessArguments();
     if (run !== undefined)
       command.action(() => {
@@ -177,6 +176,16 @@ const commandWith =
       });
   };
 
+/** Shows the help of the default subcommand for arguments that name no other: `report weekly --help`. */
+function showHelpOf(subcommand: Command, parent: { outputHelp: () => void; args: string[] }): void {
+  const ownHelp = parent.outputHelp.bind(parent);
+  parent.outputHelp = () => {
+    const isAboutDefault = parent.args.some((given) => !given.startsWith('-'));
+    if (isAboutDefault) subcommand.outputHelp();
+    else ownHelp();
+  };
+}
+
 export const simpleCommand = commandWith({});
 /** With the options that choose a workspace. */
 export const workspaceCommand = commandWith(WORKSPACE);
@@ -187,14 +196,12 @@ export const flagNamed = (key: string): string =>
   `--${key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
 function addOption(command: Command, key: string, input: Input<unknown>): void {
-  const { form, help, conflicts = [], replacedBy } = input;
+  const { form, help, conflicts = [] } = input;
   const option = ruled(new Option(`${flagNamed(key)} ${form}`.trim(), help), input).conflicts(conflicts);
   // `--no-check` is a flag like any other.
   option.negate = false;
-  command.addOption(option.hideHelp(replacedBy !== undefined));
+  command.addOption(option);
   command.on(`option:${option.name()}`, (text: string | null) => {
-    if (replacedBy !== undefined)
-      command.error(`error: ${flagNamed(key)} is gone. Nothing was done. Use: readership ${replacedBy}`);
     // Commander takes whatever follows as the value, even another option.
     if (form.startsWith('<') && text?.startsWith('--') === true)
       command.error(`error: option '${option.flags}' argument missing`);

@@ -1,10 +1,13 @@
 import type { Runtime } from '../app/workspace.js';
 import type { Environment } from '../config/load.js';
+import { readSitemapFile, SITEMAP_LIMITS } from '../agents/sitemap-file.js';
 import { firstProblem } from '../config/problems.js';
 import { settingsSchema } from '../config/schema.js';
 import { ConfigurationError } from '../errors.js';
+import { connections } from '../network.js';
 import { findingLines } from '../print/status.js';
 import { tryPlatform } from '../service/try-platform.js';
+import { timeLimit } from '../sleep.js';
 import { askLine } from '../terminal/person.js';
 
 /** Answers about the platform and the reports; those about the platform come first. */
@@ -14,14 +17,14 @@ const QUESTIONS = {
   key: 'API key, from the same page; what you type is not shown',
   name: 'Name of the site in reports',
   siteUrl: 'Address of the site, so that reports link to its pages',
-  timezone: 'Time zone of the reports',
-  email: 'Email address for the weekly report and alerts',
+  email: 'Who gets the weekly email and alerts',
+  from: 'Sender of the emails',
 };
 type Name = keyof typeof QUESTIONS;
-export type Answers = Partial<Readonly<Record<Name, string | undefined>>>;
+/** `sitemap` is what was found and accepted. */
+export type Answers = Partial<Readonly<Record<Name | 'sitemap', string | undefined>>>;
 
 const OPTIONAL: readonly Name[] = ['key', 'siteUrl', 'email'];
-const HERE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 export const KEY = 'READERSHIP_API_KEY';
 export const EXAMPLE = { url: 'https://platform.example.com', project: 'prj_123' };
@@ -36,7 +39,8 @@ export async function askAll(
   check: boolean,
   runtime: Runtime,
 ): Promise<Answers> {
-  const platform: readonly Name[] = environment[KEY] ? ['url', 'project'] : ['url', 'project', 'key'];
+  const knownKey = environment[KEY] === '' ? undefined : environment[KEY];
+  const platform: readonly Name[] = knownKey === undefined ? ['url', 'project', 'key'] : ['url', 'project'];
   let answers = await askFor(platform, given, {}, runtime);
   while (check && !(await works(answers, environment, runtime))) {
     const choice = await asked('Correct the answers? [Y/n, or w to write the files anyway] ', runtime);
@@ -45,8 +49,46 @@ export async function askAll(
     const others = { ...answers, url: undefined, project: undefined, key: undefined };
     answers = await askFor(platform, others, answers, runtime);
   }
-  const defaults = { name: answers.project, timezone: HERE };
-  return askFor(['name', 'siteUrl', 'timezone', 'email'], answers, defaults, runtime);
+  if (knownKey !== undefined && runtime.environment[KEY] === knownKey && answers.key === undefined) {
+    const question = `${KEY} is set in the environment. Store it in .env for later commands? [Y/n] `;
+    if (!/^n/i.test(await asked(question, runtime))) answers = { ...answers, key: knownKey };
+  }
+  answers = await askFor(['name', 'siteUrl', 'email'], answers, { name: answers.project }, runtime);
+  if (answers.email !== undefined)
+    answers = await askFor(['from'], answers, { from: answers.email }, runtime);
+  const sitemap = check ? await findSitemap(answers.siteUrl, runtime) : undefined;
+  if (sitemap === undefined) return answers;
+  const no = /^n/i.test(await asked(`Propose only the pages in ${sitemap} for agents? [Y/n] `, runtime));
+  return no ? answers : { ...answers, sitemap };
+}
+
+/** The address of the site's sitemap, found with one request; undefined if there is none. */
+export async function findSitemap(
+  siteUrl: string | undefined,
+  { signal }: Runtime,
+): Promise<string | undefined> {
+  if (siteUrl === undefined) return undefined;
+  const address = `${siteUrl.replace(/\/+$/, '')}/sitemap.xml`;
+  const agent = connections();
+  try {
+    await readSitemapFile(address, agent, timeLimit(SITEMAP_TIMEOUT_MS, signal), SITEMAP_LIMITS);
+    return address;
+  } catch {
+    // Most sites without one answer 404, and others a page of HTML.
+    signal.throwIfAborted();
+    return undefined;
+  } finally {
+    await agent.destroy();
+  }
+}
+
+const SITEMAP_TIMEOUT_MS = 5_000;
+
+/** An address as people type it: `docs.example.com` becomes `https://docs.example.com`. */
+export function withScheme<Text extends string | undefined>(name: string, text: Text): Text | string {
+  if (text === undefined || (name !== 'url' && name !== 'siteUrl') || /^[a-z][a-z\d+.-]*:\/\//i.test(text))
+    return text;
+  return `${/^(localhost|127\.|\[::1\])/.test(text) ? 'http' : 'https'}://${text}`;
 }
 
 /** Whether the platform has what Readership needs; true without a key. Prints what was found. */
@@ -68,12 +110,12 @@ export async function works(
 
 /** What is wrong with some answers; undefined if nothing is. */
 export function problemIn(answers: Answers): string | undefined {
-  const { url = EXAMPLE.url, project = EXAMPLE.project, name, siteUrl, timezone, email } = answers;
+  const { url = EXAMPLE.url, project = EXAMPLE.project, name, siteUrl, email, from } = answers;
   const { error } = settingsSchema.safeParse({
     baseUrl: url,
     projects: [{ id: project, name, siteUrl }],
-    reports: { timezone },
-    mail: { from: email },
+    // A recipient may also be a channel, but there is none yet, so it is checked as the other address in an email.
+    mail: { from, unsubscribe: email },
   });
   return error && firstProblem(error);
 }
@@ -94,7 +136,7 @@ async function askFor(
       const without = isOptional && !isHidden ? 'none' : '';
       const shown = isHidden && before !== undefined ? 'the same' : (before ?? without);
       const question = `${QUESTIONS[name]}${shown && ` [${shown}]`}: `;
-      const answer = (await asked(question, runtime, isHidden)) || before;
+      const answer = withScheme(name, (await asked(question, runtime, isHidden)) || before);
       if (answer === undefined && isOptional) break;
       const next = { ...answers, [name]: answer ?? '' };
       const problem = problemIn(next);

@@ -1,5 +1,5 @@
 import type { Runtime, Workspace, WorkspaceOptions } from '../app/workspace.js';
-import { isAddress, NOBODY, parseRecipient } from '../config/recipients.js';
+import { isAddress, NOBODY, parseRecipient, type Recipient } from '../config/recipients.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { parseDay } from '../day.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
@@ -22,27 +22,42 @@ export interface SendOptions extends WorkspaceOptions {
 }
 
 /**
- * The mailings of a report: to everyone, or to the one recipient that `--to` names. Throws a
- * `ConfigurationError` when there is no recipient.
+ * The mailings of a report: to everyone, or to the one recipient that `--to` names, which may be an address
+ * that is not configured. Throws a `ConfigurationError` when there is no recipient.
  */
-function chooseMailings(mailings: readonly Mailing[], report: string, to: string | undefined): Mailing[] {
-  if (mailings.length === 0)
+function chooseMailings(
+  place: Parameters<typeof mailingsOf>[0],
+  report: ReportDefinition,
+  to: string | undefined,
+): Mailing[] {
+  const mailings = mailingsOf(place, report);
+  const setting = `reports.${report.name}.to`;
+  if (to === undefined && mailings.length === 0)
     throw new ConfigurationError(
-      `${report} has no recipients: add them to the configuration, reports.${report}.to.`,
+      `${report.name} has no recipients: add them to the configuration, ${setting}, or name one address with --to.`,
     );
-  if (to === undefined) return [...mailings];
+  if (to === undefined) return mailings;
   const wanted = parseRecipient(to);
   const chosen = mailings.flatMap((mailing) => {
     const only = mailing.audience.to.filter((one) => one === wanted);
     return only.length === 0 ? [] : { ...mailing, audience: { ...mailing.audience, to: only } };
   });
-  const all = new Set(mailings.flatMap(({ audience }) => audience.to));
-  if (chosen.length === 0)
-    throw new ConfigurationError(
-      `${to} is not a recipient of ${report}; its recipients: ${[...all].join(', ')}.`,
-    );
-  return chosen;
+  if (chosen.length > 0) return chosen;
+  if (wanted !== undefined && isAddress(wanted))
+    return place.projects.map((project) => ({
+      report,
+      projects: [project],
+      project: project.id,
+      audience: { to: [wanted], digest: false },
+    }));
+  throw new ConfigurationError(
+    `${to} is neither an email address nor a channel in ${setting}. Its recipients: ${recipientsOf(mailings).join(', ') || 'none'}.`,
+  );
 }
+
+const recipientsOf = (mailings: readonly Mailing[]): Recipient[] => [
+  ...new Set(mailings.flatMap(({ audience }) => audience.to)),
+];
 
 /**
  * Emails a report now to the configured recipients who have not received it; with `force`, to all
@@ -52,7 +67,10 @@ export async function sendReport(name: string, options: SendOptions, runtime: Ru
   const command = `report send ${name}`;
   const { outages } = await runSteps(command, options, runtime, async (runner, context) => {
     const report = await findReport(name, context.workspaceDir);
-    const mailings = chooseMailings(mailingsOf(context, report), name, options.to);
+    const mailings = chooseMailings(context, report, options.to);
+    const configured = recipientsOf(mailingsOf(context, report));
+    for (const stranger of recipientsOf(mailings).filter((one) => !configured.includes(one)))
+      runtime.output.note(`${stranger} is not in reports.${name}.to, so it gets only this email.`);
     const sent = await runner.aside('report', () => send(context, mailings, options));
     for (const { message } of sent?.empty ?? []) runtime.output.note(message);
     for (const { delivery, isNew } of sent?.deliveries ?? [])
@@ -107,17 +125,17 @@ export async function emailText(
   const mail = settings.mail ?? { from: NOBODY };
   if (to !== undefined && to in settings.channels)
     throw new ConfigurationError(`${to} is a channel, which gets no email: omit --format eml.`);
-  const mailings = mailingsOf({ settings, projects: [project] }, report).filter(({ audience }) =>
-    audience.to.some(isAddress),
-  );
-  const isPreview = mailings.length === 0 && to === undefined;
+  const place = { settings, projects: [project] };
+  const isPreview = to === undefined && !recipientsOf(mailingsOf(place, report)).some(isAddress);
   const preview: Mailing = {
     report,
     projects: [project],
     project: project.id,
     audience: { to: [mail.from.address], digest: false },
   };
-  const [mailing = preview] = isPreview ? [] : chooseMailings(mailings, report.name, to);
+  const [mailing = preview] = isPreview
+    ? []
+    : chooseMailings(place, report, to).filter(({ audience }) => audience.to.some(isAddress));
   const recipient = mailing.audience.to.find(isAddress) ?? mail.from.address;
   const content = await (await reportNotice(workspace, history, mailing, period)).email();
   const key = { report: report.name, project: mailing.project, period: period.name, recipient };

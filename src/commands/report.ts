@@ -28,15 +28,6 @@ const FORMAT_OF: Readonly<Record<string, ReportOptions['format']>> = {
 const NAMES =
   'a report can be written as .html, .txt, .json or .eml, or name its --format. For a PDF, print the page from a browser.';
 
-/** How 0.2 sent and settled emails. */
-const gone = (replacedBy: string) => value('[recipient]', '', { replacedBy });
-const MOVED = {
-  send: gone('report send'),
-  force: gone('report send'),
-  delivered: gone('report resolve'),
-  notDelivered: gone('report resolve'),
-};
-
 const NAME = value('<name>', 'the report, such as weekly');
 const PERIOD = value(
   '<period>',
@@ -59,8 +50,7 @@ const show = projectCommand('show', {
     open: flag('open the page in the browser'),
     watch: flag('render again whenever a file of the report or a template changes'),
     output: value('<file>', 'write to this file, in any format'),
-    to: value('<recipient>', 'with --format eml: as it would be sent to this configured address'),
-    ...MOVED,
+    to: value('<address>', 'with --format eml: as it would be sent to this address'),
   },
   examples: `
   readership report show weekly --open
@@ -95,11 +85,12 @@ const send = projectCommand('send', {
   options: {
     period: PERIOD,
     force: flag('also to recipients who received it or may have received it'),
-    to: value('<recipient>', 'only to this configured address or channel'),
+    to: value('<recipient>', 'only to this address or channel, also to an address that is not configured'),
   },
   examples: `
   readership report send weekly
-  readership report send weekly --to docs-chat    to a channel: docs/reports.md`,
+  readership report send weekly --to me@example.com   (only to yourself)
+  readership report send weekly --to docs-chat        (to a channel)`,
   environment: EMAIL_ENVIRONMENT,
   // Loaded on demand, because rendering needs none of it.
   run: async (options, runtime, name) =>

@@ -52,6 +52,12 @@ describe('--help', () => {
       expect(await printed(...command.split(' ').filter(Boolean))).toBe(help(command));
   });
 
+  it('of a report is that of rendering it, whether or not "show" is left out', async () => {
+    for (const args of [['weekly'], ['show', 'weekly'], ['weekly', '--open'], ['show']])
+      expect(await printed('report', ...args)).toBe(help('report show'));
+    expect(await printed('report')).toBe(help('report'));
+  });
+
   it('is also what `help` shows for a command, and a misspelled one is corrected', async () => {
     const cwd = await tempDir();
     expect((await runCli(['help', 'jobs', 'message'], { cwd })).stdout).toBe(help('jobs message'));

@@ -1,28 +1,39 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { parseEnv } from 'node:util';
 import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { loadSettings, readEnvironment } from '../../src/config/load.js';
 import { jsonSchemaOf } from '../../src/config/problems.js';
 import { settingsSchema } from '../../src/config/schema.js';
 import { callCli, CLI } from '../run-cli.js';
+import { serve } from '../serve.js';
 import { tempDir } from '../temp-dir.js';
 import { endedWith, env, KEY, serveSandbox } from './workspace.js';
 
 const SCRIPT = '/usr/bin/script';
 
 describe('readership init', () => {
-  it('writes a valid configuration and an example environment file', async () => {
+  it('writes a valid configuration of ten lines and an environment file', async () => {
     const cwd = await tempDir();
     expect(await callCli(['init'], { cwd })).toMatchObject({ code: 0, stderr: '' });
-    expect((await readdir(cwd)).sort()).toEqual(['.env.example', '.gitignore', 'readership.yaml']);
+    expect((await readdir(cwd)).sort()).toEqual(['.env', '.gitignore', 'readership.yaml']);
     const partly = await callCli(['init', '--url', 'https://a.example'], { cwd: await tempDir() });
-    expect(partly.stdout).toMatch(/ {2}- set the project's ID in readership.yaml\n {2}- copy/);
+    expect(partly.stdout).toMatch(
+      / {2}- set the project's ID in readership.yaml\n {2}- add READERSHIP_API_KEY/,
+    );
     expect(await readFile(join(cwd, '.gitignore'), 'utf8')).toBe('.env\n');
-    const [first = ''] = (await readFile(join(cwd, 'readership.yaml'), 'utf8')).split('\n');
+    const lines = (await readFile(join(cwd, 'readership.yaml'), 'utf8')).trim().split('\n');
+    expect(lines).toHaveLength(10);
+    const [first = '', second = ''] = lines;
+    expect(existsSync(second.replace('# All settings: ', ''))).toBe(true);
+    // What was not answered is valid once its comment is a line.
+    const filledIn = lines.join('\n').replaceAll(/^# (?=\w+:)/gm, '');
+    expect(settingsSchema.parse(parse(filledIn)).reports.audiences).toHaveProperty('weekly');
     const schema = fileURLToPath(first.replace('# yaml-language-server: $schema=', ''));
     expect(JSON.parse(await readFile(schema, 'utf8'))).toEqual(jsonSchemaOf(settingsSchema));
     // The only thing missing is the key.
@@ -30,46 +41,89 @@ describe('readership init', () => {
     expect(next.stderr).toContain('No API key for project prj_123');
   });
 
-  it.each(['readership.yaml', '.env.example'])('never overwrites %s', async (name) => {
+  it('never overwrites readership.yaml, and adds the key to a .env that lacks it', async () => {
     const cwd = await tempDir();
-    await writeFile(join(cwd, name), 'mine');
+    const configuration = join(cwd, 'readership.yaml');
+    await writeFile(configuration, 'mine');
     const { stdout, stderr } = endedWith(2, await callCli(['init'], { cwd }));
-    expect([stdout, stderr]).toEqual([
-      '',
-      expect.stringContaining(`${name} already exists; nothing was written`),
-    ]);
-    expect(await readFile(join(cwd, name), 'utf8')).toBe('mine');
-    expect(await readdir(cwd)).toEqual([name]);
+    expect(stdout).toBe('');
+    expect(stderr).toContain('readership.yaml already exists; nothing was written');
+    expect(await readFile(configuration, 'utf8')).toBe('mine');
+    expect(await readdir(cwd)).toEqual(['readership.yaml']);
+    await rm(configuration);
+    await writeFile(join(cwd, '.env'), 'OTHER=mine');
+    endedWith(0, await callCli(['init', '--save-key'], { cwd, env }));
+    expect(await readFile(join(cwd, '.env'), 'utf8')).toBe(`OTHER=mine\nREADERSHIP_API_KEY=${KEY}\n`);
+    const none = endedWith(2, await callCli(['init', '--save-key'], { cwd: await tempDir() }));
+    expect(none.stderr).toContain('READERSHIP_API_KEY is not set in the environment. Nothing was written.');
+  });
+
+  it('takes addresses without https://, and offers the sitemap that the site has', async () => {
+    const asked: string[] = [];
+    const site = await serve((request, response) => {
+      asked.push(request.url.pathname);
+      const page = '<url><loc>https://docs.example.com/guide</loc></url>';
+      response.end(`<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">${page}</urlset>`);
+    });
+    const address = site.baseUrl.replace('http://', '');
+    const { baseUrl, projectId } = await serveSandbox();
+    const cwd = await tempDir();
+    const args = [
+      'init',
+      '--url',
+      baseUrl.replace('http://', ''),
+      '--project',
+      projectId,
+      '--site-url',
+      address,
+    ];
+    const { stdout } = endedWith(0, await callCli(args, { cwd, env }));
+    expect(asked).toEqual(['/sitemap.xml']);
+    expect(stdout).toContain(
+      `- to propose only the pages of ${site.baseUrl}/sitemap.xml, set it as improve.sitemap\n`,
+    );
+    const { settings } = await loadSettings(undefined, cwd);
+    expect(settings).toMatchObject({
+      baseUrl,
+      projects: [{ siteUrl: site.baseUrl }],
+      improve: { mode: 'plan' },
+    });
+    expect(settings.improve.sitemap).toBeUndefined();
+    const plain = await tempDir();
+    await callCli(['init', '--url', 'platform.example.com', '--project', 'p', '--no-check'], { cwd: plain });
+    expect((await loadSettings(undefined, plain)).settings.baseUrl).toBe('https://platform.example.com');
   });
 
   it('asks nothing if the answers are given, and writes nothing if the platform refuses the key', async () => {
     const { baseUrl, projectId } = await serveSandbox();
     const cwd = await tempDir();
     const site = ['--name', 'Acme: Docs', '--site-url', 'https://docs.example.com'];
-    const args = ['init', '--url', baseUrl, '--project', projectId, '--timezone', 'Asia/Tokyo', ...site];
+    const args = ['init', '--url', baseUrl, '--project', projectId, ...site];
     const refused = endedWith(2, await callCli(args, { cwd, env: { READERSHIP_API_KEY: 'wrong-key' } }));
     expect(refused.stdout).toMatch(/^fail {2}page views .+401/m);
     expect(refused.stderr).toContain('Nothing was written');
     for (const [wrong, words] of [
-      ['--timezone=Mars', '--timezone Mars: not a time zone'],
       ['--email=docs', '--email docs: not an email address'],
-      ['--url=platform', '--url platform: enter a full URL'],
+      ['--url=plat form', '--url plat form: enter a full URL'],
     ] as const)
       expect(endedWith(2, await callCli([...args, wrong], { cwd })).stderr).toContain(words);
     expect(await readdir(cwd)).toEqual([]);
     await writeFile(join(cwd, '.gitignore'), 'node_modules');
-    const { stdout } = endedWith(0, await callCli([...args, '--email', 'docs@example.com'], { cwd, env }));
-    expect(stdout).toMatch(/^pass {2}page views [^]+\nNext: readership run .+\n$/m);
-    expect(stdout).toContain('keep READERSHIP_API_KEY in the environment, because it is not stored');
+    const all = [...args, '--email', 'docs@example.com', '--save-key'];
+    const { stdout } = endedWith(0, await callCli(all, { cwd, env }));
+    expect(stdout).toMatch(
+      /^pass {2}page views [^]+\nNext:\n {2}readership run .+\n.+weekly --open .+\n.+ start .+\n$/m,
+    );
+    expect(parseEnv(await readFile(join(cwd, '.env'), 'utf8'))['READERSHIP_API_KEY']).toBe(KEY);
     expect(await readFile(join(cwd, '.gitignore'), 'utf8')).toBe('node_modules\n.env\n');
-    expect((await readdir(cwd)).sort()).toEqual(['.env.example', '.gitignore', 'readership.yaml']);
+    expect((await readdir(cwd)).sort()).toEqual(['.env', '.gitignore', 'readership.yaml']);
     const { settings } = await loadSettings(undefined, cwd);
     expect(settings).toMatchObject({
       baseUrl,
       projects: [{ id: projectId, name: 'Acme: Docs', siteUrl: 'https://docs.example.com' }],
       alerts: { to: ['docs@example.com'] },
-      reports: { timezone: 'Asia/Tokyo', audiences: { weekly: [{ to: ['docs@example.com'] }] } },
-      mail: { from: { name: 'Readership', address: 'readership@example.com' } },
+      reports: { audiences: { weekly: [{ to: ['docs@example.com'] }] } },
+      mail: { from: { name: 'Readership', address: 'docs@example.com' } },
     });
   });
 });
@@ -85,7 +139,7 @@ describe.skipIf(!existsSync(SCRIPT))('readership init on a terminal (skipped wit
     const command = `'${process.execPath}' '${CLI}' ${args}`;
     const terminal = spawn(SCRIPT, ['-qec', command, '/dev/null'], {
       cwd,
-      env: { PATH, TZ: 'Europe/Zurich', TERM: 'dumb' },
+      env: { PATH, TERM: 'dumb' },
     });
     const ended = once(terminal, 'exit');
     let [shown, seen] = ['', 0];
@@ -109,7 +163,7 @@ describe.skipIf(!existsSync(SCRIPT))('readership init on a terminal (skipped wit
     const { baseUrl, projectId } = await serveSandbox({ apiKey: `${KEY}#'` });
     const cwd = await tempDir();
     const { code, shown } = await onTerminal(cwd, [
-      ['API, such as', 'platform\r'],
+      ['API, such as', 'plat form\r'],
       ['enter a full URL', ''],
       ['API, such as', `${baseUrl}\r`],
       ['Project ID', 'prj_other\r'],
@@ -121,12 +175,12 @@ describe.skipIf(!existsSync(SCRIPT))('readership init on a terminal (skipped wit
       ['[the same]: ', `${KEY}#'\r`],
       [`reports [${projectId}]: `, 'Acme Docs\r'],
       ['link to its pages [none]: ', '\r'],
-      ['[Europe/Zurich]: ', '\r'],
       ['alerts [none]: ', 'docs@example.com\r'],
+      ['[docs@example.com]: ', 'Docs <team@example.com>\r'],
     ]);
     expect(code).toBe(0);
     expect(shown).toMatch(
-      /fail {2}page views[^]+pass {2}page views[^]+Wrote readership.yaml, .env.example and .env, and added .env to .gitignore\.[^]+Next: readership run /,
+      /fail {2}page views[^]+pass {2}page views[^]+Wrote readership.yaml and .env, and added .env to .gitignore\.[^]+Next:\s+readership run /,
     );
     expect(shown).not.toContain('secret-Key');
     expect((await stat(join(cwd, '.env'))).mode & 0o777).toBe(0o600);
@@ -136,9 +190,8 @@ describe.skipIf(!existsSync(SCRIPT))('readership init on a terminal (skipped wit
     expect(settings).toMatchObject({
       baseUrl,
       projects: [{ id: projectId, name: 'Acme Docs' }],
-      reports: { timezone: 'Europe/Zurich' },
+      mail: { from: { name: 'Docs', address: 'team@example.com' } },
     });
-    expect(await readFile(join(cwd, '.env.example'), 'utf8')).toMatch(/^READERSHIP_API_KEY=$/m);
   });
 
   it('leaves nothing behind after Ctrl-C, or when the platform fails', async () => {

@@ -89,10 +89,10 @@ describe.each(UMASKS.map((umask) => [modeOf(umask), umask] as const))('with the 
     expect(await expectModes(cwd, ['data'])).toContain('data/sandbox/sandbox.json');
   });
 
-  it('init makes .env.example private, so a copy is too, and lets the umask decide for the configuration', async () => {
+  it('init makes .env private, and lets the umask decide for the configuration', async () => {
     const cwd = await tempDir();
     await runWith(umask, ['init'], cwd);
-    expect(await fileMode(cwd, '.env.example')).toBe('600');
+    expect(await fileMode(cwd, '.env')).toBe('600');
     expect(await fileMode(cwd, 'readership.yaml')).toBe(modeOf(0o666 & ~umask));
   });
 });

@@ -218,12 +218,24 @@ describe('readership report send weekly', () => {
     expect((await readFile(join(directory, lines[0]?.split(' ').at(-1) ?? ''))).length).toBeGreaterThan(1000);
   });
 
-  it('rejects an address that is not a recipient, and a report without recipients', async () => {
-    await expect(send({ to: 'eve@example.com' })).rejects.toThrow(
-      'eve@example.com is not a recipient of weekly; its recipients: docs@example.com, lead@example.com.',
-    );
+  it('sends one email to an address that is not configured, and says so', async () => {
+    const { lines, notes } = await send({ to: 'me@example.com' });
+    expect(lines).toEqual([expect.stringMatching(/^weekly 2026-W46 to me@example\.com: sent/)]);
+    expect(notes).toContain('me@example.com is not in reports.weekly.to, so it gets only this email.');
+    expect([copies('me@example.com'), copies('docs@example.com')]).toEqual([1, 0]);
+    expect((await send({ to: 'me@example.com' })).lines[0]).toContain('already sent');
+    const { runtime: its } = runtime({ READERSHIP_SMTP_URL: `smtp://127.0.0.1:${server.port}` });
+    expect(await sendReport('improve', { to: 'me@example.com' }, its)).toBe(0);
+    expect(copies('me@example.com')).toBe(2);
+  });
+
+  it('rejects what is no address and no channel, and a report without recipients', async () => {
+    for (const to of ['eve', 'eve@', '@example.com'])
+      await expect(send({ to })).rejects.toThrow(
+        `${to} is neither an email address nor a channel in reports.weekly.to. Its recipients: docs@example.com, lead@example.com.`,
+      );
     const { runtime: its } = runtime({});
-    await expect(sendReport('improve', {}, its)).rejects.toThrow('reports.improve.to');
+    await expect(sendReport('improve', {}, its)).rejects.toThrow('reports.improve.to, or name one address');
     await expect(sendReport('sections', {}, its)).rejects.toThrow('There is no report “sections”');
   });
 });
@@ -280,10 +292,6 @@ describe('readership report weekly --output', () => {
     await refused(...text, '--open').toThrow('--open has no effect with --format text');
     await refused('--period', '2026-W46').toThrow('--period has no effect without a report');
     await refused('send', 'weekly', '--output', 'a.html').toThrow("unknown option '--output'");
-    // As 0.2 sent and settled emails.
-    const gone = '--send is gone. Nothing was done. Use: readership report send';
-    await refused('weekly', '--send', '--force').toThrow(gone);
-    await refused('weekly', '--delivered', 'a@example.com').toThrow('Use: readership report resolve');
   });
 });
 

@@ -9,10 +9,7 @@ import { ConfigurationError } from '../../src/errors.js';
 import { tries } from '../fuzz.js';
 import { tempDir } from '../temp-dir.js';
 
-const EXAMPLE = await readFile(
-  fileURLToPath(new URL('../../templates/workspace/readership.yaml', import.meta.url)),
-  'utf8',
-);
+const EXAMPLE = await readFile(fileURLToPath(new URL('./every-setting.yaml', import.meta.url)), 'utf8');
 
 let directory: string;
 beforeAll(async () => {

@@ -17,7 +17,7 @@ import { errorOf } from '../api/open-client.js';
 import { tempDir } from '../temp-dir.js';
 
 const SMALLEST = 'baseUrl: https://platform.example.com\nprojects: [{ id: prj_1 }]\n';
-const TEMPLATE = fileURLToPath(new URL('../../templates/workspace/readership.yaml', import.meta.url));
+const TEMPLATE = fileURLToPath(new URL('./every-setting.yaml', import.meta.url));
 
 /** A few lines that expand to many thousands of values. */
 const BOMB = [
@@ -311,7 +311,7 @@ describe('a duration', () => {
   );
 });
 
-describe('the configuration written by init', () => {
+describe('a configuration with every setting', () => {
   it('is valid, and shows the actual defaults', async () => {
     const { settings } = await load({ yaml: await readFile(TEMPLATE, 'utf8') });
     const { baseUrl, projects, dataDir } = settings;
@@ -323,7 +323,7 @@ describe('the configuration written by init', () => {
     reports: { weekly: 0, improve: 0, audiences: 0, baseUrl: 0 },
   };
 
-  it('shows every setting, with optional project settings as comments', async () => {
+  it('has every setting, with optional project settings as comments', async () => {
     const text = await readFile(TEMPLATE, 'utf8');
     const written = parse(text) as Record<string, unknown>;
     const defaults = settingsSchema.parse(parse(SMALLEST));

@@ -8,7 +8,7 @@ import { audience } from '../../src/config/recipients.js';
 import { settingsSchema } from '../../src/config/schema.js';
 
 const PAGE = fileURLToPath(new URL('../../docs/configuration.md', import.meta.url));
-const TEMPLATE = fileURLToPath(new URL('../../templates/workspace/readership.yaml', import.meta.url));
+const TEMPLATE = fileURLToPath(new URL('./every-setting.yaml', import.meta.url));
 
 type Schema = z.core.JSONSchema.BaseSchema;
 const isSchema = (value: unknown): value is Schema => typeof value === 'object' && !Array.isArray(value);
