@@ -36,7 +36,7 @@ export const init = simpleCommand('init', {
   },
   examples: `
   mkdir acme-readership && cd acme-readership && readership init
-  readership init --url ${EXAMPLE.url} --project ${EXAMPLE.project} --save-key`,
+  readership init --url ${EXAMPLE.url} --project ${EXAMPLE.project}`,
   environment: `Environment (or .env in this directory):
   ${KEY}     the admin API key; if set, init does not prompt for it`,
   run: ({ noCheck, saveKey, ...given }, runtime) =>

@@ -14,13 +14,17 @@ interface PageName {
   readonly period: Period;
 }
 
-/** Writes a report's page to `<directory>/<project>/<report>-<period>.html`, and returns that path. */
+/** Where a report's page is kept: `<directory>/<project>/<report>-<period>.html`. */
+export const pageFile = (directory: string, project: string, report: PageName): string =>
+  join(directory, folderOf(project), fileOf(report));
+
+/** Writes a report's page to its file, and returns that path. */
 export async function writePage(
   directory: string,
   project: string,
   { name, period, page }: PageName & { readonly page: () => Promise<string> },
 ): Promise<string> {
-  const file = join(directory, folderOf(project), fileOf({ name, period }));
+  const file = pageFile(directory, project, { name, period });
   const text = await page();
   try {
     writeWhole(file, text);

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { addHours, max, subHours, subMilliseconds } from 'date-fns';
 import { z } from 'zod';
 import { nextScheduled } from '../config/cron.js';
@@ -9,7 +10,7 @@ import { type Delivery, type DeliveryKey, sentOf, type Wait, whatIsDue } from '.
 import { readDeliveries } from '../mail/ledger.js';
 import { findReport, listReports, type ReportDefinition } from '../reports/definition.js';
 import { NothingLoadedError } from '../reports/coverage.js';
-import { writePage } from '../reports/pages.js';
+import { pageFile, writePage } from '../reports/pages.js';
 import { lastEnded, type Period, periodNamed } from '../reports/period.js';
 import { prepareReport } from '../reports/render.js';
 import { readSql, timestampColumn } from '../warehouse/query.js';
@@ -27,8 +28,9 @@ interface Reported {
 }
 
 /**
- * Renders every report of every project for its last period that has ended, and emails those that are due. A failure affects neither the other reports nor the
- * other projects.
+ * Renders every report of every project for its last period that has ended, if days were loaded since the last time
+ * or the page is missing, and emails those that are due. A failure affects neither the other reports nor the other
+ * projects.
  */
 export async function reportStep(given: StepContext): Promise<StepResult<Reported>> {
   const context = await byBothClocks(given);
@@ -40,6 +42,8 @@ export async function reportStep(given: StepContext): Promise<StepResult<Reporte
   // Publishing reports what is wrong with them.
   await loadNotes(context);
   const daysLate = await readDaysLate(context);
+  const loaded = await warehouse.query(LOADED_SINCE_REPORT, z.object({ project: z.string() }));
+  const hasNews = new Set(loaded.map(({ project }) => project));
   /** After an interruption, nothing is begun. */
   const attempt = async (work: () => Promise<unknown>): Promise<void> => {
     try {
@@ -55,6 +59,8 @@ export async function reportStep(given: StepContext): Promise<StepResult<Reporte
   for (const report of reports) {
     const latest = lastEnded(report.period, now(), settings.reports);
     const render = async (project: ProjectSettings, period: Period) => {
+      const isThere = existsSync(pageFile(reportsDir, project.id, { name: report.name, period }));
+      if (isThere && !hasNews.has(project.id)) return;
       const prepared = await prepareReport(context, warehouse, project, { report, period });
       const file = await writePage(reportsDir, project.id, prepared);
       pages.push({ project, file, subject: prepared.subject });
@@ -133,6 +139,8 @@ async function mailDue(
       reported.deliveries.push(...(await sendMailing(context, mailing, period, due.recipients, 'due')));
   }
 }
+
+const LOADED_SINCE_REPORT = readSql(import.meta.url, 'statements/loaded-since-report.sql');
 
 const DAYS_LATE = readSql(import.meta.url, 'statements/days-late.sql');
 
