@@ -10,7 +10,7 @@ import { projectCommand, JSON_OUTPUT, value } from './command.js';
 export const status = projectCommand('status', {
   summary: 'what is stored, what is missing, and what needs attention',
   description:
-    'Shows the coverage of the history: first and last day, gaps, provisional, failed, inconsistent and restated days, how long days take to settle, the requests of the last hour, and when the backfill will be done. Also shows the last runs, jobs, emails and disk space. Exits 1 if something needs attention. Reads the published history, so other commands cannot block it.',
+    'Shows how far the history goes, when loading it will be done, the requests of the last hour, the last runs, jobs and disk space, and everything that is not as it should be. Exits 1 if something needs attention. Reads the published history, so other commands cannot block it. --json has every number.',
   options: {
     ...JSON_OUTPUT,
     format: value<string>('<format>', 'json, or prometheus: metrics for a textfile collector', {
@@ -41,8 +41,9 @@ export const status = projectCommand('status', {
 function showStatus({ projects, operations }: Status, needs: readonly string[], output: Output, now: Date) {
   const { colors } = output;
   for (const project of projects)
-    output.words([colors.bold(project.name), ...factLines(statusRows(project), colors)].join('\n'));
+    output.words([colors.bold(project.name), ...factLines(statusRows(project, now), colors)].join('\n'));
   output.words([colors.bold('Operations'), ...factLines(operationsRows(operations, now), colors)].join('\n'));
+  if (needs.length === 0) output.words('Nothing needs your attention.');
   for (const need of needs)
     output.data(`${colors.red('attention')}  ${escapeUnsafe(need.replaceAll(/\s*\n\s*/g, ' '))}`);
 }

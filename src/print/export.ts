@@ -29,12 +29,16 @@ export function loadedLines(exported: ProjectExport, cost: ExportCost): string[]
   const rows = loaded.reduce((sum, result) => sum + result.rows, 0);
   const added = loaded.filter((result) => result.outcome === 'added').length;
   const first =
-    loaded.length === 0
-      ? `${name}: no days loaded of ${plainDayRange(plan.range)}`
-      : `${name}: ${counted(added, 'new day')} of ${plainDayRange(plan.range)}, ${counted(rows, 'row')}, ` +
-        `${counted(cost.requests.get(project.id) ?? 0, 'request')}, ${duration(cost.elapsedMs)}`;
+    added > 0
+      ? `${counted(added, 'new day')} of ${plainDayRange(plan.range)}, ${counted(rows, 'row')}, ` +
+        `${counted(cost.requests.get(project.id) ?? 0, 'request')}, ${duration(cost.elapsedMs)}`
+      : loaded.length > 0
+        ? `no new days; ${counted(loaded.length, 'day')} read again`
+        : plan.days.length > 0
+          ? `no days loaded of ${plainDayRange(plan.range)}`
+          : `up to date through ${longDay(plan.range.last)}`;
   return [
-    first,
+    `${name}: ${first}`,
     ...detailLines(plan, loaded, results),
     ...checkLines(outcome),
     ...lines,
@@ -42,38 +46,30 @@ export function loadedLines(exported: ProjectExport, cost: ExportCost): string[]
   ];
 }
 
-type LoadedDay = Exclude<DayResult, { outcome: 'failed' }>;
-
+/** What is not as it should be, and what happens next. */
 function detailLines(
-  { alreadyFinal, readToday, waiting }: ExportPlan,
-  loaded: readonly LoadedDay[],
+  { waiting }: ExportPlan,
+  loaded: readonly Exclude<DayResult, { outcome: 'failed' }>[],
   results: readonly DayResult[],
 ): string[] {
-  const inState = (state: LoadedDay['state']) => loaded.filter((result) => result.state === state).length;
-  const again = loaded.filter(({ outcome }) => outcome === 'unchanged' || outcome === 'restated');
-  const restated = again.filter((result) => result.outcome === 'restated').length;
-  const forgotten = loaded.filter((result) => result.outcome === 'forgotten').length;
+  const ended = (outcome: DayResult['outcome']) =>
+    loaded.filter((result) => result.outcome === outcome).length;
+  const changed = ended('restated');
+  const forgotten = ended('forgotten');
+  const doubtful = loaded.filter(({ state }) => state === 'inconsistent').length;
   const failed = results.length - loaded.length;
   return indented([
-    alreadyFinal > 0 && `${counted(alreadyFinal, 'day')} already final, not read again`,
-    ...whyNotNow(readToday, waiting),
-    again.length > 0 &&
-      `${counted(again.length, 'day')} read again, ${restated === 0 ? 'unchanged' : `${restated} restated`}`,
+    waitingLine(waiting),
+    changed > 0 && `${counted(changed, 'day')} had changed on the platform since the last load`,
     forgotten > 0 && forgottenLine(forgotten),
-    inState('final') > 0 && `${inState('final')} now final`,
-    inState('provisional') > 0 &&
-      `${inState('provisional')} provisional: may still change, will be loaded again`,
-    inState('inconsistent') > 0 &&
-      `${inState('inconsistent')} inconsistent: rows and totals did not add up, will be loaded again`,
-    failed > 0 && `${failed} failed: will be retried`,
+    doubtful > 0 && `${counted(doubtful, 'day')} did not add up, and will be loaded again`,
+    failed > 0 && `${counted(failed, 'day')} failed, and will be loaded again`,
   ]);
 }
 
-const whyNotNow = (readToday: number, waiting: readonly Day[]) => [
-  readToday > 0 && `${counted(readToday, 'day')} already read today, due again tomorrow`,
+const waitingLine = (waiting: readonly Day[]): string | false =>
   waiting.length > 0 &&
-    `${counted(waiting.length, 'day')} failed or did not add up: will be retried later, or now with --reload`,
-];
+  `${counted(waiting.length, 'day')} failed or did not add up: will be loaded again later, or now with --reload`;
 
 const forgottenLine = (days: number): string =>
   `the platform no longer has ${counted(days, 'day')}; the stored data is kept`;
@@ -83,10 +79,8 @@ function checkLines({ check, stopped }: ExportOutcome): string[] {
   const found = check.differing.length;
   const forgotten = check.forgotten.length;
   return indented([
-    `the last ${counted(check.days, 'final day')} checked against the platform: ` +
-      (found + forgotten === 0
-        ? 'no differences'
-        : `${counted(found, 'day')} differed${stopped === undefined ? ' and were loaded again' : ''}`),
+    found > 0 &&
+      `${counted(found, 'day')} of the last ${check.days} differed from the platform${stopped === undefined ? ', and were loaded again' : ''}`,
     forgotten > 0 && forgottenLine(forgotten),
   ]);
 }
@@ -123,6 +117,7 @@ export function forecastLines(
   }
   if (plan.range.first > plan.range.last) return [nothingToLoad(name, plan)];
   const { days, alreadyFinal, readToday, waiting } = plan;
+  if (days.length + requests === 0) return [`${name}: up to date through ${longDay(plan.range.last)}`];
   const budget =
     limit === 'unlimited' ? '' : ` of ${limit} an hour, ${hour.used(now)} of them used in the last hour`;
   // Before any day was read, each is assumed to be small.
@@ -133,20 +128,31 @@ export function forecastLines(
       ? 'can all be sent now'
       : `done around ${moment(finishingAt)}`;
   return [
-    `${name}: ${counted(days.length, 'day')} to load of ${plainDayRange(plan.range)}; ${counted(alreadyFinal, 'day')} already final`,
+    `${name}: ${counted(days.length, 'day')} to load of ${plainDayRange(plan.range)}`,
     ...indented([
-      ...whyNotNow(readToday, waiting),
+      waitingLine(waiting),
       ...DUE_ORDER.map((due) => dueLine(due, plan)),
       `${isKnown ? 'about' : 'at least'} ${counted(requests, 'request')}${budget}: ${end}`,
     ]),
   ];
 }
 
+const DUE_WORDS: Readonly<Record<(typeof DUE_ORDER)[number], string>> = {
+  yesterday: 'yesterday',
+  provisional: 'may have changed',
+  failed: 'failed before',
+  inconsistent: 'did not add up',
+  missing: 'never loaded',
+  reload: 'to be reloaded',
+};
+
 /** The days that are due for one reason, newest first. */
 function dueLine(due: (typeof DUE_ORDER)[number], plan: ExportPlan): string | false {
   const days = plan.days.filter((planned) => planned.due === due).map(({ day }) => day);
-  const shown = days.length <= 4 ? days.join(', ') : `${days[0] ?? ''} back to ${days.at(-1) ?? ''}`;
-  return days.length > 0 && `${due.padEnd(12)}  ${counted(days.length, 'day')}, ${shown}`;
+  return (
+    days.length > 0 &&
+    `${DUE_WORDS[due].padEnd(16)}  ${counted(days.length, 'day')}: ${dayList(days.toReversed())}`
+  );
 }
 
 /** The same as JSON. */

@@ -66,13 +66,10 @@ export class ExportProgress {
     if (this.#names.length === 0) this.#startedMs = this.#lastLineMs = performance.now();
     const name = project.name;
     this.#names.push(name);
-    const { days, alreadyFinal, range } = plan;
+    const { days, range } = plan;
     this.#planned += days.length;
     if (range.first > range.last) return;
-    this.output.note(
-      `${name}: ${counted(days.length, 'day')} to load of ${plainDayRange(range)}` +
-        (alreadyFinal === 0 ? '' : `; ${counted(alreadyFinal, 'day')} already final`),
-    );
+    this.output.note(`${name}: ${counted(days.length, 'day')} to load of ${plainDayRange(range)}`);
   }
 
   advance(result: DayResult): void {

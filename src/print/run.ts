@@ -2,20 +2,22 @@ import { relative } from 'node:path';
 import { z } from 'zod';
 import type { Runtime } from '../app/workspace.js';
 import { hasStoredDays } from '../export/ledger.js';
-import { dayRange } from '../format/days.js';
+import { plainDayRange } from '../format/days.js';
 import { counted, percent, thousands } from '../format/numbers.js';
 import { section } from '../format/text.js';
-import { ISO_CALENDAR, lastEnded, type Period } from '../reports/period.js';
+import { lastEnded, type Period } from '../reports/period.js';
 import type { RunOutcome } from '../service/loop.js';
 import type { StepContext } from '../steps/step.js';
 import type { ProjectImprovement } from '../steps/improve.js';
+import { readSql } from '../warehouse/query.js';
 import { mailLines } from './emails.js';
 import { loadedLines } from './export.js';
 import { jobLines } from './jobs.js';
 import { createdLine } from './pages.js';
 import type { ExportCost } from './progress.js';
 
-const WEEK = 'SELECT project, human, ai, ai_share FROM site_weeks WHERE week = $week::DATE';
+// A week may begin on another day than those in `site_weeks`.
+const WEEK = readSql(import.meta.url, 'statements/week-views.sql');
 const weekRow = z.object({
   project: z.string(),
   human: z.int(),
@@ -36,7 +38,7 @@ export async function summarize(
 ): Promise<string> {
   const { workingDirectory, output, now } = runtime;
   const { bold, cyan } = output.colors;
-  const week = lastEnded('week', now(), ISO_CALENDAR);
+  const week = lastEnded('week', now(), context.settings.reports);
   const options = isSandbox ? ' --sandbox' : '';
   const program = programAt(process.argv[1] ?? '', workingDirectory);
   const loaded = outcome.exported.flatMap((project) => loadedLines(project, cost));
@@ -70,14 +72,14 @@ export async function summarize(
 
 /** Who read each project in a week, if anything is loaded of it. */
 async function readLines({ warehouse, projects }: StepContext, week: Period): Promise<string[]> {
-  const rows = await warehouse.query(WEEK, weekRow, { week: week.first });
+  const rows = await warehouse.query(WEEK, weekRow, { from: week.first, to: week.last });
   return projects.flatMap(({ id, name }) =>
     rows
       .filter(({ project }) => project === id)
       .map(({ human, ai, ai_share: share }) => {
         const views = `${thousands(human)} views by people, ${thousands(ai)} by AI`;
         const ofAi = share === null ? '' : ` (${percent(share)} AI)`;
-        return `${name}, ${week.label.toLowerCase()}, ${dayRange(week)}: ${views}${ofAi}`;
+        return `${name}, ${plainDayRange(week)}: ${views}${ofAi}`;
       }),
   );
 }

@@ -1,10 +1,10 @@
-import { min } from 'date-fns';
+import { min, subDays } from 'date-fns';
 import { LIMITS } from '../api/schema.js';
 import type { Workspace } from '../app/workspace.js';
 import { lastScheduled } from '../config/cron.js';
 import { type Day, dayOf, lastEndedDay } from '../day.js';
 import { placeWords } from '../effects/place.js';
-import { dayList, duration, inSequence, longDay, moment } from '../format/days.js';
+import { dayList, duration, inSequence, longDay, moment, plainDayRange } from '../format/days.js';
 import { bytes, counted, thousands } from '../format/numbers.js';
 import type { Finding } from '../service/findings.js';
 import { futureWords, type OperationsStatus, type ProjectStatus } from '../service/status.js';
@@ -27,27 +27,35 @@ export type Fact = readonly [name: string, value: string, color?: 'red' | 'yello
 export const factLines = (facts: readonly Fact[], colors: Colors): string[] =>
   facts.map(([name, value, color]) => `  ${name.padEnd(14)}${color ? colors[color](value) : value}`);
 
-/** The facts about a project. */
-export function statusRows(status: ProjectStatus): Fact[] {
-  const { firstDay, lastDay, pageSize, pageSizeUntil, keptFrom, keptFromUntil } = status;
+/** The facts about a project: how far its history goes, and what is not as it should be. */
+export function statusRows(status: ProjectStatus, now: Date): Fact[] {
+  const { firstDay, lastDay, inconsistent, failed, pageSize, pageSizeUntil, keptFrom, keptFromUntil } =
+    status;
   if (firstDay === null || lastDay === null)
     return [['history', 'nothing is loaded yet: readership export', 'red']];
+  const settling = settlingText(status);
+  const unverified = unverifiedText(status, now);
   return [
-    [
-      'history',
-      `${longDay(firstDay)} – ${longDay(lastDay)}, ${counted(status.daysStored, 'day')}, ${thousands(status.final)} final`,
-    ],
-    status.isYesterdayStored ? ['yesterday', 'loaded', 'green'] : ['yesterday', 'not loaded yet', 'yellow'],
-    daysOrNone('gaps', status.gaps, 'yellow'),
-    daysOrNone('provisional', status.provisional),
-    daysOrNone('inconsistent', status.inconsistent, 'yellow'),
-    daysOrNone('failed', status.failed, 'red'),
-    ['restated', settlingText(status)],
-    status.verifiedAt === null ? ['verified', 'never', 'yellow'] : ['verified', moment(status.verifiedAt)],
+    ['history', `${plainDayRange({ first: firstDay, last: lastDay })}, ${counted(status.daysStored, 'day')}`],
+    ...when(status.gaps.length > 0, () => ['loading', loadingText(status)]),
+    ...when(!status.isYesterdayStored && status.gaps.length < 2, () => [
+      'yesterday',
+      'not loaded yet',
+      'yellow',
+    ]),
+    ...when(inconsistent.length > 0, () => [
+      'inconsistent',
+      `${daysText(inconsistent)}; read again each night`,
+      'yellow',
+    ]),
+    ...when(failed.length > 0, () => ['failed', daysText(failed), 'red']),
+    ...(settling === undefined ? [] : [['settling', settling] as const]),
+    ...(unverified === undefined ? [] : [['verified', unverified, 'yellow'] as const]),
     ['requests', requestsText(status)],
-    ...(pageSize === LIMITS.viewsPage.max
-      ? []
-      : [['page size', `${pageSize} rows at once${triedAgain('more', pageSizeUntil)}`] as const]),
+    ...when(pageSize !== LIMITS.viewsPage.max, () => [
+      'page size',
+      `${pageSize} rows at once${triedAgain('more', pageSizeUntil)}`,
+    ]),
     ...(keptFrom === null
       ? []
       : [
@@ -59,22 +67,33 @@ export function statusRows(status: ProjectStatus): Fact[] {
   ];
 }
 
+const when = (applies: boolean, fact: () => Fact): Fact[] => (applies ? [fact()] : []);
+
 const triedAgain = (what: string, from: Day | null): string =>
   from === null ? '' : `; ${what} will be tried again on ${longDay(from)}`;
 
-const daysOrNone = (name: string, days: readonly Day[], color?: Fact[2]): Fact =>
-  days.length === 0 ? [name, 'none'] : [name, `${counted(days.length, 'day')}: ${dayList(days)}`, color];
+const daysText = (days: readonly Day[]): string => `${counted(days.length, 'day')}: ${dayList(days)}`;
 
-function settlingText({ settling, settleDays, recommendedSettleDays }: ProjectStatus): string {
-  const { restated_days: days, oldest_change_days: oldest } = settling;
-  if (days === 0) return 'none in the last 90 days';
-  const found = `${counted(days, 'day')} in the last 90`;
-  if (oldest === null) return found;
-  const advice =
-    recommendedSettleDays === null || recommendedSettleDays === settleDays
-      ? `; history.settleDays: ${settleDays} is right`
-      : `; history.settleDays is ${settleDays}, a better value is ${recommendedSettleDays}`;
-  return `${found}, changes seen up to ${counted(oldest, 'day')} after the day ended${advice}`;
+function loadingText({ gaps, requests: { perHour, finishingAt } }: ProjectStatus): string {
+  const end = finishingAt === null || perHour === 'unlimited' ? '' : `, until about ${moment(finishingAt)}`;
+  return `${counted(gaps.length, 'day')} left${end}`;
+}
+
+/** What history of changes says of `settleDays`; undefined if it is right. */
+function settlingText({ settling, settleDays, recommendedSettleDays }: ProjectStatus): string | undefined {
+  const { oldest_change_days: oldest } = settling;
+  if (oldest === null || recommendedSettleDays === null || recommendedSettleDays === settleDays)
+    return undefined;
+  return `days changed up to ${counted(oldest, 'day')} after they ended: set history.settleDays to ${recommendedSettleDays}, it is ${settleDays}`;
+}
+
+const UNVERIFIED_DAYS = 7;
+
+/** Since when the history was not compared with the platform; undefined if it was within a week, or is younger. */
+function unverifiedText({ verifiedAt, firstLoadAt }: ProjectStatus, now: Date): string | undefined {
+  const since = verifiedAt ?? firstLoadAt;
+  if (since === null || since >= subDays(now, UNVERIFIED_DAYS)) return undefined;
+  return `not compared with the platform since ${moment(since)}: readership audit`;
 }
 
 function requestsText({ requests }: ProjectStatus): string {
@@ -86,12 +105,7 @@ function requestsText({ requests }: ProjectStatus): string {
     requests.pausedUntil === null
       ? ''
       : `; the platform refused one: the next is sent on ${moment(requests.pausedUntil)}, or once readership doctor finds that it answers`;
-  const left = requests.left === 0 ? '; nothing is due' : `; about ${thousands(requests.left)} due`;
-  const end =
-    requests.finishingAt === null || requests.left === 0 || requests.perHour === 'unlimited'
-      ? ''
-      : `, done around ${moment(requests.finishingAt)}`;
-  return used + paused + left + end;
+  return `${used}${paused}${requests.left === 0 ? '' : `; about ${thousands(requests.left)} due`}`;
 }
 
 /** What needs attention, and what to do about it. */
@@ -183,18 +197,20 @@ export function operationsRows(operations: OperationsStatus, now: Date): Fact[] 
     ...runs.map(({ step, started_at: at, outcome }) => {
       return [`last ${step}`, `${outcome === 'later' ? 'not finished' : outcome}, ${moment(at)}`] as const;
     }),
-    ['jobs', `${ofJobs.join(', ') || 'none'}${unconfirmedJobs.length === 0 ? '' : ' (see below)'}`],
-    ['messages', ofMessages.join(', ') || 'all confirmed'],
-    ['emails', open.join(', ') || 'all confirmed'],
-    ...(sendsFrom === undefined ? [] : [['sends from', sendsFromText(sendsFrom)] as const]),
-    ...(datedInFuture.length === 0 ? [] : [['in the future', futureWords(datedInFuture)] as const]),
+    ...when(ofJobs.length > 0, () => [
+      'jobs',
+      ofJobs.join(', ') + (unconfirmedJobs.length === 0 ? '' : ' (see below)'),
+    ]),
+    ...when(ofMessages.length > 0, () => ['messages', ofMessages.join(', ')]),
+    ...when(open.length > 0, () => ['emails', open.join(', ')]),
+    ...(sendsFrom === undefined || sendsFrom.isHere
+      ? []
+      : [['sends from', `${placeWords(sendsFrom)}; this copy sends nothing (readership adopt)`] as const]),
+    ...when(datedInFuture.length > 0, () => ['in the future', futureWords(datedInFuture)]),
     ['disk', `${bytes(diskFreeBytes)} free`],
     ['published', sinceThen(publishedAt, now)],
   ];
 }
-
-const sendsFromText = (place: NonNullable<OperationsStatus['sendsFrom']>): string =>
-  place.isHere ? placeWords(place) : `${placeWords(place)}; this copy sends nothing (readership adopt)`;
 
 const sinceThen = (at: Date, now: Date): string =>
   at <= now

@@ -1,4 +1,4 @@
-import { max, subDays } from 'date-fns';
+import { max, min, subDays } from 'date-fns';
 import { stat } from 'node:fs/promises';
 import { z } from 'zod';
 import { readJobsOf } from '../agents/ledger.js';
@@ -87,6 +87,8 @@ async function readProjectStatus(
     keptFrom: keptFrom?.value ?? null,
     keptFromUntil: keptFrom?.until ?? null,
     recommendedSettleDays: recommendedSettleDays(settling, settleDays) ?? null,
+    /** When the first of the stored days was loaded; null without any. */
+    firstLoadAt: stored.length === 0 ? null : min(stored.map(({ attempted_at: at }) => at)),
     verifiedAt: (await readLastVerification(reader, project.id)) ?? null,
     requests: {
       usedThisHour: hour.used(now),

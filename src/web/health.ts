@@ -29,7 +29,7 @@ export async function health(request: SiteRequest): Promise<object> {
   ]);
   for (const name of ['coverage', 'requests', 'emails', 'agent-jobs']) offer(name);
   const statuses = [
-    ...projects.map((one) => factsOf(one.name, statusRows(one), ` --project ${one.project}`)),
+    ...projects.map((one) => factsOf(one.name, statusRows(one, now), ` --project ${one.project}`)),
     factsOf('Operations', operationsRows(operations, now)),
   ];
   return {

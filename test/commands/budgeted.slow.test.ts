@@ -50,7 +50,7 @@ describe('readership export --plan', () => {
     const sent = platform.views.length;
     const text = await run('export', '--plan');
     expect(text.stdout).toMatch(/Acme Docs: \d+ days? to load of /);
-    expect(text.stdout).toMatch(/missing +\d+ days?, /);
+    expect(text.stdout).toMatch(/never loaded +\d+ days?: /);
     expect(text.stdout).toMatch(/of 16 an hour, \d+ of them used in the last hour: done around /);
     const planOf = async () => {
       const { stdout } = await run('export', '--plan', '--json');
@@ -176,15 +176,17 @@ describe('readership status', () => {
     expect(status?.requests.usedThisHour).toBe(platform.views.length);
   });
 
-  it('shows coverage, gaps, settling and the request limit, and sends no requests', async () => {
+  it('calls days that are left to load progress, says until when, and prints nothing that is well', async () => {
     const { platform, run } = await setUp({ requestsPerHour: 16 });
     endedWith(75, await run('export'));
     const sent = platform.views.length;
     const text = endedWith(0, await run('status'));
-    expect(text.stdout).toMatch(/yesterday +loaded/);
-    expect(text.stdout).toMatch(/gaps +\d+ days?: /);
-    expect(text.stdout).toMatch(/provisional +\d days?: /);
-    expect(text.stdout).toMatch(/requests +\d+ of 16 used in the last hour.+done around /);
+    const [, left, until] = /loading +(\d+) days? left, until about (.+ UTC)\n/.exec(text.stdout) ?? [];
+    expect(text.stdout).toMatch(/requests +\d+ of 16 used in the last hour; about \d+ due\n/);
+    expect(text.stdout).not.toMatch(/none|never|gaps|provisional|yesterday|verified|failed/);
+    const plan = await run('export', '--plan');
+    expect(plan.stdout).toContain(`never loaded      ${left} day`);
+    expect(plan.stdout).toContain(`: done around ${until}\n`);
 
     const json = await run('status', '--json');
     const [status] = statusSchema.parse(JSON.parse(json.stdout)).projects;

@@ -126,6 +126,22 @@ it('status exits 1 and says what to do while something needs attention, and 0 wh
   expect((await cli(KEY, 'status')).stdout).toMatch(/messages +1 unconfirmed/);
 });
 
+it('status advises to compare the history with the platform after a week without, and not before', async () => {
+  const { projectId, baseUrl } = await serveSandbox();
+  const cwd = await workspaceOf({ projectId, baseUrl });
+  const cli = (...args: string[]) => callCli(args, { cwd, env });
+  const verified = async () => /verified .+/.exec((await cli('status')).stdout)?.[0];
+  expect(await cli('export')).toMatchObject({ code: 0 });
+  await answerOf(liveFile(cwd), 'DELETE FROM verifications');
+  await cli('publish');
+  expect(await verified()).toBeUndefined();
+  await answerOf(liveFile(cwd), 'UPDATE day_loads SET attempted_at = attempted_at - INTERVAL 8 DAY');
+  await cli('publish');
+  expect(await verified()).toMatch(/not compared with the platform since .+: readership audit$/);
+  expect(await cli('audit')).toMatchObject({ code: 0 });
+  expect(await verified()).toBeUndefined();
+});
+
 it('status does not report yesterday as missing for a site that an export found to have no views yet', async () => {
   const cwd = await platformWorkspace(await platformOf(0, 0), "schedule: { export: '0 0 * * *' }\n");
   const cli = (...args: string[]) => callCli(args, { cwd, env });

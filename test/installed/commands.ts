@@ -16,10 +16,10 @@ const SANDBOX = '--sandbox';
 export const TRIES: Readonly<Record<string, Try>> = {
   init: { args: ['--url', 'https://platform.test', '--project', 'prj_1'], shows: /Wrote readership\.yaml/ },
   run: { args: [SANDBOX], shows: /new days of/ },
-  export: { args: [SANDBOX], shows: /days already final/ },
+  export: { args: [SANDBOX], shows: /no new days; \d days? read again/ },
   audit: { args: [SANDBOX], shows: /no differences/ },
   sql: { args: [SANDBOX, 'SELECT 6 * 7 AS answer'], shows: /^answer\n42$/m },
-  status: { args: [SANDBOX], shows: /yesterday +loaded/ },
+  status: { args: [SANDBOX], shows: /history +.+, \d+ days\n/ },
   doctor: { args: [SANDBOX], shows: /pass {2}database/ },
   'report show': { args: ['weekly', SANDBOX, '--format', 'text'], shows: /7 of 7 days loaded/ },
   'report list': { args: [SANDBOX], shows: /^weekly .*built in$/m },
