@@ -110,7 +110,7 @@ export function shownPath(path: string, longest = LONGEST_SHOWN): string {
  * The URL of a page of the site; undefined if no site is configured or the path does not start with
  * a single slash (browsers read `//host` and `/\host` as another site).
  */
-export function pageLink(siteUrl: string | null, path: string): string | undefined {
+export function siteLink(siteUrl: string | null, path: string): string | undefined {
   if (siteUrl === null || !/^\/(?![/\\])/.test(path)) return undefined;
   const site = webAddress(siteUrl);
   const page = webAddress(siteUrl.replace(/\/+$/, '') + path);
@@ -120,14 +120,6 @@ export function pageLink(siteUrl: string | null, path: string): string | undefin
 /** Untrusted text as one line without unsafe characters. */
 export const shownText = (text: string): string => replaceUnsafe(text.replace(/\s+/g, ' ').trim(), () => '');
 
-const LONGEST_MAIL_LINK = 300;
-
-/** As `pageLink`, but undefined for a very long URL, because email clients clip long emails. */
-export function mailLink(siteUrl: string | null, path: string): string | undefined {
-  const link = pageLink(siteUrl, path);
-  return link !== undefined && link.length <= LONGEST_MAIL_LINK ? link : undefined;
-}
-
 /** `text` as an http or https URL; undefined for anything else, such as `javascript:`. */
 export function webLink(text: string | null): string | undefined {
   return text === null ? undefined : webAddress(text)?.href;
@@ -136,6 +128,31 @@ export function webLink(text: string | null): string | undefined {
 function webAddress(text: string): URL | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   return url?.protocol === 'https:' || url?.protocol === 'http:' ? url : undefined;
+}
+
+/** Where a link in a chat message begins, is divided from its words, and ends: characters that no path has. */
+const [LINK_BEGINS, LINK_SAYS, LINK_ENDS] = ['\u0002', '\u001f', '\u0003'];
+const CHAT_LINK = new RegExp(
+  `${LINK_BEGINS}([^${LINK_SAYS}]*)${LINK_SAYS}([^${LINK_ENDS}]*)${LINK_ENDS}`,
+  'g',
+);
+
+/** Words of a chat message that lead somewhere. */
+export const chatLink = (href: string, words: string): string =>
+  `${LINK_BEGINS}${href}${LINK_SAYS}${words}${LINK_ENDS}`;
+
+/** A chat message as the words between its links, and its links. */
+export function chatParts(message: string): { readonly words: string; readonly href: string | null }[] {
+  const parts: { words: string; href: string | null }[] = [];
+  let done = 0;
+  for (const { 0: whole, 1: href = '', 2: words = '', index } of message.matchAll(CHAT_LINK)) {
+    parts.push({ words: message.slice(done, index), href: null }, { words, href });
+    done = index + whole.length;
+  }
+  // Where a message was cut, its last link may be without its end.
+  const [words = '', half] = message.slice(done).split(LINK_BEGINS);
+  parts.push({ words: half === undefined ? words : `${words}…`, href: null });
+  return parts.filter(({ words }) => words !== '');
 }
 
 /** The word with the fewest typing mistakes; undefined if all have more than two. */

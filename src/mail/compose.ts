@@ -2,7 +2,7 @@ import { domainToASCII } from 'node:url';
 import { domainOf, isAddress, type Recipient, type Sender } from '../config/recipients.js';
 import type { Settings } from '../config/schema.js';
 import { ConfigurationError } from '../errors.js';
-import { escapeMarkup } from '../format/text.js';
+import { chatParts, escapeMarkup } from '../format/text.js';
 import type { Channel, Post } from './channel.js';
 import { type DeliveryKey, type Figures, fingerprintOf } from './delivery.js';
 
@@ -18,7 +18,7 @@ export interface MailContent {
 export interface Notice {
   readonly kind: 'report' | 'alert';
   readonly subject: string;
-  /** A few lines of plain text, for a chat. */
+  /** A few lines of text for a chat, with links as `chatLink` writes them. */
   readonly brief: string;
   /** The address of the full report; null if it is not served. */
   readonly pageUrl: string | null;
@@ -143,23 +143,45 @@ const LINK = 'Open the report';
 function slackMessage({ subject, brief, pageUrl }: Notice) {
   const section = (text: string) => ({ type: 'section', text: { type: 'mrkdwn', verbatim: true, text } });
   const body = subject.length > MAX_HEADING ? `${subject}\n\n${brief}` : brief;
+  const written = chatParts(body).map(({ words, href }) =>
+    href === null ? escapeMarkup(words) : slackLink(href, words),
+  );
   return {
     text: escapeMarkup(subject),
     blocks: [
       { type: 'header', text: { type: 'plain_text', emoji: false, text: cut(subject, MAX_HEADING) } },
-      // Leaves room up to 3,000 characters for escaping, which is enough for any realistic text.
-      section(cut(escapeMarkup(cut(body, MAX_TEXT)), 3_000).replace(/&[a-z]{0,3}…$/, '…')),
-      ...(pageUrl === null ? [] : [section(`<${escapeMarkup(pageUrl).replaceAll('|', '%7C')}|${LINK}>`)]),
+      section(wholeParts(written, MAX_TEXT)),
+      ...(pageUrl === null ? [] : [section(slackLink(pageUrl, LINK))]),
     ],
   };
 }
 
+const slackLink = (href: string, words: string): string =>
+  `<${escapeMarkup(href).replaceAll('|', '%7C')}|${escapeMarkup(words)}>`;
+
+/** The parts that fit, so that neither a link nor an escaped character is cut; only words may be. */
+function wholeParts(parts: readonly string[], length: number): string {
+  let text = '';
+  for (const part of parts) {
+    const room = length - text.length;
+    if (part.length > room)
+      return room < 1 || part.startsWith('<')
+        ? `${text}…`
+        : text + cut(part, room).replace(/&[a-z]{0,3}…$/, '…');
+    text += part;
+  }
+  return text;
+}
+
 /** Teams interprets Markdown in text blocks, but not in text runs. */
 function teamsMessage({ subject, brief, pageUrl }: Notice) {
-  const block = (text: string, spacing: string, style: object = {}) => ({
+  const block = (line: string, spacing: string, style: object = {}) => ({
     type: 'RichTextBlock',
     spacing,
-    inlines: [{ type: 'TextRun', text, ...style }],
+    inlines: chatParts(line).map(({ words, href }) => ({
+      ...{ type: 'TextRun', text: words, ...style },
+      ...(href !== null && { selectAction: { type: 'Action.OpenUrl', url: href } }),
+    })),
   });
   const lines = cut(brief, MAX_TEXT).split('\n');
   return {
@@ -201,7 +223,9 @@ function webhookEvent({ report, project, period }: DeliveryKey, notice: Notice, 
       project,
       period,
       subject,
-      text: brief,
+      text: chatParts(brief)
+        .map(({ words }) => words)
+        .join(''),
       url: pageUrl,
       ...(isTooLong ? { content: null, contentLeftOut } : { content: data }),
     },

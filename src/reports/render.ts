@@ -12,7 +12,7 @@ import { cautionsOf, type ModelContext, readCoverage } from './coverage.js';
 import { type ReportDefinition, shows } from './definition.js';
 import { improveModel } from './improve.js';
 import { readNotes } from './notes.js';
-import { pageUrl } from './pages.js';
+import { linksOf } from './links.js';
 import type { Period } from './period.js';
 import { tablesOf } from './tables.js';
 import { fillLine, fillTemplate, findTemplates, type TemplateForm } from './templates.js';
@@ -20,7 +20,7 @@ import { weeklyModel } from './weekly/model.js';
 
 /** Where reports are rendered: the settings that affect them, and the workspace's own templates. */
 export interface ReportPlace {
-  readonly settings: Pick<Settings, 'improve' | 'mail' | 'reports'>;
+  readonly settings: Pick<Settings, 'improve' | 'mail' | 'reports' | 'serve'>;
   /** The directory that may hold the workspace's own `templates/`. */
   readonly workspaceDir: string | undefined;
 }
@@ -48,9 +48,9 @@ export async function prepareReport(
   { report, period, where, cautions = [] }: ReportRequest,
 ) {
   const { name, title, audience } = report;
-  const { improve, reports } = place.settings;
+  const { improve, reports, serve } = place.settings;
   const { timezone } = reports;
-  const part = partOf(project, where);
+  const part = { ...partOf(project, where), webApp: serve?.url ?? null };
   const coverage = await readCoverage(reader, project, period);
   const days = { from: dateOf(period.first), to: dateOf(period.last) };
   const parameters = { project: project.id, ...days, pages: where ?? '*' };
@@ -65,10 +65,18 @@ export async function prepareReport(
   const hasLines = report.queries.some((query) => shows(query, 'lines'));
   const events = hasLines ? await readNotes(reader, project.id) : [];
   const charts = chartsOf(report, answers, timezone, events);
-  const url = pageUrl(reports.baseUrl, project.id, { name, period });
+  const links = linksOf(place.settings, project, { name, period });
   /** Formatted only for templates that show them. */
   const tables = () => tablesOf(report, answers, charts, timezone);
-  const shown = { ...model, report: { name, title, audience }, timezone, pageUrl: url, charts, tables };
+  const shown = {
+    ...model,
+    report: { name, title, audience },
+    timezone,
+    links,
+    pageUrl: links.page,
+    charts,
+    tables,
+  };
   const line = (key: string, text: string) =>
     fillLine(name, `${report.folder}/report.yaml, ${key}`, text, shown);
   const subject = line('subject', report.subject);
@@ -82,7 +90,7 @@ export async function prepareReport(
     /** The subject without the dates, which a digest has once. */
     news: () => line('subject', report.subject.replace(/,? \{\{plainDayRange period\}\}/, '')),
     preheader,
-    pageUrl: url,
+    pageUrl: links.page,
     model,
     answers,
     text: forms.text,
@@ -132,7 +140,7 @@ function modelOf(report: ReportDefinition, answers: Answers, context: ModelConte
 export async function formsOf(
   { settings, workspaceDir }: ReportPlace,
   name: string,
-  model: { readonly subject: string; readonly [field: string]: unknown },
+  model: { readonly subject: string; readonly pageUrl: string | null; readonly [field: string]: unknown },
 ) {
   const templates = await findTemplates(workspaceDir);
   const sentBy = sentByWords(settings.mail);
@@ -155,7 +163,14 @@ export async function formsOf(
         subject: model.subject,
         html: inline(html, options),
         pictures,
-        text: sentBy === null ? fill('text') : `${fill('text')}\n${sentBy}\n`,
+        text: [
+          fill('text'),
+          model.pageUrl === null ? [] : `Open in the browser: ${model.pageUrl}\n`,
+          sentBy ?? [],
+        ]
+          .flat()
+          .join('\n')
+          .replace(/\n*$/, '\n'),
       };
     },
   };

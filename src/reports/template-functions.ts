@@ -7,7 +7,8 @@ import { drawChart } from '../charts/draw.js';
 import { audienceColumn, audienceName, viewsBy } from '../format/audience.js';
 import * as numbers from '../format/numbers.js';
 import { dayList, dayRange, longDay, moment, plainDayRange, shortDayRange } from '../format/days.js';
-import { capitalised, mailLink, pageLink, shownPath, shownText, webLink, wholePath } from '../format/text.js';
+import { capitalised, chatLink, shownPath, shownText, webLink, wholePath } from '../format/text.js';
+import { mailLink, pageLink } from './links.js';
 import { viewsChart, weeklyChart, weeksSparkline, weeksText } from './weekly/chart.js';
 import { sparkWeek } from './weekly/rows.js';
 
@@ -17,6 +18,10 @@ const dayField = text.transform(day);
 const days = z.array(dayField);
 const range = z.object({ first: dayField, last: dayField });
 const spark = z.array(sparkWeek);
+const project = z.object({ id: text, siteUrl: text.nullable(), webApp: text.nullable() });
+/** Templates of one's own may name only the site. */
+const linked = (of: z.infer<typeof project> | string | null) =>
+  of !== null && typeof of === 'object' ? of : { id: '', siteUrl: of, webApp: null };
 
 /** A template function of one value, which is checked because a template can pass anything. */
 export const of =
@@ -77,8 +82,13 @@ export const templateFunctions: Readonly<Record<string, HelperDelegate>> = {
   shownText: of(text, shownText),
   audienceName: of(audienceColumn, audienceName),
   viewsBy: ofTwo(audienceColumn, number, viewsBy),
-  pageLink: ofTwo(text.nullable(), text, pageLink),
-  mailLink: ofTwo(text.nullable(), text, mailLink),
+  /** `pageLink project path`, or `pageLink project.siteUrl path` for the page on the site. */
+  pageLink: ofTwo(z.union([project, text.nullable()]), text, (of, path) => pageLink(linked(of), path)),
+  mailLink: ofTwo(z.union([project, text.nullable()]), text, (of, path) => mailLink(linked(of), path)),
+  /** A path in a chat message, which leads into the web app if that has an address. */
+  chatPath: ofTwo(project, text, (of, path) =>
+    of.webApp === null ? shownPath(path) : chatLink(pageLink(of, path) ?? '', shownPath(path)),
+  ),
   webLink: of(text.nullable(), webLink),
 
   /** Length of a bar, relative to the longest one. */

@@ -50,6 +50,7 @@ export async function examine(workspace: Workspace, runtime: Runtime): Promise<F
       found('reports', () => tryReports(workspace, runtime)),
       found('notes', async () => pass(counted((await readOwnNotes(workspace)).length, 'note'))),
       found('email', () => email(workspace, runtime)),
+      found('links', () => links(workspace)),
       ...channels(workspace),
       found('database', () => verdict),
       found('journal', () => journal(workspace)),
@@ -154,6 +155,13 @@ async function email(
   const isMailed = audiences.some(({ to }) => to.some(isAddress));
   if (configuration === undefined || !isMailed) return pass(`emails would be written to ${outboxDir}`);
   return warn(`Emails are only written to ${outboxDir}: to send them, set ${SMTP_URL_VARIABLE}.`);
+}
+
+/** Where the links of emails and posts lead. */
+function links({ settings: { serve, reports } }: Workspace): Verdict {
+  if (serve?.url !== undefined) return pass(`emails lead to the web app at ${serve.url}`);
+  if (reports.baseUrl !== undefined) return pass(`emails lead to the pages at ${reports.baseUrl}`);
+  return pass('emails do not lead to the web app: set serve.url to the address where readers open it');
 }
 
 /** Whether each channel has an address, and a secret where it needs one. Nothing is sent. */

@@ -1,3 +1,4 @@
+import { chatLink } from '../../src/format/text.js';
 import { execFile } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
@@ -239,6 +240,37 @@ describe('what a channel gets', () => {
     expect(blocks[0]?.text.text).toMatch(/^𝄞+…$/u);
     expect(blocks[1]?.text.text.length).toBeLessThanOrEqual(3_000);
     expect(blocks[1]?.text.text).toMatch(/^𝄞{300}\n\n(&amp;)+…$/u);
+  });
+
+  it('has links where the text has them, whole or not at all, and none for a program', () => {
+    const href = 'https://readers.example.com/page?project=prj_1&path=%2Fa%7Cb';
+    const brief = `▲ ${chatLink(href, '/a<b')}: 20 human`;
+    const { blocks } = JSON.parse(postTo('slack', 'https://hooks.example.com/x', { brief }).body) as {
+      blocks: { text: { text: string } }[];
+    };
+    const written = `<${href.replace('&', '&amp;')}|/a&lt;b>`;
+    expect(blocks[1]?.text.text).toBe(`▲ ${written}: 20 human`);
+    const teams = postTo('teams', 'https://teams.example.com/x', { brief }).body;
+    expect(teams).toContain(
+      JSON.stringify({ type: 'TextRun', text: '/a<b', selectAction: { type: 'Action.OpenUrl', url: href } }),
+    );
+    const { data } = JSON.parse(postTo('webhook', 'https://hooks.example.com/x', { brief }).body) as {
+      data: { text: string };
+    };
+    expect(data.text).toBe('▲ /a<b: 20 human');
+    // However long it is, and wherever it is cut.
+    for (const before of Array.from({ length: 120 }, (_, index) => 2_700 + index)) {
+      const long = `${'x'.repeat(before)}${chatLink(href, '/a<b')} and more`.padEnd(4_000, '.');
+      const { blocks } = JSON.parse(postTo('slack', 'https://hooks.example.com/x', { brief: long }).body) as {
+        blocks: { text: { text: string } }[];
+      };
+      const text = blocks[1]?.text.text ?? '';
+      expect(text.length).toBeLessThanOrEqual(3_000);
+      expect(text.replace(written, '')).toMatch(/^x+( and more\.*|[ a-z]*)…$/);
+      expect(postTo('teams', 'https://teams.example.com/x', { brief: long }).body).not.toMatch(
+        /\\u00(02|03|1f)/,
+      );
+    }
   });
 
   it('is an Adaptive Card of plain runs for Teams, with a button', () => {

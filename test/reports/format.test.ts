@@ -24,7 +24,7 @@ import {
   plainDayRange,
   shortDayRange,
 } from '../../src/format/days.js';
-import { capitalised, pageLink, shownPath, webLink } from '../../src/format/text.js';
+import { capitalised, shownPath, siteLink, webLink } from '../../src/format/text.js';
 import { templateFunctions } from '../../src/reports/template-functions.js';
 
 const range = (first: string, last: string) => ({ first: day(first), last: day(last) });
@@ -116,16 +116,16 @@ describe('paths', () => {
 
   const NO_PAGES = ['javascript:alert(1)', '//evil.example/x', '/\\evil.example', 'quickstart', '', '?x'];
   test.each([...NO_PAGES, '@evil.example'])('“%s” is not a link', (path) => {
-    expect(pageLink('https://docs.example.com', path)).toBeUndefined();
+    expect(siteLink('https://docs.example.com', path)).toBeUndefined();
   });
 
   test('a page links to its site, and never anywhere else', () => {
-    expect(pageLink('https://docs.example.com/', '/quick start"x')).toBe(
+    expect(siteLink('https://docs.example.com/', '/quick start"x')).toBe(
       'https://docs.example.com/quick%20start%22x',
     );
-    expect(pageLink('https://example.com/docs', '/guides')).toBe('https://example.com/docs/guides');
-    expect(pageLink('javascript:alert(1)', '/guides')).toBeUndefined();
-    expect(pageLink(null, '/guides')).toBeUndefined();
+    expect(siteLink('https://example.com/docs', '/guides')).toBe('https://example.com/docs/guides');
+    expect(siteLink('javascript:alert(1)', '/guides')).toBeUndefined();
+    expect(siteLink(null, '/guides')).toBeUndefined();
   });
 
   test('only web addresses are links', () => {

@@ -1,0 +1,61 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { chatParts } from '../../src/format/text.js';
+import { mailLink, pageLink } from '../../src/reports/links.js';
+import { fullHistory } from './full-history.js';
+import type { TestHistory } from './history.js';
+import { prepare, SITE_URL } from './prepare.js';
+
+const APP = 'https://readers.example.com';
+
+let history: TestHistory;
+beforeAll(async () => {
+  history = await fullHistory();
+});
+
+/** The addresses that each form of a report leads to, besides pull requests. */
+async function linksIn(name: string, webApp?: string) {
+  const more = webApp === undefined ? {} : { webApp };
+  const report = await prepare({ reader: history.reader, name, siteUrl: SITE_URL, ...more });
+  const mail = await report.mail();
+  const hrefs = (html: string) =>
+    [...html.matchAll(/href="(https?:[^"]+)"/g)]
+      .map(([, href = '']) => href.replaceAll('&amp;', '&').replaceAll('&#x3D;', '='))
+      .filter((href) => !href.includes('/pull/'));
+  return { mail: hrefs(mail.html), page: hrefs(await report.page()), text: mail.text, brief: report.brief() };
+}
+
+describe.each(['weekly', 'improve'])('the links of %s', (name) => {
+  it('lead into the web app if it has an address: pages, agents, and the report itself', async () => {
+    const { mail, page, text, brief } = await linksIn(name, APP);
+    const report = `${APP}/reports/prj_1/${name}-2026-W46.html`;
+    for (const links of [mail, page]) {
+      expect(links.length).toBeGreaterThan(5);
+      expect(links.filter((href) => !href.startsWith(`${APP}/`))).toEqual([]);
+      const [toPage = expect.fail()] = links.filter((href) => href.startsWith(`${APP}/page?`));
+      const parameters = new URL(toPage).searchParams;
+      expect(parameters.get('project')).toBe('prj_1');
+      expect(parameters.get('path')).toMatch(/^\//);
+    }
+    expect(mail).toEqual(expect.arrayContaining([report, `${APP}/agents?project=prj_1`]));
+    expect(text).toContain(`Open in the browser: ${report}\n`);
+    const [linked] = chatParts(brief).filter(({ href }) => href !== null);
+    expect(linked?.href).toContain(`${APP}/page?project=prj_1&path=%2F`);
+  });
+
+  it('lead to the site without a web app, and nothing else pretends to be one', async () => {
+    const { mail, page, text, brief } = await linksIn(name);
+    for (const links of [mail, page])
+      expect(links.filter((href) => !href.startsWith(`${SITE_URL}/`))).toEqual([]);
+    expect(text).not.toContain('Open in the browser');
+    expect(brief).not.toMatch(/https:\/\/(readers|docs)/);
+    expect(chatParts(brief).filter(({ href }) => href !== null)).toEqual([]);
+  });
+});
+
+it('a page leads to its numbers or to the site, and not at all if an email would get too long', () => {
+  const project = { id: 'prj_1', siteUrl: SITE_URL, webApp: APP };
+  expect(pageLink(project, '/a b?c&d')).toBe(`${APP}/page?project=prj_1&path=%2Fa+b%3Fc%26d`);
+  expect(pageLink({ ...project, webApp: null }, '/a')).toBe(`${SITE_URL}/a`);
+  expect(mailLink(project, '/a')).toBe(`${APP}/page?project=prj_1&path=%2Fa`);
+  expect(mailLink(project, `/${'a'.repeat(400)}`)).toBeUndefined();
+});
