@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { readWorkspace } from '../src/app/workspace.js';
 import { day } from '../src/day.js';
 import { logging, openLog } from '../src/print/log.js';
-import { openService } from '../src/service/loop.js';
+import { Service } from '../src/service/loop.js';
 import { runSql } from '../src/sql/answer.js';
 import { formatAnswer } from '../src/sql/formats.js';
 import { colorsOf } from '../src/terminal/output.js';
@@ -42,7 +42,7 @@ async function publishedHistory(): Promise<string> {
   const onTickFailed = (error: unknown) => {
     throw error;
   };
-  const service = openService(workspace, runtime, {
+  const service = new Service(workspace, runtime, {
     ...logging(await openLog(runtime.output)),
     onTickFailed,
   });

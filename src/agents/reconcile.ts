@@ -1,10 +1,9 @@
 import { ENDED_STATUSES } from '../api/schema.js';
 import type { Ending, Entry, EntryOf, Fate } from '../effects/entries.js';
-import { countedDifferences, type Difference, differences, type Reconciliation } from '../effects/settle.js';
-import type { EffectsJournal } from '../effects/journal.js';
+import type { EffectLedger } from '../effects/reconcile.js';
+import type { Difference } from '../effects/settle.js';
 import type { Transaction } from '../warehouse/transaction.js';
 import type { Reader } from '../warehouse/query.js';
-import type { Warehouse } from '../warehouse/warehouse.js';
 import { attemptOf, entryAbout } from './intents.js';
 import { isRemoteJob, type Job, jobIn, planJob, readJobs, recordTransition, storeJob } from './ledger.js';
 import type { JobState, MessageState } from './lifecycle.js';
@@ -41,20 +40,11 @@ const storedPrompts = async (reader: Reader, kind: PromptEntry['effect']) =>
     return { job, message, reference, fate: FATES[state], attempt: attemptOf(message ?? job) };
   });
 
-/** Brings jobs, or the follow-up messages to them, in the journal and the database into agreement: jobs come first. */
-export async function reconcilePrompts(
-  kind: PromptEntry['effect'],
-  journal: EffectsJournal,
-  warehouse: Warehouse,
-  now: Date,
-): Promise<Reconciliation> {
-  const found = differences<PromptEntry, StoredPrompt>(
-    journal.known(kind),
-    await storedPrompts(warehouse, kind),
-  );
-  if (found.length === 0) return countedDifferences(found);
-  await journal.append(found.flatMap((one) => missingEntry(one, now)));
-  await warehouse.transaction(async (transaction) => {
+const promptLedger = (kind: PromptEntry['effect']): EffectLedger<PromptEntry['effect'], StoredPrompt> => ({
+  kind,
+  read: (reader) => storedPrompts(reader, kind),
+  entry: missingEntry,
+  store: async (transaction, found, now) => {
     const jobs = await readJobs(transaction, null);
     for (const { row, last, store } of found)
       if (row === undefined && last !== undefined && store !== undefined)
@@ -65,17 +55,22 @@ export async function reconcilePrompts(
       const prompt = byReference.get(one.reference);
       if (prompt !== undefined) await storeFate(transaction, one, prompt, now);
     }
-  });
-  return countedDifferences(found);
-}
+  },
+});
 
-/** The entry missing from the journal, based on whichever of the two has more information. */
-function missingEntry({ row, last, write }: Difference<PromptEntry, StoredPrompt>, now: Date): Entry[] {
-  if (write === undefined) return [];
-  if (last !== undefined) return [{ ...last, event: write, note: INTERRUPTED, at: now.toISOString() }];
-  if (row === undefined) return [];
+export const JOBS = promptLedger('job');
+/** The follow-up messages to jobs, which are reconciled after these. */
+export const MESSAGES = promptLedger('message');
+
+function missingEntry(
+  { row, last }: Difference<PromptEntry, StoredPrompt>,
+  event: Ending,
+  now: Date,
+): Entry | undefined {
+  if (last !== undefined) return { ...last, event, note: INTERRUPTED, at: now.toISOString() };
+  if (row === undefined) return undefined;
   const note = row.fate === 'sending' ? INTERRUPTED : (row.message ?? row.job).note;
-  return [entryAbout(row, { event: write, note: note ?? undefined }, now)];
+  return entryAbout(row, { event, note: note ?? undefined }, now);
 }
 
 /** Plans what only the journal knows. A message to a job that neither knows cannot be entered. */

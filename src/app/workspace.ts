@@ -8,7 +8,7 @@ import { MACHINE_VARIABLE } from '../effects/place.js';
 import { ConfigurationError } from '../errors.js';
 import { behindLinks } from '../files.js';
 import { sandboxSettings } from '../sandbox/state.js';
-import type { WorkspaceView } from '../steps/step.js';
+import type { WorkspaceView } from '../steps/parts.js';
 import type { Output } from '../terminal/output.js';
 import { readConfiguration, type SecretsMode, secretsOf } from './secrets.js';
 

@@ -47,8 +47,8 @@ export const exportCommand = projectCommand('export', {
     checkBounds(options, runtime.now());
     if (options.plan === true) return printForecast(options, runtime);
     const stepsOptions = { ...options, waits: options.reload === true };
-    const { result, outages, cost } = await runSteps('export', stepsOptions, runtime, (runner, context) =>
-      runner.step('export', () => exportStep(context, options)),
+    const { result, outages, cost } = await runSteps('export', stepsOptions, runtime, (runner, parts) =>
+      runner.step('export', () => exportStep(parts, options)),
     );
     for (const project of result ?? []) runtime.output.data(loadedLines(project, cost).join('\n'));
     return conclude(outages, runtime);
@@ -106,8 +106,8 @@ export const audit = projectCommand('audit', {
   readership audit --repair`,
   environment: PLATFORM_ENVIRONMENT,
   run: async (options, runtime) => {
-    const { result: audits = [], ...rest } = await runSteps('audit', options, runtime, (runner, context) =>
-      runner.step('audit', () => auditStep(context, options.repair === true)),
+    const { result: audits = [], ...rest } = await runSteps('audit', options, runtime, (runner, parts) =>
+      runner.step('audit', () => auditStep(parts, { repair: options.repair === true })),
     );
     for (const one of audits) runtime.output.data(auditLines(one).join('\n'));
     const exitCode = conclude(rest.outages, runtime);
@@ -139,15 +139,16 @@ export const publish = workspaceCommand('publish', {
   AWS_REGION, AWS_ENDPOINT_URL_S3            if not us-east-1 at Amazon`,
   run: async (options, runtime) => {
     const { output, workingDirectory } = runtime;
-    return withSteps<ExitCode>('publish', { ...options, secrets: 'optional' }, runtime, async (context) => {
-      const runner = new StepRunner(context);
-      const published = await runPublish(runner, context, { isWhole: true });
+    return withSteps<ExitCode>('publish', { ...options, secrets: 'optional' }, runtime, async (parts) => {
+      const { historyFile, dataset } = parts.workspace;
+      const runner = new StepRunner(parts);
+      const published = await runPublish(runner, parts, { isWhole: true });
       const line = (path: string, words: string) => {
         output.data(`${shownLocation(path, workingDirectory)}  ${words}`);
       };
-      if (published !== undefined) line(context.historyFile, `${(published.bytes / 1e6).toFixed(1)} MB`);
-      if (published?.dataset !== undefined && context.dataset !== undefined)
-        line(context.dataset.location, datasetSummary(published.dataset));
+      if (published !== undefined) line(historyFile, `${(published.bytes / 1e6).toFixed(1)} MB`);
+      if (published?.dataset !== undefined && dataset !== undefined)
+        line(dataset.location, datasetSummary(published.dataset));
       return conclude(runner.outages, runtime);
     });
   },

@@ -14,7 +14,7 @@ import { longDay } from '../format/days.js';
 import { escapeUnsafe } from '../format/text.js';
 import { createdLine, planLines } from '../print/pages.js';
 import { approvePages, improveStep, skipPages, unskipPages } from '../steps/improve.js';
-import type { StepContext } from '../steps/step.js';
+import type { WorkspaceView } from '../steps/parts.js';
 import { aDay, projectCommand, flag, JSON_LOG, PLATFORM_ENVIRONMENT, value } from './command.js';
 import { conclude, makeChange, runSteps } from './steps.js';
 
@@ -102,8 +102,8 @@ const shownPage = ({ path, why, evidence }: ConsideredPage) => ({
 });
 
 async function applyAll(options: ShowOptions, runtime: Runtime): Promise<ExitCode> {
-  const { result, outages } = await runSteps('improve', options, runtime, (runner, context) =>
-    runner.step('improve', () => improveStep(context, true)),
+  const { result, outages } = await runSteps('improve', options, runtime, (runner, parts) =>
+    runner.step('improve', () => improveStep(parts, { apply: true })),
   );
   for (const { project, plan, created } of result ?? [])
     runtime.output.data(createdLine(project.name, plan, created));
@@ -115,9 +115,9 @@ async function applySome(options: ShowOptions, runtime: Runtime, pages: Pages): 
     const [path = '', digest] = page.split('#');
     return { path: pathArgument(path), digest };
   });
-  const { result, outages } = await runSteps('improve', options, runtime, (runner, context) => {
-    const project = onlyProject(context);
-    return runner.aside('improve', () => approvePages(context, project, approvals));
+  const { result, outages } = await runSteps('improve', options, runtime, (runner, parts) => {
+    const project = onlyProject(parts.workspace);
+    return runner.aside('improve', () => approvePages(parts, project, approvals));
   });
   const answers = result ?? [];
   for (const { path, job, refusal, despite } of answers) {
@@ -138,11 +138,11 @@ function changeSkips(
   until?: Day | null,
 ): Promise<ExitCode> {
   const paths = pages.map(pathArgument);
-  return makeChange('improve', { ...options, secrets: 'optional' }, runtime, async (context) => {
-    const project = onlyProject(context);
-    if (until === undefined) await unskipPages(context, project, paths);
-    else await skipPages(context, project, paths, until);
-    const jobs = await readJobs(context.warehouse, project.id);
+  return makeChange('improve', { ...options, secrets: 'optional' }, runtime, async (parts) => {
+    const project = onlyProject(parts.workspace);
+    if (until === undefined) await unskipPages(parts, project, paths);
+    else await skipPages(parts, project, paths, until);
+    const jobs = await readJobs(parts.store, project.id);
     for (const path of paths) {
       const open = jobs.find((job) => job.path === path && OPEN_STATES.has(job.state));
       const job = open && `; its job ${open.id}, ${open.state}, continues: readership jobs show ${open.id}`;
@@ -164,7 +164,7 @@ function pathArgument(path: string): string {
 }
 
 /** The project of the given pages. */
-function onlyProject({ projects }: StepContext): ProjectSettings {
+function onlyProject({ projects }: WorkspaceView): ProjectSettings {
   const [project, ...others] = projects;
   if (project === undefined || others.length > 0)
     throw new ConfigurationError(

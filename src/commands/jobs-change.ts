@@ -89,12 +89,14 @@ const changeJob = (
   runtime: Runtime,
   work: (found: JobToChange) => Promise<void>,
 ): Promise<ExitCode> =>
-  makeChange(command, options, runtime, async (context) => {
+  makeChange(command, options, runtime, async (parts) => {
+    const { store, session, workspace } = parts;
     // This job is shown only once, at the end.
     const onJob = (job: Job) => {
-      if (job.id !== id) context.observer.onJob?.(job);
+      if (job.id !== id) session.observer.onJob?.(job);
     };
-    await work(await jobToChange({ ...context, observer: { ...context.observer, onJob } }, id));
-    const { job } = findJob(await readJobs(context.warehouse, null), context, id);
+    const quiet = { ...session, observer: { ...session.observer, onJob } };
+    await work(await jobToChange({ ...parts, session: quiet }, id));
+    const { job } = findJob(await readJobs(store, null), workspace, id);
     runtime.output.data(jobLine(job));
   });

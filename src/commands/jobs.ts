@@ -100,8 +100,8 @@ const poll = projectCommand('poll', {
     const ended: Job[] = [];
     // Each round releases the database, so that watching does not block other commands.
     for (;;) {
-      const { result, outages } = await runSteps('jobs poll', options, runtime, (runner, context) =>
-        runner.step('poll', () => pollStep(context, wait === 0 ? {} : { deadlineMs })),
+      const { result, outages } = await runSteps('jobs poll', options, runtime, (runner, parts) =>
+        runner.step('poll', () => pollStep(parts, wait === 0 ? {} : { deadlineMs })),
       );
       const { stillActive = [], pollsInMs } = result ?? {};
       ended.push(...(result?.ended ?? []));

@@ -10,7 +10,8 @@ import { deliveryLine } from '../print/emails.js';
 import { eachLoaded } from '../reports/coverage.js';
 import { findReport, type ReportDefinition } from '../reports/definition.js';
 import { type Calendar, choosePeriod, type Period, periodNamed } from '../reports/period.js';
-import { byBothClocks, type StepContext } from '../steps/step.js';
+import type { Parts } from '../steps/parts.js';
+import { byBothClocks } from '../steps/step.js';
 import { type Mailing, mailingsOf, reportNotice, sendMailing } from '../steps/mailing.js';
 import type { Reader } from '../warehouse/query.js';
 import { conclude, makeChange, runSteps } from './steps.js';
@@ -65,13 +66,14 @@ const recipientsOf = (mailings: readonly Mailing[]): Recipient[] => [
  */
 export async function sendReport(name: string, options: SendOptions, runtime: Runtime): Promise<ExitCode> {
   const command = `report send ${name}`;
-  const { outages } = await runSteps(command, options, runtime, async (runner, context) => {
-    const report = await findReport(name, context.workspaceDir);
-    const mailings = chooseMailings(context, report, options.to);
-    const configured = recipientsOf(mailingsOf(context, report));
+  const { outages } = await runSteps(command, options, runtime, async (runner, parts) => {
+    const { workspace } = parts;
+    const report = await findReport(name, workspace.workspaceDir);
+    const mailings = chooseMailings(workspace, report, options.to);
+    const configured = recipientsOf(mailingsOf(workspace, report));
     for (const stranger of recipientsOf(mailings).filter((one) => !configured.includes(one)))
       runtime.output.note(`${stranger} is not in reports.${name}.to, so it gets only this email.`);
-    const sent = await runner.aside('report', () => send(context, mailings, options));
+    const sent = await runner.aside('report', () => send(parts, mailings, options));
     for (const { message } of sent?.empty ?? []) runtime.output.note(message);
     for (const { delivery, isNew } of sent?.deliveries ?? [])
       runtime.output.data(deliveryLine(delivery, runtime, isNew));
@@ -80,15 +82,16 @@ export async function sendReport(name: string, options: SendOptions, runtime: Ru
 }
 
 /** The deliveries of the mailings, each with whether this command attempted it. */
-async function send(given: StepContext, mailings: readonly Mailing[], options: SendOptions) {
-  const context = await byBothClocks(given);
+async function send(given: Parts, mailings: readonly Mailing[], options: SendOptions) {
+  const parts = await byBothClocks(given);
+  const { workspace, store, session } = parts;
   const admission = options.force === true ? 'force' : 'unsettled';
   const { results, empty } = await eachLoaded(mailings, async (mailing) => {
     const { report, project } = mailing;
     const recipients = mailing.audience.to;
-    const period = choosePeriod(report.period, options.period, context.now(), context.settings.reports);
-    const tried = await sendMailing(context, mailing, period, recipients, admission);
-    const known = await readDeliveries(context.warehouse, { report: report.name, project });
+    const period = choosePeriod(report.period, options.period, session.now(), workspace.settings.reports);
+    const tried = await sendMailing(parts, mailing, period, recipients, admission);
+    const known = await readDeliveries(store, { report: report.name, project });
     return known
       .filter((one) => one.period === period.name && recipients.some((to) => to === one.recipient))
       .map((delivery) => ({
@@ -158,17 +161,24 @@ export function settleDelivery(name: string, options: SettleOptions, runtime: Ru
       'Say what became of it: --delivered RECIPIENT or --not-delivered RECIPIENT.',
     );
   const changing = { ...options, secrets: 'optional' as const };
-  return makeChange(`report resolve ${name}`, changing, runtime, async (context) => {
-    const all = await readDeliveries(context.warehouse, { report: name, project: project ?? null });
-    const unknown = all.filter(({ state }) => state === 'unknown');
-    const sent = unknown.filter((delivery) => delivery.recipient.toLowerCase() === recipient);
-    const found = period === undefined ? sent : ofPeriod(sent, period, context.settings.reports);
-    const [only, ...others] = found;
-    if (only === undefined || others.length > 0)
-      throw ambiguous(name, found.length === 0 ? unknown : found, all);
-    const settled = await resolveDelivery(context, only, delivered !== undefined, context.now());
-    runtime.output.data(deliveryLine(settled, runtime));
-  });
+  return makeChange(
+    `report resolve ${name}`,
+    changing,
+    runtime,
+    async ({ workspace, store, effects, session }) => {
+      const all = await readDeliveries(store, { report: name, project: project ?? null });
+      const unknown = all.filter(({ state }) => state === 'unknown');
+      const sent = unknown.filter((delivery) => delivery.recipient.toLowerCase() === recipient);
+      const found = period === undefined ? sent : ofPeriod(sent, period, workspace.settings.reports);
+      const [only, ...others] = found;
+      if (only === undefined || others.length > 0)
+        throw ambiguous(name, found.length === 0 ? unknown : found, all);
+      const records = { warehouse: store, journal: effects.journal };
+      const outcome = delivered === undefined ? 'not delivered' : 'delivered';
+      const settled = await resolveDelivery(records, only, outcome, session.now());
+      runtime.output.data(deliveryLine(settled, runtime));
+    },
+  );
 }
 
 /**

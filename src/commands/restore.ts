@@ -1,6 +1,6 @@
 import { max } from 'date-fns';
 import { resolve } from 'node:path';
-import { MAX_LOCK_WAIT_MS, withLiveFiles } from '../app/open.js';
+import { MAX_LOCK_WAIT_MS, withStored } from '../app/open.js';
 import { keepPrivate, optionsOf, readWorkspace } from '../app/workspace.js';
 import { shownLocation } from '../config/load.js';
 import { addDays, daysBetween, lastEndedDay } from '../day.js';
@@ -36,22 +36,25 @@ export const restore = workspaceCommand('restore', {
     const workspace = await readWorkspace(options, runtime, 'optional');
     const { liveFile, historyFile, settings } = workspace;
     const from = options.from === undefined ? undefined : resolve(workingDirectory, options.from);
-    const hold = { command: 'readership restore', now, signal, maxWaitMs: MAX_LOCK_WAIT_MS };
+    const hold = { command: 'restore', maxWaitMs: MAX_LOCK_WAIT_MS };
     keepPrivate();
     runtime.output.goesOnUnread = true;
-    const restored = await restoreLive({ liveFile, historyFile, from }, hold);
-    await withLiveFiles(workspace, runtime, hold, async ({ warehouse, elsewhere, reconciled }) => {
+    const restored = await restoreLive(
+      { liveFile, historyFile, from },
+      { ...hold, command: 'readership restore', now, signal },
+    );
+    await withStored(workspace, runtime, hold, async ({ store, effects: { elsewhere }, putRight }) => {
       const shown = (file: string) => shownLocation(file, workingDirectory);
       if (restored === undefined)
         output.data(`${shown(liveFile)} is intact and up to date: nothing to restore.`);
       else output.data(`Restored ${shown(liveFile)} from ${shown(restored.source)}.`);
       for (const aside of [restored?.aside, restored?.historyAside])
         if (aside !== undefined) output.data(`Kept the previous file: ${shown(aside)}`);
-      if (reconciled !== undefined) output.data(reconciled);
-      for (const { id } of settings.projects) output.words(await stateLine(warehouse, id, now()));
+      if (putRight !== undefined) output.data(putRight);
+      for (const { id } of settings.projects) output.words(await stateLine(store, id, now()));
       if (restored === undefined) return;
-      await forgetDataset(warehouse);
-      await publish(warehouse, historyFile);
+      await forgetDataset(store);
+      await publish(store, historyFile);
       const run = ['readership run', ...optionsOf(options)].join(' ');
       output.data(elsewhere === undefined ? `Next: ${run}` : `${elsewhere.message}\nThen: ${run}`);
     });
@@ -88,12 +91,12 @@ export const adopt = workspaceCommand('adopt', {
   environment: `Environment:
   READERSHIP_MACHINE     names this machine where its id changes: containers, CI`,
   run: (options, runtime) =>
-    withSteps<ExitCode>('adopt', { ...options, secrets: 'optional' }, runtime, async (context) => {
-      const { here, journal, warehouse, now } = context;
-      await sendFrom(here, journal, warehouse, now());
-      runtime.output.data(`This workspace now sends from ${placeWords(here)}.`);
-      const runner = new StepRunner(context);
-      await runPublish(runner, { ...context, elsewhere: undefined });
+    withSteps<ExitCode>('adopt', { ...options, secrets: 'optional' }, runtime, async (parts) => {
+      const { store, effects, session } = parts;
+      await sendFrom(effects.here, effects.journal, store, session.now());
+      runtime.output.data(`This workspace now sends from ${placeWords(effects.here)}.`);
+      const runner = new StepRunner(parts);
+      await runPublish(runner, { ...parts, effects: { ...effects, elsewhere: undefined } });
       return conclude(runner.outages, runtime);
     }),
 });

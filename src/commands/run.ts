@@ -1,12 +1,13 @@
-import { transportOf } from '../app/connection.js';
+import { transportOf } from '../app/effects.js';
+import { expectKeys } from '../app/platform.js';
 import { readWorkspace, type Runtime, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
 import { nextScheduled } from '../config/cron.js';
-import { apiKeyOf } from '../config/load.js';
 import { LockedError, messageOf } from '../errors.js';
 import { hasStoredDays } from '../export/ledger.js';
 import { type Log, logging, openLog } from '../print/log.js';
 import { summarize } from '../print/run.js';
-import { openService, runOnce, type Service } from '../service/loop.js';
+import { Service } from '../service/loop.js';
+import { runOnce } from '../service/run.js';
 import type { Web } from '../web/serve.js';
 import { aDuration, workspaceCommand, EMAIL_ENVIRONMENT, flag, JSON_LOG, value } from './command.js';
 import { conclude, withSteps } from './steps.js';
@@ -37,18 +38,19 @@ export const run = workspaceCommand('run', {
   readership run --wait 10m         wait until the agents are done`,
   environment: EMAIL_ENVIRONMENT,
   run: ({ wait, pausedOk, ...options }, runtime) =>
-    withSteps('run', options, runtime, async (context, progress) => {
-      const isNewSandbox = options.sandbox === true && !(await hasStoredDays(context.warehouse));
+    withSteps('run', options, runtime, async (parts, progress) => {
+      const { store, workspace } = parts;
+      const isNewSandbox = options.sandbox === true && !(await hasStoredDays(store));
       if (isNewSandbox && options.json !== true)
         runtime.output.note('Everything in the sandbox is simulated, also its jobs of earlier weeks.');
-      const outcome = await runOnce(context, {
-        apply: context.settings.improve.mode === 'apply',
+      const outcome = await runOnce(parts, {
+        apply: workspace.settings.improve.mode === 'apply',
         waitMs: wait ?? (options.sandbox === true ? SANDBOX_WAIT_MS : 0),
       });
       progress.end();
       const exitCode = conclude(outcome.outages, runtime);
       if (!runtime.signal.aborted && options.json !== true) {
-        const summary = await summarize(outcome, context, runtime, progress.cost, options.sandbox);
+        const summary = await summarize(outcome, parts, runtime, progress.cost, options.sandbox);
         if (summary !== '') runtime.output.words(summary);
       }
       return exitCode === 75 && pausedOk === true ? 0 : exitCode;
@@ -69,16 +71,16 @@ export const start = workspaceCommand('start', {
     const workspace = await readWorkspace(options, runtime);
     runtime.output.goesOnUnread = true;
     // A missing key, or an invalid address of the mail server, is an error now, and not every night.
-    const { configuration, projects, settings } = workspace;
+    const { settings } = workspace;
     transportOf(workspace);
-    if (configuration !== undefined) for (const project of projects) apiKeyOf(configuration, project);
+    expectKeys(workspace);
     const log = await openLog(runtime.output);
     const onTickFailed = (error: unknown): void => {
       const isLater = error instanceof LockedError;
       const [level, outcome] = isLater ? (['warn', 'later'] as const) : (['error', 'failed'] as const);
       log[level]({ outcome, error: messageOf(error) }, `tick ${outcome}`);
     };
-    const service = openService(workspace, runtime, { ...logging(log), onTickFailed });
+    const service = new Service(workspace, runtime, { ...logging(log), onTickFailed });
     const warn = (message: string | Error): void => log.warn(messageOf(message));
     log.info({ schedule: settings.schedule, dataDir: workspace.dataDir }, 'started');
     const web = await openWeb(workspace, options, runtime, log, service);

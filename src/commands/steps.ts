@@ -1,4 +1,4 @@
-import { MAX_LOCK_WAIT_MS, withLiveDatabase } from '../app/open.js';
+import { MAX_LOCK_WAIT_MS, withParts } from '../app/open.js';
 import type { SecretsMode } from '../app/secrets.js';
 import { readWorkspace, type Runtime, waitingAtMost, type WorkspaceOptions } from '../app/workspace.js';
 import { type ExitCode, exitCodeOf, messageOf, ReadershipError } from '../errors.js';
@@ -6,7 +6,8 @@ import { inSequence } from '../format/days.js';
 import { logging, openLog } from '../print/log.js';
 import { ExportProgress } from '../print/progress.js';
 import { doAndPublish } from '../steps/publish.js';
-import type { StepContext, StepOutage, StepRunner } from '../steps/step.js';
+import type { Parts } from '../steps/parts.js';
+import type { StepOutage, StepRunner } from '../steps/step.js';
 
 type StepsOptions = WorkspaceOptions & {
   /** `optional` for what needs no key. */
@@ -22,7 +23,7 @@ export async function withSteps<Result>(
   command: string,
   { waits = false, json = false, secrets, ...options }: StepsOptions,
   runtime: Runtime,
-  work: (context: StepContext, progress: ExportProgress) => Promise<Result>,
+  work: (parts: Parts, progress: ExportProgress) => Promise<Result>,
 ): Promise<Result> {
   const configured = await readWorkspace(options, runtime, secrets);
   const workspace = waits ? waitingAtMost(Infinity, configured) : configured;
@@ -35,7 +36,7 @@ export async function withSteps<Result>(
     output.note(`The database is held by ${who}; waiting for up to ${MAX_LOCK_WAIT_MS / 1000} s.`);
   const hold = { command, listener, onHeld, maxWaitMs: MAX_LOCK_WAIT_MS };
   try {
-    return await withLiveDatabase(workspace, runtime, hold, (context) => work(context, progress));
+    return await withParts(workspace, runtime, hold, (parts) => work(parts, progress));
   } finally {
     progress.end();
   }
@@ -46,10 +47,10 @@ export const runSteps = <Result>(
   command: string,
   options: StepsOptions,
   runtime: Runtime,
-  work: (runner: StepRunner, context: StepContext) => Promise<Result>,
+  work: (runner: StepRunner, parts: Parts) => Promise<Result>,
 ) =>
-  withSteps(command, options, runtime, async (context, progress) => {
-    const done = await doAndPublish(context, (runner) => work(runner, context));
+  withSteps(command, options, runtime, async (parts, progress) => {
+    const done = await doAndPublish(parts, (runner) => work(runner, parts));
     return { ...done, cost: progress.cost };
   });
 
@@ -58,9 +59,9 @@ export async function makeChange(
   command: string,
   options: StepsOptions,
   runtime: Runtime,
-  work: (context: StepContext) => Promise<void>,
+  work: (parts: Parts) => Promise<void>,
 ): Promise<ExitCode> {
-  const { outages } = await runSteps(command, options, runtime, (_, context) => work(context));
+  const { outages } = await runSteps(command, options, runtime, (_, parts) => work(parts));
   const code = conclude(outages, runtime);
   if (code !== 0 && !runtime.signal.aborted)
     runtime.output.note('The change was made: do not repeat it. The next publication shows it.');

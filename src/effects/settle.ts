@@ -84,11 +84,8 @@ export function differences<Of extends Entry, Row extends StoredEffect>(
   });
 }
 
-/** The result of reconciling a ledger with the journal. */
-export type Reconciliation = ReturnType<typeof countedDifferences>;
-
 /** Counts the results of `differences` for display. */
-export const countedDifferences = (found: readonly Settlement[]) => ({
+export const countDifferences = (found: readonly Settlement[]) => ({
   /** Effects, or outcomes of effects, that the database lacked. */
   stored: found.filter(({ store }) => store !== undefined).length,
   /** Those of them that the database had, and lost. */

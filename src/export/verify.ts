@@ -68,8 +68,8 @@ export async function checkRecentDays(task: LoadTask): Promise<Comparison | unde
   return compare(task, recentTotals(ledger, now()), { priority: 'urgent', marks: true });
 }
 
-/** Compares the whole settled history with the platform. Throws what the client throws; nothing is lost then. */
-export async function auditHistory(task: LoadTask, repair: boolean): Promise<Audit> {
+/** Compares the whole settled history with the platform, and loads what differs with `repair`. Throws what the client throws; nothing is lost then. */
+export async function auditHistory(task: LoadTask, { repair }: { readonly repair: boolean }): Promise<Audit> {
   const { warehouse, project } = task;
   const ledger = await readDayLedger(warehouse, project);
   const damaged = await findDamagedDays(warehouse, project);

@@ -1,7 +1,6 @@
 import pMap from 'p-map';
 import { withGrace } from '../sleep.js';
 import type { Entry, EntryOf, Ending, Outcome as JournalOutcome } from '../effects/entries.js';
-import { countedDifferences, differences, type Reconciliation } from '../effects/settle.js';
 import type { EffectsJournal } from '../effects/journal.js';
 import { type Reader, readSql } from '../warehouse/query.js';
 import type { Transaction } from '../warehouse/transaction.js';
@@ -26,7 +25,6 @@ const statement = (name: string) => readSql(import.meta.url, `statements/${name}
 const DELIVERIES = statement('deliveries');
 const REMOVE_DELIVERY = statement('remove-delivery');
 const STORE_DELIVERY = statement('store-delivery');
-const INTERRUPTED = 'the process ended before the outcome was recorded';
 
 /** Every attempted delivery, of a report, project, period or recipient if given, ordered by all of these. */
 export const readDeliveries = (
@@ -93,7 +91,7 @@ async function deliverOne(
     : transport.send(message, departure, withGrace(signal)));
   const after = settled(delivery, outcome, now());
   await departure.ended(endingOf(after), now());
-  await ledgers.warehouse.transaction((transaction) => store(transaction, after));
+  await ledgers.warehouse.transaction((transaction) => storeDelivery(transaction, after));
   return after;
 }
 
@@ -121,7 +119,9 @@ export async function recordIntent(
     if (!mayBeTried(known, admission, now)) return undefined;
     const attempts = (known?.attempts ?? 0) + 1;
     const delivery = begun({ ...key, via, messageId: id, attempts }, now, figures);
-    const departure = await journal.depart(intentOf(delivery), now, () => store(transaction, delivery));
+    const departure = await journal.depart(intentOf(delivery), now, () =>
+      storeDelivery(transaction, delivery),
+    );
     return { delivery, departure };
   });
 }
@@ -130,54 +130,20 @@ export async function recordIntent(
 export async function resolveDelivery(
   { warehouse, journal }: DeliveryRecords,
   delivery: Delivery,
-  hasArrived: boolean,
+  found: 'delivered' | 'not delivered',
   now: Date,
 ): Promise<Delivery> {
-  const words = hasArrived ? 'delivered, confirmed by a person' : 'not delivered, confirmed by a person';
-  const after = hasArrived
-    ? settled(delivery, { kind: 'sent', words }, now)
-    : { ...settled({ ...delivery, attempts: 0 }, { kind: 'not-sent', words }, now), next_attempt_at: null };
+  const words = `${found}, confirmed by a person`;
+  const after =
+    found === 'delivered'
+      ? settled(delivery, { kind: 'sent', words }, now)
+      : { ...settled({ ...delivery, attempts: 0 }, { kind: 'not-sent', words }, now), next_attempt_at: null };
   await journal.append([entryAbout(after, now)]);
-  await warehouse.transaction((transaction) => store(transaction, after));
+  await warehouse.transaction((transaction) => storeDelivery(transaction, after));
   return after;
 }
 
-/**
- * Brings deliveries in the journal and the database into agreement. Those that a killed process
- * left half sent are returned as `unknown`, because the email may have arrived. This is safe
- * because only the holder of the live database sends.
- */
-export async function reconcileDeliveries(
-  { warehouse, journal }: DeliveryRecords,
-  now: Date,
-): Promise<Reconciliation & { readonly deliveries: readonly Delivery[] }> {
-  const rows = (await readDeliveries(warehouse)).map((delivery) => ({
-    delivery,
-    reference: fingerprintOf(delivery),
-    fate: delivery.state === 'sending' ? ('sending' as const) : EVENT_OF[delivery.state],
-    attempt: delivery.tried_at.toISOString(),
-  }));
-  const found = differences(journal.known('email'), rows);
-  const deliveries: Delivery[] = [];
-  const entries: Entry[] = [];
-  for (const { row, last, store: kind, write } of found) {
-    const before = last === undefined ? row?.delivery : begun(last, new Date(last.attempt), last.figures);
-    if (before === undefined) continue;
-    const words = last?.note ?? INTERRUPTED;
-    const at = last === undefined || last.event === 'sending' ? now : new Date(last.at);
-    const after = kind === undefined ? before : settled(before, { kind, words }, at);
-    if (write !== undefined) entries.push({ ...entryAbout(after, now), event: write });
-    if (kind !== undefined) deliveries.push(after);
-  }
-  await journal.append(entries);
-  await warehouse.transaction(async (transaction) => {
-    for (const delivery of deliveries) await store(transaction, delivery);
-  });
-  const unknown = deliveries.filter(({ state }) => state === 'unknown');
-  return { ...countedDifferences(found), deliveries: unknown };
-}
-
-const EVENT_OF = {
+export const EVENT_OF = {
   waiting: 'not-sent',
   sent: 'sent',
   failed: 'refused',
@@ -203,7 +169,7 @@ const endingOf = ({ state, note }: Delivery): JournalOutcome => ({
   ...(note === null ? {} : { note }),
 });
 
-const entryAbout = (delivery: Delivery, now: Date): Entry => ({
+export const entryAbout = (delivery: Delivery, now: Date): Entry => ({
   ...intentOf(delivery),
   ...endingOf(delivery),
   attempt: delivery.tried_at.toISOString(),
@@ -211,7 +177,7 @@ const entryAbout = (delivery: Delivery, now: Date): Entry => ({
 });
 
 /** A delivery that is being attempted. */
-const begun = (
+export const begun = (
   attempt: DeliveryKey & Pick<EntryOf<'email'>, 'messageId' | 'via' | 'attempts'>,
   triedAt: Date,
   figures: Figures | null | undefined,
@@ -230,7 +196,7 @@ const begun = (
   ai: figures?.ai ?? null,
 });
 
-async function store(transaction: Transaction, delivery: Delivery): Promise<void> {
+export async function storeDelivery(transaction: Transaction, delivery: Delivery): Promise<void> {
   await transaction.execute(REMOVE_DELIVERY, delivery);
   await transaction.execute(STORE_DELIVERY, delivery);
 }

@@ -5,8 +5,8 @@ import { counted } from '../format/numbers.js';
 import { escapeUnsafe } from '../format/text.js';
 import { ALERT, type Delivery, type DeliveryKey, isAboutAll } from '../mail/delivery.js';
 import { readDeliveries } from '../mail/ledger.js';
-import type { StepContext } from '../steps/step.js';
-import type { RunOutcome } from '../service/loop.js';
+import type { Using } from '../steps/parts.js';
+import type { RunOutcome } from '../service/run.js';
 
 type Screen = Pick<Runtime, 'output' | 'workingDirectory'>;
 
@@ -16,11 +16,12 @@ type Screen = Pick<Runtime, 'output' | 'workingDirectory'>;
  */
 export async function mailLines(
   outcome: Pick<RunOutcome, 'reported'>,
-  { warehouse, projects }: Pick<StepContext, 'warehouse' | 'projects'>,
+  { workspace, store }: Using<'workspace' | 'store'>,
   runtime: Screen,
 ): Promise<string[]> {
+  const { projects } = workspace;
   const { held = [], deliveries: attempted = [] } = outcome.reported ?? {};
-  const all = (await readDeliveries(warehouse)).filter(
+  const all = (await readDeliveries(store)).filter(
     ({ project, report }) =>
       report !== ALERT && (isAboutAll(project) || projects.some(({ id }) => id === project)),
   );

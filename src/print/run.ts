@@ -6,10 +6,10 @@ import { plainDayRange } from '../format/days.js';
 import { counted, percent, thousands } from '../format/numbers.js';
 import { section } from '../format/text.js';
 import { lastEnded, type Period } from '../reports/period.js';
-import type { RunOutcome } from '../service/loop.js';
-import type { StepContext } from '../steps/step.js';
+import type { RunOutcome } from '../service/run.js';
+import type { Using, WorkspaceView } from '../steps/parts.js';
 import type { ProjectImprovement } from '../steps/improve.js';
-import { readSql } from '../warehouse/query.js';
+import { type Reader, readSql } from '../warehouse/query.js';
 import { mailLines } from './emails.js';
 import { loadedLines } from './export.js';
 import { jobLines } from './jobs.js';
@@ -31,14 +31,14 @@ const weekRow = z.object({
  */
 export async function summarize(
   outcome: RunOutcome,
-  context: StepContext,
+  { workspace, store }: Using<'workspace' | 'store'>,
   runtime: Runtime,
   cost: ExportCost,
   isSandbox = false,
 ): Promise<string> {
   const { workingDirectory, output, now } = runtime;
   const { bold, cyan } = output.colors;
-  const week = lastEnded('week', now(), context.settings.reports);
+  const week = lastEnded('week', now(), workspace.settings.reports);
   const options = isSandbox ? ' --sandbox' : '';
   const program = programAt(process.argv[1] ?? '', workingDirectory);
   const loaded = outcome.exported.flatMap((project) => loadedLines(project, cost));
@@ -47,13 +47,13 @@ export async function summarize(
     `  ${cyan(relative(workingDirectory, file))}`,
   ]);
   // Before anything is loaded, there is nothing to choose, read or query.
-  if (!(await hasStoredDays(context.warehouse))) return section(bold('Loaded'), loaded).join('\n');
+  if (!(await hasStoredDays(store))) return section(bold('Loaded'), loaded).join('\n');
   const lines = [
     ...section(bold('Loaded'), loaded),
-    ...section(bold('Read'), await readLines(context, week)),
-    ...section(bold('Agents'), await agentLines(outcome, context, output.width)),
+    ...section(bold('Read'), await readLines(store, workspace.projects, week)),
+    ...section(bold('Agents'), await agentLines(outcome, workspace, output.width)),
     ...section(bold('Report'), pages),
-    ...section(bold('Email'), await mailLines(outcome, context, runtime)),
+    ...section(bold('Email'), await mailLines(outcome, { workspace, store }, runtime)),
     ...section(bold('Look at it'), [
       `${program} report weekly${options} --open`,
       `${program} serve${options} --open`,
@@ -71,8 +71,12 @@ export async function summarize(
 }
 
 /** Who read each project in a week, if anything is loaded of it. */
-async function readLines({ warehouse, projects }: StepContext, week: Period): Promise<string[]> {
-  const rows = await warehouse.query(WEEK, weekRow, { from: week.first, to: week.last });
+async function readLines(
+  reader: Reader,
+  projects: WorkspaceView['projects'],
+  week: Period,
+): Promise<string[]> {
+  const rows = await reader.query(WEEK, weekRow, { from: week.first, to: week.last });
   return projects.flatMap(({ id, name }) =>
     rows
       .filter(({ project }) => project === id)
@@ -87,7 +91,7 @@ async function readLines({ warehouse, projects }: StepContext, week: Period): Pr
 /** What became of pages, and the jobs that were polled. */
 async function agentLines(
   { improved, polled }: RunOutcome,
-  { settings }: StepContext,
+  { settings }: WorkspaceView,
   width: number,
 ): Promise<string[]> {
   const jobs = [...(polled?.ended ?? []), ...(polled?.stillActive ?? [])];

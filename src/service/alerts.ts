@@ -10,7 +10,7 @@ import type { Notice } from '../mail/compose.js';
 import { ALERT, ALL_PROJECTS, type Delivery, sentOf } from '../mail/delivery.js';
 import { readDeliveries } from '../mail/ledger.js';
 import { sendNotice } from '../steps/mailing.js';
-import type { StepContext } from '../steps/step.js';
+import type { Using } from '../steps/parts.js';
 import { type Outage, readOutages } from '../steps/runs.js';
 import { dayColumn, readSql } from '../warehouse/query.js';
 
@@ -29,26 +29,28 @@ interface Alert {
  * Sends an alert about each outage once, and about its end to the same recipients, and one about
  * each drop in views. Never throws, but returns why none could be sent.
  */
-export async function sendAlerts(context: StepContext): Promise<string | undefined> {
-  const { settings, warehouse, elsewhere, now, signal, observer } = context;
-  const { to } = settings.alerts;
-  if (to.length === 0 || elsewhere !== undefined || signal.aborted) return undefined;
+export async function sendAlerts(
+  parts: Using<'workspace' | 'store' | 'effects' | 'session'>,
+): Promise<string | undefined> {
+  const { workspace, store, effects, session } = parts;
+  const { to } = workspace.settings.alerts;
+  if (to.length === 0 || effects.elsewhere !== undefined || session.signal.aborted) return undefined;
   try {
-    const deliveries = await readDeliveries(warehouse);
-    const outages = (await readOutages(warehouse, now())).filter((one) => !isUnsettled(one, deliveries));
+    const deliveries = await readDeliveries(store);
+    const outages = (await readOutages(store, session.now())).filter((one) => !isUnsettled(one, deliveries));
     const sent = deliveries.filter(({ report }) => report === ALERT);
-    const drops = await dropAlerts(context);
+    const drops = await dropAlerts(parts);
     const attempted: Delivery[] = [];
     for (const recipient of to) {
       const known = sent.filter((delivery) => delivery.recipient === recipient);
       const alerts: Alert[] = [...outages.flatMap((outage) => outageAlert(outage, known)), ...drops];
       for (const alert of alerts) {
         const key = { report: ALERT, project: alert.project ?? ALL_PROJECTS, period: alert.period };
-        attempted.push(...(await sendNotice(context, alertNotice(alert), key, [recipient], 'due')));
+        attempted.push(...(await sendNotice(parts, alertNotice(alert), key, [recipient], 'due')));
       }
     }
     const { error } = sentOf(attempted);
-    if (error !== undefined) observer.onAlertFailed?.(error.message);
+    if (error !== undefined) session.observer.onAlertFailed?.(error.message);
     return undefined;
   } catch (error) {
     return messageOf(error);
@@ -107,11 +109,15 @@ const dropRow = z.object({
 });
 
 /** The alerts about the drops that began in the last week. */
-async function dropAlerts({ warehouse, projects, now }: StepContext): Promise<Alert[]> {
-  const drops = await warehouse.query(NEW_DROPS, dropRow, { last_day: lastEndedDay(now()) });
+async function dropAlerts({
+  workspace,
+  store,
+  session,
+}: Using<'workspace' | 'store' | 'session'>): Promise<Alert[]> {
+  const drops = await store.query(NEW_DROPS, dropRow, { last_day: lastEndedDay(session.now()) });
   return drops.flatMap(({ period, ...drop }) => {
     const { day, audience, views, expected, low } = drop;
-    const project = projects.find(({ id }) => id === drop.project);
+    const project = workspace.projects.find(({ id }) => id === drop.project);
     if (project === undefined) return [];
     const { id, name } = project;
     const range = dayRange({ first: day, last: day });

@@ -11,7 +11,10 @@ import { type ExportBounds, resolveRange } from '../export/range.js';
 import { type Audit, auditHistory } from '../export/verify.js';
 import { moment, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
-import { byBothClocks, eachProject, type StepContext, type StepResult, withOutage } from './step.js';
+import type { Using } from './parts.js';
+import { byBothClocks, eachProject, type StepResult, withOutage } from './step.js';
+
+type ExportParts = Using<'workspace' | 'platform' | 'store' | 'session'>;
 
 /** The export of a project; `outcome` is undefined if the platform has no views of it yet. */
 export interface ProjectExport {
@@ -26,30 +29,30 @@ export interface ProjectExport {
  * days of any. An error in one project does not affect the others.
  */
 export async function exportStep(
-  context: StepContext,
+  parts: ExportParts,
   bounds: ExportBounds = {},
 ): Promise<StepResult<ProjectExport[]>> {
-  const { detail: done, thrown } = await exportInTurns(await byBothClocks(context), bounds);
-  const detail = await withForecasts(context, bounds, done);
+  const { detail: done, thrown } = await exportInTurns(await byBothClocks(parts), bounds);
+  const detail = await withForecasts(parts, bounds, done);
   const outcomes = detail.flatMap(({ outcome }) => outcome ?? []);
   const attempted = outcomes.flatMap(({ results }) => results);
   const failed = attempted.filter((result) => result.outcome === 'failed').length;
   const loaded = counted(attempted.length - failed, 'day');
   const summary = `${loaded} loaded${failed === 0 ? '' : `, ${failed} failed`}${leftWords(detail)}`;
-  const errors = [...thrown, ...outcomes.flatMap(errorsOfLoad), withheldDays(context, bounds)];
+  const errors = [...thrown, ...outcomes.flatMap(errorsOfLoad), withheldDays(parts, bounds)];
   return withOutage({ detail, summary }, errors);
 }
 
 /** Adds the remaining work of the projects whose export was stopped. */
 async function withForecasts(
-  { warehouse, limits, settings, now }: StepContext,
+  { workspace: { settings }, platform: { limits }, store, session: { now } }: ExportParts,
   bounds: ExportBounds,
   done: readonly ProjectExport[],
 ): Promise<ProjectExport[]> {
   const stopped = done.filter(({ outcome }) => outcome?.stopped !== undefined);
   if (stopped.length === 0) return [...done];
   const projects = stopped.map(({ project }) => project);
-  const forecasts = await forecastExport(warehouse, limits, settings, { ...bounds, projects }, now());
+  const forecasts = await forecastExport(store, limits, settings, { ...bounds, projects }, now());
   return done.map((one) => ({
     ...one,
     left: forecasts.find(({ project }) => project === one.project),
@@ -72,7 +75,10 @@ function leftWords(detail: readonly ProjectExport[]): string {
  * An error if days to export have ended on this machine but not on the platform, unless its clock is
  * only slightly behind.
  */
-function withheldDays({ clock, now }: StepContext, { to }: ExportBounds): ClockError | undefined {
+function withheldDays(
+  { platform: { clock }, session: { now } }: Using<'platform' | 'session'>,
+  { to }: ExportBounds,
+): ClockError | undefined {
   const [ended, both] = [lastEndedDay(now()), lastEndedDay(clock.earlier())];
   const here = to !== undefined && to < ended ? to : ended;
   if (!clock.isFarOff() || here <= both) return undefined;
@@ -87,16 +93,17 @@ function withheldDays({ clock, now }: StepContext, { to }: ExportBounds): ClockE
  * Exports all projects together, over shared connections. None goes on to its past before all have
  * their latest days.
  */
-async function exportInTurns(context: StepContext, bounds: ExportBounds) {
-  const { projects, limits, settings, warehouse, now } = context;
+async function exportInTurns(parts: ExportParts, bounds: ExportBounds) {
+  const { workspace, platform, store, session } = parts;
+  const { settings, projects } = workspace;
   const backfilling = new Set<string>();
-  for (const limit of limits)
-    if (await hasHoles(warehouse, limit.projects, settings.history, now()))
+  for (const limit of platform.limits)
+    if (await hasHoles(store, limit.projects, settings.history, session.now()))
       for (const { id } of limit.projects) backfilling.add(id);
   const inTurn = pLimit(settings.history.concurrency);
   const underWay = projects.map((project) => {
     const isBackfilling = backfilling.has(project.id);
-    const stages = exportProject(context, project, { ...bounds, inTurn, isBackfilling });
+    const stages = exportProject(parts, project, { ...bounds, inTurn, isBackfilling });
     return { project, stages, latest: stages.next() };
   });
   await Promise.allSettled(underWay.map(({ latest }) => latest));
@@ -112,14 +119,15 @@ async function exportInTurns(context: StepContext, bounds: ExportBounds) {
 }
 
 async function* exportProject(
-  { settings, warehouse, clientOf, now, signal, observer }: StepContext,
+  { workspace, platform, store, session }: ExportParts,
   project: ProjectSettings,
   bounds: ExportBounds & Pick<ExportTask, 'inTurn' | 'isBackfilling'>,
 ): AsyncGenerator<undefined, ExportOutcome | undefined> {
+  const { now, signal, observer } = session;
   signal.throwIfAborted();
-  const client = clientOf(project);
-  const common = { warehouse, client, project: project.id, signal };
-  const { start, settleDays } = settings.history;
+  const client = platform.clientOf(project);
+  const common = { warehouse: store, client, project: project.id, signal };
+  const { start, settleDays } = workspace.settings.history;
   const range = await resolveRange({ ...bounds, ...common, start, now: now() });
   if (range === undefined) return undefined;
   return yield* exportInStages({
@@ -140,15 +148,19 @@ export interface ProjectAudit {
 }
 
 /** Compares the settled history of every project with the platform. A failed repair counts as an error. */
-export async function auditStep(given: StepContext, repair: boolean): Promise<StepResult<ProjectAudit[]>> {
-  const context = await byBothClocks(given);
-  const { settings, warehouse, clientOf, now, signal, observer } = context;
-  const { settleDays, concurrency } = settings.history;
+export async function auditStep(
+  given: ExportParts,
+  how: { readonly repair: boolean },
+): Promise<StepResult<ProjectAudit[]>> {
+  const parts = await byBothClocks(given);
+  const { workspace, platform, store, session } = parts;
+  const { now, signal, observer } = session;
+  const { settleDays, concurrency } = workspace.settings.history;
   const inTurn = pLimit(concurrency);
-  const { results: detail, errors } = await eachProject(context, async (project) => {
+  const { results: detail, errors } = await eachProject(parts, async (project) => {
     const task = {
-      warehouse,
-      client: clientOf(project),
+      warehouse: store,
+      client: platform.clientOf(project),
       project: project.id,
       settleDays,
       inTurn,
@@ -156,7 +168,7 @@ export async function auditStep(given: StepContext, repair: boolean): Promise<St
       signal,
       onDay: (result: DayResult) => observer.onDay?.(project, result),
     };
-    return { project, audit: await auditHistory(task, repair) };
+    return { project, audit: await auditHistory(task, how) };
   });
   const repairs = detail.flatMap(({ audit }) => audit.repaired ?? []);
   const findings = detail.flatMap(({ project, audit: { differing, damaged } }) =>

@@ -23,7 +23,8 @@ import { counted } from '../format/numbers.js';
 import type { Reader } from '../warehouse/query.js';
 import { loadNotes } from './notes.js';
 import { type Sent, submitWaiting } from './poll.js';
-import { byBothClocks, eachProject, type StepContext, type StepResult, withOutage } from './step.js';
+import type { Parts, Using } from './parts.js';
+import { byBothClocks, eachProject, type StepResult, withOutage } from './step.js';
 
 /** What improving a project did. In `plan` mode nothing is sent. */
 export interface ProjectImprovement extends Sent {
@@ -31,19 +32,20 @@ export interface ProjectImprovement extends Sent {
   readonly plan: ImprovePlan;
 }
 
-/** Chooses the pages for agents and, with `isWanted`, creates their jobs if anything may be sent now. */
+/** Chooses the pages for agents and, with `apply`, creates their jobs if anything may be sent now. */
 export async function improveStep(
-  given: StepContext,
-  isWanted: boolean,
+  given: Parts,
+  { apply: isWanted }: { readonly apply: boolean },
 ): Promise<StepResult<ProjectImprovement[]>> {
-  const context = await byBothClocks(given);
+  const parts = await byBothClocks(given);
+  const { workspace, effects, session } = parts;
   // Publishing reports what is wrong with them.
-  await loadNotes(context);
-  const refusal = isWanted ? await context.journal.refusal() : undefined;
+  await loadNotes(parts);
+  const refusal = isWanted ? await effects.journal.refusal() : undefined;
   const apply = isWanted && refusal === undefined;
-  const listedOf = await readSitemap(context.settings.improve.sitemap, context.signal);
-  const { results: detail, errors } = await eachProject(context, (project) =>
-    improveProject(context, project, listedOf(project.siteUrl), apply),
+  const listedOf = await readSitemap(workspace.settings.improve.sitemap, session.signal);
+  const { results: detail, errors } = await eachProject(parts, (project) =>
+    improveProject(parts, project, { isListed: listedOf(project.siteUrl), apply }),
   );
   const sent = detail.reduce((sum, outcome) => sum + outcome.sent, 0);
   const flagged = detail.flatMap(({ plan }) => plan.flagged).length;
@@ -52,31 +54,31 @@ export async function improveStep(
 }
 
 async function improveProject(
-  context: StepContext,
+  parts: Parts,
   project: ProjectSettings,
-  isListed: IsListed | undefined,
-  apply: boolean,
+  { isListed, apply }: { readonly isListed: IsListed | undefined; readonly apply: boolean },
 ): Promise<ProjectImprovement> {
-  const { settings, warehouse, now } = context;
+  const { workspace, store, session } = parts;
+  const rules = workspace.settings.improve;
   const seed = apply ? randomBytes(16).toString('hex') : undefined;
-  const state = { now: now(), isListed, seed };
-  const plan = await planImprovement(warehouse, project.id, settings.improve, state);
+  const state = { now: session.now(), isListed, seed };
+  const plan = await planImprovement(store, project.id, rules, state);
   if (seed === undefined) {
-    await recordChoices(warehouse, project.id, plan, state.now);
+    await recordChoices(store, project.id, plan, state.now);
     return { project, plan, created: 0, sent: 0 };
   }
   for (const page of plan.flagged) {
     const pair = plan.pairs.find(({ treated }) => treated === page.path);
     const draw = pair && { seed, heldOut: pair.heldOut };
-    await planPage(context, project, proposalOf(project.id, page, context), draw);
+    await planPage(parts, project, proposalOf(project.id, page, workspace), draw);
   }
-  const jobs = await readJobs(warehouse, project.id);
-  const drawn = withHeldOut(plan, reservedPages(jobs, settings.improve, now()));
+  const jobs = await readJobs(store, project.id);
+  const drawn = withHeldOut(plan, reservedPages(jobs, rules, session.now()));
   const heldOut = heldOutIn(drawn);
-  if (heldOut.length > 0) context.observer.onHeldOut?.(project, heldOut);
+  if (heldOut.length > 0) session.observer.onHeldOut?.(project, heldOut);
   // Chosen before its jobs were planned, so that reports leave out pages that got one.
-  await recordChoices(warehouse, project.id, drawn, state.now);
-  return { project, plan: drawn, ...(await submitWaiting(context, project, 'all')) };
+  await recordChoices(store, project.id, drawn, state.now);
+  return { project, plan: drawn, ...(await submitWaiting(parts, project, 'all')) };
 }
 
 /** The plan after its draw: the pages that it holds out are no longer next in line. */
@@ -91,16 +93,16 @@ function withHeldOut(plan: ImprovePlan, reserved: ReadonlyMap<string, Reason>): 
 
 /** Plans the job of a page, with the draw that gave it the job, if any; nothing is sent. Returns its number. */
 function planPage(
-  context: StepContext,
+  { workspace, store, session }: Using<'workspace' | 'store' | 'session'>,
   { id: project }: ProjectSettings,
   { path, why, evidence, instruction }: Proposal,
   draw?: Draw,
 ): Promise<number> {
-  const at = context.now();
+  const at = session.now();
   const reason = reasonWords(why);
   const reference = referenceOf(project, path, at);
-  const prompt = composePrompt({ project, path, reason, reference }, instruction, context);
-  return planJob(context.warehouse, { project, page: { path, reason, evidence }, prompt, now: at, draw });
+  const prompt = composePrompt({ project, path, reason, reference }, instruction, workspace);
+  return planJob(store, { project, page: { path, reason, evidence }, prompt, now: at, draw });
 }
 
 /** An approved page. */
@@ -128,36 +130,33 @@ interface Approved {
  * gets no job if it is not proposed, or if its prompt is no longer the one that was shown. Returns
  * the outcomes, each with its job as it is then.
  */
-export async function approvePages(
-  given: StepContext,
-  project: ProjectSettings,
-  approvals: readonly Approval[],
-) {
-  const context = await byBothClocks(given);
-  const refusal = await context.journal.refusal();
+export async function approvePages(given: Parts, project: ProjectSettings, approvals: readonly Approval[]) {
+  const parts = await byBothClocks(given);
+  const { workspace, store, effects, session } = parts;
+  const refusal = await effects.journal.refusal();
   if (refusal !== undefined) throw refusal;
-  const { settings, warehouse, now, signal } = context;
-  const isListed = (await readSitemap(settings.improve.sitemap, signal))(project.siteUrl);
+  const rules = workspace.settings.improve;
+  const isListed = (await readSitemap(rules.sitemap, session.signal))(project.siteUrl);
   const byPath = new Map(approvals.map((approval) => [approval.path, approval]));
-  const state = { now: now(), isListed, only: [...byPath.keys()] };
-  const plan = await planImprovement(warehouse, project.id, settings.improve, state);
+  const state = { now: session.now(), isListed, only: [...byPath.keys()] };
+  const plan = await planImprovement(store, project.id, rules, state);
   const answers: Approved[] = [];
   for (const { path, digest, instruction } of byPath.values()) {
     const page = plan.flagged.find((candidate) => candidate.path === path);
     if (page === undefined) {
       const why = plan.leftOut.find((candidate) => candidate.path === path)?.why;
-      const unknown = await unknownPage(warehouse, project.id, path);
+      const unknown = await unknownPage(store, project.id, path);
       answers.push({ path, refusal: unknown ?? (why && reasonWords(why)) ?? noRoom(plan) });
       continue;
     }
-    const proposal = proposalOf(project.id, page, context);
+    const proposal = proposalOf(project.id, page, workspace);
     if (digest !== undefined && digest !== proposal.digest)
       answers.push({ path, refusal: `its prompt changed since ${digest} was shown: review it again` });
     else if (instruction?.trim() === '') answers.push({ path, refusal: 'the prompt is empty' });
     else
       answers.push({
         path,
-        id: await planPage(context, project, {
+        id: await planPage(parts, project, {
           ...proposal,
           instruction: instruction ?? proposal.instruction,
         }),
@@ -165,9 +164,9 @@ export async function approvePages(
       });
   }
   const planned = answers.filter(({ id }) => id !== undefined).length;
-  const { sent, stopped }: Partial<Sent> = planned === 0 ? {} : await submitWaiting(context, project, 'all');
+  const { sent, stopped }: Partial<Sent> = planned === 0 ? {} : await submitWaiting(parts, project, 'all');
   const summary = `${planned} of ${byPath.size} approved pages got a job, ${counted(sent ?? 0, 'prompt')} sent`;
-  const jobs = await readJobs(warehouse, project.id);
+  const jobs = await readJobs(store, project.id);
   const detail = answers.map(({ id, ...answer }) => ({ ...answer, job: jobs.find((job) => job.id === id) }));
   return withOutage({ detail, summary }, [stopped]);
 }
@@ -176,7 +175,7 @@ const noRoom = ({ toPlan }: ImprovePlan): string => `no room for another job: ${
 
 /** Skips pages until a day, or until it is undone. Throws a `ConfigurationError` before any is skipped. */
 export async function skipPages(
-  { warehouse, now }: StepContext,
+  { store, session: { now } }: Using<'store' | 'session'>,
   { id: project }: ProjectSettings,
   paths: readonly string[],
   until: Day | null,
@@ -185,8 +184,8 @@ export async function skipPages(
     throw new ConfigurationError(
       `A page cannot be skipped until ${until}: today is ${dayOf(now())} (UTC). Nothing was changed.`,
     );
-  await expectPages(warehouse, project, paths, 'Cannot skip');
-  for (const path of paths) await skipPage(warehouse, { project, path }, { now: now(), until });
+  await expectPages(store, project, paths, 'Cannot skip');
+  for (const path of paths) await skipPage(store, { project, path }, { now: now(), until });
 }
 
 /** Throws a `ConfigurationError` unless the history has all these pages. */
@@ -199,15 +198,15 @@ async function expectPages(reader: Reader, project: string, paths: readonly stri
 
 /** Ends the skips of pages. Throws a `ConfigurationError` before any is ended. */
 export async function unskipPages(
-  { warehouse, now }: StepContext,
+  { store, session: { now } }: Using<'store' | 'session'>,
   { id: project }: ProjectSettings,
   paths: readonly string[],
 ): Promise<void> {
-  const skipped = (await readSkips(warehouse, project, now())).map(({ path }) => path);
+  const skipped = (await readSkips(store, project, now())).map(({ path }) => path);
   const other = paths.find((path) => !skipped.includes(path));
   if (other !== undefined)
     throw new ConfigurationError(
       `${other} is not skipped${skipped.length === 0 ? '; no page is' : `, but ${inSequence(skipped)}`}. Nothing was changed.`,
     );
-  for (const path of paths) await unskipPage(warehouse, { project, path });
+  for (const path of paths) await unskipPage(store, { project, path });
 }

@@ -4,11 +4,11 @@ import { type Message, planMessage, readMessages } from '../agents/messages.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { ConfigurationError } from '../errors.js';
 import { submitWaiting } from './poll.js';
-import type { StepContext, WorkspaceView } from './step.js';
+import type { Parts, WorkspaceView } from './parts.js';
 
 /** A job to change, with its messages and where it belongs. */
 export interface JobToChange {
-  readonly context: StepContext;
+  readonly parts: Parts;
   readonly project: ProjectSettings;
   readonly job: Job;
   readonly jobs: readonly Job[];
@@ -31,21 +31,22 @@ export function findJob(jobs: readonly Job[], { projects }: WorkspaceView, id: n
   return { job, project };
 }
 
-export async function jobToChange(context: StepContext, id: number): Promise<JobToChange> {
-  const jobs = await readJobs(context.warehouse, null);
-  const { job, project } = findJob(jobs, context, id);
-  const messages = (await readMessages(context.warehouse, project.id)).filter(({ job }) => job === id);
-  return { context, project, job, jobs, messages };
+export async function jobToChange(parts: Parts, id: number): Promise<JobToChange> {
+  const jobs = await readJobs(parts.store, null);
+  const { job, project } = findJob(jobs, parts.workspace, id);
+  const messages = (await readMessages(parts.store, project.id)).filter(({ job }) => job === id);
+  return { parts, project, job, jobs, messages };
 }
 
 /** Sends a follow-up message to a job. Returns the state it is in then, and why it was not sent. */
 export async function sendMessage(
-  { context, project, job, messages }: JobToChange,
+  { parts, project, job, messages }: JobToChange,
   text: string,
 ): Promise<{ readonly state: Message['state']; readonly stopped?: unknown }> {
-  const refusal = await context.journal.refusal();
+  const { workspace, store, effects, session } = parts;
+  const refusal = await effects.journal.refusal();
   if (refusal !== undefined) throw refusal;
-  const { maxPromptLength } = context.settings.improve;
+  const { maxPromptLength } = workspace.settings.improve;
   if (text.trim() === '') throw new ConfigurationError('The message is empty.');
   if (text.length > maxPromptLength)
     throw new ConfigurationError(
@@ -64,9 +65,9 @@ export async function sendMessage(
         ? `Job ${job.id} has a message that was not sent yet. Send that first: readership jobs poll, or end it: readership jobs settle ${job.id} --ended`
         : `Job ${job.id} has a message that is ${open?.state ?? ''}. Settle that first: readership jobs settle ${job.id} --sent, or --not-sent`,
     );
-  const message = { origin: 'typed', prompt: text, now: context.now() } as const;
-  const id = kept?.id ?? (await planMessage(context.warehouse, job, message));
-  const { stopped } = await submitWaiting(context, project, 'messages');
-  const sent = (await readMessages(context.warehouse, project.id)).find((one) => one.id === id);
+  const message = { origin: 'typed', prompt: text, now: session.now() } as const;
+  const id = kept?.id ?? (await planMessage(store, job, message));
+  const { stopped } = await submitWaiting(parts, project, 'messages');
+  const sent = (await readMessages(store, project.id)).find((one) => one.id === id);
   return { state: sent?.state ?? 'planned', stopped };
 }

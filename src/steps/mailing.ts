@@ -20,7 +20,7 @@ import { eachLoaded, NothingLoadedError } from '../reports/coverage.js';
 import { type Period, periodOf } from '../reports/period.js';
 import { digestOf, prepareReport, type ReportPlace } from '../reports/render.js';
 import { type Reader, readSql } from '../warehouse/query.js';
-import type { StepContext } from './step.js';
+import type { Using, WorkspaceView } from './parts.js';
 
 /** What goes to every recipient of an audience: about one project, or a digest about all. */
 export interface Mailing {
@@ -33,7 +33,7 @@ export interface Mailing {
 
 /** The configured mailings of a report; none if it has no recipients. */
 export function mailingsOf(
-  { settings, projects }: Pick<StepContext, 'settings' | 'projects'>,
+  { settings, projects }: Pick<WorkspaceView, 'settings' | 'projects'>,
   report: ReportDefinition,
 ): Mailing[] {
   const audiences = settings.reports.audiences[report.name] ?? [];
@@ -140,33 +140,39 @@ async function lateDataWords(
   return [`Last week’s email ${said} ${before}; with late data, it is now ${after}.`];
 }
 
+type SendingParts = Using<'workspace' | 'store' | 'effects' | 'session'>;
+
 /** Sends a notice to the recipients whose deliveries may be attempted; returns those deliveries. */
 export async function sendNotice(
-  { settings, warehouse, journal, transport, channels, now, signal }: StepContext,
+  { workspace, store, effects, session }: SendingParts,
   notice: Notice,
   key: Omit<DeliveryKey, 'recipient'>,
   recipients: readonly Recipient[],
   admission: DeliveryAdmission,
 ): Promise<Delivery[]> {
-  const messages = await composeAll(notice, key, recipients, settings.mail, channels, now());
-  return deliver({ warehouse, journal, now, signal, transport: transport(), admission }, messages);
+  const { journal, transport, channels } = effects;
+  const { now, signal } = session;
+  const { mail } = workspace.settings;
+  const messages = await composeAll(notice, key, recipients, mail, channels, now());
+  const task = { warehouse: store, journal, now, signal, transport: transport(), admission };
+  return deliver(task, messages);
 }
 
 /** Sends a mailing of a period, as `sendNotice` does. */
 export async function sendMailing(
-  context: StepContext,
+  parts: SendingParts,
   mailing: Mailing,
   period: Period,
   recipients: readonly Recipient[],
   admission: DeliveryAdmission,
 ): Promise<Delivery[]> {
-  const { warehouse, now } = context;
-  if (period.last > lastEndedDay(now()))
+  const { workspace, store, session } = parts;
+  if (period.last > lastEndedDay(session.now()))
     throw new ConfigurationError(
       `${mailing.report.name} ${period.name} was not emailed: its last day, ${longDay(period.last)}, has not ended ` +
         'by the clocks of this machine and the platform. It is emailed only once, so send it after that day.',
     );
-  const notice = await reportNotice(context, warehouse, mailing, period);
+  const notice = await reportNotice(workspace, store, mailing, period);
   const key = { report: mailing.report.name, project: mailing.project, period: period.name };
-  return sendNotice(context, notice, key, recipients, admission);
+  return sendNotice(parts, notice, key, recipients, admission);
 }

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { addNote, type Note, notesFileIn, readNotes } from '../config/notes.js';
 import { dayColumn, type Reader, readSql } from '../warehouse/query.js';
-import type { StepContext } from './step.js';
+import type { Using, WorkspaceView } from './parts.js';
 
 const FORGET_NOTES = readSql(import.meta.url, 'statements/forget-notes.sql');
 const RECORD_NOTES = readSql(import.meta.url, 'statements/record-notes.sql');
@@ -17,30 +17,30 @@ export type StoredNote = z.infer<typeof noteRow>;
 export const notesOf = (reader: Reader, project: string): Promise<StoredNote[]> =>
   reader.query(NOTES_OF_PROJECT, noteRow, { project });
 
-type Place = Pick<StepContext, 'workspaceDir' | 'historyFile' | 'settings'>;
+type NotesOf = Pick<WorkspaceView, 'workspaceDir' | 'historyFile' | 'settings'>;
 
 /** Next to the configuration; for the sandbox, which has none, next to its history. */
-const fileOf = ({ workspaceDir, historyFile }: Place): string =>
+const fileOf = ({ workspaceDir, historyFile }: NotesOf): string =>
   notesFileIn(workspaceDir ?? dirname(historyFile));
 
 /** The projects that notes may name. */
-const namesIn = ({ settings }: Place): string[] => settings.projects.map(({ id }) => id);
+const namesIn = ({ settings }: NotesOf): string[] => settings.projects.map(({ id }) => id);
 
 /** The notes of `notes.yaml`. Throws a `ConfigurationError` if it has problems. */
-export const readOwnNotes = (place: Place): Promise<Note[]> => readNotes(fileOf(place), namesIn(place));
+export const readOwnNotes = (workspace: NotesOf): Promise<Note[]> =>
+  readNotes(fileOf(workspace), namesIn(workspace));
 
 /** Stores the notes of `notes.yaml`. If it has problems, returns the error and keeps the stored ones. */
-export const loadNotes = (context: StepContext): Promise<unknown> =>
-  storeNotes(context).catch((error: unknown) => error);
+export const loadNotes = (parts: Using<'workspace' | 'store'>): Promise<unknown> =>
+  storeNotes(parts).catch((error: unknown) => error);
 
-async function storeNotes(context: StepContext): Promise<void> {
-  const notes = await readOwnNotes(context);
-  const { warehouse, settings } = context;
-  for (const { id: project } of settings.projects) {
+async function storeNotes({ workspace, store }: Using<'workspace' | 'store'>): Promise<void> {
+  const notes = await readOwnNotes(workspace);
+  for (const { id: project } of workspace.settings.projects) {
     const rows = notes.filter((note) => note.project === undefined || note.project === project).map(rowOf);
     rows.sort(inOrder);
-    if (isDeepStrictEqual(rows, (await notesOf(warehouse, project)).sort(inOrder))) continue;
-    await warehouse.transaction(async (transaction) => {
+    if (isDeepStrictEqual(rows, (await notesOf(store, project)).sort(inOrder))) continue;
+    await store.transaction(async (transaction) => {
       await transaction.execute(FORGET_NOTES, { project });
       await transaction.execute(RECORD_NOTES, { project, notes: JSON.stringify(rows) });
     });
@@ -60,5 +60,5 @@ const inOrder = (one: StoredNote, other: StoredNote): number =>
   JSON.stringify(one) < JSON.stringify(other) ? -1 : 1;
 
 /** Adds a note to `notes.yaml`, from which the next step that uses notes loads it. Returns the file. */
-export const writeNote = (context: StepContext, note: Note): Promise<string> =>
-  addNote(fileOf(context), note, namesIn(context));
+export const writeNote = (workspace: NotesOf, note: Note): Promise<string> =>
+  addNote(fileOf(workspace), note, namesIn(workspace));

@@ -8,7 +8,8 @@ import { submitPrompts, type SubmitOutcome } from '../agents/submit.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { ReadershipError } from '../errors.js';
 import { counted } from '../format/numbers.js';
-import { byBothClocks, eachProject, type StepContext, withOutage } from './step.js';
+import type { Parts } from './parts.js';
+import { byBothClocks, eachProject, withOutage } from './step.js';
 
 interface PollOptions extends Pick<PollTask, 'deadlineMs' | 'keepsPolling'> {
   /** Whether no prompts are sent, because this run has just sent what it may, or has failed to. */
@@ -19,38 +20,40 @@ interface PollOptions extends Pick<PollTask, 'deadlineMs' | 'keepsPolling'> {
  * Sends the waiting prompts, and polls the active jobs that are due. Planned jobs are sent only in
  * `mode: apply`. Returns the jobs that ended, those still active, and how long until one of them is due, if there is one.
  */
-export async function pollStep(given: StepContext, options: PollOptions) {
-  const context = await byBothClocks(given);
-  const { results, errors } = await eachProject(context, (project) => pollProject(context, project, options));
+export async function pollStep(given: Parts, options: PollOptions) {
+  const parts = await byBothClocks(given);
+  const { now } = parts.session;
+  const { results, errors } = await eachProject(parts, (project) => pollProject(parts, project, options));
   const ended = results.flatMap((polled) => polled.ended);
   const stillActive = results.flatMap((polled) => polled.stillActive);
   const reviewed = results.flatMap((polled) => polled.reviewed).length;
   const reviews = reviewed === 0 ? '' : `, ${counted(reviewed, 'pull request')} merged or closed`;
   const summary = `${counted(ended.length, 'job')} ended, ${stillActive.length} still active${reviews}`;
-  const all = [...errors, ...results.flatMap((polled) => polled.errors), context.elsewhere];
-  const due = stillActive.map((job) => nextPoll(job, context.now()));
+  const all = [...errors, ...results.flatMap((polled) => polled.errors), parts.effects.elsewhere];
+  const due = stillActive.map((job) => nextPoll(job, now()));
   // The platform may want no requests before a later time.
   const waits = all.flatMap((error) => (error instanceof ReadershipError ? (error.resumeAt ?? []) : []));
-  const pollsInMs =
-    due.length === 0 ? undefined : max([min(due), ...waits]).getTime() - context.now().getTime();
+  const pollsInMs = due.length === 0 ? undefined : max([min(due), ...waits]).getTime() - now().getTime();
   return withOutage({ detail: { ended, stillActive, pollsInMs }, summary }, all);
 }
 
 async function pollProject(
-  context: StepContext,
+  parts: Parts,
   project: ProjectSettings,
   { isHeldBack = false, ...poll }: PollOptions,
 ) {
-  const { settings, warehouse, clientOf, codeHost, now, signal, observer } = context;
-  const { mode } = settings.improve;
+  const { workspace, platform, store, session } = parts;
+  const { now, signal, observer } = session;
+  const { codeHost } = platform;
+  const { mode } = workspace.settings.improve;
   const stopped = isHeldBack
     ? undefined
-    : (await submitWaiting(context, project, mode === 'apply' ? 'all' : 'messages')).stopped;
-  const task = { warehouse, project: project.id, now, signal };
+    : (await submitWaiting(parts, project, mode === 'apply' ? 'all' : 'messages')).stopped;
+  const task = { warehouse: store, project: project.id, now, signal };
   const polled = await pollJobs({
     ...task,
     ...poll,
-    client: clientOf(project),
+    client: platform.clientOf(project),
     onChange: (job) => observer.onJob?.(job),
   });
   const isOver = poll.deadlineMs !== undefined && poll.deadlineMs <= performance.now();
@@ -67,16 +70,23 @@ export interface Sent extends SubmitOutcome {
 
 /** Sends waiting prompts: messages, preceded by the planned jobs that the limits allow if `what` is `all`. */
 export async function submitWaiting(
-  { settings, warehouse, journal, clientOf, now, signal, observer }: StepContext,
+  { workspace, platform, store, effects, session }: Parts,
   project: ProjectSettings,
   what: 'all' | 'messages',
 ): Promise<Sent> {
-  const client = clientOf(project);
-  const onJob = (job: Job) => observer.onJob?.(job);
-  const task = { warehouse, journal, client, project: project.id, now, signal, onJob };
+  const { now, signal, observer } = session;
+  const task = {
+    warehouse: store,
+    journal: effects.journal,
+    client: platform.clientOf(project),
+    project: project.id,
+    now,
+    signal,
+    onJob: (job: Job) => observer.onJob?.(job),
+  };
   let jobs: SubmitOutcome = { sent: 0 };
   if (what === 'all') {
-    const { toSend } = roomFor(await readJobs(warehouse, project.id), settings.improve, now());
+    const { toSend } = roomFor(await readJobs(store, project.id), workspace.settings.improve, now());
     jobs = await submitPrompts(task, 'job', toSend.count);
   }
   if (jobs.stopped !== undefined) return { ...jobs, created: jobs.sent };

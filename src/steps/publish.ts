@@ -5,7 +5,10 @@ import { type DatasetChange, isDatasetCurrent, publishDataset } from '../warehou
 import { isPublished, publish } from '../warehouse/publish.js';
 import { loadNotes } from './notes.js';
 import { readOutages } from './runs.js';
-import { type StepContext, type StepResult, StepRunner, withOutage } from './step.js';
+import type { Using } from './parts.js';
+import { type StepResult, StepRunner, withOutage } from './step.js';
+
+type PublishParts = Using<'workspace' | 'store' | 'effects' | 'session'>;
 
 /** The size of the published history, and the changes to the dataset, if there are any. */
 export interface Published {
@@ -14,19 +17,13 @@ export interface Published {
 }
 
 /** Whether everything stored is published. A copy of the workspace publishes to no dataset. */
-export async function isUpToDate({
-  warehouse,
-  historyFile,
-  dataset: place,
-  settings: { projects },
-  elsewhere,
-  now,
-}: StepContext): Promise<boolean> {
+export async function isUpToDate({ workspace, store, effects, session }: PublishParts): Promise<boolean> {
+  const { dataset: place, historyFile, settings } = workspace;
   const isCurrent =
     place === undefined ||
-    elsewhere !== undefined ||
-    (await isDatasetCurrent(warehouse, { place, projects }));
-  return isCurrent && isPublished(warehouse, historyFile, now());
+    effects.elsewhere !== undefined ||
+    (await isDatasetCurrent(store, { place, projects: settings.projects }));
+  return isCurrent && isPublished(store, historyFile, session.now());
 }
 
 interface PublishOptions {
@@ -40,15 +37,17 @@ interface PublishOptions {
  */
 export async function runPublish(
   runner: StepRunner,
-  context: StepContext,
+  parts: PublishParts,
   options?: PublishOptions,
 ): Promise<Published | undefined> {
-  const { warehouse, historyFile, now } = context;
+  const { workspace, store, session } = parts;
   const isOut = async () =>
-    (await readOutages(warehouse, now())).some(({ step, over_at }) => step === 'publish' && over_at === null);
+    (await readOutages(store, session.now())).some(
+      ({ step, over_at }) => step === 'publish' && over_at === null,
+    );
   const wasOut = await isOut();
-  const published = await runner.step('publish', () => publishStep(context, options));
-  if (published !== undefined && (await isOut()) !== wasOut) await publish(warehouse, historyFile);
+  const published = await runner.step('publish', () => publishStep(parts, options));
+  if (published !== undefined && (await isOut()) !== wasOut) await publish(store, workspace.historyFile);
   return published;
 }
 
@@ -57,16 +56,16 @@ export async function runPublish(
  * publication is recorded like any other: without that, nobody would notice if the change were lost later.
  */
 export async function doAndPublish<Result>(
-  context: StepContext,
+  parts: PublishParts,
   work: (runner: StepRunner) => Promise<Result>,
 ) {
-  const runner = new StepRunner(context);
+  const runner = new StepRunner(parts);
   const result = await work(runner).catch(async (error: unknown) => {
     // Before the first publication, the database may be empty, which readers would take for a site without views.
-    if (await exists(context.historyFile)) await runPublish(runner, context);
+    if (await exists(parts.workspace.historyFile)) await runPublish(runner, parts);
     throw error;
   });
-  await runPublish(runner, context);
+  await runPublish(runner, parts);
   return { result, outages: runner.outages };
 }
 
@@ -76,17 +75,18 @@ export async function doAndPublish<Result>(
  * the error, and the next publish retries.
  */
 export async function publishStep(
-  context: StepContext,
+  parts: PublishParts,
   { isWhole = false }: PublishOptions = {},
 ): Promise<StepResult<Published>> {
-  const { warehouse, historyFile, now } = context;
+  const { workspace, store, session } = parts;
+  const { historyFile } = workspace;
   // With the notes published before, if these have problems.
-  const ofNotes = await loadNotes(context);
-  const isDue = isWhole || !(await isPublished(warehouse, historyFile, now()));
-  const size = isDue ? await publish(warehouse, historyFile, isWhole) : (await stat(historyFile)).size;
+  const ofNotes = await loadNotes(parts);
+  const isDue = isWhole || !(await isPublished(store, historyFile, session.now()));
+  const size = isDue ? await publish(store, historyFile, isWhole) : (await stat(historyFile)).size;
   const summary = isDue ? `${bytes(size)} published` : 'nothing changed since the last time';
   try {
-    const dataset = await updateDataset(context, isWhole);
+    const dataset = await updateDataset(parts, { isWhole });
     const words = dataset === undefined ? summary : `${summary}; the dataset: ${datasetSummary(dataset)}`;
     return withOutage({ detail: { bytes: size, dataset }, summary: words }, [ofNotes]);
   } catch (error) {
@@ -95,14 +95,17 @@ export async function publishStep(
 }
 
 /** Undefined if there is no dataset, or if it is up to date. */
-async function updateDataset(context: StepContext, isWhole: boolean): Promise<DatasetChange | undefined> {
-  const { warehouse, dataset: place, settings, elsewhere, signal } = context;
-  const { projects } = settings;
+async function updateDataset(
+  { workspace, store, effects, session }: PublishParts,
+  { isWhole }: { readonly isWhole: boolean },
+): Promise<DatasetChange | undefined> {
+  const { dataset: place } = workspace;
+  const { projects } = workspace.settings;
   if (place === undefined) return undefined;
-  if (!isWhole && (await isDatasetCurrent(warehouse, { place, projects }))) return undefined;
+  if (!isWhole && (await isDatasetCurrent(store, { place, projects }))) return undefined;
   // The original publishes there.
-  if (elsewhere !== undefined) throw elsewhere;
-  return publishDataset(warehouse, { place, projects, isWhole, signal });
+  if (effects.elsewhere !== undefined) throw effects.elsewhere;
+  return publishDataset(store, { place, projects, isWhole, signal: session.signal });
 }
 
 /** The changes to a dataset, without a final period. */

@@ -15,7 +15,8 @@ import { lastEnded, type Period, periodNamed } from '../reports/period.js';
 import { prepareReport } from '../reports/render.js';
 import { readSql, timestampColumn } from '../warehouse/query.js';
 import { loadNotes } from './notes.js';
-import { byBothClocks, type StepContext, type StepResult, withOutage } from './step.js';
+import type { Parts, Using } from './parts.js';
+import { byBothClocks, type StepResult, withOutage } from './step.js';
 import { type Mailing, mailingsOf, sendMailing, storedViews } from './mailing.js';
 
 interface Reported {
@@ -32,17 +33,19 @@ interface Reported {
  * or the page is missing, and emails those that are due. A failure affects neither the other reports nor the other
  * projects.
  */
-export async function reportStep(given: StepContext): Promise<StepResult<Reported>> {
-  const context = await byBothClocks(given);
-  const { settings, projects, warehouse, workspaceDir, reportsDir, now, signal } = context;
-  const detail: Reported = { pages: [], held: [], deliveries: [...context.unknownDeliveries] };
+export async function reportStep(given: Parts): Promise<StepResult<Reported>> {
+  const parts = await byBothClocks(given);
+  const { workspace, store, effects, session } = parts;
+  const { settings, projects, workspaceDir, reportsDir } = workspace;
+  const { now, signal } = session;
+  const detail: Reported = { pages: [], held: [], deliveries: [...effects.unknownDeliveries] };
   const { pages, deliveries } = detail;
   const { reports, broken } = await listReports(workspaceDir);
-  const problems: unknown[] = [...broken, context.elsewhere];
+  const problems: unknown[] = [...broken, effects.elsewhere];
   // Publishing reports what is wrong with them.
-  await loadNotes(context);
-  const daysLate = await readDaysLate(context);
-  const loaded = await warehouse.query(LOADED_SINCE_REPORT, z.object({ project: z.string() }));
+  await loadNotes(parts);
+  const daysLate = await readDaysLate(parts);
+  const loaded = await store.query(LOADED_SINCE_REPORT, z.object({ project: z.string() }));
   const hasNews = new Set(loaded.map(({ project }) => project));
   /** After an interruption, nothing is begun. */
   const attempt = async (work: () => Promise<unknown>): Promise<void> => {
@@ -61,7 +64,7 @@ export async function reportStep(given: StepContext): Promise<StepResult<Reporte
     const render = async (project: ProjectSettings, period: Period) => {
       const isThere = existsSync(pageFile(reportsDir, project.id, { name: report.name, period }));
       if (isThere && !hasNews.has(project.id)) return;
-      const prepared = await prepareReport(context, warehouse, project, { report, period });
+      const prepared = await prepareReport(workspace, store, project, { report, period });
       const file = await writePage(reportsDir, project.id, prepared);
       pages.push({ project, file, subject: prepared.subject });
     };
@@ -71,8 +74,8 @@ export async function reportStep(given: StepContext): Promise<StepResult<Reporte
       await attempt(() => render(project, latest));
     }
     await attempt(async () => {
-      for (const mailing of mailingsOf(context, report))
-        await attempt(() => mailDue(context, mailing, daysLate(mailing.projects), detail));
+      for (const mailing of mailingsOf(workspace, report))
+        await attempt(() => mailDue(parts, mailing, daysLate(mailing.projects), detail));
     });
   }
   const { words, error } = sentOf(deliveries);
@@ -100,14 +103,16 @@ function together(problems: readonly unknown[]): unknown[] {
  * after weeks offline.
  */
 async function mailDue(
-  context: StepContext,
+  parts: Using<'workspace' | 'store' | 'effects' | 'session'>,
   mailing: Mailing,
   daysLate: number,
   reported: Reported,
 ): Promise<void> {
-  const { settings, warehouse, elsewhere, now, signal } = context;
+  const { workspace, store, effects, session } = parts;
+  const { settings } = workspace;
+  const { now, signal } = session;
   const { report, audience, project } = mailing;
-  const known = await readDeliveries(warehouse, { report: report.name, project });
+  const known = await readDeliveries(store, { report: report.name, project });
   const latest = lastEnded(report.period, now(), settings.reports);
   const current = lastEnded(report.period, subHours(now(), 24 * daysLate), settings.reports);
   if (latest.name !== current.name && known.every(({ period }) => period !== latest.name))
@@ -120,7 +125,7 @@ async function mailDue(
     });
   const waiting = known.filter(({ state }) => state === 'waiting').map(({ period }) => period);
   const names = new Set([current.name, ...waiting]);
-  const began = await warehouse.query(LOADS_BEGAN, z.object({ began_at: timestampColumn }), {
+  const began = await store.query(LOADS_BEGAN, z.object({ began_at: timestampColumn }), {
     projects: JSON.stringify(mailing.projects.map(({ id }) => id)),
     now: now(),
   });
@@ -129,14 +134,14 @@ async function mailDue(
     const deliveries = known.filter((delivery) => delivery.period === period.name);
     const isKnown = (recipient: string) => deliveries.some((delivery) => delivery.recipient === recipient);
     const recipients = period.name === current.name ? audience.to : audience.to.filter(isKnown);
-    const { expected, days: daysLoaded } = await storedViews(warehouse, mailing, period);
+    const { expected, days: daysLoaded } = await storedViews(store, mailing, period);
     const { from, until } = timesOf(report, period, settings, daysLate);
     const times = { from, until: max([until, ...firstLoads]) };
     const due = whatIsDue({ ...times, days: expected, daysLoaded, recipients, deliveries }, now());
     if (due === undefined) continue;
     if ('until' in due) reported.held.push({ report: report.name, project, period: period.name, ...due });
-    else if (!signal.aborted && elsewhere === undefined)
-      reported.deliveries.push(...(await sendMailing(context, mailing, period, due.recipients, 'due')));
+    else if (!signal.aborted && effects.elsewhere === undefined)
+      reported.deliveries.push(...(await sendMailing(parts, mailing, period, due.recipients, 'due')));
   }
 }
 
@@ -148,9 +153,9 @@ const DAYS_LATE = readSql(import.meta.url, 'statements/days-late.sql');
 const LONGEST_DELAY_DAYS = 10;
 
 /** For how many of the latest days, of some projects together, an email waits because their views have not all come. */
-async function readDaysLate({ warehouse, now }: StepContext) {
+async function readDaysLate({ store, session: { now } }: Using<'store' | 'session'>) {
   const row = z.object({ project: z.string(), days: z.int() });
-  const rows = await warehouse.query(DAYS_LATE, row, { yesterday: lastEndedDay(now()) });
+  const rows = await store.query(DAYS_LATE, row, { yesterday: lastEndedDay(now()) });
   const late = new Map(rows.map(({ project, days }) => [project, days]));
   return (of: readonly ProjectSettings[]): number => Math.max(0, ...of.map(({ id }) => late.get(id) ?? 0));
 }

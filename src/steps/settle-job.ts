@@ -71,7 +71,7 @@ export function settleJob(found: JobToChange, finding: Finding): Promise<string>
     );
   switch (finding.as) {
     case 'merged':
-      return settleMerged(found, finding.day ?? dayOf(found.context.now()));
+      return settleMerged(found, finding.day ?? dayOf(found.parts.session.now()));
     case 'closed':
       return settleClosed(found);
     case 'ended':
@@ -85,41 +85,52 @@ export function settleJob(found: JobToChange, finding: Finding): Promise<string>
 
 const BY_HAND = 'settled by hand';
 
-async function settleMerged({ context, job }: JobToChange, day: Day): Promise<string> {
-  const today = dayOf(context.now());
+/** What the change is recorded in. */
+const recordsOf = ({ store, effects, session }: JobToChange['parts']) => ({
+  warehouse: store,
+  journal: effects.journal,
+  now: session.now,
+});
+
+async function settleMerged({ parts, job }: JobToChange, day: Day): Promise<string> {
+  const today = dayOf(parts.session.now());
   if (day > today || day < dayOf(job.planned_at))
     throw new ConfigurationError(
       `Job ${job.id} cannot have been merged on ${day}: it was planned on ${dayOf(job.planned_at)}, and today is ${today} (UTC).`,
     );
   const cause = `${BY_HAND}: merged on ${longDay(day)}`;
-  await storeReview(context, job, { merged_on: day, closed_on: null, cause });
+  await storeReview(recordsOf(parts), job, { merged_on: day, closed_on: null, cause });
   return `Merged on ${longDay(day)}.`;
 }
 
-async function settleClosed({ context, job }: JobToChange): Promise<string> {
-  const review = { merged_on: null, closed_on: dayOf(context.now()) };
-  await storeReview(context, job, { ...review, cause: `${BY_HAND}: closed without a merge` });
+async function settleClosed({ parts, job }: JobToChange): Promise<string> {
+  const review = { merged_on: null, closed_on: dayOf(parts.session.now()) };
+  await storeReview(recordsOf(parts), job, { ...review, cause: `${BY_HAND}: closed without a merge` });
   return 'Closed without a merge. Its page gets another job only if you propose it.';
 }
 
 /** Of a message or job that was not sent, or may not have been: it is never sent. Of an active job: it is over. */
-async function settleEnded({ context, job, messages }: JobToChange): Promise<string> {
-  const now = context.now();
+async function settleEnded({ parts, job, messages }: JobToChange): Promise<string> {
+  const now = parts.session.now();
   const on = longDay(dayOf(now));
   const message = openMessage(messages);
   if (message !== undefined || job.state === 'planned' || job.state === 'unconfirmed') {
     const note = `ended by hand on ${on}`;
-    await settlePrompt(context, { job, message }, { event: 'withdrawn', cause: `${BY_HAND}: ended`, note });
+    await settlePrompt(
+      recordsOf(parts),
+      { job, message },
+      { event: 'withdrawn', cause: `${BY_HAND}: ended`, note },
+    );
     if (message !== undefined) return `The message to job ${job.id} is never sent.`;
     return `Job ${job.id} is never sent. Its page may be chosen again.`;
   }
   if (job.state === 'active') {
     const event = job.pr_link === null ? 'found-over' : 'found-pull-request';
     const note = `over; ended by hand on ${on}`;
-    await changeJob(context.warehouse, job, { event, now, cause: `${BY_HAND}: ended`, note });
+    await changeJob(parts.store, job, { event, now, cause: `${BY_HAND}: ended`, note });
     return `Job ${job.id} is over, and is not polled any more.`;
   }
-  await storeReview(context, job, {
+  await storeReview(recordsOf(parts), job, {
     merged_on: null,
     closed_on: null,
     cause: `${BY_HAND}: neither merged nor closed`,
@@ -131,10 +142,7 @@ async function settleEnded({ context, job, messages }: JobToChange): Promise<str
  * Checks the id on the platform first, because a mistyped one would be polled forever or belong to
  * another page.
  */
-async function settleSent(
-  { context, project, job, jobs, messages }: JobToChange,
-  id: string,
-): Promise<string> {
+async function settleSent({ parts, project, job, jobs, messages }: JobToChange, id: string): Promise<string> {
   if (openMessage(messages) !== undefined)
     throw new ConfigurationError(
       `Job ${job.id} has a message that is not settled. Settle that first: readership jobs settle ${job.id} --sent, --not-sent or --ended`,
@@ -142,9 +150,9 @@ async function settleSent(
   const other = jobs.find((one) => one.id !== job.id && one.remote_id === id);
   if (other !== undefined)
     throw new ConfigurationError(`${id} is already recorded as job ${other.id}. Nothing was changed.`);
-  const remote = await context
+  const remote = await parts.platform
     .clientOf(project)
-    .job(id, context.signal)
+    .job(id, parts.session.signal)
     .catch((error: unknown) => {
       if (!isGone(error)) throw error;
       const next = `If it was deleted there: readership jobs settle ${job.id} --ended`;
@@ -152,7 +160,7 @@ async function settleSent(
     });
   const isOther = job.remote_id !== remote.id;
   if (isOther && (job.merged_on ?? job.closed_on) !== null)
-    await storeReview(context, job, {
+    await storeReview(recordsOf(parts), job, {
       merged_on: null,
       closed_on: null,
       cause: `${BY_HAND}: another job there`,
@@ -161,24 +169,28 @@ async function settleSent(
     ? { remote_id: null, remote_status: null, pr_link: null, merged_on: null, closed_on: null }
     : {};
   const cause = `${BY_HAND}: sent, as ${remote.id}`;
-  await settlePrompt(context, { job: { ...job, ...known } }, { event: 'found-sent', cause, remote });
+  await settlePrompt(recordsOf(parts), { job: { ...job, ...known } }, { event: 'found-sent', cause, remote });
   return `Job ${job.id} is ${remote.id} on the platform, and is polled again.`;
 }
 
 /** A message has no id of its own on the platform. */
-async function settleArrived({ context, job, messages }: JobToChange): Promise<string> {
+async function settleArrived({ parts, job, messages }: JobToChange): Promise<string> {
   const message = openMessage(messages);
   if (message === undefined)
     throw new ConfigurationError(
       `Give the id of the job on the platform: readership jobs settle ${job.id} --sent REMOTE_ID`,
     );
-  await settlePrompt(context, { job, message }, { event: 'found-sent', cause: `${BY_HAND}: sent` });
+  await settlePrompt(recordsOf(parts), { job, message }, { event: 'found-sent', cause: `${BY_HAND}: sent` });
   return `The message to job ${job.id} arrived, and the job is polled again.`;
 }
 
-async function settleNotSent({ context, job, messages }: JobToChange): Promise<string> {
+async function settleNotSent({ parts, job, messages }: JobToChange): Promise<string> {
   const message = openMessage(messages);
-  await settlePrompt(context, { job, message }, { event: 'found-not-sent', cause: `${BY_HAND}: not sent` });
+  await settlePrompt(
+    recordsOf(parts),
+    { job, message },
+    { event: 'found-not-sent', cause: `${BY_HAND}: not sent` },
+  );
   return message === undefined
     ? `Job ${job.id} is planned again, and the next run that may create jobs sends it.`
     : `The message to job ${job.id} is planned again, and the next run sends it.`;

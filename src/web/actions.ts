@@ -11,9 +11,9 @@ import { type Approval, approvePages, skipPages, unskipPages } from '../steps/im
 import { jobToChange, sendMessage } from '../steps/job-changes.js';
 import { settleJob, WAYS } from '../steps/settle-job.js';
 import { writeNote } from '../steps/notes.js';
-import type { StepContext } from '../steps/step.js';
+import type { Parts } from '../steps/parts.js';
 
-type Work = (context: StepContext, project: ProjectSettings, since: Date) => Promise<string>;
+type Work = (parts: Parts, project: ProjectSettings, since: Date) => Promise<string>;
 
 /** Something that a form can request. */
 export interface Action {
@@ -39,9 +39,9 @@ const ACTIONS: Readonly<Record<string, z.ZodType<Action>>> = {
     .object({ path, digest: z.string().max(64), instruction: text })
     .transform((approval): Action => ({
       words: `Approve ${approval.path}`,
-      work: (context, project) => approve(context, project, approval),
-      lookUp: async ({ warehouse }, project, since) => {
-        const jobs = await readJobs(warehouse, project.id);
+      work: (parts, project) => approve(parts, project, approval),
+      lookUp: async ({ store }, project, since) => {
+        const jobs = await readJobs(store, project.id);
         const job = jobs.findLast(({ path, planned_at }) => path === approval.path && planned_at >= since);
         if (job === undefined) throw new ConfigurationError(NOTHING_SENT);
         return wordsOf(job, 'Readership was stopped before it was sent; the next run sends it');
@@ -49,27 +49,27 @@ const ACTIONS: Readonly<Record<string, z.ZodType<Action>>> = {
     })),
   skip: z.object({ path, days: z.enum(['28', '91', 'ever']) }).transform(({ path, days }): Action => ({
     words: `Skip ${path}`,
-    work: async (context, project) => {
-      const until = days === 'ever' ? null : addDays(dayOf(context.now()), Number(days));
-      await skipPages(context, project, [path], until);
+    work: async (parts, project) => {
+      const until = days === 'ever' ? null : addDays(dayOf(parts.session.now()), Number(days));
+      await skipPages(parts, project, [path], until);
       return until === null ? 'skipped until you undo it' : `skipped until ${longDay(until)}`;
     },
   })),
   unskip: z.object({ path }).transform(({ path }): Action => ({
     words: `Stop skipping ${path}`,
-    work: async (context, project) => {
-      await unskipPages(context, project, [path]);
+    work: async (parts, project) => {
+      await unskipPages(parts, project, [path]);
       return 'it can be proposed again';
     },
   })),
   message: z.object({ job, text }).transform(({ job, text }): Action => ({
     words: `Message to job ${job}`,
-    work: async (context) => {
-      const { state, stopped } = await sendMessage(await jobToChange(context, job), text);
+    work: async (parts) => {
+      const { state, stopped } = await sendMessage(await jobToChange(parts, job), text);
       return wordsOfMessage(state, messageOf(stopped));
     },
-    lookUp: async ({ warehouse }, project, since) => {
-      const all = await readMessages(warehouse, project.id);
+    lookUp: async ({ store }, project, since) => {
+      const all = await readMessages(store, project.id);
       const message = all.findLast((one) => one.job === job && one.planned_at >= since);
       if (message === undefined) throw new ConfigurationError(NOTHING_SENT);
       return wordsOfMessage(message.state, message.note ?? 'the next run sends it');
@@ -84,10 +84,10 @@ const ACTIONS: Readonly<Record<string, z.ZodType<Action>>> = {
     })
     .transform(({ path, ...given }): Action => ({
       words: `Add a note on ${longDay(given.date)}`,
-      work: async (context, { id }) => {
-        const isOnly = context.settings.projects.length === 1;
+      work: async ({ workspace }, { id }) => {
+        const isOnly = workspace.settings.projects.length === 1;
         const of = { path: path === '' ? undefined : path, project: isOnly ? undefined : id };
-        return `added to ${await writeNote(context, { ...given, ...of, break: given.break === 'on' })}`;
+        return `added to ${await writeNote(workspace, { ...given, ...of, break: given.break === 'on' })}`;
       },
     })),
   settle: z
@@ -101,8 +101,8 @@ const ACTIONS: Readonly<Record<string, z.ZodType<Action>>> = {
     })
     .transform(({ job, attempt, as, day, remote = '' }): Action => ({
       words: `Settle job ${job}`,
-      work: async (context) => {
-        const found = await jobToChange(context, job);
+      work: async (parts) => {
+        const found = await jobToChange(parts, job);
         if (attemptOf(openMessage(found.messages) ?? found.job) !== attempt)
           throw new ConfigurationError('It has been settled or sent again in the meantime. Reload the page.');
         return settleJob(found, { as, day, remoteId: remote === '' ? undefined : remote });
@@ -110,8 +110,8 @@ const ACTIONS: Readonly<Record<string, z.ZodType<Action>>> = {
     })),
 };
 
-async function approve(context: StepContext, project: ProjectSettings, approval: Approval): Promise<string> {
-  const { detail, error } = await approvePages(context, project, [approval]);
+async function approve(parts: Parts, project: ProjectSettings, approval: Approval): Promise<string> {
+  const { detail, error } = await approvePages(parts, project, [approval]);
   const [answer] = detail;
   const why = error === undefined ? 'it was interrupted' : messageOf(error);
   if (answer?.job === undefined) throw new ConfigurationError(answer?.refusal ?? why);

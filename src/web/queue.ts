@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { LimitFunction } from 'p-limit';
 import { z } from 'zod';
-import { withLiveDatabase } from '../app/open.js';
+import { withParts } from '../app/open.js';
 import { placeless, type Runtime, waitingAtMost, type Workspace } from '../app/workspace.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { codeOf, ConfigurationError, LockedError, messageOf } from '../errors.js';
 import { writeWhole } from '../files.js';
-import type { StepContext } from '../steps/step.js';
+import type { Parts, WorkspaceView } from '../steps/parts.js';
 import { doAndPublish } from '../steps/publish.js';
 import { type Action, actionOf } from './actions.js';
 
@@ -111,8 +111,8 @@ export class ActionQueue {
       try {
         const answer = await this.inTurn(async () => {
           signal.throwIfAborted();
-          return withLiveDatabase(workspace, this.runtime, hold, (context) =>
-            published(context, () => work(context, projectOf(context, request), request.at)),
+          return withParts(workspace, this.runtime, hold, (parts) =>
+            published(parts, () => work(parts, projectOf(parts.workspace, request), request.at)),
           );
         });
         this.#store({ ...request, state: 'done', answer });
@@ -157,15 +157,15 @@ function isRunning(pid: number): boolean {
   }
 }
 
-function projectOf({ projects }: StepContext, { project }: Request): ProjectSettings {
+function projectOf({ projects }: WorkspaceView, { project }: Request): ProjectSettings {
   const found = projects.find(({ id }) => id === project);
   if (found === undefined) throw new ConfigurationError('There is no such project.');
   return found;
 }
 
 /** Does some work, publishes what it changed even if it fails halfway, and says what was done. */
-async function published(context: StepContext, work: () => Promise<string>): Promise<string> {
-  const { result: done, outages } = await doAndPublish(context, work);
+async function published(parts: Parts, work: () => Promise<string>): Promise<string> {
+  const { result: done, outages } = await doAndPublish(parts, work);
   const [outage] = outages;
   // The work is done even if it could not be published.
   return outage === undefined ? done : `${done}, but could not be published: ${messageOf(outage.error)}`;

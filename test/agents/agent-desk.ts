@@ -5,10 +5,10 @@ import type { SubmitTask } from '../../src/agents/submit.js';
 import { Client } from '../../src/api/client.js';
 import { openTransport } from '../api/open-client.js';
 import type { SandboxOptions } from '../../src/sandbox/index.js';
-import { reconcileEffects } from '../../src/app/open.js';
+import { reconcileEffects } from '../../src/app/janitor.js';
 import { closeNow, journalOf, liveWarehouse } from '../open-warehouse.js';
 import { clockAt, NOW, openSandbox } from '../sandbox/open-sandbox.js';
-import { stepContext } from '../steps/step-context.js';
+import { type GivenParts, partsOf } from '../steps/parts-of.js';
 import { EVIDENCE } from './reading.js';
 
 export type AgentDesk = Awaited<ReturnType<typeof agentDesk>>;
@@ -36,11 +36,14 @@ export async function agentDesk(options: Partial<SandboxOptions> = {}) {
       project,
       now: clock.now,
     }),
-    /** The context of a step that works with it. */
-    context: ({ settings, ...given }: NonNullable<Parameters<typeof stepContext>[1]> = {}) =>
-      stepContext(desk.warehouse, {
-        ...{ journal: desk.journal, clientOf: () => client, now: clock.now, ...given },
+    /** The parts of a step that works with it. */
+    parts: ({ settings, workspace, platform }: Omit<GivenParts, 'effects' | 'session'> = {}) =>
+      partsOf(desk.warehouse, {
         settings: { projects: [{ id: project }], ...settings },
+        workspace: { ...workspace },
+        platform: { clientOf: () => client, ...platform },
+        effects: { journal: desk.journal },
+        session: { now: clock.now },
       }),
     /** Plans one job per page: `/page-1`, `/page-2`, … */
     plan: async (count: number, first = 1) => {

@@ -6,7 +6,9 @@ import { outcomeOf, pauseAfter } from '../../src/agents/lifecycle.js';
 import { intentOf } from '../../src/agents/intents.js';
 import { type Job, readJobs } from '../../src/agents/ledger.js';
 import { type Message, planMessage, readMessages } from '../../src/agents/messages.js';
-import { reconcilePrompts } from '../../src/agents/reconcile.js';
+import { JOBS, MESSAGES } from '../../src/agents/reconcile.js';
+import { reconcile } from '../../src/effects/reconcile.js';
+import { countDifferences } from '../../src/effects/settle.js';
 import { submitPrompts } from '../../src/agents/submit.js';
 import type { EffectsJournal } from '../../src/effects/journal.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
@@ -142,8 +144,8 @@ describe('the jobs and messages of a journal and a database', () => {
   it('are rebuilt from each other, and nothing that may have been sent is planned again', async () => {
     const desk = await agentDesk();
     const LATER = addDays(NOW, 1);
-    const reconcile = (kind: 'job' | 'message', of: EffectsJournal, warehouse: Warehouse) =>
-      reconcilePrompts(kind, of, warehouse, LATER);
+    const agree = async (kind: 'job' | 'message', of: EffectsJournal, warehouse: Warehouse) =>
+      countDifferences(await reconcile(kind === 'job' ? JOBS : MESSAGES, of, warehouse, LATER));
     await desk.plan(3);
     desk.clock.advance(60);
     for (const kind of [{ kind: 'status', status: 422 }, { kind: 'lost-reply' }] as const) {
@@ -165,16 +167,16 @@ describe('the jobs and messages of a journal and a database', () => {
 
     const [copy, { journal }] = [await liveWarehouse(), await agentDesk()];
     // Messages cannot be entered before their jobs.
-    await reconcile('message', desk.journal, copy);
+    await agree('message', desk.journal, copy);
     expect(await readMessages(copy, null)).toEqual([]);
     const none = { stored: 0, lost: 0, unknown: 0, written: 0 };
     const jobsInCopy = { ...none, stored: 5, lost: 3, unknown: 2 };
-    expect(await reconcile('job', desk.journal, copy)).toEqual(jobsInCopy);
+    expect(await agree('job', desk.journal, copy)).toEqual(jobsInCopy);
     expect((await readJobs(copy, desk.project))[2]?.next_poll_at).toEqual(LATER);
     const change = (sql: string) => execute(copy, sql);
     await change("UPDATE agent_jobs SET state = 'completed', ended_at = planned_at WHERE id = 3");
     const messages = { ...none, stored: 2, lost: 1, unknown: 1 };
-    expect(await reconcile('message', desk.journal, copy)).toEqual(messages);
+    expect(await agree('message', desk.journal, copy)).toEqual(messages);
     const jobs = await readJobs(copy, desk.project);
     expect(jobs.map(({ state, remote_id, pr_link }) => [state, remote_id, pr_link])).toEqual([
       ['refused', null, null],
@@ -188,7 +190,7 @@ describe('the jobs and messages of a journal and a database', () => {
     expect(jobs.map(({ next_poll_at }) => next_poll_at)).toEqual([null, null, LATER, null, null]);
     expect(jobs[3]?.note).toBe('the process ended before the reply was recorded');
     const unknown = { ...none, stored: 2, lost: 1, unknown: 1 };
-    expect(await reconcile('job', desk.journal, desk.warehouse)).toEqual(unknown);
+    expect(await agree('job', desk.journal, desk.warehouse)).toEqual(unknown);
     const same = (job: Job) => ({ ...job, ended_at: null, next_poll_at: null });
     expect(jobs.map(same)).toEqual((await desk.jobs()).map(same));
     expect(await readMessages(copy, null)).toEqual(await desk.messages());
@@ -210,8 +212,8 @@ describe('the jobs and messages of a journal and a database', () => {
     await change("UPDATE agent_jobs SET state = 'submitting', note = NULL WHERE id = 4");
     await change("UPDATE agent_messages SET state = 'submitting', note = NULL WHERE state = 'unconfirmed'");
     const cutShort = { ...none, stored: 1, unknown: 1 };
-    expect(await reconcile('job', journal, copy)).toEqual({ ...cutShort, written: 5 });
-    expect(await reconcile('message', journal, copy)).toEqual({ ...cutShort, written: 2 });
+    expect(await agree('job', journal, copy)).toEqual({ ...cutShort, written: 5 });
+    expect(await agree('message', journal, copy)).toEqual({ ...cutShort, written: 2 });
     const kept = (messages: Message[]) => messages.map(({ state, submitted_at }) => [state, submitted_at]);
     expect(kept(await readMessages(copy, null))).toEqual(kept(await desk.messages()));
     for (const kind of ['job', 'message'] as const) {
@@ -222,8 +224,8 @@ describe('the jobs and messages of a journal and a database', () => {
       expect(eventsIn(journal)).toEqual(eventsIn(desk.journal));
     }
     for (const of of [desk.journal, journal]) {
-      expect(await reconcile('job', of, copy)).toEqual(none);
-      expect(await reconcile('message', of, copy)).toEqual(none);
+      expect(await agree('job', of, copy)).toEqual(none);
+      expect(await agree('message', of, copy)).toEqual(none);
     }
     // A person found what the database does not know.
     for (const kind of ['job', 'message'] as const)
@@ -234,8 +236,8 @@ describe('the jobs and messages of a journal and a database', () => {
             last.effect === 'job' ? { ...last, ...found, remoteId: last.ref } : { ...last, ...found };
           await desk.journal.append([entry]);
         }
-    expect(await reconcile('job', desk.journal, desk.warehouse)).toEqual({ ...none, stored: 2 });
-    expect(await reconcile('message', desk.journal, desk.warehouse)).toEqual({ ...none, stored: 1 });
+    expect(await agree('job', desk.journal, desk.warehouse)).toEqual({ ...none, stored: 2 });
+    expect(await agree('message', desk.journal, desk.warehouse)).toEqual({ ...none, stored: 1 });
     expect((await desk.messages()).map(({ state }) => state)).toEqual(['sent', 'sent']);
     expect(await attemptsIn(desk.warehouse)).toBe(7);
     expect(await gapsIn(desk.warehouse)).toEqual([]);
@@ -268,7 +270,7 @@ describe('the jobs and messages of a journal and a database', () => {
       ['sent', 'unconfirmed', null],
     ] as const) {
       await desk.journal.append([{ ...last, event }]);
-      await reconcilePrompts('job', desk.journal, desk.warehouse, later);
+      await reconcile(JOBS, desk.journal, desk.warehouse, later);
       expect(await desk.job(1)).toMatchObject({ state, note, submitted_at: later });
       const stored = await desk.warehouse.query(attempts, z.object({ changed_at: timestampColumn }));
       expect(stored).toEqual([{ changed_at: NOW }, { changed_at: later }]);

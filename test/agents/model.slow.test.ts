@@ -13,10 +13,10 @@ import { pollJobs } from '../../src/agents/poll.js';
 import { submitPrompts } from '../../src/agents/submit.js';
 import { Transport } from '../../src/api/transport.js';
 import { openClient } from '../api/open-client.js';
-import { reconcileEffects } from '../../src/app/open.js';
+import { reconcileEffects } from '../../src/app/janitor.js';
 import { jobToChange } from '../../src/steps/job-changes.js';
 import { type Finding, settleJob } from '../../src/steps/settle-job.js';
-import { stepContext } from '../steps/step-context.js';
+import { partsOf } from '../steps/parts-of.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { tries } from '../fuzz.js';
 import { closeNow, journalOf, liveWarehouse } from '../open-warehouse.js';
@@ -202,8 +202,12 @@ async function live(steps: readonly Step[]): Promise<void> {
   const settle = async (prompt: string, finding: Finding) => {
     const jobs = await readJobs(warehouse, project);
     const job = jobs.find((candidate) => candidate.prompt === prompt) ?? expect.fail(`no job for ${prompt}`);
-    const context = stepContext(warehouse, { journal, clientOf: () => client, now: clock.now });
-    await settleJob(await jobToChange(context, job.id), finding);
+    const parts = partsOf(warehouse, {
+      platform: { clientOf: () => client },
+      effects: { journal },
+      session: { now: clock.now },
+    });
+    await settleJob(await jobToChange(parts, job.id), finding);
   };
   /** Whether a job has no message that would be settled in its place. */
   const isQuiet = (prompt: string) =>

@@ -146,7 +146,7 @@ describe('polling', () => {
       (response) => reply(response, 429, {}, { 'retry-after': '900' }),
       { now: desk.clock.now, retries },
     );
-    const { detail } = await pollStep(desk.context({ clientOf: () => client }), {});
+    const { detail } = await pollStep(desk.parts({ platform: { clientOf: () => client } }), {});
     expect([detail.pollsInMs, server.seen.length, await secondsToNextPoll(desk)]).toEqual([900_000, 1, 900]);
   });
 
@@ -206,7 +206,7 @@ describe('polling', () => {
     const desk = await deskWithJobs(2, { jobSeconds: 4 });
     desk.clock.advance(60);
     desk.sandbox.setFaults([{ on: 'job', kind: 'status', status, times: 1 }]);
-    const { detail, error } = await pollStep(desk.context({}), {});
+    const { detail, error } = await pollStep(desk.parts(), {});
     expect(detail.ended.map(({ id }) => id)).toEqual([2]);
     const words =
       /the server answered 4.+If job 1 was deleted on the platform: readership jobs settle 1 --ended$/;

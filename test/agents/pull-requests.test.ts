@@ -21,13 +21,13 @@ async function reviewed(answers: Answers, pages = 1, token?: string) {
   });
   const options = { apiUrl: `${server.baseUrl}/api`, token, now: desk.clock.now };
   const codeHost = openCodeHost({ host: 'github', url: 'https://code.example.com' }, options);
-  const context = desk.context({ codeHost });
+  const parts = desk.parts({ platform: { codeHost } });
   await desk.plan(pages);
   await submitPrompts(desk.task(), 'job');
   desk.clock.advance(60);
   const poll = async (seconds = 0) => {
     desk.clock.advance(seconds);
-    return pollStep(context, {});
+    return pollStep(parts, {});
   };
   return { ...desk, poll, server };
 }

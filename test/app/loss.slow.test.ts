@@ -8,7 +8,7 @@ import { OPEN_STATES } from '../../src/agents/lifecycle.js';
 import { planMessage, readMessages } from '../../src/agents/messages.js';
 import { submitPrompts } from '../../src/agents/submit.js';
 import { Transport } from '../../src/api/transport.js';
-import { reconcileEffects } from '../../src/app/open.js';
+import { reconcileEffects } from '../../src/app/janitor.js';
 import { deliver, readDeliveries } from '../../src/mail/ledger.js';
 import { smtpTransport } from '../../src/mail/transport.js';
 import { EffectsJournal } from '../../src/effects/journal.js';

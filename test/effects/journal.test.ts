@@ -6,7 +6,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { StorageError } from '../../src/errors.js';
 import type { Entry, Fate } from '../../src/effects/entries.js';
 import { seal } from '../../src/effects/file.js';
-import { countedDifferences, differences, type Settlement, settle } from '../../src/effects/settle.js';
+import { countDifferences, differences, type Settlement, settle } from '../../src/effects/settle.js';
 import { EffectsJournal } from '../../src/effects/journal.js';
 import { smallDisk } from '../small-disk.js';
 import { tempDir } from '../temp-dir.js';
@@ -355,7 +355,7 @@ describe('settling an effect between journal and database', () => {
       ['only here', undefined, 0],
       ['and this', undefined, 0],
     ]);
-    expect(countedDifferences(found)).toEqual({ stored: 2, lost: 1, unknown: 1, written: 3 });
+    expect(countDifferences(found)).toEqual({ stored: 2, lost: 1, unknown: 1, written: 3 });
   });
 
   it('never sends again what may have been sent, unless the journal says that it was not', () => {

@@ -12,7 +12,7 @@ async function settled() {
   const opened = await openExport({ days: DAYS });
   await opened.run();
   const dayAt = (index: number): Day => addDays(opened.yesterday(), index + 1 - DAYS);
-  const audit = ({ repair = false } = {}) => opened.counting(() => auditHistory(opened.task, repair));
+  const audit = ({ repair = false } = {}) => opened.counting(() => auditHistory(opened.task, { repair }));
   return { ...opened, dayAt, audit };
 }
 

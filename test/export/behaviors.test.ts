@@ -204,7 +204,7 @@ describe('changes that cancel', () => {
     opened.changed.set(one, withMore(opened.original(one), -1));
     opened.clock.advance(DAY_MS);
     await opened.run();
-    expect(await auditHistory(opened.task, false)).toMatchObject({ differing: [], damaged: [] });
+    expect(await auditHistory(opened.task, { repair: false })).toMatchObject({ differing: [], damaged: [] });
     expect(await opened.storedRows(one)).toEqual(opened.original(one));
     await exportHistory({ ...opened.task, range: { first: one, last: other }, reload: true });
     expect(await opened.storedRows(one)).toEqual(opened.changed.get(one));

@@ -6,7 +6,7 @@ import { addDays, type Day, lastEndedDay } from '../../src/day.js';
 import { forecastExport, type ForecastRequest } from '../../src/export/forecast.js';
 import { exportStep } from '../../src/steps/export.js';
 import { DAY_MS, MINUTE_MS, sleepingClock } from '../budget/open-budget.js';
-import { stepContext } from '../steps/step-context.js';
+import { partsOf } from '../steps/parts-of.js';
 import { limitedSite, type LimitedSiteOptions } from './limited-site.js';
 
 /** Projects of one organization, as they are exported by one process after another. */
@@ -24,11 +24,13 @@ async function openSite({ history, ...size }: Omit<LimitedSiteOptions, 'requestM
       if (++sent >= killedAfter) kill.abort(new Error('killed'));
     };
     return inProcess(async ({ warehouse, clientOf }) => {
-      const given = { projects: settings.projects, now: clock.now, signal: kill.signal, limits, clientOf };
-      const { error } = await exportStep(
-        stepContext(warehouse, { ...given, settings: site.written }),
-        bounds,
-      );
+      const parts = partsOf(warehouse, {
+        settings: site.written,
+        workspace: { projects: settings.projects },
+        platform: { limits, clientOf },
+        session: { now: clock.now, signal: kill.signal },
+      });
+      const { error } = await exportStep(parts, bounds);
       if (kill.signal.aborted) return addMinutes(clock.now(), 1);
       if (error instanceof PausedError) return error.resumeAt;
       expect(error).toBeUndefined();

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import type { Client } from '../../src/api/client.js';
 import type { PageViews } from '../../src/api/schema.js';
-import { openBudgets } from '../../src/app/connection.js';
+import { openBudgets } from '../../src/app/platform.js';
 import { settingsSchema } from '../../src/config/schema.js';
 import { addDays, type Day, daysBetween, lastEndedDay } from '../../src/day.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';

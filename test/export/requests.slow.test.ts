@@ -20,7 +20,7 @@ test.each([
       const at = addDays(opened.yesterday(), -10 - index * 17);
       opened.changed.set(at, withOneMore(opened.original(at)));
     }
-    audits.push((await opened.counting(() => auditHistory(opened.task, false))).requests);
+    audits.push((await opened.counting(() => auditHistory(opened.task, { repair: false }))).requests);
     opened.changed.clear();
   }
   opened.clock.advance(DAY_MS);

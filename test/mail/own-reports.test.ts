@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { day } from '../../src/day.js';
 import { readDeliveries } from '../../src/mail/ledger.js';
 import { reportStep } from '../../src/steps/report.js';
-import { stepContext } from '../steps/step-context.js';
+import { partsOf } from '../steps/parts-of.js';
 import { execute } from '../open-warehouse.js';
 import { serve, type TestServer } from '../serve.js';
 import { postTo } from './posts.js';
@@ -33,17 +33,21 @@ const DOCS = { id: 'prj_1', name: 'Acme Docs' };
 
 function report(time: string, reports: object, projects: object[] = [DOCS]) {
   const mail = { from: 'Readership <readership@example.com>' };
-  const context = stepContext(test.warehouse, {
+  const parts = partsOf(test.warehouse, {
     settings: { projects, reports, mail, channels: { chat: { kind: 'teams', urlEnv: 'CHAT' } } },
-    journal: test.journal,
-    workspaceDir: test.directory,
-    historyFile: join(test.directory, 'history.duckdb'),
-    reportsDir: join(test.directory, 'pages'),
-    channels: new Map([['chat', postTo('teams', chat.baseUrl).channel]]),
-    transport: test.transport,
-    now: () => new Date(time),
+    workspace: {
+      workspaceDir: test.directory,
+      historyFile: join(test.directory, 'history.duckdb'),
+      reportsDir: join(test.directory, 'pages'),
+    },
+    effects: {
+      journal: test.journal,
+      channels: new Map([['chat', postTo('teams', chat.baseUrl).channel]]),
+      transport: test.transport,
+    },
+    session: { now: () => new Date(time) },
   });
-  return reportStep(context);
+  return reportStep(parts);
 }
 
 describe('a report that a workspace defines', () => {

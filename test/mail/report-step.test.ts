@@ -7,13 +7,14 @@ import { day } from '../../src/day.js';
 import { ElsewhereError } from '../../src/effects/place.js';
 import { ConfigurationError } from '../../src/errors.js';
 import { DeliveryError } from '../../src/mail/delivery.js';
-import { reconcileDeliveries, recordIntent } from '../../src/mail/ledger.js';
+import { reconcileEffects } from '../../src/app/janitor.js';
+import { recordIntent } from '../../src/mail/ledger.js';
 import { mailLines } from '../../src/print/emails.js';
-import type { StepContext } from '../../src/steps/step.js';
 import { reportStep } from '../../src/steps/report.js';
+import { recordStepEnd, recordStepStart } from '../../src/steps/runs.js';
 import { execute } from '../open-warehouse.js';
 import { runtimeIn } from '../run-cli.js';
-import { stepContext } from '../steps/step-context.js';
+import { type GivenParts, partsOf } from '../steps/parts-of.js';
 import { letter } from './letters.js';
 import { loadDays, type MailSite, mailSite } from './site.js';
 
@@ -31,21 +32,20 @@ beforeEach(async () => {
   test = await mailSite();
 });
 
-const report = async (time: string, more: Partial<StepContext> = {}) => {
-  const { deliveries } = await reconcileDeliveries(test, new Date(time));
-  return reportStep({
-    ...stepContext(test.warehouse, {
-      journal: test.journal,
-      unknownDeliveries: deliveries,
+const report = async (time: string, { workspace, effects, session }: GivenParts = {}) => {
+  const { unknownDeliveries } = await reconcileEffects(test.journal, test.warehouse, new Date(time));
+  const parts = partsOf(test.warehouse, {
+    workspace: {
+      settings,
+      projects: settings.projects,
       historyFile: join(test.directory, 'history.duckdb'),
       reportsDir: join(test.directory, 'reports'),
-      transport: test.transport,
-      now: () => new Date(time),
-    }),
-    settings,
-    projects: settings.projects,
-    ...more,
+      ...workspace,
+    },
+    effects: { journal: test.journal, unknownDeliveries, transport: test.transport, ...effects },
+    session: { now: () => new Date(time), ...session },
   });
+  return reportStep(parts);
 };
 
 describe('the report step', () => {
@@ -57,8 +57,8 @@ describe('the report step', () => {
     await loadDays(test.warehouse, day('2026-11-02'), day('2026-11-15'), 'prj_2');
     const { runtime: screen } = runtimeIn('/');
     const lines = async (reported: Awaited<ReturnType<typeof report>>['detail']) =>
-      mailLines({ reported }, { warehouse: test.warehouse, projects }, screen);
-    const sent = await report(MONDAY, { settings: { ...settings, projects }, projects });
+      mailLines({ reported }, partsOf(test.warehouse, { workspace: { projects } }), screen);
+    const sent = await report(MONDAY, { workspace: { settings: { ...settings, projects }, projects } });
     const to = 'docs@example.com and lead@example.com';
     expect(await lines(sent.detail)).toEqual([
       `weekly 2026-W46, Acme Docs: sent to ${to}`,
@@ -79,13 +79,24 @@ describe('the report step', () => {
     ]);
   });
 
-  it('renders every page again, as readers would see it now', async () => {
+  it('renders a page again once days were loaded, as readers would see it now', async () => {
     await loadDays(test.warehouse, day('2026-11-02'), day('2026-11-15'));
-    const context = { settings, workspaceDir: test.directory };
-    expect((await report(MONDAY, context)).summary).toBe('2 pages rendered, 2 emails sent');
+    const own = { workspace: { workspaceDir: test.directory } };
+    expect((await report(MONDAY, own)).summary).toBe('2 pages rendered, 2 emails sent');
     await mkdir(join(test.directory, 'templates'));
     await writeFile(join(test.directory, 'templates/weekly.html.hbs'), '<title>{{subject}}</title>');
-    const { detail, summary } = await report(MONDAY, context);
+    const now = new Date(MONDAY);
+    await recordStepStart(test.warehouse, 'run', 'report', now);
+    await recordStepEnd(test.warehouse, 'run', 'report', {
+      outcome: 'done',
+      summary: '',
+      resume_at: null,
+      now,
+    });
+    await execute(test.warehouse, "UPDATE day_loads SET attempted_at = TIMESTAMP '2026-11-16 02:59:59'");
+    expect((await report(MONDAY, own)).summary).toMatch(/^0 pages rendered/);
+    await execute(test.warehouse, "UPDATE day_loads SET attempted_at = TIMESTAMP '2026-11-16 03:00:00'");
+    const { detail, summary } = await report(MONDAY, own);
     expect(summary).toMatch(/^2 pages rendered/);
     const weekly = detail.pages.find(({ file }) => file.includes('weekly')) ?? expect.fail();
     expect(weekly.subject).toMatch(/^Acme.*: /);
@@ -168,7 +179,7 @@ describe('the report step', () => {
     const [weekly = expect.fail()] = settings.reports.audiences['weekly'] ?? [];
     const audiences = { weekly: [{ ...weekly, to: [...weekly.to, NOBODY.address] }] };
     const joined = { ...settings, reports: { ...settings.reports, audiences } };
-    const { detail } = await report('2026-11-23T00:04:00Z', { settings: joined });
+    const { detail } = await report('2026-11-23T00:04:00Z', { workspace: { settings: joined } });
     expect(detail.deliveries).toMatchObject([
       { recipient: 'docs@example.com', period: '2026-W46', state: 'sent', attempts: 2 },
     ]);
@@ -178,10 +189,10 @@ describe('the report step', () => {
     expect(await report(MONDAY)).toMatchObject({ detail: { pages: [], deliveries: [] }, error: undefined });
     await loadDays(test.warehouse, day('2026-11-02'), day('2026-12-06'));
     // After an interruption, nothing is begun.
-    const stopped = await report('2026-12-07T03:00:00Z', { signal: AbortSignal.abort() });
+    const stopped = await report('2026-12-07T03:00:00Z', { session: { signal: AbortSignal.abort() } });
     expect(stopped.detail).toMatchObject({ pages: [], deliveries: [] });
     const elsewhere = new ElsewhereError('It sends from web-1.');
-    const kept = await report('2026-12-07T03:00:00Z', { elsewhere });
+    const kept = await report('2026-12-07T03:00:00Z', { effects: { elsewhere } });
     expect(kept.detail.deliveries).toEqual([]);
     expect(kept.error).toBe(elsewhere);
     const { detail } = await report('2026-12-07T03:00:00Z');
@@ -198,8 +209,8 @@ describe('the report step', () => {
     const { audiences } = settings.reports;
     const toBoth = { ...audiences, improve: audiences['weekly'] ?? [] };
     const both = { ...settings, reports: { ...settings.reports, audiences: toBoth } };
-    const context = { settings: both, workspaceDir: test.directory };
-    const { detail, error, summary } = await report(MONDAY, context);
+    const own = { workspace: { settings: both, workspaceDir: test.directory } };
+    const { detail, error, summary } = await report(MONDAY, own);
     expect(detail.pages.map(({ file }) => basename(file))).toEqual(['improve-2026-W46.html']);
     const sentTwice = (report: string) => [1, 2].map(() => ({ report, state: 'sent' }));
     expect(detail.deliveries).toMatchObject(sentTwice('improve'));
@@ -209,7 +220,7 @@ describe('the report step', () => {
       expect(error).toHaveProperty('message', expect.stringContaining(`weekly cannot be written: ${file}: `));
 
     await rm(templates, { recursive: true });
-    const { detail: fixed } = await report('2026-11-16T04:00:00Z', context);
+    const { detail: fixed } = await report('2026-11-16T04:00:00Z', own);
     expect(fixed.pages).toHaveLength(2);
     expect(fixed.deliveries).toMatchObject(sentTwice('weekly'));
   });

@@ -12,7 +12,7 @@ import { loadDays, mailSite } from '../mail/site.js';
 import { execute, valuesOf } from '../open-warehouse.js';
 import { serve } from '../serve.js';
 import { NOW } from '../sandbox/open-sandbox.js';
-import { stepContext } from '../steps/step-context.js';
+import { partsOf } from '../steps/parts-of.js';
 
 const OPS = 'ops@example.com';
 
@@ -23,16 +23,15 @@ async function setUp(step: 'export' | 'report' = 'export') {
   const { server, warehouse, journal, directory, transport, mailsTo } = await mailSite();
   let now = NOW;
   const run = async (work: Work, hours = 1) => {
-    const context = stepContext(warehouse, {
-      journal,
+    const parts = partsOf(warehouse, {
       settings: { mail: { from: 'docs@example.com' }, alerts: { to: [OPS] } },
-      now: () => now,
-      transport,
+      effects: { journal, transport },
+      session: { now: () => now },
     });
     const historyFile = join(directory, 'history.duckdb');
-    await new StepRunner(context).step(step, work);
+    await new StepRunner(parts).step(step, work);
     const changed = !(await isPublished(warehouse, historyFile, now));
-    await sendAlerts(context);
+    await sendAlerts(parts);
     await publish(warehouse, historyFile);
     now = addMinutes(now, hours * 60);
     return { states: await valuesOf(warehouse, 'SELECT state FROM deliveries'), changed };
@@ -109,18 +108,21 @@ describe('a day on which views fall', () => {
     const chat = await serve((_, response) => response.end('ok'));
     await loadDays(warehouse, quiet, day('2026-11-15'));
     const alertsAt = async (time: string) => {
-      const context = stepContext(warehouse, {
-        ...{ journal, now: () => new Date(time) },
+      const parts = partsOf(warehouse, {
         settings: {
           projects: [{ id: 'prj_1', name: 'Acme <Docs>' }],
           mail: { from: 'docs@example.com' },
           channels: { chat: { kind: 'webhook', urlEnv: 'HOOK', secretEnv: 'SECRET' } },
           alerts: { to: [OPS, 'chat'] },
         },
-        channels: new Map([['chat', postTo('webhook', chat.baseUrl).channel]]),
-        transport,
+        effects: {
+          journal,
+          transport,
+          channels: new Map([['chat', postTo('webhook', chat.baseUrl).channel]]),
+        },
+        session: { now: () => new Date(time) },
       });
-      expect(await sendAlerts(context)).toBeUndefined();
+      expect(await sendAlerts(parts)).toBeUndefined();
       return (await mailsTo(OPS)).map(({ subject }) => subject);
     };
     const setViews = (date: string, views: string, state = 'final') =>

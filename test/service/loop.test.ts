@@ -5,7 +5,7 @@ import { startOfMinute } from 'date-fns';
 import { expect, it, vi } from 'vitest';
 import { readWorkspace } from '../../src/app/workspace.js';
 import { logging, openLog } from '../../src/print/log.js';
-import { openService } from '../../src/service/loop.js';
+import { Service } from '../../src/service/loop.js';
 import { runtimeIn } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 
@@ -36,7 +36,7 @@ it.each([
   try {
     const ticks = new EventEmitter();
     let ticked = once(ticks, 'tick');
-    const service = openService(workspace, runtime, {
+    const service = new Service(workspace, runtime, {
       ...logging(await openLog(runtime.output)),
       onTickFailed: () => ticks.emit('tick'),
     });

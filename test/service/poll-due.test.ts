@@ -2,17 +2,17 @@ import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
 import { changeJob } from '../../src/agents/ledger.js';
 import { submitPrompts } from '../../src/agents/submit.js';
-import { runDue } from '../../src/service/loop.js';
+import { runDue } from '../../src/service/run.js';
 import { readLastRuns, recordStepEnd, recordStepStart } from '../../src/steps/runs.js';
 import { agentDesk } from '../agents/agent-desk.js';
 import { tempDir } from '../temp-dir.js';
 
 it('a failed poll is followed by a successful one if its job was resolved by hand and no other is active', async () => {
   const desk = await agentDesk({ jobSeconds: 3600 });
-  const context = desk.context({ historyFile: join(await tempDir(), 'history.duckdb') });
+  const parts = desk.parts({ workspace: { historyFile: join(await tempDir(), 'history.duckdb') } });
   const runAfter = async (minutes: number) => {
     desk.clock.advance(minutes * 60);
-    const outcome = await runDue(context, new Date(0));
+    const outcome = await runDue(parts, new Date(0));
     const runs = await readLastRuns(desk.warehouse, desk.clock.now());
     return [outcome?.polled !== undefined, runs.find(({ step }) => step === 'poll')?.outcome];
   };
@@ -35,6 +35,6 @@ it('a failed poll is followed by a successful one if its job was resolved by han
 
   // If it cannot be determined whether everything is published, publishing says why.
   vi.spyOn(desk.warehouse, 'exclusive').mockRejectedValue(new Error('out of memory'));
-  const outcome = await runDue(context, new Date(0));
+  const outcome = await runDue(parts, new Date(0));
   expect(outcome?.outages.map(({ step }) => step)).toEqual(['publish']);
 });

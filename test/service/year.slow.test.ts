@@ -8,7 +8,7 @@ import { readWorkspace } from '../../src/app/workspace.js';
 import { addDays, day, dayOf, daysIn } from '../../src/day.js';
 import { logging, openLog } from '../../src/print/log.js';
 import { ISO_CALENDAR, periodOf } from '../../src/reports/period.js';
-import { openService } from '../../src/service/loop.js';
+import { Service } from '../../src/service/loop.js';
 import { Output } from '../../src/terminal/output.js';
 import { env, liveFile, serveSandbox, workspaceOf } from '../commands/workspace.js';
 import { expectWhole } from '../export/stored-days.js';
@@ -69,7 +69,7 @@ async function setUp() {
     const onTickFailed = (error: unknown) => {
       log.error({ step: 'tick', outcome: String(error) });
     };
-    return openService(workspace, runtime, { ...logging(log), onTickFailed });
+    return new Service(workspace, runtime, { ...logging(log), onTickFailed });
   };
   return {
     ...{ clock, cwd, lines, start },

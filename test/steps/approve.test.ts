@@ -5,7 +5,8 @@ import { type Job, readJobs } from '../../src/agents/ledger.js';
 import { planImprovement, readSkips } from '../../src/agents/plan.js';
 import { type Proposal, proposalOf, REFERENCE_TO_COME } from '../../src/agents/prompt.js';
 import { reasonWords } from '../../src/agents/reasons.js';
-import { reconcilePrompts } from '../../src/agents/reconcile.js';
+import { JOBS } from '../../src/agents/reconcile.js';
+import { reconcile } from '../../src/effects/reconcile.js';
 import { day } from '../../src/day.js';
 import { type Approval, approvePages, improveStep, skipPages, unskipPages } from '../../src/steps/improve.js';
 import { agentDesk } from '../agents/agent-desk.js';
@@ -19,16 +20,17 @@ async function desk(improve: object = {}, faults: Parameters<typeof agentDesk>[0
   await storeReading(agents.warehouse, [...steadyPages(12), { path: '/rare', human: 1, ai: 0 }]);
   const workspaceDir = await tempDir();
   const rules = { maxJobsPerWeek: 4, exclude: ['/guides/page-2'], ...improve };
-  const context = agents.context({ workspaceDir, settings: { improve: rules } });
-  const [project = expect.fail('no project')] = context.projects;
+  const parts = agents.parts({ workspace: { workspaceDir }, settings: { improve: rules } });
+  const [project = expect.fail('no project')] = parts.workspace.projects;
   const plan = () =>
-    planImprovement(agents.warehouse, project.id, context.settings.improve, {
+    planImprovement(agents.warehouse, project.id, parts.workspace.settings.improve, {
       ...{ now: agents.clock.now(), isListed: undefined },
     });
   return {
-    ...{ ...agents, context, project, workspaceDir, plan },
-    proposals: async () => (await plan()).flagged.map((page) => proposalOf(project.id, page, context)),
-    approve: async (...approvals: Approval[]) => (await approvePages(context, project, approvals)).detail,
+    ...{ ...agents, parts, project, workspaceDir, plan },
+    proposals: async () =>
+      (await plan()).flagged.map((page) => proposalOf(project.id, page, parts.workspace)),
+    approve: async (...approvals: Approval[]) => (await approvePages(parts, project, approvals)).detail,
     sent: () => agents.sandbox.inspect().jobs.map(({ prompt }) => prompt),
   };
 }
@@ -53,10 +55,10 @@ describe('pages approved one by one', () => {
   });
 
   it('are listed one by one if they get none, with the reason', async () => {
-    const { context, project, approve, sent } = await desk();
+    const { parts, project, approve, sent } = await desk();
     await approve({ path: '/guides/page-1' });
     // Its job says more than a skip.
-    await skipPages(context, project, ['/guides/page-1'], null);
+    await skipPages(parts, project, ['/guides/page-1'], null);
     const paths = ['/guides/page-1', '/guides/page-2', '/rare', '/guides/paeg-3', '/zzz', '/guides/page-4'];
     const answers = await approve(...paths.map((path) => ({ path })));
     expect(answers.map(({ refusal }) => refusal)).toEqual([
@@ -122,7 +124,7 @@ describe('pages approved one by one', () => {
 describe('a held-out page', () => {
   const drawn = async () => {
     const all = await desk({ mode: 'apply', experiment: 'pairs' });
-    await improveStep(all.context, true);
+    await improveStep(all.parts, { apply: true });
     return all;
   };
   const heldOutIn = (jobs: readonly Job[]) => jobs.flatMap(({ held_out }) => held_out ?? []);
@@ -134,20 +136,20 @@ describe('a held-out page', () => {
       Array(4).fill([expect.stringMatching(/^\/guides\/page-/), 32]),
     );
     const rebuilt = await liveWarehouse();
-    await reconcilePrompts('job', journal, rebuilt, clock.now());
+    await reconcile(JOBS, journal, rebuilt, clock.now());
     const pairs = 'SELECT * EXCLUDE (drawn_at) FROM experiment_pairs ORDER BY ALL';
     expect(await rowsOf(rebuilt, pairs)).toEqual(await rowsOf(warehouse, pairs));
     expect(heldOutIn(await readJobs(rebuilt, project.id))).toEqual(heldOutIn(found));
   });
 
   it('says why, gets no job by itself, and leaves its pair when a person approves it', async () => {
-    const { approve, clock, context, jobs, plan } = await drawn();
+    const { approve, clock, parts, jobs, plan } = await drawn();
     const [path = ''] = heldOutIn(await jobs());
     const why = (await plan()).leftOut.find((page) => page.path === path)?.why;
     expect(why && reasonWords(why)).toMatch(
       /^chance gave job 1 to \/guides\/page-\d+; this page waits until eight weeks after that is merged, May 19, 2027 at the latest$/,
     );
-    const [again] = (await improveStep(context, true)).detail;
+    const [again] = (await improveStep(parts, { apply: true })).detail;
     expect(pathsOf(again?.plan.flagged ?? [])).not.toContain(path);
     // In the next week, there is room again.
     clock.advance(7 * 24 * 3600);
@@ -161,8 +163,8 @@ describe('a held-out page', () => {
 describe('a skipped page', () => {
   const skipped = async (until: string | null) => {
     const all = await desk();
-    await improveStep(all.context, false);
-    await skipPages(all.context, all.project, ['/guides/page-1'], until === null ? null : day(until));
+    await improveStep(all.parts, { apply: false });
+    await skipPages(all.parts, all.project, ['/guides/page-1'], until === null ? null : day(until));
     return all;
   };
   const choiceOf = ({ warehouse }: Awaited<ReturnType<typeof desk>>) =>
@@ -176,7 +178,7 @@ describe('a skipped page', () => {
     expect(pathsOf((await all.plan()).flagged)).not.toContain('/guides/page-1');
     const [answer] = await all.approve({ path: '/guides/page-1' });
     expect(answer?.refusal).toBe('skipped manually until Dec 1, 2026');
-    await improveStep(all.context, true);
+    await improveStep(all.parts, { apply: true });
     expect(pathsOf(await all.jobs())).not.toContain('/guides/page-1');
     const facts = '{"until":"2026-12-01"}';
     expect(await choiceOf(all)).toEqual([{ is_flagged: false, code: 'skipped', facts }]);
@@ -192,21 +194,21 @@ describe('a skipped page', () => {
     all.clock.advance(365 * 24 * 3600);
     const skips = async () => pathsOf(await readSkips(all.warehouse, all.project.id, all.clock.now()));
     expect(await skips()).toEqual(['/guides/page-1']);
-    await unskipPages(all.context, all.project, ['/guides/page-1']);
+    await unskipPages(all.parts, all.project, ['/guides/page-1']);
     expect(await skips()).toEqual([]);
     expect(await choiceOf(all)).toEqual([]);
   });
 
   it('must exist, and the day must be in the future; otherwise nothing changes', async () => {
-    const { context, project, plan } = await desk();
+    const { parts, project, plan } = await desk();
     const page = '/guides/page-1';
-    await expect(skipPages(context, project, [page, '/guides/pge-1'], null)).rejects.toThrow(
+    await expect(skipPages(parts, project, [page, '/guides/pge-1'], null)).rejects.toThrow(
       /^Cannot skip \/guides\/pge-1: the history has no such page; did you mean \/guides\/page-1/,
     );
-    await expect(skipPages(context, project, [page], day('2026-11-18'))).rejects.toThrow(
+    await expect(skipPages(parts, project, [page], day('2026-11-18'))).rejects.toThrow(
       'cannot be skipped until 2026-11-18: today is 2026-11-18 (UTC)',
     );
-    await expect(unskipPages(context, project, [page])).rejects.toThrow(
+    await expect(unskipPages(parts, project, [page])).rejects.toThrow(
       '/guides/page-1 is not skipped; no page is. Nothing was changed.',
     );
     expect((await plan()).skips).toEqual([]);

@@ -4,7 +4,7 @@ import { auditStep } from '../../src/steps/export.js';
 import { openClient } from '../api/open-client.js';
 import { openExport, PROJECT } from '../export/open-export.js';
 import { execute } from '../open-warehouse.js';
-import { stepContext } from './step-context.js';
+import { partsOf } from './parts-of.js';
 
 it('an audit that fails in one project still reports what it repaired in the others', async () => {
   const { run, clock, warehouse, platform, yesterday } = await openExport({ days: 10 });
@@ -13,15 +13,17 @@ it('an audit that fails in one project still reports what it repaired in the oth
   await execute(warehouse, damage, { day: yesterday() });
   const client = openClient(platform.baseUrl, { now: clock.now, projectId: PROJECT });
   const failing = new ConfigurationError('There is no key of this project');
-  const context = stepContext(warehouse, {
+  const parts = partsOf(warehouse, {
     settings: { projects: [{ id: 'prj_0' }, { id: PROJECT }, { id: 'prj_2' }] },
-    now: clock.now,
-    clientOf: ({ id }) => {
-      if (id !== PROJECT) throw failing;
-      return client;
+    platform: {
+      clientOf: ({ id }) => {
+        if (id !== PROJECT) throw failing;
+        return client;
+      },
     },
+    session: { now: clock.now },
   });
-  const { detail, error } = await auditStep(context, true);
+  const { detail, error } = await auditStep(parts, { repair: true });
   const repaired = detail.map(({ project, audit }) => [project.id, audit.repaired?.results.length]);
   expect(repaired).toEqual([[PROJECT, 1]]);
   expect(error).toBe(failing);

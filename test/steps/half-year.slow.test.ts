@@ -16,19 +16,19 @@ async function after(weeks: number, pages: number, review?: 'merged' | 'closed')
   const desk = await agentDesk({ jobSeconds: 1, outcomes: ['pull-request'] });
   const history = { project: desk.project, first: '2026-09-14', last: '2027-07-01' };
   await storeReading(desk.warehouse, steadyPages(pages), history);
-  const context = desk.context({ settings: { improve: { mode: 'apply', experiment: 'pairs' } } });
+  const parts = desk.parts({ settings: { improve: { mode: 'apply', experiment: 'pairs' } } });
   let mostOpen = 0;
   const days: number[] = [];
   for (let week = 0; week < weeks; week++) {
-    const { error, detail } = await improveStep(context, true);
+    const { error, detail } = await improveStep(parts, { apply: true });
     expect(error).toBeUndefined();
     days.push(detail.reduce((sum, { created }) => sum + created, 0));
     desk.clock.advance(DAY);
-    await pollStep(context, {});
+    await pollStep(parts, {});
     const open = (await desk.jobs()).filter(isInReview);
     mostOpen = Math.max(mostOpen, open.length);
     if (review !== undefined)
-      for (const { id } of open) await settleJob(await jobToChange(context, id), { as: review });
+      for (const { id } of open) await settleJob(await jobToChange(parts, id), { as: review });
     desk.clock.advance(6 * DAY);
   }
   return { jobs: await desk.jobs(), mostOpen, days };

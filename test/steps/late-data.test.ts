@@ -8,7 +8,7 @@ import { loadDays, mailSite } from '../mail/site.js';
 import { execute } from '../open-warehouse.js';
 import { serve } from '../serve.js';
 import { tempDir } from '../temp-dir.js';
-import { stepContext } from './step-context.js';
+import { partsOf } from './parts-of.js';
 
 const LEAD = 'lead@example.com';
 const CHAT = { kind: 'slack', urlEnv: 'CHAT' } as const;
@@ -22,20 +22,22 @@ async function setUp(audience: object = { to: [LEAD, 'chat'] }) {
   await loadDays(warehouse, day('2026-08-03'), day('2026-11-22'));
   await loadDays(warehouse, day('2026-08-03'), day('2026-11-22'), 'prj_2');
   const run = async (time: string, others: object[] = []) => {
-    const context = stepContext(warehouse, {
-      journal,
-      reportsDir,
-      now: () => new Date(time),
+    const parts = partsOf(warehouse, {
       settings: {
         projects: [{ id: 'prj_1', name: 'Acme Docs' }, ...others],
         mail: { from: 'docs@example.com' },
         channels: { chat: CHAT },
         reports: { weekly: [audience], improve: { to: [LEAD] } },
       },
-      channels: new Map([['chat', openChannel(CHAT, { CHAT: chat.baseUrl })]]),
-      transport,
+      workspace: { reportsDir },
+      effects: {
+        journal,
+        transport,
+        channels: new Map([['chat', openChannel(CHAT, { CHAT: chat.baseUrl })]]),
+      },
+      session: { now: () => new Date(time) },
     });
-    const { error } = await reportStep(context);
+    const { error } = await reportStep(parts);
     expect(error).toBeUndefined();
   };
   /** Changes views of a day of week 46, as a later load does. */

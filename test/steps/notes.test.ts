@@ -10,12 +10,13 @@ import { doAndPublish, publishStep, runPublish } from '../../src/steps/publish.j
 import { notesOf, writeNote } from '../../src/steps/notes.js';
 import { reportStep } from '../../src/steps/report.js';
 import { readOutages } from '../../src/steps/runs.js';
-import { type StepContext, StepRunner } from '../../src/steps/step.js';
+import type { Parts } from '../../src/steps/parts.js';
+import { StepRunner } from '../../src/steps/step.js';
 import { actionOf } from '../../src/web/actions.js';
 import { execute, inHistory, liveWarehouse, rowsOf } from '../open-warehouse.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 import { tempDir } from '../temp-dir.js';
-import { stepContext } from './step-context.js';
+import { partsOf } from './parts-of.js';
 
 const PROJECTS = { projects: [{ id: 'prj_1' }, { id: 'prj_2' }] };
 
@@ -25,13 +26,16 @@ async function workspaceWith(notes: string | undefined) {
   const file = join(workspaceDir, 'notes.yaml');
   if (notes !== undefined) await writeFile(file, notes);
   const historyFile = join(workspaceDir, 'history.duckdb');
-  const context = stepContext(await liveWarehouse(), { settings: PROJECTS, workspaceDir, historyFile });
+  const parts = partsOf(await liveWarehouse(), {
+    settings: PROJECTS,
+    workspace: { workspaceDir, historyFile },
+  });
   const publish = async (): Promise<string> => {
-    const { error, summary } = await publishStep(context);
+    const { error, summary } = await publishStep(parts);
     return error === undefined ? summary : messageOf(error).replaceAll(workspaceDir, '');
   };
   const published = (project = 'prj_1') => inHistory(historyFile, (history) => notesOf(history, project));
-  return { context, file, publish, historyFile, published };
+  return { parts, file, publish, historyFile, published };
 }
 
 const WRITTEN = '- { date: 2026-06-08, text: Markdown counts as AI, break: true }\n';
@@ -54,24 +58,24 @@ it('notes are loaded with every publication, into each project that they concern
 });
 
 it.each([
-  ['choosing pages', (context: StepContext) => improveStep(context, false)],
+  ['choosing pages', (parts: Parts) => improveStep(parts, { apply: false })],
   ['reporting', reportStep],
 ])('%s uses the notes as they are now, and those stored if they have a problem', async (_, step) => {
-  const { context, file } = await workspaceWith(WRITTEN);
+  const { parts, file } = await workspaceWith(WRITTEN);
   for (const text of ['', '- { date: 2026-06-08 }']) {
     if (text !== '') await writeFile(file, text);
-    expect((await step(context)).error).toBeUndefined();
-    expect(await notesOf(context.warehouse, 'prj_1')).toEqual([SITE]);
+    expect((await step(parts)).error).toBeUndefined();
+    expect(await notesOf(parts.store, 'prj_1')).toEqual([SITE]);
   }
 });
 
 it('notes with a problem are reported by line; the history is published with the earlier ones', async () => {
-  const { file, publish, historyFile, published, context } = await workspaceWith(
+  const { file, publish, historyFile, published, parts } = await workspaceWith(
     '- { date: 2026-06-08, text: x }',
   );
   await publish();
   const fact = `INSERT INTO platform_facts VALUES ('prj_1', 'first day', '"2026-01-01"', '2026-01-01')`;
-  await execute(context.warehouse, fact);
+  await execute(parts.store, fact);
   await writeFile(file, '- date: 2026-06-08\n  text: x\n  brake: true\n- text: y\n');
   expect(await publish()).toContain(
     'notes.yaml has 2 problems:\n  notes.yaml:3  [0].brake: unknown setting; did you mean break?\n  notes.yaml:4  [1].date: is missing',
@@ -81,7 +85,7 @@ it('notes with a problem are reported by line; the history is published with the
 
   // Readers see that publishing fails, until it works again.
   const outagesAt = async (now: Date) => {
-    const later = { ...context, now: () => now };
+    const later = { ...parts, session: { ...parts.session, now: () => now } };
     await runPublish(new StepRunner(later), later);
     return inHistory(historyFile, (history) => readOutages(history, now));
   };
@@ -89,7 +93,7 @@ it('notes with a problem are reported by line; the history is published with the
   await writeFile(file, '');
   expect(await outagesAt(addHours(NOW, 2))).toMatchObject([{ step: 'publish', over_at: addHours(NOW, 2) }]);
   // What was changed before it failed is published too.
-  const halfway = doAndPublish(context, async () => {
+  const halfway = doAndPublish(parts, async () => {
     await writeFile(file, '- { date: 2026-11-10, text: z }');
     throw new Error('cut short');
   });
@@ -121,8 +125,8 @@ it.each([
   '- date: 2026-06-08\n  text: x\n',
   '\uFEFF- date: 2026-06-08\n  text: x\n',
 ])('a note is added to the end of a file (%j), and the rest is left as it is', async (before) => {
-  const { file, context } = await workspaceWith(before);
-  await writeNote(context, ADDED);
+  const { file, parts } = await workspaceWith(before);
+  await writeNote(parts.workspace, ADDED);
   expect((await readFile(file, 'utf8')).startsWith(before ?? '')).toBe(true);
   expect((await readNotes(file, [])).at(-1)).toEqual(ADDED);
 });
@@ -130,21 +134,21 @@ it.each([
 it.each(['[{ date: 2026-06-08, text: x }]', '- { date: 2026-06-08', '  - date: 2026-06-08\n    text: x\n'])(
   'a note is not added to a file (%j) that it would break; the message contains it',
   async (before) => {
-    const { file, context } = await workspaceWith(before);
-    await expect(writeNote(context, ADDED)).rejects.toThrow(/^/);
+    const { file, parts } = await workspaceWith(before);
+    await expect(writeNote(parts.workspace, ADDED)).rejects.toThrow(/^/);
     expect(await readFile(file, 'utf8')).toBe(before);
   },
 );
 
 it('a note is added to the file that a symbolic link leads to', async () => {
-  const { file, context } = await workspaceWith(undefined);
+  const { file, parts } = await workspaceWith(undefined);
   await writeFile(`${file}.real`, '');
   await symlink(`${file}.real`, file);
-  await writeNote(context, ADDED);
+  await writeNote(parts.workspace, ADDED);
   expect(await readFile(`${file}.real`, 'utf8')).toContain('2026-06-09');
   // In the web app it is about the selected project.
-  const [, other = expect.fail()] = context.projects;
+  const [, other = expect.fail()] = parts.workspace.projects;
   const fields = { action: 'note', date: '2026-06-10', text: 'x', path: '' };
-  await actionOf(new URLSearchParams(fields)).work(context, other, new Date());
+  await actionOf(new URLSearchParams(fields)).work(parts, other, new Date());
   expect((await readNotes(file, undefined)).at(-1)).toMatchObject({ project: 'prj_2' });
 });

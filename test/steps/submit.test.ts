@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { planMessage } from '../../src/agents/messages.js';
 import { submitPrompts } from '../../src/agents/submit.js';
-import { runOnce } from '../../src/service/loop.js';
+import { runOnce } from '../../src/service/run.js';
 import { pollStep } from '../../src/steps/poll.js';
 import { type AgentDesk, agentDesk } from '../agents/agent-desk.js';
 
-const contextOf = (desk: AgentDesk, improve = {}) =>
-  desk.context({ settings: { improve: { mode: 'apply', ...improve } } });
+const partsOfDesk = (desk: AgentDesk, improve = {}) =>
+  desk.parts({ settings: { improve: { mode: 'apply', ...improve } } });
 
 const run = (desk: AgentDesk, improve?: object) =>
-  runOnce(contextOf(desk, improve), { apply: true, due: new Set(['improve', 'poll']) });
+  runOnce(partsOfDesk(desk, improve), { apply: true, due: new Set(['improve', 'poll']) });
 
 const statesOf = async (desk: AgentDesk) => (await desk.jobs()).map(({ state }) => state);
 
@@ -41,7 +41,7 @@ describe('after a failed creation', () => {
     await planMessage(desk.warehouse, await desk.job(1), message);
     await desk.plan(2);
     desk.sandbox.setFaults([{ on: 'create', kind: 'lost-reply', times: 1 }]);
-    await pollStep(contextOf(desk), {});
+    await pollStep(partsOfDesk(desk), {});
     expect((await desk.messages()).map(({ state }) => state)).toEqual(['planned']);
     expect((await statesOf(desk)).filter((state) => state === 'unconfirmed')).toHaveLength(1);
   });

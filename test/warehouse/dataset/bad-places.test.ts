@@ -5,7 +5,7 @@ import { isUpToDate, publishStep } from '../../../src/steps/publish.js';
 import { DatasetError, type DatasetPlace } from '../../../src/warehouse/dataset/store.js';
 import { inHistory, valuesOf } from '../../open-warehouse.js';
 import { smallDisk } from '../../small-disk.js';
-import { stepContext } from '../../steps/step-context.js';
+import { partsOf } from '../../steps/parts-of.js';
 import { tempDir } from '../../temp-dir.js';
 import { page, store } from '../stored-days.js';
 import { type BucketFaults, serveBucket } from './bucket-server.js';
@@ -16,15 +16,15 @@ async function publishing(place: DatasetPlace) {
   const warehouse = await workspaceDatabase('workspace-1');
   await store(warehouse, 'prj_1', { '2026-11-01': [page('/a', 3, 1)] });
   const historyFile = join(await tempDir(), 'history.duckdb');
-  const context = stepContext(warehouse, { historyFile, dataset: place });
-  return { warehouse, historyFile, context };
+  const parts = partsOf(warehouse, { workspace: { historyFile, dataset: place } });
+  return { warehouse, historyFile, parts };
 }
 
 type Publishing = Awaited<ReturnType<typeof publishing>>;
 
 /** Publishes, and checks that the history is published, and that the error says in one sentence what is wrong. */
-async function expectProblem({ context, historyFile }: Publishing, words: string | RegExp): Promise<void> {
-  const { error, detail } = await publishStep(context);
+async function expectProblem({ parts, historyFile }: Publishing, words: string | RegExp): Promise<void> {
+  const { error, detail } = await publishStep(parts);
   expect(error).toBeInstanceOf(DatasetError);
   expect(error).toMatchObject({ exitCode: 1 });
   const message = String(error);
@@ -35,15 +35,15 @@ async function expectProblem({ context, historyFile }: Publishing, words: string
   expect(await inHistory(historyFile, (reader) => valuesOf(reader, 'SELECT human FROM page_views'))).toEqual([
     3,
   ]);
-  expect(await isUpToDate(context)).toBe(false);
+  expect(await isUpToDate(parts)).toBe(false);
 }
 
 /** Publishes, although nothing has changed since, and checks that the dataset is complete. */
-async function expectCaughtUp({ context, warehouse }: Publishing, directory: () => Promise<string> | string) {
-  const { error, detail } = await publishStep(context);
+async function expectCaughtUp({ parts, warehouse }: Publishing, directory: () => Promise<string> | string) {
+  const { error, detail } = await publishStep(parts);
   expect(error).toBeUndefined();
   expect(detail.dataset).toMatchObject({ files: 2 });
-  expect(await isUpToDate(context)).toBe(true);
+  expect(await isUpToDate(parts)).toBe(true);
   expect(await datasetRows(await directory())).toEqual(await historyRows(warehouse));
 }
 

@@ -7,18 +7,14 @@ import type { Pace } from '../api/retry.js';
 import { Transport } from '../api/transport.js';
 import { RequestBudget } from '../budget/budget.js';
 import { nextScheduled } from '../config/cron.js';
-import { apiKeyOf, CODE_HOST_TOKEN_VARIABLE, SMTP_URL_VARIABLE } from '../config/load.js';
+import { apiKeyOf, CODE_HOST_TOKEN_VARIABLE } from '../config/load.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { readNightlyNeed } from '../export/forecast.js';
-import { type Channel, openChannel } from '../mail/channel.js';
-import { expectSender, type MailTransport, outboxTransport, smtpTransport } from '../mail/transport.js';
 import { SANDBOX } from '../sandbox/state.js';
 import type { Sleep } from '../sleep.js';
+import type { Platform } from '../steps/parts.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { type Runtime, sharedLimits, type Workspace } from './workspace.js';
-
-/** The platform and the code host, until `close`. */
-export type Connection = Awaited<ReturnType<typeof connect>>;
 
 /** Called with what requests meet. */
 export interface Callbacks extends Pick<ClientOptions, 'onRetry'> {
@@ -30,6 +26,12 @@ export interface Callbacks extends Pick<ClientOptions, 'onRetry'> {
   readonly onWait?: (until: Date, why: string) => void;
 }
 
+/** The platform and the code host, until `close`. */
+export interface Connection extends Platform {
+  /** Ends connections, and the built-in sandbox if one was started. */
+  readonly close: () => Promise<void>;
+}
+
 /**
  * Starts the built-in sandbox if the workspace uses it. Clients are created, and keys read, on
  * first use. With a database, requests count in the hourly limits.
@@ -38,49 +40,66 @@ export async function connect(
   workspace: Workspace,
   runtime: Runtime,
   { onNotice, onWait, onRequest, onRetry }: Callbacks,
-  warehouse: Warehouse | undefined,
-) {
+  store: Warehouse | undefined,
+): Promise<Connection> {
   const { configuration, settings } = workspace;
   const sandbox = configuration === undefined ? await startOwnSandbox(workspace, runtime) : undefined;
   const baseUrl = sandbox?.baseUrl ?? settings.baseUrl;
   const ask = () => askForDate(baseUrl, runtime.signal);
   const clock = new PlatformClock({ baseUrl, now: runtime.now, ask, onSkew: (words) => onNotice?.(words) });
-  const paceOf = warehouse && openBudgets(warehouse, workspace, runtime.now, onWait);
-  const clients = new Map<string, Client>();
+  const paceOf = store && openBudgets(store, workspace, runtime.now, onWait);
   const transport = new Transport({ concurrency: settings.history.concurrency, onHeaders: clock.observe });
-  const token = configuration?.environment[CODE_HOST_TOKEN_VARIABLE];
-  const { pullRequests } = settings;
-  const places = sandbox && pullRequests && { ...pullRequests, apiUrl: `${baseUrl}/_sandbox/code` };
-  const ofHost = places ?? pullRequests;
-  const codeHost = ofHost && new CodeHost(ofHost, token === '' ? undefined : token, runtime.now);
+  const codeHost = openCodeHost(workspace, runtime, sandbox?.baseUrl);
+  const clients = new Map<string, Client>();
+  const newClient = (project: ProjectSettings): Client =>
+    new Client({
+      baseUrl,
+      projectId: project.id,
+      apiKey: keyOf(workspace, project),
+      keyName: project.apiKeyEnv,
+      now: runtime.now,
+      transport,
+      pace: paceOf?.(project),
+      onRetry,
+      onRequest: (operation) => onRequest?.(operation, project.id),
+    });
   return {
     clock,
     codeHost,
-    /** The API of a project. */
-    clientOf: (project: ProjectSettings): Client => {
-      const known = clients.get(project.id);
-      if (known !== undefined) return known;
-      const client = new Client({
-        baseUrl,
-        projectId: project.id,
-        apiKey: configuration === undefined ? SANDBOX.apiKey : apiKeyOf(configuration, project),
-        keyName: project.apiKeyEnv,
-        now: runtime.now,
-        transport,
-        pace: paceOf?.(project),
-        onRetry,
-        onRequest: (operation) => onRequest?.(operation, project.id),
-      });
+    limits: sharedLimits(workspace),
+    clientOf: (project) => {
+      const client = clients.get(project.id) ?? newClient(project);
       clients.set(project.id, client);
       return client;
     },
-    /** Ends connections, and the built-in sandbox if one was started. */
-    close: async (): Promise<void> => {
+    close: async () => {
       await transport.close();
       await codeHost?.close();
       await sandbox?.close();
     },
   };
+}
+
+/** The API key of a project. Throws a `ConfigurationError` when it is missing. */
+const keyOf = ({ configuration }: Workspace, project: ProjectSettings): string =>
+  configuration === undefined ? SANDBOX.apiKey : apiKeyOf(configuration, project);
+
+/** Throws a `ConfigurationError` when the key of a project is missing. */
+export function expectKeys(workspace: Workspace): void {
+  for (const project of workspace.projects) keyOf(workspace, project);
+}
+
+/** The host of pull requests; undefined if none is configured. */
+function openCodeHost(
+  { configuration, settings: { pullRequests } }: Workspace,
+  { now }: Runtime,
+  sandboxUrl: string | undefined,
+): CodeHost | undefined {
+  if (pullRequests === undefined) return undefined;
+  const token = configuration?.environment[CODE_HOST_TOKEN_VARIABLE];
+  const host =
+    sandboxUrl === undefined ? pullRequests : { ...pullRequests, apiUrl: `${sandboxUrl}/_sandbox/code` };
+  return new CodeHost(host, token === '' ? undefined : token, now);
 }
 
 /**
@@ -126,23 +145,3 @@ async function startOwnSandbox({ dataDir }: Workspace, { now }: Runtime) {
   const { pastJobs } = await import('../sandbox/past.js');
   return startSandbox({ now, jobs: pastJobs(now()), stateFile: join(dataDir, 'sandbox.json') });
 }
-
-/** The mail server from the environment; without one, or in the sandbox, the outbox. */
-export function transportOf({ configuration, settings, outboxDir }: Workspace): MailTransport {
-  const url = configuration?.environment[SMTP_URL_VARIABLE] ?? '';
-  if (url === '') return outboxTransport(outboxDir);
-  expectSender(url, settings.mail?.from);
-  return smtpTransport(url);
-}
-
-/** The configured channels by name, with their addresses and secrets from the environment. */
-export const channelsOf = ({
-  settings,
-  configuration,
-}: Pick<Workspace, 'settings' | 'configuration'>): Map<string, Channel> =>
-  new Map(
-    Object.entries(settings.channels).map(([name, channel]) => [
-      name,
-      openChannel(channel, configuration?.environment ?? {}),
-    ]),
-  );

@@ -1,0 +1,90 @@
+import type { CodeHost } from '../agents/code-host.js';
+import type { Job } from '../agents/ledger.js';
+import type { HeldOutPage } from '../agents/select.js';
+import type { Client } from '../api/client.js';
+import type { PlatformClock } from '../api/clock.js';
+import type { SharedLimit } from '../budget/ledger.js';
+import type { ProjectSettings, Settings } from '../config/schema.js';
+import type { Place } from '../effects/entries.js';
+import type { EffectsJournal } from '../effects/journal.js';
+import type { ElsewhereError } from '../effects/place.js';
+import type { DayResult } from '../export/load.js';
+import type { ExportPlan } from '../export/plan.js';
+import type { Channel } from '../mail/channel.js';
+import type { Delivery } from '../mail/delivery.js';
+import type { MailTransport } from '../mail/transport.js';
+import type { DatasetPlace } from '../warehouse/dataset/store.js';
+import type { Warehouse } from '../warehouse/warehouse.js';
+import type { StepEnd, StepName } from './runs.js';
+
+/** What a command that writes works with. A step names the parts that it uses, such as `Using<'store' | 'session'>`. */
+export interface Parts {
+  readonly workspace: WorkspaceView;
+  readonly platform: Platform;
+  /** The live database, which has the views and all ledgers. */
+  readonly store: Warehouse;
+  readonly effects: Effects;
+  readonly session: Session;
+}
+export type Using<Name extends keyof Parts> = Pick<Parts, Name>;
+
+/** What steps know of a workspace: the effective settings, and where its files are, but no secrets. */
+export interface WorkspaceView {
+  readonly settings: Settings;
+  /** The projects that the command applies to. */
+  readonly projects: readonly ProjectSettings[];
+  /** The directory that may contain the workspace's own `reports/` and `templates/`. */
+  readonly workspaceDir: string | undefined;
+  /** The published history. */
+  readonly historyFile: string;
+  readonly reportsDir: string;
+  /** Where to publish a Parquet dataset as well; undefined if nowhere. */
+  readonly dataset: DatasetPlace | undefined;
+}
+
+/** The documentation platform, and the host of its code. */
+export interface Platform {
+  /** The API of a project. Throws a `ConfigurationError` when its key is missing. */
+  readonly clientOf: (project: ProjectSettings) => Client;
+  readonly clock: PlatformClock;
+  /** The hourly limits of all projects of the settings. */
+  readonly limits: readonly SharedLimit[];
+  /** Where pull requests are looked up; undefined if not configured. */
+  readonly codeHost: CodeHost | undefined;
+}
+
+/** What was sent, and what may be sent from here. */
+export interface Effects {
+  /** The journal of everything that may have been sent. Nothing is sent before it is recorded there. */
+  readonly journal: EffectsJournal;
+  /** Where this process works. */
+  readonly here: Place;
+  /** Set if the workspace sends from another place: this copy sends nothing. */
+  readonly elsewhere: ElsewhereError | undefined;
+  /** Emails that the journal showed to be of unknown outcome when the database was opened. */
+  readonly unknownDeliveries: readonly Delivery[];
+  /** Sends emails. Throws a `ConfigurationError` when the mail server's address cannot be read. */
+  readonly transport: () => MailTransport;
+  /** The configured channels, by name. */
+  readonly channels: ReadonlyMap<string, Channel>;
+}
+
+/** One run of a command, or one tick of the service. */
+export interface Session {
+  readonly now: () => Date;
+  readonly signal: AbortSignal;
+  readonly observer: Observer;
+}
+
+/** Called with what happens while a step runs. */
+export interface Observer {
+  readonly onStepStart?: (step: StepName) => void;
+  readonly onStepEnd?: (step: StepName, end: StepEnd) => void;
+  readonly onExportPlan?: (project: ProjectSettings, plan: ExportPlan) => void;
+  readonly onDay?: (project: ProjectSettings, result: DayResult) => void;
+  /** Called when an alert or a ping could not be sent. */
+  readonly onAlertFailed?: (words: string) => void;
+  readonly onJob?: (job: Job) => void;
+  /** Called with all pages that chance holds out now, before any job is sent. */
+  readonly onHeldOut?: (project: ProjectSettings, pages: readonly HeldOutPage[]) => void;
+}
