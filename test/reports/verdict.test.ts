@@ -226,6 +226,9 @@ describe('the headline', () => {
     expect(headline(...growing)).toBe(
       'AI views have grown 50% in thirteen weeks, from about 12,765 to 19,200 a week.',
     );
+    // Not in a week in which they are fewer than usual.
+    usual = { ...usual, ai: within(20_500, 22_000) };
+    expect(headline(...growing)).not.toContain('have grown');
   });
   test('tells an audience that is missing, or nearly, only when that is new', () => {
     expect(headline([1000, 0], [1000, 90])).toMatch(/^No AI views were recorded this week\.$/);

@@ -61,7 +61,7 @@ describe('the weekly report', () => {
     const { html, model, subject } = await weekly(history);
     expect(subject).toMatch(/: Human views rose \d+% to [\d,]+, a 13-week high; 5 pages moved$/);
     expect(model).toHaveProperty('moved.pages.0.direction', 'down');
-    expect(textOf(html)).toContain('Pages whose views differ from those expected');
+    expect(textOf(html)).toContain('Pages with clearly more or fewer views');
     // But it says that their AI views rose.
     expect(textOf(html)).toMatch(/\. \/page-\d+ had 1,330 AI views, [^.]* more than expected\. /);
   });
@@ -96,7 +96,7 @@ describe('the weekly report', () => {
     const settled = await weekly(await smallHistory('2026-10-19', '2026-11-15', more));
     expect(settled.model).toMatchObject({ moved: { pages: [] } });
     expect(textOf(settled.html)).toContain(
-      'No page newly moved by more than random variation would explain.',
+      'No page moved: each had about as many views as its recent weeks suggest.',
     );
   });
 

@@ -84,8 +84,8 @@ export const coursesOf = (week: Comparison): Fact[] =>
   AUDIENCES.flatMap((audience) => courseOf(week, audience) ?? []).sort((one, two) => two.stake - one.stake);
 
 /** A steady change, from the median of the first three weeks to that of the last. */
-function courseOf({ typical }: Comparison, audience: Audience): Fact | undefined {
-  const weeks = typical.map((week) => week[audience]);
+function courseOf(week: Comparison, audience: Audience): Fact | undefined {
+  const weeks = week.typical.map((one) => one[audience]);
   if (weeks.length < WEEKS_OF_COURSE) return undefined;
   const noise = spreadOf(weeks.map((one) => Math.log(one + 0.5)));
   const [to, from] = [median(weeks.slice(0, ENDS)), median(weeks.slice(-ENDS))];
@@ -97,6 +97,9 @@ function courseOf({ typical }: Comparison, audience: Audience): Fact | undefined
   if (Math.abs(change) < Math.max(Math.log(1 + NOTABLE_RATIO), BEYOND_CHANCE * noise)) return undefined;
   const stake = Math.abs(to - from);
   if (stake < LEAST_VIEWS || from < LEAST_VIEWS) return undefined;
+  // A week that goes the other way is no week to say so.
+  const { place } = week[audience];
+  if (place === (to > from ? 'below' : 'above')) return undefined;
   const verb = to > from ? 'grown' : 'fallen';
   return {
     key: `course ${audience}`,
