@@ -1,8 +1,7 @@
 import { messageOf, StorageError } from './errors.js';
 
 /** The command that repairs a live database that is missing, damaged or too old. */
-export const RESTORE =
-  'To restore the latest good copy, run: readership restore (with the same --config or --sandbox)';
+export const RESTORE = 'To restore the latest good copy, run: readership restore';
 
 /** Storage problems by the error messages of DuckDB, Node.js or the system; the first match counts. */
 const SIGNS = [

@@ -170,7 +170,10 @@ const commandWith =
         // Commander has parsed them as defined.
         const values = command.processedArgs as Values<Arguments>;
         return act(
-          (runtime) => run(options, runtime, ...values),
+          (runtime) => {
+            runtime.output.repeatOptions(options);
+            return run(options, runtime, ...values);
+          },
           definition.endsByInterruption?.(options) ?? false,
         );
       });

@@ -1,7 +1,7 @@
 import { max } from 'date-fns';
 import { resolve } from 'node:path';
 import { MAX_LOCK_WAIT_MS, withStored } from '../app/open.js';
-import { keepPrivate, optionsOf, readWorkspace } from '../app/workspace.js';
+import { keepPrivate, readWorkspace } from '../app/workspace.js';
 import { shownLocation } from '../config/load.js';
 import { addDays, daysBetween, lastEndedDay } from '../day.js';
 import { placeWords, sendFrom } from '../effects/place.js';
@@ -55,8 +55,7 @@ export const restore = workspaceCommand('restore', {
       if (restored === undefined) return;
       await forgetDataset(store);
       await publish(store, historyFile);
-      const run = ['readership run', ...optionsOf(options)].join(' ');
-      output.data(elsewhere === undefined ? `Next: ${run}` : `${elsewhere.message}\nThen: ${run}`);
+      output.data(`${elsewhere === undefined ? 'Next' : `${elsewhere.message}\nThen`}: readership run`);
     });
     return 0;
   },

@@ -50,7 +50,7 @@ export const run = workspaceCommand('run', {
       progress.end();
       const exitCode = conclude(outcome.outages, runtime);
       if (!runtime.signal.aborted && options.json !== true) {
-        const summary = await summarize(outcome, parts, runtime, progress.cost, options.sandbox);
+        const summary = await summarize(outcome, parts, runtime, progress.cost, options);
         if (summary !== '') runtime.output.words(summary);
       }
       return exitCode === 75 && pausedOk === true ? 0 : exitCode;

@@ -1,6 +1,6 @@
 import { relative } from 'node:path';
 import { z } from 'zod';
-import type { Runtime } from '../app/workspace.js';
+import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
 import { hasStoredDays } from '../export/ledger.js';
 import { plainDayRange } from '../format/days.js';
 import { counted, percent, thousands } from '../format/numbers.js';
@@ -10,6 +10,7 @@ import type { RunOutcome } from '../service/run.js';
 import type { Using, WorkspaceView } from '../steps/parts.js';
 import type { ProjectImprovement } from '../steps/improve.js';
 import { type Reader, readSql } from '../warehouse/query.js';
+import { asInvoked } from '../terminal/advice.js';
 import { mailLines } from './emails.js';
 import { loadedLines } from './export.js';
 import { jobLines } from './jobs.js';
@@ -34,13 +35,13 @@ export async function summarize(
   { workspace, store }: Using<'workspace' | 'store'>,
   runtime: Runtime,
   cost: ExportCost,
-  isSandbox = false,
+  options: WorkspaceOptions,
 ): Promise<string> {
   const { workingDirectory, output, now } = runtime;
   const { bold, cyan } = output.colors;
   const week = lastEnded('week', now(), workspace.settings.reports);
-  const options = isSandbox ? ' --sandbox' : '';
   const program = programAt(process.argv[1] ?? '', workingDirectory);
+  const typed = (words: string) => asInvoked(`readership ${words}`, options).replace('readership', program);
   const loaded = outcome.exported.flatMap((project) => loadedLines(project, cost));
   const pages = (outcome.reported?.pages ?? []).flatMap(({ file, subject }) => [
     subject,
@@ -54,17 +55,14 @@ export async function summarize(
     ...section(bold('Agents'), await agentLines(outcome, workspace, output.width)),
     ...section(bold('Report'), pages),
     ...section(bold('Email'), await mailLines(outcome, { workspace, store }, runtime)),
-    ...section(bold('Look at it'), [
-      `${program} report weekly${options} --open`,
-      `${program} serve${options} --open`,
-    ]),
+    ...section(bold('Look at it'), [typed('report weekly --open'), typed('serve --open')]),
     ...section(
       bold('Query the history'),
       [
         'FROM site_weeks ORDER BY week DESC LIMIT 8',
         `FROM top_pages('${week.first}', '${week.last}') LIMIT 10`,
         `FROM human_vs_ai('${week.first}', '${week.last}', 'day')`,
-      ].map((query) => `${program} sql${options} "${query}"`),
+      ].map((query) => typed(`sql "${query}"`)),
     ),
   ];
   return lines.join('\n');

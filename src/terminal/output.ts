@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import type { WriteStream } from 'node:tty';
 import { escapeLines } from '../format/text.js';
+import { asInvoked, type Invocation } from './advice.js';
 import { type Redact, redactor, unmistakable } from '../redact.js';
 
 type Screen = Awaited<ReturnType<typeof loadScreen>>;
@@ -48,6 +49,7 @@ export class Output {
   readonly #hidden = new Set<string>();
   #redact: Redact = (text) => text;
   #isLog = false;
+  #invocation: Invocation = {};
   readonly #live: ReturnType<Screen['createLogUpdate']> | undefined;
 
   /** Without a `screen`, even a terminal gets no redrawn progress and no wrapped lines. */
@@ -86,24 +88,29 @@ export class Output {
     this.#redact = redactor([...this.#hidden]);
   }
 
+  /** The commands in messages repeat these options from now on. */
+  repeatOptions(invocation: Invocation): void {
+    this.#invocation = invocation;
+  }
+
   /** Turns standard output into a log: from now on, only `write` writes there. */
   logOnly(): void {
     this.#isLog = true;
   }
 
   data(text: string): void {
-    if (!this.#isLog) this.write(`${text}\n`);
+    if (!this.#isLog) this.write(`${asInvoked(text, this.#invocation)}\n`);
   }
 
   /** Data as JSON, with keys in camelCase. */
   json(value: unknown): void {
-    this.data(JSON.stringify(value, camelKeys, 2));
+    if (!this.#isLog) this.write(`${JSON.stringify(value, camelKeys, 2)}\n`);
   }
 
   /** Text, wrapped at the terminal's width; a pipe gets it unchanged. */
   words(text: string): void {
     if (this.#isLog) return;
-    const shown = this.#shown(text, this.out);
+    const shown = this.#shown(asInvoked(text, this.#invocation), this.out);
     const { screen, isTerminal, width } = this;
     this.out.write(`${isTerminal && screen ? wrapped(shown, width, screen) : shown}\n`);
   }
@@ -115,7 +122,7 @@ export class Output {
 
   readonly note = (text: string): void => {
     this.clearLive();
-    this.err.write(this.#shown(`${text}\n`, this.err));
+    this.err.write(this.#shown(`${asInvoked(text, this.#invocation)}\n`, this.err));
   };
 
   /** Redraws progress in place; only on a terminal. */
