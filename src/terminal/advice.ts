@@ -5,14 +5,14 @@ export interface Invocation {
   readonly project?: string | undefined;
 }
 
-/** The commands that messages advise: those that also choose a project, and those that only choose a workspace. */
-const OF_PROJECT = 'export|audit|improve|report(?: (?:send|resolve))?|jobs (?:list|poll)';
+/** The commands that messages advise, with the name of a report or the number of a job: those that also choose a project, and those that only choose a workspace. */
+const OF_PROJECT = 'export|audit|improve|report(?: (?:send|resolve))?(?: \\w+(?= --|$))?|jobs (?:list|poll)';
 const OF_WORKSPACE =
-  'run|start|sql|status|doctor(?! --url)|serve|mcp|publish|adopt|restore|jobs(?: (?:show|message|settle))?';
+  'run|start|sql|status|doctor(?! --url)|serve|mcp|publish|adopt|restore|jobs(?: (?:show|message|settle)(?: \\d+)?)?';
 /** Not `report new`, and not what another process runs, as in “held by `readership start` (process 7”. */
 const ADVICE = new RegExp(
   `\\breadership (?:(${OF_PROJECT})|${OF_WORKSPACE})\\b(?![-/]| new\\b|` + '`? \\(process)([^\\n.,;:`()]*)',
-  'g',
+  'gm',
 );
 
 /**

@@ -22,7 +22,7 @@ describe('the commands in a message repeat how this one was invoked', () => {
     [
       'readership jobs show 3; readership jobs list',
       { sandbox: true },
-      'readership jobs show --sandbox 3; readership jobs list --sandbox',
+      'readership jobs show 3 --sandbox; readership jobs list --sandbox',
     ],
     [
       '`readership sql` and `readership report` read it',
@@ -32,7 +32,7 @@ describe('the commands in a message repeat how this one was invoked', () => {
     [
       'readership report send weekly --force',
       { sandbox: true },
-      'readership report send --sandbox weekly --force',
+      'readership report send weekly --sandbox --force',
     ],
     [
       'Load it: readership export, or readership run --sandbox',
