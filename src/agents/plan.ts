@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { Settings } from '../config/schema.js';
 import { addDays, type Day, dayOf } from '../day.js';
 import { inSequence } from '../format/days.js';
+import { pageOf } from '../page.js';
 import { dayColumn, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { type Job, readJobs } from './ledger.js';
@@ -120,17 +121,19 @@ export function busyPages(
 ): Map<string, Reason> {
   const busy = new Map<string, Reason>();
   for (const job of jobs) {
-    const { id, path, state } = job;
+    const { id, state } = job;
+    // Jobs of 0.3 have the path that the platform sent.
+    const page = pageOf(job.path);
     const ended_at = endOf(job, now);
-    if (OPEN_STATES.has(state)) busy.set(path, { code: 'has-job', job: id, state });
+    if (OPEN_STATES.has(state)) busy.set(page, { code: 'has-job', job: id, state });
     else if (isInReview(job))
-      busy.set(path, { code: 'in-review', job: id, since: dayOf(ended_at ?? job.planned_at) });
+      busy.set(page, { code: 'in-review', job: id, since: dayOf(ended_at ?? job.planned_at) });
     else if (isRejected(job) || state === 'refused' || ended_at === null) continue;
     else {
       const isFailed = state === 'failed';
       const ended = dayOf(ended_at);
       const until = addDays(ended, isFailed ? Math.min(cooldownDays, FAILED_COOLDOWN_DAYS) : cooldownDays);
-      if (until > dayOf(now)) busy.set(path, { code: 'had-job', job: id, is_failed: isFailed, ended, until });
+      if (until > dayOf(now)) busy.set(page, { code: 'had-job', job: id, is_failed: isFailed, ended, until });
     }
   }
   return busy;
@@ -157,11 +160,12 @@ export function reservedPages(
   const reserved = new Map<string, Reason>();
   const today = dayOf(now);
   for (const job of jobs) {
-    const { id, path, held_out, merged_on, closed_on } = job;
+    const { id, held_out, merged_on, closed_on } = job;
+    const page = pageOf(job.path);
     // Any later job means that the page has left its pair, or that a person proposed it again.
-    if (job.state !== 'refused') reserved.delete(path);
+    if (job.state !== 'refused') reserved.delete(page);
     if (isRejected(job) && closed_on !== null)
-      reserved.set(path, { code: 'rejected', job: id, on: closed_on });
+      reserved.set(page, { code: 'rejected', job: id, on: closed_on });
     const isOpen = OPEN_STATES.has(job.state) || isInReview(job);
     if (experiment !== 'pairs' || held_out === null || (merged_on === null && !isOpen)) continue;
     const latest = addDays(dayOf(job.planned_at), LONGEST_HELD_OUT_DAYS);
@@ -170,7 +174,7 @@ export function reservedPages(
     const longest = addDays(today, until === null ? LONGEST_HELD_OUT_DAYS : HELD_OUT_DAYS);
     const last = until ?? latest;
     if (last > today && last <= longest)
-      reserved.set(held_out, { code: 'held-out', twin: path, job: id, until, latest });
+      reserved.set(pageOf(held_out), { code: 'held-out', twin: page, job: id, until, latest });
   }
   return reserved;
 }

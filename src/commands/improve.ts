@@ -10,6 +10,7 @@ import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
 import type { ProjectSettings } from '../config/schema.js';
 import type { Day } from '../day.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
+import { pageOf } from '../page.js';
 import { longDay } from '../format/days.js';
 import { escapeUnsafe } from '../format/text.js';
 import { createdLine, planLines } from '../print/pages.js';
@@ -137,14 +138,14 @@ function changeSkips(
   pages: Pages,
   until?: Day | null,
 ): Promise<ExitCode> {
-  const paths = pages.map(pathArgument);
+  const paths = pages.map((page) => pageOf(pathArgument(page)));
   return makeChange('improve', { ...options, secrets: 'optional' }, runtime, async (parts) => {
     const project = onlyProject(parts.workspace);
     if (until === undefined) await unskipPages(parts, project, paths);
     else await skipPages(parts, project, paths, until);
     const jobs = await readJobs(parts.store, project.id);
     for (const path of paths) {
-      const open = jobs.find((job) => job.path === path && OPEN_STATES.has(job.state));
+      const open = jobs.find((job) => pageOf(job.path) === path && OPEN_STATES.has(job.state));
       const job = open && `; its job ${open.id}, ${open.state}, continues: readership jobs show ${open.id}`;
       const words =
         until === undefined

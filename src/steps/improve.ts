@@ -20,6 +20,7 @@ import { type Day, dayOf } from '../day.js';
 import { ConfigurationError } from '../errors.js';
 import { inSequence } from '../format/days.js';
 import { counted } from '../format/numbers.js';
+import { pageOf } from '../page.js';
 import type { Reader } from '../warehouse/query.js';
 import { loadNotes } from './notes.js';
 import { type Sent, submitWaiting } from './poll.js';
@@ -107,6 +108,7 @@ function planPage(
 
 /** An approved page. */
 export interface Approval {
+  /** The page, at any of its addresses. */
   readonly path: string;
   /** The digest of the proposal that was shown; undefined if none was. */
   readonly digest?: string | undefined;
@@ -137,11 +139,12 @@ export async function approvePages(given: Parts, project: ProjectSettings, appro
   if (refusal !== undefined) throw refusal;
   const rules = workspace.settings.improve;
   const isListed = (await readSitemap(rules.sitemap, session.signal))(project.siteUrl);
-  const byPath = new Map(approvals.map((approval) => [approval.path, approval]));
+  const byPath = new Map<string, Approval>();
+  for (const approval of approvals) byPath.set(pageOf(approval.path), approval);
   const state = { now: session.now(), isListed, only: [...byPath.keys()] };
   const plan = await planImprovement(store, project.id, rules, state);
   const answers: Approved[] = [];
-  for (const { path, digest, instruction } of byPath.values()) {
+  for (const [path, { digest, instruction }] of byPath) {
     const page = plan.flagged.find((candidate) => candidate.path === path);
     if (page === undefined) {
       const why = plan.leftOut.find((candidate) => candidate.path === path)?.why;
@@ -173,13 +176,14 @@ export async function approvePages(given: Parts, project: ProjectSettings, appro
 
 const noRoom = ({ toPlan }: ImprovePlan): string => `no room for another job: ${limitWords(toPlan)}`;
 
-/** Skips pages until a day, or until it is undone. Throws a `ConfigurationError` before any is skipped. */
+/** Skips pages, each named by any of its addresses, until a day, or until it is undone. Throws a `ConfigurationError` before any is skipped. */
 export async function skipPages(
   { store, session: { now } }: Using<'store' | 'session'>,
   { id: project }: ProjectSettings,
-  paths: readonly string[],
+  addresses: readonly string[],
   until: Day | null,
 ): Promise<void> {
+  const paths = addresses.map(pageOf);
   if (until !== null && until <= dayOf(now()))
     throw new ConfigurationError(
       `A page cannot be skipped until ${until}: today is ${dayOf(now())} (UTC). Nothing was changed.`,
@@ -200,8 +204,9 @@ async function expectPages(reader: Reader, project: string, paths: readonly stri
 export async function unskipPages(
   { store, session: { now } }: Using<'store' | 'session'>,
   { id: project }: ProjectSettings,
-  paths: readonly string[],
+  addresses: readonly string[],
 ): Promise<void> {
+  const paths = addresses.map(pageOf);
   const skipped = (await readSkips(store, project, now())).map(({ path }) => path);
   const other = paths.find((path) => !skipped.includes(path));
   if (other !== undefined)

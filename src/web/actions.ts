@@ -6,6 +6,7 @@ import type { ProjectSettings } from '../config/schema.js';
 import { day } from '../config/values.js';
 import { addDays, dayOf } from '../day.js';
 import { ConfigurationError, messageOf } from '../errors.js';
+import { pageOf } from '../page.js';
 import { longDay } from '../format/days.js';
 import { type Approval, approvePages, skipPages, unskipPages } from '../steps/improve.js';
 import { jobToChange, sendMessage } from '../steps/job-changes.js';
@@ -42,7 +43,9 @@ const ACTIONS: Readonly<Record<string, z.ZodType<Action>>> = {
       work: (parts, project) => approve(parts, project, approval),
       lookUp: async ({ store }, project, since) => {
         const jobs = await readJobs(store, project.id);
-        const job = jobs.findLast(({ path, planned_at }) => path === approval.path && planned_at >= since);
+        const job = jobs.findLast(
+          ({ path, planned_at }) => pageOf(path) === pageOf(approval.path) && planned_at >= since,
+        );
         if (job === undefined) throw new ConfigurationError(NOTHING_SENT);
         return wordsOf(job, 'Readership was stopped before it was sent; the next run sends it');
       },

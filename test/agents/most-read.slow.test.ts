@@ -4,9 +4,9 @@ import { z } from 'zod';
 import type { PageViews } from '../../src/api/schema.js';
 import { addDays, type Day, day } from '../../src/day.js';
 import { platformWorkspace } from '../commands/workspace.js';
-import { type PlatformOptions, servePlatform } from '../platform.js';
+import { servePlatform } from '../platform.js';
 import { callCli } from '../run-cli.js';
-import { reply } from '../serve.js';
+import { agentsWith, type Ending } from './platform-agents.js';
 
 const NOW = new Date('2026-11-18T05:00:00Z');
 const PAGES = 400;
@@ -27,29 +27,6 @@ function rowsAt(at: Day): PageViews[] {
     const ai = 10 + Math.floor((PAGES - rank) / 4);
     return { path: pageAt(rank), human: Math.floor(human), ai, total: Math.floor(human) + ai };
   });
-}
-
-/** How a job ends on the platform: with a pull request, without a change, or as failed. */
-type Ending = 'pull request' | 'no change' | 'failed';
-
-/** Answers requests about jobs, which end in these ways, in the order of their creation. */
-function agentsWith(endings: readonly Ending[]) {
-  const created: string[] = [];
-  const remote = (number: number, hasEnded: boolean) => {
-    const ending = endings[number - 1] ?? 'pull request';
-    const prLink = ending === 'pull request' ? `https://code.example.com/acme/docs/pull/${number}` : null;
-    const status = ending === 'failed' ? 'failed' : 'completed';
-    return { id: `job_${number}`, status: hasEnded ? status : 'active', prLink: hasEnded ? prLink : null };
-  };
-  const answer: NonNullable<PlatformOptions['agents']> = ({ method, url, body }, response) => {
-    if (method === 'GET') {
-      reply(response, 200, remote(Number(url.pathname.split('_').at(-1)), true));
-      return;
-    }
-    created.push(/^"(\/.*)"$/m.exec((JSON.parse(body) as { prompt: string }).prompt)?.[1] ?? '');
-    reply(response, 201, remote(created.length, false));
-  };
-  return { created, answer };
 }
 
 /** A workspace of that site, whose whole history is loaded. */

@@ -25,10 +25,10 @@ USING
       ) AS choice
       LEFT JOIN page_choices AS before ON before.project = $project AND before.path = choice.path
       LEFT JOIN (
-        SELECT path, max(planned_at) AS planned_at
+        SELECT page_of(path) AS path, max(planned_at) AS planned_at
         FROM agent_jobs
         WHERE project = $project
-        GROUP BY path
+        GROUP BY ALL
       ) AS job
         ON job.path = choice.path AND job.planned_at >= before.chosen_at
   ) AS choice

@@ -1,0 +1,196 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import type { PageViews } from '../../src/api/schema.js';
+import { addDays, type Day, day, daysBetween } from '../../src/day.js';
+import { pageOf } from '../../src/page.js';
+import { liveFile, platformWorkspace } from '../commands/workspace.js';
+import { answerOf } from '../duckdb.js';
+import { servePlatform } from '../platform.js';
+import { callCli } from '../run-cli.js';
+import { agentsWith } from './platform-agents.js';
+
+const NOW = new Date('2026-11-18T05:00:00Z');
+const FIRST_DAY = addDays(day('2026-11-16'), -7 * 12);
+const LAST_DAY = day('2026-11-17');
+const PAGES = Array.from({ length: 12 }, (_, index) => `/docs/page-${index + 1}`);
+
+/** How the views of one page are spread over its addresses on a day. */
+type Addresses = (page: string, at: Day) => readonly { path: string; human: number; ai: number }[];
+
+/** People read pages with a slash at the end, AI reads Markdown, and links lack both. */
+const mixed: Addresses = (page) => [
+  { path: `${page}/`, human: 0.7, ai: 0.05 },
+  { path: page, human: 0.3, ai: 0.05 },
+  { path: `${page}.md`, human: 0, ai: 0.9 },
+];
+
+const viewsOf = (page: string, at: Day) => {
+  const rank = PAGES.indexOf(page);
+  return { human: 300 - 20 * rank + (daysBetween(FIRST_DAY, at) % 5), ai: 280 - 20 * rank };
+};
+
+const rowsOf =
+  (addresses: Addresses) =>
+  (at: Day): PageViews[] =>
+    at < FIRST_DAY || at > LAST_DAY
+      ? []
+      : PAGES.flatMap((page) =>
+          addresses(page, at).map(({ path, human: people, ai: agents }) => {
+            const views = viewsOf(page, at);
+            const [human, ai] = [Math.round(views.human * people), Math.round(views.ai * agents)];
+            return { path, human, ai, total: human + ai };
+          }),
+        ).filter(({ total }) => total > 0);
+
+async function openSite(addresses: Addresses, improve = '{ mode: apply }') {
+  const { created, answer } = agentsWith([]);
+  const platform = await servePlatform({ now: () => NOW, rowsOf: rowsOf(addresses), agents: answer });
+  const cwd = await platformWorkspace(
+    platform,
+    `history: { requestsPerHour: unlimited }\nimprove: ${improve}\n`,
+  );
+  const run = (...args: string[]) =>
+    callCli(args, { cwd, env: { READERSHIP_API_KEY: 'adm_key_1' }, now: () => NOW });
+  expect(await run('export')).toMatchObject({ code: 0 });
+  const query = async (sql: string) =>
+    z
+      .array(z.record(z.string(), z.unknown()))
+      .parse(JSON.parse((await run('sql', sql, '--format', 'json')).stdout));
+  return { cwd, run, query, created };
+}
+
+const report = async (run: Awaited<ReturnType<typeof openSite>>['run']) => {
+  const { stdout } = await run('report', 'weekly', '--format', 'json');
+  const paths = z.array(z.object({ path: z.string() }));
+  return z
+    .object({
+      pages: z.object({ read: z.int(), new: z.int().nullable() }),
+      mostRead: paths,
+      oneSided: z.object({ human: paths, ai: paths }),
+      newPages: paths,
+      moved: z.object({ pages: paths }).nullable(),
+    })
+    .parse(JSON.parse(stdout));
+};
+
+describe('a site on which people read /page/ and AI reads /page.md', () => {
+  let site: Awaited<ReturnType<typeof openSite>>;
+  beforeAll(async () => {
+    site = await openSite(mixed);
+  }, 120_000);
+
+  it('has each page once in the weekly report, and none under one audience only', async () => {
+    const { pages, mostRead, oneSided, newPages } = await report(site.run);
+    expect(pages.read).toBe(PAGES.length);
+    expect(mostRead.map(({ path }) => path)).toEqual(PAGES.slice(0, 10));
+    expect([oneSided.human, oneSided.ai, newPages]).toEqual([[], [], []]);
+  });
+
+  it('keeps the exact sums: over pages, over paths, and of the days', async () => {
+    const [sums] = await site.query(`
+      SELECT
+        (SELECT sum(human + ai) FROM page_views)::BIGINT AS paths,
+        (SELECT sum(human + ai) FROM top_pages('${FIRST_DAY}', '${LAST_DAY}'))::BIGINT AS pages,
+        (SELECT sum(human + ai) FROM site_days)::BIGINT AS days,
+        (SELECT count(DISTINCT path) FROM page_views) AS stored`);
+    expect(sums?.['pages']).toBe(sums?.['paths']);
+    expect(sums?.['days']).toBe(sums?.['paths']);
+    expect(Number(sums?.['stored'])).toBe(3 * PAGES.length);
+  });
+
+  it('never gets two jobs for one page, whatever address a person types or an older job has', async () => {
+    const { run, created, cwd } = site;
+    // As 0.3 stored it, by its path.
+    await answerOf(
+      liveFile(cwd),
+      `INSERT INTO agent_jobs BY NAME SELECT 900 AS id, 'prj_1' AS project, '/docs/page-1.md' AS path, 'active' AS state,
+        'job_900' AS remote_id, '' AS reason, '' AS prompt, TIMESTAMP '2026-11-10' AS planned_at, 0 AS polls`,
+    );
+    expect(await run('publish')).toMatchObject({ code: 0 });
+    expect(await run('improve', '--skip', '/docs/page-2.md')).toMatchObject({ code: 0 });
+    await run('improve', '--apply');
+    expect(created.map(pageOf)).toEqual([3, 4, 5, 6, 7].map((number) => `/docs/page-${number}`));
+    const again = await run(
+      'improve',
+      '--apply',
+      '/docs/page-3/index.html',
+      '/docs/page-3.md',
+      '/docs/page-1/',
+    );
+    expect(again.stdout + again.stderr).not.toContain('bug in Readership');
+    expect(created).toHaveLength(5);
+    const shown = await run('jobs', 'list');
+    expect(shown.stdout.match(/\/docs\/page-3\b/g)).toHaveLength(1);
+    await run('improve', '--unskip', '/docs/page-2/');
+    expect((await run('improve', '--json')).stdout).not.toContain('skipped');
+  });
+
+  it('has the history of a page at any of its addresses', async () => {
+    const asked = PAGES.slice(0, 1).flatMap((page) => [
+      page,
+      `${page}/`,
+      `${page}.md`,
+      `${page}/index.html?x=1#y`,
+    ]);
+    const answers = await Promise.all(
+      asked.map((path) =>
+        site.query(`SELECT sum(human)::BIGINT AS human, sum(ai)::BIGINT AS ai FROM page_history('${path}')`),
+      ),
+    );
+    expect(Number(answers[0]?.[0]?.['human'])).toBeGreaterThan(1000);
+    for (const answer of answers) expect(answer).toEqual(answers[0]);
+  });
+});
+
+it('an experiment never pairs a page with itself', async () => {
+  const { run, created } = await openSite(mixed, '{ mode: apply, experiment: pairs, maxJobsPerWeek: 6 }');
+  const { stderr } = await run('run');
+  const pairs = [...stderr.matchAll(/^ {2}(\S+) waits for (\S+) /gm)].map(([, page = '', twin = '']) => [
+    page,
+    twin,
+  ]);
+  expect(pairs.length).toBeGreaterThan(3);
+  expect(pairs.filter(([page, twin]) => page === twin)).toEqual([]);
+  const all = [...pairs.flat(), ...created].map((path) => pageOf(path));
+  expect(new Set(all).size).toBe(pairs.length * 2);
+});
+
+describe.each<[string, Addresses]>([
+  [
+    'turns on slashes at the end',
+    (page, at) => [{ path: at < addDays(LAST_DAY, -8) ? page : `${page}/`, human: 1, ai: 1 }],
+  ],
+  [
+    'turns off Markdown',
+    (page, at) =>
+      at < addDays(LAST_DAY, -8)
+        ? [
+            { path: page, human: 1, ai: 0 },
+            { path: `${page}.md`, human: 0, ai: 1 },
+          ]
+        : [{ path: page, human: 1, ai: 1 }],
+  ],
+  [
+    'moves to index.html',
+    (page, at) => [
+      { path: at < addDays(LAST_DAY, -8) ? `${page}.html` : `${page}/index.html`, human: 1, ai: 1 },
+    ],
+  ],
+])('a site that %s', (_, addresses) => {
+  it('has no new, gone or moved page because of it, and the same pages worth improving', async () => {
+    const { run, query } = await openSite(addresses, '{ mode: plan }');
+    const { pages, mostRead, newPages, moved } = await report(run);
+    expect(pages).toMatchObject({ read: PAGES.length, new: 0 });
+    expect([newPages, moved?.pages]).toEqual([[], []]);
+    expect(mostRead.map(({ path }) => path)).toEqual(PAGES.slice(0, 10));
+    const plan = (await run('improve', '--json')).stdout;
+    const [{ flagged } = expect.fail()] = z
+      .array(z.object({ flagged: z.array(z.object({ path: z.string() })) }))
+      .parse(JSON.parse(plan));
+    expect(flagged.map(({ path }) => path)).toEqual(PAGES.slice(0, 5));
+    const changed = await query(
+      `SELECT count(*) AS pages FROM changes('${addDays(LAST_DAY, -6)}', '${LAST_DAY}') WHERE abs(human - human_before) > 100`,
+    );
+    expect(changed).toEqual([{ pages: 0 }]);
+  });
+});
