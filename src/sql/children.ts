@@ -32,6 +32,8 @@ export interface Cut {
 export interface Rows {
   readonly rows: readonly Row[];
   readonly isCut: boolean;
+  /** The number of all rows; null if there are too many to count. */
+  readonly found: number | null;
   readonly note?: string;
 }
 
@@ -40,6 +42,10 @@ export class QueryError extends StorageError {}
 
 /** How long a process may take to stop by itself after the time limit of its query. */
 const END_MS = 6_000;
+
+/** How far the rows of a result are counted that is cut. */
+const MOST_COUNTED = 100_000;
+const MOST_COUNTED_CHARACTERS = 20_000_000;
 
 /** The command line of this package. */
 const CLI = packageFile('dist/cli.js');
@@ -73,21 +79,21 @@ export class QueryProcesses {
     const child = this.prepare();
     this.#spare = undefined;
     let text = '';
-    let lines = 0;
-    let isCut = false;
+    const seen = { rows: 0, characters: 0 };
+    const isEndless = () => seen.rows > MOST_COUNTED || seen.characters > MOST_COUNTED_CHARACTERS;
     const said = await this.#answer(child, sql, signal, (piece) => {
-      if (isCut) return;
-      text += piece;
-      lines += piece.split('\n').length - 1;
-      isCut = text.length > maxCharacters || lines > maxRows;
-      if (isCut) kill(child);
+      if (text.length <= maxCharacters) text += piece;
+      seen.characters += piece.length;
+      seen.rows += piece.split('\n').length - 1;
+      if (isEndless()) kill(child);
     }).catch((error: unknown) => {
-      if (!isCut) throw error;
+      if (!isEndless()) throw error;
       return '';
     });
-    const whole = text.split('\n').slice(0, -1).slice(0, maxRows);
+    const whole = linesWithin(text, maxCharacters).slice(0, maxRows);
     const rows = z.array(rowSchema).parse(whole.map((line): unknown => JSON.parse(line)));
-    return { rows, isCut, ...(said !== '' && { note: said }) };
+    const isCut = isEndless() || seen.rows > rows.length;
+    return { rows, isCut, found: isEndless() ? null : seen.rows, ...(said !== '' && { note: said }) };
   }
 
   /** Writes a result to a file. Throws as `ask` does. */
@@ -150,6 +156,10 @@ export class QueryProcesses {
     throw new QueryError(reasonOf(words, killedBy));
   }
 }
+
+/** The whole lines among the first characters of a text. */
+const linesWithin = (text: string, characters: number): string[] =>
+  text.slice(0, characters).split('\n').slice(0, -1);
 
 const STOPPED = 'The query was stopped.';
 

@@ -36,7 +36,7 @@ export async function ask(request: SiteRequest): Promise<object> {
   questions.processes.prepare();
   if (sql.trim() === '') return shown;
   try {
-    const { rows: answer, isCut, note = null } = await questions.answer(sql, request, CUT);
+    const { rows: answer, isCut, found, note = null } = await questions.answer(sql, request, CUT);
     const columns = Object.keys(answer[0] ?? {}).map((name) => ({
       name,
       isNumeric: answer.some((row) => typeof row[name] === 'number'),
@@ -45,7 +45,7 @@ export async function ask(request: SiteRequest): Promise<object> {
     const cells = answer.map((row) =>
       columns.map(({ name, isNumeric, isGrouped }) => ({ isNumeric, text: textOf(row[name], isGrouped) })),
     );
-    return { ...shown, answer: { columns, cells, isCut, note, picture: chartOf(answer) } };
+    return { ...shown, answer: { columns, cells, isCut, found, note, picture: chartOf(answer) } };
   } catch (error) {
     if (!(error instanceof QueryError)) throw error;
     return { ...shown, failure: error.message };

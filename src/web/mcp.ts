@@ -9,8 +9,8 @@ import { escapeLines } from '../format/text.js';
 import { readSql } from '../warehouse/query.js';
 import type { Asker } from './questions.js';
 import type { Sources } from './request.js';
-import { RANGE_TOOLS } from './range-tools.js';
-import { type Call, OTHER_TOOLS, type Tool } from './tools.js';
+import { type Call, fitted, type Tool } from './tool.js';
+import { TOOLS } from './tools.js';
 
 const named = <Text extends z.ZodRawShape>(text: Text) => z.record(z.string(), z.object(text));
 /** What the assistant reads about this server. */
@@ -23,8 +23,6 @@ const words = z
     resources: z.record(z.string(), z.string()),
   })
   .parse(parse(readSql(import.meta.url, 'assistant.yaml')));
-
-const TOOLS: Readonly<Record<string, Tool>> = { ...OTHER_TOOLS, ...RANGE_TOOLS };
 
 /** A Model Context Protocol server over the published history, for one client. It reads no secrets and writes nothing. */
 export function mcpServer(sources: Sources, asker: Asker): McpServer {
@@ -64,7 +62,7 @@ async function answered(tool: Tool, input: unknown, call: Call, { mcpReq }: Serv
   const signal = AbortSignal.any([mcpReq.signal, call.signal]);
   try {
     const found = await tool.answer(input, { ...call, signal });
-    const structuredContent = tool.output.parse(JSON.parse(JSON.stringify(found, visibly)));
+    const structuredContent = fitted(tool.output.parse(JSON.parse(JSON.stringify(found, visibly))));
     const { report } = structuredContent;
     const texts = [typeof report === 'string' ? report : JSON.stringify(structuredContent), words.notice];
     return { structuredContent, content: texts.map((text) => ({ type: 'text' as const, text })) };

@@ -1,152 +1,140 @@
 import { z } from 'zod';
 import { readJobsWithEffects } from '../agents/job-effects.js';
-import { unknownPage } from '../agents/plan.js';
-import type { ProjectSettings } from '../config/schema.js';
-import { ConfigurationError, StorageError } from '../errors.js';
-import { readCoverage } from '../reports/coverage.js';
+import { addDays } from '../day.js';
+import { StorageError } from '../errors.js';
+import { thousands } from '../format/numbers.js';
 import { findReport } from '../reports/definition.js';
 import { choosePeriod } from '../reports/period.js';
 import { prepareReport } from '../reports/render.js';
+import type { Rows } from '../sql/children.js';
 import { readDictionary } from '../sql/dictionary.js';
 import { rowSchema } from '../warehouse/query.js';
-import type { Asker } from './questions.js';
-import { questionOf, type Range, rowsOf, type Sources } from './request.js';
+import { CHOICES, rowsOf, scopeOf } from './request.js';
+import { knownPage, projectTool, tool, type Tool } from './tool.js';
 
-/** Who calls a tool, and what it answers from. */
-export type Call = Asker & { readonly sources: Sources };
-
-export interface Tool {
-  readonly input: z.ZodObject;
-  /** What an answer has beyond this is left out. */
-  readonly output: z.ZodObject;
-  readonly answer: (input: unknown, call: Call) => Promise<object>;
-}
-
-export const tool = <Input extends z.ZodRawShape>(
-  inputs: Input,
-  outputs: z.ZodRawShape,
-  answer: (input: z.output<z.ZodObject<Input>>, call: Call) => Promise<object>,
-): Tool => {
-  const input = z.object(inputs);
-  return { input, output: z.object(outputs), answer: (given, call) => answer(input.parse(given), call) };
-};
-
-/** What is asked about the days of a project. */
-export type DaysQuestion = Awaited<ReturnType<typeof questionOf>> & { readonly range: Range };
-
-const project = z.string().optional().describe('project id; required if there are several');
-
-/**
- * A tool about the days of a project. It is asked as a page of the web app would be whose address has the parameters
- * that `inAddress` makes of its input, and says which days its answer is about.
- */
-export function projectTool<Input extends z.ZodRawShape>(
-  inputs: Input,
-  outputs: z.ZodRawShape,
-  answer: (question: DaysQuestion, input: z.output<z.ZodObject<Input>>, sources: Sources) => Promise<object>,
-  inAddress: (input: z.output<z.ZodObject<Input>>) => object = (input) => input,
-): Tool {
-  const own = z.object(inputs);
-  const answered: Tool['answer'] = async (given, { sources, ...asker }) => {
-    const input = own.parse(given);
-    const { id, name } = projectNamed(z.object({ project }).parse(given).project, sources.workspace.projects);
-    const parameters = Object.entries({ ...inAddress(input), project: id }).flatMap(([key, value = []]) =>
-      [value].flat().map((one): [string, string] => [key, one]),
-    );
-    return sources.history.with(asker, async (reader) => {
-      const question = await questionOf(new URLSearchParams(parameters), reader, sources);
-      const { range } = question;
-      if (range === undefined) throw new StorageError(`Nothing is loaded for ${name} yet.`);
-      const { first: from, last: to, shift: days_earlier } = range;
-      return { from, to, days_earlier, ...(await answer({ ...question, range }, input, sources)) };
-    });
-  };
-  return { input: own.extend({ project }), output: z.object(outputs), answer: answered };
-}
-
-/** The project with this id, or the only one. Throws a `ConfigurationError`. */
-function projectNamed(id: string | undefined, projects: readonly ProjectSettings[]): ProjectSettings {
-  const found =
-    id === undefined && projects.length === 1 ? projects[0] : projects.find((one) => one.id === id);
-  if (found !== undefined) return found;
-  throw new ConfigurationError(`Name the project: ${projects.map((one) => one.id).join(', ')}.`);
-}
-
-/** The path that is asked about. Throws a `StorageError` if the history has no such page. */
-export async function knownPage({ reader, query: { path }, project }: DaysQuestion): Promise<string> {
-  const unknown = await unknownPage(reader, project.id, path);
-  if (unknown !== undefined) throw new StorageError(`${path}: ${unknown}`);
-  return path;
-}
-
-export const text = z.string();
+const text = z.string();
 const textOrNull = text.nullable();
-export const list = <Fields extends z.ZodRawShape>(fields: Fields) => z.array(z.object(fields));
-export const pathOrUrl = z.string().max(4_000).describe('a path such as /quickstart, or the full URL');
+const numberOrNull = z.number().nullable();
+const flagOrNull = z.boolean().nullable();
+const list = <Fields extends z.ZodRawShape>(fields: Fields) => z.array(z.object(fields));
+
+/** As the macro `changes` defines them. */
+const changeOf = z.object({
+  path: text.nullish(),
+  human: numberOrNull,
+  ai: numberOrNull,
+  ai_share: numberOrNull,
+  days_loaded: z.int().nullable(),
+  days_before: z.int().nullable(),
+  human_before: numberOrNull,
+  ai_before: numberOrNull,
+  human_change: numberOrNull.describe('per loaded day: 0.1 is 10% more'),
+  ai_change: numberOrNull,
+  human_low: numberOrNull.optional().describe('expected range'),
+  human_high: numberOrNull.optional(),
+  ai_low: numberOrNull.optional(),
+  ai_high: numberOrNull.optional(),
+  human_is_unusual: flagOrNull.optional().describe('outside of the expected range'),
+  ai_is_unusual: flagOrNull.optional(),
+  is_new: flagOrNull.optional(),
+});
 
 const MAX_ROWS = 1_000;
-const MAX_CHARACTERS = 100_000;
+/** Fewer than an answer may have, for its names and notes. */
+const MAX_QUERY_CHARACTERS = 35_000;
 
-/** Throws a `ConfigurationError`. */
-const weekOf = ({ workspace, now }: DaysQuestion, name: string | undefined) =>
-  choosePeriod('week', name, now, workspace.settings.reports);
-
-const week = z.string().optional().describe('a week such as 2026-W46; by default the last that has ended');
-
-/** Tools by name, as those of `range-tools.ts`. Each needs its words in `assistant.yaml`, and a row in docs/mcp.md. */
-export const OTHER_TOOLS: Readonly<Record<string, Tool>> = {
-  projects: tool(
-    {},
-    { projects: list({ id: text, name: text, site: textOrNull, coverage: rowSchema.nullable() }) },
-    async (_, call) => {
-      const { history, workspace } = call.sources;
-      const rows = await history.with(call, (reader) => rowsOf(reader, 'coverage', {}));
-      const projects = workspace.projects.map(({ id, name, siteUrl: site = null }) => ({
-        id,
-        name,
-        site,
-        coverage: rows.find((one) => one['project'] === id) ?? null,
-      }));
-      return { projects };
-    },
-  ),
-
+/** Tools by name. Each needs its words in `assistant.yaml`, and a row in docs/mcp.md. */
+export const TOOLS: Readonly<Record<string, Tool>> = {
   query: tool(
-    { sql: z.string().max(20_000), maxRows: z.int().min(1).max(MAX_ROWS).default(100) },
-    { rows: z.array(rowSchema), note: z.string().optional() },
+    { sql: z.string().max(20_000), maxRows: z.int().min(1).max(MAX_ROWS).default(200) },
+    { rows: z.array(rowSchema) },
     async ({ sql, maxRows }, call) => {
-      const limits = { maxRows, maxCharacters: MAX_CHARACTERS };
-      const { rows, isCut, note } = await call.sources.questions.answer(sql, call, limits);
-      const cut = `Cut after ${rows.length} rows: the limits are ${maxRows} rows and ${MAX_CHARACTERS} characters. Aggregate or filter.`;
-      return { rows, note: isCut ? cut : note };
+      const limits = { maxRows, maxCharacters: MAX_QUERY_CHARACTERS };
+      const answer = await call.sources.questions.answer(sql, call, limits);
+      return { rows: answer.rows, note: answer.isCut ? cutWords(answer) : answer.note };
     },
   ),
 
   describe: tool(
-    { name: z.string().optional().describe('such as site_weeks') },
-    { entries: list({ name: text, kind: text, comment: text, columns: z.array(rowSchema).optional() }) },
-    async ({ name }, call) => {
-      const all = await call.sources.history.with(call, readDictionary);
-      if (name === undefined) return { entries: all.map((entry) => ({ ...entry, columns: undefined })) };
+    { name: z.string().optional().describe('of a table, view or macro, such as site_weeks') },
+    {
+      projects: list({ id: text, name: text, site: textOrNull, coverage: rowSchema.nullable() }),
+      entries: list({ name: text, kind: text, comment: text, columns: z.array(rowSchema).optional() }),
+    },
+    async ({ name }, { sources: { history, workspace }, ...asker }) => {
+      const [all, coverage] = await history.with(asker, (reader) =>
+        Promise.all([readDictionary(reader), rowsOf(reader, 'coverage', {})]),
+      );
+      const projects = workspace.projects.map((project) => ({
+        id: project.id,
+        name: project.name,
+        site: project.siteUrl ?? null,
+        coverage: coverage.find((row) => row['project'] === project.id) ?? null,
+      }));
+      if (name === undefined)
+        return { projects, entries: all.map((entry) => ({ ...entry, columns: undefined })) };
       const nameOf = (signature: string) => signature.replace(/\(.*/, '');
       const entries = all.filter((entry) => nameOf(entry.name) === nameOf(name));
-      if (entries.length > 0) return { entries };
+      if (entries.length > 0) return { projects, entries };
       throw new StorageError(`There is no ${name}. Without a name, describe lists all.`);
     },
   ),
 
-  weekly_report: projectTool({ week }, { report: text }, async (question, input) => {
-    const { workspace, reader, project } = question;
-    const report = await findReport('weekly', workspace.workspaceDir);
-    const period = weekOf(question, input.week);
-    return { report: (await prepareReport(workspace, reader, project, { report, period })).text() };
-  }),
+  weekly_report: projectTool(
+    { week: text.optional().describe('a week such as 2026-W46; by default the last that has ended') },
+    { report: text },
+    async ({ workspace, reader, project, now }, { week }) => {
+      const report = await findReport('weekly', workspace.workspaceDir);
+      const period = choosePeriod('week', week, now, workspace.settings.reports);
+      return { report: (await prepareReport(workspace, reader, project, { report, period })).text() };
+    },
+  ),
+
+  top_pages: projectTool(
+    {
+      from: text.optional().describe('first day, such as 2026-08-24; by default 13 weeks are covered'),
+      to: text.optional().describe('last day; by default the last that is loaded'),
+      against: z
+        .enum(CHOICES.against)
+        .optional()
+        .describe('relative to what; by default as many days before'),
+      per: z.enum(CHOICES.per).optional(),
+      section: z.string().max(2_000).optional().describe('first part of the path, such as /docs'),
+      search: z.string().max(2_000).optional().describe('part of the path'),
+      readers: z.enum(CHOICES.readers).optional().describe('only pages that this audience reads'),
+      only: z.enum(['moved', 'new', 'gone']).optional(),
+      sort: z.enum(CHOICES.sort).optional(),
+      order: z.enum(CHOICES.order).optional(),
+      limit: z.int().min(1).max(200).default(20),
+    },
+    {
+      from: text,
+      to: text,
+      days_earlier: z
+        .int()
+        .describe('how much earlier the days lie that changes are relative to; 0 for none'),
+      total: changeOf.nullable().describe('of the whole site, or of the section'),
+      found: z.int(),
+      pages: z.array(changeOf),
+    },
+    async ({ rows, query }, { limit }) => {
+      const [total = null] = await rows('totals', scopeOf(query.section));
+      const pages = await rows('pages', { limit, offset: 0 });
+      const found = Number(pages[0]?.['found'] ?? 0);
+      const note = found > pages.length ? cutWords({ rows: pages, found }) : undefined;
+      return { total, found, pages, note };
+    },
+  ),
 
   page: projectTool(
-    { path: pathOrUrl, weeks: z.int().min(1).max(260).default(13) },
+    {
+      path: z.string().max(4_000).describe('a path such as /quickstart, or the full URL'),
+      weeks: z.int().min(1).max(260).default(13),
+    },
     {
       path: text,
-      weeks: z.array(rowSchema),
+      weeks: z.array(rowSchema).describe('the latest first'),
+      events: list({ day: text, text }).describe('jobs, notes and breaks on these days'),
       jobs: list({
         job: z.int(),
         state: text,
@@ -160,42 +148,15 @@ export const OTHER_TOOLS: Readonly<Record<string, Tool>> = {
       }),
     },
     async (question, { weeks }) => {
+      const { rows, reader, project, range } = question;
       const path = await knownPage(question);
-      const jobs = await readJobsWithEffects(question.reader, question.project.id);
+      const jobs = await readJobsWithEffects(reader, project.id);
       return {
         path,
-        weeks: await question.rows('page-course', { path, weeks }),
+        weeks: await rows('page-course', { path, weeks }),
+        events: await rows('marks', { path, from: addDays(range.last, 1 - 7 * weeks) }),
         jobs: jobs.filter((job) => job.path === path).map((job) => ({ ...job, job: job.id })),
       };
-    },
-  ),
-
-  experiment: projectTool(
-    {},
-    {
-      effect: z.array(rowSchema).describe('by audience'),
-      pairs: z.array(rowSchema),
-    },
-    async ({ rows }) => ({ effect: await rows('experiment'), pairs: await rows('experiment-pairs') }),
-  ),
-
-  questions: tool({}, { questions: list({ name: text, sql: textOrNull }) }, async (_, { sources }) => {
-    const names = await sources.saved.names();
-    // One that is too long does not hide the others.
-    const sqlOf = (name: string) => sources.saved.sqlOf({ name, sql: '' }).catch(() => null);
-    const each = names.map(async (name) => ({ name, sql: await sqlOf(name) }));
-    return { questions: await Promise.all(each) };
-  }),
-
-  movers: projectTool(
-    { week },
-    { week: z.string().describe('its first day'), moved: z.array(rowSchema) },
-    async (question, input) => {
-      const period = weekOf(question, input.week);
-      // Throws if none of its days is loaded.
-      await readCoverage(question.reader, question.project, period);
-      const { first: week } = period;
-      return { week, moved: await question.rows('movers', { week, section: '' }) };
     },
   ),
 
@@ -209,3 +170,11 @@ export const OTHER_TOOLS: Readonly<Record<string, Tool>> = {
     ({ reader, project, now }, _, { proposals }) => proposals.of(reader, project, now),
   ),
 };
+
+/** What an answer lacks: `200 of 4,312 rows; …`. */
+function cutWords({ rows, found }: Pick<Rows, 'rows' | 'found'>): string {
+  const shown = thousands(rows.length);
+  const some = rows.length === 0 ? 'No row fits' : `The first ${shown} rows of very many`;
+  const words = found === null ? some : `${shown} of ${thousands(found)} rows`;
+  return `${words}; aggregate, filter or ask for fewer columns to see the rest.`;
+}
