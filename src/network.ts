@@ -25,7 +25,7 @@ export function connections(limits: Agent.Options = {}): Dispatcher {
 
 let shared: Dispatcher | undefined;
 
-type Asked = { signal: AbortSignal } & Partial<Pick<Dispatcher.RequestOptions, 'method' | 'body'>> & {
+type UrlRequest = { signal: AbortSignal } & Partial<Pick<Dispatcher.RequestOptions, 'method' | 'body'>> & {
     headers?: Record<string, string>;
     dispatcher?: Dispatcher;
   };
@@ -40,7 +40,10 @@ export const singleValues = (headers: IncomingHttpHeaders): ResponseHeaders =>
   );
 
 /** Sends a request to any address, not only the platform's. */
-export async function requestUrl(url: string, { headers, dispatcher, method = 'GET', ...options }: Asked) {
+export async function requestUrl(
+  url: string,
+  { headers, dispatcher, method = 'GET', ...options }: UrlRequest,
+) {
   const { origin, pathname, search } = new URL(url);
   const response = await (dispatcher ?? (shared ??= connections())).request({
     ...options,

@@ -1,13 +1,13 @@
 import { BlockList, isIP } from 'node:net';
 import { ConfigurationError } from './errors.js';
 
-type Environment = Readonly<Record<string, string | undefined>>;
+type Variables = Readonly<Record<string, string | undefined>>;
 
 const HTTP = ['http_proxy', 'HTTP_PROXY'];
 const HTTPS = ['https_proxy', 'HTTPS_PROXY'];
 
 /** The first of the variables that is set: an empty one does not hide the other spelling. */
-const firstSet = (names: readonly string[], environment: Environment): string | undefined =>
+const firstSet = (names: readonly string[], environment: Variables): string | undefined =>
   names.find((name) => (environment[name] ?? '') !== '');
 
 /** Hosts that a proxy on another machine could not reach. */
@@ -21,14 +21,14 @@ export interface Proxy {
 }
 
 /** The variables that name a proxy. */
-export const proxyVariables = (environment: Environment): string[] =>
+export const proxyVariables = (environment: Variables): string[] =>
   [...HTTP, ...HTTPS].filter((name) => (environment[name] ?? '') !== '');
 
 /**
  * The proxy for an address; undefined if it is reached directly. Throws a `ConfigurationError` if the address of the proxy is
  * not valid.
  */
-export function proxyFor(url: URL, environment: Environment): Proxy | undefined {
+export function proxyFor(url: URL, environment: Variables): Proxy | undefined {
   const name = firstSet(url.protocol === 'http:' ? HTTP : [...HTTPS, ...HTTP], environment);
   if (name === undefined || isDirect(url, environment)) return undefined;
   return readProxy(name, environment[name] ?? '');
@@ -51,7 +51,7 @@ function readProxy(name: string, address: string): Proxy {
   }
 }
 
-function isDirect({ protocol, hostname, port }: URL, environment: Environment): boolean {
+function isDirect({ protocol, hostname, port }: URL, environment: Variables): boolean {
   const host = hostname.replace(/^\[(.*)\]$|\.$/g, '$1');
   const ownPort = port || (protocol === 'https:' ? '443' : '80');
   const name = firstSet(['no_proxy', 'NO_PROXY'], environment);

@@ -1,6 +1,6 @@
-import type { Entry, Intent, Outcome } from '../effects/entries.js';
+import type { JournalEntry, Intent, Outcome } from '../effects/entries.js';
 import type { EffectsJournal } from '../effects/journal.js';
-import type { Job, JobChange, ProjectTask, Remote } from './ledger.js';
+import type { Job, JobChange, JobsTask, Remote } from './ledger.js';
 import { changePrompt, type Prompt } from './messages.js';
 import { evidenceRow } from './reasons.js';
 
@@ -31,7 +31,7 @@ export const sentAs = ({ id, status, prLink }: Remote): Outcome => ({
 });
 
 /** A journal entry for the last attempt at a job or message. */
-export const entryAbout = (prompt: Prompt, outcome: Outcome, now: Date): Entry => ({
+export const entryAbout = (prompt: Prompt, outcome: Outcome, now: Date): JournalEntry => ({
   ...intentOf(prompt),
   ...outcome,
   attempt: attemptOf(prompt.message ?? prompt.job),
@@ -47,7 +47,7 @@ const OUTCOMES = { 'found-not-sent': 'not-sent', withdrawn: 'refused' } as const
 
 /** Records what a person found out about a job or message whose reply was lost, or that it is not to be sent: in the journal first. */
 export async function settlePrompt(
-  { journal, warehouse, now }: Pick<ProjectTask, 'warehouse' | 'now'> & { readonly journal: EffectsJournal },
+  { journal, warehouse, now }: Pick<JobsTask, 'warehouse' | 'now'> & { readonly journal: EffectsJournal },
   prompt: Prompt,
   found: Omit<JobChange<'found-sent' | keyof typeof OUTCOMES>, 'now'>,
 ): Promise<Prompt> {

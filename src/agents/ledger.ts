@@ -25,7 +25,7 @@ const RECORD_PAIR = statement('record-pair');
 const RECORD_TRANSITION = statement('record-transition');
 
 /** Work on the jobs of a project. */
-export interface ProjectTask {
+export interface JobsTask {
   readonly warehouse: Warehouse;
   readonly project: string;
   /** What follows commands about its jobs. */
@@ -34,9 +34,9 @@ export interface ProjectTask {
 }
 
 /** Where changes are stored: in a given transaction, or in one of their own. */
-export type Writer = Warehouse | Transaction;
+export type JobWriter = Warehouse | Transaction;
 
-export const within = <Result>(writer: Writer, work: (transaction: Transaction) => Promise<Result>) =>
+export const within = <Result>(writer: JobWriter, work: (transaction: Transaction) => Promise<Result>) =>
   writer instanceof Transaction ? work(writer) : writer.transaction(work);
 
 /**
@@ -129,7 +129,7 @@ export interface Draw {
  * sent. Returns the number of the job.
  */
 export const planJob = (
-  writer: Writer,
+  writer: JobWriter,
   { project, page: { path, reason, evidence }, prompt, now, draw }: PlannedJob,
   cause = 'flagged',
 ): Promise<number> =>
@@ -150,7 +150,7 @@ export async function insert(transaction: Transaction, sql: string, values: Para
 }
 
 /** What happened to a job or a message. */
-export interface Change<Event> {
+export interface PromptChange<Event> {
   readonly event: Event;
   readonly now: Date;
   /** A phrase for the list of transitions. */
@@ -159,14 +159,14 @@ export interface Change<Event> {
 }
 /** What is known of a job on the platform. */
 export type Remote = { readonly [Field in keyof AgentJob]?: AgentJob[Field] | undefined };
-export interface JobChange<Event = JobEvent> extends Change<Event> {
+export interface JobChange<Event = JobEvent> extends PromptChange<Event> {
   readonly remote?: Remote | undefined;
   /** When to poll the job if it is active; by default, at once. */
   readonly nextPollAt?: Date;
 }
 
 /** Applies an event to a job and stores it. Throws when the event cannot happen in the job's state. */
-export const changeJob = (writer: Writer, job: Job, change: JobChange): Promise<Job> =>
+export const changeJob = (writer: JobWriter, job: Job, change: JobChange): Promise<Job> =>
   within(writer, async (transaction) => {
     const changed = applyChange(job, change);
     await storeJob(transaction, changed, change.remote);

@@ -5,7 +5,7 @@ import { type Day, dayOf } from '../day.js';
 import { messageOf, ReadershipError } from '../errors.js';
 import { readSql } from '../warehouse/query.js';
 import { type CodeHost, DEFAULT_PAUSE_MS, type Review } from './code-host.js';
-import { type Job, type ProjectTask, readJobs, recordTransition } from './ledger.js';
+import { type Job, type JobsTask, readJobs, recordTransition } from './ledger.js';
 
 const UNMERGED_JOBS = readSql(import.meta.url, 'statements/unmerged-jobs.sql');
 const MARK_MERGED = 'UPDATE agent_jobs SET merged_on = $merged_on::DATE WHERE id = $id';
@@ -16,7 +16,7 @@ const RECORD_PULL_REQUEST = readSql(import.meta.url, 'statements/record-pull-req
 /** In one round; GitHub allows 60 requests an hour without a token. */
 const MAX_REQUESTS = 10;
 
-interface Task extends ProjectTask {
+interface Task extends JobsTask {
   readonly codeHost: CodeHost;
 }
 
@@ -60,7 +60,7 @@ export async function noticeMerges(task: Task): Promise<Job[]> {
 }
 
 /** Forgets why pull requests could not be looked up, once `pullRequests` is no longer configured. */
-export const forgetProblems = ({ warehouse, project }: ProjectTask): Promise<void> =>
+export const forgetProblems = ({ warehouse, project }: JobsTask): Promise<void> =>
   warehouse.transaction((transaction) => transaction.execute(FORGET_PROBLEMS, { project }));
 
 /** Stores what the host says; undefined if the link is of another host. Returns whether the job was merged or closed, or reopened. */

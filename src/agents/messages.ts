@@ -2,12 +2,12 @@ import { z } from 'zod';
 import { type Reader, readSql, timestampColumn } from '../warehouse/query.js';
 import type { Transaction } from '../warehouse/transaction.js';
 import {
-  type Change,
+  type PromptChange,
   changeJob,
   insert,
   type Job,
   type JobChange,
-  type Writer,
+  type JobWriter,
   promptColumns,
   readJobs,
   recordTransition,
@@ -36,26 +36,26 @@ const messageRow = z
     return { ...row, jobReference, reference: referenceOf(jobReference, row.prompt, row.planned_at) };
   });
 /** A follow-up message; `job` is the number of its job. */
-export type Message = z.infer<typeof messageRow>;
+export type JobMessage = z.infer<typeof messageRow>;
 
 /** Every message to the jobs of a project (null for all projects), oldest first. */
-export const readMessages = (reader: Reader, project: string | null): Promise<Message[]> =>
+export const readMessages = (reader: Reader, project: string | null): Promise<JobMessage[]> =>
   reader.query(MESSAGES_OF_PROJECT, messageRow, { project });
 
 export const readMessagesOf = async (
   reader: Reader,
   projects: readonly { readonly id: string }[],
-): Promise<Message[]> => (await Promise.all(projects.map(({ id }) => readMessages(reader, id)))).flat();
+): Promise<JobMessage[]> => (await Promise.all(projects.map(({ id }) => readMessages(reader, id)))).flat();
 
 /** The message to a job that was not sent yet, or whose reply was lost; at most one is. */
-export const openMessage = (messages: readonly Message[]): Message | undefined =>
+export const openMessage = (messages: readonly JobMessage[]): JobMessage | undefined =>
   messages.findLast(({ state }) => state === 'planned' || state === 'unconfirmed');
 
 /** Records the intent to send a message to a job; nothing is sent. Returns the number of the message. */
 export const planMessage = (
-  writer: Writer,
+  writer: JobWriter,
   { id: job }: Pick<Job, 'id'>,
-  { now, ...message }: Pick<Message, 'origin' | 'prompt'> & { readonly now: Date },
+  { now, ...message }: Pick<JobMessage, 'origin' | 'prompt'> & { readonly now: Date },
   cause = 'typed',
 ): Promise<number> =>
   within(writer, async (transaction) => {
@@ -67,9 +67,9 @@ export const planMessage = (
 /** Throws when the event cannot happen in the message's state. */
 async function changeMessage(
   transaction: Transaction,
-  message: Message,
-  { event, now, cause, note = null }: Change<MessageEvent>,
-): Promise<Message> {
+  message: JobMessage,
+  { event, now, cause, note = null }: PromptChange<MessageEvent>,
+): Promise<JobMessage> {
   const { id, job, state: from } = message;
   const state = nextMessageState(from, event) ?? refuse(`message ${id}`, from, event);
   const changed = { ...message, state, submitted_at: event === 'submit' ? now : message.submitted_at, note };
@@ -79,13 +79,13 @@ async function changeMessage(
 }
 
 /** Stores the mutable columns of a message, whatever its previous state. */
-export const storeMessage = (transaction: Transaction, message: Message): Promise<void> =>
+export const storeMessage = (transaction: Transaction, message: JobMessage): Promise<void> =>
   transaction.execute(UPDATE_MESSAGE, message);
 
 /** What is sent to the platform: a job to create, or a message to a job. */
 export interface Prompt {
   readonly job: Job;
-  readonly message?: Message | undefined;
+  readonly message?: JobMessage | undefined;
 }
 
 /** The jobs of a project (null for all projects), or the messages to them, oldest first. */
@@ -105,7 +105,7 @@ export async function readPrompts(
 
 /** Applies an event to a job or message and stores it. A message that arrived reopens its job. */
 export const changePrompt = (
-  writer: Writer,
+  writer: JobWriter,
   { job, message }: Prompt,
   change: JobChange<MessageEvent>,
 ): Promise<Prompt> =>
@@ -120,7 +120,7 @@ export const changePrompt = (
 export const reopenJob = (
   transaction: Transaction,
   job: Job,
-  { id }: Pick<Message, 'id'>,
+  { id }: Pick<JobMessage, 'id'>,
   change: Omit<JobChange, 'event' | 'cause'>,
 ): Promise<Job> =>
   changeJob(transaction, job, { ...change, event: 'followed-up', cause: `message ${id} was sent` });

@@ -4,10 +4,10 @@ import { RefusedError } from '../api/errors.js';
 import type { AgentJob } from '../api/schema.js';
 import { ReadershipError } from '../errors.js';
 import { sleepFor, timeLimit } from '../sleep.js';
-import { changeJob, isRemoteJob, type Job, type ProjectTask, readJobs, type RemoteJob } from './ledger.js';
+import { changeJob, isRemoteJob, type Job, type JobsTask, readJobs, type RemoteJob } from './ledger.js';
 import { EARLIEST, nextPoll, pollDelayMs, SHORTEST_POLL_DELAY_MS } from './lifecycle.js';
 
-export interface PollTask extends ProjectTask {
+export interface PollTask extends JobsTask {
   readonly client: Pick<Client, 'job'>;
   /** When to end, whatever the platform does, by `performance.now()`: clocks may be wrong, or be set. */
   readonly deadlineMs?: number | undefined;

@@ -1,5 +1,5 @@
 import { ENDED_STATUSES } from '../api/schema.js';
-import type { Ending, Entry, EntryOf, Fate } from '../effects/entries.js';
+import type { Ending, JournalEntry, EntryOf, Fate } from '../effects/entries.js';
 import type { EffectLedger } from '../effects/reconcile.js';
 import type { Difference } from '../effects/settle.js';
 import type { Transaction } from '../warehouse/transaction.js';
@@ -66,7 +66,7 @@ function missingEntry(
   { row, last }: Difference<PromptEntry, StoredPrompt>,
   event: Ending,
   now: Date,
-): Entry | undefined {
+): JournalEntry | undefined {
   if (last !== undefined) return { ...last, event, note: INTERRUPTED, at: now.toISOString() };
   if (row === undefined) return undefined;
   const note = row.fate === 'sending' ? INTERRUPTED : (row.message ?? row.job).note;

@@ -9,11 +9,11 @@ import { withGrace } from '../sleep.js';
 import type { Departure, EffectsJournal } from '../effects/journal.js';
 import { type Reader, readSql } from '../warehouse/query.js';
 import { intentOf, sentAs } from './intents.js';
-import { isRemoteJob, type Job, type ProjectTask, readJobs } from './ledger.js';
+import { isRemoteJob, type Job, type JobsTask, readJobs } from './ledger.js';
 import { outcomeOf, pauseAfter, SHORTEST_POLL_DELAY_MS } from './lifecycle.js';
 import { changePrompt, type Prompt, readPrompts } from './messages.js';
 
-export interface SubmitTask extends ProjectTask {
+export interface SubmitTask extends JobsTask {
   readonly journal: EffectsJournal;
   readonly client: Pick<Client, 'createJob' | 'sendMessage'>;
   /** Called with each job after its prompt or message was sent, whatever the outcome. */

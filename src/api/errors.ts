@@ -127,7 +127,7 @@ export interface RawResponse<Body = string> {
 }
 
 /** What is needed to explain a response. `keyName` is the environment variable that holds the key. */
-interface Asked {
+interface RequestContext {
   readonly keyName: string;
   readonly now: Date;
   readonly redact: Redact;
@@ -137,7 +137,7 @@ interface Asked {
 export function responseError(
   operation: Operation,
   { status, headers, body }: RawResponse,
-  { keyName, now, redact }: Asked,
+  { keyName, now, redact }: RequestContext,
 ): ApiError {
   const retryAfterMs = parseRetryAfter(headers['retry-after'], now);
   const words = quote(body, redact);

@@ -111,7 +111,7 @@ export function withSender(settings: Settings, environment: Environment): Settin
 export type SecretsMode = 'required' | 'optional' | 'none';
 
 /** Where a configuration is looked for, and what must not show its secrets. */
-interface Place {
+interface ConfigurationPlace {
   readonly workingDirectory: string;
   readonly environment: Environment;
   readonly output: Output;
@@ -120,7 +120,7 @@ interface Place {
 /** Reads the configuration, and the environment with `.env`. Throws a `ConfigurationError`. */
 export async function readConfiguration(
   config: string | undefined,
-  { workingDirectory, environment, output }: Place,
+  { workingDirectory, environment, output }: ConfigurationPlace,
   secrets: SecretsMode,
 ): Promise<Configuration> {
   const isOptional = secrets === 'optional';

@@ -6,7 +6,7 @@ import { LEASE_LIFE_MS, type RollingHour } from '../api/hour.js';
 import type { Lease, Pace, Priority } from '../api/retry.js';
 import { type Sleep, sleepFor } from '../sleep.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
-import { type Entry, forgetRefusals, openHour, readHour, recordEntry, returnUnused } from './ledger.js';
+import { type RequestUse, forgetRefusals, openHour, readHour, recordEntry, returnUnused } from './ledger.js';
 
 /** A requested wait up to this long limits a burst; a longer one means that the hour is used up. */
 const BURST_WAIT_MS = 60_000;
@@ -47,7 +47,7 @@ interface OpenLease {
   /** Requests counted for it, sent or not; those that it returns are subtracted. */
   total: number;
   /** The latest of them, in the ledger; undefined while it waits, and without a limit. */
-  entry: Entry | undefined;
+  entry: RequestUse | undefined;
 }
 
 /**
@@ -128,7 +128,7 @@ export class RequestBudget implements Pace {
   /** One request in spite of a refusal, for a person who asks whether the platform answers again. If it does, the refusal is over. */
   async #trial(signal: AbortSignal | undefined): Promise<Lease> {
     const { warehouse, bucket, now } = this.options;
-    const entry: Entry = { id: randomUUID(), at: now(), left: 1 };
+    const entry: RequestUse = { id: randomUUID(), at: now(), left: 1 };
     (await this.#readHour(entry.at)).add(1, entry.at);
     await this.#record(entry);
     const lease: OpenLease = { priority: 'trial', signal, total: 1, entry };
@@ -198,7 +198,7 @@ export class RequestBudget implements Pace {
   }
 
   /** Counts up to `wanted` requests as used, as soon as `fewest` of them are free. Undefined without a limit. */
-  async #reserve(lease: OpenLease, wanted: number, fewest: number): Promise<Entry | undefined> {
+  async #reserve(lease: OpenLease, wanted: number, fewest: number): Promise<RequestUse | undefined> {
     const { limit, reserve: reserveAt, now } = this.options;
     if (limit === 'unlimited') return undefined;
     for (;;) {
@@ -233,11 +233,12 @@ export class RequestBudget implements Pace {
     return (this.#hour ??= openHour(warehouse, bucket, now));
   }
 
-  async #record(entry: Entry | undefined): Promise<void> {
+  async #record(entry: RequestUse | undefined): Promise<void> {
     const { warehouse, bucket } = this.options;
     if (entry !== undefined) await recordEntry(warehouse, bucket, entry);
   }
 }
 
 /** A clock that was set back must not keep a lease alive. */
-const isAlive = ({ at }: Entry, now: Date): boolean => at <= now && now < addMilliseconds(at, LEASE_LIFE_MS);
+const isAlive = ({ at }: RequestUse, now: Date): boolean =>
+  at <= now && now < addMilliseconds(at, LEASE_LIFE_MS);

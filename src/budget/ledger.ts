@@ -17,7 +17,7 @@ export interface SharedLimit {
 }
 
 /** Requests recorded with one row, and how many of them were not sent yet. */
-export interface Entry {
+export interface RequestUse {
   readonly id: string;
   readonly at: Date;
   left: number;
@@ -41,7 +41,7 @@ export async function openHour(warehouse: Warehouse, bucket: string, now: Date):
 }
 
 /** Counts the requests of an entry as used, from before the first of them is sent. */
-export function recordEntry(warehouse: Warehouse, bucket: string, entry: Entry): Promise<void> {
+export function recordEntry(warehouse: Warehouse, bucket: string, entry: RequestUse): Promise<void> {
   const { id, at, left, pausedUntil } = entry;
   const cause = pausedUntil === undefined ? 'reserved' : 'refused';
   const values = [id, bucket, at, left, cause, pausedUntil ?? null];
@@ -53,5 +53,5 @@ export const forgetRefusals = (warehouse: Warehouse, bucket: string): Promise<vo
   warehouse.groupCommit((transaction) => transaction.execute(FORGET_REFUSALS, { bucket }));
 
 /** Takes back requests of an entry that were not sent. */
-export const returnUnused = (warehouse: Warehouse, { id }: Entry, unused: number): Promise<void> =>
+export const returnUnused = (warehouse: Warehouse, { id }: RequestUse, unused: number): Promise<void> =>
   warehouse.groupCommit((transaction) => transaction.execute(RETURN_UNUSED, { id, unused }));

@@ -15,7 +15,7 @@ import {
 } from 'd3-time';
 import { addDays, day, type Day, type DayRange, startOfDay } from '../day.js';
 import { shortDayRange, shortMonth } from '../format/days.js';
-import type { Values } from './chart.js';
+import type { ChartValues } from './chart.js';
 
 /** The edges of what is drawn between the axes, in pixels. */
 export interface Plot {
@@ -40,15 +40,15 @@ export function highestDrawn(values: readonly number[], times = FAR_ABOVE): numb
 const isKnown = (value: number | null): value is number => value !== null;
 
 /** The end of the scale of some lines: beyond it are only a few values of each, not a lasting change of one. */
-export const highestOf = (lines: readonly Values[]): number =>
+export const highestOf = (lines: readonly ChartValues[]): number =>
   max(lines, (values) => highestDrawn(values.filter(isKnown))) ?? 0;
 
 /** Whether some values are beyond the end of the scale. */
-export const isCut = (lines: readonly Values[]): boolean =>
+export const isCut = (lines: readonly ChartValues[]): boolean =>
   (max(lines.flat(), (value) => value ?? 0) ?? 0) > highestOf(lines);
 
 /** The vertical axis of some lines, from zero to the highest value to draw, and below zero if values are. */
-export function valueAxis(lines: readonly Values[], highest: number, { top, bottom }: Plot) {
+export function valueAxis(lines: readonly ChartValues[], highest: number, { top, bottom }: Plot) {
   const all = lines.flat().filter(isKnown);
   const lowest = Math.min(0, min(all) ?? 0);
   const scale = scaleLinear()

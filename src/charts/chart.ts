@@ -3,7 +3,7 @@ import { day } from '../day.js';
 
 /** Values of a line, one per point; null where nothing is loaded, which leaves a gap. */
 export const values = z.array(z.number().nullable()).readonly();
-export type Values = z.infer<typeof values>;
+export type ChartValues = z.infer<typeof values>;
 
 const dayField = z.string().transform(day);
 const colorName = z.string().regex(/^[a-z]+(?:-[a-z]+)*$/);
@@ -32,7 +32,7 @@ const line = z.object({
   /** The range in which each value was expected. */
   range: z.object({ low: values, high: values }).nullable().default(null),
 });
-export type Line = z.infer<typeof line>;
+export type ChartLine = z.infer<typeof line>;
 
 /** Something that happened on a day. The letter on the chart stands for the text beneath it. */
 export const mark = z.object({ day: dayField, letter: z.string(), text: z.string(), isBreak: z.boolean() });

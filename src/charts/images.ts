@@ -1,5 +1,5 @@
 import { packageFile } from '../files.js';
-import type { Colors, Palette } from './palette.js';
+import type { ChartColors, Palette } from './palette.js';
 
 const FONT_FAMILY = 'Inter';
 const FONT_FILES = ['Inter-Regular.ttf', 'Inter-SemiBold.ttf'].map((file) =>
@@ -44,7 +44,7 @@ function altOf(svg: string): string {
  * An SVG as a transparent PNG, `width` pixels wide. Colors named `var(--name)` are those of `colors`;
  * text uses the font that ships with Readership, so every machine produces the same bytes.
  */
-async function rasterize(svg: string, width: number, colors: Colors): Promise<Uint8Array> {
+async function rasterize(svg: string, width: number, colors: ChartColors): Promise<Uint8Array> {
   const { Resvg } = await import('@resvg/resvg-js');
   const resolved = svg
     .replace(/var\(--([a-z-]+)\)/g, (whole, name: string) => colors[name] ?? whole)

@@ -1,7 +1,7 @@
 import { extent } from 'd3-array';
 import { plainDayRange } from '../format/days.js';
 import { compact, counted } from '../format/numbers.js';
-import type { DrawnBars, DrawnLines, Line } from './chart.js';
+import type { DrawnBars, DrawnLines, ChartLine } from './chart.js';
 
 /** With more points, a line is described by its ends and its extremes. */
 const MOST_SAID = 14;
@@ -25,7 +25,7 @@ export const linesInWords = (chart: DrawnLines): string =>
     .map((line) => `${line.label}: ${lineInWords(line, chart)}.`)
     .join(' ');
 
-function lineInWords({ values }: Line, { points, unit }: DrawnLines): string {
+function lineInWords({ values }: ChartLine, { points, unit }: DrawnLines): string {
   const known = points.flatMap((days, index) => {
     const value = values[index] ?? null;
     return value === null ? [] : { value, words: `${numberText(value, unit)} on ${plainDayRange(days)}` };

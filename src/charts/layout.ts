@@ -1,7 +1,7 @@
 import { mean } from 'd3-array';
 import type { DayRange } from '../day.js';
 import { dayAxis, highestOf, type Plot, valueAxis } from './axes.js';
-import type { DrawnLines, Values } from './chart.js';
+import type { DrawnLines, ChartValues } from './chart.js';
 import { shortNumber } from './in-words.js';
 import { fitting, isNarrow, type Size, widthOf, widthOfBold } from './svg.js';
 
@@ -30,12 +30,12 @@ export interface Layout {
   /** The end of the scale: a value above it is a triangle. */
   readonly highest: number;
   /** The bold values of each line. */
-  readonly bold: readonly Values[];
+  readonly bold: readonly ChartValues[];
   /** The names of the lines, each with its last value. */
-  readonly names: readonly Name[];
+  readonly names: readonly LineName[];
 }
 
-interface Name {
+interface LineName {
   readonly words: string;
   readonly color: string;
   readonly x: number;
@@ -63,7 +63,7 @@ export function layoutOf(chart: DrawnLines, size: Size): Layout {
 }
 
 /** The average of each day and the six before; null if any is missing. Days above `highest` are left out. */
-const averageOf = (values: Values, highest: number): Values =>
+const averageOf = (values: ChartValues, highest: number): ChartValues =>
   values.map((_, index) => {
     const seven = values.slice(Math.max(0, index - 6), index + 1);
     if (seven.length < 7 || seven.includes(null)) return null;
@@ -78,7 +78,7 @@ interface NamedEnd {
 }
 
 /** The lines with a name. Those of an earlier period have none. */
-const namedEnds = ({ lines, unit }: DrawnLines, bold: readonly Values[]): NamedEnd[] =>
+const namedEnds = ({ lines, unit }: DrawnLines, bold: readonly ChartValues[]): NamedEnd[] =>
   lines.flatMap(({ label, color, look, values }, index) => {
     if (look === 'dashed') return [];
     const value = bold[index]?.at(-1) ?? null;
@@ -87,7 +87,7 @@ const namedEnds = ({ lines, unit }: DrawnLines, bold: readonly Values[]): NamedE
   });
 
 /** Names in rows above the plot. */
-function namesAbove(named: readonly NamedEnd[], width: number): Name[] {
+function namesAbove(named: readonly NamedEnd[], width: number): LineName[] {
   let [x, y] = [AT_LEFT, 16];
   return named.map(({ words, color }) => {
     const length = widthOfBold(words);
@@ -99,7 +99,7 @@ function namesAbove(named: readonly NamedEnd[], width: number): Name[] {
 }
 
 /** Names at the ends of their lines, apart from each other. */
-function namesBeside(named: readonly NamedEnd[], yOf: Layout['yOf'], x: number, width: number): Name[] {
+function namesBeside(named: readonly NamedEnd[], yOf: Layout['yOf'], x: number, width: number): LineName[] {
   const sorted = named
     .map(({ words, color, last }) => ({ words: fitting(words, width), color, end: yOf(last ?? 0) }))
     .sort((one, two) => one.end - two.end);

@@ -1,6 +1,6 @@
 import { onAxis } from '../format/numbers.js';
 import { dateLabels } from './axes.js';
-import type { DrawnLines, Line, Values } from './chart.js';
+import type { DrawnLines, ChartLine, ChartValues } from './chart.js';
 import { linesInWords } from './in-words.js';
 import { type Layout, layoutOf, MOST_PLAIN_POINTS } from './layout.js';
 import { lettersOf, namesOf, trianglesOf } from './line-labels.js';
@@ -61,7 +61,7 @@ const statesOf = ({ points }: DrawnLines, { plot, edgesOf }: Layout): string[] =
     return `<rect x="${round(from)}" y="${plot.bottom + 3}" width="${round(to - from)}" height="5" fill="var(--${state})"/>`;
   });
 
-const rangeOf = ({ range, color }: Line, { xs, yOf }: Layout): string =>
+const rangeOf = ({ range, color }: ChartLine, { xs, yOf }: Layout): string =>
   range === null
     ? ''
     : shade(
@@ -70,13 +70,13 @@ const rangeOf = ({ range, color }: Line, { xs, yOf }: Layout): string =>
       );
 
 function lineOf(
-  { values, color, look }: Line,
-  bold: Values,
+  { values, color, look }: ChartLine,
+  bold: ChartValues,
   { xs, yOf, highest }: Layout,
   size: Size,
 ): string {
   const xOf = (index: number): number => xs[index] ?? 0;
-  const drawn = (of: Values, how: string): string => stroke(linePath(of, xOf, yOf), color, how);
+  const drawn = (of: ChartValues, how: string): string => stroke(linePath(of, xOf, yOf), color, how);
   if (look === 'dashed')
     return drawn(values, 'stroke-width="1.4" stroke-dasharray="4 4" stroke-opacity=".75"');
   // Thin lines would make the image of an email twice as large.

@@ -8,7 +8,7 @@ const color = z.string().regex(/^#(?:[0-9a-f]{6}|[0-9a-f]{8})$/i, 'expected a co
 const colors = z.record(z.string().regex(/^[a-z]+(?:-[a-z]+)*$/), color);
 const palette = z.strictObject({ light: colors, dark: colors });
 
-export type Colors = z.infer<typeof colors>;
+export type ChartColors = z.infer<typeof colors>;
 /** Colors by name, for light and dark backgrounds. */
 export type Palette = z.infer<typeof palette>;
 

@@ -1,10 +1,10 @@
 import { area, line } from 'd3-shape';
-import type { Values } from './chart.js';
+import type { ChartValues } from './chart.js';
 
-type Place = (value: number) => number;
+type Scale = (value: number) => number;
 
 /** A line with gaps for missing values; a value between two gaps is a dot. `xOf` places an index. */
-export const linePath = (values: Values, xOf: Place, yOf: Place): string =>
+export const linePath = (values: ChartValues, xOf: Scale, yOf: Scale): string =>
   line<number | null>()
     .defined((value) => value !== null)
     .x((_, index) => xOf(index))
@@ -12,7 +12,7 @@ export const linePath = (values: Values, xOf: Place, yOf: Place): string =>
     .digits(1)(values) ?? '';
 
 /** The area between two lines, where both have values; empty if that is nowhere. */
-export function areaPath(low: Values, high: Values, xOf: Place, yOf: Place): string {
+export function areaPath(low: ChartValues, high: ChartValues, xOf: Scale, yOf: Scale): string {
   const edges = low.map((from, index) => ({ from, to: high[index] ?? null }));
   const path = area<(typeof edges)[number]>()
     .defined(({ from, to }) => from !== null && to !== null)

@@ -51,7 +51,7 @@ export function drawableOf(rows: readonly Row[]): string[] {
 }
 
 /** What a chart of rows shows. */
-interface Shown {
+interface ShownColumns {
   readonly title: string;
   readonly columns: readonly string[];
 }
@@ -78,7 +78,7 @@ const scaled = (value: number | null, unit: '' | '%'): number | null =>
 export function linesOf(
   rows: readonly Row[],
   dayColumn: string,
-  { title, columns }: Shown,
+  { title, columns }: ShownColumns,
   events: readonly Event[] = [],
 ): LineChart {
   const unit = unitOf(columns);
@@ -130,7 +130,11 @@ function periodsOf(firsts: readonly Day[]): DayRange[] {
 const MOST_ROWS = 30;
 
 /** Rows as bars, in their order, each with its label. */
-export function barsOf(rows: readonly Row[], labels: readonly string[], { title, columns }: Shown): BarChart {
+export function barsOf(
+  rows: readonly Row[],
+  labels: readonly string[],
+  { title, columns }: ShownColumns,
+): BarChart {
   const unit = unitOf(columns);
   return {
     kind: 'bars',

@@ -1,7 +1,7 @@
 import { max } from 'd3-array';
 import { scaleLinear } from 'd3-scale';
 import { escapeMarkup } from '../format/text.js';
-import type { Values } from './chart.js';
+import type { ChartValues } from './chart.js';
 import { areaPath, linePath, shade, stroke } from './paths.js';
 import { round } from './svg.js';
 
@@ -15,8 +15,8 @@ export interface Sparkline {
   readonly title: string;
   readonly lines: readonly {
     readonly color: string;
-    readonly values: Values;
-    readonly range?: { readonly low: Values; readonly high: Values };
+    readonly values: ChartValues;
+    readonly range?: { readonly low: ChartValues; readonly high: ChartValues };
   }[];
   /** The end of the scale, if several sparklines share one. */
   readonly highest?: number;

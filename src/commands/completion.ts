@@ -20,14 +20,14 @@ export const completion: Declare = (program, act) => {
 };
 
 /** A command by its words, such as ` jobs show`, and the commands and options that may follow it. */
-interface Place {
+interface CompletedWord {
   readonly path: string;
   readonly commands: readonly Command[];
   readonly options: readonly Option[];
 }
 
 /** Subcommands come before their command. */
-const placesIn = (command: Command, path = ''): Place[] => {
+const placesIn = (command: Command, path = ''): CompletedWord[] => {
   const help = command.createHelp();
   return [
     ...command.commands.flatMap((child) => placesIn(child, `${path} ${child.name()}`)),
@@ -39,7 +39,7 @@ const flagOf = ({ long, flags }: Option): string => long ?? flags;
 const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
 /** Without a match, such as for a file or a day, the shell completes file names. */
-function bash(places: readonly Place[]): string {
+function bash(places: readonly CompletedWord[]): string {
   const line = (pattern: string, words: readonly string[]) =>
     `    ${pattern}) words=${quoted(words.join(' '))} ;;`;
   // A place and the word before the cursor: the words of an option's value, or else of its place.
@@ -66,11 +66,11 @@ ${cases.join('\n')}
 complete -o default -F _readership readership`;
 }
 
-function zsh(places: readonly Place[]): string {
+function zsh(places: readonly CompletedWord[]): string {
   return `autoload -Uz compinit bashcompinit && compinit && bashcompinit\n${bash(places)}`;
 }
 
-function fish(places: readonly Place[]): string {
+function fish(places: readonly CompletedWord[]): string {
   const lines = places.flatMap(({ path, commands, options }) => {
     const inside = (path.match(/\S+/g) ?? []).map((word) => `__fish_seen_subcommand_from ${word}`);
     const names = commands.map((command) => command.name());

@@ -3,7 +3,7 @@ import { readEnvironment } from '../config/load.js';
 import { ConfigurationError } from '../errors.js';
 import { findingLines } from '../print/status.js';
 import { examine } from '../service/checks.js';
-import type { Finding } from '../service/findings.js';
+import type { CheckResult } from '../service/findings.js';
 import { tryPlatform } from '../service/try-platform.js';
 import { workspaceCommand, EMAIL_ENVIRONMENT, JSON_OUTPUT, value } from './command.js';
 
@@ -35,7 +35,11 @@ export const doctor = workspaceCommand('doctor', {
   },
 });
 
-async function findingsAt(url: string, project: string | undefined, runtime: Runtime): Promise<Finding[]> {
+async function findingsAt(
+  url: string,
+  project: string | undefined,
+  runtime: Runtime,
+): Promise<CheckResult[]> {
   if (project === undefined)
     throw new ConfigurationError(
       '--url goes with --project: readership doctor --url https://platform.example.com --project prj_123',
@@ -45,7 +49,7 @@ async function findingsAt(url: string, project: string | undefined, runtime: Run
   return tryPlatform(url, project, known, runtime);
 }
 
-async function findingsOf(options: WorkspaceOptions, runtime: Runtime): Promise<Finding[]> {
+async function findingsOf(options: WorkspaceOptions, runtime: Runtime): Promise<CheckResult[]> {
   try {
     return await examine(await readWorkspace(options, runtime), runtime);
   } catch (error) {

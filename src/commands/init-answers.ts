@@ -20,11 +20,11 @@ const QUESTIONS = {
   email: 'Who gets the weekly email and alerts',
   from: 'Sender of the emails',
 };
-type Name = keyof typeof QUESTIONS;
+type QuestionName = keyof typeof QUESTIONS;
 /** `sitemap` is what was found and accepted. */
-export type Answers = Partial<Readonly<Record<Name | 'sitemap', string | undefined>>>;
+export type InitAnswers = Partial<Readonly<Record<QuestionName | 'sitemap', string | undefined>>>;
 
-const OPTIONAL: readonly Name[] = ['key', 'siteUrl', 'email'];
+const OPTIONAL: readonly QuestionName[] = ['key', 'siteUrl', 'email'];
 
 export const KEY = 'READERSHIP_API_KEY';
 export const EXAMPLE = { url: 'https://platform.example.com', project: 'prj_123' };
@@ -34,13 +34,14 @@ export const EXAMPLE = { url: 'https://platform.example.com', project: 'prj_123'
  * reports. The key is asked for unless the environment has it.
  */
 export async function askAll(
-  given: Answers,
+  given: InitAnswers,
   environment: Environment,
   check: boolean,
   runtime: Runtime,
-): Promise<Answers> {
+): Promise<InitAnswers> {
   const knownKey = environment[KEY] === '' ? undefined : environment[KEY];
-  const platform: readonly Name[] = knownKey === undefined ? ['url', 'project', 'key'] : ['url', 'project'];
+  const platform: readonly QuestionName[] =
+    knownKey === undefined ? ['url', 'project', 'key'] : ['url', 'project'];
   let answers = await askFor(platform, given, {}, runtime);
   while (check && !(await works(answers, environment, runtime))) {
     const choice = await asked('Correct the answers? [Y/n, or w to write the files anyway] ', runtime);
@@ -93,7 +94,7 @@ export function withScheme<Text extends string | undefined>(name: string, text: 
 
 /** Whether the platform has what Readership needs; true without a key. Prints what was found. */
 export async function works(
-  { url, project, key }: Answers,
+  { url, project, key }: InitAnswers,
   environment: Environment,
   runtime: Runtime,
 ): Promise<boolean> {
@@ -109,7 +110,7 @@ export async function works(
 }
 
 /** What is wrong with some answers; undefined if nothing is. */
-export function problemIn(answers: Answers): string | undefined {
+export function problemIn(answers: InitAnswers): string | undefined {
   const { url = EXAMPLE.url, project = EXAMPLE.project, name, siteUrl, email, from } = answers;
   const { error } = settingsSchema.safeParse({
     baseUrl: url,
@@ -122,11 +123,11 @@ export function problemIn(answers: Answers): string | undefined {
 
 /** Asks for what is not known yet, until each answer is valid. */
 async function askFor(
-  names: readonly Name[],
-  known: Answers,
-  defaults: Answers,
+  names: readonly QuestionName[],
+  known: InitAnswers,
+  defaults: InitAnswers,
   runtime: Runtime,
-): Promise<Answers> {
+): Promise<InitAnswers> {
   let answers = known;
   for (const name of names)
     while (answers[name] === undefined) {

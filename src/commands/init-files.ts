@@ -4,7 +4,7 @@ import { stringify } from 'yaml';
 import { SMTP_URL_VARIABLE } from '../config/load.js';
 import { ConfigurationError } from '../errors.js';
 import { packageFile } from '../files.js';
-import { type Answers, EXAMPLE, KEY } from './init-answers.js';
+import { type InitAnswers, EXAMPLE, KEY } from './init-answers.js';
 
 /** The schema of the installed version, with which editors complete and check the configuration. */
 const SCHEMA = pathToFileURL(packageFile('templates/workspace/readership.schema.json')).href;
@@ -14,7 +14,7 @@ const flow = (value: unknown): string =>
   stringify(value, { collectionStyle: 'flow', lineWidth: 0, flowCollectionPadding: true }).trim();
 
 /** A configuration of ten lines. What was not answered is there as a comment, to be filled in. */
-export function configurationText(answers: Answers): string {
+export function configurationText(answers: InitAnswers): string {
   const { url = EXAMPLE.url, project = EXAMPLE.project, name, siteUrl, email, from, sitemap } = answers;
   const site = { id: project, name: name ?? project, ...(siteUrl !== undefined && { siteUrl }) };
   const reader = email ?? 'docs@example.com';

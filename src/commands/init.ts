@@ -10,7 +10,7 @@ import { inSequence } from '../format/days.js';
 import { indented } from '../format/text.js';
 import { simpleCommand, flag, flagNamed, value } from './command.js';
 import {
-  type Answers,
+  type InitAnswers,
   askAll,
   EXAMPLE,
   findSitemap,
@@ -44,7 +44,7 @@ export const init = simpleCommand('init', {
 });
 
 async function writeFiles(
-  given: Answers,
+  given: InitAnswers,
   { check, saveKey }: { check: boolean; saveKey: boolean },
   runtime: Runtime,
 ): Promise<ExitCode> {
@@ -64,7 +64,7 @@ async function writeFiles(
     throw new ConfigurationError(`--save-key: ${KEY} is not set in the environment. Nothing was written.`);
   const asks =
     process.stdin.isTTY && process.stderr.isTTY && (given.url === undefined || given.project === undefined);
-  const complete: Answers = {
+  const complete: InitAnswers = {
     ...given,
     url: withScheme('url', given.url),
     siteUrl: withScheme('siteUrl', given.siteUrl),
@@ -110,7 +110,7 @@ async function ignoreSecrets(path: string): Promise<void> {
 }
 
 /** Writes both files or none, and adds the key to a `.env` that is there already. Returns what was written. */
-async function writeAll(directory: string, answers: Answers): Promise<string[]> {
+async function writeAll(directory: string, answers: InitAnswers): Promise<string[]> {
   const secrets = join(directory, DOT_ENV);
   const configuration = join(directory, CONFIG_FILE);
   const { key } = answers;

@@ -4,7 +4,7 @@ import type { Day } from '../day.js';
 import { ConfigurationError, type ExitCode, messageOf } from '../errors.js';
 import { jobLine } from '../print/jobs.js';
 import { findJob, type JobToChange, jobToChange, sendMessage } from '../steps/job-changes.js';
-import { type Finding, settleJob } from '../steps/settle-job.js';
+import { type JobFinding, settleJob } from '../steps/settle-job.js';
 import { aDay, aJob, workspaceCommand, flag, PLATFORM_ENVIRONMENT, value } from './command.js';
 import { makeChange } from './steps.js';
 
@@ -56,7 +56,7 @@ export const settle = workspaceCommand('settle', {
   readership jobs settle 3 --not-sent`,
   environment: PLATFORM_ENVIRONMENT,
   run: ({ merged, closed, ended, sent, notSent, ...options }, runtime, id) => {
-    const findings: Finding[] = [];
+    const findings: JobFinding[] = [];
     if (merged !== undefined) findings.push({ as: 'merged', day: merged === true ? undefined : merged });
     if (closed === true) findings.push({ as: 'closed' });
     if (ended === true) findings.push({ as: 'ended' });

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { readJobEffects } from '../agents/job-effects.js';
 import { type Job, readJobs, readJobsOf } from '../agents/ledger.js';
-import { type Message, readMessages, readMessagesOf, readTransitions } from '../agents/messages.js';
+import { type JobMessage, readMessages, readMessagesOf, readTransitions } from '../agents/messages.js';
 import { nextTurn } from '../agents/submit.js';
 import { withHistory } from '../app/history.js';
 import { nextMinute } from '../format/days.js';
@@ -39,7 +39,7 @@ const list = projectCommand('list', {
       if (options.json === true) output.json(jobs);
       else if (jobs.length === 0) output.data(`No jobs yet. Which pages would get one: readership improve`);
       else output.data((await jobLines(jobs, output.width)).join('\n'));
-      const isUnconfirmed = ({ state }: Pick<Job | Message, 'state'>) => state === 'unconfirmed';
+      const isUnconfirmed = ({ state }: Pick<Job | JobMessage, 'state'>) => state === 'unconfirmed';
       const unconfirmed = [jobs.filter(isUnconfirmed), messages.filter(isUnconfirmed)] as const;
       for (const line of unconfirmedLines(...unconfirmed)) output.note(line);
       for (const { id, name } of projects) {

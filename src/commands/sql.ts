@@ -20,9 +20,9 @@ import { aDuration, workspaceCommand, formatOf, value } from './command.js';
 /** Maximum rows of a table on a terminal. */
 const MAX_TABLE_ROWS = 200;
 
-type Format = TextFormat | 'parquet' | 'xlsx';
+type SqlFormat = TextFormat | 'parquet' | 'xlsx';
 
-const FORMAT_OF: Readonly<Record<string, Format>> = {
+const FORMAT_OF: Readonly<Record<string, SqlFormat>> = {
   '': 'csv',
   '.csv': 'csv',
   '.json': 'json',
@@ -43,7 +43,7 @@ export const sql = workspaceCommand('sql', {
   arguments: [value<string | undefined>('[query]', 'the SQL to run')],
   options: {
     file: value('<file>', 'read the query from a file'),
-    format: value<Format>(
+    format: value<SqlFormat>(
       '<format>',
       'output format (default: from the name of --output; without it, table on a terminal, else csv)',
       { choices: [...TEXT_FORMATS, 'parquet', 'xlsx'] },
@@ -100,20 +100,21 @@ Meaning of columns: FROM duckdb_columns() SELECT table_name, column_name, commen
   },
 });
 
-const isOfFiles = (format: Format): format is 'parquet' | 'xlsx' => format === 'parquet' || format === 'xlsx';
+const isOfFiles = (format: SqlFormat): format is 'parquet' | 'xlsx' =>
+  format === 'parquet' || format === 'xlsx';
 
-interface Session {
+interface SqlSession {
   readonly history: History;
   readonly limits: SqlLimits;
   readonly removeTempFiles: () => void;
   readonly file: OutputFile | undefined;
-  readonly format: Format;
+  readonly format: SqlFormat;
   readonly output: Output;
   readonly signal: AbortSignal;
 }
 
 /** Runs SQL, or stops it at its limits. */
-async function answerWithin(statement: string, session: Session): Promise<void> {
+async function answerWithin(statement: string, session: SqlSession): Promise<void> {
   const { history, limits, output } = session;
   const endProcess = (reason: string) => {
     output.note(`The query failed. ${reason} It cannot be interrupted, so its process ends.`);
@@ -140,7 +141,7 @@ async function answerWithin(statement: string, session: Session): Promise<void> 
   }
 }
 
-async function answer(statement: string, session: Session): Promise<void> {
+async function answer(statement: string, session: SqlSession): Promise<void> {
   const { file, format, output } = session;
   const { connection } = session.history;
   if (isCopied(format) && file !== undefined && (await copyResult(connection, statement, format, file)))

@@ -131,10 +131,10 @@ export const audience = z.strictObject(
   { error: ({ code }) => (code === 'invalid_type' ? NOT_AN_AUDIENCE : undefined) },
 );
 /** The recipients of a report, and the part of it that they get. */
-export type Audience = z.infer<typeof audience>;
+export type MailAudience = z.infer<typeof audience>;
 
 /** One audience, or a list of them. */
-export const audiences = z.unknown().transform((value, context): Audience[] => {
+export const audiences = z.unknown().transform((value, context): MailAudience[] => {
   const parsed = Array.isArray(value)
     ? z.array(audience).safeParse(value, IN_OUR_WORDS)
     : audience.transform((one) => [one]).safeParse(value, IN_OUR_WORDS);
@@ -148,10 +148,10 @@ export const audiences = z.unknown().transform((value, context): Audience[] => {
   return z.NEVER;
 });
 
-const isAudiences = (entry: [string, unknown]): entry is [string, Audience[]] => Array.isArray(entry[1]);
+const isAudiences = (entry: [string, unknown]): entry is [string, MailAudience[]] => Array.isArray(entry[1]);
 
 /** The reports that have recipients in the configuration, each with its audiences. */
-export const audiencesIn = (reports: object): [string, Audience[]][] =>
+export const audiencesIn = (reports: object): [string, MailAudience[]][] =>
   Object.entries(reports)
     .filter(isAudiences)
     .map(([report, all]) => [report, all.filter(({ to }) => to.length > 0)]);

@@ -58,12 +58,12 @@ const entrySchema = z.discriminatedUnion('effect', [
     figures: z.object({ days: z.int(), human: z.int(), ai: z.int() }).optional(),
   }),
 ]);
-export type Entry = z.infer<typeof entrySchema>;
+export type JournalEntry = z.infer<typeof entrySchema>;
 
 /** A machine, its host name for people, and the real path of a data directory on it. */
 export const placeSchema = z.object({ machine: z.string(), host: z.string(), path: z.string() });
 /** Where a workspace sends from: a copy elsewhere sends nothing. */
-export type Place = Readonly<z.infer<typeof placeSchema>>;
+export type SendingPlace = Readonly<z.infer<typeof placeSchema>>;
 
 /** The line that identifies the journal's workspace. */
 const ownerSchema = z.object({ effect: z.literal('workspace'), id: z.string().min(1) });
@@ -77,14 +77,16 @@ export const lineSchema = z.discriminatedUnion('effect', [
   obsoleteSchema,
   ...entrySchema.options,
 ]);
-export type Line = z.infer<typeof lineSchema>;
-export type EntryOf<Kind extends Entry['effect']> = Extract<Entry, { effect: Kind }>;
-export const isOfKind = <Kind extends Entry['effect']>(entry: Entry, kind: Kind): entry is EntryOf<Kind> =>
-  entry.effect === kind;
+export type JournalLine = z.infer<typeof lineSchema>;
+export type EntryOf<Kind extends JournalEntry['effect']> = Extract<JournalEntry, { effect: Kind }>;
+export const isOfKind = <Kind extends JournalEntry['effect']>(
+  entry: JournalEntry,
+  kind: Kind,
+): entry is EntryOf<Kind> => entry.effect === kind;
 
 type Without<Whole, Keys extends PropertyKey> = Whole extends unknown ? Omit<Whole, Keys> : never;
 /** An effect to be sent: an entry before its first event. */
-export type Intent = Without<Entry, 'at' | 'event' | 'attempt' | 'note'>;
+export type Intent = Without<JournalEntry, 'at' | 'event' | 'attempt' | 'note'>;
 
 /** How an attempt ended, with the message of the platform or server. */
 export interface Outcome extends Pick<EntryOf<'job'>, 'note' | 'remoteId' | 'remoteStatus' | 'prLink'> {
@@ -92,7 +94,7 @@ export interface Outcome extends Pick<EntryOf<'job'>, 'note' | 'remoteId' | 'rem
 }
 
 /** The last entry of an effect, and when each of its attempts began. */
-export interface Effect<Of extends Entry = Entry> {
+export interface Effect<Of extends JournalEntry = JournalEntry> {
   readonly last: Of;
   readonly attempts: ReadonlySet<string>;
 }

@@ -6,14 +6,14 @@ import { z } from 'zod';
 import { codeOf, messageOf, StorageError } from '../errors.js';
 import { syncToDisk } from '../files.js';
 import { storageFailure } from '../storage.js';
-import { type Line, lineSchema } from './entries.js';
+import { type JournalLine, lineSchema } from './entries.js';
 
 export const CURRENT = 'effects.log';
 const JOURNAL = /^effects(-\d{4})?\.log$/;
 const NEWLINE = 0x0a;
 
 /** A line, with its number in the whole journal and a checksum of everything before it. */
-export function seal(line: Line, number: number): string {
+export function seal(line: JournalLine, number: number): string {
   const text = JSON.stringify({ ...line, n: number });
   return `${text.slice(0, -1)},"crc":"${checksum(text)}"}\n`;
 }
@@ -29,7 +29,7 @@ export class LineReader {
   #isSealed = false;
 
   /** Throws an `Error` that says what is wrong. */
-  read(text: string): Line {
+  read(text: string): JournalLine {
     const [, body, sum] = SEALED.exec(text) ?? [];
     const expected = this.count + 1;
     if (body === undefined) {
@@ -71,7 +71,7 @@ async function expectFile(path: string): Promise<void> {
 }
 
 interface FileLines {
-  readonly lines: Line[];
+  readonly lines: JournalLine[];
   readonly cutBytes: number;
   /** Where the next line belongs. */
   readonly end: number;
@@ -118,7 +118,7 @@ function isJson(text: string): boolean {
   }
 }
 
-function numbered(reader: LineReader, text: string, path: string, number: number): Line {
+function numbered(reader: LineReader, text: string, path: string, number: number): JournalLine {
   try {
     return reader.read(text);
   } catch (cause) {

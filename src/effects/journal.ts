@@ -6,13 +6,13 @@ import { exists, syncToDisk } from '../files.js';
 import { storageFailure } from '../storage.js';
 import {
   type Effect,
-  type Entry,
+  type JournalEntry,
   type EntryOf,
   type Intent,
   isOfKind,
-  type Line,
+  type JournalLine,
   type Outcome,
-  type Place,
+  type SendingPlace,
 } from './entries.js';
 import { CURRENT, JournalFile, journalFiles, LineReader, readLines, seal } from './file.js';
 
@@ -37,7 +37,7 @@ const MAX_NOTE = 500;
  * its outcome is known. Only the holder of the live database, which is its index, may use it.
  */
 export class EffectsJournal {
-  readonly #effects = new Map<string, { last: Entry; attempts: Set<string> }>();
+  readonly #effects = new Map<string, { last: JournalEntry; attempts: Set<string> }>();
   readonly #inTurn = pLimit(1);
   readonly #owners = new Set<string>();
   readonly #lines = new LineReader();
@@ -57,7 +57,7 @@ export class EffectsJournal {
   /** How much of a torn last line was cut off. */
   cutBytes = 0;
   /** Where the workspace sends from; undefined if that was never recorded. */
-  place: Place | undefined;
+  place: SendingPlace | undefined;
 
   /**
    * Reads the journal in a data directory. Throws a `StorageError` when a line is not an entry. Only
@@ -105,7 +105,7 @@ export class EffectsJournal {
   }
 
   /** Records where the workspace sends from, from now on. */
-  settleAt(place: Place, now: Date): Promise<void> {
+  settleAt(place: SendingPlace, now: Date): Promise<void> {
     return this.append([{ effect: 'place', at: now.toISOString(), ...place }]);
   }
 
@@ -133,7 +133,7 @@ export class EffectsJournal {
   }
 
   /** The effects of one kind, by reference, in the order of their first entries. */
-  known<Kind extends Entry['effect']>(kind: Kind): Map<string, Effect<EntryOf<Kind>>> {
+  known<Kind extends JournalEntry['effect']>(kind: Kind): Map<string, Effect<EntryOf<Kind>>> {
     const known = new Map<string, Effect<EntryOf<Kind>>>();
     for (const { last, attempts } of this.#effects.values())
       if (isOfKind(last, kind)) known.set(last.ref, { last, attempts });
@@ -148,7 +148,7 @@ export class EffectsJournal {
     await this.expectMaySend();
     await this.#rememberSending();
     const at = now.toISOString();
-    const sending: Entry = { ...intent, at, attempt: at, event: 'sending' };
+    const sending: JournalEntry = { ...intent, at, attempt: at, event: 'sending' };
     const room = Buffer.byteLength(JSON.stringify(sending)) + OUTCOME_BYTES;
     await this.#inTurn(async () => {
       await this.#rotate(sending);
@@ -156,7 +156,7 @@ export class EffectsJournal {
     });
     const ended = (outcome: Outcome, later: Date) => {
       const note = outcome.note?.slice(0, MAX_NOTE);
-      const entry: Entry = { ...intent, ...outcome, note, at: later.toISOString(), attempt: at };
+      const entry: JournalEntry = { ...intent, ...outcome, note, at: later.toISOString(), attempt: at };
       return this.#inTurn(() => this.#write([entry], -room));
     };
     try {
@@ -169,7 +169,7 @@ export class EffectsJournal {
   }
 
   /** Writes entries with one fsync. After a failure nothing more is sent. */
-  async append(entries: readonly Line[]): Promise<void> {
+  async append(entries: readonly JournalLine[]): Promise<void> {
     if (entries.length > 0) await this.#inTurn(() => this.#write(entries));
   }
 
@@ -177,7 +177,7 @@ export class EffectsJournal {
     await this.#inTurn(() => this.#file?.close());
   }
 
-  #remember(line: Line): void {
+  #remember(line: JournalLine): void {
     if (line.effect === 'workspace') this.#owners.add(line.id);
     else if (line.effect === 'place') {
       const { machine, host, path } = line;
@@ -194,7 +194,7 @@ export class EffectsJournal {
   }
 
   /** Starts a new file each year. If a wrong clock has already used the name, the current file is kept. */
-  async #rotate(entry: Entry): Promise<void> {
+  async #rotate(entry: JournalEntry): Promise<void> {
     const isNextYear = this.#year !== undefined && entry.at.slice(0, 4) > this.#year;
     if (!isNextYear || this.#file?.reserved !== 0) return;
     const archived = join(this.directory, `effects-${this.#year}.log`);
@@ -206,7 +206,7 @@ export class EffectsJournal {
   }
 
   /** Writes lines over the room reserved so far, and changes that room by `room` bytes. */
-  async #write(lines: readonly Line[], room = 0): Promise<void> {
+  async #write(lines: readonly JournalLine[], room = 0): Promise<void> {
     // An outcome has its room, so it is written even then.
     if (this.#failure !== undefined && room >= 0) throw this.#failure;
     const text = lines.map((line, index) => seal(line, this.#lines.count + index + 1)).join('');

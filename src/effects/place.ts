@@ -6,7 +6,7 @@ import { StorageError } from '../errors.js';
 import { moment } from '../format/days.js';
 import type { Reader } from '../warehouse/query.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
-import { type Place, placeSchema } from './entries.js';
+import { type SendingPlace, placeSchema } from './entries.js';
 import type { EffectsJournal } from './journal.js';
 
 /** Names the machine where its id and host name change, as in containers and CI. */
@@ -16,7 +16,7 @@ const TAKE_ID = 'INSERT INTO workspace (id) VALUES ($id)';
 const MOVE = 'UPDATE workspace SET machine = $machine, host = $host, path = $path';
 
 /** The place of an existing data directory; `name` is what `READERSHIP_MACHINE` says. */
-export async function placeOf(dataDir: string, name = ''): Promise<Place> {
+export async function placeOf(dataDir: string, name = ''): Promise<SendingPlace> {
   const named = name.trim();
   const host = named === '' ? hostname() : named;
   const machine = named === '' ? ((await machineId()) ?? host) : named;
@@ -33,16 +33,16 @@ async function machineId(): Promise<string | undefined> {
   return undefined;
 }
 
-export const isSamePlace = (one: Place, other: Place): boolean =>
+export const isSamePlace = (one: SendingPlace, other: SendingPlace): boolean =>
   one.machine === other.machine && one.path === other.path;
 
-export const placeWords = ({ host, path }: Pick<Place, 'host' | 'path'>): string => `${host}:${path}`;
+export const placeWords = ({ host, path }: Pick<SendingPlace, 'host' | 'path'>): string => `${host}:${path}`;
 
 /** This is a copy: the workspace sends from another place. */
 export class ElsewhereError extends StorageError {}
 
 /** Which place sends, and when it last did, if ever. */
-export const sendsElsewhere = (recorded: Place, here: Place, lastAt?: Date): ElsewhereError =>
+export const sendsElsewhere = (recorded: SendingPlace, here: SendingPlace, lastAt?: Date): ElsewhereError =>
   new ElsewhereError(
     `Nothing is sent from ${placeWords(here)}, because this workspace sends from ${placeWords(recorded)}, ` +
       `where it ${lastAt === undefined ? 'has sent nothing yet' : `last sent something on ${moment(lastAt)}`}. ` +
@@ -55,14 +55,19 @@ export const readWorkspaceId = async (reader: Reader): Promise<string | undefine
   (await reader.query('SELECT id FROM workspace', z.object({ id: z.string() })))[0]?.id;
 
 /** Where the workspace sends from; undefined if that was never recorded. */
-export const readPlace = async (reader: Reader): Promise<Place | undefined> =>
+export const readPlace = async (reader: Reader): Promise<SendingPlace | undefined> =>
   placeSchema.safeParse((await reader.query('FROM workspace', z.unknown()))[0]).data;
 
 /**
  * Gives the live database and the effects journal next to it the same id, and the same place to send from: what the
  * journal has, or else the database, or `here`. Throws a `StorageError` if they belong to different workspaces.
  */
-export async function agreeOnPlace(journal: EffectsJournal, warehouse: Warehouse, here: Place, now: Date) {
+export async function agreeOnPlace(
+  journal: EffectsJournal,
+  warehouse: Warehouse,
+  here: SendingPlace,
+  now: Date,
+) {
   const known = await readWorkspaceId(warehouse);
   const id = known ?? journal.workspace ?? randomUUID();
   if (known === undefined) await warehouse.transaction((own) => own.execute(TAKE_ID, { id }));
@@ -75,7 +80,12 @@ export async function agreeOnPlace(journal: EffectsJournal, warehouse: Warehouse
 }
 
 /** Makes a place the one that sends. */
-export async function sendFrom(place: Place, journal: EffectsJournal, warehouse: Warehouse, now: Date) {
+export async function sendFrom(
+  place: SendingPlace,
+  journal: EffectsJournal,
+  warehouse: Warehouse,
+  now: Date,
+) {
   if (journal.place === undefined || !isSamePlace(journal.place, place)) await journal.settleAt(place, now);
   await warehouse.transaction((own) => own.execute(MOVE, place));
 }

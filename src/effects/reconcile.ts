@@ -1,16 +1,20 @@
 import type { Reader } from '../warehouse/query.js';
 import type { Transaction } from '../warehouse/transaction.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
-import type { Ending, Entry, EntryOf } from './entries.js';
+import type { Ending, JournalEntry, EntryOf } from './entries.js';
 import type { EffectsJournal } from './journal.js';
 import { type Difference, differences, type StoredEffect } from './settle.js';
 
 /** A table of the database whose rows are effects, and how these become journal entries and back. */
-export interface EffectLedger<Kind extends Entry['effect'], Row extends StoredEffect> {
+export interface EffectLedger<Kind extends JournalEntry['effect'], Row extends StoredEffect> {
   readonly kind: Kind;
   readonly read: (reader: Reader) => Promise<readonly Row[]>;
   /** The entry that the journal lacks, based on whichever of the two has more information. */
-  readonly entry: (found: Difference<EntryOf<Kind>, Row>, event: Ending, now: Date) => Entry | undefined;
+  readonly entry: (
+    found: Difference<EntryOf<Kind>, Row>,
+    event: Ending,
+    now: Date,
+  ) => JournalEntry | undefined;
   /** Stores the effects, and outcomes of effects, that the database lacks. */
   readonly store: (
     transaction: Transaction,
@@ -20,7 +24,7 @@ export interface EffectLedger<Kind extends Entry['effect'], Row extends StoredEf
 }
 
 /** Brings the effects of one kind in the journal and the database into agreement. Returns where they differed. */
-export async function reconcile<Kind extends Entry['effect'], Row extends StoredEffect>(
+export async function reconcile<Kind extends JournalEntry['effect'], Row extends StoredEffect>(
   ledger: EffectLedger<Kind, Row>,
   journal: EffectsJournal,
   warehouse: Warehouse,

@@ -1,4 +1,4 @@
-import type { Effect, Ending, Entry, Fate } from './entries.js';
+import type { Effect, Ending, JournalEntry, Fate } from './entries.js';
 
 /** How to reconcile an effect between the journal and the database. */
 export interface Settlement {
@@ -59,7 +59,7 @@ const isLost = (journal: Pick<Effect, 'last'> | undefined, stored: StoredFate | 
   (stored?.fate === 'not-sent' || journal.last.attempt !== stored?.attempt);
 
 /** An effect on which the journal and the database differ. */
-export interface Difference<Of extends Entry, Row extends StoredEffect> extends Settlement {
+export interface Difference<Of extends JournalEntry, Row extends StoredEffect> extends Settlement {
   readonly reference: string;
   readonly row: Row | undefined;
   /** The journal's last entry and the attempts in it, if the journal is the newer of the two. */
@@ -68,7 +68,7 @@ export interface Difference<Of extends Entry, Row extends StoredEffect> extends 
 }
 
 /** The effects to store or write so that the journal and the database agree. */
-export function differences<Of extends Entry, Row extends StoredEffect>(
+export function differences<Of extends JournalEntry, Row extends StoredEffect>(
   known: ReadonlyMap<string, Effect<Of>>,
   rows: readonly Row[],
 ): Difference<Of, Row>[] {

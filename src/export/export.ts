@@ -7,12 +7,12 @@ import { keptNote } from './first-day.js';
 import { readDayLedger } from './ledger.js';
 import { type DayResult, loadDays, type LoadOutcome, type LoadTask } from './load.js';
 import { type ExportPlan, type ExportRange, type PlannedDay, expectedRows, planExport } from './plan.js';
-import { checkRecentDays, type Comparison } from './verify.js';
+import { checkRecentDays, type CheckedDays } from './verify.js';
 
 /** What an export of one project did. `check` is absent if the past was already checked today, or was not reached. */
 export interface ExportOutcome extends LoadOutcome {
   readonly plan: ExportPlan;
-  readonly check?: Comparison | undefined;
+  readonly check?: CheckedDays | undefined;
 }
 
 export interface ExportTask extends LoadTask {
@@ -40,7 +40,7 @@ export async function* exportInStages(task: ExportTask): AsyncGenerator<undefine
     return loaded.results;
   };
   const isUrgent = ({ priority }: PlannedDay) => priority === 'urgent' || range.rest !== undefined;
-  let check: Comparison | undefined;
+  let check: CheckedDays | undefined;
   let stopped: unknown;
   try {
     if (!reload) {

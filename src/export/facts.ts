@@ -14,7 +14,7 @@ export const BELIEVED_DAYS = 30;
 
 /** What a project can learn about its platform that is worth more than the requests that showed it. */
 const fact = <Value>(name: string, value: z.ZodType<Value>, isLimit = false) => ({ name, value, isLimit });
-type Fact<Value> = ReturnType<typeof fact<Value>>;
+type PlatformFact<Value> = ReturnType<typeof fact<Value>>;
 
 const dayValue = z.string().transform(day);
 const searchValue = z.object({
@@ -45,7 +45,7 @@ export const readFact = async <Value>(
 export async function readLimit<Value>(
   reader: Reader,
   project: string,
-  { name, value: schema, isLimit }: Fact<Value>,
+  { name, value: schema, isLimit }: PlatformFact<Value>,
   now: Date,
 ): Promise<{ readonly value: Value; readonly until: Day } | undefined> {
   const values = { project, fact: name, is_limit: isLimit, since: subDays(now, BELIEVED_DAYS), now };
@@ -61,7 +61,7 @@ export async function readLimit<Value>(
 export const recordFact = <Value>(
   warehouse: Warehouse,
   project: string,
-  { name }: Fact<Value>,
+  { name }: PlatformFact<Value>,
   value: Value | undefined,
   now: Date,
 ): Promise<void> =>

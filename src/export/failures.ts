@@ -13,7 +13,7 @@ const CHECK_EVERY = 5;
 const MAX_IN_A_ROW = 50;
 
 /** A project, its platform, and where it is stored. */
-export interface ProjectTask {
+export interface ExportedProject {
   readonly warehouse: Warehouse;
   readonly client: Pick<Client, 'views'>;
   readonly project: string;
@@ -31,7 +31,7 @@ export class DayFailures {
   #asked: Promise<boolean> | undefined;
 
   constructor(
-    private readonly task: ProjectTask,
+    private readonly task: ExportedProject,
     private readonly signal: AbortSignal,
   ) {}
 

@@ -7,7 +7,7 @@ import type { Lease } from '../api/retry.js';
 import { type Day, lastEndedDay } from '../day.js';
 import { messageOf } from '../errors.js';
 import { PAGING, readPageSize, recordFact } from './facts.js';
-import { DayFailures, type ProjectTask } from './failures.js';
+import { DayFailures, type ExportedProject } from './failures.js';
 import {
   confirmDay,
   isAsStored,
@@ -57,7 +57,7 @@ const FEWEST_WAITING_DAYS = 16;
 /** After so many days in a row that are empty or refused, when read for the first time, no other one is requested. */
 export const MOST_IN_A_ROW = 4;
 
-export interface LoadTask extends ProjectTask {
+export interface LoadTask extends ExportedProject {
   readonly client: Pick<Client, 'views' | 'lease'>;
   readonly settleDays: number;
   /** Limits the days that are read at the same time, also of several projects. */

@@ -17,7 +17,7 @@ const DAMAGED_DAYS = readSql(import.meta.url, 'statements/damaged-days.sql');
 const RECENT_DAYS = 35;
 
 /** What a comparison of stored days with the platform found. */
-export interface Comparison {
+export interface CheckedDays {
   readonly days: number;
   /** Days whose totals differ from those of the platform. */
   readonly differing: readonly Day[];
@@ -28,7 +28,7 @@ export interface Comparison {
 }
 
 /** Also the days whose stored rows do not add up to their ledger, and what was loaded again. */
-export interface Audit extends Comparison {
+export interface Audit extends CheckedDays {
   readonly damaged: readonly Day[];
   readonly repaired?: LoadOutcome;
 }
@@ -57,7 +57,7 @@ export function recentTotals(ledger: DayLedger, now: Date): StoredTotals[] {
  * Compares the recent final days with the platform, once a day. Those that differ are due then. Throws what the client
  * throws, and an `AdditivityError` if the sums of days cannot be trusted.
  */
-export async function checkRecentDays(task: LoadTask): Promise<Comparison | undefined> {
+export async function checkRecentDays(task: LoadTask): Promise<CheckedDays | undefined> {
   const { warehouse, client, project, now, signal } = task;
   const last = await readLastVerification(warehouse, project);
   if (last !== undefined && dayOf(last) === dayOf(now())) return undefined;
@@ -94,7 +94,7 @@ async function compare(
   { warehouse, client, project, now, signal }: LoadTask,
   stored: readonly StoredTotals[],
   { priority, marks }: { readonly priority: Priority; readonly marks: boolean },
-): Promise<Comparison> {
+): Promise<CheckedDays> {
   const differing: Day[] = [];
   const forgotten: Day[] = [];
   const refused: Day[] = [];

@@ -42,7 +42,7 @@ export interface Email {
 }
 
 /** A notice for one recipient, ready to be sent, with the numbers to record. */
-export type Message = (Email | Post) & Partial<Pick<Notice, 'figures'>>;
+export type OutgoingMessage = (Email | Post) & Partial<Pick<Notice, 'figures'>>;
 
 /** The messages of a notice, one per recipient; an email is composed only if it has recipients. */
 export async function composeAll(
@@ -52,11 +52,11 @@ export async function composeAll(
   mail: Letterhead | undefined,
   channels: ReadonlyMap<string, Channel>,
   now: Date,
-): Promise<Message[]> {
+): Promise<OutgoingMessage[]> {
   const content = recipients.some(isAddress) ? await notice.email() : undefined;
   const { figures } = notice;
   return Promise.all(
-    recipients.map(async (recipient): Promise<Message> => {
+    recipients.map(async (recipient): Promise<OutgoingMessage> => {
       const to = { ...key, recipient };
       const channel = channels.get(recipient);
       if (channel !== undefined) return { ...composePost(to, notice, channel, now), figures };

@@ -1,12 +1,12 @@
 import pMap from 'p-map';
 import { withGrace } from '../sleep.js';
-import type { Entry, EntryOf, Ending, Outcome as JournalOutcome } from '../effects/entries.js';
+import type { JournalEntry, EntryOf, Ending, Outcome as JournalOutcome } from '../effects/entries.js';
 import type { EffectsJournal } from '../effects/journal.js';
 import { type Reader, readSql } from '../warehouse/query.js';
 import type { Transaction } from '../warehouse/transaction.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { post } from './channel.js';
-import type { Message } from './compose.js';
+import type { OutgoingMessage } from './compose.js';
 import {
   type DeliveryAdmission,
   type Delivery,
@@ -57,9 +57,9 @@ interface DeliveryTask extends DeliveryRecords {
  * email goes alone, and after a mail server stopped answering, no more emails are begun: hundreds of them would take
  * hours, and nobody would know which of them arrived. Returns the attempted deliveries.
  */
-export async function deliver(task: DeliveryTask, messages: readonly Message[]): Promise<Delivery[]> {
+export async function deliver(task: DeliveryTask, messages: readonly OutgoingMessage[]): Promise<Delivery[]> {
   const failures: unknown[] = [];
-  const attempt = (message: Message) =>
+  const attempt = (message: OutgoingMessage) =>
     deliverOne(task, message).catch((error: unknown) => {
       failures.push(error);
     });
@@ -74,11 +74,11 @@ export async function deliver(task: DeliveryTask, messages: readonly Message[]):
   return attempted.filter((delivery) => delivery !== undefined);
 }
 
-const isEmail = (message: Message): boolean => !('channel' in message);
+const isEmail = (message: OutgoingMessage): boolean => !('channel' in message);
 
 async function deliverOne(
   { transport, admission, now, signal, ...ledgers }: DeliveryTask,
-  message: Message,
+  message: OutgoingMessage,
 ): Promise<Delivery | undefined> {
   if (signal.aborted || (isEmail(message) && transport.isSilent())) return undefined;
   const isPost = 'channel' in message;
@@ -101,7 +101,7 @@ async function deliverOne(
  */
 export async function recordIntent(
   { warehouse, journal }: DeliveryRecords,
-  { key, id, figures }: Pick<Message, 'key' | 'id' | 'figures'>,
+  { key, id, figures }: Pick<OutgoingMessage, 'key' | 'id' | 'figures'>,
   attempt: { readonly via: Delivery['via']; readonly admission: DeliveryAdmission; readonly now: Date },
 ) {
   const { via, admission, now } = attempt;
@@ -169,7 +169,7 @@ const endingOf = ({ state, note }: Delivery): JournalOutcome => ({
   ...(note === null ? {} : { note }),
 });
 
-export const entryAbout = (delivery: Delivery, now: Date): Entry => ({
+export const entryAbout = (delivery: Delivery, now: Date): JournalEntry => ({
   ...intentOf(delivery),
   ...endingOf(delivery),
   attempt: delivery.tried_at.toISOString(),

@@ -8,7 +8,7 @@ import { readDeliveries } from '../mail/ledger.js';
 import type { Using } from '../steps/parts.js';
 import type { RunOutcome } from '../service/run.js';
 
-type Screen = Pick<Runtime, 'output' | 'workingDirectory'>;
+type EmailScreen = Pick<Runtime, 'output' | 'workingDirectory'>;
 
 /**
  * The emails of a run as lines: those of unknown outcome first, then those sent, then those
@@ -17,7 +17,7 @@ type Screen = Pick<Runtime, 'output' | 'workingDirectory'>;
 export async function mailLines(
   outcome: Pick<RunOutcome, 'reported'>,
   { workspace, store }: Using<'workspace' | 'store'>,
-  runtime: Screen,
+  runtime: EmailScreen,
 ): Promise<string[]> {
   const { projects } = workspace;
   const { held = [], deliveries: attempted = [] } = outcome.reported ?? {};
@@ -50,7 +50,7 @@ function sentLines(
   deliveries: readonly Delivery[],
   isNew: (delivery: Delivery) => boolean,
   nameOf: (project: string) => string,
-  { output, workingDirectory }: Screen,
+  { output, workingDirectory }: EmailScreen,
 ): string[] {
   const found = new Map<string, Delivery[]>();
   for (const delivery of deliveries) {
@@ -73,7 +73,11 @@ function sentLines(
 }
 
 /** The outcome of a delivery, and what to do about it; of one that is not new, when it was sent. */
-export function deliveryLine(delivery: Delivery, { output, workingDirectory }: Screen, isNew = true): string {
+export function deliveryLine(
+  delivery: Delivery,
+  { output, workingDirectory }: EmailScreen,
+  isNew = true,
+): string {
   const { red, yellow, cyan } = output.colors;
   const { report, period, recipient, state, via, settled_at, next_attempt_at, note } = delivery;
   const what = escapeUnsafe(`${report} ${period} to ${recipient}`);

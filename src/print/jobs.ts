@@ -1,17 +1,17 @@
 import { ENDED_STATUSES } from '../api/schema.js';
 import { effectWords, type JobEffect } from '../agents/job-effects.js';
 import type { Job } from '../agents/ledger.js';
-import type { Message, Transition } from '../agents/messages.js';
+import type { JobMessage, Transition } from '../agents/messages.js';
 import { longDay, moment } from '../format/days.js';
 import { thousands } from '../format/numbers.js';
 import { mergedElsewhere, pullRequestNumber } from '../reports/jobs.js';
-import type { Column } from '../terminal/table.js';
+import type { TableColumn } from '../terminal/table.js';
 import { escapeLines, escapeUnsafe, indented, section } from '../format/text.js';
 
 /** Maximum length of notes in a list. */
 const NOTE_LENGTH = 48;
 
-const COLUMNS: readonly Column[] = [
+const COLUMNS: readonly TableColumn[] = [
   { head: 'job', align: 'right' },
   { head: 'state', align: 'left' },
   { head: 'page', align: 'left', shrinks: true },
@@ -47,7 +47,7 @@ export const howToLook = ({ reference }: Job): string =>
 /** Jobs and messages whose replies were lost, with the commands that settle them. `jobs show` says how to find out. */
 export const unconfirmedLines = (
   jobs: readonly Pick<Job, 'id' | 'path'>[],
-  messages: readonly Pick<Message, 'id' | 'job'>[],
+  messages: readonly Pick<JobMessage, 'id' | 'job'>[],
 ): string[] => [
   ...jobs.map(
     ({ id, path }) =>
@@ -86,7 +86,7 @@ const outcomeOf = (job: Job): string => {
 /** Everything known about a job. */
 interface JobDetail {
   readonly job: Job;
-  readonly messages: readonly Message[];
+  readonly messages: readonly JobMessage[];
   readonly transitions: readonly Transition[];
   /** The views before and after its merge, if it was merged. */
   readonly effect: JobEffect | undefined;
@@ -136,7 +136,7 @@ function factsOf(job: Job, effect?: JobEffect): [name: string, value: string][] 
 const weekLine = ({ week, human, ai }: Job['weeks'][number]): string =>
   `${week}  ${thousands(human).padStart(9)} by people  ${thousands(ai).padStart(9)} by AI`;
 
-const messageLines = ({ id, state, origin, prompt, note }: Message): string[] => [
+const messageLines = ({ id, state, origin, prompt, note }: JobMessage): string[] => [
   `Message ${id}, ${state}${origin === 'typed' ? '' : `, by ${origin}`}${note === null ? '' : `: ${note}`}`,
   ...indented(prompt.trimEnd().split('\n')),
 ];

@@ -8,7 +8,7 @@ import { type ConsideredPage, heldOutIn, MIN_WEEKS } from '../agents/select.js';
 import type { Settings } from '../config/schema.js';
 import { counted, signedPercent, thousands } from '../format/numbers.js';
 import { heldOutLines, pairLines } from './held-out.js';
-import { alignedLines, type Column } from '../terminal/table.js';
+import { alignedLines, type TableColumn } from '../terminal/table.js';
 import { escapeUnsafe, indented } from '../format/text.js';
 
 /** Pages beyond these are only counted, unless `--verbose` is given. */
@@ -18,7 +18,7 @@ const LEFT_OUT_SHOWN = 15;
 const LATE_REVIEW_DAYS = 7;
 const LATE_SHOWN = 3;
 
-const RANKED_COLUMNS: readonly Column[] = [
+const RANKED_COLUMNS: readonly TableColumn[] = [
   { head: 'rank', align: 'right' },
   { head: 'page', align: 'left', shrinks: true },
   { head: 'views a week', align: 'right' },
@@ -28,7 +28,7 @@ const RANKED_COLUMNS: readonly Column[] = [
 ];
 
 /** Of any width: a terminal wraps the reasons. */
-const LEFT_OUT_COLUMNS: readonly Column[] = [
+const LEFT_OUT_COLUMNS: readonly TableColumn[] = [
   { head: 'page', align: 'left' },
   { head: 'left out', align: 'left' },
 ];

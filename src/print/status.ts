@@ -6,7 +6,7 @@ import { type Day, dayOf, lastEndedDay } from '../day.js';
 import { placeWords } from '../effects/place.js';
 import { dayList, duration, inSequence, longDay, moment, plainDayRange } from '../format/days.js';
 import { bytes, counted, thousands } from '../format/numbers.js';
-import type { Finding } from '../service/findings.js';
+import type { CheckResult } from '../service/findings.js';
 import { futureWords, type OperationsStatus, type ProjectStatus } from '../service/status.js';
 import type { Colors } from '../terminal/output.js';
 import { ALERT, type DeliveryKey } from '../mail/delivery.js';
@@ -14,7 +14,7 @@ import { resendCommand, settleCommands } from './emails.js';
 import { unconfirmedLines } from './jobs.js';
 
 /** What `readership doctor` found, as lines of text. */
-export function findingLines(findings: readonly Finding[], { green, yellow, red }: Colors): string {
+export function findingLines(findings: readonly CheckResult[], { green, yellow, red }: Colors): string {
   const paint = { pass: green, warn: yellow, fail: red };
   return findings
     .map(({ verdict, check, words }) => `${paint[verdict](verdict)}  ${check.padEnd(15)}${words}`)
@@ -22,13 +22,17 @@ export function findingLines(findings: readonly Finding[], { green, yellow, red 
 }
 
 /** A fact with its name. It is red or yellow if it is not as it should be. */
-export type Fact = readonly [name: string, value: string, color?: 'red' | 'yellow' | 'green' | undefined];
+export type StatusLine = readonly [
+  name: string,
+  value: string,
+  color?: 'red' | 'yellow' | 'green' | undefined,
+];
 
-export const factLines = (facts: readonly Fact[], colors: Colors): string[] =>
+export const factLines = (facts: readonly StatusLine[], colors: Colors): string[] =>
   facts.map(([name, value, color]) => `  ${name.padEnd(14)}${color ? colors[color](value) : value}`);
 
 /** The facts about a project: how far its history goes, and what is not as it should be. */
-export function statusRows(status: ProjectStatus, now: Date): Fact[] {
+export function statusRows(status: ProjectStatus, now: Date): StatusLine[] {
   const { firstDay, lastDay, inconsistent, failed, pageSize, pageSizeUntil, keptFrom, keptFromUntil } =
     status;
   if (firstDay === null || lastDay === null)
@@ -67,7 +71,7 @@ export function statusRows(status: ProjectStatus, now: Date): Fact[] {
   ];
 }
 
-const when = (applies: boolean, fact: () => Fact): Fact[] => (applies ? [fact()] : []);
+const when = (applies: boolean, fact: () => StatusLine): StatusLine[] => (applies ? [fact()] : []);
 
 const triedAgain = (what: string, from: Day | null): string =>
   from === null ? '' : `; ${what} will be tried again on ${longDay(from)}`;
@@ -180,7 +184,7 @@ const afterRefusal = (delivery: DeliveryKey): string =>
     : `When that is fixed: ${resendCommand(delivery)}`;
 
 /** The facts about runs, jobs, emails and disk space. */
-export function operationsRows(operations: OperationsStatus, now: Date): Fact[] {
+export function operationsRows(operations: OperationsStatus, now: Date): StatusLine[] {
   const { publishedAt, diskFreeBytes, sendsFrom, datedInFuture, runs, jobs } = operations;
   const { unconfirmedJobs, unconfirmedMessages, plannedMessages } = operations;
   const { unknownDeliveries, waitingDeliveries, failedDeliveries } = operations;

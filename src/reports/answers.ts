@@ -4,14 +4,14 @@ import { type Parameters, type Reader, type Row, rowSchema } from '../warehouse/
 import type { Query } from './definition.js';
 
 /** The result of each query of a report: its single row, or all rows. */
-export type Answers = Readonly<Record<string, Row | Row[]>>;
+export type QueryRows = Readonly<Record<string, Row | Row[]>>;
 
 /** Runs the queries of a report. An error names the file of its query, and the line if DuckDB does. */
 export async function runQueries(
   reader: Reader,
   queries: readonly Query[],
   parameters: Parameters,
-): Promise<Answers> {
+): Promise<QueryRows> {
   const answers: Record<string, Row | Row[]> = {};
   for (const { name, file, sql, rows, columns = [] } of queries) {
     const found = await reader.query(sql, rowSchema, parameters).catch((cause: unknown) => {
@@ -37,4 +37,4 @@ export async function runQueries(
 }
 
 /** The rows of a query, whether it returns one or many. */
-export const rowsOf = (answers: Answers, query: string): Row[] => [answers[query] ?? []].flat();
+export const rowsOf = (answers: QueryRows, query: string): Row[] => [answers[query] ?? []].flat();

@@ -9,14 +9,14 @@ import {
 import { barsOf, dayColumnOf, drawableOf, isShare, linesOf, numberColumnsOf } from '../charts/rows.js';
 import { ConfigurationError } from '../errors.js';
 import type { Row } from '../warehouse/query.js';
-import { type Answers, rowsOf } from './answers.js';
+import { type QueryRows, rowsOf } from './answers.js';
 import { type Query, type ReportDefinition, shows } from './definition.js';
 import { cellOf } from './tables.js';
 
 /** What the queries of a report show as lines or bars, by query. */
 export function chartsOf(
   { queries }: ReportDefinition,
-  answers: Answers,
+  answers: QueryRows,
   timezone: string,
   events: readonly Event[],
 ): Record<string, DrawnChart> {

@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { parseYaml, problemOf, ProblemsError } from '../config/problems.js';
-import type { Audience } from '../config/recipients.js';
+import type { MailAudience } from '../config/recipients.js';
 import { cron } from '../config/values.js';
 import { codeOf, ConfigurationError } from '../errors.js';
 import { ignoreMissing, isBuiltIn, readFileOnly, searchedDirs } from '../files.js';
@@ -14,11 +14,11 @@ const name = z
   .regex(/^[a-z][a-z0-9_-]*$/, 'expected a name of lowercase letters, digits, hyphens and underscores');
 
 const SHOWN = ['lines', 'bars', 'facts', 'table'] as const;
-type Shown = (typeof SHOWN)[number];
+type ColumnForm = (typeof SHOWN)[number];
 
 /** What to show: one of them, or a chart with its table. */
 const shown = z.union([
-  z.enum([...SHOWN, 'chart']).transform((one): (Shown | 'chart')[] => [one]),
+  z.enum([...SHOWN, 'chart']).transform((one): (ColumnForm | 'chart')[] => [one]),
   z
     .array(z.enum(SHOWN))
     .refine(
@@ -48,7 +48,7 @@ const querySettings = z
 
 interface GivenQuery {
   readonly rows?: 'one' | 'many' | undefined;
-  readonly show?: readonly (Shown | 'chart')[] | undefined;
+  readonly show?: readonly (ColumnForm | 'chart')[] | undefined;
   readonly columns?: readonly string[] | undefined;
   readonly title?: string | undefined;
 }
@@ -57,7 +57,7 @@ interface GivenQuery {
 function normalize({ rows, show = ['table'], columns, title }: GivenQuery) {
   const parts = show.flatMap((part) => (part === 'chart' ? [] : part));
   const isOne = rows === 'one' || parts.includes('facts');
-  const shown: readonly Shown[] = isOne ? ['facts'] : parts.length === 0 ? ['table'] : parts;
+  const shown: readonly ColumnForm[] = isOne ? ['facts'] : parts.length === 0 ? ['table'] : parts;
   return {
     rows: isOne ? ('one' as const) : ('many' as const),
     show: shown,
@@ -99,7 +99,7 @@ export type ReportDefinition = Awaited<ReturnType<typeof readReport>>;
 export type Query = ReportDefinition['queries'][number];
 
 /** Whether a query is shown as lines, bars, facts or a table. */
-export const shows = ({ show }: Pick<Query, 'show'>, part: Shown): boolean => show.includes(part);
+export const shows = ({ show }: Pick<Query, 'show'>, part: ColumnForm): boolean => show.includes(part);
 
 /**
  * Every report by name, and an error for each that cannot be used. A report in the workspace
@@ -157,7 +157,7 @@ async function reportFolders(workspaceDir: string | undefined): Promise<Map<stri
 /** Throws a `ConfigurationError` if an audience gets a part of a report that always covers the whole site. */
 export function expectSendable(
   { name, folder, isBuiltIn, queries }: ReportDefinition,
-  { where }: Pick<Audience, 'where'>,
+  { where }: Pick<MailAudience, 'where'>,
 ): void {
   if (where === undefined || queries.some(({ sql }) => sql.includes('$pages'))) return;
   throw new ConfigurationError(

@@ -6,7 +6,7 @@ import { ConfigurationError, ReadershipError } from '../errors.js';
 import { plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { dateOf, type Reader } from '../warehouse/query.js';
-import { type Answers, runQueries } from './answers.js';
+import { type QueryRows, runQueries } from './answers.js';
 import { chartsOf } from './charts.js';
 import { cautionsOf, type ModelContext, readCoverage } from './coverage.js';
 import { type ReportDefinition, shows } from './definition.js';
@@ -117,7 +117,7 @@ function partOf({ id, name, siteUrl }: ReportedProject, where: string | undefine
 }
 
 /** What templates get besides the project and period: the report's model, or else its rows. */
-function modelOf(report: ReportDefinition, answers: Answers, context: ModelContext) {
+function modelOf(report: ReportDefinition, answers: QueryRows, context: ModelContext) {
   try {
     switch (report.model) {
       case 'weekly':

@@ -5,7 +5,7 @@ import { longDay, moment } from '../format/days.js';
 import { percent } from '../format/numbers.js';
 import { shownPath, shownText, valueText } from '../format/text.js';
 import type { Row } from '../warehouse/query.js';
-import { type Answers, rowsOf } from './answers.js';
+import { type QueryRows, rowsOf } from './answers.js';
 import { type ReportDefinition, shows } from './definition.js';
 
 /** No client clips an email below about 80 KB. */
@@ -14,7 +14,7 @@ const ROWS_IN_MAIL = 30;
 /** The results of a report as tables in the order of its queries, for reports without their own template. */
 export const tablesOf = (
   { queries }: ReportDefinition,
-  answers: Answers,
+  answers: QueryRows,
   charts: Readonly<Record<string, DrawnChart>>,
   timezone: string,
 ) =>
@@ -54,7 +54,7 @@ export const cellOf = (column: string, value: Row[string] = null, timezone: stri
 
 const MIDNIGHT = 'T00:00:00.000Z';
 
-interface Shown {
+interface ShownValue {
   readonly kind: 'path' | 'number' | 'date' | 'text';
   readonly text: string;
 }
@@ -63,7 +63,7 @@ interface Shown {
  * A value as text: a dash for NULL, a path without unsafe characters, and days as in sentences. A
  * timestamp at midnight is the start of a day, week or month.
  */
-function shown(column: string, value: Row[string], timezone: string): Shown {
+function shown(column: string, value: Row[string], timezone: string): ShownValue {
   if (typeof value === 'number') return { kind: 'number', text: numberText(column, value) };
   const text = valueText(value);
   if (column === 'path' && value !== null) return { kind: 'path', text: shownPath(text) };

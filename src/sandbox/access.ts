@@ -27,7 +27,7 @@ export type SandboxContext = Context<SandboxEnv>;
 export type Middleware = MiddlewareHandler<SandboxEnv>;
 
 /** The operations of the API. */
-export type Operation = 'views' | 'create' | 'message' | 'job';
+export type ServedOperation = 'views' | 'create' | 'message' | 'job';
 
 /** 400 as servers of this API return it, with one message per problem. */
 const badRequest = (c: SandboxContext, ...messages: readonly string[]): Response =>
@@ -103,7 +103,7 @@ export const ownHost = (name: string): Middleware => {
 
 /** A request to the API, as seen by its caller. */
 interface LoggedRequest {
-  readonly operation: Operation;
+  readonly operation: ServedOperation;
   readonly method: string;
   /** Path and query. */
   readonly url: string;
@@ -114,13 +114,13 @@ interface LoggedRequest {
 const RECENT_KEPT = 1000;
 
 export function createRequestLog() {
-  const counts: Partial<Record<Operation, Record<string, number>>> = {};
+  const counts: Partial<Record<ServedOperation, Record<string, number>>> = {};
   const recent: LoggedRequest[] = [];
-  const count = (operation: Operation, status: string, by: 1 | -1): void => {
+  const count = (operation: ServedOperation, status: string, by: 1 | -1): void => {
     const { [status]: before = 0, ...others } = counts[operation] ?? {};
     counts[operation] = before + by === 0 ? others : { ...others, [status]: before + by };
   };
-  const logged = (operation: Operation): Middleware => {
+  const logged = (operation: ServedOperation): Middleware => {
     return async (c, next) => {
       const { pathname, search } = new URL(c.req.url);
       const entry: LoggedRequest = { operation, method: c.req.method, url: pathname + search, status: null };

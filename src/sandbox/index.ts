@@ -7,7 +7,7 @@ import {
   access,
   createRequestLog,
   type Middleware,
-  type Operation,
+  type ServedOperation,
   ownHost,
   type SandboxEnv,
 } from './access.js';
@@ -45,7 +45,7 @@ export interface SandboxOptions {
   readonly usesPerHour?: number;
   readonly viewsPerHour?: number | 'unlimited';
   /** What tests put around every operation, to watch it or to simulate failures. It applies before the key is checked, like a proxy. */
-  readonly around?: (operation: Operation) => Middleware;
+  readonly around?: (operation: ServedOperation) => Middleware;
 }
 
 /** A running sandbox: its address and credentials, and what tests can do with it. */
@@ -94,7 +94,7 @@ export async function startSandbox(options: SandboxOptions) {
     await next();
   });
   app.use(ownHost(host));
-  const guards = (operation: Operation, scope: 'read' | 'write') =>
+  const guards = (operation: ServedOperation, scope: 'read' | 'write') =>
     [log.logged(operation), around(operation), access(settings, scope)] as const;
   const jobs = '/v2/agent/:projectId/job';
   app.post(jobs, ...guards('create', 'write'), agents.create);

@@ -1,7 +1,7 @@
 import { UTCDateMini as UTCDate } from '@date-fns/utc/date/mini';
 import { addHours, addSeconds, startOfISOWeek, subWeeks } from 'date-fns';
 import type { Day } from '../day.js';
-import type { Entry } from '../effects/entries.js';
+import type { JournalEntry } from '../effects/entries.js';
 import { jobIdOf, pullRequestOf } from './agents.js';
 import { type JobOutcome, SANDBOX, type StoredJob } from './state.js';
 import { simulatedNotes } from './traffic/traffic.js';
@@ -41,7 +41,7 @@ export const pastJobs = (now: Date): StoredJob[] =>
 type ReferenceOf = (project: string, path: string, plannedAt: Date) => string;
 
 /** What the workspace knows of them, as its journal has it. */
-export const pastEntries = (now: Date, referenceOf: ReferenceOf): Entry[] =>
+export const pastEntries = (now: Date, referenceOf: ReferenceOf): JournalEntry[] =>
   PAST.map(({ weeksAgo, path, outcome, rank }, index) => {
     const at = plannedAt(now, weeksAgo);
     const hasPullRequest = outcome === 'pull-request' || outcome === 'archived';

@@ -26,7 +26,7 @@ import { tryLock } from '../warehouse/duckdb.js';
 import { openWarehouse, refuseToForget } from '../warehouse/open.js';
 import { OtherVersionError } from '../warehouse/migrate.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
-import { fail, type Finding, found, keyProblem, pass, type Verdict, warn } from './findings.js';
+import { fail, type CheckResult, found, keyProblem, pass, type Verdict, warn } from './findings.js';
 import { tryDataset } from './try-dataset.js';
 import { tryReports } from './try-reports.js';
 import { futureWords, readFutureRows } from './status.js';
@@ -38,7 +38,7 @@ const SCARCE_BYTES = 2 ** 30;
 const COPIES = 2;
 
 /** Checks everything that a night needs; a check that fails does not stop the others. */
-export async function examine(workspace: Workspace, runtime: Runtime): Promise<Finding[]> {
+export async function examine(workspace: Workspace, runtime: Runtime): Promise<CheckResult[]> {
   keepPrivate();
   const { warehouse, verdict } = await openDatabase(workspace, runtime);
   const connection = await connect(waitingAtMost(0, workspace), runtime, {}, warehouse);
@@ -108,7 +108,7 @@ async function views(
   { settings, configuration }: Workspace,
   { clientOf }: Connection,
   { now, signal }: Runtime,
-): Promise<Finding[]> {
+): Promise<CheckResult[]> {
   const { id, apiKeyEnv } = project;
   const problem = keyProblem(project, now());
   if (problem?.verdict === 'fail') return [{ check: 'key', ...problem }];
@@ -166,7 +166,7 @@ function links({ settings: { serve, reports } }: Workspace): Verdict {
 }
 
 /** Whether each channel has an address, and a secret where it needs one. Nothing is sent. */
-const channels = (workspace: Workspace): Promise<Finding>[] =>
+const channels = (workspace: Workspace): Promise<CheckResult>[] =>
   [...channelsOf(workspace)].map(([name, channel]) =>
     found('channel', () =>
       'problem' in channel

@@ -4,7 +4,7 @@ import type { Settings } from '../config/schema.js';
 import type { LastRun, StepName } from '../steps/runs.js';
 
 /** The stored state of the work. */
-interface StoredState {
+interface WorkState {
   readonly runs: readonly LastRun[];
   /** Whether everything stored has been published. */
   readonly isUpToDate: boolean;
@@ -34,7 +34,7 @@ const SCHEDULED_STEPS = ['export', 'improve', 'poll', 'report'] as const;
  */
 export function dueSteps(
   schedule: Settings['schedule'],
-  { runs, pollWaits, isUpToDate, serviceSince }: StoredState,
+  { runs, pollWaits, isUpToDate, serviceSince }: WorkState,
   now: Date,
 ): ReadonlySet<StepName> {
   const last = new Map(runs.map((run) => [run.step, run]));

@@ -6,13 +6,13 @@ import { counted } from '../format/numbers.js';
 import { OtherVersionError } from '../warehouse/migrate.js';
 
 /** The result of one check; unless it is `pass`, its words say what to do. */
-export interface Finding {
+export interface CheckResult {
   readonly check: string;
   readonly verdict: 'pass' | 'warn' | 'fail';
   readonly words: string;
 }
 
-export type Verdict = Omit<Finding, 'check'>;
+export type Verdict = Omit<CheckResult, 'check'>;
 
 export const pass = (words: string): Verdict => ({ verdict: 'pass', words });
 export const warn = (words: string): Verdict => ({ verdict: 'warn', words });
@@ -35,7 +35,7 @@ export function keyProblem(
 }
 
 /** The result of one check. What it throws is a failure, or a warning if the next command that writes ends the problem. */
-export async function found(check: string, examined: () => Verdict | Promise<Verdict>): Promise<Finding> {
+export async function found(check: string, examined: () => Verdict | Promise<Verdict>): Promise<CheckResult> {
   try {
     return { check, ...(await examined()) };
   } catch (error) {

@@ -25,7 +25,7 @@ import {
 import { duration } from '../format/days.js';
 import { counted, thousands } from '../format/numbers.js';
 import { connectionFailure, type ResponseHeaders } from '../network.js';
-import { fail, type Finding, found, pass, type Verdict, warn } from './findings.js';
+import { fail, type CheckResult, found, pass, type Verdict, warn } from './findings.js';
 
 const HOUR_MS = 3_600_000;
 const DAYS_A_YEAR = 365;
@@ -41,7 +41,7 @@ export async function tryPlatform(
   id: string,
   environment: Environment,
   { now, signal, output }: Runtime,
-): Promise<Finding[]> {
+): Promise<CheckResult[]> {
   if (isInTheClear(url))
     throw new ConfigurationError('--url would send the API key unencrypted: write https://…');
   const parsed = settingsSchema.safeParse({ baseUrl: url, projects: [{ id }] });
@@ -117,7 +117,7 @@ async function tryViews(
   settings: Settings,
   yesterday: Day,
   signal: AbortSignal,
-): Promise<Finding[]> {
+): Promise<CheckResult[]> {
   const pageSize = new PageSize();
   const most = pageSize.rows;
   const page = (offset: number) =>

@@ -1,6 +1,6 @@
 import { isRemoteJob, type Job, readJobs } from '../agents/ledger.js';
 import { OPEN_MESSAGE_STATES } from '../agents/lifecycle.js';
-import { type Message, planMessage, readMessages } from '../agents/messages.js';
+import { type JobMessage, planMessage, readMessages } from '../agents/messages.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { ConfigurationError } from '../errors.js';
 import { submitWaiting } from './poll.js';
@@ -12,7 +12,7 @@ export interface JobToChange {
   readonly project: ProjectSettings;
   readonly job: Job;
   readonly jobs: readonly Job[];
-  readonly messages: readonly Message[];
+  readonly messages: readonly JobMessage[];
 }
 
 /**
@@ -42,7 +42,7 @@ export async function jobToChange(parts: Parts, id: number): Promise<JobToChange
 export async function sendMessage(
   { parts, project, job, messages }: JobToChange,
   text: string,
-): Promise<{ readonly state: Message['state']; readonly stopped?: unknown }> {
+): Promise<{ readonly state: JobMessage['state']; readonly stopped?: unknown }> {
   const { workspace, store, effects, session } = parts;
   const refusal = await effects.journal.refusal();
   if (refusal !== undefined) throw refusal;

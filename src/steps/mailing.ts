@@ -1,4 +1,4 @@
-import type { Audience, Recipient } from '../config/recipients.js';
+import type { MailAudience, Recipient } from '../config/recipients.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { z } from 'zod';
 import { addDays, daysIn, lastEndedDay } from '../day.js';
@@ -25,7 +25,7 @@ import type { Using, WorkspaceView } from './parts.js';
 /** What goes to every recipient of an audience: about one project, or a digest about all. */
 export interface Mailing {
   readonly report: ReportDefinition;
-  readonly audience: Audience;
+  readonly audience: MailAudience;
   readonly projects: readonly ProjectSettings[];
   /** The project in the ledger of deliveries: a project id, or a name for all projects. */
   readonly project: string;

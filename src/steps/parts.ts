@@ -5,7 +5,7 @@ import type { Client } from '../api/client.js';
 import type { PlatformClock } from '../api/clock.js';
 import type { SharedLimit } from '../budget/ledger.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
-import type { Place } from '../effects/entries.js';
+import type { SendingPlace } from '../effects/entries.js';
 import type { EffectsJournal } from '../effects/journal.js';
 import type { ElsewhereError } from '../effects/place.js';
 import type { DayResult } from '../export/load.js';
@@ -58,7 +58,7 @@ export interface Effects {
   /** The journal of everything that may have been sent. Nothing is sent before it is recorded there. */
   readonly journal: EffectsJournal;
   /** Where this process works. */
-  readonly here: Place;
+  readonly here: SendingPlace;
   /** Set if the workspace sends from another place: this copy sends nothing. */
   readonly elsewhere: ElsewhereError | undefined;
   /** Emails that the journal showed to be of unknown outcome when the database was opened. */

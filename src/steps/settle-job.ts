@@ -11,7 +11,7 @@ import type { JobToChange } from './job-changes.js';
 export const WAYS = ['merged', 'closed', 'ended', 'sent', 'notSent'] as const;
 
 /** What a person knows of the end of a job, or of its last message if that is not settled. */
-export interface Finding {
+export interface JobFinding {
   readonly as: (typeof WAYS)[number];
   /** Of a merge; today by default. */
   readonly day?: Day | undefined;
@@ -25,14 +25,14 @@ type Settled = Pick<JobToChange, 'job' | 'messages'>;
 const wasTried = ({ submitted_at }: Pick<Job, 'submitted_at'>): boolean => submitted_at !== null;
 
 /** In which ways a job can be settled now; `sent` and `notSent` are about its message if that is open. */
-export function waysToSettle({ job, messages }: Settled): Finding['as'][] {
+export function waysToSettle({ job, messages }: Settled): JobFinding['as'][] {
   const { state, pr_link, merged_on, closed_on } = job;
   const open = openMessage(messages) ?? job;
   // Some platforms commit the work of a job without a pull request.
   const mayBeMerged = pr_link !== null || state === 'completed';
   const isReviewed = merged_on !== null || closed_on !== null;
   const isUnderWay = open !== job || ['planned', 'active', 'unconfirmed'].includes(state);
-  const ways: Readonly<Record<Finding['as'], boolean>> = {
+  const ways: Readonly<Record<JobFinding['as'], boolean>> = {
     merged: mayBeMerged,
     closed: pr_link !== null,
     ended: isUnderWay || isReviewed,
@@ -42,7 +42,7 @@ export function waysToSettle({ job, messages }: Settled): Finding['as'][] {
   return WAYS.filter((way) => ways[way]);
 }
 
-const FLAGS: Readonly<Record<Finding['as'], string>> = {
+const FLAGS: Readonly<Record<JobFinding['as'], string>> = {
   merged: '--merged [DAY]',
   closed: '--closed',
   ended: '--ended',
@@ -51,7 +51,7 @@ const FLAGS: Readonly<Record<Finding['as'], string>> = {
 };
 
 /** These ways as options of `jobs settle`. */
-export const settleFlags = (ways: readonly Finding['as'][]): string =>
+export const settleFlags = (ways: readonly JobFinding['as'][]): string =>
   ways
     .map((way) => FLAGS[way])
     .join(', ')
@@ -61,7 +61,7 @@ export const settleFlags = (ways: readonly Finding['as'][]): string =>
  * Records what a person found out or decided, in the job's history too, and says what follows. Settling again changes
  * it. Throws a `ConfigurationError` if the job cannot be settled in this way.
  */
-export function settleJob(found: JobToChange, finding: Finding): Promise<string> {
+export function settleJob(found: JobToChange, finding: JobFinding): Promise<string> {
   const { job } = found;
   const ways = waysToSettle(found);
   if (!ways.includes(finding.as))

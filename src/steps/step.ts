@@ -15,7 +15,7 @@ export interface StepResult<Detail> {
   readonly error?: unknown;
 }
 
-type Work<Detail> = () => Promise<StepResult<Detail>>;
+type StepWork<Detail> = () => Promise<StepResult<Detail>>;
 
 /**
  * The same parts with the earlier of two clocks, this machine's and the platform's, so that a day
@@ -55,7 +55,7 @@ export class StepRunner {
    * The detail of the step's result; undefined when it threw, is not due, or was not begun after an
    * interruption.
    */
-  async step<Detail>(name: StepName, work: Work<Detail>): Promise<Detail | undefined> {
+  async step<Detail>(name: StepName, work: StepWork<Detail>): Promise<Detail | undefined> {
     const { store, session } = this.parts;
     const { now, observer } = session;
     if (!this.isToDo(name)) return undefined;
@@ -72,11 +72,11 @@ export class StepRunner {
   }
 
   /** As `step`, for work requested outside the schedule: it is not recorded, so the step itself stays due. */
-  async aside<Detail>(name: StepName, work: Work<Detail>): Promise<Detail | undefined> {
+  async aside<Detail>(name: StepName, work: StepWork<Detail>): Promise<Detail | undefined> {
     return (await this.#attempt(name, work)).result?.detail;
   }
 
-  async #attempt<Detail>(step: StepName, work: Work<Detail>) {
+  async #attempt<Detail>(step: StepName, work: StepWork<Detail>) {
     const { signal } = this.parts.session;
     let result: StepResult<Detail> | undefined;
     let error: unknown;

@@ -1,7 +1,7 @@
 import stringWidth from 'string-width';
 
 /** A column of a table for people. */
-export interface Column {
+export interface TableColumn {
   readonly head: string;
   readonly align: 'left' | 'right';
   /** Narrowed first if the table is wider than the terminal; its cells are cut in the middle. */
@@ -15,7 +15,7 @@ const LEGIBLE = 12;
 
 /** Indexes of the columns to show: the first ones of a table much wider than `width`. */
 export function legibleColumns(
-  columns: readonly Column[],
+  columns: readonly TableColumn[],
   rows: readonly (readonly string[])[],
   width: number,
 ): number[] {
@@ -28,7 +28,7 @@ export function legibleColumns(
 
 /** Rows as aligned lines below their headers, no wider than `width` if cells can be cut. */
 export function alignedLines(
-  columns: readonly Column[],
+  columns: readonly TableColumn[],
   rows: readonly (readonly string[])[],
   width: number,
 ): string[] {
@@ -42,13 +42,13 @@ export function alignedLines(
 }
 
 /** The width of each column's widest cell, including its header. */
-const widest = (columns: readonly Column[], rows: readonly (readonly string[])[]): number[] =>
+const widest = (columns: readonly TableColumn[], rows: readonly (readonly string[])[]): number[] =>
   columns.map(({ head }, index) =>
     rows.reduce((most, row) => Math.max(most, stringWidth(row[index] ?? '')), stringWidth(head)),
   );
 
 /** Narrows the widest column until all fit: first columns that shrink first, then any. */
-function fitted(columns: readonly Column[], wanted: readonly number[], room: number): number[] {
+function fitted(columns: readonly TableColumn[], wanted: readonly number[], room: number): number[] {
   const widths = wanted.map((width) => Math.min(width, Math.max(room, NARROWEST)));
   const any = columns.map((_, index) => index);
   for (const candidates of [any.filter((index) => columns[index]?.shrinks), any])
@@ -60,7 +60,7 @@ function fitted(columns: readonly Column[], wanted: readonly number[], room: num
   return widths;
 }
 
-function aligned(text: string, width: number, align: Column['align']): string {
+function aligned(text: string, width: number, align: TableColumn['align']): string {
   const shown = cut(text, width);
   const space = ' '.repeat(Math.max(0, width - stringWidth(shown)));
   return align === 'left' ? shown + space : space + shown;

@@ -25,7 +25,7 @@ export class History implements Reader {
    */
   static async open(
     path: string,
-    { writable, limits = {} }: Access,
+    { writable, limits = {} }: QueryRights,
     check: (connection: DuckDBConnection) => Promise<unknown>,
   ): Promise<History> {
     const instance = await DuckDBInstance.create(path, {
@@ -73,7 +73,7 @@ export class History implements Reader {
 }
 
 /** What queries may do beyond reading. */
-export interface Access {
+export interface QueryRights {
   /** A file that they can write to. */
   readonly writable?: string | undefined;
   /** Settings of DuckDB that limit it further. */
@@ -86,7 +86,7 @@ export interface Access {
  */
 export async function openHistory(
   path: string,
-  rights: Access = {},
+  rights: QueryRights = {},
   check: (connection: DuckDBConnection, path: string) => Promise<unknown> = schemaVersion,
 ): Promise<History> {
   await access(path).catch(async (cause: unknown) => {
@@ -110,7 +110,7 @@ export async function openHistory(
  * As `openHistory`, for this version's own queries. Throws a `StorageError` if another version published the history,
  * which may lack what they read.
  */
-export const openOwnHistory = (path: string, limits: Access['limits'] = {}): Promise<History> =>
+export const openOwnHistory = (path: string, limits: QueryRights['limits'] = {}): Promise<History> =>
   openHistory(path, { limits }, async (connection) => {
     await schemaVersion(connection, path);
     if (!(await isDescribed(connection)))

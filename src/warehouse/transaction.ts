@@ -13,7 +13,7 @@ import { type Parameters, queryRows, type Reader, runStatement, toDuckDB } from 
 const CHUNK_ROWS = 2048;
 
 /** A column to append: the value of each row, or one for all. DuckDB converts its type to that of the table. */
-export type Column =
+export type AppendedColumn =
   | { readonly type: DuckDBType; readonly values: readonly DuckDBValue[] }
   | { readonly type: DuckDBType; readonly same: Value };
 
@@ -42,7 +42,7 @@ export class Transaction implements Reader {
   }
 
   /** Appends rows column by column, which is fastest. `columns` are all columns of the table, in its order. */
-  async append(table: string, rows: number, columns: readonly Column[]): Promise<void> {
+  async append(table: string, rows: number, columns: readonly AppendedColumn[]): Promise<void> {
     const appender = await this.#appenderOf(table);
     const types = columns.map(({ type }) => type);
     for (let from = 0; from < rows; from += CHUNK_ROWS) {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { attemptOf } from '../agents/intents.js';
 import { type Job, readJobs } from '../agents/ledger.js';
-import { type Message, openMessage, readMessages } from '../agents/messages.js';
+import { type JobMessage, openMessage, readMessages } from '../agents/messages.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { day } from '../config/values.js';
 import { addDays, dayOf } from '../day.js';
@@ -14,18 +14,18 @@ import { settleJob, WAYS } from '../steps/settle-job.js';
 import { writeNote } from '../steps/notes.js';
 import type { Parts } from '../steps/parts.js';
 
-type Work = (parts: Parts, project: ProjectSettings, since: Date) => Promise<string>;
+type ActionWork = (parts: Parts, project: ProjectSettings, since: Date) => Promise<string>;
 
 /** Something that a form can request. */
 export interface Action {
   readonly words: string;
   /** Does it, and says what was done. */
-  readonly work: Work;
+  readonly work: ActionWork;
   /**
    * Says what became of an attempt, begun at `since`, that was cut short. Throws if nothing was done. Left out if the
    * page shows it anyway.
    */
-  readonly lookUp?: Work;
+  readonly lookUp?: ActionWork;
 }
 
 const NOTHING_SENT = 'Readership was stopped before anything was sent. Request it again if you still want it';
@@ -128,7 +128,7 @@ function wordsOf({ id, state, note }: Job, why: string): string {
   return `job ${id} was created`;
 }
 
-function wordsOfMessage(state: Message['state'], why: string): string {
+function wordsOfMessage(state: JobMessage['state'], why: string): string {
   if (state === 'unconfirmed') return 'it is unknown whether it arrived: settle it below';
   if (state === 'refused') throw new ConfigurationError(why);
   return state === 'sent' ? 'sent' : `it is ${state}: ${why}`;

@@ -16,7 +16,7 @@ import { WAYS, waysToSettle } from '../steps/settle-job.js';
 import type { SiteRequest } from './request.js';
 
 /** The stages of a job, by title; it is in the first that fits. */
-const STAGES = Object.entries<(job: Shown) => boolean>({
+const STAGES = Object.entries<(job: ShownJob) => boolean>({
   'To settle': ({ isLost }) => isLost,
   Approved: ({ merged_on, state }) =>
     merged_on === null && ['planned', 'submitting', 'active'].includes(state),
@@ -25,7 +25,7 @@ const STAGES = Object.entries<(job: Shown) => boolean>({
   Merged: ({ merged_on }) => merged_on !== null,
   'Ended without a merge': () => true,
 });
-type Shown = Job & { readonly isLost: boolean; readonly unclear: string | null };
+type ShownJob = Job & { readonly isLost: boolean; readonly unclear: string | null };
 
 const MOST_NEXT = 20;
 const MOST_LEFT_OUT = 100;
@@ -65,7 +65,7 @@ export async function agents(request: SiteRequest): Promise<object> {
       isAtHand: open.state === 'unconfirmed' || isInReview(job),
     };
   });
-  const stageOf = (job: Shown) => STAGES.find(([, isIn]) => isIn(job))?.[0];
+  const stageOf = (job: ShownJob) => STAGES.find(([, isIn]) => isIn(job))?.[0];
   const [experiment, notes] = await Promise.all([rows('experiment'), rows('notes')]);
   for (const name of ['experiment-pairs', 'agent-jobs', 'effects-of-jobs', 'left-out']) offer(name);
   return {

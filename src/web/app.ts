@@ -15,7 +15,7 @@ import { ask } from './ask.js';
 import { openFrame } from './frame.js';
 import { health, metrics, renderedReport, reports } from './health.js';
 import { answerMcp } from './mcp.js';
-import { type Format, FORMATS, MAX_SQL } from './questions.js';
+import { type DownloadFormat, FORMATS, MAX_SQL } from './questions.js';
 import { ActionQueue } from './queue.js';
 import { openSources, type PageRequest, parseQuery, requestOf, type SiteRequest } from './request.js';
 import { ai, compare, overview, page, pages, pagesCsv, section } from './views.js';
@@ -133,10 +133,10 @@ export async function pageOf({ access, frame }: App, address: URL, request: Site
   });
 }
 
-type Answer = (request: SiteRequest) => Promise<Response>;
+type Handler = (request: SiteRequest) => Promise<Response>;
 
 /** Answers a request about a project from its history. */
-function answered(c: WebContext, app: App, address: URL, answer: Answer): Promise<Response> {
+function answered(c: WebContext, app: App, address: URL, answer: Handler): Promise<Response> {
   const visit = visitOf(c);
   return app.sources.history.with(visit, async (reader) =>
     answer(await requestOf(address, visit, reader, app)),
@@ -158,7 +158,7 @@ function csvOfPages(c: WebContext, app: App): Promise<Response> {
   });
 }
 
-async function download(c: WebContext, { sources }: App, format: Format): Promise<Response> {
+async function download(c: WebContext, { sources }: App, format: DownloadFormat): Promise<Response> {
   const parameters = c.req.method === 'POST' ? await formOf(c) : addressOf(c).searchParams;
   const sql = await sources.saved.sqlOf(parseQuery(parameters));
   if (sql.trim() === '') throw new ConfigurationError('Nothing was asked. Add a query to the address: ?sql=');

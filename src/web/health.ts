@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { Workspace } from '../app/workspace.js';
 import { counted } from '../format/numbers.js';
 import { metricsText } from '../print/metrics.js';
-import { type Fact, needsOf, operationsRows, statusRows } from '../print/status.js';
+import { type StatusLine, needsOf, operationsRows, statusRows } from '../print/status.js';
 import { listPages, storedPages } from '../reports/pages.js';
 import { titleOf } from '../reports/period.js';
 import { readStatus } from '../service/status.js';
@@ -49,7 +49,7 @@ export async function health(request: SiteRequest): Promise<object> {
 const COMMANDS: Readonly<Record<string, string>> = { inconsistent: 'audit --repair', verified: 'audit' };
 
 /** Facts, of which `differing` are not as they should be, each with the command that changes it. */
-function factsOf(title: string, rows: readonly Fact[], about = '') {
+function factsOf(title: string, rows: readonly StatusLine[], about = '') {
   const facts = rows.map(([name, value, color]) => {
     if (color !== 'red' && color !== 'yellow') return { name, value, command: null };
     const command = `readership ${COMMANDS[name] ?? 'export'}${about}`;

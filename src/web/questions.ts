@@ -31,7 +31,7 @@ export const FORMATS = {
   json: 'application/json',
   parquet: 'application/vnd.apache.parquet',
 };
-export type Format = keyof typeof FORMATS;
+export type DownloadFormat = keyof typeof FORMATS;
 
 /** Who asks: `signal` aborts when they no longer wait, and clients take turns. */
 export interface Asker {
@@ -61,7 +61,7 @@ export class Questions {
   }
 
   /** The whole answer as a file that is deleted once it has been read, or when its reader leaves or is too slow. */
-  file(sql: string, format: Format, { client, signal }: Asker): Promise<Readable> {
+  file(sql: string, format: DownloadFormat, { client, signal }: Asker): Promise<Readable> {
     return new Promise((resolve, reject) => {
       const write = async () => {
         const directory = await mkdtemp(join(tmpdir(), 'readership-answer-'));
@@ -80,7 +80,7 @@ export class Questions {
   }
 
   /** Writes an answer to a file, which must not become too large. */
-  async #write(sql: string, file: string, format: Format, signal: AbortSignal): Promise<void> {
+  async #write(sql: string, file: string, format: DownloadFormat, signal: AbortSignal): Promise<void> {
     const tooLarge = new AbortController();
     const look = setInterval(() => {
       void sizeOf(dirname(file)).then((size) => {

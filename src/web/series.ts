@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type DrawnLines, type Line, lineChart, type Mark, SERIES_COLORS } from '../charts/chart.js';
+import { type DrawnLines, type ChartLine, lineChart, type Mark, SERIES_COLORS } from '../charts/chart.js';
 import { addDays, type DayRange, earlierBy } from '../day.js';
 import { audienceName, AUDIENCES } from '../format/audience.js';
 import { dayRange, shortDayRange } from '../format/days.js';
@@ -23,19 +23,19 @@ const periodRow = z.looseObject({
   share_before: number,
   ...countsOfStates,
 });
-type Period = z.infer<typeof periodRow>;
+type SeriesPeriod = z.infer<typeof periodRow>;
 
 /** A line of a chart of periods, and how the readout says its value. */
 interface Course {
   readonly label: string;
   readonly color: string;
-  readonly valueOf: (period: Period) => number | null;
-  readonly write: (value: number, period: Period) => string;
+  readonly valueOf: (period: SeriesPeriod) => number | null;
+  readonly write: (value: number, period: SeriesPeriod) => string;
   /** The same line in the days that are compared with. */
-  readonly before?: (period: Period) => number | null;
+  readonly before?: (period: SeriesPeriod) => number | null;
 }
 
-const viewsIn = (value: number, { days }: Period): string =>
+const viewsIn = (value: number, { days }: SeriesPeriod): string =>
   `${thousands(value)}${days > 1 ? ' per day' : ''}`;
 
 const inPercent = (share: number | null): number | null => (share === null ? null : 100 * share);
@@ -59,8 +59,8 @@ export const AI_SHARE = {
     {
       label: 'AI share',
       color: 'ai',
-      valueOf: ({ share }: Period) => inPercent(share),
-      before: (period: Period) => inPercent(period.share_before),
+      valueOf: ({ share }: SeriesPeriod) => inPercent(share),
+      before: (period: SeriesPeriod) => inPercent(period.share_before),
       write: (value: number) => percent(value / 100),
     },
   ],
@@ -68,19 +68,19 @@ export const AI_SHARE = {
 
 /** Courses as a chart, with a dashed line for each in the days `shift` earlier, if they are compared. */
 function drawn(
-  periods: readonly Period[],
+  periods: readonly SeriesPeriod[],
   marks: readonly Mark[],
   { title, unit, courses }: { title: string; unit: '' | '%'; courses: readonly Course[] },
   shift = 0,
 ): DrawnLines {
   const before = shift === 0 ? [] : courses;
-  const line = ({ label, color }: Course, look: Line['look'], of: Course['valueOf']) => ({
+  const line = ({ label, color }: Course, look: ChartLine['look'], of: Course['valueOf']) => ({
     label,
     color,
     look,
     values: periods.map(of),
   });
-  const saidAt = (period: Period) => [
+  const saidAt = (period: SeriesPeriod) => [
     dayRange(period),
     ...courses.flatMap(({ label, valueOf, write }) => {
       const value = valueOf(period);
@@ -113,12 +113,12 @@ function drawn(
 }
 
 /** Days that a chart has, and those of them that the page is about. */
-type Shown = Pick<Range, 'first' | 'last' | 'shift'> & { readonly about?: DayRange | undefined };
+type ShownRange = Pick<Range, 'first' | 'last' | 'shift'> & { readonly about?: DayRange | undefined };
 
 /** Periods as a chart, as numbers, and how many of their days are not final. */
 export function seriesOf(
   rows: Row[],
-  { first, last, shift, about }: Shown,
+  { first, last, shift, about }: ShownRange,
   events: Row[],
   shown: typeof VIEWS | typeof AI_SHARE = VIEWS,
 ) {
@@ -146,7 +146,7 @@ export function comparedSeries(
   const courses = subjects.map(({ name }, at) => ({
     label: shownPath(name),
     color: SERIES_COLORS[at] ?? 'muted',
-    valueOf: (period: Period) => all[at]?.[indexOf.get(period) ?? 0]?.[readers] ?? null,
+    valueOf: (period: SeriesPeriod) => all[at]?.[indexOf.get(period) ?? 0]?.[readers] ?? null,
     write: viewsIn,
   }));
   const shown = { title: 'Views per day', unit: '' as const, courses };

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { outcomeOf, pauseAfter } from '../../src/agents/lifecycle.js';
 import { intentOf } from '../../src/agents/intents.js';
 import { type Job, readJobs } from '../../src/agents/ledger.js';
-import { type Message, planMessage, readMessages } from '../../src/agents/messages.js';
+import { type JobMessage, planMessage, readMessages } from '../../src/agents/messages.js';
 import { JOBS, MESSAGES } from '../../src/agents/reconcile.js';
 import { reconcile } from '../../src/effects/reconcile.js';
 import { countDifferences } from '../../src/effects/settle.js';
@@ -214,7 +214,7 @@ describe('the jobs and messages of a journal and a database', () => {
     const cutShort = { ...none, stored: 1, unknown: 1 };
     expect(await agree('job', journal, copy)).toEqual({ ...cutShort, written: 5 });
     expect(await agree('message', journal, copy)).toEqual({ ...cutShort, written: 2 });
-    const kept = (messages: Message[]) => messages.map(({ state, submitted_at }) => [state, submitted_at]);
+    const kept = (messages: JobMessage[]) => messages.map(({ state, submitted_at }) => [state, submitted_at]);
     expect(kept(await readMessages(copy, null))).toEqual(kept(await desk.messages()));
     for (const kind of ['job', 'message'] as const) {
       const eventsIn = (of: EffectsJournal) =>

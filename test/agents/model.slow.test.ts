@@ -15,7 +15,7 @@ import { Transport } from '../../src/api/transport.js';
 import { openClient } from '../api/open-client.js';
 import { reconcileEffects } from '../../src/app/janitor.js';
 import { jobToChange } from '../../src/steps/job-changes.js';
-import { type Finding, settleJob } from '../../src/steps/settle-job.js';
+import { type JobFinding, settleJob } from '../../src/steps/settle-job.js';
 import { partsOf } from '../steps/parts-of.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { tries } from '../fuzz.js';
@@ -199,7 +199,7 @@ async function live(steps: readonly Step[]): Promise<void> {
   const messageStates = () => Array.from(model.messages, ([prompt, { state }]) => [prompt, state] as const);
 
   /** As `jobs settle` does. */
-  const settle = async (prompt: string, finding: Finding) => {
+  const settle = async (prompt: string, finding: JobFinding) => {
     const jobs = await readJobs(warehouse, project);
     const job = jobs.find((candidate) => candidate.prompt === prompt) ?? expect.fail(`no job for ${prompt}`);
     const parts = partsOf(warehouse, {

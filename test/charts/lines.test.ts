@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from 'vitest';
-import type { LineChart, Values } from '../../src/charts/chart.js';
+import type { LineChart, ChartValues } from '../../src/charts/chart.js';
 import { markedWith } from '../../src/charts/chart.js';
 import { drawChart } from '../../src/charts/draw.js';
 import { addDays, day } from '../../src/day.js';
@@ -14,7 +14,7 @@ const pointsOf = (count: number) =>
   });
 
 /** A chart of days with these lines, named A, B and so on. */
-const chartOf = (lines: readonly Values[], more: Partial<LineChart> = {}): LineChart => ({
+const chartOf = (lines: readonly ChartValues[], more: Partial<LineChart> = {}): LineChart => ({
   kind: 'lines',
   title: 'Views per day',
   points: pointsOf(lines[0]?.length ?? 0),
@@ -153,7 +153,7 @@ describe('marks', () => {
 });
 
 test('the data is told in words: every point of a short chart, and ends and extremes of a long one', () => {
-  const data = (values: Values) => /<desc>([^<]*)/.exec(drawChart(chartOf([values]), 'phone'))?.[1];
+  const data = (values: ChartValues) => /<desc>([^<]*)/.exec(drawChart(chartOf([values]), 'phone'))?.[1];
   expect(data([1200, null, 7.25])).toBe('Line 0: 1,200 on Aug 17, 2026, 7.25 on Aug 19, 2026.');
   expect(data([null, null])).toBe('Line 0: nothing loaded.');
   const long = Array.from({ length: 30 }, (_, index) => (index === 9 ? 5000 : 40 + index));

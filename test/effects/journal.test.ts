@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { StorageError } from '../../src/errors.js';
-import type { Entry, Fate } from '../../src/effects/entries.js';
+import type { JournalEntry, Fate } from '../../src/effects/entries.js';
 import { seal } from '../../src/effects/file.js';
 import { countDifferences, differences, type Settlement, settle } from '../../src/effects/settle.js';
 import { EffectsJournal } from '../../src/effects/journal.js';
@@ -288,7 +288,7 @@ describe('the effects journal', () => {
 
 describe('settling an effect between journal and database', () => {
   const [FIRST, SECOND] = ['2026-11-20T03:00:00.000Z', '2026-11-21T03:00:00.000Z'];
-  const journalOf = (event: Entry['event'], attempt = FIRST, attempts = [attempt]) => ({
+  const journalOf = (event: JournalEntry['event'], attempt = FIRST, attempts = [attempt]) => ({
     last: { ...EMAIL, ref: 'a', at: attempt, attempt, event },
     attempts: new Set(attempts),
   });
@@ -324,7 +324,7 @@ describe('settling an effect between journal and database', () => {
     expect(settled).toEqual({ knows: 'journal', ...expected });
   });
 
-  const later = (event: Entry['event']) => journalOf(event, SECOND, [FIRST, SECOND]);
+  const later = (event: JournalEntry['event']) => journalOf(event, SECOND, [FIRST, SECOND]);
   const since = (fate: Fate) => stored(fate, SECOND);
   it.each<[string, ...Parameters<typeof settle>, Partial<Settlement>]>([
     ['sent again by a person, then lost', later('sending'), stored('sent'), UNKNOWN],

@@ -2,7 +2,7 @@ import { appendFile, readFile, rm, writeFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { StorageError } from '../../src/errors.js';
-import type { Entry } from '../../src/effects/entries.js';
+import type { JournalEntry } from '../../src/effects/entries.js';
 import { agreeOnPlace, placeOf, readPlace, readWorkspaceId, sendFrom } from '../../src/effects/place.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { execute, journalOf, liveWarehouse } from '../open-warehouse.js';
@@ -10,7 +10,7 @@ import { execute, journalOf, liveWarehouse } from '../open-warehouse.js';
 const HERE = { machine: 'm', host: 'web-1', path: '/data' };
 const NOW = new Date('2026-11-21T03:00:00Z');
 const AT = '2026-11-21T03:00:00.000Z';
-const ENTRY: Entry = {
+const ENTRY: JournalEntry = {
   ...{ effect: 'email', event: 'sent', ref: 'a', at: AT, attempt: AT, report: 'weekly', project: 'prj_1' },
   ...{ period: '2026-W46', recipient: 'docs@example.com', via: 'smtp', messageId: '<1@a>', attempts: 1 },
 };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { addDays, day } from '../../src/day.js';
-import { compareWeeks, type History } from '../../src/reports/weekly/comparison.js';
+import { compareWeeks, type WeekRows } from '../../src/reports/weekly/comparison.js';
 
 const FIRST = day('2026-11-16');
 const weekOf = (ago: number, days_loaded = 7) => ({
@@ -16,7 +16,7 @@ const usualOf = (range: { low: number | null; high: number | null }, changes = {
 ];
 
 /** The week from `FIRST` on, compared with the weeks given. */
-const compared = (weeks: History['weeks'], changes: Partial<History> = {}) =>
+const compared = (weeks: WeekRows['weeks'], changes: Partial<WeekRows> = {}) =>
   compareWeeks({ weeks, daily_views: [], usual: [], causes: [], notes: [], ...changes }, FIRST) ??
   expect.fail('not loaded');
 

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { addDays, day } from '../../src/day.js';
 import type { Audience } from '../../src/format/audience.js';
-import { compareWeeks, type History } from '../../src/reports/weekly/comparison.js';
+import { compareWeeks, type WeekRows } from '../../src/reports/weekly/comparison.js';
 import type { UsualRow } from '../../src/reports/weekly/rows.js';
 import { textOf } from '../../src/reports/weekly/phrases.js';
 import { newsOf, type OtherNews } from '../../src/reports/weekly/sentences.js';
@@ -17,7 +17,7 @@ let usualBefore: Usual = {};
 let other: Pick<OtherNews, 'moved' | 'pullRequests'> & Partial<OtherNews> = { moved: [], pullRequests: 0 };
 /** Views on single days instead of a seventh of the week, by days before the reported Monday. */
 let onDays: Record<number, { human?: number; ai?: number }> = {};
-let more: Partial<Pick<History, 'causes' | 'notes'> & OtherNews['coverage']> = {};
+let more: Partial<Pick<WeekRows, 'causes' | 'notes'> & OtherNews['coverage']> = {};
 afterEach(() => {
   [usual, usualBefore, onDays, more] = [{}, {}, {}, {}];
   other = { moved: [], pullRequests: 0 };
@@ -66,7 +66,7 @@ function news(...newestFirst: Counts[]) {
     };
     return { day: addDays(MONDAY, -ago), human: viewsOf('human', human), ai: viewsOf('ai', ai) };
   });
-  const history: History = {
+  const history: WeekRows = {
     weeks: weeks.toReversed(),
     daily_views,
     usual: [...usualRows(usual, 0), ...usualRows(usualBefore, 1)],

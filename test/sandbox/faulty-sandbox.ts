@@ -1,6 +1,6 @@
 import type { ViewsResponse } from '../../src/api/schema.js';
 import { setTimeout } from 'node:timers/promises';
-import type { Operation, SandboxContext } from '../../src/sandbox/access.js';
+import type { ServedOperation, SandboxContext } from '../../src/sandbox/access.js';
 import {
   type Sandbox as OwnSandbox,
   type SandboxOptions,
@@ -21,7 +21,7 @@ export interface Sandbox extends OwnSandbox {
 
 export interface WatchedOptions extends SandboxOptions {
   /** Called for each request as it arrives, with its path and query. */
-  readonly onRequest?: (operation: Operation, url: string) => void;
+  readonly onRequest?: (operation: ServedOperation, url: string) => void;
 }
 
 /** Serves a sandbox in which requests can be made to fail, until the tests of the file are over. */
@@ -55,7 +55,7 @@ export async function startSandbox({ onRequest, ...options }: WatchedOptions): P
 
 interface Aim {
   /** The requests it applies to. */
-  readonly on: Operation | 'any';
+  readonly on: ServedOperation | 'any';
   /** Number of matching requests to let through first. */
   readonly after?: number | undefined;
   /** How often it applies; undefined: until cleared. */
@@ -116,7 +116,7 @@ function createSwitchboard() {
       armed = faults.map((fault) => ({ fault, seen: 0, struck: 0 }));
     },
     /** Called once per request, which it counts for every matching fault. */
-    strike: (operation: Operation) => {
+    strike: (operation: ServedOperation) => {
       let delayMs = 0;
       let struck: ReplyFault | undefined;
       for (const entry of armed) {

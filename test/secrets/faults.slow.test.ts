@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Fault } from '../sandbox/faulty-sandbox.js';
-import type { Operation } from '../../src/sandbox/access.js';
+import type { ServedOperation } from '../../src/sandbox/access.js';
 import { SANDBOX } from '../../src/sandbox/state.js';
 import type { Sandbox } from '../sandbox/faulty-sandbox.js';
 import { liveFile } from '../commands/workspace.js';
@@ -38,7 +38,7 @@ const SPEAKING: readonly (readonly string[])[] = [
   ['start'],
 ];
 
-const OPERATIONS: readonly Operation[] = ['views', 'create', 'message', 'job'];
+const OPERATIONS: readonly ServedOperation[] = ['views', 'create', 'message', 'job'];
 const message = inEveryWriting(KEY);
 
 /** Every kind of fault, none forgotten. */

@@ -1,5 +1,5 @@
 import type { Fault } from '../sandbox/faulty-sandbox.js';
-import type { Operation } from '../../src/sandbox/access.js';
+import type { ServedOperation } from '../../src/sandbox/access.js';
 import type { Behavior, ServerEvent } from '../mail/mail-server.js';
 import { Choice } from './choice.js';
 import { mailBehaviors, platformFaults } from './faults.js';
@@ -8,7 +8,7 @@ import type { KillPoint } from './preload.js';
 /** When a command gets a signal: see `KillPoint`, or this long after something arrived at a server. */
 export type Strike =
   | ({ readonly at: 'point' } & KillPoint)
-  | ({ readonly at: 'request'; readonly on: Operation; readonly count: number } & LateStrike)
+  | ({ readonly at: 'request'; readonly on: ServedOperation; readonly count: number } & LateStrike)
   | ({ readonly at: 'mail'; readonly event: ServerEvent } & LateStrike)
   | ({ readonly at: 'start' } & LateStrike);
 
@@ -183,7 +183,7 @@ const planBeside = (choice: Choice, number: number): readonly string[] =>
     : planCommand(choice, number + 5);
 
 /** Requests after which killing a command is interesting: those that cannot be undone, if it sends any. */
-const TELLING: Readonly<Record<string, readonly [Operation, ...Operation[]]>> = {
+const TELLING: Readonly<Record<string, readonly [ServedOperation, ...ServedOperation[]]>> = {
   run: ['views', 'create', 'create', 'job'],
   improve: ['create'],
   jobs: ['message', 'job', 'create'],
@@ -194,7 +194,7 @@ function planStrike(choice: Choice, site: Plan['site'], command: string): Strike
   const isFirst = site === 'new' && command !== 'publish';
   const points = isFirst ? POINTS_OF_FIRST_EXPORT : (POINTS[command] ?? POINTS_OF_OTHERS);
   const point = choice.whole(1, points);
-  const on = choice.pick<Operation>(TELLING[command] ?? ['views']);
+  const on = choice.pick<ServedOperation>(TELLING[command] ?? ['views']);
   const count = on === 'views' ? choice.whole(1, 20) : choice.whole(1, 3);
   const delayMs = choice.pick([0, choice.between(0, 8), choice.between(0, 60)]);
   const event = choice.pick<ServerEvent>(['rcpt', 'data', 'accepted']);

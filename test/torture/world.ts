@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Operation } from '../../src/sandbox/access.js';
+import type { ServedOperation } from '../../src/sandbox/access.js';
 import { type Sandbox, startSandbox } from '../sandbox/faulty-sandbox.js';
 import { type MailServer, type ServerEvent, startMailServer } from '../mail/mail-server.js';
 import { type Books, readBooks } from './books.js';
@@ -32,7 +32,7 @@ export class World {
   readonly violations: Violation[] = [];
   readonly arrivals: Arrival[] = [];
   /** Called for every request that arrives at the platform, and for every step of an email. */
-  onArrival: (operation: Operation) => void = () => undefined;
+  onArrival: (operation: ServedOperation) => void = () => undefined;
   onMail: (event: ServerEvent) => void = () => undefined;
   /** When a command last did something visible, by the clock of `performance`. */
   lastSignMs = 0;

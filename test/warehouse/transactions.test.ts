@@ -1,7 +1,7 @@
 import { DATE, DOUBLE, DuckDBDateValue, VARCHAR } from '@duckdb/node-api';
 import duckdb from '@duckdb/node-bindings';
 import { describe, expect, it } from 'vitest';
-import type { Column, Transaction } from '../../src/warehouse/transaction.js';
+import type { AppendedColumn, Transaction } from '../../src/warehouse/transaction.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { closeNow, execute, liveWarehouse, rowsOf, valuesOf } from '../open-warehouse.js';
 
@@ -10,7 +10,7 @@ interface Row {
   readonly views: number;
 }
 
-const columnsOf = (rows: readonly Row[]): Column[] => [
+const columnsOf = (rows: readonly Row[]): AppendedColumn[] => [
   { type: VARCHAR, same: duckdb.create_varchar('prj_1') },
   { type: DATE, same: duckdb.create_date(new DuckDBDateValue(20_000)) },
   { type: VARCHAR, values: rows.map(({ path }) => path) },

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { isCut } from '../../charts/axes.js';
-import { type DrawnLines, lineChart, mark, markedWith, type Values } from '../../charts/chart.js';
+import { type DrawnLines, lineChart, mark, markedWith, type ChartValues } from '../../charts/chart.js';
 import { MOST_PLAIN_POINTS } from '../../charts/layout.js';
 import { sparkline } from '../../charts/sparkline.js';
 import { AUDIENCES, type Audience, audienceName } from '../../format/audience.js';
@@ -8,7 +8,7 @@ import { dayRange } from '../../format/days.js';
 import { counted, inWords, thousands } from '../../format/numbers.js';
 import { capitalised } from '../../format/text.js';
 import { eventOf } from '../notes.js';
-import type { Comparison } from './comparison.js';
+import type { WeekComparison } from './comparison.js';
 import { dayViews, type SparkWeek, type WeeklyRows } from './rows.js';
 
 export const weeklyChart = z.object({
@@ -20,7 +20,10 @@ export const weeklyChart = z.object({
 });
 
 /** The days that are drawn, oldest first, the notes about them, and what is written around them. */
-export function chartOf({ daily_views: days, notes }: WeeklyRows, { thisWeek: { human, ai } }: Comparison) {
+export function chartOf(
+  { daily_views: days, notes }: WeeklyRows,
+  { thisWeek: { human, ai } }: WeekComparison,
+) {
   const weeks = days.length / 7;
   const isOneWeek = weeks === 1;
   const average = days.length > MOST_PLAIN_POINTS ? ', as a 7-day average' : '';
@@ -70,7 +73,7 @@ export function viewsChart({ title, days, notes, reported }: z.infer<typeof week
 const WEEKS = 13;
 
 /** The views of each of thirteen weeks, oldest first. */
-const byWeek = (weeks: readonly SparkWeek[], of: (week: SparkWeek) => number | null): Values =>
+const byWeek = (weeks: readonly SparkWeek[], of: (week: SparkWeek) => number | null): ChartValues =>
   Array.from({ length: WEEKS }, (_, index) => {
     const week = weeks.find(({ ago }) => ago === WEEKS - 1 - index);
     return week === undefined ? null : of(week);

@@ -3,14 +3,14 @@ import { AUDIENCES, type Audience } from '../../format/audience.js';
 import type { DayRow, UsualRow, WeeklyRows, WeekRow } from './rows.js';
 
 /** What a week is compared by. Weeks and days oldest first. */
-export type History = Pick<WeeklyRows, 'weeks' | 'daily_views' | 'usual' | 'causes' | 'notes'>;
+export type WeekRows = Pick<WeeklyRows, 'weeks' | 'daily_views' | 'usual' | 'causes' | 'notes'>;
 
 /** A week and the weeks before it. Only full weeks, with all seven days loaded, are compared. */
-export type Comparison = NonNullable<ReturnType<typeof compareWeeks>>;
+export type WeekComparison = NonNullable<ReturnType<typeof compareWeeks>>;
 export type AudienceWeek = ReturnType<typeof audienceWeek>;
 
 /** Compares the week that begins on `firstDay`; null if none of its days is loaded. */
-export function compareWeeks(history: History, firstDay: Day) {
+export function compareWeeks(history: WeekRows, firstDay: Day) {
   const { weeks } = history;
   const isWhole = (week: WeekRow): boolean => week.days_loaded === 7;
   const thisWeek = weeks.find(({ week }) => week === firstDay);
@@ -86,7 +86,7 @@ function withoutBursts({ week, human, ai }: WeekRow, bursts: readonly Burst[]) {
 
 /** The views of an audience, and what they can be compared with. */
 function audienceWeek(
-  { daily_views, usual: usualRows, causes }: History,
+  { daily_views, usual: usualRows, causes }: WeekRows,
   audience: Audience,
   thisWeek: WeekRow,
   isCompared: boolean,

@@ -2,9 +2,9 @@ import { addDays, daysBetween } from '../../day.js';
 import { AUDIENCES, otherThan, viewsBy } from '../../format/audience.js';
 import { inSequence, namedDay } from '../../format/days.js';
 import { inWords, percentOf, ratioWords, thousands } from '../../format/numbers.js';
-import { type AudienceWeek, type Comparison, sum } from './comparison.js';
+import { type AudienceWeek, type WeekComparison, sum } from './comparison.js';
 import { BEYOND_CHANCE, leadOf, LEAST_VIEWS, NOTABLE_RATIO, onlyOf } from './leads.js';
-import { type Fact, named, type Phrase, say, views } from './phrases.js';
+import { type WeekFact, named, type Phrase, say, views } from './phrases.js';
 import type { MovedRow } from './rows.js';
 
 export type MovedPage = Omit<MovedRow, 'weeks'>;
@@ -18,10 +18,10 @@ const LEAST_STAKE_OF_PAGE = 0.01;
 
 /** Everything worth telling about a full week, the most views first. `old` has the keys of the week before. */
 export function factsOf(
-  week: Comparison,
+  week: WeekComparison,
   moved: readonly MovedPage[],
   old: ReadonlySet<string> = new Set(),
-): Fact[] {
+): WeekFact[] {
   const all = week.thisWeek.human + week.thisWeek.ai;
   const found = [
     ...AUDIENCES.flatMap((audience) => [
@@ -32,7 +32,8 @@ export function factsOf(
   ].filter((fact) => fact !== undefined);
   const told = new Set(found.map(({ page }) => page));
   const pages = moved.flatMap((page) => factOf(page, told) ?? []);
-  const isAtStake = (fact: Fact, least: number): boolean => fact.stake >= Math.max(LEAST_VIEWS, least * all);
+  const isAtStake = (fact: WeekFact, least: number): boolean =>
+    fact.stake >= Math.max(LEAST_VIEWS, least * all);
   return [
     ...found.filter((fact) => isAtStake(fact, LEAST_STAKE)),
     ...pages.slice(0, 1).filter((fact) => isAtStake(fact, LEAST_STAKE_OF_PAGE)),
@@ -40,7 +41,7 @@ export function factsOf(
 }
 
 /** A page that moved, with its audiences that are not told as a cause, the one that moved further first. */
-function factOf(page: MovedPage, told: ReadonlySet<string | undefined>): Fact | undefined {
+function factOf(page: MovedPage, told: ReadonlySet<string | undefined>): WeekFact | undefined {
   const { audience, path, changed } = page;
   const moves = [audience, otherThan(audience)].flatMap((of) => {
     const { [of]: count, [`${of}_expected` as const]: expected } = page;
@@ -64,7 +65,7 @@ function factOf(page: MovedPage, told: ReadonlySet<string | undefined>): Fact | 
 const MOST = 0.5;
 
 /** One or two days with many times their usual views. */
-function burstIn({ audience, bursts, causes, firstDay }: AudienceWeek): Fact | undefined {
+function burstIn({ audience, bursts, causes, firstDay }: AudienceWeek): WeekFact | undefined {
   const [first] = bursts;
   if (first === undefined) return undefined;
   const excess = sum(bursts.map(({ views, usual }) => views - usual));
@@ -83,7 +84,7 @@ function burstIn({ audience, bursts, causes, firstDay }: AudienceWeek): Fact | u
 }
 
 /** A change beyond the usual range, or beyond chance while no range is known. */
-function changeIn(of: AudienceWeek, others: AudienceWeek, old: ReadonlySet<string>): Fact | undefined {
+function changeIn(of: AudienceWeek, others: AudienceWeek, old: ReadonlySet<string>): WeekFact | undefined {
   const { audience, views: count, same, place, leftOut, record } = of;
   // That there are no views at all is a fact of its own.
   if (same === null || count === 0) return undefined;
@@ -117,7 +118,7 @@ function changeIn(of: AudienceWeek, others: AudienceWeek, old: ReadonlySet<strin
 function outsideOf(
   { audience, usual, bursts, expected, place, views: count, record }: AudienceWeek,
   old: ReadonlySet<string>,
-): Fact | undefined {
+): WeekFact | undefined {
   if (usual === null || bursts.length > 0 || expected === null) return undefined;
   if (place !== 'above' && place !== 'below') return undefined;
   const distance = Math.abs(count / Math.max(1, expected) - 1);
@@ -134,7 +135,7 @@ function outsideOf(
 }
 
 /** A week back in its usual range, after one outside that was told. */
-function backIn({ audience, same, place }: AudienceWeek, old: ReadonlySet<string>): Fact | undefined {
+function backIn({ audience, same, place }: AudienceWeek, old: ReadonlySet<string>): WeekFact | undefined {
   const wasOutside = [...old].some((key) => /^(?:change|outside) (\w+) /.exec(key)?.[1] === audience);
   if (!wasOutside || same?.days !== 7 || place !== 'inside') return undefined;
   const { now, before } = same;

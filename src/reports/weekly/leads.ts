@@ -1,7 +1,7 @@
 import { AUDIENCES, type Audience, otherThan } from '../../format/audience.js';
 import { inWords, ratioWords, thousands } from '../../format/numbers.js';
-import { type Comparison, median } from './comparison.js';
-import { type Fact, say, views, viewsWithin } from './phrases.js';
+import { type WeekComparison, median } from './comparison.js';
+import { type WeekFact, say, views, viewsWithin } from './phrases.js';
 
 /** Smaller changes are not told. */
 export const NOTABLE_RATIO = 0.1;
@@ -23,7 +23,7 @@ function spreadOf(weeks: readonly number[]): number {
 }
 
 /** Who leads clearly in each of some weeks, newest first. */
-function leadersOf(weeks: Comparison['typical']): (Audience | undefined)[] {
+function leadersOf(weeks: WeekComparison['typical']): (Audience | undefined)[] {
   const ratios = weeks.map(({ human, ai }) => Math.log((ai + 0.5) / (human + 0.5)));
   const spread = ratios.length <= CHANGES_LEAST ? Infinity : spreadOf(ratios);
   return weeks.map(({ human, ai }, index) => {
@@ -40,7 +40,7 @@ const shiftOf = (week: Counts, before: Counts): number =>
 type Counts = Readonly<Record<Audience, number>>;
 
 /** One audience overtook the other, by more than the difference usually varies. */
-export function leadOf({ typical, before, thisWeek }: Comparison): Fact | undefined {
+export function leadOf({ typical, before, thisWeek }: WeekComparison): WeekFact | undefined {
   const [leads, ...earlier] = leadersOf(typical);
   const known = earlier.filter((leader) => leader !== undefined);
   if (leads === undefined || before === null || known[0] !== otherThan(leads)) return undefined;
@@ -58,7 +58,7 @@ export function leadOf({ typical, before, thisWeek }: Comparison): Fact | undefi
 }
 
 /** Only one audience views the site, or nearly, on more than the days of a burst. */
-export function onlyOf({ thisWeek, before, typical }: Comparison): Fact | undefined {
+export function onlyOf({ thisWeek, before, typical }: WeekComparison): WeekFact | undefined {
   const { human, ai } = typical[0] ?? thisWeek;
   const audience = human > ai ? 'human' : 'ai';
   const other = otherThan(audience);
@@ -80,11 +80,11 @@ const ENDS = 3;
 const LEAST_AT_HALF = 0.15;
 
 /** The steady changes of people and AI over the quarter, the larger one first. */
-export const coursesOf = (week: Comparison): Fact[] =>
+export const coursesOf = (week: WeekComparison): WeekFact[] =>
   AUDIENCES.flatMap((audience) => courseOf(week, audience) ?? []).sort((one, two) => two.stake - one.stake);
 
 /** A steady change, from the median of the first three weeks to that of the last. */
-function courseOf(week: Comparison, audience: Audience): Fact | undefined {
+function courseOf(week: WeekComparison, audience: Audience): WeekFact | undefined {
   const weeks = week.typical.map((one) => one[audience]);
   if (weeks.length < WEEKS_OF_COURSE) return undefined;
   const noise = spreadOf(weeks.map((one) => Math.log(one + 0.5)));

@@ -6,7 +6,7 @@ import type { ModelContext } from '../coverage.js';
 import { agentWorkOf } from '../jobs.js';
 import { periodOf, type Calendar } from '../period.js';
 import { chartOf } from './chart.js';
-import { type AudienceWeek, bothWeeks, compareWeeks, type Comparison } from './comparison.js';
+import { type AudienceWeek, bothWeeks, compareWeeks, type WeekComparison } from './comparison.js';
 import { type MostReadRow, type WeekRow, weeklyRows, type WeeklyRows } from './rows.js';
 import { newsOf, weekdaysOf } from './sentences.js';
 
@@ -70,7 +70,7 @@ function figuresOf({ views, same, firstDay, leftOut, usual, noUsual, place }: Au
 const UNKNOWN: Change = { kind: 'unknown' };
 
 /** Shares are null without any views; `difference` is from the week before. */
-function shareOf({ thisWeek, before, earlier, human, ai }: Comparison) {
+function shareOf({ thisWeek, before, earlier, human, ai }: WeekComparison) {
   const earliest = earlier.at(-1);
   const leftOut = new Set([...human.leftOut, ...ai.leftOut]);
   const [people, agents] = [bothWeeks(human.days, leftOut), bothWeeks(ai.days, leftOut)];
@@ -106,7 +106,7 @@ const MOVED_WEEKS_LEAST = 3;
 const MOVED_PAGES_LEAST = 5;
 
 /** Null if there are too few full weeks, or too few pages to say that none moved. */
-function movedOf(rows: WeeklyRows['moved'], pagesRead: number, { thisWeek, earlier }: Comparison) {
+function movedOf(rows: WeeklyRows['moved'], pagesRead: number, { thisWeek, earlier }: WeekComparison) {
   if (thisWeek.days_loaded < 7 || earlier.length < MOVED_WEEKS_LEAST) return null;
   if (rows.length === 0 && pagesRead < MOVED_PAGES_LEAST) return null;
   return {
@@ -127,7 +127,7 @@ function movedOf(rows: WeeklyRows['moved'], pagesRead: number, { thisWeek, earli
 }
 
 /** A page's views. A change beyond the expected range is the same as in `moved`. */
-function mostReadOf(page: MostReadRow, { before }: Comparison, moved: WeeklyRows['moved']) {
+function mostReadOf(page: MostReadRow, { before }: WeekComparison, moved: WeeklyRows['moved']) {
   const ofMoved = moved.find(({ path }) => path === page.path);
   const of = (audience: Audience) => {
     const views = page[audience];

@@ -9,7 +9,7 @@ export interface Phrase {
 }
 
 /** Something true of a week, and the sentence that says it. */
-export interface Fact {
+export interface WeekFact {
   /** What it is about, whatever the numbers. What was also true of the week before is not news. */
   readonly key: string;
   /** The number of views it is about. */

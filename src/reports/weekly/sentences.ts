@@ -4,10 +4,10 @@ import { inSequence, longDay, namedDay, shortDayRange, weekday } from '../../for
 import { changeOf, counted, fromLastWeek, inWords, writeChange } from '../../format/numbers.js';
 import type { Coverage } from '../coverage.js';
 import { waitingForReview } from '../jobs.js';
-import { type Comparison, sum } from './comparison.js';
+import { type WeekComparison, sum } from './comparison.js';
 import { factsOf, type MovedPage } from './facts.js';
 import { coursesOf } from './leads.js';
-import { type Fact, inColor, type Phrase, say, textOf, viewsWithin } from './phrases.js';
+import { type WeekFact, inColor, type Phrase, say, textOf, viewsWithin } from './phrases.js';
 import type { WeekRow } from './rows.js';
 
 /** What else the news are about: pages that moved, furthest first, pull requests to review, and the history. */
@@ -25,7 +25,7 @@ const MOST_DETAILS = 2;
  * What is new this week, the largest true thing first. Nothing that was also true of the week before
  * is news, and neither are numbers that the report shows every week.
  */
-export function newsOf(week: Comparison, weekBefore: Comparison | null, other: OtherNews) {
+export function newsOf(week: WeekComparison, weekBefore: WeekComparison | null, other: OtherNews) {
   const { thisWeek } = week;
   // Some sites have no views on weekdays.
   if (thisWeek.days_loaded < 7) return plain(totalsOf(thisWeek), toReview(other), 0);
@@ -35,11 +35,11 @@ export function newsOf(week: Comparison, weekBefore: Comparison | null, other: O
     return plain(totalsOf(thisWeek, ', after none last week'), toReview(other), viewsIn(week));
   const old = new Set(weekBefore === null ? [] : factsOf(weekBefore, []).map(({ key }) => key));
   /** A change that goes on is news again. */
-  const isNews = ({ key }: Fact): boolean => !old.has(key) || key.startsWith('change ');
+  const isNews = ({ key }: WeekFact): boolean => !old.has(key) || key.startsWith('change ');
   const facts = factsOf(week, other.moved, old).filter(isNews);
   const [first, ...more] = facts;
   /** Whether the totals say the same, and an earlier sentence its cause, if any. */
-  const isTold = (fact: Fact): boolean =>
+  const isTold = (fact: WeekFact): boolean =>
     fact.isInTotals === true &&
     (fact.cause === '' || facts.find(({ cause }) => cause === fact.cause) !== fact);
   const details = more.filter((fact) => !isTold(fact)).slice(0, MOST_DETAILS);
@@ -67,7 +67,7 @@ export function newsOf(week: Comparison, weekBefore: Comparison | null, other: O
   };
 }
 
-const viewsIn = (week: Comparison | null): number =>
+const viewsIn = (week: WeekComparison | null): number =>
   week === null ? 0 : week.thisWeek.human + week.thisWeek.ai;
 
 /** Nothing but a headline. */
@@ -84,10 +84,10 @@ const subjectOf = (headline: readonly Phrase[], more: readonly string[]): string
 const toReview = ({ pullRequests }: OtherNews): string[] =>
   pullRequests === 0 ? [] : [`${counted(pullRequests, 'pull request')} to review`];
 
-type News = Pick<Fact, 'key' | 'words'>;
+type News = Pick<WeekFact, 'key' | 'words'>;
 
 /** A week without news: a steady course over the quarter, or that everything is as usual. */
-function quiet(week: Comparison): News {
+function quiet(week: WeekComparison): News {
   const [course] = coursesOf(week);
   if (course !== undefined) return course;
   if (AUDIENCES.every((audience) => week[audience].place === 'inside'))
@@ -105,7 +105,7 @@ function totalsOf({ human, ai, days_loaded: days }: WeekRow, more = ''): Phrase[
 }
 
 /** The totals of people and AI with their changes; only the changes if the headline has the totals. */
-function totalsWithChange(week: Comparison, isHeadline: boolean): string {
+function totalsWithChange(week: WeekComparison, isHeadline: boolean): string {
   const both = AUDIENCES.map((audience) => {
     const { views: count, same, leftOut } = week[audience];
     const total = viewsBy(audience, count);
@@ -130,7 +130,7 @@ export const weekdaysOf = (leftOut: ReadonlySet<number>, firstDay: Day): string 
  * That the days of bursts are left out of the comparison, and what is left, in one sentence for people
  * and AI if their days are the same; empty without a burst.
  */
-function leftOutOf(week: Comparison): string {
+function leftOutOf(week: WeekComparison): string {
   const sentences = new Map<string, string[]>();
   const add = (about: string, views: string) =>
     sentences.set(about, [...(sentences.get(about) ?? []), views]);
@@ -151,7 +151,7 @@ function leftOutOf(week: Comparison): string {
 
 /** Why a full week is not compared with the one before; empty if it is. */
 function whyNotCompared(
-  { thisWeek, weekBefore, before, broken }: Comparison,
+  { thisWeek, weekBefore, before, broken }: WeekComparison,
   { coverage: { historySince, hasOlder } }: OtherNews,
 ): string {
   if (before !== null) return '';

@@ -24,16 +24,16 @@ const aiViewsExpected = (age: number, weekday: number): number =>
 
 // Events on single pages, as factors on their views.
 
-type Audience = 'human' | 'ai';
+type Visitors = 'human' | 'ai';
 
 const BURST_WINDOW = 56;
 const BURST_DAYS = { least: 4, most: 9 };
 const BURST_CHANCE = 0.1;
 /** The audience of a burst: people (a post is shared), AI (an agent framework links it), or both. */
-const BURST_AUDIENCES: readonly (readonly Audience[])[] = [['human'], ['ai'], ['human', 'ai']];
+const BURST_AUDIENCES: readonly (readonly Visitors[])[] = [['human'], ['ai'], ['human', 'ai']];
 
 /** A burst: for some days about three times the views. At most one a page in eight weeks. */
-function burst(seed: number, page: Page, age: number, audience: Audience): number {
+function burst(seed: number, page: Page, age: number, audience: Visitors): number {
   const window = Math.floor(age / BURST_WINDOW);
   if (fraction(seed, page.key, window, 10) >= BURST_CHANCE) return 1;
   const choice = uniformFrom(seed, page.key, window, 11);
@@ -59,17 +59,17 @@ function fading(page: Page, age: number): number {
 /** A page that much is written about: from one day on, it has many more human views, which fade over months. */
 const TALKED_ABOUT = { path: '/guides/webhooks', age: 204, human: 1.9, fadesInDays: 90 };
 
-const talk = (page: Page, age: number, audience: Audience): number =>
+const talk = (page: Page, age: number, audience: Visitors): number =>
   page.path !== TALKED_ABOUT.path || age < TALKED_ABOUT.age || audience === 'ai'
     ? 1
     : 1 + (TALKED_ABOUT.human - 1) * Math.exp(-(age - TALKED_ABOUT.age) / TALKED_ABOUT.fadesInDays);
 
 /** Weeks differ for unknown reasons. */
-const drift = (seed: number, page: Page, age: number, audience: Audience): number =>
+const drift = (seed: number, page: Page, age: number, audience: Visitors): number =>
   wobble(0.08, uniformFrom(seed, page.key, Math.floor(age / 7), audience === 'ai' ? 21 : 20));
 
 /** The page's views at `age` as a multiple of what its share of the site's views would be. */
-const eventFactor = (seed: number, page: Page, age: number, audience: Audience): number =>
+const eventFactor = (seed: number, page: Page, age: number, audience: Visitors): number =>
   burst(seed, page, age, audience) *
   launch(page, age) *
   fading(page, age) *
@@ -77,7 +77,7 @@ const eventFactor = (seed: number, page: Page, age: number, audience: Audience):
   drift(seed, page, age, audience);
 
 /** One page's views on one day. */
-type PageDay = Pick<Page, 'path' | 'key' | Audience>;
+type PageDay = Pick<Page, 'path' | 'key' | Visitors>;
 
 /** Noise of a whole day, and of one page on one day beyond pure chance (overdispersion). */
 const DAY_NOISE = 0.025;
@@ -85,7 +85,7 @@ const PAGE_NOISE = 0.14;
 
 const STREAMS = { human: 30, ai: 31 } as const;
 
-function sampler(site: Site, age: number, audience: Audience, siteViews: number, pages: readonly Page[]) {
+function sampler(site: Site, age: number, audience: Visitors, siteViews: number, pages: readonly Page[]) {
   // Views of a new page are added to the site's, not taken from other pages.
   const shares = pages.reduce((sum, page) => sum + page[audience] * page.lasting, 0);
   const perShare = (siteViews * wobble(DAY_NOISE, uniformFrom(site.seed, age, STREAMS[audience]))) / shares;

@@ -7,7 +7,7 @@ import { isLocal } from '../../config/values.js';
 import { ReadershipError } from '../../errors.js';
 import { type Reader, readerOf, readSql, runStatement } from '../query.js';
 import type { Warehouse } from '../warehouse.js';
-import { areOwn, type Folders, ofOthers, readFolders, updateFolders, type Writer } from './folders.js';
+import { areOwn, type Folders, ofOthers, readFolders, updateFolders, type FolderWriter } from './folders.js';
 import { monthRow, type StoredMonth, versionOf } from './plan.js';
 import { datasetError, type DatasetPlace, type DatasetStore, diskError, DiskStore } from './store.js';
 
@@ -87,7 +87,7 @@ export const examineDataset = (warehouse: Warehouse, options: DatasetOptions): P
   });
 
 /** A dataset, and what is to be there. */
-interface Dataset extends Pick<Writer, 'store' | 'connection' | 'workspace'> {
+interface Dataset extends Pick<FolderWriter, 'store' | 'connection' | 'workspace'> {
   readonly months: readonly StoredMonth[];
   /** The folders of the projects, and those of them that another workspace has. */
   readonly own: readonly Folders[];
@@ -122,7 +122,7 @@ const withDataset = <Result>(
 
 /** Updates some projects at once. After a failure it begins no other, and waits for those that use the connection. */
 async function updateAll(
-  writer: Writer,
+  writer: FolderWriter,
   own: readonly Folders[],
   months: readonly StoredMonth[],
 ): Promise<DatasetChange> {

@@ -64,7 +64,7 @@ export function ofOthers(folders: readonly Folders[], location: string): Dataset
 }
 
 /** What updates need. Files are written one after another, because there is one connection. */
-export interface Writer {
+export interface FolderWriter {
   readonly store: DatasetStore;
   readonly connection: DuckDBConnection;
   readonly workspace: string;
@@ -74,7 +74,7 @@ export interface Writer {
 }
 
 /** Brings the folders of a project up to date with its months. */
-export async function updateFolders(writer: Writer, folders: Folders, months: readonly StoredMonth[]) {
+export async function updateFolders(writer: FolderWriter, folders: Folders, months: readonly StoredMonth[]) {
   const { store, workspace, isWhole, signal } = writer;
   const { project, stamps, known } = folders;
   const written = new Map(Object.entries(known?.files ?? {}));
@@ -105,7 +105,7 @@ export async function updateFolders(writer: Writer, folders: Folders, months: re
 }
 
 /** Writes a file, unless it would have the bytes that it has already. */
-async function updateFile(writer: Writer, folders: Folders, file: DatasetFile): Promise<WrittenFile> {
+async function updateFile(writer: FolderWriter, folders: Folders, file: DatasetFile): Promise<WrittenFile> {
   const { store, connection, isWhole, inTurn } = writer;
   const { path, month, version } = file;
   const staged = await store.stage();

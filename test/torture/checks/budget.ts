@@ -1,9 +1,9 @@
-import type { Operation } from '../../../src/sandbox/access.js';
+import type { ServedOperation } from '../../../src/sandbox/access.js';
 import type { Books } from '../books.js';
 
 /** A request as the platform counted it, refused and lost ones included. */
 export interface Arrival {
-  readonly operation: Operation;
+  readonly operation: ServedOperation;
   /** Path and query. */
   readonly url: string;
   readonly atMs: number;
@@ -14,7 +14,7 @@ const PROMPTS_PER_HOUR = 100;
 
 /** Rolling hours in which more requests arrived than allowed. */
 export function budgetFaults(arrivals: readonly Arrival[], requestsPerHour: number | 'unlimited'): string[] {
-  const timesOf = (...operations: Operation[]) =>
+  const timesOf = (...operations: ServedOperation[]) =>
     arrivals.filter(({ operation }) => operations.includes(operation)).map(({ atMs }) => atMs);
   return [
     ...hourFaults('requests', timesOf('views'), requestsPerHour === 'unlimited' ? Infinity : requestsPerHour),
