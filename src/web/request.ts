@@ -7,6 +7,7 @@ import { day } from '../config/values.js';
 import { addDays, daysBetween } from '../day.js';
 import { ConfigurationError } from '../errors.js';
 import { shownPath } from '../format/text.js';
+import { pageOf } from '../page.js';
 import { ISO_CALENDAR, periodOf } from '../reports/period.js';
 import { dayColumn, filledIn, type Parameters, readSql, type Row, rowSchema } from '../warehouse/query.js';
 import type { Visitor } from './access.js';
@@ -165,16 +166,19 @@ export const scopeOf = (section: string) => ({
   per: section === '' ? 'site' : 'section',
 });
 
-/** The path in what may be the full URL of a page. Throws a `ConfigurationError` for a URL of another site. */
-export function pathIn(text: string, siteUrl: string | undefined): string {
-  if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) return text;
+/**
+ * The page that a path or the full URL of one of its addresses names; empty for an empty text. Throws a
+ * `ConfigurationError` for a URL of another site.
+ */
+export function pageIn(text: string, siteUrl: string | undefined): string {
+  if (text === '' || !/^https?:\/\//i.test(text) || !URL.canParse(text)) return text && pageOf(text);
   const { origin, pathname } = new URL(text);
   const path = pathBelow(basePath(siteUrl), pathname);
   if (path === undefined || (siteUrl !== undefined && new URL(siteUrl).origin !== origin))
     throw new ConfigurationError(
       `${origin}${pathname} is not a page of ${siteUrl}. Write a path such as /quickstart.`,
     );
-  return path || '/';
+  return pageOf(path);
 }
 
 /** Who requests a page. */
@@ -204,10 +208,10 @@ export async function questionOf(
   const project = workspace.projects.find(({ id }) => ['', id].includes(query.project));
   if (project === undefined)
     throw new HTTPException(404, { message: `There is no project ${query.project}.` });
-  const path = pathIn(query.path, project.siteUrl);
+  const path = pageIn(query.path, project.siteUrl);
   /** Undefined while nothing is loaded. */
   const range = await rangeOf(reader, project.id, query);
-  const paths = [...new Set(query.paths.map((one) => pathIn(one, project.siteUrl)))];
+  const paths = [...new Set(query.paths.map((one) => pageIn(one, project.siteUrl)))];
   const common = {
     ...listOf(query),
     path,

@@ -5,6 +5,7 @@ import { addDays, earlierBy } from '../day.js';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { csvCell, shownPath, valueText } from '../format/text.js';
 import type { Parameters, Row } from '../warehouse/query.js';
+import { pageOf } from '../page.js';
 import { listOf, MOST_READ, onlyThese, type PageRequest, type Range, scopeOf } from './request.js';
 import { AI_SHARE, comparedSeries, seriesOf, weeksOf } from './series.js';
 
@@ -147,8 +148,9 @@ export async function pagesCsv(request: PageRequest): Promise<string> {
 export async function page({ reader, rows, offer, query, range, project }: PageRequest): Promise<object> {
   const of = { section: '' };
   offer('page-jobs');
-  const [[facts], series, weeks, marks, jobs] = await Promise.all([
+  const [[facts], addresses, series, weeks, marks, jobs] = await Promise.all([
     rows('page'),
+    rows('addresses'),
     rows('series', of),
     rows('page-weeks'),
     rows('marks', of),
@@ -159,7 +161,9 @@ export async function page({ reader, rows, offer, query, range, project }: PageR
     ...weeksOf(weeks, marks),
     title: shownPath(query.path),
     facts,
-    jobs: jobs.filter(({ path }) => path === query.path),
+    /** Without others, the address of a page goes without saying. */
+    addresses: addresses.length === 1 && addresses[0]?.['path'] === query.path ? [] : addresses,
+    jobs: jobs.filter(({ path }) => pageOf(path) === query.path),
   };
 }
 

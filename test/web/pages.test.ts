@@ -269,6 +269,30 @@ describe('the list of pages', () => {
     );
   });
 
+  it('of a page lists the addresses that it was viewed at, and is found at any of them', async () => {
+    const name = 'addresses';
+    const moved = (path: string, where: string) =>
+      `UPDATE page_views SET path = '${path}' WHERE path = '/quickstart' AND ${where}`;
+    const before = await ask('/page?project=prj_1&path=/quickstart');
+    expect(before.text, name).not.toContain('Viewed as');
+    await publishNow(
+      directory,
+      moved('/quickstart.md', "day > '2026-11-10'"),
+      moved('/quickstart/', "day > '2026-11-01'"),
+    );
+    const { text } = await ask('/page?project=prj_1&path=/quickstart');
+    const said = text.replaceAll(/<wbr>|<\/?bdi>/g, '');
+    expect(said).toMatch(
+      /Viewed as \/quickstart [\d,]+ human, [\d,]+ AI · \/quickstart\/ [\d,]+ human, [\d,]+ AI · \/quickstart\.md [\d,]+ human, [\d,]+ AI\./,
+    );
+    for (const path of [
+      '/quickstart.md',
+      '/quickstart/',
+      'https://docs.example.com/quickstart/index.html?a#b',
+    ])
+      expect((await ask(`/page?project=prj_1&path=${encodeURIComponent(path)}`)).text).toContain('Viewed as');
+  });
+
   it('of a section that nobody read has no views, whatever its name', async () => {
     for (const section of ['/nothing', '<b>', "/'; DROP TABLE x", '/%00']) {
       const { status, text } = await ask(`/section?project=prj_1&section=${encodeURIComponent(section)}`);
@@ -468,7 +492,7 @@ it('health lists what is not as it should be, with the command, and opens the re
     gap.text.split('<h2>Acme Docs</h2>').slice(-1)[0]?.split('<details>') ?? [];
   expect(first).not.toContain('Requests');
   expect(second).toContain('Requests');
-  expect(first).toMatch(/Verified<\/th><td>never: <code>readership audit --project prj_1<\/code>/);
+  expect(first).toMatch(/Yesterday<\/th><td>not loaded yet: <code>readership export --project prj_1<\/code>/);
   const nothing = gap.text.split('<h2>New Docs</h2>')[1] ?? '';
   expect(nothing).toMatch(/nothing is loaded yet: <code>readership export --project prj_new<\/code>/);
 });
