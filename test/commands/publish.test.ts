@@ -1,13 +1,13 @@
-import { readdir, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, test } from 'vitest';
 import { inWarehouse } from '../open-warehouse.js';
-import { callCli } from '../run-cli.js';
+import { callCli, type CliResult } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
-import { serveBucket } from '../warehouse/dataset/bucket-server.js';
+import { type BucketFaults, serveBucket } from '../warehouse/dataset/bucket-server.js';
 import { datasetRows } from '../warehouse/dataset/dataset.js';
 import { page, store } from '../warehouse/stored-days.js';
-import { callCleanly, endedWith, liveFile, workspaceOf } from './workspace.js';
+import { callCleanly, endedWith, env, liveFile, workspaceOf } from './workspace.js';
 
 const NOWHERE = { baseUrl: 'http://127.0.0.1:1', projectId: 'prj_1' };
 
@@ -33,6 +33,14 @@ const VIEWS = [
   JSON.stringify({ project: 'prj_1', day: '2026-11-01', path: '/a', page: '/a', human: 3, ai: 1, total: 4 }),
 ];
 
+/** The history is published, and one sentence says why the dataset is not. */
+function expectFailure(result: CliResult, words: RegExp): void {
+  const { stdout, stderr } = endedWith(1, result);
+  expect(stdout).toMatch(/^data\/history\.duckdb {2}\d\.\d MB\n$/);
+  expect(stderr).toMatch(/^publish failed: The Parquet dataset \S+ is not up to date: [^\n]+\.\n$/);
+  expect(stderr.trimEnd()).toMatch(words);
+}
+
 describe('publish --parquet', () => {
   it('writes a dataset in addition to the history, says what it wrote, and writes all of it on each call', async () => {
     const cwd = await setUp();
@@ -56,11 +64,8 @@ describe('publish --parquet', () => {
 
   it('to a place that is a file publishes the history, says so in one sentence, and exits 1', async () => {
     const cwd = await setUp();
-    const { stdout, stderr } = endedWith(1, await publish(cwd, '--parquet', 'readership.yaml'));
-    expect(stderr).toMatch(
-      /^publish failed: The Parquet dataset \S+\/readership\.yaml is not up to date: [^\n]+; name a directory, which need not exist yet\.\n$/,
-    );
-    expect(stdout).toMatch(/^data\/history\.duckdb {2}\d\.\d MB\n$/);
+    const failed = await publish(cwd, '--parquet', 'readership.yaml');
+    expectFailure(failed, /; name a directory, which need not exist yet\.$/);
     const failure = 'publish has failed since';
     expect((await callCli(['status'], { cwd })).stdout).toContain(failure);
     expect((await publish(cwd)).code).toBe(0);
@@ -84,6 +89,60 @@ describe('publish --parquet', () => {
     expect(await doctor()).toMatch(/pass +dataset +s3:\/\/bucket\/dataset can be read; nothing was written/);
     files.set('dataset/_delta_log/0.json', Buffer.from('{}'));
     expect(await doctor()).toMatch(/fail +dataset +[^\n]* it contains a Delta lake/);
+  });
+
+  it.each<[string, BucketFaults, RegExp]>([
+    ['answers 403', { status: 403 }, /could not list _delta_log \(403, .*whether the credentials may /],
+    ['answers 404', { status: 404 }, /could not list _delta_log \(404, .*; check the address /],
+    ['answers 503', { status: 503 }, /could not list _delta_log \(503, .*; the next publication tries again/],
+    ['drops the connection', { isDropping: true }, /could not list .*; the next publication tries again/],
+  ])('to a store that %s says so in one sentence, and catches up later', async (_, faults, words) => {
+    const { environment, files } = await serveBucket(faults);
+    const cwd = await setUp("publish: { parquet: 's3://bucket/dataset' }\n");
+    const run = () => callCleanly(['publish'], { cwd, env: environment });
+    expectFailure(await run(), words);
+    expect(files.size).toBe(0);
+    delete faults.status;
+    delete faults.isDropping;
+    endedWith(0, await run());
+    expect(files.size).toBe(3);
+  });
+
+  it('to a bucket without credentials says which variables to set', async () => {
+    const { endpoint } = await serveBucket();
+    const cwd = await setUp("publish: { parquet: 's3://bucket/dataset' }\n");
+    const env = { AWS_ENDPOINT_URL_S3: endpoint, AWS_EC2_METADATA_DISABLED: 'true', HOME: cwd };
+    const words = /there are no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY\.$/;
+    expectFailure(await callCleanly(['publish'], { cwd, env }), words);
+  });
+
+  it("to the folders of another workspace keeps that one's files, and names them", async () => {
+    const [first, second] = [await setUp(), await setUp()];
+    const directory = await tempDir();
+    endedWith(0, await publish(first, '--parquet', directory));
+    const file = join(directory, 'days/project=prj_1/_workspace.json');
+    const before = await readFile(file, 'utf8');
+    expectFailure(
+      await publish(second, '--parquet', directory),
+      /days\/project=prj_1 belongs to workspace \S+; .*remove days\/project=prj_1\/_workspace\.json, /,
+    );
+    expect(await readFile(file, 'utf8')).toBe(before);
+    await rm(file);
+    endedWith(0, await publish(second, '--parquet', directory));
+  });
+
+  it('is what writes a dataset again whose files are gone; run does not, for their disk may be unmounted', async () => {
+    const cwd = await setUp('publish: { parquet: dataset }\n');
+    const dataset = join(cwd, 'dataset');
+    endedWith(0, await publish(cwd));
+    await rm(dataset, { recursive: true });
+    await inWarehouse(liveFile(cwd), (warehouse) => store(warehouse, 'prj_1', { '2026-11-02': [] }));
+    const { stderr } = endedWith(1, await callCleanly(['run'], { cwd, env }));
+    expect(stderr).toMatch(/files that were published there are gone; .*: readership publish\.$/m);
+    expect(await readdir(cwd)).not.toContain('dataset');
+    expect((await callCli(['doctor'], { cwd })).stdout).toMatch(/fail +dataset +[^\n]*there are gone/);
+    endedWith(0, await publish(cwd));
+    expect((await datasetRows(dataset)).days).toHaveLength(2);
   });
 
   it.each([

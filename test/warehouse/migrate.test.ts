@@ -23,6 +23,8 @@ import { holdElsewhere } from './other-process.js';
 const BUILT = new URL('../../dist/warehouse/empty.duckdb', import.meta.url);
 const OPEN = { command: 'readership test', now: () => new Date(), maxWaitMs: 0 };
 
+const NO_DATASET = { dataset: null, dataset_places: [] };
+
 const VERSIONS = 'SELECT version FROM schema_version ORDER BY version';
 
 /** The statements of the migrations up to a version, as an earlier version ran them. */
@@ -103,7 +105,7 @@ describe('a database', () => {
     const tables = await tablesOf(warehouse, 'main');
     expect(tables).toEqual(await tablesOf(await liveWarehouse(), 'main'));
     expect(await rowsOf(warehouse, 'FROM page_skips')).toHaveLength(1);
-    const nowhere = { machine: null, host: null, path: null, dataset: null };
+    const nowhere = { machine: null, host: null, path: null, ...NO_DATASET };
     expect(await rowsOf(warehouse, 'FROM workspace')).toEqual([{ id: 'ours', ...nowhere }]);
   });
 
@@ -120,13 +122,13 @@ describe('a database', () => {
     await answerOf(path, ...(await releasedUpTo(19)), workspace, month, facts, view, 'CHECKPOINT');
     const warehouse = await liveWarehouse(path);
     expect(await tablesOf(warehouse, 'main')).toEqual(await tablesOf(await liveWarehouse(), 'main'));
-    expect(await rowsOf(warehouse, 'FROM workspace')).toEqual([{ id: 'ours', ...place, dataset: null }]);
+    expect(await rowsOf(warehouse, 'FROM workspace')).toEqual([{ id: 'ours', ...place, ...NO_DATASET }]);
     expect(await rowsOf(warehouse, 'FROM page_views')).toHaveLength(1);
     expect(await readFact(warehouse, 'prj_1', FIRST_DAY, new Date('2026-12-20'))).toBe('2025-03-04');
     expect(await rowsOf(warehouse, 'FROM platform_facts')).toHaveLength(1);
     await closeNow(warehouse);
     const again = await liveWarehouse(path);
-    expect(await rowsOf(again, 'FROM workspace')).toEqual([{ id: 'ours', ...place, dataset: null }]);
+    expect(await rowsOf(again, 'FROM workspace')).toEqual([{ id: 'ours', ...place, ...NO_DATASET }]);
   });
 
   it('of 0.3.0 keeps what it sent, without the words of corrections', async () => {

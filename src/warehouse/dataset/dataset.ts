@@ -12,6 +12,8 @@ import { monthRow, type StoredMonth, versionOf } from './plan.js';
 import { datasetError, type DatasetPlace, type DatasetStore, diskError, DiskStore } from './store.js';
 
 const MONTHS = readSql(import.meta.url, 'months.sql');
+const REMEMBER_PLACE =
+  'UPDATE workspace SET dataset_places = list_distinct(list_append(dataset_places, $location))';
 
 /** Of projects, because a bucket takes its time to answer. */
 const AT_ONCE = { concurrency: 8 };
@@ -47,8 +49,14 @@ async function setDataset(connection: DuckDBConnection, dataset: string | null):
 
 /** The workspace that a database belongs to, which every command that writes records when it opens it. */
 async function readWorkspace(reader: Reader) {
-  const row = z.object({ id: z.string(), dataset: z.string().nullable() });
-  return z.tuple([row]).parse(await reader.query('SELECT id, dataset FROM workspace', row))[0];
+  const row = z.object({
+    id: z.string(),
+    dataset: z.string().nullable(),
+    dataset_places: z.array(z.string()),
+  });
+  return z
+    .tuple([row])
+    .parse(await reader.query('SELECT id, dataset, dataset_places FROM workspace', row))[0];
 }
 
 /** The months of those projects that have any. */
@@ -71,6 +79,7 @@ export const publishDataset = (warehouse: Warehouse, options: DatasetOptions): P
     try {
       const writer = { store, connection, workspace, isWhole, signal, inTurn: pLimit(1) };
       const change = await updateAll(writer, own, months);
+      if (own.length > 0) await runStatement(connection, REMEMBER_PLACE, { location: place.location });
       if (others.length > 0) throw ofOthers(others, place.location);
       await setDataset(connection, versionOf(place.location, months));
       return change;
@@ -97,12 +106,12 @@ interface Dataset extends Pick<FolderWriter, 'store' | 'connection' | 'workspace
 /** Runs `use` with the dataset as it is now, while nothing else uses the database. */
 const withDataset = <Result>(
   warehouse: Warehouse,
-  { place, projects, signal }: DatasetOptions,
+  { place, projects, isWhole = false, signal }: DatasetOptions,
   use: (dataset: Dataset) => Promise<Result>,
 ): Promise<Result> =>
   warehouse.exclusive(async (connection) => {
     const reader = readerOf(connection);
-    const { id: workspace } = await readWorkspace(reader);
+    const { id: workspace, dataset_places: places } = await readWorkspace(reader);
     try {
       const store = isLocal(place.location)
         ? new DiskStore(place.location)
@@ -113,6 +122,7 @@ const withDataset = <Result>(
       const folders = await pMap(ids, (id) => readFolders(store, id), AT_ONCE);
       const own = folders.filter((one) => areOwn(one, workspace));
       const others = folders.filter((one) => !own.includes(one));
+      if (!isWhole && places.includes(place.location)) await expectNotEmpty(store, place, folders);
       return await use({ store, connection, workspace, months, own, others });
     } catch (cause) {
       if (cause instanceof ReadershipError || signal.aborted) throw cause;
@@ -155,4 +165,19 @@ async function expectNoDeltaTable(store: DatasetStore, { location }: DatasetPlac
   for (const log of ['_delta_log', 'views/_delta_log', 'days/_delta_log'])
     if ((await store.list(log)).size > 0)
       throw datasetError(location, `it contains a Delta lake (${log})`, 'choose another place');
+}
+
+/** Throws a `DatasetError` if nothing is left of what was published to a place, as where its disk is not mounted. */
+async function expectNotEmpty(
+  store: DatasetStore,
+  { location }: DatasetPlace,
+  folders: readonly Folders[],
+): Promise<void> {
+  const isUnknown = folders.length > 0 && folders.every(({ known }) => known === undefined);
+  if (isUnknown && (await store.list('days')).size === 0)
+    throw datasetError(
+      location,
+      'the files that were published there are gone',
+      'if it is on a disk that is not mounted, mount it, and otherwise write all of them again with: readership publish',
+    );
 }

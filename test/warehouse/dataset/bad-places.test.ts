@@ -1,4 +1,4 @@
-import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { isUpToDate, publishStep } from '../../../src/steps/publish.js';
@@ -22,8 +22,13 @@ async function publishing(place: DatasetPlace) {
 
 type Publishing = Awaited<ReturnType<typeof publishing>>;
 
+const HUMAN = 'SELECT human FROM page_views ORDER BY day';
+
 /** Publishes, and checks that the history is published, and that the error says in one sentence what is wrong. */
-async function expectProblem({ parts, historyFile }: Publishing, words: string | RegExp): Promise<void> {
+async function expectProblem(
+  { parts, historyFile, warehouse }: Publishing,
+  words: string | RegExp,
+): Promise<void> {
   const { error, detail } = await publishStep(parts);
   expect(error).toBeInstanceOf(DatasetError);
   expect(error).toMatchObject({ exitCode: 1 });
@@ -32,9 +37,9 @@ async function expectProblem({ parts, historyFile }: Publishing, words: string |
   expect(message).toMatch(/^DatasetError: The Parquet dataset \S+ is not up to date: [^\n]+; [^;\n]+\.$/);
   expect(message).not.toContain('k3y-that-nobody-may-read');
   expect(detail.dataset).toBeUndefined();
-  expect(await inHistory(historyFile, (reader) => valuesOf(reader, 'SELECT human FROM page_views'))).toEqual([
-    3,
-  ]);
+  expect(await inHistory(historyFile, (reader) => valuesOf(reader, HUMAN))).toEqual(
+    await valuesOf(warehouse, HUMAN),
+  );
   expect(await isUpToDate(parts)).toBe(false);
 }
 
@@ -83,6 +88,43 @@ describe('a dataset whose directory is bad', () => {
     await disk.makeRoom();
     await expectCaughtUp(site, () => join(directory, 'dataset'));
     expect(await readdir(join(directory, 'dataset/_unfinished'))).toEqual([]);
+  });
+});
+
+describe('a dataset that has become empty, as where its disk is not mounted', () => {
+  const GONE =
+    /: the files that were published there are gone; if it is on a disk that is not mounted, mount it, and otherwise write all of them again with: readership publish\.$/;
+
+  it.each(['', 'team'])(
+    'in the folder %j of the disk, is not begun again, and is back with the disk',
+    async (folder) => {
+      const [disk, away] = [await tempDir(), await tempDir()];
+      const directory = join(disk, folder);
+      const site = await publishing(onDisk(directory));
+      await expectCaughtUp(site, () => directory);
+      await store(site.warehouse, 'prj_1', { '2026-11-02': [page('/a', 5)] });
+      for (const name of await readdir(disk)) await rename(join(disk, name), join(away, name));
+      await expectProblem(site, GONE);
+      expect(await readdir(disk)).toEqual([]);
+      for (const name of await readdir(away)) await rename(join(away, name), join(disk, name));
+      await expectCaughtUp(site, () => directory);
+    },
+  );
+
+  it('is written whole by the command that says so, and also at a new place', async () => {
+    const [directory, other] = [await tempDir(), await tempDir()];
+    const site = await publishing(onDisk(directory));
+    await expectCaughtUp(site, () => directory);
+    await rm(directory, { recursive: true });
+    // Nothing changed, so the dataset is not looked at.
+    expect((await publishStep(site.parts)).error).toBeUndefined();
+    const { error } = await publishStep(site.parts, { isWhole: true });
+    expect(error).toBeUndefined();
+    await expectCaughtUp({ ...site, parts: { ...site.parts, dataset: onDisk(other) } }, () => other);
+    await expectCaughtUp(site, () => directory);
+    await rm(directory, { recursive: true });
+    await store(site.warehouse, 'prj_1', { '2026-11-02': [page('/a', 5)] });
+    await expectProblem(site, GONE);
   });
 });
 

@@ -139,8 +139,33 @@ describe('a Parquet dataset', () => {
     await store(warehouse, 'prj_b', { '2026-11-03': [page('/a', 1)] });
     await publishTo(warehouse, directory);
     expect(await datasetRows(directory)).toEqual(await historyRows(warehouse));
-    await rm(directory, { recursive: true });
-    await store(warehouse, 'prj_b', { '2026-11-04': [page('/a', 1)] });
+  });
+
+  it('gets back all files of its projects, next to those of others', async () => {
+    const { warehouse, directory } = await published();
+    const other = await workspaceDatabase('workspace-2');
+    await store(other, 'prj_c', { '2026-11-01': [page('/c', 4)] });
+    await publishDataset(other, datasetOptions(directory, { projects: [{ id: 'prj_c' }] }));
+    for (const folder of [
+      'views/project=prj_a',
+      'views/project=prj_b',
+      'days/project=prj_a',
+      'days/project=prj_b',
+    ])
+      await rm(join(directory, folder), { recursive: true });
+    await store(warehouse, 'prj_b', { '2026-11-03': [page('/a', 1)] });
+    expect(await publishTo(warehouse, directory)).toMatchObject({ written: 5 });
+    const { views } = await datasetRows(directory);
+    expect(views).toEqual([...(await historyRows(warehouse)).views, ...(await historyRows(other)).views]);
+  });
+
+  it('is rewritten whole where a file was damaged by hand, and otherwise as it was published', async () => {
+    const { warehouse, directory } = await published();
+    await writeFile(join(directory, LATEST), 'PAR1 no more');
+    await reload(warehouse, [page('/z', 2)]);
+    expect(await publishTo(warehouse, directory)).toMatchObject({ written: 2 });
+    expect(await datasetRows(directory)).toEqual(await historyRows(warehouse));
+    await writeFile(join(directory, 'views/project=prj_a/month=2026-11/views.parquet'), '');
     await publishTo(warehouse, directory);
     expect(await datasetRows(directory)).toEqual(await historyRows(warehouse));
   });
