@@ -133,6 +133,11 @@ describe('readership.yaml', () => {
       `${SMALLEST}serve: { auth: link, host: 0.0.0.0 }`,
       /:3 {2}serve\.host: 0\.0\.0\.0 can be reached by others/,
     ],
+    [
+      'a placeholder that only 0.3 filled in',
+      `${SMALLEST}alerts:\n  pingUrl: https://ping.example.com/{shard}\n`,
+      /:4 {2}alerts\.pingUrl: contains \{shard\}: write the address of this workspace in full/,
+    ],
     ['an asterisk that YAML reads as an alias', `${SMALLEST}improve:\n  exclude: [**/drafts]\n`, /:4 {2}/],
     ['keys that are not text', `${SMALLEST}1: 2\nhistory:\n  ? [a]\n  : 3\n: 4\n`, /:3 .*\n.*:5 .*\n.*:7 /],
     [
