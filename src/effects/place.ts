@@ -18,9 +18,8 @@ const MOVE = 'UPDATE workspace SET machine = $machine, host = $host, path = $pat
 /** The place of an existing data directory; `name` is what `READERSHIP_MACHINE` says. */
 export async function placeOf(dataDir: string, name = ''): Promise<SendingPlace> {
   const named = name.trim();
-  const host = named === '' ? hostname() : named;
-  const machine = named === '' ? ((await machineId()) ?? host) : named;
-  return { machine, host, path: await realpath(dataDir) };
+  const host = named || hostname();
+  return { machine: named || ((await machineId()) ?? host), host, path: await realpath(dataDir) };
 }
 
 /** A digest, because the id itself is confidential; undefined if there is none. */
@@ -33,8 +32,8 @@ async function machineId(): Promise<string | undefined> {
   return undefined;
 }
 
-export const isSamePlace = (one: SendingPlace, other: SendingPlace): boolean =>
-  one.machine === other.machine && one.path === other.path;
+export const isSamePlace = (one: SendingPlace | undefined, other: SendingPlace): boolean =>
+  one?.machine === other.machine && one.path === other.path;
 
 export const placeWords = ({ host, path }: Pick<SendingPlace, 'host' | 'path'>): string => `${host}:${path}`;
 
@@ -62,30 +61,20 @@ export const readPlace = async (reader: Reader): Promise<SendingPlace | undefine
  * Gives the live database and the effects journal next to it the same id, and the same place to send from: what the
  * journal has, or else the database, or `here`. Throws a `StorageError` if they belong to different workspaces.
  */
-export async function agreeOnPlace(
-  journal: EffectsJournal,
-  warehouse: Warehouse,
-  here: SendingPlace,
-  now: Date,
-) {
-  const known = await readWorkspaceId(warehouse);
+export async function agreeOnPlace(journal: EffectsJournal, store: Warehouse, here: SendingPlace, now: Date) {
+  const known = await readWorkspaceId(store);
   const id = known ?? journal.workspace ?? randomUUID();
-  if (known === undefined) await warehouse.transaction((own) => own.execute(TAKE_ID, { id }));
+  if (known === undefined) await store.transaction((own) => own.execute(TAKE_ID, { id }));
   await journal.assignTo(id);
-  const stored = await readPlace(warehouse);
+  const stored = await readPlace(store);
   const place = journal.place ?? stored ?? here;
-  if (stored === undefined || !isSamePlace(stored, place) || journal.place === undefined)
-    await sendFrom(place, journal, warehouse, now);
+  const isSettled = isSamePlace(stored, place) && journal.place !== undefined;
+  if (!isSettled) await sendFrom(place, journal, store, now);
   return place;
 }
 
 /** Makes a place the one that sends. */
-export async function sendFrom(
-  place: SendingPlace,
-  journal: EffectsJournal,
-  warehouse: Warehouse,
-  now: Date,
-) {
-  if (journal.place === undefined || !isSamePlace(journal.place, place)) await journal.settleAt(place, now);
-  await warehouse.transaction((own) => own.execute(MOVE, place));
+export async function sendFrom(place: SendingPlace, journal: EffectsJournal, store: Warehouse, now: Date) {
+  if (!isSamePlace(journal.place, place)) await journal.settleAt(place, now);
+  await store.transaction((own) => own.execute(MOVE, place));
 }
