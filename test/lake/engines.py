@@ -15,6 +15,7 @@ import os
 import site
 import sys
 import threading
+import time
 from collections import defaultdict
 
 ENDPOINT = os.environ["LAKE_ENDPOINT"]
@@ -201,13 +202,16 @@ def watch(name, place):
     ended = threading.Event()
     threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
     engine, reads, states, errors = ENGINES[name](), 0, set(), []
-    # A pause leaves the processor to what is watched.
-    while not ended.wait(0.2):
+    took = 0.0
+    # Pauses leave the processor, and the server of the bucket, to what is watched.
+    while not ended.wait(max(0.2, 3 * took)):
+        began = time.monotonic()
         try:
             states.update(digests(engine, place, "views").items())
             reads += 1
         except BaseException as error:  # Whatever an engine raises is reported; Polars raises more than exceptions.
             errors.append(f"{type(error).__name__}: {error}"[:500])
+        took = time.monotonic() - began
     print(json.dumps({"reads": reads, "states": sorted(states), "errors": errors}), flush=True)
 
 

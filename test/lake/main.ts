@@ -18,13 +18,13 @@ const HERE = import.meta.dirname;
 const QUICK = process.argv.includes('--quick');
 const NIGHTS = QUICK ? 8 : 40;
 const KILLS = QUICK ? 4 : 20;
-const WATCHERS = ['duckdb', 'polars', 'pyarrow', 'clickhouse'].flatMap((engine) =>
-  Array.from({ length: QUICK ? 1 : 3 }, () => engine),
-);
-const BUCKET = 's3://bucket/dataset';
-
 const home = mkdtempSync(join(tmpdir(), 'readership-lake-'));
 const directory = join(home, 'dataset');
+const BUCKET = 's3://bucket/dataset';
+/** The readers that go on reading, by the place that they read. */
+const WATCHERS = ['duckdb', 'polars', 'pyarrow', 'clickhouse'].flatMap((engine) =>
+  (QUICK ? [directory, BUCKET] : [directory, directory, BUCKET]).map((place) => ({ engine, place })),
+);
 const port = 20_000 + (process.pid % 20_000);
 const endpoint = `http://127.0.0.1:${port}`;
 const access = { AWS_ACCESS_KEY_ID: 'id', AWS_SECRET_ACCESS_KEY: 'secret-key', AWS_REGION: 'us-east-1' };
@@ -66,6 +66,7 @@ async function nights(engines: Engines): Promise<void> {
   const watchers: ReturnType<typeof startWatcher>[] = [];
   const published = new Set<string>();
   for (let night = 0; night < NIGHTS; night++) {
+    const start = performance.now();
     for (const workspace of workspaces) await workspace.load(night);
     const expected = await expectedDigests(workspaces);
     for (const state of Object.entries(expected)) published.add(JSON.stringify(state));
@@ -75,20 +76,22 @@ async function nights(engines: Engines): Promise<void> {
       for (const [engine, found] of Object.entries(await engines.read(place)))
         assert.deepEqual(found, expected, `${engine} reads ${place} after night ${night}`);
     }
+    const seconds = (performance.now() - start) / 1000;
+    process.stdout.write(`    night ${night + 1} of ${NIGHTS}: ${seconds.toFixed(1)} s\n`);
     if (night === 0)
-      watchers.push(...WATCHERS.map((engine) => startWatcher(python, home, engine, directory)));
+      watchers.push(...WATCHERS.map(({ engine, place }) => startWatcher(python, home, engine, place)));
   }
   pass(`after each of ${NIGHTS} nights, all engines read the histories of two workspaces in one dataset`);
   const months = new Set([...published].map((state) => state.split('"')[1]));
   const watched = await Promise.all(watchers.map(async (one) => ({ ...one, ...(await one.finish()) })));
-  for (const { engine, reads, states, errors } of watched) {
-    for (const state of states) assert.ok(published.has(JSON.stringify(state)), `${engine}: ${state.join()}`);
-    assert.ok(states.length > months.size, `${engine} saw no change in ${reads} reads`);
+  for (const { engine, place, reads, states, errors } of watched) {
+    const name = `${engine} ${place === BUCKET ? 'in the bucket' : 'on disk'}`;
+    for (const state of states) assert.ok(published.has(JSON.stringify(state)), `${name}: ${state.join()}`);
+    assert.ok(states.length > months.size, `${name} saw no change in ${reads} reads`);
     // An engine may notice that a file was replaced while it read.
-    assert.ok(errors.length < reads / 2, `${engine} failed: ${errors.join('\n')}`);
-    process.stdout.write(
-      `    ${engine}: ${reads} reads, ${errors.length} repeated, ${states.length} states\n`,
-    );
+    assert.ok(errors.length < reads / 2, `${name} failed: ${errors.join('\n')}`);
+    process.stdout.write(`    ${name}: ${reads} reads, ${errors.length} failed, ${states.length} states\n`);
+    for (const error of new Set(errors)) process.stdout.write(`        ${error.slice(0, 200)}\n`);
   }
   pass(`${WATCHERS.length} readers saw only what was published, and no month half or twice`);
   const [workspace] = workspaces;

@@ -81,6 +81,7 @@ export function startWatcher(python: Python, cwd: string, engine: string, place:
   const said = Promise.all([text(child.stdout), text(child.stderr), ended(child)]);
   return {
     engine,
+    place,
     async finish(): Promise<z.infer<typeof watchedForm>> {
       child.stdin.end();
       const [answer, errors, [code, signal]] = await said;
