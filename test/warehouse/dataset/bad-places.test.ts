@@ -120,7 +120,8 @@ describe('a dataset that has become empty, as where its disk is not mounted', ()
     expect((await publishStep(site.parts)).error).toBeUndefined();
     const { error } = await publishStep(site.parts, { isWhole: true });
     expect(error).toBeUndefined();
-    await expectCaughtUp({ ...site, parts: { ...site.parts, dataset: onDisk(other) } }, () => other);
+    const workspace = { historyFile: site.historyFile, dataset: onDisk(other) };
+    await expectCaughtUp({ ...site, parts: partsOf(site.warehouse, { workspace }) }, () => other);
     await expectCaughtUp(site, () => directory);
     await rm(directory, { recursive: true });
     await store(site.warehouse, 'prj_1', { '2026-11-02': [page('/a', 5)] });
