@@ -121,7 +121,7 @@ export class RequestBudget implements Pace {
     const { warehouse, bucket, limit, now } = this.options;
     const at = now();
     if (!(await this.#readHour(at)).isRefused(at)) return false;
-    const own = await readHour(warehouse, bucket, at, true);
+    const own = await readHour(warehouse, bucket, at, { own: true });
     return limit === 'unlimited' || own.used(at) < limit;
   }
 

@@ -26,7 +26,12 @@ export interface RequestUse {
 }
 
 /** A bucket's hour in the ledger as of `now`; if `own`, without what the platform's refusals said about it. */
-export async function readHour(reader: Reader, bucket: string, now: Date, own = false): Promise<RollingHour> {
+export async function readHour(
+  reader: Reader,
+  bucket: string,
+  now: Date,
+  { own = false } = {},
+): Promise<RollingHour> {
   const parameters = { bucket, now, since: subHours(now, 2), own };
   return new RollingHour(await reader.query(RECENT_USES, recordedUse, parameters), now);
 }

@@ -31,7 +31,7 @@ export async function withSteps<Result>(
   const { output } = runtime;
   output.goesOnUnread = true;
   if (json) output.logOnly();
-  const listener = json ? logging(await openLog(output, true)) : progress.listener;
+  const listener = json ? logging(await openLog(output, { json })) : progress.listener;
   const onHeld = (who: string): void =>
     output.note(`The database is held by ${who}; waiting for up to ${MAX_LOCK_WAIT_MS / 1000} s.`);
   const hold = { command, listener, onHeld, maxWaitMs: MAX_LOCK_WAIT_MS };

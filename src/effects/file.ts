@@ -82,7 +82,11 @@ interface FileLines {
  * outcome, or a line that was being written when the process or machine stopped, so nothing was
  * sent for it and it is cut off. Throws a `StorageError` that names a line that cannot be read.
  */
-export async function readLines(path: string, reader: LineReader, isHolder: boolean): Promise<FileLines> {
+export async function readLines(
+  path: string,
+  reader: LineReader,
+  as: 'holder' | 'reader',
+): Promise<FileLines> {
   const bytes = await readFile(path).catch((cause: unknown) => {
     throw storageFailure(`read the effects journal ${path}`, cause);
   });
@@ -94,12 +98,12 @@ export async function readLines(path: string, reader: LineReader, isHolder: bool
   const rest = bytes.toString('utf8', end).trimEnd();
   if (rest === '') return { lines, cutBytes: 0, end };
   if (!isWhole(rest)) {
-    if (isHolder) await truncate(path, end);
+    if (as === 'holder') await truncate(path, end);
     return { lines, cutBytes: bytes.length - end, end };
   }
   const last = numbered(reader, rest, path, lines.length + 1);
   const size = end + Buffer.byteLength(rest);
-  if (isHolder) {
+  if (as === 'holder') {
     await truncate(path, size);
     await appendFile(path, '\n');
   }

@@ -63,11 +63,11 @@ export class EffectsJournal {
    * Reads the journal in a data directory. Throws a `StorageError` when a line is not an entry. Only
    * the holder of the live database may cut off a torn last line.
    */
-  static async open(directory: string, isHolder = true): Promise<EffectsJournal> {
+  static async open(directory: string, as: 'holder' | 'reader' = 'holder'): Promise<EffectsJournal> {
     const paths = await journalFiles(directory);
     const journal = new EffectsJournal(directory, paths.length > 0);
     for (const path of paths) {
-      const { lines, cutBytes, end } = await readLines(path, journal.#lines, isHolder);
+      const { lines, cutBytes, end } = await readLines(path, journal.#lines, as);
       for (const line of lines) journal.#remember(line);
       journal.cutBytes += cutBytes;
       if (path === journal.path) journal.#file = new JournalFile(path, end);

@@ -4,7 +4,7 @@ import { KEPT_FROM, recordFact } from './facts.js';
 import { storeEmptyDays } from './ledger.js';
 import { type DayResult, isEmpty, isRefused, type LoadTask, MOST_IN_A_ROW } from './load.js';
 import type { PlannedDay } from './plan.js';
-import { hasViews, largest, largestConfirmed, runsOfNeighbors } from './totals.js';
+import { largest, largestConfirmed, runsOfNeighbors, viewsIn } from './totals.js';
 
 const FORGET_REFUSED = readSql(import.meta.url, 'statements/forget-refused.sql');
 
@@ -43,7 +43,7 @@ async function findKept(
   results: DayResult[],
 ): Promise<Day | undefined> {
   const isKept = async (day: Day) =>
-    (await hasViews(client, { first: day, last: day }, { signal })) !== undefined;
+    (await viewsIn(client, { first: day, last: day }, { signal })) !== 'refused';
   const daysOf = (isOfThese: boolean) =>
     results.filter((result) => isRefused(result) === isOfThese).map(({ day }) => day);
   const oldest = daysOf(false).sort().at(0);
@@ -72,7 +72,7 @@ async function skipEmpty(
   const last = addDays(stretch[0].day, -1);
   const before = (length: number) => ({ first: addDays(last, 1 - length), last });
   const isEmptyFor = async (length: number) =>
-    (await hasViews(client, before(length), { signal, priority: 'backfill' })) === false;
+    (await viewsIn(client, before(length), { signal, priority: 'backfill' })) === 'none';
   const length = await largest(isEmptyFor, 2 * MOST_IN_A_ROW, daysBetween(first, last) + 1);
   if (length === 0) return undefined;
   await storeEmptyDays(warehouse, project, before(length), now());

@@ -13,7 +13,9 @@ const FORGET_FACT = 'DELETE FROM platform_facts WHERE project = $project AND fac
 export const BELIEVED_DAYS = 30;
 
 /** What a project can learn about its platform that is worth more than the requests that showed it. */
-const fact = <Value>(name: string, value: z.ZodType<Value>, isLimit = false) => ({ name, value, isLimit });
+const fact = <Value>(name: string, value: z.ZodType<Value>) => ({ name, value, isLimit: false });
+/** A limit, which is believed only for a time. */
+const limit = <Value>(name: string, value: z.ZodType<Value>) => ({ name, value, isLimit: true });
 type PlatformFact<Value> = ReturnType<typeof fact<Value>>;
 
 const dayValue = z.string().transform(day);
@@ -27,11 +29,11 @@ const searchValue = z.object({
 /** How far the search for the first day has got. */
 export type Search = z.infer<typeof searchValue>;
 
-export const PAGING = fact('paging', z.object({ rows: z.int().min(1), isShuffled: z.boolean() }), true);
+export const PAGING = limit('paging', z.object({ rows: z.int().min(1), isShuffled: z.boolean() }));
 /** The first day with a view. If it was not confirmed for a time, the days before it are checked again. */
 export const FIRST_DAY = fact('first day', dayValue);
 /** The first day that the platform does not refuse, although it answers for later ones. */
-export const KEPT_FROM = fact('kept from', dayValue, true);
+export const KEPT_FROM = limit('kept from', dayValue);
 export const SEARCH = fact('search', searchValue);
 
 const factRow = z.object({ value: z.string(), found_at: timestampColumn });

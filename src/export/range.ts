@@ -4,7 +4,7 @@ import type { Reader } from '../warehouse/query.js';
 import { FIRST_DAY, KEPT_FROM, readFact, recordFact, SEARCH } from './facts.js';
 import { beginSearch, finishSearch, type FirstDayRequest } from './first-day.js';
 import type { ExportRange } from './plan.js';
-import { hasViews } from './totals.js';
+import { viewsIn } from './totals.js';
 
 /** A remembered first day that is checked has no views in so many days before it. */
 const DAYS_BEFORE = 30;
@@ -66,10 +66,10 @@ async function rangeFrom(request: RangeRequest, from: Day, last: Day): Promise<E
   const isSure = known === undefined ? daysBetween(from, last) < FEW_DAYS : from >= known;
   if (isSure) return asGiven;
   const unknown = { first: from, last: known === undefined || known > last ? last : addDays(known, -1) };
-  const isViewed = await hasViews(client, unknown, { signal });
-  if (known === undefined) return isViewed === false ? undefined : asGiven;
-  if (isViewed !== true) {
-    const why = isViewed === undefined ? 'refuses' : 'has no views of';
+  const views = await viewsIn(client, unknown, { signal });
+  if (known === undefined) return views === 'none' ? undefined : asGiven;
+  if (views !== 'some') {
+    const why = views === 'refused' ? 'refuses' : 'has no views of';
     return { first: known, last, note: `the platform ${why} ${plainDayRange(unknown)}` };
   }
   await recordFact(warehouse, project, FIRST_DAY, undefined, now);
@@ -83,6 +83,6 @@ async function checkStart(request: RangeRequest): Promise<void> {
   const recent = await readFact(warehouse, project, { ...FIRST_DAY, isLimit: true }, now);
   if (known === undefined || recent !== undefined) return;
   const before = { first: addDays(known, -DAYS_BEFORE), last: addDays(known, -1) };
-  const isViewed = await hasViews(client, before, { signal });
-  await recordFact(warehouse, project, FIRST_DAY, isViewed === true ? undefined : known, now);
+  const views = await viewsIn(client, before, { signal });
+  await recordFact(warehouse, project, FIRST_DAY, views === 'some' ? undefined : known, now);
 }

@@ -72,10 +72,13 @@ export async function totalsIfAnswered(
   }
 }
 
-/** Whether a range has views; undefined if it is refused. */
-export async function hasViews(...asked: Parameters<typeof totalsIfAnswered>): Promise<boolean | undefined> {
+/** Whether a range has some views. */
+export async function viewsIn(
+  ...asked: Parameters<typeof totalsIfAnswered>
+): Promise<'some' | 'none' | 'refused'> {
   const totals = await totalsIfAnswered(...asked);
-  return totals && !equalCounts(totals, NO_VIEWS);
+  if (totals === undefined) return 'refused';
+  return equalCounts(totals, NO_VIEWS) ? 'none' : 'some';
 }
 
 /** The largest number up to `most` for which it holds: `first` is doubled until it does not, and the rest is halved. */

@@ -5,23 +5,23 @@ import { daysBetween, startOfDay, type Day, type DayRange } from '../day.js';
 const write = (day: Day, pattern: string): string => format(new UTCDate(startOfDay(day)), pattern);
 
 /** Writes a range in US order. The month and year of the last day are left out where they repeat. */
-function writeRange({ first, last }: DayRange, weekday: '' | 'EEE, ', withYear: boolean): string {
+function writeRange({ first, last }: DayRange, weekday: '' | 'EEE, ', years: 'always' | 'if-two'): string {
   const isOneYear = write(first, 'yyyy') === write(last, 'yyyy');
   const isOneMonth = isOneYear && write(first, 'MM') === write(last, 'MM');
-  const year = withYear || !isOneYear ? ', yyyy' : '';
+  const year = years === 'always' || !isOneYear ? ', yyyy' : '';
   if (first === last) return write(first, `${weekday}MMM d${year}`);
   const start = write(first, `${weekday}MMM d${isOneYear ? '' : ', yyyy'}`);
   return `${start} – ${write(last, `${weekday}${isOneMonth && weekday === '' ? '' : 'MMM '}d${year}`)}`;
 }
 
 /** `Mon, Nov 9 – Sun, Nov 15, 2026`, `Mon, Dec 28, 2026 – Sun, Jan 3, 2027`. */
-export const dayRange = (range: DayRange): string => writeRange(range, 'EEE, ', true);
+export const dayRange = (range: DayRange): string => writeRange(range, 'EEE, ', 'always');
 
 /** `Nov 9 – 15`, `Dec 28, 2026 – Jan 3, 2027`: for contexts where the year is known. */
-export const shortDayRange = (range: DayRange): string => writeRange(range, '', false);
+export const shortDayRange = (range: DayRange): string => writeRange(range, '', 'if-two');
 
 /** `Nov 9 – 15, 2026`. */
-export const plainDayRange = (range: DayRange): string => writeRange(range, '', true);
+export const plainDayRange = (range: DayRange): string => writeRange(range, '', 'always');
 
 /** `Nov 9, 2026`. */
 export const longDay = (day: Day): string => write(day, 'MMM d, yyyy');

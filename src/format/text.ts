@@ -71,7 +71,7 @@ export function unformulatedSql(column: string): string {
 }
 
 /** A CSV cell (RFC 4180). */
-export function csvCell(text: string, isNumeric: boolean): string {
+export function csvCell(text: string, { isNumeric }: { readonly isNumeric: boolean }): string {
   const guarded = isNumeric ? text : unformulated(text);
   return /[",\r\n]/.test(guarded) ? `"${guarded.replaceAll('"', '""')}"` : guarded;
 }

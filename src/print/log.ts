@@ -43,13 +43,13 @@ const lineSchema = z.looseObject({ level: z.number(), time: z.string(), msg: z.s
 
 /**
  * A log on standard output: one JSON object per line, or readable lines on a terminal unless
- * `alwaysJson`.
+ * `json`.
  */
-export async function openLog(output: Output, alwaysJson = false): Promise<Log> {
+export async function openLog(output: Output, { json = false } = {}): Promise<Log> {
   // In the bundle, a CommonJS package that is loaded on demand has only its default export.
   const { pino } = (await import('pino')).default;
   const write = (line: string) => {
-    const isForPeople = output.isTerminal && !alwaysJson;
+    const isForPeople = output.isTerminal && !json;
     output.write(isForPeople ? lineForPeople(line, pino.levels.labels, output.colors) : line);
   };
   return pino({ base: null, timestamp: pino.stdTimeFunctions.isoTime }, { write });

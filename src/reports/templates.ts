@@ -55,7 +55,8 @@ export function fillTemplate(
   const path =
     templates.get(nameOf(report + ENDINGS[form])) ?? templates.get(nameOf(ANY_REPORT + ENDINGS[form]));
   if (path === undefined) throw new ConfigurationError('templates/ is incomplete: reinstall Readership');
-  return new Filling(report, templates, form === 'text' || form === 'brief').fill(path, model);
+  const isText = form === 'text' || form === 'brief';
+  return new Filling(report, templates, isText ? 'text' : 'html').fill(path, model);
 }
 
 /** Fills page templates repeatedly; each is read once. `functions` are additional functions for them. */
@@ -63,7 +64,7 @@ export function pageFiller(
   templates: Templates,
   functions: Readonly<Record<string, HelperDelegate>>,
 ): (template: string, model: object) => string {
-  const filling = new Filling('web app', templates, false, functions);
+  const filling = new Filling('web app', templates, 'html', functions);
   return (name, model) => {
     const path = templates.get(name);
     if (path === undefined)
@@ -74,7 +75,7 @@ export function pageFiller(
 
 /** Fills a line of plain text, such as a subject. `source` is its file and key. */
 export const fillLine = (report: string, source: string, line: string, model: object): string =>
-  new Filling(report, new Map(), true).fill(source, model, line);
+  new Filling(report, new Map(), 'text').fill(source, model, line);
 
 /** One template being filled, with its layouts and partials. */
 class Filling {
@@ -86,7 +87,7 @@ class Filling {
   constructor(
     private readonly report: string,
     templates: Templates,
-    private readonly isPlain: boolean,
+    private readonly form: 'html' | 'text',
     functions: Readonly<Record<string, HelperDelegate>> = {},
   ) {
     this.#environment.registerHelper({ ...templateFunctions, ...functions });
@@ -150,7 +151,7 @@ class Filling {
     if (known !== undefined) return known;
     const parsed = this.#environment.parse(text ?? readFileSync(file, 'utf8'));
     new EveryFieldRequired().accept(parsed);
-    const compiled = this.#environment.compile(parsed, { strict: true, noEscape: this.isPlain });
+    const compiled = this.#environment.compile(parsed, { strict: true, noEscape: this.form === 'text' });
     this.#known.set(file, compiled);
     return compiled;
   }

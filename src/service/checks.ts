@@ -206,7 +206,7 @@ async function openDatabase(
 /** Whether the effects journal is intact. Changes nothing, because another process may be writing it. */
 async function journal({ dataDir, marker }: Workspace): Promise<Verdict> {
   if (!(await exists(dataDir))) return pass('none yet');
-  const { found, path, lastSentAt } = await EffectsJournal.open(dataDir, false);
+  const { found, path, lastSentAt } = await EffectsJournal.open(dataDir, 'reader');
   if (marker !== undefined && lastSentAt !== undefined && !(await exists(marker)))
     return warn(
       `${marker} could not be created, so with an empty ${dataDir} everything would be sent again: let this user write there.`,

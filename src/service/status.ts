@@ -225,7 +225,7 @@ const isLater = (later: Delivery, { report, project, recipient, tried_at }: Deli
 /** Null if the journal is intact, or another user's. Another process may be writing it, so nothing is changed. */
 async function journalProblem(dataDir: string): Promise<string | null> {
   try {
-    await EffectsJournal.open(dataDir, false);
+    await EffectsJournal.open(dataDir, 'reader');
     return null;
   } catch (error) {
     const cause = error instanceof Error ? error.cause : undefined;

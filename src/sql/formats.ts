@@ -20,13 +20,15 @@ export interface AnswerStyle {
 /** A result as chunks of text. */
 export function formatAnswer(answer: Answer, format: TextFormat, style: AnswerStyle): AsyncIterable<string> {
   const shown = style.isTerminal ? escapeUnsafe : (text: string) => text;
-  const csv = (value: Json, column: AnswerColumn) => csvCell(shown(valueText(value)), column.isNumeric);
+  const csv = (value: Json, column: AnswerColumn) => csvCell(shown(valueText(value)), column);
   switch (format) {
     case 'table':
       return tableText(answer, style);
     case 'csv':
-      return lines(answer, [answer.columns.map(({ name }) => csvCell(shown(name), false)).join(',')], (row) =>
-        eachCell(answer, row, csv).join(','),
+      return lines(
+        answer,
+        [answer.columns.map(({ name }) => csvCell(shown(name), { isNumeric: false })).join(',')],
+        (row) => eachCell(answer, row, csv).join(','),
       );
     case 'markdown':
       return lines(answer, markdownHead(answer.columns), (row) =>

@@ -83,7 +83,7 @@ export async function publishStep(
   // With the notes published before, if these have problems.
   const ofNotes = await loadNotes(parts);
   const isDue = isWhole || !(await isPublished(store, historyFile, session.now()));
-  const size = isDue ? await publish(store, historyFile, isWhole) : (await stat(historyFile)).size;
+  const size = isDue ? await publish(store, historyFile, { isWhole }) : (await stat(historyFile)).size;
   const summary = isDue ? `${bytes(size)} published` : 'nothing changed since the last time';
   try {
     const dataset = await updateDataset(parts, { isWhole });

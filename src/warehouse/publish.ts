@@ -128,7 +128,11 @@ export async function isPublished(warehouse: Warehouse, target: string, now: Dat
  *
  * Returns the size of the copy in bytes. After a `StorageError`, the previous copy remains.
  */
-export async function publish(warehouse: Warehouse, target: string, isWhole = false): Promise<number> {
+export async function publish(
+  warehouse: Warehouse,
+  target: string,
+  { isWhole = false }: { readonly isWhole?: boolean } = {},
+): Promise<number> {
   const unfinished = `${target}.publishing`;
   try {
     await removeDatabase(unfinished);
@@ -155,7 +159,7 @@ export async function publish(warehouse: Warehouse, target: string, isWhole = fa
   } catch (cause) {
     await removeDatabase(unfinished).catch(() => undefined);
     // A damaged publication is replaced; the live database may be sound.
-    if (!isWhole && isOfDamage(cause)) return publish(warehouse, target, true);
+    if (!isWhole && isOfDamage(cause)) return publish(warehouse, target, { isWhole: true });
     warehouse.noteFailure(cause);
     throw storageFailure(`publish the history to ${target} (the previous one was kept)`, cause);
   }

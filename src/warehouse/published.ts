@@ -16,7 +16,7 @@ export class History implements Reader {
     private readonly path: string,
     private readonly instance: DuckDBInstance,
     readonly connection: DuckDBConnection,
-    private readonly isBeside: boolean,
+    private readonly owns: 'file' | 'connection',
   ) {}
 
   /**
@@ -34,7 +34,7 @@ export class History implements Reader {
       autoload_known_extensions: 'false',
       autoinstall_known_extensions: 'false',
     });
-    const history = new History(path, instance, await instance.connect(), false);
+    const history = new History(path, instance, await instance.connect(), 'file');
     try {
       await check(history.connection);
       const allowed = writable === undefined ? '' : `SET allowed_paths = [${literal(writable)}];`;
@@ -63,12 +63,12 @@ export class History implements Reader {
 
   /** Another connection to the same file, for concurrent queries. It must be closed separately. */
   async beside(): Promise<History> {
-    return new History(this.path, this.instance, await this.instance.connect(), true);
+    return new History(this.path, this.instance, await this.instance.connect(), 'connection');
   }
 
   close(): void {
     this.connection.closeSync();
-    if (!this.isBeside) this.instance.closeSync();
+    if (this.owns === 'file') this.instance.closeSync();
   }
 }
 

@@ -133,7 +133,7 @@ async function writeCopy(copy: string, source: string): Promise<void> {
         await connection.run(`COPY FROM DATABASE source TO ${await databaseOf(connection)}`);
       });
       await migrate(connection, source);
-      const journal = await EffectsJournal.open(dirname(copy), false);
+      const journal = await EffectsJournal.open(dirname(copy), 'reader');
       const id = await readWorkspaceId(readerOf(connection));
       if (id !== undefined) journal.expectOwner(id, source, 'changed');
     });

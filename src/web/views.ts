@@ -140,7 +140,7 @@ const CSV_COLUMNS = [
 /** All pages, not only those on one screen. */
 export async function pagesCsv(request: PageRequest): Promise<string> {
   const found = await request.rows('pages', { ...(await listedFor(request)), limit: 1_000_000, offset: 0 });
-  const cell = (value: Row[string]) => csvCell(valueText(value), typeof value === 'number');
+  const cell = (value: Row[string]) => csvCell(valueText(value), { isNumeric: typeof value === 'number' });
   const lines = found.map((row) => CSV_COLUMNS.map((name) => cell(row[name] ?? null)).join(','));
   return [CSV_COLUMNS.join(','), ...lines, ''].join('\n');
 }

@@ -41,7 +41,7 @@ describe('the effects journal', () => {
       atBegin = await readFile(journal.path, 'utf8');
     });
     expect(JSON.parse(atBegin)).toMatchObject({ event: 'sending', ref: 'a', recipient: 'a@example.com' });
-    expect((await EffectsJournal.open(directory, false)).cutBytes).toBe(0);
+    expect((await EffectsJournal.open(directory, 'reader')).cutBytes).toBe(0);
     await departure.ended({ event: 'unknown', note: 'cut off' }, at('2026-11-22'));
     expect((await stat(journal.path)).mode & 0o777).toBe(0o600);
     const again = await openIn(directory);
@@ -97,7 +97,7 @@ describe('the effects journal', () => {
     ] as const) {
       await writeFile(first.path, text);
       // Only the holder of the live database may repair it.
-      expect((await EffectsJournal.open(directory, false)).cutBytes).toBe(cutBytes);
+      expect((await EffectsJournal.open(directory, 'reader')).cutBytes).toBe(cutBytes);
       expect(await readFile(first.path)).toEqual(text);
       const journal = await openIn(directory);
       expect(journal.cutBytes).toBe(cutBytes);

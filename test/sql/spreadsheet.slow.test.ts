@@ -36,7 +36,7 @@ it.skipIf(!isInstalled)(
       HOSTILE.map((text) => `/page,${cell(text)},${cell(text)},7\n`).join('');
     await writeFile(
       join(directory, 'guarded.csv'),
-      rows((text) => csvCell(text, false)),
+      rows((text) => csvCell(text, { isNumeric: false })),
     );
     await writeFile(
       join(directory, 'bare.csv'),

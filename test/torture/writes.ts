@@ -42,7 +42,7 @@ const COMMIT = `
     );
     writeSync(1, day + '\\n');
   }
-  if (publishes === 'true') await publish(warehouse, path.replace('warehouse', 'history'), true);
+  if (publishes === 'true') await publish(warehouse, path.replace('warehouse', 'history'), { isWhole: true });
   await warehouse.close();`;
 
 interface Strike {

@@ -83,7 +83,7 @@ describe('publishing what changed', () => {
             if (one.kind === 'end') await end(warehouse);
           }
           await publish(warehouse, targetOf(warehouse));
-          await publish(warehouse, targetOf(warehouse, 'whole.duckdb'), true);
+          await publish(warehouse, targetOf(warehouse, 'whole.duckdb'), { isWhole: true });
           expect(await contentOf(targetOf(warehouse))).toEqual(
             await contentOf(targetOf(warehouse, 'whole.duckdb')),
           );
@@ -174,7 +174,7 @@ describe('publishing what changed', () => {
       await leave();
       expect(await contentOf(target), when).toEqual(before);
       expect(await publishChanges(warehouse, target), when).toBeGreaterThan(0);
-      await publish(warehouse, targetOf(warehouse, 'whole.duckdb'), true);
+      await publish(warehouse, targetOf(warehouse, 'whole.duckdb'), { isWhole: true });
       expect(await contentOf(target), when).toEqual(await contentOf(targetOf(warehouse, 'whole.duckdb')));
       const names = await readdir(dirname(target));
       expect(

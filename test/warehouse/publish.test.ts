@@ -71,7 +71,7 @@ describe('the published history', () => {
     const before = await stateOf(warehouse);
     expect(before.rows).toContainEqual(expect.objectContaining({ name: '"backup"."page_views"', rows: 2 }));
     const { ino } = await stat(warehouse.path);
-    await publish(warehouse, historyBeside(warehouse), true);
+    await publish(warehouse, historyBeside(warehouse), { isWhole: true });
     expect((await stat(warehouse.path)).ino).not.toBe(ino);
     expect(await stateOf(warehouse)).toEqual(before);
     expect(await valuesOf(warehouse, `SELECT nextval('numbers')`)).toEqual([7]);
@@ -133,7 +133,7 @@ describe('the published history', () => {
     await warehouse.exclusive(async (connection) => {
       await connection.run('ALTER TABLE page_views RENAME path TO route');
     });
-    const failed = publish(warehouse, target, true);
+    const failed = publish(warehouse, target, { isWhole: true });
     await expect(failed).rejects.toThrow(StorageError);
     await expect(failed).rejects.toThrow('the previous one was kept');
     expect(await inHistory(target, pathsIn)).toEqual(['/old']);

@@ -68,7 +68,7 @@ export async function publishNow(directory: string, ...changes: readonly string[
   const warehouse = await openWarehouse(join(directory, 'data/warehouse.duckdb'), OPTIONS);
   for (const change of changes) await execute(warehouse, change);
   // A change that no ledger shows would not be noticed, so everything is written.
-  await publish(warehouse, join(directory, 'data/history.duckdb'), true);
+  await publish(warehouse, join(directory, 'data/history.duckdb'), { isWhole: true });
   await warehouse.close();
 }
 
