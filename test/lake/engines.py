@@ -21,6 +21,7 @@ from collections import defaultdict
 ENDPOINT = os.environ["LAKE_ENDPOINT"]
 KEY, SECRET = os.environ["AWS_ACCESS_KEY_ID"], os.environ["AWS_SECRET_ACCESS_KEY"]
 VIEWS = ("project", "month", "day", "path", "page", "human", "ai", "total")
+COUNTS = ("human", "ai", "total", "pages")
 DAYS = ("project", "day", "state", "loaded_at", "human", "ai", "total", "pages")
 
 
@@ -116,10 +117,14 @@ class ClickHouse:
             "loaded_at": "toUnixTimestamp64Milli(loaded_at::DateTime64(3))",
         }
         chosen = ", ".join(special.get(name, name) for name in columns)
+        # Without these, it takes a project id such as 007 for a number.
+        types = {"day": "Date", "loaded_at": "DateTime64(6, ''UTC'')"} | dict.fromkeys(COUNTS, "Int64")
+        form = ", ".join(f"{name} {types.get(name, 'String')}" for name in columns)
         if is_bucket(place):
-            source = f"s3('{ENDPOINT}/{quoted(place[5:])}/{table}/{files}', '{KEY}', '{SECRET}', 'Parquet')"
+            address = f"{ENDPOINT}/{quoted(place[5:])}/{table}/{files}"
+            source = f"s3('{address}', '{KEY}', '{SECRET}', 'Parquet', '{form}')"
         else:
-            source = f"file('{quoted(place)}/{table}/{files}', 'Parquet')"
+            source = f"file('{quoted(place)}/{table}/{files}', 'Parquet', '{form}')"
         return self.sql(f"SELECT {chosen} FROM {source}")
 
     def sql(self, sql):

@@ -10,7 +10,7 @@ VALUES = {
     "grain": "'week'",
     "week_start": "'2026-10-26'",
     "before_day": "'2026-11-01'",
-    "page": "(SELECT min(path) FROM page_views)",
+    "path": "(SELECT min(path) FROM page_views)",
 }
 
 history = duckdb.connect(sys.argv[1], read_only=True)
