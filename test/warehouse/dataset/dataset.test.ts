@@ -1,5 +1,16 @@
 import { asyncBufferFromFile, parquetMetadataAsync } from 'hyparquet';
-import { cp, mkdir, readdir, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises';
+import {
+  cp,
+  lstat,
+  mkdir,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  symlink,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { day } from '../../../src/day.js';
@@ -207,6 +218,42 @@ describe('a Parquet dataset', () => {
     expect(await changedBy(directory, () => publishDataset(warehouse, onlyB))).toEqual([...OF_B, LATEST]);
     expect(await datasetRows(directory)).toEqual(await historyRows(warehouse));
     expect(await readFile(join(directory, notes), 'utf8')).toBe('ours');
+  });
+
+  it('gets what a project loaded while it was removed, once it is added again', async () => {
+    const { warehouse, directory } = await published();
+    const onlyB = datasetOptions(directory, { projects: [{ id: 'prj_b' }] });
+    await store(warehouse, 'prj_a', { '2026-12-01': [page('/a', 4)], '2026-10-31': [page('/late', 2)] });
+    await publishDataset(warehouse, onlyB);
+    expect(await isDatasetCurrent(warehouse, onlyB)).toBe(true);
+    expect(await isDatasetCurrent(warehouse, datasetOptions(directory))).toBe(false);
+    expect(await publishTo(warehouse, directory)).toMatchObject({ written: 3 });
+    expect(await datasetRows(directory)).toEqual(await historyRows(warehouse));
+  });
+
+  it('gets a day that was loaded again by a clock that was set back', async () => {
+    const { warehouse, directory } = await published();
+    const now = new Date('2020-01-01T00:00:00Z');
+    await storeLoaded(
+      warehouse,
+      { project: 'prj_b', day: day('2026-11-02'), now },
+      [page('/z', 10)],
+      'final',
+    );
+    expect(await changedBy(directory, () => publishTo(warehouse, directory))).toEqual([...OF_B, LATEST]);
+    expect(await datasetRows(directory)).toEqual(await historyRows(warehouse));
+  });
+
+  it.each(['', 'views', 'days/project=prj_b'])('stays where a symbolic link at %j leads', async (name) => {
+    const { warehouse, directory } = await published();
+    const elsewhere = join(await tempDir(), 'elsewhere');
+    const link = join(directory, name);
+    await rename(link, elsewhere);
+    await symlink(elsewhere, link);
+    await reload(warehouse, [page('/z', 2)]);
+    expect(await publishTo(warehouse, directory)).toMatchObject({ written: 2 });
+    expect(await datasetRows(directory)).toEqual(await historyRows(warehouse));
+    expect((await lstat(link)).isSymbolicLink()).toBe(true);
   });
 
   it('finishes what an earlier publication began, and leaves nothing unfinished', async () => {
