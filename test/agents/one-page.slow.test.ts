@@ -139,6 +139,16 @@ describe('a site on which people read /page/ and AI reads /page.md', () => {
     );
     expect(Number(answers[0]?.[0]?.['human'])).toBeGreaterThan(1000);
     for (const answer of answers) expect(answer).toEqual(answers[0]);
+    for (const path of asked)
+      expect(
+        await site.query(
+          `SELECT path, human > 10 * ai AS by_people, ai > 10 * human AS by_ai FROM page_addresses('${path}', '${FIRST_DAY}', '${LAST_DAY}') ORDER BY path`,
+        ),
+      ).toEqual([
+        { path: '/docs/page-1', by_people: false, by_ai: false },
+        { path: '/docs/page-1.md', by_people: false, by_ai: true },
+        { path: '/docs/page-1/', by_people: true, by_ai: false },
+      ]);
   });
 });
 

@@ -13,6 +13,7 @@ const MACROS = [
   "changes('2026-11-01', '2026-11-02')",
   "human_vs_ai('2026-11-01', '2026-11-02', 'day')",
   "page_history('/only-in-b')",
+  "page_addresses('/only-in-b', '2026-11-01', '2026-11-02')",
   "movers('2026-10-26')",
   "usual_range('2026-10-26')",
   "dropped_days('2026-11-02')",

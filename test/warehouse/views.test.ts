@@ -101,6 +101,13 @@ describe('views and macros return the numbers of independent SQL', () => {
        FROM (${DAYS_OF_PAGES} UNION ALL SELECT 'prj_2', DATE '2025-12-25', '-', 0, 0, 0) GROUP BY ALL ORDER BY ALL`,
     ],
     [
+      'page_addresses',
+      "SELECT * FROM page_addresses('/page-7.md', '2026-01-05', '2026-01-11') ORDER BY ALL",
+      `SELECT project, path, list_sum(list(human))::BIGINT AS human, list_sum(list(ai))::BIGINT AS ai, list_sum(list(total))::BIGINT AS total
+       FROM page_views WHERE regexp_matches(path, '^/page-7(/|[.].*)?$') AND day >= '2026-01-05' AND day < '2026-01-12'
+       GROUP BY project, path HAVING list_sum(list(human)) + list_sum(list(ai)) > 0 ORDER BY ALL`,
+    ],
+    [
       'human_vs_ai by month',
       "SELECT project, period, human, ai, days_loaded FROM human_vs_ai('2025-12-01', '2026-01-31', 'month') ORDER BY ALL",
       `SELECT project, make_date(year(day), month(day), 1) AS period, sum(human)::BIGINT AS human, sum(ai)::BIGINT AS ai,
