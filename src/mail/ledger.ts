@@ -1,7 +1,7 @@
 import pMap from 'p-map';
 import { withGrace } from '../sleep.js';
 import type { JournalEntry, EntryOf, Ending, Outcome as JournalOutcome } from '../effects/entries.js';
-import type { EffectsJournal } from '../effects/journal.js';
+import type { Departure, EffectsJournal } from '../effects/journal.js';
 import { type Reader, readSql } from '../warehouse/query.js';
 import type { Transaction } from '../warehouse/transaction.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
@@ -114,7 +114,8 @@ export async function recordIntent(
   };
   if (!mayBeTried(await knownTo(warehouse), admission, now)) return undefined;
   await journal.expectMaySend();
-  return warehouse.transaction(async (transaction) => {
+  const departures: Departure[] = [];
+  const begin = async (transaction: Transaction) => {
     const known = await knownTo(transaction);
     if (!mayBeTried(known, admission, now)) return undefined;
     const attempts = (known?.attempts ?? 0) + 1;
@@ -122,8 +123,17 @@ export async function recordIntent(
     const departure = await journal.depart(intentOf(delivery), now, () =>
       storeDelivery(transaction, delivery),
     );
+    departures.push(departure);
     return { delivery, departure };
-  });
+  };
+  try {
+    return await warehouse.transaction(begin);
+  } catch (error) {
+    // It could not be committed, as on a full disk, so nothing is sent.
+    for (const departure of departures)
+      await departure.ended({ event: 'not-sent' }, now).catch(() => undefined);
+    throw error;
+  }
 }
 
 /** Settles a delivery of unknown outcome. One that did not arrive is sent again when it is due. */

@@ -5,6 +5,7 @@ import type { Socket } from 'node:net';
 import { promisify } from 'node:util';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { EffectsJournal } from '../../src/effects/journal.js';
 import { reconcile } from '../../src/effects/reconcile.js';
 import { countDifferences } from '../../src/effects/settle.js';
 import { openChannel } from '../../src/mail/channel.js';
@@ -12,8 +13,9 @@ import { DeliveryError, sentOf } from '../../src/mail/delivery.js';
 import { deliver, readDeliveries, recordIntent, resolveDelivery } from '../../src/mail/ledger.js';
 import { deliveryAfter, EMAILS } from '../../src/mail/reconcile.js';
 import { outboxTransport } from '../../src/mail/transport.js';
-import { journalOf, liveWarehouse } from '../open-warehouse.js';
+import { closeNow, journalOf, liveWarehouse } from '../open-warehouse.js';
 import { reply, serve } from '../serve.js';
+import { smallDisk } from '../small-disk.js';
 import { tempDir } from '../temp-dir.js';
 import { letter } from './letters.js';
 import { postTo, SECRET } from './posts.js';
@@ -151,6 +153,23 @@ describe('the ledger of deliveries', () => {
     expect(standIn.seen).toHaveLength(1);
     all.journal.askFirst(() => Promise.reject(error));
     expect((await send(postTo('slack', standIn.baseUrl))).attempted).toEqual([]);
+  });
+
+  it('has nothing of an email that a full disk could not record, and the journal says that it was not sent', async (context) => {
+    const directory = await tempDir();
+    const disk = await smallDisk(context, directory);
+    const warehouse = await liveWarehouse(join(directory, 'warehouse.duckdb'));
+    const journal = await EffectsJournal.open(await tempDir());
+    await disk.leaveRoom(0);
+    const intent = recordIntent({ warehouse, journal }, await letter('docs@example.com'), {
+      ...attempt,
+      via: 'smtp',
+    });
+    await expect(intent).rejects.toThrow(/No space left|ENOSPC/);
+    const [known] = journal.known('email').values();
+    expect(known?.last).toMatchObject({ event: 'not-sent', attempt: NOW.toISOString() });
+    await journal.close();
+    await expect(closeNow(warehouse)).rejects.toThrow('No space left');
   });
 
   it('and the journal are each rebuilt from the other: what was sent stays sent, and the rest is unknown', async () => {
