@@ -35,6 +35,20 @@ export interface TransportOptions {
   readonly onHeaders?: (headers: ResponseHeaders) => void;
 }
 
+/** Calls `act` after a turn of the event loop in which `progress` stayed the same; not if it becomes undefined. */
+function onceIdle(progress: () => string | undefined, act: () => void): void {
+  const before = progress();
+  // The first one may run before sockets are read.
+  setImmediate(() =>
+    setImmediate(() => {
+      const after = progress();
+      if (after === undefined) return;
+      if (after === before) act();
+      else onceIdle(progress, act);
+    }),
+  );
+}
+
 /** Sends a request once and returns its result. The caller decides what that means and whether to retry. */
 export class Transport {
   readonly #reads: Dispatcher;
@@ -117,14 +131,20 @@ export class Transport {
         if (controller === undefined) fail(reason);
         else controller.abort(reason);
       };
-      const deadline = setTimeout(() => {
+      const late = () => {
         stop(new Error(`it took more than ${responseTimeoutMs / 1_000} s`));
+      };
+      // If the process was suspended, the answer may be in the socket: what is there counts.
+      const deadline = setTimeout(() => {
+        onceIdle(() => (isOver ? undefined : `${status} ${pieces.length}`), late);
       }, responseTimeoutMs);
       const interrupt = () => {
         stop(new Error('interrupted'));
       };
       signal?.addEventListener('abort', interrupt);
+      let isOver = false;
       const end = () => {
+        isOver = true;
         clearTimeout(deadline);
         signal?.removeEventListener('abort', interrupt);
       };

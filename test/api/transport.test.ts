@@ -2,11 +2,13 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
+import { Worker } from 'node:worker_threads';
 import { describe, expect, it, vi } from 'vitest';
+import { z } from 'zod';
 import { ContractError, TryLaterError, UnknownOutcomeError } from '../../src/api/errors.js';
 import { DEPARTURE } from '../departure.js';
 import { reply } from '../serve.js';
-import { clientOf, errorOf, JOB, NO_ROWS, PAGE } from './open-client.js';
+import { clientOf, errorOf, JOB, NO_ROWS, openClient, PAGE } from './open-client.js';
 
 const NO_RETRIES = { retries: 0, minDelayMs: 1, maxDelayMs: 1 };
 const BODY = JSON.stringify({
@@ -111,6 +113,19 @@ it.each([
   expect((await errorOf(client.views(PAGE))).message).toContain(`the server answered 422: “${words}”.`);
 });
 
+/** A server in a thread, which answers once the main thread does nothing else than wait for that. */
+const ANSWERS_SUSPENDED = `
+  const { parentPort, workerData: { signals, body } } = require('node:worker_threads');
+  const server = require('node:http').createServer((_, response) => {
+    parentPort.postMessage('asked');
+    Atomics.wait(signals, 0, 0);
+    response.end(body, () => {
+      Atomics.store(signals, 1, 1);
+      Atomics.notify(signals, 1);
+    });
+  });
+  server.listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port));`;
+
 describe('the deadline for a whole answer', () => {
   /** Sends a byte now and then, forever. */
   const drip = async (response: ServerResponse) => {
@@ -128,6 +143,27 @@ describe('the deadline for a whole answer', () => {
     expect(error).toMatchObject({ reason: 'connection-lost' });
     expect(error.message).toContain('it took more than 0.06 s');
     expect(await errorOf(client.createJob('Go', DEPARTURE))).toBeInstanceOf(UnknownOutcomeError);
+  });
+
+  it('counts an answer that arrived while the process was suspended', async () => {
+    const [isSuspended, isAnswered] = [0, 1];
+    const signals = new Int32Array(new SharedArrayBuffer(8));
+    const workerData = { signals, body: JSON.stringify(JOB) };
+    const worker = new Worker(ANSWERS_SUSPENDED, { eval: true, workerData });
+    const [port] = z.tuple([z.int()]).parse(await once(worker, 'message'));
+    const responseTimeoutMs = 200;
+    const client = openClient(`http://127.0.0.1:${port}`, { limits: { responseTimeoutMs } });
+    const start = performance.now();
+    const answer = client.createJob('Go', DEPARTURE);
+    worker.once('message', () => {
+      // As if it was suspended: nothing runs here until the server has answered and the time is over.
+      Atomics.store(signals, isSuspended, 1);
+      Atomics.notify(signals, isSuspended);
+      Atomics.wait(signals, isAnswered, 0);
+      while (performance.now() < start + 2 * responseTimeoutMs);
+    });
+    await expect(answer).resolves.toMatchObject({ id: 'job_1' });
+    await worker.terminate();
   });
 
   it('leaves no timer behind after an answer that arrived in time', async () => {
