@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import type { AgentJob } from '../api/schema.js';
+import { type AgentJob, jobStatus } from '../api/schema.js';
 import { dayColumn, type Parameters, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
 import { Transaction } from '../warehouse/transaction.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
@@ -66,7 +66,8 @@ const jobRow = z
     state: z.enum(JOB_STATES),
     remote_id: z.string().nullable(),
     reason: z.string(),
-    remote_status: z.string().nullable(),
+    /** Version 0.3 stored any length. */
+    remote_status: jobStatus.nullable().catch(null),
     pr_link: z.string().nullable(),
     polls: z.int(),
     next_poll_at: timestampColumn.nullable(),

@@ -14,6 +14,18 @@ export const LIMITS = {
   usesPerHour: 100,
 } as const;
 
+/** No day has so many views. Below, sums of days are exact, in JavaScript and in JSON. */
+export const TOO_MANY_VIEWS = 2 ** 50;
+
+/** The status of a job, up to so many characters, without half of one at the end. */
+export const jobStatus = z
+  .string()
+  .min(1)
+  .transform((status) => status.slice(0, 200).replace(/[\ud800-\udbff]$/, ''));
+
+/** As much as browsers open. */
+const MAX_LINK = 2_000;
+
 /** The statuses at which polling ends. Every other one, known or not, means "still going". */
 export const ENDED_STATUSES = ['completed', 'archived', 'failed'] as const;
 
@@ -25,11 +37,11 @@ const NOT_AN_ID = 'not an id of a job';
 export const agentJobSchema = z.object({
   /** Some servers have numbers. */
   id: z.union([z.string(), z.int().transform(String)], NOT_AN_ID).refine(isJobId, NOT_AN_ID),
-  status: z.string().min(1).catch('unknown'),
+  status: jobStatus.catch('unknown'),
   source: z.object({ repository: z.string().nullish(), ref: z.string().nullish() }).nullish().catch(null),
   model: z.string().nullish().catch(null),
   /** Some servers send its number instead of a link, which leads nowhere. */
-  prLink: z.string().min(1).nullish().catch(null),
+  prLink: z.string().min(1).max(MAX_LINK).nullish().catch(null),
   createdAt: z.string().nullish().catch(null),
   archivedAt: z.string().nullish().catch(null),
 });
@@ -46,8 +58,15 @@ export const pageViewsSchema = viewCountsSchema.extend({ path: z.string().transf
 /** Views of one page (API 2.3). */
 export type PageViews = z.infer<typeof pageViewsSchema>;
 
+/** The totals of a range may be wrong because of one day. That must not keep others from being loaded. */
+const rangeCount = z
+  .number()
+  .min(0)
+  .refine(Number.isInteger, 'expected a whole number')
+  .transform((views) => Math.min(views, Number.MAX_SAFE_INTEGER));
+
 export const viewsResponseSchema = z.object({
-  totals: viewCountsSchema,
+  totals: z.object({ human: rangeCount, ai: rangeCount, total: rangeCount }),
   views: z.array(pageViewsSchema),
   hasMore: z.boolean(),
 });

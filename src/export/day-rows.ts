@@ -1,4 +1,6 @@
-import type { PageViews, ViewCounts } from '../api/schema.js';
+import { PagingError } from '../api/errors.js';
+import { type PageViews, TOO_MANY_VIEWS, type ViewCounts } from '../api/schema.js';
+import { thousands } from '../format/numbers.js';
 import { addCounts, equalCounts, NO_VIEWS, subtractCounts } from './totals.js';
 
 /**
@@ -46,7 +48,7 @@ export class DayRows {
     return all.filter(({ path }, index) => this.#places.get(path) === index);
   }
 
-  /** Adds the rows of one page, some of which may be requested `again`. */
+  /** Adds the rows of one page, some of which may be requested `again`. Throws a `PagingError` for impossible counts. */
   add(totals: ViewCounts, page: readonly PageViews[], again: readonly PageViews[] = []): void {
     this.isSteady &&= this.size === 0 || equalCounts(this.totals, totals);
     this.totals = totals;
@@ -72,6 +74,9 @@ export class DayRows {
       this.hasRepeats ||= isSame && place < start;
     }
     this.sum = { human, ai, total };
+    const most = Math.max(human, ai, total, totals.human, totals.ai, totals.total);
+    if (most >= TOO_MANY_VIEWS)
+      throw new PagingError(`the platform reports ${thousands(most)} views, which cannot be right`);
   }
 
   /** The rows with all counts of a path added up, if that accounts for the totals. */

@@ -1,6 +1,6 @@
 import type { Client, ReadOptions } from '../api/client.js';
 import { RefusedError, TryLaterError } from '../api/errors.js';
-import type { PageViews, ViewCounts } from '../api/schema.js';
+import { type PageViews, TOO_MANY_VIEWS, type ViewCounts } from '../api/schema.js';
 import { addDays, type Day, type DayRange, rangeOf } from '../day.js';
 import { ReadershipError } from '../errors.js';
 
@@ -135,7 +135,7 @@ export async function expectAdditive(
   if (none !== undefined && !isInclusive) return;
   const totalOf = (from: Day, to: Day) => probeTotals(client, { first: from, last: to }, options);
   const both = await totalsIfAnswered(client, { first, last }, options);
-  if (both === undefined || equalCounts(both, NO_VIEWS)) return;
+  if (both === undefined || equalCounts(both, NO_VIEWS) || both.total >= TOO_MANY_VIEWS) return;
   const [one, other] = [await totalOf(first, first), await totalOf(last, last)];
   const sum = addCounts(one, other);
   if (equalCounts(sum, both)) return;

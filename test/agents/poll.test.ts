@@ -89,6 +89,21 @@ describe('polling', () => {
     expect(await desk.job(1)).toMatchObject({ state: 'active', remote_status: 'thinking', pr_link: prLink });
   });
 
+  it('keeps 200 characters of a status, and no link that no browser opens', async () => {
+    const desk = await deskWithJobs(1);
+    const answer = {
+      status: `${'x'.repeat(199)}🦆${'y'.repeat(250_000)}`,
+      prLink: `https://${'z'.repeat(9_000)}`,
+    };
+    desk.clock.advance(60);
+    const { client } = await clientOf((response) => reply(response, 200, { id: 'job_000001', ...answer }));
+    await pollJobs(taskOf(desk, { client }));
+    const short = { remote_status: 'x'.repeat(199), pr_link: null };
+    expect(await desk.job(1)).toMatchObject({ state: 'active', ...short });
+    await execute(desk.warehouse, 'UPDATE agent_jobs SET remote_status = $status', { status: answer.status });
+    expect(await desk.job(1)).toMatchObject(short);
+  });
+
   it('looks for the pull request of a completed job until an hour after its end', async () => {
     const desk = await deskWithJobs(2, { outcomes: ['no-change'], jobSeconds: 4 });
     const pollAfter = (seconds: number, changes: Partial<PollTask> = {}) => {

@@ -72,6 +72,18 @@ const WRONG_BODIES: readonly Answer[] = [
   text('JSON nested too deeply', '['.repeat(200_000)),
   // The other bodies that do not match the API are in test/api/schema.test.ts.
   json('no totals', { ...PAGE, totals: undefined }),
+  ...[2 ** 50, 9_007_199_254_740_000, 1e300].flatMap((many) => {
+    const huge = { path: '/a', human: many, ai: 0, total: many };
+    return [
+      json(`${many} views of a page`, { totals: sumCounts([huge]), views: [huge], hasMore: false }),
+      json(`${many} views in the totals only`, { ...PAGE, totals: sumCounts([huge]) }),
+    ];
+  }),
+  json('pages that add up to too many views', {
+    totals: sumCounts(ROWS),
+    views: ['/a', '/b'].map((path) => row(path, 2 ** 49)),
+    hasMore: false,
+  }),
   json('a negative count', { ...PAGE, views: [{ ...ROWS[0], human: -1 }] }),
   text('NaN as a count', WHOLE.replace('300', 'NaN')),
 ];
