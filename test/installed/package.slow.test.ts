@@ -1,8 +1,13 @@
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { cp, readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { endedWith, KEY, platformOf, replaceIn, workspaceOf } from '../commands/workspace.js';
+import { startMailServer } from '../mail/mail-server.js';
+import { serve } from '../serve.js';
 import { tempDir } from '../temp-dir.js';
+import { serveBucket } from '../warehouse/dataset/bucket-server.js';
+import { mcpClient } from '../web/mcp-client.js';
 import { commandsBelow, TRIES, tryCommand } from './commands.js';
 import { install, type Installed, ROOT, run } from './install.js';
 import { certificateFor, proxyWithLogin, serveSecurely } from './network.js';
@@ -99,5 +104,53 @@ describe('the package', () => {
       await replaceIn(cwd, 'https://platform.test', `https://localhost:${port}`);
       endedWith(0, await exportWith({ HTTPS_PROXY }));
     });
+  });
+
+  it('emails with STARTTLS and a login, posts to Slack, fills a bucket, writes a spreadsheet and answers assistants', async () => {
+    const platform = await platformOf(20, 40);
+    const identity = await certificateFor(await tempDir(), 'localhost');
+    const logins: string[] = [];
+    const mails = await startMailServer({
+      key: identity.key,
+      cert: identity.cert,
+      disabledCommands: [],
+      authOptional: false,
+      onAuth: ({ username = '', password }, session, done) => {
+        logins.push(`${username}:${password} ${session.secure ? 'encrypted' : 'in the clear'}`);
+        done(null, { user: username });
+      },
+    });
+    const slack = await serve((_, response) => response.end('ok'));
+    const { environment, files } = await serveBucket();
+    const cwd = await workspaceOf(
+      { baseUrl: platform.baseUrl, projectId: 'prj_1' },
+      `mail: { from: docs@example.com }
+channels: { chat: { kind: slack, urlEnv: CHAT_URL } }
+reports: { weekly: { to: [ann@example.com, chat] } }
+publish: { parquet: 's3://bucket/docs' }
+`,
+    );
+    const env = {
+      ...environment,
+      READERSHIP_API_KEY: KEY,
+      READERSHIP_SMTP_URL: `smtp://ann:long-p%40ssword@localhost:${mails.port}`,
+      NODE_EXTRA_CA_CERTS: identity.file,
+      CHAT_URL: `${slack.baseUrl}/services/secret`,
+    };
+    await installed.output(['export'], { cwd, env });
+    expect([...files.keys()]).toContain('docs/days/project=prj_1/days.parquet');
+    const sent = await installed.output(['report', 'send', 'weekly'], { cwd, env });
+    expect(sent).toMatch(/to ann@example\.com: sent .*\n.*to chat: sent/);
+    expect(logins).toEqual(['ann:long-p@ssword encrypted']);
+    expect(mails.accepted.get('ann@example.com')).toHaveLength(1);
+    expect(slack.seen.map(({ url }) => url.pathname)).toEqual(['/services/secret']);
+
+    await installed.output(['sql', 'FROM site_weeks ORDER BY week', '--output', 'weeks.xlsx'], { cwd });
+    expect((await readFile(join(cwd, 'weeks.xlsx'))).subarray(0, 2).toString()).toBe('PK');
+    const transport = new StdioClientTransport({
+      ...{ command: installed.program, args: ['mcp'], cwd, env: installed.environment, stderr: 'pipe' },
+    });
+    const { ask } = await mcpClient(cwd, transport);
+    expect(await ask('query', { sql: 'SELECT 6 * 7 AS answer' })).toContain('42');
   });
 });
