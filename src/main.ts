@@ -90,7 +90,8 @@ const runtime: Runtime = {
   output,
 };
 
-const act: Act = async (work, endsByInterruption) => {
+const act: Act = async (work, { options, endsByInterruption }) => {
+  output.repeatOptions(options);
   command.endsByInterruption = endsByInterruption;
   process.exitCode = await work(runtime);
 };

@@ -106,7 +106,8 @@ export async function callCli(args: readonly string[], options: CallOptions): Pr
     });
   let code = 0;
   try {
-    const program = await commandLine(async (work) => {
+    const program = await commandLine(async (work, { options: given }) => {
+      runtime.output.repeatOptions(given);
       code = await work(runtime);
     }, args[0]);
     write(program, out, err);

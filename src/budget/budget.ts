@@ -21,10 +21,6 @@ const PART_UNDER_WAY = 0.1;
 const mostUnderWay = (limit: number | 'unlimited'): number =>
   limit === 'unlimited' ? Infinity : Math.floor(limit * PART_UNDER_WAY);
 
-/** How many requests of a lease must be free before it begins. */
-const fewestOf = (requests: number, limit: number | 'unlimited'): number =>
-  Math.min(requests, Math.max(1, mostUnderWay(limit)));
-
 export interface BudgetOptions {
   readonly warehouse: Warehouse;
   readonly bucket: string;
@@ -77,7 +73,7 @@ export class RequestBudget implements Pace {
     this.#turnsOf.set(project, inOwnTurn);
     if (priority === 'trial' && (await this.#isHeldByRefusal())) return this.#trial(signal);
     const lease: OpenLease = { priority, signal, total: 0, entry: undefined };
-    const fewest = fewestOf(requests, this.options.limit);
+    const fewest = Math.min(requests, Math.max(1, mostUnderWay(this.options.limit)));
     try {
       const reserve = async () => {
         await this.#roomBeside(requests, signal);

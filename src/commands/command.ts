@@ -17,7 +17,7 @@ import { ConfigurationError, type ExitCode } from '../errors.js';
  */
 export type Act = (
   work: (runtime: Runtime) => Promise<ExitCode>,
-  endsByInterruption: boolean,
+  command: { readonly options: WorkspaceOptions; readonly endsByInterruption: boolean },
 ) => Promise<void>;
 
 /** Adds a command to the program, or a subcommand to its command. */
@@ -169,13 +169,8 @@ const commandWith =
         const options = command.opts<Given<Options>>();
         // Commander has parsed them as defined.
         const values = command.processedArgs as Values<Arguments>;
-        return act(
-          (runtime) => {
-            runtime.output.repeatOptions(options);
-            return run(options, runtime, ...values);
-          },
-          definition.endsByInterruption?.(options) ?? false,
-        );
+        const endsByInterruption = definition.endsByInterruption?.(options) ?? false;
+        return act((runtime) => run(options, runtime, ...values), { options, endsByInterruption });
       });
   };
 

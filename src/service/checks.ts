@@ -1,5 +1,5 @@
-import { access, constants, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { ReadOptions } from '../api/client.js';
 import { askForDate } from '../api/clock.js';
 import { PausedError, TryLaterError } from '../api/errors.js';
@@ -10,32 +10,21 @@ import { DOT_ENV, SMTP_URL_VARIABLE } from '../config/load.js';
 import { isAddress } from '../config/recipients.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { addDays, lastEndedDay } from '../day.js';
-import { EffectsJournal } from '../effects/journal.js';
-import { isSamePlace, placeOf, placeWords, readPlace } from '../effects/place.js';
-import { LockedError, messageOf } from '../errors.js';
-import { exists, freeDisk, ignoreMissing } from '../files.js';
+import { messageOf } from '../errors.js';
+import { ignoreMissing } from '../files.js';
 import { expectAdditive } from '../export/totals.js';
-import { bytes, counted } from '../format/numbers.js';
+import { counted } from '../format/numbers.js';
 import { isRetired } from '../mail/channel.js';
 import { asciiDomain } from '../mail/compose.js';
 import { expectSender, tryMailServer } from '../mail/transport.js';
 import { timeLimit } from '../sleep.js';
-import { storageFailure } from '../storage.js';
 import { readOwnNotes } from '../steps/notes.js';
-import { tryLock } from '../warehouse/duckdb.js';
-import { openWarehouse, refuseToForget } from '../warehouse/open.js';
-import { OtherVersionError } from '../warehouse/migrate.js';
-import type { Warehouse } from '../warehouse/warehouse.js';
 import { fail, type CheckResult, found, keyProblem, pass, type Verdict, warn } from './findings.js';
-import { tryDataset } from './try-dataset.js';
+import { checkDataset, checkDates, checkDisk, checkJournal, checkPlace, openDatabase } from './check-storage.js';
 import { tryReports } from './try-reports.js';
-import { futureWords, readFutureRows } from './status.js';
 import { answers, doesNotAnswer } from './try-platform.js';
 
 const ANSWER_TIMEOUT_MS = 10_000;
-const SCARCE_BYTES = 2 ** 30;
-/** Publishing everything writes the live file again, and a copy of it. */
-const COPIES = 2;
 
 /** Checks everything that a night needs; a check that fails does not stop the others. */
 export async function examine(workspace: Workspace, runtime: Runtime): Promise<CheckResult[]> {
@@ -54,15 +43,15 @@ export async function examine(workspace: Workspace, runtime: Runtime): Promise<C
       found('links', () => links(workspace)),
       ...channels(workspace),
       found('database', () => verdict),
-      found('journal', () => journal(workspace)),
+      found('journal', () => checkJournal(workspace)),
       ...(warehouse === undefined
         ? []
         : [
-            found('sends from', () => sendsFrom(workspace, warehouse)),
-            found('dates', () => dates(warehouse, runtime.now())),
-            ...tryDataset(workspace, warehouse, runtime),
+            found('sends from', () => checkPlace(workspace, warehouse)),
+            found('dates', () => checkDates(warehouse, runtime.now())),
+            ...checkDataset(workspace, warehouse, runtime),
           ]),
-      found('disk', () => disk(workspace)),
+      found('disk', () => checkDisk(workspace)),
     ]);
     return findings.flat(2);
   } finally {
@@ -178,73 +167,3 @@ const channels = (workspace: Workspace): Promise<CheckResult>[] =>
           : pass(`${name}: posts to ${channel.kind} at ${channel.url.host}; nothing was sent`),
     ),
   );
-
-/** The database, to count requests in, unless it is missing, in use, older or damaged. */
-async function openDatabase(
-  { liveFile, historyFile }: Workspace,
-  { now, signal }: Runtime,
-): Promise<{ warehouse?: Warehouse; verdict: Verdict }> {
-  try {
-    await refuseToForget(liveFile, historyFile);
-    if (!(await exists(liveFile)))
-      return { verdict: warn(`There is no database yet. Load the history: readership export`) };
-    const warehouse = await openWarehouse(liveFile, {
-      command: 'readership doctor',
-      now,
-      signal,
-      maxWaitMs: 0,
-      historyFile,
-      mustBeMigrated: true,
-    });
-    return { warehouse, verdict: pass(`${liveFile} opens, has the current version, and is not in use`) };
-  } catch (error) {
-    const isTemporary = error instanceof LockedError || error instanceof OtherVersionError;
-    return { verdict: (isTemporary ? warn : fail)(messageOf(error)) };
-  }
-}
-
-/** Whether the effects journal is intact. Changes nothing, because another process may be writing it. */
-async function journal({ dataDir, marker }: Workspace): Promise<Verdict> {
-  if (!(await exists(dataDir))) return pass('none yet');
-  const { found, path, lastSentAt } = await EffectsJournal.open(dataDir, 'reader');
-  if (marker !== undefined && lastSentAt !== undefined && !(await exists(marker)))
-    return warn(
-      `${marker} could not be created, so with an empty ${dataDir} everything would be sent again: let this user write there.`,
-    );
-  return pass(found ? `${path} is intact` : 'none yet');
-}
-
-/** Whether jobs, messages and emails are sent from here. */
-async function sendsFrom({ dataDir, machine }: Workspace, warehouse: Warehouse): Promise<Verdict> {
-  const place = await readPlace(warehouse);
-  if (place === undefined) return pass('not recorded yet: the first command that writes records it');
-  const here = await placeOf(dataDir, machine);
-  if (!isSamePlace(place, here))
-    return warn(`${placeWords(place)}; this copy exports and reports, but sends nothing: readership adopt`);
-  return pass(`here, ${placeWords(place)}`);
-}
-
-async function dates(warehouse: Warehouse, now: Date): Promise<Verdict> {
-  const rows = await readFutureRows(warehouse, now);
-  return rows.length === 0 ? pass('none in the future') : warn(`In the future: ${futureWords(rows)}.`);
-}
-
-async function disk({ dataDir, liveFile }: Workspace): Promise<Verdict> {
-  let place = dataDir;
-  while (!(await exists(place))) place = dirname(place);
-  const isWritable = await access(`${place}/.`, constants.W_OK).then(
-    () => true,
-    () => false,
-  );
-  if (!isWritable) return fail(`This user cannot write to ${place}: change its owner, or set dataDir.`);
-  const free = await freeDisk(place);
-  const needed = COPIES * ((await stat(liveFile).catch(ignoreMissing))?.size ?? 0);
-  const words = `${bytes(free)} free in ${dataDir}`;
-  if (free < needed) return fail(`${words}: publishing needs ${bytes(needed)}. Make room.`);
-  try {
-    await tryLock(place);
-  } catch (error) {
-    return fail(storageFailure(`lock a file in ${place}`, error).message);
-  }
-  return free < SCARCE_BYTES ? warn(`${words}: make room before it runs out.`) : pass(words);
-}

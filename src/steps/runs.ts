@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { OUTAGES } from '../warehouse/publish.js';
+import { OUTAGES } from '../warehouse/digests.js';
 import { type Reader, readSql, timestampColumn } from '../warehouse/query.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 

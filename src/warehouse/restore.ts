@@ -11,7 +11,7 @@ import { readWorkspaceId } from '../effects/place.js';
 import { changeDatabase, type LiveFile, logOf, removeCopies, removeDatabase } from './live-file.js';
 import { migrate } from './migrate.js';
 import { BehindError, holdLiveFile, type HoldOptions, makeDirectory, openWarehouse } from './open.js';
-import { tableDigests } from './publish.js';
+import { tableDigests } from './digests.js';
 import { queryRows, readerOf } from './query.js';
 import type { Warehouse } from './warehouse.js';
 

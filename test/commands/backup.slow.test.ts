@@ -1,7 +1,7 @@
 import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { tablesOf } from '../../src/warehouse/publish.js';
+import { tablesOf } from '../../src/warehouse/digests.js';
 import { expectWhole } from '../export/stored-days.js';
 import { inWarehouse, rowsOf } from '../open-warehouse.js';
 import { startCli } from '../run-cli.js';

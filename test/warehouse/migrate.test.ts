@@ -12,7 +12,7 @@ import { pageOf } from '../../src/page.js';
 import { OtherVersionError } from '../../src/warehouse/migrate.js';
 import { openWarehouse } from '../../src/warehouse/open.js';
 import { openHistory } from '../../src/warehouse/published.js';
-import { tablesOf } from '../../src/warehouse/publish.js';
+import { tablesOf } from '../../src/warehouse/digests.js';
 import { answerOf } from '../duckdb.js';
 import { closeNow, execute, inWarehouse, liveWarehouse, rowsOf, valuesOf } from '../open-warehouse.js';
 import { CASES, randomPaths } from '../paths.js';
