@@ -23,6 +23,13 @@ const workflow = z.object({
   }),
 });
 
+/** As `toJSON(secrets)` writes them: also a channel's, with what a shell would interpret. */
+const SECRETS = JSON.stringify({
+  github_token: 'a-token-of-the-run',
+  READERSHIP_API_KEY: KEY,
+  CHAT_URL: "https://chat.example.com/$(id)/'a'\"b",
+});
+
 let remote: string;
 let clone: string;
 let platform: Sandbox;
@@ -79,7 +86,7 @@ async function play({ begin = false, command = 'run --paused-ok', dies = false, 
   await writeFile(join(bin, 'readership'), program, { mode: 0o755 });
   const env = {
     PATH: `${bin}:${process.env['PATH'] ?? ''}`,
-    ...{ RUNNER_TEMP: temp, BEGIN: String(begin), COMMAND: command, READERSHIP_API_KEY: KEY },
+    ...{ RUNNER_TEMP: temp, BEGIN: String(begin), COMMAND: command, SECRETS: SECRETS },
   };
   const step = (name: string) =>
     shell(clone, `${before}\n${scripts.get(name) ?? expect.fail(`no step ${name}`)}`, env);
