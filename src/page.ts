@@ -21,3 +21,7 @@ export function pageOf(path: string): PagePath {
     page = page.slice(0, -ending.length);
   return (page || '/') as PagePath;
 }
+
+/** Pages by a pattern: without a wildcard, it names one page by any of its addresses. */
+export const pagePattern = (pattern: string): string =>
+  /[*?[\]{}()]/.test(pattern) ? pattern.replace(/(?<=.)\/+$/, '') : pageOf(pattern);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { pageOf } from '../src/page.js';
+import { pageOf, pagePattern } from '../src/page.js';
 import { closeNow, liveWarehouse } from './open-warehouse.js';
 import { CASES, randomPaths } from './paths.js';
 
@@ -42,4 +42,16 @@ describe('the page of a path', () => {
     expect(rows.filter(({ path, page }) => pageOf(path) !== page)).toEqual([]);
     await closeNow(warehouse);
   });
+});
+
+it.each([
+  ['/guide.md', '/guide'],
+  ['/guide/index.html', '/guide'],
+  ['/', '/'],
+  ['/api/*/', '/api/*'],
+  ['/api/**', '/api/**'],
+  ['/**/*.md', '/**/*.md'],
+  ['/{a,b}.md', '/{a,b}.md'],
+])('the pattern %s is %s of pages', (pattern, expected) => {
+  expect(pagePattern(pattern)).toBe(expected);
 });

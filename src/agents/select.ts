@@ -1,6 +1,7 @@
 import picomatch from 'picomatch';
 import { z } from 'zod';
 import type { Settings } from '../config/schema.js';
+import { pagePattern } from '../page.js';
 import { drawPairs, type Pair } from './pairs.js';
 import { type Evidence, evidenceRow, type HeldOutReason, NO_EVIDENCE, type Reason } from './reasons.js';
 import type { Room } from './room.js';
@@ -139,7 +140,7 @@ function pairsOf(
 
 /** To picomatch alone, /**\/openapi.* does not cover /openapi.json. */
 const exclusion = (patterns: readonly string[]): ((path: string) => boolean) =>
-  picomatch(patterns.flatMap((pattern) => [pattern, pattern.replace('/**/', '/')]));
+  picomatch(patterns.map(pagePattern).flatMap((pattern) => [pattern, pattern.replace('/**/', '/')]));
 
 /** A page in the sitemap needs no further proof that it exists; any other must be viewed regularly. */
 function objection(

@@ -1,5 +1,6 @@
 import { ReadershipError } from '../errors.js';
 import { connectionFailure, connections } from '../network.js';
+import { pageOf } from '../page.js';
 import { timeLimit } from '../sleep.js';
 import {
   isWebAddress,
@@ -43,19 +44,17 @@ export const basePath = (siteUrl: string | undefined): string =>
 export const pathBelow = (base: string, path: string): string | undefined =>
   `${path}/`.startsWith(`${base}/`) ? path.slice(base.length) : undefined;
 
-const trimmed = (path: string): string => path.replace(/\/+$/, '') || '/';
-
 /**
- * The paths of a site's pages in its sitemap, from the site's address and without a slash at the end. Throws a
- * `SitemapError` when the sitemap lists no page of the site.
+ * The pages of a site in its sitemap, from the site's address. Throws a `SitemapError` when the sitemap lists none of
+ * them.
  */
 export function sitePaths(source: string, addresses: readonly URL[], siteUrl: string | undefined): string[] {
   const base = basePath(siteUrl);
   const host = siteUrl === undefined ? undefined : new URL(siteUrl).hostname;
   const paths = new Set<string>();
   for (const { hostname, pathname } of addresses) {
-    const path = host === undefined || hostname === host ? pathBelow(base, pathname) : undefined;
-    if (path !== undefined) paths.add(trimmed(path));
+    const path = host === undefined || hostname === host ? pathBelow(base, pageOf(pathname)) : undefined;
+    if (path !== undefined) paths.add(path || '/');
   }
   if (paths.size === 0)
     throw new SitemapError(source, `it lists no page of ${siteUrl ?? 'any site'}; check the siteUrl`);
@@ -64,7 +63,7 @@ export function sitePaths(source: string, addresses: readonly URL[], siteUrl: st
 
 /**
  * Only the site's own pages count. The paths in question may start at the site's front page or at its
- * root, and a slash at the end makes no difference. Throws a `SitemapError` as `sitePaths` does.
+ * root. Throws a `SitemapError` as `sitePaths` does.
  */
 export function listedPages(
   source: string,
@@ -73,7 +72,10 @@ export function listedPages(
 ): IsListed {
   const base = basePath(siteUrl);
   const paths = new Set(sitePaths(source, addresses, siteUrl));
-  return (path) => [path, pathBelow(base, path)].some((one) => one !== undefined && paths.has(trimmed(one)));
+  return (path) => {
+    const page = pageOf(path);
+    return [page, pathBelow(base, page)].some((one) => one !== undefined && paths.has(one || '/'));
+  };
 }
 
 /**

@@ -2,6 +2,7 @@ import { dirname } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { addNote, type Note, notesFileIn, readNotes } from '../config/notes.js';
+import { pagePattern } from '../page.js';
 import { dayColumn, type Reader, readSql } from '../warehouse/query.js';
 import type { Using, WorkspaceView } from './parts.js';
 
@@ -52,7 +53,7 @@ const EVERY_PATH = /^\/\*+$/;
 const rowOf = ({ date, text, path, break: isBreak }: Note): StoredNote => ({
   day: date,
   text,
-  path: path === undefined || EVERY_PATH.test(path) ? '*' : path,
+  path: path === undefined || EVERY_PATH.test(path) ? '*' : pagePattern(path),
   is_break: isBreak === true,
 });
 

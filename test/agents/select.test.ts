@@ -97,6 +97,8 @@ describe('which pages are left out, and why', () => {
   it.each<[string, ...Parameters<typeof whyNot>]>([
     ['excluded by improve.exclude', page('/changelog/2026/may', 500), { exclude: ['/changelog/**'] }],
     ['excluded by improve.exclude', page('/openapi.json', 500), { exclude: ['/**/openapi.*'] }],
+    ['excluded by improve.exclude', page('/docs/intro', 500), { exclude: ['/docs/intro.md'] }],
+    ['excluded by improve.exclude', page('/docs/intro', 500), { exclude: ['/docs/*/'] }],
     ['excluded by improve.exclude', page('/v2/api/openapi.yaml', 500), { exclude: ['/**/openapi.*'] }],
     ['viewed on only 13 days', page('/a', 500, 0, { days_viewed: 13 })],
     ['viewed by people on only 6 days', page('/a', 0, 500, { days_viewed_by_people: 6 })],

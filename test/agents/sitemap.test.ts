@@ -185,6 +185,13 @@ describe('what a sitemap lists', () => {
     expect(sitePaths('sitemap.xml', addresses, undefined)).toEqual(['/docs/a', '/docs/b', '/c']);
   });
 
+  it('is a page at any of its addresses', () => {
+    for (const path of ['/docs/a.html', '/docs/a/index.md', '/docs//a/', '/docs/a?x=1'])
+      expect(listedPages('sitemap.xml', [new URL(SITE + path)], `${SITE}/docs`)('/docs/a'), path).toBe(true);
+    const front = listedPages('sitemap.xml', [new URL(`${SITE}/docs/index.html`)], `${SITE}/docs`);
+    for (const path of ['/', '/docs', '/docs.md', '/index']) expect(front(path), path).toBe(true);
+  });
+
   it('is every page if the site’s address is not known', () => {
     expect(listedPages('sitemap.xml', addresses, undefined)('/c')).toBe(true);
   });

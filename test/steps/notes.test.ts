@@ -52,6 +52,9 @@ it('notes are loaded with every publication, into each project that they concern
   await writeFile(file, '- { date: 2026-06-08, text: Markdown counts as AI, path: "/*", break: true }\n');
   await publish();
   expect(await published()).toEqual([SITE]);
+  await writeFile(file, '- { date: 2026-06-08, text: Rewritten, path: /guide/index.html }\n');
+  await publish();
+  expect(await published()).toMatchObject([{ path: '/guide' }]);
   await writeFile(file, '# none any more\n');
   expect(await publish()).toContain('published');
   expect(await published('prj_2')).toEqual([]);
