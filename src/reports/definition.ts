@@ -163,7 +163,7 @@ export function expectSendable(
   throw new ConfigurationError(
     isBuiltIn
       ? `reports.${name}.where: the built-in report ${name} always covers the whole site. For ${where}, start a report of your own: readership report new NAME`
-      : `${folder}: an audience of this report gets only ${where}, but no query uses $pages. Add AND path GLOB $pages where they read page_views.`,
+      : `${folder}: an audience of this report gets only ${where}, but no query uses $pages. Add AND page GLOB $pages where they read page_views.`,
   );
 }
 

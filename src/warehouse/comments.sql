@@ -159,3 +159,5 @@ COMMENT ON COLUMN pull_requests.checked_at IS 'When it was last looked up (UTC)'
 COMMENT ON COLUMN pull_requests.next_check_at IS 'When to look it up again (UTC)';
 COMMENT ON COLUMN pull_requests.closed_on IS 'Day (UTC) it was closed without being merged; NULL if it is open or merged';
 COMMENT ON COLUMN pull_requests.problem IS 'Why it could not be looked up; NULL if it could';
+
+COMMENT ON COLUMN notes.path IS 'Pages that it concerns: a page, or a pattern for GLOB (page_views.page GLOB notes.path); * for the whole site';
