@@ -3,7 +3,6 @@ import { Hono } from 'hono';
 import { compress } from 'hono/compress';
 import { HTTPException } from 'hono/http-exception';
 import { ipRestriction } from 'hono/ip-restriction';
-import { setTimeout } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { codeOf, ConfigurationError, messageOf, ReadershipError } from '../errors.js';
 import { inUrl, listen } from '../http-server.js';
@@ -29,8 +28,6 @@ const HEADERS = {
 /** A running web app. */
 export type Web = Awaited<ReturnType<typeof serveWeb>>;
 
-/** A server announces its address once its pages are warmed up, or after this. */
-const LONGEST_WARMING_MS = 10_000;
 /** How often a server looks for a new publication to warm up. */
 const LOOKED_EVERY_MS = 60_000;
 /** A response that its client does not read for once or twice this time is ended. */
@@ -53,10 +50,15 @@ export async function serveWeb(options: WebOptions) {
   });
   queue.resume();
   const last = { version: '' };
+  const closing = new AbortController();
+  const signal = AbortSignal.any([options.runtime.signal, closing.signal]);
   // Pages say what is wrong with the history.
-  const warmUp = () => warm(app, options.runtime.signal, last).catch(() => undefined);
-  await Promise.race([warmUp(), setTimeout(LONGEST_WARMING_MS, undefined, { ref: false })]);
-  const timer = setInterval(() => void warmUp(), LOOKED_EVERY_MS).unref();
+  const warmUp = () => warm(app, signal, last).catch(() => undefined);
+  // The address is known at once; whoever opens it in the first seconds waits for the page that they asked for.
+  let warming = warmUp();
+  const timer = setInterval(() => {
+    warming = warming.then(warmUp);
+  }, LOOKED_EVERY_MS).unref();
   const base = url ?? `http://${inUrl(host)}:${server.port}`;
   return {
     /** Contains the key of the link if people sign in with it. */
@@ -64,7 +66,9 @@ export async function serveWeb(options: WebOptions) {
     port: server.port,
     close: async (): Promise<void> => {
       clearInterval(timer);
+      closing.abort();
       await server.close();
+      await warming;
       await queue.close();
       await closeSources(sources);
     },
@@ -125,6 +129,7 @@ function warm(app: App, signal: AbortSignal, last: { version: string }): Promise
     if (reader.version === last.version) return;
     last.version = reader.version;
     for (const path of [...PAGES.map((page) => page.path), ...WARMED_TOO]) {
+      if (signal.aborted) return;
       const address = new URL(path, 'http://page');
       await pageOf(app, address, await requestOf(address, visit, reader, app)).catch(() => undefined);
     }
