@@ -15,7 +15,7 @@ const point = z.object({
   /** What is shown for the point under the pointer: its days, its values and what happened on them. */
   said: z.array(z.string()).readonly(),
   /** Shown below the axis, for days that are not final. */
-  state: z.enum(['missing', 'provisional', 'restated']).nullable().default(null),
+  state: z.enum(['missing', 'provisional']).nullable().default(null),
 });
 export type Point = z.input<typeof point>;
 

@@ -35,6 +35,9 @@ export const signedPercent = (ratio: number): string =>
     ? finePercent(Math.max(ratio, -0.999))
     : signed(Math.round(ratio * 100), whole, '%');
 
+/** A difference of counts: `690` as `+690`. */
+export const signedCount = (difference: number): string => signed(Math.round(difference), whole, '');
+
 /** A share or ratio in whole percent: `0.19` as `19%`. */
 export const percentOf = (ratio: number): string => `${whole(Math.round(Math.abs(ratio) * 100))}%`;
 

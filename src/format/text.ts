@@ -70,6 +70,9 @@ export function unformulatedSql(column: string): string {
     THEN regexp_replace(regexp_replace(${column}, '${next}', '\\1''\\2', 'g'), '${FIRST}', '''\\0') ELSE ${column} END`;
 }
 
+/** At the beginning of a CSV file, from which spreadsheets learn that it is UTF-8. */
+export const BYTE_ORDER_MARK = '\uFEFF';
+
 /** A CSV cell (RFC 4180). */
 export function csvCell(text: string, { isNumeric }: { readonly isNumeric: boolean }): string {
   const guarded = isNumeric ? text : unformulated(text);

@@ -55,7 +55,7 @@ export const pastEntries = (now: Date, referenceOf: ReferenceOf): JournalEntry[]
       project: SANDBOX.projectId,
       path,
       prompt: promptFor(path),
-      reason: `#${rank} of the most-read pages.`,
+      reason: `#${rank} of the most-read pages`,
       evidence: {},
       remoteId: jobIdOf(index + 1),
       remoteStatus: outcome === 'failed' || outcome === 'archived' ? outcome : 'completed',

@@ -8,15 +8,17 @@ import pLimit, { type LimitFunction } from 'p-limit';
 import { placeless, type Runtime, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
 import type { ServeSettings } from '../config/serve.js';
 import { ConfigurationError } from '../errors.js';
+import { BYTE_ORDER_MARK } from '../format/text.js';
 import { Access, formOf, type WebContext, type WebEnv } from './access.js';
 import { draftOf } from './actions.js';
 import { agents } from './agents.js';
 import { ask } from './ask.js';
 import { openFrame } from './frame.js';
-import { health, metrics, renderedReport, reports } from './health.js';
+import { health, metrics } from './health.js';
 import { answerMcp } from './mcp.js';
 import { type DownloadFormat, FORMATS, MAX_SQL } from './questions.js';
 import { ActionQueue } from './queue.js';
+import { reportPage, reports } from './reports.js';
 import { openSources, type PageRequest, parseQuery, requestOf, type SiteRequest } from './request.js';
 import { ai, compare, overview, page, pages, pagesCsv, section } from './views.js';
 
@@ -62,8 +64,7 @@ export type App = Awaited<ReturnType<typeof openApp>>;
 
 export async function openApp(options: WebOptions) {
   const { workspace, runtime, settings, onError, inTurn = pLimit(1) } = options;
-  // A proxy has sessions of its own.
-  const frame = await openFrame(workspace, PAGES, settings.auth !== 'proxy');
+  const frame = await openFrame(workspace, PAGES, { signOut: settings.auth === 'password' });
   const sources = openSources(workspace, options.options, runtime);
   const access = new Access(settings, frame.fill);
   return {
@@ -125,6 +126,7 @@ export async function pageOf({ access, frame }: App, address: URL, request: Site
     queries: request.offered.filter(({ sql }) => sql.length <= MAX_SQL),
     range,
     nothingLoaded: range === null,
+    sortsByGain: false,
     isEditor,
     actionToken: isEditor ? access.actionToken : '',
     formId: randomUUID(),
@@ -163,7 +165,13 @@ async function download(c: WebContext, { sources }: App, format: DownloadFormat)
   const sql = await sources.saved.sqlOf(parseQuery(parameters));
   if (sql.trim() === '') throw new ConfigurationError('Nothing was asked. Add a query to the address: ?sql=');
   const answer = await sources.questions.file(sql, format, visitOf(c));
-  return fileOf(c, Readable.toWeb(answer) as ReadableStream, FORMATS[format], `answer.${format}`);
+  const marked = format === 'csv' ? Readable.from(withByteOrderMark(answer)) : answer;
+  return fileOf(c, Readable.toWeb(marked) as ReadableStream, FORMATS[format], `answer.${format}`);
+}
+
+async function* withByteOrderMark(text: Readable): AsyncGenerator {
+  yield BYTE_ORDER_MARK;
+  yield* text;
 }
 
 async function onMetrics(c: WebContext, { sources }: App): Promise<Response> {
@@ -173,9 +181,9 @@ async function onMetrics(c: WebContext, { sources }: App): Promise<Response> {
 }
 
 async function report(c: WebContext, { sources, frame, problem }: App): Promise<Response> {
-  // Still encoded, as in the list of rendered pages. Folders are named by encoded ids.
+  // Still encoded, as in the list of reports. Folders are named by encoded ids.
   const href = addressOf(c).pathname.slice('/reports/'.length);
-  const found = await renderedReport(sources.workspace, href, (links) => frame.fill('report-bar', links));
+  const found = await reportPage(sources, visitOf(c), href, (links) => frame.fill('report-bar', links));
   if (found === undefined) return problem(c, 404, 'There is no such report.');
   return c.html(found.html, 200, { 'Content-Security-Policy': found.policy });
 }

@@ -7,7 +7,7 @@ import { values } from '../charts/chart.js';
 import { readPalette } from '../charts/palette.js';
 import { sparkline } from '../charts/sparkline.js';
 import { packageFile } from '../files.js';
-import { signedPercent, thousands } from '../format/numbers.js';
+import { percentOf, signedCount, signedPercent, thousands } from '../format/numbers.js';
 import { findTemplates, pageFiller } from '../reports/templates.js';
 
 /** An address on this server, with one slash: after two, a browser would read the name of another host. */
@@ -55,7 +55,12 @@ const functions: Readonly<Record<string, HelperDelegate>> = {
     const title = `Views per week over thirteen weeks. ${said.join('; ')}`;
     return new Handlebars.SafeString(sparkline({ title, lines, highest: z.number().parse(highest) }));
   },
+  /** Views gained, such as `+690`, or a dash where nothing is compared. */
+  gainedViews: (count: unknown) => (typeof count === 'number' ? signedCount(count) : '–'),
   changeOf: (ratio: unknown) => (typeof ratio === 'number' ? signedPercent(ratio) : '–'),
+  lowerCase: (words: unknown) => z.string().parse(words).toLowerCase(),
+  /** A share in whole percent. */
+  wholePercent: (share: unknown) => percentOf(z.number().parse(share)),
   /** A count, or a dash where nothing is loaded, which is not zero. */
   views: (count: unknown) => (typeof count === 'number' ? thousands(count) : '–'),
   /** `download "/pages.csv"`: a file with what this page shows. */
@@ -84,7 +89,7 @@ export type Frame = Awaited<ReturnType<typeof openFrame>>;
 export async function openFrame(
   { workspaceDir, projects }: Pick<Workspace, 'workspaceDir' | 'projects'>,
   places: readonly { readonly path: string; readonly title: string; readonly under?: string | undefined }[],
-  hasSessions: boolean,
+  { signOut }: { readonly signOut: boolean },
 ) {
   const [templates, palette] = await Promise.all([findTemplates(workspaceDir), readPalette(workspaceDir)]);
   const fillIn = pageFiller(templates, functions);
@@ -107,7 +112,7 @@ export async function openFrame(
         title,
         queries: [],
         nothingLoaded: false,
-        signOut: hasSessions,
+        signOut,
         address: hrefOf(address),
         projects,
         project: project === undefined ? null : { ...project, siteUrl: project.siteUrl ?? null },

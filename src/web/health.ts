@@ -1,13 +1,9 @@
 import { endOfMinute } from 'date-fns';
-import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import type { Workspace } from '../app/workspace.js';
 import { counted } from '../format/numbers.js';
 import { metricsText } from '../print/metrics.js';
 import { type StatusLine, needsOf, operationsRows, statusRows } from '../print/status.js';
-import { listPages, storedPages } from '../reports/pages.js';
-import { titleOf } from '../reports/period.js';
 import { readStatus } from '../service/status.js';
 import { type Reader, type Row, timestampColumn } from '../warehouse/query.js';
 import type { SiteRequest } from './request.js';
@@ -37,11 +33,11 @@ export async function health(request: SiteRequest): Promise<object> {
     statuses,
     isWell: statuses.every(({ differing }) => differing.length === 0),
     operations,
-    findings,
+    findings: findings.map(withWords('finding')),
     runs: z.array(runRow).parse(runs),
     timezone: workspace.settings.schedule.timezone,
-    days,
-    calendarSaid: saidOf(days),
+    days: days.map(withWords('state')),
+    calendarSaid: saidOf(days.map(withWords('state'))),
   };
 }
 
@@ -64,41 +60,21 @@ export async function metrics(reader: Reader, workspace: Workspace, now: Date): 
   return metricsText(projects, operations, needsOf(projects, operations, workspace, now));
 }
 
-function saidOf(days: readonly Row[]): string {
-  const all = days.map((day) => z.string().parse(day['state']));
+/** The states of days, and findings about them, in words; the others are words themselves. */
+const WORDS: Readonly<Record<string, string>> = {
+  final: 'settled',
+  provisional: 'may still change',
+  restated: 'changed later',
+  missing: 'not loaded',
+};
+
+const withWords = (column: string) => (row: Row) => {
+  const name = z.string().parse(row[column]);
+  return { ...row, words: WORDS[name] ?? name };
+};
+
+function saidOf(days: readonly { readonly words: string }[]): string {
+  const all = days.map(({ words }) => words);
   const said = [...new Set(all)].map((state) => `${all.filter((one) => one === state).length} ${state}`);
   return `${counted(days.length, 'day')}: ${said.join(', ')}`;
-}
-
-/** Every rendered report, by period. */
-export async function reports({ workspace }: SiteRequest): Promise<object> {
-  const stored = await storedPages(workspace.reportsDir, workspace.settings.reports);
-  const pages = stored.map((page) => ({ ...page, title: titleOf(page.period) }));
-  const titles = [...new Set(pages.map(({ title }) => title))];
-  return { periods: titles.map((title) => ({ title, pages: pages.filter((page) => page.title === title) })) };
-}
-
-/**
- * A rendered report with links to the previous and next ones, and a policy that allows only its own
- * script. The address is looked up among the rendered pages, so it cannot name another file.
- * Undefined if there is no such report.
- */
-export async function renderedReport(
-  { reportsDir, settings }: Workspace,
-  href: string,
-  bar: (links: object) => string,
-): Promise<{ html: string; policy: string } | undefined> {
-  const pages = await listPages(reportsDir, settings.reports);
-  const found = pages.find((page) => page.href === href);
-  if (found === undefined) return undefined;
-  const series = pages.filter((page) => page.series === found.series);
-  const at = series.indexOf(found);
-  const links = { previous: series[at + 1]?.href ?? null, next: series[at - 1]?.href ?? null };
-  const text = await readFile(found.file, 'utf8');
-  const script = /<script>([^]*?)<\/script>\s*<\/body>/.exec(text)?.[1] ?? '';
-  const hash = createHash('sha256').update(script).digest('base64');
-  return {
-    html: text.replace(/<body>/, (body) => `${body}\n${bar({ ...links, kind: found.period.kind })}`),
-    policy: `default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-${hash}'; img-src data:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'`,
-  };
 }

@@ -6,15 +6,14 @@ import { shownText } from '../format/text.js';
 import { sum } from '../reports/weekly/comparison.js';
 import { dayColumn, type Row } from '../warehouse/query.js';
 
-/** The states of days that are not final, the worst first, in words. */
+/** The states of days whose numbers are not final, the worst first, in words. */
 const STATES = [
   ['missing', 'not loaded'],
-  ['provisional', 'provisional'],
-  ['restated', 'restated'],
+  ['provisional', 'may still change'],
 ] as const;
 
 /** How many days of a period are in each of these states, as columns. */
-export const countsOfStates = { missing: z.int(), provisional: z.int(), restated: z.int() };
+export const countsOfStates = { missing: z.int(), provisional: z.int() };
 type StatedPeriod = DayRange & { readonly days: number } & Readonly<
     Record<keyof typeof countsOfStates, number>
   >;

@@ -4,11 +4,11 @@ import { basePath, pathBelow } from '../agents/sitemap.js';
 import type { Runtime, Workspace, WorkspaceOptions } from '../app/workspace.js';
 import { IN_OUR_WORDS, problemOf } from '../config/problems.js';
 import { day } from '../config/values.js';
-import { addDays, daysBetween } from '../day.js';
+import { addDays, type Day, type DayRange, daysBetween } from '../day.js';
 import { ConfigurationError } from '../errors.js';
 import { shownPath } from '../format/text.js';
 import { pageOf } from '../page.js';
-import { ISO_CALENDAR, periodOf } from '../reports/period.js';
+import { type Calendar, periodOf } from '../reports/period.js';
 import { dayColumn, filledIn, type Parameters, readSql, type Row, rowSchema } from '../warehouse/query.js';
 import type { Visitor } from './access.js';
 import { type PublishedReader, WebHistory } from './history.js';
@@ -40,8 +40,8 @@ const queryNamed = (name: string): string => readSql(import.meta.url, `queries/$
 export const rowsOf = (reader: PublishedReader, name: string, parameters: Parameters): Promise<Row[]> =>
   reader.query(queryNamed(name), rowSchema, parameters);
 
-/** The number of days in each range that a link selects, up to the last loaded day. */
-const RANGES = { '4w': 28, '13w': 91, '26w': 182, '1y': 364, all: 100_000 } as const;
+/** The number of days in each range that a link selects: the last whole week, or up to the last loaded day. */
+const RANGES = { week: 7, '4w': 28, '13w': 91, '26w': 182, '1y': 364, all: 100_000 } as const;
 
 /** What one may choose from, in the address of a page and as an assistant. */
 export const CHOICES = {
@@ -74,7 +74,7 @@ const listSchema = z.object({
 /** The parameters in the address of a page. */
 const querySchema = listSchema.extend({
   project: text,
-  range: z.enum(['4w', '13w', '26w', '1y', 'all']).default('13w'),
+  range: z.enum(['week', '4w', '13w', '26w', '1y', 'all']).default('week'),
   from: day.optional(),
   to: day.optional(),
   grain: z.enum(CHOICES.grain).optional(),
@@ -87,6 +87,7 @@ const querySchema = listSchema.extend({
   name: text,
 });
 type PageQuery = z.infer<typeof querySchema>;
+type Grain = PageQuery['grain'];
 
 /** The parameters in an address, of which a form leaves some empty. Throws a `ConfigurationError` that says what is wrong. */
 export function parseQuery(parameters: URLSearchParams): PageQuery {
@@ -127,6 +128,12 @@ export const onlyThese = (per: 'page' | 'section', names: readonly string[]) => 
 
 const extentRow = z.object({ first: dayColumn, last: dayColumn });
 
+/** The first and the last loaded day of a project; undefined for none. */
+export async function extentOf(reader: PublishedReader, project: string): Promise<DayRange | undefined> {
+  const [extent] = await reader.query(queryNamed('extent'), extentRow, { project });
+  return extent;
+}
+
 /** The days that a page is about. */
 export type Range = NonNullable<Awaited<ReturnType<typeof rangeOf>>>;
 
@@ -134,11 +141,14 @@ export type Range = NonNullable<Awaited<ReturnType<typeof rangeOf>>>;
  * The requested days that the history covers; undefined for a project without a loaded day. Throws a
  * `ConfigurationError` if there are none.
  */
-async function rangeOf(reader: PublishedReader, project: string, query: PageQuery) {
-  const [extent] = await reader.query(queryNamed('extent'), extentRow, { project });
+async function rangeOf(reader: PublishedReader, project: string, query: PageQuery, calendar: Calendar) {
+  const extent = await extentOf(reader, project);
   if (extent === undefined) return undefined;
   const { first, last: end } = extent;
-  const last = query.to !== undefined && query.to < end ? query.to : end;
+  const lastWeek = weekBefore(addDays(end, 1), calendar);
+  const isWeek = query.range === 'week' && query.from === undefined && lastWeek.last >= first;
+  const upTo = isWeek ? lastWeek.last : end;
+  const last = query.to !== undefined && query.to < upTo ? query.to : upTo;
   const start = query.from ?? addDays(last, 1 - RANGES[query.range]);
   const from = start < first ? first : start;
   if (from > last) throw new ConfigurationError(`Choose days from ${first} to ${end}, the first one first.`);
@@ -147,15 +157,42 @@ async function rangeOf(reader: PublishedReader, project: string, query: PageQuer
     first: from,
     last,
     days,
-    grain: query.grain ?? (days <= 100 ? 'day' : days <= 800 ? 'week' : 'month'),
     /** How many days earlier the days to compare with lie, for a few days on the same weekdays; 0 for none. */
     shift: { before: days < 7 ? 7 : days, year: 364, none: 0 }[query.against],
     /** The name of the selected range; empty for days that were typed. */
     chosen: query.from === undefined ? query.range : '',
-    /** The Monday of the last whole week of the range. */
-    week: addDays(periodOf('week', addDays(last, 1), ISO_CALENDAR).first, -7),
+    /** The first day of the last whole week of the range. */
+    week: weekBefore(addDays(last, 1), calendar).first,
     /** The first and the last day that is loaded at all. */
     extent,
+    chart: chartDays({ first: from, last, days }, extent, query.grain),
+  };
+}
+
+/** The last week that is over before a day. */
+const weekBefore = (day: Day, calendar: Calendar) =>
+  periodOf('week', addDays(periodOf('week', day, calendar).first, -1), calendar);
+
+/** A few days are drawn among this many on each side, and a week or some as the last of thirteen weeks. */
+const AROUND = 42;
+const FEW_WEEKS = 28;
+
+/** The days that a chart has: for a short range, `about` which it is, those around it or before it as well. */
+function chartDays({ first, last, days }: DayRange & { days: number }, extent: DayRange, grain?: Grain) {
+  const drawn =
+    days < 7
+      ? { first: addDays(first, -AROUND), last: addDays(last, AROUND) }
+      : { first: days < FEW_WEEKS ? addDays(last, 1 - RANGES['13w']) : first, last };
+  const shown = {
+    first: drawn.first < extent.first ? extent.first : drawn.first,
+    last: drawn.last > extent.last ? extent.last : drawn.last,
+  };
+  const drawnDays = daysBetween(shown.first, shown.last) + 1;
+  return {
+    ...shown,
+    grain: grain ?? (drawnDays <= 100 ? 'day' : drawnDays <= 800 ? 'week' : 'month'),
+    /** Null if the range has all of them. */
+    about: drawnDays === days ? null : { first, last },
   };
 }
 
@@ -210,7 +247,7 @@ export async function questionOf(
     throw new HTTPException(404, { message: `There is no project ${query.project}.` });
   const path = pageIn(query.path, project.siteUrl);
   /** Undefined while nothing is loaded. */
-  const range = await rangeOf(reader, project.id, query);
+  const range = await rangeOf(reader, project.id, query, workspace.settings.reports);
   const paths = [...new Set(query.paths.map((one) => pageIn(one, project.siteUrl)))];
   const common = {
     ...listOf(query),
@@ -218,7 +255,7 @@ export async function questionOf(
     project: project.id,
     from: range?.first ?? null,
     to: range?.last ?? null,
-    grain: range?.grain ?? null,
+    grain: range?.chart.grain ?? null,
     shift: range?.shift ?? 0,
     week: range?.week ?? null,
     /** The pages of the sitemap, for a page that needs them. */

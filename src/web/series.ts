@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { type DrawnLines, type ChartLine, lineChart, type Mark, SERIES_COLORS } from '../charts/chart.js';
-import { addDays, type DayRange, earlierBy } from '../day.js';
+import { type ChartLine, type DrawnLines, lineChart, type Mark, SERIES_COLORS } from '../charts/chart.js';
+import { addDays, earlierBy } from '../day.js';
 import { audienceName, AUDIENCES } from '../format/audience.js';
 import { dayRange, shortDayRange } from '../format/days.js';
 import { percent, thousands } from '../format/numbers.js';
@@ -112,31 +112,30 @@ function drawn(
   });
 }
 
-/** Days that a chart has, and those of them that the page is about. */
-type ShownRange = Pick<Range, 'first' | 'last' | 'shift'> & { readonly about?: DayRange | undefined };
-
 /** Periods as a chart, as numbers, and how many of their days are not final. */
 export function seriesOf(
   rows: Row[],
-  { first, last, shift, about }: ShownRange,
+  { chart, shift }: Pick<Range, 'chart' | 'shift'>,
   events: Row[],
   shown: typeof VIEWS | typeof AI_SHARE = VIEWS,
 ) {
   const periods = z.array(periodRow).parse(rows);
   const marks = marksOn(periods, events);
-  const isCompared = shift > 0 && periods.some(({ human_before }) => human_before !== null);
+  const isCompared =
+    chart.about === null && shift > 0 && periods.some(({ human_before }) => human_before !== null);
   return {
     states: statesOf(periods),
     periods: periods.map((period) => ({ ...period, remarks: remarksOn(period, marks) })).reverse(),
     /** The days that the dashed lines show. */
-    dashed: isCompared ? earlierBy(shift, { first, last }) : null,
-    picture: { ...drawn(periods, marks, shown, isCompared ? shift : 0), shaded: about ?? null },
+    dashed: isCompared ? earlierBy(shift, chart) : null,
+    picture: { ...drawn(periods, marks, shown, isCompared ? shift : 0), shaded: chart.about },
   };
 }
 
 /** The course of several pages or sections in one chart, with the color of each. */
 export function comparedSeries(
   subjects: readonly { readonly name: string; readonly rows: Row[] }[],
+  { chart }: Pick<Range, 'chart'>,
   events: Row[],
   readers: 'human' | 'ai' | 'views',
 ) {
@@ -150,7 +149,10 @@ export function comparedSeries(
     write: viewsIn,
   }));
   const shown = { title: 'Views per day', unit: '' as const, courses };
-  return { states: statesOf(periods), picture: drawn(periods, marksOn(periods, events), shown) };
+  return {
+    states: statesOf(periods),
+    picture: { ...drawn(periods, marksOn(periods, events), shown), shaded: chart.about },
+  };
 }
 
 const weekRow = z.object({

@@ -3,43 +3,49 @@ import { readJobsWithEffects } from '../agents/job-effects.js';
 import { SERIES_COLORS } from '../charts/chart.js';
 import { addDays, earlierBy } from '../day.js';
 import { ConfigurationError, messageOf } from '../errors.js';
-import { csvCell, shownPath, valueText } from '../format/text.js';
+import { BYTE_ORDER_MARK, csvCell, shownPath, valueText } from '../format/text.js';
 import type { Parameters, Row } from '../warehouse/query.js';
 import { pageOf } from '../page.js';
 import { listOf, MOST_READ, onlyThese, type PageRequest, type Range, scopeOf } from './request.js';
+import { weeklyHref } from './reports.js';
 import { AI_SHARE, comparedSeries, seriesOf, weeksOf } from './series.js';
 
 const WHOLE_SITE = scopeOf('');
 
-/** A chart of a few days also shows those around them, this many on each side. */
-const AROUND = 42;
+/** What a chart is drawn from. Charts of more days than the range are compared with no others. */
+const drawnDays = ({ chart, shift }: Range) => ({
+  from: chart.first,
+  to: chart.last,
+  shift: chart.about === null ? shift : 0,
+});
 
 /** The site, or a section of it: totals, course, what moved and what is read most. */
-export async function overview({ rows, range }: PageRequest, section = ''): Promise<object> {
+export async function overview(request: PageRequest, section = ''): Promise<object> {
+  const { rows, range, project, workspace } = request;
   const of = scopeOf(section);
   const isShort = range.days < 7;
-  const drawn = isShort ? around(range) : range;
-  const days = { ...of, from: drawn.first, to: drawn.last, shift: drawn.shift, grain: drawn.grain };
+  const days = { ...of, ...drawnDays(range) };
   const [[totals], series, marks, moved, pages] = await Promise.all([
     rows('totals', of),
     rows('series', days),
     rows('marks', days),
-    isShort ? rows('unusual', { ...of, shift: range.shift || 7 }) : rows('movers', of),
+    rows(isShort ? 'day-differences' : 'movers', of),
     rows('pages', { ...MOST_READ, section }),
   ]);
   const isFirst = totals?.['days_before'] === 0;
   const [previous, next] = [earlierBy(range.days, range), earlierBy(-range.days, range)];
   return {
-    ...seriesOf(series, drawn, marks),
+    ...seriesOf(series, range, marks),
     template: 'overview',
     section,
     totals,
     comparedWith: range.shift > 0 && !isFirst ? earlierBy(range.shift, range) : null,
-    isFirst: isShort && range.shift > 0 && isFirst,
     moved: moved.slice(0, 8),
     pages,
     count: countOf(pages),
     week: { first: range.week, last: addDays(range.week, 6) },
+    report:
+      range.days === 7 && range.first === range.week ? weeklyHref(project, range.week, workspace) : null,
     isShort,
     /** As many days before and after these, if any of them is loaded. */
     previous: previous.last < range.extent.first ? null : previous,
@@ -50,23 +56,11 @@ export async function overview({ rows, range }: PageRequest, section = ''): Prom
 /** A section of the site, as the overview shows the whole. */
 export const section = (request: PageRequest) => overview(request, request.query.section);
 
-/** A few days among those around them. */
-function around({ first, last, extent }: Range) {
-  const [from, to] = [addDays(first, -AROUND), addDays(last, AROUND)];
-  const isAll = first === extent.first && last === extent.last;
-  return {
-    first: from < extent.first ? extent.first : from,
-    last: to > extent.last ? extent.last : to,
-    grain: 'day' as const,
-    shift: 0,
-    about: isAll ? undefined : { first, last },
-  };
-}
-
 const MOST_COMPARED = 5;
 
 /** Two to five pages or sections in one chart, with their totals. */
-export async function compare({ rows, query }: PageRequest): Promise<object> {
+export async function compare({ rows, query, range }: PageRequest): Promise<object> {
+  const days = { ...drawnDays(range), shift: 0 };
   const subjects = [
     ...query.sections.map((name) => ({ kind: 'section', name, of: { section: name, path: null } })),
     ...query.paths.map((name) => ({ kind: 'path', name, of: { section: '', path: name } })),
@@ -75,9 +69,9 @@ export async function compare({ rows, query }: PageRequest): Promise<object> {
     throw new ConfigurationError('Compare at most five pages or sections. Go back and leave some out.');
   const [courses, marks, ofSections, ofPages, sections] = await Promise.all([
     Promise.all(
-      subjects.map(async ({ name, of }) => ({ name, rows: await rows('series', { ...of, shift: 0 }, name) })),
+      subjects.map(async ({ name, of }) => ({ name, rows: await rows('series', { ...of, ...days }, name) })),
     ),
-    Promise.all(subjects.map(({ name, of }) => rows('marks', of, name))),
+    Promise.all(subjects.map(({ name, of }) => rows('marks', { ...of, ...days }, name))),
     query.sections.length === 0 ? [] : rows('pages', onlyThese('section', query.sections), 'the sections'),
     query.paths.length === 0 ? [] : rows('pages', onlyThese('page', query.paths)),
     rows('sections'),
@@ -86,7 +80,7 @@ export async function compare({ rows, query }: PageRequest): Promise<object> {
   const longest = Math.max(...found.map(({ longest }) => z.number().parse(longest)));
   const readers = query.readers === 'both' ? '' : query.readers;
   return {
-    ...comparedSeries(courses, marks.flat(), readers === '' ? 'views' : readers),
+    ...comparedSeries(courses, range, marks.flat(), readers === '' ? 'views' : readers),
     keys: subjects.map((subject, at) => ({ ...subject, key: SERIES_COLORS[at] ?? '' })),
     pages: found.map((row) => ({ ...row, longest })),
     isFull: subjects.length === MOST_COMPARED,
@@ -120,6 +114,8 @@ export async function pages(request: PageRequest): Promise<object> {
     sections,
     count,
     order,
+    /** The change that the list is sorted by is shown in views, because percentages favor small pages. */
+    sortsByGain: query.sort.endsWith('_change'),
     otherOrder: order === 'asc' ? 'desc' : 'asc',
     first: offset + 1,
     last: offset + found.length,
@@ -137,23 +133,23 @@ const CSV_COLUMNS = [
   ...['days_loaded', 'days_before', 'human_low', 'human_high', 'ai_low', 'ai_high', 'is_new'],
 ];
 
-/** All pages, not only those on one screen. */
+/** All pages, not only those on one screen, for a spreadsheet. */
 export async function pagesCsv(request: PageRequest): Promise<string> {
   const found = await request.rows('pages', { ...(await listedFor(request)), limit: 1_000_000, offset: 0 });
   const cell = (value: Row[string]) => csvCell(valueText(value), { isNumeric: typeof value === 'number' });
   const lines = found.map((row) => CSV_COLUMNS.map((name) => cell(row[name] ?? null)).join(','));
-  return [CSV_COLUMNS.join(','), ...lines, ''].join('\n');
+  return [BYTE_ORDER_MARK + CSV_COLUMNS.join(','), ...lines, ''].join('\n');
 }
 
 export async function page({ reader, rows, offer, query, range, project }: PageRequest): Promise<object> {
-  const of = { section: '' };
+  const days = { section: '', ...drawnDays(range) };
   offer('page-jobs');
   const [[facts], addresses, series, weeks, marks, jobs] = await Promise.all([
     rows('page'),
     rows('addresses'),
-    rows('series', of),
-    rows('page-weeks'),
-    rows('marks', of),
+    rows('series', days),
+    rows('page-weeks', days),
+    rows('marks', days),
     readJobsWithEffects(reader, project.id),
   ]);
   return {
@@ -171,8 +167,8 @@ export async function page({ reader, rows, offer, query, range, project }: PageR
 export async function ai({ rows, range }: PageRequest): Promise<object> {
   const [[totals], series, marks, pages, oneSided, overtaken] = await Promise.all([
     rows('totals', WHOLE_SITE),
-    rows('series', WHOLE_SITE),
-    rows('marks', WHOLE_SITE),
+    rows('series', { ...WHOLE_SITE, ...drawnDays(range) }),
+    rows('marks', { ...WHOLE_SITE, ...drawnDays(range) }),
     rows('pages', { ...MOST_READ, sort: 'ai' }),
     rows('one-sided'),
     rows('overtaken'),

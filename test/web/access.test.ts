@@ -765,8 +765,42 @@ it('a rendered report is shown with links to the previous and next ones, and run
   expect(headers['content-security-policy']).toContain(
     `script-src 'sha256-${hash}'; img-src data:; form-action 'none'`,
   );
-  for (const path of ['prj_1/secret.html', 'prj_1/..%2f..%2fhistory.duckdb', 'prj_1/weekly-2026-W43.html'])
+  for (const path of ['prj_1/secret.html', 'prj_1/..%2f..%2fhistory.duckdb', '%2e%2e/history-2026-W45.html'])
     expect((await ask(`/reports/${path}`)).status).toBe(404);
+});
+
+it('the weekly report of any week is rendered when it is asked for, and not kept', async () => {
+  const folder = join(directory, 'data/reports/prj_1');
+  const kept = () => readdirSync(folder, { withFileTypes: true }).map(({ name }) => name);
+  await mkdir(folder, { recursive: true });
+  const before = kept();
+  const list = (await ask('/reports')).text;
+  for (const week of ['W21', 'W36']) {
+    expect(list).toContain(`href="/reports/prj_1/weekly-2026-${week}.html"`);
+    const { status, headers, text } = await ask(`/reports/prj_1/weekly-2026-${week}.html`);
+    expect(status).toBe(200);
+    expect(text).toMatch(new RegExp(`<title>[^<]*Acme Docs[^<]*</title>`));
+    expect(text).toContain(`Week ${week.slice(1)}`);
+    expect(headers['content-security-policy']).toMatch(/script-src 'sha256-/);
+    expect(text.includes('rel="prev"')).toBe(week === 'W36');
+    expect(text).toContain('rel="next"');
+  }
+  expect((await ask('/reports/prj_1/weekly-2026-W46.html')).text).not.toContain('rel="next"');
+  for (const [path, words] of [
+    ['prj_1/weekly-2030-W01.html', 'Nothing is loaded for 2030-W01'],
+    ['prj_1/weekly-2020-W01.html', 'Nothing is loaded for 2020-W01'],
+    ['prj_1/weekly-2026-W54.html', 'There is no such report'],
+    ['prj_1/weekly-2026-11.html', 'There is no such report'],
+    ['prj_1/monthly-2026-W36.html', 'There is no such report'],
+    ['prj_2/weekly-2026-W36.html', 'There is no such report'],
+    ['prj%255f1/weekly-2026-W36.html', 'There is no such report'],
+  ])
+    expect(await ask(`/reports/${path}`), path).toMatchObject({
+      status: 404,
+      text: expect.stringContaining(words ?? '') as unknown,
+    });
+  expect(kept()).toEqual(before);
+  expect(site.errors).toEqual([]);
 });
 
 describe('the history', () => {

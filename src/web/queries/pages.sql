@@ -2,7 +2,13 @@
 -- `all_` columns add them up. Weekly views, oldest first, are for sparklines: NULL where no day of a week is loaded.
 WITH
   page AS (
-    SELECT * EXCLUDE (project), human + ai AS views
+    SELECT
+      * EXCLUDE (project),
+      human + ai AS views,
+      -- Relative to as many days as are loaded now. Nothing is compared across a day on which counting changed.
+      if(total_before > 0 AND total_change IS NULL, NULL, days_loaded / nullif(days_before, 0)) AS sides,
+      round(human - coalesce(human_before, 0) * sides)::BIGINT AS human_gained,
+      round(ai - coalesce(ai_before, 0) * sides)::BIGINT AS ai_gained
     FROM changes($from, $to, $shift, per := $per)
     WHERE project = $project
   ),
@@ -53,9 +59,9 @@ WITH
       sum(ai) / nullif(sum(human + ai), 0) AS all_share,
       -- Nothing is compared across a day on which counting changed.
       bool_or(total_before > 0 AND total_change IS NULL) AS is_broken,
-      any_value(days_loaded) / any_value(nullif(days_before, 0)) AS sides,
-      if(is_broken, NULL, sum(human) / nullif(sum(human_before), 0) / sides - 1) AS all_human_change,
-      if(is_broken, NULL, sum(ai) / nullif(sum(ai_before), 0) / sides - 1) AS all_ai_change
+      any_value(days_loaded) / any_value(nullif(days_before, 0)) AS all_sides,
+      if(is_broken, NULL, sum(human) / nullif(sum(human_before), 0) / all_sides - 1) AS all_human_change,
+      if(is_broken, NULL, sum(ai) / nullif(sum(ai_before), 0) / all_sides - 1) AS all_ai_change
     FROM matching
     -- A sum of all pages is compared with all, including those that are gone.
     WHERE is_listed OR $only = ''
@@ -68,8 +74,8 @@ WITH
         WHEN 'human' THEN human
         WHEN 'ai' THEN ai
         WHEN 'share' THEN ai_share
-        WHEN 'human_change' THEN human / days_loaded - coalesce(human_before / days_before, 0)
-        WHEN 'ai_change' THEN ai / days_loaded - coalesce(ai_before / days_before, 0)
+        WHEN 'human_change' THEN human_gained
+        WHEN 'ai_change' THEN ai_gained
         WHEN 'path' THEN 0
         ELSE views
       END AS key
@@ -79,7 +85,7 @@ WITH
 
   shown AS (
     SELECT
-      * EXCLUDE (key, is_listed, is_unread),
+      * EXCLUDE (key, is_listed, is_unread, sides),
       $per = 'section' AS is_section,
       row_number() OVER (
         ORDER BY

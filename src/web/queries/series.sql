@@ -1,8 +1,6 @@
 -- Grain: one row per day, week or month of a range, with the views of a page, of a section, or of the site without either,
 -- per loaded day; NULL where no day is loaded.
 WITH
-  restated AS (SELECT DISTINCT day FROM restatements WHERE project = $project),
-
   viewed AS (
     -- Without a path, this reads nothing.
     SELECT day, sum(human) AS human, sum(ai) AS ai
@@ -33,8 +31,7 @@ WITH
       if(now.day IS NULL, NULL, coalesce(views.ai, 0)) AS ai,
       now.state,
       if(before.day IS NULL, NULL, coalesce(views_before.human, 0)) AS human_before,
-      if(before.day IS NULL, NULL, coalesce(views_before.ai, 0)) AS ai_before,
-      restated.day IS NOT NULL AS is_restated
+      if(before.day IS NULL, NULL, coalesce(views_before.ai, 0)) AS ai_before
     FROM
       generate_series($from::DATE, $to::DATE, INTERVAL 1 DAY) AS calendar (day)
       LEFT JOIN site_days AS now ON now.project = $project AND now.day = calendar.day
@@ -42,7 +39,6 @@ WITH
       LEFT JOIN site_days AS before
         ON before.project = $project AND before.day = calendar.day::DATE - $shift::INTEGER AND $shift > 0
       LEFT JOIN viewed AS views_before ON views_before.day = calendar.day::DATE - $shift::INTEGER
-      LEFT JOIN restated ON restated.day = calendar.day
   )
 
 SELECT
@@ -60,8 +56,7 @@ SELECT
   count(*) AS days,
   count(human) AS loaded,
   count(*) - count(human) AS missing,
-  count(*) FILTER (state <> 'final') AS provisional,
-  count(*) FILTER (is_restated) AS restated
+  count(*) FILTER (state <> 'final') AS provisional
 FROM days
 GROUP BY date_trunc($grain, day)
 ORDER BY first

@@ -1,0 +1,121 @@
+import { HTTPException } from 'hono/http-exception';
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import type { Workspace } from '../app/workspace.js';
+import type { ProjectSettings } from '../config/schema.js';
+import { addDays, type Day, type DayRange } from '../day.js';
+import { NothingLoadedError } from '../reports/coverage.js';
+import { listReports } from '../reports/definition.js';
+import { listPages, pageUrl, storedPages } from '../reports/pages.js';
+import { lastEnded, type Period, periodNamed, periodOf, titleOf } from '../reports/period.js';
+import { prepareReport } from '../reports/render.js';
+import type { PublishedReader } from './history.js';
+import type { Asker } from './questions.js';
+import { extentOf, type SiteRequest, type Sources } from './request.js';
+
+/** Where a report is served. */
+const hrefOf = (project: ProjectSettings, name: string, period: Period): string =>
+  pageUrl('/reports', project.id, { name, period }) ?? '';
+
+/** Where the weekly report of the week that begins with `first` is served. */
+export const weeklyHref = (project: ProjectSettings, first: Day, { settings }: Workspace): string =>
+  hrefOf(project, 'weekly', periodOf('week', first, settings.reports));
+
+/** The reports of every whole week of a history, the latest first. */
+function everyWeek({ project, range, workspace, now }: SiteRequest) {
+  if (range === undefined) return [];
+  const calendar = workspace.settings.reports;
+  const weeks: Period[] = [];
+  const ended = lastEnded('week', now, calendar);
+  const latest = periodOf('week', range.extent.last, calendar);
+  for (
+    let week = latest.last > ended.last ? ended : latest;
+    week.last >= range.extent.first;
+    week = periodOf('week', addDays(week.first, -1), calendar)
+  )
+    weeks.push(week);
+  return weeks.map((week) => ({ title: titleOf(week), href: hrefOf(project, 'weekly', week) }));
+}
+
+const WEEKS_SHOWN = 13;
+
+/** The weekly report of every week, and the other reports that were rendered. */
+export async function reports(request: SiteRequest): Promise<object> {
+  const { workspace } = request;
+  const weeks = everyWeek(request);
+  const stored = await storedPages(workspace.reportsDir, workspace.settings.reports);
+  const isWeekly = ({ href, period }: (typeof stored)[number]) =>
+    workspace.projects.some((project) => hrefOf(project, 'weekly', period) === `/reports/${href}`);
+  return {
+    weeks: weeks.slice(0, WEEKS_SHOWN),
+    earlier: weeks.slice(WEEKS_SHOWN),
+    others: stored
+      .filter((page) => !isWeekly(page))
+      .map((page) => ({ ...page, title: titleOf(page.period) })),
+  };
+}
+
+/**
+ * A report with links to the previous and next ones, and a policy that allows only its own script. One that is not
+ * kept as a file is rendered now, and not kept. Undefined if there is no such report.
+ */
+export async function reportPage(
+  sources: Sources,
+  asker: Asker,
+  href: string,
+  bar: (links: object) => string,
+): Promise<{ html: string; policy: string } | undefined> {
+  const { workspace } = sources;
+  const { reportsDir, settings } = workspace;
+  // The address is looked up among the files, so it cannot name another one.
+  const kept = (await listPages(reportsDir, settings.reports)).find((page) => page.href === href);
+  return sources.history.with(asker, async (reader) => {
+    const asked = await findAsked(sources, reader, href);
+    const text =
+      kept === undefined ? await asked?.render() : await readFile(kept.file, 'utf8').catch(() => undefined);
+    if (text === undefined) return undefined;
+    const script = /<script>([^]*?)<\/script>\s*<\/body>/.exec(text)?.[1] ?? '';
+    const hash = createHash('sha256').update(script).digest('base64');
+    const links = bar({ previous: null, next: null, ...asked?.links });
+    return {
+      html: text.replace(/<body>/, (body) => `${body}\n${links}`),
+      policy: `default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-${hash}'; img-src data:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'`,
+    };
+  });
+}
+
+/** The report, project and period that an address names; undefined if one of them is unknown. */
+async function findAsked({ workspace, runtime }: Sources, reader: PublishedReader, href: string) {
+  const { settings, workspaceDir, projects } = workspace;
+  const calendar = settings.reports;
+  const [, name = '', period] = /\/(.+)-(\d{4}-W?\d{2}(?:-\d{2})?)\.html$/.exec(href) ?? [];
+  const found = period === undefined ? undefined : periodNamed(period, calendar);
+  if (found === undefined) return undefined;
+  const project = projects.find((one) => `/reports/${href}` === hrefOf(one, name, found));
+  const { reports: known } = await listReports(workspaceDir);
+  const report = known.find((one) => one.name === name && one.period === found.kind);
+  if (project === undefined || report === undefined) return undefined;
+  const extent = await extentOf(reader, project.id);
+  const hrefIfLoaded = (other: Period) => (overlaps(other, extent) ? hrefOf(project, name, other) : null);
+  const ended = lastEnded(found.kind, runtime.now(), calendar);
+  const next = periodOf(found.kind, addDays(found.last, 1), calendar);
+  return {
+    links: {
+      kind: found.kind,
+      previous: hrefIfLoaded(periodOf(found.kind, addDays(found.first, -1), calendar)),
+      next: next.last > ended.last ? null : hrefIfLoaded(next),
+    },
+    render: async () => {
+      try {
+        const prepared = await prepareReport(workspace, reader, project, { report, period: found });
+        return await prepared.page();
+      } catch (error) {
+        if (!(error instanceof NothingLoadedError)) throw error;
+        throw new HTTPException(404, { message: error.message, cause: error });
+      }
+    },
+  };
+}
+
+const overlaps = (one: DayRange, other: DayRange | undefined): boolean =>
+  other !== undefined && one.first <= other.last && other.first <= one.last;
