@@ -64,9 +64,10 @@ export const settleFlags = (ways: readonly JobFinding['as'][]): string =>
 export function settleJob(found: JobToChange, finding: JobFinding): Promise<string> {
   const { job } = found;
   const ways = waysToSettle(found);
+  const isNow = job.state === 'failed' ? 'failed' : `is ${job.state}`;
   if (!ways.includes(finding.as))
     throw new ConfigurationError(
-      `Job ${job.id} is ${job.state}${job.pr_link === null ? ' and has no pull request' : ''}. ` +
+      `Job ${job.id} ${isNow}${job.pr_link === null ? ' and has no pull request' : ''}. ` +
         (ways.length === 0 ? 'There is nothing to settle.' : `It can be settled with ${settleFlags(ways)}.`),
     );
   switch (finding.as) {

@@ -104,6 +104,15 @@ describe('an experiment', () => {
     expect(await effect()).toMatchObject([{ pairs: 7, verdict: 'too early', low: null }, { pairs: 7 }]);
   });
 
+  it('has no pair of two addresses of one page, which 0.3 could draw', async () => {
+    await draw(9, 1.2);
+    await history.run(`
+      UPDATE experiment_pairs SET path = '/guides/page-2.md' WHERE pair = 1 AND NOT is_treated;
+      UPDATE experiment_pairs SET path = '/guides/page-4/' WHERE pair = 2 AND is_treated`);
+    expect((await states()).map(({ pair }) => pair)).toEqual([2, 3, 4, 5, 6, 7, 8, 9]);
+    expect(await effect()).toMatchObject([{ pairs: 8 }, { pairs: 8 }]);
+  });
+
   it('counts what was assigned, also if nothing was merged', async () => {
     await draw(12, 1.2);
     await history.run(`

@@ -258,7 +258,7 @@ it('a job that the platform no longer has, or that is over, is ended only by han
   const again = await settle(1, '--ended');
   expect(again).toMatchObject({
     code: 2,
-    stderr: 'Job 1 is failed and has no pull request. It can be settled with --sent REMOTE_ID.\n',
+    stderr: 'Job 1 failed and has no pull request. It can be settled with --sent REMOTE_ID.\n',
   });
   const polled = await run('jobs', 'poll');
   expect([polled.code, polled.stdout]).toEqual([0, 'No active jobs.\n']);

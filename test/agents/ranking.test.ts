@@ -23,7 +23,7 @@ const FATES = [
 ] as const;
 type Fate = (typeof FATES)[number];
 
-/** Views of a day by people and AI in each week, which may have a spike. */
+/** Views of a day by people and AI in each week, which may have a spike. AI reads half of them at another address. */
 interface SitePage {
   readonly weeks: readonly { readonly human: number; readonly ai: number }[];
   readonly fate: Fate;
@@ -78,9 +78,11 @@ async function store(pages: readonly SitePage[]): Promise<void> {
     await history.run(`DELETE FROM ${table}`);
   await history.run(`
     INSERT INTO page_views
-    SELECT 'prj_1', DATE '${FIRST_WEEK}' + 7 * week::INTEGER + weekday::INTEGER, path, path, human, ai, human + ai
-    FROM (VALUES ${views.join(', ')}) AS view (path, week, human, ai), range(7) AS days (weekday)
-    WHERE human + ai > 0;
+    SELECT 'prj_1', DATE '${FIRST_WEEK}' + 7 * week::INTEGER + weekday::INTEGER, address, path, read, asked, read + asked
+    FROM (VALUES ${views.join(', ')}) AS view (path, week, human, ai),
+      range(7) AS days (weekday),
+      LATERAL (VALUES (path || '/', human, ai // 2), (path || '.md', 0, ai - ai // 2)) AS of_address (address, read, asked)
+    WHERE read + asked > 0;
     INSERT INTO day_loads
     SELECT 'prj_1', day::DATE, 'final', TIMESTAMP '2026-11-18 02:00:00', TIMESTAMP '2026-11-18 02:00:00',
       coalesce(sum(human), 0), coalesce(sum(ai), 0), coalesce(sum(total), 0), count(path), 0, 0, 0, NULL, 0

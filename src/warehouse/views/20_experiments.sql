@@ -15,6 +15,8 @@ WITH
       any_value(path) FILTER (NOT is_treated) AS held_out
     FROM paired
     GROUP BY ALL
+    -- Before 0.4, chance could pair a page with another address of itself.
+    HAVING count(DISTINCT paired.path) = 2
   ),
 
   -- What was assigned counts, so a job without a merge is measured from its end, and a pull request
