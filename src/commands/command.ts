@@ -170,7 +170,9 @@ const commandWith =
         // Commander has parsed them as defined.
         const values = command.processedArgs as Values<Arguments>;
         const endsByInterruption = definition.endsByInterruption?.(options) ?? false;
-        return act((runtime) => run(options, runtime, ...values), { options, endsByInterruption });
+        // The project of `init` is one to write down, and not a choice among those of the workspace.
+        const chosen = 'project' in common ? options : { ...options, project: undefined };
+        return act((runtime) => run(options, runtime, ...values), { options: chosen, endsByInterruption });
       });
   };
 
