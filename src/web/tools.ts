@@ -3,6 +3,7 @@ import { readJobsWithEffects } from '../agents/job-effects.js';
 import { addDays } from '../day.js';
 import { StorageError } from '../errors.js';
 import { thousands } from '../format/numbers.js';
+import { pageOf } from '../page.js';
 import { findReport } from '../reports/definition.js';
 import { choosePeriod } from '../reports/period.js';
 import { prepareReport } from '../reports/render.js';
@@ -155,7 +156,7 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
         path,
         weeks: await rows('page-course', { path, weeks }),
         events: await rows('marks', { path, from: addDays(range.last, 1 - 7 * weeks) }),
-        jobs: jobs.filter((job) => job.path === path).map((job) => ({ ...job, job: job.id })),
+        jobs: jobs.filter((job) => pageOf(job.path) === path).map((job) => ({ ...job, job: job.id })),
       };
     },
   ),

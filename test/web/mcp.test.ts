@@ -43,6 +43,9 @@ describe('an AI assistant', () => {
         UPDATE day_loads SET human = sums.human, ai = sums.ai, total = sums.total
         FROM (SELECT day, sum(human) AS human, sum(ai) AS ai, sum(total) AS total FROM page_views GROUP BY day) AS sums
         WHERE sums.day = day_loads.day;
+        INSERT INTO agent_jobs BY NAME
+        SELECT 1 AS id, '${PROJECT}' AS project, '/guides/page-9.md' AS path, 'completed' AS state, '' AS reason, '' AS prompt,
+          TIMESTAMP '2026-11-10' AS planned_at, TIMESTAMP '2026-11-10' AS ended_at, 0 AS polls;
         INSERT INTO notes (project, day, text, path, is_break) VALUES ('${PROJECT}', '2026-11-11', 'Version 2', '*', false)`),
     );
     await publish(warehouse, join(cwd, 'data/history.duckdb'));
@@ -106,6 +109,10 @@ describe('an AI assistant', () => {
       `{"id":"${PROJECT}","name":"${PROJECT}","site":"https://docs.example.com/help","coverage":{"project":"${PROJECT}",`,
     );
     const url = 'https://docs.example.com/help/guides/page-1?from=mail#top';
+    // The address that a job of 0.3 was created for.
+    expect(await ask('page', { path: '/guides/page-9.md' })).toMatch(
+      /"path":"\/guides\/page-9".+"job":1,"state":"completed"/,
+    );
     expect(await ask('page', { path: url })).toContain('{"path":"/guides/page-1"');
     expect(await ask('page', { path: 'https://elsewhere.example.com/guides/page-1' })).toMatch(
       /^error: .+ is not a page of https:\/\/docs\.example\.com\/help/,
