@@ -76,7 +76,7 @@ export async function reportPage(
     if (text === undefined) return undefined;
     const script = /<script>([^]*?)<\/script>\s*<\/body>/.exec(text)?.[1] ?? '';
     const hash = createHash('sha256').update(script).digest('base64');
-    const links = bar({ previous: null, next: null, ...asked?.links });
+    const links = bar({ about: '', previous: null, next: null, ...asked?.links });
     return {
       html: text.replace(/<body>/, (body) => `${body}\n${links}`),
       policy: `default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-${hash}'; img-src data:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'`,
@@ -102,6 +102,8 @@ async function findAsked({ workspace, runtime }: Sources, reader: PublishedReade
   return {
     links: {
       kind: found.kind,
+      /** The days of the report, in the address of other pages. */
+      about: new URLSearchParams({ project: project.id, from: found.first, to: found.last }).toString(),
       previous: hrefIfLoaded(periodOf(found.kind, addDays(found.first, -1), calendar)),
       next: next.last > ended.last ? null : hrefIfLoaded(next),
     },
