@@ -20,7 +20,14 @@ import { expectSender, tryMailServer } from '../mail/transport.js';
 import { timeLimit } from '../sleep.js';
 import { readOwnNotes } from '../steps/notes.js';
 import { fail, type CheckResult, found, keyProblem, pass, type Verdict, warn } from './findings.js';
-import { checkDataset, checkDates, checkDisk, checkJournal, checkPlace, openDatabase } from './check-storage.js';
+import {
+  checkDataset,
+  checkDates,
+  checkDisk,
+  checkJournal,
+  checkPlace,
+  openDatabase,
+} from './check-storage.js';
 import { tryReports } from './try-reports.js';
 import { answers, doesNotAnswer } from './try-platform.js';
 

@@ -112,7 +112,7 @@ describe('readership init', () => {
     const all = [...args, '--email', 'docs@example.com', '--save-key'];
     const { stdout } = endedWith(0, await callCli(all, { cwd, env }));
     expect(stdout).toMatch(
-      /^pass {2}page views [^]+\nNext:\n {2}readership run  .+\n.+ weekly --open  .+\n.+ start  .+\n$/m,
+      /^pass {2}page views [^]+\nNext:\n {2}readership run {2}.+\n.+ weekly --open {2}.+\n.+ start {2}.+\n$/m,
     );
     expect(parseEnv(await readFile(join(cwd, '.env'), 'utf8'))['READERSHIP_API_KEY']).toBe(KEY);
     expect(await readFile(join(cwd, '.gitignore'), 'utf8')).toBe('node_modules\n.env\n');
