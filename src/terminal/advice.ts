@@ -11,7 +11,9 @@ const OF_WORKSPACE =
   'run|start|sql|status|doctor(?! --url)|serve|mcp|publish|adopt|restore|jobs(?: (?:show|message|settle)(?: \\d+)?)?';
 /** Not `report new`, and not what another process runs, as in “held by `readership start` (process 7”. */
 const ADVICE = new RegExp(
-  `\\breadership (?:(${OF_PROJECT})|${OF_WORKSPACE})\\b(?![-/]| new\\b|` + '`? \\(process)([^\\n.,;:`()]*)',
+  '\\breadership (?![a-z ]+`? \\(process)' +
+    `(?:(${OF_PROJECT})|${OF_WORKSPACE})\\b(?![-/]| new\\b)` +
+    '([^\\n.,;:`()]*)',
   'gm',
 );
 

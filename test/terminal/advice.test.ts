@@ -50,6 +50,7 @@ describe('the commands in a message repeat how this one was invoked', () => {
 
   it.each([
     'is held by `readership start` (process 7, since noon)',
+    'is held by `readership jobs settle` (process 7, since noon)',
     'readership init writes one; readership doctor --url checks a platform',
     'the readership of readership-docs; readership runs on, in readership/status',
     'run readership report new without --sandbox',
