@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { access, lstat, open, readFile, stat, statfs } from 'node:fs/promises';
-import { basename, dirname, join, relative, resolve } from 'node:path';
+import { basename, dirname, extname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { codeOf, ConfigurationError, messageOf, StorageError } from './errors.js';
 
@@ -151,3 +151,14 @@ export function ownOrBuiltIn(name: string, workspaceDir: string | undefined): st
 /** Whether a report's folder or a template is built in. */
 export const isBuiltIn = (path: string): boolean =>
   /^(?:reports|templates)\b/.test(relative(packageDir, path));
+
+/** The format for the name of `--output`; `hint` lists the known names. */
+export function formatOf<Format>(
+  file: string,
+  formats: Readonly<Record<string, Format>>,
+  hint: string,
+): Format {
+  const format = formats[extname(file).toLowerCase()];
+  if (format === undefined) throw new ConfigurationError(`${file}: ${hint}`);
+  return format;
+}

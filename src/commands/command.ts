@@ -1,5 +1,4 @@
 import { Argument, Command, InvalidArgumentError, Option } from 'commander';
-import { extname } from 'node:path';
 import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
 import {
   DURATION_FORM,
@@ -9,7 +8,7 @@ import {
   parseDuration,
 } from '../config/values.js';
 import { parseDay } from '../day.js';
-import { ConfigurationError, type ExitCode } from '../errors.js';
+import type { ExitCode } from '../errors.js';
 
 /**
  * Runs the work of a command, and makes its exit code that of the process: also after an
@@ -224,15 +223,4 @@ export function refuseName(name: string, parent: Command): never {
   for (const command of parent.commands) named.command(command.name());
   if (/^[a-z]/i.test(name)) named.parse([name], { from: 'user' });
   return parent.error(`error: unexpected argument '${name}'`);
-}
-
-/** The format for the name of `--output`; `hint` lists the known names. */
-export function formatOf<Format>(
-  file: string,
-  formats: Readonly<Record<string, Format>>,
-  hint: string,
-): Format {
-  const format = formats[extname(file).toLowerCase()];
-  if (format === undefined) throw new ConfigurationError(`${file}: ${hint}`);
-  return format;
 }

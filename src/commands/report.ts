@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
 import { ConfigurationError, type ExitCode, messageOf, StorageError } from '../errors.js';
-import { exists, packageFile, searchedDirs } from '../files.js';
+import { exists, packageFile, searchedDirs, formatOf } from '../files.js';
 import { inTitle } from '../format/text.js';
 import { listReports } from '../reports/definition.js';
 import {
@@ -12,7 +12,6 @@ import {
   EMAIL_ENVIRONMENT,
   flag,
   flagNamed,
-  formatOf,
   value,
 } from './command.js';
 import { FORMATS, renderReport, type ReportOptions, watchReport } from './report-render.js';

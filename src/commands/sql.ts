@@ -4,7 +4,7 @@ import { text as readAll } from 'node:stream/consumers';
 import { secretNames } from '../app/secrets.js';
 import { readWorkspace, type Runtime } from '../app/workspace.js';
 import { ConfigurationError, messageOf, ReadershipError, StorageError } from '../errors.js';
-import { readText } from '../files.js';
+import { readText, formatOf } from '../files.js';
 import { counted } from '../format/numbers.js';
 import { runSql } from '../sql/answer.js';
 import { completable, readDictionary } from '../sql/dictionary.js';
@@ -15,7 +15,7 @@ import { OutputFile, copyResult, isCopied, writeText } from '../sql/write.js';
 import { workbookOf } from '../sql/workbook.js';
 import type { Output } from '../terminal/output.js';
 import { type History, openHistory } from '../warehouse/published.js';
-import { aDuration, workspaceCommand, formatOf, value } from './command.js';
+import { aDuration, workspaceCommand, value } from './command.js';
 
 /** Maximum rows of a table on a terminal. */
 const MAX_TABLE_ROWS = 200;
