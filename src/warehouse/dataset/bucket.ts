@@ -78,6 +78,22 @@ export class BucketStore implements DatasetStore {
     return tag;
   }
 
+  async create(staged: string, path: string): Promise<boolean> {
+    const object = { ...this.#at(path), Body: await readFile(staged), IfNoneMatch: '*' };
+    const sent = this.#client.putObject(object, { abortSignal: this.signal }).then(
+      () => true,
+      (error: unknown) => {
+        const status = error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined;
+        if (status !== 412 && status !== 409 && status !== 501) throw error;
+        return status === 501 ? undefined : false;
+      },
+    );
+    const isCreated = await this.#attempt(`write ${path}`, sent);
+    // A store that has no such condition.
+    if (isCreated === undefined) await this.put(staged, path);
+    return isCreated !== false;
+  }
+
   async remove(path: string): Promise<void> {
     const removed = this.#client.deleteObject(this.#at(path), { abortSignal: this.signal });
     await this.#attempt(`remove ${path}`, removed);

@@ -77,7 +77,8 @@ export const publishDataset = (warehouse: Warehouse, options: DatasetOptions): P
     const { place, isWhole = false, signal } = options;
     await store.clear();
     try {
-      const writer = { store, connection, workspace, isWhole, signal, inTurn: pLimit(1) };
+      const { location } = place;
+      const writer = { store, location, connection, workspace, isWhole, signal, inTurn: pLimit(1) };
       const change = await updateAll(writer, own, months);
       if (own.length > 0) await runStatement(connection, REMEMBER_PLACE, { location: place.location });
       if (others.length > 0) throw ofOthers(others, place.location);

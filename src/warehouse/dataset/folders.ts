@@ -66,6 +66,7 @@ export function ofOthers(folders: readonly Folders[], location: string): Dataset
 /** What updates need. Files are written one after another, because there is one connection. */
 export interface FolderWriter {
   readonly store: DatasetStore;
+  readonly location: string;
   readonly connection: DuckDBConnection;
   readonly workspace: string;
   readonly isWhole: boolean;
@@ -78,14 +79,17 @@ export async function updateFolders(writer: FolderWriter, folders: Folders, mont
   const { store, workspace, isWhole, signal } = writer;
   const { project, stamps, known } = folders;
   const written = new Map(Object.entries(known?.files ?? {}));
-  const remember = async (): Promise<void> => {
+  const stageWorkspace = async (): Promise<string> => {
     const staged = await store.stage();
     const content: WorkspaceFile = { workspace, project, files: Object.fromEntries(written) };
     await writeFile(staged, `${JSON.stringify(content, undefined, 2)}\n`);
-    await store.put(staged, workspacePath(project));
+    return staged;
   };
-  // First of all, so that no other workspace takes them.
-  if (known === undefined) await remember();
+  // First of all, so that no other workspace takes them. It may have done so since they were read.
+  if (known === undefined && !(await store.create(await stageWorkspace(), workspacePath(project)))) {
+    const now = await readFolders(store, project);
+    if (!areOwn(now, workspace)) throw ofOthers([now], writer.location);
+  }
   const files = filesOf(project, months);
   const changed = isWhole ? files : changedFiles(files, written, stamps);
   const removed = removedFiles(files, stamps);
@@ -100,7 +104,7 @@ export async function updateFolders(writer: FolderWriter, folders: Folders, mont
     await store.remove(path);
     written.delete(path);
   }
-  if (changed.length + removed.length > 0) await remember();
+  if (changed.length + removed.length > 0) await store.put(await stageWorkspace(), workspacePath(project));
   return { files: files.length, written: count, removed: removed.length };
 }
 

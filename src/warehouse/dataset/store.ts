@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { chmod, mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { chmod, link, mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import type { Environment } from '../../config/load.js';
-import { messageOf, ReadershipError, type StorageError } from '../../errors.js';
+import { codeOf, messageOf, ReadershipError, type StorageError } from '../../errors.js';
 import { ignoreMissing, syncToDisk } from '../../files.js';
 import { storageFailure } from '../../storage.js';
 
@@ -29,6 +29,8 @@ export interface DatasetStore {
   stage(): Promise<string>;
   /** Moves a staged file into place, durably and whole, over the one that is there. Returns its stamp. */
   put(staged: string, path: string): Promise<string>;
+  /** Moves a staged file into place if none is there; returns whether it did. */
+  create(staged: string, path: string): Promise<boolean>;
   remove(path: string): Promise<void>;
   /** Removes what is staged, also by earlier processes that were killed. */
   clear(): Promise<void>;
@@ -70,13 +72,23 @@ export class DiskStore implements DatasetStore {
   }
 
   async put(staged: string, path: string): Promise<string> {
-    const file = join(this.location, path);
-    await this.#makeDirectory(dirname(file));
-    await chmod(staged, READABLE);
-    await syncToDisk(staged);
+    const file = await this.#prepare(staged, path);
     await rename(staged, file);
     await syncToDisk(dirname(file));
     return stampOf(file);
+  }
+
+  async create(staged: string, path: string): Promise<boolean> {
+    const file = await this.#prepare(staged, path);
+    try {
+      await link(staged, file);
+    } catch (error) {
+      if (codeOf(error) === 'EEXIST') return false;
+      // Not every file system has hard links.
+      await rename(staged, file);
+    }
+    await syncToDisk(dirname(file));
+    return true;
   }
 
   remove(path: string): Promise<void> {
@@ -91,6 +103,15 @@ export class DiskStore implements DatasetStore {
       const isLeftBehind = stats !== undefined && stats.mtimeMs < Date.now() - LEFT_BEHIND_MS;
       if (isLeftBehind) await rm(directory, { recursive: true, force: true });
     }
+  }
+
+  /** Makes a staged file ready to get its name, which it returns. */
+  async #prepare(staged: string, path: string): Promise<string> {
+    const file = join(this.location, path);
+    await this.#makeDirectory(dirname(file));
+    await chmod(staged, READABLE);
+    await syncToDisk(staged);
+    return file;
   }
 
   /** A new dataset is private to its owner; the directories in it get its mode. */

@@ -11,6 +11,8 @@ export interface BucketFaults {
   status?: number;
   /** Closes every connection instead of answering. */
   isDropping?: boolean;
+  /** Knows no conditional writes. */
+  hasNoConditions?: boolean;
   /** After this many more files were written, it answers 503. */
   writesLeft?: number;
 }
@@ -63,7 +65,7 @@ export async function serveBucket(faults: BucketFaults = {}) {
   const files: Files = new Map();
   const requests: string[] = [];
 
-  const answerTo = (method: string, url: URL, body: Buffer): Answer => {
+  const answerTo = (method: string, url: URL, body: Buffer, isNew: boolean): Answer => {
     const [, bucket, ...rest] = decodeURIComponent(url.pathname).split('/');
     const key = rest.join('/');
     requests.push(`${method} ${key}${url.search}`);
@@ -76,6 +78,8 @@ export async function serveBucket(faults: BucketFaults = {}) {
       files.delete(key);
       return { status: 204 };
     }
+    if (isNew && faults.hasNoConditions === true) return refusal(501, 'NotImplemented');
+    if (isNew && file !== undefined) return refusal(412, 'PreconditionFailed');
     if (faults.writesLeft === 0) return refusal(503, 'SlowDown');
     if (faults.writesLeft !== undefined) faults.writesLeft--;
     files.set(key, body);
@@ -86,7 +90,9 @@ export async function serveBucket(faults: BucketFaults = {}) {
     void buffer(request).then((sent) => {
       if (faults.isDropping === true) return request.socket.destroy();
       const url = new URL(request.url ?? '', 'http://store');
-      const { status = 200, body, etag } = answerTo(request.method ?? '', url, decoded(request, sent));
+      const isNew = request.headers['if-none-match'] === '*';
+      const { method = '' } = request;
+      const { status = 200, body, etag } = answerTo(method, url, decoded(request, sent), isNew);
       return response
         .writeHead(status, { 'content-type': 'application/xml', ...(etag && { etag }) })
         .end(body);

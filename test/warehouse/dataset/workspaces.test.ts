@@ -7,6 +7,7 @@ import { folderOf } from '../../../src/warehouse/dataset/plan.js';
 import { DatasetError } from '../../../src/warehouse/dataset/store.js';
 import { tempDir } from '../../temp-dir.js';
 import { page, store } from '../stored-days.js';
+import { type BucketFaults, serveBucket } from './bucket-server.js';
 import {
   datasetOptions,
   datasetRows,
@@ -72,6 +73,42 @@ describe('a dataset of several workspaces', () => {
       });
       expect(await viewsOf(directory)).toEqual({ prj_a: 1, prj_b: 2 });
     }
+  });
+
+  it.each<[string, BucketFaults?]>([['a directory'], ['a bucket', {}]])(
+    'in %s gets the folders of a project from one of two workspaces that publish it at once',
+    async (_, faults) => {
+      const { environment = {} } = faults === undefined ? {} : await serveBucket(faults);
+      const location = faults === undefined ? await tempDir() : 's3://bucket/dataset';
+      const place = { location, environment };
+      const months = ['2026-07-01', '2026-08-01', '2026-09-01', '2026-10-01', '2026-11-01'];
+      const publishers = await Promise.all(
+        [1, 2].map(async (human) => {
+          const { warehouse } = await workspaceOf(`workspace-${human}`, { prj_a: human });
+          for (const month of months) await store(warehouse, 'prj_a', { [month]: [page('/a', human)] });
+          const options = datasetOptions(location, { place, projects: [{ id: 'prj_a' }] });
+          return { publish: () => publishDataset(warehouse, options) };
+        }),
+      );
+      const ended = await Promise.allSettled(publishers.map(({ publish }) => publish()));
+      expect(ended.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+      const refused = publishers[ended.findIndex(({ status }) => status === 'rejected')];
+      await expect(refused?.publish()).rejects.toThrow(
+        /days\/project=prj_a belongs to workspace workspace-[12]/,
+      );
+      if (faults === undefined) {
+        const { views } = await datasetRows(location);
+        expect(new Set(views.map((view) => /"human":(\d)/.exec(view)?.[1])).size).toBe(1);
+      }
+    },
+  );
+
+  it('is published to a store without conditional writes, too', async () => {
+    const { environment, files } = await serveBucket({ hasNoConditions: true });
+    const { warehouse } = await workspaceOf('workspace-1', { prj_a: 1 });
+    const place = { location: 's3://bucket/dataset', environment };
+    await publishDataset(warehouse, datasetOptions(place.location, { place, projects: [{ id: 'prj_a' }] }));
+    expect(files.size).toBe(3);
   });
 
   it('lets a workspace have the folder of a lost one whose file was removed, as its own history is', async () => {
