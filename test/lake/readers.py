@@ -11,7 +11,9 @@ VALUES = {
     "week_start": "'2026-10-26'",
     "before_day": "'2026-11-01'",
     "path": "(SELECT min(path) FROM page_views)",
+    "page_path": "(SELECT min(path) FROM page_views)",
 }
+WITH_DEFAULTS = {"days_earlier", "per"}
 
 history = duckdb.connect(sys.argv[1], read_only=True)
 named = history.execute("SELECT table_name FROM duckdb_tables() UNION ALL SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall()
@@ -19,6 +21,8 @@ queries = [f"FROM {name}" for (name,) in named]
 macros = history.execute("SELECT function_name, parameters FROM duckdb_functions() WHERE NOT internal AND function_type = 'table_macro'").fetchall()
 assert len(macros) >= 5
 for name, parameters in macros:
+    unknown = set(parameters) - VALUES.keys() - WITH_DEFAULTS
+    assert not unknown, f"name a value for {unknown} of {name}"
     queries.append(f"FROM {name}({', '.join(VALUES[each] for each in parameters if each in VALUES)})")
 queries.append("FROM changes('2026-09-01', '2026-10-31', days_earlier := 31, per := 'section')")
 
