@@ -1,4 +1,5 @@
 import { max, min } from 'date-fns';
+import { z } from 'zod';
 import { type Job, readJobs } from '../agents/ledger.js';
 import { nextPoll } from '../agents/lifecycle.js';
 import { forgetProblems, noticeMerges } from '../agents/merges.js';
@@ -10,6 +11,8 @@ import { ReadershipError } from '../errors.js';
 import { counted } from '../format/numbers.js';
 import type { Parts } from './parts.js';
 import { byBothClocks, eachProject, withOutage } from './step.js';
+
+const PROJECTS_WITH_JOBS = 'SELECT DISTINCT project FROM agent_jobs';
 
 interface PollOptions extends Pick<PollTask, 'deadlineMs' | 'keepsPolling'> {
   /** Whether no prompts are sent, because this run has just sent what it may, or has failed to. */
@@ -23,7 +26,12 @@ interface PollOptions extends Pick<PollTask, 'deadlineMs' | 'keepsPolling'> {
 export async function pollStep(given: Parts, options: PollOptions) {
   const parts = await byBothClocks(given);
   const { now } = parts.session;
-  const { results, errors } = await eachProject(parts, (project) => pollProject(parts, project, options));
+  // Most projects of a large workspace have none, and asking about each takes time.
+  const rows = await parts.store.query(PROJECTS_WITH_JOBS, z.object({ project: z.string() }));
+  const withJobs = new Set(rows.map(({ project }) => project));
+  const projects = parts.workspace.projects.filter(({ id }) => withJobs.has(id));
+  const some = { ...parts, workspace: { ...parts.workspace, projects } };
+  const { results, errors } = await eachProject(some, (project) => pollProject(parts, project, options));
   const ended = results.flatMap((polled) => polled.ended);
   const stillActive = results.flatMap((polled) => polled.stillActive);
   const reviewed = results.flatMap((polled) => polled.reviewed).length;
