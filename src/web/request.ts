@@ -159,8 +159,8 @@ async function rangeOf(reader: PublishedReader, project: string, query: PageQuer
     days,
     /** How many days earlier the days to compare with lie, for a few days on the same weekdays; 0 for none. */
     shift: { before: days < 7 ? 7 : days, year: 364, none: 0 }[query.against],
-    /** The name of the selected range; empty for days that were typed. */
-    chosen: query.from === undefined ? query.range : '',
+    /** The name of the selected range, which is all before the first whole week; empty for days that were typed. */
+    chosen: query.from !== undefined ? '' : query.range === 'week' && !isWeek ? 'all' : query.range,
     /** The first day of the last whole week of the range. */
     week: weekBefore(addDays(last, 1), calendar).first,
     /** The first and the last day that is loaded at all. */
