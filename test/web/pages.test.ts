@@ -390,7 +390,6 @@ describe('a few days', () => {
       ['/', '/pages', '/ai'].map((path) => few.page(`${path}?project=prj_1`)),
     );
     expect(overview).toContain('All 3 days loaded.');
-    expect(overview).toMatch(/aria-current="true">all<\/a>/);
     expect(overview).not.toContain('In bold');
     expect(overview).toContain('None, or fewer than three of these weeks are loaded.</p>');
     expect(pages).toContain('Nov 13 – 15, 2026.');
