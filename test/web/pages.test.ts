@@ -423,6 +423,18 @@ describe('a few days', () => {
     expect(year.text).toMatch(/, 364, per/);
   });
 
+  it('on which the site as a whole has as many views as usual still name pages, without a share', async () => {
+    const other = await tempDir();
+    await cp(directory, other, { recursive: true });
+    await publishNow(other, 'UPDATE day_loads SET human = 100, ai = 100, total = 200');
+    const even = await serveSite(other);
+    const text = await even.page('/?project=prj_1&from=2026-11-10&to=2026-11-10');
+    const events = /<ul class="events card">([^]*?)<\/ul>/.exec(text)?.[1] ?? '';
+    expect(events).toContain('<b>+900</b>: 900 views, usually 0<');
+    expect(events).not.toContain('of the');
+    await even.stop();
+  });
+
   it('of a section stay in it', async () => {
     const { text } = await ask('/section?section=/guides&project=prj_1&from=2026-11-09&to=2026-11-11');
     const plain = text.replaceAll('&#x3D;', '=');
