@@ -2,11 +2,15 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { startOfDay } from '../../src/day.js';
+import { plainDayRange } from '../../src/format/days.js';
+import { thousands } from '../../src/format/numbers.js';
+import { lastEnded } from '../../src/reports/period.js';
 import { expectWhole, statesOf } from '../export/stored-days.js';
 import { inWarehouse, rowsOf, valuesOf } from '../open-warehouse.js';
 import { callCli, runCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
-import { endedWith, expectCleanEnd } from './workspace.js';
+import { endedWith, env, expectCleanEnd, liveFile, platformOf, platformWorkspace } from './workspace.js';
 
 const logLine = z.looseObject({
   time: z.iso.datetime(),
@@ -99,4 +103,20 @@ describe('readership run --sandbox', () => {
       { step: 'publish', outcome: 'done', summary: expect.any(String) as string },
     ]);
   });
+});
+
+it('readership run says who read the site in the week as reports have it, also if it begins on a Sunday', async () => {
+  const cwd = await platformWorkspace(await platformOf(20, 3), 'reports: { firstDayOfWeek: sunday }\n');
+  const { stdout } = endedWith(0, await callCli(['run'], { cwd, env }));
+  const week = lastEnded('week', new Date(), { firstDayOfWeek: 'sunday', timezone: 'UTC' });
+  expect(startOfDay(week.first).getUTCDay()).toBe(0);
+  const [views] = await inWarehouse(liveFile(cwd), (warehouse) =>
+    valuesOf(
+      warehouse,
+      `SELECT sum(human)::BIGINT FROM site_days WHERE day BETWEEN '${week.first}' AND '${week.last}'`,
+    ),
+  );
+  expect(stdout).toContain(
+    `Acme Docs, ${plainDayRange(week)}: ${thousands(Number(views))} views by people, `,
+  );
 });

@@ -29,7 +29,7 @@ const DATASETS: Readonly<Record<string, Dataset>> = {
   'a week after one of zeros': { week: WEEK, period: '2026-W46', zero: week(addDays(WEEK, -7)) },
   'no AI': { week: WEEK, period: '2026-W46', noAi: true },
   'three pages': { week: WEEK, period: '2026-W46', pages: 3 },
-  '20,000 pages': { week: WEEK, period: '2026-W46', pages: 20_000, first: addDays(WEEK, -7) },
+  '5,000 pages': { week: WEEK, period: '2026-W46', pages: 5_000, first: addDays(WEEK, -7) },
   'week 53': { week: day('2026-12-28'), period: '2026-W53' },
   'weeks from Sunday': { week: day('2026-11-08'), period: '2026-W46', firstDayOfWeek: 'sunday' },
   'weeks from Thursday': { week: day('2026-11-12'), period: '2026-W46', firstDayOfWeek: 'thursday' },
