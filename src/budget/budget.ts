@@ -6,7 +6,7 @@ import { LEASE_LIFE_MS, type RollingHour } from '../api/hour.js';
 import type { Lease, Pace, Priority } from '../api/retry.js';
 import { type Sleep, sleepFor } from '../sleep.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
-import { type RequestUse, forgetRefusals, openHour, readHour, recordEntry, returnUnused } from './ledger.js';
+import { type RequestUse, forgetRefusals, openHour, readHour, recordUses } from './ledger.js';
 
 /** A requested wait up to this long limits a burst; a longer one means that the hour is used up. */
 const BURST_WAIT_MS = 60_000;
@@ -58,6 +58,11 @@ export class RequestBudget implements Pace {
   /** A project has one lease at a time in the common queue, so that the longest backfill does not come first. */
   readonly #turnsOf = new Map<string, LimitFunction>();
   #hour: Promise<RollingHour> | undefined;
+  /**
+   * Requests of entries that were not sent. The ledger still counts them as used, until the next entry is recorded or the
+   * last lease ends.
+   */
+  #unused = new Map<string, number>();
   /** Wakes the lease that waits in `#roomBeside`: there is at most one, because leases begin in turn. */
   #wake: () => void = () => undefined;
 
@@ -170,6 +175,7 @@ export class RequestBudget implements Pace {
       this.#open.delete(lease);
       this.#wake();
     }
+    if (this.#open.size === 0) await this.#record(undefined);
   }
 
   /** Returns how many requests of the lease were not sent. */
@@ -180,7 +186,7 @@ export class RequestBudget implements Pace {
     entry.left = 0;
     lease.total -= unused;
     (await this.#readHour(entry.at)).add(-unused, entry.at);
-    await returnUnused(this.options.warehouse, entry, unused);
+    this.#unused.set(entry.id, unused);
     return unused;
   }
 
@@ -229,9 +235,12 @@ export class RequestBudget implements Pace {
     return (this.#hour ??= openHour(warehouse, bucket, now));
   }
 
+  /** Records an entry, together with what others have returned since the last one. */
   async #record(entry: RequestUse | undefined): Promise<void> {
     const { warehouse, bucket } = this.options;
-    if (entry !== undefined) await recordEntry(warehouse, bucket, entry);
+    const unused = this.#unused;
+    this.#unused = new Map();
+    if (entry !== undefined || unused.size > 0) await recordUses(warehouse, bucket, entry, unused);
   }
 }
 

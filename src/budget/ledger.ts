@@ -45,18 +45,25 @@ export async function openHour(warehouse: Warehouse, bucket: string, now: Date):
   return readHour(warehouse, bucket, now);
 }
 
-/** Counts the requests of an entry as used, from before the first of them is sent. */
-export function recordEntry(warehouse: Warehouse, bucket: string, entry: RequestUse): Promise<void> {
-  const { id, at, left, pausedUntil } = entry;
-  const cause = pausedUntil === undefined ? 'reserved' : 'refused';
-  const values = [id, bucket, at, left, cause, pausedUntil ?? null];
-  return warehouse.groupCommit((transaction) => transaction.appendRow('request_uses', values));
+/**
+ * Counts the requests of an entry as used, from before the first of them is sent, and takes back requests of earlier
+ * entries that were not sent: how many, by the entry's id.
+ */
+export function recordUses(
+  warehouse: Warehouse,
+  bucket: string,
+  entry: RequestUse | undefined,
+  unused: ReadonlyMap<string, number>,
+): Promise<void> {
+  return warehouse.groupCommit(async (transaction) => {
+    if (unused.size > 0) await transaction.execute(RETURN_UNUSED, { unused: JSON.stringify([...unused]) });
+    if (entry === undefined) return;
+    const { id, at, left, pausedUntil } = entry;
+    const cause = pausedUntil === undefined ? 'reserved' : 'refused';
+    await transaction.appendRow('request_uses', [id, bucket, at, left, cause, pausedUntil ?? null]);
+  });
 }
 
 /** The platform has answered in spite of its refusals. */
 export const forgetRefusals = (warehouse: Warehouse, bucket: string): Promise<void> =>
   warehouse.groupCommit((transaction) => transaction.execute(FORGET_REFUSALS, { bucket }));
-
-/** Takes back requests of an entry that were not sent. */
-export const returnUnused = (warehouse: Warehouse, { id }: RequestUse, unused: number): Promise<void> =>
-  warehouse.groupCommit((transaction) => transaction.execute(RETURN_UNUSED, { id, unused }));

@@ -19,7 +19,7 @@ import {
 } from './ledger.js';
 import type { PageSize } from './page-size.js';
 import { keepPage, readKeptPage, readUnfinishedDays } from './pages.js';
-import { isSettled, type PlannedDay, requestsLeft } from './plan.js';
+import { isSettled, type PlannedDay, requestsFor, requestsLeft } from './plan.js';
 import { DayWalks } from './walk.js';
 
 /** The outcome of one day. */
@@ -53,6 +53,9 @@ export function errorsOfLoad({ results, stopped }: LoadOutcome): unknown[] {
  */
 const MOST_WAITING_REQUESTS = 400;
 const FEWEST_WAITING_DAYS = 16;
+
+/** A day to be read for the first time gets as many requests as the longest of so many days that were read last. */
+const RECENT_DAYS = 14;
 
 /** After so many days in a row that are empty or refused, when read for the first time, no other one is requested. */
 export const MOST_IN_A_ROW = 4;
@@ -97,6 +100,8 @@ class Load {
   readonly #signal: AbortSignal;
   readonly #failures: DayFailures;
   #withoutViewsInARow = 0;
+  /** The fewest requests that each of the days that were read last could take. */
+  #recent: readonly number[] = [];
 
   constructor(
     private readonly task: LoadTask,
@@ -135,7 +140,8 @@ class Load {
 
   async #load(planned: PlannedDay): Promise<void> {
     if (this.#signal.aborted || this.#paused !== undefined || this.#isHalted) return;
-    const requests = requestsLeft(planned.requests, this.unfinished.get(planned.day), this.pageSize.rows);
+    const expected = Math.max(planned.requests, ...(planned.due === 'missing' ? this.#recent : []));
+    const requests = requestsLeft(expected, this.unfinished.get(planned.day), this.pageSize.rows);
     const lease = await this.task.client.lease(requests, planned.priority, this.#signal);
     try {
       const store = await this.task.inTurn(() => this.#attempt(planned, lease).catch(this.#halt));
@@ -205,6 +211,8 @@ class Load {
     const isInDoubt = !isSame && read.doubt !== undefined;
     const state = isInDoubt ? 'inconsistent' : settled() ? 'final' : 'provisional';
     this.#count(due === 'missing' && !isSame && read.rows.length === 0);
+    if (!isSame)
+      this.#recent = [...this.#recent, requestsFor(read.rows.length, this.pageSize.rows)].slice(-RECENT_DAYS);
     return async () => {
       if (isSame) return { day, outcome: 'unchanged', state, rows: await confirmDay(warehouse, at, state) };
       const outcome = await storeDay(warehouse, at, read, state, due === 'missing');

@@ -4,12 +4,12 @@ import { expect, test, vi } from 'vitest';
 import { lastEndedDay } from '../../src/day.js';
 import type { DayResult } from '../../src/export/load.js';
 import { exportHistory } from './export-history.js';
-import { limitedSite } from './limited-site.js';
+import { limitedSite, type LimitedSiteOptions } from './limited-site.js';
 import { PROJECT } from './open-export.js';
 import { expectWhole, storedDays } from './stored-days.js';
 
 /** Exports a history, and counts its SQL and the requests whose days are not stored. */
-async function load(size: { days: number; pages: number; limit: number }) {
+async function load(size: Pick<LimitedSiteOptions, 'days' | 'pages' | 'limit'>) {
   const { clock, platform, firstDay, inProcess } = await limitedSite({ ...size, requestMs: 0 });
   const range = { first: firstDay, last: lastEndedDay(clock.now()) };
   let stored = 0;
@@ -30,7 +30,7 @@ async function load(size: { days: number; pages: number; limit: number }) {
     expect(results.map(({ outcome }) => outcome)).toEqual(Array(size.days).fill('added'));
     expect(await storedDays(warehouse)).toHaveLength(size.days);
     await expectWhole(warehouse);
-    return { calls, commits, mostLost };
+    return { calls, commits, prepared: prepared.mock.calls.length, mostLost };
   });
 }
 
@@ -39,6 +39,12 @@ test('180 days under an hourly limit take at most 150 SQL calls and 80 commits',
   expect(commits).toBeGreaterThan(5);
   expect(commits).toBeLessThanOrEqual(80);
   expect(calls).toBeLessThanOrEqual(150);
+});
+
+test('days of uneven length return what they did not use in the commits of others', async () => {
+  const pages = (age: number) => 100 + ((age * 137) % 1_400);
+  const { prepared, commits } = await load({ days: 180, pages, limit: 1_000_000 });
+  expect(prepared).toBeLessThanOrEqual(3 * commits);
 });
 
 test.each([
