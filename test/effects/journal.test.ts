@@ -1,5 +1,16 @@
 import { execFile } from 'node:child_process';
-import { appendFile, mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import {
+  appendFile,
+  chmod,
+  mkdir,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -49,6 +60,14 @@ describe('the effects journal', () => {
     const effect = again.known('email').get('a');
     expect(effect?.last).toMatchObject({ event: 'unknown', note: 'cut off', at: '2026-11-22T03:00:00.000Z' });
     expect([...(effect?.attempts ?? [])]).toEqual(['2026-11-21T03:00:00.000Z']);
+  });
+
+  it('that was restored by copying is private again with the first entry', async () => {
+    const journal = await openIn(await tempDir());
+    await send(journal, 'a', at('2026-11-21'));
+    await chmod(journal.path, 0o644);
+    await send(await openIn(journal.directory), 'b', at('2026-11-22'));
+    expect((await stat(journal.path)).mode & 0o777).toBe(0o600);
   });
 
   it('asks before each departure whether anything may be sent, and records nothing if not', async () => {

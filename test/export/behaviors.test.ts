@@ -231,6 +231,17 @@ describe('changes that cancel', () => {
   });
 });
 
+test('a change is found the next night if its day ended 35 days ago, and not if it is older', async () => {
+  const opened = await openExport({ days: 40 });
+  await opened.run();
+  opened.clock.advance(DAY_MS);
+  const [last, before] = [addDays(opened.yesterday(), -35), addDays(opened.yesterday(), -36)];
+  for (const at of [last, before]) opened.changed.set(at, withMore(opened.original(at), 1));
+  await opened.run();
+  expect(await opened.storedRows(last)).toEqual(opened.changed.get(last));
+  expect(await opened.storedRows(before)).toEqual(opened.original(before));
+});
+
 describe('empty stretches', () => {
   test('of a backfill cost few requests', async () => {
     const opened = await openExport({ days: 1_000, pages: 1 });
@@ -297,4 +308,19 @@ test('a day that never adds up needs a person after three nights, and then costs
   const ledger = await readDayLedger(opened.warehouse, PROJECT);
   expect([...ledger.values()].filter(needsPerson)).toMatchObject([{ day: at }]);
   expect(ledger.get(at)?.failure).toContain('differ by');
+});
+
+test('a day that does not add up is read the next night, however often a person reads it again before', async () => {
+  const opened = await openExport({ days: 6, pages: 3 });
+  const at = addDays(opened.yesterday(), -5);
+  opened.hidden.set(at, 1_000);
+  await opened.run();
+  const range = { first: at, last: at };
+  for (let time = 0; time < 3; time++) await exportHistory({ ...opened.task, range, reload: true });
+  const ledger = await readDayLedger(opened.warehouse, PROJECT);
+  expect([...ledger.values()].filter(needsPerson)).toEqual([]);
+  opened.clock.advance(DAY_MS);
+  opened.hidden.delete(at);
+  await opened.run();
+  expect(await opened.statesOf(at)).toEqual(['final']);
 });

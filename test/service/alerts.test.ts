@@ -57,6 +57,16 @@ it('an outage whose email never arrived gets no email when it is over', async ()
   expect(await statesAfter(working)).toEqual(['waiting', 'sent', 'sent']);
 });
 
+it('an outage whose email may have arrived gets an email when it is over', async () => {
+  const { server, run, mails } = await setUp();
+  server.behaviors.set(OPS, [{ on: 'data', do: 'drop-accepted' }]);
+  const failing: Work = () => Promise.reject(new Error('the server is down'));
+  expect((await run(failing)).states).toEqual(['unknown']);
+  expect((await run(working)).states).toEqual(['unknown', 'sent']);
+  const subjects = (await mails()).map(({ subject }) => subject);
+  expect(subjects).toEqual(['Readership: export fails', 'Readership: export works again']);
+});
+
 it('a platform unreachable for more than a day is an outage: one email when it starts, one when it ends', async () => {
   const { run, mails } = await setUp();
   const operation = { name: 'list views', method: 'GET', url: 'https://docs.example.com/views' } as const;

@@ -1,9 +1,31 @@
 import { expect, test } from 'vitest';
 import { addDays } from '../../src/day.js';
+import { recentSince } from '../../src/export/verify.js';
 import { readSettling, recommendedSettleDays } from '../../src/service/status.js';
 import { DAY_MS } from '../budget/open-budget.js';
-import { execute } from '../open-warehouse.js';
+import { execute, liveWarehouse } from '../open-warehouse.js';
 import { openExport, PROJECT, SETTLE_DAYS, withOneMore } from '../export/open-export.js';
+
+test('only changes that the nightly check would find the next night say how late views come', async () => {
+  const warehouse = await liveWarehouse();
+  const now = new Date('2026-11-18T03:00:00Z');
+  await execute(
+    warehouse,
+    `INSERT INTO runs BY NAME SELECT 'a' AS run, 'export' AS step, 'done' AS outcome,
+       $now::TIMESTAMP - INTERVAL 24 HOUR AS started_at, $now::TIMESTAMP - INTERVAL 23 HOUR AS ended_at`,
+    { now },
+  );
+  const oldest = async () => (await readSettling(warehouse, PROJECT, now)).oldest_change_days;
+  const [last, before] = [recentSince(now), addDays(recentSince(now), -1)];
+  for (const [day, age] of [
+    [before, null],
+    [last, 35],
+  ] as const) {
+    const restatement = 'INSERT INTO restatements VALUES ($project, $day::DATE, $now, 1, 2, 0, 0, 1, 2, 1)';
+    await execute(warehouse, restatement, { project: PROJECT, day, now });
+    expect(await oldest()).toBe(age);
+  }
+});
 
 test('how long days take to settle is measured by the loads that found them changed', async () => {
   const opened = await openExport({ days: 5 });

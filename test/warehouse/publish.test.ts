@@ -9,6 +9,7 @@ import type { Reader } from '../../src/warehouse/query.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { closeNow, execute, inHistory, liveWarehouse, rowsOf, valuesOf } from '../open-warehouse.js';
 import { callCli } from '../run-cli.js';
+import { syncedWhile } from '../synced.js';
 import { tempDir } from '../temp-dir.js';
 
 async function view(warehouse: Warehouse, ...values: [day: string, path: string, human: number][]) {
@@ -40,6 +41,17 @@ describe('the published history', () => {
         );
     });
     expect(await readdir(directory)).toEqual(['history.duckdb']);
+  });
+
+  it('is on disk, and so is the new live file, before it takes the place of the last one', async () => {
+    const warehouse = await liveWarehouse();
+    const target = historyBeside(warehouse);
+    const onDisk = ['the new file', 'its directory'];
+    expect(await syncedWhile(target, () => publish(warehouse, target))).toEqual(onDisk);
+    await view(warehouse, ['2026-11-01', '/a', 1]);
+    expect(await syncedWhile(target, () => publish(warehouse, target))).toEqual(onDisk);
+    const rewriting = () => publish(warehouse, target, { isWhole: true });
+    expect(await syncedWhile(warehouse.path, rewriting)).toEqual(onDisk);
   });
 
   it('leaves the live database as it was, with what a user made in it', async () => {

@@ -1,5 +1,7 @@
 import { DATE, DOUBLE, DuckDBDateValue, VARCHAR } from '@duckdb/node-api';
 import duckdb from '@duckdb/node-bindings';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import type { AppendedColumn, Transaction } from '../../src/warehouse/transaction.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
@@ -24,6 +26,15 @@ const rows = (count: number): Row[] =>
   Array.from({ length: count }, (_, views) => ({ path: `/${views}`, views }));
 const append = (warehouse: Warehouse, given: readonly Row[], columns = columnsOf(given)) =>
   warehouse.transaction((transaction) => transaction.append('page_views', given.length, columns));
+
+async function collectGarbage(): Promise<void> {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  for (let round = 0; round < 3; round++) {
+    collect();
+    await new Promise(setImmediate);
+  }
+}
 
 const STORED =
   'SELECT count(*) AS rows, count(DISTINCT path) AS paths, coalesce(sum(human), 0)::BIGINT AS views FROM page_views';
@@ -74,6 +85,17 @@ describe('appending', () => {
     expect(await stored(warehouse)).toMatchObject({ rows: 3 });
     await closeNow(warehouse);
     expect(await stored(await liveWarehouse(warehouse.path))).toMatchObject({ rows: 3 });
+  });
+
+  it('that fails stores nothing later either, when DuckDB frees what was appended', async () => {
+    const warehouse = await liveWarehouse();
+    const failed = warehouse.transaction(async (transaction) => {
+      await transaction.append('page_views', 3, columnsOf(rows(3)));
+      throw new Error('halfway');
+    });
+    await expect(failed).rejects.toThrow('halfway');
+    await collectGarbage();
+    expect(await stored(warehouse)).toMatchObject({ rows: 0 });
   });
 
   it('keeps numbers of any size exactly', async () => {

@@ -16,6 +16,7 @@ import { describe, expect, it } from 'vitest';
 import { day } from '../../../src/day.js';
 import { isDatasetCurrent, publishDataset } from '../../../src/warehouse/dataset/dataset.js';
 import type { Warehouse } from '../../../src/warehouse/warehouse.js';
+import { syncedWhile } from '../../synced.js';
 import { tempDir } from '../../temp-dir.js';
 import { page, store, storeLoaded } from '../stored-days.js';
 import {
@@ -106,6 +107,13 @@ describe('a Parquet dataset', () => {
       { day: '2026-10-31', pages: '0' },
       { day: '2026-11-01', pages: '1' },
     ]);
+  });
+
+  it('has each file on disk before that takes the place of the last one', async () => {
+    const { warehouse, directory } = await published();
+    await reload(warehouse, [page('/a', 1)]);
+    const onDisk = await syncedWhile(join(directory, LATEST), () => publishTo(warehouse, directory));
+    expect(onDisk).toEqual(['the new file', 'its directory']);
   });
 
   it('is not touched if nothing changed, and not even read', async () => {
