@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { CodeHost } from '../agents/code-host.js';
 import { Client, type ClientOptions } from '../api/client.js';
 import { askForDate, PlatformClock } from '../api/clock.js';
@@ -6,15 +5,14 @@ import type { Operation } from '../api/errors.js';
 import type { Pace } from '../api/retry.js';
 import { Transport } from '../api/transport.js';
 import { RequestBudget } from '../budget/budget.js';
+import type { SharedLimit } from '../budget/ledger.js';
 import { nextScheduled } from '../config/cron.js';
-import { apiKeyOf, CODE_HOST_TOKEN_VARIABLE } from '../config/load.js';
-import type { ProjectSettings } from '../config/schema.js';
+import type { ProjectSettings, Settings } from '../config/schema.js';
 import { readNightlyNeed } from '../export/forecast.js';
-import { SANDBOX } from '../sandbox/state.js';
 import type { Sleep } from '../sleep.js';
 import type { Platform } from '../steps/parts.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
-import { type Runtime, sharedLimits, type Workspace } from './workspace.js';
+import type { Runtime, Workspace } from './workspace.js';
 
 /** Called with what requests meet. */
 export interface Callbacks extends Pick<ClientOptions, 'onRetry'> {
@@ -37,27 +35,29 @@ export interface Connection extends Platform {
  * first use. With a database, requests count in the hourly limits.
  */
 export async function connect(
-  workspace: Workspace,
-  runtime: Runtime,
+  { settings, access, sandbox }: Workspace,
+  { now, signal }: Pick<Runtime, 'now' | 'signal'>,
   { onNotice, onWait, onRequest, onRetry }: Callbacks,
   store: Warehouse | undefined,
 ): Promise<Connection> {
-  const { configuration, settings } = workspace;
-  const sandbox = configuration === undefined ? await startOwnSandbox(workspace, runtime) : undefined;
-  const baseUrl = sandbox?.baseUrl ?? settings.baseUrl;
-  const ask = () => askForDate(baseUrl, runtime.signal);
-  const clock = new PlatformClock({ baseUrl, now: runtime.now, ask, onSkew: (words) => onNotice?.(words) });
-  const paceOf = store && openBudgets(store, workspace, runtime.now, onWait);
-  const transport = new Transport({ concurrency: settings.history.concurrency, onHeaders: clock.observe });
-  const codeHost = openCodeHost(workspace, runtime, sandbox?.baseUrl);
+  const { limits } = access;
+  const { history, pullRequests } = settings;
+  const server = await sandbox?.start();
+  const paceOf = store && openBudgets(store, limits, settings, { now, onWait });
+  const baseUrl = server?.baseUrl ?? settings.baseUrl;
+  const ask = () => askForDate(baseUrl, signal);
+  const clock = new PlatformClock({ baseUrl, now, ask, onSkew: (words) => onNotice?.(words) });
+  const transport = new Transport({ concurrency: history.concurrency, onHeaders: clock.observe });
+  const host = pullRequests && { ...pullRequests, apiUrl: server?.codeHostUrl ?? pullRequests.apiUrl };
+  const codeHost = host && new CodeHost(host, access.codeHostToken, now);
   const clients = new Map<string, Client>();
   const newClient = (project: ProjectSettings): Client =>
     new Client({
       baseUrl,
       projectId: project.id,
-      apiKey: keyOf(workspace, project),
+      apiKey: access.apiKeyOf(project),
       keyName: project.apiKeyEnv,
-      now: runtime.now,
+      now,
       transport,
       pace: paceOf?.(project),
       onRetry,
@@ -66,7 +66,7 @@ export async function connect(
   return {
     clock,
     codeHost,
-    limits: sharedLimits(workspace),
+    limits,
     clientOf: (project) => {
       const client = clients.get(project.id) ?? newClient(project);
       clients.set(project.id, client);
@@ -75,31 +75,9 @@ export async function connect(
     close: async () => {
       await transport.close();
       await codeHost?.close();
-      await sandbox?.close();
+      await server?.close();
     },
   };
-}
-
-/** The API key of a project. Throws a `ConfigurationError` when it is missing. */
-const keyOf = ({ configuration }: Workspace, project: ProjectSettings): string =>
-  configuration === undefined ? SANDBOX.apiKey : apiKeyOf(configuration, project);
-
-/** Throws a `ConfigurationError` when the key of a project is missing. */
-export function expectKeys(workspace: Workspace): void {
-  for (const project of workspace.projects) keyOf(workspace, project);
-}
-
-/** The host of pull requests; undefined if none is configured. */
-function openCodeHost(
-  { configuration, settings: { pullRequests } }: Workspace,
-  { now }: Runtime,
-  sandboxUrl: string | undefined,
-): CodeHost | undefined {
-  if (pullRequests === undefined) return undefined;
-  const token = configuration?.environment[CODE_HOST_TOKEN_VARIABLE];
-  const host =
-    sandboxUrl === undefined ? pullRequests : { ...pullRequests, apiUrl: `${sandboxUrl}/_sandbox/code` };
-  return new CodeHost(host, token === '' ? undefined : token, now);
 }
 
 /**
@@ -115,15 +93,13 @@ const KEPT_FREE_MS = 62 * 60_000;
  */
 export function openBudgets(
   warehouse: Warehouse,
-  workspace: Pick<Workspace, 'settings' | 'configuration'>,
-  now: () => Date,
-  onWait: Callbacks['onWait'],
-  sleep?: Sleep,
+  limits: readonly SharedLimit[],
+  { history, schedule }: Settings,
+  { now, onWait, sleep }: { now: () => Date; onWait?: Callbacks['onWait']; sleep?: Sleep },
 ): (project: ProjectSettings) => Pace | undefined {
-  const { history, schedule } = workspace.settings;
   const { requestsPerHour: limit, maxWait: maxWaitMs, settleDays } = history;
   const paces = new Map<string, Pace>();
-  for (const { bucket, projects } of sharedLimits(workspace)) {
+  for (const { bucket, projects } of limits) {
     let need: ReturnType<typeof readNightlyNeed> | undefined;
     let next: Date | undefined;
     const reserve = async (at: Date): Promise<number> => {
@@ -138,10 +114,4 @@ export function openBudgets(
     for (const { id } of projects) paces.set(id, budget);
   }
   return ({ id }) => paces.get(id);
-}
-
-async function startOwnSandbox({ dataDir }: Workspace, { now }: Runtime) {
-  const { startSandbox } = await import('../sandbox/index.js');
-  const { pastJobs } = await import('../sandbox/past.js');
-  return startSandbox({ now, jobs: pastJobs(now()), stateFile: join(dataDir, 'sandbox.json') });
 }

@@ -1,15 +1,16 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { SharedLimit } from '../budget/ledger.js';
-import { bucketNameOf, type Configuration, datasetLocation, type Environment } from '../config/load.js';
+import { type Configuration, datasetLocation, type Environment } from '../config/load.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
 import { markerOf } from '../effects/marker.js';
 import { MACHINE_VARIABLE } from '../effects/place.js';
 import { ConfigurationError } from '../errors.js';
 import { behindLinks } from '../files.js';
-import { sandboxSettings } from '../sandbox/state.js';
+import { SANDBOX_ENVIRONMENT, sandboxSettings } from '../sandbox/state.js';
 import type { WorkspaceView } from '../steps/parts.js';
 import type { Output } from '../terminal/output.js';
+import { type Access, accessOf } from './access.js';
+import { type OwnSandbox, ownSandbox } from './sandbox.js';
 import { readConfiguration, type SecretsMode, secretsOf } from './secrets.js';
 
 /** The parts of the process that a command uses, which tests can replace. */
@@ -54,8 +55,11 @@ export interface Workspace extends WorkspaceView {
   readonly marker: string | undefined;
   /** What READERSHIP_MACHINE names this machine; not from `.env`, which is copied with a workspace. */
   readonly machine: string | undefined;
-  /** Undefined for the built-in sandbox, which has no configuration and no secrets. */
+  /** What was read from its file; undefined for the built-in sandbox. */
   readonly configuration: Configuration | undefined;
+  readonly access: Access;
+  /** The built-in sandbox, if the workspace uses it. */
+  readonly sandbox: OwnSandbox | undefined;
 }
 
 /** Reads the configuration, or creates the one of the sandbox. Throws a `ConfigurationError`. */
@@ -68,7 +72,7 @@ export async function readWorkspace(
     throw new ConfigurationError(
       '--sandbox and --config cannot be combined: the sandbox has its own settings.',
     );
-  const { workingDirectory, environment, output } = runtime;
+  const { workingDirectory, environment, now, output } = runtime;
   const configuration =
     options.sandbox === true ? undefined : await readConfiguration(options.config, runtime, secrets);
   if (configuration !== undefined) output.hide(secretsOf(configuration));
@@ -77,13 +81,16 @@ export async function readWorkspace(
   const location = datasetLocation(options.parquet, workingDirectory) ?? settings.publish.parquet;
   const variables = Object.entries(configuration?.environment ?? environment);
   const forStorage = Object.fromEntries(variables.filter(([name]) => name.startsWith('AWS_')));
+  const files = filesIn(settings.dataDir);
   return {
     settings,
     configuration,
     machine: environment[MACHINE_VARIABLE],
     projects: projectsOf(settings, options.project),
     workspaceDir: configuration?.directory,
-    ...filesIn(settings.dataDir),
+    ...files,
+    access: accessOf(settings, configuration?.environment ?? SANDBOX_ENVIRONMENT, files.outboxDir),
+    sandbox: configuration === undefined ? ownSandbox(settings.dataDir, now) : undefined,
     marker: configuration && markerOf(configuration.file),
     dataset: location === undefined ? undefined : { location, environment: forStorage },
   };
@@ -126,18 +133,6 @@ function filesIn(dataDir: string) {
     reportsDir: join(dataDir, 'reports'),
     outboxDir: join(dataDir, 'outbox'),
   };
-}
-
-/** The hourly limits of all projects of a workspace. */
-export function sharedLimits({
-  settings,
-  configuration,
-}: Pick<Workspace, 'settings' | 'configuration'>): SharedLimit[] {
-  const nameOf = (project: ProjectSettings) => bucketNameOf(project, configuration?.environment ?? {});
-  return [...new Set(settings.projects.map(nameOf))].map((name) => {
-    const projects = settings.projects.filter((project) => nameOf(project) === name);
-    return { bucket: name, projects };
-  });
 }
 
 /** The workspace with another limit on how long requests wait. */

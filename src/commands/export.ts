@@ -1,4 +1,4 @@
-import { readWorkspace, type Runtime, sharedLimits, type WorkspaceOptions } from '../app/workspace.js';
+import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
 import { shownLocation } from '../config/load.js';
 import { lastEndedDay } from '../day.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
@@ -80,14 +80,14 @@ async function printForecast(
   runtime: Runtime,
 ): Promise<ExitCode> {
   const workspace = await readWorkspace(options, runtime);
-  const { settings, projects, liveFile, historyFile } = workspace;
+  const { settings, projects, liveFile, historyFile, access } = workspace;
   const history = await openNewest(liveFile, historyFile);
   // Before the first export, nothing is loaded and no requests are used.
   const reader: Reader = history ?? { query: () => Promise.resolve([]) };
   const now = runtime.now();
   try {
     const request = { ...options, projects };
-    const planned = await forecastExport(reader, sharedLimits(workspace), settings, request, now);
+    const planned = await forecastExport(reader, access.limits, settings, request, now);
     if (options.json === true) runtime.output.json(planned.map((one) => forecastJson(one, now)));
     else for (const one of planned) runtime.output.data(forecastLines(one, settings, now).join('\n'));
     return 0;

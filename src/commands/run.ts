@@ -1,5 +1,3 @@
-import { transportOf } from '../app/effects.js';
-import { expectKeys } from '../app/platform.js';
 import { readWorkspace, type Runtime, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
 import { nextScheduled } from '../config/cron.js';
 import { LockedError, messageOf } from '../errors.js';
@@ -71,9 +69,9 @@ export const start = workspaceCommand('start', {
     const workspace = await readWorkspace(options, runtime);
     runtime.output.goesOnUnread = true;
     // A missing key, or an invalid address of the mail server, is an error now, and not every night.
-    const { settings } = workspace;
-    transportOf(workspace);
-    expectKeys(workspace);
+    const { settings, projects, access } = workspace;
+    access.openTransport();
+    for (const project of projects) access.apiKeyOf(project);
     const log = await openLog(runtime.output);
     const onTickFailed = (error: unknown): void => {
       const isLater = error instanceof LockedError;

@@ -93,10 +93,7 @@ export const shownLocation = (location: string, directory: string): string =>
   isLocal(location) ? relative(directory, location) || '.' : location;
 
 /** Throws a `ConfigurationError` if the key is missing or malformed. */
-export function apiKeyOf(
-  { environment }: Pick<Configuration, 'environment'>,
-  project: ProjectSettings,
-): string {
+export function apiKeyOf(environment: Environment, project: ProjectSettings): string {
   const key = environment[project.apiKeyEnv];
   if (key === undefined || key === '')
     throw new ConfigurationError(

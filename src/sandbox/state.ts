@@ -20,6 +20,9 @@ export const SANDBOX = {
   jobSeconds: 4,
 } as const;
 
+/** The environment of a workspace that uses it. */
+export const SANDBOX_ENVIRONMENT = { READERSHIP_API_KEY: SANDBOX.apiKey };
+
 /** Jobs are created, to show every step. */
 export const sandboxSettings = (workingDirectory: string): Settings =>
   settingsSchema.parse({

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import type { ReadOptions } from '../api/client.js';
 import { askForDate } from '../api/clock.js';
 import { PausedError, TryLaterError } from '../api/errors.js';
-import { channelsOf } from '../app/effects.js';
 import { connect, type Connection } from '../app/platform.js';
 import { keepPrivate, type Runtime, waitingAtMost, type Workspace } from '../app/workspace.js';
 import { DOT_ENV, SMTP_URL_VARIABLE } from '../config/load.js';
@@ -162,8 +161,8 @@ function links({ settings: { serve, reports } }: Workspace): Verdict {
 }
 
 /** Whether each channel has an address, and a secret where it needs one. Nothing is sent. */
-const channels = (workspace: Workspace): Promise<CheckResult>[] =>
-  [...channelsOf(workspace)].map(([name, channel]) =>
+const channels = ({ access }: Workspace): Promise<CheckResult>[] =>
+  [...access.channels].map(([name, channel]) =>
     found('channel', () =>
       'problem' in channel
         ? fail(`${name}: ${channel.problem}`)

@@ -5,7 +5,7 @@ import { readJobsOf } from '../agents/ledger.js';
 import type { JobState } from '../agents/lifecycle.js';
 import type { RollingHour } from '../api/hour.js';
 import { readMessagesOf } from '../agents/messages.js';
-import { sharedLimits, type Workspace } from '../app/workspace.js';
+import type { Workspace } from '../app/workspace.js';
 import type { Settings } from '../config/schema.js';
 import { dayOf, lastEndedDay } from '../day.js';
 import { EffectsJournal } from '../effects/journal.js';
@@ -30,7 +30,7 @@ import { type Reader, readSql, timestampColumn } from '../warehouse/query.js';
 /** What `readership status` shows, in every format. */
 export async function readStatus(reader: Reader, workspace: Workspace, now: Date) {
   const { settings } = workspace;
-  const forecasts = await forecastExport(reader, sharedLimits(workspace), settings, workspace, now);
+  const forecasts = await forecastExport(reader, workspace.access.limits, settings, workspace, now);
   return {
     projects: await Promise.all(forecasts.map((one) => readProjectStatus(reader, one, settings, now))),
     operations: await readOperations(reader, workspace, now),

@@ -34,7 +34,7 @@ export async function tryPlatform(
     throw new ConfigurationError(`--url: ${firstProblem(parsed.error)}`);
   const settings = parsed.data;
   const { baseUrl } = settings;
-  const apiKey = apiKeyOf({ environment }, project);
+  const apiKey = apiKeyOf(environment, project);
   output.hide([apiKey]);
   output.note(`Trying ${baseUrl} with up to six requests, which change nothing.`);
   let headers: ResponseHeaders = {};

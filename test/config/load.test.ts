@@ -52,7 +52,7 @@ async function problemsIn(yaml: string): Promise<string> {
 
 const keyOf = ({ settings, ...rest }: Configuration): string => {
   const [project = expect.fail('no project')] = settings.projects;
-  return apiKeyOf(rest, project);
+  return apiKeyOf(rest.environment, project);
 };
 
 describe('readership.yaml', () => {

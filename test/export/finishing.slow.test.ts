@@ -1,7 +1,7 @@
 import { addMinutes, differenceInMinutes } from 'date-fns';
 import { describe, expect, test } from 'vitest';
 import { PausedError } from '../../src/api/errors.js';
-import { sharedLimits } from '../../src/app/workspace.js';
+import { sharedLimits } from '../../src/app/access.js';
 import { addDays, type Day, lastEndedDay } from '../../src/day.js';
 import { forecastExport, type ForecastRequest } from '../../src/export/forecast.js';
 import { exportStep } from '../../src/steps/export.js';
@@ -14,7 +14,7 @@ async function openSite({ history, ...size }: Omit<LimitedSiteOptions, 'requestM
   const start = addDays(lastEndedDay(sleepingClock().now()), 1 - size.days);
   const site = await limitedSite({ ...size, history: { start, ...history }, requestMs: 50 });
   const { clock, platform, settings, configuration, inProcess } = site;
-  const limits = sharedLimits({ settings, configuration });
+  const limits = sharedLimits(settings, configuration.environment);
 
   /** Exports in a new process until the budget or a kill stops it. Returns when it may resume. */
   const exportOnce = (bounds: { from?: Day } = {}, killedAfter = Infinity): Promise<Date | undefined> => {

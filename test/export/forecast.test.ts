@@ -1,6 +1,6 @@
 import { addHours } from 'date-fns';
 import { describe, expect, test } from 'vitest';
-import { sharedLimits } from '../../src/app/workspace.js';
+import { sharedLimits } from '../../src/app/access.js';
 import { settingsSchema } from '../../src/config/schema.js';
 import { addDays, day, lastEndedDay } from '../../src/day.js';
 import {
@@ -18,7 +18,7 @@ const YESTERDAY = lastEndedDay(NOW);
 async function setUp(history: object, projects: object[] = [{ id: 'a' }]) {
   const warehouse = await liveWarehouse();
   const settings = settingsSchema.parse({ baseUrl: 'https://platform.example.com', projects, history });
-  const limits = sharedLimits({ settings, configuration: undefined });
+  const limits = sharedLimits(settings, {});
   const change = (sql: string) => execute(warehouse, sql);
   const stored = { project: 'a', state: 'final', pages: 501, at: '2026-11-17 02:15:00' };
   const store = (first: string, last = first, how: Partial<typeof stored> = {}) => {

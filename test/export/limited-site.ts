@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import type { Client } from '../../src/api/client.js';
 import type { PageViews } from '../../src/api/schema.js';
+import { sharedLimits } from '../../src/app/access.js';
 import { openBudgets } from '../../src/app/platform.js';
 import { settingsSchema } from '../../src/config/schema.js';
 import { addDays, type Day, daysBetween, lastEndedDay } from '../../src/day.js';
@@ -68,8 +69,8 @@ export async function limitedSite(options: LimitedSiteOptions) {
     onRequest: () => void = () => undefined,
   ): Promise<Result> => {
     const warehouse = await liveWarehouse(path);
-    const budgets = { settings, configuration };
-    const paceOf = openBudgets(warehouse, budgets, clock.now, () => undefined, clock.sleep);
+    const limits = sharedLimits(settings, environment);
+    const paceOf = openBudgets(warehouse, limits, settings, { now: clock.now, sleep: clock.sleep });
     const clients = new Map(
       settings.projects.map((project) => [
         project.id,
