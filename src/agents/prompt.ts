@@ -1,17 +1,18 @@
 import Handlebars from 'handlebars';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import type { Settings } from '../config/schema.js';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { ownOrBuiltIn, packageFile } from '../files.js';
 import { reasonWords } from './reasons.js';
 import type { ConsideredPage } from './select.js';
 
-/** Where prompts come from, and how long one may be. */
+/** In characters, for a prompt and for a message to an agent. */
+export const MAX_PROMPT_LENGTH = 8_000;
+
+/** Where prompts come from. */
 interface PromptPlace {
   /** The workspace's `templates/prompts/` overrides the built-in prompts. */
   readonly workspaceDir: string | undefined;
-  readonly settings: { readonly improve: Pick<Settings['improve'], 'maxPromptLength'> };
 }
 
 /** The page that a prompt is about, and the reference of its job. */
@@ -52,18 +53,12 @@ export function proposalOf(project: string, page: ConsideredPage, place: PromptP
  * template cannot forget that. The reference is added after it for the same reason. Throws a
  * `ConfigurationError` when the template cannot be used or the text is too long.
  */
-export function composePrompt(
-  page: PromptPage,
-  instruction: string,
-  { workspaceDir, settings: { improve } }: PromptPlace,
-): string {
-  const { maxPromptLength } = improve;
+export function composePrompt(page: PromptPage, instruction: string, { workspaceDir }: PromptPlace): string {
   const given = instruction.replaceAll(REFERENCE_TO_COME, page.reference).trimEnd();
   const prompt = `${given}\n\n${fill(REFERENCE, valuesOf(page))}`;
-  if (prompt.length > maxPromptLength)
+  if (prompt.length > MAX_PROMPT_LENGTH)
     throw new ConfigurationError(
-      `The prompt for ${page.path} has ${prompt.length} characters, more than improve.maxPromptLength (${maxPromptLength}). ` +
-        `Shorten ${ownOrBuiltIn(INSTRUCTION, workspaceDir)}, or raise the limit.`,
+      `The prompt for ${page.path} has ${prompt.length} characters, more than ${MAX_PROMPT_LENGTH}. Shorten ${ownOrBuiltIn(INSTRUCTION, workspaceDir)}.`,
     );
   return prompt;
 }

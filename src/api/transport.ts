@@ -27,10 +27,13 @@ const MAX_RESPONSE_BYTES = 16 * 1024 * 1024;
 /** Gateways add long cookies and policies. */
 const MAX_HEADER_BYTES = 64 * 1024;
 
+/** Requests for reading at the same time: more of them load nothing faster. */
+export const READS_AT_ONCE = 16;
+
 export interface TransportOptions {
   /** From the request to the end of the response; a minute by default. */
   readonly responseTimeoutMs?: number;
-  /** Maximum concurrent read requests. */
+  /** Maximum concurrent read requests; `READS_AT_ONCE` by default. */
   readonly concurrency?: number;
   readonly onHeaders?: (headers: ResponseHeaders) => void;
 }
@@ -56,7 +59,7 @@ export class Transport {
   readonly #inTurn: LimitFunction;
 
   constructor(private readonly options: TransportOptions = {}) {
-    this.#inTurn = pLimit(options.concurrency ?? 16);
+    this.#inTurn = pLimit(options.concurrency ?? READS_AT_ONCE);
     const limits = {
       // One deadline for the whole answer replaces those for its parts.
       headersTimeout: 0,

@@ -41,13 +41,13 @@ export async function connect(
   store: Warehouse | undefined,
 ): Promise<Connection> {
   const { limits } = access;
-  const { history, pullRequests } = settings;
+  const { pullRequests } = settings;
   const server = await sandbox?.start();
   const paceOf = store && openBudgets(store, limits, settings, { now, onWait });
   const baseUrl = server?.baseUrl ?? settings.baseUrl;
   const ask = () => askForDate(baseUrl, signal);
   const clock = new PlatformClock({ baseUrl, now, ask, onSkew: (words) => onNotice?.(words) });
-  const transport = new Transport({ concurrency: history.concurrency, onHeaders: clock.observe });
+  const transport = new Transport({ onHeaders: clock.observe });
   const host = pullRequests && { ...pullRequests, apiUrl: server?.codeHostUrl ?? pullRequests.apiUrl };
   const codeHost = host && new CodeHost(host, access.codeHostToken, now);
   const clients = new Map<string, Client>();

@@ -2,6 +2,7 @@ import type { Runtime } from '../app/workspace.js';
 import type { Environment } from '../config/load.js';
 import { readSitemapFile, SITEMAP_LIMITS } from '../agents/sitemap-file.js';
 import { firstProblem } from '../config/problems.js';
+import { address } from '../config/recipients.js';
 import { settingsSchema } from '../config/schema.js';
 import { ConfigurationError } from '../errors.js';
 import { connections } from '../network.js';
@@ -112,11 +113,10 @@ export async function works(
 /** What is wrong with some answers; undefined if nothing is. */
 export function problemIn(answers: InitAnswers): string | undefined {
   const { url = EXAMPLE.url, project = EXAMPLE.project, name, siteUrl, email, from } = answers;
-  const { error } = settingsSchema.safeParse({
+  const { error = address.optional().safeParse(email).error } = settingsSchema.safeParse({
     baseUrl: url,
     projects: [{ id: project, name, siteUrl }],
-    // A recipient may also be a channel, but there is none yet, so it is checked as the other address in an email.
-    mail: { from, unsubscribe: email },
+    mail: { from },
   });
   return error && firstProblem(error);
 }

@@ -2,7 +2,7 @@ import addressParser from 'nodemailer/lib/addressparser';
 import { z } from 'zod';
 import { isSafe } from '../format/text.js';
 import { IN_OUR_WORDS } from './problems.js';
-import { ONE_LINE, parsedBy, variableName } from './values.js';
+import { ONE_LINE, parsedBy } from './values.js';
 
 declare const addressBrand: unique symbol;
 
@@ -86,23 +86,24 @@ export const recipients = z
   .transform((all) => [...new Set(all)])
   .default([]);
 
-/** A channel's address is a secret, so the configuration names the environment variable that contains it. */
-const channel = z
-  .strictObject({
-    kind: z.enum(['slack', 'teams', 'webhook'], { error: 'write slack, teams or webhook' }),
-    urlEnv: variableName,
-    secretEnv: variableName.optional(),
-  })
-  .superRefine(({ kind, secretEnv }, context) => {
-    const message =
-      kind === 'webhook' && secretEnv === undefined
-        ? 'is missing: name the environment variable with the secret that signs the requests'
-        : kind !== 'webhook' && secretEnv !== undefined
-          ? `is not used for ${kind}, whose address is the secret: remove it`
-          : undefined;
-    if (message !== undefined) context.addIssue({ code: 'custom', path: ['secretEnv'], message });
-  });
-export type ChannelSettings = z.infer<typeof channel>;
+const channel = z.strictObject({
+  kind: z.enum(['slack', 'teams', 'webhook'], { error: 'write slack, teams or webhook' }),
+});
+
+/** A channel, with the environment variables that contain its address and, for a webhook, the key that signs requests. */
+export interface ChannelSettings extends z.infer<typeof channel> {
+  readonly urlEnv: string;
+  readonly secretEnv?: string | undefined;
+}
+
+/** The channel `docs-chat` has its address in `READERSHIP_CHANNEL_DOCS_CHAT`. */
+function channelNamed(name: string, { kind }: z.infer<typeof channel>): ChannelSettings {
+  const inVariable = name.toUpperCase().replaceAll('-', '_');
+  const urlEnv = `READERSHIP_CHANNEL_${inVariable}`;
+  return kind === 'webhook'
+    ? { kind, urlEnv, secretEnv: `READERSHIP_WEBHOOK_SECRET_${inVariable}` }
+    : { kind, urlEnv };
+}
 
 const NOT_A_NAME = 'not a channel name: use lowercase letters, digits and hyphens';
 
@@ -110,7 +111,10 @@ export const channels = z
   .record(z.string().regex(CHANNEL_NAME), channel, {
     error: ({ code }) => (code === 'invalid_key' ? NOT_A_NAME : undefined),
   })
-  .default({});
+  .transform((all) =>
+    Object.fromEntries(Object.entries(all).map(([name, settings]) => [name, channelNamed(name, settings)])),
+  )
+  .prefault({});
 
 const NOT_AN_AUDIENCE = 'unknown setting; write the recipients of a report as { to: [docs@example.com] }';
 

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { WEEKDAYS } from '../day.js';
 import {
-  address,
   audiences,
   audiencesIn,
   channels,
@@ -54,7 +53,6 @@ const historySchema = z.strictObject({
       error: 'write a whole number of at least 1, or unlimited',
     })
     .default(100),
-  concurrency: z.int().min(1).max(32).default(16),
   maxWait: duration.default(120_000),
 });
 
@@ -67,7 +65,6 @@ const improveSchema = z.strictObject({
   minWeeklyViews: z.int().min(0).default(200),
   exclude: z.array(z.string().min(1)).default(['/llms*.txt', '/**/openapi.*']),
   sitemap: z.string().min(1).refine(namesNoUser, NAMES_A_USER).optional(),
-  maxPromptLength: z.int().min(200).max(100_000).default(8_000),
 });
 
 const PUBLIC_HOSTS = {
@@ -104,7 +101,6 @@ const scheduleSchema = z.strictObject({
 
 const mailSchema = z.strictObject({
   from: sender.optional(),
-  unsubscribe: address.optional(),
 });
 
 const alertsSchema = z.strictObject({
@@ -121,7 +117,6 @@ const alertsSchema = z.strictObject({
 const reportsSchema = z
   .object({
     firstDayOfWeek: z.enum(WEEKDAYS).default('monday'),
-    timezone,
     baseUrl: baseAddress().optional(),
   })
   .catchall(audiences);
@@ -174,21 +169,30 @@ export const settingsSchema = z
     for (const problem of recipientProblems(settings)) context.addIssue({ code: 'custom', ...problem });
   })
   .transform(({ reports, mail = {}, ...settings }) => {
-    const { firstDayOfWeek, timezone, baseUrl } = reports;
+    const { firstDayOfWeek, baseUrl } = reports;
     const audiences = Object.fromEntries(audiencesIn(reports).filter(([, list]) => list.length > 0));
     const from = mail.from ?? derivedSender({ reports, alerts: settings.alerts });
     return {
       ...settings,
-      ...(from !== undefined && { mail: { ...mail, from } }),
-      reports: { firstDayOfWeek, timezone, baseUrl, audiences },
+      ...(from !== undefined && { mail: { from } }),
+      reports: { firstDayOfWeek, timezone: settings.schedule.timezone, baseUrl, audiences },
     };
   });
 
 /** Settings of 0.3 that are gone, with what now applies: accepted, and reported as having no effect. */
 export const RETIRED: ReadonlyMap<string, string> = new Map([
+  ['channels.*.secretEnv', 'READERSHIP_WEBHOOK_SECRET_ and the name of the channel is the variable'],
+  [
+    'channels.*.urlEnv',
+    'READERSHIP_CHANNEL_ and the name of the channel is the variable, such as READERSHIP_CHANNEL_DOCS_CHAT',
+  ],
+  ['history.concurrency', 'at most 16 requests are sent at the same time'],
   ['improve.maxJobsPerRun', 'improve.maxJobsPerWeek and improve.maxOpenPullRequests limit the jobs'],
+  ['improve.maxPromptLength', 'a prompt has at most 8,000 characters'],
   ['improve.readingShare', 'all pages with at least improve.minWeeklyViews are ranked by their views'],
+  ['mail.unsubscribe', 'readers who want to unsubscribe write to mail.from'],
   ['otherApiKeys', 'doctor tries each key instead'],
+  ['reports.timezone', 'schedule.timezone applies to reports too'],
   ['reports.*.attach', 'emails have no attachments; readership sql --output rows.csv writes rows to a file'],
   ['pullRequests.files', 'only the pull requests of agents are looked up, by their links'],
   ['pullRequests.repository', 'only the pull requests of agents are looked up, by their links'],

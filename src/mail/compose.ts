@@ -71,7 +71,7 @@ export async function composeAll(
 export async function compose(
   key: DeliveryKey,
   content: MailContent,
-  { from, unsubscribe }: Letterhead,
+  { from }: Letterhead,
   now: Date,
 ): Promise<Email> {
   const { default: MailComposer } = await import('nodemailer/lib/mail-composer');
@@ -95,7 +95,7 @@ export async function compose(
     headers: {
       'Auto-Submitted': 'auto-generated',
       'List-Id': `<${listOf(key)}.readership.${asciiDomain(from)}>`,
-      'List-Unsubscribe': `<mailto:${unsubscribe ?? from.address}?subject=unsubscribe>`,
+      'List-Unsubscribe': `<mailto:${from.address}?subject=unsubscribe>`,
     },
     // Not random, so that composing twice produces the same bytes.
     baseBoundary: fingerprintOf(key),

@@ -105,9 +105,7 @@ export async function prepareReport(
 /** Who sends an email, and how to unsubscribe. */
 function sentByWords(mail: Settings['mail']): string | null {
   if (mail === undefined) return null;
-  const { from, unsubscribe } = mail;
-  const how = unsubscribe === undefined ? 'reply to this email' : `write to ${unsubscribe}`;
-  return `Sent by Readership on behalf of ${from.address}. To unsubscribe, ${how}.`;
+  return `Sent by Readership on behalf of ${mail.from.address}. To unsubscribe, reply to this email.`;
 }
 
 /** The project's name in the report, with the part of the site if the report does not cover all of it. */

@@ -36,7 +36,7 @@ export const sandboxSettings = (workingDirectory: string): Settings =>
       exclude: ['/changelog/**', '/llms*.txt', '/**/openapi.*'],
     },
     pullRequests: { host: 'github', url: 'https://code.example.com' },
-    mail: { from: 'Readership <readership@example.com>', unsubscribe: 'docs-lead@example.com' },
+    mail: { from: 'Readership <readership@example.com>' },
     reports: { weekly: { to: ['docs@example.com'] } },
   });
 

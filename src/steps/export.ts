@@ -1,6 +1,7 @@
 import { max } from 'date-fns';
 import pLimit from 'p-limit';
 import { ClockError } from '../api/errors.js';
+import { READS_AT_ONCE } from '../api/transport.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { addDays, lastEndedDay } from '../day.js';
 import { ReadershipError } from '../errors.js';
@@ -100,7 +101,7 @@ async function exportInTurns(parts: ExportParts, bounds: ExportBounds) {
   for (const limit of platform.limits)
     if (await hasHoles(store, limit.projects, settings.history, session.now()))
       for (const { id } of limit.projects) backfilling.add(id);
-  const inTurn = pLimit(settings.history.concurrency);
+  const inTurn = pLimit(READS_AT_ONCE);
   const underWay = projects.map((project) => {
     const isBackfilling = backfilling.has(project.id);
     const stages = exportProject(parts, project, { ...bounds, inTurn, isBackfilling });
@@ -155,8 +156,8 @@ export async function auditStep(
   const parts = await byBothClocks(given);
   const { workspace, platform, store, session } = parts;
   const { now, signal, observer } = session;
-  const { settleDays, concurrency } = workspace.settings.history;
-  const inTurn = pLimit(concurrency);
+  const { settleDays } = workspace.settings.history;
+  const inTurn = pLimit(READS_AT_ONCE);
   const { results: detail, errors } = await eachProject(parts, async (project) => {
     const task = {
       warehouse: store,

@@ -1,6 +1,7 @@
 import { isRemoteJob, type Job, readJobs } from '../agents/ledger.js';
 import { OPEN_MESSAGE_STATES } from '../agents/lifecycle.js';
 import { type JobMessage, planMessage, readMessages } from '../agents/messages.js';
+import { MAX_PROMPT_LENGTH } from '../agents/prompt.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { ConfigurationError } from '../errors.js';
 import { submitWaiting } from './poll.js';
@@ -43,14 +44,13 @@ export async function sendMessage(
   { parts, project, job, messages }: JobToChange,
   text: string,
 ): Promise<{ readonly state: JobMessage['state']; readonly stopped?: unknown }> {
-  const { workspace, store, effects, session } = parts;
+  const { store, effects, session } = parts;
   const refusal = await effects.journal.refusal();
   if (refusal !== undefined) throw refusal;
-  const { maxPromptLength } = workspace.settings.improve;
   if (text.trim() === '') throw new ConfigurationError('The message is empty.');
-  if (text.length > maxPromptLength)
+  if (text.length > MAX_PROMPT_LENGTH)
     throw new ConfigurationError(
-      `The message has ${text.length} characters, more than improve.maxPromptLength (${maxPromptLength}).`,
+      `The message has ${text.length} characters, more than ${MAX_PROMPT_LENGTH}. Shorten it.`,
     );
   if (!isRemoteJob(job))
     throw new ConfigurationError(

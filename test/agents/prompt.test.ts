@@ -3,13 +3,12 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { isPlainPath } from '../../src/agents/select.js';
-import { composePrompt, asciiJson, proposalOf } from '../../src/agents/prompt.js';
+import { composePrompt, asciiJson, MAX_PROMPT_LENGTH, proposalOf } from '../../src/agents/prompt.js';
 import { NO_EVIDENCE, type Reason, reasonWords } from '../../src/agents/reasons.js';
 import { ConfigurationError } from '../../src/errors.js';
 import { tempDir } from '../temp-dir.js';
 
-const improve = { maxPromptLength: 1_000_000 };
-const PLACE = { workspaceDir: undefined, settings: { improve } };
+const PLACE = { workspaceDir: undefined };
 const WHY: Reason = {
   ...{ code: 'flagged', rank: 1, pages: 9, weekly_human: 40, weekly_ai: 2, trend: null, weeks: 8 },
 };
@@ -118,8 +117,7 @@ describe('prompt templates', () => {
   });
 
   it('are limited to the longest prompt allowed', () => {
-    expect(() => compose('/a', { ...PLACE, settings: { improve: { maxPromptLength: 200 } } })).toThrow(
-      'more than improve.maxPromptLength (200)',
-    );
+    const long = `/${'a'.repeat(MAX_PROMPT_LENGTH)}`;
+    expect(() => compose(long)).toThrow(/characters, more than 8000\. Shorten \S+improve\.hbs\.$/);
   });
 });

@@ -55,7 +55,7 @@ it('refuses a data directory that 0.3 split into shards, and the setting, and sa
 });
 
 it('gives a dataset the credentials of its store, and no other secret, and a query none', async () => {
-  const channels = 'channels: { chat: { kind: slack, urlEnv: CHAT } }\n';
+  const channels = 'channels: { chat: { kind: slack } }\n';
   const { runtime, dotEnv } = await workspaceDir(
     `${CONFIGURATION}${channels}publish: { parquet: 's3://bucket/dataset' }\n`,
   );
@@ -66,7 +66,7 @@ it('gives a dataset the credentials of its store, and no other secret, and a que
   };
   const others = {
     READERSHIP_API_KEY: 'a-long-key',
-    CHAT: 'https://chat.example.com/services/T0/B0CDEFGHIJKLMNOP',
+    READERSHIP_CHANNEL_CHAT: 'https://chat.example.com/services/T0/B0CDEFGHIJKLMNOP',
     READERSHIP_SMTP_URL: 'smtp://user:password@smtp.example.com',
   };
   const lines = Object.entries({ ...credentials, ...others }).map(([name, value]) => `${name}=${value}\n`);

@@ -14,7 +14,7 @@ import { endedWith, liveFile, replaceIn } from './workspace.js';
 const SETTINGS = `
 history: { requestsPerHour: unlimited }
 mail: { from: docs@example.com }
-channels: { chat: { kind: slack, urlEnv: CHAT } }
+channels: { chat: { kind: slack } }
 reports: { weekly: { to: [docs@example.com, chat] } }
 `;
 const improve = (jobs: number): string =>
@@ -30,7 +30,7 @@ async function openCopies(settings = '', now = () => new Date()) {
   afterFile(() => chat.close());
   const site = await openSite({ pages: 40, now }, SETTINGS + settings);
   const original = site.cwd;
-  const env = { ...site.env, CHAT: chat.baseUrl, READERSHIP_MACHINE: 'first' };
+  const env = { ...site.env, READERSHIP_CHANNEL_CHAT: chat.baseUrl, READERSHIP_MACHINE: 'first' };
   const runIn = (cwd: string, args: readonly string[], machine = 'first') =>
     callCli(args, { cwd, env: { ...env, READERSHIP_MACHINE: machine } });
   const file = join(original, 'readership.yaml');

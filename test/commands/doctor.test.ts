@@ -188,12 +188,12 @@ describe('readership doctor', () => {
   it('fails for a wrong key, mail server and channel, says what to do, and checks the rest', async () => {
     const hooks = await serve((_, response) => response.end('ok'));
     const channels =
-      'channels: { chat: { kind: slack, urlEnv: CHAT }, team: { kind: teams, urlEnv: TEAM } }\nalerts: { to: [chat, team] }\nreports: { weakly: { to: [chat] } }\n';
+      'channels: { chat: { kind: slack }, team: { kind: teams } }\nalerts: { to: [chat, team] }\nreports: { weakly: { to: [chat] } }\n';
     const cwd = await workspaceOf(await serveSandbox(), channels);
     const wrong = {
       READERSHIP_API_KEY: 'wrong-key',
       READERSHIP_SMTP_URL: 'smtp://u:s3cret-word@127.0.0.1:1',
-      CHAT: `${hooks.baseUrl}/services/s3cret-word`,
+      READERSHIP_CHANNEL_CHAT: `${hooks.baseUrl}/services/s3cret-word`,
     };
     const { code, of, found } = await doctor(cwd, wrong);
     expect(code).toBe(1);
@@ -202,7 +202,10 @@ describe('readership doctor', () => {
     expect(of('reports')).toMatch(/^fail: .*There is no report “weakly”.+weekly/);
     expect(found.flatMap(({ check, ...rest }) => (check === 'channel' ? rest : []))).toEqual([
       { verdict: 'pass', words: `chat: posts to slack at ${new URL(hooks.baseUrl).host}; nothing was sent` },
-      { verdict: 'fail', words: 'team: TEAM is not set: set it to the address, in the environment or .env' },
+      {
+        verdict: 'fail',
+        words: 'team: READERSHIP_CHANNEL_TEAM is not set: set it to the address, in the environment or .env',
+      },
     ]);
     expect(hooks.seen).toEqual([]);
     expect(of('database')).toMatch(/^warn/);
@@ -212,11 +215,11 @@ describe('readership doctor', () => {
 
   it('asks for a sender where the mail user is no address, and names retired addresses of Teams', async () => {
     const settings =
-      'channels: { team: { kind: teams, urlEnv: TEAM } }\nreports: { weekly: { to: [docs@example.com, team] } }\n';
+      'channels: { team: { kind: teams } }\nreports: { weekly: { to: [docs@example.com, team] } }\n';
     const cwd = await workspaceOf(await serveSandbox(), settings);
     const secrets = {
       READERSHIP_SMTP_URL: 'smtp://apikey:long-password@127.0.0.1:1',
-      TEAM: 'https://acme.webhook.office.com/webhookb2/long-secret',
+      READERSHIP_CHANNEL_TEAM: 'https://acme.webhook.office.com/webhookb2/long-secret',
     };
     const { of } = await doctor(cwd, secrets);
     expect(of('email')).toMatch(/^fail: Emails need a sender.*mail: \{ from: /);

@@ -17,7 +17,7 @@ async function setUp() {
   // The start of the history is configured, so that all requests are for days.
   const cwd = await workspaceOf(
     sandbox,
-    `history: { start: ${daysAgo(DAYS)}, concurrency: 3, requestsPerHour: unlimited }\n`,
+    `history: { start: ${daysAgo(DAYS)}, requestsPerHour: unlimited }\n`,
   );
   return { sandbox, cwd };
 }

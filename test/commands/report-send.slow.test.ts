@@ -182,9 +182,12 @@ describe('readership report send weekly', () => {
 
   it('posts it to a channel by the same rules', async () => {
     const chat = await serve((_, response, count) => (count === 1 ? response.destroy() : response.end('ok')));
-    const environment = { CHAT: chat.baseUrl, READERSHIP_SMTP_URL: `smtp://127.0.0.1:${server.port}` };
+    const environment = {
+      READERSHIP_CHANNEL_CHAT: chat.baseUrl,
+      READERSHIP_SMTP_URL: `smtp://127.0.0.1:${server.port}`,
+    };
     await replaceIn(directory, /to: \[.+\]/, 'to: [docs@example.com, chat]');
-    await replaceIn(directory, /$/, 'channels: { chat: { kind: slack, urlEnv: CHAT } }\n');
+    await replaceIn(directory, /$/, 'channels: { chat: { kind: slack } }\n');
     const { out, runtime: its } = runtime(environment);
     expect(await sendReport('weekly', {}, its)).toBe(1);
     const lines = textOf(out);

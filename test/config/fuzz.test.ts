@@ -84,13 +84,11 @@ history:
   start: yesterday
   settleDays: -1
   requestsPerHour: 0
-  concurrency: 33
   maxWait: 2 weeks
 improve:
   mode: maybe
   cooldownDays: -2
   exclude: /a
-  maxPromptLength: 1
 schedule:
   timezone: Mars
   export: nightly

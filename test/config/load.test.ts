@@ -73,7 +73,7 @@ describe('readership.yaml', () => {
         'history:', // 6
         '  start: 2026-02-30', // 7: no such day
         '  settleDays: -1', // 8
-        '  concurency: 6', // 9: unknown
+        '  setleDays: 6', // 9: unknown
         'database: { maxMemory: 5 }', // 10
         'colour: red', // 11: unknown
       ].join('\n'),
@@ -81,10 +81,10 @@ describe('readership.yaml', () => {
     const places = [...message.matchAll(/readership\.yaml:(\d+) {2}(\S+): /g)];
     expect(places.map(([, line, name]) => `${line} ${name}`).join(', ')).toBe(
       '1 baseUrl, 3 projects[0].id, 4 projects[0].sitUrl, 5 projects[1].siteUrl, ' +
-        '7 history.start, 8 history.settleDays, 9 history.concurency, 10 database.maxMemory, 11 colour',
+        '7 history.start, 8 history.settleDays, 9 history.setleDays, 10 database.maxMemory, 11 colour',
     );
     expect(message).toContain('has 9 problems');
-    expect(message).toContain('history.concurency: unknown setting; did you mean concurrency?');
+    expect(message).toContain('history.setleDays: unknown setting; did you mean settleDays?');
     expect(message).toContain('colour: unknown setting; docs/configuration.md lists all of them');
     expect(message).toContain('history.settleDays: at least 0');
   });
@@ -325,7 +325,7 @@ describe('a configuration with every setting', () => {
 
   /** Keys that are not settings themselves: names of reports, and their contents. */
   const NAMED: Readonly<Record<string, object>> = {
-    reports: { weekly: 0, improve: 0, audiences: 0, baseUrl: 0 },
+    reports: { weekly: 0, improve: 0, audiences: 0, baseUrl: 0, timezone: 0 },
   };
 
   it('has every setting, with optional project settings as comments', async () => {

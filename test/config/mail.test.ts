@@ -16,12 +16,11 @@ async function load(yaml: string) {
 describe('the email configuration', () => {
   it('normalizes recipients and removes duplicates', async () => {
     const { mail, reports } = await load(
-      'mail: { from: Readership <docs@Example.com>, unsubscribe: leave@example.com }\n' +
+      'mail: { from: Readership <docs@Example.com> }\n' +
         "reports: { weekly: { to: [docs@example.com, ' docs@EXAMPLE.com', lead@example.com] } }",
     );
     expect(mail).toEqual({
       from: { name: 'Readership', address: 'docs@example.com' },
-      unsubscribe: 'leave@example.com',
     });
     expect(reports.audiences).toEqual({
       weekly: [{ ...{ digest: false }, to: ['docs@example.com', 'lead@example.com'] }],
@@ -30,21 +29,27 @@ describe('the email configuration', () => {
 
   it('needs no sender where only channels are recipients', async () => {
     const { channels, alerts } = await load(
-      'channels: { chat: { kind: slack, urlEnv: CHAT } }\nalerts: { to: [chat, chat] }',
+      'channels: { docs-chat: { kind: slack }, hook: { kind: webhook } }\nalerts: { to: [docs-chat, docs-chat] }',
     );
-    expect(channels).toEqual({ chat: { kind: 'slack', urlEnv: 'CHAT' } });
-    expect(alerts.to).toEqual(['chat']);
+    expect(channels).toEqual({
+      'docs-chat': { kind: 'slack', urlEnv: 'READERSHIP_CHANNEL_DOCS_CHAT' },
+      hook: {
+        kind: 'webhook',
+        urlEnv: 'READERSHIP_CHANNEL_HOOK',
+        secretEnv: 'READERSHIP_WEBHOOK_SECRET_HOOK',
+      },
+    });
+    expect(alerts.to).toEqual(['docs-chat']);
   });
 
   it('needs no sender: it is in the domain of the first email recipient, or the user of the mail server', async () => {
     const settings = await load(
-      'channels: { chat: { kind: slack, urlEnv: CHAT } }\nmail: { unsubscribe: leave@example.com }\n' +
+      'channels: { chat: { kind: slack } }\n' +
         'reports: { weekly: { to: [chat, docs@Example.com, lead@other.example] } }',
     );
     const senderWith = (url?: string) => withSender(settings, { READERSHIP_SMTP_URL: url }).mail;
     expect(senderWith()).toMatchObject({
       from: { name: 'Readership', address: 'readership@example.com' },
-      unsubscribe: 'leave@example.com',
     });
     expect(senderWith('smtps://me%40mail.example:secret-word@smtp.example')?.from.address).toBe(
       'me@mail.example',
@@ -76,24 +81,15 @@ describe('the email configuration', () => {
       /reports\.weekly: a@example\.com is in two audiences/,
     ],
     [
-      'channels: { chat: { kind: slack, urlEnv: A } }\nalerts: { to: [caht] }',
+      'channels: { chat: { kind: slack } }\nalerts: { to: [caht] }',
       /yaml:4 {2}alerts\.to: caht is neither an email address nor one of the channels, which are chat/,
     ],
     ['alerts: { to: [Docs Team] }', /alerts\.to\[0\]: not an email address: write one such as/],
-    ['channels: { Chat: { kind: slack, urlEnv: A } }', /channels\.Chat: not a channel name/],
-    ['channels: { chat: { kind: irc, urlEnv: A } }', /channels\.chat\.kind: write slack, teams or webhook/],
+    ['channels: { Chat: { kind: slack } }', /channels\.Chat: not a channel name/],
+    ['channels: { chat: { kind: irc } }', /channels\.chat\.kind: write slack, teams or webhook/],
     [
-      "channels: { chat: { kind: slack, urlEnv: 'https://hooks.slack.com/x' } }",
-      /channels\.chat\.urlEnv: not the name of an environment variable/,
-    ],
-    ['channels: { chat: { kind: slack } }', /channels\.chat\.urlEnv: is missing/],
-    [
-      'channels: { hook: { kind: webhook, urlEnv: A } }',
-      /channels\.hook\.secretEnv: is missing: name the environment variable/,
-    ],
-    [
-      'channels: { chat: { kind: teams, urlEnv: A, secretEnv: B } }',
-      /channels\.chat\.secretEnv: is not used for teams/,
+      'channels: { chat: { kind: slack, url: https://hooks.slack.com/x } }',
+      /channels\.chat\.url: unknown setting/,
     ],
     ['mail: { from: nobody }', /mail\.from: not an email address/],
     ['mail: { from: a@example.com, password: x }', /mail\.password: unknown setting/],

@@ -2,6 +2,7 @@ import { addMinutes } from 'date-fns';
 import pLimit from 'p-limit';
 import { describe, expect, test } from 'vitest';
 import { PausedError } from '../../src/api/errors.js';
+import { READS_AT_ONCE } from '../../src/api/transport.js';
 import { addDays, type Day, day, dayOf, daysBetween, daysIn, lastEndedDay } from '../../src/day.js';
 import { readDayLedger } from '../../src/export/ledger.js';
 import { resolveRange } from '../../src/export/range.js';
@@ -26,7 +27,7 @@ async function openWorld({
 }: Pick<LimitedSiteOptions, 'days'> & Partial<LimitedSiteOptions>) {
   const site = await limitedSite({ pages, ...options, requestMs: REQUEST_MS });
   const { clock, settings, inProcess } = site;
-  const { settleDays, concurrency } = settings.history;
+  const { settleDays } = settings.history;
   /** Exports what is due in a new process, and returns how it ended. */
   const exportOnce = (to?: Day): Promise<PausedError | 'done'> =>
     inProcess(async ({ warehouse, clientOf }) => {
@@ -35,7 +36,7 @@ async function openWorld({
         const range =
           (await resolveRange({ ...common, start: 'auto', now: clock.now(), to })) ??
           expect.fail('the platform has views');
-        const task = { ...common, range, settleDays, inTurn: pLimit(concurrency), now: clock.now };
+        const task = { ...common, range, settleDays, inTurn: pLimit(READS_AT_ONCE), now: clock.now };
         const { stopped } = await exportHistory(task);
         if (stopped !== undefined) throw stopped as Error;
         return 'done';

@@ -125,7 +125,7 @@ describe('the package', () => {
     const cwd = await workspaceOf(
       { baseUrl: platform.baseUrl, projectId: 'prj_1' },
       `mail: { from: docs@example.com }
-channels: { chat: { kind: slack, urlEnv: CHAT_URL } }
+channels: { chat: { kind: slack } }
 reports: { weekly: { to: [ann@example.com, chat] } }
 publish: { parquet: 's3://bucket/docs' }
 `,
@@ -135,7 +135,7 @@ publish: { parquet: 's3://bucket/docs' }
       READERSHIP_API_KEY: KEY,
       READERSHIP_SMTP_URL: `smtp://ann:long-p%40ssword@localhost:${mails.port}`,
       NODE_EXTRA_CA_CERTS: identity.file,
-      CHAT_URL: `${slack.baseUrl}/services/secret`,
+      READERSHIP_CHANNEL_CHAT: `${slack.baseUrl}/services/secret`,
     };
     await installed.output(['export'], { cwd, env });
     expect([...files.keys()]).toContain('docs/days/project=prj_1/days.parquet');

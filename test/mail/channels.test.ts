@@ -332,7 +332,7 @@ describe('what a channel gets', () => {
     const read = `const [headers, body, at] = JSON.parse(process.argv[2]); Date.now = () => at;`;
     await writeFile(file, `${code}\n${read}\nprocess.stdout.write(String(isGenuine(headers, body)));\n`);
     const verdict = async (...given: unknown[]) => {
-      const env = { ...process.env, PIPELINE_SECRET: SECRET };
+      const env = { ...process.env, READERSHIP_WEBHOOK_SECRET_PIPELINE: SECRET };
       const { stdout } = await run(process.execPath, [file, JSON.stringify(given)], { env });
       return stdout;
     };

@@ -3,7 +3,7 @@ import PostalMime from 'postal-mime';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { compose } from '../../src/mail/compose.js';
 import { hostilePiece, tries } from '../fuzz.js';
-import { address, sender } from '../mail/letters.js';
+import { sender } from '../mail/letters.js';
 import { addHostile } from './full-history.js';
 import { siteHistory, type TestHistory } from './history.js';
 import { NOW, prepare, SITE_URL } from './prepare.js';
@@ -30,10 +30,7 @@ async function rendered(report: string, { paths, note, projectName }: Surroundin
 
 const mailOf = async ({ mail }: Rendered) => {
   const key = { report: 'weekly', project: 'prj_1', period: '2026-W46', recipient: 'docs@example.com' };
-  const letterhead = {
-    from: sender('Readership <readership@example.com>'),
-    unsubscribe: address('leave@example.com'),
-  };
+  const letterhead = { from: sender('Readership <readership@example.com>') };
   return PostalMime.parse((await compose(key, mail, letterhead, NOW)).bytes);
 };
 

@@ -24,7 +24,7 @@ const settingsOf = ({ pings, recipients = [RECIPIENT] }: Surroundings): string =
 history: { requestsPerHour: unlimited, maxWait: 1ms }
 improve: { mode: apply, minWeeklyViews: 1, maxJobsPerWeek: 1000, cooldownDays: 0 }
 mail: { from: docs@example.com }
-channels: { chat: { kind: slack, urlEnv: CHAT } }
+channels: { chat: { kind: slack } }
 reports: { weekly: { to: [${[...recipients, 'chat'].join()}] }, improve: { to: [${RECIPIENT}] } }
 publish: { parquet: dataset }
 alerts: { to: [ops@example.com], pingUrl: '${pings ?? 'http://127.0.0.1:1'}/${PING_ID}' }

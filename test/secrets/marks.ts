@@ -22,7 +22,7 @@ export const USER = 'docs@example.com';
 
 /** A `.env` as a user writes it; of the quotation marks, only the backtick is not part of a secret. */
 export const dotEnv = (smtp: string, hooks = 'http://127.0.0.1:1'): string =>
-  `READERSHIP_API_KEY=\`${KEY}\`\nREADERSHIP_SMTP_URL=${smtp}\nCHAT=${hooks}/services/T0/${HOOK_ID}\n`;
+  `READERSHIP_API_KEY=\`${KEY}\`\nREADERSHIP_SMTP_URL=${smtp}\nREADERSHIP_CHANNEL_CHAT=${hooks}/services/T0/${HOOK_ID}\n`;
 
 export const smtpUrl = (port: number, scheme = 'smtp'): string =>
   `${scheme}://${encodeURIComponent(USER)}:${encodeURIComponent(PASSWORD)}@127.0.0.1:${port}`;

@@ -14,7 +14,7 @@ async function setUp() {
   const platform = await servePlatform({ now: () => new Date(), rowsOf: (day) => rowsOf(day, 10) });
   const cwd = await tempDir();
   const projects = PROJECTS.map((id) => `{ id: ${id} }`).join(', ');
-  const history = `{ start: ${daysAgo(DAYS)}, concurrency: 1, requestsPerHour: 40, maxWait: 1s }`;
+  const history = `{ start: ${daysAgo(DAYS)}, requestsPerHour: 40, maxWait: 1s }`;
   // Six hours from now, so that no request is kept free for a scheduled export.
   const schedule = `{ export: '0 ${(new Date().getUTCHours() + 6) % 24} * * *' }`;
   await writeFile(

@@ -47,7 +47,6 @@ export interface Step {
 export interface Settings {
   readonly requestsPerHour: number | 'unlimited';
   readonly settleDays: number;
-  readonly concurrency: number;
   readonly mode: 'plan' | 'apply';
   /** Duration of a week. */
   readonly maxJobs: number;
@@ -105,7 +104,6 @@ export function planTrial(seed: number): Plan {
         site === 'new' ? ['unlimited', 25, 25, 60] : ['unlimited', 8, 8, 20],
       ),
       settleDays: choice.pick([1, 3, 3]),
-      concurrency: choice.pick([1, 3, 6]),
       mode: choice.chance(0.6) ? 'apply' : 'plan',
       maxJobs,
     },

@@ -29,7 +29,6 @@ projects: [{ id: ${SANDBOX.projectId}, name: Acme Docs }]
 history:
   requestsPerHour: ${settings.requestsPerHour}
   settleDays: ${settings.settleDays}
-  concurrency: ${settings.concurrency}
   maxWait: 20s
 improve:
   mode: ${settings.mode}
@@ -54,7 +53,7 @@ export async function growSite(program: string, preload: string): Promise<string
   const directory = await mkdtemp(join(tmpdir(), 'readership-torture-grown-'));
   const clock = new Clock(START);
   const sandbox = await startSandbox({ now: clock.now, ...GROWN });
-  const settings = { requestsPerHour: 'unlimited', settleDays: 3, concurrency: 6 } as const;
+  const settings = { requestsPerHour: 'unlimited', settleDays: 3 } as const;
   await makeWorkspace(directory, sandbox.baseUrl, { ...settings, mode: 'plan', maxJobs: 1 });
   const task = { program, preload, directory, env: { READERSHIP_API_KEY: sandbox.apiKey } };
   const { code, output } = await runCommand(task, ['export'], { clock: clock.settingBehind(0), kill: null });
