@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { addDays, type Day, day, dayOf } from '../day.js';
 import { type Reader, readSql, timestampColumn } from '../warehouse/query.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
-import { PageSize } from './page-size.js';
+import { DOCUMENTED_SIZE, type PageSize } from './page-size.js';
 
 const FACT = readSql(import.meta.url, 'statements/fact.sql');
 const RECORD_FACT = readSql(import.meta.url, 'statements/record-fact.sql');
@@ -74,6 +74,5 @@ export const recordFact = <Value>(
   });
 
 export async function readPageSize(reader: Reader, project: string, now: Date): Promise<PageSize> {
-  const known = await readFact(reader, project, PAGING, now);
-  return new PageSize(known?.rows, known?.isShuffled);
+  return (await readFact(reader, project, PAGING, now)) ?? DOCUMENTED_SIZE;
 }

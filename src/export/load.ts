@@ -17,7 +17,7 @@ import {
   storeDay,
   type StoreOutcome,
 } from './ledger.js';
-import type { PageSize } from './page-size.js';
+import { type PageSize, ShownPageSize } from './page-size.js';
 import { keepPage, readKeptPage, readUnfinishedDays } from './pages.js';
 import { isSettled, type PlannedDay, requestsFor, requestsLeft } from './plan.js';
 import { DayWalks } from './walk.js';
@@ -78,11 +78,10 @@ export interface LoadTask extends ExportedProject {
  */
 export async function loadDays(task: LoadTask, days: readonly PlannedDay[]): Promise<LoadOutcome> {
   const { warehouse, project, now } = task;
-  const pageSize = await readPageSize(warehouse, project, now());
-  const { rows, isShuffled } = pageSize;
+  const known = await readPageSize(warehouse, project, now());
   const unfinished = await readUnfinishedDays(warehouse, project);
-  const outcome = await new Load(task, days, pageSize, unfinished).run();
-  if (pageSize.rows !== rows || pageSize.isShuffled !== isShuffled)
+  const { pageSize, ...outcome } = await new Load(task, days, known, unfinished).run();
+  if (pageSize.rows !== known.rows || pageSize.isShuffled !== known.isShuffled)
     await recordFact(warehouse, project, PAGING, pageSize, now());
   return outcome;
 }
@@ -100,15 +99,17 @@ class Load {
   readonly #signal: AbortSignal;
   readonly #failures: DayFailures;
   #withoutViewsInARow = 0;
+  readonly #pageSize: ShownPageSize;
   /** The fewest requests that each of the days that were read last could take. */
   #recent: readonly number[] = [];
 
   constructor(
     private readonly task: LoadTask,
     private readonly days: readonly PlannedDay[],
-    private readonly pageSize: PageSize,
+    pageSize: PageSize,
     private readonly unfinished: ReadonlyMap<Day, number>,
   ) {
+    this.#pageSize = new ShownPageSize(pageSize);
     const stopping = this.#stopping.signal;
     this.#signal = task.signal ? AbortSignal.any([task.signal, stopping]) : stopping;
     // Every request listens to it, some until shortly after they have ended; Node.js would warn about more than ten.
@@ -116,7 +117,7 @@ class Load {
     this.#failures = new DayFailures(task, this.#signal);
   }
 
-  async run(): Promise<LoadOutcome> {
+  async run(): Promise<LoadOutcome & { readonly pageSize: PageSize }> {
     const { warehouse, inTurn } = this.task;
     // While days wait for a commit, others are read.
     const waiting = Math.floor(MOST_WAITING_REQUESTS / (this.days[0]?.requests ?? 1));
@@ -124,7 +125,8 @@ class Load {
     const load = (planned: PlannedDay) => this.#load(planned).catch(this.#stop);
     await warehouse.withOneThread(() => pMap(this.days, load, begun));
     const stopped: unknown = this.#signal.aborted ? this.#signal.reason : this.#paused;
-    return { results: this.#results, stopped };
+    const { rows, isShuffled } = this.#pageSize;
+    return { results: this.#results, stopped, pageSize: { rows, isShuffled } };
   }
 
   /** A used-up budget only keeps further days from beginning; any other failure also ends those in progress. */
@@ -141,7 +143,7 @@ class Load {
   async #load(planned: PlannedDay): Promise<void> {
     if (this.#signal.aborted || this.#paused !== undefined || this.#isHalted) return;
     const expected = Math.max(planned.requests, ...(planned.due === 'missing' ? this.#recent : []));
-    const requests = requestsLeft(expected, this.unfinished.get(planned.day), this.pageSize.rows);
+    const requests = requestsLeft(expected, this.unfinished.get(planned.day), this.#pageSize.rows);
     const lease = await this.task.client.lease(requests, planned.priority, this.#signal);
     try {
       const store = await this.task.inTurn(() => this.#attempt(planned, lease).catch(this.#halt));
@@ -194,13 +196,14 @@ class Load {
       signal: this.#signal,
       isAsStored: mayBeSame ? (first) => isAsStored(warehouse, { project, day }, first) : undefined,
       found: stored,
-      pageSize: this.pageSize.ofDay(day),
+      pageSize: this.#pageSize,
       kept: isUnfinished ? await readKeptPage(warehouse, { project, day }) : undefined,
       // The last days use the connections of days that are done.
       atOnce: () => Math.max(1, Math.floor(inTurn.concurrency / inTurn.activeCount)),
     });
     const read = await walks.read().finally(async () => {
-      const { unfinished } = walks;
+      const { unfinished, pageSize } = walks;
+      this.#pageSize.add(day, pageSize);
       if (unfinished !== undefined || isUnfinished) await keepPage(warehouse, { project, day }, unfinished);
     });
     this.#signal.throwIfAborted();
@@ -212,7 +215,9 @@ class Load {
     const state = isInDoubt ? 'inconsistent' : settled() ? 'final' : 'provisional';
     this.#count(due === 'missing' && !isSame && read.rows.length === 0);
     if (!isSame)
-      this.#recent = [...this.#recent, requestsFor(read.rows.length, this.pageSize.rows)].slice(-RECENT_DAYS);
+      this.#recent = [...this.#recent, requestsFor(read.rows.length, this.#pageSize.rows)].slice(
+        -RECENT_DAYS,
+      );
     return async () => {
       if (isSame) return { day, outcome: 'unchanged', state, rows: await confirmDay(warehouse, at, state) };
       const outcome = await storeDay(warehouse, at, read, state, due === 'missing');

@@ -16,65 +16,74 @@ export function smallerLimit(error: unknown, limit: number): number | undefined 
   return named.length > 0 ? Math.max(...named) : USUAL_LIMITS.find((one) => one < limit);
 }
 
-/**
- * The largest number of rows that the platform returns in one response, and their order, as its answers show. A day may be
- * an exception, so a limit counts for others only once two days have shown it.
- */
-export class PageSize {
-  readonly #limitedDays = new Map<number, Set<Day>>();
-
-  constructor(
-    public rows: number = LIMITS.viewsPage.max,
-    /** Whether equal rows come in another order in each response. */
-    public isShuffled = false,
-  ) {}
-
-  ofDay(day: Day): DayPageSize {
-    return new DayPageSize(this, day);
-  }
-
-  showsLimit(rows: number, day: Day): void {
-    const days = (this.#limitedDays.get(rows) ?? new Set()).add(day);
-    this.#limitedDays.set(rows, days);
-    if (days.size > 1) this.rows = Math.min(this.rows, rows);
-  }
+/** How the platform returns rows, as its answers show. */
+export interface PageSize {
+  /** The largest number of rows in one response. */
+  readonly rows: number;
+  /** Whether equal rows come in another order in each response. */
+  readonly isShuffled: boolean;
 }
 
-/** What is known about the pages of a day. */
-export class DayPageSize {
-  #rows = Infinity;
-  readonly #shortPages = new Map<number, number>();
+/** As documented. */
+export const DOCUMENTED_SIZE: PageSize = { rows: LIMITS.viewsPage.max, isShuffled: false };
 
-  constructor(
-    private readonly all: PageSize,
-    private readonly day: Day,
-  ) {}
+/** What is known while a day is read. */
+export interface DayPageSize extends PageSize {
+  /** The limits that this day showed, unless an offset may have been the reason. */
+  readonly limits: readonly number[];
+  /** How often a response that was not the last one had so many rows. */
+  readonly shortPages: ReadonlyMap<number, number>;
+}
+
+export const pageSizeOfDay = (known: PageSize): DayPageSize => ({
+  rows: known.rows,
+  isShuffled: known.isShuffled,
+  limits: [],
+  shortPages: new Map(),
+});
+
+/** After the platform refused a larger limit than this one, for rows that begin at `offset`. */
+export const limitedTo = (known: DayPageSize, rows: number, offset: number): DayPageSize => ({
+  ...known,
+  rows: Math.min(known.rows, rows),
+  limits: offset === 0 ? [...known.limits, rows] : known.limits,
+});
+
+/** After a response that was not the last one. The same number of rows twice shows a silent limit. */
+export function withPage(known: DayPageSize, rows: number): DayPageSize {
+  if (rows >= known.rows) return known;
+  const times = (known.shortPages.get(rows) ?? 0) + 1;
+  const shortPages = new Map(known.shortPages).set(rows, times);
+  const seen = { ...known, shortPages };
+  return times > 1 && rows === Math.max(...shortPages.keys()) ? limitedTo(seen, rows, 0) : seen;
+}
+
+/** What the days of a load show. A day may be an exception, so a limit counts for others only once two days have shown it. */
+export class ShownPageSize implements PageSize {
+  readonly #limitedDays = new Map<number, Set<Day>>();
+  #shown: PageSize;
+
+  constructor(known: PageSize) {
+    this.#shown = known;
+  }
 
   get rows(): number {
-    return Math.min(this.#rows, this.all.rows);
+    return this.#shown.rows;
   }
 
   get isShuffled(): boolean {
-    return this.all.isShuffled;
+    return this.#shown.isShuffled;
   }
 
-  /** The platform refused a larger limit than this one, for rows that begin at `offset`. */
-  limitTo(rows: number, offset: number): void {
-    this.#rows = Math.min(this.#rows, rows);
-    // Further on, the offset may have been the reason.
-    if (offset === 0) this.all.showsLimit(rows, this.day);
-  }
-
-  /** A response that was not the last one had this many rows. The same number twice shows a silent limit. */
-  saw(rows: number): void {
-    if (rows >= this.rows) return;
-    const times = (this.#shortPages.get(rows) ?? 0) + 1;
-    this.#shortPages.set(rows, times);
-    if (times > 1 && rows === Math.max(...this.#shortPages.keys())) this.limitTo(rows, 0);
-  }
-
-  /** Two walks of this day had equal rows in another order. */
-  sawShuffling(): void {
-    this.all.isShuffled = true;
+  add(day: Day, { limits, isShuffled }: DayPageSize): void {
+    for (const limit of limits) {
+      const days = (this.#limitedDays.get(limit) ?? new Set()).add(day);
+      this.#limitedDays.set(limit, days);
+    }
+    const confirmed = [...this.#limitedDays].flatMap(([limit, days]) => (days.size > 1 ? limit : []));
+    this.#shown = {
+      rows: Math.min(this.rows, ...confirmed),
+      isShuffled: this.isShuffled || isShuffled,
+    };
   }
 }

@@ -6,7 +6,7 @@ import type { Day } from '../day.js';
 import { dayColumn, type Reader, readSql } from '../warehouse/query.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { thousands } from '../format/numbers.js';
-import { type DayPageSize, isInvalid, smallerLimit } from './page-size.js';
+import { type DayPageSize, isInvalid, limitedTo, smallerLimit, withPage } from './page-size.js';
 import { sumCounts } from './totals.js';
 
 const UNFINISHED_DAYS = readSql(import.meta.url, 'statements/unfinished-days.sql');
@@ -18,6 +18,8 @@ const DELETE_PAGES = 'DELETE FROM unfinished_pages WHERE project = $project AND 
 interface PageOfDay extends ViewsResponse {
   /** Rows of the page before, which are at the same places. */
   readonly again: readonly PageViews[];
+  /** What the responses so far have shown. */
+  readonly pageSize: DayPageSize;
 }
 
 /** More rows than this in one walk mean that it does not end. */
@@ -68,8 +70,9 @@ export const mayHaveMore = (
 export async function* viewsPages(
   client: Pick<Client, 'views'>,
   range: { readonly dateFrom: Day; readonly dateTo: Day },
-  { pageSize, share = 1, kept, atOnce = () => 1, ...options }: PagesOptions,
+  { pageSize: known, share = 1, kept, atOnce = () => 1, ...options }: PagesOptions,
 ): AsyncGenerator<PageOfDay, void, void> {
+  let pageSize = known;
   const size = () => Math.max(1, Math.floor(pageSize.rows * share));
   let accepted = 0;
   const request = async (offset: number, limit = size()): Promise<ViewsResponse> => {
@@ -84,7 +87,7 @@ export async function* viewsPages(
         throw offset > 0 && isInvalid(error) ? new OffsetError(offset, error) : error;
       const page = await request(offset, smaller);
       // Words about another limit, such as that of a plan, must not make every page small.
-      pageSize.limitTo(smaller, offset);
+      pageSize = limitedTo(pageSize, smaller, offset);
       return page;
     }
   };
@@ -95,10 +98,10 @@ export async function* viewsPages(
     for (let [offset, count] = [0, 1]; offset < MAX_ROWS; count++) {
       const page = offset === 0 && kept !== undefined ? kept : await (ahead.get(offset) ?? request(offset));
       ahead.delete(offset);
-      yield { ...page, again };
       const rows = page.views.length;
       // Rows that are here again do not follow the page before.
-      if (rows > again.length && before > 0 && share === 1) pageSize.saw(before);
+      if (rows > again.length && before > 0 && share === 1) pageSize = withPage(pageSize, before);
+      yield { ...page, again, pageSize };
       before = rows;
       read += sumCounts(page.views).total;
       // Some servers say of a page that they cut short that it is the last one.

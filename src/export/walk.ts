@@ -5,6 +5,7 @@ import { addDays, type Day } from '../day.js';
 import { percent, thousands } from '../format/numbers.js';
 import { DayRows } from './day-rows.js';
 import { mayHaveMore, OffsetError, type PagesOptions, sortedBy, viewsPages } from './pages.js';
+import { type DayPageSize, type PageSize, pageSizeOfDay } from './page-size.js';
 import { countChangedPages, equalCounts, NO_VIEWS } from './totals.js';
 
 /** How often the places of equal rows are asked for again, without finding another one, before they are left for another night. */
@@ -40,7 +41,9 @@ export interface WalkedDay {
   readonly doubt: string | undefined;
 }
 
-export interface WalkOptions extends Omit<PagesOptions, 'share'> {
+export interface WalkOptions extends Omit<PagesOptions, 'share' | 'pageSize'> {
+  /** What other days have shown. */
+  readonly pageSize: PageSize;
   /** Whether a first page, with its totals, is stored. If so, and if the stored day added up, it need not be read again. */
   readonly isAsStored?: ((first: ViewsResponse) => Promise<boolean>) | undefined;
   /** What earlier walks found of a day that did not add up. */
@@ -63,6 +66,8 @@ export interface WalkOptions extends Omit<PagesOptions, 'share'> {
 export class DayWalks {
   /** The rows of a first walk that has to wait for the hourly limit, as one page. */
   unfinished: ViewsResponse | undefined;
+  /** What the walks have shown of the platform's pages. */
+  pageSize: DayPageSize;
   /** The rows of all walks, with their latest counts, once there was one: a further walk may end before its last page. */
   readonly #all = new DayRows();
   /** Why no walk gets further. */
@@ -75,6 +80,7 @@ export class DayWalks {
     private readonly options: WalkOptions,
   ) {
     this.#range = { dateFrom: day, dateTo: addDays(day, 1) };
+    this.pageSize = pageSizeOfDay(options.pageSize);
   }
 
   async read(): Promise<WalkedDay | 'unchanged'> {
@@ -99,7 +105,8 @@ export class DayWalks {
         }
         if (complete !== undefined) {
           const { isSteady, hasRepeats } = earlier ?? walk;
-          if (isSteady && hasRepeats && !walk.addsUp) this.options.pageSize.sawShuffling();
+          // Two walks had equal rows in another order.
+          if (isSteady && hasRepeats && !walk.addsUp) this.pageSize = { ...this.pageSize, isShuffled: true };
           return { totals, rows: complete, unattributed: NO_VIEWS, doubt: undefined };
         }
         const isShuffled = walk.replaced.length > 0 && sortedBy(walk.places) !== undefined;
@@ -113,17 +120,19 @@ export class DayWalks {
   }
 
   async #walk(number: number): Promise<DayRows | 'unchanged'> {
-    const { lease, signal, pageSize, isAsStored, found, kept, atOnce } = this.options;
+    const { lease, signal, isAsStored, found, kept, atOnce } = this.options;
     const isFirst = number === 0;
     const share = isFirst ? 1 : (PAGE_SHARES[(number - 1) % PAGE_SHARES.length] ?? 1);
+    const { pageSize } = this;
     const options = { lease, signal, pageSize, share, ...(isFirst ? { kept, atOnce } : {}) };
     const walk = new DayRows();
     // The first path of the page before.
     let before: string | undefined;
     try {
       for await (const page of viewsPages(this.client, this.#range, options)) {
+        this.pageSize = page.pageSize;
         if (isFirst && walk.size === 0) {
-          if (await isAsStored?.({ ...page, hasMore: mayHaveMore(page, pageSize) })) return 'unchanged';
+          if (await isAsStored?.({ ...page, hasMore: mayHaveMore(page, page.pageSize) })) return 'unchanged';
           if (found !== undefined && equalCounts(found.totals, page.totals))
             this.#all.add(found.totals, found.rows);
         }
@@ -166,11 +175,11 @@ export class DayWalks {
    * show others then.
    */
   async #askAgain({ isSteady, places }: DayRows): Promise<void> {
-    const { lease, signal, pageSize } = this.options;
+    const { lease, signal } = this.options;
     for (let [tries, inVain] = [0, 0]; isSteady && this.#all.isSteady; tries++) {
       const gap = gapIn(places, this.#all.rows);
       if (gap === undefined || inVain >= MAX_IN_VAIN * gap.rows) break;
-      const limit = pageSize.rows;
+      const limit = this.pageSize.rows;
       const offset = gap.from + ((tries * limit) % Math.max(1, gap.rows - limit + 1));
       const before = this.#all.size;
       const { totals, views } = await this.client.views({ ...this.#range, limit, offset }, { lease, signal });

@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { PageSize } from '../../src/export/page-size.js';
+import {
+  type DayPageSize,
+  DOCUMENTED_SIZE,
+  pageSizeOfDay,
+  ShownPageSize,
+} from '../../src/export/page-size.js';
 import { viewsPages } from '../../src/export/pages.js';
 import { PagingError } from '../../src/api/errors.js';
 import type { ViewsResponse } from '../../src/api/schema.js';
@@ -68,12 +73,17 @@ describe('the pages of a range', () => {
       offsets.push(`${searchParams.get('offset') ?? ''}+${searchParams.get('limit') ?? ''}`);
       reply(response, 200, { ...NO_ROWS, ...answers(Number(searchParams.get('offset'))) });
     });
-    return { offsets, pages: viewsPages(client, RANGE, { pageSize: new PageSize().ofDay(RANGE.dateFrom) }) };
+    return { offsets, pages: viewsPages(client, RANGE, { pageSize: UNKNOWN }) };
   };
-  const drain = async (pages: AsyncIterable<ViewsResponse>) => {
+  const UNKNOWN = pageSizeOfDay(DOCUMENTED_SIZE);
+  const drain = async (pages: AsyncIterable<ViewsResponse & { readonly pageSize: DayPageSize }>) => {
     const sizes: number[] = [];
-    for await (const { views } of pages) sizes.push(views.length);
-    return sizes;
+    let learned = UNKNOWN;
+    for await (const { views, pageSize } of pages) {
+      sizes.push(views.length);
+      learned = pageSize;
+    }
+    return { sizes, learned };
   };
 
   it('follow a full page that is said to be the last, in case more rows are needed', async () => {
@@ -81,7 +91,7 @@ describe('the pages of a range', () => {
       views: rows(offset < 500 ? 250 : 0),
       hasMore: offset === 0,
     }));
-    expect(await drain(pages)).toEqual([250, 250, 0]);
+    expect((await drain(pages)).sizes).toEqual([250, 250, 0]);
     expect(offsets).toEqual(['0+250', '250+250', '500+250']);
   });
 
@@ -90,7 +100,7 @@ describe('the pages of a range', () => {
       views: rows(offset < 300 ? 100 : 3),
       hasMore: offset < 300,
     }));
-    expect(await drain(pages)).toEqual([100, 100, 100, 3]);
+    expect((await drain(pages)).sizes).toEqual([100, 100, 100, 3]);
     expect(offsets).toEqual(['0+250', '100+250', '200+250', '300+100']);
   });
 
@@ -104,14 +114,15 @@ describe('the pages of a range', () => {
       const isAccepted = Number(url.searchParams.get('limit')) <= accepted;
       reply(response, isAccepted ? 200 : status, isAccepted ? NO_ROWS : { error: words });
     });
-    const pageSize = new PageSize();
-    const [day, other] = [RANGE.dateFrom, RANGE.dateTo].map((one) => pageSize.ofDay(one));
-    if (day === undefined || other === undefined) throw new Error('no days');
-    await drain(viewsPages(client, RANGE, { pageSize: day })).catch(() => undefined);
+    const pages = viewsPages(client, RANGE, { pageSize: UNKNOWN });
+    const { learned: ofDay } = await drain(pages).catch(() => ({ learned: UNKNOWN }));
+    expect(ofDay.rows).toBe(learned);
+    const shown = new ShownPageSize(DOCUMENTED_SIZE);
+    shown.add(RANGE.dateFrom, ofDay);
     // One day may be an exception, two are not.
-    expect([day.rows, other.rows]).toEqual([learned, 250]);
-    await drain(viewsPages(client, RANGE, { pageSize: other })).catch(() => undefined);
-    expect([other.rows, pageSize.rows]).toEqual([learned, learned]);
+    expect(shown.rows).toBe(250);
+    shown.add(RANGE.dateTo, ofDay);
+    expect(shown.rows).toBe(learned);
   });
 
   it.each([400, 422])(
@@ -122,13 +133,17 @@ describe('the pages of a range', () => {
         if (offset < 500) reply(response, 200, { ...NO_ROWS, views: rows(250), hasMore: true });
         else reply(response, status, { error: 'limit + offset must be less than 750' });
       });
-      const pageSize = new PageSize().ofDay(RANGE.dateFrom);
-      expect(await errorOf(drain(viewsPages(client, RANGE, { pageSize })))).toMatchObject({ offset: 500 });
+      const rowsKnown: number[] = [];
+      const refused = async () => {
+        for await (const { pageSize } of viewsPages(client, RANGE, { pageSize: UNKNOWN }))
+          rowsKnown.push(pageSize.rows);
+      };
+      expect(await errorOf(refused())).toMatchObject({ offset: 500 });
       expect(server.seen).toHaveLength(3);
-      expect(pageSize.rows).toBe(250);
+      expect(rowsKnown).toEqual([250, 250]);
       // A page that an earlier export kept does not show which limit is accepted.
       const kept = { ...NO_ROWS, views: rows(250), hasMore: true };
-      const pages = viewsPages(client, RANGE, { pageSize, kept });
+      const pages = viewsPages(client, RANGE, { pageSize: UNKNOWN, kept });
       expect(await errorOf(drain(pages))).toMatchObject({ offset: 500 });
     },
   );
@@ -139,7 +154,7 @@ describe('the pages of a range', () => {
       asked++;
       return Promise.resolve({ ...NO_ROWS, views: rows(250), hasMore: true });
     };
-    const pages = viewsPages({ views }, RANGE, { pageSize: new PageSize().ofDay(RANGE.dateFrom) });
+    const pages = viewsPages({ views }, RANGE, { pageSize: UNKNOWN });
     expect(await errorOf(drain(pages))).toBeInstanceOf(PagingError);
     expect(asked).toBeLessThanOrEqual(10_000);
   });

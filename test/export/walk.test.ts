@@ -4,7 +4,7 @@ import type { PageViews } from '../../src/api/schema.js';
 import type { Client } from '../../src/api/client.js';
 import { day } from '../../src/day.js';
 import { isAsStored, storeDay } from '../../src/export/ledger.js';
-import { PageSize } from '../../src/export/page-size.js';
+import { DOCUMENTED_SIZE } from '../../src/export/page-size.js';
 import { NO_VIEWS, sumCounts } from '../../src/export/totals.js';
 import { DayWalks, type WalkOptions } from '../../src/export/walk.js';
 import { liveWarehouse } from '../open-warehouse.js';
@@ -13,19 +13,24 @@ import { byPath, type Moment, movingViews, row, rowsInOrder, withMoved } from '.
 
 const DAY = day('2026-11-10');
 
-const walkDay = (client: Pick<Client, 'views'>, options: Partial<WalkOptions> = {}) =>
-  new DayWalks(client, DAY, { pageSize: new PageSize().ofDay(DAY), ...options }).read();
+const walksOf = (client: Pick<Client, 'views'>, options: Partial<WalkOptions> = {}) =>
+  new DayWalks(client, DAY, { pageSize: DOCUMENTED_SIZE, ...options });
+const walkDay = (...of: Parameters<typeof walksOf>) => walksOf(...of).read();
 
 /** The result of a walk over a day of which nothing was stored before. */
-async function resultOf(client: Pick<Client, 'views'>, options: Partial<WalkOptions> = {}) {
-  const walked = await walkDay(client, options);
+const resultOf = async (...of: Parameters<typeof walksOf>) => (await learningResultOf(...of)).walked;
+
+/** The same, with what it showed of the pages. */
+async function learningResultOf(...of: Parameters<typeof walksOf>) {
+  const walks = walksOf(...of);
+  const walked = await walks.read();
   if (walked === 'unchanged') throw new Error('nothing was stored before');
-  return { ...walked, rows: [...walked.rows] };
+  return { walked: { ...walked, rows: [...walked.rows] }, pageSize: walks.pageSize };
 }
 
 async function walk(moments: readonly (Moment | readonly PageViews[])[], options: Partial<WalkOptions> = {}) {
   const { client, queries, walksBegun } = movingViews(moments);
-  return { walked: await resultOf(client, options), walks: walksBegun(), queries };
+  return { ...(await learningResultOf(client, options)), walks: walksBegun(), queries };
 }
 
 const counts = (human: number, ai = 0) => ({ human, ai, total: human + ai });
@@ -142,9 +147,7 @@ describe('rows that move while a day is read', () => {
 
   it('are found by the next walk, which ends as soon as everything is accounted for', async () => {
     // Row 700 moves to the top after the first page: row 249 comes twice, and row 700 never.
-    const pageSize = new PageSize();
-    const options = { pageSize: pageSize.ofDay(DAY) };
-    const { walked, walks, queries } = await walk([rows, withMoved(rows, 700, 0)], options);
+    const { walked, walks, queries, pageSize } = await walk([rows, withMoved(rows, 700, 0)]);
     expect(pageSize.isShuffled).toBe(true);
     expect(walks).toBe(2);
     expect(queries).toHaveLength(5);
@@ -153,9 +156,8 @@ describe('rows that move while a day is read', () => {
   });
 
   it('do not show that the platform shuffles rows if the totals changed too', async () => {
-    const pageSize = new PageSize();
-    const moments = [rows, withMoved(changed(rows, 700), 700, 0)];
-    expect((await walk(moments, { pageSize: pageSize.ofDay(DAY) })).walks).toBe(2);
+    const { walks, pageSize } = await walk([rows, withMoved(changed(rows, 700), 700, 0)]);
+    expect(walks).toBe(2);
     expect(pageSize.isShuffled).toBe(false);
   });
 
@@ -287,14 +289,14 @@ describe('rows that move while a day is read', () => {
     const paused = new PausedError('The budget is spent.', new Date());
     const views: typeof client.views = (query) =>
       asked++ === 0 ? client.views(query) : Promise.reject(paused);
-    const walks = new DayWalks({ views }, DAY, { pageSize: new PageSize().ofDay(DAY) });
+    const walks = new DayWalks({ views }, DAY, { pageSize: DOCUMENTED_SIZE });
     const walked = await walks.read();
     expect(walked).toMatchObject({ doubt: expect.stringContaining('moved') as string });
     expect(walked !== 'unchanged' && [...walked.rows]).toEqual([row('/a', 3, 1)]);
     // Only the pages of a first walk are kept.
     expect(walks.unfinished).toBeUndefined();
     asked = 1;
-    const none = new DayWalks({ views }, DAY, { pageSize: new PageSize().ofDay(DAY) });
+    const none = new DayWalks({ views }, DAY, { pageSize: DOCUMENTED_SIZE });
     await expect(none.read()).rejects.toBe(paused);
     expect(none.unfinished).toBeUndefined();
   });
@@ -307,7 +309,7 @@ it('the rows of a day that waits for the hourly limit are passed on as one page,
     query.offset === 1_500
       ? Promise.reject(new PausedError('The budget is spent.', new Date()))
       : client.views(query);
-  const walks = new DayWalks({ views }, DAY, { pageSize: new PageSize().ofDay(DAY) });
+  const walks = new DayWalks({ views }, DAY, { pageSize: DOCUMENTED_SIZE });
   await expect(walks.read()).rejects.toThrow(PausedError);
   const kept = walks.unfinished;
   expect(kept).toEqual({ totals: sumCounts(many), views: many.slice(0, 1_500), hasMore: true });
