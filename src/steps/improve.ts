@@ -1,15 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { readSkips, recordChoices, skipPage, unknownPage, unskipPage } from '../agents/choices.js';
 import { type Draw, planJob, readJobs, referenceOf } from '../agents/ledger.js';
-import {
-  type ImprovePlan,
-  planImprovement,
-  readSkips,
-  recordChoices,
-  reservedPages,
-  skipPage,
-  unknownPage,
-  unskipPage,
-} from '../agents/plan.js';
+import { type ImprovePlan, planImprovement, reservedPages } from '../agents/plan.js';
 import { heldOutIn } from '../agents/select.js';
 import { composePrompt, type Proposal, proposalOf } from '../agents/prompt.js';
 import { type Reason, reasonWords } from '../agents/reasons.js';

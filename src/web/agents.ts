@@ -5,7 +5,7 @@ import { attemptOf } from '../agents/intents.js';
 import { isRemoteJob, type Job } from '../agents/ledger.js';
 import { OPEN_MESSAGE_STATES } from '../agents/lifecycle.js';
 import { openMessage, readMessages } from '../agents/messages.js';
-import { readSkips } from '../agents/plan.js';
+import { readSkips } from '../agents/choices.js';
 import { isInReview } from '../agents/room.js';
 import { reasonWords } from '../agents/reasons.js';
 import { mergedElsewhere } from '../reports/jobs.js';

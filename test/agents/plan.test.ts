@@ -7,9 +7,9 @@ import {
   planImprovement,
   type PlanRules,
   readCandidates,
-  recordChoices,
   reservedPages,
 } from '../../src/agents/plan.js';
+import { recordChoices } from '../../src/agents/choices.js';
 import { reasonWords } from '../../src/agents/reasons.js';
 import { settingsSchema } from '../../src/config/schema.js';
 import { type Day, day } from '../../src/day.js';
