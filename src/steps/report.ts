@@ -13,6 +13,7 @@ import { NothingLoadedError } from '../reports/coverage.js';
 import { pageFile, writePage } from '../reports/pages.js';
 import { lastEnded, type Period, periodNamed } from '../reports/period.js';
 import { prepareReport } from '../reports/render.js';
+import { keepMovers } from '../warehouse/movers.js';
 import { readSql, timestampColumn } from '../warehouse/query.js';
 import { loadNotes } from './notes.js';
 import type { Parts, Using } from './parts.js';
@@ -64,6 +65,7 @@ export async function reportStep(given: Parts): Promise<StepResult<Reported>> {
     const render = async (project: ProjectSettings, period: Period) => {
       const isThere = existsSync(pageFile(reportsDir, project.id, { name: report.name, period }));
       if (isThere && !hasNews.has(project.id)) return;
+      await keepMovers(store, lastEnded('week', now(), settings.reports).first);
       const prepared = await prepareReport(workspace, store, project, { report, period });
       const file = await writePage(reportsDir, project.id, prepared);
       pages.push({ project, file, subject: prepared.subject });

@@ -97,6 +97,8 @@ export async function migrate(connection: DuckDBConnection, path: string): Promi
     );
     if (await isDescribed(connection)) return;
     const text = descriptions();
+    // Another version may have computed them differently.
+    await connection.run('DELETE FROM kept_movers');
     await connection.run(
       `${text.replaceAll(FILE, randomUUID())}\nCOMMENT ON TABLE schema_version IS '${digestOf(text)}';`,
     );
@@ -109,7 +111,7 @@ const FILE = '{file}';
 /** The statements that create the views and macros, each after those it depends on. */
 const viewStatements = (): string[] =>
   filesIn('views').map((file) =>
-    readSql(import.meta.url, `views/${file}`).replace(
+    readSql(import.meta.url, `views/${file}`).replaceAll(
       'is_own_file()',
       isOwnFile(file.replace(/^\d+_|\.sql$/g, '')),
     ),

@@ -3,6 +3,13 @@
 -- views are its usual level, plus the trend of the site's median page, plus noise.
 CREATE OR REPLACE MACRO movers(week_start) AS TABLE
 WITH
+  -- Projects whose answer was kept, and nothing that it depends on has changed.
+  kept AS MATERIALIZED (
+    SELECT project, movers
+    FROM kept_movers JOIN movers_inputs(week_start) USING (project, inputs)
+    WHERE week = week_start::DATE AND is_own_file()
+  ),
+
   -- Breaks are in a subquery of their own, because a join cannot contain the argument if that is a
   -- subquery.
   break AS (
@@ -16,6 +23,7 @@ WITH
   site_week AS (
     SELECT project, (week_start::DATE - day + 6) // 7 AS weeks_ago
     FROM site_days
+    ANTI JOIN kept USING (project)
     ANTI JOIN break ON break.path = '*' AND break.project = site_days.project AND break.day > site_days.day
     WHERE
       day BETWEEN week_start::DATE - 84 AND week_start::DATE + 6
@@ -38,7 +46,7 @@ WITH
       sum(ai)::DOUBLE AS ai,
       sum(human) - list_sum(max(human, 2)) AS human_core,
       sum(ai) - list_sum(max(ai, 2)) AS ai_core
-    FROM page_views
+    FROM page_views SEMI JOIN site_week USING (project)
     WHERE day BETWEEN week_start::DATE - 84 AND week_start::DATE + 6
     GROUP BY project, page_views.path, weeks_ago
   ),
@@ -304,28 +312,37 @@ WITH
       JOIN trends USING (project, audience)
       LEFT JOIN moved USING (project, path, audience)
     WHERE (judged.project, judged.path) IN (SELECT (project, path) FROM moved)
+  ),
+
+  computed AS (
+    SELECT
+      project,
+      path,
+      if(count(*) FILTER (has_moved) = 2, 'both', max(audience) FILTER (has_moved)) AS audience,
+      arg_max(n - expected, abs(n - expected)) FILTER (has_moved) AS change,
+      max(n) FILTER (audience = 'human')::BIGINT AS human,
+      max(expected) FILTER (audience = 'human') AS human_expected,
+      max(low) FILTER (audience = 'human') AS human_low,
+      max(high) FILTER (audience = 'human') AS human_high,
+      max(z) FILTER (audience = 'human') AS human_z,
+      any_value(weeks) FILTER (audience = 'human') AS human_weeks,
+      max(n) FILTER (audience = 'ai')::BIGINT AS ai,
+      max(expected) FILTER (audience = 'ai') AS ai_expected,
+      max(low) FILTER (audience = 'ai') AS ai_low,
+      max(high) FILTER (audience = 'ai') AS ai_high,
+      max(z) FILTER (audience = 'ai') AS ai_z,
+      any_value(weeks) FILTER (audience = 'ai') AS ai_weeks,
+      max(k) AS weeks_seen
+    FROM shown
+    GROUP BY project, path
   )
 
-SELECT
-  project,
-  path,
-  if(count(*) FILTER (has_moved) = 2, 'both', max(audience) FILTER (has_moved)) AS audience,
-  arg_max(n - expected, abs(n - expected)) FILTER (has_moved) AS change,
-  max(n) FILTER (audience = 'human')::BIGINT AS human,
-  max(expected) FILTER (audience = 'human') AS human_expected,
-  max(low) FILTER (audience = 'human') AS human_low,
-  max(high) FILTER (audience = 'human') AS human_high,
-  max(z) FILTER (audience = 'human') AS human_z,
-  any_value(weeks) FILTER (audience = 'human') AS human_weeks,
-  max(n) FILTER (audience = 'ai')::BIGINT AS ai,
-  max(expected) FILTER (audience = 'ai') AS ai_expected,
-  max(low) FILTER (audience = 'ai') AS ai_low,
-  max(high) FILTER (audience = 'ai') AS ai_high,
-  max(z) FILTER (audience = 'ai') AS ai_z,
-  any_value(weeks) FILTER (audience = 'ai') AS ai_weeks,
-  max(k) AS weeks_seen
-FROM shown
-GROUP BY project, path
+FROM (
+  FROM computed
+  UNION ALL
+  SELECT mover.*
+  FROM (SELECT unnest(movers) AS mover FROM kept)
+)
 ORDER BY project, abs(change) DESC, path;
 
 COMMENT ON MACRO TABLE movers IS 'Pages whose views in the seven days from the given one differ from the expected number by more than random variation would explain, given how many pages are compared. One row per project and page, largest change in views first: FROM movers(''2026-11-09''). audience says whose views moved: human, ai or both; change is the difference between their views and the expected number, the larger one of both. human and ai are the views of the seven days. human_expected and ai_expected are the page''s usual number of views over the weeks_seen full weeks before (at most 8), adjusted by the trend of the site''s median page. 95% of the weeks of such a page lie between human_low and human_high, or ai_low and ai_high; human_weeks and ai_weeks have that range for each full week used, oldest first. human_z and ai_z are the differences in standard deviations, estimated from the page''s own weeks, those of the median page, and chance. Only fully loaded weeks since the last break in notes are used, and a page needs at least three earlier ones. A page is listed for the week in which it moves, not for the weeks after. A rise is judged without the two days with the most views of each week, so a bot of one night is not listed. Changes under 25%, pages under 20 views and pages that got a new address are left out.';
