@@ -1,5 +1,43 @@
--- Grain: one row with the counts of pages, inAYear in 52 weeks, and the five most read new ones. new
--- is NULL if it cannot be told whether a page is new, because too few days before it are loaded.
+-- Grain: one row about the pages that were read. read is how many, inAYear how many in 52 weeks; new is
+-- NULL if it cannot be told whether a page is new, because too few days before it are loaded. newPages
+-- are the five most read new ones. mostRead are those that are among the fifty most viewed by people, by AI
+-- or by both, most viewed first; their views before are 0 without any, and NULL across a break, and for a
+-- page that was first viewed in the middle of the week before.
+WITH
+  viewed AS MATERIALIZED (
+    FROM changes($from, $to)
+    WHERE project = $project AND human + ai > 0
+  ),
+
+  most_read AS (
+    FROM viewed
+    QUALIFY
+      least(
+        row_number() OVER (ORDER BY human DESC, path),
+        row_number() OVER (ORDER BY ai DESC, path),
+        row_number() OVER (ORDER BY human + ai DESC, path)
+      ) <= 50
+  ),
+
+  known AS (
+    SELECT page AS path, min(day) > $from - 7 AS is_young
+    FROM page_views SEMI JOIN most_read ON most_read.path = page_views.page
+    WHERE project = $project AND day BETWEEN $from - 28 AND $from - 1 AND human + ai > 0
+    GROUP BY page
+  ),
+
+  compared AS (
+    SELECT
+      path,
+      human,
+      ai,
+      is_young OR total_before > 0 AND total_change IS NULL AS is_incomparable,
+      if(is_incomparable, NULL, coalesce(human_before, 0)) AS human_before,
+      if(is_incomparable, NULL, coalesce(ai_before, 0)) AS ai_before,
+      is_new
+    FROM most_read LEFT JOIN known USING (path)
+  )
+
 SELECT
   count(*) AS read,
   (
@@ -11,6 +49,6 @@ SELECT
   coalesce(
     list({path: path, human: human, ai: ai} ORDER BY human + ai DESC, path) FILTER (is_new),
     []
-  )[:5] AS newPages
-FROM changes($from, $to)
-WHERE project = $project AND human + ai > 0
+  )[:5] AS newPages,
+  (SELECT coalesce(list(compared ORDER BY human + ai DESC, path), []) FROM compared) AS mostRead
+FROM viewed

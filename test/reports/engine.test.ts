@@ -79,9 +79,9 @@ test('a workspace replaces a built-in report, or just its template', async () =>
   expect((await render('weekly')).html).toMatch(/^<p>[\d,]+ by hand<\/p>$/);
 
   await cp('reports/weekly', join(workspaceDir, 'reports/weekly'), { recursive: true });
-  await write('reports/weekly/most_read.sql', 'SELECT 1 AS wrong');
+  await write('reports/weekly/moved.sql', 'SELECT 1 AS wrong');
   await expect(render('weekly')).rejects.toThrow(
-    /reports\/weekly: the queries do not return .*most_read: 0: path/,
+    /reports\/weekly: the queries do not return .*moved: 0: path/,
   );
 });
 

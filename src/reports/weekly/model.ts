@@ -20,7 +20,7 @@ export function weeklyModel(answers: object, { period, calendar, coverage }: Mod
   const week = compareWeeks(rows, period.first);
   if (week === null) throw new RangeError(`no row of the week that begins on ${period.first}`);
   const agentWork = agentWorkOf(rows.agent_work);
-  const { newPages, ...pages } = rows.pages;
+  const { newPages, mostRead: mostReadRows, ...pages } = rows.pages;
   const moved = movedOf(rows.moved, pages.read, week);
   const movedRows = moved === null ? [] : rows.moved;
   const news = newsOf(week, compareWeeks(rows, addDays(period.first, -7)), {
@@ -29,8 +29,8 @@ export function weeklyModel(answers: object, { period, calendar, coverage }: Mod
     isReviewNews: agentWork?.isNews === true,
     coverage,
   });
-  const mostRead = rows.most_read.map((page) => mostReadOf(page, week, movedRows));
-  const counts = rows.most_read.flatMap(({ human, ai }) => [human, ai]);
+  const mostRead = mostReadRows.map((page) => mostReadOf(page, week, movedRows));
+  const counts = mostReadRows.flatMap(({ human, ai }) => [human, ai]);
   const longestBar = highestDrawn(counts, MOST_OF_BARS);
   return {
     ...news,

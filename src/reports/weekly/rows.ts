@@ -67,12 +67,17 @@ const mostRead = pageViews.extend({
 export const weeklyRows = z.object({
   weeks: z.array(week),
   daily_views: z.array(dayViews),
-  pages: z.object({ read: count, inAYear: count, new: count.nullable(), newPages: z.array(pageViews) }),
+  pages: z.object({
+    read: count,
+    inAYear: count,
+    new: count.nullable(),
+    newPages: z.array(pageViews),
+    mostRead: z.array(mostRead),
+  }),
   usual: z.array(usual),
   causes: z.array(cause),
   notes: z.array(noteRow),
   moved: z.array(moved),
-  most_read: z.array(mostRead),
   /** Pages that one audience reads and the other rarely does, by the audience that reads them. */
   one_sided: z.object({ human: z.array(pageViews), ai: z.array(pageViews) }),
   /** `is_new`: ended in the week. */
