@@ -4,7 +4,7 @@ import type { Day } from '../day.js';
 import { inSequence } from '../format/days.js';
 import { dayColumn, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
-import type { Job } from './ledger.js';
+import type { Job } from './job.js';
 import { type Reason, storedReason } from './reasons.js';
 import type { Selection } from './select.js';
 

@@ -1,6 +1,7 @@
-import type { JournalEntry, Intent, Outcome } from '../effects/entries.js';
+import type { Intent, JournalEntry, Outcome } from '../effects/entries.js';
 import type { EffectsJournal } from '../effects/journal.js';
-import type { Job, JobChange, JobsTask, Remote } from './ledger.js';
+import type { Job } from './job.js';
+import type { JobChange, JobsTask, Remote } from './ledger.js';
 import { changePrompt, type Prompt } from './messages.js';
 import { evidenceRow } from './reasons.js';
 

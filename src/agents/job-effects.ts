@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { longDay } from '../format/days.js';
 import { signedPercent, thousands } from '../format/numbers.js';
 import { dayColumn, type Reader } from '../warehouse/query.js';
-import { readJobs } from './ledger.js';
+import { readJobs } from './job.js';
 
 /** Views a week before and after a merge; null where no day is loaded. Changes are null if there is nothing to compare with. */
 interface Side {

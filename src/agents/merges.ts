@@ -5,7 +5,8 @@ import { type Day, dayOf } from '../day.js';
 import { messageOf, ReadershipError } from '../errors.js';
 import { readSql } from '../warehouse/query.js';
 import { type CodeHost, DEFAULT_PAUSE_MS, type Review } from './code-host.js';
-import { type Job, type JobsTask, readJobs, recordTransition } from './ledger.js';
+import { type Job, readJobs } from './job.js';
+import { type JobsTask, recordTransition } from './ledger.js';
 
 const UNMERGED_JOBS = readSql(import.meta.url, 'statements/unmerged-jobs.sql');
 const MARK_MERGED = 'UPDATE agent_jobs SET merged_on = $merged_on::DATE WHERE id = $id';

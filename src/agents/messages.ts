@@ -1,17 +1,14 @@
 import { z } from 'zod';
 import { type Reader, readSql, timestampColumn } from '../warehouse/query.js';
 import type { Transaction } from '../warehouse/transaction.js';
+import { type Job, promptColumns, readJobs, referenceOf } from './job.js';
 import {
-  type PromptChange,
   changeJob,
   insert,
-  type Job,
   type JobChange,
   type JobWriter,
-  promptColumns,
-  readJobs,
+  type PromptChange,
   recordTransition,
-  referenceOf,
   refuse,
   within,
 } from './ledger.js';

@@ -4,7 +4,7 @@ import { addDays, dayOf } from '../day.js';
 import { pageOf } from '../page.js';
 import { type Reader, readSql } from '../warehouse/query.js';
 import { readSkips, type Skip } from './choices.js';
-import { type Job, readJobs } from './ledger.js';
+import { type Job, readJobs } from './job.js';
 import { OPEN_STATES } from './lifecycle.js';
 import type { Reason } from './reasons.js';
 import { isInReview, type Room, roomFor, type RoomRules } from './room.js';

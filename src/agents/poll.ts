@@ -4,7 +4,8 @@ import { RefusedError } from '../api/errors.js';
 import type { AgentJob } from '../api/schema.js';
 import { ReadershipError } from '../errors.js';
 import { sleepFor, timeLimit } from '../sleep.js';
-import { changeJob, isRemoteJob, type Job, type JobsTask, readJobs, type RemoteJob } from './ledger.js';
+import { isRemoteJob, type Job, readJobs, type RemoteJob } from './job.js';
+import { changeJob, type JobsTask } from './ledger.js';
 import { EARLIEST, nextPoll, pollDelayMs, SHORTEST_POLL_DELAY_MS } from './lifecycle.js';
 
 export interface PollTask extends JobsTask {

@@ -1,11 +1,12 @@
 import { ENDED_STATUSES } from '../api/schema.js';
-import type { Ending, JournalEntry, EntryOf, Fate } from '../effects/entries.js';
+import type { Ending, EntryOf, Fate, JournalEntry } from '../effects/entries.js';
 import type { EffectLedger } from '../effects/reconcile.js';
 import type { Difference } from '../effects/settle.js';
-import type { Transaction } from '../warehouse/transaction.js';
 import type { Reader } from '../warehouse/query.js';
+import type { Transaction } from '../warehouse/transaction.js';
 import { attemptOf, entryAbout } from './intents.js';
-import { isRemoteJob, type Job, jobIn, planJob, readJobs, recordTransition, storeJob } from './ledger.js';
+import { isRemoteJob, type Job, readJobs } from './job.js';
+import { jobIn, planJob, recordTransition, storeJob } from './ledger.js';
 import type { JobState, MessageState } from './lifecycle.js';
 import { planMessage, type Prompt, readPrompts, reopenJob, storeMessage } from './messages.js';
 import { evidenceRow, NO_EVIDENCE } from './reasons.js';

@@ -2,14 +2,15 @@ import { addMilliseconds, subHours } from 'date-fns';
 import type { Client } from '../api/client.js';
 import { recordedUse, RollingHour } from '../api/hour.js';
 import { type AgentJob, LIMITS } from '../api/schema.js';
+import type { Departure, EffectsJournal } from '../effects/journal.js';
 import { messageOf, ReadershipError } from '../errors.js';
 import { nextMinute } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { withGrace } from '../sleep.js';
-import type { Departure, EffectsJournal } from '../effects/journal.js';
 import { type Reader, readSql } from '../warehouse/query.js';
 import { intentOf, sentAs } from './intents.js';
-import { isRemoteJob, type Job, type JobsTask, readJobs } from './ledger.js';
+import { isRemoteJob, type Job, readJobs } from './job.js';
+import type { JobsTask } from './ledger.js';
 import { outcomeOf, pauseAfter, SHORTEST_POLL_DELAY_MS } from './lifecycle.js';
 import { changePrompt, type Prompt, readPrompts } from './messages.js';
 

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { referenceOf } from '../agents/ledger.js';
+import { referenceOf } from '../agents/job.js';
 import { notesFileIn } from '../config/notes.js';
 import type { EffectsJournal } from '../effects/journal.js';
 import { writeWhole } from '../files.js';

@@ -1,4 +1,4 @@
-import { readJobs } from '../agents/ledger.js';
+import { readJobs } from '../agents/job.js';
 import { OPEN_STATES } from '../agents/lifecycle.js';
 import { planImprovement } from '../agents/plan.js';
 import { proposalOf } from '../agents/prompt.js';
@@ -10,13 +10,13 @@ import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
 import type { ProjectSettings } from '../config/schema.js';
 import type { Day } from '../day.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
-import { pageOf } from '../page.js';
 import { longDay } from '../format/days.js';
 import { escapeUnsafe } from '../format/text.js';
+import { pageOf } from '../page.js';
 import { createdLine, planLines } from '../print/pages.js';
 import { approvePages, improveStep, skipPages, unskipPages } from '../steps/improve.js';
 import type { WorkspaceView } from '../steps/parts.js';
-import { aDay, projectCommand, flag, JSON_LOG, PLATFORM_ENVIRONMENT, value } from './command.js';
+import { aDay, flag, JSON_LOG, PLATFORM_ENVIRONMENT, projectCommand, value } from './command.js';
 import { conclude, makeChange, runSteps } from './steps.js';
 
 type Pages = readonly string[];

@@ -1,11 +1,11 @@
-import { type Job, readJobs } from '../agents/ledger.js';
+import { type Job, readJobs } from '../agents/job.js';
 import type { Runtime } from '../app/workspace.js';
 import type { Day } from '../day.js';
 import { ConfigurationError, type ExitCode, messageOf } from '../errors.js';
 import { jobLine } from '../print/jobs.js';
 import { findJob, type JobToChange, jobToChange, sendMessage } from '../steps/job-changes.js';
 import { type JobFinding, settleJob } from '../steps/settle-job.js';
-import { aDay, aJob, workspaceCommand, flag, PLATFORM_ENVIRONMENT, value } from './command.js';
+import { aDay, aJob, flag, PLATFORM_ENVIRONMENT, value, workspaceCommand } from './command.js';
 import { makeChange } from './steps.js';
 
 const JOB = value('<id>', 'number of the job', aJob);

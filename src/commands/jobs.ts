@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { readJobEffects } from '../agents/job-effects.js';
-import { type Job, readJobs, readJobsOf } from '../agents/ledger.js';
+import { type Job, readJobs, readJobsOf } from '../agents/job.js';
 import { type JobMessage, readMessages, readMessagesOf, readTransitions } from '../agents/messages.js';
 import { nextTurn } from '../agents/submit.js';
 import { withHistory } from '../app/history.js';
@@ -12,14 +12,14 @@ import { pollStep } from '../steps/poll.js';
 import {
   aDuration,
   aJob,
-  projectCommand,
-  simpleCommand,
-  workspaceCommand,
   flag,
   JSON_LOG,
   JSON_OUTPUT,
   PLATFORM_ENVIRONMENT,
+  projectCommand,
+  simpleCommand,
   value,
+  workspaceCommand,
 } from './command.js';
 import { message, settle } from './jobs-change.js';
 import { conclude, runSteps } from './steps.js';

@@ -1,12 +1,12 @@
-import { ENDED_STATUSES } from '../api/schema.js';
 import { effectWords, type JobEffect } from '../agents/job-effects.js';
-import type { Job } from '../agents/ledger.js';
+import type { Job } from '../agents/job.js';
 import type { JobMessage, Transition } from '../agents/messages.js';
+import { ENDED_STATUSES } from '../api/schema.js';
 import { longDay, moment } from '../format/days.js';
 import { thousands } from '../format/numbers.js';
+import { escapeLines, escapeUnsafe, indented, section } from '../format/text.js';
 import { mergedElsewhere, pullRequestNumber } from '../reports/jobs.js';
 import type { TableColumn } from '../terminal/table.js';
-import { escapeLines, escapeUnsafe, indented, section } from '../format/text.js';
 
 /** Maximum length of notes in a list. */
 const NOTE_LENGTH = 48;

@@ -1,5 +1,5 @@
 import { differenceInDays } from 'date-fns';
-import type { Job } from '../agents/ledger.js';
+import type { Job } from '../agents/job.js';
 import type { ImprovePlan } from '../agents/plan.js';
 import type { Proposal } from '../agents/prompt.js';
 import { reasonWords } from '../agents/reasons.js';
@@ -7,9 +7,9 @@ import { limitWords } from '../agents/room.js';
 import { type ConsideredPage, heldOutIn, MIN_WEEKS } from '../agents/select.js';
 import type { Settings } from '../config/schema.js';
 import { counted, signedPercent, thousands } from '../format/numbers.js';
-import { heldOutLines, pairLines } from './held-out.js';
-import { alignedLines, type TableColumn } from '../terminal/table.js';
 import { escapeUnsafe, indented } from '../format/text.js';
+import { alignedLines, type TableColumn } from '../terminal/table.js';
+import { heldOutLines, pairLines } from './held-out.js';
 
 /** Pages beyond these are only counted, unless `--verbose` is given. */
 const NEXT_SHOWN = 5;

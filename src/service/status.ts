@@ -1,31 +1,30 @@
 import { max, min, subDays } from 'date-fns';
 import { stat } from 'node:fs/promises';
 import { z } from 'zod';
-import { readJobsOf } from '../agents/ledger.js';
+import { readJobsOf } from '../agents/job.js';
 import type { JobState } from '../agents/lifecycle.js';
-import type { RollingHour } from '../api/hour.js';
 import { readMessagesOf } from '../agents/messages.js';
+import type { RollingHour } from '../api/hour.js';
 import type { Workspace } from '../app/workspace.js';
 import type { Settings } from '../config/schema.js';
 import { dayOf, lastEndedDay } from '../day.js';
 import { EffectsJournal } from '../effects/journal.js';
-import { isSamePlace, placeOf } from '../effects/place.js';
+import { isSamePlace, placeOf, readPlace } from '../effects/place.js';
+import { codeOf, messageOf } from '../errors.js';
+import { KEPT_FROM, PAGING, readLimit, readPageSize } from '../export/facts.js';
 import { type ExportForecast, forecastExport } from '../export/forecast.js';
 import type { DayState } from '../export/ledger.js';
-import { KEPT_FROM, PAGING, readLimit, readPageSize } from '../export/facts.js';
 import { needsPerson, retryAt } from '../export/plan.js';
 import { readFirstDay } from '../export/range.js';
 import { readLastVerification } from '../export/verify.js';
-import { codeOf, messageOf } from '../errors.js';
 import { freeDisk } from '../files.js';
 import { inSequence, moment } from '../format/days.js';
 import { thousands } from '../format/numbers.js';
 import { ALERT, type Delivery, deliveryKey, deliveryRow } from '../mail/delivery.js';
 import { readDeliveries } from '../mail/ledger.js';
-import { keyProblem } from './findings.js';
 import { readLastRuns, readOutages } from '../steps/runs.js';
-import { readPlace } from '../effects/place.js';
 import { type Reader, readSql, timestampColumn } from '../warehouse/query.js';
+import { keyProblem } from './findings.js';
 
 /** What `readership status` shows, in every format. */
 export async function readStatus(reader: Reader, workspace: Workspace, now: Date) {

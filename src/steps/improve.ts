@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { readSkips, recordChoices, skipPage, unknownPage, unskipPage } from '../agents/choices.js';
-import { type Draw, planJob, readJobs, referenceOf } from '../agents/ledger.js';
+import { readJobs, referenceOf } from '../agents/job.js';
+import { type Draw, planJob } from '../agents/ledger.js';
 import { type ImprovePlan, planImprovement, reservedPages } from '../agents/plan.js';
-import { heldOutIn } from '../agents/select.js';
 import { composePrompt, type Proposal, proposalOf } from '../agents/prompt.js';
 import { type Reason, reasonWords } from '../agents/reasons.js';
 import { limitWords } from '../agents/room.js';
+import { heldOutIn } from '../agents/select.js';
 import { type IsListed, readSitemap } from '../agents/sitemap.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { type Day, dayOf } from '../day.js';
@@ -15,8 +16,8 @@ import { counted } from '../format/numbers.js';
 import { pageOf } from '../page.js';
 import type { Reader } from '../warehouse/query.js';
 import { loadNotes } from './notes.js';
-import { type Sent, submitWaiting } from './poll.js';
 import type { Parts, Using } from './parts.js';
+import { type Sent, submitWaiting } from './poll.js';
 import { byBothClocks, eachProject, type StepResult, withOutage } from './step.js';
 
 /** What improving a project did. In `plan` mode nothing is sent. */

@@ -1,11 +1,11 @@
-import { isRemoteJob, type Job, readJobs } from '../agents/ledger.js';
+import { isRemoteJob, type Job, readJobs } from '../agents/job.js';
 import { OPEN_MESSAGE_STATES } from '../agents/lifecycle.js';
 import { type JobMessage, planMessage, readMessages } from '../agents/messages.js';
 import { MAX_PROMPT_LENGTH } from '../agents/prompt.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { ConfigurationError } from '../errors.js';
-import { submitWaiting } from './poll.js';
 import type { Parts, WorkspaceView } from './parts.js';
+import { submitWaiting } from './poll.js';
 
 /** A job to change, with its messages and where it belongs. */
 export interface JobToChange {

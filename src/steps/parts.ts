@@ -1,5 +1,5 @@
 import type { CodeHost } from '../agents/code-host.js';
-import type { Job } from '../agents/ledger.js';
+import type { Job } from '../agents/job.js';
 import type { HeldOutPage } from '../agents/select.js';
 import type { Client } from '../api/client.js';
 import type { PlatformClock } from '../api/clock.js';

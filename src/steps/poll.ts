@@ -1,11 +1,11 @@
 import { max, min } from 'date-fns';
 import { z } from 'zod';
-import { type Job, readJobs } from '../agents/ledger.js';
+import { type Job, readJobs } from '../agents/job.js';
 import { nextPoll } from '../agents/lifecycle.js';
 import { forgetProblems, noticeMerges } from '../agents/merges.js';
 import { pollJobs, type PollTask } from '../agents/poll.js';
 import { roomFor } from '../agents/room.js';
-import { submitPrompts, type SubmitOutcome } from '../agents/submit.js';
+import { type SubmitOutcome, submitPrompts } from '../agents/submit.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { ReadershipError } from '../errors.js';
 import { counted } from '../format/numbers.js';

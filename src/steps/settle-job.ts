@@ -1,5 +1,6 @@
 import { settlePrompt } from '../agents/intents.js';
-import { changeJob, type Job } from '../agents/ledger.js';
+import type { Job } from '../agents/job.js';
+import { changeJob } from '../agents/ledger.js';
 import { storeReview } from '../agents/merges.js';
 import { openMessage } from '../agents/messages.js';
 import { isGone, UnknownJobError } from '../agents/poll.js';

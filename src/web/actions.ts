@@ -1,18 +1,18 @@
 import { z } from 'zod';
 import { attemptOf } from '../agents/intents.js';
-import { type Job, readJobs } from '../agents/ledger.js';
+import { type Job, readJobs } from '../agents/job.js';
 import { type JobMessage, openMessage, readMessages } from '../agents/messages.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { day } from '../config/values.js';
 import { addDays, dayOf } from '../day.js';
 import { ConfigurationError, messageOf } from '../errors.js';
-import { pageOf } from '../page.js';
 import { longDay } from '../format/days.js';
+import { pageOf } from '../page.js';
 import { type Approval, approvePages, skipPages, unskipPages } from '../steps/improve.js';
 import { jobToChange, sendMessage } from '../steps/job-changes.js';
-import { settleJob, WAYS } from '../steps/settle-job.js';
 import { writeNote } from '../steps/notes.js';
 import type { Parts } from '../steps/parts.js';
+import { settleJob, WAYS } from '../steps/settle-job.js';
 
 type ActionWork = (parts: Parts, project: ProjectSettings, since: Date) => Promise<string>;
 

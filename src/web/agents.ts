@@ -1,17 +1,17 @@
 import { z } from 'zod';
+import { readSkips } from '../agents/choices.js';
 import { experimentRow, experimentWords } from '../agents/experiment.js';
-import { readJobsWithEffects } from '../agents/job-effects.js';
 import { attemptOf } from '../agents/intents.js';
-import { isRemoteJob, type Job } from '../agents/ledger.js';
+import { readJobsWithEffects } from '../agents/job-effects.js';
+import { isRemoteJob, type Job } from '../agents/job.js';
 import { OPEN_MESSAGE_STATES } from '../agents/lifecycle.js';
 import { openMessage, readMessages } from '../agents/messages.js';
-import { readSkips } from '../agents/choices.js';
-import { isInReview } from '../agents/room.js';
 import { reasonWords } from '../agents/reasons.js';
-import { mergedElsewhere } from '../reports/jobs.js';
+import { isInReview } from '../agents/room.js';
 import { dayOf, daysBetween } from '../day.js';
 import { messageOf } from '../errors.js';
 import { howToLook } from '../print/jobs.js';
+import { mergedElsewhere } from '../reports/jobs.js';
 import { WAYS, waysToSettle } from '../steps/settle-job.js';
 import type { SiteRequest } from './request.js';
 

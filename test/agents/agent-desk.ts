@@ -1,11 +1,12 @@
 import { expect } from 'vitest';
-import { planJob, readJobs } from '../../src/agents/ledger.js';
+import { readJobs } from '../../src/agents/job.js';
+import { planJob } from '../../src/agents/ledger.js';
 import { readMessages } from '../../src/agents/messages.js';
 import type { SubmitTask } from '../../src/agents/submit.js';
 import { Client } from '../../src/api/client.js';
-import { openTransport } from '../api/open-client.js';
-import type { SandboxOptions } from '../../src/sandbox/index.js';
 import { reconcileEffects } from '../../src/app/janitor.js';
+import type { SandboxOptions } from '../../src/sandbox/index.js';
+import { openTransport } from '../api/open-client.js';
 import { closeNow, journalOf, liveWarehouse } from '../open-warehouse.js';
 import { clockAt, NOW, openSandbox } from '../sandbox/open-sandbox.js';
 import { type GivenParts, partsOf } from '../steps/parts-of.js';

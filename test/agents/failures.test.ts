@@ -1,30 +1,30 @@
+import { addDays, addMinutes } from 'date-fns';
 import { getEventListeners } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
-import { outcomeOf, pauseAfter } from '../../src/agents/lifecycle.js';
 import { intentOf } from '../../src/agents/intents.js';
-import { type Job, readJobs } from '../../src/agents/ledger.js';
+import { type Job, readJobs } from '../../src/agents/job.js';
+import { outcomeOf, pauseAfter } from '../../src/agents/lifecycle.js';
 import { type JobMessage, planMessage, readMessages } from '../../src/agents/messages.js';
 import { JOBS, MESSAGES } from '../../src/agents/reconcile.js';
-import { reconcile } from '../../src/effects/reconcile.js';
-import { countDifferences } from '../../src/effects/settle.js';
 import { submitPrompts } from '../../src/agents/submit.js';
-import type { EffectsJournal } from '../../src/effects/journal.js';
-import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import type { Client } from '../../src/api/client.js';
 import { TryLaterError } from '../../src/api/errors.js';
-import { clientOf, errorOf, openClient } from '../api/open-client.js';
+import type { EffectsJournal } from '../../src/effects/journal.js';
+import { reconcile } from '../../src/effects/reconcile.js';
+import { countDifferences } from '../../src/effects/settle.js';
 import { messageOf } from '../../src/errors.js';
+import { withGrace } from '../../src/sleep.js';
+import { timestampColumn } from '../../src/warehouse/query.js';
+import type { Warehouse } from '../../src/warehouse/warehouse.js';
+import { clientOf, errorOf, openClient } from '../api/open-client.js';
+import { DEPARTURE } from '../departure.js';
+import { execute, liveWarehouse, rowsOf, valuesOf } from '../open-warehouse.js';
 import type { Fault } from '../sandbox/faulty-sandbox.js';
+import { NOW, openSandbox } from '../sandbox/open-sandbox.js';
 import { reply, serve } from '../serve.js';
 import { agentDesk } from './agent-desk.js';
-import { NOW, openSandbox } from '../sandbox/open-sandbox.js';
-import { execute, liveWarehouse, rowsOf, valuesOf } from '../open-warehouse.js';
-import { addDays, addMinutes } from 'date-fns';
-import { timestampColumn } from '../../src/warehouse/query.js';
-import { withGrace } from '../../src/sleep.js';
-import { DEPARTURE } from '../departure.js';
 
 /** What each failure of a creation says about its outcome: `jobs` is what the platform has afterwards. */
 const TABLE: readonly [name: string, fault: Fault, outcome: ReturnType<typeof outcomeOf>, jobs: 0 | 1][] = [

@@ -1,27 +1,28 @@
 import fc from 'fast-check';
 import type { ServerResponse } from 'node:http';
 import { expect, it } from 'vitest';
-import { planJob, readJobs } from '../../src/agents/ledger.js';
+import { readJobs } from '../../src/agents/job.js';
+import { planJob } from '../../src/agents/ledger.js';
 import {
+  isRemote,
   type JobState,
   type MessageState,
   OPEN_MESSAGE_STATES,
-  isRemote,
 } from '../../src/agents/lifecycle.js';
 import { planMessage, readMessages } from '../../src/agents/messages.js';
 import { pollJobs } from '../../src/agents/poll.js';
 import { submitPrompts } from '../../src/agents/submit.js';
 import { Transport } from '../../src/api/transport.js';
-import { openClient } from '../api/open-client.js';
 import { reconcileEffects } from '../../src/app/janitor.js';
 import { jobToChange } from '../../src/steps/job-changes.js';
 import { type JobFinding, settleJob } from '../../src/steps/settle-job.js';
-import { partsOf } from '../steps/parts-of.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
+import { openClient } from '../api/open-client.js';
 import { tries } from '../fuzz.js';
 import { closeNow, journalOf, liveWarehouse } from '../open-warehouse.js';
 import { clockAt, NOW } from '../sandbox/open-sandbox.js';
 import { reply, type SeenRequest, serve } from '../serve.js';
+import { partsOf } from '../steps/parts-of.js';
 import { EVIDENCE } from './reading.js';
 
 /** What a platform does with a POST, and what the sender learns. */

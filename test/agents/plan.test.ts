@@ -1,7 +1,9 @@
 import { addDays, addHours } from 'date-fns';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { changeJob, type Job, planJob, readJobs } from '../../src/agents/ledger.js';
+import { recordChoices } from '../../src/agents/choices.js';
+import { type Job, readJobs } from '../../src/agents/job.js';
+import { changeJob, planJob } from '../../src/agents/ledger.js';
 import {
   busyPages,
   planImprovement,
@@ -9,15 +11,14 @@ import {
   readCandidates,
   reservedPages,
 } from '../../src/agents/plan.js';
-import { recordChoices } from '../../src/agents/choices.js';
 import { reasonWords } from '../../src/agents/reasons.js';
 import { settingsSchema } from '../../src/config/schema.js';
 import { type Day, day } from '../../src/day.js';
 import { planLines } from '../../src/print/pages.js';
 import { timestampColumn } from '../../src/warehouse/query.js';
-import { emptyHistory, type TestHistory } from '../reports/history.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { execute, liveWarehouse } from '../open-warehouse.js';
+import { emptyHistory, type TestHistory } from '../reports/history.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 import { EVIDENCE, readingSql, steadyPages, storeReading } from './reading.js';
 

@@ -1,12 +1,12 @@
 import { appendFile, cp, realpath, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { readJobs } from '../../src/agents/ledger.js';
+import { readJobs } from '../../src/agents/job.js';
 import { planMessage } from '../../src/agents/messages.js';
 import { afterFile } from '../cleanup.js';
 import { inWarehouse, rowsOf } from '../open-warehouse.js';
-import { reply, serve } from '../serve.js';
 import { callCli } from '../run-cli.js';
+import { reply, serve } from '../serve.js';
 import { tempDir } from '../temp-dir.js';
 import { openSite } from './site.js';
 import { endedWith, liveFile, replaceIn } from './workspace.js';

@@ -1,14 +1,14 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { type Job, readJobs } from '../../src/agents/ledger.js';
-import { planImprovement } from '../../src/agents/plan.js';
 import { readSkips } from '../../src/agents/choices.js';
+import { type Job, readJobs } from '../../src/agents/job.js';
+import { planImprovement } from '../../src/agents/plan.js';
 import { type Proposal, proposalOf, REFERENCE_TO_COME } from '../../src/agents/prompt.js';
 import { reasonWords } from '../../src/agents/reasons.js';
 import { JOBS } from '../../src/agents/reconcile.js';
-import { reconcile } from '../../src/effects/reconcile.js';
 import { day } from '../../src/day.js';
+import { reconcile } from '../../src/effects/reconcile.js';
 import { type Approval, approvePages, improveStep, skipPages, unskipPages } from '../../src/steps/improve.js';
 import { agentDesk } from '../agents/agent-desk.js';
 import { steadyPages, storeReading } from '../agents/reading.js';

@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest';
-import type { Job } from '../../src/agents/ledger.js';
+import type { Job } from '../../src/agents/job.js';
 import { isInReview } from '../../src/agents/room.js';
-import { improveStep } from '../../src/steps/improve.js';
-import { pollStep } from '../../src/steps/poll.js';
-import { jobToChange } from '../../src/steps/job-changes.js';
-import { settleJob } from '../../src/steps/settle-job.js';
 import { addDays, dayOf, daysBetween } from '../../src/day.js';
+import { improveStep } from '../../src/steps/improve.js';
+import { jobToChange } from '../../src/steps/job-changes.js';
+import { pollStep } from '../../src/steps/poll.js';
+import { settleJob } from '../../src/steps/settle-job.js';
 import { agentDesk } from '../agents/agent-desk.js';
 import { steadyPages, storeReading } from '../agents/reading.js';
 
