@@ -6,6 +6,7 @@ import { readJobsWithEffects } from '../agents/job-effects.js';
 import { isRemoteJob, type Job } from '../agents/job.js';
 import { OPEN_MESSAGE_STATES } from '../agents/lifecycle.js';
 import { openMessage, readMessages } from '../agents/messages.js';
+import { MAX_PROMPT_LENGTH } from '../agents/prompt.js';
 import { reasonWords } from '../agents/reasons.js';
 import { isInReview } from '../agents/room.js';
 import { dayOf, daysBetween } from '../day.js';
@@ -86,6 +87,7 @@ export async function agents(request: SiteRequest): Promise<object> {
     waits: requests.some(({ state }) => state === 'waiting'),
     today: dayOf(now),
     settings,
+    maxPromptLength: MAX_PROMPT_LENGTH,
     draft: null,
   };
 }
