@@ -177,6 +177,7 @@ it('deploy/compose.yaml builds the image, and mounts a workspace at its own path
   const { readership } = file.parse(parse(await read('deploy/compose.yaml'))).services;
   expect(readership).toMatchObject({
     build: { dockerfile: 'deploy/Dockerfile' },
+    command: ['start', '--host', '0.0.0.0'],
     restart: 'unless-stopped',
     working_dir: '${PWD}',
     volumes: ['${PWD}:${PWD}', '/etc/machine-id:/etc/machine-id:ro'],

@@ -111,6 +111,12 @@ const WORKSPACE = {
 const PROJECT = { project: value('<id>', 'only this project of the configuration') };
 
 export const JSON_OUTPUT = { json: flag('write JSON') };
+/** Where the web app listens. */
+export const LISTENING = {
+  port: value('<port>', 'the port of the web app; 0 picks a free one (default: 8420)', aPort),
+  host: value('<host>', 'the address that the web app listens on (default: 127.0.0.1)', aHost),
+};
+
 /** What commands that run steps write with `--json`. */
 export const JSON_LOG = 'write one JSON object per line, like the log of start';
 

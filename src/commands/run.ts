@@ -1,13 +1,23 @@
-import { readWorkspace, type Runtime, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
+import { readWorkspace } from '../app/workspace.js';
 import { nextScheduled } from '../config/cron.js';
+import { serveAt, type ServeSettings } from '../config/serve.js';
 import { LockedError, messageOf } from '../errors.js';
 import { hasStoredDays } from '../export/ledger.js';
 import { type Log, logging, openLog } from '../print/log.js';
 import { summarize } from '../print/run.js';
 import { Service } from '../service/loop.js';
 import { runOnce } from '../service/run.js';
+import type { WebOptions } from '../web/app.js';
 import type { Web } from '../web/serve.js';
-import { aDuration, workspaceCommand, EMAIL_ENVIRONMENT, flag, JSON_LOG, value } from './command.js';
+import {
+  aDuration,
+  workspaceCommand,
+  EMAIL_ENVIRONMENT,
+  flag,
+  JSON_LOG,
+  LISTENING,
+  value,
+} from './command.js';
 import { conclude, withSteps } from './steps.js';
 
 /**
@@ -59,13 +69,14 @@ export const start = workspaceCommand('start', {
   summary: 'keep running, with each step on its schedule',
   description:
     'Runs in the foreground and executes the steps of `run` on the schedules in the configuration. It catches up on what it missed, and can be stopped and started at any time. A step that failed is retried after a minute, then with growing delays of up to an hour. It opens no port (unless serve: in the configuration makes it serve the web app, /metrics and /healthz), holds the database only while a step runs, and logs to standard output, beginning with the next scheduled time of each step (a paused step resumes earlier): JSON lines, or readable lines on a terminal. SIGTERM, SIGINT and SIGHUP end it within seconds, with exit code 0.',
+  options: LISTENING,
   examples: `
   readership start --sandbox        try it without an account
   readership start                  under a service manager such as systemd
   readership start | jq .summary    the log is JSON`,
   environment: EMAIL_ENVIRONMENT,
   endsByInterruption: () => true,
-  run: async (options, runtime) => {
+  run: async ({ port, host, ...options }, runtime) => {
     const workspace = await readWorkspace(options, runtime);
     runtime.output.goesOnUnread = true;
     // A missing key, or an invalid address of the mail server, is an error now, and not every night.
@@ -81,7 +92,8 @@ export const start = workspaceCommand('start', {
     const service = new Service(workspace, runtime, { ...logging(log), onTickFailed });
     const warn = (message: string | Error): void => log.warn(messageOf(message));
     log.info({ schedule: settings.schedule, dataDir: workspace.dataDir }, 'started');
-    const web = await openWeb(workspace, options, runtime, log, service);
+    const serve = settings.serve && serveAt(settings.serve, { host, port });
+    const web = await openWeb(serve, { workspace, options, runtime, inTurn: service.inTurn }, log);
     const { timezone, ...expressions } = settings.schedule;
     for (const [step, expression] of Object.entries(expressions))
       log.info({ step, next: nextScheduled(expression, timezone, runtime.now()) }, `${step} is scheduled`);
@@ -97,21 +109,18 @@ export const start = workspaceCommand('start', {
 
 /** Serves the web app as well, if the configuration says so. */
 async function openWeb(
-  workspace: Workspace,
-  options: WorkspaceOptions,
-  runtime: Runtime,
+  settings: ServeSettings | undefined,
+  given: Omit<WebOptions, 'settings' | 'onError'>,
   log: Log,
-  { inTurn }: Service,
 ): Promise<Web | undefined> {
-  const settings = workspace.settings.serve;
   if (settings === undefined) return undefined;
   if (settings.auth === 'link') {
-    log.info('the web app is not served: with serve.auth: link, use readership serve');
+    log.info('the web app is not served: set serve.password, or use readership serve');
     return undefined;
   }
   const { serveWeb } = await import('../web/serve.js');
   const onError = (error: string): void => log.error({ error }, 'a page failed');
-  const web = await serveWeb({ workspace, options, runtime, settings, inTurn, onError });
+  const web = await serveWeb({ ...given, settings, onError });
   log.info({ address: web.address }, 'serving the web app');
   return web;
 }

@@ -1,19 +1,18 @@
 import { once } from 'node:events';
 import { withoutSecrets } from '../app/secrets.js';
 import { readWorkspace, type Runtime } from '../app/workspace.js';
-import { DEFAULT_SERVE } from '../config/serve.js';
+import { DEFAULT_SERVE, serveAt } from '../config/serve.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
 import { untilAborted } from '../sleep.js';
 import { askLine, openInBrowser } from '../terminal/person.js';
-import { aHost, aPort, projectCommand, flag, value } from './command.js';
+import { flag, LISTENING, projectCommand } from './command.js';
 
 export const serve = projectCommand('serve', {
   summary: 'browse and query the history in the browser',
   description:
-    'Serves a web app over the published history until Ctrl-C or SIGTERM: who reads the site, each page, what AI reads, agents, SQL, reports, the health of the data, /metrics for Prometheus and /healthz for probes. It listens on this machine only and lets in anyone who opens the link that it prints. To listen elsewhere, it needs a password or a proxy that signs people in: docs/serve.md.',
+    'Serves a web app over the published history until Ctrl-C or SIGTERM: who reads the site, each page, what AI reads, agents, SQL, reports, the health of the data, /metrics for Prometheus and /healthz for probes. It listens on this machine only and lets in anyone who opens the link that it prints. To listen elsewhere, it needs a password: docs/serve.md.',
   options: {
-    port: value('<port>', 'the port; 0 picks a free one (default: serve.port, 8420)', aPort),
-    host: value('<host>', 'the address to listen on (default: serve.host, 127.0.0.1)', aHost),
+    ...LISTENING,
     open: flag('open it in the browser'),
     hashPassword: flag('read a password from standard input, and write its hash for the configuration'),
   },
@@ -26,11 +25,7 @@ export const serve = projectCommand('serve', {
     if (options.hashPassword === true) return writeHash(runtime);
     const { output, signal } = runtime;
     const workspace = await readWorkspace(options, runtime);
-    const settings = {
-      ...(workspace.settings.serve ?? DEFAULT_SERVE),
-      ...(port !== undefined && { port }),
-      ...(host !== undefined && { host }),
-    };
+    const settings = serveAt(workspace.settings.serve ?? DEFAULT_SERVE, { host, port });
     const { serveWeb } = await import('../web/serve.js');
     output.goesOnUnread = true;
     const web = await serveWeb({ workspace, options, runtime, settings, onError: output.note });

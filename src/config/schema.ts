@@ -197,6 +197,13 @@ export const RETIRED: ReadonlyMap<string, string> = new Map([
   ['pullRequests.files', 'only the pull requests of agents are looked up, by their links'],
   ['pullRequests.repository', 'only the pull requests of agents are looked up, by their links'],
   ['publish.endpoint', 'set AWS_ENDPOINT_URL_S3 in the environment instead, which other S3 tools read too'],
+  ['serve.auth', 'serve.header lets a proxy sign people in, and serve.password lets them sign in themselves'],
+  [
+    'serve.host',
+    'readership serve and readership start listen on 127.0.0.1, or on what their option --host says',
+  ],
+  ['serve.port', 'readership serve and readership start use port 8420, or what their option --port says'],
+  ['serve.proxies', 'a proxy that signs people in must connect from this machine'],
   ['publish.region', 'set AWS_REGION in the environment instead, which other S3 tools read too'],
 ]);
 

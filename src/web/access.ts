@@ -203,11 +203,11 @@ const isOpen = (method: string, path: string): boolean =>
 const cookieOf = (c: WebContext): string => `readership-${c.env.incoming.socket.localPort ?? 0}`;
 
 /** The address of a client, which a proxy appends to a header. Without a proxy, anyone could. */
-function addressOf(c: WebContext, { url, proxies }: ServeSettings): string {
+function addressOf(c: WebContext, { url }: ServeSettings): string {
   const { remoteAddress = '' } = c.env.incoming.socket;
   const isLocal = /^(?:::ffff:)?127\.|^::1$/.test(remoteAddress);
-  const isBehind = proxies !== undefined || (url !== undefined && isLocal);
-  const forwarded = isBehind ? c.req.header('X-Forwarded-For')?.split(',').at(-1)?.trim() : undefined;
+  const forwarded =
+    url !== undefined && isLocal ? c.req.header('X-Forwarded-For')?.split(',').at(-1)?.trim() : undefined;
   return forwarded ?? remoteAddress;
 }
 

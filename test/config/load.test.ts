@@ -119,19 +119,9 @@ describe('readership.yaml', () => {
     ['no projects', 'baseUrl: https://a.example\nprojects: []', /:2 {2}projects: name at least one project/],
     ['a project twice', SMALLEST.replace('[', '[{ id: prj_1 }, '), /contains a project id twice/],
     [
-      'a web app that readership start would refuse',
-      `${SMALLEST}serve:\n  port: 9000\n`,
-      /:3 {2}serve\.password: is missing, and readership start serves the web app only with one/,
-    ],
-    [
       'a web app below a path',
-      `${SMALLEST}serve: { auth: link, url: https://example.com/readers }`,
+      `${SMALLEST}serve: { url: https://example.com/readers }`,
       /:3 {2}serve\.url: has a path, but the web app needs a host of its own/,
-    ],
-    [
-      'a web app that anyone could open',
-      `${SMALLEST}serve: { auth: link, host: 0.0.0.0 }`,
-      /:3 {2}serve\.host: 0\.0\.0\.0 can be reached by others/,
     ],
     [
       'a placeholder that only 0.3 filled in',

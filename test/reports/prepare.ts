@@ -31,7 +31,7 @@ export async function prepare(wanted: Wanted): Promise<PreparedReport> {
   const { reader, name, projectName = 'Acme Docs', siteUrl, period, now = NOW } = wanted;
   const { calendar = ISO_CALENDAR, workspaceDir, webApp } = wanted;
   const report = await findReport(name, workspaceDir);
-  const serve = webApp === undefined ? undefined : serveSchema.parse({ url: webApp, auth: 'link' });
+  const serve = webApp === undefined ? undefined : serveSchema.parse({ url: webApp });
   const settings = { improve, reports: { ...DEFAULTS, ...calendar }, serve };
   const project = { id: 'prj_1', name: projectName, siteUrl };
   return prepareReport({ settings, workspaceDir }, reader, project, {

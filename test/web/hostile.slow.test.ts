@@ -34,9 +34,9 @@ beforeAll(async () => {
   const [password, viewerPassword] = await Promise.all(
     ['correct horse battery', 'just looking around'].map(hashPassword),
   );
-  const serve = `serve: { port: ${port}, password: '${password}', viewerPassword: '${viewerPassword}' }\n`;
+  const serve = `serve: { password: '${password}', viewerPassword: '${viewerPassword}' }\n`;
   await appendFile(join(directory, 'readership.yaml'), `${serve}database: { maxMemory: 128MB }\n`);
-  server = startCli(['serve'], { cwd: directory, env: { TMPDIR: temporary } });
+  server = startCli(['serve', '--port', String(port)], { cwd: directory, env: { TMPDIR: temporary } });
   await server.until(/Press Ctrl-C/);
   origin = `http://127.0.0.1:${port}`;
   // The password is checked once.
