@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { experimentRow, experimentWords } from '../agents/experiment.js';
 import { jobEffectRow } from '../agents/job-effects.js';
 import { reasonOf, reasonWords } from '../agents/reasons.js';
-import { dayOf, daysBetween } from '../day.js';
+import { type Day, dayOf, daysBetween } from '../day.js';
 import { counted } from '../format/numbers.js';
 import { capitalised } from '../format/text.js';
 import { dayColumn, timestampColumn } from '../warehouse/query.js';
@@ -51,49 +51,22 @@ const improveRows = z.object({
   as_of: z.object({ day: dayColumn }),
 });
 
+type ImproveRows = z.infer<typeof improveRows>;
+
 /** The model of the improve report, with the jobs grouped by what they mean to the reader. */
 export function improveModel(answers: object, { experiment }: Pick<ModelContext, 'experiment'>) {
   const rows = improveRows.parse(answers);
-  const daysSince = (since: Date): number => daysBetween(dayOf(since), rows.as_of.day);
-  const jobs = rows.jobs.map((row) => ({
-    ...reportedJob(row),
-    ...whyOf(row.reason, row.weekly),
-    plannedAt: row.planned_at,
-    endedAt: row.ended_at,
-    isNew: row.newly_flagged,
-    isMerged: row.merged_on !== null,
-    flaggedAge: ageWords(daysSince(row.planned_at)),
-    endedAge: row.ended_at && ageWords(daysSince(row.ended_at)),
-    /** How long a pull request has been open. */
-    openFor: row.ended_at && lengthOf(daysSince(row.ended_at)),
-    nextStep: NEXT_STEPS[row.state]?.(row.id) ?? null,
-  }));
+  const today = rows.as_of.day;
+  const jobs = rows.jobs.map((row) => jobModel(row, today));
   const groups = byGroup(jobs.filter(({ isMerged }) => !isMerged));
   const flagged = jobs.filter(({ isNew }) => isNew);
-  const chosen = ({ path, chosen_at, ...row }: z.infer<typeof choiceRow>) => {
-    const why = reasonOf(row);
-    const words = reasonWords(why);
-    const note = 'rank' in why ? `#${why.rank} of ${counted(why.pages, 'page')}` : words;
-    const age = ageWords(daysSince(chosen_at));
-    return {
-      path,
-      reason: words,
-      weekly: row.weekly,
-      note: `${capitalised(note)}.`,
-      isNew: row.newly_flagged,
-      age,
-    };
-  };
-  const chosenBy = (code: string) => rows.choices.filter((choice) => choice.code === code).map(chosen);
+  const chosenBy = (code: string) =>
+    rows.choices.filter((choice) => choice.code === code).map((choice) => chosenPage(choice, today));
   /** Flagged in `mode: plan`: no job was created for them. */
   const proposed = chosenBy('flagged');
   /** A page may have several jobs: the platform rejected the first. */
   const newlyFlagged = new Set([...flagged, ...proposed.filter(({ isNew }) => isNew)].map(({ path }) => path))
     .size;
-  const shown = new Set(
-    [...groups.ready, ...groups.check, ...groups.unconfirmed, ...groups.failed].map(({ path }) => path),
-  );
-  const others = new Map(jobs.filter(({ path }) => !shown.has(path)).map((job) => [job.path, job]));
   return {
     ...summaryOf(groups, newlyFlagged),
     /** What digests order projects by: the pull requests to review. */
@@ -107,13 +80,7 @@ export function improveModel(answers: object, { experiment }: Pick<ModelContext,
     newlyFlagged,
     /** The other pages with a job of the week or an open one, each once, the proposed pages, those next in line, and those held out. */
     pages: [
-      ...[...others.values()].map(({ path, note, weekly, flaggedAge: age, isMerged, group }) => ({
-        path,
-        note: weekly.note ?? note,
-        weekly,
-        age,
-        state: isMerged ? 'Merged' : STATES[group],
-      })),
+      ...otherPages(jobs, groups),
       ...proposed.map((page) => ({ ...page, state: 'Suggested' })),
       ...chosenBy('next').map((page) => ({ ...page, age: null, state: 'Next in line' })),
       ...chosenBy('held-out').map((page) => ({ ...page, age: null, state: 'Held out' })),
@@ -128,6 +95,53 @@ export function improveModel(answers: object, { experiment }: Pick<ModelContext,
       pages,
     })),
   };
+}
+
+function jobModel(row: ImproveRows['jobs'][number], today: Day) {
+  const daysSince = (since: Date): number => daysBetween(dayOf(since), today);
+  return {
+    ...reportedJob(row),
+    ...whyOf(row.reason, row.weekly),
+    plannedAt: row.planned_at,
+    endedAt: row.ended_at,
+    isNew: row.newly_flagged,
+    isMerged: row.merged_on !== null,
+    flaggedAge: ageWords(daysSince(row.planned_at)),
+    endedAge: row.ended_at && ageWords(daysSince(row.ended_at)),
+    /** How long a pull request has been open. */
+    openFor: row.ended_at && lengthOf(daysSince(row.ended_at)),
+    nextStep: NEXT_STEPS[row.state]?.(row.id) ?? null,
+  };
+}
+
+function chosenPage({ path, chosen_at, ...row }: z.infer<typeof choiceRow>, today: Day) {
+  const why = reasonOf(row);
+  const words = reasonWords(why);
+  const note = 'rank' in why ? `#${why.rank} of ${counted(why.pages, 'page')}` : words;
+  return {
+    path,
+    reason: words,
+    weekly: row.weekly,
+    note: `${capitalised(note)}.`,
+    isNew: row.newly_flagged,
+    age: ageWords(daysBetween(dayOf(chosen_at), today)),
+  };
+}
+
+/** The pages whose jobs are in none of the lists above, each once. */
+function otherPages(
+  jobs: readonly ReturnType<typeof jobModel>[],
+  { ready, check, unconfirmed, failed }: Readonly<Record<JobGroup, readonly ReportedJob[]>>,
+) {
+  const shown = new Set([...ready, ...check, ...unconfirmed, ...failed].map(({ path }) => path));
+  const others = new Map(jobs.filter(({ path }) => !shown.has(path)).map((job) => [job.path, job]));
+  return [...others.values()].map(({ path, note, weekly, flaggedAge: age, isMerged, group }) => ({
+    path,
+    note: weekly.note ?? note,
+    weekly,
+    age,
+    state: isMerged ? 'Merged' : STATES[group],
+  }));
 }
 
 /** The reason as numbers, or in words if it has none. */

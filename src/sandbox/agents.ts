@@ -124,25 +124,28 @@ export function createAgents({ state, now, outcomes, jobSeconds, usesPerHour }: 
         const messages = [...job.messages, { prompt, createdAt: now().toISOString() }];
         return { ...job, messages, endsAt: endOfWork(job.number), outcome: 'pull-request' };
       }),
-    /** The pull request of a job, in the form of GitHub. */
-    pullRequest: (c: Context): Response => {
-      const number = Number(c.req.param('number')) - FIRST_PULL_REQUEST;
-      const job = jobs().find((candidate) => candidate.number === number);
-      if (job === undefined) return c.json({ message: 'Not Found' }, 404);
-      const { mergedAt, closedAt } = reviewAt(job);
-      const isOver = closedAt !== null && closedAt <= now();
-      const [merged_at, closed_at] = isOver ? [mergedAt, closedAt] : [null, null];
-      return c.json({
-        state: isOver ? 'closed' : 'open',
-        merged_at,
-        closed_at,
-        updated_at: closed_at ?? job.createdAt,
-        base: { ref: SOURCE.ref, repo: { default_branch: SOURCE.ref } },
-      });
-    },
     get: (c: SandboxContext): Response => {
       const job = find(c);
       return job === undefined ? unknownJob(c) : c.json<AgentJob>(jobAt(job, now()));
     },
   };
 }
+
+/** The route of the pull request of a job, in the form of GitHub. */
+export const getPullRequest =
+  (state: StateStore, now: () => Date) =>
+  (c: Context): Response => {
+    const number = Number(c.req.param('number')) - FIRST_PULL_REQUEST;
+    const job = state.read().jobs.find((candidate) => candidate.number === number);
+    if (job === undefined) return c.json({ message: 'Not Found' }, 404);
+    const { mergedAt, closedAt } = reviewAt(job);
+    const isOver = closedAt !== null && closedAt <= now();
+    const [merged_at, closed_at] = isOver ? [mergedAt, closedAt] : [null, null];
+    return c.json({
+      state: isOver ? 'closed' : 'open',
+      merged_at,
+      closed_at,
+      updated_at: closed_at ?? job.createdAt,
+      base: { ref: SOURCE.ref, repo: { default_branch: SOURCE.ref } },
+    });
+  };

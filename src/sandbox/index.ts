@@ -11,7 +11,7 @@ import {
   ownHost,
   type SandboxEnv,
 } from './access.js';
-import { createAgents, DEFAULT_OUTCOMES, pathOf, reviewAt } from './agents.js';
+import { createAgents, DEFAULT_OUTCOMES, getPullRequest, pathOf, reviewAt } from './agents.js';
 import { type JobOutcome, SANDBOX, StateStore, type StoredJob } from './state.js';
 import { createTraffic } from './traffic/traffic.js';
 import { getViews } from './views.js';
@@ -72,17 +72,7 @@ export async function startSandbox(options: SandboxOptions) {
     firstDay,
     jobs: [...(options.jobs ?? [])],
   });
-  // A page improves with its first merge: a later one must not change the days in between.
-  const improvements = () =>
-    new Map(
-      state
-        .read()
-        .jobs.flatMap((job) => {
-          const [path, { mergedAt }] = [pathOf(job), reviewAt(job)];
-          return path === undefined || mergedAt === null ? [] : [[path, dayOf(mergedAt)] as const];
-        })
-        .reverse(),
-    );
+  const improvements = () => improvementsBy(state.read().jobs);
   const traffic = createTraffic({ ...state.read(), pages: settings.pages }, improvements);
   const agents = createAgents({ ...settings, state });
   const log = createRequestLog();
@@ -106,7 +96,7 @@ export async function startSandbox(options: SandboxOptions) {
   // Outside the API, without a key: the requests, the jobs with their prompts, and the pull requests as GitHub shows them.
   app.get('/_sandbox/requests', (c) => c.json(log.summary()));
   app.get('/_sandbox/jobs', (c) => c.json({ jobs: agents.jobs() }));
-  app.get('/_sandbox/code/repos/:owner/:name/pulls/:number', agents.pullRequest);
+  app.get('/_sandbox/code/repos/:owner/:name/pulls/:number', getPullRequest(state, now));
 
   app.notFound((c) => c.json({ error: `No such route: ${c.req.method} ${c.req.path}` }, 404));
   app.onError((error, c) => c.json({ error: `Sandbox error: ${error.message}` }, 500));
@@ -127,6 +117,17 @@ export async function startSandbox(options: SandboxOptions) {
     close: () => server.close(),
   };
 }
+
+/** The pages that merged jobs improved, and the days. A page improves with its first merge: a later one must not change the days in between. */
+const improvementsBy = (jobs: readonly StoredJob[]): Map<string, Day> =>
+  new Map(
+    jobs
+      .flatMap((job) => {
+        const [path, { mergedAt }] = [pathOf(job), reviewAt(job)];
+        return path === undefined || mergedAt === null ? [] : [[path, dayOf(mergedAt)] as const];
+      })
+      .reverse(),
+  );
 
 /** The Monday 30 weeks before the week of `now`: thirteen weeks and those before are after the change of counting. */
 export function defaultFirstDay(now: Date): Day {

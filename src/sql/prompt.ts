@@ -1,5 +1,5 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { createInterface } from 'node:readline';
+import { createInterface, type Interface } from 'node:readline';
 import { messageOf } from '../errors.js';
 import { completenessOf } from './answer.js';
 import { completionsOf, schemaOf, TABLES } from './dictionary.js';
@@ -30,69 +30,81 @@ export interface PromptOptions {
 }
 
 /** A simple prompt for multi-line statements, until Ctrl-D. */
-export async function runPrompt({
-  input,
-  output,
-  connection,
-  names,
-  answer,
-  onError,
-}: PromptOptions): Promise<void> {
-  let statement = '';
-  let isBusy = false;
-  let stopping: NodeJS.Timeout | undefined;
-  let isClosed = false;
-  const prompt = createInterface({
-    input,
-    output,
-    prompt: 'sql> ',
-    completer: (line: string) => {
-      const { word, found } = completionsOf(names, line);
-      return [found, word];
-    },
-  });
-  const begin = () => {
-    prompt.setPrompt(statement === '' ? 'sql> ' : '  -> ');
-    // Lines that arrived before the end are still to be run; newer versions of Node.js refuse to prompt then.
-    if (!isClosed) prompt.prompt();
-  };
-  prompt.on('close', () => {
-    isClosed = true;
-  });
-  prompt.on('SIGINT', () => {
-    // One interruption ends only what DuckDB does at that moment.
-    if (isBusy) stopping ??= setInterval(() => connection.interrupt(), 50);
-    else {
-      statement = '';
-      output.write('\n');
-      begin();
-    }
-  });
-  const run = async (sql: string) => {
-    isBusy = true;
-    await answer(sql).catch((error: unknown) => onError(messageOf(error)));
-    clearInterval(stopping);
-    stopping = undefined;
-    isBusy = false;
-  };
+export async function runPrompt({ output, answer, onError, ...options }: PromptOptions): Promise<void> {
+  const { connection } = options;
+  const prompt = new Prompt(options.input, output, connection, options.names);
+  const run = (sql: string) =>
+    prompt.during(() => answer(sql).catch((error: unknown) => onError(messageOf(error))));
   output.write(`${HELP}\n`);
-  begin();
-  for await (const line of prompt) {
-    if (statement === '' && LEAVE.test(line)) break;
-    const command = statement === '' ? COMMAND.exec(line)?.groups : undefined;
-    if (statement === '' && HELP_WORDS.test(line)) output.write(`${HELP}\n`);
+  prompt.begin();
+  for await (const line of prompt.lines) {
+    const isFirst = prompt.statement === '';
+    if (isFirst && LEAVE.test(line)) break;
+    const command = isFirst ? COMMAND.exec(line)?.groups : undefined;
+    if (isFirst && HELP_WORDS.test(line)) output.write(`${HELP}\n`);
     else if (command !== undefined) {
       const sql = sqlOf(command);
       if (sql === undefined) onError(`There is no command ${line.trim()}: .help shows what there is.`);
       else await run(sql);
     } else {
-      statement = statement === '' ? line : `${statement}\n${line}`;
-      const completeness = await completenessOf(connection, statement);
-      if (completeness === 'complete') await run(statement);
-      if (completeness !== 'open') statement = '';
+      prompt.statement = isFirst ? line : `${prompt.statement}\n${line}`;
+      const completeness = await completenessOf(connection, prompt.statement);
+      if (completeness === 'complete') await run(prompt.statement);
+      if (completeness !== 'open') prompt.statement = '';
     }
-    begin();
+    prompt.begin();
   }
-  prompt.close();
+  prompt.lines.close();
   output.write('\n');
+}
+
+/** The lines at the prompt, and what Ctrl-C does. */
+class Prompt {
+  /** The lines of a statement that is not complete yet. */
+  statement = '';
+  readonly lines: Interface;
+  #isBusy = false;
+  #isClosed = false;
+  #stopping: NodeJS.Timeout | undefined;
+
+  constructor(
+    input: NodeJS.ReadableStream,
+    output: NodeJS.WritableStream,
+    connection: DuckDBConnection,
+    names: readonly string[],
+  ) {
+    const completer = (line: string): [string[], string] => {
+      const { word, found } = completionsOf(names, line);
+      return [found, word];
+    };
+    this.lines = createInterface({ input, output, completer });
+    this.lines.on('close', () => {
+      this.#isClosed = true;
+    });
+    this.lines.on('SIGINT', () => {
+      // One interruption ends only what DuckDB does at that moment.
+      if (this.#isBusy) this.#stopping ??= setInterval(() => connection.interrupt(), 50);
+      else {
+        this.statement = '';
+        output.write('\n');
+        this.begin();
+      }
+    });
+  }
+
+  /** Asks for the next line. */
+  begin(): void {
+    this.lines.setPrompt(this.statement === '' ? 'sql> ' : '  -> ');
+    // Lines that arrived before the end are still to be run; newer versions of Node.js refuse to prompt then.
+    if (!this.#isClosed) this.lines.prompt();
+  }
+
+  /** Does some work, which Ctrl-C interrupts. */
+  async during(work: () => Promise<unknown>): Promise<void> {
+    this.#isBusy = true;
+    await work();
+    clearInterval(this.#stopping);
+    this.#stopping = undefined;
+    this.#isBusy = false;
+  }
 }
