@@ -150,9 +150,13 @@ async function update(connection: DuckDBConnection): Promise<void> {
   const reader = readerOf(connection);
   const ledgers = await tableDigests(reader, 'main', { page_views: null });
   const published = await tableDigests(reader, 'publication', { page_views: null });
+  const changed = await queryRows(connection, 'FROM changed_days LIMIT 1', z.object({}));
   await inTransaction(connection, async () => {
-    await connection.run(DELETE_CHANGED_DAYS);
-    await connection.run(INSERT_CHANGED_DAYS);
+    // Without any, DuckDB would read all rows.
+    if (changed.length > 0) {
+      await connection.run(DELETE_CHANGED_DAYS);
+      await connection.run(INSERT_CHANGED_DAYS);
+    }
     for (const [name, digest] of Object.entries(ledgers))
       if (digest !== published[name])
         await connection.run(
