@@ -264,12 +264,15 @@ describe('the jobs and messages of a journal and a database', () => {
     await desk.journal.depart(intentOf({ job: await desk.job(1) }), later, () => Promise.resolve());
     const [{ last } = expect.fail()] = desk.journal.known('job').values();
     const attempts = "SELECT changed_at FROM job_transitions WHERE to_state = 'submitting' ORDER BY ALL";
-    for (const [event, state, note] of [
-      ['unknown', 'unconfirmed', 'the process ended before the reply was recorded'],
-      ['not-sent', 'planned', null],
-      ['sent', 'unconfirmed', null],
+    // The platform may have answered that the job has ended.
+    const ended = { remoteId: 'job_9', remoteStatus: 'failed' };
+    for (const [event, state, note, reply] of [
+      ['unknown', 'unconfirmed', 'the process ended before the reply was recorded', {}],
+      ['not-sent', 'planned', null, {}],
+      ['sent', 'unconfirmed', null, {}],
+      ['sent', 'failed', null, ended],
     ] as const) {
-      await desk.journal.append([{ ...last, event }]);
+      await desk.journal.append([{ ...last, event, ...reply }]);
       await reconcile(JOBS, desk.journal, desk.warehouse, later);
       expect(await desk.job(1)).toMatchObject({ state, note, submitted_at: later });
       const stored = await desk.warehouse.query(attempts, z.object({ changed_at: timestampColumn }));

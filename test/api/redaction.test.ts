@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { clientOf, errorOf, KEY, NO_ROWS, PAGE } from './open-client.js';
+import { redactor } from '../../src/redact.js';
 import { DEPARTURE } from '../departure.js';
 
 const PIECE = KEY.slice(0, 8);
@@ -81,6 +82,13 @@ describe('a server that echoes the key', () => {
     );
     expect(message).toContain('no such key: [redacted]');
   });
+});
+
+it('a secret that contains another one leaves nothing behind', () => {
+  const redact = redactor(['smtp-user', 'smtp-user:pa55w0rd-of-docs']);
+  expect(redact('no login for smtp-user:pa55w0rd-of-docs, or smtp-user')).toBe(
+    'no login for [redacted], or [redacted]',
+  );
 });
 
 describe('the server text that a message quotes', () => {

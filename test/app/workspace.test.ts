@@ -13,13 +13,22 @@ const CONFIGURATION = 'baseUrl: https://platform.example.com\nprojects: [{ id: p
 async function workspaceDir(configuration: string) {
   const workingDirectory = await tempDir();
   await writeFile(join(workingDirectory, 'readership.yaml'), configuration);
-  const { runtime } = runtimeIn(workingDirectory);
-  return { runtime, dotEnv: join(workingDirectory, '.env') };
+  const { runtime, err } = runtimeIn(workingDirectory);
+  return { runtime, err, dotEnv: join(workingDirectory, '.env') };
 }
 
 it('keeps every variable of its own secret, except the name of the machine', () => {
   const environment = { READERSHIP_API_KEY: 'a', READERSHIP_MACHINE: 'acme/docs-site', HOME: '/root' };
   expect(secretNames(environment)).toEqual(['READERSHIP_API_KEY']);
+});
+
+it('shows nobody the address with which anyone could report a successful night', async () => {
+  const { runtime, err } = await workspaceDir(
+    `${CONFIGURATION}alerts: { pingUrl: 'https://ping.example.com/0123-4567-89ab' }\n`,
+  );
+  await readWorkspace({}, runtime);
+  runtime.output.note('https://ping.example.com/0123-4567-89ab failed: GET /0123-4567-89ab/start');
+  expect(String(err.read())).toBe('[redacted] failed: GET [redacted]/start\n');
 });
 
 it('reads .env once, so that it can be a pipe from a password manager', async () => {

@@ -81,6 +81,18 @@ describe('the effects journal', () => {
     expect(refsOf(await openIn(journal.directory))).toEqual(['b', 'c']);
   });
 
+  it('lets it be remembered elsewhere that something is sent, before it is', async () => {
+    const journal = await openIn(await tempDir());
+    const done: string[] = [];
+    const begin = () => Promise.resolve(done.push('sent'));
+    journal.askFirst(
+      () => Promise.resolve(undefined),
+      () => Promise.resolve(done.push('remembered')),
+    );
+    await journal.depart({ ...EMAIL, ref: 'a' }, at('2026-11-21'), begin);
+    expect(done).toEqual(['remembered', 'sent']);
+  });
+
   it('of 0.3 is read with the lines that have no meaning any more', async () => {
     const journal = await openIn(await tempDir());
     await send(journal, 'a', at('2026-11-21'));

@@ -72,6 +72,7 @@ describe('an audit', () => {
     await damage(opened, "DELETE FROM page_views WHERE day = $day::DATE AND path = '/page-0'", at);
     const { result } = await opened.audit({ repair: true });
     expect(result).toMatchObject({ differing: [], forgotten: [at], damaged: [at] });
+    expect(result.repaired?.results).toEqual([]);
     expect(await opened.storedRows(at)).toHaveLength(2);
     expect(await opened.statesOf(at)).toEqual(['final']);
   });

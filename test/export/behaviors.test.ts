@@ -242,6 +242,17 @@ test('a change is found the next night if its day ended 35 days ago, and not if 
   expect(await opened.storedRows(before)).toEqual(opened.original(before));
 });
 
+test('days are not compared with the platform on the day on which they were read', async () => {
+  const opened = await openExport({ days: 10 });
+  await opened.run();
+  const before = opened.platform.views.length;
+  await opened.run();
+  // Only the days that may still change are read again.
+  const asked = opened.platform.views.slice(before).map(({ from }) => from);
+  const recent = [-2, -1, 0].map((age) => addDays(opened.yesterday(), age));
+  expect(asked.sort()).toEqual(recent);
+});
+
 describe('empty stretches', () => {
   test('of a backfill cost few requests', async () => {
     const opened = await openExport({ days: 1_000, pages: 1 });

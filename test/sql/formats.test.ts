@@ -55,6 +55,11 @@ it.each([
   if (answer !== undefined) await connection.run('ROLLBACK');
 });
 
+it.each(['SELECT 1; SELECT 2', 'SELECT 1; DROP TABLE page_views'])(
+  'only one statement can be written as Parquet, so %s is refused',
+  (sql) => expect(expectOneSelect(connection, sql)).rejects.toThrow('It must be a single statement'),
+);
+
 it('a query that does more than read is refused before DuckDB writes its rows as Parquet', () =>
   expect(expectOneSelect(connection, "FROM query('SELECT 1')")).rejects.toThrow('uses query'));
 

@@ -50,6 +50,9 @@ const contentOf = (path: string): Promise<Record<string, unknown>> =>
 
 const inode = async (path: string) => (await stat(path)).ino;
 
+/** Where a block of a database file begins, after its headers. */
+const blockAt = (block: number): number => 3 * 4_096 + block * 256 * 1_024;
+
 describe('publishing what changed', () => {
   it('equals a whole copy, row by row, after any sequence of changes', async () => {
     const change = fc.oneof(
@@ -129,6 +132,27 @@ describe('publishing what changed', () => {
     await store(warehouse, day('2026-10-01'), 1, 1, AT);
     await publishChanges(warehouse, targetOf(warehouse));
     expect((await orderOf()).slice(-2)).toEqual(['/8', '/0']);
+  });
+
+  it('writes everything again if only the views of the last publication are damaged', async () => {
+    const warehouse = await liveWarehouse();
+    for (let ago = 0; ago < 10; ago++) await store(warehouse, addDays(FIRST, ago), 999, 1, AT);
+    const target = targetOf(warehouse);
+    await publish(warehouse, target);
+    const blocks = await inHistory(target, (history) =>
+      valuesOf(
+        history,
+        "SELECT DISTINCT block_id::INTEGER FROM pragma_storage_info('page_views') WHERE block_id >= 0",
+      ),
+    );
+    await chmod(target, 0o600);
+    const bytes = await readFile(target);
+    for (const block of blocks) bytes.fill(0xff, blockAt(Number(block)) + 4_096, blockAt(Number(block) + 1));
+    await writeFile(target, bytes);
+    await store(warehouse, FIRST, 3, 2, new Date(AT.getTime() + 1));
+    expect(await publishChanges(warehouse, target)).toBeGreaterThan(0);
+    await publish(warehouse, targetOf(warehouse, 'whole.duckdb'), { isWhole: true });
+    expect(await contentOf(target)).toEqual(await contentOf(targetOf(warehouse, 'whole.duckdb')));
   });
 
   const OWN = '"my ""own"" notes"';
