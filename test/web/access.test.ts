@@ -317,8 +317,9 @@ describe('access', () => {
     const known = { ...from('192.0.2.1'), ...basic('correct horse battery') };
     expect((await ask('/', known, { of })).status).toBe(200);
     await more.until(130);
+    const stopping = of.stop();
     more.letGo();
-    await of.stop();
+    await stopping;
     await Promise.allSettled(tooMany);
   });
 
@@ -338,8 +339,9 @@ describe('access', () => {
     const all = Array.from({ length: 130 }, (_, index) => login(index));
     expect((await Promise.race(all)).status).toBe(429);
     await held.until(130);
+    const stopping = of.stop();
     held.letGo();
-    await of.stop();
+    await stopping;
     await Promise.allSettled(all);
     expect(await hashPassword('correct horse')).not.toBe(await hashPassword('correct horse'));
   });
