@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import { ContractError } from '../../src/api/errors.js';
+import { pageViewsSchema, plainRows } from '../../src/api/schema.js';
 import { reply } from '../serve.js';
 import { clientOf, errorOf, PAGE } from './open-client.js';
 
@@ -87,5 +89,26 @@ describe('what a page of views may look like', () => {
     const error = await errorOf(views(body));
     expect(error).toBeInstanceOf(ContractError);
     expect(error.message).toMatch(/does not match the documented API: (totals|views|hasMore|Invalid)/);
+  });
+});
+
+describe('the plain check of rows', () => {
+  const VALUES = [
+    ...[undefined, null, '', '/a', '/ü?q=1', '/\\ud800', '\ud800', 'x'.repeat(70_000)],
+    ...[true, [], {}, -0, 0, 7, -1, 0.5, 2 ** 53 - 1, 2 ** 53, Number.NaN, Infinity, '7', 7n],
+  ];
+  const FIELDS = ['path', 'human', 'ai', 'total', 'title'] as const;
+
+  it('accepts and returns what the schema does, for any value of any field', () => {
+    const rows = FIELDS.flatMap((field) =>
+      VALUES.map((value) => ({ path: '/a', ...COUNTS, [field]: value })),
+    );
+    for (const all of [...rows.map((row) => [row]), ...VALUES.map((value) => [value]), ...VALUES, [], rows])
+      expect(plainRows(all)).toEqual(z.array(pageViewsSchema).safeParse(all).data);
+  });
+
+  it('leaves it to the schema to say what is wrong, and where', async () => {
+    const body = { ...GOOD, views: [...GOOD.views, { path: '/b', ...COUNTS, ai: -1 }] };
+    expect(String(await errorOf(views(body)))).toMatch(/views\.1\.ai: Too small/);
   });
 });
