@@ -28,8 +28,7 @@ const ADVICE: Readonly<Record<(typeof SIGNS)[number][0], string>> = {
   damaged: `It is damaged. Nothing was changed. ${RESTORE}`,
   files:
     'Too many files are open: raise the limit (ulimit -n, or LimitNOFILE= in systemd), then run the command again.',
-  memory:
-    'There is too little memory: close other programs, or lower database.maxMemory, then run the command again.',
+  memory: 'There is too little memory: close other programs, then run the command again.',
   lockless:
     'The file system there has no working locks, as with some NFS and SMB mounts: set dataDir to a directory on a local disk.',
   elsewhere: 'The current directory was removed, or this user may not enter it: change to another one.',

@@ -33,6 +33,11 @@ export interface CliResult {
   readonly stderr: string;
 }
 
+/** The environment of a process that believes that its machine has this many bytes of memory. */
+export const withMemory = (bytes: number) => ({
+  NODE_OPTIONS: `--import=data:text/javascript,process.constrainedMemory=()=>${bytes}`,
+});
+
 /** Starts the built command line in a separate process, with pipes for all its streams. */
 export function startCli(args: readonly string[], { cwd, env = {}, stdin = '' }: CliOptions) {
   if (!existsSync(CLI)) throw new Error(`${CLI} is not built: npm run build`);

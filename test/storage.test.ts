@@ -12,8 +12,7 @@ const FAILED = 'Run the command again; if it fails again: readership doctor';
 
 const FILES =
   'Too many files are open: raise the limit (ulimit -n, or LimitNOFILE= in systemd), then run the command again.';
-const MEMORY =
-  'There is too little memory: close other programs, or lower database.maxMemory, then run the command again.';
+const MEMORY = 'There is too little memory: close other programs, then run the command again.';
 const ELSEWHERE = 'The current directory was removed, or this user may not enter it: change to another one.';
 const INCOMPLETE =
   'Readership is not completely installed for this machine: install it again here, without omitting optional packages.';

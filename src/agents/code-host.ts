@@ -11,9 +11,8 @@ import { LONGEST_WAIT_MS, parseRetryAfter } from '../api/retry-after.js';
 import { Transport } from '../api/transport.js';
 import type { ResponseHeaders } from '../network.js';
 import { CODE_HOST_TOKEN_VARIABLE } from '../config/load.js';
-import type { Settings } from '../config/schema.js';
 import type { Day } from '../day.js';
-import { HOSTS, repositoryAnswer } from './pull-request.js';
+import { pullRequestIn, repositoryAnswer } from './pull-request.js';
 
 /** The end of a pull request, as far as it has one: at most one of these is not null. */
 export interface Review {
@@ -32,21 +31,18 @@ const MAX_REDIRECTS = 3;
 
 /** The API of a code host, as far as it says how pull requests ended. */
 export class CodeHost {
-  readonly #host: (typeof HOSTS)[keyof typeof HOSTS];
   readonly #transport = new Transport({ responseTimeoutMs: 30_000, concurrency: 1 });
 
+  /** `apiUrl` is the address of its API, if that does not follow from its own. */
   constructor(
-    readonly settings: NonNullable<Settings['pullRequests']>,
+    readonly settings: { readonly url: string; readonly apiUrl?: string | undefined },
     private readonly token: string | undefined,
     private readonly now: () => Date,
-  ) {
-    this.#host = HOSTS[settings.host];
-  }
+  ) {}
 
   /** The API address for a link; undefined if it is not a pull request on this host. */
   addressOf(link: string): string | undefined {
-    const found = this.#pullRequestOf(link);
-    return found && this.settings.apiUrl + this.#host.path(found.repository, found.number);
+    return this.#find(link)?.address;
   }
 
   /**
@@ -55,25 +51,18 @@ export class CodeHost {
    * wait the host requests.
    */
   async review(link: string, start: string | null, signal?: AbortSignal): Promise<Review | undefined> {
-    const found = this.#pullRequestOf(link);
+    const found = this.#find(link);
     if (found === undefined) return undefined;
-    const { path, answer, repositoryPath } = this.#host;
-    const { apiUrl } = this.settings;
-    const { repository, number } = found;
-    const pullRequest = await this.#get(
-      'look up the pull request',
-      apiUrl + path(repository, number),
-      answer,
-      signal,
-    );
+    const { address, answer, repositoryAddress } = found;
+    const pullRequest = await this.#get('look up the pull request', address, answer, signal);
     const { state, changedOn, into } = pullRequest;
     if (state !== 'merged')
       return { mergedOn: null, closedOn: state === 'closed' ? changedOn : null, mergedInto: null };
     const isStart = into === start?.replace(/^refs\/heads\//, '');
     let { defaultBranch } = pullRequest;
-    if (!isStart && repositoryPath !== undefined) {
-      const address = apiUrl + repositoryPath(repository);
-      const answered = await this.#get('look up the default branch', address, repositoryAnswer, signal);
+    if (!isStart && repositoryAddress !== undefined) {
+      const what = 'look up the default branch';
+      const answered = await this.#get(what, repositoryAddress, repositoryAnswer, signal);
       defaultBranch = answered.default_branch ?? undefined;
     }
     // If no branch is known, it cannot be another one.
@@ -85,14 +74,19 @@ export class CodeHost {
     return this.#transport.close();
   }
 
-  #pullRequestOf(link: string) {
-    const { url } = this.settings;
-    if (!link.startsWith(`${url}/`)) return undefined;
-    const [, repository, number] = this.#host.link.exec(link.slice(url.length)) ?? [];
-    // `..` would escape the repositories path.
-    if (repository === undefined || number === undefined || /(^|\/)\.+(\/|$)/.test(repository))
-      return undefined;
-    return { repository, number };
+  /** The addresses in the API for a link; undefined if it is not a pull request on this host. */
+  #find(link: string) {
+    const { url, apiUrl } = this.settings;
+    const found = pullRequestIn(link, url);
+    if (found === undefined) return undefined;
+    const { host, repository, number } = found;
+    const api = apiUrl ?? host.apiUrl(url);
+    const path = host.repositoryPath?.(repository);
+    return {
+      answer: host.answer,
+      address: api + host.path(repository, number),
+      repositoryAddress: path === undefined ? undefined : api + path,
+    };
   }
 
   /** Follows the redirects of renamed repositories. They stay on the host, because the token is sent with each request. */

@@ -67,7 +67,7 @@ export const forgetProblems = ({ warehouse, project }: JobsTask): Promise<void> 
 /** Stores what the host says; undefined if the link is of another host. Returns whether the job was merged or closed, or reopened. */
 async function store(task: Task, job: Job, review: Review | undefined): Promise<boolean> {
   if (review === undefined) {
-    const problem = 'the link is not a pull request on the host in pullRequests';
+    const problem = 'the link is not a pull request at pullRequests.url';
     await record(task, job, { closed_on: job.closed_on, problem });
     return false;
   }

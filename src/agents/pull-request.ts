@@ -14,6 +14,8 @@ export interface PullRequest {
 
 /** What differs between the code hosts. Each GET for a pull request gets one of these answers. */
 interface Host {
+  /** The address of the API of a host. */
+  readonly apiUrl: (url: string) => string;
   /** Matches the path of a link to a pull request: the repository, and the number. */
   readonly link: RegExp;
   /** The path of a pull request in the API. */
@@ -30,8 +32,16 @@ const branch = z.object({ name: z.string() });
 const gitlabProject = (repository: string): string =>
   `/projects/${encodeURIComponent(repository).replaceAll('.', '%2E')}`;
 
-export const HOSTS: Readonly<Record<'github' | 'gitlab' | 'bitbucket', Host>> = {
+function githubApi(url: string): string {
+  const { hostname } = new URL(url);
+  // Also GitHub Enterprise Cloud in a region of one's own.
+  const hasApiHost = hostname === 'github.com' || hostname.endsWith('.ghe.com');
+  return hasApiHost ? url.replace('://', '://api.') : `${url}/api/v3`;
+}
+
+const HOSTS: Readonly<Record<'github' | 'gitlab' | 'bitbucket', Host>> = {
   github: {
+    apiUrl: githubApi,
     link: /^\/([\w.-]+\/[\w.-]+)\/pull\/(\d+)/,
     path: (repository, number) => `/repos/${repository}/pulls/${number}`,
     answer: z
@@ -45,6 +55,7 @@ export const HOSTS: Readonly<Record<'github' | 'gitlab' | 'bitbucket', Host>> = 
       })),
   },
   gitlab: {
+    apiUrl: (url) => `${url}/api/v4`,
     link: /^\/([\w.-]+(?:\/[\w.-]+)+)\/-\/merge_requests\/(\d+)/,
     path: (repository, number) => `${gitlabProject(repository)}/merge_requests/${number}`,
     answer: z
@@ -59,6 +70,7 @@ export const HOSTS: Readonly<Record<'github' | 'gitlab' | 'bitbucket', Host>> = 
     repositoryPath: gitlabProject,
   },
   bitbucket: {
+    apiUrl: (url) => `${url.replace('://bitbucket.org', '://api.bitbucket.org')}/2.0`,
     link: /^\/([\w.-]+\/[\w.-]+)\/pull-requests\/(\d+)/,
     // Without being asked for it, the answer does not name the default branch.
     path: (repository, number) =>
@@ -76,6 +88,18 @@ export const HOSTS: Readonly<Record<'github' | 'gitlab' | 'bitbucket', Host>> = 
       })),
   },
 };
+
+/** The pull request that a link on the host at `url` leads to; undefined if it is not a link to one. */
+export function pullRequestIn(link: string, url: string) {
+  if (!link.startsWith(`${url}/`)) return undefined;
+  for (const host of Object.values(HOSTS)) {
+    const [, repository, number] = host.link.exec(link.slice(url.length)) ?? [];
+    // `..` would escape the repositories path.
+    if (repository !== undefined && number !== undefined && !/(^|\/)\.+(\/|$)/.test(repository))
+      return { host, repository, number };
+  }
+  return undefined;
+}
 
 /** What GitLab answers about a repository. */
 export const repositoryAnswer = z.object({ default_branch: z.string().nullish() });

@@ -72,9 +72,8 @@ export async function withStored<Result>(
   work: (stored: { store: Warehouse; effects: Effects; putRight: string | undefined }) => Promise<Result>,
 ): Promise<Result> {
   keepPrivate();
-  const { liveFile, historyFile, dataDir, machine, settings, access, sandbox } = workspace;
-  const { maxMemory } = settings.database;
-  const holder = { ...hold, command: `readership ${command}`, historyFile, maxMemory, now, signal };
+  const { liveFile, historyFile, dataDir, machine, access, sandbox } = workspace;
+  const holder = { ...hold, command: `readership ${command}`, historyFile, now, signal };
   const store = await openWarehouse(liveFile, holder);
   let journal: EffectsJournal | undefined;
   try {

@@ -48,7 +48,7 @@ export async function connect(
   const ask = () => askForDate(baseUrl, signal);
   const clock = new PlatformClock({ baseUrl, now, ask, onSkew: (words) => onNotice?.(words) });
   const transport = new Transport({ onHeaders: clock.observe });
-  const host = pullRequests && { ...pullRequests, apiUrl: server?.codeHostUrl ?? pullRequests.apiUrl };
+  const host = pullRequests && { url: pullRequests.url, apiUrl: server?.codeHostUrl };
   const codeHost = host && new CodeHost(host, access.codeHostToken, now);
   const clients = new Map<string, Client>();
   const newClient = (project: ProjectSettings): Client =>

@@ -63,7 +63,7 @@ Meaning of columns: FROM duckdb_columns() SELECT table_name, column_name, commen
   echo "FROM data_quality" | readership sql --sandbox`,
   run: async (options, runtime, query) => {
     const { signal, workingDirectory, output } = runtime;
-    const { settings, configuration, historyFile } = await readWorkspace(options, runtime, 'none');
+    const { configuration, historyFile } = await readWorkspace(options, runtime, 'none');
     const secrets = secretNames(runtime.environment, configuration?.settings);
     if (secrets.length > 0) return runWithout(secrets, signal);
     const target = options.output === undefined ? undefined : resolve(workingDirectory, options.output);
@@ -72,7 +72,7 @@ Meaning of columns: FROM duckdb_columns() SELECT table_name, column_name, commen
     if (isOfFiles(format) && target === undefined)
       throw new ConfigurationError(`The format ${format} is only for files: add --output FILE.`);
     const statement = await readQuery(query, options.file, runtime);
-    const limits = queryLimits(settings, options.timeout);
+    const limits = queryLimits(options.timeout);
     const { duckdb, removeTempFiles } = await settingsFor(limits);
     const file = target === undefined ? undefined : await OutputFile.create(target);
     try {

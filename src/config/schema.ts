@@ -23,7 +23,6 @@ import {
   namesNoUser,
   NOT_A_DATASET_LOCATION,
   oneLine,
-  size,
   timezone,
   variableName,
 } from './values.js';
@@ -67,29 +66,8 @@ const improveSchema = z.strictObject({
   sitemap: z.string().min(1).refine(namesNoUser, NAMES_A_USER).optional(),
 });
 
-const PUBLIC_HOSTS = {
-  github: { url: 'https://github.com', apiUrl: 'https://api.github.com', ownApi: '/api/v3' },
-  gitlab: { url: 'https://gitlab.com', apiUrl: 'https://gitlab.com/api/v4', ownApi: '/api/v4' },
-  bitbucket: { url: 'https://bitbucket.org', apiUrl: 'https://api.bitbucket.org/2.0', ownApi: '/2.0' },
-};
-
-/**
- * Where pull requests are looked up. The addresses of public hosts are built in; the API address of
- * others follows from their URL.
- */
-const pullRequestsSchema = z
-  .strictObject({
-    host: z.enum(['github', 'gitlab', 'bitbucket'], { error: 'write github, gitlab or bitbucket' }),
-    url: encrypted(baseAddress()).optional(),
-  })
-  .transform(({ host, url = PUBLIC_HOSTS[host].url }) => ({ host, url, apiUrl: apiUrlOf(host, url) }));
-
-function apiUrlOf(host: keyof typeof PUBLIC_HOSTS, url: string): string {
-  const known = PUBLIC_HOSTS[host];
-  if (url === known.url) return known.apiUrl;
-  // GitHub Enterprise Cloud in a region of one's own.
-  return new URL(url).hostname.endsWith('.ghe.com') ? url.replace('://', '://api.') : url + known.ownApi;
-}
+/** Where pull requests are looked up. */
+const pullRequestsSchema = z.strictObject({ url: encrypted(baseAddress()).prefault('https://github.com') });
 
 const scheduleSchema = z.strictObject({
   timezone,
@@ -120,8 +98,6 @@ const reportsSchema = z
     baseUrl: baseAddress().optional(),
   })
   .catchall(audiences);
-
-const databaseSchema = z.strictObject({ maxMemory: size.default(1e9) });
 
 const publishSchema = z.strictObject({
   parquet: z.string().min(1).refine(isDatasetLocation, NOT_A_DATASET_LOCATION).optional(),
@@ -155,7 +131,6 @@ export const settingsSchema = z
     channels,
     alerts: alertsSchema.prefault({}),
     publish: publishSchema.prefault({}),
-    database: databaseSchema.prefault({}),
     /** `start` serves the web app only if this is set. */
     serve: serveSchema.optional(),
   })
@@ -186,6 +161,10 @@ export const RETIRED: ReadonlyMap<string, string> = new Map([
     'channels.*.urlEnv',
     'READERSHIP_CHANNEL_ and the name of the channel is the variable, such as READERSHIP_CHANNEL_DOCS_CHAT',
   ],
+  [
+    'database',
+    'an export uses at most 1 GB, or a third of the memory if that is less, and a query twice that',
+  ],
   ['history.concurrency', 'at most 16 requests are sent at the same time'],
   ['improve.maxJobsPerRun', 'improve.maxJobsPerWeek and improve.maxOpenPullRequests limit the jobs'],
   ['improve.maxPromptLength', 'a prompt has at most 8,000 characters'],
@@ -195,6 +174,10 @@ export const RETIRED: ReadonlyMap<string, string> = new Map([
   ['reports.timezone', 'schedule.timezone applies to reports too'],
   ['reports.*.attach', 'emails have no attachments; readership sql --output rows.csv writes rows to a file'],
   ['pullRequests.files', 'only the pull requests of agents are looked up, by their links'],
+  [
+    'pullRequests.host',
+    'pullRequests.url, which is https://github.com by default, says where pull requests are',
+  ],
   ['pullRequests.repository', 'only the pull requests of agents are looked up, by their links'],
   ['publish.endpoint', 'set AWS_ENDPOINT_URL_S3 in the environment instead, which other S3 tools read too'],
   ['serve.auth', 'serve.header lets a proxy sign people in, and serve.password lets them sign in themselves'],

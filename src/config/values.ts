@@ -32,33 +32,23 @@ export const isDatasetLocation = (text: string): boolean =>
 export const NOT_A_DATASET_LOCATION =
   'not a directory or s3://bucket/prefix (write the whole path instead of ~); for other S3-compatible stores, use s3:// and set AWS_ENDPOINT_URL_S3';
 
-const DURATION_UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
-const SIZE_UNITS = { MB: 1e6, GB: 1e9, TB: 1e12 };
+const DURATION_UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 
 /** The longest timer of Node.js. */
-const MAX_DURATION_MS = 24 * 24 * DURATION_UNITS.h;
+const MAX_DURATION_MS = 576 * 3_600_000;
 export const DURATION_FORM = 'write a whole number and ms, s, m or h, such as 2m, up to 576h';
 
 /** Milliseconds in a duration such as `500ms`, `30s`, `2m` or `1h`; undefined for anything else. */
 export function parseDuration(text: string): number | undefined {
-  const durationMs = amountOf(text, DURATION_UNITS);
-  return durationMs !== undefined && durationMs <= MAX_DURATION_MS ? durationMs : undefined;
-}
-
-function amountOf(text: string, units: Readonly<Record<string, number>>): number | undefined {
-  const [, amount, unit = ''] = /^(\d{1,7})\s*([a-zA-Z]+)$/.exec(text.trim()) ?? [];
-  const factor = Object.hasOwn(units, unit) ? units[unit] : undefined;
-  return amount === undefined || factor === undefined ? undefined : Number(amount) * factor;
+  const [, amount, unit = ''] = /^(\d{1,7})\s*(ms|[smh])$/.exec(text.trim()) ?? [];
+  const unitMs = DURATION_UNITS[unit];
+  if (amount === undefined || unitMs === undefined) return undefined;
+  const durationMs = Number(amount) * unitMs;
+  return durationMs <= MAX_DURATION_MS ? durationMs : undefined;
 }
 
 /** A duration such as `30s`, `2m` or `1h`, in milliseconds. */
 export const duration = parsedBy(parseDuration, `not a duration: ${DURATION_FORM}`);
-
-/** A size such as `512MB` or `2GB`, as bytes. */
-export const size = parsedBy((text) => {
-  const bytes = amountOf(text, SIZE_UNITS);
-  return bytes !== undefined && bytes >= 100e6 && bytes <= 1e15 ? bytes : undefined;
-}, 'not a size: write a whole number and MB, GB or TB, such as 2GB, at least 100MB');
 
 export const namesNoUser = (url: string): boolean => !/^https?:[/\\]*[^/\\]*@/i.test(url);
 export const NAMES_A_USER = 'contains a user name or password; secrets belong in the environment';

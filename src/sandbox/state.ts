@@ -35,7 +35,7 @@ export const sandboxSettings = (workingDirectory: string): Settings =>
       minWeeklyViews: 60,
       exclude: ['/changelog/**', '/llms*.txt', '/**/openapi.*'],
     },
-    pullRequests: { host: 'github', url: 'https://code.example.com' },
+    pullRequests: { url: 'https://code.example.com' },
     mail: { from: 'Readership <readership@example.com>' },
     reports: { weekly: { to: ['docs@example.com'] } },
   });

@@ -3,8 +3,8 @@ import { rmSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Settings } from '../config/schema.js';
 import { type ExitCode, StorageError } from '../errors.js';
+import { maxMemory } from '../warehouse/duckdb.js';
 
 /** Resource limits of queries. Sizes are in bytes. */
 export interface SqlLimits {
@@ -14,9 +14,9 @@ export interface SqlLimits {
 }
 
 /** The limits of a query, which may need more memory than an export. */
-export function queryLimits({ database }: Pick<Settings, 'database'>, timeoutMs = 5 * 60_000): SqlLimits {
-  const maxMemory = Math.min(2 * database.maxMemory, database.maxMemory + 1e9);
-  return { maxMemory, maxTempSpace: 5 * maxMemory, timeoutMs };
+export function queryLimits(timeoutMs = 5 * 60_000): SqlLimits {
+  const ofQuery = 2 * maxMemory();
+  return { maxMemory: ofQuery, maxTempSpace: 5 * ofQuery, timeoutMs };
 }
 
 /** DuckDB settings that limit queries, with a separate directory for temporary files and how to remove it. */
@@ -81,9 +81,11 @@ function overLimit(limits: SqlLimits, elapsedMs: number): string | undefined {
   return undefined;
 }
 
+const inGigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(1)} GB`;
+
 export const tooMuch = ({ maxMemory, maxTempSpace }: SqlLimits): string =>
-  `It needs more memory than ${maxMemory / 1e9} GB, or more temporary files than ${maxTempSpace / 1e9} GB. ` +
-  `Query less data at a time, or raise database.maxMemory.`;
+  `It needs more memory than ${inGigabytes(maxMemory)}, or more temporary files than ${inGigabytes(maxTempSpace)}. ` +
+  `Query less data at a time, or open data/history.duckdb with DuckDB itself.`;
 
 /**
  * Restarts this command without some environment variables, and returns its exit code. Deleting

@@ -1,10 +1,21 @@
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
 import { rm } from 'node:fs/promises';
+import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import { messageOf } from '../errors.js';
 
 /** A format that refuses a stale log instead of applying it, and that DuckDB 1.4 and later can read. */
 const STORAGE_VERSION = 'v1.4.0';
+
+/**
+ * Bytes that DuckDB may keep in memory for an export, a report or a publication: a third of what this machine or
+ * container has, at most 1 GB. The rest goes to temporary files next to the database.
+ */
+export function maxMemory(): number {
+  // 0 if the limit of the container is not known.
+  const limit = process.constrainedMemory() || Infinity;
+  return Math.floor(Math.min(1e9, Math.min(totalmem(), limit) / 3));
+}
 
 /**
  * Opens a database file for writing. Always through the cache: a second instance of a file in one

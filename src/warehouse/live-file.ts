@@ -3,7 +3,7 @@ import { readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { StorageError } from '../errors.js';
 import { exists, ignoreMissing, syncToDisk } from '../files.js';
-import { databaseOf, openForWriting, writeAttached } from './duckdb.js';
+import { databaseOf, maxMemory, openForWriting, writeAttached } from './duckdb.js';
 
 /**
  * On close, a log larger than this is folded into a new file, so that the next command opens
@@ -33,18 +33,17 @@ export class LiveFile {
 
   private constructor(
     readonly path: string,
-    private readonly limits: DatabaseLimits,
     held: Held,
   ) {
     this.#held = held;
   }
 
   /** Opens the file, which must exist, and completes or removes what a killed process left next to it. */
-  static async open(path: string, limits: DatabaseLimits = {}): Promise<LiveFile> {
+  static async open(path: string): Promise<LiveFile> {
     for (;;) {
       if (!(await exists(path))) await rename(readyOf(path), path).catch(ignoreMissing);
       const before = await identityOf(path);
-      const held = await hold(path, limits).catch(async (error: unknown) => {
+      const held = await hold(path).catch(async (error: unknown) => {
         if ((await identityOf(path)) === before) throw error;
         return undefined;
       });
@@ -53,7 +52,7 @@ export class LiveFile {
         // Another process may have replaced the file between opening and locking it, which makes the lock useless.
         if (before === (await identityOf(path)) && !(await exists(readyOf(path)))) {
           await removeCopies(path, NEW);
-          return new LiveFile(path, limits, held);
+          return new LiveFile(path, held);
         }
         if (before === (await identityOf(path))) await putInPlace(path);
       } catch (error) {
@@ -111,7 +110,7 @@ export class LiveFile {
     }
     this.#letGo();
     this.#guard = guard;
-    this.#held = await hold(this.path, this.limits);
+    this.#held = await hold(this.path);
     this.isOutdated = false;
   }
 
@@ -129,11 +128,6 @@ export class LiveFile {
   }
 }
 
-export interface DatabaseLimits {
-  /** Bytes that DuckDB may keep in memory; the rest goes to temporary files next to the database. */
-  readonly maxMemory?: number;
-}
-
 interface Held {
   readonly instance: DuckDBInstance;
   readonly connection: DuckDBConnection;
@@ -149,9 +143,11 @@ const NEW = '.new';
 export const readyOf = (path: string): string => `${path}.ready`;
 
 /** Opens the file such that DuckDB never writes to it on its own. */
-async function hold(path: string, { maxMemory }: DatabaseLimits): Promise<Held> {
-  const limits = maxMemory === undefined ? {} : { memory_limit: `${maxMemory}B` };
-  const instance = await openForWriting(path, { checkpoint_threshold: '1TB', ...limits });
+async function hold(path: string): Promise<Held> {
+  const instance = await openForWriting(path, {
+    checkpoint_threshold: '1TB',
+    memory_limit: `${maxMemory()}B`,
+  });
   const connection = await instance.connect();
   await connection.run('PRAGMA disable_checkpoint_on_shutdown');
   return { instance, connection };

@@ -9,7 +9,7 @@ import { counted } from '../format/numbers.js';
 import { sleepFor } from '../sleep.js';
 import { isOfStorage, RESTORE, storageFailure } from '../storage.js';
 import { AttachError, isHeldElsewhere, whileAttached } from './duckdb.js';
-import { type DatabaseLimits, LiveFile, lockOf, logOf, readyOf } from './live-file.js';
+import { LiveFile, lockOf, logOf, readyOf } from './live-file.js';
 import { createDatabase, expectMigrated, migrateLive, schemaVersion } from './migrate.js';
 import { dayColumn, queryRows, readSql, timestampColumn } from './query.js';
 import { Warehouse } from './warehouse.js';
@@ -19,7 +19,7 @@ const RETRY_DELAY_MS = 250;
 
 const holderSchema = z.object({ pid: z.int(), command: z.string(), since: z.string() });
 
-export interface HoldOptions extends DatabaseLimits {
+export interface HoldOptions {
   /** The command to name to processes that find the database locked, such as `readership export`. */
   readonly command: string;
   readonly now: () => Date;
@@ -137,7 +137,7 @@ async function openInTurn(path: string, options: HoldOptions): Promise<LiveFile>
   for (;;) {
     try {
       if (!(await exists(path)) && !(await exists(readyOf(path)))) await createDatabase(path);
-      return await LiveFile.open(path, options);
+      return await LiveFile.open(path);
     } catch (error) {
       if (!isHeldElsewhere(error)) throw storageFailure(`open the database ${path}`, error);
       if (performance.now() >= deadlineMs) throw await lockedError(path, options.maxWaitMs, error);

@@ -99,9 +99,9 @@ export class WebHistory {
 type Opened = Awaited<ReturnType<typeof openVersion>>;
 
 /** Opens one version of the history, which never changes, so its answers can be kept. */
-async function openVersion({ settings, historyFile }: Workspace, version: string) {
+async function openVersion({ historyFile }: Workspace, version: string) {
   const history = await openOwnHistory(historyFile, {
-    memory_limit: `${queryLimits(settings).maxMemory}B`,
+    memory_limit: `${queryLimits().maxMemory}B`,
     allocator_bulk_deallocation_flush_threshold: FREED_AT_ONCE,
   });
   // The history itself is read-only.

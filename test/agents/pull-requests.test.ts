@@ -20,7 +20,7 @@ async function reviewed(answers: Answers, pages = 1, token?: string) {
     reply(response, status, body, headers);
   });
   const options = { apiUrl: `${server.baseUrl}/api`, token, now: desk.clock.now };
-  const codeHost = openCodeHost({ host: 'github', url: 'https://code.example.com' }, options);
+  const codeHost = openCodeHost({ url: 'https://code.example.com' }, options);
   const parts = desk.parts({ platform: { codeHost } });
   await desk.plan(pages);
   await submitPrompts(desk.task(), 'job');
@@ -109,7 +109,7 @@ describe('a merged pull request', () => {
     await execute(warehouse, `${elsewhere}, merged_on = NULL`);
     await poll(80 * HOUR);
     expect(server.seen).toHaveLength(1);
-    expect((await job(1)).pull_request_problem).toMatch('not a pull request on the host in pullRequests');
+    expect((await job(1)).pull_request_problem).toMatch('not a pull request at pullRequests.url');
   });
 });
 
@@ -148,7 +148,7 @@ describe('a code host', () => {
     [{}, 403, 600_000, 'You have exceeded a secondary rate limit.'],
   ])('that answers %j with %i requests a pause', async (headers, status, retryAfterMs, message = '') => {
     const server = await serve((_, response) => reply(response, status, { message }, headers));
-    const host = openCodeHost({ host: 'github' }, { apiUrl: server.baseUrl });
+    const host = openCodeHost({}, { apiUrl: server.baseUrl });
     const asked = host.review('https://github.com/a/b/pull/1', null);
     await expect(asked).rejects.toMatchObject({ name: 'TryLaterError', retryAfterMs });
   });
@@ -227,7 +227,10 @@ describe.each<Kind>(['github', 'gitlab', 'bitbucket'])('a pull request at %s', (
     const server = await serve(({ url }, response) =>
       reply(response, 200, url.pathname.endsWith('/1') ? answer : { default_branch: 'main' }),
     );
-    const found = await openCodeHost({ host }, { apiUrl: server.baseUrl }).review(LINKS[host], start);
+    const found = await openCodeHost({ url: new URL(LINKS[host]).origin }, { apiUrl: server.baseUrl }).review(
+      LINKS[host],
+      start,
+    );
     return { found, requests: server.seen.length };
   }
   const answer = ANSWERS[host];
@@ -268,45 +271,41 @@ it('a host that says neither when a pull request was closed nor what the default
     destination: { branch: { name: 'x' } },
   };
   const server = await serve((_, response) => reply(response, 200, body));
-  const host = openCodeHost({ host: 'bitbucket' }, { apiUrl: server.baseUrl });
+  const host = openCodeHost({ url: 'https://bitbucket.org' }, { apiUrl: server.baseUrl });
   expect(await host.review(LINKS.bitbucket, null)).toMatchObject({ mergedOn: '2026-11-22' });
 });
 
 describe('the address of a pull request', () => {
   it.each([
+    [{}, 'https://github.com/a/b.c/pull/7/files', 'https://api.github.com/repos/a/b.c/pulls/7'],
     [
-      { host: 'github' },
-      'https://github.com/a/b.c/pull/7/files',
-      'https://api.github.com/repos/a/b.c/pulls/7',
-    ],
-    [
-      { host: 'github', url: 'https://git.example.com' },
+      { url: 'https://git.example.com' },
       'https://git.example.com/a/b/pull/7',
       'https://git.example.com/api/v3/repos/a/b/pulls/7',
     ],
     [
-      { host: 'github', url: 'https://acme.ghe.com' },
+      { url: 'https://acme.ghe.com' },
       'https://acme.ghe.com/a/b/pull/7',
       'https://api.acme.ghe.com/repos/a/b/pulls/7',
     ],
     [
-      { host: 'gitlab' },
+      { url: 'https://gitlab.com' },
       'https://gitlab.com/a/b/c/-/merge_requests/12',
       'https://gitlab.com/api/v4/projects/a%2Fb%2Fc/merge_requests/12',
     ],
     // The links come from the platform: none may send the token elsewhere.
-    [{ host: 'github' }, 'https://github.com.evil.example/a/b/pull/7', undefined],
-    [{ host: 'github' }, 'https://github.com@evil.example/a/b/pull/7', undefined],
-    [{ host: 'github' }, 'https://github.com/../user/pull/7', undefined],
-    [{ host: 'github' }, 'https://github.com/a/b/issues/7', undefined],
-    [{ host: 'gitlab' }, 'https://github.com/a/b/pull/7', undefined],
+    [{}, 'https://github.com.evil.example/a/b/pull/7', undefined],
+    [{}, 'https://github.com@evil.example/a/b/pull/7', undefined],
+    [{}, 'https://github.com/../user/pull/7', undefined],
+    [{}, 'https://github.com/a/b/issues/7', undefined],
+    [{ url: 'https://gitlab.com' }, 'https://github.com/a/b/pull/7', undefined],
     [
-      { host: 'gitlab' },
+      { url: 'https://gitlab.com' },
       'https://gitlab.com/a.b/c/-/merge_requests/12',
       'https://gitlab.com/api/v4/projects/a%2Eb%2Fc/merge_requests/12',
     ],
     [
-      { host: 'bitbucket' },
+      { url: 'https://bitbucket.org' },
       'https://bitbucket.org/a/b/pull-requests/3/diff',
       'https://api.bitbucket.org/2.0/repositories/a/b/pullrequests/3?fields=%2Bdestination.repository.mainbranch.name',
     ],
@@ -315,9 +314,7 @@ describe('the address of a pull request', () => {
   });
 
   it('is never one that would send the token unencrypted', () => {
-    expect(() => openCodeHost({ host: 'gitlab', url: 'http://git.example.com' })).toThrow(
-      'would send the token unencrypted',
-    );
+    expect(() => openCodeHost({ url: 'http://git.example.com' })).toThrow('would send the token unencrypted');
   });
 });
 

@@ -40,7 +40,7 @@ async function reviewed(
     handle(response, url.pathname.slice(API.length), elsewhere.baseUrl),
   );
   const sandbox = await serveSandbox();
-  const setting = `pullRequests: { host: github, url: '${host.baseUrl}' }\n`;
+  const setting = `pullRequests: { url: '${host.baseUrl}' }\n`;
   const cwd = await workspaceOf(sandbox, setting);
   const cli = (...args: string[]) =>
     callCleanly(args, { cwd, env: { ...env, READERSHIP_CODE_HOST_TOKEN: TOKEN } });

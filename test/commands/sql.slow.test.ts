@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { publish } from '../../src/warehouse/publish.js';
 import { inWarehouse } from '../open-warehouse.js';
-import { runCli, startCli } from '../run-cli.js';
+import { runCli, startCli, withMemory } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 import { endedWith, expectCleanEnd, liveFile } from './workspace.js';
 
@@ -135,13 +135,11 @@ describe('readership sql', () => {
     [
       'temporary files',
       ['SELECT count(DISTINCT repeat(md5(range::VARCHAR), 60)) FROM range(2000000)'],
-      /more temporary files than 1 GB/,
+      /more temporary files than 1\.0 GB/,
     ],
   ])('is stopped at its limit of %s, and leaves no temporary file', async (_, args, words) => {
-    const settings = `dataDir: ${join(cwd, 'data')}\ndatabase: { maxMemory: 100MB }\n`;
-    const config = join(await configured('id: prj_1', settings), 'readership.yaml');
     const temp = await tempDir();
-    const result = await runCli(['sql', '--config', config, ...args], { cwd, env: { TMPDIR: temp } });
+    const result = await runCli(['sql', ...args], { cwd, env: { TMPDIR: temp, ...withMemory(300e6) } });
     expect(result).toMatchObject({ code: 1, stdout: '' });
     expect(result.stderr).toMatch(words);
     expect(await readdir(temp)).toEqual([]);

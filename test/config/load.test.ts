@@ -74,16 +74,15 @@ describe('readership.yaml', () => {
         '  start: 2026-02-30', // 7: no such day
         '  settleDays: -1', // 8
         '  setleDays: 6', // 9: unknown
-        'database: { maxMemory: 5 }', // 10
-        'colour: red', // 11: unknown
+        'colour: red', // 10: unknown
       ].join('\n'),
     );
     const places = [...message.matchAll(/readership\.yaml:(\d+) {2}(\S+): /g)];
     expect(places.map(([, line, name]) => `${line} ${name}`).join(', ')).toBe(
       '1 baseUrl, 3 projects[0].id, 4 projects[0].sitUrl, 5 projects[1].siteUrl, ' +
-        '7 history.start, 8 history.settleDays, 9 history.setleDays, 10 database.maxMemory, 11 colour',
+        '7 history.start, 8 history.settleDays, 9 history.setleDays, 10 colour',
     );
-    expect(message).toContain('has 9 problems');
+    expect(message).toContain('has 8 problems');
     expect(message).toContain('history.setleDays: unknown setting; did you mean settleDays?');
     expect(message).toContain('colour: unknown setting; docs/configuration.md lists all of them');
     expect(message).toContain('history.settleDays: at least 0');

@@ -46,7 +46,7 @@ function typeOf(
   }
   if (format === 'uri') return 'URL';
   const text = typeof written === 'string' ? written : '';
-  return /^\d+(ms|s|m|h)$/.test(text) ? 'duration' : /^\d+[MGT]B$/.test(text) ? 'size' : 'text';
+  return /^\d+(ms|s|m|h)$/.test(text) ? 'duration' : 'text';
 }
 
 const valueAt = (root: unknown, path: string): unknown =>

@@ -8,7 +8,7 @@ import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { timeLimit } from '../../src/sleep.js';
 import { hashPassword } from '../../src/web/access.js';
 import { hostilePiece, tries } from '../fuzz.js';
-import { startCli } from '../run-cli.js';
+import { startCli, withMemory } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 import { mcpClient, mcpProcess } from './mcp-client.js';
 import { basic, freePort, publishedSite } from './site.js';
@@ -35,8 +35,11 @@ beforeAll(async () => {
     ['correct horse battery', 'just looking around'].map(hashPassword),
   );
   const serve = `serve: { password: '${password}', viewerPassword: '${viewerPassword}' }\n`;
-  await appendFile(join(directory, 'readership.yaml'), `${serve}database: { maxMemory: 128MB }\n`);
-  server = startCli(['serve', '--port', String(port)], { cwd: directory, env: { TMPDIR: temporary } });
+  await appendFile(join(directory, 'readership.yaml'), serve);
+  server = startCli(['serve', '--port', String(port)], {
+    cwd: directory,
+    env: { TMPDIR: temporary, ...withMemory(384e6) },
+  });
   await server.until(/Press Ctrl-C/);
   origin = `http://127.0.0.1:${port}`;
   // The password is checked once.
