@@ -9,7 +9,7 @@ const DICTIONARY = join(import.meta.dirname, '../../docs/data.md');
 
 const INTRODUCTION = `# Data dictionary
 
-Every table, view, macro and column of the published history, \`data/history.duckdb\`. The
+For analysts: every table, view, macro and column of the published history, \`data/history.duckdb\`. The
 descriptions are the database's own comments, which you can also query:
 \`FROM duckdb_columns() SELECT table_name, column_name, comment\`. Days and times are in UTC. A day
 that was never loaded has no row: missing data is never shown as zero.
