@@ -30,10 +30,10 @@ export const improve = projectCommand('improve', {
       '[pages...]',
       'create the jobs, or only those for these pages; with /page#digest, only if the prompt is the one --verbose showed',
     ),
-    skip: value<Pages>('<pages...>', 'stop flagging these pages, until --unskip or --until', {
+    skip: value<Pages>('<pages...>', 'do not recommend these pages, until --unskip or --until', {
       conflicts: ['apply', 'unskip', 'json'],
     }),
-    until: value('<day>', 'with --skip: flag them again from this day on, YYYY-MM-DD', aDay),
+    until: value('<day>', 'with --skip: recommend them again from this day on, YYYY-MM-DD', aDay),
     unskip: value<Pages>('<pages...>', 'undo --skip', { conflicts: ['apply', 'json'] }),
     verbose: flag('show the exact prompts'),
     json: flag(`${JSON_LOG}; without --apply, the plan`),

@@ -40,7 +40,7 @@ export const settle = workspaceCommand('settle', {
       'its pull request was merged, or its work was committed, on this day, YYYY-MM-DD (default: today, UTC)',
       aDay,
     ),
-    closed: flag('its pull request was closed without a merge: its page gets no other job by itself'),
+    closed: flag('its pull request was closed without a merge: its page gets no other job automatically'),
     ended: flag('it is over, whatever the platform says; what was not sent yet is never sent'),
     sent: value<string | true>(
       '[remote-id]',

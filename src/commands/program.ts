@@ -34,7 +34,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Declare>>> = {
 export async function commandLine(act: Act, first = ''): Promise<Command> {
   const program = new Command('readership')
     .description(
-      "Exports your documentation platform's page views, by people and by AI, into a DuckDB file you own; reports on them, and creates agent jobs for your most-read pages.",
+      "Shows which of your docs pages people and AI read, and what changed: in a weekly email, in SQL and in the browser. Lets your platform's agents improve the most-read ones.",
     )
     .version(version)
     .showHelpAfterError('For help, add --help.')

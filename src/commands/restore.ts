@@ -84,7 +84,7 @@ async function stateLine(reader: Reader, project: string, now: Date): Promise<st
 export const adopt = workspaceCommand('adopt', {
   summary: 'send from this copy of a workspace from now on',
   description:
-    'A workspace sends jobs, messages, emails and posts from one machine and one data directory. A copy anywhere else exports and reports, and sends nothing, until this command makes it the one that sends. Stop the other copy first: it does not find out by itself.',
+    'A workspace sends jobs, messages, emails and posts from one machine and one data directory. A copy anywhere else exports and reports, and sends nothing, until this command makes it the one that sends. Stop the other copy first: neither knows about the other, so both would send.',
   examples: `
   readership adopt       after moving it, or restoring it on a new machine`,
   environment: `Environment:

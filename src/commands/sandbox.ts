@@ -10,7 +10,7 @@ const DEFAULT_PORT = 4010;
 export const sandbox = simpleCommand('sandbox', {
   summary: "serve a simulated platform's API on this machine, to try things out",
   description:
-    'Serves the whole documented API on this machine until interrupted, with realistic traffic and agents that finish within seconds. It keeps its state in data/sandbox/sandbox.json.',
+    'Serves a simulated platform on this machine, until Ctrl-C: the whole API, with realistic traffic, and agents that finish within seconds. It keeps its state in data/sandbox/sandbox.json.',
   options: {
     port: value('<number>', `port to listen on (default: ${DEFAULT_PORT})`, aPort),
     viewsPerHour: value(

@@ -10,7 +10,7 @@ import { flag, LISTENING, projectCommand } from './command.js';
 export const serve = projectCommand('serve', {
   summary: 'browse and query the history in the browser',
   description:
-    'Serves a web app over the published history until Ctrl-C or SIGTERM: who reads the site, each page, what AI reads, agents, SQL, reports, the health of the data, /metrics for Prometheus and /healthz for probes. It listens on this machine only and lets in anyone who opens the link that it prints. To listen elsewhere, it needs a password: docs/serve.md.',
+    'Shows the published history in the browser, until Ctrl-C or SIGTERM: who reads the site and each page, what AI reads, agent jobs, SQL, reports and the state of the data; also /metrics for Prometheus and /healthz for probes. It listens on this machine only, and lets in anyone who opens the link that it prints. To listen elsewhere, it needs a password: docs/serve.md.',
   options: {
     ...LISTENING,
     open: flag('open it in the browser'),
@@ -45,7 +45,7 @@ export const serve = projectCommand('serve', {
 export const mcp = projectCommand('mcp', {
   summary: 'let an AI assistant query the history (Model Context Protocol)',
   description:
-    'Serves the published history to an AI assistant over standard input and output, until the assistant disconnects: SQL in the safe mode of readership sql, the weekly report, pages, movers and proposals. Read only; it reads no secrets. How to add it to an assistant: docs/mcp.md.',
+    'Serves the published history to an AI assistant over standard input and output, until the assistant disconnects: SQL, the weekly report, pages, what moved, and the pages to improve. It can change nothing, and reads no secrets. How to add it to an assistant: docs/mcp.md.',
   examples: `
   readership mcp --sandbox
   readership mcp --config /srv/readership/readership.yaml`,

@@ -10,7 +10,7 @@ import { projectCommand, JSON_OUTPUT, value } from './command.js';
 export const status = projectCommand('status', {
   summary: 'what is stored, what is missing, and what needs attention',
   description:
-    'Shows how far the history goes, when loading it will be done, the requests of the last hour, the last runs, jobs and disk space, and everything that is not as it should be. Exits 1 if something needs attention. Reads the published history, so other commands cannot block it. --json has every number.',
+    'Shows how far the history goes, when loading it will be done, the requests of the last hour, the last runs, jobs and disk space, and everything that needs your attention. Exits 1 if something needs attention. Reads the published history, so other commands cannot block it. --json has every number.',
   options: {
     ...JSON_OUTPUT,
     format: value<string>('<format>', 'json, or prometheus: metrics for a textfile collector', {
