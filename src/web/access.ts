@@ -1,19 +1,18 @@
-import { createHash, randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
-import { promisify } from 'node:util';
 import type { HttpBindings } from '@hono/node-server';
 import type { Context, MiddlewareHandler } from 'hono';
-import { HTTPException } from 'hono/http-exception';
 import { deleteCookie, getSignedCookie, setSignedCookie } from 'hono/cookie';
+import { HTTPException } from 'hono/http-exception';
 import { auth as basicAuth } from 'hono/utils/basic-auth';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { LRUCache } from 'lru-cache';
-import { isIP } from 'node:net';
+import { createHash, randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
+import { promisify } from 'node:util';
 import { type ServeSettings, whyOpenToAll } from '../config/serve.js';
-import { isLoopback } from '../config/values.js';
 import { ConfigurationError } from '../errors.js';
-import { bodyWithin, localHosts } from '../http-server.js';
+import { bodyWithin } from '../http-server.js';
 import { type Frame, hrefOf } from './frame.js';
 import { Turns } from './limits.js';
+import { addressOf, isOwnHost, isOwnOrigin, otherHost, otherSite } from './origin.js';
 
 /** Who sends a request. A viewer can read and query, but change nothing. */
 export interface Visitor {
@@ -186,61 +185,17 @@ const wantedIn = ({ req }: WebContext): string =>
 const typedIn = (form: URLSearchParams): string =>
   ['instruction', 'text', 'sql'].map((name) => form.get(name) ?? '').find((text) => text !== '') ?? '';
 
-const hostIn = ({ req }: WebContext): string => req.header('Host') ?? 'none';
-
-const otherHost = (c: WebContext, { url }: ServeSettings): string =>
-  `The host ${hostIn(c)} is not served here${url === undefined ? '' : `, but ${new URL(url).host} is`}. ` +
-  'Behind a proxy, set serve.url to the address that browsers use, and let the proxy pass on its Host header.';
-
-const otherSite = (c: WebContext): string =>
-  `The request came from another site (${c.req.header('Origin') ?? 'not named'}), and this one is ${hostIn(c)}. Nothing was done. ` +
-  'If they are the same, let the proxy pass on the Host header with its port.';
-
 /** Whether a path is open to everyone: it contains no data, and the sign-in page needs it. */
 const isOpen = (method: string, path: string): boolean =>
   method === 'POST' ? path === '/login' : /^\/app\.(?:css|js)$/.test(path);
 
 const cookieOf = (c: WebContext): string => `readership-${c.env.incoming.socket.localPort ?? 0}`;
 
-/** The address of a client, which a proxy appends to a header. Without a proxy, anyone could. */
-function addressOf(c: WebContext, { url }: ServeSettings): string {
-  const { remoteAddress = '' } = c.env.incoming.socket;
-  const isLocal = /^(?:::ffff:)?127\.|^::1$/.test(remoteAddress);
-  const forwarded =
-    url !== undefined && isLocal ? c.req.header('X-Forwarded-For')?.split(',').at(-1)?.trim() : undefined;
-  return forwarded ?? remoteAddress;
-}
-
-/** Stricter than `isOwnHost`, where any IP address passes, even that of another site. */
-function isOwnOrigin(c: WebContext, { url }: ServeSettings): boolean {
-  const origin = c.req.header('Origin');
-  const site = c.req.header('Sec-Fetch-Site') ?? (c.req.path === '/mcp' ? 'same-origin' : '');
-  // With `Referrer-Policy: no-referrer`, a browser does not name even its own site.
-  if (origin === 'null') return site === 'same-origin';
-  // Other sites can abuse only a browser, and a browser says where a form comes from. `/mcp` accepts no forms.
-  if (origin === undefined) return site === 'same-origin' || c.req.header('Authorization') !== undefined;
-  return origin === url || (URL.canParse(origin) && new URL(origin).host === c.req.header('Host'));
-}
-
 const WHY_NOT = {
   link: 'Open the link that readership serve printed when it started: it lets this browser in.',
   password: 'Sign in to see who reads the docs.',
   proxy: 'The proxy did not identify you. Sign in to it, and check serve.header in readership.yaml.',
 } as const;
-
-/**
- * Whether a request names this server. A web page whose own name is made to point here (DNS
- * rebinding) names its own host. An IP address cannot be made to point anywhere, so it passes where
- * the server listens for others.
- */
-function isOwnHost(c: WebContext, { host, url }: ServeSettings): boolean {
-  const name = (c.req.header('Host') ?? '').toLowerCase();
-  const own = [...localHosts(host, c.env.incoming.socket.localPort), url && new URL(url).host];
-  // Some proxies name the port of the scheme.
-  if (own.includes(name) || own.includes(name.replace(/:(?:80|443)$/, ''))) return true;
-  const { hostname } = URL.canParse(`http://${name}`) ? new URL(`http://${name}`) : { hostname: '' };
-  return !isLoopback(host) && isIP(hostname.replace(/^\[|\]$/g, '')) > 0;
-}
 
 const derive = promisify<string, string, number, object, Buffer>(scrypt);
 /** A sign-in takes about a tenth of a second and 32 MB. */

@@ -16,10 +16,11 @@ import { ask } from './ask.js';
 import { openFrame } from './frame.js';
 import { health, metrics } from './health.js';
 import { answerMcp } from './mcp.js';
+import { parseQuery } from './query.js';
 import { type DownloadFormat, FORMATS, MAX_SQL } from './questions.js';
 import { ActionQueue } from './queue.js';
 import { reportPage, reports } from './reports.js';
-import { openSources, type PageRequest, parseQuery, requestOf, type SiteRequest } from './request.js';
+import { openSources, type PageRequest, requestOf, type SiteRequest } from './request.js';
 import { ai, compare, overview, page, pages, pagesCsv, section } from './views.js';
 
 /** What the template of a page shows. */

@@ -11,7 +11,8 @@ import { lastEnded, type Period, periodNamed, periodOf, titleOf } from '../repor
 import { prepareReport } from '../reports/render.js';
 import type { PublishedReader } from './history.js';
 import type { Asker } from './questions.js';
-import { extentOf, type SiteRequest, type Sources } from './request.js';
+import { extentOf } from './range.js';
+import type { SiteRequest, Sources } from './request.js';
 
 /** Where a report is served. */
 const hrefOf = (project: ProjectSettings, name: string, period: Period): string =>

@@ -6,8 +6,8 @@ import { dayRange, shortDayRange } from '../format/days.js';
 import { percent, thousands } from '../format/numbers.js';
 import { shownPath } from '../format/text.js';
 import { dayColumn, type Row } from '../warehouse/query.js';
+import type { Range } from './range.js';
 import { countsOfStates, happenedIn, marksOn, remarksOn, stateOf, statesOf } from './remarks.js';
-import type { Range } from './request.js';
 
 const number = z.number().nullable();
 const periodRow = z.looseObject({

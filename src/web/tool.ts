@@ -4,7 +4,8 @@ import type { ProjectSettings } from '../config/schema.js';
 import { ConfigurationError, StorageError } from '../errors.js';
 import { thousands } from '../format/numbers.js';
 import type { Asker } from './questions.js';
-import { questionOf, type Range, type Sources } from './request.js';
+import type { Range } from './range.js';
+import { questionOf, type Sources } from './request.js';
 
 /** Who calls a tool, and what it answers from. */
 export type Call = Asker & { readonly sources: Sources };

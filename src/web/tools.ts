@@ -10,7 +10,8 @@ import { prepareReport } from '../reports/render.js';
 import type { Rows } from '../sql/children.js';
 import { readDictionary } from '../sql/dictionary.js';
 import { rowSchema } from '../warehouse/query.js';
-import { CHOICES, rowsOf, scopeOf } from './request.js';
+import { CHOICES, scopeOf } from './query.js';
+import { rowsOf } from './request.js';
 import { knownPage, projectTool, tool, type Tool } from './tool.js';
 
 const text = z.string();

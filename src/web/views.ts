@@ -4,10 +4,12 @@ import { SERIES_COLORS } from '../charts/chart.js';
 import { addDays, earlierBy } from '../day.js';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { BYTE_ORDER_MARK, csvCell, shownPath, valueText } from '../format/text.js';
-import type { Parameters, Row } from '../warehouse/query.js';
 import { pageOf } from '../page.js';
-import { listOf, MOST_READ, onlyThese, type PageRequest, type Range, scopeOf } from './request.js';
+import type { Parameters, Row } from '../warehouse/query.js';
+import { listOf, MOST_READ, onlyThese, scopeOf } from './query.js';
+import type { Range } from './range.js';
 import { weeklyHref } from './reports.js';
+import type { PageRequest } from './request.js';
 import { AI_SHARE, comparedSeries, seriesOf, weeksOf } from './series.js';
 
 const WHOLE_SITE = scopeOf('');

@@ -1,0 +1,49 @@
+import { isIP } from 'node:net';
+import type { ServeSettings } from '../config/serve.js';
+import { isLoopback } from '../config/values.js';
+import { localHosts } from '../http-server.js';
+import type { WebContext } from './access.js';
+
+const hostIn = ({ req }: WebContext): string => req.header('Host') ?? 'none';
+
+export const otherHost = (c: WebContext, { url }: ServeSettings): string =>
+  `The host ${hostIn(c)} is not served here${url === undefined ? '' : `, but ${new URL(url).host} is`}. ` +
+  'Behind a proxy, set serve.url to the address that browsers use, and let the proxy pass on its Host header.';
+
+export const otherSite = (c: WebContext): string =>
+  `The request came from another site (${c.req.header('Origin') ?? 'not named'}), and this one is ${hostIn(c)}. Nothing was done. ` +
+  'If they are the same, let the proxy pass on the Host header with its port.';
+
+/** The address of a client, which a proxy appends to a header. Without a proxy, anyone could. */
+export function addressOf(c: WebContext, { url }: ServeSettings): string {
+  const { remoteAddress = '' } = c.env.incoming.socket;
+  const isLocal = /^(?:::ffff:)?127\.|^::1$/.test(remoteAddress);
+  const forwarded =
+    url !== undefined && isLocal ? c.req.header('X-Forwarded-For')?.split(',').at(-1)?.trim() : undefined;
+  return forwarded ?? remoteAddress;
+}
+
+/** Stricter than `isOwnHost`, where any IP address passes, even that of another site. */
+export function isOwnOrigin(c: WebContext, { url }: ServeSettings): boolean {
+  const origin = c.req.header('Origin');
+  const site = c.req.header('Sec-Fetch-Site') ?? (c.req.path === '/mcp' ? 'same-origin' : '');
+  // With `Referrer-Policy: no-referrer`, a browser does not name even its own site.
+  if (origin === 'null') return site === 'same-origin';
+  // Other sites can abuse only a browser, and a browser says where a form comes from. `/mcp` accepts no forms.
+  if (origin === undefined) return site === 'same-origin' || c.req.header('Authorization') !== undefined;
+  return origin === url || (URL.canParse(origin) && new URL(origin).host === c.req.header('Host'));
+}
+
+/**
+ * Whether a request names this server. A web page whose own name is made to point here (DNS
+ * rebinding) names its own host. An IP address cannot be made to point anywhere, so it passes where
+ * the server listens for others.
+ */
+export function isOwnHost(c: WebContext, { host, url }: ServeSettings): boolean {
+  const name = (c.req.header('Host') ?? '').toLowerCase();
+  const own = [...localHosts(host, c.env.incoming.socket.localPort), url && new URL(url).host];
+  // Some proxies name the port of the scheme.
+  if (own.includes(name) || own.includes(name.replace(/:(?:80|443)$/, ''))) return true;
+  const { hostname } = URL.canParse(`http://${name}`) ? new URL(`http://${name}`) : { hostname: '' };
+  return !isLoopback(host) && isIP(hostname.replace(/^\[|\]$/g, '')) > 0;
+}
