@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
-import { join } from 'node:path';
-import { type Configuration, datasetLocation, type Environment } from '../config/load.js';
+import { basename, join } from 'node:path';
+import { CONFIG_FILE, type Configuration, datasetLocation, type Environment } from '../config/load.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
 import { markerOf } from '../effects/marker.js';
 import { MACHINE_VARIABLE } from '../effects/place.js';
@@ -88,6 +88,7 @@ export async function readWorkspace(
     machine: environment[MACHINE_VARIABLE],
     projects: projectsOf(settings, options.project),
     workspaceDir: configuration?.directory,
+    invocation: { sandbox: options.sandbox, config: otherName(options.config) },
     ...files,
     access: accessOf(settings, configuration?.environment ?? SANDBOX_ENVIRONMENT, files.outboxDir),
     sandbox: configuration === undefined ? ownSandbox(settings.dataDir, now) : undefined,
@@ -95,6 +96,10 @@ export async function readWorkspace(
     dataset: location === undefined ? undefined : { location, environment: forStorage },
   };
 }
+
+/** The name of a configuration in its directory, unless it is the usual one. */
+const otherName = (config: string | undefined): string | undefined =>
+  config === undefined || basename(config) === CONFIG_FILE ? undefined : basename(config);
 
 /** All projects, or the chosen one. Throws a `ConfigurationError` if there is no such project. */
 function projectsOf({ projects }: Settings, id: string | undefined): readonly ProjectSettings[] {

@@ -48,7 +48,8 @@ const lineSchema = z.looseObject({ level: z.number(), time: z.string(), msg: z.s
 export async function openLog(output: Output, { json = false } = {}): Promise<Log> {
   // In the bundle, a CommonJS package that is loaded on demand has only its default export.
   const { pino } = (await import('pino')).default;
-  const write = (line: string) => {
+  const write = (logged: string) => {
+    const line = `${JSON.stringify(JSON.parse(logged), (_, value: unknown) => (typeof value === 'string' ? output.asInvoked(value) : value))}\n`;
     const isForPeople = output.isTerminal && !json;
     output.write(isForPeople ? lineForPeople(line, pino.levels.labels, output.colors) : line);
   };

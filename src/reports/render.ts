@@ -3,6 +3,7 @@ import { readPalette } from '../charts/palette.js';
 import { problemOf } from '../config/problems.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
 import { ConfigurationError, ReadershipError } from '../errors.js';
+import { asInvoked, type Invocation, pageAsInvoked } from '../format/advice.js';
 import { plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { dateOf, type Reader } from '../warehouse/query.js';
@@ -11,8 +12,8 @@ import { chartsOf } from './charts.js';
 import { cautionsOf, type ModelContext, readCoverage } from './coverage.js';
 import { type ReportDefinition, shows } from './definition.js';
 import { improveModel } from './improve.js';
-import { readNotes } from './notes.js';
 import { linksOf } from './links.js';
+import { readNotes } from './notes.js';
 import type { Period } from './period.js';
 import { tablesOf } from './tables.js';
 import { fillLine, fillTemplate, findTemplates, type TemplateForm } from './templates.js';
@@ -23,6 +24,8 @@ export interface ReportPlace {
   readonly settings: Pick<Settings, 'improve' | 'mail' | 'reports' | 'serve'>;
   /** The directory that may hold the workspace's own `templates/`. */
   readonly workspaceDir: string | undefined;
+  /** What the commands that a report advises repeat. */
+  readonly invocation: Invocation;
 }
 
 /** Without a `siteUrl`, paths are not links. */
@@ -136,14 +139,16 @@ function modelOf(report: ReportDefinition, answers: QueryRows, context: ModelCon
 
 /** A model in the forms that templates of that name give it. */
 export async function formsOf(
-  { settings, workspaceDir }: ReportPlace,
+  { settings, workspaceDir, invocation }: ReportPlace,
   name: string,
   model: { readonly subject: string; readonly pageUrl: string | null; readonly [field: string]: unknown },
 ) {
   const templates = await findTemplates(workspaceDir);
   const sentBy = sentByWords(settings.mail);
-  const fill = (form: TemplateForm, more: object = {}): string =>
-    fillTemplate(name, form, templates, { ...model, sentBy, ...more });
+  const fill = (form: TemplateForm, more: object = {}): string => {
+    const filled = fillTemplate(name, form, templates, { ...model, sentBy, ...more });
+    return (form === 'text' || form === 'brief' ? asInvoked : pageAsInvoked)(filled, invocation);
+  };
   return {
     text: () => fill('text'),
     /** A few lines of plain text, for a chat. */

@@ -3,6 +3,7 @@ import Handlebars from 'handlebars';
 import { z } from 'zod';
 import { addDays, lastEndedDay } from '../day.js';
 import { messageOf } from '../errors.js';
+import { asInvoked, type Invocation } from '../format/advice.js';
 import { viewsBy } from '../format/audience.js';
 import { dayRange, longDay, moment } from '../format/days.js';
 import { thousands } from '../format/numbers.js';
@@ -46,7 +47,9 @@ export async function sendAlerts(
       const alerts: Alert[] = [...outages.flatMap((outage) => outageAlert(outage, known)), ...drops];
       for (const alert of alerts) {
         const key = { report: ALERT, project: alert.project ?? ALL_PROJECTS, period: alert.period };
-        attempted.push(...(await sendNotice(parts, alertNotice(alert), key, [recipient], 'due')));
+        attempted.push(
+          ...(await sendNotice(parts, alertNotice(alert, workspace.invocation), key, [recipient], 'due')),
+        );
       }
     }
     const { error } = sentOf(attempted);
@@ -57,7 +60,8 @@ export async function sendAlerts(
   }
 }
 
-function alertNotice({ fact, text, data }: Alert): Notice {
+function alertNotice({ fact, text: words, data }: Alert, invocation: Invocation): Notice {
+  const text = asInvoked(words, invocation);
   const subject = `Readership: ${fact}`;
   const html = `<pre style="white-space: pre-wrap">${Handlebars.escapeExpression(text)}</pre>`;
   return {

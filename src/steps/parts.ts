@@ -10,6 +10,7 @@ import type { EffectsJournal } from '../effects/journal.js';
 import type { ElsewhereError } from '../effects/place.js';
 import type { DayResult } from '../export/load.js';
 import type { ExportPlan } from '../export/plan.js';
+import type { Invocation } from '../format/advice.js';
 import type { Channel } from '../mail/channel.js';
 import type { Delivery } from '../mail/delivery.js';
 import type { MailTransport } from '../mail/transport.js';
@@ -35,6 +36,8 @@ export interface WorkspaceView {
   readonly projects: readonly ProjectSettings[];
   /** The directory that may contain the workspace's own `reports/` and `templates/`. */
   readonly workspaceDir: string | undefined;
+  /** What messages to people elsewhere repeat in the commands that they advise. */
+  readonly invocation: Invocation;
   /** The published history. */
   readonly historyFile: string;
   readonly reportsDir: string;

@@ -1,8 +1,8 @@
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import type { WriteStream } from 'node:tty';
+import { asInvoked, type Invocation } from '../format/advice.js';
 import { escapeLines } from '../format/text.js';
-import { asInvoked, type Invocation } from './advice.js';
 import { type Redact, redactor, unmistakable } from '../redact.js';
 
 type Screen = Awaited<ReturnType<typeof loadScreen>>;
@@ -93,13 +93,16 @@ export class Output {
     this.#invocation = invocation;
   }
 
+  /** Words whose advice repeats those options. */
+  readonly asInvoked = (words: string): string => asInvoked(words, this.#invocation);
+
   /** Turns standard output into a log: from now on, only `write` writes there. */
   logOnly(): void {
     this.#isLog = true;
   }
 
   data(text: string): void {
-    if (!this.#isLog) this.write(`${asInvoked(text, this.#invocation)}\n`);
+    if (!this.#isLog) this.write(`${this.asInvoked(text)}\n`);
   }
 
   /** Data as JSON, with keys in camelCase. */
@@ -110,7 +113,7 @@ export class Output {
   /** Text, wrapped at the terminal's width; a pipe gets it unchanged. */
   words(text: string): void {
     if (this.#isLog) return;
-    const shown = this.#shown(asInvoked(text, this.#invocation), this.out);
+    const shown = this.#shown(this.asInvoked(text), this.out);
     const { screen, isTerminal, width } = this;
     this.out.write(`${isTerminal && screen ? wrapped(shown, width, screen) : shown}\n`);
   }
@@ -122,7 +125,7 @@ export class Output {
 
   readonly note = (text: string): void => {
     this.clearLive();
-    this.err.write(this.#shown(`${asInvoked(text, this.#invocation)}\n`, this.err));
+    this.err.write(this.#shown(`${this.asInvoked(text)}\n`, this.err));
   };
 
   /** Redraws progress in place; only on a terminal. */

@@ -7,6 +7,7 @@ import { values } from '../charts/chart.js';
 import { readPalette } from '../charts/palette.js';
 import { sparkline } from '../charts/sparkline.js';
 import { packageFile } from '../files.js';
+import { pageAsInvoked } from '../format/advice.js';
 import { percentOf, signedCount, signedPercent, thousands } from '../format/numbers.js';
 import { findTemplates, pageFiller } from '../reports/templates.js';
 
@@ -87,7 +88,7 @@ export type Frame = Awaited<ReturnType<typeof openFrame>>;
 
 /** The templates of the web app, and the files that its pages load. The navigation lists a page, or shows it `under` another. */
 export async function openFrame(
-  { workspaceDir, projects }: Pick<Workspace, 'workspaceDir' | 'projects'>,
+  { workspaceDir, projects, invocation }: Pick<Workspace, 'workspaceDir' | 'projects' | 'invocation'>,
   places: readonly { readonly path: string; readonly title: string; readonly under?: string | undefined }[],
   { signOut }: { readonly signOut: boolean },
 ) {
@@ -99,7 +100,8 @@ export async function openFrame(
   const assets = { css: `${shared}\n${await own('app.css')}`, js };
   const hash = createHash('sha256').update(assets.css + assets.js);
   const version = hash.digest('hex').slice(0, 12);
-  const fill = (template: string, model: object): string => fillIn(`web/${template}`, { ...model, version });
+  const fill = (template: string, model: object): string =>
+    pageAsInvoked(fillIn(`web/${template}`, { ...model, version }), invocation);
   return {
     assets,
     fill,

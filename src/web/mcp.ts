@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { placeless } from '../app/workspace.js';
 import { messageOf } from '../errors.js';
 import { packageFile, version } from '../files.js';
+import { asInvoked } from '../format/advice.js';
 import { escapeLines } from '../format/text.js';
 import { readSql } from '../warehouse/query.js';
 import type { Asker } from './questions.js';
@@ -67,8 +68,9 @@ async function answered(tool: Tool, input: unknown, call: Call, { mcpReq }: Serv
     const texts = [typeof report === 'string' ? report : JSON.stringify(structuredContent), words.notice];
     return { structuredContent, content: texts.map((text) => ({ type: 'text' as const, text })) };
   } catch (error) {
+    const { workspace } = call.sources;
     // Why there is no answer, without the directories of this machine.
-    const why = placeless(call.sources.workspace, messageOf(error));
+    const why = asInvoked(placeless(workspace, messageOf(error)), workspace.invocation);
     return { content: [{ type: 'text' as const, text: escapeLines(why) }], isError: true };
   }
 }

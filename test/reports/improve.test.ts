@@ -60,6 +60,15 @@ test('what an experiment found is said once, and only while one runs', () => {
   expect(improveModel(answers, { experiment: 'off' }).experiment).toBeNull();
 });
 
+test('the commands in it name the configuration, as they must be typed', async () => {
+  const invocation = { config: 'staging.yaml' };
+  const report = await prepare({ reader: history.reader, name: 'improve', invocation });
+  const advice = 'To list all of them: readership improve --config staging.yaml';
+  expect(report.text()).toContain(advice);
+  expect(await report.page()).toContain(advice);
+  expect((await report.mail()).text).toContain(advice);
+});
+
 test('a merge is listed for twelve weeks', async () => {
   await history.run("UPDATE agent_jobs SET merged_on = '2026-08-23' WHERE id = 1");
   expect(await textOf()).not.toContain('AFTER THE MERGE');

@@ -1,8 +1,9 @@
 import { settingsSchema } from '../../src/config/schema.js';
 import { serveSchema } from '../../src/config/serve.js';
+import type { Invocation } from '../../src/format/advice.js';
 import { findReport } from '../../src/reports/definition.js';
-import { choosePeriod, ISO_CALENDAR, type Calendar } from '../../src/reports/period.js';
-import { prepareReport, type PreparedReport } from '../../src/reports/render.js';
+import { type Calendar, choosePeriod, ISO_CALENDAR } from '../../src/reports/period.js';
+import { type PreparedReport, prepareReport } from '../../src/reports/render.js';
 import type { Reader } from '../../src/warehouse/query.js';
 
 const { reports: DEFAULTS, improve } = settingsSchema.parse({
@@ -22,6 +23,7 @@ interface Wanted {
   readonly calendar?: Calendar;
   readonly now?: Date;
   readonly workspaceDir?: string;
+  readonly invocation?: Invocation;
   /** The address of the web app. */
   readonly webApp?: string;
 }
@@ -29,12 +31,12 @@ interface Wanted {
 /** A report of `prj_1` by its name, of a period by its name: the last that has ended when none is given. */
 export async function prepare(wanted: Wanted): Promise<PreparedReport> {
   const { reader, name, projectName = 'Acme Docs', siteUrl, period, now = NOW } = wanted;
-  const { calendar = ISO_CALENDAR, workspaceDir, webApp } = wanted;
+  const { calendar = ISO_CALENDAR, workspaceDir, invocation = {}, webApp } = wanted;
   const report = await findReport(name, workspaceDir);
   const serve = webApp === undefined ? undefined : serveSchema.parse({ url: webApp });
   const settings = { improve, reports: { ...DEFAULTS, ...calendar }, serve };
   const project = { id: 'prj_1', name: projectName, siteUrl };
-  return prepareReport({ settings, workspaceDir }, reader, project, {
+  return prepareReport({ settings, workspaceDir, invocation }, reader, project, {
     report,
     period: choosePeriod(report.period, period, now, calendar),
   });

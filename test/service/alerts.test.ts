@@ -25,6 +25,7 @@ async function setUp(step: 'export' | 'report' = 'export') {
   const run = async (work: Work, hours = 1) => {
     const parts = partsOf(warehouse, {
       settings: { mail: { from: 'docs@example.com' }, alerts: { to: [OPS] } },
+      workspace: { invocation: { config: 'staging.yaml' } },
       effects: { journal, transport },
       session: { now: () => now },
     });
@@ -89,6 +90,8 @@ it('a platform unreachable for more than a day is an outage: one email when it s
   expect(begins?.text).toContain(
     `export has failed since ${moment(addMinutes(NOW, 60))}:\n\n0 days loaded; Could not list views: the certificate has expired`,
   );
+  // Typed in the workspace, the command finds it.
+  expect(begins?.text).toContain('readership status --config staging.yaml');
   expect(over?.subject).toBe('Readership: export works again');
 });
 
@@ -122,7 +125,7 @@ describe('a day on which views fall', () => {
         settings: {
           projects: [{ id: 'prj_1', name: 'Acme <Docs>' }],
           mail: { from: 'docs@example.com' },
-          channels: { chat: { kind: 'webhook', urlEnv: 'HOOK', secretEnv: 'SECRET' } },
+          channels: { chat: { kind: 'webhook' } },
           alerts: { to: [OPS, 'chat'] },
         },
         effects: {

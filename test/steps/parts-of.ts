@@ -36,6 +36,7 @@ export function partsOf(
       settings,
       projects: settings.projects,
       workspaceDir: undefined,
+      invocation: {},
       historyFile: '',
       reportsDir: '',
       dataset: undefined,

@@ -48,6 +48,17 @@ describe('untrusted text', () => {
     expect(out).toBe(`\u001b[31m${ESCAPED}\u001b[39m\n`);
   });
 
+  it('repeats in a log how the command was invoked', async () => {
+    const { out } = await written(false, async (output) => {
+      output.repeatOptions({ config: '"quoted".yaml' });
+      (await openLog(output)).warn({ error: 'See: readership status' }, 'To retry: readership export');
+    });
+    expect(JSON.parse(out)).toMatchObject({
+      error: `See: readership status --config '"quoted".yaml'`,
+      msg: `To retry: readership export --config '"quoted".yaml'`,
+    });
+  });
+
   it('is escaped in redrawn progress, and in the log', async () => {
     const { out, err } = await written(true, async (output) => {
       output.live(HOSTILE);

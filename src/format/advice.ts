@@ -1,3 +1,5 @@
+import { escapeMarkup } from './text.js';
+
 /** Options with which a command was invoked that choose a workspace and a project in it. */
 export interface Invocation {
   readonly config?: string | undefined;
@@ -6,14 +8,15 @@ export interface Invocation {
 }
 
 /** The commands that messages advise, with the name of a report or the number of a job: those that also choose a project, and those that only choose a workspace. */
-const OF_PROJECT = 'export|audit|improve|report(?: (?:send|resolve))?(?: \\w+(?= --|$))?|jobs (?:list|poll)';
+const OF_PROJECT =
+  'export|audit|improve|report(?: (?:send|resolve))?(?: \\w+(?= --|$|<))?|jobs (?:list|poll)';
 const OF_WORKSPACE =
   'run|start|sql|status|doctor(?! --url)|serve|mcp|publish|adopt|restore|jobs(?: (?:show|message|settle)(?: \\d+)?)?';
 /** Not `report new`, and not what another process runs, as in “held by `readership start` (process 7”. */
 const ADVICE = new RegExp(
   '\\breadership (?![a-z ]+`? \\(process)' +
     `(?:(${OF_PROJECT})|${OF_WORKSPACE})\\b(?![-/]| new\\b)` +
-    '([^\\n.,;:`()]*)',
+    '([^\\n.,;:`()<]*)',
   'gm',
 );
 
@@ -22,6 +25,7 @@ const ADVICE = new RegExp(
  * `readership improve --sandbox --unskip /x`.
  */
 export function asInvoked(words: string, { config, sandbox, project }: Invocation): string {
+  if (config === undefined && sandbox !== true && project === undefined) return words;
   const chosen =
     config === undefined ? (sandbox === true ? ' --sandbox' : '') : ` --config ${quoted(config)}`;
   return words.replaceAll(ADVICE, (command: string, ofProject: string | undefined, rest: string) => {
@@ -34,6 +38,15 @@ export function asInvoked(words: string, { config, sandbox, project }: Invocatio
     return `${name}${workspace}${only}${rest}`;
   });
 }
+
+/** The same for HTML, except for what people type in it. */
+export const pageAsInvoked = (html: string, { config, ...invocation }: Invocation): string =>
+  html
+    .split(/(<textarea[^]*?<\/textarea>)/)
+    .map((part, index) =>
+      index % 2 === 1 ? part : asInvoked(part, { ...invocation, config: config && escapeMarkup(config) }),
+    )
+    .join('');
 
 /** A value as one types it in a shell. */
 const quoted = (value: string): string =>

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { asInvoked, type Invocation } from '../../src/terminal/advice.js';
+import { asInvoked, type Invocation, pageAsInvoked } from '../../src/format/advice.js';
 
 describe('the commands in a message repeat how this one was invoked', () => {
   it.each<[said: string, invocation: Invocation, words: string]>([
@@ -46,6 +46,16 @@ describe('the commands in a message repeat how this one was invoked', () => {
     ],
   ])('%s %j', (said, invocation, words) => {
     expect(asInvoked(said, invocation)).toBe(words);
+  });
+
+  it('in a page as HTML, but not in what is being typed there', () => {
+    const page =
+      '<code>readership report weekly</code><textarea>readership export</textarea>readership jobs list';
+    expect(pageAsInvoked(page, { config: 'a&b.yaml' })).toBe(
+      "<code>readership report weekly --config 'a&amp;b.yaml'</code><textarea>readership export</textarea>" +
+        "readership jobs list --config 'a&amp;b.yaml'",
+    );
+    expect(pageAsInvoked(page, {})).toBe(page);
   });
 
   it.each([
