@@ -34,7 +34,7 @@ const DOCS = { id: 'prj_1', name: 'Acme Docs' };
 function report(time: string, reports: object, projects: object[] = [DOCS]) {
   const mail = { from: 'Readership <readership@example.com>' };
   const parts = partsOf(test.warehouse, {
-    settings: { projects, reports, mail, channels: { chat: { kind: 'teams', urlEnv: 'CHAT' } } },
+    settings: { projects, reports, mail, channels: { chat: { kind: 'teams' } } },
     workspace: {
       workspaceDir: test.directory,
       historyFile: join(test.directory, 'history.duckdb'),

@@ -11,7 +11,6 @@ import { tempDir } from '../temp-dir.js';
 import { partsOf } from './parts-of.js';
 
 const LEAD = 'lead@example.com';
-const CHAT = { kind: 'slack', urlEnv: 'CHAT' } as const;
 const [WEEK_46, WEEK_47] = ['2026-11-16T04:00:00Z', '2026-11-23T04:00:00Z'];
 
 /** Two weeks of reports over a history that changes between them. */
@@ -26,14 +25,14 @@ async function setUp(audience: object = { to: [LEAD, 'chat'] }) {
       settings: {
         projects: [{ id: 'prj_1', name: 'Acme Docs' }, ...others],
         mail: { from: 'docs@example.com' },
-        channels: { chat: CHAT },
+        channels: { chat: { kind: 'slack' } },
         reports: { weekly: [audience], improve: { to: [LEAD] } },
       },
       workspace: { reportsDir },
       effects: {
         journal,
         transport,
-        channels: new Map([['chat', openChannel(CHAT, { CHAT: chat.baseUrl })]]),
+        channels: new Map([['chat', openChannel({ kind: 'slack', urlEnv: 'CHAT' }, { CHAT: chat.baseUrl })]]),
       },
       session: { now: () => new Date(time) },
     });
