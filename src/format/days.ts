@@ -40,7 +40,19 @@ export const namedDay = (day: Day): string => write(day, 'EEEE, MMM d');
  * 03:00 UTC+1`.
  */
 export function moment(instant: Date, timezone = 'UTC'): string {
-  const parts = new Intl.DateTimeFormat('en-US', {
+  const parts = formatOf(timezone).formatToParts(instant);
+  const part = (type: string): string => parts.find((part) => part.type === type)?.value ?? '';
+  const zone = part('timeZoneName').replace(/^GMT(?:[+-]0)?/, 'UTC');
+  return `${part('month')} ${part('day')}, ${part('year')} at ${part('hour')}:${part('minute')} ${zone}`;
+}
+
+/** Making one takes longer than using it a hundred times, and each error about a wait uses one. */
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+function formatOf(timezone: string): Intl.DateTimeFormat {
+  const known = formats.get(timezone);
+  if (known !== undefined) return known;
+  const made = new Intl.DateTimeFormat('en-US', {
     timeZone: timezone,
     timeZoneName: 'shortOffset',
     hourCycle: 'h23',
@@ -49,10 +61,9 @@ export function moment(instant: Date, timezone = 'UTC'): string {
     year: 'numeric',
     hour: '2-digit',
     minute: '2-digit',
-  }).formatToParts(instant);
-  const part = (type: string): string => parts.find((part) => part.type === type)?.value ?? '';
-  const zone = part('timeZoneName').replace(/^GMT(?:[+-]0)?/, 'UTC');
-  return `${part('month')} ${part('day')}, ${part('year')} at ${part('hour')}:${part('minute')} ${zone}`;
+  });
+  formats.set(timezone, made);
+  return made;
 }
 
 /** A time to wait for, rounded up to the minute: `Nov 21, 2026 at 01:36 UTC`. */

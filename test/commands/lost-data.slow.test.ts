@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { appendFile, cp, mkdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { startCli } from '../run-cli.js';
 import { openSite, type Site } from './site.js';
 import { endedWith } from './workspace.js';
@@ -12,7 +12,7 @@ describe('a workspace that has sent jobs and emails, and whose data directory is
   let marker: string;
   let sent: readonly number[];
   const counts = () => [site.sandbox.inspect().jobs.length, site.emails()];
-  beforeEach(async () => {
+  beforeAll(async () => {
     site = await openSite();
     data = join(site.cwd, 'data');
     marker = join(site.cwd, '.readership.yaml.sent');
@@ -21,6 +21,9 @@ describe('a workspace that has sent jobs and emails, and whose data directory is
     sent = counts();
     expect(Math.min(...sent)).toBeGreaterThan(0);
     expect(existsSync(marker)).toBe(true);
+  });
+  beforeEach(async () => {
+    await rm(`${data}.away`, { recursive: true, force: true });
     await rename(data, `${data}.away`);
   });
 
@@ -37,12 +40,6 @@ describe('a workspace that has sent jobs and emails, and whose data directory is
     expect(counts()).toEqual(sent);
   });
 
-  it('starts over once its marker is deleted', async () => {
-    await rm(marker);
-    endedWith(0, await site.run('run'));
-    expect(counts()).not.toEqual(sent);
-  });
-
   it('is served by no running service: it stops when its directory is another one', async () => {
     await rename(`${data}.away`, data);
     const schedule = '\nschedule: { export: "* * * * *", poll: "* * * * *" }\n';
@@ -55,5 +52,11 @@ describe('a workspace that has sent jobs and emails, and whose data directory is
     expect(code).toBe(1);
     expect(stderr + stdout).toMatch(/The data directory .+ is another one now/);
     expect(counts()).toEqual(sent);
+  });
+
+  it('starts over once its marker is deleted', async () => {
+    await rm(marker);
+    endedWith(0, await site.run('run'));
+    expect(counts()).not.toEqual(sent);
   });
 });
