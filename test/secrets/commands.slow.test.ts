@@ -1,12 +1,18 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { callCli, runCli } from '../run-cli.js';
 import { reply, serve } from '../serve.js';
 import { tempDir } from '../temp-dir.js';
 import { APART, COMMANDS } from './commands.js';
 import { echoingMailServer } from './mail.js';
-import { expectNoTrace, markedSandbox, markedWorkspace, runToEnd } from './marked-workspace.js';
+import {
+  expectNoTrace,
+  markedSandbox,
+  markedWorkspace,
+  runToEnd,
+  type Surroundings,
+} from './marked-workspace.js';
 import { dotEnv, HOOK_ID, inEveryWriting, KEY, PASSWORD, PING_ID, smtpUrl, tracesIn } from './marks.js';
 import { tracesInMail } from './search.js';
 
@@ -95,16 +101,22 @@ Socket.prototype.write = function (chunk, ...rest) {
 };`;
 
 describe('a crash', () => {
+  let base: string;
+  let surroundings: Surroundings;
+  beforeAll(async () => {
+    const { server } = await echoingMailServer();
+    surroundings = { platform: await markedSandbox(), smtp: smtpUrl(server.port) };
+    base = await markedWorkspace(surroundings);
+    expect(await callCli(['export'], { cwd: base })).toMatchObject({ code: 0 });
+  });
+
   it.each([
     ['throws', ['export']],
     ['rejects', ['export']],
     ['rejects with no error', ['doctor']],
     ['throws', ['report', 'send', 'weekly']],
   ])('that %s in the middle of %s leaves no trace of a secret', async (crash, args) => {
-    const { server } = await echoingMailServer();
-    const platform = await markedSandbox();
-    const cwd = await markedWorkspace({ platform, smtp: smtpUrl(server.port) });
-    if (args[0] === 'report') await callCli(['export'], { cwd });
+    const cwd = await markedWorkspace(surroundings, args[0] === 'report' ? base : undefined);
     const preload = join(cwd, 'crash.cjs');
     await writeFile(preload, CRASH);
     const result = await runCli(args, { cwd, env: { NODE_OPTIONS: `--require=${preload}`, CRASH: crash } });
