@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import { codeOf } from './errors.js';
 
 /** What a server answers with. `errorHandler` answers requests that no URL can be made of. */
-interface Listening {
+interface Served {
   readonly host: string;
   /** 0 for any free port. */
   readonly port: number;
@@ -20,7 +20,7 @@ const MOST_OF_ONE_ADDRESS = 200;
 const MAX_HEADER_BYTES = 32 * 1024;
 
 /** Serves HTTP until `close`, which cuts open connections. Rejects if the port is taken. */
-export async function listen({ host, port, fetch, ...options }: Listening) {
+export async function listen({ host, port, fetch, ...options }: Served) {
   // Global Request and Response stay as they are, because servers also run inside tests and commands.
   const listener = getRequestListener(fetch, { ...options, overrideGlobalObjects: false, hostname: host });
   const connections = new Connections();

@@ -72,7 +72,7 @@ export async function withStored<Result>(
   work: (stored: { store: Warehouse; effects: Effects; putRight: string | undefined }) => Promise<Result>,
 ): Promise<Result> {
   keepPrivate();
-  const { liveFile, historyFile, dataDir, machine, access, sandbox } = workspace;
+  const { liveFile, historyFile, dataDir, machine, credentials, sandbox } = workspace;
   const holder = { ...hold, command: `readership ${command}`, historyFile, now, signal };
   const store = await openWarehouse(liveFile, holder);
   let journal: EffectsJournal | undefined;
@@ -89,8 +89,9 @@ export async function withStored<Result>(
     const elsewhere = isHere ? undefined : sendsElsewhere(place, here, journal.lastSentAt);
     // One for the whole command, because it remembers that the server stopped answering.
     let opened: MailTransport | undefined;
-    const transport = () => (opened ??= access.openTransport());
-    const effects = { journal, here, elsewhere, unknownDeliveries, transport, channels: access.channels };
+    const transport = () => (opened ??= credentials.openTransport());
+    const { channels } = credentials;
+    const effects = { journal, here, elsewhere, unknownDeliveries, transport, channels };
     return await work({ store, effects, putRight: isNewSandbox ? undefined : words });
   } finally {
     await journal?.close();

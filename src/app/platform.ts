@@ -35,12 +35,12 @@ export interface Connection extends Platform {
  * first use. With a database, requests count in the hourly limits.
  */
 export async function connect(
-  { settings, access, sandbox }: Workspace,
+  { settings, credentials, sandbox }: Workspace,
   { now, signal }: Pick<Runtime, 'now' | 'signal'>,
   { onNotice, onWait, onRequest, onRetry }: Callbacks,
   store: Warehouse | undefined,
 ): Promise<Connection> {
-  const { limits } = access;
+  const { limits } = credentials;
   const { pullRequests } = settings;
   const server = await sandbox?.start();
   const paceOf = store && openBudgets(store, limits, settings, { now, onWait });
@@ -49,13 +49,13 @@ export async function connect(
   const clock = new PlatformClock({ baseUrl, now, ask, onSkew: (words) => onNotice?.(words) });
   const transport = new Transport({ onHeaders: clock.observe });
   const host = pullRequests && { url: pullRequests.url, apiUrl: server?.codeHostUrl };
-  const codeHost = host && new CodeHost(host, access.codeHostToken, now);
+  const codeHost = host && new CodeHost(host, credentials.codeHostToken, now);
   const clients = new Map<string, Client>();
   const newClient = (project: ProjectSettings): Client =>
     new Client({
       baseUrl,
       projectId: project.id,
-      apiKey: access.apiKeyOf(project),
+      apiKey: credentials.apiKeyOf(project),
       keyName: project.apiKeyEnv,
       now,
       transport,

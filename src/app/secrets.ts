@@ -1,7 +1,7 @@
 import {
   CODE_HOST_TOKEN_VARIABLE,
-  type Configuration,
   CONFIG_FILE,
+  type Configuration,
   DOT_ENV,
   type Environment,
   isTooShort,
@@ -123,11 +123,10 @@ export async function readConfiguration(
   { workingDirectory, environment, output }: ConfigurationPlace,
   secrets: SecretsMode,
 ): Promise<Configuration> {
-  const isOptional = secrets === 'optional';
   const known =
     secrets === 'none'
       ? environment
-      : await readEnvironment(config, workingDirectory, environment, output.note, isOptional);
+      : await readEnvironment(config, workingDirectory, environment, output.note, secrets);
   // Problems quote the configuration, which may contain a key by mistake.
   output.hide(secretNames(known).flatMap((name) => known[name] ?? []));
   const { settings, file, directory, notices } = await loadSettings(config, workingDirectory);

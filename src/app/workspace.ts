@@ -9,7 +9,7 @@ import { behindLinks } from '../files.js';
 import { SANDBOX_ENVIRONMENT, sandboxSettings } from '../sandbox/state.js';
 import type { WorkspaceView } from '../steps/parts.js';
 import type { Output } from '../terminal/output.js';
-import { type Access, accessOf } from './access.js';
+import { type Credentials, credentialsOf } from './credentials.js';
 import { type OwnSandbox, ownSandbox } from './sandbox.js';
 import { readConfiguration, type SecretsMode, secretsOf } from './secrets.js';
 
@@ -57,7 +57,7 @@ export interface Workspace extends WorkspaceView {
   readonly machine: string | undefined;
   /** What was read from its file; undefined for the built-in sandbox. */
   readonly configuration: Configuration | undefined;
-  readonly access: Access;
+  readonly credentials: Credentials;
   /** The built-in sandbox, if the workspace uses it. */
   readonly sandbox: OwnSandbox | undefined;
 }
@@ -90,7 +90,7 @@ export async function readWorkspace(
     workspaceDir: configuration?.directory,
     invocation: { sandbox: options.sandbox, config: otherName(options.config) },
     ...files,
-    access: accessOf(settings, configuration?.environment ?? SANDBOX_ENVIRONMENT, files.outboxDir),
+    credentials: credentialsOf(settings, configuration?.environment ?? SANDBOX_ENVIRONMENT, files.outboxDir),
     sandbox: configuration === undefined ? ownSandbox(settings.dataDir, now) : undefined,
     marker: configuration && markerOf(configuration.file),
     dataset: location === undefined ? undefined : { location, environment: forStorage },

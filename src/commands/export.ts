@@ -80,14 +80,14 @@ async function printForecast(
   runtime: Runtime,
 ): Promise<ExitCode> {
   const workspace = await readWorkspace(options, runtime);
-  const { settings, projects, liveFile, historyFile, access } = workspace;
+  const { settings, projects, liveFile, historyFile, credentials } = workspace;
   const history = await openNewest(liveFile, historyFile);
   // Before the first export, nothing is loaded and no requests are used.
   const reader: Reader = history ?? { query: () => Promise.resolve([]) };
   const now = runtime.now();
   try {
     const request = { ...options, projects };
-    const planned = await forecastExport(reader, access.limits, settings, request, now);
+    const planned = await forecastExport(reader, credentials.limits, settings, request, now);
     if (options.json === true) runtime.output.json(planned.map((one) => forecastJson(one, now)));
     else for (const one of planned) runtime.output.data(forecastLines(one, settings, now).join('\n'));
     return 0;

@@ -37,8 +37,8 @@ export const EXAMPLE = { url: 'https://platform.example.com', project: 'prj_123'
 export async function askAll(
   given: InitAnswers,
   environment: Environment,
-  check: boolean,
   runtime: Runtime,
+  { check }: { readonly check: boolean },
 ): Promise<InitAnswers> {
   const knownKey = environment[KEY] === '' ? undefined : environment[KEY];
   const platform: readonly QuestionName[] =
@@ -137,7 +137,7 @@ async function askFor(
       const without = isOptional && !isHidden ? 'none' : '';
       const shown = isHidden && before !== undefined ? 'the same' : (before ?? without);
       const question = `${QUESTIONS[name]}${shown && ` [${shown}]`}: `;
-      const answer = withScheme(name, (await asked(question, runtime, isHidden)) || before);
+      const answer = withScheme(name, (await asked(question, runtime, { isHidden })) || before);
       if (answer === undefined && isOptional) break;
       const next = { ...answers, [name]: answer ?? '' };
       const problem = problemIn(next);
@@ -147,7 +147,11 @@ async function askFor(
   return answers;
 }
 
-async function asked(question: string, { signal }: Runtime, isHidden = false): Promise<string> {
+async function asked(
+  question: string,
+  { signal }: Runtime,
+  { isHidden } = { isHidden: false },
+): Promise<string> {
   const line = await askLine(question, signal, { isHidden });
   if (line === undefined) throw new ConfigurationError('The input ended. Nothing was written.');
   return line.trim();

@@ -73,7 +73,7 @@ async function writeFiles(
   };
   if (!asks && check && !(await works(complete, environment, runtime)))
     throw new ConfigurationError('Nothing was written. --no-check writes the files anyway.');
-  const answers = asks ? await askAll(complete, environment, check, runtime) : complete;
+  const answers = asks ? await askAll(complete, environment, runtime, { check }) : complete;
   const sitemap = asks || !check ? undefined : await findSitemap(answers.siteUrl, runtime);
 
   signal.throwIfAborted();

@@ -109,18 +109,18 @@ export async function watchReport(name: string, options: ReportOptions, runtime:
   if (workspaceDir === undefined)
     throw new ConfigurationError('--watch is for your own reports, and the sandbox has none.');
   const { folder } = await findReport(name, workspaceDir);
-  const render = async (open: boolean) => {
-    await renderReport(name, { ...options, open }, runtime).catch((error: unknown) => {
+  const render = async (given: ReportOptions) => {
+    await renderReport(name, given, runtime).catch((error: unknown) => {
       output.note(messageOf(error));
     });
   };
-  await render(options.open === true);
+  await render(options);
   let rendering = Promise.resolve();
   let pause: NodeJS.Timeout | undefined;
   const changed = () => {
     clearTimeout(pause);
     pause = setTimeout(() => {
-      rendering = rendering.then(() => render(false));
+      rendering = rendering.then(() => render({ ...options, open: false }));
     }, PAUSE_MS);
   };
   const templates = join(workspaceDir, 'templates');

@@ -76,7 +76,7 @@ export async function sendReport(name: string, options: SendOptions, runtime: Ru
     const sent = await runner.aside('report', () => send(parts, mailings, options));
     for (const { message } of sent?.empty ?? []) runtime.output.note(message);
     for (const { delivery, isNew } of sent?.deliveries ?? [])
-      runtime.output.data(deliveryLine(delivery, runtime, isNew));
+      runtime.output.data(deliveryLine(delivery, runtime, { isNew }));
   });
   return conclude(outages, runtime);
 }

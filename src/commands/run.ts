@@ -80,9 +80,9 @@ export const start = workspaceCommand('start', {
     const workspace = await readWorkspace(options, runtime);
     runtime.output.goesOnUnread = true;
     // A missing key, or an invalid address of the mail server, is an error now, and not every night.
-    const { settings, projects, access } = workspace;
-    access.openTransport();
-    for (const project of projects) access.apiKeyOf(project);
+    const { settings, projects, credentials } = workspace;
+    credentials.openTransport();
+    for (const project of projects) credentials.apiKeyOf(project);
     const log = await openLog(runtime.output);
     const onTickFailed = (error: unknown): void => {
       const isLater = error instanceof LockedError;

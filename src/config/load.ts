@@ -59,9 +59,9 @@ export async function readEnvironment(
   workingDirectory: string,
   environment: Environment,
   note: (words: string) => void,
-  isOptional = false,
+  dotEnv: 'required' | 'optional' = 'required',
 ): Promise<Environment> {
-  const inFile = await readDotEnv(join(dirname(pathOf(file, workingDirectory)), DOT_ENV), isOptional);
+  const inFile = await readDotEnv(join(dirname(pathOf(file, workingDirectory)), DOT_ENV), dotEnv);
   for (const name of Object.keys(inFile))
     if (environment[name] === '' && inFile[name] !== '')
       note(`${name} is empty in the environment, which hides its value in ${DOT_ENV}: unset it to use that.`);
@@ -140,11 +140,11 @@ async function readConfig(path: string, isDefault: boolean): Promise<string> {
   );
 }
 
-async function readDotEnv(path: string, isOptional: boolean): Promise<Environment> {
+async function readDotEnv(path: string, dotEnv: 'required' | 'optional'): Promise<Environment> {
   // A password manager may offer it as a pipe, and writes to it at once.
   const text = await readText(path, (file) => readFile(file, 'utf8')).catch((error: unknown) => {
     const isDenied = error instanceof Error && codeOf(error.cause) === 'EACCES';
-    if (!isOptional || !isDenied) throw error;
+    if (dotEnv === 'required' || !isDenied) throw error;
   });
   return parseEnv((text ?? '').replace(/^\ufeff/, ''));
 }

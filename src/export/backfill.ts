@@ -44,16 +44,22 @@ async function findKept(
 ): Promise<Day | undefined> {
   const isKept = async (day: Day) =>
     (await viewsIn(client, { first: day, last: day }, { signal })) !== 'refused';
-  const daysOf = (isOfThese: boolean) =>
-    results.filter((result) => isRefused(result) === isOfThese).map(({ day }) => day);
-  const oldest = daysOf(false).sort().at(0);
-  const refused = daysOf(true).filter((day) => oldest !== undefined && day < oldest);
+  const kept = results.filter((result) => !isRefused(result)).map(({ day }) => day);
+  const oldest = kept.sort().at(0);
+  const refused = results
+    .filter(isRefused)
+    .map(({ day }) => day)
+    .filter((day) => oldest !== undefined && day < oldest);
   const newest = refused.sort().at(-1);
   if (oldest === undefined || newest === undefined || refused.length < MOST_IN_A_ROW) return undefined;
   if (await isKept(range.first)) return undefined;
   const most = daysBetween(newest, oldest) - 1;
-  const kept = await largestConfirmed((days) => isKept(addDays(oldest, -days)), Math.ceil(most / 2), most);
-  const first = addDays(oldest, -kept);
+  const keptDays = await largestConfirmed(
+    (days) => isKept(addDays(oldest, -days)),
+    Math.ceil(most / 2),
+    most,
+  );
+  const first = addDays(oldest, -keptDays);
   await warehouse.transaction((transaction) => transaction.execute(FORGET_REFUSED, { project, first }));
   await recordFact(warehouse, project, KEPT_FROM, first, now());
   results.splice(0, results.length, ...results.filter(({ day }) => day >= first));

@@ -113,11 +113,10 @@ async function endOfStray(
   viewsUpTo: (age: number) => Promise<number>,
 ): Promise<number> {
   const ofFirst = await viewsUpTo(oldest);
-  const ages = (isSame: boolean) =>
-    answers.filter(([age, views]) => age <= oldest && (views === ofFirst) === isSame).map(([age]) => age);
-  const newest = Math.min(...ages(true));
+  const known = answers.filter(([age]) => age <= oldest);
+  const newest = Math.min(...known.filter(([, views]) => views === ofFirst).map(([age]) => age));
   if (oldest - newest < STRAY_DAYS) return oldest;
-  const most = newest - Math.max(...ages(false)) - 1;
+  const most = newest - Math.max(...known.filter(([, views]) => views !== ofFirst).map(([age]) => age)) - 1;
   const isStray = async (days: number) => (await viewsUpTo(newest - days)) === ofFirst;
   return newest - (await largest(isStray, Math.ceil(most / 2), most));
 }

@@ -76,7 +76,7 @@ function sentLines(
 export function deliveryLine(
   delivery: Delivery,
   { output, workingDirectory }: EmailScreen,
-  isNew = true,
+  { isNew } = { isNew: true },
 ): string {
   const { red, yellow, cyan } = output.colors;
   const { report, period, recipient, state, via, settled_at, next_attempt_at, note } = delivery;

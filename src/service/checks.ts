@@ -161,8 +161,8 @@ function links({ settings: { serve, reports } }: Workspace): Verdict {
 }
 
 /** Whether each channel has an address, and a secret where it needs one. Nothing is sent. */
-const channels = ({ access }: Workspace): Promise<CheckResult>[] =>
-  [...access.channels].map(([name, channel]) =>
+const channels = ({ credentials }: Workspace): Promise<CheckResult>[] =>
+  [...credentials.channels].map(([name, channel]) =>
     found('channel', () =>
       'problem' in channel
         ? fail(`${name}: ${channel.problem}`)

@@ -29,7 +29,7 @@ import { keyProblem } from './findings.js';
 /** What `readership status` shows, in every format. */
 export async function readStatus(reader: Reader, workspace: Workspace, now: Date) {
   const { settings } = workspace;
-  const forecasts = await forecastExport(reader, workspace.access.limits, settings, workspace, now);
+  const forecasts = await forecastExport(reader, workspace.credentials.limits, settings, workspace, now);
   return {
     projects: await Promise.all(forecasts.map((one) => readProjectStatus(reader, one, settings, now))),
     operations: await readOperations(reader, workspace, now),

@@ -32,7 +32,7 @@ export interface PromptOptions {
 /** A simple prompt for multi-line statements, until Ctrl-D. */
 export async function runPrompt({ output, answer, onError, ...options }: PromptOptions): Promise<void> {
   const { connection } = options;
-  const prompt = new Prompt(options.input, output, connection, options.names);
+  const prompt = new PromptLines(options.input, output, connection, options.names);
   const run = (sql: string) =>
     prompt.during(() => answer(sql).catch((error: unknown) => onError(messageOf(error))));
   output.write(`${HELP}\n`);
@@ -59,7 +59,7 @@ export async function runPrompt({ output, answer, onError, ...options }: PromptO
 }
 
 /** The lines at the prompt, and what Ctrl-C does. */
-class Prompt {
+class PromptLines {
   /** The lines of a statement that is not complete yet. */
   statement = '';
   readonly lines: Interface;

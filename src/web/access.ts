@@ -69,7 +69,12 @@ export class Access {
   }
 
   /** Refuses a request with words for its sender. */
-  async refuse(c: WebContext, status: ContentfulStatusCode, words: string, login = false): Promise<Response> {
+  async refuse(
+    c: WebContext,
+    status: ContentfulStatusCode,
+    words: string,
+    { login } = { login: false },
+  ): Promise<Response> {
     // What someone typed before a restart is not lost with their session.
     const typed = c.req.method === 'POST' && status === 401 ? typedIn(await formOf(c)) : '';
     return c.html(this.fill('refused', { words, login, typed, address: wantedIn(c) }), status);
@@ -94,7 +99,7 @@ export class Access {
   /** Answers the form with the password. Throws a `BusyError`. */
   async login(c: WebContext, password: string): Promise<Response> {
     const owner = await this.#ownerOf(c, password);
-    if (owner === undefined) return this.refuse(c, 401, 'Wrong password.', true);
+    if (owner === undefined) return this.refuse(c, 401, 'Wrong password.', { login: true });
     await this.#letIn(c, owner);
     return c.redirect(wantedIn(c), 303);
   }
@@ -102,7 +107,7 @@ export class Access {
   /** Ends the session of a browser. */
   logout(c: WebContext): Promise<Response> {
     this.#ended.set(deleteCookie(c, cookieOf(c))?.split('.')[0] ?? '', true);
-    return this.refuse(c, 200, 'You are signed out.', this.settings.auth === 'password');
+    return this.refuse(c, 200, 'You are signed out.', { login: this.settings.auth === 'password' });
   }
 
   readonly isActionToken = (given: string): boolean => isSame(given, this.actionToken);
@@ -159,7 +164,7 @@ export class Access {
     // Only programs ask for these. A browser would show a window of its own instead of the form.
     if (['/mcp', '/metrics'].includes(pathname) && auth !== 'proxy')
       c.header('WWW-Authenticate', `${auth === 'password' ? 'Basic' : 'Bearer'} realm="Readership"`);
-    return this.refuse(c, auth === 'proxy' ? 403 : 401, WHY_NOT[auth], auth === 'password');
+    return this.refuse(c, auth === 'proxy' ? 403 : 401, WHY_NOT[auth], { login: auth === 'password' });
   }
 }
 

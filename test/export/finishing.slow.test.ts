@@ -1,7 +1,7 @@
 import { addMinutes, differenceInMinutes } from 'date-fns';
 import { describe, expect, test } from 'vitest';
 import { PausedError } from '../../src/api/errors.js';
-import { sharedLimits } from '../../src/app/access.js';
+import { sharedLimits } from '../../src/app/credentials.js';
 import { addDays, type Day, lastEndedDay } from '../../src/day.js';
 import { forecastExport, type ForecastRequest } from '../../src/export/forecast.js';
 import { exportStep } from '../../src/steps/export.js';

@@ -1,6 +1,6 @@
 import { addHours } from 'date-fns';
 import { describe, expect, test } from 'vitest';
-import { sharedLimits } from '../../src/app/access.js';
+import { sharedLimits } from '../../src/app/credentials.js';
 import { settingsSchema } from '../../src/config/schema.js';
 import { addDays, day, lastEndedDay } from '../../src/day.js';
 import {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import type { Client } from '../../src/api/client.js';
 import type { PageViews } from '../../src/api/schema.js';
-import { sharedLimits } from '../../src/app/access.js';
+import { sharedLimits } from '../../src/app/credentials.js';
 import { openBudgets } from '../../src/app/platform.js';
 import { settingsSchema } from '../../src/config/schema.js';
 import { addDays, type Day, daysBetween, lastEndedDay } from '../../src/day.js';

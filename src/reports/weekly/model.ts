@@ -135,7 +135,7 @@ function mostReadOf(page: MostReadRow, { before }: WeekComparison, moved: Weekly
     if (expected !== null) return { views, change: changeOf(views, expected), isBeyond: true };
     const viewsBefore = before && page[`${audience}_before`];
     const known = viewsBefore === null ? UNKNOWN : changeOf(views, viewsBefore);
-    const change: Change = page.is_new === true && views > 0 ? { kind: 'new' } : known;
+    const change: Change = page.is_new && views > 0 ? { kind: 'new' } : known;
     return { views, change, isBeyond: false };
   };
   return { path: page.path, human: of('human'), ai: of('ai') };

@@ -59,8 +59,11 @@ const mostRead = pageViews.extend({
   /** Null if they cannot be compared with. */
   human_before: count.nullable(),
   ai_before: count.nullable(),
-  /** Null if too few days before are loaded to tell. */
-  is_new: z.boolean().nullable(),
+  /** Not new if too few days before are loaded to tell. */
+  is_new: z
+    .boolean()
+    .nullable()
+    .transform((isNew) => isNew ?? false),
 });
 
 /** What the queries of `reports/weekly` return. */

@@ -11,7 +11,7 @@ import { type Channel, openChannel } from '../mail/channel.js';
 import { expectSender, type MailTransport, outboxTransport, smtpTransport } from '../mail/transport.js';
 
 /** What the secrets of a workspace give access to. */
-export interface Access {
+export interface Credentials {
   /** The API key of a project. Throws a `ConfigurationError` when it is missing. */
   readonly apiKeyOf: (project: ProjectSettings) => string;
   readonly codeHostToken: string | undefined;
@@ -24,7 +24,7 @@ export interface Access {
 }
 
 /** Reads the secrets from the environment. One that is missing or malformed stops only what needs it. */
-export function accessOf(settings: Settings, environment: Environment, outboxDir: string): Access {
+export function credentialsOf(settings: Settings, environment: Environment, outboxDir: string): Credentials {
   const token = environment[CODE_HOST_TOKEN_VARIABLE];
   const smtpUrl = environment[SMTP_URL_VARIABLE] ?? '';
   const channels = Object.entries(settings.channels);
