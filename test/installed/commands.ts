@@ -46,7 +46,7 @@ export const TRIES: Readonly<Record<string, Try>> = {
   sandbox: { args: ['--port', '0'], shows: /http:\/\/127\.0\.0\.1:\d+/, goesOn: true, code: 143 },
 };
 
-/** The commands below a command, from its help, which is checked to be one. */
+/** The commands below a command, from its help, which is checked to be one. What has options or arguments has none below. */
 export async function commandsBelow(
   installed: Installed,
   command: readonly string[] = [],
@@ -54,12 +54,13 @@ export async function commandsBelow(
   const help = await installed.output([...command, '--help']);
   expect(help).toContain(`Usage: ${['readership', ...command].join(' ')} `);
   const [, list = ''] = /^Commands:\n((?: .*\n)+)/m.exec(help) ?? [];
-  const names = [...list.matchAll(/^ {2}(\S+)/gm)].flatMap(([, name = 'help']) =>
-    name === 'help' ? [] : name,
-  );
-  if (names.length === 0) return command.length === 0 ? [] : [command.join(' ')];
-  const below = await Promise.all(names.map((name) => commandsBelow(installed, [...command, name])));
-  return below.flat();
+  const entries = [...list.matchAll(/^ {2}(\S+)( [[<])?/gm)].filter(([, name]) => name !== 'help');
+  if (entries.length === 0) return command.length === 0 ? [] : [command.join(' ')];
+  const below = entries.map(async ([, name = '', parameters]) => {
+    const names = [...command, name];
+    return parameters === undefined ? commandsBelow(installed, names) : names.join(' ');
+  });
+  return (await Promise.all(below)).flat();
 }
 
 /** Runs a command once; one that goes on is stopped as a service manager does, and ends well. */
