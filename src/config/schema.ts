@@ -156,10 +156,13 @@ export const settingsSchema = z
 
 /** Settings of 0.3 that are gone, with what now applies: accepted, and reported as having no effect. */
 export const RETIRED: ReadonlyMap<string, string> = new Map([
-  ['channels.*.secretEnv', 'READERSHIP_WEBHOOK_SECRET_ and the name of the channel is the variable'],
+  [
+    'channels.*.secretEnv',
+    'its secret is in READERSHIP_WEBHOOK_SECRET_ and its name, such as READERSHIP_WEBHOOK_SECRET_PIPELINE',
+  ],
   [
     'channels.*.urlEnv',
-    'READERSHIP_CHANNEL_ and the name of the channel is the variable, such as READERSHIP_CHANNEL_DOCS_CHAT',
+    'its address is in READERSHIP_CHANNEL_ and its name, such as READERSHIP_CHANNEL_DOCS_CHAT',
   ],
   [
     'database',
@@ -174,12 +177,10 @@ export const RETIRED: ReadonlyMap<string, string> = new Map([
   ['reports.timezone', 'schedule.timezone applies to reports too'],
   ['reports.*.attach', 'emails have no attachments; readership sql --output rows.csv writes rows to a file'],
   ['pullRequests.files', 'only the pull requests of agents are looked up, by their links'],
-  [
-    'pullRequests.host',
-    'pullRequests.url, which is https://github.com by default, says where pull requests are',
-  ],
+  ['pullRequests.host', 'pullRequests.url says where pull requests are, by default https://github.com'],
   ['pullRequests.repository', 'only the pull requests of agents are looked up, by their links'],
   ['publish.endpoint', 'set AWS_ENDPOINT_URL_S3 in the environment instead, which other S3 tools read too'],
+  ['publish.region', 'set AWS_REGION in the environment instead, which other S3 tools read too'],
   ['serve.auth', 'serve.header lets a proxy sign people in, and serve.password lets them sign in themselves'],
   [
     'serve.host',
@@ -187,7 +188,6 @@ export const RETIRED: ReadonlyMap<string, string> = new Map([
   ],
   ['serve.port', 'readership serve and readership start use port 8420, or what their option --port says'],
   ['serve.proxies', 'a proxy that signs people in must connect from this machine'],
-  ['publish.region', 'set AWS_REGION in the environment instead, which other S3 tools read too'],
 ]);
 
 /** Settings that are gone and cannot be ignored, with what to do instead. */
