@@ -91,7 +91,7 @@ const LONGEST_POLL_DELAY_MS = 5 * 60_000;
 
 /** Milliseconds before the next poll of a job, doubling with each poll, within bounds. */
 export const pollDelayMs = (polls: number): number =>
-  Math.min(LONGEST_POLL_DELAY_MS, SHORTEST_POLL_DELAY_MS * 2 ** Math.min(polls, 30));
+  Math.min(LONGEST_POLL_DELAY_MS, SHORTEST_POLL_DELAY_MS * 2 ** polls);
 
 /** For so long, a job that completed without a pull request is still polled, since the link may come later. */
 const LINK_HOURS = 1;

@@ -116,6 +116,17 @@ describe('what a failure says about the outcome of a POST', () => {
     expect(messageOf(stopped)).toContain('job_7, which is job 1');
   });
 
+  it('a message to a job that may not exist is not sent, and waits', async () => {
+    const desk = await agentDesk();
+    await desk.plan(1);
+    desk.sandbox.setFaults([{ on: 'create', kind: 'lost-reply', times: 1 }]);
+    await submitPrompts(desk.task(), 'job');
+    const message = { origin: 'typed', prompt: 'Mention the limits', now: NOW } as const;
+    await planMessage(desk.warehouse, await desk.job(1), message);
+    expect(await submitPrompts(desk.task(), 'message')).toEqual({ sent: 0 });
+    expect(await desk.messages()).toMatchObject([{ state: 'planned' }]);
+  });
+
   it.each([
     [20, 20_000, '20 s.'],
     [7_000, 3_600_000, '1 h 0 min or more.'],

@@ -75,7 +75,7 @@ describe('the life of a message', () => {
 });
 
 it('the time between two polls doubles from the minimum to the maximum, and stays there', () => {
-  const delays = [0, 1, 2, 7, 8, 9, 1000].map((polls) => pollDelayMs(polls));
+  const delays = [0, 1, 2, 7, 8, 9, 2_000].map((polls) => pollDelayMs(polls));
   expect(delays).toEqual([1_000, 2_000, 4_000, 128_000, 256_000, 300_000, 300_000]);
   expect(nextPoll({ next_poll_at: null, note: null }, new Date())).toBe(EARLIEST);
 });

@@ -3,7 +3,14 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { StorageError } from '../../src/errors.js';
 import type { JournalEntry } from '../../src/effects/entries.js';
-import { agreeOnPlace, placeOf, readPlace, readWorkspaceId, sendFrom } from '../../src/effects/place.js';
+import {
+  agreeOnPlace,
+  isSamePlace,
+  placeOf,
+  readPlace,
+  readWorkspaceId,
+  sendFrom,
+} from '../../src/effects/place.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { execute, journalOf, liveWarehouse } from '../open-warehouse.js';
 
@@ -95,6 +102,10 @@ describe('the id of a workspace', () => {
     await execute(warehouse, "UPDATE workspace SET path = '/data'");
     expect(await agree(warehouse)).toEqual(elsewhere);
     expect(await readPlace(warehouse)).toEqual(elsewhere);
+    // The same path on another machine is another place.
+    for (const other of [{ machine: 'n' }, { path: '/copy' }])
+      expect(isSamePlace(HERE, { ...HERE, ...other })).toBe(false);
+    expect(isSamePlace(HERE, { ...HERE, host: 'renamed' })).toBe(true);
     // The id of a machine is confidential.
     expect((await placeOf('.')).machine).not.toMatch(/^[0-9a-f]{32}$/);
   });
