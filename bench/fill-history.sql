@@ -15,7 +15,7 @@ FROM
     SELECT path, day, ($first::DATE + day::INTEGER - DATE '1970-01-01') % 7 AS weekday
     FROM
       (
-        SELECT path, unnest(range((hash(path) % every)::BIGINT, $days::BIGINT, every)) AS day
+        SELECT path, unnest(range((path * 7919) % every, $days::BIGINT, every)) AS day
         FROM (SELECT range AS path, greatest(1, range // $daily::BIGINT) AS every FROM range($paths::BIGINT))
       )
   )

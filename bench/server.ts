@@ -1,51 +1,75 @@
 /**
- * An API for views with little overhead: every page is prepared as bytes, and is the same for all projects. The numbers
- * of a path repeat every seven days, as in fill-history.sql. Its arguments are the number of paths a day and the
- * latency. It sends its address to its parent, and exits with it.
+ * An API for views with little overhead: the pages of a day are prepared as bytes, and are the same for all projects. Its
+ * rows are those of fill-history.sql. Its argument is the shape of the history as JSON. It sends its address to its parent,
+ * and exits with it.
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { sumCounts } from '../src/export/totals.js';
+import type { Served } from './processes.js';
 
 const PAGE = 250;
 const DAY_MS = 86_400_000;
-const paths = Number(process.argv[2]);
-const latencyMs = Number(process.argv[3]);
+const {
+  paths,
+  daily = paths,
+  first = '1970-01-01',
+  latencyMs = 0,
+} = JSON.parse(process.argv[2] ?? '') as Served;
 
-const dayOfWeek = (date: string | null): number => (Date.parse(date ?? '') / DAY_MS) % 7;
+const dayNumber = (date: string | null): number => Date.parse(date ?? '') / DAY_MS;
 
-const rowsOf = (weekday: number) =>
-  Array.from({ length: paths }, (_, index) => {
-    const human = (index * 7 + weekday * 13) % 90;
-    const ai = (index * 11 + weekday * 17) % 70;
-    return { path: `/docs/guides/page-${index}`, human, ai, total: human + ai };
-  });
+/** Whether a path is viewed so many days after the first one. */
+function isViewed(path: number, day: number): boolean {
+  if (daily === paths) return true;
+  const every = Math.max(1, Math.floor(path / daily));
+  const offset = (path * 7919) % every;
+  return day >= offset && (day - offset) % every === 0;
+}
 
-const week = Array.from({ length: 7 }, (_, weekday) => {
-  const rows = rowsOf(weekday);
+function prepare(day: number) {
+  const weekday = day % 7;
+  const age = day - dayNumber(first);
+  const rows = Array.from({ length: paths }, (_, path) => path)
+    .filter((path) => isViewed(path, age))
+    .map((path) => {
+      const human = (path * 7 + weekday * 13) % 90;
+      const ai = (path * 11 + weekday * 17) % 70;
+      return { path: `/docs/guides/page-${path}`, human, ai, total: human + ai };
+    });
   const totals = sumCounts(rows);
-  const pages = Array.from({ length: Math.ceil(paths / PAGE) }, (_, page) =>
+  const pages = Array.from({ length: Math.max(1, Math.ceil(rows.length / PAGE)) }, (_, page) =>
     Buffer.from(
       JSON.stringify({
         totals,
         views: rows.slice(page * PAGE, (page + 1) * PAGE),
-        hasMore: (page + 1) * PAGE < paths,
+        hasMore: (page + 1) * PAGE < rows.length,
       }),
     ),
   );
   return { totals, pages };
-});
+}
+
+const prepared = new Map<number, ReturnType<typeof prepare>>();
+
+/** Days on which every path is viewed repeat every week. */
+function dayOf(number: number) {
+  const key = daily === paths ? number % 7 : number;
+  const day = prepared.get(key) ?? prepare(key);
+  prepared.set(key, day);
+  return day;
+}
 
 function bodyOf(search: URLSearchParams): Buffer | string | undefined {
-  const [from, to] = [search.get('dateFrom'), search.get('dateTo')];
-  const days = (Date.parse(to ?? '') - Date.parse(from ?? '')) / DAY_MS;
-  const first = dayOfWeek(from);
-  if (search.get('limit') === String(PAGE)) return week[first]?.pages[Number(search.get('offset')) / PAGE];
-  const totals = sumCounts(
-    Array.from({ length: days }, (_, day) => week[(first + day) % 7]?.totals ?? []).flat(),
-  );
-  return JSON.stringify({ totals, views: rowsOf(first).slice(0, 1), hasMore: paths > 1 });
+  const [from, to] = [dayNumber(search.get('dateFrom')), dayNumber(search.get('dateTo'))];
+  if (search.get('limit') === String(PAGE)) return dayOf(from).pages[Number(search.get('offset')) / PAGE];
+  const totals = sumCounts(Array.from({ length: to - from }, (_, day) => dayOf(from + day).totals));
+  return JSON.stringify({
+    totals,
+    views: [{ path: '/docs/guides/page-0', human: 0, ai: 0, total: 0 }],
+    hasMore: paths > 1,
+  });
 }
 
 const server = createServer((request, response) => {

@@ -1,5 +1,5 @@
 /**
- * Loaded before a measured program: writes what it used to the file BENCH_USAGE names, and counts calls of DuckDB where
+ * Loaded before a measured program: writes its memory to the file BENCH_USAGE names, and counts calls of DuckDB where
  * BENCH_CALLS is set.
  */
 import { writeFileSync } from 'node:fs';
@@ -22,7 +22,6 @@ if (process.env.BENCH_CALLS) {
   require.cache[path].exports = Object.create(duckdb, properties);
 }
 process.on('exit', () => {
-  const { userCPUTime, systemCPUTime, maxRSS } = process.resourceUsage();
-  const usage = { processorS: (userCPUTime + systemCPUTime) / 1e6, peakMb: maxRSS / 1024, calls };
+  const usage = { peakMb: process.resourceUsage().maxRSS / 1024, calls };
   writeFileSync(process.env.BENCH_USAGE, JSON.stringify(usage));
 });

@@ -60,17 +60,16 @@ export async function withHistory<Result>(
   }
 }
 
-/** Runs `work` with a function that restores a published workspace of `rows` rows whose next night is due. */
+/** Runs `work` with a function that restores a published workspace of a history whose next night is due. */
 export const withNights = <Result>(
   baseUrl: string,
-  { rows, paths, runs }: { readonly rows: number; readonly paths: number; readonly runs: number },
+  { runs, ...shape }: Shape & { readonly runs: number },
   work: (directory: string, restore: () => Promise<void>) => Promise<Result>,
 ): Promise<Result> =>
   inTemporaryDirectory(async (directory) => {
-    const days = Math.round(rows / paths);
     const [data, kept] = [join(directory, 'data'), join(directory, 'kept')];
-    await configure(directory, baseUrl, addDays(firstOf(days), -1));
-    await withHistory(directory, { days, paths, daily: paths }, (warehouse) =>
+    await configure(directory, baseUrl, addDays(firstOf(shape.days), -1));
+    await withHistory(directory, shape, (warehouse) =>
       warehouse.transaction(async (transaction) => {
         await transaction.execute(UNSETTLE, { since: addDays(yesterday(), -3) });
         await transaction.execute(
