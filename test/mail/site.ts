@@ -1,17 +1,24 @@
-import { dirname } from 'node:path';
+import { cp } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import PostalMime from 'postal-mime';
 import type { Day } from '../../src/day.js';
 import { smtpTransport } from '../../src/mail/transport.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { journalOf, liveWarehouse } from '../open-warehouse.js';
+import { tempDir } from '../temp-dir.js';
 import { startMailServer } from './mail-server.js';
 
 export type MailSite = Awaited<ReturnType<typeof mailSite>>;
 
-/** A mail server, and a new directory with a live database and its journal. All are closed after the test. */
-export async function mailSite() {
+/**
+ * A mail server, and a new directory with a live database and its journal, or a copy of the directory `like`. All are
+ * closed after the test.
+ */
+export async function mailSite(like?: string) {
   const server = await startMailServer();
-  const warehouse = await liveWarehouse();
+  const copy = like === undefined ? undefined : await tempDir();
+  if (like !== undefined && copy !== undefined) await cp(like, copy, { recursive: true });
+  const warehouse = await liveWarehouse(copy && join(copy, 'warehouse.duckdb'));
   return {
     server,
     directory: dirname(warehouse.path),

@@ -1,11 +1,11 @@
-import { readFile } from 'node:fs/promises';
+import { cp, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { day } from '../../src/day.js';
 import { openChannel } from '../../src/mail/channel.js';
 import { reportStep } from '../../src/steps/report.js';
 import { loadDays, mailSite } from '../mail/site.js';
-import { execute } from '../open-warehouse.js';
+import { closeNow, execute } from '../open-warehouse.js';
 import { serve } from '../serve.js';
 import { tempDir } from '../temp-dir.js';
 import { partsOf } from './parts-of.js';
@@ -13,13 +13,14 @@ import { partsOf } from './parts-of.js';
 const LEAD = 'lead@example.com';
 const [WEEK_46, WEEK_47] = ['2026-11-16T04:00:00Z', '2026-11-23T04:00:00Z'];
 
-/** Two weeks of reports over a history that changes between them. */
-async function setUp(audience: object = { to: [LEAD, 'chat'] }) {
-  const { warehouse, journal, transport, mailsTo } = await mailSite();
+/** Two weeks of reports over a history that changes between them; `like` is a directory in which the first was sent. */
+async function setUp(audience: object = { to: [LEAD, 'chat'] }, like?: string) {
+  const { warehouse, journal, transport, mailsTo, directory } = await mailSite(like);
   const chat = await serve((_, response) => response.end('ok'));
   const reportsDir = await tempDir();
-  await loadDays(warehouse, day('2026-08-03'), day('2026-11-22'));
-  await loadDays(warehouse, day('2026-08-03'), day('2026-11-22'), 'prj_2');
+  if (like === undefined)
+    for (const project of ['prj_1', 'prj_2'])
+      await loadDays(warehouse, day('2026-08-03'), day('2026-11-22'), project);
   const run = async (time: string, others: object[] = []) => {
     const parts = partsOf(warehouse, {
       settings: {
@@ -48,8 +49,20 @@ async function setUp(audience: object = { to: [LEAD, 'chat'] }) {
   const change = (sql: string) => execute(warehouse, sql);
   const lastMail = async () => (await mailsTo(LEAD)).findLast(({ subject }) => !subject?.includes('agents'));
   const page = () => readFile(join(reportsDir, 'prj_1', 'weekly-2026-W47.html'), 'utf8');
-  return { chat, change, lastMail, mailsTo, page, restate, run };
+  return { chat, change, directory, lastMail, mailsTo, page, restate, run, warehouse };
 }
+
+/** A directory in which the email about week 46 was sent. */
+let sent: string;
+beforeAll(async () => {
+  const { directory, run, warehouse } = await setUp();
+  await run(WEEK_46);
+  await closeNow(warehouse);
+  sent = await tempDir();
+  for (const name of await readdir(directory))
+    if (/^(?:warehouse\.duckdb|effects\.log)/.test(name)) await cp(join(directory, name), join(sent, name));
+});
+const afterWeek46 = () => setUp(undefined, sent);
 
 describe('a week whose views changed after its email', () => {
   it('is named by the next one with both numbers, in every form', async () => {
@@ -70,8 +83,7 @@ describe('a week whose views changed after its email', () => {
   });
 
   it('is named with both audiences if both changed', async () => {
-    const { lastMail, restate, run } = await setUp();
-    await run(WEEK_46);
+    const { lastMail, restate, run } = await afterWeek46();
     await restate('human = human - 100, ai = ai + 26');
     await run(WEEK_47);
     expect((await lastMail())?.text).toContain(
@@ -83,8 +95,7 @@ describe('a week whose views changed after its email', () => {
     ['less than 1%', 'human = human + 53, ai = ai + 25'],
     ['nothing', 'human = human'],
   ])('is not named for %s', async (_, change) => {
-    const { lastMail, restate, run } = await setUp();
-    await run(WEEK_46);
+    const { lastMail, restate, run } = await afterWeek46();
     await restate(change);
     await run(WEEK_47);
     expect((await lastMail())?.text).not.toContain('late data');
@@ -92,8 +103,7 @@ describe('a week whose views changed after its email', () => {
 
   it('is not named if its email was not sent, or its numbers are unknown', async () => {
     for (const set of ["state = 'failed'", 'days_covered = NULL, human = NULL, ai = NULL']) {
-      const { change, lastMail, restate, run } = await setUp({ to: [LEAD] });
-      await run(WEEK_46);
+      const { change, lastMail, restate, run } = await afterWeek46();
       await change(`UPDATE deliveries SET ${set} WHERE report = 'weekly'`);
       await restate('human = human + 1000');
       await run(WEEK_47);
