@@ -187,7 +187,6 @@ export const RETIRED: ReadonlyMap<string, string> = new Map([
     'readership serve and readership start listen on 127.0.0.1, or on what their option --host says',
   ],
   ['serve.port', 'readership serve and readership start use port 8420, or what their option --port says'],
-  ['serve.proxies', 'a proxy that signs people in must connect from this machine'],
 ]);
 
 /** Settings that are gone and cannot be ignored, with what to do instead. */

@@ -29,6 +29,16 @@ export const serveSchema = z
       .regex(/^[\w-]+$/, 'not the name of a header')
       .optional()
       .describe("the header in which the proxy sends the visitor's name"),
+    proxies: z
+      .array(
+        z.union(
+          [z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()],
+          'not an address such as 10.0.0.2 or 10.0.0.0/24',
+        ),
+      )
+      .min(1)
+      .optional()
+      .describe('the addresses of the proxy; connections from others are refused'),
     editors: z.array(z.string().min(1)).optional().describe('who may make changes; by default all visitors'),
   })
   .transform((serve) => ({ ...serve, auth: authOf(serve) }));
@@ -64,9 +74,15 @@ export const serveAt = (
 export const DEFAULT_SERVE: ServeSettings = serveAt(serveSchema.parse({}), {});
 
 /** What to do because anyone on the network could get in; undefined if nobody can. */
-export function whyOpenToAll({ host, auth }: Pick<ServeSettings, 'host' | 'auth'>): string | undefined {
-  if (isLoopback(host) || auth === 'password') return undefined;
+export function whyOpenToAll({
+  host,
+  auth,
+  proxies,
+}: Pick<ServeSettings, 'host' | 'auth' | 'proxies'>): string | undefined {
+  if (isLoopback(host) || auth === 'password' || (auth === 'proxy' && proxies !== undefined))
+    return undefined;
+  const where = `${host} can be reached by others: set`;
   return auth === 'link'
-    ? `${host} can be reached by others: set serve.password (its hash: readership serve --hash-password). See docs/serve.md.`
-    : `${host} can be reached by others, who could pretend to be any user: listen on 127.0.0.1, and let the proxy connect from this machine. See docs/serve.md.`;
+    ? `${where} serve.password (its hash: readership serve --hash-password). See docs/serve.md.`
+    : `${where} serve.proxies to the addresses of the proxy, because any other machine could pretend to be any user. Or listen on 127.0.0.1. See docs/serve.md.`;
 }

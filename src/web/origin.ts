@@ -15,11 +15,11 @@ export const otherSite = (c: WebContext): string =>
   'If they are the same, let the proxy pass on the Host header with its port.';
 
 /** The address of a client, which a proxy appends to a header. Without a proxy, anyone could. */
-export function addressOf(c: WebContext, { url }: ServeSettings): string {
+export function addressOf(c: WebContext, { url, proxies }: ServeSettings): string {
   const { remoteAddress = '' } = c.env.incoming.socket;
   const isLocal = /^(?:::ffff:)?127\.|^::1$/.test(remoteAddress);
-  const forwarded =
-    url !== undefined && isLocal ? c.req.header('X-Forwarded-For')?.split(',').at(-1)?.trim() : undefined;
+  const isBehind = proxies !== undefined || (url !== undefined && isLocal);
+  const forwarded = isBehind ? c.req.header('X-Forwarded-For')?.split(',').at(-1)?.trim() : undefined;
   return forwarded ?? remoteAddress;
 }
 

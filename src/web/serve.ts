@@ -1,11 +1,13 @@
+import { getConnInfo } from '@hono/node-server/conninfo';
 import { Hono } from 'hono';
 import { compress } from 'hono/compress';
 import { HTTPException } from 'hono/http-exception';
+import { ipRestriction } from 'hono/ip-restriction';
 import { setFlagsFromString } from 'node:v8';
 import { codeOf, ConfigurationError, messageOf, ReadershipError } from '../errors.js';
 import { inUrl, listen } from '../http-server.js';
 import { QueryError } from '../sql/children.js';
-import { isReading, type WebEnv } from './access.js';
+import { isReading, type WebContext, type WebEnv } from './access.js';
 import { addRoutes, type App, openApp, pageOf, PAGES, type WebOptions } from './app.js';
 import { BusyError } from './limits.js';
 import { closeSources, requestOf } from './request.js';
@@ -74,7 +76,7 @@ export async function serveWeb(options: WebOptions) {
 }
 
 /** The server's requests, from the outside in: headers, compression, access, routes. */
-function routed(app: App, { onError }: WebOptions): Hono<WebEnv> {
+function routed(app: App, { settings, onError }: WebOptions): Hono<WebEnv> {
   const { access, problem } = app;
   const hono = new Hono<WebEnv>();
   hono.use(async (c, next) => {
@@ -87,6 +89,12 @@ function routed(app: App, { onError }: WebOptions): Hono<WebEnv> {
   hono.use(compress());
   // Before the gate: a probe names the server by its address, and has no key.
   hono.get('/healthz', (c) => c.text('ok\n'));
+  if (settings.proxies !== undefined)
+    hono.use(
+      ipRestriction(getConnInfo, { allowList: settings.proxies }, (_, c: WebContext) =>
+        problem(c, 403, 'Only the proxy may connect here: see serve.proxies in readership.yaml.'),
+      ),
+    );
   hono.use(access.gate);
   addRoutes(hono, app);
   hono.notFound((c) =>

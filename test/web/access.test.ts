@@ -281,12 +281,15 @@ describe('access', () => {
     expect([large.status, large.text]).toEqual([413, expect.not.stringContaining('prj_1')]);
   });
 
-  it('admits the right password during a flood of wrong ones, behind a proxy', async () => {
+  it.each([
+    ['here', { url: 'https://readers.example.com' }],
+    ['elsewhere', { host: '0.0.0.0', proxies: ['127.0.0.0/8'] }],
+  ])('admits the right password during a flood of wrong ones, behind a proxy %s', async (_, proxied) => {
     const [password, viewerPassword] = await Promise.all(
       ['correct horse battery', 'viewer'].map(hashPassword),
     );
-    const origin = 'https://readers.example.com';
-    const of = await serveSite(directory, { auth: 'password', password, viewerPassword, url: origin });
+    const of = await serveSite(directory, { auth: 'password', password, viewerPassword, ...proxied });
+    const origin = 'url' in proxied ? proxied.url : of.origin;
     const from = (address: string) => ({
       host: new URL(origin).host,
       'x-forwarded-for': `10.9.9.9, ${address}`,
@@ -303,9 +306,10 @@ describe('access', () => {
     });
     await first.until(7);
     first.letGo();
+    const isSecure = 'url' in proxied;
     expect(await Promise.all(right)).toEqual([
-      [303, true],
-      [303, true],
+      [303, isSecure],
+      [303, isSecure],
     ]);
     // Guesses from one address delay only that address.
     expect(order[0]).toBe('198.51.100.7');
@@ -363,10 +367,17 @@ describe('access', () => {
     await expectRights(false, { 'x-user': 'bob' }, viewed);
   });
 
-  it('listens where others can connect only with a password', async () => {
+  it('lets only the proxy connect, and listens nowhere else without its addresses', async () => {
     const proxy = { auth: 'proxy', header: 'x-user', host: '0.0.0.0' } as const;
-    await expect(serveSite(directory, proxy)).rejects.toThrow(/could pretend to be any user/);
+    await expect(serveSite(directory, proxy)).rejects.toThrow(/set serve\.proxies/);
     await expect(serveSite(directory, { host: '0.0.0.0' })).rejects.toThrow(/set serve\.password/);
+    for (const [proxies, status] of [
+      [['10.0.0.0/8', '::1'], 403],
+      [['127.0.0.0/8'], 200],
+    ] as const) {
+      const of = await serveSite(directory, { ...proxy, proxies: [...proxies] });
+      expect((await ask('/', { 'x-user': 'ann@example.com' }, { of })).status).toBe(status);
+    }
   });
 
   it('accepts no form from another IP address, even if requested by its own IP address', async () => {
