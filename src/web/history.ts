@@ -14,10 +14,33 @@ import { Turns } from './limits.js';
 import type { Asker } from './questions.js';
 
 /** One version of the published history. */
-export interface PublishedReader extends Reader {
+export interface VersionedReader extends Reader {
   /** Differs from that of the file that replaces it. */
   readonly version: string;
 }
+
+export interface PublishedReader extends VersionedReader {
+  /** As `query`, for a query that reads answers of macros as tables. */
+  queryKept<Row>(
+    reads: readonly KeptAnswer[],
+    sql: string,
+    row: z.ZodType<Row>,
+    parameters: Parameters,
+  ): Promise<Row[]>;
+}
+
+/**
+ * The macros that most of the time of pages goes into, for one project, by the name of the table as which queries read
+ * their answers.
+ */
+export const KEPT = {
+  page_changes: "changes($from, $to, $shift, per := 'page')",
+  site_changes: "changes($from, $to, $shift, per := 'site')",
+  /** Per page, section or site. */
+  changes_per: 'changes($from, $to, $shift, per := $per)',
+  moved_pages: 'movers($week)',
+};
+export type KeptAnswer = keyof typeof KEPT;
 
 /** In rows, of which an answer with none counts as one. */
 const ANSWERS_KEPT = 20_000;
@@ -50,7 +73,11 @@ export class WebHistory {
     opened.users += 1;
     try {
       const { version } = opened;
-      return await work({ version, query: (...asked) => this.#ask(opened, asker, ...asked) });
+      return await work({
+        version,
+        query: (...asked) => this.#ask(opened, asker, [], ...asked),
+        queryKept: (reads, ...asked) => this.#ask(opened, asker, reads, ...asked),
+      });
     } finally {
       opened.users -= 1;
       if (opened !== this.#opened && opened.users === 0) opened.history.close();
@@ -73,18 +100,26 @@ export class WebHistory {
   }
 
   async #ask<Row>(
-    { history, answers, changes }: Opened,
+    { history, answers, kept }: Opened,
     { client, signal }: Asker,
+    reads: readonly KeptAnswer[],
     sql: string,
     row: z.ZodType<Row>,
     parameters: Parameters = {},
   ): Promise<Row[]> {
     // A sitemap can be among the parameters.
-    const key = createHash('sha256').update(filledIn(sql, parameters)).digest('base64');
+    const asked = filledIn([...reads.map((name) => KEPT[name]), sql].join('\n'), parameters);
+    const key = createHash('sha256').update(asked).digest('base64');
+    const answerOf = async () => {
+      const run = (text: string) => queryWithin(history, signal, text);
+      const tables = await Promise.all(
+        reads.map(async (name) => [name, await kept.tableOf(KEPT[name], parameters, run)] as const),
+      );
+      return queryWithin(history, signal, sql, parameters, tables);
+    };
     const answer = async () => {
       // Others may have asked the same in the meantime.
-      const run = (text: string) => queryWithin(history, text, parameters, signal);
-      const rows = answers.get(key) ?? (await changes.reading(sql, parameters, run));
+      const rows = answers.get(key) ?? (await answerOf());
       answers.set(key, rows);
       return rows;
     };
@@ -111,11 +146,8 @@ async function openVersion({ historyFile }: Workspace, version: string) {
     maxEntrySize: LARGEST_KEPT,
     sizeCalculation: ({ length }) => Math.max(1, length),
   });
-  return { version, history, answers, changes: new KeptChanges(), users: 0 };
+  return { version, history, answers, kept: new KeptAnswers(), users: 0 };
 }
-
-/** How the queries of pages call the macros that most of their time goes into. */
-const CALLS = /\b(?:changes\(\$from, \$to, \$shift, per := (?:'page'|'site'|\$per)\)|movers\(\$week\))/g;
 
 /** A range has two or three, of which that of its pages is large: about 50 MB for 200,000 pages. */
 const MOST_KEPT = 18;
@@ -124,25 +156,17 @@ const MOST_KEPT = 18;
  * The changes of the ranges that were asked for last, and the pages that moved, in tables of one opened history. Sorting,
  * searching and filtering a list, the lists of one page, and the sections read the same ones.
  */
-class KeptChanges {
+class KeptAnswers {
   /** Their names by the query that made them; the one that was used last comes last. */
   readonly #tables = new Map<string, string>();
   readonly #oneAtATime = pLimit(1);
   #made = 0;
 
-  /** Runs a query with `run`, which may also have to run others before. */
-  async reading<Rows>(
-    sql: string,
-    parameters: Parameters,
-    run: (sql: string) => Promise<Rows>,
-  ): Promise<Rows> {
-    let text = sql;
-    for (const call of new Set(sql.match(CALLS))) {
-      // DuckDB simplifies a query for values that it has, not for parameters.
-      const rows = filledIn(`FROM ${call} WHERE project = $project`, parameters);
-      text = text.replaceAll(call, await this.#oneAtATime(() => this.#use(rows, run)));
-    }
-    return run(text);
+  /** The table with the answer of a macro for a project, which `run` makes if there is none. */
+  tableOf(macro: string, parameters: Parameters, run: (sql: string) => Promise<unknown>): Promise<string> {
+    // DuckDB simplifies a query for values that it has, not for parameters.
+    const rows = filledIn(`FROM ${macro} WHERE project = $project`, parameters);
+    return this.#oneAtATime(() => this.#use(rows, run));
   }
 
   async #use(rows: string, run: (sql: string) => Promise<unknown>): Promise<string> {
@@ -160,7 +184,13 @@ class KeptChanges {
 }
 
 /** Runs a query on its own connection, until it takes too long or nobody waits for it any more. */
-async function queryWithin(history: History, sql: string, parameters: Parameters, left: AbortSignal) {
+async function queryWithin(
+  history: History,
+  left: AbortSignal,
+  sql: string,
+  parameters: Parameters = {},
+  tables: readonly (readonly [KeptAnswer, string])[] = [],
+) {
   const own = await history.beside();
   const late = timeLimit(LONGEST_MS);
   // DuckDB ignores an interruption that comes before the query begins, so one is not enough.
@@ -168,6 +198,7 @@ async function queryWithin(history: History, sql: string, parameters: Parameters
     if (left.aborted || late.aborted) own.connection.interrupt();
   }, INTERRUPT_EVERY_MS);
   try {
+    for (const [name, table] of tables) await own.connection.run(`CREATE TEMP VIEW ${name} AS FROM ${table}`);
     return await own.query(sql, z.unknown(), parameters);
   } catch (cause) {
     left.throwIfAborted();

@@ -3,7 +3,7 @@ import type { Runtime, Workspace, WorkspaceOptions } from '../app/workspace.js';
 import { shownPath } from '../format/text.js';
 import { filledIn, type Parameters, readSql, type Row, rowSchema } from '../warehouse/query.js';
 import type { Visitor } from './access.js';
-import { type PublishedReader, WebHistory } from './history.js';
+import { KEPT, type KeptAnswer, type PublishedReader, WebHistory } from './history.js';
 import { Proposals } from './proposals.js';
 import { listOf, pageIn, parseQuery } from './query.js';
 import { type Asker, Questions, SavedQuestions } from './questions.js';
@@ -30,9 +30,24 @@ export async function closeSources({ questions, history }: Sources): Promise<voi
 
 const queryNamed = (name: string): string => readSql(import.meta.url, `queries/${name}.sql`);
 
+/** What the queries in `queries/` read that takes long to compute. */
+const READS: Readonly<Record<string, readonly KeptAnswer[]>> = {
+  movers: ['moved_pages'],
+  'one-sided': ['page_changes'],
+  overtaken: ['page_changes'],
+  page: ['page_changes', 'site_changes'],
+  pages: ['changes_per'],
+  sections: ['page_changes'],
+  totals: ['changes_per', 'site_changes'],
+};
+
+/** A query in `queries/` as anyone can ask it: it calls the macros. */
+const macroQuery = (name: string): string =>
+  (READS[name] ?? []).reduce((sql, kept) => sql.replaceAll(kept, KEPT[kept]), queryNamed(name));
+
 /** The rows of a query in `queries/`. */
 export const rowsOf = (reader: PublishedReader, name: string, parameters: Parameters): Promise<Row[]> =>
-  reader.query(queryNamed(name), rowSchema, parameters);
+  reader.queryKept(READS[name] ?? [], queryNamed(name), rowSchema, parameters);
 
 /** Who requests a page. */
 export type Visit = Visitor & Asker;
@@ -82,7 +97,7 @@ export async function questionOf(
   /** Offers a query in `queries/` to go on from in SQL, named with its `subject` if it is asked about several. */
   const offer = (name: string, more: Parameters = {}, subject?: string): void => {
     const words = name.replaceAll('-', ' ') + (subject === undefined ? '' : ` of ${shownPath(subject)}`);
-    offered.push({ name: words, sql: filledIn(queryNamed(name), { ...common, ...more }) });
+    offered.push({ name: words, sql: filledIn(macroQuery(name), { ...common, ...more }) });
   };
   return {
     workspace,

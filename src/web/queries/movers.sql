@@ -7,6 +7,6 @@ SELECT
   round(if(moved.audience = 'ai', ai_expected, human_expected))::BIGINT AS expected,
   round(if(moved.audience = 'ai', ai_low, human_low))::BIGINT AS expected_low,
   round(if(moved.audience = 'ai', ai_high, human_high))::BIGINT AS expected_high
-FROM movers($week) AS mover JOIN (VALUES ('human'), ('ai')) AS moved (audience) ON mover.audience IN (moved.audience, 'both')
+FROM moved_pages AS mover JOIN (VALUES ('human'), ('ai')) AS moved (audience) ON mover.audience IN (moved.audience, 'both')
 WHERE project = $project AND ($section = '' OR section_of(path) = $section)
 ORDER BY abs(change) DESC, path, moved.audience DESC

@@ -1,6 +1,6 @@
 -- Grain: one row per page that the other audience read more in the days before, most read first.
 SELECT path, human, ai, if(ai > human, 'ai', 'human') AS reader, ai_share, ai_share_before
-FROM changes($from, $to, $shift, per := 'page')
+FROM page_changes
 WHERE
   project = $project
   AND least(human + ai, human_before + ai_before) >= 50

@@ -20,8 +20,8 @@ SELECT
       AND day <= $to::DATE
   ) AS broken_on
 FROM
-  (SELECT days_loaded, days_before FROM changes($from, $to, $shift, per := 'site') WHERE project = $project) AS site
+  (SELECT days_loaded, days_before FROM site_changes WHERE project = $project) AS site
   LEFT JOIN (
-    FROM changes($from, $to, $shift, per := $per)
+    FROM changes_per
     WHERE project = $project AND ($section = '' OR path = $section)
   ) AS views ON true
