@@ -36,7 +36,7 @@ export default defineConfig({
     // Most tests wait for a process, a server or the disk, so two workers more than cores keep all cores busy.
     maxWorkers: availableParallelism() + 2,
     sequence: { sequencer: LongestFirst },
-    // Each worker uses what the others compiled.
+    // The slow tests use what the fast ones compiled.
     experimental: { fsModuleCache: true },
     // Commands are processes of their own, and a shared machine may be slow. Only a hang takes this long.
     testTimeout: 240_000,
