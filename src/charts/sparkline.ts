@@ -2,8 +2,7 @@ import { max } from 'd3-array';
 import { scaleLinear } from 'd3-scale';
 import { escapeMarkup } from '../format/text.js';
 import type { ChartValues } from './chart.js';
-import { areaPath, linePath, shade, stroke } from './paths.js';
-import { round } from './svg.js';
+import { areaPath, linePath, round, shade, stroke } from './svg.js';
 
 /** In pixels. */
 const WIDTH = 128;

@@ -1,15 +1,15 @@
 import { VIEWS_OPERATION } from '../api/errors.js';
 import type { Listener } from '../app/open.js';
-import type { Day } from '../day.js';
 import type { ProjectSettings } from '../config/schema.js';
+import type { Day } from '../day.js';
 import { messageOf } from '../errors.js';
 import type { DayResult } from '../export/load.js';
 import type { ExportPlan } from '../export/plan.js';
 import { duration, nextMinute, plainDayRange } from '../format/days.js';
 import { counted, thousands } from '../format/numbers.js';
 import type { Output } from '../terminal/output.js';
-import { heldOutLines } from './held-out.js';
 import { jobLine } from './jobs.js';
+import { heldOutLines } from './pages.js';
 
 const BAR_WIDTH = 24;
 const PLAIN_LINE_EVERY_MS = 5_000;

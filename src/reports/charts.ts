@@ -1,14 +1,15 @@
+import { z } from 'zod';
 import {
   barChart,
   type DrawnBars,
   type DrawnChart,
   type DrawnLines,
-  lineChart,
   type Event,
+  lineChart,
 } from '../charts/chart.js';
 import { barsOf, dayColumnOf, drawableOf, isShare, linesOf, numberColumnsOf } from '../charts/rows.js';
 import { ConfigurationError } from '../errors.js';
-import type { Row } from '../warehouse/query.js';
+import { dayColumn, type Reader, readSql, type Row } from '../warehouse/query.js';
 import { type QueryRows, rowsOf } from './answers.js';
 import { type Query, type ReportDefinition, shows } from './definition.js';
 import { cellOf } from './tables.js';
@@ -71,3 +72,22 @@ function unfit({ name, file }: Query, rows: readonly Row[], problem: string): Co
   const columns = Object.keys(rows[0] ?? {}).join(', ');
   return new ConfigurationError(`${file}: queries.${name}: ${problem}. Its columns are ${columns}.`);
 }
+
+/** A row of the table `notes`. */
+export const noteRow = z.object({
+  day: dayColumn,
+  text: z.string(),
+  path: z.string(),
+  is_break: z.boolean(),
+});
+
+/** A note as charts mark it. One that is not about the whole site says about which pages it is. */
+export const eventOf = ({ day, text, path, is_break: isBreak }: z.infer<typeof noteRow>): Event => ({
+  day,
+  text: text + (path === '*' ? '' : ` (${path})`),
+  isBreak,
+});
+
+/** The notes about a project, oldest first. */
+export const readNotes = async (reader: Reader, project: string): Promise<Event[]> =>
+  (await reader.query(readSql(import.meta.url, 'statements/notes.sql'), noteRow, { project })).map(eventOf);

@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { isCut } from '../../charts/axes.js';
-import { type DrawnLines, lineChart, mark, markedWith, type ChartValues } from '../../charts/chart.js';
+import { type ChartValues, type DrawnLines, lineChart, mark, markedWith } from '../../charts/chart.js';
 import { MOST_PLAIN_POINTS } from '../../charts/layout.js';
 import { sparkline } from '../../charts/sparkline.js';
-import { AUDIENCES, type Audience, audienceName } from '../../format/audience.js';
+import { type Audience, audienceName, AUDIENCES } from '../../format/audience.js';
 import { dayRange } from '../../format/days.js';
 import { counted, inWords, thousands } from '../../format/numbers.js';
 import { capitalised } from '../../format/text.js';
-import { eventOf } from '../notes.js';
+import { eventOf } from '../charts.js';
 import type { WeekComparison } from './comparison.js';
 import { dayViews, type SparkWeek, type WeeklyRows } from './rows.js';
 

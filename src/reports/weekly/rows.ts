@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { audienceColumn, AUDIENCES } from '../../format/audience.js';
 import { dayColumn } from '../../warehouse/query.js';
+import { noteRow } from '../charts.js';
 import { jobRow } from '../jobs.js';
-import { noteRow } from '../notes.js';
 
 const count = z.number().int().nonnegative();
 
