@@ -6,7 +6,7 @@ import { LEASE_LIFE_MS, type RollingHour } from '../api/hour.js';
 import type { Lease, Pace, Priority } from '../api/retry.js';
 import { type Sleep, sleepFor } from '../sleep.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
-import { type RequestUse, forgetRefusals, openHour, readHour, recordUses } from './ledger.js';
+import { forgetRefusals, openHour, readHour, RequestLedger, type RequestUse } from './ledger.js';
 
 /** A requested wait up to this long limits a burst; a longer one means that the hour is used up. */
 const BURST_WAIT_MS = 60_000;
@@ -58,15 +58,14 @@ export class RequestBudget implements Pace {
   /** A project has one lease at a time in the common queue, so that the longest backfill does not come first. */
   readonly #turnsOf = new Map<string, LimitFunction>();
   #hour: Promise<RollingHour> | undefined;
-  /**
-   * Requests of entries that were not sent. The ledger still counts them as used, until the next entry is recorded or the
-   * last lease ends.
-   */
-  #unused = new Map<string, number>();
   /** Wakes the lease that waits in `#roomBeside`: there is at most one, because leases begin in turn. */
   #wake: () => void = () => undefined;
 
-  constructor(private readonly options: BudgetOptions) {}
+  readonly #ledger: RequestLedger;
+
+  constructor(private readonly options: BudgetOptions) {
+    this.#ledger = new RequestLedger(options.warehouse, options.bucket);
+  }
 
   /**
    * Resolves when that many requests are free. More than a tenth of the limit begins as soon as that
@@ -87,7 +86,7 @@ export class RequestBudget implements Pace {
       };
       const entry = await inOwnTurn(() => this.#inTurn(reserve));
       // Outside the turns, so that leases share a commit.
-      await this.#record(entry);
+      await this.#ledger.record(entry);
     } catch (error) {
       await this.#end(lease);
       throw error;
@@ -114,7 +113,7 @@ export class RequestBudget implements Pace {
     hour.add(unknownUses, now);
     if (unknownUses > 0) hour.refuse(now);
     if (!isBurst) for (const { entry } of this.#open) if (entry !== undefined) entry.left = 0;
-    await this.#record({ id: randomUUID(), at: now, left: unknownUses, pausedUntil: until });
+    await this.#ledger.record({ id: randomUUID(), at: now, left: unknownUses, pausedUntil: until });
   }
 
   /** Whether a request could be sent now if the platform had not refused one. */
@@ -131,7 +130,7 @@ export class RequestBudget implements Pace {
     const { warehouse, bucket, now } = this.options;
     const entry: RequestUse = { id: randomUUID(), at: now(), left: 1 };
     (await this.#readHour(entry.at)).add(1, entry.at);
-    await this.#record(entry);
+    await this.#ledger.record(entry);
     const lease: OpenLease = { priority: 'trial', signal, total: 1, entry };
     return {
       next: () => this.#next(lease),
@@ -163,7 +162,7 @@ export class RequestBudget implements Pace {
       } else {
         const unsent = await this.#giveBack(lease);
         const wanted = unsent === 0 ? Math.max(1, lease.total) : unsent;
-        await this.#record(await this.#reserve(lease, wanted, 1));
+        await this.#ledger.record(await this.#reserve(lease, wanted, 1));
       }
     }
   }
@@ -175,7 +174,7 @@ export class RequestBudget implements Pace {
       this.#open.delete(lease);
       this.#wake();
     }
-    if (this.#open.size === 0) await this.#record(undefined);
+    if (this.#open.size === 0) await this.#ledger.record();
   }
 
   /** Returns how many requests of the lease were not sent. */
@@ -186,7 +185,7 @@ export class RequestBudget implements Pace {
     entry.left = 0;
     lease.total -= unused;
     (await this.#readHour(entry.at)).add(-unused, entry.at);
-    this.#unused.set(entry.id, unused);
+    this.#ledger.takeBack(entry, unused);
     return unused;
   }
 
@@ -233,14 +232,6 @@ export class RequestBudget implements Pace {
   #readHour(now: Date): Promise<RollingHour> {
     const { warehouse, bucket } = this.options;
     return (this.#hour ??= openHour(warehouse, bucket, now));
-  }
-
-  /** Records an entry, together with what others have returned since the last one. */
-  async #record(entry: RequestUse | undefined): Promise<void> {
-    const { warehouse, bucket } = this.options;
-    const unused = this.#unused;
-    this.#unused = new Map();
-    if (entry !== undefined || unused.size > 0) await recordUses(warehouse, bucket, entry, unused);
   }
 }
 

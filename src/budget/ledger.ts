@@ -45,23 +45,34 @@ export async function openHour(warehouse: Warehouse, bucket: string, now: Date):
   return readHour(warehouse, bucket, now);
 }
 
-/**
- * Counts the requests of an entry as used, from before the first of them is sent, and takes back requests of earlier
- * entries that were not sent: how many, by the entry's id.
- */
-export function recordUses(
-  warehouse: Warehouse,
-  bucket: string,
-  entry: RequestUse | undefined,
-  unused: ReadonlyMap<string, number>,
-): Promise<void> {
-  return warehouse.groupCommit(async (transaction) => {
-    if (unused.size > 0) await transaction.execute(RETURN_UNUSED, { unused: JSON.stringify([...unused]) });
-    if (entry === undefined) return;
-    const { id, at, left, pausedUntil } = entry;
-    const cause = pausedUntil === undefined ? 'reserved' : 'refused';
-    await transaction.appendRow('request_uses', [id, bucket, at, left, cause, pausedUntil ?? null]);
-  });
+/** Writes the requests of a bucket to the ledger. */
+export class RequestLedger {
+  /** How many requests of an entry were not sent, by its id; the ledger counts them as used until the next commit. */
+  #unused = new Map<string, number>();
+
+  constructor(
+    private readonly warehouse: Warehouse,
+    private readonly bucket: string,
+  ) {}
+
+  /** Counts the requests of an entry as used, from before the first of them is sent, and takes back what others did not use. */
+  async record(entry?: RequestUse): Promise<void> {
+    const unused = [...this.#unused];
+    this.#unused = new Map();
+    if (entry === undefined && unused.length === 0) return;
+    await this.warehouse.groupCommit(async (transaction) => {
+      if (unused.length > 0) await transaction.execute(RETURN_UNUSED, { unused: JSON.stringify(unused) });
+      if (entry === undefined) return;
+      const { id, at, left, pausedUntil } = entry;
+      const cause = pausedUntil === undefined ? 'reserved' : 'refused';
+      await transaction.appendRow('request_uses', [id, this.bucket, at, left, cause, pausedUntil ?? null]);
+    });
+  }
+
+  /** Takes back requests of an entry, with the next one that is recorded. */
+  takeBack({ id }: RequestUse, unused: number): void {
+    this.#unused.set(id, unused);
+  }
 }
 
 /** The platform has answered in spite of its refusals. */
