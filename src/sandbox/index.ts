@@ -76,14 +76,8 @@ export async function startSandbox(options: SandboxOptions) {
   const traffic = createTraffic({ ...state.read(), pages: settings.pages }, improvements);
   const agents = createAgents({ ...settings, state });
   const log = createRequestLog();
+  const app = withoutRoutes(settings);
   const around = options.around ?? (() => (_, next) => next());
-  const app = new Hono<SandboxEnv>();
-
-  app.use(async (c, next) => {
-    c.env.outgoing.setHeader('date', now().toUTCString());
-    await next();
-  });
-  app.use(ownHost(host));
   const guards = (operation: ServedOperation, scope: 'read' | 'write') =>
     [log.logged(operation), around(operation), access(settings, scope)] as const;
   const jobs = '/v2/agent/:projectId/job';
@@ -97,9 +91,6 @@ export async function startSandbox(options: SandboxOptions) {
   app.get('/_sandbox/requests', (c) => c.json(log.summary()));
   app.get('/_sandbox/jobs', (c) => c.json({ jobs: agents.jobs() }));
   app.get('/_sandbox/code/repos/:owner/:name/pulls/:number', getPullRequest(state, now));
-
-  app.notFound((c) => c.json({ error: `No such route: ${c.req.method} ${c.req.path}` }, 404));
-  app.onError((error, c) => c.json({ error: `Sandbox error: ${error.message}` }, 500));
   const server = await listen({
     host,
     port,
@@ -116,6 +107,19 @@ export async function startSandbox(options: SandboxOptions) {
     /** Ends promptly, even with open connections. */
     close: () => server.close(),
   };
+}
+
+/** An app that answers requests to this host only, with the time of the sandbox, and has no routes yet. */
+function withoutRoutes({ now, host }: { readonly now: () => Date; readonly host: string }) {
+  const app = new Hono<SandboxEnv>();
+  app.use(async (c, next) => {
+    c.env.outgoing.setHeader('date', now().toUTCString());
+    await next();
+  });
+  app.use(ownHost(host));
+  app.notFound((c) => c.json({ error: `No such route: ${c.req.method} ${c.req.path}` }, 404));
+  app.onError((error, c) => c.json({ error: `Sandbox error: ${error.message}` }, 500));
+  return app;
 }
 
 /** The pages that merged jobs improved, and the days. A page improves with its first merge: a later one must not change the days in between. */

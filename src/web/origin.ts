@@ -1,21 +1,25 @@
+import type { HttpBindings } from '@hono/node-server';
+import type { Context } from 'hono';
 import { isIP } from 'node:net';
 import type { ServeSettings } from '../config/serve.js';
 import { isLoopback } from '../config/values.js';
 import { localHosts } from '../http-server.js';
-import type { WebContext } from './access.js';
 
-const hostIn = ({ req }: WebContext): string => req.header('Host') ?? 'none';
+/** What a request says of where it comes from. */
+type Incoming = Pick<Context<{ Bindings: HttpBindings }>, 'req' | 'env'>;
 
-export const otherHost = (c: WebContext, { url }: ServeSettings): string =>
+const hostIn = ({ req }: Incoming): string => req.header('Host') ?? 'none';
+
+export const otherHost = (c: Incoming, { url }: ServeSettings): string =>
   `The host ${hostIn(c)} is not served here${url === undefined ? '' : `, but ${new URL(url).host} is`}. ` +
   'Behind a proxy, set serve.url to the address that browsers use, and let the proxy pass on its Host header.';
 
-export const otherSite = (c: WebContext): string =>
+export const otherSite = (c: Incoming): string =>
   `The request came from another site (${c.req.header('Origin') ?? 'not named'}), and this one is ${hostIn(c)}. Nothing was done. ` +
   'If they are the same, let the proxy pass on the Host header with its port.';
 
 /** The address of a client, which a proxy appends to a header. Without a proxy, anyone could. */
-export function addressOf(c: WebContext, { url, proxies }: ServeSettings): string {
+export function addressOf(c: Incoming, { url, proxies }: ServeSettings): string {
   const { remoteAddress = '' } = c.env.incoming.socket;
   const isLocal = /^(?:::ffff:)?127\.|^::1$/.test(remoteAddress);
   const isBehind = proxies !== undefined || (url !== undefined && isLocal);
@@ -24,7 +28,7 @@ export function addressOf(c: WebContext, { url, proxies }: ServeSettings): strin
 }
 
 /** Stricter than `isOwnHost`, where any IP address passes, even that of another site. */
-export function isOwnOrigin(c: WebContext, { url }: ServeSettings): boolean {
+export function isOwnOrigin(c: Incoming, { url }: ServeSettings): boolean {
   const origin = c.req.header('Origin');
   const site = c.req.header('Sec-Fetch-Site') ?? (c.req.path === '/mcp' ? 'same-origin' : '');
   // With `Referrer-Policy: no-referrer`, a browser does not name even its own site.
@@ -39,7 +43,7 @@ export function isOwnOrigin(c: WebContext, { url }: ServeSettings): boolean {
  * rebinding) names its own host. An IP address cannot be made to point anywhere, so it passes where
  * the server listens for others.
  */
-export function isOwnHost(c: WebContext, { host, url }: ServeSettings): boolean {
+export function isOwnHost(c: Incoming, { host, url }: ServeSettings): boolean {
   const name = (c.req.header('Host') ?? '').toLowerCase();
   const own = [...localHosts(host, c.env.incoming.socket.localPort), url && new URL(url).host];
   // Some proxies name the port of the scheme.
