@@ -31,8 +31,9 @@ async def read_day(session, day):
         rows += page["views"]
         has_more = page["hasMore"]
         offset += 250
-    table = pa.Table.from_pylist(rows)
-    database.execute("INSERT INTO page_views SELECT ?::DATE, path, human, ai, total FROM table", [day])
+    of_day = pa.Table.from_pylist(rows)
+    database.register("of_day", of_day)
+    database.execute("INSERT INTO page_views SELECT ?::DATE, path, human, ai, total FROM of_day", [day])
 
 
 async def read_all():

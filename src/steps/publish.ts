@@ -2,8 +2,6 @@ import { stat } from 'node:fs/promises';
 import { exists } from '../files.js';
 import { bytes, counted } from '../format/numbers.js';
 import { type DatasetChange, isDatasetCurrent, publishDataset } from '../warehouse/dataset/dataset.js';
-import { lastEnded } from '../reports/period.js';
-import { keepMovers } from '../warehouse/movers.js';
 import { isPublished, publish } from '../warehouse/publish.js';
 import { loadNotes } from './notes.js';
 import { readOutages } from './runs.js';
@@ -73,8 +71,8 @@ export async function doAndPublish<Result>(
 
 /**
  * Publishes the history, and the dataset if there is one, when readers would see a difference; always with `isWhole`. If
- * the dataset cannot be written, the notes cannot be read or what moved cannot be kept, the history is published
- * nevertheless: the result contains the error, and the next publish retries.
+ * the dataset cannot be written or the notes cannot be read, the history is published nevertheless: the result contains
+ * the error, and the next publish retries.
  */
 export async function publishStep(
   parts: PublishParts,
@@ -84,17 +82,15 @@ export async function publishStep(
   const { historyFile } = workspace;
   // With the notes published before, if these have problems.
   const ofNotes = await loadNotes(parts);
-  const lastWeek = lastEnded('week', session.now(), workspace.settings.reports);
-  const ofMovers = await keepMovers(store, lastWeek.first).catch((error: unknown) => error);
   const isDue = isWhole || !(await isPublished(store, historyFile, session.now()));
   const size = isDue ? await publish(store, historyFile, { isWhole }) : (await stat(historyFile)).size;
   const summary = isDue ? `${bytes(size)} published` : 'nothing changed since the last time';
   try {
     const dataset = await updateDataset(parts, { isWhole });
     const words = dataset === undefined ? summary : `${summary}; the dataset: ${datasetSummary(dataset)}`;
-    return withOutage({ detail: { bytes: size, dataset }, summary: words }, [ofNotes, ofMovers]);
+    return withOutage({ detail: { bytes: size, dataset }, summary: words }, [ofNotes]);
   } catch (error) {
-    return withOutage({ detail: { bytes: size }, summary }, [error, ofNotes, ofMovers]);
+    return withOutage({ detail: { bytes: size }, summary }, [error, ofNotes]);
   }
 }
 
