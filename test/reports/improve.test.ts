@@ -40,8 +40,8 @@ test('views before and after each merge are listed, with the change of the site,
   const page = (path: string, note: string) => `\n${path}\n  ${note}\n  Human: ${views}\n  AI: ${views}\n`;
   expect(text).toMatch(
     new RegExp(
-      `^Views a week in the four weeks before and after each merge.*\n\n/guides/webhooks\n  Job 3, merged on Nov 13, 2026: no full week is over since\n  Human: \\d[\\d,]* → –\n  AI: \\d[\\d,]* → –\n` +
-        page('/changelog', 'Job 2, merged on Nov 1, 2026: 2 of 4 weeks are over since') +
+      `^Views a week in the four weeks before and after each merge.*\n\n/guides/webhooks\n  Job 3, merged on Nov 13, 2026: no full week is over since then\n  Human: \\d[\\d,]* → –\n  AI: \\d[\\d,]* → –\n` +
+        page('/changelog', 'Job 2, merged on Nov 1, 2026: 2 of 4 weeks are over since then') +
         page('/quickstart', 'Job 1, merged on Oct 10, 2026'),
     ),
   );
