@@ -32,7 +32,7 @@ export const message = workspaceCommand('message', {
 
 export const settle = workspaceCommand('settle', {
   description:
-    'Record what became of a job: its pull request was merged or closed, the agent is done, or the platform has it or not. Settling again changes it, and the history of the job shows each change. With pullRequests in readership.yaml, merges are looked up instead.',
+    'Record what became of a job: its pull request was merged or closed, the agent is done, or the platform does or does not have it. Settling again changes it, and the history of the job shows each change. With pullRequests in readership.yaml, merges are looked up instead.',
   arguments: [JOB],
   options: {
     merged: value<Day | true>(

@@ -83,7 +83,7 @@ const poll = projectCommand('poll', {
   options: {
     wait: value(
       '<time>',
-      'keep polling while jobs are active, such as 30s or 10m, and then end whatever the platform does (default: poll once)',
+      'keep polling while jobs are active, such as 30s or 10m, and then stop, even if some are still active (default: poll once)',
       { ...aDuration, conflicts: ['watch'] },
     ),
     watch: flag('keep polling, with a live view, until every job has ended'),
