@@ -63,7 +63,7 @@ export type Skip = z.infer<typeof skipRow>;
 export const readSkips = (reader: Reader, project: string, now: Date): Promise<Skip[]> =>
   reader.query(SKIPS_OF_PROJECT, skipRow, { project, now });
 
-/** Skips a page from now on, replacing an earlier skip; the page is no longer proposed. */
+/** Skips a page from now on, replacing an earlier skip; the page is no longer flagged. */
 export const skipPage = (
   warehouse: Warehouse,
   page: Pick<Job, 'project' | 'path'>,

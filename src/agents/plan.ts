@@ -141,7 +141,7 @@ export function reservedPages(
   for (const job of jobs) {
     const { id, held_out, merged_on, closed_on } = job;
     const page = pageOf(job.path);
-    // Any later job means that the page has left its pair, or that a person proposed it again.
+    // Any later job means that the page has left its pair, or that a person approved it.
     if (job.state !== 'refused') reserved.delete(page);
     if (isRejected(job) && closed_on !== null)
       reserved.set(page, { code: 'rejected', job: id, on: closed_on });

@@ -95,7 +95,7 @@ export function reasonWords(reason: Reason): string {
     case 'in-review':
       return `pull request of job ${reason.job} in review since ${longDay(reason.since)}`;
     case 'rejected':
-      return `rejected on ${longDay(reason.on)} (job ${reason.job}): it gets another job only if you propose it again`;
+      return `rejected on ${longDay(reason.on)} (job ${reason.job}): it gets another job only if you approve it`;
     case 'held-out':
       return (
         `chance gave job ${reason.job} to ${reason.twin}; this page waits until ` +

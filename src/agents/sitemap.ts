@@ -14,7 +14,7 @@ import {
 export class SitemapError extends ReadershipError {
   constructor(source: string, what: string, options?: ErrorOptions) {
     super(
-      `Cannot use the sitemap ${source} (improve.sitemap): ${what}. No page was chosen and no job was created.`,
+      `Cannot use the sitemap ${source} (improve.sitemap): ${what}. No page was flagged and no job was created.`,
       options,
     );
   }

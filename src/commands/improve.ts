@@ -22,18 +22,18 @@ import { conclude, makeChange, runSteps } from './steps.js';
 type Pages = readonly string[];
 
 export const improve = projectCommand('improve', {
-  summary: 'recommend pages for agents; create the jobs with --apply',
+  summary: 'flag pages for agents; create the jobs with --apply',
   description:
-    'Ranks the pages by the views of people and AI together in a typical week, the median of the last eight, and chooses the first ones that have no job. Without --apply, it creates nothing. With it, each page gets one job, which is recorded before it is sent and never sent twice automatically.',
+    'Ranks the pages by the views of people and AI together in a typical week, the median of the last eight, and flags the first ones that have no job. Without --apply, it creates nothing. With it, each page gets one job, which is recorded before it is sent and never sent twice automatically.',
   options: {
     apply: value<true | Pages>(
       '[pages...]',
       'create the jobs, or only those for these pages; with /page#digest, only if the prompt is the one --verbose showed',
     ),
-    skip: value<Pages>('<pages...>', 'do not recommend these pages, until --unskip or --until', {
+    skip: value<Pages>('<pages...>', 'do not flag these pages, until --unskip or --until', {
       conflicts: ['apply', 'unskip', 'json'],
     }),
-    until: value('<day>', 'with --skip: recommend them again from this day on, YYYY-MM-DD', aDay),
+    until: value('<day>', 'with --skip: flag them again from this day on, YYYY-MM-DD', aDay),
     unskip: value<Pages>('<pages...>', 'undo --skip', { conflicts: ['apply', 'json'] }),
     verbose: flag('show the exact prompts'),
     json: flag(`${JSON_LOG}; without --apply, the plan`),

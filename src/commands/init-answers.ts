@@ -60,7 +60,7 @@ export async function askAll(
     answers = await askFor(['from'], answers, { from: answers.email }, runtime);
   const sitemap = check ? await findSitemap(answers.siteUrl, runtime) : undefined;
   if (sitemap === undefined) return answers;
-  const no = /^n/i.test(await asked(`Propose only the pages in ${sitemap} for agents? [Y/n] `, runtime));
+  const no = /^n/i.test(await asked(`Flag only the pages in ${sitemap} for agents? [Y/n] `, runtime));
   return no ? answers : { ...answers, sitemap };
 }
 

@@ -92,7 +92,7 @@ async function writeFiles(
         isKeyKnown && !isKeyStored && `- keep ${KEY} in the environment, because it is not in ${DOT_ENV}`,
         answers.email !== undefined &&
           `- to send emails, set ${SMTP_URL_VARIABLE} in ${DOT_ENV}: until then, they are written to data/outbox/`,
-        sitemap !== undefined && `- to propose only the pages of ${sitemap}, set it as improve.sitemap`,
+        sitemap !== undefined && `- to flag only the pages of ${sitemap}, set it as improve.sitemap`,
       ]),
       'Next:',
       '  readership run                      loads the history, newest days first, and writes the reports',
@@ -156,7 +156,7 @@ ${unlessAnswered(email)}reports: { weekly: { to: [${flow(reader)}] } } # who get
 ${unlessAnswered(email)}alerts: { to: [${flow(reader)}] } # who is told when something fails
 ${unlessAnswered(from)}mail: { from: ${flow(senderOf(from ?? reader))} } # the sender
 improve:
-  mode: plan # proposes pages for agents; apply lets run create the jobs
+  mode: plan # flags pages for agents; apply lets run create the jobs
 ${sitemap === undefined ? '' : `  sitemap: ${flow(sitemap)} # only pages that it lists get a job\n`}`;
 }
 

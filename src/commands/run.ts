@@ -28,7 +28,7 @@ const SANDBOX_WAIT_MS = 30_000;
 export const run = workspaceCommand('run', {
   summary: 'run all five steps once: export, improve, poll, report, publish',
   description:
-    'Runs all five steps once: loads the days that are due, chooses pages for agents (and creates their jobs if improve.mode is apply), polls the jobs, renders the reports, emails the reports that are due, and publishes the history. It does only what is due, so it is safe to run at any time, even twice in a row.',
+    'Runs all five steps once: loads the days that are due, flags pages for agents (and creates their jobs if improve.mode is apply), polls the jobs, renders the reports, emails the reports that are due, and publishes the history. It does only what is due, so it is safe to run at any time, even twice in a row.',
   options: {
     wait: value(
       '<time>',
@@ -50,7 +50,7 @@ export const run = workspaceCommand('run', {
       const { store, workspace } = parts;
       const isNewSandbox = options.sandbox === true && !(await hasStoredDays(store));
       if (isNewSandbox && options.json !== true)
-        runtime.output.note('Everything in the sandbox is simulated, also its jobs of earlier weeks.');
+        runtime.output.note('Everything in the sandbox is simulated, including its jobs from earlier weeks.');
       const outcome = await runOnce(parts, {
         apply: workspace.settings.improve.mode === 'apply',
         waitMs: wait ?? (options.sandbox === true ? SANDBOX_WAIT_MS : 0),

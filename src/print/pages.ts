@@ -111,7 +111,7 @@ export function createdLine(name: string, plan: ImprovePlan, created: number): s
 function whyNoJob({ plannedThisWeek, toPlan, inReview }: ImprovePlan): string {
   if (toPlan.count === 0 && toPlan.setting === 'maxOpenPullRequests' && inReview.length > 0)
     return `: ${counted(inReview.length, 'pull request')} waiting for review (improve.maxOpenPullRequests). After a review, record it unless pullRequests is set: readership jobs settle ${inReview[0]?.id} --merged, or --closed`;
-  return plannedThisWeek > 0 ? `: ${counted(plannedThisWeek, 'page')} already chosen this week` : '';
+  return plannedThisWeek > 0 ? `: ${counted(plannedThisWeek, 'job')} already planned this week` : '';
 }
 
 const indentedTable = (...[columns, rows, width]: Parameters<typeof alignedLines>): string[] =>

@@ -78,10 +78,10 @@ export function improveModel(answers: object, { experiment }: Pick<ModelContext,
     flagged,
     proposed,
     newlyFlagged,
-    /** The other pages with a job of the week or an open one, each once, the proposed pages, those next in line, and those held out. */
+    /** The other pages with a job of the week or an open one, each once, the pages flagged without a job, those next in line, and those held out. */
     pages: [
       ...otherPages(jobs, groups),
-      ...proposed.map((page) => ({ ...page, state: 'Suggested' })),
+      ...proposed.map((page) => ({ ...page, state: 'No job yet' })),
       ...chosenBy('next').map((page) => ({ ...page, age: null, state: 'Next in line' })),
       ...chosenBy('held-out').map((page) => ({ ...page, age: null, state: 'Held out' })),
     ],

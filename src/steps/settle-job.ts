@@ -108,7 +108,7 @@ async function settleMerged({ parts, job }: JobToChange, day: Day): Promise<stri
 async function settleClosed({ parts, job }: JobToChange): Promise<string> {
   const review = { merged_on: null, closed_on: dayOf(parts.session.now()) };
   await storeReview(recordsOf(parts), job, { ...review, cause: `${BY_HAND}: closed without a merge` });
-  return 'Closed without a merge. Its page gets another job only if you propose it.';
+  return 'Closed without a merge. Its page gets another job only if you approve it.';
 }
 
 /** Of a message or job that was not sent, or may not have been: it is never sent. Of an active job: it is over. */
@@ -124,7 +124,7 @@ async function settleEnded({ parts, job, messages }: JobToChange): Promise<strin
       { event: 'withdrawn', cause: `${BY_HAND}: ended`, note },
     );
     if (message !== undefined) return `The message to job ${job.id} is never sent.`;
-    return `Job ${job.id} is never sent. Its page may be chosen again.`;
+    return `Job ${job.id} is never sent. Its page may be flagged again.`;
   }
   if (job.state === 'active') {
     const event = job.pr_link === null ? 'found-over' : 'found-pull-request';

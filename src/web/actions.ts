@@ -62,7 +62,7 @@ const ACTIONS: Readonly<Record<string, z.ZodType<Action>>> = {
     words: `Stop skipping ${path}`,
     work: async (parts, project) => {
       await unskipPages(parts, project, [path]);
-      return 'it can be proposed again';
+      return 'it can be flagged again';
     },
   })),
   message: z.object({ job, text }).transform(({ job, text }): Action => ({

@@ -33,7 +33,7 @@ const MOST_LEFT_OUT = 100;
 /** Jobs that are over; the others can be opened. */
 const RECENT = 4;
 
-/** The pages from proposed to merged, each job in one stage, what the experiment found, and the actions requested here. */
+/** The pages from flagged to merged, each job in one stage, what the experiment found, and the actions requested here. */
 export async function agents(request: SiteRequest): Promise<object> {
   const { reader, project, now, queue, rows, offer } = request;
   const { settings } = request.workspace;
@@ -98,7 +98,7 @@ function unclearWords({ pr_link, merged_on, closed_on, merged_into, pull_request
   return merged_into === null ? pull_request_problem : mergedElsewhere(merged_into);
 }
 
-/** The proposed pages, those next in line, and those left out with the reason: first those that a person can bring back. */
+/** The flagged pages, those next in line, and those left out with the reason: first those that a person can bring back. */
 async function proposalsOf({ reader, project, proposals, now, query }: SiteRequest): Promise<object> {
   const skips = await readSkips(reader, project.id, now);
   const skipped = skips.map(({ path, why }) => ({ path, code: why.code, why: reasonWords(why) }));

@@ -15,7 +15,7 @@ import type { VersionedReader } from './history.js';
 /** A site's list of pages rarely changes between clicks. */
 const SITEMAP_KEPT_MS = 5 * 60_000;
 
-/** Selects the pages to propose for agents, as `readership improve` does. */
+/** Selects the pages to flag for agents, as `readership improve` does. */
 export class Proposals {
   readonly #oneAtATime = pLimit(1);
   readonly #sitemaps = new LRUCache<string, readonly URL[]>({
@@ -28,7 +28,7 @@ export class Proposals {
 
   constructor(private readonly workspace: Workspace) {}
 
-  /** The pages to propose now, with their prompts; with a path, only that page. */
+  /** The pages flagged now, with their prompts; with a path, only that page. */
   async of(reader: VersionedReader, project: ProjectSettings, now: Date, path = '') {
     const { flagged, next, leftOut, toPlan } = await this.#oneAtATime(() =>
       this.#plan(reader, project, now, path),

@@ -51,7 +51,7 @@ describe('on a site of 400 pages, of which many lose people but not AI', () => {
     ({ run } = await openSite('{ mode: plan }'));
   }, 120_000);
 
-  it('the most-read pages are proposed first, and the next ones are in line', async () => {
+  it('the most-read pages are flagged first, and the next ones are in line', async () => {
     const listed = z.array(z.object({ path: z.string(), code: z.string(), why: z.string() }));
     const [plan] = z
       .array(z.object({ flagged: listed, next: listed, leftOut: listed }))
@@ -74,7 +74,7 @@ describe('on a site of 400 pages, of which many lose people but not AI', () => {
     expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
     await run('run');
     const { stdout: report } = await run('report', 'improve', '--format', 'text');
-    expect(report).toMatch(/\/guides\/page-001\n {2}Suggested, flagged today\n/);
+    expect(report).toMatch(/\/guides\/page-001\n {2}No job yet, flagged today\n/);
     expect(report).toMatch(/\/guides\/page-010\n {2}Next in line\n/);
     expect(report).not.toContain('page-011');
     expect(report).not.toContain('Skipped');

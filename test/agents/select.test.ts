@@ -48,7 +48,7 @@ const flaggedBy = (pages: Candidate[], rules: Partial<SelectionRules> = {}, arou
 const whyNot = (one: Candidate, rules: Partial<SelectionRules> = {}, around = {}) =>
   selectAll([one], { ...RULES, ...rules }, { ...FREE, ...around }).leftOut.map(({ why }) => reasonWords(why));
 
-describe('which pages are recommended', () => {
+describe('which pages are flagged', () => {
   const pages = [
     page('/a', 350),
     page('/b', 300, 50),
@@ -269,7 +269,7 @@ describe('one open job per page, and a cooldown', () => {
     expect(busyPages([rejected], WAITS, now).size).toBe(0);
     const [why] = reservedPages([rejected], WAITS, now).values();
     expect(why && reasonWords(why)).toMatch(
-      /^rejected on Nov 9, 2026 \(job 1\): it gets another job only if you propose it again$/,
+      /^rejected on Nov 9, 2026 \(job 1\): it gets another job only if you approve it$/,
     );
     expect(reservedPages([rejected, { ...job('completed', 60), id: 2 }], WAITS, now).size).toBe(0);
     expect(reservedPages([rejected, { ...job('refused', 1), id: 2 }], WAITS, now).size).toBe(1);

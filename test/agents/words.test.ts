@@ -31,7 +31,7 @@ it('prompts that were not sent are counted by project, and every command gives t
   const { stderr: listed } = await run('jobs', 'list');
   const [, time] = /^Acme Docs: 2 prompts planned: .+ can be sent from (.+ UTC)\n$/.exec(listed) ?? [];
   const again = await run('improve', '--apply', '--project', 'prj_1');
-  expect(again.stdout).toBe('Acme Docs: no new job: 2 pages already chosen this week\n');
+  expect(again.stdout).toBe('Acme Docs: no new job: 2 jobs already planned this week\n');
   expect(again.stderr).toContain(
     `2 prompts not sent yet: the platform requested a pause. The next can be sent from ${time}.`,
   );
@@ -43,7 +43,7 @@ it('prompts that were not sent are counted by project, and every command gives t
   expect(skipped.stdout).toMatch(/its job (\d), planned, continues: readership jobs show \1\n$/);
   const ended = await run('jobs', 'settle', '2', '--ended');
   expect(ended.stdout).toMatch(/^job 2 +refused .+ ended by hand on /);
-  expect(ended.stderr).toBe('Job 2 is never sent. Its page may be chosen again.\n');
+  expect(ended.stderr).toBe('Job 2 is never sent. Its page may be flagged again.\n');
   const twice = await run('jobs', 'settle', '2', '--ended');
   expect(twice.stderr).toContain(
     'Job 2 is refused and has no pull request. It can be settled with --sent REMOTE_ID.',

@@ -80,7 +80,7 @@ describe('readership init', () => {
     const { stdout } = endedWith(0, await callCli(args, { cwd, env }));
     expect(asked).toEqual(['/sitemap.xml']);
     expect(stdout).toContain(
-      `- to propose only the pages of ${site.baseUrl}/sitemap.xml, set it as improve.sitemap\n`,
+      `- to flag only the pages of ${site.baseUrl}/sitemap.xml, set it as improve.sitemap\n`,
     );
     const { settings } = await loadSettings(undefined, cwd);
     expect(settings).toMatchObject({

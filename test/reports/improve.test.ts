@@ -193,7 +193,7 @@ test('each page is listed once, with the numbers for which it was chosen', async
   expect(text).toContain('  1,205 human and 870 AI views in a typical week (−12%)\n');
   expect(text).toContain(`
 /sdks/rust
-  Suggested, flagged 1 day ago
+  No job yet, flagged 1 day ago
   1,204 human and 870 AI views in a typical week (+25%)
   #3 of 412 pages.
 `);
@@ -215,12 +215,12 @@ test('each page is listed once, with the numbers for which it was chosen', async
     '|/changelog|Job 2, flagged 6 days ago|Much read.|–|–|–|8 days|Review #2 →|',
     '|/quickstart|Job 1, flagged 6 days ago|1,205|870|−12%|2 days|Review #1 →|',
     '|/sdks/go|1,205|870|−12%|6 days ago|Running|',
-    '|/sdks/rust|#3 of 412 pages.|1,204|870|+25%|1 day ago|Suggested|',
+    '|/sdks/rust|#3 of 412 pages.|1,204|870|+25%|1 day ago|No job yet|',
     '|/sdks/c|#5 of 412 pages.|1,204|870|+25%|–|Next in line|',
     '|/sdks/lua|#7 of 412 pages.|1,204|870|+25%|–|Next in line|',
   ]);
   await history.run("UPDATE page_choices SET chosen_at = '2026-11-01' WHERE path = '/sdks/rust'");
-  expect(await textOf()).toMatch(/4 pages newly flagged[^]+rust\n {2}Suggested, flagged 17 days ago/);
+  expect(await textOf()).toMatch(/4 pages newly flagged[^]+rust\n {2}No job yet, flagged 17 days ago/);
 });
 
 test('an older period lists its own jobs only, and a merged one stays in the week of its merge', async () => {

@@ -18,7 +18,15 @@ async function mailOf(name: string) {
 
 const SECTIONS: Readonly<Record<string, readonly string[]>> = {
   weekly: ['What moved', 'Most read', 'Read by AI', 'Read by people', 'New this week', 'Agent work'],
-  improve: ['Waiting for', 'Unconfirmed', 'Failed', 'Other pages', 'Suggested', 'After the merge', 'Skipped'],
+  improve: [
+    'Waiting for',
+    'Unconfirmed',
+    'Failed',
+    'Other pages',
+    'No job yet',
+    'After the merge',
+    'Skipped',
+  ],
 };
 
 describe.each(['weekly', 'improve'])('the email of %s', (name) => {

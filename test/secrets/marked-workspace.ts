@@ -50,7 +50,7 @@ async function sendFromCopy(cwd: string): Promise<void> {
   await journal.close();
 }
 
-/** A sandbox that accepts only the marked key, with enough weeks for pages to be proposed. */
+/** A sandbox that accepts only the marked key, with enough weeks for pages to be flagged. */
 export const markedSandbox = (options: Partial<WatchedOptions> = {}): Promise<Sandbox> =>
   serveSandbox({ apiKey: KEY, firstDay: daysAgo(70), pages: 40, jobSeconds: 3600, ...options });
 

@@ -15,7 +15,7 @@ import { steadyPages, storeReading } from '../agents/reading.js';
 import { liveWarehouse, rowsOf } from '../open-warehouse.js';
 import { tempDir } from '../temp-dir.js';
 
-/** Four pages are proposed, of twelve that are read enough; `/guides/page-12` is read least. */
+/** Four pages are flagged, of twelve that are read enough; `/guides/page-12` is read least. */
 async function desk(improve: object = {}, faults: Parameters<typeof agentDesk>[0] = {}) {
   const agents = await agentDesk(faults);
   await storeReading(agents.warehouse, [...steadyPages(12), { path: '/rare', human: 1, ai: 0 }]);
@@ -174,7 +174,7 @@ describe('a skipped page', () => {
       "SELECT is_flagged, code, facts::VARCHAR AS facts FROM page_choices WHERE path = '/guides/page-1'",
     );
 
-  it('is no longer proposed or sent, and its report says so at once', async () => {
+  it('is no longer flagged or sent, and its report says so at once', async () => {
     const all = await skipped('2026-12-01');
     expect(pathsOf((await all.plan()).flagged)).not.toContain('/guides/page-1');
     const [answer] = await all.approve({ path: '/guides/page-1' });
@@ -183,7 +183,7 @@ describe('a skipped page', () => {
     expect(pathsOf(await all.jobs())).not.toContain('/guides/page-1');
     const facts = '{"until":"2026-12-01"}';
     expect(await choiceOf(all)).toEqual([{ is_flagged: false, code: 'skipped', facts }]);
-    // It is proposed again from that day on.
+    // It is flagged again from that day on.
     all.clock.advance(12 * 24 * 3600);
     expect(pathsOf((await all.plan()).flagged)).not.toContain('/guides/page-1');
     all.clock.advance(24 * 3600);

@@ -550,7 +550,7 @@ describe('an action', () => {
       /done[^]+: skipped until Dec 16, 2026[^]+quickstart<\/bdi>[^]{0,99}<td>skipped manually until Dec 16, 2026[^]+value="unskip"/,
     );
     await act({ ...skip, token, action: 'unskip' });
-    expect(await look(/can be proposed again/)).not.toContain('value="unskip"');
+    expect(await look(/can be flagged again/)).not.toContain('value="unskip"');
     const note = { project: 'prj_1', action: 'note', token, path: '/guides/*' };
     expect((await act({ ...note, date: '2026-02-30', text: 'x' })).status).toBe(400);
     await act({ ...note, date: '2026-11-10', text: '<b>New</b> navigation', break: 'on' });
@@ -585,7 +585,7 @@ describe('an action', () => {
     await settleAs(reviewed, 'merged', { day: '2026-11-17' });
     await look(new RegExp(`Settle job ${reviewed}<[^]+: Merged on Nov 17, 2026\\.`));
     await settleAs(reviewed, 'closed');
-    await look(/: Closed without a merge\. Its page gets another job only if you propose it\./);
+    await look(/: Closed without a merge\. Its page gets another job only if you approve it\./);
     await settleAs(reviewed, 'ended');
     await look(/: Its pull request waits for review again\./);
     // What waits is never sent, and what is over ends, each in its own stage.
@@ -665,18 +665,18 @@ describe('an action', () => {
     expect([asked.status, asked.text]).toEqual([409, expect.stringMatching(/>SELECT 41<\/textarea>/)]);
   });
 
-  it('may be about a page that is not proposed: its prompt is shown, or why it cannot get a job', async () => {
+  it('may be about a page that is not flagged: its prompt is shown, or why it cannot get a job', async () => {
     const all = (await ask('/agents')).text;
     expect((await ask('/page?path=/quickstart')).text).toContain('href="/agents?path=%2Fquickstart"');
-    const proposed = all.split('id="proposals"')[1]?.split('Next in line')[0] ?? '';
+    const flagged = all.split('id="proposals"')[1]?.split('Next in line')[0] ?? '';
     const other = /<tr><th[^>]+><a href="\/page\?path=([^"]+)"[^]{0,200}?<td>#\d+ of /.exec(all)?.[1] ?? '';
     expect(other).not.toBe('');
-    expect(proposed).not.toContain(`path=${other}"`);
+    expect(flagged).not.toContain(`path=${other}"`);
     const { text } = await ask(`/agents?path=${other}`);
     expect(text.match(/<article class="card proposal"/g)).toHaveLength(1);
     expect(text).toContain(`name="path" value="${decodeURIComponent(other)}"`);
     expect((await ask('/agents?path=/nowhere')).text).toMatch(/nowhere<\/bdi> cannot get a job: fewer than/);
-    // However many pages could be proposed, they are read once a day.
+    // However many pages could be flagged, they are read once a day.
     const workspace = await workspaceIn(directory);
     const history = await openHistory(workspace.historyFile);
     const reader = Object.assign(history, { file: workspace.historyFile, version: '1' });
