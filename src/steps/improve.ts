@@ -43,7 +43,9 @@ export async function improveStep(
   );
   const sent = detail.reduce((sum, outcome) => sum + outcome.sent, 0);
   const flagged = detail.flatMap(({ plan }) => plan.flagged).length;
-  const summary = apply ? `${counted(sent, 'prompt')} sent` : `${flagged} pages flagged, nothing sent`;
+  const summary = apply
+    ? `${counted(sent, 'prompt')} sent`
+    : `${counted(flagged, 'page')} flagged, nothing sent`;
   return withOutage({ detail, summary }, [...errors, ...detail.map(({ stopped }) => stopped), refusal]);
 }
 
