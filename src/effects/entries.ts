@@ -69,7 +69,7 @@ export type SendingPlace = Readonly<z.infer<typeof placeSchema>>;
 const ownerSchema = z.object({ effect: z.literal('workspace'), id: z.string().min(1) });
 /** The line that says where the workspace sends from, from then on. */
 const adoptionSchema = placeSchema.extend({ effect: z.literal('place'), at: time });
-/** A line that 0.3 wrote while a lake was configured. It has no meaning any more. */
+/** A line that 0.3 wrote while a lake was configured. It has no meaning anymore. */
 const obsoleteSchema = z.object({ effect: z.literal('claim') });
 export const lineSchema = z.discriminatedUnion('effect', [
   ownerSchema,

@@ -43,7 +43,7 @@ export const readFact = async <Value>(
   ...asked: Parameters<typeof readLimit<Value>>
 ): Promise<Value | undefined> => (await readLimit(...asked))?.value;
 
-/** As `readFact`, with the day from which a limit is not believed any more, but found out again. */
+/** As `readFact`, with the day from which a limit is not believed anymore, but found out again. */
 export async function readLimit<Value>(
   reader: Reader,
   project: string,

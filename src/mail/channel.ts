@@ -44,7 +44,7 @@ export function openChannel(
   return { kind, url: new URL(url), key, secrets: [url, secret].flatMap(secretParts) };
 }
 
-/** Whether it is an address of an Office 365 connector, which posts nothing any more. */
+/** Whether it is an address of an Office 365 connector, which posts nothing anymore. */
 export const isRetired = ({ kind, url }: { readonly kind: Channel['kind']; readonly url: URL }): boolean =>
   kind === 'teams' && /(^|\.)(webhook|outlook)\.office(365)?\.com$/.test(url.hostname);
 

@@ -130,7 +130,7 @@ async function settleEnded({ parts, job, messages }: JobToChange): Promise<strin
     const event = job.pr_link === null ? 'found-over' : 'found-pull-request';
     const note = `over; ended by hand on ${on}`;
     await changeJob(parts.store, job, { event, now, cause: `${BY_HAND}: ended`, note });
-    return `Job ${job.id} is over, and is not polled any more.`;
+    return `Job ${job.id} is over, and is no longer polled.`;
   }
   await storeReview(recordsOf(parts), job, {
     merged_on: null,

@@ -44,7 +44,7 @@ export class Output {
   /** Colors for data; none in a pipe or if `NO_COLOR` is set. */
   readonly colors: Colors;
   readonly noteColors: Colors;
-  /** Whether the command goes on when nobody reads standard output any more: services do, and what makes changes. */
+  /** Whether the command goes on when nobody reads standard output anymore: services do, and what makes changes. */
   goesOnUnread = false;
   readonly #hidden = new Set<string>();
   #redact: Redact = (text) => text;

@@ -183,7 +183,7 @@ class KeptAnswers {
   }
 }
 
-/** Runs a query on its own connection, until it takes too long or nobody waits for it any more. */
+/** Runs a query on its own connection, until it takes too long or nobody waits for it anymore. */
 async function queryWithin(
   history: History,
   left: AbortSignal,

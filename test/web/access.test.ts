@@ -591,7 +591,7 @@ describe('an action', () => {
     // What waits is never sent, and what is over ends, each in its own stage.
     for (const [state, answer] of [
       ['planned', 'is never sent'],
-      ['active', 'is over, and is not polled any more'],
+      ['active', 'is over, and is no longer polled'],
     ] as const) {
       const id = await firstIn(state);
       await settleAs(id, 'ended');

@@ -1,4 +1,4 @@
--- Neither their pauses count any more, nor the requests of others that they showed.
+-- Neither their pauses count anymore, nor the requests of others that they showed.
 UPDATE request_uses
 SET requests = 0, paused_until = NULL
 WHERE bucket = $bucket AND cause = 'refused'
