@@ -79,7 +79,7 @@ describe('the report step', () => {
     ]);
   });
 
-  it('renders a page again once days were loaded, as readers would see it now', async () => {
+  it('renders a page again once days were loaded or failed, as readers would see it now', async () => {
     await loadDays(test.warehouse, day('2026-11-02'), day('2026-11-15'));
     const own = { workspace: { workspaceDir: test.directory } };
     expect((await report(MONDAY, own)).summary).toBe('2 pages rendered, 2 emails sent');
@@ -93,9 +93,15 @@ describe('the report step', () => {
       resume_at: null,
       now,
     });
-    await execute(test.warehouse, "UPDATE day_loads SET attempted_at = TIMESTAMP '2026-11-16 02:59:59'");
+    const earlier = "TIMESTAMP '2026-11-16 02:59:59'";
+    const later = "TIMESTAMP '2026-11-16 03:00:00'";
+    const set = (columns: string) => execute(test.warehouse, `UPDATE day_loads SET ${columns}`);
+    // Days that were read again and are unchanged are nothing new.
+    await set(`loaded_at = ${earlier}, attempted_at = ${later}`);
     expect((await report(MONDAY, own)).summary).toMatch(/^0 pages rendered/);
-    await execute(test.warehouse, "UPDATE day_loads SET attempted_at = TIMESTAMP '2026-11-16 03:00:00'");
+    await set(`failure = 'refused'`);
+    expect((await report(MONDAY, own)).summary).toMatch(/^2 pages rendered/);
+    await set(`failure = NULL, loaded_at = ${later}`);
     const { detail, summary } = await report(MONDAY, own);
     expect(summary).toMatch(/^2 pages rendered/);
     const weekly = detail.pages.find(({ file }) => file.includes('weekly')) ?? expect.fail();
