@@ -9,7 +9,7 @@ import { duration, nextMinute, plainDayRange } from '../format/days.js';
 import { counted, thousands } from '../format/numbers.js';
 import type { Output } from '../terminal/output.js';
 import { jobLine } from './jobs.js';
-import { heldOutLines } from './pages.js';
+import { heldOutLines } from './held-out.js';
 
 const BAR_WIDTH = 24;
 const PLAIN_LINE_EVERY_MS = 5_000;
