@@ -282,7 +282,7 @@ describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chrom
   });
 
   it('two browsers read and act while an export holds the database: both actions wait and are done', async () => {
-    sandbox.setFaults([{ on: 'views', kind: 'latency', delayMs: 1500 }]);
+    sandbox.setFaults([{ on: 'views', kind: 'latency', delayMs: 4_000 }]);
     const env = { READERSHIP_API_KEY: WEB_KEY };
     const nightly = startCli(['export', '--to', '2026-11-17'], { cwd: directory, env });
     await vi.waitFor(() => {
