@@ -97,10 +97,12 @@ async function refuseToGoBack(connection: DuckDBConnection, path: string, histor
       const { runs, since, days, first_day: first, last_day: last } = lacking;
       const range = first && last ? ` (${plainDayRange({ first, last })})` : '';
       const when = since ? ` since ${moment(since)}` : '';
+      const lost = days === 0 ? '' : `${counted(days, 'loaded day')}${range} and `;
+      const again = days === 0 ? '' : 'load those days again and ';
       throw new BehindError(
-        `The live database ${path} is older than the history published from it: it lacks ${counted(days, 'loaded day')}${range} and ` +
+        `The live database ${path} is older than the history published from it: it lacks ${lost}` +
           `${counted(runs, 'recorded step')}${when}. Either it was replaced with an older copy, or its log (${logOf(path)}) was deleted or cut short. ` +
-          `Continuing would load those days again and overwrite the newer published state with the older one. Nothing was changed.\n` +
+          `Continuing would ${again}overwrite the newer published state with the older one. Nothing was changed.\n` +
           `${RESTORE}\nOr, to continue from the older state, move ${historyFile} away.`,
       );
     });

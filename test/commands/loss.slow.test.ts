@@ -19,7 +19,7 @@ const statusSchema = z.object({
 });
 
 const OLDER =
-  /older than the history published from it: it lacks \d+ loaded days? \(.+\) and \d+ recorded steps? since \w+ \d+, \d+ at/;
+  /older than the history published from it: it lacks (?:\d+ loaded days? \(.+\) and )?\d+ recorded steps? since \w+ \d+, \d+ at/;
 
 interface Loss {
   readonly what: string;
