@@ -58,6 +58,7 @@ export async function reportStep(given: Parts): Promise<StepResult<Reported>> {
       if (!(error instanceof NothingLoadedError)) problems.push(error);
     }
   };
+  let kept: Promise<void> | undefined;
   for (const name of Object.keys(settings.reports.audiences))
     await attempt(() => findReport(name, workspaceDir));
   for (const report of reports) {
@@ -65,7 +66,8 @@ export async function reportStep(given: Parts): Promise<StepResult<Reported>> {
     const render = async (project: ProjectSettings, period: Period) => {
       const isThere = existsSync(pageFile(reportsDir, project.id, { name: report.name, period }));
       if (isThere && !hasNews.has(project.id)) return;
-      await keepMovers(store, lastEnded('week', now(), settings.reports).first);
+      // Once for all pages. What could not be kept is computed for each of them.
+      await (kept ??= attempt(() => keepMovers(store, lastEnded('week', now(), settings.reports).first)));
       const prepared = await prepareReport(workspace, store, project, { report, period });
       const file = await writePage(reportsDir, project.id, prepared);
       pages.push({ project, file, subject: prepared.subject });
