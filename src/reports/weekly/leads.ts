@@ -97,7 +97,7 @@ function courseOf(week: WeekComparison, audience: Audience): WeekFact | undefine
   if (Math.abs(change) < Math.max(Math.log(1 + NOTABLE_RATIO), BEYOND_CHANCE * noise)) return undefined;
   const stake = Math.abs(to - from);
   if (stake < LEAST_VIEWS || from < LEAST_VIEWS) return undefined;
-  // A week that goes the other way is no week to say so.
+  // A week far on the other side of its usual range contradicts it.
   const { place } = week[audience];
   if (place === (to > from ? 'below' : 'above')) return undefined;
   const verb = to > from ? 'grown' : 'fallen';
