@@ -67,9 +67,9 @@ describe('the write-ahead log of a killed export', () => {
       before = typeof days === 'string' ? expect.fail(days) : days;
       expect(committed, `cut at ${cut}`).toEqual(expect.arrayContaining([...before]));
     }
-    // Without its last byte, the log lacks the last commit, which may be several days.
+    // Without its last byte, the log lacks the last commit: as many days as were read during the one before.
     expect(before.length).toBeLessThan(committed.length);
-    expect(before.length).toBeGreaterThan(committed.length / 2);
+    expect(before.length).toBeGreaterThan(0);
   });
 
   it('with one changed byte is refused with advice, or has complete days up to that byte', async () => {
