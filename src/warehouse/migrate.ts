@@ -5,7 +5,7 @@ import { constants, copyFile, link, readFile, writeFile } from 'node:fs/promises
 import { dirname } from 'node:path';
 import { z } from 'zod';
 import { messageOf, StorageError } from '../errors.js';
-import { exists, ignoreMissing, syncToDisk } from '../files.js';
+import { exists, ignoreMissing, packageFile, syncToDisk } from '../files.js';
 import { whileUsing } from './duckdb.js';
 import { changeDatabase, copyAll, type LiveFile, logOf, newOf, removeDatabase } from './live-file.js';
 import { inTransaction, queryRows, readSql } from './query.js';
@@ -34,8 +34,8 @@ export async function expectMigrated(connection: DuckDBConnection, path: string)
     );
 }
 
-/** An empty database of this version, written by the build; there is none when `src/` is run directly. */
-const EMPTY = new URL('empty.duckdb', import.meta.url);
+/** An empty database, written by the build; there is none in the package. That of an older build is migrated when it is opened. */
+const EMPTY = packageFile('dist/warehouse/empty.duckdb');
 
 /**
  * Creates a complete, empty database at `path`, unless another process does so first. Throws a `StorageError` if there is
@@ -50,11 +50,8 @@ export async function createDatabase(path: string): Promise<void> {
   const own = `${newOf(path)}-${randomUUID()}`;
   try {
     const empty = await readFile(EMPTY).catch(ignoreMissing);
-    if (empty !== undefined) await writeFile(own, empty, { mode: 0o600 });
-    await changeDatabase(own, async (connection) => {
-      await migrate(connection, path);
-      await describeCopy(connection);
-    });
+    if (empty === undefined) await changeDatabase(own, (connection) => migrate(connection, path));
+    else await writeFile(own, empty, { mode: 0o600 });
     await syncToDisk(own);
     // Not every file system has links.
     await link(own, path).catch(async () => {
