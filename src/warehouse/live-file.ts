@@ -8,13 +8,13 @@ import { databaseOf, maxMemory, openForWriting, writeAttached } from './duckdb.j
 /**
  * On close, a log larger than this is folded into a new file, so that the next command opens
  * quickly. Rows take several times more space in a log than in a file, so four times the file is
- * allowed, up to twice this. While rows are loaded, the limit is twice this, because a publication
- * may fold the log anyway. Either limit is at least a quarter of the file.
+ * allowed, up to twice this. While rows are loaded, the limit is four times this, because a
+ * publication may fold the log anyway. Either limit is at least a quarter of the file.
  */
 const MIN_LOG_BYTES = 16 * 1024 ** 2;
 const maxLogBytes = (fileBytes: number, isAtEnd: boolean): number =>
   Math.max(
-    isAtEnd ? Math.max(MIN_LOG_BYTES, Math.min(4 * fileBytes, 2 * MIN_LOG_BYTES)) : 2 * MIN_LOG_BYTES,
+    isAtEnd ? Math.max(MIN_LOG_BYTES, Math.min(4 * fileBytes, 2 * MIN_LOG_BYTES)) : 4 * MIN_LOG_BYTES,
     fileBytes / 4,
   );
 
