@@ -248,7 +248,7 @@ describe('a log that has grown large', () => {
     let inode = (await stat(path)).ino;
     let folds = 0;
     await warehouse.withOneThread(async () => {
-      for (let day = 0; day < 2 * DAYS; day++) {
+      for (let day = 0; day < 4 * DAYS; day++) {
         await addDay(warehouse, day, ROWS);
         const now = (await stat(path)).ino;
         if (now === inode) continue;
@@ -259,9 +259,9 @@ describe('a log that has grown large', () => {
       }
     });
     expect(folds).toBeGreaterThan(0);
-    expect(await daysIn(warehouse)).toBe(2 * DAYS);
+    expect(await daysIn(warehouse)).toBe(4 * DAYS);
     await warehouse.close();
-    expect(await daysIn(await liveWarehouse(path))).toBe(2 * DAYS);
+    expect(await daysIn(await liveWarehouse(path))).toBe(4 * DAYS);
   });
 });
 
