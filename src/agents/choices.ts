@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import type { Day } from '../day.js';
 import { inSequence } from '../format/days.js';
@@ -9,7 +8,6 @@ import { type Reason, storedReason } from './reasons.js';
 import type { Selection } from './select.js';
 
 const statement = (name: string) => readSql(import.meta.url, `statements/${name}.sql`);
-const CHOICES = statement('choices-of-project');
 const RECORD_CHOICES = statement('record-choices');
 const SKIPS_OF_PROJECT = statement('skips-of-project');
 const RECORD_SKIP = statement('record-skip');
@@ -19,36 +17,26 @@ const FORGET_SKIPPED_CHOICE = statement('forget-skipped-choice');
 const NEAR_PATHS = statement('near-paths');
 
 const pathRow = z.object({ path: z.string() });
-const choiceRow = pathRow.extend({
-  weekly_human: z.number(),
-  weekly_ai: z.number(),
-  is_flagged: z.boolean(),
-  code: z.string(),
-  facts: z.string(),
-});
 
-/** Stores which pages were flagged, are next in line or were left out, and since when, for reports. Returns whether that has changed. */
+/** Stores which pages were flagged, are next in line or were left out, and since when, for reports. Writes only what has changed. */
 export async function recordChoices(
   warehouse: Warehouse,
   project: string,
   { flagged, next, leftOut }: Selection,
   now: Date,
-): Promise<boolean> {
-  const choices = [...flagged, ...next, ...leftOut]
-    .map(({ path, why, evidence: { weekly_human, weekly_ai } }): z.infer<typeof choiceRow> => ({
+): Promise<void> {
+  const choices = [...flagged, ...next, ...leftOut].map(
+    ({ path, why, evidence: { weekly_human, weekly_ai } }) => ({
       path,
       is_flagged: why.code === 'flagged',
       ...storedReason(why),
       weekly_human,
       weekly_ai,
-    }))
-    .sort((one, other) => (one.path < other.path ? -1 : 1));
-  const known = await warehouse.query(CHOICES, choiceRow, { project });
-  if (isDeepStrictEqual(known, choices)) return false;
+    }),
+  );
   await warehouse.transaction((transaction) =>
     transaction.execute(RECORD_CHOICES, { project, now, choices: JSON.stringify(choices) }),
   );
-  return true;
 }
 
 const reasonOfSkip = (until: Day | null): Reason => ({ code: 'skipped', until });

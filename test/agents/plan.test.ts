@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises';
 import { addDays, addHours } from 'date-fns';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -15,6 +16,7 @@ import { reasonWords } from '../../src/agents/reasons.js';
 import { settingsSchema } from '../../src/config/schema.js';
 import { type Day, day } from '../../src/day.js';
 import { planLines } from '../../src/print/pages.js';
+import { logOf } from '../../src/warehouse/live-file.js';
 import { timestampColumn } from '../../src/warehouse/query.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { execute, liveWarehouse } from '../open-warehouse.js';
@@ -127,8 +129,13 @@ describe('the evidence for a page, from the history', () => {
 it('the stored choice is written again only if it has changed, and keeps its time while the decision is the same', async () => {
   const warehouse = await liveWarehouse();
   await storeReading(warehouse, steadyPages(3));
-  const choose = async (rules: PlanRules, now = NOW) =>
-    recordChoices(warehouse, 'prj_sandbox', await planImprovement(warehouse, 'prj_sandbox', rules, AT), now);
+  // Whether anything was written.
+  const choose = async (rules: PlanRules, now = NOW) => {
+    const plan = await planImprovement(warehouse, 'prj_sandbox', rules, AT);
+    const { size } = await stat(logOf(warehouse.path));
+    await recordChoices(warehouse, 'prj_sandbox', plan, now);
+    return (await stat(logOf(warehouse.path))).size > size;
+  };
   expect(await choose(RULES)).toBe(true);
   expect(await choose(RULES)).toBe(false);
   const rules = { ...RULES, exclude: ['/guides/page-1'] };

@@ -17,8 +17,9 @@ WITH
       week,
       sum(human)::BIGINT AS human,
       sum(ai)::BIGINT AS ai,
-      count(DISTINCT day) AS days,
-      count(DISTINCT day) FILTER (human > 0) AS human_days
+      -- A bit for each day that was viewed: counting distinct days takes three times as long.
+      bit_count(bit_or(1 << (day - week)::INTEGER)) AS days,
+      bit_count(coalesce(bit_or(1 << (day - week)::INTEGER) FILTER (human > 0), 0)) AS human_days
     FROM page_views JOIN days USING (day)
     WHERE project = $project
     GROUP BY page, week

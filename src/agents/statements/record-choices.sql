@@ -33,6 +33,22 @@ USING
         ON job.path = choice.path AND job.planned_at >= before.chosen_at
   ) AS choice
   USING (project, path)
-WHEN MATCHED THEN UPDATE BY NAME
+WHEN MATCHED
+  AND (
+    page_choices.is_flagged,
+    page_choices.code,
+    page_choices.facts,
+    page_choices.weekly_human,
+    page_choices.weekly_ai,
+    page_choices.chosen_at
+  ) IS DISTINCT FROM (
+    choice.is_flagged,
+    choice.code,
+    choice.facts,
+    choice.weekly_human,
+    choice.weekly_ai,
+    choice.chosen_at
+  )
+  THEN UPDATE BY NAME
 WHEN NOT MATCHED THEN INSERT BY NAME
 WHEN NOT MATCHED BY SOURCE AND page_choices.project = $project THEN DELETE
