@@ -14,8 +14,7 @@ WITH moved AS (
     if(audience <> 'ai', round(human_expected), NULL)::BIGINT AS human_expected,
     if(audience <> 'human', round(ai_expected), NULL)::BIGINT AS ai_expected,
     if(further = 'ai', ai_weeks, human_weeks) AS expected_weeks
-  FROM movers($from)
-  WHERE project = $project
+  FROM movers($from, project_id := $project)
   ORDER BY distance DESC, path
   LIMIT 5
 ),

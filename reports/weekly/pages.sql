@@ -5,8 +5,8 @@
 -- page that was first viewed in the middle of the week before.
 WITH
   viewed AS MATERIALIZED (
-    FROM changes($from, $to)
-    WHERE project = $project AND human + ai > 0
+    FROM changes($from, $to, project_id := $project)
+    WHERE human + ai > 0
   ),
 
   most_read AS (

@@ -34,11 +34,11 @@ export interface PublishedReader extends VersionedReader {
  * their answers.
  */
 export const KEPT = {
-  page_changes: "changes($from, $to, $shift, per := 'page')",
-  site_changes: "changes($from, $to, $shift, per := 'site')",
+  page_changes: "changes($from, $to, $shift, per := 'page', project_id := $project)",
+  site_changes: "changes($from, $to, $shift, per := 'site', project_id := $project)",
   /** Per page, section or site. */
-  changes_per: 'changes($from, $to, $shift, per := $per)',
-  moved_pages: 'movers($week)',
+  changes_per: 'changes($from, $to, $shift, per := $per, project_id := $project)',
+  moved_pages: 'movers($week, project_id := $project)',
 };
 export type KeptAnswer = keyof typeof KEPT;
 
@@ -165,7 +165,7 @@ class KeptAnswers {
   /** The table with the answer of a macro for a project, which `run` makes if there is none. */
   tableOf(macro: string, parameters: Parameters, run: (sql: string) => Promise<unknown>): Promise<string> {
     // DuckDB simplifies a query for values that it has, not for parameters.
-    const rows = filledIn(`FROM ${macro} WHERE project = $project`, parameters);
+    const rows = filledIn(`FROM ${macro}`, parameters);
     return this.#oneAtATime(() => this.#use(rows, run));
   }
 

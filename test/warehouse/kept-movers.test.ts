@@ -25,9 +25,9 @@ beforeEach(async () => {
 });
 
 /** Rounded, because sums of the same numbers in another order differ in their last digits. */
-const movers = (week: string = WEEK) =>
+const movers = (week: string = WEEK, options = '') =>
   warehouse.query(
-    `SELECT project, path, audience, round(change, 6), human, round(ai_high, 6), weeks_seen, list_transform(human_weeks, lambda past: [past.week::VARCHAR, round(past.low, 6)::VARCHAR]) FROM movers('${week}')`,
+    `SELECT project, path, audience, round(change, 6), human, round(ai_high, 6), weeks_seen, list_transform(human_weeks, lambda past: [past.week::VARCHAR, round(past.low, 6)::VARCHAR]) FROM movers('${week}'${options})`,
     rowSchema,
   );
 
@@ -43,10 +43,13 @@ async function projectsFromKept(): Promise<unknown[]> {
 
 test('what moved in the last two weeks is kept, and read as it was computed', async () => {
   const weeks = ['2026-11-02', WEEK];
-  const computed = await Promise.all(weeks.map(movers));
+  const computed = await Promise.all(weeks.map((week) => movers(week)));
   expect(computed[1]).toMatchObject([{ path: '/changelog' }, { path: '/changelog' }]);
+  const ofOther = () => movers(WEEK, ", project_id := 'other'");
+  expect(await ofOther()).toEqual([computed[1]?.[0]]);
   await keepMovers(warehouse, WEEK);
-  expect(await Promise.all(weeks.map(movers))).toEqual(computed);
+  expect(await ofOther()).toEqual([computed[1]?.[0]]);
+  expect(await Promise.all(weeks.map((week) => movers(week)))).toEqual(computed);
   expect(await rowsOf(warehouse, 'SELECT DISTINCT week FROM kept_movers ORDER BY week')).toEqual(
     weeks.map((week) => ({ week })),
   );

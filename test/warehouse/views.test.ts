@@ -60,6 +60,18 @@ describe('views and macros return the numbers of independent SQL', () => {
   const rows = (sql: string) => history.reader.query(sql, anyRow);
 
   it.each([
+    "changes('2026-01-05', '2026-01-11'",
+    "changes('2026-01-05', '2026-01-11', 7, per := 'section'",
+    "changes('2026-01-05', '2026-01-11', per := 'site'",
+    "top_pages('2026-01-05', '2026-01-11'",
+    "usual_range('2026-02-02'",
+  ])('FROM %s) has the same rows of a project if it is given', async (asked) => {
+    const own = await rows(`SELECT columns(*)::VARCHAR FROM ${asked}, project_id := 'prj_2')`);
+    expect(own).toEqual(await rows(`SELECT columns(*)::VARCHAR FROM ${asked}) WHERE project = 'prj_2'`));
+    expect(own.length).toBeGreaterThan(0);
+  });
+
+  it.each([
     [
       'site_days',
       'SELECT project, day, human, ai, total, pages FROM site_days ORDER BY ALL',

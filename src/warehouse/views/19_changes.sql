@@ -1,7 +1,11 @@
 -- Grain: one row per project and page (or section, or site) viewed between two days, inclusive, or in the days compared
 -- with them; most viewed first. Only here is defined what a change, its expected range and a new page are.
-CREATE OR REPLACE MACRO changes(first_day, last_day, days_earlier := NULL, per := 'page') AS TABLE
+CREATE OR REPLACE MACRO changes(first_day, last_day, days_earlier := NULL, per := 'page', project_id := NULL) AS TABLE
 WITH
+  -- Of one project if it is given: DuckDB then skips the rows of all others.
+  own_views AS NOT MATERIALIZED (FROM page_views WHERE project = coalesce(project_id, project)),
+  own_days AS NOT MATERIALIZED (FROM site_days WHERE project = coalesce(project_id, project)),
+
   asked AS (
     SELECT first, last, shift, first - shift AS first_before, if(shift > 0, last - shift, NULL) AS last_before
     FROM (SELECT first, last, coalesce(earlier, last - first + 1)::INTEGER AS shift FROM (SELECT first_day::DATE AS first, last_day::DATE AS last, days_earlier::INTEGER AS earlier))
@@ -19,7 +23,7 @@ WITH
       project,
       count(*) FILTER (day >= first) AS days_loaded,
       count(*) FILTER (day BETWEEN first_before AND last_before) AS days_before
-    FROM site_days CROSS JOIN asked
+    FROM own_days CROSS JOIN asked
     WHERE day <= last
     GROUP BY project
   ),
@@ -28,12 +32,12 @@ WITH
   -- they are stored.
   side AS (
     SELECT project, page AS path, true AS is_now, false AS is_before, sum(human) AS human, sum(ai) AS ai, sum(total) AS total, min(if(human + ai > 0, day, NULL)) AS first_view
-    FROM page_views
+    FROM own_views
     WHERE per <> 'site' AND day BETWEEN first_day::DATE AND last_day::DATE
     GROUP BY ALL
     UNION ALL
     SELECT project, page, false, true, sum(human), sum(ai), sum(total), min(if(human + ai > 0, day, NULL))
-    FROM page_views
+    FROM own_views
     WHERE
       per <> 'site'
       AND days_earlier::INTEGER IS DISTINCT FROM 0
@@ -43,7 +47,7 @@ WITH
     GROUP BY ALL
     UNION ALL
     SELECT project, '', day >= first AS is_now, day BETWEEN first_before AND last_before AS is_before, sum(human), sum(ai), sum(total), NULL
-    FROM site_days CROSS JOIN asked
+    FROM own_days CROSS JOIN asked
     WHERE per = 'site' AND day <= last
     GROUP BY ALL
   ),
@@ -87,7 +91,7 @@ WITH
   -- The full weeks before the range, for how much views vary from week to week.
   full_week AS (
     SELECT project, weeks_ago, row_number() OVER (PARTITION BY project ORDER BY weeks_ago) AS place
-    FROM (SELECT project, (first - day + 6) // 7 AS weeks_ago FROM site_days CROSS JOIN asked WHERE day < first)
+    FROM (SELECT project, (first - day + 6) // 7 AS weeks_ago FROM own_days CROSS JOIN asked WHERE day < first)
     WHERE weeks_ago <= 12
     GROUP BY project, weeks_ago
     HAVING count(*) = 7
@@ -96,17 +100,17 @@ WITH
   week AS (
     SELECT
       project,
-      if(per = 'section', section_of(page_views.page), page_views.page) AS path,
+      if(per = 'section', section_of(own_views.page), own_views.page) AS path,
       (first_day::DATE - day + 6) // 7 AS weeks_ago,
       sum(human::DOUBLE) AS human,
       sum(ai::DOUBLE) AS ai
     -- Few of the pages are read in a range of a few days.
-    FROM page_views SEMI JOIN views ON views.project = page_views.project AND views.path = if(per = 'section', section_of(page_views.page), page_views.page)
+    FROM own_views SEMI JOIN views ON views.project = own_views.project AND views.path = if(per = 'section', section_of(own_views.page), own_views.page)
     WHERE per <> 'site' AND day BETWEEN first_day::DATE - 84 AND first_day::DATE - 1
     GROUP BY ALL
     UNION ALL
     SELECT project, '', (first - day + 6) // 7 AS weeks_ago, sum(human), sum(ai)
-    FROM site_days CROSS JOIN asked
+    FROM own_days CROSS JOIN asked
     WHERE per = 'site' AND day BETWEEN first - 84 AND first - 1
     GROUP BY ALL
   ),
@@ -198,8 +202,8 @@ WITH
     FROM
       unseen
       ANTI JOIN (
-        SELECT page_views.project, if(per = 'section', section_of(page_views.page), page_views.page) AS path
-        FROM page_views SEMI JOIN unseen ON unseen.project = page_views.project AND unseen.path = if(per = 'section', section_of(page_views.page), page_views.page)
+        SELECT own_views.project, if(per = 'section', section_of(own_views.page), own_views.page) AS path
+        FROM own_views SEMI JOIN unseen ON unseen.project = own_views.project AND unseen.path = if(per = 'section', section_of(own_views.page), own_views.page)
         WHERE per <> 'site' AND day BETWEEN first_day::DATE - 364 AND first_day::DATE - 85 AND human + ai > 0
       ) USING (project, path)
   ),
@@ -209,8 +213,8 @@ WITH
     SELECT project, first_view, count(*) >= 28 AS is_known
     FROM
       (SELECT DISTINCT project, first_view FROM candidate)
-      JOIN site_days USING (project)
-    WHERE site_days.day BETWEEN first_view - 56 AND first_view - 1
+      JOIN own_days USING (project)
+    WHERE own_days.day BETWEEN first_view - 56 AND first_view - 1
     GROUP BY ALL
   ),
 
@@ -219,9 +223,9 @@ WITH
     FROM
       candidate
       ANTI JOIN (
-        SELECT page_views.project, if(per = 'section', section_of(page_views.page), page_views.page) AS path
+        SELECT own_views.project, if(per = 'section', section_of(own_views.page), own_views.page) AS path
         -- Unlike the anti-join, this join lets DuckDB skip the rows of other pages while it reads.
-        FROM page_views SEMI JOIN candidate ON candidate.project = page_views.project AND candidate.path = if(per = 'section', section_of(page_views.page), page_views.page)
+        FROM own_views SEMI JOIN candidate ON candidate.project = own_views.project AND candidate.path = if(per = 'section', section_of(own_views.page), own_views.page)
         WHERE per <> 'site' AND day < first_day::DATE AND human + ai > 0
       ) USING (project, path)
       LEFT JOIN known USING (project, first_view)
@@ -259,4 +263,4 @@ FROM
 WHERE per = 'site' OR views.human + views.ai + views.total + human_before + ai_before + total_before > 0
 ORDER BY views.total DESC, views.path, project;
 
-COMMENT ON MACRO TABLE changes IS 'Views of every page between two days, inclusive, and how they changed: FROM changes(''2026-11-01'', ''2026-11-30''). One row per project and page viewed on either side, most viewed first; with per := ''section'', per section, the first part of a path, such as /docs; with per := ''site'', one row for the site, without a path. The range is compared with the same days days_earlier days earlier: by default those just before it; days_earlier := 364 is a year ago, on the same weekdays, and 0 is no comparison. days_loaded and days_before are the days loaded on each side. Views of a side without a loaded day are NULL, never zero. human_change, ai_change and total_change compare views per loaded day: 0.1 means 10% more; NULL if there is nothing to compare with, or if the notes have a break in between. human_before, ai_before, total_before and ai_share_before are those of the earlier days. Compare whole weeks, because weekends differ. Of pages that go on as before, about nine in ten or more have human_low to human_high and ai_low to ai_high views: as many per loaded day as on the earlier days, adjusted by the median page, give or take how much the page and the median page vary from week to week in the twelve weeks before the range, and chance. NULL without views before, or if fewer than three of these weeks are fully loaded. human_is_unusual and ai_is_unusual mean that the views are outside this range. is_new means that the page was never viewed before the range; NULL if it cannot be told, because fewer than 28 of the 56 days before its first view are loaded.';
+COMMENT ON MACRO TABLE changes IS 'Views of every page between two days, inclusive, and how they changed: FROM changes(''2026-11-01'', ''2026-11-30''). One row per project and page viewed on either side, most viewed first; with per := ''section'', per section, the first part of a path, such as /docs; with per := ''site'', one row for the site, without a path; with project_id := ''prj_1'', only of that project, which takes less time among many. The range is compared with the same days days_earlier days earlier: by default those just before it; days_earlier := 364 is a year ago, on the same weekdays, and 0 is no comparison. days_loaded and days_before are the days loaded on each side. Views of a side without a loaded day are NULL, never zero. human_change, ai_change and total_change compare views per loaded day: 0.1 means 10% more; NULL if there is nothing to compare with, or if the notes have a break in between. human_before, ai_before, total_before and ai_share_before are those of the earlier days. Compare whole weeks, because weekends differ. Of pages that go on as before, about nine in ten or more have human_low to human_high and ai_low to ai_high views: as many per loaded day as on the earlier days, adjusted by the median page, give or take how much the page and the median page vary from week to week in the twelve weeks before the range, and chance. NULL without views before, or if fewer than three of these weeks are fully loaded. human_is_unusual and ai_is_unusual mean that the views are outside this range. is_new means that the page was never viewed before the range; NULL if it cannot be told, because fewer than 28 of the 56 days before its first view are loaded.';

@@ -1,14 +1,14 @@
 -- Grain: one row per project whose seven days from `week_start` are loaded. `inputs` is a digest of all that `movers` reads.
-CREATE OR REPLACE MACRO movers_inputs(week_start) AS TABLE
+CREATE OR REPLACE MACRO movers_inputs(week_start, project_id := NULL) AS TABLE
 WITH
   input AS (
     SELECT project, hash('loaded', day, human, ai, total, pages) AS digest, day >= week_start::DATE AS is_in_week
     FROM day_loads SEMI JOIN site_days USING (project, day)
-    WHERE day BETWEEN week_start::DATE - 84 AND week_start::DATE + 6
+    WHERE project = coalesce(project_id, project) AND day BETWEEN week_start::DATE - 84 AND week_start::DATE + 6
     UNION ALL
     SELECT project, hash('restated', day, restated_at), false
     FROM restatements
-    WHERE day BETWEEN week_start::DATE - 84 AND week_start::DATE + 6
+    WHERE project = coalesce(project_id, project) AND day BETWEEN week_start::DATE - 84 AND week_start::DATE + 6
     UNION ALL
     SELECT project, hash('break', day, path), false
     FROM notes

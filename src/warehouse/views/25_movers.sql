@@ -1,12 +1,12 @@
 -- Grain: one row per project and page that moved in the seven days from `week_start`, largest change
 -- first. Only fully loaded weeks since the last break are used. The model, on a log scale: a page's
 -- views are its usual level, plus the trend of the site's median page, plus noise.
-CREATE OR REPLACE MACRO movers(week_start) AS TABLE
+CREATE OR REPLACE MACRO movers(week_start, project_id := NULL) AS TABLE
 WITH
   -- Projects whose answer was kept, and nothing that it depends on has changed.
   kept AS MATERIALIZED (
     SELECT project, movers
-    FROM kept_movers JOIN movers_inputs(week_start) USING (project, inputs)
+    FROM kept_movers JOIN movers_inputs(week_start, project_id := project_id) USING (project, inputs)
     WHERE week = week_start::DATE AND is_own_file()
   ),
 
@@ -26,7 +26,8 @@ WITH
     ANTI JOIN kept USING (project)
     ANTI JOIN break ON break.path = '*' AND break.project = site_days.project AND break.day > site_days.day
     WHERE
-      day BETWEEN week_start::DATE - 84 AND week_start::DATE + 6
+      project = coalesce(project_id, project)
+      AND day BETWEEN week_start::DATE - 84 AND week_start::DATE + 6
       AND is_own_file()
     GROUP BY project, weeks_ago
     HAVING count(*) = 7
@@ -47,7 +48,7 @@ WITH
       sum(human) - list_sum(max(human, 2)) AS human_core,
       sum(ai) - list_sum(max(ai, 2)) AS ai_core
     FROM page_views SEMI JOIN site_week USING (project)
-    WHERE day BETWEEN week_start::DATE - 84 AND week_start::DATE + 6
+    WHERE project = coalesce(project_id, project) AND day BETWEEN week_start::DATE - 84 AND week_start::DATE + 6
     GROUP BY project, page_views.path, weeks_ago
   ),
 
@@ -345,4 +346,4 @@ FROM (
 )
 ORDER BY project, abs(change) DESC, path;
 
-COMMENT ON MACRO TABLE movers IS 'Pages whose views in the seven days from the given one differ from the expected number by more than random variation would explain, given how many pages are compared. One row per project and page, largest change in views first: FROM movers(''2026-11-09''). audience says whose views moved: human, ai or both; change is the difference between their views and the expected number, the larger one of both. human and ai are the views of the seven days. human_expected and ai_expected are the page''s usual number of views over the weeks_seen full weeks before (at most 8), adjusted by the trend of the site''s median page. 95% of the weeks of such a page lie between human_low and human_high, or ai_low and ai_high; human_weeks and ai_weeks have that range for each full week used, oldest first. human_z and ai_z are the differences in standard deviations, estimated from the page''s own weeks, those of the median page, and chance. Only fully loaded weeks since the last break in notes are used, and a page needs at least three earlier ones. A page is listed for the week in which it moves, not for the weeks after. A rise is judged without the two days with the most views of each week, so a bot of one night is not listed. Changes under 25%, pages under 20 views and pages that got a new address are left out.';
+COMMENT ON MACRO TABLE movers IS 'Pages whose views in the seven days from the given one differ from the expected number by more than random variation would explain, given how many pages are compared. One row per project and page, largest change in views first: FROM movers(''2026-11-09''); with project_id := ''prj_1'', only of that project. audience says whose views moved: human, ai or both; change is the difference between their views and the expected number, the larger one of both. human and ai are the views of the seven days. human_expected and ai_expected are the page''s usual number of views over the weeks_seen full weeks before (at most 8), adjusted by the trend of the site''s median page. 95% of the weeks of such a page lie between human_low and human_high, or ai_low and ai_high; human_weeks and ai_weeks have that range for each full week used, oldest first. human_z and ai_z are the differences in standard deviations, estimated from the page''s own weeks, those of the median page, and chance. Only fully loaded weeks since the last break in notes are used, and a page needs at least three earlier ones. A page is listed for the week in which it moves, not for the weeks after. A rise is judged without the two days with the most views of each week, so a bot of one night is not listed. Changes under 25%, pages under 20 views and pages that got a new address are left out.';

@@ -1,6 +1,6 @@
 -- Grain: one row per project and audience whose seven days from `week_start` are all loaded. Only
 -- weeks since the last break are used.
-CREATE OR REPLACE MACRO usual_range(week_start) AS TABLE
+CREATE OR REPLACE MACRO usual_range(week_start, project_id := NULL) AS TABLE
 WITH
   -- Breaks are in a subquery of their own, because a join cannot contain the argument if that is a
   -- subquery.
@@ -19,7 +19,7 @@ WITH
       (sum(human) + 0.5) / (sum(ai) + 0.5) AS gap
     FROM site_days
     ANTI JOIN break ON break.path = '*' AND break.project = site_days.project AND break.day > site_days.day
-    WHERE day <= week_start::DATE + 6 AND is_own_file()
+    WHERE project = coalesce(project_id, project) AND day <= week_start::DATE + 6 AND is_own_file()
     GROUP BY project, weeks_ago
     HAVING count(*) = 7
   ),
@@ -137,4 +137,4 @@ FROM
 WHERE known.series <> 'gap'
 ORDER BY known.project, audience DESC;
 
-COMMENT ON MACRO TABLE usual_range IS 'The range in which the views of a week usually lie. One row per project and audience (human or ai) whose seven days from the given one are all loaded: FROM usual_range(''2026-11-09''). views is the count for the seven days. expected is the value of a line fitted to the weeks_used full weeks before (8), with the median slope between any two of them. Nine in ten weeks lie between low and high: the margin is 2.75 times the median distance of up to twelve earlier weeks from their own lines. All three are NULL with fewer than 8 weeks. If the same week of last year was outside its own range, such as for a holiday, this range shifts by as much and widens. weeks is the number of full weeks known since the last break in notes, including this one. is_record means that no earlier full week, of at least 12, had as many views, and that the week is above its range: on a growing site, most weeks are the highest yet. human_per_ai is the number of human views per AI view, which usually lies between human_per_ai_low and human_per_ai_high; these and leader are the same for both audiences. leader is the audience with more views, if the difference is larger than such a difference usually varies; otherwise NULL.';
+COMMENT ON MACRO TABLE usual_range IS 'The range in which the views of a week usually lie. One row per project and audience (human or ai) whose seven days from the given one are all loaded: FROM usual_range(''2026-11-09''); with project_id := ''prj_1'', only of that project. views is the count for the seven days. expected is the value of a line fitted to the weeks_used full weeks before (8), with the median slope between any two of them. Nine in ten weeks lie between low and high: the margin is 2.75 times the median distance of up to twelve earlier weeks from their own lines. All three are NULL with fewer than 8 weeks. If the same week of last year was outside its own range, such as for a holiday, this range shifts by as much and widens. weeks is the number of full weeks known since the last break in notes, including this one. is_record means that no earlier full week, of at least 12, had as many views, and that the week is above its range: on a growing site, most weeks are the highest yet. human_per_ai is the number of human views per AI view, which usually lies between human_per_ai_low and human_per_ai_high; these and leader are the same for both audiences. leader is the audience with more views, if the difference is larger than such a difference usually varies; otherwise NULL.';
