@@ -90,6 +90,7 @@ export const start = workspaceCommand('start', {
       log[level]({ outcome, error: messageOf(error) }, `tick ${outcome}`);
     };
     const service = new Service(workspace, runtime, { ...logging(log), onTickFailed });
+    const warn = (message: string | Error): void => log.warn(messageOf(message));
     log.info({ schedule: settings.schedule, dataDir: workspace.dataDir }, 'started');
     const serve = settings.serve && serveAt(settings.serve, { host, port });
     const web = await openWeb(serve, { workspace, options, runtime, inTurn: service.inTurn }, log);
@@ -97,7 +98,7 @@ export const start = workspaceCommand('start', {
     for (const [step, expression] of Object.entries(expressions))
       log.info({ step, next: nextScheduled(expression, timezone, runtime.now()) }, `${step} is scheduled`);
     try {
-      await service.run();
+      await service.run({ info: warn, warn, error: warn, debug: () => undefined });
     } finally {
       await web?.close();
     }

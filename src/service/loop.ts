@@ -1,4 +1,6 @@
-import { isSameMinute } from 'date-fns';
+import { UTCDateMini as UTCDate } from '@date-fns/utc/date/mini';
+import { addMinutes, format } from 'date-fns';
+import cron, { type Logger, type ScheduledTask } from 'node-cron';
 import pLimit from 'p-limit';
 import { type Listener, withParts } from '../app/open.js';
 import { type Runtime, waitingAtMost, type Workspace } from '../app/workspace.js';
@@ -6,9 +8,6 @@ import { lastScheduled } from '../config/cron.js';
 import { DirectoryChangedError, DirectoryWatch } from '../effects/marker.js';
 import { untilAborted } from '../sleep.js';
 import { runDue } from './run.js';
-
-/** How often the service looks at the clock, which may have been set: a timer for a later time would keep to the old one. */
-const LOOK_EVERY_MS = 1_000;
 
 /** What a service calls. */
 interface ServiceListener extends Listener {
@@ -40,15 +39,16 @@ export class Service {
    * Ticks at once, and then whenever any of the schedules is due. Returns once the runtime's signal
    * has aborted and the current tick has ended. Throws a `DirectoryChangedError`.
    */
-  async run(): Promise<void> {
-    const { signal } = this.runtime;
+  async run(logger: Logger): Promise<void> {
+    const { signal, now } = this.runtime;
     const stop = this.#stop.signal;
-    const timer = setInterval(() => this.#lookAtClock(), LOOK_EVERY_MS);
+    const minutes = new Minutes(now, logger, () => this.#lookAtClock());
     try {
+      minutes.start();
       void this.tick();
       await untilAborted(AbortSignal.any([signal, stop]));
     } finally {
-      clearInterval(timer);
+      await minutes.stop();
       await this.#current;
     }
     if (!signal.aborted) stop.throwIfAborted();
@@ -79,14 +79,62 @@ export class Service {
     }
   }
 
-  /** Ticks if a scheduled time, which is always the beginning of a minute, has passed since the last look. */
-  #lookAtClock(): void {
+  /** Ticks if a scheduled time has passed since the last look at the clock. */
+  async #lookAtClock(): Promise<void> {
     const { timezone, ...expressions } = this.workspace.settings.schedule;
     const before = this.#checkedAt;
-    const at = this.runtime.now();
-    if (isSameMinute(before, at)) return;
-    this.#checkedAt = at;
+    const at = (this.#checkedAt = this.runtime.now());
     if (Object.values(expressions).some((expression) => lastScheduled(expression, timezone, at) > before))
-      void this.tick();
+      await this.tick();
+  }
+}
+
+const MINUTE_MS = 60_000;
+
+/** Calls `onMinute` each minute, however the clock is set meanwhile. */
+class Minutes {
+  #next: ScheduledTask | undefined;
+  #watch: NodeJS.Timeout | undefined;
+
+  constructor(
+    private readonly now: () => Date,
+    private readonly logger: Logger,
+    private readonly onMinute: () => Promise<void>,
+  ) {}
+
+  start(): void {
+    this.#await();
+    // When the clock is set back, node-cron would wait for a minute that is now far away.
+    const offset = () => this.now().getTime() - performance.now();
+    let known = offset();
+    this.#watch = setInterval(() => {
+      if (Math.abs(offset() - known) < MINUTE_MS) return;
+      known = offset();
+      this.#await();
+    }, 1_000);
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#watch);
+    await this.#next?.destroy();
+  }
+
+  /**
+   * A task for each minute: node-cron counts, one by one, all the times of a task that it missed when
+   * the clock was set forward.
+   */
+  #await(): void {
+    void this.#next?.destroy();
+    const next = format(new UTCDate(addMinutes(this.now(), 1)), 'm H d M *');
+    const onMinute = () => {
+      this.#await();
+      return this.onMinute();
+    };
+    this.#next = cron.schedule(next, onMinute, {
+      timezone: 'UTC',
+      missedExecutionTolerance: Infinity,
+      suppressMissedWarning: true,
+      logger: this.logger,
+    });
   }
 }

@@ -31,16 +31,17 @@ it.each([
     now: startOfMinute(new Date()).getTime() + second * 1_000,
     toFake: ['Date', 'setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'],
   });
+  // node-cron asks this for each time that it missed.
+  const missed = vi.spyOn(EventEmitter.prototype, 'listenerCount');
   try {
     const ticks = new EventEmitter();
     let ticked = once(ticks, 'tick');
-    let count = 0;
-    ticks.on('tick', () => count++);
     const service = new Service(workspace, runtime, {
       ...logging(await openLog(runtime.output)),
       onTickFailed: () => ticks.emit('tick'),
     });
-    const running = service.run();
+    const log = () => undefined;
+    const running = service.run({ info: log, warn: log, error: log, debug: log });
     for (const change of [0, minutes, 0]) {
       await ticked;
       ticked = once(ticks, 'tick');
@@ -50,9 +51,9 @@ it.each([
     await ticked;
     stop.abort();
     await running;
-    // One at the start, one each minute, and one where the clock was set.
-    expect(count).toBeLessThan(16);
+    expect(missed.mock.calls.length).toBeLessThan(10);
   } finally {
+    missed.mockRestore();
     vi.useRealTimers();
   }
 });
