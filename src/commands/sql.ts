@@ -11,7 +11,7 @@ import { completable, readDictionary } from '../sql/dictionary.js';
 import { formatAnswer, TEXT_FORMATS, type TextFormat } from '../sql/formats.js';
 import { queryLimits, runWithout, settingsFor, type SqlLimits, tooMuch, watched } from '../sql/process.js';
 import { runPrompt } from '../sql/prompt.js';
-import { OutputFile, copyResult, isCopied, writeText } from '../sql/write.js';
+import { OutputFile, copyParquet, writeText } from '../sql/write.js';
 import { workbookOf } from '../sql/workbook.js';
 import type { Output } from '../terminal/output.js';
 import { type History, openHistory } from '../warehouse/published.js';
@@ -69,14 +69,14 @@ Meaning of columns: FROM duckdb_columns() SELECT table_name, column_name, commen
     const target = options.output === undefined ? undefined : resolve(workingDirectory, options.output);
     const isTable = target === undefined && output.isTerminal;
     const format = options.format ?? (isTable ? 'table' : formatOf(options.output ?? '', FORMAT_OF, NAMES));
-    if (isOfFiles(format) && target === undefined)
+    if ((format === 'parquet' || format === 'xlsx') && target === undefined)
       throw new ConfigurationError(`The format ${format} is only for files: add --output FILE.`);
     const statement = await readQuery(query, options.file, runtime);
     const limits = queryLimits(options.timeout);
     const { duckdb, removeTempFiles } = await settingsFor(limits);
     const file = target === undefined ? undefined : await OutputFile.create(target);
     try {
-      const writable = isCopied(format) ? file?.unfinished : undefined;
+      const writable = format === 'parquet' ? file?.unfinished : undefined;
       const history = await openHistory(historyFile, { writable, limits: duckdb });
       const session = { history, limits, removeTempFiles, file, format, output, signal };
       try {
@@ -99,9 +99,6 @@ Meaning of columns: FROM duckdb_columns() SELECT table_name, column_name, commen
     return 0;
   },
 });
-
-const isOfFiles = (format: SqlFormat): format is 'parquet' | 'xlsx' =>
-  format === 'parquet' || format === 'xlsx';
 
 interface SqlSession {
   readonly history: History;
@@ -144,16 +141,14 @@ async function answerWithin(statement: string, session: SqlSession): Promise<voi
 async function answer(statement: string, session: SqlSession): Promise<void> {
   const { file, format, output } = session;
   const { connection } = session.history;
-  if (isCopied(format) && file !== undefined && (await copyResult(connection, statement, format, file)))
-    return;
+  if (format === 'parquet') return file && copyParquet(connection, statement, file);
   const answer = await runSql(connection, statement);
   if (answer === undefined) throw new ConfigurationError('There is no SQL statement in the query.');
   if (answer.unseen > 0)
     output.note(
       `This is the last of ${counted(answer.unseen + 1, 'result')}: run one statement at a time to see them all.`,
     );
-  // DuckDB has written Parquet.
-  if (isOfFiles(format)) {
+  if (format === 'xlsx') {
     const workbook = await workbookOf(answer);
     return file?.replace((unfinished) => writeFile(unfinished, workbook));
   }

@@ -47,28 +47,18 @@ export const valueText = (value: string | number | boolean | object | null): str
 
 /** What a formula begins with; some spreadsheets accept signs of other widths. */
 const SIGN = '[=+@＝＋－＠\ufe62\ufe63\ufe66\u2212-]';
-/** Quotes and blanks that may come before it. Written out, for regular expressions of JavaScript and DuckDB alike. */
+/** Quotes and blanks that may come before it. */
 const BLANKS = '" \f\v\u00a0\u2007\u200b\u202f\u2060\u3000\ufeff';
-const FIRST = `^(?:[${BLANKS}\t\r\n]*${SIGN}|[\t\r])`;
+const FIRST_FORMULA = new RegExp(`^(?:[${BLANKS}\t\r\n]*${SIGN}|[\t\r])`, 'u');
 /** After what separates cells or rows for a reader that does not split at commas. */
-const SEPARATOR = '([;\t\r\n])';
-
-const FIRST_FORMULA = new RegExp(FIRST, 'u');
-const NEXT_FORMULA = new RegExp(`${SEPARATOR}(?=[${BLANKS}]*${SIGN})`, 'gu');
+const NEXT_FORMULA = new RegExp(`([;\t\r\n])(?=[${BLANKS}]*${SIGN})`, 'gu');
 
 /**
  * Text with an apostrophe wherever a spreadsheet would run it as a formula, because a path is
  * whatever a visitor typed.
  */
-export const unformulated = (text: string): string =>
+const unformulated = (text: string): string =>
   text.replace(NEXT_FORMULA, "$1'").replace(FIRST_FORMULA, "'$&");
-
-/** The same as SQL, for a text column. */
-export function unformulatedSql(column: string): string {
-  const next = `${SEPARATOR}([${BLANKS}]*${SIGN})`;
-  return `CASE WHEN regexp_matches(${column}, '${FIRST}|${next}')
-    THEN regexp_replace(regexp_replace(${column}, '${next}', '\\1''\\2', 'g'), '${FIRST}', '''\\0') ELSE ${column} END`;
-}
 
 /** At the beginning of a CSV file, from which spreadsheets learn that it is UTF-8. */
 export const BYTE_ORDER_MARK = '\uFEFF';

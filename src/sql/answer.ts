@@ -58,14 +58,6 @@ export async function expectOneSelect(connection: DuckDBConnection, sql: string)
   await expectReading(connection, (await statements.prepare(0)).statementType, sql);
 }
 
-/** Whether SQL is a single SELECT. Throws as `runSql` does if it does more than read. */
-export async function isOneSelect(connection: DuckDBConnection, sql: string): Promise<boolean> {
-  const { error, statements } = await parse(connection, sql);
-  if (error || statements.length !== 1) return false;
-  await expectOnlyData(connection, sql);
-  return true;
-}
-
 const parseSchema = z.object({
   error: z.boolean(),
   error_message: z.string().optional(),

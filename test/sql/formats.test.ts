@@ -4,7 +4,6 @@ import { strFromU8, unzipSync } from 'fflate';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { unformulated, unformulatedSql } from '../../src/format/text.js';
 import { runSql, expectOneSelect } from '../../src/sql/answer.js';
 import { type AnswerStyle, formatAnswer, type TextFormat } from '../../src/sql/formats.js';
 import { workbookOf } from '../../src/sql/workbook.js';
@@ -220,19 +219,6 @@ describe('values in JSON', () => {
 it('an answer without rows is a header, an empty list or nothing', async () => {
   const none = (format: TextFormat) => written('SELECT 1 AS a, 2 AS b WHERE false', format);
   expect([await none('csv'), await none('json'), await none('ndjson')]).toEqual(['a,b\n', '[]\n', '']);
-});
-
-it('DuckDB guards text against formulas as JavaScript does', async () => {
-  const alphabet = '=+-@＝＋－＠;\t\r\n"\' ,a/\f\v\u00a0\u200b\u2212\u3000\ufe66\ufeff'.split('');
-  const text = fc.array(fc.constantFrom(...alphabet), { maxLength: 12 }).map((letters) => letters.join(''));
-  const texts = fc.array(text, { minLength: 1, maxLength: 50 });
-  const property = fc.asyncProperty(texts, async (given) => {
-    const sql = `SELECT hex(encode(${unformulatedSql('c')})) FROM (VALUES ${given.map(literal).join()}) AS cells(c)`;
-    const rows = await (await connection.run(sql)).getRowsJson();
-    const hex = (text: string) => Buffer.from(text).toString('hex').toUpperCase();
-    expect(rows.flat()).toEqual(given.map((text) => hex(unformulated(text))));
-  });
-  await fc.assert(property, tries(100));
 });
 
 describe('xlsx', () => {
