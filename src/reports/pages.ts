@@ -1,10 +1,6 @@
-import Handlebars from 'handlebars';
-import { createReadStream } from 'node:fs';
 import { readdir } from 'node:fs/promises';
-import { basename, join } from 'node:path';
-import { text as textOf } from 'node:stream/consumers';
+import { join } from 'node:path';
 import { ignoreMissing, writeWhole } from '../files.js';
-import { inTitle } from '../format/text.js';
 import { storageFailure } from '../storage.js';
 import { periodNamed, type Calendar, type Period } from './period.js';
 
@@ -46,17 +42,6 @@ const folderOf = (project: string): string => encodeURIComponent(project).replac
 
 const fileOf = ({ name, period }: PageName): string => `${name}-${period.name}.html`;
 
-/** As `listPages`, each with its subject, which is read from its file. */
-export async function storedPages(directory: string, calendar: Calendar) {
-  const pages = await listPages(directory, calendar);
-  return Promise.all(
-    pages.map(async (page) => {
-      const html = await textOf(createReadStream(page.file, { end: BEGINNING - 1 }));
-      return { ...page, subject: titleIn(html) ?? basename(page.file) };
-    }),
-  );
-}
-
 /** All pages below a directory, newest period first. */
 export async function listPages(directory: string, calendar: Calendar) {
   const files = (await readdir(directory, { recursive: true }).catch(ignoreMissing)) ?? [];
@@ -75,28 +60,13 @@ function pageIn(directory: string, file: string, calendar: Calendar) {
   if (period === undefined || deeper.length > 0) return undefined;
   return {
     period,
-    /** The report's name as a title, such as `Weekly`; the report itself may have been removed. */
-    report: inTitle(report),
+    /** The report's name; the report itself may have been removed. */
+    name: report,
     /**
      * Its address below that of the directory. The folder's name, an encoded project id, is encoded
      * again.
      */
     href: `${encodeURIComponent(project)}/${encodeURIComponent(name)}`,
     file: join(directory, file),
-    /** Identifies the project and report, which earlier and later pages share. */
-    series: `${project}/${report}`,
   };
 }
-
-/** The bytes of a page in which its title is. */
-const BEGINNING = 4096;
-
-/** Characters that templates escape; the ampersand last, because the others contain it. */
-const ESCAPED = ['<', '>', '"', "'", '`', '=', '&'];
-
-/** The title as text, without the templates' escapes. */
-const titleIn = (html: string): string | undefined =>
-  ESCAPED.reduce(
-    (title, character) => title?.replaceAll(Handlebars.escapeExpression(character), character),
-    /<title>([^]*?)<\/title>/.exec(html)?.[1],
-  );

@@ -4,9 +4,10 @@ import { readFile } from 'node:fs/promises';
 import type { Workspace } from '../app/workspace.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { addDays, type Day, type DayRange } from '../day.js';
+import { inTitle } from '../format/text.js';
 import { NothingLoadedError } from '../reports/coverage.js';
 import { listReports } from '../reports/definition.js';
-import { listPages, pageUrl, storedPages } from '../reports/pages.js';
+import { listPages, pageUrl } from '../reports/pages.js';
 import { lastEnded, type Period, periodNamed, periodOf, titleOf } from '../reports/period.js';
 import { prepareReport } from '../reports/render.js';
 import type { PublishedReader } from './history.js';
@@ -40,19 +41,18 @@ function everyWeek({ project, range, workspace, now }: SiteRequest) {
 
 const WEEKS_SHOWN = 13;
 
-/** The weekly report of every week, and the other reports that were rendered. */
+/** The weekly report of every week of a project, and its other reports that were rendered. */
 export async function reports(request: SiteRequest): Promise<object> {
-  const { workspace } = request;
+  const { workspace, project } = request;
   const weeks = everyWeek(request);
-  const stored = await storedPages(workspace.reportsDir, workspace.settings.reports);
-  const isWeekly = ({ href, period }: (typeof stored)[number]) =>
-    workspace.projects.some((project) => hrefOf(project, 'weekly', period) === `/reports/${href}`);
+  const stored = await listPages(workspace.reportsDir, workspace.settings.reports);
   return {
     weeks: weeks.slice(0, WEEKS_SHOWN),
     earlier: weeks.slice(WEEKS_SHOWN),
     others: stored
-      .filter((page) => !isWeekly(page))
-      .map((page) => ({ ...page, title: titleOf(page.period) })),
+      .map(({ name, period, href }) => ({ name, period, href: `/reports/${href}` }))
+      .filter(({ name, period, href }) => name !== 'weekly' && href === hrefOf(project, name, period))
+      .map(({ name, period, href }) => ({ report: inTitle(name), title: titleOf(period), href })),
   };
 }
 
