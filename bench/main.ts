@@ -43,6 +43,13 @@ async function measureNights(): Promise<void> {
   if (isLarge) await measureNight('100,000,000 rows', { ...daily(20_000), runs: 0 });
   await measureNight('1,000,000 rows, 500,000 runs', { ...daily(200), runs: 500_000 });
   await measureNight('20,000,000 rows of 200,000 pages', { ...SHAPES[LONG_TAIL], runs: 0 });
+  await measureNight('500 projects of 50 pages', {
+    ...daily(60),
+    paths: 25_000,
+    daily: 25_000,
+    projects: 500,
+    runs: 0,
+  });
 }
 
 const measureNight = (what: string, { runs, ...shape }: Shape & { readonly runs: number }): Promise<void> =>

@@ -75,6 +75,8 @@ export async function measure({ command, exits = [0] }: Program, counts = false)
 export interface Served {
   readonly paths: number;
   readonly daily?: number;
+  /** 1 by default; then all projects have the same paths. */
+  readonly projects?: number;
   readonly first?: string;
   readonly latencyMs?: number;
 }

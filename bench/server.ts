@@ -1,7 +1,6 @@
 /**
- * An API for views with little overhead: the pages of a day are prepared as bytes, and are the same for all projects. Its
- * rows are those of fill-history.sql. Its argument is the shape of the history as JSON. It sends its address to its parent,
- * and exits with it.
+ * An API for views with little overhead: the pages of a day are prepared as bytes. Its rows are those of
+ * fill-history.sql. Its argument is the shape of the history as JSON. It sends its address to its parent, and exits with it.
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -14,6 +13,7 @@ const DAY_MS = 86_400_000;
 const {
   paths,
   daily = paths,
+  projects = 1,
   first = '1970-01-01',
   latencyMs = 0,
 } = JSON.parse(process.argv[2] ?? '') as Served;
@@ -28,11 +28,11 @@ function isViewed(path: number, day: number): boolean {
   return day >= offset && (day - offset) % every === 0;
 }
 
-function prepare(day: number) {
+function prepare(day: number, project: number) {
   const weekday = day % 7;
   const age = day - dayNumber(first);
   const rows = Array.from({ length: paths }, (_, path) => path)
-    .filter((path) => isViewed(path, age))
+    .filter((path) => path % projects === project && isViewed(path, age))
     .map((path) => {
       const human = (path * 7 + weekday * 13) % 90;
       const ai = (path * 11 + weekday * 17) % 70;
@@ -51,20 +51,23 @@ function prepare(day: number) {
   return { totals, pages };
 }
 
-const prepared = new Map<number, ReturnType<typeof prepare>>();
+const prepared = new Map<string, ReturnType<typeof prepare>>();
 
 /** Days on which every path is viewed repeat every week. */
-function dayOf(number: number) {
-  const key = daily === paths ? number % 7 : number;
-  const day = prepared.get(key) ?? prepare(key);
+function dayOf(number: number, project: number) {
+  const kept = daily === paths ? number % 7 : number;
+  const key = `${kept} ${project}`;
+  const day = prepared.get(key) ?? prepare(kept, project);
   prepared.set(key, day);
   return day;
 }
 
-function bodyOf(search: URLSearchParams): Buffer | string | undefined {
+function bodyOf({ pathname, searchParams: search }: URL): Buffer | string | undefined {
+  const project = Number(/prj_(\d+)/.exec(pathname)?.[1]) % projects;
   const [from, to] = [dayNumber(search.get('dateFrom')), dayNumber(search.get('dateTo'))];
-  if (search.get('limit') === String(PAGE)) return dayOf(from).pages[Number(search.get('offset')) / PAGE];
-  const totals = sumCounts(Array.from({ length: to - from }, (_, day) => dayOf(from + day).totals));
+  if (search.get('limit') === String(PAGE))
+    return dayOf(from, project).pages[Number(search.get('offset')) / PAGE];
+  const totals = sumCounts(Array.from({ length: to - from }, (_, day) => dayOf(from + day, project).totals));
   return JSON.stringify({
     totals,
     views: [{ path: '/docs/guides/page-0', human: 0, ai: 0, total: 0 }],
@@ -73,7 +76,7 @@ function bodyOf(search: URLSearchParams): Buffer | string | undefined {
 }
 
 const server = createServer((request, response) => {
-  const body = bodyOf(new URL(request.url ?? '/', 'http://bench').searchParams);
+  const body = bodyOf(new URL(request.url ?? '/', 'http://bench'));
   const answer = () => response.writeHead(200, { 'content-type': 'application/json' }).end(body);
   if (latencyMs === 0) answer();
   else void delay(latencyMs).then(answer);

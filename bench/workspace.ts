@@ -1,6 +1,8 @@
 import { cp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { addDays, type Day, lastEndedDay } from '../src/day.js';
+import { ISO_CALENDAR, lastEnded } from '../src/reports/period.js';
+import { keepMovers } from '../src/warehouse/movers.js';
 import { openWarehouse } from '../src/warehouse/open.js';
 import { readSql } from '../src/warehouse/query.js';
 import type { Warehouse } from '../src/warehouse/warehouse.js';
@@ -68,16 +70,18 @@ export const withNights = <Result>(
 ): Promise<Result> =>
   inTemporaryDirectory(async (directory) => {
     const [data, kept] = [join(directory, 'data'), join(directory, 'kept')];
-    await configure(directory, baseUrl, addDays(firstOf(shape.days), -1));
-    await withHistory(directory, shape, (warehouse) =>
-      warehouse.transaction(async (transaction) => {
+    await configure(directory, baseUrl, addDays(firstOf(shape.days), -1), shape.projects);
+    await withHistory(directory, shape, async (warehouse) => {
+      await warehouse.transaction(async (transaction) => {
         await transaction.execute(UNSETTLE, { since: addDays(yesterday(), -3) });
         await transaction.execute(
           "INSERT INTO runs BY NAME SELECT uuid() AS run, 'poll' AS step, TIMESTAMP '2026-01-01' + to_seconds(range) AS started_at, 'done' AS outcome FROM range($runs::BIGINT)",
           { runs },
         );
-      }),
-    );
+      });
+      // As after the night before.
+      await keepMovers(warehouse, lastEnded('week', new Date(), ISO_CALENDAR).first);
+    });
     await measure(readership(directory, 'publish'));
     await cp(data, kept, { recursive: true });
     return work(directory, async () => {
