@@ -49,6 +49,20 @@ const ODD_DAYS = `
     ('prj_2', '2026-02-11', 'failed', '2026-02-12', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'cut off', 1);
   UPDATE day_loads SET state = 'failed', failure = 'cut off' WHERE project = 'prj_1' AND day = '2026-02-10'`;
 
+/** The filters of all scans of a table in a query plan. */
+function scansOf(plan: unknown, table: string): string[] {
+  if (Array.isArray(plan)) return plan.flatMap((node) => scansOf(node, table));
+  const node = planNode.parse(plan);
+  const { Table: scanned = '', Filters: filters = [] } = node.extra_info;
+  const own = scanned.endsWith(`.${table}`) ? [[filters].flat().join()] : [];
+  return [...own, ...scansOf(node.children, table)];
+}
+
+const planNode = z.object({
+  children: z.array(z.unknown()),
+  extra_info: z.object({ Table: z.string(), Filters: z.union([z.string(), z.array(z.string())]) }).partial(),
+});
+
 describe('views and macros return the numbers of independent SQL', () => {
   let history: TestHistory;
   beforeAll(async () => {
@@ -58,6 +72,20 @@ describe('views and macros return the numbers of independent SQL', () => {
     await history.run(ODD_DAYS);
   });
   const rows = (sql: string) => history.reader.query(sql, anyRow);
+
+  it.each([
+    "changes('2026-01-05', '2026-01-11')",
+    "changes('2026-01-05', '2026-01-11', project_id := 'prj_2')",
+    "changes('2026-01-05', '2026-01-11', 364, per := 'section')",
+    "top_pages('2026-01-05', '2026-01-11', project_id := 'prj_2')",
+    "movers('2026-02-02', project_id := 'prj_2')",
+  ])('FROM %s reads no row of a day that it does not need', async (asked) => {
+    const plan = z.object({ explain_key: z.string(), explain_value: z.string() });
+    const [explained] = await history.reader.query(`EXPLAIN (FORMAT json) FROM ${asked}`, plan);
+    const filters = scansOf(JSON.parse(explained?.explain_value ?? ''), 'page_views');
+    expect(filters.length).toBeGreaterThan(0);
+    for (const filter of filters) expect(filter).toContain('day');
+  });
 
   it.each([
     "changes('2026-01-05', '2026-01-11'",

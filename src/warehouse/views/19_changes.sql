@@ -2,10 +2,6 @@
 -- with them; most viewed first. Only here is defined what a change, its expected range and a new page are.
 CREATE OR REPLACE MACRO changes(first_day, last_day, days_earlier := NULL, per := 'page', project_id := NULL) AS TABLE
 WITH
-  -- Of one project if it is given: DuckDB then skips the rows of all others.
-  own_views AS NOT MATERIALIZED (FROM page_views WHERE project = coalesce(project_id, project)),
-  own_days AS NOT MATERIALIZED (FROM site_days WHERE project = coalesce(project_id, project)),
-
   asked AS (
     SELECT first, last, shift, first - shift AS first_before, if(shift > 0, last - shift, NULL) AS last_before
     FROM (SELECT first, last, coalesce(earlier, last - first + 1)::INTEGER AS shift FROM (SELECT first_day::DATE AS first, last_day::DATE AS last, days_earlier::INTEGER AS earlier))
@@ -23,23 +19,24 @@ WITH
       project,
       count(*) FILTER (day >= first) AS days_loaded,
       count(*) FILTER (day BETWEEN first_before AND last_before) AS days_before
-    FROM own_days CROSS JOIN asked
-    WHERE day <= last
+    FROM site_days CROSS JOIN asked
+    WHERE day <= last AND project = coalesce(project_id, project)
     GROUP BY project
   ),
 
   -- The bounds do not come from `asked`, because DuckDB then reads only the days between them, and groups their rows as
-  -- they are stored.
+  -- they are stored; and the project is compared wherever rows are read, because DuckDB then skips those of all others.
   side AS (
     SELECT project, page AS path, true AS is_now, false AS is_before, sum(human) AS human, sum(ai) AS ai, sum(total) AS total, min(if(human + ai > 0, day, NULL)) AS first_view
-    FROM own_views
-    WHERE per <> 'site' AND day BETWEEN first_day::DATE AND last_day::DATE
+    FROM page_views
+    WHERE per <> 'site' AND project = coalesce(project_id, project) AND day BETWEEN first_day::DATE AND last_day::DATE
     GROUP BY ALL
     UNION ALL
     SELECT project, page, false, true, sum(human), sum(ai), sum(total), min(if(human + ai > 0, day, NULL))
-    FROM own_views
+    FROM page_views
     WHERE
       per <> 'site'
+      AND project = coalesce(project_id, project)
       AND days_earlier::INTEGER IS DISTINCT FROM 0
       AND day BETWEEN
         first_day::DATE - coalesce(days_earlier, last_day::DATE - first_day::DATE + 1)::INTEGER
@@ -47,8 +44,8 @@ WITH
     GROUP BY ALL
     UNION ALL
     SELECT project, '', day >= first AS is_now, day BETWEEN first_before AND last_before AS is_before, sum(human), sum(ai), sum(total), NULL
-    FROM own_days CROSS JOIN asked
-    WHERE per = 'site' AND day <= last
+    FROM site_days CROSS JOIN asked
+    WHERE per = 'site' AND day <= last AND project = coalesce(project_id, project)
     GROUP BY ALL
   ),
 
@@ -91,7 +88,7 @@ WITH
   -- The full weeks before the range, for how much views vary from week to week.
   full_week AS (
     SELECT project, weeks_ago, row_number() OVER (PARTITION BY project ORDER BY weeks_ago) AS place
-    FROM (SELECT project, (first - day + 6) // 7 AS weeks_ago FROM own_days CROSS JOIN asked WHERE day < first)
+    FROM (SELECT project, (first - day + 6) // 7 AS weeks_ago FROM site_days CROSS JOIN asked WHERE day < first AND project = coalesce(project_id, project))
     WHERE weeks_ago <= 12
     GROUP BY project, weeks_ago
     HAVING count(*) = 7
@@ -100,18 +97,18 @@ WITH
   week AS (
     SELECT
       project,
-      if(per = 'section', section_of(own_views.page), own_views.page) AS path,
+      if(per = 'section', section_of(page_views.page), page_views.page) AS path,
       (first_day::DATE - day + 6) // 7 AS weeks_ago,
       sum(human::DOUBLE) AS human,
       sum(ai::DOUBLE) AS ai
     -- Few of the pages are read in a range of a few days.
-    FROM own_views SEMI JOIN views ON views.project = own_views.project AND views.path = if(per = 'section', section_of(own_views.page), own_views.page)
-    WHERE per <> 'site' AND day BETWEEN first_day::DATE - 84 AND first_day::DATE - 1
+    FROM page_views SEMI JOIN views ON views.project = page_views.project AND views.path = if(per = 'section', section_of(page_views.page), page_views.page)
+    WHERE per <> 'site' AND project = coalesce(project_id, project) AND day BETWEEN first_day::DATE - 84 AND first_day::DATE - 1
     GROUP BY ALL
     UNION ALL
     SELECT project, '', (first - day + 6) // 7 AS weeks_ago, sum(human), sum(ai)
-    FROM own_days CROSS JOIN asked
-    WHERE per = 'site' AND day BETWEEN first - 84 AND first - 1
+    FROM site_days CROSS JOIN asked
+    WHERE per = 'site' AND day BETWEEN first - 84 AND first - 1 AND project = coalesce(project_id, project)
     GROUP BY ALL
   ),
 
@@ -202,9 +199,9 @@ WITH
     FROM
       unseen
       ANTI JOIN (
-        SELECT own_views.project, if(per = 'section', section_of(own_views.page), own_views.page) AS path
-        FROM own_views SEMI JOIN unseen ON unseen.project = own_views.project AND unseen.path = if(per = 'section', section_of(own_views.page), own_views.page)
-        WHERE per <> 'site' AND day BETWEEN first_day::DATE - 364 AND first_day::DATE - 85 AND human + ai > 0
+        SELECT page_views.project, if(per = 'section', section_of(page_views.page), page_views.page) AS path
+        FROM page_views SEMI JOIN unseen ON unseen.project = page_views.project AND unseen.path = if(per = 'section', section_of(page_views.page), page_views.page)
+        WHERE per <> 'site' AND page_views.project = coalesce(project_id, page_views.project) AND day BETWEEN first_day::DATE - 364 AND first_day::DATE - 85 AND human + ai > 0
       ) USING (project, path)
   ),
 
@@ -213,8 +210,8 @@ WITH
     SELECT project, first_view, count(*) >= 28 AS is_known
     FROM
       (SELECT DISTINCT project, first_view FROM candidate)
-      JOIN own_days USING (project)
-    WHERE own_days.day BETWEEN first_view - 56 AND first_view - 1
+      JOIN site_days USING (project)
+    WHERE site_days.day BETWEEN first_view - 56 AND first_view - 1
     GROUP BY ALL
   ),
 
@@ -223,10 +220,10 @@ WITH
     FROM
       candidate
       ANTI JOIN (
-        SELECT own_views.project, if(per = 'section', section_of(own_views.page), own_views.page) AS path
+        SELECT page_views.project, if(per = 'section', section_of(page_views.page), page_views.page) AS path
         -- Unlike the anti-join, this join lets DuckDB skip the rows of other pages while it reads.
-        FROM own_views SEMI JOIN candidate ON candidate.project = own_views.project AND candidate.path = if(per = 'section', section_of(own_views.page), own_views.page)
-        WHERE per <> 'site' AND day < first_day::DATE AND human + ai > 0
+        FROM page_views SEMI JOIN candidate ON candidate.project = page_views.project AND candidate.path = if(per = 'section', section_of(page_views.page), page_views.page)
+        WHERE per <> 'site' AND page_views.project = coalesce(project_id, page_views.project) AND day < first_day::DATE AND human + ai > 0
       ) USING (project, path)
       LEFT JOIN known USING (project, first_view)
   )
