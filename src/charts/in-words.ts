@@ -1,15 +1,18 @@
 import { extent } from 'd3-array';
 import { plainDayRange } from '../format/days.js';
-import { compact, counted } from '../format/numbers.js';
+import { compact, counted, formatter, thousands } from '../format/numbers.js';
 import type { DrawnBars, DrawnLines, ChartLine } from './chart.js';
 
 /** With more points, a line is described by its ends and its extremes. */
 const MOST_SAID = 14;
 
+const upToOneDecimal = formatter({ maximumFractionDigits: 1 });
+const upToTwoDecimals = formatter({ maximumFractionDigits: 2 });
+
 /** A value as text: fractions below ten keep two decimals. */
 export function numberText(value: number, unit: '' | '%'): string {
-  const digits = unit === '%' ? 1 : Math.abs(value) < 10 ? 2 : 0;
-  return withMinus(value.toLocaleString('en-US', { maximumFractionDigits: digits })) + unit;
+  const write = unit === '%' ? upToOneDecimal : Math.abs(value) < 10 ? upToTwoDecimals : thousands;
+  return withMinus(write(value)) + unit;
 }
 
 /** The same where there is little room. */
@@ -28,13 +31,15 @@ export const linesInWords = (chart: DrawnLines): string =>
 function lineInWords({ values }: ChartLine, { points, unit }: DrawnLines): string {
   const known = points.flatMap((days, index) => {
     const value = values[index] ?? null;
-    return value === null ? [] : { value, words: `${numberText(value, unit)} on ${plainDayRange(days)}` };
+    return value === null ? [] : { value, days };
   });
+  const inWords = ({ value, days }: (typeof known)[number]) =>
+    `${numberText(value, unit)} on ${plainDayRange(days)}`;
   const [first, last] = [known[0], known.at(-1)];
   if (first === undefined || last === undefined) return 'nothing loaded';
-  if (known.length <= MOST_SAID) return known.map(({ words }) => words).join(', ');
+  if (known.length <= MOST_SAID) return known.map(inWords).join(', ');
   const [lowest = 0, highest = 0] = extent(known, ({ value }) => value);
-  const ends = `${first.words}, ${last.words}`;
+  const ends = `${inWords(first)}, ${inWords(last)}`;
   return `${ends}, between ${numberText(lowest, unit)} and ${numberText(highest, unit)}`;
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 /** Writes numbers. Loading the rules of a language takes milliseconds, so that happens with the first number. */
-function formatter(options: Intl.NumberFormatOptions): (value: number) => string {
+export function formatter(options: Intl.NumberFormatOptions): (value: number) => string {
   let loaded: Intl.NumberFormat | undefined;
   return (value) => (loaded ??= new Intl.NumberFormat('en-US', options)).format(value);
 }
