@@ -24,12 +24,13 @@ let guarded: Site;
 let viewed: Site;
 /** Of a browser that opened the link. */
 let session: string;
+/** The hash of the password of editors. */
+let password: string;
 
 beforeAll(async () => {
   directory = await publishedSite();
-  const [password, viewerPassword] = await Promise.all(
-    ['correct horse battery', 'just looking around'].map(hashPassword),
-  );
+  password = await hashPassword('correct horse battery');
+  const viewerPassword = await hashPassword('just looking around');
   // A password that is configured but not used lets nobody in.
   site = await serveSite(directory, { password });
   guarded = await serveSite(directory, { auth: 'password', password, viewerPassword, host: '0.0.0.0' });
@@ -251,9 +252,9 @@ describe('access', () => {
       const signedIn = await signIn(password, guarded);
       expect(signedIn.status).toBe(303);
       const cookie = cookieIn(signedIn);
-      expect((await ask('/', { cookie }, { of: guarded })).status).toBe(200);
+      expect((await ask('/reports', { cookie }, { of: guarded })).status).toBe(200);
       // A proxy in front may require its own password.
-      expect((await ask('/', { cookie, ...basic('of the proxy') }, { of: guarded })).status).toBe(200);
+      expect((await ask('/reports', { cookie, ...basic('of the proxy') }, { of: guarded })).status).toBe(200);
       await expectRights(password === 'correct horse battery', { cookie }, guarded);
       const out = await ask('/logout', { cookie, origin: guarded.origin }, { method: 'POST', of: guarded });
       expect(out.text).toContain('type="password"');
@@ -285,10 +286,7 @@ describe('access', () => {
     ['here', { url: 'https://readers.example.com' }],
     ['elsewhere', { host: '0.0.0.0', proxies: ['127.0.0.0/8'] }],
   ])('admits the right password during a flood of wrong ones, behind a proxy %s', async (_, proxied) => {
-    const [password, viewerPassword] = await Promise.all(
-      ['correct horse battery', 'viewer'].map(hashPassword),
-    );
-    const of = await serveSite(directory, { auth: 'password', password, viewerPassword, ...proxied });
+    const of = await serveSite(directory, { auth: 'password', password, ...proxied });
     const origin = 'url' in proxied ? proxied.url : of.origin;
     const from = (address: string) => ({
       host: new URL(origin).host,
@@ -319,7 +317,7 @@ describe('access', () => {
     expect(await Promise.race(tooMany)).toMatchObject({ status: 429, headers: { 'retry-after': '60' } });
     // A program at that address whose password is known does not wait for them.
     const known = { ...from('192.0.2.1'), ...basic('correct horse battery') };
-    expect((await ask('/', known, { of })).status).toBe(200);
+    expect((await ask('/reports', known, { of })).status).toBe(200);
     await more.until(130);
     const stopping = of.stop();
     more.letGo();
@@ -356,7 +354,7 @@ describe('access', () => {
     const unsigned = await ask('/metrics', { host }, { of: behind });
     expect([unsigned.status, unsigned.headers['www-authenticate']]).toEqual([403, undefined]);
     const ann = { 'x-user': 'ann@example.com' };
-    expect((await ask('/', { host, ...ann }, { of: behind })).status).toBe(200);
+    expect((await ask('/reports', { host, ...ann }, { of: behind })).status).toBe(200);
     await expectRights(true, ann, behind);
     // Such a proxy may also change the host.
     const form = { ...ann, origin: `https://${host}` };
@@ -376,7 +374,7 @@ describe('access', () => {
       [['127.0.0.0/8'], 200],
     ] as const) {
       const of = await serveSite(directory, { ...proxy, proxies: [...proxies] });
-      expect((await ask('/', { 'x-user': 'ann@example.com' }, { of })).status).toBe(status);
+      expect((await ask('/reports', { 'x-user': 'ann@example.com' }, { of })).status).toBe(status);
     }
   });
 
