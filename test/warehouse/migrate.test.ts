@@ -14,7 +14,7 @@ import { openWarehouse } from '../../src/warehouse/open.js';
 import { openHistory } from '../../src/warehouse/published.js';
 import { tablesOf } from '../../src/warehouse/digests.js';
 import { answerOf } from '../duckdb.js';
-import { closeNow, execute, inWarehouse, liveWarehouse, rowsOf, valuesOf } from '../open-warehouse.js';
+import { closeNow, execute, liveWarehouse, rowsOf, valuesOf } from '../open-warehouse.js';
 import { CASES, randomPaths } from '../paths.js';
 import { callCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';

@@ -89,7 +89,9 @@ describe('an AI assistant', () => {
   const LOST = { ...WEEK, sort: 'human_change', order: 'asc', limit: 2, only: 'moved' };
 
   it('gets an answer from each tool', async () => {
-    expect(await ask('describe')).toMatch(/"name":"movers\(week_start\)","kind":"macro","comment":"[^"]+/);
+    expect(await ask('describe')).toMatch(
+      /"name":"movers\(week_start, project_id\)","kind":"macro","comment":"[^"]+/,
+    );
     expect(await ask('describe', { name: 'site_weeks' })).toContain('"comment":"Monday of the week"');
     const moved = { name: 'top_pages', arguments: { ...WEEK, only: 'moved', sort: 'ai_change' } };
     const { content, structuredContent } = await assistant.client.callTool(moved);
