@@ -46,7 +46,7 @@ queries:
   'busiest.sql': `-- Grain: one row.
 SELECT day, total FROM site_days WHERE project = $project AND day BETWEEN $from::DATE AND $to::DATE
 ORDER BY total DESC LIMIT 1`,
-  'days.sql': 'SELECT day, total FROM site_days WHERE day BETWEEN $from::DATE AND $to::DATE',
+  'days.sql': 'SELECT day, total FROM site_days WHERE day BETWEEN $from::DATE AND $to::DATE ORDER BY day',
 };
 const PAGE = '<h1>{{thousands rows.busiest.total}}</h1>{{> partials/chart charts.days}}';
 
