@@ -116,7 +116,7 @@ describe('a server with a hostile visitor', () => {
       interruptAfterTimeLimit: SECONDS * 1_000,
       markInterruptAsFailure: false,
     });
-    expect(tried).toBeGreaterThan(20);
+    expect(tried).toBeGreaterThanOrEqual(16);
     const [median, most] = [0.5, 1].map(
       (part) => tookMs.toSorted((a, b) => a - b)[Math.ceil(tookMs.length * part) - 1],
     );
