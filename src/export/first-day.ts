@@ -3,11 +3,12 @@ import { ConfigurationError } from '../errors.js';
 import { longDay } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { BELIEVED_DAYS, FIRST_DAY, KEPT_FROM, readFact, recordFact, SEARCH, type Search } from './facts.js';
-import { readDayLedger } from './ledger.js';
+import { readDayLedger, storeEmptyDays } from './ledger.js';
 import type { LoadTask } from './load.js';
 import type { ExportRange } from './plan.js';
 import {
   equalCounts,
+  largest,
   largestConfirmed,
   NO_VIEWS,
   probeTotals,
@@ -17,6 +18,9 @@ import {
 
 /** No server of the API has data from before this day. */
 export const EARLIEST_DAY = day('2015-01-01');
+
+/** A stretch of at least so many empty days after the first one shows that the first one is a stray. */
+const STRAY_DAYS = 30;
 
 /** Lengths of ranges, in days, that are tried on a server that refuses longer ones. */
 const SHORTER_RANGES = [366, 31, 1];
@@ -89,6 +93,9 @@ export async function finishSearch(
   const isRefused = answers.get(oldest + 1) === null;
   // If older ranges are refused, the history begins with the oldest range that is returned.
   const first = addDays(last, isRefused ? 1 - oldest - length : -oldest);
+  const newest = length < longest ? oldest : await endOfStray([...answers], oldest, viewsUpTo);
+  const empty = { first: addDays(last, 1 - oldest), last: addDays(last, -newest) };
+  if (newest < oldest) await storeEmptyDays(warehouse, project, empty, now);
   if (isRefused) await recordFact(warehouse, project, KEPT_FROM, first, now);
   await recordFact(warehouse, project, FIRST_DAY, first, now);
   await recordFact(warehouse, project, SEARCH, undefined, now);
@@ -98,3 +105,18 @@ export async function finishSearch(
 /** That a platform keeps no days before the first one. */
 export const keptNote = (first: Day): string =>
   `the platform refuses days before ${longDay(first)}, so the history begins there; they are tried again after ${BELIEVED_DAYS} days`;
+
+/** The age at which a long stretch without views ends that follows the first day; that of the first day if there is none. */
+async function endOfStray(
+  answers: readonly (readonly [number, number | null])[],
+  oldest: number,
+  viewsUpTo: (age: number) => Promise<number>,
+): Promise<number> {
+  const ofFirst = await viewsUpTo(oldest);
+  const known = answers.filter(([age]) => age <= oldest);
+  const newest = Math.min(...known.filter(([, views]) => views === ofFirst).map(([age]) => age));
+  if (oldest - newest < STRAY_DAYS) return oldest;
+  const most = newest - Math.max(...known.filter(([, views]) => views !== ofFirst).map(([age]) => age)) - 1;
+  const isStray = async (days: number) => (await viewsUpTo(newest - days)) === ofFirst;
+  return newest - (await largest(isStray, Math.ceil(most / 2), most));
+}
