@@ -1,24 +1,34 @@
 import { z } from 'zod';
 import { attemptOf } from '../agents/intents.js';
-import type { Job } from '../agents/job.js';
-import { type JobMessage, openMessage } from '../agents/messages.js';
+import { type Job, readJobs } from '../agents/job.js';
+import { type JobMessage, openMessage, readMessages } from '../agents/messages.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { day } from '../config/values.js';
 import { addDays, dayOf } from '../day.js';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { longDay } from '../format/days.js';
+import { pageOf } from '../page.js';
 import { type Approval, approvePages, skipPages, unskipPages } from '../steps/improve.js';
 import { jobToChange, sendMessage } from '../steps/job-changes.js';
 import { writeNote } from '../steps/notes.js';
 import type { Parts } from '../steps/parts.js';
 import { settleJob, WAYS } from '../steps/settle-job.js';
 
+type ActionWork = (parts: Parts, project: ProjectSettings, since: Date) => Promise<string>;
+
 /** Something that a form can request. */
 export interface Action {
   readonly words: string;
   /** Does it, and says what was done. */
-  readonly work: (parts: Parts, project: ProjectSettings) => Promise<string>;
+  readonly work: ActionWork;
+  /**
+   * Says what became of an attempt, begun at `since`, that was cut short. Throws if nothing was done. Left out if the
+   * page shows it anyway.
+   */
+  readonly lookUp?: ActionWork;
 }
+
+const NOTHING_SENT = 'Readership was stopped before anything was sent. Request it again if you still want it';
 
 const path = z.string().min(1).max(2000);
 const job = z.coerce.number().int().min(1);
@@ -31,6 +41,14 @@ const ACTIONS: Readonly<Record<string, z.ZodType<Action>>> = {
     .transform((approval): Action => ({
       words: `Approve ${approval.path}`,
       work: (parts, project) => approve(parts, project, approval),
+      lookUp: async ({ store }, project, since) => {
+        const jobs = await readJobs(store, project.id);
+        const job = jobs.findLast(
+          ({ path, planned_at }) => pageOf(path) === pageOf(approval.path) && planned_at >= since,
+        );
+        if (job === undefined) throw new ConfigurationError(NOTHING_SENT);
+        return wordsOf(job, 'Readership was stopped before it was sent; the next run sends it');
+      },
     })),
   skip: z.object({ path, days: z.enum(['28', '91', 'ever']) }).transform(({ path, days }): Action => ({
     words: `Skip ${path}`,
@@ -52,6 +70,12 @@ const ACTIONS: Readonly<Record<string, z.ZodType<Action>>> = {
     work: async (parts) => {
       const { state, stopped } = await sendMessage(await jobToChange(parts, job), text);
       return wordsOfMessage(state, messageOf(stopped));
+    },
+    lookUp: async ({ store }, project, since) => {
+      const all = await readMessages(store, project.id);
+      const message = all.findLast((one) => one.job === job && one.planned_at >= since);
+      if (message === undefined) throw new ConfigurationError(NOTHING_SENT);
+      return wordsOfMessage(message.state, message.note ?? 'the next run sends it');
     },
   })),
   note: z

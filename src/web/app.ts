@@ -64,7 +64,7 @@ export interface WebOptions {
 export type App = Awaited<ReturnType<typeof openApp>>;
 
 export async function openApp(options: WebOptions) {
-  const { workspace, runtime, settings, inTurn = pLimit(1) } = options;
+  const { workspace, runtime, settings, onError, inTurn = pLimit(1) } = options;
   const frame = await openFrame(workspace, PAGES, { signOut: settings.auth === 'password' });
   const sources = openSources(workspace, options.options, runtime);
   const access = new Access(settings, frame.fill);
@@ -72,7 +72,7 @@ export async function openApp(options: WebOptions) {
     sources,
     frame,
     access,
-    queue: new ActionQueue(workspace, runtime, inTurn),
+    queue: new ActionQueue(workspace, runtime, inTurn, onError),
     /** A page that says why there is no other. */
     problem: async (c: WebContext, status: ContentfulStatusCode, words: string): Promise<Response> => {
       // Only visitors may see the names of projects.

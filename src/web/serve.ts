@@ -48,6 +48,7 @@ export async function serveWeb(options: WebOptions) {
     const words = `Cannot listen on ${host}, port ${port}: ${messageOf(cause)}. Choose another with --${what}.`;
     throw new ConfigurationError(words, { cause });
   });
+  queue.resume();
   const last = { version: '' };
   const closing = new AbortController();
   const signal = AbortSignal.any([options.runtime.signal, closing.signal]);

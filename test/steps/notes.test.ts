@@ -152,6 +152,6 @@ it('a note is added to the file that a symbolic link leads to', async () => {
   // In the web app it is about the selected project.
   const [, other = expect.fail()] = parts.workspace.projects;
   const fields = { action: 'note', date: '2026-06-10', text: 'x', path: '' };
-  await actionOf(new URLSearchParams(fields)).work(parts, other);
+  await actionOf(new URLSearchParams(fields)).work(parts, other, new Date());
   expect((await readNotes(file, undefined)).at(-1)).toMatchObject({ project: 'prj_2' });
 });
