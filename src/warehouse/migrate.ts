@@ -50,8 +50,12 @@ export async function createDatabase(path: string): Promise<void> {
   const own = `${newOf(path)}-${randomUUID()}`;
   try {
     const empty = await readFile(EMPTY).catch(ignoreMissing);
-    if (empty === undefined) await changeDatabase(own, (connection) => migrate(connection, path));
-    else await writeFile(own, empty, { mode: 0o600 });
+    if (empty !== undefined) await writeFile(own, empty, { mode: 0o600 });
+    await changeDatabase(own, async (connection) => {
+      await migrate(connection, path);
+      // A copy has the id of the build's. One that was migrated has its own.
+      if (empty !== undefined) await describeCopy(connection);
+    });
     await syncToDisk(own);
     // Not every file system has links.
     await link(own, path).catch(async () => {

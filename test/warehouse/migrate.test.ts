@@ -14,7 +14,7 @@ import { openWarehouse } from '../../src/warehouse/open.js';
 import { openHistory } from '../../src/warehouse/published.js';
 import { tablesOf } from '../../src/warehouse/digests.js';
 import { answerOf } from '../duckdb.js';
-import { closeNow, execute, liveWarehouse, rowsOf, valuesOf } from '../open-warehouse.js';
+import { closeNow, execute, inWarehouse, liveWarehouse, rowsOf, valuesOf } from '../open-warehouse.js';
 import { CASES, randomPaths } from '../paths.js';
 import { callCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
@@ -52,7 +52,7 @@ describe('a database', () => {
     expect(await rowsOf(again, 'FROM platform_facts')).toHaveLength(1);
   });
 
-  it('is copied from the one that the build wrote, which has this version and no data', async () => {
+  it('is copied from the one that the build wrote, which has this version and no data, and gets its own id', async () => {
     const path = join(await tempDir(), 'warehouse.duckdb');
     await copyFile(BUILT, path);
     const before = await stat(path);
@@ -61,12 +61,16 @@ describe('a database', () => {
     expect((await stat(path)).ino).toBe(before.ino);
     for (const table of await tablesOf(warehouse, 'main'))
       expect(await rowsOf(warehouse, `FROM ${table}`), table).toEqual([]);
+    const ids = await valuesOf(warehouse, 'SELECT id FROM this_file');
     await warehouse.close();
-    const other = join(await tempDir(), 'warehouse.duckdb');
-    await (await holdElsewhere(other, 'readership export')).letGo();
-    expect((await readFile(other)).equals(await readFile(BUILT))).toBe(true);
-    expect(await readdir(dirname(other))).toEqual(['warehouse.duckdb']);
-    expect((await stat(other)).mode & 0o777).toBe(0o600);
+    for (let count = 0; count < 2; count++) {
+      const other = join(await tempDir(), 'warehouse.duckdb');
+      await (await holdElsewhere(other, 'readership export')).letGo();
+      ids.push(...(await inWarehouse(other, (created) => valuesOf(created, 'SELECT id FROM this_file'))));
+      expect(await readdir(dirname(other))).toEqual(['warehouse.duckdb']);
+      expect((await stat(other)).mode & 0o777).toBe(0o600);
+    }
+    expect(new Set(ids).size).toBe(3);
   });
 
   it('that several processes create at once is created only once', async () => {
