@@ -110,13 +110,13 @@ describe('a server with a hostile visitor', () => {
       tried += requests.length;
     });
     // A few rounds on a machine of any speed, then as many as the time allows.
-    await fc.assert(attack, tries(3));
+    await fc.assert(attack, { ...tries(3), numRuns: 3 });
     await fc.assert(attack, {
       ...tries(1e6),
       interruptAfterTimeLimit: SECONDS * 1_000,
       markInterruptAsFailure: false,
     });
-    expect(tried).toBeGreaterThanOrEqual(16);
+    expect(tried).toBeGreaterThan(20);
     const [median, most] = [0.5, 1].map(
       (part) => tookMs.toSorted((a, b) => a - b)[Math.ceil(tookMs.length * part) - 1],
     );
