@@ -62,6 +62,20 @@ describe('readership sql', () => {
     expect(several.stderr).toContain('the last of 2 results');
   });
 
+  it('writes the same to a file as to a pipe, guarded and exact', async () => {
+    const file = join(await tempDir(), 'answer');
+    const query = `SELECT '=1+1' AS "=f", '-x' AS m, '@a,b' AS a, NULL AS n, 'line' || chr(10) || '"b"' AS l, 'é🦆' AS u,
+      9007199254740993 AS big, 12345678901234567890123::HUGEINT AS h, 1.50::DECIMAL(9, 2) AS d, 'nan'::DOUBLE AS nan,
+      DATE '2026-01-01' AS day, TIMESTAMP '2026-01-01 01:02:03.5' AS at, true AS yes, count(*) AS n2 FROM range(3)`;
+    for (const format of ['csv', 'json', 'ndjson']) {
+      await answer([query, '--format', format, '--output', file]);
+      const read = (text: string): unknown => (format === 'csv' ? text : JSON.parse(text));
+      expect(read(await readFile(file, 'utf8'))).toEqual(read(await answer([query, '--format', format])));
+    }
+    await answer(['SELECT [1, 2] AS pair', '--format', 'ndjson', '--output', file]);
+    expect(await readFile(file, 'utf8')).toBe('{"pair":[1,2]}\n');
+  });
+
   it('takes the format from the file name, and refuses an unknown one', async () => {
     const beginning = async (file: string) => {
       await answer(['SELECT 1 AS a', '--output', file]);
