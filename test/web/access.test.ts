@@ -67,11 +67,10 @@ async function expectRights(isEditor: boolean, headers: Record<string, string>, 
   expect(status).toBe(isEditor ? 409 : 403);
 }
 
-/** Holds back the checks of passwords, if a sign-in comes first, until they are let go; what waits then is known. */
+/** Holds back the checks of passwords until they are let go; what waits then is known. */
 function holdSignIns() {
   const run = Reflect.get<Turns, 'run'>(Turns.prototype, 'run');
   const gate = new EventEmitter();
-  const signIns = new Set<Turns>();
   let isOpen = false;
   let asked = 0;
   const spy = vi.spyOn(Turns.prototype, 'run').mockImplementation(async function (
@@ -80,8 +79,8 @@ function holdSignIns() {
     signal,
     work,
   ) {
-    if (asked === 0) signIns.add(this);
-    if (!signIns.has(this)) return run.call(this, client, signal, work);
+    // Pages may be prepared at any moment; of what runs here, only passwords are checked one at a time.
+    if (Reflect.get(this, 'ofOne') !== 1) return run.call(this, client, signal, work);
     const held = async () => {
       if (!isOpen) await once(gate, 'open');
       return work();
