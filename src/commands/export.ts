@@ -50,7 +50,7 @@ export const exportCommand = projectCommand('export', {
     const { result, outages, cost } = await runSteps('export', stepsOptions, runtime, (runner, parts) =>
       runner.step('export', () => exportStep(parts, options)),
     );
-    for (const project of result ?? []) runtime.output.data(loadedLines(project, cost).join('\n'));
+    for (const line of loadedLines(result ?? [], cost)) runtime.output.data(line);
     return conclude(outages, runtime);
   },
 });

@@ -13,7 +13,7 @@ import { ConfigurationError, type ExitCode } from '../errors.js';
 import { longDay } from '../format/days.js';
 import { escapeUnsafe } from '../format/text.js';
 import { pageOf } from '../page.js';
-import { createdLine, planLines } from '../print/pages.js';
+import { createdWords, planLines } from '../print/pages.js';
 import { approvePages, improveStep, skipPages, unskipPages } from '../steps/improve.js';
 import type { WorkspaceView } from '../steps/parts.js';
 import { aDay, flag, JSON_LOG, PLATFORM_ENVIRONMENT, projectCommand, value } from './command.js';
@@ -107,7 +107,7 @@ async function applyAll(options: ShowOptions, runtime: Runtime): Promise<ExitCod
     runner.step('improve', () => improveStep(parts, { apply: true })),
   );
   for (const { project, plan, created } of result ?? [])
-    runtime.output.data(createdLine(project.name, plan, created));
+    runtime.output.data(`${project.name}: ${createdWords(plan, created)}`);
   return conclude(outages, runtime);
 }
 

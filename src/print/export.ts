@@ -10,6 +10,7 @@ import { dayList, duration, longDay, moment, nextMinute, plainDayRange } from '.
 import { counted } from '../format/numbers.js';
 import { indented } from '../format/text.js';
 import type { ProjectAudit, ProjectExport } from '../steps/export.js';
+import { MOST_NAMED } from './many.js';
 import type { ExportCost } from './progress.js';
 
 const HOUR_MS = 3_600_000;
@@ -17,29 +18,49 @@ const HOUR_MS = 3_600_000;
 const nothingToLoad = (name: string, { range }: ExportPlan): string =>
   `${name}: nothing to load: the history begins on ${longDay(range.first)}.`;
 
-/** The result of a project's export, in one to three lines. */
-export function loadedLines(exported: ProjectExport, cost: ExportCost): string[] {
+/** The results of an export, in one to three lines a project. Many projects without problems share one. */
+export function loadedLines(exported: readonly ProjectExport[], cost: ExportCost): string[] {
+  const each = exported.map((one) => ({ ...one, lines: projectLines(one, cost) }));
+  const others = exported.length > MOST_NAMED ? each.filter(isPlain) : [];
+  if (others.length < 2) return each.flatMap(({ lines }) => lines);
+  const listed = each.filter((one) => !others.includes(one));
+  const results = others.flatMap(({ outcome }) => outcome?.results ?? []);
+  const words = loadedWords(results, costOf(others, cost)) ?? 'up to date';
+  return [...listed.flatMap(({ lines }) => lines), `${counted(others.length, 'project')}: ${words}`];
+}
+
+/** Whether nothing but numbers is to be said about a project. */
+const isPlain = ({ outcome, lines }: ProjectExport & { readonly lines: readonly string[] }): boolean =>
+  lines.length === 1 && outcome !== undefined && outcome.results.length >= outcome.plan.days.length;
+
+/** The requests of some projects, and the time of all. */
+const costOf = (exported: readonly ProjectExport[], { requests, elapsedMs }: ExportCost): string => {
+  const sent = exported.reduce((sum, { project: { id } }) => sum + (requests.get(id) ?? 0), 0);
+  return `${counted(sent, 'request')}, ${duration(elapsedMs)}`;
+};
+
+/** What was loaded; undefined if nothing was. */
+function loadedWords(results: readonly DayResult[], cost: string, of = ''): string | undefined {
+  const loaded = results.filter((result) => result.outcome !== 'failed');
+  const rows = loaded.reduce((sum, result) => sum + result.rows, 0);
+  const added = loaded.filter((result) => result.outcome === 'added').length;
+  if (added > 0) return `${counted(added, 'new day')}${of}, ${counted(rows, 'row')}, ${cost}`;
+  return loaded.length > 0 ? `no new days; ${counted(loaded.length, 'day')} read again` : undefined;
+}
+
+function projectLines(exported: ProjectExport, cost: ExportCost): string[] {
   const { project, outcome } = exported;
   const name = project.name;
   if (outcome === undefined) return [`${name}: nothing to load, because the platform has no views yet.`];
   const { plan, results } = outcome;
   const lines = indented([plan.range.note]);
   if (plan.range.first > plan.range.last) return [nothingToLoad(name, plan), ...lines];
-  const loaded = results.filter((result) => result.outcome !== 'failed');
-  const rows = loaded.reduce((sum, result) => sum + result.rows, 0);
-  const added = loaded.filter((result) => result.outcome === 'added').length;
-  const first =
-    added > 0
-      ? `${counted(added, 'new day')} of ${plainDayRange(plan.range)}, ${counted(rows, 'row')}, ` +
-        `${counted(cost.requests.get(project.id) ?? 0, 'request')}, ${duration(cost.elapsedMs)}`
-      : loaded.length > 0
-        ? `no new days; ${counted(loaded.length, 'day')} read again`
-        : plan.days.length > 0
-          ? `no days loaded of ${plainDayRange(plan.range)}`
-          : `up to date through ${longDay(plan.range.last)}`;
+  const range = plainDayRange(plan.range);
+  const nothing =
+    plan.days.length > 0 ? `no days loaded of ${range}` : `up to date through ${longDay(plan.range.last)}`;
   return [
-    `${name}: ${first}`,
-    ...detailLines(plan, loaded, results),
+    `${name}: ${loadedWords(results, costOf([exported], cost), ` of ${range}`) ?? nothing}`,
+    ...detailLines(plan, results),
     ...checkLines(outcome),
     ...lines,
     ...leftLines(exported),
@@ -47,17 +68,15 @@ export function loadedLines(exported: ProjectExport, cost: ExportCost): string[]
 }
 
 /** What is not as it should be, and what happens next. */
-function detailLines(
-  { waiting }: ExportPlan,
-  loaded: readonly Exclude<DayResult, { outcome: 'failed' }>[],
-  results: readonly DayResult[],
-): string[] {
+function detailLines({ waiting }: ExportPlan, results: readonly DayResult[]): string[] {
   const ended = (outcome: DayResult['outcome']) =>
-    loaded.filter((result) => result.outcome === outcome).length;
+    results.filter((result) => result.outcome === outcome).length;
   const changed = ended('restated');
   const forgotten = ended('forgotten');
-  const doubtful = loaded.filter(({ state }) => state === 'inconsistent').length;
-  const failed = results.length - loaded.length;
+  const failed = ended('failed');
+  const doubtful = results.filter(
+    (result) => result.outcome !== 'failed' && result.state === 'inconsistent',
+  ).length;
   return indented([
     waitingLine(waiting),
     changed > 0 && `${counted(changed, 'day')} had changed on the platform since the last load`,

@@ -100,10 +100,10 @@ function reviewLines({ inReview, now }: ImprovePlan): string[] {
 }
 
 /** How many jobs were created, and how many pages wait because of that, or why none was. */
-export function createdLine(name: string, plan: ImprovePlan, created: number): string {
-  if (created === 0) return `${name}: no new job${whyNoJob(plan)}`;
+export function createdWords(plan: ImprovePlan, created: number): string {
+  if (created === 0) return `no new job${whyNoJob(plan)}`;
   const heldOut = plan.pairs.length === 0 ? '' : `; ${counted(plan.pairs.length, 'similar page')} held out`;
-  return `${name}: ${counted(created, 'job')} created${heldOut}`;
+  return `${counted(created, 'job')} created${heldOut}`;
 }
 
 /** The text after “no new job”, if a limit is the reason. */

@@ -10,6 +10,7 @@ import { counted, thousands } from '../format/numbers.js';
 import type { Output } from '../terminal/output.js';
 import { jobLine } from './jobs.js';
 import { heldOutLines } from './held-out.js';
+import { MOST_NAMED } from './many.js';
 
 const BAR_WIDTH = 24;
 const PLAIN_LINE_EVERY_MS = 5_000;
@@ -68,7 +69,7 @@ export class ExportProgress {
     this.#names.push(name);
     const { days, range } = plan;
     this.#planned += days.length;
-    if (range.first > range.last) return;
+    if (range.first > range.last || this.#names.length > MOST_NAMED) return;
     this.output.note(`${name}: ${counted(days.length, 'day')} to load of ${plainDayRange(range)}`);
   }
 
@@ -112,7 +113,7 @@ export class ExportProgress {
     const name = this.#names.length > 1 ? counted(this.#names.length, 'project') : (this.#names[0] ?? '');
     const leftMs = this.#days === 0 ? 0 : (this.#elapsedMs / this.#days) * (total - this.#days);
     const facts = [
-      `${this.#days}/${total} days`,
+      `${thousands(this.#days)}/${thousands(total)} days`,
       `${thousands(this.#rows)} rows`,
       `${thousands([...this.#requests.values()].reduce((sum, count) => sum + count, 0))} requests`,
       `${duration(leftMs)} left`,

@@ -8,13 +8,13 @@ import { counted, percent, thousands } from '../format/numbers.js';
 import { section } from '../format/text.js';
 import { lastEnded, type Period } from '../reports/period.js';
 import type { RunOutcome } from '../service/run.js';
-import type { ProjectImprovement } from '../steps/improve.js';
 import type { Using, WorkspaceView } from '../steps/parts.js';
 import { type Reader, readSql } from '../warehouse/query.js';
 import { mailLines } from './emails.js';
 import { loadedLines } from './export.js';
 import { jobLines } from './jobs.js';
-import { createdLine } from './pages.js';
+import { linesOf, MOST_NAMED } from './many.js';
+import { createdWords } from './pages.js';
 import type { ExportCost } from './progress.js';
 
 // A week may begin on another day than those in `site_weeks`.
@@ -23,7 +23,6 @@ const weekRow = z.object({
   project: z.string(),
   human: z.int(),
   ai: z.int(),
-  ai_share: z.number().nullable(),
 });
 
 /**
@@ -42,11 +41,13 @@ export async function summarize(
   const week = lastEnded('week', now(), workspace.settings.reports);
   const program = programAt(process.argv[1] ?? '', workingDirectory);
   const typed = (words: string) => asInvoked(`readership ${words}`, options).replace('readership', program);
-  const loaded = outcome.exported.flatMap((project) => loadedLines(project, cost));
-  const pages = (outcome.reported?.pages ?? []).flatMap(({ file, subject }) => [
-    subject,
-    `  ${cyan(relative(workingDirectory, file))}`,
-  ]);
+  const loaded = loadedLines(outcome.exported, cost);
+  const shown = (file: string) => cyan(relative(workingDirectory, file));
+  const rendered = outcome.reported?.pages ?? [];
+  const pages =
+    rendered.length > 2 * MOST_NAMED
+      ? [`${counted(rendered.length, 'page')} in ${shown(workspace.reportsDir)}`]
+      : rendered.flatMap(({ file, subject }) => [subject, `  ${shown(file)}`]);
   // Before anything is loaded, there is nothing to choose, read or query.
   if (!(await hasStoredDays(store))) return section(bold('Loaded'), loaded).join('\n');
   const lines = [
@@ -68,22 +69,26 @@ export async function summarize(
   return lines.join('\n');
 }
 
-/** Who read each project in a week, if anything is loaded of it. */
+/** Who read each project in a week, if anything is loaded of it. Of many projects, the less read ones share a line. */
 async function readLines(
   reader: Reader,
   projects: WorkspaceView['projects'],
   week: Period,
 ): Promise<string[]> {
   const rows = await reader.query(WEEK, weekRow, { from: week.first, to: week.last });
-  return projects.flatMap(({ id, name }) =>
-    rows
-      .filter(({ project }) => project === id)
-      .map(({ human, ai, ai_share: share }) => {
-        const views = `${thousands(human)} views by people, ${thousands(ai)} by AI`;
-        const ofAi = share === null ? '' : ` (${percent(share)} AI)`;
-        return `${name}, ${plainDayRange(week)}: ${views}${ofAi}`;
-      }),
+  const read = projects.flatMap(({ id, name }) =>
+    rows.filter(({ project }) => project === id).map((row) => ({ name, ...row })),
   );
+  const mostRead = read.toSorted((one, other) => other.human + other.ai - one.human - one.ai);
+  const others = mostRead.slice(MOST_NAMED);
+  const named = others.length === 0 ? read : mostRead.slice(0, MOST_NAMED);
+  const sum = (of: 'human' | 'ai') => others.reduce((total, row) => total + row[of], 0);
+  const rest = { name: counted(others.length, 'other project'), human: sum('human'), ai: sum('ai') };
+  return [...named, ...(others.length === 0 ? [] : [rest])].map(({ name, human, ai }) => {
+    const views = `${thousands(human)} views by people, ${thousands(ai)} by AI`;
+    const ofAi = human + ai === 0 ? '' : ` (${percent(ai / (human + ai))} AI)`;
+    return `${name}, ${plainDayRange(week)}: ${views}${ofAi}`;
+  });
 }
 
 /** What became of pages, and the jobs that were polled. */
@@ -94,15 +99,14 @@ async function agentLines(
 ): Promise<string[]> {
   const jobs = [...(polled?.ended ?? []), ...(polled?.stillActive ?? [])];
   const [, ...lines] = await jobLines(jobs, width - 2);
-  return [...improved.map((one) => improvedLine(one, settings.improve.mode)), ...lines];
-}
-
-function improvedLine(improved: ProjectImprovement, mode: 'plan' | 'apply'): string {
-  const { plan, created } = improved;
-  const { name } = improved.project;
-  if (mode === 'plan')
-    return `${name}: ${counted(plan.flagged.length, 'page')} flagged; nothing created (improve.mode is plan): readership improve`;
-  return createdLine(name, plan, created);
+  const all = improved.map(({ project: { name }, plan, created }) => ({
+    name,
+    words:
+      settings.improve.mode === 'plan'
+        ? `${counted(plan.flagged.length, 'page')} flagged; nothing created (improve.mode is plan): readership improve`
+        : createdWords(plan, created),
+  }));
+  return [...linesOf(all), ...lines];
 }
 
 /** How to type this program's commands: by its name, or by its path in a clone, where it is not installed. */

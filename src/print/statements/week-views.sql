@@ -2,8 +2,7 @@
 SELECT
   project,
   sum(human)::BIGINT AS human,
-  sum(ai)::BIGINT AS ai,
-  sum(ai) / nullif(sum(human) + sum(ai), 0) AS ai_share
+  sum(ai)::BIGINT AS ai
 FROM site_days
 WHERE day BETWEEN $from::DATE AND $to::DATE
 GROUP BY project
