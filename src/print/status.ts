@@ -83,11 +83,10 @@ function loadingText({ gaps, requests: { perHour, finishingAt } }: ProjectStatus
   return `${counted(gaps.length, 'day')} left${end}`;
 }
 
-/** What history of changes says of `settleDays`; undefined if it is right. */
+/** What the history of changes says of `settleDays`; undefined if it seems long enough. */
 function settlingText({ settling, settleDays, recommendedSettleDays }: ProjectStatus): string | undefined {
   const { oldest_change_days: oldest } = settling;
-  if (oldest === null || recommendedSettleDays === null || recommendedSettleDays === settleDays)
-    return undefined;
+  if (oldest === null || recommendedSettleDays === null) return undefined;
   return `days changed up to ${counted(oldest, 'day')} after they ended: set history.settleDays to ${recommendedSettleDays}, it is ${settleDays}`;
 }
 

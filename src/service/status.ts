@@ -120,16 +120,14 @@ export async function readSettling(reader: Reader, project: string, now: Date): 
 }
 
 /**
- * The `settleDays` recommended by the measured changes: the age of the oldest change, plus a day if
- * it came at the very end of the wait, since later changes may have been missed. Undefined if no
- * change was seen.
+ * The `settleDays` recommended by the measured changes, if one came at the very end of the wait: later ones may have been
+ * missed. Undefined if the setting seems long enough: a shorter one would save a few requests, and risk changes.
  */
 export function recommendedSettleDays(
   { oldest_change_days: oldest }: Settling,
   settleDays: number,
 ): number | undefined {
-  if (oldest === null) return undefined;
-  return oldest >= settleDays ? oldest + 1 : oldest;
+  return oldest !== null && oldest >= settleDays ? oldest + 1 : undefined;
 }
 
 const FUTURE_ROWS = readSql(import.meta.url, 'statements/future-rows.sql');

@@ -48,7 +48,8 @@ test('how long days take to settle is measured by the loads that found them chan
     await run();
   }
   expect(await settling()).toEqual({ restated_days: 1, oldest_change_days: 2, median_change_days: 1.5 });
-  expect(recommendedSettleDays(await settling(), SETTLE_DAYS)).toBe(2);
+  // Long enough: a shorter one would save little.
+  expect(recommendedSettleDays(await settling(), SETTLE_DAYS)).toBeUndefined();
   const laterOn = new Date(opened.clock.now().getTime() + 90 * DAY_MS);
   expect(await readSettling(opened.warehouse, PROJECT, laterOn)).toMatchObject({ restated_days: 0 });
   // What is found after two nights without an export came at an unknown time.
