@@ -1,5 +1,6 @@
 import { dirname, relative } from 'node:path';
 import type { Runtime } from '../app/workspace.js';
+import { SMTP_URL_VARIABLE } from '../config/load.js';
 import { inSequence, moment } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { escapeUnsafe } from '../format/text.js';
@@ -56,7 +57,7 @@ function sentLines(
   for (const delivery of deliveries) {
     const { report, period, project, state } = delivery;
     if (state !== 'sent') continue;
-    const how = !isNew(delivery) ? 'already sent to' : delivery.via === 'outbox' ? 'written to' : 'sent to';
+    const how = `${isNew(delivery) ? '' : 'already '}${delivery.via === 'outbox' ? 'written' : 'sent'} to`;
     const line = `${report} ${period}, ${nameOf(project)}: ${how}`;
     found.set(line, [...(found.get(line) ?? []), delivery]);
   }
@@ -85,10 +86,10 @@ export function deliveryLine(
   const again = escapeUnsafe(resendCommand(delivery));
   switch (state) {
     case 'sent':
+      if (via === 'outbox' && note !== null)
+        return `${what}: ${isNew ? '' : 'already '}written to ${cyan(relative(workingDirectory, note))}, until ${SMTP_URL_VARIABLE} is set`;
       if (!isNew) return `${what}: already sent${settled_at === null ? '' : ` on ${moment(settled_at)}`}`;
-      return via === 'outbox' && note !== null
-        ? `${what}: written to ${cyan(relative(workingDirectory, note))}`
-        : `${what}: sent (${words})`;
+      return `${what}: sent (${words})`;
     case 'sending':
       return `${what}: being sent`;
     case 'waiting':

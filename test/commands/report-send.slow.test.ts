@@ -213,12 +213,23 @@ describe('readership report send weekly', () => {
     expect((await send({})).lines[0]).toContain('sent (250 queued)');
   });
 
-  it('writes emails to the outbox if there is no mail server, and shows where', async () => {
+  it('writes emails to the outbox until there is a mail server, shows where, and sends them then', async () => {
     const { lines } = await send({}, '');
-    expect(lines[0]).toMatch(
-      /^weekly 2026-W46 to docs@example\.com: written to data\/outbox\/weekly-2026-W46-docs@example\.com-\w+\.eml$/,
+    const [, file = ''] =
+      /^weekly 2026-W46 to docs@example\.com: written to (data\/outbox\/weekly-2026-W46-docs@example\.com-\w+\.eml), until READERSHIP_SMTP_URL is set$/.exec(
+        lines[0] ?? '',
+      ) ?? [];
+    expect((await readFile(join(directory, file))).length).toBeGreaterThan(1000);
+    const again = await send({}, '');
+    expect(again.lines[0]).toBe(
+      `weekly 2026-W46 to docs@example.com: already written to ${file}, until READERSHIP_SMTP_URL is set`,
     );
-    expect((await readFile(join(directory, lines[0]?.split(' ').at(-1) ?? ''))).length).toBeGreaterThan(1000);
+    expect((await send({})).lines).toEqual([
+      'weekly 2026-W46 to docs@example.com: sent (250 queued)',
+      'weekly 2026-W46 to lead@example.com: sent (250 queued)',
+    ]);
+    expect((await send({})).lines[0]).toContain('already sent on Nov 16, 2026');
+    expect([copies('docs@example.com'), copies('lead@example.com')]).toEqual([1, 1]);
   });
 
   it('sends one email to an address that is not configured, and says so', async () => {
