@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { valuesOf } from '../open-warehouse.js';
 import { emptyHistory, loadDays, type TestHistory } from './history.js';
 import { prepare } from './prepare.js';
 
@@ -64,6 +65,32 @@ describe('the weekly report', () => {
     expect(textOf(html)).toContain('Pages with clearly more or fewer views');
     // But it says that their AI views rose.
     expect(textOf(html)).toMatch(/\. \/page-\d+ had 1,330 AI views, [^.]* more than expected\. /);
+  });
+
+  test('gives the changes of the most read pages from the week before, also of one that moved', async () => {
+    const others = Array.from({ length: 8 }, (_, page) => `/other-${page}`);
+    const history = await smallHistory('2026-08-17', '2026-11-15', others);
+    // Views vary, so that others are expected than those of the week before.
+    await history.run(`
+      UPDATE page_views SET human = human + (date_diff('week', DATE '2026-08-17', day) % 3), total = human + ai;
+      UPDATE page_views SET human = 4 * human WHERE page = '/a' AND day >= '2026-11-09'`);
+    await loadDays(history);
+    const { model } = await weekly(history);
+    expect(model).toMatchObject({ moved: { pages: [{ path: '/a', audience: 'human' }] } });
+    const [now, before] = await valuesOf(
+      history.reader,
+      `SELECT sum(human) FROM page_views WHERE page = '/a' AND day >= '2026-11-02' GROUP BY day >= '2026-11-09' ORDER BY ALL DESC`,
+    );
+    expect(model).toHaveProperty('mostRead.0', {
+      path: '/a',
+      human: {
+        views: now,
+        change: { kind: 'ratio', ratio: Number(now) / Number(before) - 1 },
+        isBeyond: true,
+      },
+      ai: { views: 70, change: { kind: 'ratio', ratio: 0 }, isBeyond: false },
+    });
+    expect(model).not.toHaveProperty('moved.pages.0.change.ratio', Number(now) / Number(before) - 1);
   });
 
   test('shows only the views of its own project', async () => {

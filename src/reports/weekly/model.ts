@@ -126,17 +126,16 @@ function movedOf(rows: WeeklyRows['moved'], pagesRead: number, { thisWeek, earli
   };
 }
 
-/** A page's views. A change beyond the expected range is the same as in `moved`. */
+/** A page's views, with their change from the week before, and whether they are beyond the expected range, as in `moved`. */
 function mostReadOf(page: MostReadRow, { before }: WeekComparison, moved: WeeklyRows['moved']) {
   const ofMoved = moved.find(({ path }) => path === page.path);
   const of = (audience: Audience) => {
     const views = page[audience];
-    const expected = ofMoved?.[`${audience}_expected`] ?? null;
-    if (expected !== null) return { views, change: changeOf(views, expected), isBeyond: true };
+    const isBeyond = (ofMoved?.[`${audience}_expected`] ?? null) !== null;
     const viewsBefore = before && page[`${audience}_before`];
     const known = viewsBefore === null ? UNKNOWN : changeOf(views, viewsBefore);
     const change: Change = page.is_new && views > 0 ? { kind: 'new' } : known;
-    return { views, change, isBeyond: false };
+    return { views, change, isBeyond };
   };
   return { path: page.path, human: of('human'), ai: of('ai') };
 }
