@@ -133,6 +133,7 @@ function expected(site: CountedSite, { week: first }: Dataset) {
       read: now.length,
       inAYear: viewsOn(site, daysIn({ first: addDays(first, -357), last: addDays(first, 6) })).length,
       new: fresh.every(isCertain) ? fresh.length : null,
+      isWholeYear: [...site.keys()].some((date) => date <= addDays(first, -357)),
     },
     mostRead: now.slice(0, 10),
     newPages: fresh.filter(isCertain).slice(0, 5),

@@ -39,7 +39,8 @@ export function weeklyModel(answers: object, { period, calendar, coverage }: Mod
     human: figuresOf(week.human),
     ai: figuresOf(week.ai),
     share: shareOf(week),
-    pages,
+    /** The pages read, among those of the 52 weeks; a younger history has all of them. */
+    pages: { ...pages, isWholeYear: coverage.historySince <= addDays(period.last, -363) },
     weeks: rows.weeks.map((row) => weekFigures(row, calendar)).toReversed(),
     chart: chartOf(rows, week),
     moved,
