@@ -94,13 +94,16 @@ export const SERVER_PAUSE = 'The platform refused a request, because of its own 
 /** The next request may be sent only at `resumeAt`, which is later than this command waits. */
 export class PausedError extends ReadershipError {
   override readonly exitCode = 75;
+  /** The message without advice, for `doctor`. */
+  readonly words: string;
 
   constructor(
     why: string,
     override readonly resumeAt: Date,
   ) {
-    const wayPast = why === SERVER_PAUSE ? ' To ask it again now: readership doctor' : '';
-    super(`${why} The next request can be sent on ${nextMinute(resumeAt)}.${wayPast}`);
+    const words = `${why} The next request can be sent on ${nextMinute(resumeAt)}.`;
+    super(why === SERVER_PAUSE ? `${words} To ask it again now: readership doctor` : words);
+    this.words = words;
   }
 }
 

@@ -44,7 +44,10 @@ export async function examine(workspace: Workspace, runtime: Runtime): Promise<C
       found('server', () => server(workspace, runtime)),
       Promise.all(workspace.projects.map((project) => views(project, workspace, connection, runtime))),
       found('reports', () => tryReports(workspace, runtime)),
-      found('notes', async () => pass(counted((await readOwnNotes(workspace)).length, 'note'))),
+      found('notes', async () => {
+        const notes = await readOwnNotes(workspace);
+        return pass(notes.length === 0 ? 'none' : counted(notes.length, 'note'));
+      }),
       found('email', () => email(workspace, runtime)),
       found('links', () => links(workspace)),
       ...channels(workspace),
@@ -116,7 +119,8 @@ async function views(
         // If only the hourly limit is the reason, nothing is wrong.
         const isLimited =
           error instanceof PausedError || (error instanceof TryLaterError && error.reason === 'rate-limited');
-        return (isLimited ? warn : fail)(`${id}: ${messageOf(error)}`);
+        const words = error instanceof PausedError ? error.words : messageOf(error);
+        return (isLimited ? warn : fail)(`${id}: ${words}`);
       }
     });
   const day = lastEndedDay(now());
@@ -157,7 +161,7 @@ async function email(
 function links({ settings: { serve, reports } }: Workspace): Verdict {
   if (serve?.url !== undefined) return pass(`emails lead to the web app at ${serve.url}`);
   if (reports.baseUrl !== undefined) return pass(`emails lead to the pages at ${reports.baseUrl}`);
-  return pass('emails do not lead to the web app: set serve.url to the address where readers open it');
+  return pass('emails do not lead to the web app; if you serve it, set serve.url to its address');
 }
 
 /** Whether each channel has an address, and a secret where it needs one. Nothing is sent. */

@@ -46,6 +46,11 @@ it('a pause that the platform wants is shown by status, and over once doctor get
   expect((await call('status', '--json')).stdout).toContain('"pausedUntil": "');
   endedWith(75, await call('export'));
   expect(views()).toBe(1);
+  const asked = endedWith(0, await call('doctor'));
+  expect(asked.stdout).toMatch(
+    /^warn {2}key +prj_1: The platform refused .+ The next request can be sent on .+\.$/m,
+  );
+  expect(asked.stdout).not.toContain('readership doctor');
   isRefusing = false;
   endedWith(0, await call('doctor'));
   endedWith(0, await call('export'));
