@@ -202,7 +202,7 @@ FROM
   LEFT JOIN left_pair USING (project, pair)
   LEFT JOIN across_break USING (project, pair);
 
-COMMENT ON VIEW experiments IS 'Pairs of similar pages of which chance gave one a job, while the other was held out. One row per pair. Their difference is an effect of the job, because nothing but chance decided between them.';
+COMMENT ON VIEW experiments IS 'Pairs of similar pages, of which chance gave one a job, while the other was held out. One row per pair. Because only chance decided between them, a difference that many pairs share is the effect of the jobs.';
 COMMENT ON COLUMN experiments.project IS 'Project id on the platform';
 COMMENT ON COLUMN experiments.pair IS 'Number of the pair';
 COMMENT ON COLUMN experiments.drawn_at IS 'When it was drawn (UTC)';

@@ -48,7 +48,7 @@ FROM
   LEFT JOIN tested USING (project, audience)
   LEFT JOIN average USING (project, audience);
 
-COMMENT ON VIEW experiment_effect IS 'The effect of agent jobs on views, measured on pages that chance chose: all measured pairs count, whatever became of the job. One row per project and audience (human or ai). It may be called an effect, whatever the noise is and however the pages were selected.';
+COMMENT ON VIEW experiment_effect IS 'The effect of agent jobs on views, measured on the pairs of experiments; every measured pair counts, whatever became of its job. One row per project and audience (human or ai).';
 COMMENT ON COLUMN experiment_effect.project IS 'Project id on the platform';
 COMMENT ON COLUMN experiment_effect.audience IS 'human or ai';
 COMMENT ON COLUMN experiment_effect.pairs IS 'Number of measured pairs with enough views; at least 8 are needed';
