@@ -1,6 +1,6 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { day } from '../../src/day.js';
 import { readDeliveries } from '../../src/mail/ledger.js';
 import { reportStep } from '../../src/steps/report.js';
@@ -8,7 +8,7 @@ import { partsOf } from '../steps/parts-of.js';
 import { execute } from '../open-warehouse.js';
 import { serve, type TestServer } from '../serve.js';
 import { postTo } from './posts.js';
-import { loadDays, type MailSite, mailSite } from './site.js';
+import { keepSite, loadDays, type MailSite, mailSite, recordReported } from './site.js';
 
 const EXAMPLE = /`(reports\/sections\/(?:report\.yaml|sections\.sql))`\n\n```\w+\n([^]*?)```/g;
 const MONDAY = '2026-11-16T03:00:00Z';
@@ -16,9 +16,19 @@ const MONDAY = '2026-11-16T03:00:00Z';
 let chat: TestServer;
 let test: MailSite;
 
-beforeEach(async () => {
+/** A site whose built-in pages are rendered, so that each test renders only its own. */
+let base: string;
+beforeAll(async () => {
   test = await mailSite();
+  chat = await serve(() => undefined);
   await loadDays(test.warehouse, day('2026-10-01'), day('2026-11-15'));
+  expect((await report(MONDAY, {})).detail.pages).toHaveLength(2);
+  await recordReported(test.warehouse, new Date(MONDAY));
+  base = await keepSite(test);
+});
+
+beforeEach(async () => {
+  test = await mailSite(base);
   chat = await serve((_, response) => response.writeHead(202).end());
   for (const [, file = '', text = ''] of (await readFile('docs/reports.md', 'utf8')).matchAll(EXAMPLE))
     await write(file, text);
@@ -62,7 +72,7 @@ describe('a report that a workspace defines', () => {
     const reports = { sections: { to: [...to, 'chat'] }, by_week: { to }, by_day: { to } };
     const { detail, error } = await report(MONDAY, reports);
     expect(error).toBeUndefined();
-    expect(detail.pages).toHaveLength(5);
+    expect(detail.pages).toHaveLength(3);
     expect(await readFile(join(test.directory, 'pages/prj_1/sections-2026-10.html'), 'utf8')).toContain(
       '/page-1',
     );

@@ -11,12 +11,11 @@ import { reconcileEffects } from '../../src/app/janitor.js';
 import { recordIntent } from '../../src/mail/ledger.js';
 import { mailLines } from '../../src/print/emails.js';
 import { reportStep } from '../../src/steps/report.js';
-import { recordStepEnd, recordStepStart } from '../../src/steps/runs.js';
 import { execute } from '../open-warehouse.js';
 import { runtimeIn } from '../run-cli.js';
 import { type GivenParts, partsOf } from '../steps/parts-of.js';
 import { letter } from './letters.js';
-import { loadDays, type MailSite, mailSite } from './site.js';
+import { loadDays, type MailSite, mailSite, recordReported } from './site.js';
 
 const settings = settingsSchema.parse({
   baseUrl: 'http://127.0.0.1',
@@ -85,14 +84,7 @@ describe('the report step', () => {
     expect((await report(MONDAY, own)).summary).toBe('2 pages rendered, 2 emails sent');
     await mkdir(join(test.directory, 'templates'));
     await writeFile(join(test.directory, 'templates/weekly.html.hbs'), '<title>{{subject}}</title>');
-    const now = new Date(MONDAY);
-    await recordStepStart(test.warehouse, 'run', 'report', now);
-    await recordStepEnd(test.warehouse, 'run', 'report', {
-      outcome: 'done',
-      summary: '',
-      resume_at: null,
-      now,
-    });
+    await recordReported(test.warehouse, new Date(MONDAY));
     const earlier = "TIMESTAMP '2026-11-16 02:59:59'";
     const later = "TIMESTAMP '2026-11-16 03:00:00'";
     const set = (columns: string) => execute(test.warehouse, `UPDATE day_loads SET ${columns}`);

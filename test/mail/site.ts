@@ -3,8 +3,9 @@ import { dirname, join } from 'node:path';
 import PostalMime from 'postal-mime';
 import type { Day } from '../../src/day.js';
 import { smtpTransport } from '../../src/mail/transport.js';
+import { recordStepEnd, recordStepStart } from '../../src/steps/runs.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
-import { journalOf, liveWarehouse } from '../open-warehouse.js';
+import { closeNow, journalOf, liveWarehouse } from '../open-warehouse.js';
 import { tempDir } from '../temp-dir.js';
 import { startMailServer } from './mail-server.js';
 
@@ -30,6 +31,20 @@ export async function mailSite(like?: string) {
     mailsTo: (recipient: string) =>
       Promise.all((server.accepted.get(recipient) ?? []).map((mail) => PostalMime.parse(mail))),
   };
+}
+
+/** Closes a site, and returns a directory for `mailSite` to copy. */
+export async function keepSite({ warehouse, directory }: MailSite): Promise<string> {
+  await closeNow(warehouse);
+  const kept = await tempDir();
+  await cp(directory, kept, { recursive: true });
+  return kept;
+}
+
+/** Records that the report step succeeded: pages that are there are rendered again only after later loads. */
+export async function recordReported(warehouse: Warehouse, now: Date): Promise<void> {
+  await recordStepStart(warehouse, 'run', 'report', now);
+  await recordStepEnd(warehouse, 'run', 'report', { outcome: 'done', summary: '', resume_at: null, now });
 }
 
 const VIEWS = `
