@@ -2,8 +2,10 @@ import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { request } from 'undici';
+import { vi } from 'vitest';
 import { readWorkspace, type Workspace } from '../../src/app/workspace.js';
 import { DEFAULT_SERVE, type ServeSettings } from '../../src/config/serve.js';
 import { day } from '../../src/day.js';
@@ -97,20 +99,30 @@ export async function serveSite(directory: string, settings: Partial<ServeSettin
   const stopped = new AbortController();
   const found = await workspaceIn(directory);
   let isStarted = false;
+  let reads = 0;
   const workspace = {
     ...found,
-    /** Without a history, a server cannot warm up all its pages, of which a test asks for a few. */
     get historyFile() {
+      reads += 1;
       return isStarted ? found.historyFile : join(directory, 'none.duckdb');
     },
   };
+  const runtime = runtimeOf(directory, stopped);
+  // A server warms up all its pages at once and each minute, of which a test asks for a few: there is no history at first,
+  // and the minutes do not pass.
+  const isTimeReal = !vi.isFakeTimers();
+  if (isTimeReal) vi.useFakeTimers({ toFake: ['setInterval'] });
   const web = await serveWeb({
     workspace,
     options: {},
-    runtime: runtimeOf(directory, stopped),
+    runtime,
     settings: { ...DEFAULT_SERVE, port: 0, ...settings },
     onError: (words) => errors.push(words),
+  }).finally(() => {
+    if (isTimeReal) vi.useRealTimers();
   });
+  // Looked for, and opened.
+  while (reads < 2) await setImmediate();
   isStarted = true;
   // The garbage of the other test files in this process may grow again.
   setFlagsFromString('--heap-growing-percent=0');
