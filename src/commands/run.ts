@@ -87,7 +87,8 @@ export const start = workspaceCommand('start', {
     const onTickFailed = (error: unknown): void => {
       const isLater = error instanceof LockedError;
       const [level, outcome] = isLater ? (['warn', 'later'] as const) : (['error', 'failed'] as const);
-      log[level]({ outcome, error: messageOf(error) }, `tick ${outcome}`);
+      const words = isLater ? 'the steps wait for the database' : 'not all steps ran';
+      log[level]({ outcome, error: messageOf(error) }, words);
     };
     const service = new Service(workspace, runtime, { ...logging(log), onTickFailed });
     const warn = (message: string | Error): void => log.warn(messageOf(message));
