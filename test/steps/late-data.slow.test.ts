@@ -1,33 +1,36 @@
-import { cp, readdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { day } from '../../src/day.js';
 import { openChannel } from '../../src/mail/channel.js';
 import { reportStep } from '../../src/steps/report.js';
-import { loadDays, mailSite } from '../mail/site.js';
-import { closeNow, execute } from '../open-warehouse.js';
+import { keepSite, loadDays, mailSite, recordReported } from '../mail/site.js';
+import { execute } from '../open-warehouse.js';
 import { serve } from '../serve.js';
-import { tempDir } from '../temp-dir.js';
 import { partsOf } from './parts-of.js';
 
 const LEAD = 'lead@example.com';
 const [WEEK_46, WEEK_47] = ['2026-11-16T04:00:00Z', '2026-11-23T04:00:00Z'];
 
+const DIGEST = { weekly: { to: [LEAD], digest: true } };
+const AUDIENCES: object = { weekly: { to: [LEAD, 'chat'] }, improve: { to: [LEAD] } };
+
 /** Two weeks of reports over a history that changes between them; `like` is a directory in which the first was sent. */
-async function setUp(audience: object = { to: [LEAD, 'chat'] }, like?: string) {
-  const { warehouse, journal, transport, mailsTo, directory } = await mailSite(like);
+async function setUp(audiences = AUDIENCES, like?: string) {
+  const site = await mailSite(like);
+  const { warehouse, journal, transport, mailsTo, directory } = site;
   const chat = await serve((_, response) => response.end('ok'));
-  const reportsDir = await tempDir();
+  const reportsDir = join(directory, 'pages');
   if (like === undefined)
     for (const project of ['prj_1', 'prj_2'])
       await loadDays(warehouse, day('2026-08-03'), day('2026-11-22'), project);
-  const run = async (time: string, others: object[] = []) => {
+  const run = async (time: string, others: object[] = [], reports = audiences) => {
     const parts = partsOf(warehouse, {
       settings: {
         projects: [{ id: 'prj_1', name: 'Acme Docs' }, ...others],
         mail: { from: 'docs@example.com' },
         channels: { chat: { kind: 'slack' } },
-        reports: { weekly: [audience], improve: { to: [LEAD] } },
+        reports,
       },
       workspace: { reportsDir },
       effects: {
@@ -49,20 +52,19 @@ async function setUp(audience: object = { to: [LEAD, 'chat'] }, like?: string) {
   const change = (sql: string) => execute(warehouse, sql);
   const lastMail = async () => (await mailsTo(LEAD)).findLast(({ subject }) => !subject?.includes('agents'));
   const page = () => readFile(join(reportsDir, 'prj_1', 'weekly-2026-W47.html'), 'utf8');
-  return { chat, change, directory, lastMail, mailsTo, page, restate, run, warehouse };
+  return { chat, change, lastMail, mailsTo, page, restate, run, site };
 }
 
-/** A directory in which the email about week 46 was sent. */
+/** A directory in which the email about week 46 was sent, and the pages of both weeks are rendered. */
 let sent: string;
 beforeAll(async () => {
-  const { directory, run, warehouse } = await setUp();
+  const { run, site } = await setUp();
   await run(WEEK_46);
-  await closeNow(warehouse);
-  sent = await tempDir();
-  for (const name of await readdir(directory))
-    if (/^(?:warehouse\.duckdb|effects\.log)/.test(name)) await cp(join(directory, name), join(sent, name));
+  await run(WEEK_47, [], {});
+  await recordReported(site.warehouse, new Date(WEEK_47));
+  sent = await keepSite(site);
 });
-const afterWeek46 = () => setUp(undefined, sent);
+const afterWeek46 = () => setUp({ weekly: { to: [LEAD, 'chat'] } }, sent);
 
 describe('a week whose views changed after its email', () => {
   it('is named by the next one with both numbers, in every form', async () => {
@@ -112,7 +114,7 @@ describe('a week whose views changed after its email', () => {
   });
 
   it('is named in a digest by the sum of its projects, but not because a project was added', async () => {
-    const { lastMail, restate, run } = await setUp({ to: [LEAD], digest: true });
+    const { lastMail, restate, run } = await setUp(DIGEST, sent);
     const other = [{ id: 'prj_2', name: 'Other Docs' }];
     await run(WEEK_46, other);
     await restate('human = human + 300', 'prj_2');
@@ -120,7 +122,7 @@ describe('a week whose views changed after its email', () => {
     const words = 'Last week’s email added up to 10,696 human views; with late data, it is now 10,996.';
     for (const part of [(await lastMail())?.text, (await lastMail())?.html]) expect(part).toContain(words);
 
-    const grown = await setUp({ to: [LEAD], digest: true });
+    const grown = await setUp(DIGEST, sent);
     await grown.run(WEEK_46);
     await grown.run(WEEK_47, other);
     expect((await grown.lastMail())?.text).not.toContain('late data');
