@@ -52,7 +52,7 @@ async function sendFromCopy(cwd: string): Promise<void> {
 
 /** A sandbox that accepts only the marked key, with enough weeks for pages to be flagged. */
 export const markedSandbox = (options: Partial<WatchedOptions> = {}): Promise<Sandbox> =>
-  serveSandbox({ apiKey: KEY, firstDay: daysAgo(70), pages: 40, jobSeconds: 3600, ...options });
+  serveSandbox({ apiKey: KEY, firstDay: daysAgo(35), pages: 40, jobSeconds: 3600, ...options });
 
 /** Runs a command to its end, the service until it has done what is due, and the sandbox until it serves. */
 export async function runToEnd(args: readonly string[], options: CliOptions, run = callCli) {
