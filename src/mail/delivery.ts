@@ -16,7 +16,6 @@ const DELIVERY_STATES = ['sending', 'sent', 'waiting', 'failed', 'unknown'] as c
 
 /** How a message is sent: by email, to a file, or to a kind of channel. */
 const VIAS = ['smtp', 'outbox', 'slack', 'teams', 'webhook'] as const;
-export type Via = (typeof VIAS)[number];
 
 /** The loaded days of a report's period, and the views on them of the pages that it is about. */
 export interface Figures {
@@ -86,20 +85,11 @@ const MAX_ATTEMPTS = 8;
 const FIRST_RETRY_MS = 5 * 60_000;
 const LAST_RETRY_MS = 4 * 3_600_000;
 
-/**
- * Whether a delivery may be attempted now, in this way. One that arrived or may have arrived needs `force`. An email that
- * was only written to a file has reached nobody, so it is sent once there is a mail server.
- */
-export function mayBeTried(
-  delivery: Delivery | undefined,
-  admission: DeliveryAdmission,
-  via: Via,
-  now: Date,
-): boolean {
+/** Whether a delivery may be attempted now. One that arrived or may have arrived needs `force`. */
+export function mayBeTried(delivery: Delivery | undefined, admission: DeliveryAdmission, now: Date): boolean {
   if (delivery === undefined) return true;
   const { state, attempts, next_attempt_at: next } = delivery;
   if (state === 'sending') return false;
-  if (delivery.via === 'outbox' && via === 'smtp') return true;
   if (state !== 'waiting') return admission === 'force';
   // A time later than its delay allows was stored by a clock that was ahead.
   const isAhead = next !== null && next > addMilliseconds(now, retryDelayMs(attempts));
@@ -160,8 +150,6 @@ export interface PeriodState {
   /** When to stop waiting for missing days. */
   readonly until: Date;
   readonly recipients: readonly Recipient[];
-  /** How emails are sent. */
-  readonly via: Via;
   /** The deliveries of this report, project and period. */
   readonly deliveries: readonly Delivery[];
 }
@@ -179,14 +167,13 @@ export interface Wait {
  * later, or has failed.
  */
 export function whatIsDue(
-  { days, daysLoaded, from, until, recipients, via, deliveries }: PeriodState,
+  { days, daysLoaded, from, until, recipients, deliveries }: PeriodState,
   now: Date,
 ): { readonly recipients: readonly Recipient[] } | Wait | undefined {
   const open = recipients.filter((recipient) =>
     mayBeTried(
       deliveries.find((delivery) => delivery.recipient === recipient),
       'due',
-      via,
       now,
     ),
   );

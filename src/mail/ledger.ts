@@ -18,7 +18,6 @@ import {
   isAboutAll,
   mayBeTried,
   settled,
-  type Via,
 } from './delivery.js';
 import type { MailTransport } from './transport.js';
 
@@ -103,7 +102,7 @@ async function deliverOne(
 export async function recordIntent(
   { warehouse, journal }: DeliveryRecords,
   { key, id, figures }: Pick<OutgoingMessage, 'key' | 'id' | 'figures'>,
-  attempt: { readonly via: Via; readonly admission: DeliveryAdmission; readonly now: Date },
+  attempt: { readonly via: Delivery['via']; readonly admission: DeliveryAdmission; readonly now: Date },
 ) {
   const { via, admission, now } = attempt;
   const knownTo = async (reader: Reader) => {
@@ -113,12 +112,12 @@ export async function recordIntent(
     // In a ledger of 0.3, what is about all projects can have another name.
     return own ?? known.find((one) => isAboutAll(one.project) && one.state !== 'waiting');
   };
-  if (!mayBeTried(await knownTo(warehouse), admission, via, now)) return undefined;
+  if (!mayBeTried(await knownTo(warehouse), admission, now)) return undefined;
   await journal.expectMaySend();
   const departures: Departure[] = [];
   const begin = async (transaction: Transaction) => {
     const known = await knownTo(transaction);
-    if (!mayBeTried(known, admission, via, now)) return undefined;
+    if (!mayBeTried(known, admission, now)) return undefined;
     const attempts = (known?.attempts ?? 0) + 1;
     const delivery = begun({ ...key, via, messageId: id, attempts }, now, figures);
     const departure = await journal.depart(intentOf(delivery), now, () =>

@@ -5,12 +5,12 @@ import { ConfigurationError, messageOf } from '../errors.js';
 import { syncToDisk, writeWhole } from '../files.js';
 import type { Departure } from '../effects/journal.js';
 import type { Email } from './compose.js';
-import { type DeliveryKey, fingerprintOf, type SendOutcome, type Via } from './delivery.js';
+import { type Delivery, type DeliveryKey, fingerprintOf, type SendOutcome } from './delivery.js';
 import { DEFAULT_TIMEOUTS, parseSmtpUrl, type SmtpEnd, speakSmtp } from './smtp.js';
 
 /** Sends emails. `send` never throws: every failure is an outcome. */
 export interface MailTransport {
-  readonly via: Via;
+  readonly via: Delivery['via'];
   /** Whether the server stopped answering: every other email would wait as long. */
   readonly isSilent: () => boolean;
   readonly send: (message: Email, departure: Departure, interruption: AbortSignal) => Promise<SendOutcome>;

@@ -1,6 +1,5 @@
 import { dirname, relative } from 'node:path';
 import type { Runtime } from '../app/workspace.js';
-import { SMTP_URL_VARIABLE } from '../config/load.js';
 import { inSequence, moment } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { escapeUnsafe } from '../format/text.js';
@@ -86,8 +85,12 @@ export function deliveryLine(
   const again = escapeUnsafe(resendCommand(delivery));
   switch (state) {
     case 'sent':
-      if (via === 'outbox' && note !== null)
-        return `${what}: ${isNew ? '' : 'already '}written to ${cyan(relative(workingDirectory, note))}, until ${SMTP_URL_VARIABLE} is set`;
+      if (via === 'outbox' && note !== null) {
+        const file = cyan(relative(workingDirectory, note));
+        return isNew
+          ? `${what}: written to ${file}, because there is no mail server`
+          : `${what}: already written to ${file}; --force sends it again`;
+      }
       if (!isNew) return `${what}: already sent${settled_at === null ? '' : ` on ${moment(settled_at)}`}`;
       return `${what}: sent (${words})`;
     case 'sending':

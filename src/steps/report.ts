@@ -141,8 +141,7 @@ async function mailDue(
     const { expected, days: daysLoaded } = await storedViews(store, mailing, period);
     const { from, until } = timesOf(report, period, settings, daysLate);
     const times = { from, until: max([until, ...firstLoads]) };
-    const { via } = effects.transport();
-    const due = whatIsDue({ ...times, days: expected, daysLoaded, recipients, via, deliveries }, now());
+    const due = whatIsDue({ ...times, days: expected, daysLoaded, recipients, deliveries }, now());
     if (due === undefined) continue;
     if ('until' in due) reported.held.push({ report: report.name, project, period: period.name, ...due });
     else if (!signal.aborted && effects.elsewhere === undefined)

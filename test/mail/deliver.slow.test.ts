@@ -182,18 +182,6 @@ describe('without a mail server', () => {
     ]);
   });
 
-  it('an email in the outbox has reached nobody, so it is sent, once, when there is one', async () => {
-    const transport = outboxTransport(join(test.directory, 'outbox'));
-    await send(['docs@example.com'], { transport });
-    expect(received('docs@example.com')).toBe(0);
-    expect(await send(['docs@example.com'])).toEqual([
-      expect.objectContaining({ state: 'sent', via: 'smtp' }),
-    ]);
-    expect(await send(['docs@example.com'])).toEqual([]);
-    expect(await send(['docs@example.com'], { transport })).toEqual([]);
-    expect(received('docs@example.com')).toBe(1);
-  });
-
   it('no two emails share a file, and none is written outside the outbox, for any names of recipients', async () => {
     const outbox = join(test.directory, 'outbox');
     const long = `${'l'.repeat(200)}@example.com`;

@@ -11,7 +11,6 @@ const complete: PeriodState = {
   from: at('16T00:00'),
   until: at('17T02:15'),
   recipients: [docs, lead],
-  via: 'smtp',
   deliveries: [],
 };
 
@@ -57,12 +56,6 @@ describe('a report', () => {
     }
     expect(whatIsDue({ ...complete, deliveries }, at('16T04:00'))).toEqual({ recipients: [docs] });
   });
-
-  it('that was only written to a file is due once there is a mail server, and not before', () => {
-    const deliveries: Delivery[] = [{ ...delivery(docs, 'sent'), via: 'outbox' }, delivery(lead, 'sent')];
-    expect(whatIsDue({ ...complete, deliveries }, at('16T04:00'))).toEqual({ recipients: [docs] });
-    expect(whatIsDue({ ...complete, via: 'outbox', deliveries }, at('16T04:00'))).toBeUndefined();
-  });
 });
 
 it.each<[Delivery['state'], Date | null, readonly [due: boolean, unsettled: boolean, force: boolean]]>([
@@ -75,9 +68,7 @@ it.each<[Delivery['state'], Date | null, readonly [due: boolean, unsettled: bool
 ])('a delivery that is %s until %s may be tried if due, unsettled or forced: %j', (state, next, expected) => {
   const admissions = ['due', 'unsettled', 'force'] as const;
   const now = at('16T03:58');
-  expect(admissions.map((one) => mayBeTried(delivery(docs, state, next), one, 'smtp', now))).toEqual(
-    expected,
-  );
+  expect(admissions.map((one) => mayBeTried(delivery(docs, state, next), one, now))).toEqual(expected);
 });
 
 it('a delivery is attempted eight times, at intervals that double from five minutes to four hours', () => {
