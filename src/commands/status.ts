@@ -4,7 +4,7 @@ import { escapeUnsafe } from '../format/text.js';
 import { counted } from '../format/numbers.js';
 import { MOST_NAMED } from '../print/many.js';
 import { metricsText } from '../print/metrics.js';
-import { factLines, needsOf, operationsRows, statusRows } from '../print/status.js';
+import { factLines, isUpToDate, needsOf, operationsRows, statusRows } from '../print/status.js';
 import { readStatus, type Status } from '../service/status.js';
 import type { Output } from '../terminal/output.js';
 import { projectCommand, JSON_OUTPUT, value } from './command.js';
@@ -42,14 +42,14 @@ export const status = projectCommand('status', {
 
 function showStatus({ projects, operations }: Status, needs: readonly string[], output: Output, now: Date) {
   const { colors } = output;
-  const described = projects.map((project) => ({ name: project.name, rows: statusRows(project, now) }));
-  const special = described.length > MOST_NAMED ? described.filter(({ rows }) => rows.length > 2) : described;
-  for (const { name, rows } of special)
-    output.words([colors.bold(name), ...factLines(rows, colors)].join('\n'));
-  const others = described.length - special.length;
+  const named =
+    projects.length > MOST_NAMED ? projects.filter((project) => !isUpToDate(project, now)) : projects;
+  for (const project of named)
+    output.words([colors.bold(project.name), ...factLines(statusRows(project, now), colors)].join('\n'));
+  const others = projects.length - named.length;
   if (others > 0)
     output.words(
-      `${colors.bold(counted(others, 'project'))} up to date; one of them: readership status --project ID`,
+      `${colors.bold(counted(others, 'project'))} up to date. To see one: readership status --project ID`,
     );
   output.words([colors.bold('Operations'), ...factLines(operationsRows(operations, now), colors)].join('\n'));
   if (needs.length === 0) output.words('Nothing needs your attention.');

@@ -71,6 +71,10 @@ export function statusRows(status: ProjectStatus, now: Date): StatusLine[] {
   ];
 }
 
+/** Whether nothing but the numbers of a project is to be shown. */
+export const isUpToDate = (status: ProjectStatus, now: Date): boolean =>
+  status.firstDay !== null && status.requests.pausedUntil === null && statusRows(status, now).length === 2;
+
 const when = (applies: boolean, fact: () => StatusLine): StatusLine[] => (applies ? [fact()] : []);
 
 const triedAgain = (what: string, from: Day | null): string =>

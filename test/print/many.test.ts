@@ -9,8 +9,10 @@ import {
   liveFile,
   platformOf,
   platformWorkspace,
+  replaceIn,
 } from '../commands/workspace.js';
 import { execute, inWarehouse } from '../open-warehouse.js';
+import { reply, serve } from '../serve.js';
 
 /** A workspace with so many projects on a platform, each with three pages. */
 async function workspaceWith(projects: number) {
@@ -38,7 +40,7 @@ it('many projects without problems share a line in what run, export and status p
   expect(first.stdout).toMatch(/^ {2}12 projects, each: \d+ pages? flagged; nothing created/m);
   expect(first.stdout).toMatch(/^ {2}24 pages in data\/reports$/m);
   const status = endedWith(0, await cli('status'));
-  expect(status.stdout).toContain('12 projects up to date; one of them: readership status --project ID\n');
+  expect(status.stdout).toContain('12 projects up to date. To see one: readership status --project ID\n');
   expect(status.stdout).not.toContain('prj_1');
   const again = endedWith(0, await cli('export'));
   expect(again.stdout).toMatch(/^12 projects: no new days; \d+ days read again\n/);
@@ -64,5 +66,27 @@ it('a project that is not as the others has lines of its own among many', async 
   await inWarehouse(liveFile(cwd), (warehouse) => execute(warehouse, record, { day: daysAgo(1) }));
   endedWith(0, await cli('publish'));
   const status = endedWith(1, await cli('status'));
-  expect(status.stdout).toMatch(/^prj_3\n[\s\S]+^ {2}failed .+\n[\s\S]*^11 projects up to date;/m);
+  expect(status.stdout).toMatch(/^prj_3\n[\s\S]+^ {2}failed .+\n[\s\S]*^11 projects up to date\./m);
+});
+
+it('among many, status names those with nothing loaded, and those that the platform wants to wait', async () => {
+  const { cwd, cli } = await workspaceWith(11);
+  endedWith(0, await cli('export'));
+  await inWarehouse(liveFile(cwd), (warehouse) =>
+    warehouse.transaction(async (transaction) => {
+      for (const table of ['page_views', 'day_loads'])
+        await transaction.execute(`DELETE FROM ${table} WHERE project = 'prj_2'`);
+    }),
+  );
+  endedWith(0, await cli('publish'));
+  const status = await cli('status');
+  expect(status.stdout).toMatch(/^prj_2\n {2}history +nothing is loaded yet: readership export\n10 projects/);
+  const { baseUrl } = await serve((_, response) =>
+    reply(response, 429, 'Too many requests', { 'retry-after': '3600' }),
+  );
+  await replaceIn(cwd, /^baseUrl: .+$/m, `baseUrl: ${baseUrl}`);
+  endedWith(75, await cli('export'));
+  const paused = await cli('status');
+  expect(paused.stdout.match(/; the platform refused one: /g)).toHaveLength(10);
+  expect(paused.stdout).not.toContain('up to date');
 });
