@@ -73,7 +73,7 @@ beforeAll(async () => {
   });
   mailServer = await startMailServer();
   base = await tempDir();
-  program = await compiled(new URL('./sending-process.ts', import.meta.url), await tempDir());
+  program = await compiled(new URL('./sending-process.ts', import.meta.url), base);
   const file = join(base, 'warehouse.duckdb');
   await closeNow(await liveWarehouse(file));
   await copyFile(file, join(base, 'yesterday.duckdb'));

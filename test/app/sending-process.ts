@@ -1,5 +1,5 @@
 // A process that sends one job, message or email, and kills itself at one of the moments between two writes. Started by
-// loss.slow.test.ts.
+// loss.slow.test.ts. When it runs, it imports dist instead of src.
 import { dirname } from 'node:path';
 import { submitPrompts } from '../../src/agents/submit.js';
 import { Client } from '../../src/api/client.js';
