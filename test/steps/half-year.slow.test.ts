@@ -11,11 +11,10 @@ import { steadyPages, storeReading } from '../agents/reading.js';
 
 const DAY = 24 * 3600;
 
-/** The jobs after some weeks, more than a page waits for its next job, in which a person reviews every pull request like this, or none. */
+/** The jobs after some weeks in which a person reviews every pull request like this, or none. */
 async function after(weeks: number, pages: number, review?: 'merged' | 'closed') {
   const desk = await agentDesk({ jobSeconds: 1, outcomes: ['pull-request'] });
-  const last = addDays(dayOf(desk.clock.now()), 7 * weeks);
-  const history = { project: desk.project, first: '2026-09-14', last };
+  const history = { project: desk.project, first: '2026-09-14', last: '2027-07-01' };
   await storeReading(desk.warehouse, steadyPages(pages), history);
   const parts = desk.parts({ settings: { improve: { mode: 'apply', experiment: 'pairs' } } });
   let mostOpen = 0;
@@ -37,15 +36,15 @@ async function after(weeks: number, pages: number, review?: 'merged' | 'closed')
 
 const pathsOf = (jobs: readonly Job[]) => jobs.map(({ path }) => path);
 
-it('weeks in which nobody reviews leave ten pull requests open, and no page has two', async () => {
-  const { jobs, mostOpen, days } = await after(12, 60);
+it('half a year in which nobody reviews leaves ten pull requests open, and no page has two', async () => {
+  const { jobs, mostOpen, days } = await after(26, 60);
   expect(mostOpen).toBe(10);
   expect(days.slice(0, 3)).toEqual([5, 5, 0]);
   expect(new Set(pathsOf(jobs)).size).toBe(10);
 });
 
-it('weeks in which a person rejects every pull request: no page returns', async () => {
-  const { jobs } = await after(16, 30, 'closed');
+it('half a year in which a person rejects every pull request: no page returns', async () => {
+  const { jobs } = await after(26, 30, 'closed');
   expect(jobs.length).toBeGreaterThan(25);
   expect(new Set(pathsOf(jobs)).size).toBe(jobs.length);
 });
