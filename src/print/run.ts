@@ -45,7 +45,7 @@ export async function summarize(
   const shown = (file: string) => cyan(relative(workingDirectory, file));
   const rendered = outcome.reported?.pages ?? [];
   const pages =
-    workspace.projects.length > MOST_NAMED
+    rendered.length > 0 && workspace.projects.length > MOST_NAMED
       ? [`${counted(rendered.length, 'page')} in ${shown(workspace.reportsDir)}`]
       : rendered.flatMap(({ file, subject }) => [subject, `  ${shown(file)}`]);
   // Before anything is loaded, there is nothing to choose, read or query.
