@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { basename, dirname, join, relative, resolve } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { codeOf, ConfigurationError } from '../errors.js';
 import { readText } from '../files.js';
 import { parseYaml } from './problems.js';
-import { GONE, type ProjectSettings, RETIRED, type Settings, settingsSchema } from './schema.js';
+import { type ProjectSettings, RETIRED, type Settings, settingsSchema } from './schema.js';
 import { isLocal } from './values.js';
 
 export const CONFIG_FILE = 'readership.yaml';
@@ -28,25 +28,20 @@ export interface Configuration {
 
 /**
  * Reads `readership.yaml`, or the file given. Throws a `ConfigurationError` that lists all problems
- * with their lines. `notices` are about settings of earlier versions.
+ * with their lines. `notices` are about retired settings.
  */
 export async function loadSettings(
   file: string | undefined,
   workingDirectory: string,
-): Promise<Pick<Configuration, 'settings' | 'file' | 'directory'> & { readonly notices: string[] }> {
+): Promise<Pick<Configuration, 'settings' | 'file' | 'directory'> & { readonly notices: readonly string[] }> {
   const path = pathOf(file, workingDirectory);
   const directory = dirname(path);
-  const { value, dropped } = parseYaml(await readConfig(path, file === undefined), {
+  const { value, notices } = parseYaml(await readConfig(path, file === undefined), {
     path,
     schema: settingsSchema,
     unknownKey: 'unknown setting; docs/configuration.md lists all of them',
-    retired: [...RETIRED.keys()],
-    gone: GONE,
+    retired: RETIRED,
   });
-  const notices = dropped.map(
-    ({ setting, name }) =>
-      `${name} in ${basename(path)} is no longer a setting: ${RETIRED.get(setting) ?? ''}. Remove it.`,
-  );
   return { settings: withPaths(value, directory), file: path, directory, notices };
 }
 

@@ -23,27 +23,34 @@ export class ProblemsError extends ConfigurationError {
 }
 
 type Issue = z.core.$ZodIssue;
-type Path = readonly (string | number)[];
 
 interface YamlFile<Value> {
   readonly path: string;
   readonly schema: z.ZodType<Value>;
   /** The advice for a key that is not in the schema. */
   readonly unknownKey: string;
-  /** Settings that are dropped, such as `publish.region`, or `reports.*.attach` for all reports. */
-  readonly retired?: readonly string[];
-  /** Keys at the top that are rejected with advice of their own. */
-  readonly gone?: ReadonlyMap<string, string>;
+  /** By their paths, such as `history.maxWait`. */
+  readonly retired?: ReadonlyMap<string, RetiredSetting>;
 }
 
+export interface RetiredSetting {
+  /** `refuse` where ignoring the setting would send, spend or load more than it allowed. */
+  readonly then: 'refuse' | 'notice';
+  /** What applies now, in words without a capital and a period. */
+  readonly nowApplies: string;
+}
+
+const retiredWords = ({ nowApplies }: RetiredSetting): string =>
+  `is no longer a setting: ${nowApplies}. Remove it.`;
+
 /**
- * Parses the text of a YAML file written by people: its value, and the retired settings that it has, with their names.
- * Throws a `ProblemsError`.
+ * Parses the text of a YAML file written by people: its value, and notices about retired settings that it has and that
+ * have no effect. Throws a `ProblemsError`.
  */
 export function parseYaml<Value>(
   raw: string,
-  { path, schema, unknownKey, retired = [], gone = new Map() }: YamlFile<Value>,
-): { readonly value: Value; readonly dropped: { readonly setting: string; readonly name: string }[] } {
+  { path, schema, unknownKey, retired = new Map() }: YamlFile<Value>,
+): { readonly value: Value; readonly notices: readonly string[] } {
   // The library rejects a list after a byte order mark, with which some editors begin a file.
   const text = raw.replace(/^\uFEFF/, '');
   const lines = new LineCounter();
@@ -62,11 +69,12 @@ export function parseYaml<Value>(
   if (document.errors.length > 0) throw new ProblemsError(path, syntaxProblems(text, document, lines));
   const stray = strayYaml(document, lines);
   if (stray.length > 0) throw new ProblemsError(path, stray);
-  const dropped = retired.flatMap((setting) =>
-    pathsOf(setting.split('.'), document.contents)
-      .filter((path) => document.deleteIn(path))
-      .map((path) => ({ setting, name: nameOf(path) })),
-  );
+  const notices = [...retired]
+    .filter(([name, { then }]) => {
+      const keys = name.split('.');
+      return then === 'notice' && document.hasIn(keys) && document.deleteIn(keys);
+    })
+    .map(([name, setting]) => `${name} in ${basename(path)} ${retiredWords(setting)}`);
   let values: unknown;
   try {
     values = document.toJS();
@@ -76,9 +84,9 @@ export function parseYaml<Value>(
     throw new ProblemsError(path, [{ line, message: TOO_MANY_ALIASES }]);
   }
   const parsed = schema.safeParse(values ?? {}, IN_OUR_WORDS);
-  if (parsed.success) return { value: parsed.data, dropped };
+  if (parsed.success) return { value: parsed.data, notices };
   const problems = parsed.error.issues
-    .flatMap((issue) => describe(issue, schema, unknownKey, gone))
+    .flatMap((issue) => describe(issue, schema, unknownKey, retired))
     .map(({ at, words }) => ({
       line: lines.linePos(offsetOf(at, document)).line,
       message: at.length === 0 ? words : `${nameOf(at)}: ${words}`,
@@ -169,14 +177,20 @@ function strayYaml(document: Document, lines: LineCounter): Problem[] {
   return problems;
 }
 
-function describe(issue: Issue, schema: z.ZodType, unknownKey: string, gone: ReadonlyMap<string, string>) {
+function describe(
+  issue: Issue,
+  schema: z.ZodType,
+  unknownKey: string,
+  retired: ReadonlyMap<string, RetiredSetting>,
+) {
   if (issue.code === 'unrecognized_keys') {
     const names = namesAt(schema, issue.path);
     return issue.keys.map((key) => {
+      const at = [...issue.path, key];
+      const setting = retired.get(at.join('.'));
+      if (setting !== undefined) return { at, words: retiredWords(setting) };
       const near = nearest(key, names);
-      const unknown = near === undefined ? unknownKey : `unknown setting; did you mean ${near}?`;
-      const words = (issue.path.length === 0 ? gone.get(key) : undefined) ?? unknown;
-      return { at: [...issue.path, key], words };
+      return { at, words: near === undefined ? unknownKey : `unknown setting; did you mean ${near}?` };
     });
   }
   const isMissing = issue.code === 'invalid_type' && issue.input === undefined;
@@ -200,19 +214,6 @@ const variants = (schema: z.core.JSONSchema._JSONSchema): z.core.JSONSchema.Base
 /** The schema that editors use for completion and checks, as far as JSON Schema can express it. */
 export const jsonSchemaOf = (schema: z.ZodType) =>
   z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
-
-/** Where a file has a setting; `*` is any key, and a list is searched item by item. */
-function pathsOf(keys: readonly string[], node: unknown, at: Path = []): Path[] {
-  const [key, ...others] = keys;
-  if (key === undefined) return [at];
-  if (isSeq(node)) return node.items.flatMap((item, index) => pathsOf(keys, item, [...at, index]));
-  if (!isMap(node)) return [];
-  return node.items.flatMap(({ key: found, value }) =>
-    isScalar<string>(found) && (key === '*' || key === found.value)
-      ? pathsOf(others, value, [...at, found.value])
-      : [],
-  );
-}
 
 /** `projects[0].id` */
 const nameOf = (path: readonly PropertyKey[]): string =>

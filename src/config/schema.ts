@@ -9,6 +9,7 @@ import {
   recipients,
   sender,
 } from './recipients.js';
+import type { RetiredSetting } from './problems.js';
 import { serveSchema } from './serve.js';
 import {
   baseAddress,
@@ -154,46 +155,14 @@ export const settingsSchema = z
     };
   });
 
-/** Settings of 0.3 that are gone, with what now applies: accepted, and reported as having no effect. */
-export const RETIRED: ReadonlyMap<string, string> = new Map([
+/** Settings that are gone, by their paths. */
+export const RETIRED: ReadonlyMap<string, RetiredSetting> = new Map([
   [
-    'channels.*.secretEnv',
-    'its secret is in READERSHIP_WEBHOOK_SECRET_ and its name, such as READERSHIP_WEBHOOK_SECRET_PIPELINE',
-  ],
-  [
-    'channels.*.urlEnv',
-    'its address is in READERSHIP_CHANNEL_ and its name, such as READERSHIP_CHANNEL_DOCS_CHAT',
-  ],
-  [
-    'database',
-    'an export uses at most 1 GB, or a third of the memory if that is less, and a query twice that',
-  ],
-  ['history.concurrency', 'at most 16 requests are sent at the same time'],
-  ['improve.maxJobsPerRun', 'improve.maxJobsPerWeek and improve.maxOpenPullRequests limit the jobs'],
-  ['improve.maxPromptLength', 'a prompt has at most 8,000 characters'],
-  ['improve.readingShare', 'all pages with at least improve.minWeeklyViews are ranked by their views'],
-  ['mail.unsubscribe', 'readers who want to unsubscribe write to mail.from'],
-  ['otherApiKeys', 'doctor tries each key instead'],
-  ['reports.timezone', 'schedule.timezone applies to reports too'],
-  ['reports.*.attach', 'emails have no attachments; readership sql --output rows.csv writes rows to a file'],
-  ['pullRequests.files', 'only the pull requests of agents are looked up, by their links'],
-  ['pullRequests.host', 'pullRequests.url says where pull requests are, by default https://github.com'],
-  ['pullRequests.repository', 'only the pull requests of agents are looked up, by their links'],
-  ['publish.endpoint', 'set AWS_ENDPOINT_URL_S3 in the environment instead, which other S3 tools read too'],
-  ['publish.region', 'set AWS_REGION in the environment instead, which other S3 tools read too'],
-  ['serve.auth', 'serve.header lets a proxy sign people in, and serve.password lets them sign in themselves'],
-  [
-    'serve.host',
-    'readership serve and readership start listen on 127.0.0.1, or on what their option --host says',
-  ],
-  ['serve.port', 'readership serve and readership start use port 8420, or what their option --port says'],
-]);
-
-/** Settings that are gone and cannot be ignored, with what to do instead. */
-export const GONE: ReadonlyMap<string, string> = new Map([
-  [
-    'shards',
-    'is no longer a setting; make a workspace of each shard, with only its projects and its folder as dataDir: docs/scale.md',
+    'improve.maxJobsPerRun',
+    {
+      then: 'refuse',
+      nowApplies: 'improve.maxJobsPerWeek and improve.maxOpenPullRequests limit the jobs',
+    },
   ],
 ]);
 

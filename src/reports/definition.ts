@@ -6,7 +6,6 @@ import type { MailAudience } from '../config/recipients.js';
 import { cron } from '../config/values.js';
 import { codeOf, ConfigurationError } from '../errors.js';
 import { ignoreMissing, isBuiltIn, readFileOnly, searchedDirs } from '../files.js';
-import { inSequence } from '../format/days.js';
 import { inTitle } from '../format/text.js';
 
 const name = z
@@ -18,7 +17,7 @@ type ColumnForm = (typeof SHOWN)[number];
 
 /** What to show: one of them, or a chart with its table. */
 const shown = z.union([
-  z.enum([...SHOWN, 'chart']).transform((one): (ColumnForm | 'chart')[] => [one]),
+  z.enum(SHOWN).transform((one): ColumnForm[] => [one]),
   z
     .array(z.enum(SHOWN))
     .refine(
@@ -48,23 +47,16 @@ const querySettings = z
 
 interface GivenQuery {
   readonly rows?: 'one' | 'many' | undefined;
-  readonly show?: readonly (ColumnForm | 'chart')[] | undefined;
+  readonly show?: readonly ColumnForm[] | undefined;
   readonly columns?: readonly string[] | undefined;
   readonly title?: string | undefined;
 }
 
-/** Facts are the values of one row. In version 0.3, a `chart` was drawn from a `.vl.json` file. */
+/** Facts are the values of one row. */
 function normalize({ rows, show = ['table'], columns, title }: GivenQuery) {
-  const parts = show.flatMap((part) => (part === 'chart' ? [] : part));
-  const isOne = rows === 'one' || parts.includes('facts');
-  const shown: readonly ColumnForm[] = isOne ? ['facts'] : parts.length === 0 ? ['table'] : parts;
-  return {
-    rows: isOne ? ('one' as const) : ('many' as const),
-    show: shown,
-    columns,
-    title,
-    isOld: show.includes('chart'),
-  };
+  const isOne = rows === 'one' || show.includes('facts');
+  const shown: readonly ColumnForm[] = isOne ? ['facts'] : show;
+  return { rows: isOne ? ('one' as const) : ('many' as const), show: shown, columns, title };
 }
 
 const MODELS = ['weekly', 'improve'] as const;
@@ -81,8 +73,6 @@ const reportFile = z.strictObject({
   period: z.enum(['week', 'month', 'day']).default('week'),
   /** Whether it may be emailed to the recipients in the configuration. */
   mail: z.boolean().default(true),
-  /** Has had no effect since 0.4.0, which sends no corrections. */
-  corrections: z.boolean().optional(),
   /** A cron expression: it is emailed at the first such time after its period has ended. */
   schedule: cron.optional(),
   /** The built-in model to build from the rows; without one, the template gets the rows unchanged. */
@@ -90,9 +80,6 @@ const reportFile = z.strictObject({
   /** What is shown of each query. By default every `.sql` file as a table. */
   queries: z.record(name, querySettings).optional(),
 });
-
-/** Keys of version 0.3, whose charts were `.vl.json` files. */
-const OLD_KEYS = ['pictures', 'charts'];
 
 /** A report as its folder defines it, with its SQL read. */
 export type ReportDefinition = Awaited<ReturnType<typeof readReport>>;
@@ -182,14 +169,14 @@ async function readReport(name: string, folder: string) {
         return undefined;
       });
   const unknownKey = 'unknown report setting';
-  const parsed = await read(file, (text) =>
-    parseYaml(text, { path: file, schema: reportFile, unknownKey, retired: OLD_KEYS }),
+  const parsed = await read(
+    file,
+    (text) => parseYaml(text, { path: file, schema: reportFile, unknownKey }).value,
   );
   if (parsed === undefined) throw cannotUse(name, problems);
 
-  const files = (await readdir(folder)).sort();
-  const sqlFiles = files.filter((file) => file.endsWith('.sql'));
-  const { queries: listed, ...settings } = parsed.value;
+  const sqlFiles = (await readdir(folder)).filter((file) => file.endsWith('.sql')).sort();
+  const { queries: listed, ...settings } = parsed;
   const asked = listed ?? Object.fromEntries(sqlFiles.map((file) => [file.slice(0, -4), normalize({})]));
   const queries = [];
   for (const [name, { rows, show, columns, title = inTitle(name) }] of Object.entries(asked)) {
@@ -202,20 +189,11 @@ async function readReport(name: string, folder: string) {
   if (problems.length > 0) throw cannotUse(name, problems);
   const used = queries.map(({ file }) => file);
   const unused = sqlFiles.map((file) => join(folder, file)).filter((file) => !used.includes(file));
-  const old = [
-    ...parsed.dropped.map(({ name }) => `${name} in report.yaml`),
-    ...(Object.values(asked).some(({ isOld }) => isOld) ? ['show: chart'] : []),
-    ...files.filter((file) => file.endsWith('.vl.json')),
-  ];
-  const notices = [
-    ...unused.map((file) => `${file} is not used: list it in report.yaml, under queries, or delete it.`),
-    ...(old.length === 0 ? [] : [oldCharts(folder, old)]),
-  ];
+  const notices = unused.map(
+    (file) => `${file} is not used: list it in report.yaml, under queries, or delete it.`,
+  );
   return { ...settings, name, folder, isBuiltIn: isBuiltIn(folder), queries, notices };
 }
-
-const oldCharts = (folder: string, old: readonly string[]): string =>
-  `${folder}: Vega-Lite charts are no longer drawn, so their rows are shown as tables. To draw them, write under queries in report.yaml, for example, days: { show: lines } or sections: { show: bars, columns: [human, ai] }, and delete ${inSequence(old)}.`;
 
 const cannotUse = (name: string, problems: readonly string[]): ConfigurationError =>
   new ConfigurationError(

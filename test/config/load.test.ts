@@ -232,18 +232,33 @@ describe('readership.yaml', () => {
     expect(settings.dataDir).toBe('/srv/readership');
   });
 
-  it('of 0.3.0 opens, and says in one line of each setting that is gone what to do instead', async () => {
-    const file = fileURLToPath(new URL('readership-0.3.0.yaml', import.meta.url));
-    const { settings, notices } = await loadSettings(file, await tempDir());
-    expect(settings.publish.parquet).toMatch(/\/data\/lake$/);
-    for (const setting of RETIRED.keys())
-      expect(notices.join('\n')).toMatch(
-        new RegExp(`^${setting.replace('*', '\\w+')}\\S* in readership`, 'm'),
-      );
-    expect(notices).toContain(
-      'publish.region in readership-0.3.0.yaml is no longer a setting: set AWS_REGION in the environment instead, which other S3 tools read too. Remove it.',
+  it('with fewer jobs a run than now apply is refused, and says what limits the jobs', async () => {
+    await expect(load({ yaml: `${SMALLEST}improve:\n  maxJobsPerRun: 1\n` })).rejects.toThrow(
+      /:4 {2}improve\.maxJobsPerRun: is no longer a setting: improve\.maxJobsPerWeek and improve\.maxOpenPullRequests limit the jobs\. Remove it\.$/,
     );
+  });
+
+  it.each([...RETIRED])(
+    'with the retired setting %s is refused or loaded with a notice, which says what applies now',
+    async (name, { then, nowApplies }) => {
+      const directory = await tempDir();
+      const file = join(directory, 'readership.yaml');
+      await writeFile(
+        file,
+        `${SMALLEST}${name.replaceAll('.', ': { ')}: 1${' }'.repeat(name.split('.').length - 1)}\n`,
+      );
+      const loading = loadSettings(undefined, directory);
+      const words = ` is no longer a setting: ${nowApplies}. Remove it.`;
+      if (then === 'refuse') await expect(loading).rejects.toThrow(`${name}:${words}`);
+      else expect((await loading).notices).toEqual([`${name} in readership.yaml${words}`]);
+    },
+  );
+
+  it('with every setting has no notice; one of before 0.4 is an unknown key', async () => {
     expect((await loadSettings(TEMPLATE, await tempDir())).notices).toEqual([]);
+    await expect(load({ yaml: `${SMALLEST}shards: 2\nhistory: { concurrency: 4 }\n` })).rejects.toThrow(
+      /shards: unknown setting;[\s\S]*history\.concurrency: unknown setting;/,
+    );
   });
 });
 

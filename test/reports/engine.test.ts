@@ -158,31 +158,6 @@ test('a query that a report does not list is named', async () => {
   ]);
 });
 
-test('a report of version 0.3 with Vega-Lite charts shows tables, and a notice says what to write', async () => {
-  await writeBusiest();
-  await rm(join(workspaceDir, 'templates/busiest.html.hbs'));
-  await busiest(
-    'report.yaml',
-    `
-title: Busiest day
-queries: { busiest: { rows: one, show: table }, days: { show: chart } }
-pictures:
-  days: { query: days, title: Views a day, widths: [400], mail: { width: 552, alt: 'Views' } }
-`,
-  );
-  await busiest('days.vl.json', '{"mark":"bar","encoding":{"x":{"field":"day"}}}');
-  const { reports } = await listReports(workspaceDir);
-  expect(reports.find(({ name }) => name === 'busiest')?.notices).toEqual([
-    `${join(workspaceDir, 'reports/busiest')}: Vega-Lite charts are no longer drawn, so their rows are shown as tables. ` +
-      'To draw them, write under queries in report.yaml, for example, days: { show: lines } or ' +
-      'sections: { show: bars, columns: [human, ai] }, and delete pictures in report.yaml, show: chart and days.vl.json.',
-  ]);
-  const { html } = await render('busiest');
-  expect(html).not.toContain('<svg');
-  expect(html.match(/<tr><td class="date"/g)).toHaveLength(7);
-  expect(html).toContain('<dl class="figures">');
-});
-
 test('missing files and broken YAML are reported by name', async () => {
   await writeBusiest();
   await rm(join(workspaceDir, 'reports/busiest/days.sql'));
