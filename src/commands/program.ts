@@ -24,12 +24,10 @@ const COMMANDS: Readonly<Record<string, () => Promise<Declare>>> = {
   restore: async () => (await import('./restore.js')).restore,
   init: async () => (await import('./init.js')).init,
   sandbox: async () => (await import('./sandbox.js')).sandbox,
-  completion: async () => (await import('./completion.js')).completion,
 };
 
 /**
- * The program with the command in the arguments, or with all commands for help, suggestions and
- * completion.
+ * The program with the command in the arguments, or with all commands for help and suggestions.
  */
 export async function commandLine(act: Act, first = ''): Promise<Command> {
   const program = new Command('readership')
@@ -41,7 +39,7 @@ export async function commandLine(act: Act, first = ''): Promise<Command> {
     .exitOverride();
   if (first === '--version' || first === '-V') return program;
   if (first === 'help') addHelp(program, (await import('./command.js')).refuseName);
-  const named = Object.hasOwn(COMMANDS, first) && first !== 'completion' ? COMMANDS[first] : undefined;
+  const named = Object.hasOwn(COMMANDS, first) ? COMMANDS[first] : undefined;
   for (const load of named === undefined ? Object.values(COMMANDS) : [named]) (await load())(program, act);
   if (named !== undefined) return program;
   const { EMAIL_ENVIRONMENT } = await import('./command.js');

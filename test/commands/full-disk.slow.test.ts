@@ -71,10 +71,13 @@ describe('a full disk (skipped if none can be mounted)', () => {
     expect(made.stderr).toMatch(/Cannot write the report to/);
     await disk.makeRoom();
     expect(await callCli(['report', 'new', 'mine'], { cwd })).toMatchObject({ code: 0 });
-    // Of the script, the first 4 KiB fit.
+    const definition = join(cwd, 'reports', 'mine', 'report.yaml');
+    const long = (await readFile(definition, 'utf8')).replace(/^title: .*/m, `title: ${'x'.repeat(8192)}`);
+    await writeFile(definition, long);
+    // Of the list, the first 4 KiB fit.
     await disk.leaveRoom(4096);
-    for (const file of ['/dev/full', join(cwd, 'script')]) {
-      const command = `"$0" dist/cli.js completion bash > ${file}`;
+    for (const file of ['/dev/full', join(cwd, 'list')]) {
+      const command = `"$0" dist/cli.js report list --config ${join(cwd, 'readership.yaml')} > ${file}`;
       const full = spawnSync('sh', ['-c', command, process.execPath]);
       expect({ code: full.status, stderr: String(full.stderr) }).toEqual({
         code: 1,

@@ -40,7 +40,6 @@ export const TRIES: Readonly<Record<string, Try>> = {
   publish: { args: [SANDBOX], shows: /history\.duckdb/ },
   adopt: { args: [SANDBOX], shows: /now sends from/ },
   restore: { args: [SANDBOX], shows: /nothing to restore/ },
-  completion: { args: ['bash'], shows: /_readership/ },
   start: { args: [SANDBOX], shows: /next/, goesOn: true },
   serve: { args: [SANDBOX, '--port', '0'], shows: /http:\/\/127\.0\.0\.1:\d+/, goesOn: true },
   sandbox: { args: ['--port', '0'], shows: /http:\/\/127\.0\.0\.1:\d+/, goesOn: true, code: 143 },
