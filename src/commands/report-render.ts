@@ -10,20 +10,15 @@ import { eachLoaded } from '../reports/coverage.js';
 import { findReport } from '../reports/definition.js';
 import { writePage } from '../reports/pages.js';
 import { choosePeriod } from '../reports/period.js';
-import { prepareReport } from '../reports/render.js';
+import { type PreparedReport, prepareReport } from '../reports/render.js';
 import { untilAborted } from '../sleep.js';
 import { openInBrowser } from '../terminal/person.js';
-import type { Rendering } from './report-send.js';
 
 /** How a report can be rendered without being sent. */
-export const FORMATS = ['html', 'text', 'json', 'eml'] as const;
-
-/** Of several projects, there can only be pages in a directory, and text. */
-const OF_ONE_PROJECT: Partial<Record<string, string>> = { eml: 'An email', json: 'A JSON document' };
+export const FORMATS = ['html', 'text', 'json'] as const;
 
 export interface ReportOptions extends WorkspaceOptions {
   readonly period?: string;
-  readonly to?: string;
   readonly format: (typeof FORMATS)[number];
   readonly output?: string;
   readonly open?: boolean;
@@ -40,16 +35,24 @@ export async function renderReport(
 ): Promise<ExitCode> {
   const workspace = await readWorkspace(options, runtime, 'optional');
   const { settings, workspaceDir, projects } = workspace;
-  const single = OF_ONE_PROJECT[options.format] ?? (options.output === undefined ? undefined : 'A file');
-  if (single !== undefined && projects.length !== 1)
-    throw new ConfigurationError(`${single} covers one project: choose it with --project.`);
+  // Of several projects, there can only be pages in a directory, and text.
+  if (projects.length !== 1 && (options.format === 'json' || options.output !== undefined))
+    throw new ConfigurationError(
+      `${options.format === 'json' ? 'A JSON document' : 'A file'} covers one project: choose it with --project.`,
+    );
   const report = await findReport(name, workspaceDir);
   for (const message of report.notices) runtime.output.note(message);
   const period = choosePeriod(report.period, options.period, runtime.now(), settings.reports);
   const { results: files, empty } = await withHistoryOf(workspace, (history) =>
-    eachLoaded(projects, (project) =>
-      renderOne({ workspace, history, report, period, project }, options, runtime),
-    ),
+    eachLoaded(projects, async (project) => {
+      const prepared = await prepareReport(workspace, history, project, { report, period });
+      return writeReport(
+        prepared,
+        { reportsDir: workspace.reportsDir, project: project.id },
+        options,
+        runtime,
+      );
+    }),
   );
   for (const { message } of empty) runtime.output.note(message);
   const environment = withoutSecrets(runtime.environment, settings);
@@ -58,23 +61,16 @@ export async function renderReport(
   return 0;
 }
 
-/** Renders a report about one project. Returns its file; undefined if it went to stdout. */
-async function renderOne(
-  rendering: Rendering,
-  options: ReportOptions,
+/** Writes a report about one project. Returns its file; undefined if it went to stdout. */
+async function writeReport(
+  prepared: PreparedReport,
+  { reportsDir, project }: { readonly reportsDir: string; readonly project: string },
+  { format, output }: ReportOptions,
   runtime: Runtime,
 ): Promise<string | undefined> {
-  const { format, output } = options;
-  const { workspace, history, project, report, period } = rendering;
-  if (format === 'eml') {
-    // Loaded on demand, because only emails need what steps do.
-    const { emailText } = await import('./report-send.js');
-    return writeText(await emailText(rendering, options, runtime), output, runtime);
-  }
-  const prepared = await prepareReport(workspace, history, project, { report, period });
   if (format !== 'html') return writeText(prepared[format](), output, runtime);
   if (output !== undefined) return writeText(await prepared.page(), output, runtime);
-  const file = await writePage(workspace.reportsDir, project.id, prepared);
+  const file = await writePage(reportsDir, project, prepared);
   runtime.output.data(relative(runtime.workingDirectory, file));
   runtime.output.note(prepared.subject);
   return file;

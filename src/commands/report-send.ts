@@ -1,19 +1,16 @@
-import type { Runtime, Workspace, WorkspaceOptions } from '../app/workspace.js';
-import { isAddress, NOBODY, parseRecipient, type Recipient } from '../config/recipients.js';
-import type { ProjectSettings } from '../config/schema.js';
+import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
+import { isAddress, parseRecipient, type Recipient } from '../config/recipients.js';
 import { parseDay } from '../day.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
-import { compose } from '../mail/compose.js';
 import { type Delivery, isAboutAll, sentOf } from '../mail/delivery.js';
 import { readDeliveries, resolveDelivery } from '../mail/ledger.js';
 import { deliveryLine } from '../print/emails.js';
 import { eachLoaded } from '../reports/coverage.js';
 import { findReport, type ReportDefinition } from '../reports/definition.js';
-import { type Calendar, choosePeriod, type Period, periodNamed } from '../reports/period.js';
+import { type Calendar, choosePeriod, periodNamed } from '../reports/period.js';
 import type { Parts } from '../steps/parts.js';
 import { byBothClocks } from '../steps/step.js';
-import { type Mailing, mailingsOf, reportNotice, sendMailing } from '../steps/mailing.js';
-import type { Reader } from '../warehouse/query.js';
+import { type Mailing, mailingsOf, sendMailing } from '../steps/mailing.js';
 import { conclude, makeChange, runSteps } from './steps.js';
 
 export interface SendOptions extends WorkspaceOptions {
@@ -104,50 +101,6 @@ async function send(given: Parts, mailings: readonly Mailing[], options: SendOpt
   // What was refused before is still not delivered.
   const { error } = sentOf(deliveries.map(({ delivery }) => delivery));
   return { detail: { deliveries, empty }, summary: sentOf(attempted).words, error };
-}
-
-/** A report about a project, and the history to render it from. */
-export interface Rendering {
-  readonly workspace: Workspace;
-  readonly history: Reader;
-  readonly report: ReportDefinition;
-  readonly period: Period;
-  readonly project: ProjectSettings;
-}
-
-/**
- * The email that the first recipient, or the one asked for, would get. Sends and records nothing,
- * so it needs neither recipients nor a sender.
- */
-export async function emailText(
-  { workspace, history, report, period, project }: Rendering,
-  { to }: Pick<SendOptions, 'to'>,
-  { output, now }: Runtime,
-): Promise<string> {
-  const { settings } = workspace;
-  const mail = settings.mail ?? { from: NOBODY };
-  if (to !== undefined && to in settings.channels)
-    throw new ConfigurationError(`${to} is a channel, which gets no email: omit --format eml.`);
-  const place = { settings, projects: [project] };
-  const isPreview = to === undefined && !recipientsOf(mailingsOf(place, report)).some(isAddress);
-  const preview: Mailing = {
-    report,
-    projects: [project],
-    project: project.id,
-    audience: { to: [mail.from.address], digest: false },
-  };
-  const [mailing = preview] = isPreview
-    ? []
-    : chooseMailings(place, report, to).filter(({ audience }) => audience.to.some(isAddress));
-  const recipient = mailing.audience.to.find(isAddress) ?? mail.from.address;
-  const content = await (await reportNotice(workspace, history, mailing, period)).email();
-  const key = { report: report.name, project: mailing.project, period: period.name, recipient };
-  const { bytes } = await compose(key, content, mail, now());
-  if (isPreview)
-    output.note(
-      `${report.name} has no recipients yet, so this email is addressed to ${mail.from.address}${settings.mail === undefined ? ', also its sender: mail.from is not set' : ''}.`,
-    );
-  return bytes.toString();
 }
 
 type SettleOptions = SendOptions & { readonly delivered?: string; readonly notDelivered?: string };

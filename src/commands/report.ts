@@ -21,11 +21,10 @@ const FORMAT_OF: Readonly<Record<string, ReportOptions['format']>> = {
   '.html': 'html',
   '.txt': 'text',
   '.json': 'json',
-  '.eml': 'eml',
 };
 
 const NAMES =
-  'a report can be written as .html, .txt, .json or .eml, or name its --format. For a PDF, print the page from a browser.';
+  'a report can be written as .html, .txt or .json, or name its --format. For a PDF, print the page from a browser.';
 
 const NAME = value('<name>', 'the report, such as weekly');
 const PERIOD = value(
@@ -37,35 +36,33 @@ const show = projectCommand('show', {
   isDefault: true,
   summary: 'render a report; "show" can be left out',
   description:
-    'Renders a report from the published history: as an HTML page in data/reports/, or as text, JSON or an email to stdout; with --output, to that file instead.',
+    'Renders a report from the published history: as an HTML page in data/reports/, or as text or JSON to stdout; with --output, to that file instead.',
   arguments: [value<string | undefined>('[name]', 'the report, such as weekly (without one: list them)')],
   options: {
     period: PERIOD,
     format: value(
       '<format>',
-      'html writes a page; text, json and eml (the email as it would be sent) go to stdout (default: from the name of --output, else html)',
+      'html writes a page; text and json go to stdout (default: from the name of --output, else html)',
       { choices: FORMATS },
     ),
     open: flag('open the page in the browser'),
     watch: flag('render again whenever a file of the report or a template changes'),
     output: value('<file>', 'write to this file, in any format'),
-    to: value('<address>', 'with --format eml: as it would be sent to this address'),
   },
   examples: `
   readership report show weekly --open
   readership report weekly --open       the same
   readership report weekly --period 2026-W46
   readership report weekly --format json | jq .human
-  readership report weekly --output weekly.eml
+  readership report weekly --output weekly.html
   readership report sections --watch --open`,
   endsByInterruption: ({ watch }) => watch === true,
   run: (given, runtime, name) => {
     if (name === undefined) {
-      refuse(given, 'without a report', ['period', 'format', 'output', 'open', 'watch', 'to']);
+      refuse(given, 'without a report', ['period', 'format', 'output', 'open', 'watch']);
       return listAll(given, runtime);
     }
     const options = { ...given, format: given.format ?? formatOf(given.output ?? '', FORMAT_OF, NAMES) };
-    if (options.format !== 'eml') refuse(given, 'without --format eml', ['to']);
     if (options.format !== 'html') refuse(given, `with --format ${options.format}`, ['open']);
     return given.watch === true ? watchReport(name, options, runtime) : renderReport(name, options, runtime);
   },

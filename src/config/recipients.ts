@@ -17,9 +17,6 @@ export interface Sender {
   readonly isDerived?: boolean;
 }
 
-/** The address in a preview: RFC 2606 reserves its domain. */
-export const NOBODY: Sender = { name: 'Readership', address: 'nobody@example.invalid' as MailAddress };
-
 /** The maximum length of an address in SMTP (RFC 5321, 4.5.3.1). */
 const MAX_LENGTH = 254;
 

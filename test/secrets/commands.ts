@@ -13,7 +13,7 @@ export const COMMANDS: Readonly<Record<string, readonly (readonly string[])[]>> 
     ['1', '--sent', 'job_1'],
   ],
   'report list': [[]],
-  'report show': [['weekly'], ['weekly', '--format', 'eml']],
+  'report show': [['weekly']],
   'report send': [['weekly', '--force']],
   'report resolve': [['weekly', '--delivered', 'a@example.com']],
   'report new': [['sections']],
@@ -26,7 +26,6 @@ export const COMMANDS: Readonly<Record<string, readonly (readonly string[])[]>> 
   sql: [['FROM runs'], ['FROM page_views', '--format', 'parquet', '--output', 'views.parquet']],
   serve: [['--port', '0']],
   start: [[]],
-  completion: [['bash']],
   init: [[]],
   sandbox: [['--port', '0']],
 };
