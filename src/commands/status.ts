@@ -3,38 +3,28 @@ import { readWorkspace } from '../app/workspace.js';
 import { escapeUnsafe } from '../format/text.js';
 import { counted } from '../format/numbers.js';
 import { MOST_NAMED } from '../print/many.js';
-import { metricsText } from '../print/metrics.js';
 import { factLines, isUpToDate, needsOf, operationsRows, statusRows } from '../print/status.js';
 import { readStatus, type Status } from '../service/status.js';
 import type { Output } from '../terminal/output.js';
-import { projectCommand, JSON_OUTPUT, value } from './command.js';
+import { projectCommand, JSON_OUTPUT } from './command.js';
 
 export const status = projectCommand('status', {
   summary: 'what is stored, what is missing, and what needs attention',
   description:
     'Shows how far the history goes, when loading it will be done, the requests of the last hour, the last runs, jobs and disk space, and everything that needs your attention. Exits 1 if something needs attention. Reads the published history, so other commands cannot block it. --json has every number.',
-  options: {
-    ...JSON_OUTPUT,
-    format: value<string>('<format>', 'json, or prometheus: metrics for a textfile collector', {
-      choices: ['json', 'prometheus'],
-      conflicts: ['json'],
-    }),
-  },
+  options: JSON_OUTPUT,
   examples: `
   readership status
   readership status || echo attention needed
-  readership status --json | jq .needs
-  readership status --format prometheus > new && mv new readership.prom`,
+  readership status --json | jq .needs`,
   run: async (options, runtime) => {
     const { output } = runtime;
     const now = runtime.now();
-    const format = options.json === true ? 'json' : options.format;
     const workspace = await readWorkspace(options, runtime, 'optional');
     const status = await withHistoryOf(workspace, (history) => readStatus(history, workspace, now));
     const { projects, operations } = status;
     const needs = needsOf(projects, operations, workspace, now);
-    if (format === 'json') output.json({ needs, ...operations, projects });
-    else if (format === 'prometheus') output.write(metricsText(projects, operations, needs));
+    if (options.json === true) output.json({ needs, ...operations, projects });
     else showStatus(status, needs, output, now);
     return needs.length === 0 ? 0 : 1;
   },

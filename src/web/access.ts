@@ -161,8 +161,8 @@ export class Access {
     // reloads itself.
     if (c.req.header('Sec-Fetch-Site') === 'cross-site' && c.req.method === 'GET')
       return c.html('<!doctype html><meta http-equiv="refresh" content="0"><title>Readership</title>');
-    // Only programs ask for these. A browser would show a window of its own instead of the form.
-    if (['/mcp', '/metrics'].includes(pathname) && auth !== 'proxy')
+    // Only programs ask for this. A browser would show a window of its own instead of the form.
+    if (pathname === '/mcp' && auth !== 'proxy')
       c.header('WWW-Authenticate', `${auth === 'password' ? 'Basic' : 'Bearer'} realm="Readership"`);
     return this.refuse(c, auth === 'proxy' ? 403 : 401, WHY_NOT[auth], { login: auth === 'password' });
   }

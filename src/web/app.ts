@@ -14,7 +14,7 @@ import { draftOf } from './actions.js';
 import { agents } from './agents.js';
 import { ask } from './ask.js';
 import { openFrame } from './frame.js';
-import { health, metrics } from './health.js';
+import { health } from './health.js';
 import { answerMcp } from './mcp.js';
 import { parseQuery } from './query.js';
 import { type DownloadFormat, FORMATS, MAX_SQL } from './questions.js';
@@ -95,7 +95,6 @@ export function addRoutes(hono: Hono<WebEnv>, app: App): void {
   hono.get('/pages.csv', (c) => csvOfPages(c, app));
   for (const format of ['csv', 'json', 'parquet'] as const)
     hono.on(['GET', 'POST'], `/ask.${format}`, (c) => download(c, app, format));
-  hono.get('/metrics', (c) => onMetrics(c, app));
   hono.get('/reports/:project/:file', (c) => report(c, app));
   hono.all('/mcp', (c) => answerMcp(c.req.raw, sources, visitOf(c)));
   hono.post('/agents', (c) => onAgents(c, app));
@@ -173,12 +172,6 @@ async function download(c: WebContext, { sources }: App, format: DownloadFormat)
 async function* withByteOrderMark(text: Readable): AsyncGenerator {
   yield BYTE_ORDER_MARK;
   yield* text;
-}
-
-async function onMetrics(c: WebContext, { sources }: App): Promise<Response> {
-  const { history, workspace, runtime } = sources;
-  const text = await history.with(visitOf(c), (reader) => metrics(reader, workspace, runtime.now()));
-  return c.body(text, 200, { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' });
 }
 
 async function report(c: WebContext, { sources, frame, problem }: App): Promise<Response> {

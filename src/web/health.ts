@@ -1,11 +1,9 @@
 import { endOfMinute } from 'date-fns';
 import { z } from 'zod';
-import type { Workspace } from '../app/workspace.js';
 import { counted } from '../format/numbers.js';
-import { metricsText } from '../print/metrics.js';
 import { type StatusLine, needsOf, operationsRows, statusRows } from '../print/status.js';
 import { readStatus } from '../service/status.js';
-import { type Reader, type Row, timestampColumn } from '../warehouse/query.js';
+import { type Row, timestampColumn } from '../warehouse/query.js';
 import type { SiteRequest } from './request.js';
 
 const runRow = z.looseObject({ started_at: timestampColumn, ended_at: timestampColumn.nullable() });
@@ -52,12 +50,6 @@ function factsOf(title: string, rows: readonly StatusLine[], about = '') {
     return { name, value: value.replace(/: readership .*/s, ''), command };
   });
   return { name: title, rows: facts, differing: facts.filter(({ command }) => command !== null) };
-}
-
-/** The same as metrics in Prometheus's format. */
-export async function metrics(reader: Reader, workspace: Workspace, now: Date): Promise<string> {
-  const { projects, operations } = await readStatus(reader, workspace, now);
-  return metricsText(projects, operations, needsOf(projects, operations, workspace, now));
 }
 
 /** The states of days, and findings about them, in words; the others are words themselves. */

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { answerOf } from '../duckdb.js';
@@ -64,26 +63,6 @@ it('status exits 1 and says what to do while something needs attention, and 0 wh
   expect(refused.stderr).toMatch(/^export failed: .+401.+READERSHIP_API_KEY is wrong or has expired.+\n$/);
   await cli(KEY, 'run');
   expect(await status()).toMatchObject({ code: 0, needs: [], unknownDeliveries: [] });
-  const metrics = endedWith(0, await cli(KEY, 'status', '--format', 'prometheus'));
-  expect(metrics.stdout).toMatch(
-    /^# HELP readership_needs .+\n# TYPE readership_needs gauge\nreadership_needs 0\n/,
-  );
-  expect(metrics.stdout).toMatch(/\nreadership_days\{project="prj_sandbox",state="final"\} \d+\n/);
-  expect(metrics.stdout).toMatch(/\nreadership_step_done\{step="export"\} 1\n/);
-  const [, published] = /\nreadership_published_timestamp_seconds (.+)/.exec(metrics.stdout) ?? [];
-  expect(Number(published)).toBeCloseTo(Date.now() / 1000, -4);
-  // Every line is a comment or a sample, and a name has its comments once.
-  const line = /^(# (HELP|TYPE) readership_\w+ .+|readership_\w+(\{(\w+="[^"]*",?)+\})? [\d.]+|)$/;
-  expect(metrics.stdout.split('\n').filter((written) => !line.test(written))).toEqual([]);
-  // The Grafana dashboard uses only existing metrics and labels.
-  const dashboard = await readFile(new URL('../../deploy/grafana.json', import.meta.url), 'utf8');
-  const asked = [...dashboard.matchAll(/(readership_\w+)(?:\{(.*?)\})?/g)];
-  expect(new Set(asked.map(([, name]) => name)).size).toBeGreaterThan(8);
-  for (const [, name = '', matchers = ''] of asked)
-    for (const label of [...matchers.matchAll(/(\w+)[=!]/g)].map(([, label = '']) => label)) {
-      expect(metrics.stdout).toContain(`# TYPE ${name} gauge\n`);
-      if (label !== 'job') expect(metrics.stdout).toMatch(new RegExp(`^${name}\\{(.+,)?${label}="`, 'm'));
-    }
   const text = await cli(KEY, 'status');
   expect(text.stdout).toMatch(/last export +done, .+ UTC/);
   expect(text.stdout).toMatch(/disk +\d+\.\d GB free/);

@@ -143,7 +143,6 @@ describe('access', () => {
   it.each([
     ...PAGES,
     '/pages.csv',
-    '/metrics',
     '/reports/prj_1/weekly-2026-W46.html',
     '/nothing',
     '/login',
@@ -268,13 +267,10 @@ describe('access', () => {
     await expectRights(false, { cookie: viewer }, guarded);
     const forged = viewer.replace('viewer', 'editor');
     expect((await ask('/', { cookie: forged }, { of: guarded })).status).toBe(401);
-    // Prometheus cannot fill in a form.
+    // Programs cannot fill in a form.
     for (const password of ['correct horse battery', 'just looking around'])
       await expectRights(password === 'correct horse battery', basic(password), guarded);
-    const metrics = await ask('/metrics', basic('just looking around'), { of: guarded });
-    expect(metrics.headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8');
-    expect(metrics.text).toMatch(/^readership_days\{project="prj_1",state="missing"\} \d+$/m);
-    expect((await ask('/metrics', basic('guess'), { of: guarded })).status).toBe(401);
+    expect((await ask('/pages.csv', basic('guess'), { of: guarded })).status).toBe(401);
     const sameOrigin = { 'sec-fetch-site': 'same-origin' };
     const tooLarge = 'x'.repeat(300_000);
     const large = await ask('/login', sameOrigin, { method: 'POST', body: tooLarge, of: guarded });
@@ -350,7 +346,7 @@ describe('access', () => {
   it('trusts the header of the proxy that signs people in, and nobody without it', async () => {
     const host = 'readers.example.com';
     const behind = await serveSite(directory, { auth: 'proxy', header: 'x-user', url: `https://${host}` });
-    const unsigned = await ask('/metrics', { host }, { of: behind });
+    const unsigned = await ask('/reports', { host }, { of: behind });
     expect([unsigned.status, unsigned.headers['www-authenticate']]).toEqual([403, undefined]);
     const ann = { 'x-user': 'ann@example.com' };
     expect((await ask('/reports', { host, ...ann }, { of: behind })).status).toBe(200);

@@ -6,7 +6,7 @@ import { hashPassword } from '../../src/web/access.js';
 import { KEY, serveSandbox, workspaceOf } from '../commands/workspace.js';
 import { runCli, startCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
-import { basic, freePort } from './site.js';
+import { freePort } from './site.js';
 
 it('start serves the web app in its own process, and does not print the link', async () => {
   const port = await freePort();
@@ -30,8 +30,6 @@ serve: { password: '${await hashPassword('correct horse battery')}' }`;
     await body.dump();
     expect(statusCode).toBe(200);
   }, 20_000);
-  const metrics = await request(`${origin}/metrics`, { headers: basic('correct horse battery') });
-  expect(await metrics.body.text()).toMatch(/^readership_step_done\{step="export"\} 1$/m);
   const cwd = await workspaceOf(sandbox, guarded);
   const taken = await runCli(['start', '--port', String(port)], { cwd, env });
   expect([taken.code, taken.stderr]).toEqual([
