@@ -2,9 +2,8 @@
  * `npm run bench:movers -- [SITES]`: how often the statistics of the reports are right on simulated sites. The rules were
  * not tuned on its seeds; `--tuning` uses those that they were tuned on. Results are in movers.md.
  */
-import { percent, signedPercent } from '../src/format/numbers.js';
+import { percent } from '../src/format/numbers.js';
 import { backtest, type Score } from './movers/backtest.js';
-import { EXPERIMENTS, measuredExperiments } from './movers/experiment.js';
 import { SCENARIOS } from './movers/scenarios.js';
 import { COURSES, usualRangeHolds } from './movers/usual.js';
 
@@ -13,8 +12,6 @@ const sites = Number(process.argv.find((argument) => /^\d+$/.test(argument)) ?? 
 const firstSeed = process.argv.includes('--tuning') ? 1 : HELD_OUT;
 /** Large sites are slow to simulate, so there are fewer of them. */
 const PAGES_PER_SITE = 1_700;
-/** Experiments are quick to measure, and their errors are rare. */
-const EXPERIMENTS_PER_SITE = 17;
 
 const print = (...cells: readonly string[]) => process.stdout.write(`| ${cells.join(' | ')} |\n`);
 const average = (numbers: readonly number[]): number =>
@@ -38,23 +35,6 @@ print('---', '--:', '--:', '--:');
 for (const course of COURSES) {
   const { name, inside, records, width } = await usualRangeHolds(course, { sites: 10 * sites, firstSeed });
   print(name, percent(inside), percent(records), width.toFixed(2));
-}
-
-process.stdout.write('\n');
-print('experiment', 'pairs', 'true', 'finds a difference', 'median', 'holds');
-print('---', '--:', '--:', '--:', '--:', '--:');
-for (const experiment of EXPERIMENTS) {
-  const found = await measuredExperiments(experiment, { sites: EXPERIMENTS_PER_SITE * sites, firstSeed });
-  const { noise, pairs, trueRatio } = experiment;
-  const shares = [found.clear, found.holds].map(percent);
-  print(
-    noise,
-    String(pairs),
-    signedPercent(trueRatio - 1),
-    shares[0] ?? '',
-    found.ratio.toFixed(2),
-    shares[1] ?? '',
-  );
 }
 
 function cellsOf(some: readonly Score[]): string[] {

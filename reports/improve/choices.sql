@@ -1,6 +1,5 @@
--- Grain: one row per page that the latest selection flagged, one per page that is held out since the reported week, and
--- one for each of the first pages next in line, most viewed first. Leaves out pages that got a job since: jobs.sql lists
--- those.
+-- Grain: one row per page that the latest selection flagged, and one for each of the first pages next in line, most
+-- viewed first. Leaves out pages that got a job since: jobs.sql lists those.
 SELECT
   choice.path,
   choice.code,
@@ -13,8 +12,7 @@ FROM
   ANTI JOIN agent_jobs AS job
     ON job.project = choice.project AND job.path = choice.path AND job.planned_at >= choice.chosen_at
 WHERE
-  choice.project = $project
-  AND (choice.code IN ('flagged', 'next') OR (choice.code = 'held-out' AND choice.chosen_at >= $from::DATE))
+  choice.project = $project AND choice.code IN ('flagged', 'next')
 QUALIFY
   choice.code <> 'next' OR row_number() OVER (PARTITION BY choice.code ORDER BY (choice.facts ->> 'rank')::INTEGER) <= 5
 ORDER BY choice.weekly_human + choice.weekly_ai DESC, choice.path

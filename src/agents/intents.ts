@@ -11,13 +11,11 @@ export function intentOf({ job, message }: Prompt): Intent {
   const common = { ref, project, path, prompt, plannedAt: planned_at.toISOString() };
   if (message !== undefined)
     return { effect: 'message', ...common, job: job.reference, origin: message.origin };
-  const { reason, held_out: heldOut, draw_seed: seed } = job;
   return {
     effect: 'job',
     ...common,
-    reason,
+    reason: job.reason,
     evidence: evidenceRow.parse(job),
-    draw: heldOut === null || seed === null ? undefined : { heldOut, seed },
     remoteId: job.remote_id ?? undefined,
     prLink: job.pr_link ?? undefined,
   };

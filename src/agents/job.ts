@@ -47,9 +47,6 @@ const jobRow = z
     merged_into: z.string().nullable(),
     /** Why its pull request could not be looked up. */
     pull_request_problem: z.string().nullable(),
-    /** If chance gave it the job instead of a similar page: that page, and the seed of the draw. */
-    held_out: z.string().nullable(),
-    draw_seed: z.string().nullable(),
     ...evidenceRow.shape,
   })
   .transform((row) => ({

@@ -17,7 +17,6 @@ import type { Evidence } from './reasons.js';
 const statement = (name: string) => readSql(import.meta.url, `statements/${name}.sql`);
 const PLAN_JOB = statement('plan-job');
 const UPDATE_JOB = statement('update-job');
-const RECORD_PAIR = statement('record-pair');
 const RECORD_TRANSITION = statement('record-transition');
 
 /** Work on the jobs of a project. */
@@ -41,22 +40,12 @@ interface PlannedJob {
   readonly page: { readonly path: string; readonly reason: string; readonly evidence: Evidence };
   readonly prompt: string;
   readonly now: Date;
-  /** The draw that gave it the job. */
-  readonly draw?: Draw | undefined;
-}
-/** The page that chance held out, and the seed with which it was drawn. */
-export interface Draw {
-  readonly heldOut: string;
-  readonly seed: string;
 }
 
-/**
- * Records the intent to create a job for a page, and the draw that led to it, if any; nothing is
- * sent. Returns the number of the job.
- */
+/** Records the intent to create a job for a page; nothing is sent. Returns the number of the job. */
 export const planJob = (
   writer: JobWriter,
-  { project, page: { path, reason, evidence }, prompt, now, draw }: PlannedJob,
+  { project, page: { path, reason, evidence }, prompt, now }: PlannedJob,
   cause = 'flagged',
 ): Promise<number> =>
   within(writer, async (transaction) => {
@@ -64,7 +53,6 @@ export const planJob = (
     const values = { project, now, prompt, path, reason, ...evidence, weeks };
     const job = await insert(transaction, PLAN_JOB, values);
     await recordTransition(transaction, { job, now, from: null, to: 'planned', cause });
-    if (draw !== undefined) await transaction.execute(RECORD_PAIR, { project, job, now, path, ...draw });
     return job;
   });
 

@@ -51,7 +51,7 @@ export const readCandidates = (
 ): Promise<Candidate[]> => reader.query(CANDIDATES, candidateRow, { project, now, minWeeklyViews });
 
 /** What a plan is made for. */
-export type Occasion = Pick<SelectionState, 'isListed' | 'only' | 'seed'> & {
+export type Occasion = Pick<SelectionState, 'isListed' | 'only'> & {
   readonly now: Date;
   /** If they were read before. */
   readonly candidates?: readonly Candidate[];
@@ -62,7 +62,7 @@ export async function planImprovement(
   reader: Reader,
   project: string,
   rules: PlanRules,
-  { now, isListed, only, seed, candidates: known }: Occasion,
+  { now, isListed, only, candidates: known }: Occasion,
 ): Promise<ImprovePlan> {
   const candidates = known ?? (await readCandidates(reader, project, rules, now));
   const jobs = await readJobs(reader, project);
@@ -73,10 +73,9 @@ export async function planImprovement(
   const inReview = jobs.filter(isInReview);
   const selection = selectPages(candidates, rules, {
     busy: new Map([...skipped, ...busyPages(jobs, rules, now)]),
-    reserved: reservedPages(jobs, rules, now),
+    rejected: rejectedPages(jobs),
     isListed,
     only,
-    seed,
     room: toPlan,
   });
   const weeks = candidates[0]?.weeks.length ?? 0;
@@ -91,7 +90,7 @@ const FAILED_COOLDOWN_DAYS = 7;
 /**
  * Pages that get no job now: they have one or its pull request is open, or had one that ended less
  * than `cooldownDays` ago. A refused job does not count: if its cause is not fixed, the platform
- * will refuse again. For a rejected one, see `reservedPages`.
+ * will refuse again. For a rejected one, see `rejectedPages`.
  */
 export function busyPages(
   jobs: readonly Job[],
@@ -122,38 +121,16 @@ export function busyPages(
 const endOf = ({ ended_at, planned_at }: Job, now: Date): Date | null =>
   ended_at && ([ended_at, planned_at].find((at) => at <= addHours(now, 1)) ?? null);
 
-/** The twin of a page with a job is held out for this long after its merge. */
-const HELD_OUT_DAYS = 56;
-/** While its pull request is open, its twin is held out for this long after the draw at most. */
-const LONGEST_HELD_OUT_DAYS = 182;
-
-/**
- * Pages that only a person may choose: those whose last pull request was rejected, and, while there is an experiment, the
- * twins of pages with a job. If that ends without a merge, its twin is free at once.
- */
-export function reservedPages(
-  jobs: readonly Job[],
-  { experiment }: Pick<PlanRules, 'experiment'>,
-  now: Date,
-): Map<string, Reason> {
-  const reserved = new Map<string, Reason>();
-  const today = dayOf(now);
+/** Pages whose last pull request was rejected: only a person may choose them. */
+export function rejectedPages(jobs: readonly Job[]): Map<string, Reason> {
+  const rejected = new Map<string, Reason>();
   for (const job of jobs) {
-    const { id, held_out, merged_on, closed_on } = job;
+    const { id, state, closed_on } = job;
     const page = pageOf(job.path);
-    // Any later job means that the page has left its pair, or that a person approved it.
-    if (job.state !== 'refused') reserved.delete(page);
+    // Any later job means that a person approved it.
+    if (state !== 'refused') rejected.delete(page);
     if (isRejected(job) && closed_on !== null)
-      reserved.set(page, { code: 'rejected', job: id, on: closed_on });
-    const isOpen = OPEN_STATES.has(job.state) || isInReview(job);
-    if (experiment !== 'pairs' || held_out === null || (merged_on === null && !isOpen)) continue;
-    const latest = addDays(dayOf(job.planned_at), LONGEST_HELD_OUT_DAYS);
-    const until = merged_on === null ? null : addDays(merged_on, HELD_OUT_DAYS);
-    // A later day than allowed was stored by a clock that was ahead.
-    const longest = addDays(today, until === null ? LONGEST_HELD_OUT_DAYS : HELD_OUT_DAYS);
-    const last = until ?? latest;
-    if (last > today && last <= longest)
-      reserved.set(pageOf(held_out), { code: 'held-out', twin: page, job: id, until, latest });
+      rejected.set(page, { code: 'rejected', job: id, on: closed_on });
   }
-  return reserved;
+  return rejected;
 }

@@ -44,21 +44,12 @@ const reasonSchema = z.discriminatedUnion('code', [
   }),
   z.object({ code: z.literal('in-review'), job: z.int(), since: dayColumn }),
   z.object({ code: z.literal('rejected'), job: z.int(), on: dayColumn }),
-  /** The twin of a page with a job; `until` is null before that is merged, and then it waits until `latest` at most. */
-  z.object({
-    code: z.literal('held-out'),
-    twin: z.string(),
-    job: z.int(),
-    until: dayColumn.nullable(),
-    latest: dayColumn,
-  }),
   z.object({ code: z.literal('skipped'), until: dayColumn.nullable() }),
 ]);
 
 /** Why a page is flagged for a job, is next in line or is left out: a code and its details. */
 export type Reason = z.infer<typeof reasonSchema>;
 type RankedReason = z.infer<typeof rankedReason>;
-export type HeldOutReason = Extract<Reason, { code: 'held-out' }>;
 
 /** A reason as it is stored: the code, and the rest as JSON. */
 export const storedReason = ({ code, ...facts }: Reason) => ({ code, facts: JSON.stringify(facts) });
@@ -96,13 +87,6 @@ export function reasonWords(reason: Reason): string {
       return `pull request of job ${reason.job} in review since ${longDay(reason.since)}`;
     case 'rejected':
       return `rejected on ${longDay(reason.on)} (job ${reason.job}): it gets another job only if you approve it`;
-    case 'held-out':
-      return (
-        `chance gave job ${reason.job} to ${reason.twin}; this page waits until ` +
-        (reason.until === null
-          ? `eight weeks after that is merged, ${longDay(reason.latest)} at the latest`
-          : longDay(reason.until))
-      );
     case 'skipped':
       return reason.until === null ? 'skipped manually' : `skipped manually until ${longDay(reason.until)}`;
   }

@@ -81,7 +81,7 @@ async function enter(transaction: Transaction, entry: PromptEntry, jobs: readonl
   if (entry.effect === 'job') {
     const evidence = evidenceRow.safeParse(entry.evidence).data ?? NO_EVIDENCE;
     const page = { path, reason: entry.reason, evidence };
-    await planJob(transaction, { project, page, prompt, now, draw: entry.draw }, RESTORED);
+    await planJob(transaction, { project, page, prompt, now }, RESTORED);
     return;
   }
   const job = jobs.find(({ reference }) => reference === entry.job);

@@ -2,8 +2,7 @@ import picomatch from 'picomatch';
 import { z } from 'zod';
 import type { Settings } from '../config/schema.js';
 import { pagePattern } from '../page.js';
-import { drawPairs, type Pair } from './pairs.js';
-import { type Evidence, evidenceRow, type HeldOutReason, NO_EVIDENCE, type Reason } from './reasons.js';
+import { type Evidence, evidenceRow, NO_EVIDENCE, type Reason } from './reasons.js';
 import type { Room } from './room.js';
 import type { IsListed } from './sitemap.js';
 
@@ -23,22 +22,20 @@ export const candidateRow = evidenceRow.extend({
 export type Candidate = z.infer<typeof candidateRow>;
 
 /** The selection rules in the `improve` section of the configuration. */
-export type SelectionRules = Pick<Settings['improve'], 'minWeeklyViews' | 'exclude' | 'mode' | 'experiment'>;
+export type SelectionRules = Pick<Settings['improve'], 'minWeeklyViews' | 'exclude'>;
 
 /** What affects the selection besides views. */
 export interface SelectionState {
   /** Pages that have a job, recently had one, or are skipped. */
   readonly busy: ReadonlyMap<string, Reason>;
-  /** Pages that get a job only if a person names them: their pull request was rejected, or they are held out. */
-  readonly reserved: ReadonlyMap<string, Reason>;
+  /** Pages whose pull request was rejected: they get a job only if a person names them. */
+  readonly rejected: ReadonlyMap<string, Reason>;
   /** Whether the site's sitemap lists a page; undefined without a sitemap. */
   readonly isListed: IsListed | undefined;
   /** The only pages to flag or leave out; undefined for all pages with enough views. */
   readonly only?: readonly string[] | undefined;
   /** How many pages may be flagged. */
   readonly room: Room;
-  /** Draws one page of each pair. Without it, both are flagged, and a later draw decides. */
-  readonly seed?: string | undefined;
 }
 
 /** A page with enough views, or one that a person named. */
@@ -51,15 +48,6 @@ export interface ConsideredPage {
   readonly despite?: Reason | undefined;
 }
 
-/** A page that waits because chance gave a similar one its job now. */
-export interface HeldOutPage extends ConsideredPage {
-  readonly why: HeldOutReason;
-}
-
-/** Those of a selection. */
-export const heldOutIn = ({ leftOut }: Pick<Selection, 'leftOut'>): HeldOutPage[] =>
-  leftOut.flatMap((page) => (page.why.code === 'held-out' ? { ...page, why: page.why } : []));
-
 /** Each list is in the order of the ranking. */
 export interface Selection {
   /** Chosen for jobs. */
@@ -67,8 +55,6 @@ export interface Selection {
   /** Those that wait only for room. */
   readonly next: readonly ConsideredPage[];
   readonly leftOut: readonly ConsideredPage[];
-  /** Pairs of similar pages of which one gets a job, if enough pages qualify for an experiment. */
-  readonly pairs: readonly Pair[];
   /** The number of pages below `minWeeklyViews`. */
   readonly belowMinimum: number;
 }
@@ -89,7 +75,7 @@ export function selectPages(
   rules: SelectionRules,
   state: SelectionState,
 ): Selection {
-  const { only, reserved, room, seed } = state;
+  const { only, rejected, room } = state;
   const isKnownLongEnough = (candidates[0]?.weeks.length ?? 0) >= MIN_WEEKS;
   const ranking = isKnownLongEnough ? candidates.filter(({ has_enough }) => has_enough) : [];
   const considered = ranking.filter(({ path }) => only?.includes(path) !== false);
@@ -98,14 +84,10 @@ export function selectPages(
     considered.map((page) => [page, objection(page, isExcluded(page.path), state)] as const),
   );
   const qualifying = considered.filter((page) => objections.get(page) === undefined);
-  const pairs = pairsOf(qualifying, rules, state);
-  const first = qualifying.slice(0, room.count).map(({ path }) => path);
-  const drawn = pairs.flatMap(({ treated, heldOut }) => (seed === undefined ? [treated, heldOut] : treated));
-  const chosen = new Set(pairs.length === 0 ? first : drawn);
   const ranked = (page: Candidate, code: 'flagged' | 'next'): ConsideredPage => {
     const { path, rank, all_pages: pages, weekly_human, weekly_ai, trend, weeks } = page;
     const why = { code, rank, pages, weekly_human, weekly_ai, trend, weeks: weeks.length };
-    return { path, why, evidence: page, despite: reserved.get(path) };
+    return { path, why, evidence: page, despite: rejected.get(path) };
   };
   const tooFew: Reason = isKnownLongEnough
     ? { code: 'few-views', minimum: rules.minWeeklyViews }
@@ -113,9 +95,9 @@ export function selectPages(
   const unknown = (only ?? []).filter((path) => considered.every((page) => page.path !== path));
   return {
     flagged: qualifying
-      .filter(({ path }) => chosen.has(path))
+      .slice(0, room.count)
       .map((page) => ({ ...ranked(page, 'flagged'), evidence: evidenceRow.parse(page) })),
-    next: qualifying.filter(({ path }) => !chosen.has(path)).map((page) => ranked(page, 'next')),
+    next: qualifying.slice(room.count).map((page) => ranked(page, 'next')),
     leftOut: [
       ...considered.flatMap((page): ConsideredPage[] => {
         const why = objections.get(page);
@@ -123,19 +105,8 @@ export function selectPages(
       }),
       ...unknown.map((path): ConsideredPage => ({ path, why: tooFew, evidence: NO_EVIDENCE })),
     ],
-    pairs,
     belowMinimum: (candidates[0]?.all_pages ?? 0) - candidates.filter(({ has_enough }) => has_enough).length,
   };
-}
-
-/** In automatic runs, chance decides if at least twice as many pages qualify as jobs are allowed. */
-function pairsOf(
-  qualifying: readonly Candidate[],
-  { mode, experiment }: SelectionRules,
-  { only, room: { count }, seed = '' }: SelectionState,
-): Pair[] {
-  const isExperiment = mode === 'apply' && experiment === 'pairs' && only === undefined;
-  return isExperiment && qualifying.length >= 2 * count ? drawPairs(qualifying, count, seed) : [];
 }
 
 /** To picomatch alone, /**\/openapi.* does not cover /openapi.json. */
@@ -146,7 +117,7 @@ const exclusion = (patterns: readonly string[]): ((path: string) => boolean) =>
 function objection(
   page: Candidate,
   isExcluded: boolean,
-  { busy, reserved, isListed, only }: SelectionState,
+  { busy, rejected, isListed, only }: SelectionState,
 ): Reason | undefined {
   const { path, is_gone, days_viewed, days_viewed_by_people } = page;
   if (!isPlainPath(path)) return { code: 'not-plain' };
@@ -158,7 +129,7 @@ function objection(
     if (days_viewed_by_people < MIN_DAYS_VIEWED_BY_PEOPLE)
       return { code: 'few-days-by-people', days: days_viewed_by_people };
   }
-  const given = busy.get(path) ?? (only === undefined ? reserved.get(path) : undefined);
+  const given = busy.get(path) ?? (only === undefined ? rejected.get(path) : undefined);
   return given ?? (is_gone ? { code: 'gone' } : undefined);
 }
 

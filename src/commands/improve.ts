@@ -121,10 +121,9 @@ async function applySome(options: ShowOptions, runtime: Runtime, pages: Pages): 
     return runner.aside('improve', () => approvePages(parts, project, approvals));
   });
   const answers = result ?? [];
-  for (const { path, job, refusal, despite } of answers) {
+  for (const { path, job, refusal } of answers) {
     const state = job?.remote_id === null ? `is ${job.state}` : 'created';
-    const left = despite?.code === 'held-out' ? '; its pair leaves the experiment' : '';
-    const words = job === undefined ? `no job: ${refusal}` : `job ${job.id} ${state}${left}`;
+    const words = job === undefined ? `no job: ${refusal}` : `job ${job.id} ${state}`;
     runtime.output.data(escapeUnsafe(`${path}: ${words}`));
   }
   const code = conclude(outages, runtime);

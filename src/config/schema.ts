@@ -60,7 +60,6 @@ const improveSchema = z.strictObject({
   mode: z.enum(['plan', 'apply']).default('plan'),
   maxJobsPerWeek: z.int().min(1).max(1000).default(5),
   maxOpenPullRequests: z.int().min(1).max(1000).default(10),
-  experiment: z.enum(['off', 'pairs']).default('off'),
   cooldownDays: z.int().min(0).max(3650).default(56),
   minWeeklyViews: z.int().min(0).default(200),
   exclude: z.array(z.string().min(1)).default(['/llms*.txt', '/**/openapi.*']),
@@ -157,6 +156,13 @@ export const settingsSchema = z
 
 /** Settings that are gone, by their paths. */
 export const RETIRED: ReadonlyMap<string, RetiredSetting> = new Map([
+  [
+    'improve.experiment',
+    {
+      then: 'refuse',
+      nowApplies: 'the most-read pages get the jobs, including those that an experiment held out',
+    },
+  ],
   [
     'improve.maxJobsPerRun',
     {

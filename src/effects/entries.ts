@@ -34,8 +34,6 @@ const entrySchema = z.discriminatedUnion('effect', [
     reason: z.string(),
     /** Columns of `agent_jobs`. */
     evidence: z.record(z.string(), z.unknown()),
-    /** The draw that gave the page its job: the page held out, and the seed. */
-    draw: z.object({ heldOut: z.string(), seed: z.string() }).optional(),
   }),
   z.object({
     effect: z.literal('message'),

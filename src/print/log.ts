@@ -1,7 +1,6 @@
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import type { Listener } from '../app/open.js';
-import { reasonWords } from '../agents/reasons.js';
 import { messageOf } from '../errors.js';
 import { isRefused } from '../export/load.js';
 import type { Colors, Output } from '../terminal/output.js';
@@ -25,13 +24,6 @@ export const logging = (log: Log): Listener => ({
     // Days before those that the platform keeps are refused, too. If it is a failure, the step says so.
     if (isRefused(result)) log.info(facts, 'a day was refused');
     else log.warn(facts, 'a day failed');
-  },
-  onHeldOut: ({ id: project }, pages) => {
-    for (const { path, why } of pages)
-      log.info(
-        { project, path, insteadOf: why.twin, job: why.job, why: reasonWords(why) },
-        'a page is held out',
-      );
   },
   onJob: ({ id: job, project, path, state, pr_link: pullRequest }) =>
     log.info({ project, job, path, state, pullRequest }, 'a job changed'),

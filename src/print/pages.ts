@@ -4,12 +4,11 @@ import type { ImprovePlan } from '../agents/plan.js';
 import type { Proposal } from '../agents/prompt.js';
 import { reasonWords } from '../agents/reasons.js';
 import { limitWords } from '../agents/room.js';
-import { type ConsideredPage, heldOutIn, MIN_WEEKS } from '../agents/select.js';
+import { type ConsideredPage, MIN_WEEKS } from '../agents/select.js';
 import type { Settings } from '../config/schema.js';
 import { counted, signedPercent, thousands } from '../format/numbers.js';
 import { escapeUnsafe, indented } from '../format/text.js';
 import { alignedLines, type TableColumn } from '../terminal/table.js';
-import { heldOutLines, pairLines } from './held-out.js';
 
 /** Pages beyond these are only counted, unless `--verbose` is given. */
 const NEXT_SHOWN = 5;
@@ -45,7 +44,8 @@ interface PlanView {
 /** A project's plan: a table no wider than the terminal. */
 export function planLines({ name, plan, rules, width, proposals }: PlanView): string[] {
   const { flagged, next, waiting, toPlan, toSend } = plan;
-  const lines = [`${name}: ${flaggedWords(plan)}`];
+  const count = flagged.length === 0 ? 'no page' : counted(flagged.length, 'page');
+  const lines = [`${name}: ${count} would get a job now`];
   if (plan.weeks < MIN_WEEKS)
     lines.push(
       `  The history has only ${counted(plan.weeks, 'full week')}; ${MIN_WEEKS} are needed for a ranking.`,
@@ -56,7 +56,6 @@ export function planLines({ name, plan, rules, width, proposals }: PlanView): st
   }
   lines.push(...reviewLines(plan));
   if (flagged.length > 0) lines.push('', ...rankedTable(flagged, width));
-  if (plan.pairs.length > 0) lines.push('', ...pairLines(plan.pairs));
   for (const proposal of proposals ?? []) lines.push('', ...promptLines(proposal));
   const isShort = proposals === undefined;
   if (next.length > 0) {
@@ -65,8 +64,6 @@ export function planLines({ name, plan, rules, width, proposals }: PlanView): st
     if (isShort && next.length > NEXT_SHOWN)
       lines.push(`  ${counted(next.length - NEXT_SHOWN, 'more page')}: --verbose lists them`);
   }
-  const heldOut = heldOutLines(heldOutIn(plan), isShort ? undefined : Infinity);
-  if (heldOut.length > 0) lines.push('', ...heldOut);
   lines.push(...leftOutLines(plan, rules, isShort ? LEFT_OUT_SHOWN : Infinity));
   if (flagged.length + Math.min(waiting.length, toSend.count) > 0)
     lines.push('', `Nothing was created. To create the jobs: readership improve --apply`);
@@ -77,11 +74,6 @@ export function planLines({ name, plan, rules, width, proposals }: PlanView): st
       `Not for this page: readership improve --skip ${first.path}`,
     );
   return lines;
-}
-
-function flaggedWords({ flagged, pairs }: ImprovePlan): string {
-  if (pairs.length > 0) return `${counted(pairs.length, 'page')} would get a job now, one of each pair`;
-  return `${flagged.length === 0 ? 'no page' : counted(flagged.length, 'page')} would get a job now`;
 }
 
 /** How long the pull requests have been waiting for review; after a week, which ones. */
@@ -99,12 +91,9 @@ function reviewLines({ inReview, now }: ImprovePlan): string[] {
   ];
 }
 
-/** How many jobs were created, and how many pages wait because of that, or why none was. */
-export function createdWords(plan: ImprovePlan, created: number): string {
-  if (created === 0) return `no new job${whyNoJob(plan)}`;
-  const heldOut = plan.pairs.length === 0 ? '' : `; ${counted(plan.pairs.length, 'similar page')} held out`;
-  return `${counted(created, 'job')} created${heldOut}`;
-}
+/** How many jobs were created, or why none was. */
+export const createdWords = (plan: ImprovePlan, created: number): string =>
+  created === 0 ? `no new job${whyNoJob(plan)}` : `${counted(created, 'job')} created`;
 
 /** The text after “no new job”, if a limit is the reason. */
 function whyNoJob({ plannedThisWeek, toPlan, inReview }: ImprovePlan): string {
@@ -142,9 +131,8 @@ function leftOutLines(
   { minWeeklyViews }: Settings['improve'],
   limit: number,
 ): string[] {
-  const others = leftOut.filter(({ why }) => why.code !== 'held-out');
   // A manually skipped page is shown even if it has few views.
-  const reasons = new Map([...skips, ...others].map(({ path, why }) => [path, why] as const));
+  const reasons = new Map([...skips, ...leftOut].map(({ path, why }) => [path, why] as const));
   const rows = [...reasons]
     .slice(0, limit)
     .map(([path, why]) => [escapeUnsafe(path), escapeUnsafe(reasonWords(why))]);

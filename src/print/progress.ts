@@ -9,7 +9,6 @@ import { duration, nextMinute, plainDayRange } from '../format/days.js';
 import { counted, thousands } from '../format/numbers.js';
 import type { Output } from '../terminal/output.js';
 import { jobLine } from './jobs.js';
-import { heldOutLines } from './held-out.js';
 import { MOST_NAMED } from './many.js';
 
 const BAR_WIDTH = 24;
@@ -52,7 +51,6 @@ export class ExportProgress {
       onExportPlan: (project, plan) => this.begin(project, plan),
       onDay: (_, result) => this.advance(result),
       onAlertFailed: note,
-      onHeldOut: ({ name }, pages) => note(`${name}: ${heldOutLines(pages).join('\n')}`),
       onJob: (job) => note(jobLine(job)),
     };
   }

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import type { Settings } from '../config/schema.js';
 import type { Day } from '../day.js';
 import { dayList, dayRange, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
@@ -65,8 +64,6 @@ export interface ModelContext {
   readonly period: Period;
   readonly calendar: Calendar;
   readonly coverage: Coverage;
-  /** Whether an experiment runs. */
-  readonly experiment: Settings['improve']['experiment'];
 }
 
 /** The coverage of a period. Throws a `NothingLoadedError` if none of its days is loaded. */

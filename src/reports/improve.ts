@@ -1,12 +1,10 @@
 import { z } from 'zod';
-import { experimentRow, experimentWords } from '../agents/experiment.js';
 import { jobEffectRow } from '../agents/job-effects.js';
 import { reasonOf, reasonWords } from '../agents/reasons.js';
 import { type Day, dayOf, daysBetween } from '../day.js';
 import { counted } from '../format/numbers.js';
 import { capitalised } from '../format/text.js';
 import { dayColumn, timestampColumn } from '../warehouse/query.js';
-import type { ModelContext } from './coverage.js';
 import {
   byGroup,
   type JobGroup,
@@ -45,7 +43,6 @@ const improveRows = z.object({
     }),
   ),
   effects: z.array(jobEffectRow),
-  experiment: z.array(experimentRow).default([]),
   choices: z.array(choiceRow),
   skipped: z.array(z.object({ code: z.string(), facts: z.string(), pages: z.int() })).default([]),
   as_of: z.object({ day: dayColumn }),
@@ -54,7 +51,7 @@ const improveRows = z.object({
 type ImproveRows = z.infer<typeof improveRows>;
 
 /** The model of the improve report, with the jobs grouped by what they mean to the reader. */
-export function improveModel(answers: object, { experiment }: Pick<ModelContext, 'experiment'>) {
+export function improveModel(answers: object) {
   const rows = improveRows.parse(answers);
   const today = rows.as_of.day;
   const jobs = rows.jobs.map((row) => jobModel(row, today));
@@ -78,15 +75,12 @@ export function improveModel(answers: object, { experiment }: Pick<ModelContext,
     flagged,
     proposed,
     newlyFlagged,
-    /** The other pages with a job of the week or an open one, each once, the pages flagged without a job, those next in line, and those held out. */
+    /** The other pages with a job of the week or an open one, each once, the pages flagged without a job, and those next in line. */
     pages: [
       ...otherPages(jobs, groups),
       ...proposed.map((page) => ({ ...page, state: 'No job yet' })),
       ...chosenBy('next').map((page) => ({ ...page, age: null, state: 'Next in line' })),
-      ...chosenBy('held-out').map((page) => ({ ...page, age: null, state: 'Held out' })),
     ],
-    /** What the experiment found; null without one. */
-    experiment: experiment === 'pairs' ? experimentWords(rows.experiment) : null,
     /** Merges of the last twelve weeks, with the views before and after. */
     effects: rows.effects,
     /** How many popular pages were skipped, by reason, most frequent first. */
@@ -171,7 +165,6 @@ const ageWords = (days: number): string => (days <= 0 ? 'today' : `${counted(day
 const SKIPPED: Readonly<Partial<Record<string, string>>> = {
   'few-days': 'viewed on too few days',
   'few-days-by-people': 'viewed by people on too few days',
-  'held-out': 'held out earlier',
   rejected: 'rejected by people',
   skipped: 'manually',
 };

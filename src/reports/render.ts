@@ -50,7 +50,7 @@ export async function prepareReport(
   { report, period, where, cautions = [] }: ReportRequest,
 ) {
   const { name, title, audience } = report;
-  const { improve, reports, serve } = place.settings;
+  const { reports, serve } = place.settings;
   const { timezone } = reports;
   const part = { ...partOf(project, where), webApp: serve?.url ?? null };
   const coverage = await readCoverage(reader, project, period);
@@ -62,7 +62,7 @@ export async function prepareReport(
     period,
     cautions: [...cautionsOf(coverage), ...cautions],
     coverage,
-    ...modelOf(report, answers, { period, calendar: reports, coverage, experiment: improve.experiment }),
+    ...modelOf(report, answers, { period, calendar: reports, coverage }),
   };
   const hasLines = report.queries.some((query) => shows(query, 'lines'));
   const events = hasLines ? await readNotes(reader, project.id) : [];
@@ -123,7 +123,7 @@ function modelOf(report: ReportDefinition, answers: QueryRows, context: ModelCon
       case 'weekly':
         return weeklyModel(answers, context);
       case 'improve':
-        return improveModel(answers, context);
+        return improveModel(answers);
       case undefined:
         return { rows: answers };
     }

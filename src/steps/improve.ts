@@ -1,12 +1,10 @@
-import { randomBytes } from 'node:crypto';
 import { readSkips, recordChoices, skipPage, unknownPage, unskipPage } from '../agents/choices.js';
 import { readJobs, referenceOf } from '../agents/job.js';
-import { type Draw, planJob } from '../agents/ledger.js';
-import { type ImprovePlan, planImprovement, reservedPages } from '../agents/plan.js';
+import { planJob } from '../agents/ledger.js';
+import { type ImprovePlan, planImprovement } from '../agents/plan.js';
 import { composePrompt, type Proposal, proposalOf } from '../agents/prompt.js';
-import { type Reason, reasonWords } from '../agents/reasons.js';
+import { reasonWords } from '../agents/reasons.js';
 import { limitWords } from '../agents/room.js';
-import { heldOutIn } from '../agents/select.js';
 import { type IsListed, readSitemap } from '../agents/sitemap.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { type Day, dayOf } from '../day.js';
@@ -55,50 +53,27 @@ async function improveProject(
   { isListed, apply }: { readonly isListed: IsListed | undefined; readonly apply: boolean },
 ): Promise<ProjectImprovement> {
   const { workspace, store, session } = parts;
-  const rules = workspace.settings.improve;
-  const seed = apply ? randomBytes(16).toString('hex') : undefined;
-  const state = { now: session.now(), isListed, seed };
-  const plan = await planImprovement(store, project.id, rules, state);
-  if (seed === undefined) {
-    await recordChoices(store, project.id, plan, state.now);
-    return { project, plan, created: 0, sent: 0 };
-  }
-  for (const page of plan.flagged) {
-    const pair = plan.pairs.find(({ treated }) => treated === page.path);
-    const draw = pair && { seed, heldOut: pair.heldOut };
-    await planPage(parts, project, proposalOf(project.id, page, workspace), draw);
-  }
-  const jobs = await readJobs(store, project.id);
-  const drawn = withHeldOut(plan, reservedPages(jobs, rules, session.now()));
-  const heldOut = heldOutIn(drawn);
-  if (heldOut.length > 0) session.observer.onHeldOut?.(project, heldOut);
+  const now = session.now();
+  const plan = await planImprovement(store, project.id, workspace.settings.improve, { now, isListed });
+  if (apply)
+    for (const page of plan.flagged) await planPage(parts, project, proposalOf(project.id, page, workspace));
   // Chosen before its jobs were planned, so that reports leave out pages that got one.
-  await recordChoices(store, project.id, drawn, state.now);
-  return { project, plan: drawn, ...(await submitWaiting(parts, project, 'all')) };
+  await recordChoices(store, project.id, plan, now);
+  const sent = apply ? await submitWaiting(parts, project, 'all') : { created: 0, sent: 0 };
+  return { project, plan, ...sent };
 }
 
-/** The plan after its draw: the pages that it holds out are no longer next in line. */
-function withHeldOut(plan: ImprovePlan, reserved: ReadonlyMap<string, Reason>): ImprovePlan {
-  const heldOut = plan.next.flatMap((page) => {
-    const why = reserved.get(page.path);
-    return why === undefined ? [] : [{ ...page, why }];
-  });
-  const next = plan.next.filter(({ path }) => !reserved.has(path));
-  return { ...plan, next, leftOut: [...plan.leftOut, ...heldOut] };
-}
-
-/** Plans the job of a page, with the draw that gave it the job, if any; nothing is sent. Returns its number. */
+/** Plans the job of a page; nothing is sent. Returns its number. */
 function planPage(
   { workspace, store, session }: Using<'workspace' | 'store' | 'session'>,
   { id: project }: ProjectSettings,
   { path, why, evidence, instruction }: Proposal,
-  draw?: Draw,
 ): Promise<number> {
   const at = session.now();
   const reason = reasonWords(why);
   const reference = referenceOf(project, path, at);
   const prompt = composePrompt({ project, path, reason, reference }, instruction, workspace);
-  return planJob(store, { project, page: { path, reason, evidence }, prompt, now: at, draw });
+  return planJob(store, { project, page: { path, reason, evidence }, prompt, now: at });
 }
 
 /** An approved page. */
@@ -116,8 +91,6 @@ interface Approved {
   readonly path: string;
   /** The number of its job; undefined when none was planned. */
   readonly id?: number;
-  /** Why it would not have got one if it had not been named: it was rejected or held out. */
-  readonly despite?: Reason | undefined;
   /** Why none was planned. */
   readonly refusal?: string;
 }
@@ -158,7 +131,6 @@ export async function approvePages(given: Parts, project: ProjectSettings, appro
           ...proposal,
           instruction: instruction ?? proposal.instruction,
         }),
-        despite: page.despite,
       });
   }
   const planned = answers.filter(({ id }) => id !== undefined).length;

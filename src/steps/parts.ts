@@ -1,6 +1,5 @@
 import type { CodeHost } from '../agents/code-host.js';
 import type { Job } from '../agents/job.js';
-import type { HeldOutPage } from '../agents/select.js';
 import type { Client } from '../api/client.js';
 import type { PlatformClock } from '../api/clock.js';
 import type { SharedLimit } from '../budget/ledger.js';
@@ -88,6 +87,4 @@ export interface Observer {
   /** Called when an alert or a ping could not be sent. */
   readonly onAlertFailed?: (words: string) => void;
   readonly onJob?: (job: Job) => void;
-  /** Called with all pages that chance holds out now, before any job is sent. */
-  readonly onHeldOut?: (project: ProjectSettings, pages: readonly HeldOutPage[]) => void;
 }

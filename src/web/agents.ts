@@ -1,6 +1,4 @@
-import { z } from 'zod';
 import { readSkips } from '../agents/choices.js';
-import { experimentRow, experimentWords } from '../agents/experiment.js';
 import { attemptOf } from '../agents/intents.js';
 import { readJobsWithEffects } from '../agents/job-effects.js';
 import { isRemoteJob, type Job } from '../agents/job.js';
@@ -33,7 +31,7 @@ const MOST_LEFT_OUT = 100;
 /** Jobs that are over; the others can be opened. */
 const RECENT = 4;
 
-/** The pages from flagged to merged, each job in one stage, what the experiment found, and the actions requested here. */
+/** The pages from flagged to merged, each job in one stage, and the actions requested here. */
 export async function agents(request: SiteRequest): Promise<object> {
   const { reader, project, now, queue, rows, offer } = request;
   const { settings } = request.workspace;
@@ -67,15 +65,10 @@ export async function agents(request: SiteRequest): Promise<object> {
     };
   });
   const stageOf = (job: ShownJob) => STAGES.find(([, isIn]) => isIn(job))?.[0];
-  const [experiment, notes] = await Promise.all([rows('experiment'), rows('notes')]);
-  for (const name of ['experiment-pairs', 'agent-jobs', 'effects-of-jobs', 'left-out']) offer(name);
+  for (const name of ['agent-jobs', 'effects-of-jobs', 'left-out']) offer(name);
   return {
     ...(await proposalsOf(request)),
-    experiment:
-      settings.improve.experiment === 'pairs'
-        ? experimentWords(z.array(experimentRow).parse(experiment))
-        : null,
-    notes,
+    notes: await rows('notes'),
     stages: STAGES.map(([title]) => {
       const own = shown.filter((job) => stageOf(job) === title);
       const most = ['Merged', 'Ended without a merge'].includes(title) ? RECENT : own.length;
@@ -109,8 +102,8 @@ async function proposalsOf({ reader, project, proposals, now, query }: SiteReque
       (error: unknown) => ({ proposed: [], next: [], room: '', leftOut: [], problem: messageOf(error) }),
     );
   const others = leftOut.filter(({ path }) => !skipped.some((skip) => skip.path === path));
-  const isReserved = ({ code }: (typeof skipped)[number]) => code === 'held-out' || code === 'rejected';
-  const all = [...skipped, ...others.filter(isReserved), ...others.filter((page) => !isReserved(page))];
+  const isRejected = ({ code }: (typeof skipped)[number]) => code === 'rejected';
+  const all = [...skipped, ...others.filter(isRejected), ...others.filter((page) => !isRejected(page))];
   return {
     proposals: proposed,
     next: next.slice(0, MOST_NEXT),

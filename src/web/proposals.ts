@@ -42,7 +42,6 @@ export class Proposals {
           ...proposal,
           why: reasonWords(why),
           caution: despite === undefined ? null : reasonWords(despite),
-          isTwin: despite?.code === 'held-out',
           ending: prompt.slice(instruction.length),
         };
       }),

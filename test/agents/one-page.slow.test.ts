@@ -152,19 +152,6 @@ describe('a site on which people read /page/ and AI reads /page.md', () => {
   });
 });
 
-it('an experiment never pairs a page with itself', async () => {
-  const { run, created } = await openSite(mixed, '{ mode: apply, experiment: pairs, maxJobsPerWeek: 6 }');
-  const { stderr } = await run('run');
-  const pairs = [...stderr.matchAll(/^ {2}(\S+) waits for (\S+) /gm)].map(([, page = '', twin = '']) => [
-    page,
-    twin,
-  ]);
-  expect(pairs.length).toBeGreaterThan(3);
-  expect(pairs.filter(([page, twin]) => page === twin)).toEqual([]);
-  const all = [...pairs.flat(), ...created].map((path) => pageOf(path));
-  expect(new Set(all).size).toBe(pairs.length * 2);
-});
-
 describe.each<[string, Addresses]>([
   [
     'turns on slashes at the end',

@@ -10,11 +10,11 @@ import {
   planImprovement,
   type PlanRules,
   readCandidates,
-  reservedPages,
+  rejectedPages,
 } from '../../src/agents/plan.js';
 import { reasonWords } from '../../src/agents/reasons.js';
 import { settingsSchema } from '../../src/config/schema.js';
-import { type Day, day } from '../../src/day.js';
+import { day } from '../../src/day.js';
 import { planLines } from '../../src/print/pages.js';
 import { logOf } from '../../src/warehouse/live-file.js';
 import { timestampColumn } from '../../src/warehouse/query.js';
@@ -27,7 +27,6 @@ import { EVIDENCE, readingSql, steadyPages, storeReading } from './reading.js';
 const RULES: PlanRules = {
   ...{ minWeeklyViews: 200, exclude: [] },
   ...{ cooldownDays: 56, maxJobsPerWeek: 5, maxOpenPullRequests: 10 },
-  ...{ mode: 'plan', experiment: 'pairs' },
 };
 const AT = { now: NOW, isListed: undefined };
 
@@ -146,16 +145,16 @@ it('the stored choice is written again only if it has changed, and keeps its tim
   const times = async () => (await warehouse.query(chosen, since)).map(({ chosen_at }) => chosen_at);
   expect(await times()).toEqual([NOW, NOW, later]);
   const plan = await planImprovement(warehouse, 'prj_sandbox', RULES, AT);
-  const holdOut = async (job: number, until: Day | null, now: Date) => {
-    const why = { code: 'held-out', twin: '/guides/page-2', job, until, latest: day('2027-05-02') } as const;
+  const reject = async (job: number, now: Date) => {
+    const why = { code: 'rejected', job, on: day('2026-11-09') } as const;
     const page = { path: '/guides/page-1', why, evidence: EVIDENCE };
     await recordChoices(warehouse, 'prj_sandbox', { ...plan, flagged: [], leftOut: [page] }, now);
     return times();
   };
-  expect(await holdOut(1, null, NOW)).toEqual([NOW]);
-  expect(await holdOut(1, day('2027-01-01'), later)).toEqual([NOW]);
-  // Held out again, by another draw.
-  expect(await holdOut(2, null, later)).toEqual([later]);
+  expect(await reject(1, NOW)).toEqual([NOW]);
+  expect(await reject(1, later)).toEqual([NOW]);
+  // Rejected again, with another job.
+  expect(await reject(2, later)).toEqual([later]);
 });
 
 it.each([
@@ -218,7 +217,7 @@ describe('the jobs of a week', () => {
   });
 
   it('and cooldowns are not affected by times that a clock stored that was ahead', () => {
-    const job = { id: 1, path: '/a', state: 'completed', held_out: '/b' } as const;
+    const job = { id: 1, path: '/a', state: 'completed' } as const;
     const busy = (planned: number, ended: number, review = {}) => {
       const times = { planned_at: addDays(NOW, planned), ended_at: addDays(NOW, ended) };
       const jobs = [
@@ -232,7 +231,7 @@ describe('the jobs of a week', () => {
           ...review,
         } as Job,
       ];
-      return [...busyPages(jobs, RULES, NOW).keys(), ...reservedPages(jobs, RULES, NOW).keys()];
+      return [...busyPages(jobs, RULES, NOW).keys(), ...rejectedPages(jobs).keys()];
     };
     expect(busy(-5, -1)).toEqual(['/a']);
     expect(busy(-90, -57)).toEqual([]);
@@ -240,9 +239,8 @@ describe('the jobs of a week', () => {
     expect(busy(-90, 400)).toEqual([]);
     expect(busy(-5, 400)).toEqual(['/a']);
     expect(busy(400, 401)).toEqual([]);
-    expect(busy(-90, -80, { merged_on: day('2026-11-17') })).toEqual(['/b']);
-    expect(busy(-90, -80, { merged_on: day('2026-12-01') })).toEqual([]);
-    expect(busy(-90, -80, { state: 'active' })).toEqual(['/a', '/b']);
+    expect(busy(-90, -80, { merged_on: day('2026-11-17') })).toEqual([]);
+    expect(busy(-90, -80, { state: 'active' })).toEqual(['/a']);
     expect(busy(400, 401, { state: 'active' })).toEqual(['/a']);
   });
 });

@@ -119,7 +119,7 @@ it('on any site, the proposals are the beginning of the ranking by typical weeks
     await store(pages);
     const rules: PlanRules = {
       ...{ minWeeklyViews, maxJobsPerWeek, maxOpenPullRequests: 1000, cooldownDays: 56 },
-      ...{ exclude: ['/changelog/**'], mode: 'apply', experiment: 'off' },
+      exclude: ['/changelog/**'],
     };
     const plan = await planImprovement(history.reader, 'prj_1', rules, { now: NOW, isListed: undefined });
     const ranking = rankingOf(pages);

@@ -1,19 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import { busyPages, reservedPages } from '../../src/agents/plan.js';
+import { busyPages, rejectedPages } from '../../src/agents/plan.js';
 import { type Reason, reasonWords } from '../../src/agents/reasons.js';
 import { isInReview, limitWords, roomFor } from '../../src/agents/room.js';
 import { type Candidate, selectPages, type SelectionRules } from '../../src/agents/select.js';
 import { addDays, day } from '../../src/day.js';
 
-const RULES: SelectionRules = {
-  ...{ minWeeklyViews: 100, exclude: [] },
-  ...{ mode: 'plan', experiment: 'pairs' },
-};
+const RULES: SelectionRules = { minWeeklyViews: 100, exclude: [] };
 const roomOf = (count: number) => ({ count, setting: 'maxJobsPerWeek', limit: 5 }) as const;
 const HAS_JOB: Reason = { code: 'has-job', job: 4, state: 'active' };
 const FREE = {
   busy: new Map<string, Reason>(),
-  reserved: new Map<string, Reason>(),
+  rejected: new Map<string, Reason>(),
   isListed: undefined,
   room: roomOf(99),
 };
@@ -143,61 +140,18 @@ describe('which pages are left out, and why', () => {
     expect(flaggedBy([page(longest, 500)])).toEqual([longest]);
   });
 
+  it('a rejected page, unless a person names it', () => {
+    const why: Reason = { code: 'rejected', job: 3, on: day('2026-11-09') };
+    const rejected = new Map([['/a', why]]);
+    const chosen = (state: object) => selectAll([page('/a', 500)], RULES, { ...FREE, rejected, ...state });
+    expect(chosen({}).leftOut).toMatchObject([{ path: '/a', why }]);
+    expect(chosen({ only: ['/a'] }).flagged).toMatchObject([{ path: '/a', despite: why }]);
+  });
+
   it('a left-out page gives its place to the next', () => {
     const pages = [page('/a', 500), page('/b', 400), page('/c', 300)];
     const around = { busy: new Map([['/a', HAS_JOB]]), room: roomOf(1) };
     expect(flaggedBy(pages, {}, around)).toEqual(['/b']);
-  });
-});
-
-describe('an experiment', () => {
-  const pages = [500, 490, 400, 395, 300, 290].map((views) => page(`/${views}`, views));
-  const around = { room: roomOf(2) };
-  const chosen = (rules: Partial<SelectionRules>, state: object = {}) =>
-    selectAll(pages, { ...RULES, mode: 'apply', ...rules }, { ...FREE, ...around, ...state });
-  const TWINS = [
-    ['/490', '/500'],
-    ['/395', '/400'],
-  ];
-
-  it('draws one page of each pair, and as many pages are flagged as without it', () => {
-    const drawn = new Set<string>();
-    for (const seed of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']) {
-      const { flagged, next, pairs } = chosen({}, { seed });
-      expect(pairs.map(({ treated, heldOut }) => [treated, heldOut].sort())).toEqual(TWINS);
-      expect(flagged.map(({ path }) => path)).toEqual(pairs.map(({ treated }) => treated));
-      expect(next).toHaveLength(4);
-      drawn.add(flagged.map(({ path }) => path).join());
-    }
-    expect(drawn.size).toBeGreaterThan(1);
-  });
-
-  it('needs exactly twice as many pages as jobs are allowed', () => {
-    const allowed = (count: number) => ({ room: roomOf(count), seed: 'a' });
-    expect(chosen({}, allowed(3)).pairs).toHaveLength(3);
-    expect(chosen({}, allowed(4)).pairs).toEqual([]);
-  });
-
-  it('shows both pages of each pair before the draw', () => {
-    expect(chosen({}).flagged.map(({ path }) => path)).toEqual(['/500', '/490', '/400', '/395']);
-  });
-
-  it.each([
-    ['mode is plan', { mode: 'plan' }, {}],
-    ['it is off', { experiment: 'off' }, {}],
-    ['fewer than twice as many pages qualify', {}, { room: roomOf(4) }],
-    ['a person names the pages', {}, { only: ['/500', '/490', '/400', '/395', '/300'] }],
-  ] as const)('is not made if %s', (_, rules, state) => {
-    const { flagged, pairs } = chosen(rules, { seed: 'a', ...state });
-    expect(pairs).toEqual([]);
-    expect(flagged.map(({ path }) => path).slice(0, 2)).toEqual(['/500', '/490']);
-  });
-
-  it('leaves out reserved pages, unless a person names them', () => {
-    const why: Reason = { code: 'rejected', job: 3, on: day('2026-11-09') };
-    const reserved = new Map([['/500', why]]);
-    expect(chosen({}, { reserved }).leftOut[0]).toMatchObject({ path: '/500', why });
-    expect(chosen({}, { reserved, only: ['/500'] }).flagged).toMatchObject([{ path: '/500', despite: why }]);
   });
 });
 
@@ -213,13 +167,12 @@ describe('one open job per page, and a cooldown', () => {
         merged_on: null,
         closed_on: null,
         merged_into: null,
-        held_out: null,
       },
       planned_at: new Date('2026-09-01T04:00:00Z'),
       ended_at: endedDaysAgo === null ? null : new Date(now.getTime() - endedDaysAgo * 86_400_000),
     }) as Parameters<typeof busyPages>[0][number];
 
-  const WAITS = { cooldownDays: 56, experiment: 'pairs' } as const;
+  const WAITS = { cooldownDays: 56 };
 
   it.each([
     ['planned', null, true],
@@ -267,37 +220,13 @@ describe('one open job per page, and a cooldown', () => {
   it('a page whose pull request was rejected gets another job only if a person names it', () => {
     const rejected = { ...job('completed', 9), closed_on: day('2026-11-09') };
     expect(busyPages([rejected], WAITS, now).size).toBe(0);
-    const [why] = reservedPages([rejected], WAITS, now).values();
+    const [why] = rejectedPages([rejected]).values();
     expect(why && reasonWords(why)).toMatch(
       /^rejected on Nov 9, 2026 \(job 1\): it gets another job only if you approve it$/,
     );
-    expect(reservedPages([rejected, { ...job('completed', 60), id: 2 }], WAITS, now).size).toBe(0);
-    expect(reservedPages([rejected, { ...job('refused', 1), id: 2 }], WAITS, now).size).toBe(1);
-    expect(reservedPages([{ ...rejected, merged_on: day('2026-11-10') }], WAITS, now).size).toBe(0);
-  });
-
-  const open = 'eight weeks after that is merged, Mar 2, 2027 at the latest';
-  it.each([
-    ['while the job is active', job('active', null), open],
-    ['while its pull request is open', reviewed({}), open],
-    ['for eight weeks after the merge', reviewed({ merged_on: day('2026-09-24') }), 'Nov 19, 2026'],
-    ['and no longer', reviewed({ merged_on: day('2026-09-23') }), undefined],
-    ['from the day of the merge', reviewed({ merged_on: day('2026-11-18') }), 'Jan 13, 2027'],
-    ['not after it was closed', reviewed({ closed_on: day('2026-11-18') }), undefined],
-    ['not after a failure', job('failed', 0), undefined],
-    ['not after an end without a change', job('completed', 0), undefined],
-    ['not if the platform refused the job', job('refused', 1), undefined],
-    ['for half a year at most', reviewed({ planned_at: new Date('2026-05-19T04:00:00Z') }), undefined],
-  ])('the twin of a page with a job is held out %s', (_, treated, until) => {
-    const jobs = [{ ...treated, held_out: '/b' }];
-    const why = reservedPages(jobs, WAITS, now).get('/b');
-    expect(why && reasonWords(why)).toBe(until && `chance gave job 1 to /a; this page waits until ${until}`);
-    expect(reservedPages(jobs, { experiment: 'off' }, now).get('/b')).toBeUndefined();
-  });
-
-  it('a held-out page that a person chose leaves its pair', () => {
-    const treated = { ...reviewed({}), held_out: '/b' };
-    expect(reservedPages([treated, { ...job('active', null), id: 2, path: '/b' }], WAITS, now).size).toBe(0);
+    expect(rejectedPages([rejected, { ...job('completed', 60), id: 2 }]).size).toBe(0);
+    expect(rejectedPages([rejected, { ...job('refused', 1), id: 2 }]).size).toBe(1);
+    expect(rejectedPages([{ ...rejected, merged_on: day('2026-11-10') }]).size).toBe(0);
   });
 });
 

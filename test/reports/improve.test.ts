@@ -1,7 +1,6 @@
 import { beforeEach, expect, test } from 'vitest';
 import { siteHistory, type TestHistory } from './history.js';
 import { prepare } from './prepare.js';
-import { improveModel } from '../../src/reports/improve.js';
 
 let history: TestHistory;
 beforeEach(async () => {
@@ -51,15 +50,6 @@ test('views before and after each merge are listed, with the change of the site,
   }
 });
 
-test('what an experiment found is said once, and only while one runs', () => {
-  const row = { audience: 'human', verdict: 'more views', pairs: 12, ratio: 1.25, low: 1.1, high: 1.4 };
-  const answers = { jobs: [], effects: [], choices: [], experiment: [row], as_of: { day: '2026-11-16' } };
-  expect(improveModel(answers, { experiment: 'pairs' }).experiment).toMatch(
-    /^Pages with a job got 25% more /,
-  );
-  expect(improveModel(answers, { experiment: 'off' }).experiment).toBeNull();
-});
-
 test('the commands in it name the configuration, as they must be typed', async () => {
   const invocation = { config: 'staging.yaml' };
   const report = await prepare({ reader: history.reader, name: 'improve', invocation });
@@ -84,19 +74,6 @@ test('skipped pages are counted by reason in one line, without those that have o
   expect(await textOf()).toContain(
     '\nSkipped popular pages: 3 viewed on too few days, 1 excluded by improve.exclude. To list all of them: readership improve\n',
   );
-});
-
-test('a page that is held out is listed once with its numbers and its reason, and later only counted', async () => {
-  await history.run(`
-    UPDATE page_choices SET code = 'held-out', facts = '{"until": "2027-01-12", "latest": "2027-05-17", "job": 1, "twin": "/quickstart"}'
-    WHERE path = '/sdks/python'`);
-  const text = await textOf();
-  expect(text).toMatch(/\n\/sdks\/python\n {2}Held out\n.*1,204.*870/);
-  expect(text).toContain('\n  Chance gave job 1 to /quickstart; this page waits until Jan 12, 2027.\n');
-  expect(text).not.toContain('Skipped popular pages');
-  await history.run("UPDATE page_choices SET chosen_at = '2026-11-01' WHERE path = '/sdks/python'");
-  expect(await textOf()).toContain('Skipped popular pages: 1 held out earlier. To list all');
-  expect(await textOf()).not.toContain('/sdks/python');
 });
 
 test('pages that somebody skipped are counted together, regardless of their day', async () => {

@@ -2,17 +2,13 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readSkips } from '../../src/agents/choices.js';
-import { type Job, readJobs } from '../../src/agents/job.js';
 import { planImprovement } from '../../src/agents/plan.js';
 import { type Proposal, proposalOf, REFERENCE_TO_COME } from '../../src/agents/prompt.js';
-import { reasonWords } from '../../src/agents/reasons.js';
-import { JOBS } from '../../src/agents/reconcile.js';
 import { day } from '../../src/day.js';
-import { reconcile } from '../../src/effects/reconcile.js';
 import { type Approval, approvePages, improveStep, skipPages, unskipPages } from '../../src/steps/improve.js';
 import { agentDesk } from '../agents/agent-desk.js';
 import { steadyPages, storeReading } from '../agents/reading.js';
-import { liveWarehouse, rowsOf } from '../open-warehouse.js';
+import { rowsOf } from '../open-warehouse.js';
 import { tempDir } from '../temp-dir.js';
 
 /** Four pages are flagged, of twelve that are read enough; `/guides/page-12` is read least. */
@@ -119,45 +115,6 @@ describe('pages approved one by one', () => {
     expect(answers).toEqual([{ path: '/guides/page-1', refusal: 'has job 1, unconfirmed' }]);
     expect((await jobs()).map(({ state }) => state)).toEqual(['unconfirmed']);
     expect(sent()).toHaveLength(1);
-  });
-});
-
-describe('a held-out page', () => {
-  const drawn = async () => {
-    const all = await desk({ mode: 'apply', experiment: 'pairs' });
-    await improveStep(all.parts, { apply: true });
-    return all;
-  };
-  const heldOutIn = (jobs: readonly Job[]) => jobs.flatMap(({ held_out }) => held_out ?? []);
-
-  it('is stored with the job of its twin, in the database and in the journal, from which both can be rebuilt', async () => {
-    const { jobs, journal, clock, project, warehouse } = await drawn();
-    const found = await jobs();
-    expect(found.map(({ held_out, draw_seed }) => [held_out, draw_seed?.length])).toEqual(
-      Array(4).fill([expect.stringMatching(/^\/guides\/page-/), 32]),
-    );
-    const rebuilt = await liveWarehouse();
-    await reconcile(JOBS, journal, rebuilt, clock.now());
-    const pairs = 'SELECT * EXCLUDE (drawn_at) FROM experiment_pairs ORDER BY ALL';
-    expect(await rowsOf(rebuilt, pairs)).toEqual(await rowsOf(warehouse, pairs));
-    expect(heldOutIn(await readJobs(rebuilt, project.id))).toEqual(heldOutIn(found));
-  });
-
-  it('says why, gets no job by itself, and leaves its pair when a person approves it', async () => {
-    const { approve, clock, parts, jobs, plan } = await drawn();
-    const [path = ''] = heldOutIn(await jobs());
-    const why = (await plan()).leftOut.find((page) => page.path === path)?.why;
-    expect(why && reasonWords(why)).toMatch(
-      /^chance gave job 1 to \/guides\/page-\d+; this page waits until eight weeks after that is merged, May 19, 2027 at the latest$/,
-    );
-    const [again] = (await improveStep(parts, { apply: true })).detail;
-    expect(pathsOf(again?.plan.flagged ?? [])).not.toContain(path);
-    // In the next week, there is room again.
-    clock.advance(7 * 24 * 3600);
-    const answers = await approve({ path });
-    expect(answers).toMatchObject([{ path, despite: { code: 'held-out', job: 1 } }]);
-    expect(answers[0]?.job?.id).toBeGreaterThan(4);
-    expect((await plan()).leftOut.find((page) => page.path === path)?.why.code).toBe('has-job');
   });
 });
 

@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Job } from '../../src/agents/job.js';
 import { isInReview } from '../../src/agents/room.js';
-import { addDays, dayOf, daysBetween } from '../../src/day.js';
 import { improveStep } from '../../src/steps/improve.js';
 import { jobToChange } from '../../src/steps/job-changes.js';
 import { pollStep } from '../../src/steps/poll.js';
@@ -16,7 +15,7 @@ async function after(weeks: number, pages: number, review?: 'merged' | 'closed')
   const desk = await agentDesk({ jobSeconds: 1, outcomes: ['pull-request'] });
   const history = { project: desk.project, first: '2026-09-14', last: '2027-07-01' };
   await storeReading(desk.warehouse, steadyPages(pages), history);
-  const parts = desk.parts({ settings: { improve: { mode: 'apply', experiment: 'pairs' } } });
+  const parts = desk.parts({ settings: { improve: { mode: 'apply' } } });
   let mostOpen = 0;
   const days: number[] = [];
   for (let week = 0; week < weeks; week++) {
@@ -47,17 +46,4 @@ it('half a year in which a person rejects every pull request: no page returns', 
   const { jobs } = await after(26, 30, 'closed');
   expect(jobs.length).toBeGreaterThan(25);
   expect(new Set(pathsOf(jobs)).size).toBe(jobs.length);
-});
-
-it('after every merge, twins are held out for eight weeks, and then qualify', async () => {
-  const { jobs, days } = await after(13, 90, 'merged');
-  expect(new Set(days)).toEqual(new Set([5]));
-  let later = 0;
-  for (const { held_out, merged_on, id } of jobs) {
-    const next = jobs.find((job) => job.path === held_out && job.id > id);
-    if (next === undefined || merged_on === null) continue;
-    later += 1;
-    expect(daysBetween(addDays(merged_on, 56), dayOf(next.planned_at))).toBeGreaterThanOrEqual(0);
-  }
-  expect(later).toBeGreaterThan(2);
 });

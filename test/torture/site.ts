@@ -35,7 +35,6 @@ improve:
   maxOpenPullRequests: 100
   maxJobsPerWeek: ${settings.maxJobs}
   minWeeklyViews: 0
-  experiment: pairs
 reports: { weekly: { to: [${ADA}, ${BOB}] }, improve: { to: [${ADA}] } }
 alerts: { to: [${OPS}] }
 mail: { from: Readership <readership@example.com> }

@@ -20,14 +20,11 @@ SELECT
   closed_on,
   merged_into,
   problem AS pull_request_problem,
-  twin.path AS held_out,
-  twin.seed AS draw_seed,
   coalesce(weekly_human, 0) AS weekly_human,
   coalesce(weekly_ai, 0) AS weekly_ai,
   trend,
   coalesce(weeks, []) AS weeks
 FROM agent_jobs
 LEFT JOIN pull_requests ON pull_requests.job = agent_jobs.id
-LEFT JOIN experiment_pairs AS twin ON twin.job_id = agent_jobs.id AND NOT twin.is_treated
 WHERE $project::VARCHAR IS NULL OR agent_jobs.project = $project
 ORDER BY id

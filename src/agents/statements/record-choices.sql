@@ -4,7 +4,7 @@ USING
     SELECT
       $project AS project,
       choice.*,
-      -- A decision that repeats keeps its time, unless the page, or its twin, got a job in between.
+      -- A decision that repeats keeps its time, unless the page got a job in between.
       if(
         before.code = choice.code
         AND (before.facts ->> 'job') IS NOT DISTINCT FROM (choice.facts ->> 'job')
