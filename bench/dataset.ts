@@ -8,7 +8,7 @@ import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { addDays, day } from '../src/day.js';
 import { storeDay } from '../src/export/ledger.js';
-import { isDatasetCurrent, publishDataset } from '../src/warehouse/dataset/dataset.js';
+import { datasetVersion, publishDataset } from '../src/warehouse/dataset/dataset.js';
 import { openWarehouse } from '../src/warehouse/open.js';
 import { readSql } from '../src/warehouse/query.js';
 import { inTemporaryDirectory } from './processes.js';
@@ -41,13 +41,14 @@ await inTemporaryDirectory(async (directory) => {
   await warehouse.exclusive((connection) => connection.run('CHECKPOINT'));
   const location = join(directory, 'dataset');
   const projects = Array.from({ length: PROJECTS }, (_, index) => ({ id: `prj_${index}` }));
-  const options = { place: { location, environment: {} }, projects, signal: new AbortController().signal };
-  const publish = () => publishDataset(warehouse, options);
+  const dataset = { location, projects };
+  const { signal } = new AbortController();
+  const publish = () => publishDataset(warehouse, dataset, { isWhole: false, mayCreate: true, signal });
   process.stdout.write(
     `${ROWS} rows: ${PROJECTS} projects, ${PAGES} pages, ${DAYS} days; load ${loadavg()[0]}\n`,
   );
   await timed('the first time', publish);
-  await timed('nothing changed', () => isDatasetCurrent(warehouse, options));
+  await timed('nothing changed', () => datasetVersion(warehouse, dataset, undefined));
   const views = Array.from({ length: PAGES }, (_, index) => ({
     path: `/docs/page-${index}`,
     human: 3,

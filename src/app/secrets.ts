@@ -18,15 +18,11 @@ import { secretParts } from '../mail/channel.js';
 import { redactor, unmistakable } from '../redact.js';
 import type { Output } from '../terminal/output.js';
 
-/** Variables of object storage. */
-const STORE_SECRETS = ['AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN'];
-
 /** The variables that may contain secrets; without settings, those recognizable by name. */
 export const secretNames = (environment: Environment, settings?: Settings): string[] =>
   Object.keys(environment).filter(
     (name) =>
       (name.startsWith('READERSHIP_') && name !== MACHINE_VARIABLE) ||
-      STORE_SECRETS.includes(name) ||
       (settings && secretVariables(settings, {}).some(([secret]) => secret === name)),
   );
 
@@ -50,7 +46,7 @@ export function secretsOf(configuration: Pick<Configuration, 'settings' | 'envir
 /** The variables that contain secrets, each with all its secret parts. */
 function secretVariables({ projects, channels }: Settings, environment: Environment) {
   const keys = projects.map(({ apiKeyEnv }) => apiKeyEnv);
-  const single = new Set([...keys, CODE_HOST_TOKEN_VARIABLE, ...STORE_SECRETS]);
+  const single = new Set([...keys, CODE_HOST_TOKEN_VARIABLE]);
   const ofChannels = Object.values(channels).flatMap(({ urlEnv, secretEnv = [] }) =>
     [urlEnv, secretEnv].flat(),
   );

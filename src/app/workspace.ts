@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
-import { basename, join } from 'node:path';
-import { CONFIG_FILE, type Configuration, datasetLocation, type Environment } from '../config/load.js';
+import { basename, join, resolve } from 'node:path';
+import { CONFIG_FILE, type Configuration, type Environment } from '../config/load.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
 import { markerOf } from '../effects/marker.js';
 import { MACHINE_VARIABLE } from '../effects/place.js';
@@ -11,7 +11,7 @@ import type { WorkspaceView } from '../steps/parts.js';
 import type { Output } from '../terminal/output.js';
 import { type Credentials, credentialsOf } from './credentials.js';
 import { type OwnSandbox, ownSandbox } from './sandbox.js';
-import { readConfiguration, type SecretsMode, secretsOf } from './secrets.js';
+import { readConfiguration, type SecretsMode, secretsOf, withoutSecrets } from './secrets.js';
 
 /** The parts of the process that a command uses, which tests can replace. */
 export interface Runtime {
@@ -28,7 +28,7 @@ export interface WorkspaceOptions {
   readonly config?: string;
   readonly sandbox?: boolean;
   readonly project?: string;
-  /** Where to publish a dataset, instead of the configured place. */
+  /** The directory to publish a dataset in, instead of the configured one. */
   readonly parquet?: string;
 }
 
@@ -78,9 +78,6 @@ export async function readWorkspace(
   if (configuration !== undefined) output.hide(secretsOf(configuration));
   const settings = configuration?.settings ?? sandboxSettings(workingDirectory);
   await refuseShards(settings.dataDir);
-  const location = datasetLocation(options.parquet, workingDirectory) ?? settings.publish.parquet;
-  const variables = Object.entries(configuration?.environment ?? environment);
-  const forStorage = Object.fromEntries(variables.filter(([name]) => name.startsWith('AWS_')));
   const files = filesIn(settings.dataDir);
   return {
     settings,
@@ -93,8 +90,29 @@ export async function readWorkspace(
     credentials: credentialsOf(settings, configuration?.environment ?? SANDBOX_ENVIRONMENT, files.outboxDir),
     sandbox: configuration === undefined ? ownSandbox(settings.dataDir, now) : undefined,
     marker: configuration && markerOf(configuration.file),
-    dataset: location === undefined ? undefined : { location, environment: forStorage },
+    dataset: datasetOf(options, settings, configuration, runtime),
   };
+}
+
+/** `publish.then` is about the configured directory. It gets no secret, and nothing from `.env`. */
+function datasetOf(
+  { parquet }: WorkspaceOptions,
+  { projects, publish }: Settings,
+  configuration: Configuration | undefined,
+  { workingDirectory, environment }: Runtime,
+): Workspace['dataset'] {
+  const location = parquet === undefined ? publish.parquet : resolve(workingDirectory, parquet);
+  if (location === undefined) return undefined;
+  const isConfigured = location === publish.parquet;
+  const then =
+    !isConfigured || publish.then === undefined || configuration === undefined
+      ? undefined
+      : {
+          command: publish.then,
+          directory: configuration.directory,
+          environment: withoutSecrets(environment, configuration.settings),
+        };
+  return { location, projects, then };
 }
 
 /** The name of a configuration in its directory, unless it is the usual one. */

@@ -2,9 +2,9 @@ import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
 import {
   DURATION_FORM,
-  isDatasetLocation,
+  isDirectory,
   listeningHost,
-  NOT_A_DATASET_LOCATION,
+  NOT_A_DATASET_DIRECTORY,
   parseDuration,
 } from '../config/values.js';
 import { parseDay } from '../day.js';
@@ -99,9 +99,9 @@ export const aHost = rule(
   (text) => listeningHost.safeParse(text).data,
   'This is not a name or an address of this machine.',
 );
-export const aDatasetLocation = rule(
-  (text) => (text !== '' && isDatasetLocation(text) ? text : undefined),
-  `This is ${NOT_A_DATASET_LOCATION}.`,
+export const aDatasetDirectory = rule(
+  (text) => (text !== '' && isDirectory(text) ? text : undefined),
+  `This is ${NOT_A_DATASET_DIRECTORY}.`,
 );
 
 const WORKSPACE = {

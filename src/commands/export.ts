@@ -1,5 +1,5 @@
 import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
-import { shownLocation } from '../config/load.js';
+import { shownPath } from '../config/load.js';
 import { lastEndedDay } from '../day.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
 import { forecastExport } from '../export/forecast.js';
@@ -11,7 +11,7 @@ import { StepRunner } from '../steps/step.js';
 import { openNewest } from '../warehouse/published.js';
 import type { Reader } from '../warehouse/query.js';
 import {
-  aDatasetLocation,
+  aDatasetDirectory,
   aDay,
   projectCommand,
   workspaceCommand,
@@ -121,22 +121,18 @@ export const audit = projectCommand('audit', {
 export const publish = workspaceCommand('publish', {
   summary: 'publish the history now, with --parquet also as a Parquet dataset',
   description:
-    'Writes data/history.duckdb, a sorted, read-only copy of the whole history, and replaces the previous copy in one step. With --parquet, or publish.parquet in the configuration, also writes every file of a Parquet dataset, which Spark, ClickHouse, Polars and DuckDB read. Every command that changes the history publishes what changed, too.',
+    'Writes data/history.duckdb, a sorted, read-only copy of the whole history, and replaces the previous copy in one step. With --parquet, or publish.parquet in the configuration, also writes every file of a Parquet dataset, which Spark, ClickHouse, Polars and DuckDB read, and then runs publish.then. Every command that changes the history publishes what changed, too.',
   options: {
     parquet: value(
-      '<place>',
-      'also publish a Parquet dataset in this directory or s3://bucket/prefix (default: publish.parquet)',
-      aDatasetLocation,
+      '<directory>',
+      'also publish a Parquet dataset in this directory (default: publish.parquet)',
+      aDatasetDirectory,
     ),
     json: flag(JSON_LOG),
   },
   examples: `
   readership publish
-  readership publish --parquet /srv/dataset      how to read it: docs/scale.md
-  readership publish --parquet s3://bucket/dataset`,
-  environment: `Environment, for a dataset in a bucket:
-  AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY   the credentials
-  AWS_REGION, AWS_ENDPOINT_URL_S3            if not us-east-1 at Amazon`,
+  readership publish --parquet /srv/dataset      how to read it: docs/scale.md`,
   run: async (options, runtime) => {
     const { output, workingDirectory } = runtime;
     return withSteps<ExitCode>('publish', { ...options, secrets: 'optional' }, runtime, async (parts) => {
@@ -144,7 +140,7 @@ export const publish = workspaceCommand('publish', {
       const runner = new StepRunner(parts);
       const published = await runPublish(runner, parts, { isWhole: true });
       const line = (path: string, words: string) => {
-        output.data(`${shownLocation(path, workingDirectory)}  ${words}`);
+        output.data(`${shownPath(path, workingDirectory)}  ${words}`);
       };
       if (published !== undefined) line(historyFile, `${(published.bytes / 1e6).toFixed(1)} MB`);
       if (published?.dataset !== undefined && dataset !== undefined)

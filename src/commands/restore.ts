@@ -2,7 +2,7 @@ import { max } from 'date-fns';
 import { resolve } from 'node:path';
 import { MAX_LOCK_WAIT_MS, withStored } from '../app/open.js';
 import { keepPrivate, readWorkspace } from '../app/workspace.js';
-import { shownLocation } from '../config/load.js';
+import { shownPath } from '../config/load.js';
 import { addDays, daysBetween, lastEndedDay } from '../day.js';
 import { placeWords, sendFrom } from '../effects/place.js';
 import type { ExitCode } from '../errors.js';
@@ -11,7 +11,7 @@ import { inSequence, moment, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { runPublish } from '../steps/publish.js';
 import { StepRunner } from '../steps/step.js';
-import { forgetDataset } from '../warehouse/dataset/dataset.js';
+import { setFinishedVersion } from '../warehouse/dataset/dataset.js';
 import { publish } from '../warehouse/publish.js';
 import type { Reader } from '../warehouse/query.js';
 import { restore as restoreLive } from '../warehouse/restore.js';
@@ -44,7 +44,7 @@ export const restore = workspaceCommand('restore', {
       { ...hold, command: 'readership restore', now, signal },
     );
     await withStored(workspace, runtime, hold, async ({ store, effects: { elsewhere }, putRight }) => {
-      const shown = (file: string) => shownLocation(file, workingDirectory);
+      const shown = (file: string) => shownPath(file, workingDirectory);
       if (restored === undefined)
         output.data(`${shown(liveFile)} is intact and up to date: nothing to restore.`);
       else output.data(`Restored ${shown(liveFile)} from ${shown(restored.source)}.`);
@@ -53,7 +53,8 @@ export const restore = workspaceCommand('restore', {
       if (putRight !== undefined) output.data(putRight);
       for (const { id } of settings.projects) output.words(await stateLine(store, id, now()));
       if (restored === undefined) return;
-      await forgetDataset(store);
+      // The dataset may be that of a later state.
+      await setFinishedVersion(store, null);
       await publish(store, historyFile);
       output.data(`${elsewhere === undefined ? 'Next' : `${elsewhere.message}\nThen`}: readership run`);
     });

@@ -6,7 +6,6 @@ import { codeOf, ConfigurationError } from '../errors.js';
 import { readText } from '../files.js';
 import { parseYaml } from './problems.js';
 import { type ProjectSettings, RETIRED, type Settings, settingsSchema } from './schema.js';
-import { isLocal } from './values.js';
 
 export const CONFIG_FILE = 'readership.yaml';
 /** Next to the configuration. */
@@ -74,18 +73,13 @@ function withPaths(settings: Settings, directory: string): Settings {
   return {
     ...settings,
     dataDir: resolve(directory, dataDir),
-    publish: { ...publish, parquet: datasetLocation(publish.parquet, directory) },
+    publish: { ...publish, parquet: publish.parquet && resolve(directory, publish.parquet) },
     improve: isPath ? { ...improve, sitemap: resolve(directory, sitemap) } : improve,
   };
 }
 
-/** The location of a dataset; a path is relative to `directory`. */
-export const datasetLocation = (location: string | undefined, directory: string): string | undefined =>
-  location === undefined || !isLocal(location) ? location : resolve(directory, location);
-
-/** A location as messages show it: a path is relative to `directory`. */
-export const shownLocation = (location: string, directory: string): string =>
-  isLocal(location) ? relative(directory, location) || '.' : location;
+/** A path as messages show it: relative to `directory`. */
+export const shownPath = (path: string, directory: string): string => relative(directory, path) || '.';
 
 /** Throws a `ConfigurationError` if the key is missing or malformed. */
 export function apiKeyOf(environment: Environment, project: ProjectSettings): string {

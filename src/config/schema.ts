@@ -18,11 +18,11 @@ import {
   duration,
   httpUrl,
   isInTheClear,
-  isDatasetLocation,
+  isDirectory,
   localPath,
   NAMES_A_USER,
   namesNoUser,
-  NOT_A_DATASET_LOCATION,
+  NOT_A_DATASET_DIRECTORY,
   oneLine,
   timezone,
   variableName,
@@ -99,9 +99,15 @@ const reportsSchema = z
   })
   .catchall(audiences);
 
-const publishSchema = z.strictObject({
-  parquet: z.string().min(1).refine(isDatasetLocation, NOT_A_DATASET_LOCATION).optional(),
-});
+const publishSchema = z
+  .strictObject({
+    parquet: z.string().min(1).refine(isDirectory, NOT_A_DATASET_DIRECTORY).optional(),
+    then: z.string().min(1).optional().describe('runs after a publication that changed the dataset'),
+  })
+  .refine(({ parquet, then }) => then === undefined || parquet !== undefined, {
+    path: ['then'],
+    message: 'runs after the dataset changed: set publish.parquet too',
+  });
 
 /** `readership.yaml`. Every key but `baseUrl` and one project's id has a default. */
 export const settingsSchema = z

@@ -16,21 +16,18 @@ export const parsedBy = <Value>(parse: (text: string) => Value | undefined, prob
 export const day = parsedBy(parseDay, 'not a day: write YYYY-MM-DD, such as 2026-01-31');
 
 /** Whether a text is the path of a local directory. */
-export const isLocal = (path: string): boolean => !/^[a-z][a-z0-9+.-]+:\//i.test(path);
+const isLocal = (path: string): boolean => !/^[a-z][a-z0-9+.-]+:\//i.test(path);
 
 /** Only a shell takes ~ for a directory; here it would be one of that name. */
-const isDirectory = (path: string): boolean => isLocal(path) && !/^~(\/|$)/.test(path);
+export const isDirectory = (path: string): boolean => isLocal(path) && !/^~(\/|$)/.test(path);
 
 export const localPath = z
   .string()
   .min(1)
   .refine(isDirectory, 'not a local directory: write a path, in full instead of with ~');
 
-/** Whether a text is a local directory or a location in object storage. */
-export const isDatasetLocation = (text: string): boolean =>
-  isDirectory(text) || /^s3:\/\/[a-z0-9][a-z0-9.-]+(\/[^?#]*)?$/.test(text);
-export const NOT_A_DATASET_LOCATION =
-  'not a directory or s3://bucket/prefix (write the whole path instead of ~); for other S3-compatible stores, use s3:// and set AWS_ENDPOINT_URL_S3';
+export const NOT_A_DATASET_DIRECTORY =
+  'not a local directory: write a path, in full instead of with ~, and to copy it into a bucket, set publish.then: docs/scale.md';
 
 const DURATION_UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 

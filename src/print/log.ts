@@ -27,6 +27,7 @@ export const logging = (log: Log): Listener => ({
   },
   onJob: ({ id: job, project, path, state, pr_link: pullRequest }) =>
     log.info({ project, job, path, state, pullRequest }, 'a job changed'),
+  onThenOutput: (line) => log.info({ line }, 'publish.then'),
 });
 
 export type Log = Logger;

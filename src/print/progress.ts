@@ -52,6 +52,7 @@ export class ExportProgress {
       onDay: (_, result) => this.advance(result),
       onAlertFailed: note,
       onJob: (job) => note(jobLine(job)),
+      onThenOutput: note,
     };
   }
 

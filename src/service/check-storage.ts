@@ -2,12 +2,12 @@ import { access, constants, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Runtime, Workspace } from '../app/workspace.js';
 import { EffectsJournal } from '../effects/journal.js';
-import { isSamePlace, placeOf, placeWords, readPlace, readWorkspaceId } from '../effects/place.js';
+import { isSamePlace, placeOf, placeWords, readPlace } from '../effects/place.js';
 import { LockedError, messageOf } from '../errors.js';
 import { exists, freeDisk, ignoreMissing } from '../files.js';
 import { bytes } from '../format/numbers.js';
 import { storageFailure } from '../storage.js';
-import { examineDataset } from '../warehouse/dataset/dataset.js';
+import { expectDataset, finishedVersion } from '../warehouse/dataset/dataset.js';
 import { tryLock } from '../warehouse/duckdb.js';
 import { OtherVersionError } from '../warehouse/migrate.js';
 import { openWarehouse, refuseToForget } from '../warehouse/open.js';
@@ -89,17 +89,13 @@ export async function checkDisk({ dataDir, liveFile }: Workspace): Promise<Verdi
   return free < SCARCE_BYTES ? warn(`${words}: make room before it runs out.`) : pass(words);
 }
 
-/** Whether the dataset, if there is one, can be read, and has no folder of another workspace. Writes nothing. */
-export function checkDataset(
-  { dataset: place, settings }: Workspace,
-  warehouse: Warehouse,
-  { signal }: Runtime,
-): Promise<CheckResult>[] {
-  if (place === undefined) return [];
+/** Whether the directory of the dataset, if there is one, can be written. Writes nothing. */
+export function checkDataset({ dataset }: Workspace, warehouse: Warehouse): Promise<CheckResult>[] {
+  if (dataset === undefined) return [];
   const examined = async () => {
-    if ((await readWorkspaceId(warehouse)) === undefined) return pass('nothing was published yet');
-    await examineDataset(warehouse, { place, projects: settings.projects, signal });
-    return pass(`${place.location} can be read; nothing was written`);
+    if ((await finishedVersion(warehouse)) === null) return pass('nothing was published yet');
+    await expectDataset(dataset);
+    return pass(`${dataset.location} can be written; nothing was written`);
   };
   return [found('dataset', examined)];
 }

@@ -58,7 +58,7 @@ export async function examine(workspace: Workspace, runtime: Runtime): Promise<C
         : [
             found('sends from', () => checkPlace(workspace, warehouse)),
             found('dates', () => checkDates(warehouse, runtime.now())),
-            ...checkDataset(workspace, warehouse, runtime),
+            ...checkDataset(workspace, warehouse),
           ]),
       found('disk', () => checkDisk(workspace)),
     ]);

@@ -13,7 +13,8 @@ import type { Invocation } from '../format/advice.js';
 import type { Channel } from '../mail/channel.js';
 import type { Delivery } from '../mail/delivery.js';
 import type { MailTransport } from '../mail/transport.js';
-import type { DatasetPlace } from '../warehouse/dataset/store.js';
+import type { ShellCommand } from '../shell.js';
+import type { Dataset } from '../warehouse/dataset/dataset.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import type { StepEnd, StepName } from './runs.js';
 
@@ -40,8 +41,8 @@ export interface WorkspaceView {
   /** The published history. */
   readonly historyFile: string;
   readonly reportsDir: string;
-  /** Where to publish a Parquet dataset as well; undefined if nowhere. */
-  readonly dataset: DatasetPlace | undefined;
+  /** The Parquet dataset that is published as well, with the command of `publish.then`; undefined if there is none. */
+  readonly dataset: (Dataset & { readonly then: ShellCommand | undefined }) | undefined;
 }
 
 /** The documentation platform, and the host of its code. */
@@ -87,4 +88,6 @@ export interface Observer {
   /** Called when an alert or a ping could not be sent. */
   readonly onAlertFailed?: (words: string) => void;
   readonly onJob?: (job: Job) => void;
+  /** Called with each line that `publish.then` prints. */
+  readonly onThenOutput?: (line: string) => void;
 }

@@ -1,7 +1,15 @@
 import { stat } from 'node:fs/promises';
 import { exists } from '../files.js';
 import { bytes, counted } from '../format/numbers.js';
-import { type DatasetChange, isDatasetCurrent, publishDataset } from '../warehouse/dataset/dataset.js';
+import { runShell } from '../shell.js';
+import {
+  type DatasetChange,
+  datasetVersion,
+  finishedVersion,
+  publishDataset,
+  setFinishedVersion,
+} from '../warehouse/dataset/dataset.js';
+import { DatasetError } from '../warehouse/dataset/files.js';
 import { isPublished, publish } from '../warehouse/publish.js';
 import { loadNotes } from './notes.js';
 import { readOutages } from './runs.js';
@@ -18,17 +26,22 @@ export interface Published {
 
 /** Whether everything stored is published. A copy of the workspace publishes to no dataset. */
 export async function isUpToDate({ workspace, store, effects, session }: PublishParts): Promise<boolean> {
-  const { dataset: place, historyFile, settings } = workspace;
+  const { dataset, historyFile } = workspace;
   const isCurrent =
-    place === undefined ||
+    dataset === undefined ||
     effects.elsewhere !== undefined ||
-    (await isDatasetCurrent(store, { place, projects: settings.projects }));
+    (await datasetVersion(store, dataset, dataset.then?.command)) === (await finishedVersion(store));
   return isCurrent && isPublished(store, historyFile, session.now());
 }
+
+/** The longest time that `publish.then` may take. */
+const MAX_THEN_MS = 3_600_000;
 
 interface PublishOptions {
   /** Whether to write everything again. */
   readonly isWhole?: boolean;
+  /** How long `publish.then` may take. */
+  readonly maxThenMs?: number;
 }
 
 /**
@@ -76,7 +89,7 @@ export async function doAndPublish<Result>(
  */
 export async function publishStep(
   parts: PublishParts,
-  { isWhole = false }: PublishOptions = {},
+  { isWhole = false, maxThenMs = MAX_THEN_MS }: PublishOptions = {},
 ): Promise<StepResult<Published>> {
   const { workspace, store, session } = parts;
   const { historyFile } = workspace;
@@ -86,7 +99,7 @@ export async function publishStep(
   const size = isDue ? await publish(store, historyFile, { isWhole }) : (await stat(historyFile)).size;
   const summary = isDue ? `${bytes(size)} published` : 'nothing changed since the last time';
   try {
-    const dataset = await updateDataset(parts, { isWhole });
+    const dataset = await updateDataset(parts, { isWhole, maxThenMs });
     const words = dataset === undefined ? summary : `${summary}; the dataset: ${datasetSummary(dataset)}`;
     return withOutage({ detail: { bytes: size, dataset }, summary: words }, [ofNotes]);
   } catch (error) {
@@ -94,18 +107,33 @@ export async function publishStep(
   }
 }
 
-/** Undefined if there is no dataset, or if it is up to date. */
+/**
+ * Writes the dataset, and runs `publish.then`. Only when both succeeded is the version finished, so after a failure or an
+ * interruption the next publication does both again. Undefined if there is no dataset, or if it is up to date.
+ */
 async function updateDataset(
   { workspace, store, effects, session }: PublishParts,
-  { isWhole }: { readonly isWhole: boolean },
+  { isWhole, maxThenMs }: Required<PublishOptions>,
 ): Promise<DatasetChange | undefined> {
-  const { dataset: place } = workspace;
-  const { projects } = workspace.settings;
-  if (place === undefined) return undefined;
-  if (!isWhole && (await isDatasetCurrent(store, { place, projects }))) return undefined;
+  const { dataset } = workspace;
+  if (dataset === undefined) return undefined;
+  const { location, then } = dataset;
+  const { signal, observer } = session;
+  const version = await datasetVersion(store, dataset, then?.command);
+  const finished = await finishedVersion(store);
+  if (!isWhole && version === finished) return undefined;
   // The original publishes there.
   if (effects.elsewhere !== undefined) throw effects.elsewhere;
-  return publishDataset(store, { place, projects, isWhole, signal: session.signal });
+  const change = await publishDataset(store, dataset, { isWhole, mayCreate: finished === null, signal });
+  if (then !== undefined) {
+    const failure = await runShell(then, { timeoutMs: maxThenMs, signal, onLine: observer.onThenOutput });
+    if (failure !== undefined)
+      throw new DatasetError(
+        `The Parquet dataset ${location} is written, but publish.then ${failure}; it is run again with the next publication.`,
+      );
+  }
+  await setFinishedVersion(store, version);
+  return change;
 }
 
 /** The changes to a dataset, without a final period. */

@@ -63,29 +63,42 @@ it('refuses a data directory that 0.3 split into shards, and the setting, and sa
   );
 });
 
-it('gives a dataset the credentials of its store, and no other secret, and a query none', async () => {
+it('gives publish.then and a query no secret, and publish.then nothing of .env', async () => {
   const channels = 'channels: { chat: { kind: slack } }\n';
   const { runtime, dotEnv } = await workspaceDir(
-    `${CONFIGURATION}${channels}publish: { parquet: 's3://bucket/dataset' }\n`,
+    `${CONFIGURATION}${channels}publish: { parquet: dataset, then: aws s3 sync dataset s3://bucket }\n`,
   );
-  const credentials = {
-    AWS_ACCESS_KEY_ID: 'id',
-    AWS_SECRET_ACCESS_KEY: 'secret-of-the-store',
-    AWS_REGION: 'eu-west-1',
-  };
-  const others = {
+  const secrets = {
     READERSHIP_API_KEY: 'a-long-key',
     READERSHIP_CHANNEL_CHAT: 'https://chat.example.com/services/T0/B0CDEFGHIJKLMNOP',
     READERSHIP_SMTP_URL: 'smtp://user:password@smtp.example.com',
   };
-  const lines = Object.entries({ ...credentials, ...others }).map(([name, value]) => `${name}=${value}\n`);
+  const lines = Object.entries({ ...secrets, HTTPS_PROXY: 'http://p:1' }).map(
+    ([name, value]) => `${name}=${value}\n`,
+  );
   await writeFile(dotEnv, lines.join(''), { mode: 0o600 });
-  const workspace = await readWorkspace({}, runtime);
-  const { configuration, dataset } = workspace;
-  const { environment, settings } = configuration ?? expect.fail();
-  expect(environment).toMatchObject(others);
-  expect(Object.keys(withoutSecrets(environment, settings))).toEqual(['AWS_ACCESS_KEY_ID', 'AWS_REGION']);
-  expect(dataset).toEqual({ location: 's3://bucket/dataset', environment: credentials });
+  const environment = { ...secrets, PATH: '/bin', AWS_SECRET_ACCESS_KEY: 'that-of-aws' };
+  const given = { ...runtime, environment };
+  const workspace = await readWorkspace({}, given);
+  const configured = workspace.configuration ?? expect.fail();
+  expect(configured.environment).toMatchObject(secrets);
+  expect(Object.keys(withoutSecrets(configured.environment, configured.settings)).sort()).toEqual([
+    'AWS_SECRET_ACCESS_KEY',
+    'HTTPS_PROXY',
+    'PATH',
+  ]);
+  expect(workspace.dataset).toEqual({
+    location: join(configured.directory, 'dataset'),
+    projects: configured.settings.projects,
+    then: {
+      command: 'aws s3 sync dataset s3://bucket',
+      directory: configured.directory,
+      environment: { PATH: '/bin', AWS_SECRET_ACCESS_KEY: 'that-of-aws' },
+    },
+  });
+  // That is about the configured directory, and not about another one.
+  expect((await readWorkspace({ parquet: 'other' }, given)).dataset?.then).toBeUndefined();
+  expect((await readWorkspace({ parquet: 'other', sandbox: true }, given)).dataset?.then).toBeUndefined();
   // Words for a browser name no directory of this machine, wherever the data is.
   const elsewhere = { ...workspace, dataDir: '/srv/data' };
   const words = `${workspace.workspaceDir}/notes.yaml and /srv/data/warehouse.duckdb`;

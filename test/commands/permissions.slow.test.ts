@@ -20,8 +20,8 @@ publish: { parquet: dataset }
 const MODES: readonly (readonly [name: RegExp, mode: string])[] = [
   [/^data\/history\.duckdb$/, '444'],
   [/^(data|dataset)$/, '700'],
-  [/^dataset\/.+\.(parquet|json)$/, '644'],
-  [/^dataset\/(_unfinished|(views|days)(\/project=\w+(\/month=\d{4}-\d{2})?)?)$/, '755'],
+  [/^dataset\/.+\.parquet$/, '644'],
+  [/^dataset\/((views|days)(\/project=\w+(\/month=\d{4}-\d{2})?)?)$/, '755'],
   [/^data\/(outbox|reports|reports\/prj_sandbox|sandbox)$/, '700'],
   [/^data\/.+\.(duckdb|wal|log|html|eml|json)$/, '600'],
 ];

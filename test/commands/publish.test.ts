@@ -1,13 +1,12 @@
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it, test } from 'vitest';
+import { describe, expect, it, test, vi } from 'vitest';
 import { inWarehouse } from '../open-warehouse.js';
-import { callCli, type CliResult } from '../run-cli.js';
+import { callCli, type CliResult, runCli, startCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
-import { type BucketFaults, serveBucket } from '../warehouse/dataset/bucket-server.js';
 import { datasetRows } from '../warehouse/dataset/dataset.js';
 import { page, store } from '../warehouse/stored-days.js';
-import { callCleanly, endedWith, env, liveFile, workspaceOf } from './workspace.js';
+import { callCleanly, endedWith, env, KEY, liveFile, workspaceOf } from './workspace.js';
 
 const NOWHERE = { baseUrl: 'http://127.0.0.1:1', projectId: 'prj_1' };
 
@@ -28,6 +27,8 @@ test('a command that fails before the first publication publishes no empty histo
   const { stderr } = endedWith(1, await callCleanly(['status'], { cwd }));
   expect(stderr).toContain('There is no published history yet');
 });
+
+const NOT_A_DIRECTORY = 'not a local directory: write a path, in full instead of with ~';
 
 const VIEWS = [
   JSON.stringify({ project: 'prj_1', day: '2026-11-01', path: '/a', page: '/a', human: 3, ai: 1, total: 4 }),
@@ -65,92 +66,32 @@ describe('publish --parquet', () => {
   it('to a place that is a file publishes the history, says so in one sentence, and exits 1', async () => {
     const cwd = await setUp();
     const failed = await publish(cwd, '--parquet', 'readership.yaml');
-    expectFailure(failed, /; name a directory, which need not exist yet\.$/);
+    expectFailure(failed, /; name a directory\.$/);
     const failure = 'publish has failed since';
     expect((await callCli(['status'], { cwd })).stdout).toContain(failure);
     expect((await publish(cwd)).code).toBe(0);
     expect((await callCli(['status'], { cwd })).stdout).not.toContain(failure);
   });
 
-  it('uploads a dataset to a bucket, with the variables of .env, and doctor reads it', async () => {
-    const { environment, files } = await serveBucket();
-    const cwd = await setUp("publish: { parquet: 's3://bucket/dataset' }\n");
-    const lines = Object.entries(environment).map(([name, text]) => `${name}=${text}\n`);
-    await writeFile(join(cwd, '.env'), lines.join(''), { mode: 0o600 });
-    const { code, stdout, stderr } = await publish(cwd);
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    expect(stdout).toMatch(/^s3:\/\/bucket\/dataset {2}2 files, 2 written, 0 removed$/m);
-    expect([...files.keys()].sort()).toEqual([
-      'dataset/days/project=prj_1/_workspace.json',
-      'dataset/days/project=prj_1/days.parquet',
-      'dataset/views/project=prj_1/month=2026-11/views.parquet',
-    ]);
-    const doctor = async () => (await callCli(['doctor'], { cwd })).stdout;
-    expect(await doctor()).toMatch(/pass +dataset +s3:\/\/bucket\/dataset can be read; nothing was written/);
-    files.set('dataset/_delta_log/0.json', Buffer.from('{}'));
-    expect(await doctor()).toMatch(/fail +dataset +[^\n]* it contains a Delta lake/);
-  });
-
-  it.each<[string, BucketFaults, RegExp]>([
-    ['answers 403', { status: 403 }, /could not list _delta_log \(403, .*whether the credentials may /],
-    ['answers 404', { status: 404 }, /could not list _delta_log \(404, .*; check the address /],
-    ['answers 503', { status: 503 }, /could not list _delta_log \(503, .*; the next publication tries again/],
-    ['drops the connection', { isDropping: true }, /could not list .*; the next publication tries again/],
-  ])('to a store that %s says so in one sentence, and catches up later', async (_, faults, words) => {
-    const { environment, files } = await serveBucket(faults);
-    const cwd = await setUp("publish: { parquet: 's3://bucket/dataset' }\n");
-    const run = () => callCleanly(['publish'], { cwd, env: environment });
-    expectFailure(await run(), words);
-    expect(files.size).toBe(0);
-    delete faults.status;
-    delete faults.isDropping;
-    endedWith(0, await run());
-    expect(files.size).toBe(3);
-  });
-
-  it('to a bucket without credentials says which variables to set', async () => {
-    const { endpoint } = await serveBucket();
-    const cwd = await setUp("publish: { parquet: 's3://bucket/dataset' }\n");
-    const env = { AWS_ENDPOINT_URL_S3: endpoint, AWS_EC2_METADATA_DISABLED: 'true', HOME: cwd };
-    const words = /there are no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY\.$/;
-    expectFailure(await callCleanly(['publish'], { cwd, env }), words);
-  });
-
-  it("to the folders of another workspace keeps that one's files, and names them", async () => {
-    const [first, second] = [await setUp(), await setUp()];
-    const directory = await tempDir();
-    endedWith(0, await publish(first, '--parquet', directory));
-    const file = join(directory, 'days/project=prj_1/_workspace.json');
-    const before = await readFile(file, 'utf8');
-    expectFailure(
-      await publish(second, '--parquet', directory),
-      /days\/project=prj_1 belongs to workspace \S+; .*remove days\/project=prj_1\/_workspace\.json, /,
-    );
-    expect(await readFile(file, 'utf8')).toBe(before);
-    await rm(file);
-    endedWith(0, await publish(second, '--parquet', directory));
-  });
-
-  it('is what writes a dataset again whose files are gone; run does not, for their disk may be unmounted', async () => {
+  it('is what creates a missing directory again; run does not, for its disk may be unmounted', async () => {
     const cwd = await setUp('publish: { parquet: dataset }\n');
     const dataset = join(cwd, 'dataset');
     endedWith(0, await publish(cwd));
     await rm(dataset, { recursive: true });
     await inWarehouse(liveFile(cwd), (warehouse) => store(warehouse, 'prj_1', { '2026-11-02': [] }));
     const { stderr } = endedWith(1, await callCleanly(['run'], { cwd, env }));
-    expect(stderr).toMatch(/files that were published there are gone; .*: readership publish\.$/m);
+    expect(stderr).toMatch(/^publish failed: The Parquet dataset \S+ is missing; .*: readership publish$/m);
     expect(await readdir(cwd)).not.toContain('dataset');
-    expect((await callCli(['doctor'], { cwd })).stdout).toMatch(/fail +dataset +[^\n]*there are gone/);
+    expect((await callCli(['doctor'], { cwd })).stdout).toMatch(/fail +dataset +[^\n]*dataset is missing/);
     endedWith(0, await publish(cwd));
     expect((await datasetRows(dataset)).days).toHaveLength(2);
   });
 
   it.each([
-    ['', 'not a directory or s3://bucket/prefix'],
-    ['gs://bucket/dataset', 'not a directory or s3://bucket/prefix'],
-    ['s3:/bucket/dataset', 'not a directory or s3://bucket/prefix'],
-    ['~/dataset', 'not a directory or s3://bucket/prefix'],
-    ['--sandbox', "'--parquet <place>' argument missing"],
+    ['', NOT_A_DIRECTORY],
+    ['s3://bucket/dataset', NOT_A_DIRECTORY],
+    ['~/dataset', NOT_A_DIRECTORY],
+    ['--sandbox', "'--parquet <directory>' argument missing"],
   ])('rejects %j before anything is done', async (directory, words) => {
     const cwd = await setUp();
     const { code, stderr } = await publish(cwd, '--parquet', directory);
@@ -158,9 +99,86 @@ describe('publish --parquet', () => {
     expect(await readdir(join(cwd, 'data'))).toEqual(['warehouse.duckdb', 'warehouse.duckdb.wal']);
   });
 
-  it('in the configuration: a URL is reported with its line', async () => {
-    const cwd = await workspaceOf(NOWHERE, 'publish:\n  parquet: gs://bucket/dataset\n');
+  it.each([
+    ['parquet: s3://bucket/dataset', 'parquet: not a local directory: write a path, '],
+    ['parquet: gs://bucket/dataset', 'parquet: not a local directory: write a path, '],
+    ['then: rclone sync', 'then: runs after the dataset changed: set publish.parquet too'],
+  ])('in the configuration: %s is reported with its line', async (setting, words) => {
+    const cwd = await workspaceOf(NOWHERE, `publish:\n  ${setting}\n`);
     const { stderr } = endedWith(2, await publish(cwd));
-    expect(stderr).toMatch(/readership\.yaml:4 {2}publish\.parquet: not a directory or s3:/);
+    expect(stderr).toContain(`readership.yaml:4  publish.${words}`);
+    if (setting.startsWith('parquet')) expect(stderr).toContain('set publish.then: docs/scale.md');
+    expect(stderr.trimEnd().split('\n')).toHaveLength(2);
+  });
+});
+
+describe('publish.then', () => {
+  const withThen = (command: string) =>
+    setUp(`publish:\n  parquet: dataset\n  then: ${JSON.stringify(command)}\n`);
+
+  it('has no secrets in its environment, and what it prints is redacted on standard error', async () => {
+    const cwd = await withThen('env > variables; cat .env; echo also here >&2');
+    await writeFile(join(cwd, '.env'), `READERSHIP_API_KEY=${KEY}\nONLY_IN_FILE=1\n`, { mode: 0o600 });
+    const smtp = 'smtp://user:a-long-password@127.0.0.1';
+    const { code, stdout, stderr } = await runCli(['publish'], {
+      cwd,
+      env: { READERSHIP_SMTP_URL: smtp, AWS_PROFILE: 'docs' },
+    });
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('2 files') as string });
+    expect(stderr.split('\n').sort()).toEqual([
+      '',
+      'ONLY_IN_FILE=1',
+      'READERSHIP_API_KEY=[redacted]',
+      'also here',
+    ]);
+    const variables = await readFile(join(cwd, 'variables'), 'utf8');
+    expect(variables).toContain('AWS_PROFILE=docs');
+    expect(variables).toContain('PATH=');
+    for (const secret of ['READERSHIP', KEY, 'a-long-password', 'ONLY_IN_FILE'])
+      expect(variables).not.toContain(secret);
+  });
+
+  it('that fails makes the command fail, in one sentence, and runs again with the next one', async () => {
+    const cwd = await withThen('echo once >> runs; test -e exists');
+    const { stdout, stderr } = endedWith(1, await callCleanly(['publish'], { cwd }));
+    expect(stdout).toMatch(/^data\/history\.duckdb {2}\d\.\d MB\n$/);
+    expect(stderr).toMatch(
+      /^publish failed: The Parquet dataset \S+ is written, but publish\.then ended with exit code 1; [^\n]+\.\n$/,
+    );
+    await writeFile(join(cwd, 'exists'), '');
+    endedWith(0, await publish(cwd));
+    expect(await readFile(join(cwd, 'runs'), 'utf8')).toBe('once\nonce\n');
+  });
+
+  it('ends within seconds of SIGTERM, with its children', async () => {
+    const cwd = await withThen('sleep 600 & echo $! > pid; echo begun; wait');
+    const { child, result, until } = startCli(['publish'], { cwd });
+    await until(/begun/);
+    const toldAtMs = performance.now();
+    child.kill('SIGTERM');
+    expect((await result).code).not.toBe(0);
+    expect(performance.now() - toldAtMs).toBeLessThan(5_000);
+    const pid = Number(await readFile(join(cwd, 'pid'), 'utf8'));
+    await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow('ESRCH'), 5_000);
+  });
+
+  it('does not run in the sandbox, or for another directory', async () => {
+    const cwd = await withThen('echo >> runs');
+    endedWith(0, await publish(cwd, '--sandbox', '--parquet', 'dataset'));
+    endedWith(0, await publish(cwd, '--parquet', 'other'));
+    expect(await readdir(cwd)).not.toContain('runs');
+    endedWith(0, await publish(cwd, '--parquet', './dataset'));
+    expect(await readdir(cwd)).toContain('runs');
+  });
+
+  it('does not run in a copy of the workspace', async () => {
+    const cwd = await withThen('echo >> runs');
+    endedWith(0, await publish(cwd));
+    const copy = await tempDir();
+    await cp(cwd, copy, { recursive: true });
+    await rm(join(copy, 'runs'));
+    const { stderr } = endedWith(1, await publish(copy));
+    expect(stderr).toMatch(/^publish failed: Nothing is sent from /);
+    expect(await readdir(copy)).not.toContain('runs');
   });
 });

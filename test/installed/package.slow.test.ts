@@ -6,7 +6,6 @@ import { endedWith, KEY, platformOf, replaceIn, workspaceOf } from '../commands/
 import { startMailServer } from '../mail/mail-server.js';
 import { serve } from '../serve.js';
 import { tempDir } from '../temp-dir.js';
-import { serveBucket } from '../warehouse/dataset/bucket-server.js';
 import { mcpClient } from '../web/mcp-client.js';
 import { commandsBelow, TRIES, tryCommand } from './commands.js';
 import { install, type Installed, ROOT, run } from './install.js';
@@ -106,7 +105,7 @@ describe('the package', () => {
     });
   });
 
-  it('emails with STARTTLS and a login, posts to Slack, fills a bucket, writes a spreadsheet and answers assistants', async () => {
+  it('emails with STARTTLS and a login, posts to Slack, writes a dataset, runs a command, writes a spreadsheet and answers assistants', async () => {
     const platform = await platformOf(20, 40);
     const identity = await certificateFor(await tempDir(), 'localhost');
     const logins: string[] = [];
@@ -121,24 +120,22 @@ describe('the package', () => {
       },
     });
     const slack = await serve((_, response) => response.end('ok'));
-    const { environment, files } = await serveBucket();
     const cwd = await workspaceOf(
       { baseUrl: platform.baseUrl, projectId: 'prj_1' },
       `mail: { from: docs@example.com }
 channels: { chat: { kind: slack } }
 reports: { weekly: { to: [ann@example.com, chat] } }
-publish: { parquet: 's3://bucket/docs' }
+publish: { parquet: dataset, then: cp -r dataset copy }
 `,
     );
     const env = {
-      ...environment,
       READERSHIP_API_KEY: KEY,
       READERSHIP_SMTP_URL: `smtp://ann:long-p%40ssword@localhost:${mails.port}`,
       NODE_EXTRA_CA_CERTS: identity.file,
       READERSHIP_CHANNEL_CHAT: `${slack.baseUrl}/services/secret`,
     };
     await installed.output(['export'], { cwd, env });
-    expect([...files.keys()]).toContain('docs/days/project=prj_1/days.parquet');
+    expect(await readdir(join(cwd, 'copy/days/project=prj_1'))).toContain('days.parquet');
     const sent = await installed.output(['report', 'send', 'weekly'], { cwd, env });
     expect(sent).toMatch(/to ann@example\.com: sent .*\n.*to chat: sent/);
     expect(logins).toEqual(['ann:long-p@ssword encrypted']);

@@ -1,184 +1,168 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
-import pLimit from 'p-limit';
-import pMap from 'p-map';
+import { createHash } from 'node:crypto';
+import { access, constants, mkdir, readdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
-import { isLocal } from '../../config/values.js';
-import { ReadershipError } from '../../errors.js';
-import { type Reader, readerOf, readSql, runStatement } from '../query.js';
+import { codeOf, ReadershipError } from '../../errors.js';
+import { exists, ignoreMissing } from '../../files.js';
+import { literal } from '../duckdb.js';
+import { filledIn, type Reader, readerOf, readSql, runStatement } from '../query.js';
 import type { Warehouse } from '../warehouse.js';
-import { areOwn, type Folders, ofOthers, readFolders, updateFolders, type FolderWriter } from './folders.js';
-import { monthRow, type StoredMonth, versionOf } from './plan.js';
-import { datasetError, type DatasetPlace, type DatasetStore, diskError, DiskStore } from './store.js';
+import { DatasetError, diskError, makeDirectory, replaceFile } from './files.js';
 
+const DAYS = readSql(import.meta.url, 'days.sql');
 const MONTHS = readSql(import.meta.url, 'months.sql');
-const REMEMBER_PLACE =
-  'UPDATE workspace SET dataset_places = list_distinct(list_append(dataset_places, $location))';
+const VIEWS = readSql(import.meta.url, 'views.sql');
 
-/** Of projects, because a bucket takes its time to answer. */
-const AT_ONCE = { concurrency: 8 };
+const monthRow = z.object({ project: z.string(), month: z.string(), rows: z.int(), digest: z.string() });
+type Month = z.infer<typeof monthRow>;
 
-/** What is published to a dataset: the history of these projects of a workspace. */
-export interface DatasetOptions {
-  readonly place: DatasetPlace;
+/** A dataset in a directory: the history of these projects as Parquet files. */
+export interface Dataset {
+  readonly location: string;
   readonly projects: readonly { readonly id: string }[];
-  /** Whether to write every file again. */
-  readonly isWhole?: boolean | undefined;
+}
+
+/** How many files a dataset has, and how many of them were written and removed. */
+export type DatasetChange = Readonly<Record<'files' | 'written' | 'removed', number>>;
+
+/** Identifies what the dataset is to contain. Other days, another place and another `then` make another version. */
+export async function datasetVersion(
+  reader: Reader,
+  dataset: Dataset,
+  then: string | undefined,
+): Promise<string> {
+  const months = await storedMonths(reader, dataset);
+  return createHash('sha256')
+    .update(JSON.stringify([dataset.location, then, months]))
+    .digest('hex');
+}
+
+/** The version that was last finished; null if none was. The dataset itself is not read. */
+export async function finishedVersion(reader: Reader): Promise<string | null> {
+  const row = z.object({ dataset: z.string().nullable() });
+  return (await reader.query('SELECT dataset FROM workspace', row))[0]?.dataset ?? null;
+}
+
+/** Remembers the version that is finished; null lets the next publication look at the dataset. */
+export const setFinishedVersion = (warehouse: Warehouse, version: string | null): Promise<void> =>
+  warehouse.exclusive(async (connection) => {
+    await runStatement(connection, 'UPDATE workspace SET dataset = $version', { version });
+  });
+
+/** Throws a `DatasetError` if the directory cannot be written, or is missing: its disk may not be mounted. */
+export async function expectDataset({ location }: Dataset): Promise<void> {
+  try {
+    await access(location, constants.W_OK);
+  } catch (cause) {
+    if (codeOf(cause) !== 'ENOENT') throw diskError(location, cause);
+    throw new DatasetError(
+      `The Parquet dataset ${location} is missing; if its disk is not mounted, mount it, and otherwise create it with: readership publish`,
+      { cause },
+    );
+  }
+}
+
+interface PublicationOptions {
+  readonly isWhole: boolean;
+  /** Whether to create the directory if it is missing. With `isWhole`, it always is. */
+  readonly mayCreate: boolean;
   readonly signal: AbortSignal;
 }
 
-/** How many files these projects have in the dataset, and how many of them were written and removed. */
-export type DatasetChange = Readonly<Record<'files' | 'written' | 'removed', number>>;
-
-/** Whether the dataset has what is stored, as far as the database knows: the dataset itself is not read. */
-export async function isDatasetCurrent(
-  reader: Reader,
-  { place, projects }: Pick<DatasetOptions, 'place' | 'projects'>,
-): Promise<boolean> {
-  const { dataset } = await readWorkspace(reader);
-  return dataset === versionOf(place.location, await storedMonths(reader, projects));
-}
-
-/** Lets the next publication look at the dataset, which may be that of a later state of the database. */
-export const forgetDataset = (warehouse: Warehouse): Promise<void> =>
-  warehouse.exclusive((connection) => setDataset(connection, null));
-
-async function setDataset(connection: DuckDBConnection, dataset: string | null): Promise<void> {
-  await runStatement(connection, 'UPDATE workspace SET dataset = $dataset', { dataset });
-}
-
-/** The workspace that a database belongs to, which every command that writes records when it opens it. */
-async function readWorkspace(reader: Reader) {
-  const row = z.object({
-    id: z.string(),
-    dataset: z.string().nullable(),
-    dataset_places: z.array(z.string()),
+/**
+ * Writes the months with a changed day, or all if `isWhole`. Each file replaces the
+ * one before it in one step, so that a reader sees one of the two, and whole. Throws a `DatasetError`.
+ */
+export const publishDataset = (
+  warehouse: Warehouse,
+  dataset: Dataset,
+  options: PublicationOptions,
+): Promise<DatasetChange> =>
+  warehouse.exclusive(async (connection) => {
+    const { location } = dataset;
+    const { isWhole, mayCreate, signal } = options;
+    const months = await storedMonths(readerOf(connection), dataset);
+    const change = { files: 0, written: 0, removed: 0 };
+    try {
+      if (isWhole || mayCreate) await mkdir(location, { recursive: true, mode: 0o700 });
+      await expectDataset(dataset);
+      for (const { id } of dataset.projects) {
+        const own = months.filter(({ project }) => project === id);
+        if (own.length > 0) await publishProject(connection, { location, id, months: own, options, change });
+      }
+      return change;
+    } catch (cause) {
+      if (cause instanceof ReadershipError || signal.aborted) throw cause;
+      throw diskError(location, cause);
+    }
   });
-  return z
-    .tuple([row])
-    .parse(await reader.query('SELECT id, dataset, dataset_places FROM workspace', row))[0];
+
+/** A project in a dataset, with its months, and the change that its files are counted in. */
+interface ProjectPublication {
+  readonly location: string;
+  readonly id: string;
+  readonly months: readonly Month[];
+  readonly options: PublicationOptions;
+  readonly change: { -readonly [Name in keyof DatasetChange]: number };
+}
+
+async function publishProject(
+  connection: DuckDBConnection,
+  { location, id, months, options, change }: ProjectPublication,
+): Promise<void> {
+  const { isWhole, signal } = options;
+  const views = join(location, 'views', folderOf(id));
+  const daysFile = join(location, 'days', folderOf(id), 'days.parquet');
+  const written = isWhole ? [] : await writtenMonths(connection, daysFile);
+  const replace = async (file: string, rows: string): Promise<void> => {
+    signal.throwIfAborted();
+    await makeDirectory(dirname(file), location);
+    change.files++;
+    if (await replaceFile(connection, file, rows, isWhole)) change.written++;
+  };
+  const folders = new Set<string>();
+  for (const { month, digest } of months.filter(({ rows }) => rows > 0)) {
+    const folder = `month=${month}`;
+    folders.add(folder);
+    const file = join(views, folder, 'views.parquet');
+    const isWritten = written.some((one) => one.month === month && one.digest === digest);
+    if (isWritten && (await exists(file))) change.files++;
+    else await replace(file, filledIn(VIEWS, { project: id, first: `${month}-01` }));
+  }
+  // Months that the history no longer has. Anything else there is not ours.
+  for (const folder of (await readdir(views).catch(ignoreMissing)) ?? []) {
+    const file = join(views, folder, 'views.parquet');
+    if (!/^month=\d{4}-\d{2}$/.test(folder) || folders.has(folder) || !(await exists(file))) continue;
+    await rm(file);
+    change.removed++;
+  }
+  // Last, because it says which days the views were written from.
+  await replace(daysFile, `SELECT * EXCLUDE (project) FROM (${DAYS}) WHERE project = ${literal(id)}`);
 }
 
 /** The months of those projects that have any. */
-async function storedMonths(reader: Reader, projects: DatasetOptions['projects']): Promise<StoredMonth[]> {
+async function storedMonths(reader: Reader, { projects }: Dataset): Promise<Month[]> {
   const ids = new Set(projects.map(({ id }) => id));
-  return (await reader.query(MONTHS, monthRow)).filter(({ project }) => ids.has(project));
+  const months = await reader.query(`WITH days AS (${DAYS}) ${MONTHS}`, monthRow);
+  return months.filter(({ project }) => ids.has(project));
 }
 
-/**
- * Brings the dataset up to date. Only the months with a changed day are written, or all if `isWhole`. Each file replaces
- * the one before it in one step, so that a reader sees one of the two, and whole.
- *
- * Throws a `DatasetError` if the place cannot be used. If another workspace has the folders of a project, it throws after
- * it has updated those of the other projects.
- */
-export const publishDataset = (warehouse: Warehouse, options: DatasetOptions): Promise<DatasetChange> =>
-  withDataset(warehouse, options, async ({ store, connection, workspace, months, own, others }) => {
-    const { place, isWhole = false, signal } = options;
-    await store.clear();
-    try {
-      const { location } = place;
-      const writer = { store, location, connection, workspace, isWhole, signal, inTurn: pLimit(1) };
-      const change = await updateAll(writer, own, months);
-      if (own.length > 0) await runStatement(connection, REMEMBER_PLACE, { location: place.location });
-      if (others.length > 0) throw ofOthers(others, place.location);
-      await setDataset(connection, versionOf(place.location, months));
-      return change;
-    } finally {
-      await store.clear().catch(() => undefined);
-    }
-  });
-
-/** Throws a `DatasetError` if the dataset could not be published, as far as that can be seen without writing to it. */
-export const examineDataset = (warehouse: Warehouse, options: DatasetOptions): Promise<void> =>
-  withDataset(warehouse, options, ({ others }) => {
-    if (others.length > 0) throw ofOthers(others, options.place.location);
-    return Promise.resolve();
-  });
-
-/** A dataset, and what is to be there. */
-interface Dataset extends Pick<FolderWriter, 'store' | 'connection' | 'workspace'> {
-  readonly months: readonly StoredMonth[];
-  /** The folders of the projects, and those of them that another workspace has. */
-  readonly own: readonly Folders[];
-  readonly others: readonly Folders[];
+/** The months that the views were last written from; none if the file is missing or damaged. */
+async function writtenMonths(connection: DuckDBConnection, daysFile: string): Promise<Month[]> {
+  const days = `SELECT '' AS project, * FROM read_parquet(${literal(daysFile)}, hive_partitioning = false)`;
+  return readerOf(connection)
+    .query(`WITH days AS (${days}) ${MONTHS}`, monthRow)
+    .catch(() => []);
 }
 
-/** Runs `use` with the dataset as it is now, while nothing else uses the database. */
-const withDataset = <Result>(
-  warehouse: Warehouse,
-  { place, projects, isWhole = false, signal }: DatasetOptions,
-  use: (dataset: Dataset) => Promise<Result>,
-): Promise<Result> =>
-  warehouse.exclusive(async (connection) => {
-    const reader = readerOf(connection);
-    const { id: workspace, dataset_places: places } = await readWorkspace(reader);
-    try {
-      const store = isLocal(place.location)
-        ? new DiskStore(place.location)
-        : await openBucket(place, join(dirname(warehouse.path), 'dataset-upload'), signal);
-      await expectNoDeltaTable(store, place);
-      const months = await storedMonths(reader, projects);
-      const ids = [...new Set(months.map(({ project }) => project))];
-      const folders = await pMap(ids, (id) => readFolders(store, id), AT_ONCE);
-      const own = folders.filter((one) => areOwn(one, workspace));
-      const others = folders.filter((one) => !own.includes(one));
-      if (!isWhole && places.includes(place.location)) await expectNotEmpty(store, place, folders);
-      return await use({ store, connection, workspace, months, own, others });
-    } catch (cause) {
-      if (cause instanceof ReadershipError || signal.aborted) throw cause;
-      throw diskError(place.location, cause);
-    }
-  });
-
-/** Updates some projects at once. After a failure it begins no other, and waits for those that use the connection. */
-async function updateAll(
-  writer: FolderWriter,
-  own: readonly Folders[],
-  months: readonly StoredMonth[],
-): Promise<DatasetChange> {
-  const sum = { files: 0, written: 0, removed: 0 };
-  const failures: unknown[] = [];
-  const update = async (folders: Folders): Promise<void> => {
-    if (failures.length > 0) return;
-    const ofProject = months.filter(({ project }) => project === folders.project);
-    const change = await updateFolders(writer, folders, ofProject);
-    sum.files += change.files;
-    sum.written += change.written;
-    sum.removed += change.removed;
-  };
-  await pMap(own, (one) => update(one).catch((error: unknown) => failures.push(error)), AT_ONCE);
-  if (failures.length > 0) throw failures[0];
-  return sum;
+/** The folder of a project, named as Hive does: only ASCII characters are escaped. */
+export function folderOf(project: string): string {
+  const escaped = project.replace(/[^\w.\u0080-\u{10ffff}-]/gu, escapeCharacter);
+  // Engines read these words as NULL.
+  const isNull = /^(null|__hive_default_partition__)$/i.test(project);
+  return `project=${isNull ? escaped.replace(/^./, escapeCharacter) : escaped}`;
 }
 
-/** A bucket, for which files are staged in a local directory. */
-async function openBucket(place: DatasetPlace, staging: string, signal: AbortSignal): Promise<DatasetStore> {
-  // The client warns that later versions need Node 22. The pinned version runs on Node 20.
-  process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] = 'true';
-  // Loaded on demand, because it is slow to load and rarely needed.
-  const { BucketStore } = await import('./bucket.js');
-  return new BucketStore(place, staging, signal);
-}
-
-/** Throws a `DatasetError` where Readership 0.3 or another program has a Delta table: its log does not name our files. */
-async function expectNoDeltaTable(store: DatasetStore, { location }: DatasetPlace): Promise<void> {
-  for (const log of ['_delta_log', 'views/_delta_log', 'days/_delta_log'])
-    if ((await store.list(log)).size > 0)
-      throw datasetError(location, `it contains a Delta lake (${log})`, 'choose another place');
-}
-
-/** Throws a `DatasetError` if nothing is left of what was published to a place, as where its disk is not mounted. */
-async function expectNotEmpty(
-  store: DatasetStore,
-  { location }: DatasetPlace,
-  folders: readonly Folders[],
-): Promise<void> {
-  const isUnknown = folders.length > 0 && folders.every(({ known }) => known === undefined);
-  if (isUnknown && (await store.list('days')).size === 0)
-    throw datasetError(
-      location,
-      'the files that were published there are gone',
-      'if it is on a disk that is not mounted, mount it, and otherwise write all of them again with: readership publish',
-    );
-}
+const escapeCharacter = (character: string): string =>
+  `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`;

@@ -1,18 +1,23 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import type { DatasetOptions } from '../../../src/warehouse/dataset/dataset.js';
+import { type Dataset, publishDataset } from '../../../src/warehouse/dataset/dataset.js';
 import type { Reader } from '../../../src/warehouse/query.js';
 import type { Warehouse } from '../../../src/warehouse/warehouse.js';
 import { answerOf } from '../../duckdb.js';
 import { execute, liveWarehouse, rowsOf } from '../../open-warehouse.js';
 
-/** What a workspace with the projects `prj_a` and `prj_b` publishes to a directory. */
-export const datasetOptions = (location: string, changes: Partial<DatasetOptions> = {}): DatasetOptions => ({
-  place: { location, environment: {} },
-  projects: [{ id: 'prj_a' }, { id: 'prj_b' }],
-  signal: new AbortController().signal,
-  ...changes,
+/** A dataset of these projects. */
+export const datasetIn = (location: string, projects: readonly string[] = ['prj_a', 'prj_b']): Dataset => ({
+  location,
+  projects: projects.map((id) => ({ id })),
 });
+
+/** Publishes to a directory, which is created if it is missing. */
+export const publishTo = (
+  warehouse: Warehouse,
+  dataset: Dataset,
+  { isWhole = false, signal = new AbortController().signal } = {},
+) => publishDataset(warehouse, dataset, { isWhole, mayCreate: true, signal });
 
 /** A live database of the workspace with this id. */
 export async function workspaceDatabase(id: string): Promise<Warehouse> {
