@@ -98,7 +98,7 @@ writeFileSync(join(outdir, 'LICENSES.txt'), licenses(Object.keys(metafile.inputs
 await writeGenerated();
 
 /**
- * What our own modules generate: the database that new ones are copies of, because running the migrations takes longer
+ * What our own modules generate: the database that new ones are copies of, because creating the tables and views takes longer
  * than starting a command, and the schema with which editors complete and check the configuration.
  */
 async function writeGenerated() {
@@ -106,7 +106,7 @@ async function writeGenerated() {
   const contents = `
     export { jsonSchemaOf } from './config/problems.ts';
     export { settingsSchema } from './config/schema.ts';
-    export { createDatabase } from './warehouse/migrate.ts';`;
+    export { createDatabase } from './warehouse/schema.ts';`;
   await build({
     ...bundled,
     ...{ outdir: undefined, outfile: program, stdin: { contents, resolveDir: source } },

@@ -3,15 +3,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openWarehouse } from '../src/warehouse/open.js';
 
-let migrated: Promise<Buffer> | undefined;
+let empty: Promise<Buffer> | undefined;
 
-/** Writes a new live database to `path`: a copy, because all the migrations take ten times as long. */
+/** Writes a new live database to `path`: a copy, because creating the tables and views takes ten times as long. */
 export async function newDatabase(path: string): Promise<void> {
-  migrated ??= migratedDatabase();
-  await writeFile(path, await migrated, { mode: 0o600 });
+  empty ??= emptyDatabase();
+  await writeFile(path, await empty, { mode: 0o600 });
 }
 
-async function migratedDatabase(): Promise<Buffer> {
+async function emptyDatabase(): Promise<Buffer> {
   const directory = await mkdtemp(join(tmpdir(), 'readership-test-'));
   const path = join(directory, 'warehouse.duckdb');
   const options = { command: 'readership test', now: () => new Date(), maxWaitMs: 0 };

@@ -8,7 +8,7 @@ import {
   VARCHAR,
 } from '@duckdb/node-api';
 import { addDays, daysBetween, day } from '../../src/day.js';
-import { migrate } from '../../src/warehouse/migrate.js';
+import { createSchema } from '../../src/warehouse/schema.js';
 import { readSql } from '../../src/warehouse/query.js';
 import { hashText, type Uniform, uniformFrom } from '../../src/sandbox/traffic/random.js';
 import { normal, type SimulatedPage } from './simulate.js';
@@ -44,7 +44,7 @@ export async function withHistory<Result>(
   const instance = await DuckDBInstance.create(':memory:');
   const connection = await instance.connect();
   try {
-    await migrate(connection, ':memory:');
+    await createSchema(connection);
     await store(connection, projects, spread);
     await connection.run(DAY_LOADS);
     return await use(connection);

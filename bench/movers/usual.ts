@@ -1,7 +1,7 @@
 import { DuckDBInstance } from '@duckdb/node-api';
 import { z } from 'zod';
 import { poisson, uniformFrom } from '../../src/sandbox/traffic/random.js';
-import { migrate } from '../../src/warehouse/migrate.js';
+import { createSchema } from '../../src/warehouse/schema.js';
 import { queryRows } from '../../src/warehouse/query.js';
 import { LAST_WEEK } from './history.js';
 import { normal } from './simulate.js';
@@ -55,7 +55,7 @@ export async function usualRangeHolds(
   const instance = await DuckDBInstance.create(':memory:');
   const connection = await instance.connect();
   try {
-    await migrate(connection, ':memory:');
+    await createSchema(connection);
     const values = Array.from({ length: sites }, (_, site) =>
       weeklyViews(course, firstSeed + site).map((views, ago) => `('site ${site}', ${ago}, ${views})`),
     ).flat();

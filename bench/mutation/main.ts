@@ -28,7 +28,7 @@ const DECISIONS = {
   'reports/weekly/comparison': 'reports/{comparison,verdict}',
   'reports/weekly/sentences': 'reports/{comparison,verdict}',
   'service/due': 'service/{due,back-off}',
-  'warehouse/open': 'warehouse/{behind,lock,migrate}',
+  'warehouse/open': 'warehouse/{behind,lock,schema}',
   'web/access': 'web/access',
 } as const;
 

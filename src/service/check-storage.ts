@@ -9,7 +9,6 @@ import { bytes } from '../format/numbers.js';
 import { storageFailure } from '../storage.js';
 import { expectDataset, finishedVersion } from '../warehouse/dataset/dataset.js';
 import { tryLock } from '../warehouse/duckdb.js';
-import { OtherVersionError } from '../warehouse/migrate.js';
 import { openWarehouse, refuseToForget } from '../warehouse/open.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { type CheckResult, fail, found, pass, type Verdict, warn } from './findings.js';
@@ -19,7 +18,7 @@ const SCARCE_BYTES = 2 ** 30;
 /** Publishing everything writes the live file again, and a copy of it. */
 const COPIES = 2;
 
-/** The database, to count requests in, unless it is missing, in use, older or damaged. */
+/** The database, to count requests in, unless it is missing, in use, of another version or damaged. */
 export async function openDatabase(
   { liveFile, historyFile }: Workspace,
   { now, signal }: Runtime,
@@ -34,12 +33,11 @@ export async function openDatabase(
       signal,
       maxWaitMs: 0,
       historyFile,
-      mustBeMigrated: true,
+      mustNotChange: true,
     });
     return { warehouse, verdict: pass(`${liveFile} opens, has the current version, and is not in use`) };
   } catch (error) {
-    const isTemporary = error instanceof LockedError || error instanceof OtherVersionError;
-    return { verdict: (isTemporary ? warn : fail)(messageOf(error)) };
+    return { verdict: (error instanceof LockedError ? warn : fail)(messageOf(error)) };
   }
 }
 

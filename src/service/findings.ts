@@ -3,7 +3,7 @@ import { dayOf, daysBetween } from '../day.js';
 import { messageOf } from '../errors.js';
 import { longDay } from '../format/days.js';
 import { counted } from '../format/numbers.js';
-import { OtherVersionError } from '../warehouse/migrate.js';
+import { OtherVersionError } from '../warehouse/published.js';
 
 /** The result of one check; unless it is `pass`, its words say what to do. */
 export interface CheckResult {

@@ -36,7 +36,6 @@ COMMENT ON COLUMN restatements.total_before IS 'Total views of the whole site be
 COMMENT ON COLUMN restatements.total_after IS 'Total views of the whole site after the change';
 COMMENT ON COLUMN restatements.pages_changed IS 'Number of pages whose counts differ, including new and vanished pages';
 
-
 COMMENT ON TABLE runs IS 'What each step did. One row per execution of a step.';
 COMMENT ON COLUMN runs.run IS 'Id shared by the steps of one command';
 COMMENT ON COLUMN runs.step IS 'export, improve, poll, report, publish or audit';
@@ -124,7 +123,7 @@ COMMENT ON COLUMN verifications.days_differing IS 'Number of days in the range w
 COMMENT ON TABLE deliveries IS 'Reports and alerts that were sent: recipients, periods and outcomes. One row per report, project, period and recipient.';
 COMMENT ON COLUMN deliveries.report IS 'Name of the report, such as weekly, or alert';
 COMMENT ON COLUMN deliveries.project IS 'Project id on the platform; - for all projects';
-COMMENT ON COLUMN deliveries.period IS 'Period the report covers, such as 2026-W46. Before 0.4.0, 2026-W46 correction for a correction';
+COMMENT ON COLUMN deliveries.period IS 'Period the report covers, such as 2026-W46';
 COMMENT ON COLUMN deliveries.recipient IS 'Email address, or name of a channel';
 COMMENT ON COLUMN deliveries.state IS 'sending (recorded before anything is sent), sent, waiting (not delivered yet; it is tried again), failed (rejected permanently, or given up) or unknown (it may have arrived, so it is never sent again automatically)';
 COMMENT ON COLUMN deliveries.via IS 'smtp (handed to the mail server), outbox (written to a file), or the kind of the channel: slack, teams or webhook';
@@ -140,6 +139,11 @@ COMMENT ON COLUMN deliveries.ai IS 'AI views of the pages that it is about in th
 
 COMMENT ON TABLE workspace IS 'Which workspace this is, so that the journal of another one is refused. One row.';
 COMMENT ON COLUMN workspace.id IS 'Random id, created with the workspace and kept by its copies';
+COMMENT ON COLUMN workspace.machine IS 'Machine from which it sends jobs, messages and emails: a digest of its id, or READERSHIP_MACHINE';
+COMMENT ON COLUMN workspace.host IS 'Host name of that machine';
+COMMENT ON COLUMN workspace.path IS 'Data directory from which it sends';
+COMMENT ON COLUMN workspace.dataset IS 'Digest of the days that the Parquet dataset had when it was last brought up to date, and of its place';
+COMMENT ON COLUMN workspace.dataset_places IS 'Places of Parquet datasets that it has published to';
 
 COMMENT ON TABLE unfinished_pages IS 'Rows of days that the hourly limit stopped halfway, kept as one page until the rest is read. One row per day.';
 COMMENT ON COLUMN unfinished_pages.project IS 'Project id on the platform';
@@ -159,5 +163,32 @@ COMMENT ON COLUMN pull_requests.checked_at IS 'When it was last looked up (UTC)'
 COMMENT ON COLUMN pull_requests.next_check_at IS 'When to look it up again (UTC)';
 COMMENT ON COLUMN pull_requests.closed_on IS 'Day (UTC) it was closed without being merged; NULL if it is open or merged';
 COMMENT ON COLUMN pull_requests.problem IS 'Why it could not be looked up; NULL if it could';
+COMMENT ON COLUMN pull_requests.merged_into IS 'Branch it was merged into, if that is neither the branch the agent began with nor the default branch; NULL otherwise';
 
+COMMENT ON TABLE notes IS 'What happened outside, from notes.yaml, as of the last publication. One row per note and project that it concerns.';
+COMMENT ON COLUMN notes.project IS 'Project id on the platform';
+COMMENT ON COLUMN notes.day IS 'Day (UTC) on which it happened';
+COMMENT ON COLUMN notes.text IS 'What happened';
 COMMENT ON COLUMN notes.path IS 'Pages that it concerns: a page, or a pattern for GLOB (page_views.page GLOB notes.path); * for the whole site';
+COMMENT ON COLUMN notes.is_break IS 'Whether views are counted differently from this day on, so that they cannot be compared with earlier ones';
+
+COMMENT ON TABLE experiment_pairs IS 'Pairs of similar pages of which chance gave one a job, recorded with the job before it is sent. One row per page.';
+COMMENT ON COLUMN experiment_pairs.project IS 'Project id on the platform';
+COMMENT ON COLUMN experiment_pairs.pair IS 'Number of the pair';
+COMMENT ON COLUMN experiment_pairs.drawn_at IS 'When it was drawn (UTC)';
+COMMENT ON COLUMN experiment_pairs.seed IS 'Random text of the draw: with the two paths, it determines the result';
+COMMENT ON COLUMN experiment_pairs.path IS 'Page';
+COMMENT ON COLUMN experiment_pairs.is_treated IS 'Whether this page got the job; the other one is held out';
+COMMENT ON COLUMN experiment_pairs.job_id IS 'Number of the job of the page that got one, the same in both rows';
+
+COMMENT ON TABLE platform_facts IS 'What was learned about the platform: the first day with views, its largest page and the order of its rows, the first day it keeps, how far the search for the first day has got. One row per project and fact.';
+COMMENT ON COLUMN platform_facts.project IS 'Project id on the platform';
+COMMENT ON COLUMN platform_facts.fact IS 'first day, paging, kept from, search or not additive';
+COMMENT ON COLUMN platform_facts.value IS 'Value of the fact, as JSON';
+COMMENT ON COLUMN platform_facts.found_at IS 'When it was found (UTC). Limits need two witnesses, and are believed for 30 days';
+
+COMMENT ON TABLE kept_movers IS 'The answers of movers(week_start) for the last full weeks, which take long to compute on a large site. One row per project and week.';
+COMMENT ON COLUMN kept_movers.project IS 'Project id on the platform';
+COMMENT ON COLUMN kept_movers.week IS 'First of the seven days';
+COMMENT ON COLUMN kept_movers.inputs IS 'Digest of all that the answer depends on; movers computes it again if that has changed';
+COMMENT ON COLUMN kept_movers.movers IS 'The rows of the answer';

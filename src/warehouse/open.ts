@@ -10,7 +10,7 @@ import { sleepFor } from '../sleep.js';
 import { isOfStorage, RESTORE, storageFailure } from '../storage.js';
 import { AttachError, isHeldElsewhere, whileAttached } from './duckdb.js';
 import { LiveFile, lockOf, logOf, readyOf } from './live-file.js';
-import { createDatabase, expectMigrated, migrateLive, schemaVersion } from './migrate.js';
+import { completeLive, createDatabase, hasSchema } from './schema.js';
 import { dayColumn, queryRows, readSql, timestampColumn } from './query.js';
 import { Warehouse } from './warehouse.js';
 
@@ -33,18 +33,18 @@ export interface HoldOptions {
 export interface OpenOptions extends HoldOptions {
   /** The history published from it; a database older than that is refused. */
   readonly historyFile?: string;
-  /** Throws an `OtherVersionError` for a database of an older version, instead of migrating it. */
-  readonly mustBeMigrated?: boolean;
+  /** Leaves the views and comments of another program as they are, and throws a `StorageError` if there are no tables. */
+  readonly mustNotChange?: boolean;
 }
 
 /**
- * Opens the live database at `path`, creating and migrating it as needed. DuckDB's own lock on the
+ * Opens the live database at `path`, creating it as needed. DuckDB's own lock on the
  * file keeps other processes out, and is released when its process ends, however that happens. The
  * `.lock` file only records the holder.
  *
  * Throws a `LockedError` if another process still holds it after `maxWaitMs`, a `BehindError` if it
- * is older than the history published from it, and a `StorageError` if it cannot be opened or a
- * newer Readership wrote it.
+ * is older than the history published from it, and a `StorageError` if it cannot be opened or
+ * another version of Readership wrote it.
  */
 export async function openWarehouse(path: string, options: OpenOptions): Promise<Warehouse> {
   const file = await holdLiveFile(path, options);
@@ -57,13 +57,16 @@ export async function openWarehouse(path: string, options: OpenOptions): Promise
   }
 }
 
-async function prepare(file: LiveFile, { mustBeMigrated, historyFile }: OpenOptions): Promise<void> {
+async function prepare(file: LiveFile, { mustNotChange, historyFile }: OpenOptions): Promise<void> {
   const { path } = file;
-  if (mustBeMigrated === true) await expectMigrated(file.connection, path);
-  // An empty file has no tables to compare, and nothing to lose. Migrating reopens the file.
-  else if ((await schemaVersion(file.connection, path)) === 0) await migrateLive(file);
+  if (!(await hasSchema(file.connection, path))) {
+    if (mustNotChange === true)
+      throw new StorageError(`${path} has no tables yet. They are created by: readership export`);
+    // It has nothing to compare, and nothing to lose. Completing it reopens the file.
+    await completeLive(file);
+  }
   if (historyFile !== undefined) await refuseToGoBack(file.connection, path, historyFile);
-  if (mustBeMigrated !== true) await migrateLive(file);
+  if (mustNotChange !== true) await completeLive(file);
 }
 
 /** The live database is missing, or older than the history published from it. */

@@ -7,7 +7,7 @@ import { READ_ONLY, syncToDisk } from '../files.js';
 import { AttachError, databaseOf, identifier, whileAttached, whileUsing, writeAttached } from './duckdb.js';
 import { isOfDamage, storageFailure } from '../storage.js';
 import { logOf, removeDatabase } from './live-file.js';
-import { describeCopy } from './migrate.js';
+import { describeCopy } from './schema.js';
 import { dayColumn, inTransaction, queryRows, readerOf, readSql, runStatement } from './query.js';
 import type { Warehouse } from './warehouse.js';
 import { tableDigests, visibleState } from './digests.js';

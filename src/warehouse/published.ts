@@ -7,7 +7,7 @@ import { exists, expectDirectory } from '../files.js';
 import { literal } from './duckdb.js';
 import { isOfDamage } from '../storage.js';
 import { readyOf } from './live-file.js';
-import { isDescribed, OtherVersionError, schemaVersion } from './migrate.js';
+import { hasSchema, isDescribed } from './schema.js';
 import { type Parameters, queryRows, type Reader } from './query.js';
 
 /** The published history, open read-only: it neither blocks the export nor is blocked by it. */
@@ -81,13 +81,13 @@ export interface QueryRights {
 }
 
 /**
- * Opens the published history at `path`. Throws a `StorageError` if nothing was published yet, or by a newer version, or
+ * Opens the published history at `path`. Throws a `StorageError` if nothing was published yet, or by another version, or
  * if it fails the `check`.
  */
 export async function openHistory(
   path: string,
   rights: QueryRights = {},
-  check: (connection: DuckDBConnection, path: string) => Promise<unknown> = schemaVersion,
+  check: (connection: DuckDBConnection, path: string) => Promise<unknown> = hasSchema,
 ): Promise<History> {
   await access(path).catch(async (cause: unknown) => {
     await expectDirectory(dirname(path));
@@ -106,13 +106,16 @@ export async function openHistory(
   }
 }
 
+/** Another program published a history, which the next publication writes again. */
+export class OtherVersionError extends StorageError {}
+
 /**
  * As `openHistory`, for this version's own queries. Throws a `StorageError` if another version published the history,
  * which may lack what they read.
  */
 export const openOwnHistory = (path: string, limits: QueryRights['limits'] = {}): Promise<History> =>
   openHistory(path, { limits }, async (connection) => {
-    await schemaVersion(connection, path);
+    await hasSchema(connection, path);
     if (!(await isDescribed(connection)))
       throw new OtherVersionError(
         `Another version of Readership published the history ${path}. Publish it again: readership publish`,

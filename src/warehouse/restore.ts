@@ -9,7 +9,7 @@ import { isOfDamage, machineAdvice, storageFailure } from '../storage.js';
 import { EffectsJournal } from '../effects/journal.js';
 import { readWorkspaceId } from '../effects/place.js';
 import { changeDatabase, type LiveFile, logOf, removeCopies, removeDatabase } from './live-file.js';
-import { migrate } from './migrate.js';
+import { describe, hasSchema } from './schema.js';
 import { BehindError, holdLiveFile, type HoldOptions, makeDirectory, openWarehouse } from './open.js';
 import { tableDigests } from './digests.js';
 import { queryRows, readerOf } from './query.js';
@@ -36,7 +36,7 @@ const OTHER_FILE = 'Nothing was changed. Use another file: readership restore --
  * Atomically replaces the live database with the state of `from`, or the newest complete state.
  * Returns undefined if the live database already has that state. The previous file is kept next to
  * it, under a name with the time. Creates the data directory. Throws a `StorageError`, with nothing
- * changed, if the source is missing, damaged, not a Readership database, from a newer version, or
+ * changed, if the source is missing, damaged, not a Readership database, from another version, or
  * from another workspace than the effects journal, and if the disk is full.
  */
 export async function restore(
@@ -132,7 +132,8 @@ async function writeCopy(copy: string, source: string): Promise<void> {
         await expectTables(connection, source);
         await connection.run(`COPY FROM DATABASE source TO ${await databaseOf(connection)}`);
       });
-      await migrate(connection, source);
+      await hasSchema(connection, source);
+      await describe(connection);
       const journal = await EffectsJournal.open(dirname(copy), 'reader');
       const id = await readWorkspaceId(readerOf(connection));
       if (id !== undefined) journal.expectOwner(id, source, 'changed');

@@ -65,7 +65,7 @@ const CASES: readonly (readonly [what: string, code: number, says: RegExp, input
   ['broken YAML', 2, /readership\.yaml:\d+ {2}/, changed(']', '')],
   ['settings', 2, /has 2 problems.+colour: unknown setting.+history\.pace: unknown/s, changed(/$/, UNKNOWN)],
   ['no configuration', 2, /no readership\.yaml.+readership init.+run --sandbox/s, { spoil: removed }],
-  ['a newer database', 1, /newer Readership \(schema 999.+Install the newer version/s, { spoil: upgraded }],
+  ['a newer database', 1, /newer Readership \(schema 999.+install the newer version/s, { spoil: upgraded }],
   ['an unknown option', 2, /unknown option '--fast'.+--help/s, typed('--fast')],
 ];
 

@@ -156,17 +156,17 @@ describe('readership doctor', () => {
     expect(of('sums of days')).toMatch(/^fail: .*counts the day in dateTo as well.+No day is stored until/);
   });
 
-  it('leaves a database of an older version unchanged, and says that the next run will migrate it', async () => {
+  it('leaves a database of an older version unchanged, and names the version that opens it', async () => {
     const cwd = await workspaceOf(await serveSandbox());
     await closeNow(await liveWarehouse(liveFile(cwd)));
     const history = join(cwd, 'data/history.duckdb');
     await copyFile(liveFile(cwd), history);
-    await answerOf(history, "COMMENT ON TABLE schema_version IS 'of 0.2.0'");
-    await answerOf(liveFile(cwd), 'DROP TABLE notes', 'DELETE FROM schema_version WHERE version > 12');
+    await answerOf(history, "COMMENT ON TABLE schema_version IS 'of another program'");
+    await answerOf(liveFile(cwd), 'DROP TABLE notes', 'UPDATE schema_version SET version = 12');
     const before = await readFile(liveFile(cwd));
     const { code, of } = await doctor(cwd);
-    expect(code).toBe(0);
-    expect(of('database')).toMatch(/^warn: .*older Readership \(schema 12.+migrates it/);
+    expect(code).toBe(1);
+    expect(of('database')).toMatch(/^fail: .*older Readership \(schema 12.+open it with Readership 0\.4/);
     expect(of('reports')).toMatch(/^warn: Another version .+readership publish$/);
     expect(of('key')).toMatch(/^pass/);
     expect((await readFile(liveFile(cwd))).equals(before)).toBe(true);

@@ -1,4 +1,5 @@
--- The whole schema of version 12, which Readership 0.2.0 wrote. Later changes are migrations of their own.
+-- Grain: one row, the version of these tables.
+CREATE TABLE schema_version (version INTEGER NOT NULL);
 
 -- Grain: one row per project, day and path that was viewed that day. Unique by construction: a day is replaced whole.
 -- No index: it would double the time of a load and the size of the file.
@@ -6,6 +7,7 @@ CREATE TABLE page_views (
   project VARCHAR NOT NULL,
   day DATE NOT NULL,
   path VARCHAR NOT NULL,
+  page VARCHAR NOT NULL,
   human BIGINT NOT NULL,
   ai BIGINT NOT NULL,
   total BIGINT NOT NULL
@@ -43,9 +45,6 @@ CREATE TABLE restatements (
   pages_changed BIGINT NOT NULL
 );
 
--- Grain: one row per project whose first day with a view was looked for and found.
-CREATE TABLE history_starts (project VARCHAR NOT NULL, first_day DATE NOT NULL, found_at TIMESTAMP NOT NULL);
-
 -- Grain: one row per execution of a step (export, improve, poll, report, publish).
 CREATE TABLE runs (
   run VARCHAR NOT NULL,
@@ -81,9 +80,6 @@ CREATE TABLE agent_jobs (
   note VARCHAR,
   weekly_human DOUBLE,
   weekly_ai DOUBLE,
-  human_rank INTEGER,
-  ai_rank INTEGER,
-  ai_per_human DOUBLE,
   trend DOUBLE,
   weeks STRUCT(week DATE, human BIGINT, ai BIGINT)[],
   merged_on DATE
@@ -152,8 +148,8 @@ CREATE TABLE verifications (
   days_differing INTEGER NOT NULL
 );
 
--- Grain: one row per report, project, period and recipient. Channels are recipients, and a correction
--- needs the numbers that were sent.
+-- Grain: one row per report, project, period and recipient. Channels are recipients. A later email needs the numbers
+-- that were sent.
 CREATE TABLE deliveries (
   report VARCHAR NOT NULL,
   project VARCHAR NOT NULL,
@@ -173,7 +169,14 @@ CREATE TABLE deliveries (
 );
 
 -- Grain: one row, created when the live database is first used.
-CREATE TABLE workspace (id VARCHAR NOT NULL, lake VARCHAR);
+CREATE TABLE workspace (
+  id VARCHAR NOT NULL,
+  machine VARCHAR,
+  host VARCHAR,
+  path VARCHAR,
+  dataset VARCHAR,
+  dataset_places VARCHAR[] DEFAULT []
+);
 
 -- Grain: one row per page read so far of a day that the hourly limit interrupted.
 CREATE TABLE unfinished_pages (
@@ -197,5 +200,60 @@ CREATE TABLE pull_requests (
   checked_at TIMESTAMP NOT NULL,
   next_check_at TIMESTAMP NOT NULL,
   closed_on DATE,
-  problem VARCHAR
+  problem VARCHAR,
+  merged_into VARCHAR
+);
+
+-- Grain: one row per project and note of notes.yaml that concerns it.
+CREATE TABLE notes (
+  project VARCHAR NOT NULL,
+  day DATE NOT NULL,
+  text VARCHAR NOT NULL,
+  path VARCHAR NOT NULL,
+  is_break BOOLEAN NOT NULL
+);
+
+-- Grain: one row per page of each pair that chance decided.
+CREATE TABLE experiment_pairs (
+  project VARCHAR NOT NULL,
+  pair INTEGER NOT NULL,
+  drawn_at TIMESTAMP NOT NULL,
+  seed VARCHAR NOT NULL,
+  path VARCHAR NOT NULL,
+  is_treated BOOLEAN NOT NULL,
+  job_id INTEGER NOT NULL
+);
+
+-- Grain: one row per project and fact.
+CREATE TABLE platform_facts (
+  project VARCHAR NOT NULL,
+  fact VARCHAR NOT NULL,
+  value VARCHAR NOT NULL,
+  found_at TIMESTAMP NOT NULL
+);
+
+-- Grain: one row per project and week whose movers were kept.
+CREATE TABLE kept_movers (
+  project VARCHAR NOT NULL,
+  week DATE NOT NULL,
+  inputs VARCHAR NOT NULL,
+  movers STRUCT(
+    project VARCHAR,
+    path VARCHAR,
+    audience VARCHAR,
+    change DOUBLE,
+    human BIGINT,
+    human_expected DOUBLE,
+    human_low DOUBLE,
+    human_high DOUBLE,
+    human_z DOUBLE,
+    human_weeks STRUCT(week DATE, low DOUBLE, high DOUBLE)[],
+    ai BIGINT,
+    ai_expected DOUBLE,
+    ai_low DOUBLE,
+    ai_high DOUBLE,
+    ai_z DOUBLE,
+    ai_weeks STRUCT(week DATE, low DOUBLE, high DOUBLE)[],
+    weeks_seen BIGINT
+  )[] NOT NULL
 );

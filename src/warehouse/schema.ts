@@ -10,31 +10,10 @@ import { whileUsing } from './duckdb.js';
 import { changeDatabase, copyAll, type LiveFile, logOf, newOf, removeDatabase } from './live-file.js';
 import { inTransaction, queryRows, readSql } from './query.js';
 
-/** The SQL files of a directory, in the order of the numbers with which their names begin. */
-const filesIn = (directory: string): string[] =>
-  readdirSync(new URL(`${directory}/`, import.meta.url)).sort();
+/** The version of `schema.sql`. */
+const VERSION = 28;
 
-/** Each named for its version. A released file is never edited, only followed by another. */
-const MIGRATIONS = filesIn('migrations');
-
-/** The version that 0.2.0 wrote, where the migrations begin. */
-const FIRST_VERSION = 12;
-const VERSION = FIRST_VERSION + MIGRATIONS.length - 1;
-
-/** Another version wrote a file, which the next command that writes brings up to date. */
-export class OtherVersionError extends StorageError {}
-
-/** Throws an `OtherVersionError` when the database at `path` needs `migrate`. Changes nothing. */
-export async function expectMigrated(connection: DuckDBConnection, path: string): Promise<void> {
-  const version = await schemaVersion(connection, path);
-  if (version < VERSION)
-    throw new OtherVersionError(
-      `${path} was written by an older Readership (schema ${version}; this one writes ${VERSION}). ` +
-        `The next command that writes, such as readership run, migrates it. Make a copy first if you may want to go back.`,
-    );
-}
-
-/** An empty database, written by the build; there is none in the package. That of an older build is migrated when it is opened. */
+/** An empty database, written by the build. */
 const EMPTY = packageFile('dist/warehouse/empty.duckdb');
 
 /**
@@ -52,9 +31,8 @@ export async function createDatabase(path: string): Promise<void> {
     const empty = await readFile(EMPTY).catch(ignoreMissing);
     if (empty !== undefined) await writeFile(own, empty, { mode: 0o600 });
     await changeDatabase(own, async (connection) => {
-      await migrate(connection, path);
-      // A copy has the id of the build's. One that was migrated has its own.
-      if (empty !== undefined) await describeCopy(connection);
+      // A copy has the macros of the build's database, and needs its own.
+      await (empty === undefined ? createSchema(connection) : describeCopy(connection));
     });
     await syncToDisk(own);
     // Not every file system has links.
@@ -70,40 +48,37 @@ export async function createDatabase(path: string): Promise<void> {
   }
 }
 
-/** Migrates the live database, with its views and comments, to this version in a new file. */
-export async function migrateLive(file: LiveFile): Promise<void> {
-  const version = await schemaVersion(file.connection, file.path);
-  if (version === VERSION && (await isDescribed(file.connection))) return;
+/** Creates the tables, views, macros and comments in a database without tables. */
+export const createSchema = (connection: DuckDBConnection): Promise<void> =>
+  inTransaction(connection, async () => {
+    await connection.run(
+      `${readSql(import.meta.url, 'schema.sql')}\nINSERT INTO schema_version VALUES (${VERSION});`,
+    );
+    await createDescriptions(connection);
+  });
+
+/** Creates what is missing in the live database, in a new file: the schema, or the views and comments of this program. */
+export async function completeLive(file: LiveFile): Promise<void> {
+  const isNew = !(await hasSchema(file.connection, file.path));
+  if (!isNew && (await isDescribed(file.connection))) return;
   await file.rewrite(async (connection) => {
     await copyAll(connection);
-    await whileUsing(connection, 'next', () => migrate(connection, file.path));
+    await whileUsing(connection, 'next', () => (isNew ? createSchema(connection) : describe(connection)));
   });
 }
 
-/**
- * Migrates a database in place: the migrations that it lacks, and the views, in one transaction. DuckDB 1.5 cannot replay
- * every table change from its log, so this is only for a file that is discarded on failure. Throws a `StorageError` if a
- * newer version wrote the file.
- */
-export async function migrate(connection: DuckDBConnection, path: string): Promise<void> {
-  const version = await schemaVersion(connection, path);
-  const lacking = MIGRATIONS.filter((file) => Number.parseInt(file) > version);
-  const migrations = lacking.flatMap((file) => [
-    readSql(import.meta.url, `migrations/${file}`),
-    `INSERT INTO schema_version VALUES (${Number.parseInt(file)});`,
-  ]);
-  await inTransaction(connection, async () => {
-    await connection.run(
-      ['CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL);', ...migrations].join('\n'),
-    );
-    if (await isDescribed(connection)) return;
-    const text = descriptions();
-    // Another version may have computed them differently.
-    await connection.run('DELETE FROM kept_movers');
-    await connection.run(
-      `${text.replaceAll(FILE, randomUUID())}\nCOMMENT ON TABLE schema_version IS '${digestOf(text)}';`,
-    );
-  });
+/** Gives the current database the views, macros and comments of this program, unless it has them. */
+export async function describe(connection: DuckDBConnection): Promise<void> {
+  if (!(await isDescribed(connection))) await inTransaction(connection, () => createDescriptions(connection));
+}
+
+async function createDescriptions(connection: DuckDBConnection): Promise<void> {
+  const text = descriptions();
+  // Another program may have computed them differently.
+  await connection.run('DELETE FROM kept_movers');
+  await connection.run(
+    `${text.replaceAll(FILE, randomUUID())}\nCOMMENT ON TABLE schema_version IS '${digestOf(text)}';`,
+  );
 }
 
 /** Stands for the id of the file in views and macros. */
@@ -111,12 +86,14 @@ const FILE = '{file}';
 
 /** The statements that create the views and macros, each after those it depends on. */
 const viewStatements = (): string[] =>
-  filesIn('views').map((file) =>
-    readSql(import.meta.url, `views/${file}`).replaceAll(
-      'is_own_file()',
-      isOwnFile(file.replace(/^\d+_|\.sql$/g, '')),
-    ),
-  );
+  readdirSync(new URL('views/', import.meta.url))
+    .sort()
+    .map((file) =>
+      readSql(import.meta.url, `views/${file}`).replaceAll(
+        'is_own_file()',
+        isOwnFile(file.replace(/^\d+_|\.sql$/g, '')),
+      ),
+    );
 
 /** A condition that fails, with what to do, where a macro would read another database than its own. */
 const isOwnFile = (macro: string): string =>
@@ -129,7 +106,7 @@ const descriptions = (): string => [...viewStatements(), readSql(import.meta.url
 /** The comment of `schema_version` is a digest of the views and comments, which shows whether they are current. */
 const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-/** Whether this version wrote the tables, views and comments of a database. */
+/** Whether a database has the views and comments of this program. */
 export async function isDescribed(connection: DuckDBConnection): Promise<boolean> {
   const found = await queryRows(
     connection,
@@ -154,9 +131,12 @@ async function createViews(connection: DuckDBConnection, views = viewStatements(
   await connection.run(views.join('\n').replaceAll(FILE, randomUUID()));
 }
 
-/** 0 for an empty database. Throws a `StorageError` if a newer version wrote the file. */
-export async function schemaVersion(connection: DuckDBConnection, path: string): Promise<number> {
-  const [{ version } = { version: 0 }] = await queryRows(
+/**
+ * Whether a database has the tables of this version; false if it has none. Throws a `StorageError` if another version
+ * wrote it.
+ */
+export async function hasSchema(connection: DuckDBConnection, path: string): Promise<boolean> {
+  const [found] = await queryRows(
     connection,
     'SELECT max(version) AS version FROM schema_version HAVING count(*) > 0',
     z.object({ version: z.int() }),
@@ -164,14 +144,12 @@ export async function schemaVersion(connection: DuckDBConnection, path: string):
     if (messageOf(error).includes('schema_version does not exist')) return [];
     throw error;
   });
-  if (version > 0 && version < FIRST_VERSION)
-    throw new StorageError(
-      `${path} was written before Readership 0.2.0 (schema ${version}). Nothing was changed. Open it once with Readership 0.2.0.`,
-    );
-  if (version > VERSION)
-    throw new StorageError(
-      `${path} was written by a newer Readership (schema ${version}; this one supports ${VERSION}). ` +
-        `Nothing was changed. Install the newer version of Readership.`,
-    );
-  return version;
+  if (found === undefined) return false;
+  const { version } = found;
+  if (version === VERSION) return true;
+  const isOlder = version < VERSION;
+  throw new StorageError(
+    `${path} was written by ${isOlder ? 'an older' : 'a newer'} Readership (schema ${version}; this one has schema ${VERSION}), and was not changed: ` +
+      (isOlder ? 'open it with Readership 0.4.' : 'install the newer version of Readership.'),
+  );
 }

@@ -1,3 +1,0 @@
-DROP MACRO TABLE IF EXISTS likely_breaks;
-
-ALTER TABLE deliveries DROP COLUMN said;
