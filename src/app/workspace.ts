@@ -1,4 +1,3 @@
-import { readdir } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { CONFIG_FILE, type Configuration, type Environment } from '../config/load.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
@@ -77,7 +76,6 @@ export async function readWorkspace(
     options.sandbox === true ? undefined : await readConfiguration(options.config, runtime, secrets);
   if (configuration !== undefined) output.hide(secretsOf(configuration));
   const settings = configuration?.settings ?? sandboxSettings(workingDirectory);
-  await refuseShards(settings.dataDir);
   const files = filesIn(settings.dataDir);
   return {
     settings,
@@ -125,18 +123,6 @@ function projectsOf({ projects }: Settings, id: string | undefined): readonly Pr
   if (chosen.length > 0) return chosen;
   const known = projects.map((project) => project.id).join(', ');
   throw new ConfigurationError(`No project ${id} in the configuration; there is ${known}.`);
-}
-
-/** Throws a `ConfigurationError` if 0.3 split the projects of a data directory into several histories. */
-async function refuseShards(dataDir: string): Promise<void> {
-  // A directory that cannot be read is reported when the database in it is opened.
-  const names = await readdir(dataDir).catch(() => []);
-  const folders = names.filter((name) => /^shard-\d+-of-\d+$/.test(name)).sort();
-  if (folders.length > 0)
-    throw new ConfigurationError(
-      `${dataDir} contains the histories of shards (${folders.join(', ')}), which this version does not have. ` +
-        `Make a workspace of each, with only its projects and that folder as its dataDir: docs/scale.md.`,
-    );
 }
 
 /** A message that names files as in the workspace, without the directories of this machine, which visitors need not know. */

@@ -2,7 +2,7 @@ import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
 import { isAddress, parseRecipient, type Recipient } from '../config/recipients.js';
 import { parseDay } from '../day.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
-import { type Delivery, isAboutAll, sentOf } from '../mail/delivery.js';
+import { ALL_PROJECTS, type Delivery, sentOf } from '../mail/delivery.js';
 import { readDeliveries, resolveDelivery } from '../mail/ledger.js';
 import { deliveryLine } from '../print/emails.js';
 import { eachLoaded } from '../reports/coverage.js';
@@ -154,7 +154,7 @@ function ambiguous(name: string, unknown: readonly Delivery[], all: readonly Del
     deliveries
       .map(
         ({ period, project, recipient, state }) =>
-          `\n  --period '${period}'${isAboutAll(project) ? '' : ` --project ${project}`}: ${recipient}, ${state}`,
+          `\n  --period '${period}'${project === ALL_PROJECTS ? '' : ` --project ${project}`}: ${recipient}, ${state}`,
       )
       .join('');
   if (unknown.length > 0)

@@ -83,12 +83,7 @@ const mailSchema = z.strictObject({
 
 const alertsSchema = z.strictObject({
   to: recipients,
-  pingUrl: baseAddress('/start and /fail')
-    .refine(
-      (url) => !url.includes('{shard}'),
-      'contains {shard}: write the address of this workspace in full',
-    )
-    .optional(),
+  pingUrl: baseAddress('/start and /fail').optional(),
 });
 
 /** Every key that is not a setting is the name of a report. */

@@ -30,9 +30,6 @@ export const ALERT = 'alert';
 /** The project, in that ledger, of what is about all projects. */
 export const ALL_PROJECTS = '-';
 
-/** Whether a delivery is about all projects; 0.3 named the part of them that it was about. */
-export const isAboutAll = (project: string): boolean => /^(-|shard-\d+-of-\d+)$/.test(project);
-
 export const deliveryKey = z.object({
   report: z.string(),
   project: z.string(),

@@ -15,7 +15,6 @@ import {
   deliveryRow,
   type Figures,
   fingerprintOf,
-  isAboutAll,
   mayBeTried,
   settled,
 } from './delivery.js';
@@ -106,11 +105,8 @@ export async function recordIntent(
 ) {
   const { via, admission, now } = attempt;
   const knownTo = async (reader: Reader) => {
-    const { project, ...others } = key;
-    const known = await readDeliveries(reader, isAboutAll(project) ? others : key);
-    const own = known.find((one) => one.project === project);
-    // In a ledger of 0.3, what is about all projects can have another name.
-    return own ?? known.find((one) => isAboutAll(one.project) && one.state !== 'waiting');
+    const [known] = await readDeliveries(reader, key);
+    return known;
   };
   if (!mayBeTried(await knownTo(warehouse), admission, now)) return undefined;
   await journal.expectMaySend();

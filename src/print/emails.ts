@@ -3,7 +3,7 @@ import type { Runtime } from '../app/workspace.js';
 import { inSequence, moment } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { escapeUnsafe } from '../format/text.js';
-import { ALERT, type Delivery, type DeliveryKey, isAboutAll } from '../mail/delivery.js';
+import { ALERT, ALL_PROJECTS, type Delivery, type DeliveryKey } from '../mail/delivery.js';
 import { readDeliveries } from '../mail/ledger.js';
 import type { Using } from '../steps/parts.js';
 import type { RunOutcome } from '../service/run.js';
@@ -23,7 +23,7 @@ export async function mailLines(
   const { held = [], deliveries: attempted = [] } = outcome.reported ?? {};
   const all = (await readDeliveries(store)).filter(
     ({ project, report }) =>
-      report !== ALERT && (isAboutAll(project) || projects.some(({ id }) => id === project)),
+      report !== ALERT && (project === ALL_PROJECTS || projects.some(({ id }) => id === project)),
   );
   const isNew = (delivery: Delivery) => attempted.some((other) => other.message_id === delivery.message_id);
   const unknown = all.filter(({ state }) => state === 'unknown');
@@ -31,7 +31,7 @@ export async function mailLines(
     all.every((other) => other.report !== report || other.project !== project || other.period <= period);
   const known = all.filter((one) => one.state !== 'unknown' && (isLatest(one) || isNew(one)));
   const nameOf = (id: string): string =>
-    isAboutAll(id) ? 'all projects' : (projects.find((project) => project.id === id)?.name ?? id);
+    id === ALL_PROJECTS ? 'all projects' : (projects.find((project) => project.id === id)?.name ?? id);
   return [
     // What leaves something to do is listed one by one.
     ...[...unknown, ...known.filter(({ state }) => state !== 'sent')].map((delivery) =>
@@ -108,7 +108,7 @@ export function deliveryLine(
   }
 }
 
-const projectOption = (project: string): string => (isAboutAll(project) ? '' : ` --project ${project}`);
+const projectOption = (project: string): string => (project === ALL_PROJECTS ? '' : ` --project ${project}`);
 
 /** The commands that settle a delivery of unknown outcome. The period is quoted for the shell. */
 export function settleCommands(delivery: DeliveryKey): string {

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdir, open, writeFile } from 'node:fs/promises';
+import { open, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
@@ -44,23 +44,6 @@ it('reads .env once, so that it can be a pipe from a password manager', async ()
 it('refuses a data directory whose path DuckDB misreads', async () => {
   const { runtime } = await workspaceDir(`${CONFIGURATION}dataDir: what?\n`);
   await expect(readWorkspace({}, runtime)).rejects.toThrow(/\/what\? cannot be used.* set dataDir/);
-});
-
-it('refuses a data directory that 0.3 split into shards, and the setting, and says what to do', async () => {
-  const { runtime } = await workspaceDir(CONFIGURATION);
-  const dataDir = join(runtime.workingDirectory, 'data');
-  await mkdir(join(dataDir, 'shard-2-of-2'), { recursive: true });
-  await mkdir(join(dataDir, 'shard-1-of-2'));
-  await expect(readWorkspace({}, runtime)).rejects.toThrow(
-    `${dataDir} contains the histories of shards (shard-1-of-2, shard-2-of-2), which this version does not have. ` +
-      'Make a workspace of each, with only its projects and that folder as its dataDir: docs/scale.md.',
-  );
-  const one = await workspaceDir(`${CONFIGURATION}dataDir: ${join(dataDir, 'shard-1-of-2')}\n`);
-  expect(await readWorkspace({}, one.runtime)).toMatchObject({ dataDir: join(dataDir, 'shard-1-of-2') });
-  const split = await workspaceDir(`${CONFIGURATION}shards: 2\n`);
-  await expect(readWorkspace({}, split.runtime)).rejects.toThrow(
-    /readership\.yaml:\d+ {2}shards: is no longer a setting; make a workspace of each shard, .+: docs\/scale\.md$/,
-  );
 });
 
 it('gives publish.then and a query no secret, and publish.then nothing of .env', async () => {

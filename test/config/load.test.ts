@@ -122,11 +122,6 @@ describe('readership.yaml', () => {
       `${SMALLEST}serve: { url: https://example.com/readers }`,
       /:3 {2}serve\.url: has a path, but the web app needs a host of its own/,
     ],
-    [
-      'a placeholder that only 0.3 filled in',
-      `${SMALLEST}alerts:\n  pingUrl: https://ping.example.com/{shard}\n`,
-      /:4 {2}alerts\.pingUrl: contains \{shard\}: write the address of this workspace in full/,
-    ],
     ['an asterisk that YAML reads as an alias', `${SMALLEST}improve:\n  exclude: [**/drafts]\n`, /:4 {2}/],
     ['keys that are not text', `${SMALLEST}1: 2\nhistory:\n  ? [a]\n  : 3\n: 4\n`, /:3 .*\n.*:5 .*\n.*:7 /],
     [
