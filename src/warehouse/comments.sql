@@ -172,15 +172,6 @@ COMMENT ON COLUMN notes.text IS 'What happened';
 COMMENT ON COLUMN notes.path IS 'Pages that it concerns: a page, or a pattern for GLOB (page_views.page GLOB notes.path); * for the whole site';
 COMMENT ON COLUMN notes.is_break IS 'Whether views are counted differently from this day on, so that they cannot be compared with earlier ones';
 
-COMMENT ON TABLE experiment_pairs IS 'Pairs of similar pages of which chance gave one a job, recorded with the job before it is sent. One row per page.';
-COMMENT ON COLUMN experiment_pairs.project IS 'Project id on the platform';
-COMMENT ON COLUMN experiment_pairs.pair IS 'Number of the pair';
-COMMENT ON COLUMN experiment_pairs.drawn_at IS 'When it was drawn (UTC)';
-COMMENT ON COLUMN experiment_pairs.seed IS 'Random text of the draw: with the two paths, it determines the result';
-COMMENT ON COLUMN experiment_pairs.path IS 'Page';
-COMMENT ON COLUMN experiment_pairs.is_treated IS 'Whether this page got the job; the other one is held out';
-COMMENT ON COLUMN experiment_pairs.job_id IS 'Number of the job of the page that got one, the same in both rows';
-
 COMMENT ON TABLE platform_facts IS 'What was learned about the platform: the first day with views, its largest page and the order of its rows, the first day it keeps, how far the search for the first day has got. One row per project and fact.';
 COMMENT ON COLUMN platform_facts.project IS 'Project id on the platform';
 COMMENT ON COLUMN platform_facts.fact IS 'first day, paging, kept from, search or not additive';

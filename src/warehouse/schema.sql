@@ -213,17 +213,6 @@ CREATE TABLE notes (
   is_break BOOLEAN NOT NULL
 );
 
--- Grain: one row per page of each pair that chance decided.
-CREATE TABLE experiment_pairs (
-  project VARCHAR NOT NULL,
-  pair INTEGER NOT NULL,
-  drawn_at TIMESTAMP NOT NULL,
-  seed VARCHAR NOT NULL,
-  path VARCHAR NOT NULL,
-  is_treated BOOLEAN NOT NULL,
-  job_id INTEGER NOT NULL
-);
-
 -- Grain: one row per project and fact.
 CREATE TABLE platform_facts (
   project VARCHAR NOT NULL,
