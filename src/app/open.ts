@@ -54,7 +54,7 @@ export async function withParts<Result>(
       };
       const remember = async () => marker !== undefined && leaveMarker(marker, dataDir);
       journal.askFirst(whyNotSend, remember);
-      // Versions before 0.4 left no marker.
+      // The marker may have been deleted.
       if (journal.lastSentAt !== undefined) await remember();
       const session = { now, signal, observer: listener };
       return await work({ workspace, platform, store, effects, session });

@@ -67,12 +67,9 @@ export type SendingPlace = Readonly<z.infer<typeof placeSchema>>;
 const ownerSchema = z.object({ effect: z.literal('workspace'), id: z.string().min(1) });
 /** The line that says where the workspace sends from, from then on. */
 const adoptionSchema = placeSchema.extend({ effect: z.literal('place'), at: time });
-/** A line that 0.3 wrote while a lake was configured. It has no meaning anymore. */
-const obsoleteSchema = z.object({ effect: z.literal('claim') });
 export const lineSchema = z.discriminatedUnion('effect', [
   ownerSchema,
   adoptionSchema,
-  obsoleteSchema,
   ...entrySchema.options,
 ]);
 export type JournalLine = z.infer<typeof lineSchema>;

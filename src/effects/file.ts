@@ -25,26 +25,18 @@ const checksum = (text: string): string => crc32(text).toString(16).padStart(8, 
 export class LineReader {
   /** How many lines were read. */
   count = 0;
-  /** Journals of 0.2.0 have no seals; nothing without one follows a sealed line. */
-  #isSealed = false;
 
   /** Throws an `Error` that says what is wrong. */
   read(text: string): JournalLine {
     const [, body, sum] = SEALED.exec(text) ?? [];
     const expected = this.count + 1;
-    if (body === undefined) {
-      const line = lineSchema.parse(JSON.parse(text));
-      if (this.#isSealed) throw new Error('it has no checksum.');
-      this.count = expected;
-      return line;
-    }
+    if (body === undefined) throw new Error('it has no checksum.');
     if (checksum(`${body}}`) !== sum) throw new Error('its checksum does not match.');
     const json: unknown = JSON.parse(text);
     const { n } = z.looseObject({ n: z.int() }).parse(json);
     if (n > expected) throw new Error(`it is entry ${n}, and entry ${expected} is missing before it.`);
     if (n < expected)
       throw new Error(`it is entry ${n} again, or out of order: the entry before it is ${this.count}.`);
-    this.#isSealed = true;
     this.count = n;
     return lineSchema.parse(json);
   }

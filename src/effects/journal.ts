@@ -75,7 +75,7 @@ export class EffectsJournal {
     return journal;
   }
 
-  /** The workspace it belongs to; undefined for a new journal, or one of an earlier version. */
+  /** The workspace it belongs to; undefined for a new journal. */
   get workspace(): string | undefined {
     return [...this.#owners][0];
   }
@@ -182,7 +182,7 @@ export class EffectsJournal {
     else if (line.effect === 'place') {
       const { machine, host, path } = line;
       this.place = { machine, host, path };
-    } else if (line.effect !== 'claim') {
+    } else {
       const key = `${line.effect} ${line.ref}`;
       const known = this.#effects.get(key) ?? { last: line, attempts: new Set() };
       known.last = line;

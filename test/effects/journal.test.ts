@@ -16,7 +16,6 @@ import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { StorageError } from '../../src/errors.js';
 import type { JournalEntry, Fate } from '../../src/effects/entries.js';
-import { seal } from '../../src/effects/file.js';
 import { countDifferences, differences, type Settlement, settle } from '../../src/effects/settle.js';
 import { EffectsJournal } from '../../src/effects/journal.js';
 import { smallDisk } from '../small-disk.js';
@@ -91,13 +90,6 @@ describe('the effects journal', () => {
     );
     await journal.depart({ ...EMAIL, ref: 'a' }, at('2026-11-21'), begin);
     expect(done).toEqual(['remembered', 'sent']);
-  });
-
-  it('of 0.3 is read with the lines that have no meaning any more', async () => {
-    const journal = await openIn(await tempDir());
-    await send(journal, 'a', at('2026-11-21'));
-    await appendFile(journal.path, seal({ effect: 'claim' }, 3));
-    expect(refsOf(await openIn(journal.directory))).toEqual(['a']);
   });
 
   it('records that nothing was sent if the database could not record it', async () => {
@@ -198,23 +190,6 @@ describe('the effects journal', () => {
     }
     await writeFile(journal.path, first + second);
     await rm(join(directory, 'effects-2025.log'));
-    await expect(EffectsJournal.open(directory)).rejects.toThrow('entry 1 is missing before it');
-  });
-
-  it('reads a journal of 0.2.0, and seals it from its next line on', async () => {
-    const directory = await tempDir();
-    const old = { ...EMAIL, ref: 'old', event: 'sent', at: '2026-11-20T03:00:00.000Z' };
-    const text = `${JSON.stringify({ ...old, attempt: old.at })}\n`;
-    await writeFile(join(directory, 'effects.log'), text + text.slice(0, 50));
-    expect((await openIn(directory)).cutBytes).toBe(50);
-    await writeFile(join(directory, 'effects.log'), text.trimEnd());
-    const journal = await openIn(directory);
-    await send(journal, 'a', at('2026-11-21'));
-    expect(await readFile(journal.path, 'utf8')).toMatch(
-      /^\{.*\}\n\{.*"n":2,"crc":"[0-9a-f]{8}"\}\n\{.*"n":3,/,
-    );
-    expect(refsOf(await openIn(directory))).toEqual(['old', 'a']);
-    await writeFile(journal.path, (await readFile(journal.path, 'utf8')).slice(text.length));
     await expect(EffectsJournal.open(directory)).rejects.toThrow('entry 1 is missing before it');
   });
 
