@@ -273,6 +273,32 @@ describe('a Parquet dataset', () => {
   });
 });
 
+describe('the queries of docs/scale.md', () => {
+  it('run in DuckDB, and have answers', async () => {
+    const { warehouse, directory, dataset } = await threeMonths();
+    await store(warehouse, 'prj_b', { '2026-11-10': [page('/a', 4, 2)], '2026-11-03': [page('/a', 2, 1)] });
+    await publishTo(warehouse, dataset);
+    const text = await readFile(new URL('../../../docs/scale.md', import.meta.url), 'utf8');
+    const place = directory.replaceAll("'", "''");
+    const blocks = [...text.replaceAll('/srv/dataset', place).matchAll(/^```sql\n-- (.+)\n([^]+?)^```$/gm)];
+    const tables =
+      blocks
+        .find(([, title]) => title === 'DuckDB')?.[2]
+        ?.split(';\n')
+        .filter(Boolean) ?? [];
+    const questions = blocks.filter(([, title = '']) => title.endsWith('.'));
+    expect([tables.length, questions.length]).toEqual([2, 3]);
+    const answers = await Promise.all(
+      questions.map(([, , sql = '']) => answerOf(':memory:', ...tables, sql)),
+    );
+    expect(answers[0]).toEqual([
+      { project: 'prj_b', by_people: '4', by_people_before: '6', by_ai: '2', by_ai_before: '8' },
+    ]);
+    expect(answers[1]).toEqual([{ project: 'prj_b', page: '/a', by_people: '4', by_ai: '2' }]);
+    expect(answers[2]).toEqual([{ project: 'prj_b', days_loaded: '1' }]);
+  });
+});
+
 describe('a dataset of several workspaces', () => {
   it('has the projects of each, and no workspace touches those of another', async () => {
     const one = await published();
