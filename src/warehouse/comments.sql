@@ -142,8 +142,7 @@ COMMENT ON COLUMN workspace.id IS 'Random id, created with the workspace and kep
 COMMENT ON COLUMN workspace.machine IS 'Machine from which it sends jobs, messages and emails: a digest of its id, or READERSHIP_MACHINE';
 COMMENT ON COLUMN workspace.host IS 'Host name of that machine';
 COMMENT ON COLUMN workspace.path IS 'Data directory from which it sends';
-COMMENT ON COLUMN workspace.dataset IS 'Digest of the days that the Parquet dataset had when it was last brought up to date, and of its place';
-COMMENT ON COLUMN workspace.dataset_places IS 'Places of Parquet datasets that it has published to';
+COMMENT ON COLUMN workspace.dataset IS 'Digest of the days of the Parquet dataset, its place and publish.then, when both were last finished';
 
 COMMENT ON TABLE unfinished_pages IS 'Rows of days that the hourly limit stopped halfway, kept as one page until the rest is read. One row per day.';
 COMMENT ON COLUMN unfinished_pages.project IS 'Project id on the platform';

@@ -174,8 +174,7 @@ CREATE TABLE workspace (
   machine VARCHAR,
   host VARCHAR,
   path VARCHAR,
-  dataset VARCHAR,
-  dataset_places VARCHAR[] DEFAULT []
+  dataset VARCHAR
 );
 
 -- Grain: one row per page read so far of a day that the hourly limit interrupted.
