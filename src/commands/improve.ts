@@ -8,13 +8,15 @@ import { readSitemap } from '../agents/sitemap.js';
 import { withHistory } from '../app/history.js';
 import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
 import type { ProjectSettings } from '../config/schema.js';
+import type { Day } from '../day.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
+import { longDay } from '../format/days.js';
 import { escapeUnsafe } from '../format/text.js';
 import { pageOf } from '../page.js';
 import { createdWords, planLines } from '../print/pages.js';
 import { approvePages, improveStep, skipPages, unskipPages } from '../steps/improve.js';
 import type { WorkspaceView } from '../steps/parts.js';
-import { flag, JSON_LOG, PLATFORM_ENVIRONMENT, projectCommand, value } from './command.js';
+import { aDay, flag, JSON_LOG, PLATFORM_ENVIRONMENT, projectCommand, value } from './command.js';
 import { conclude, makeChange, runSteps } from './steps.js';
 
 type Pages = readonly string[];
@@ -28,9 +30,10 @@ export const improve = projectCommand('improve', {
       '[pages...]',
       'create the jobs, or only those for these pages; with /page#digest, only if the prompt is the one --verbose showed',
     ),
-    skip: value<Pages>('<pages...>', 'do not flag these pages, until --unskip', {
+    skip: value<Pages>('<pages...>', 'do not flag these pages, until --unskip or --until', {
       conflicts: ['apply', 'unskip', 'json'],
     }),
+    until: value('<day>', 'with --skip: flag them again from this day on, YYYY-MM-DD', aDay),
     unskip: value<Pages>('<pages...>', 'undo --skip', { conflicts: ['apply', 'json'] }),
     verbose: flag('show the exact prompts'),
     json: flag(`${JSON_LOG}; without --apply, the plan`),
@@ -39,13 +42,17 @@ export const improve = projectCommand('improve', {
   readership improve --verbose      show the plan and the prompts
   readership improve --apply        create the jobs
   readership improve --apply /quickstart /api/errors        only for these pages
-  readership improve --skip /changelog
+  readership improve --skip /changelog --until 2027-01-01
   readership improve --unskip /changelog`,
   environment: PLATFORM_ENVIRONMENT,
   run: (options, runtime) => {
-    const { apply, skip, unskip } = options;
-    if (skip !== undefined) return changeSkips('skip', skip, options, runtime);
-    if (unskip !== undefined) return changeSkips('unskip', unskip, options, runtime);
+    const { apply, skip, unskip, until } = options;
+    if (until !== undefined && skip === undefined)
+      throw new ConfigurationError(
+        '--until requires --skip: it sets the day from which the pages may be flagged again.',
+      );
+    if (skip !== undefined) return changeSkips(options, runtime, skip, until ?? null);
+    if (unskip !== undefined) return changeSkips(options, runtime, unskip);
     if (apply === undefined) return showPlan(options, runtime);
     return apply === true ? applyAll(options, runtime) : applySome(options, runtime, apply);
   },
@@ -123,26 +130,28 @@ async function applySome(options: ShowOptions, runtime: Runtime, pages: Pages): 
   return code === 0 && answers.some(({ refusal }) => refusal !== undefined) ? 1 : code;
 }
 
-/** Skips pages until that is undone, or undoes it. */
+/** Skips pages until a day (null: until undone); without `until`, undoes it. */
 function changeSkips(
-  change: 'skip' | 'unskip',
-  pages: Pages,
   options: WorkspaceOptions,
   runtime: Runtime,
+  pages: Pages,
+  until?: Day | null,
 ): Promise<ExitCode> {
   const paths = pages.map((page) => pageOf(pathArgument(page)));
   return makeChange('improve', { ...options, secrets: 'optional' }, runtime, async (parts) => {
     const project = onlyProject(parts.workspace);
-    if (change === 'unskip') await unskipPages(parts, project, paths);
-    else await skipPages(parts, project, paths, null);
+    if (until === undefined) await unskipPages(parts, project, paths);
+    else await skipPages(parts, project, paths, until);
     const jobs = await readJobs(parts.store, project.id);
     for (const path of paths) {
       const open = jobs.find((job) => pageOf(job.path) === path && OPEN_STATES.has(job.state));
       const job = open && `; its job ${open.id}, ${open.state}, continues: readership jobs show ${open.id}`;
       const words =
-        change === 'unskip'
+        until === undefined
           ? 'no longer skipped'
-          : `skipped; to undo: readership improve --unskip ${path}${job ?? ''}`;
+          : until === null
+            ? `skipped; to undo: readership improve --unskip ${path}${job ?? ''}`
+            : `skipped until ${longDay(until)}${job ?? ''}`;
       runtime.output.data(escapeUnsafe(`${path}: ${words}`));
     }
   });

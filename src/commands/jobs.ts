@@ -10,6 +10,7 @@ import { describeJob, jobLines, unconfirmedLines } from '../print/jobs.js';
 import { findJob } from '../steps/job-changes.js';
 import { pollStep } from '../steps/poll.js';
 import {
+  aDuration,
   aJob,
   flag,
   JSON_LOG,
@@ -80,29 +81,38 @@ const poll = projectCommand('poll', {
   description:
     'Send the waiting prompts (planned jobs only if improve.mode is apply), and poll the active jobs that are due.',
   options: {
-    watch: flag('keep polling, with a live view, until every job has ended (default: poll once)'),
+    wait: value(
+      '<time>',
+      'keep polling while jobs are active, such as 30s or 10m, and then stop, even if some are still active (default: poll once)',
+      { ...aDuration, conflicts: ['watch'] },
+    ),
+    watch: flag('keep polling, with a live view, until every job has ended'),
     json: flag(JSON_LOG),
   },
   examples: `
-  readership jobs poll
+  readership jobs poll --wait 10m
   readership jobs poll --watch`,
   environment: PLATFORM_ENVIRONMENT,
-  run: async ({ watch, ...options }, runtime) => {
+  run: async ({ wait = 0, watch, ...options }, runtime) => {
     const { output, signal } = runtime;
+    // Neither a wrong clock nor one that is set in the meantime changes how long this takes.
+    const deadlineMs = watch === true ? Infinity : performance.now() + wait;
     const ended: Job[] = [];
     // Each round releases the database, so that watching does not block other commands.
     for (;;) {
       const { result, outages } = await runSteps('jobs poll', options, runtime, (runner, parts) =>
-        runner.step('poll', () => pollStep(parts, {})),
+        runner.step('poll', () => pollStep(parts, wait === 0 ? {} : { deadlineMs })),
       );
       const { stillActive = [], pollsInMs } = result ?? {};
       ended.push(...(result?.ended ?? []));
+      // A job that was due when the time was up is still due.
+      const nextMs = performance.now() + Math.max(0, pollsInMs ?? Infinity);
+      const isOver = nextMs === Infinity || nextMs > deadlineMs;
       const isHopeless = outages.some(({ outcome }) => outcome !== 'later');
-      if (watch === true && pollsInMs !== undefined && !isHopeless) {
-        const waitMs = Math.max(0, pollsInMs);
-        const next = `polling again in ${Math.ceil(waitMs / 1000)} s`;
+      if (!isOver && !isHopeless) {
+        const next = `polling again in ${Math.ceil((pollsInMs ?? 0) / 1000)} s`;
         output.live([...(await jobLines(stillActive, output.noteWidth)), next].join('\n'));
-        const isTime = await delay(waitMs, true, { signal }).catch(() => false);
+        const isTime = await delay(nextMs - performance.now(), true, { signal }).catch(() => false);
         output.clearLive();
         if (isTime) continue;
       }

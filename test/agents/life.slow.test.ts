@@ -49,22 +49,20 @@ describe('the whole life of jobs, on the command line', () => {
   });
 
   it('skips a page, shows it, undoes the skip, and rejects invalid options', async () => {
-    const skipped = await run('improve', '--skip', '/guides/page-6');
-    expect([skipped.code, skipped.stdout]).toEqual([
-      0,
-      '/guides/page-6: skipped; to undo: readership improve --unskip /guides/page-6\n',
-    ]);
+    const skipped = await run('improve', '--skip', '/guides/page-6', '--until', '2999-01-01');
+    expect([skipped.code, skipped.stdout]).toEqual([0, '/guides/page-6: skipped until Jan 1, 2999\n']);
     const plan = await run('improve');
-    expect(plan.stdout).toMatch(/\/guides\/page-6 +skipped manually/);
+    expect(plan.stdout).toMatch(/\/guides\/page-6 +skipped manually until Jan 1, 2999/);
     expect(plan.stdout).toContain('To undo a skip: readership improve --unskip /guides/page-6');
     const refused = await run('improve', '--apply', '/guides/page-6', '/guides/page-1#0123abcd');
     expect(refused.stdout).toBe(
-      '/guides/page-6: no job: skipped manually\n/guides/page-1: no job: excluded by improve.exclude\n',
+      '/guides/page-6: no job: skipped manually until Jan 1, 2999\n/guides/page-1: no job: excluded by improve.exclude\n',
     );
     expect(refused.code).toBe(1);
     const { stdout } = await run('improve', '--unskip', '/guides/page-6');
     expect(stdout).toBe('/guides/page-6: no longer skipped\n');
     for (const [args, words] of [
+      [['--until', '2999-01-01'], '--until requires --skip'],
       [['--skip', 'guides'], 'guides is not the path of a page'],
       [['--skip', '/a', '--apply'], 'cannot be used with'],
     ] as const) {
@@ -87,6 +85,8 @@ describe('the whole life of jobs, on the command line', () => {
   });
 
   it('polls them until they end: with a pull request, without one, failed, archived', async () => {
+    const both = await run('jobs', 'poll', '--watch', '--wait', '10m');
+    expect([both.code, both.stderr]).toEqual([2, expect.stringContaining('cannot be used with')]);
     const watched = await run('jobs', 'poll', '--watch');
     expect(watched.code).toBe(0);
     expect(await states()).toEqual([
@@ -224,14 +224,12 @@ describe('in mode: plan', () => {
 it.each([
   ['does not answer', { kind: 'timeout' }],
   ['asks to wait', { kind: 'rate-limit', seconds: 1 }],
-] as const)('run --wait ends in time if the platform %s', async (_, fault) => {
+] as const)('jobs poll --wait ends in time if the platform %s', async (_, fault) => {
   const { sandbox, run } = await life(2, '{ maxJobsPerWeek: 20 }', 3600);
-  // So that polling is all that is left to do.
-  await run('run');
   await run('improve', '--apply');
   sandbox.setFaults([{ on: 'job', ...fault }]);
   const begun = performance.now();
-  const { stdout } = await run('run', '--wait', '2s');
+  const { stdout } = await run('jobs', 'poll', '--wait', '2s');
   expect(performance.now() - begun).toBeLessThan(20_000);
   expect(stdout.match(/ active /g)).toHaveLength(2);
 });
