@@ -35,7 +35,11 @@ export interface PlatformOptions {
   /** The rows of a day; none for days without views. Called for every request. */
   readonly rowsOf: (day: Day) => readonly PageViews[];
   /** Requests answered in a rolling hour, including those of others; any more are refused with 429. */
-  readonly limit?: number;
+  readonly limit?: number | undefined;
+  /** The limit is for so long instead of an hour. */
+  readonly limitMs?: number | undefined;
+  /** Whether a refusal says how many seconds to wait. */
+  readonly saysWhen?: boolean | undefined;
   readonly othersUsed?: readonly Date[];
   readonly behaviors?: Behaviors | undefined;
   /** Views of a day that are in its totals, but in none of its rows. */
@@ -67,10 +71,13 @@ export async function servePlatform(options: PlatformOptions) {
       return;
     }
     const asked = askedOf(request);
-    const used = taken.filter((time) => at.getTime() - time < HOUR_MS).length;
-    if (used >= (options.limit ?? Infinity)) {
+    const { limit = Infinity, limitMs = HOUR_MS, saysWhen = false } = options;
+    const recent = taken.filter((time) => at.getTime() - time < limitMs);
+    if (recent.length >= limit) {
       views.push({ at, ...asked, status: 429 });
-      reply(response, 429, { error: 'Too many requests' }, { date });
+      const seconds = Math.ceil(((recent[recent.length - limit] ?? 0) + limitMs - at.getTime()) / 1_000);
+      const headers = saysWhen ? { date, 'retry-after': String(seconds) } : { date };
+      reply(response, 429, { error: 'Too many requests' }, headers);
       return;
     }
     taken.push(at.getTime());

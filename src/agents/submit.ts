@@ -135,11 +135,12 @@ export interface Turn {
 export async function nextTurn(reader: Reader, project: string, now: Date): Promise<Turn | undefined> {
   const parameters = { project, now, since: subHours(now, 2) };
   const hour = new RollingHour(await reader.query(RECENT_PROMPTS, recordedUse, parameters), now);
-  const at = hour.nextFreeAt(LIMITS.usesPerHour, 1, now);
-  if (at <= now) return undefined;
-  const isPaused = at.getTime() === hour.pausedUntil(now)?.getTime();
-  const limit = `the limit of ${LIMITS.usesPerHour} prompts an hour has been reached`;
-  return { at, why: isPaused ? 'the platform requested a pause' : limit };
+  const freeAt = hour.nextFreeAt(LIMITS.usesPerHour, now);
+  const pausedUntil = hour.pausedUntil(now);
+  if (pausedUntil !== undefined && pausedUntil >= freeAt)
+    return { at: pausedUntil, why: 'the platform requested a pause' };
+  if (freeAt <= now) return undefined;
+  return { at: freeAt, why: `the limit of ${LIMITS.usesPerHour} prompts an hour has been reached` };
 }
 
 /** Jobs and messages are sent by different commands. */

@@ -1,19 +1,18 @@
 import type { z } from 'zod';
 import type { Day } from '../day.js';
 import type { Departure } from '../effects/journal.js';
-import { type Operation, plainWords, responseError, unusable, VIEWS_OPERATION } from './errors.js';
+import {
+  type Operation,
+  plainWords,
+  responseError,
+  TryLaterError,
+  unusable,
+  VIEWS_OPERATION,
+} from './errors.js';
 import { ConfigurationError } from '../errors.js';
 import { type Redact, redactor, unmistakable } from '../redact.js';
-import {
-  DEFAULT_RETRIES,
-  type Lease,
-  type OnRetry,
-  type Pace,
-  pauseWhenRefused,
-  type Priority,
-  retrying,
-  type RetryPolicy,
-} from './retry.js';
+import { type Pace, pauseWhenRefused } from './pace.js';
+import { DEFAULT_RETRIES, type OnRetry, retrying, type RetryPolicy } from './retry.js';
 import {
   type AgentJob,
   agentJobSchema,
@@ -26,10 +25,8 @@ import type { Transport } from './transport.js';
 
 export interface ReadOptions {
   readonly signal?: AbortSignal | undefined;
-  /** The lease that the request counts in; by default a separate one. */
-  readonly lease?: Lease | undefined;
-  /** The urgency of a separate lease; by default `urgent`. */
-  readonly priority?: Priority;
+  /** Whether it shows if the platform answers again after a refusal: the first attempt does not wait for the end of a pause. */
+  readonly isTrial?: boolean;
 }
 
 /** A page of views to request. Days are UTC; `dateTo` is exclusive. */
@@ -49,7 +46,7 @@ export interface ClientOptions {
   readonly now: () => Date;
   readonly retries?: RetryPolicy;
   readonly onRetry?: OnRetry | undefined;
-  /** When requests for views may be sent; they share an hourly limit. */
+  /** When requests for views may be sent; shared by all that use the same key. */
   readonly pace?: Pace | undefined;
   /** Called before each request is sent, including retries. */
   readonly onRequest?: (operation: Operation) => void;
@@ -81,11 +78,6 @@ export class Client {
     return this.#read(operation, viewsResponseSchema, this.#viewsPace, options);
   }
 
-  /** Reserves requests for pages of views that belong together: see `Pace`. */
-  lease(requests: number, priority: Priority, signal?: AbortSignal): Promise<Lease> {
-    return this.#viewsPace.lease(requests, priority, signal, this.options.projectId);
-  }
-
   /** Creates an agent job. Sent once. Throws a `RangeError` for an empty prompt. */
   createJob(prompt: string, _: Departure, signal?: AbortSignal): Promise<AgentJob> {
     const operation = this.#operation('create the agent job', 'POST', '/v2/agent/:project/job');
@@ -113,21 +105,21 @@ export class Client {
     operation: Operation,
     schema: z.ZodType<Answer>,
     pace: Pace,
-    { signal, priority = 'urgent', lease: given }: ReadOptions,
+    { signal, isTrial = false }: ReadOptions,
   ): Promise<Answer> {
     const { retries = DEFAULT_RETRIES, onRetry = () => undefined } = this.options;
-    const lease = given ?? (await pace.lease(1, priority, signal));
+    let attempts = 0;
     const attempt = async () => {
-      await lease.next();
-      return this.#parse(operation, await this.#send(operation, undefined, signal), schema);
+      const request = await pace.next(signal, isTrial && attempts++ === 0);
+      const body = await this.#send(operation, undefined, signal).catch(async (error: unknown) => {
+        if (error instanceof TryLaterError && error.reason === 'rate-limited')
+          await pace.refused(request, error.retryAfterMs);
+        throw error;
+      });
+      await pace.answered(request);
+      return this.#parse(operation, body, schema);
     };
-    try {
-      const answer = await retrying(attempt, retries, pace, signal, onRetry);
-      await lease.answered?.();
-      return answer;
-    } finally {
-      if (given === undefined) await lease.end();
-    }
+    return retrying(attempt, retries, pace.mostRefusals, signal, onRetry);
   }
 
   async #write(operation: Operation, prompt: string, signal?: AbortSignal): Promise<AgentJob> {

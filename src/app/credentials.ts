@@ -1,4 +1,3 @@
-import type { SharedLimit } from '../budget/ledger.js';
 import {
   apiKeyOf,
   bucketNameOf,
@@ -19,8 +18,8 @@ export interface Credentials {
   readonly openTransport: () => MailTransport;
   /** The configured channels, by name. */
   readonly channels: ReadonlyMap<string, Channel>;
-  /** The hourly limits of all projects: those with the same key share one. */
-  readonly limits: readonly SharedLimit[];
+  /** The name under which the requests of a project are counted: those with the same key share one. */
+  readonly bucketOf: (project: ProjectSettings) => string;
 }
 
 /** Reads the secrets from the environment. One that is missing or malformed stops only what needs it. */
@@ -37,15 +36,6 @@ export function credentialsOf(settings: Settings, environment: Environment, outb
       return smtpTransport(smtpUrl);
     },
     channels: new Map(channels.map(([name, channel]) => [name, openChannel(channel, environment)])),
-    limits: sharedLimits(settings, environment),
+    bucketOf: (project) => bucketNameOf(project, environment),
   };
-}
-
-/** The hourly limits of all projects. */
-export function sharedLimits({ projects }: Settings, environment: Environment): SharedLimit[] {
-  const nameOf = (project: ProjectSettings) => bucketNameOf(project, environment);
-  return [...new Set(projects.map(nameOf))].map((bucket) => ({
-    bucket,
-    projects: projects.filter((project) => nameOf(project) === bucket),
-  }));
 }

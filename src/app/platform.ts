@@ -2,13 +2,10 @@ import { CodeHost } from '../agents/code-host.js';
 import { Client, type ClientOptions } from '../api/client.js';
 import { askForDate, PlatformClock } from '../api/clock.js';
 import type { Operation } from '../api/errors.js';
-import type { Pace } from '../api/retry.js';
+import { RequestPace } from '../api/pace.js';
 import { Transport } from '../api/transport.js';
-import { RequestBudget } from '../budget/budget.js';
-import type { SharedLimit } from '../budget/ledger.js';
-import { nextScheduled } from '../config/cron.js';
-import type { ProjectSettings, Settings } from '../config/schema.js';
-import { readNightlyNeed } from '../export/forecast.js';
+import { countsIn } from '../budget/ledger.js';
+import type { ProjectSettings } from '../config/schema.js';
 import type { Sleep } from '../sleep.js';
 import type { Platform } from '../steps/parts.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
@@ -32,18 +29,18 @@ export interface Connection extends Platform {
 
 /**
  * Starts the built-in sandbox if the workspace uses it. Clients are created, and keys read, on
- * first use. With a database, requests count in the hourly limits.
+ * first use. With a database, requests are counted in it.
  */
 export async function connect(
-  { settings, credentials, sandbox }: Workspace,
+  workspace: Workspace,
   { now, signal }: Pick<Runtime, 'now' | 'signal'>,
   { onNotice, onWait, onRequest, onRetry }: Callbacks,
   store: Warehouse | undefined,
 ): Promise<Connection> {
-  const { limits } = credentials;
+  const { settings, credentials, sandbox } = workspace;
   const { pullRequests } = settings;
   const server = await sandbox?.start();
-  const paceOf = store && openBudgets(store, limits, settings, { now, onWait });
+  const paces = store && openPaces(store, workspace, { now, onWait });
   const baseUrl = server?.baseUrl ?? settings.baseUrl;
   const ask = () => askForDate(baseUrl, signal);
   const clock = new PlatformClock({ baseUrl, now, ask, onSkew: (words) => onNotice?.(words) });
@@ -59,14 +56,13 @@ export async function connect(
       keyName: project.apiKeyEnv,
       now,
       transport,
-      pace: paceOf?.(project),
+      pace: paces?.of(project),
       onRetry,
       onRequest: (operation) => onRequest?.(operation, project.id),
     });
   return {
     clock,
     codeHost,
-    limits,
     clientOf: (project) => {
       const client = clients.get(project.id) ?? newClient(project);
       clients.set(project.id, client);
@@ -76,42 +72,34 @@ export async function connect(
       await transport.close();
       await codeHost?.close();
       await server?.close();
+      await paces?.close();
     },
   };
 }
 
-/**
- * How long before a scheduled export its requests are reserved; requests sent earlier no longer
- * count when it begins.
- */
-const KEPT_FREE_MS = 62 * 60_000;
-
-/**
- * The budget of each project. Within the hour before a scheduled export, a backfill reserves the
- * requests the export needs: at most half of the limit, and never so many that no day fits into the
- * rest.
- */
-export function openBudgets(
+/** The pace of each key. */
+export function openPaces(
   warehouse: Warehouse,
-  limits: readonly SharedLimit[],
-  { history, schedule }: Settings,
+  {
+    settings,
+    credentials,
+    maxWaitMs,
+  }: Pick<Workspace, 'settings' | 'maxWaitMs'> & { credentials: Pick<Workspace['credentials'], 'bucketOf'> },
   { now, onWait, sleep }: { now: () => Date; onWait?: Callbacks['onWait']; sleep?: Sleep },
-): (project: ProjectSettings) => Pace | undefined {
-  const { requestsPerHour: limit, maxWait: maxWaitMs, settleDays } = history;
-  const paces = new Map<string, Pace>();
-  for (const { bucket, projects } of limits) {
-    let need: ReturnType<typeof readNightlyNeed> | undefined;
-    let next: Date | undefined;
-    const reserve = async (at: Date): Promise<number> => {
-      // Computed once, because reading a schedule costs more than a small day.
-      if (next === undefined || next <= at) next = nextScheduled(schedule.export, schedule.timezone, at);
-      if (limit === 'unlimited' || next.getTime() - at.getTime() > KEPT_FREE_MS) return 0;
-      need ??= readNightlyNeed(warehouse, projects, settleDays, at);
-      const { requests, longestDay } = await need;
-      return Math.max(0, Math.min(requests, Math.floor(limit / 2), limit - longestDay));
-    };
-    const budget = new RequestBudget({ warehouse, bucket, limit, reserve, maxWaitMs, now, onWait, sleep });
-    for (const { id } of projects) paces.set(id, budget);
-  }
-  return ({ id }) => paces.get(id);
+) {
+  const cap = settings.history.requestsPerHour;
+  const paces = new Map<string, RequestPace>();
+  return {
+    of: (project: ProjectSettings): RequestPace => {
+      const bucket = credentials.bucketOf(project);
+      const counts = countsIn(warehouse, bucket);
+      const pace = paces.get(bucket) ?? new RequestPace({ counts, cap, maxWaitMs, now, onWait, sleep });
+      paces.set(bucket, pace);
+      return pace;
+    },
+    /** Records the requests that are not recorded yet. A count that cannot be stored matters less than why a command ends. */
+    close: async (): Promise<void> => {
+      for (const pace of paces.values()) await pace.record().catch(() => undefined);
+    },
+  };
 }

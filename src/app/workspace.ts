@@ -59,7 +59,11 @@ export interface Workspace extends WorkspaceView {
   readonly credentials: Credentials;
   /** The built-in sandbox, if the workspace uses it. */
   readonly sandbox: OwnSandbox | undefined;
+  /** How long requests for views wait for the end of a pause. */
+  readonly maxWaitMs: number;
 }
+
+const MAX_WAIT_MS = 120_000;
 
 /** Reads the configuration, or creates the one of the sandbox. Throws a `ConfigurationError`. */
 export async function readWorkspace(
@@ -87,6 +91,7 @@ export async function readWorkspace(
     ...files,
     credentials: credentialsOf(settings, configuration?.environment ?? SANDBOX_ENVIRONMENT, files.outboxDir),
     sandbox: configuration === undefined ? ownSandbox(settings.dataDir, now) : undefined,
+    maxWaitMs: MAX_WAIT_MS,
     marker: configuration && markerOf(configuration.file),
     dataset: datasetOf(options, settings, configuration, runtime),
   };
@@ -143,9 +148,3 @@ function filesIn(dataDir: string) {
     outboxDir: join(dataDir, 'outbox'),
   };
 }
-
-/** The workspace with another limit on how long requests wait. */
-export const waitingAtMost = (maxWaitMs: number, workspace: Workspace): Workspace => {
-  const { settings } = workspace;
-  return { ...workspace, settings: { ...settings, history: { ...settings.history, maxWait: maxWaitMs } } };
-};

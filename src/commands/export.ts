@@ -2,9 +2,9 @@ import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/works
 import { shownPath } from '../config/load.js';
 import { lastEndedDay } from '../day.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
-import { forecastExport } from '../export/forecast.js';
+import { type PlannedExport, planProject } from '../export/planned.js';
 import type { ExportBounds } from '../export/range.js';
-import { auditLines, forecastJson, forecastLines, loadedLines } from '../print/export.js';
+import { auditLines, loadedLines, planJson, planLines } from '../print/export.js';
 import { auditStep, exportStep } from '../steps/export.js';
 import { datasetSummary, runPublish } from '../steps/publish.js';
 import { StepRunner } from '../steps/step.js';
@@ -29,12 +29,8 @@ export const exportCommand = projectCommand('export', {
   options: {
     from: value('<day>', 'first day, YYYY-MM-DD (default: where the history starts)', aDay),
     to: value('<day>', 'last day, included (default: yesterday, UTC)', aDay),
-    reload: flag(
-      'reload every day from --from to --to, including final ones, waiting for the hourly limit as long as needed',
-    ),
-    plan: flag(
-      'print which days would be loaded, how many requests they need and when they would be done; send nothing',
-    ),
+    reload: flag('reload every day from --from to --to, including final ones, waiting out any pause'),
+    plan: flag('print which days would be loaded and how many requests they need; send nothing'),
     json: flag(`${JSON_LOG}; with --plan, the plan`),
   },
   examples: `
@@ -45,7 +41,7 @@ export const exportCommand = projectCommand('export', {
   environment: PLATFORM_ENVIRONMENT,
   run: async (options, runtime) => {
     checkBounds(options, runtime.now());
-    if (options.plan === true) return printForecast(options, runtime);
+    if (options.plan === true) return printPlan(options, runtime);
     const stepsOptions = { ...options, waits: options.reload === true };
     const { result, outages, cost } = await runSteps('export', stepsOptions, runtime, (runner, parts) =>
       runner.step('export', () => exportStep(parts, options)),
@@ -71,25 +67,22 @@ function checkBounds({ from, to, reload }: ExportBounds, now: Date): void {
       );
 }
 
-/**
- * Prints which days an export would load, the requests they need, and when they would be done.
- * Sends nothing.
- */
-async function printForecast(
+/** Prints which days an export would load, and the requests they need. Sends nothing. */
+async function printPlan(
   options: WorkspaceOptions & ExportBounds & { readonly json?: boolean },
   runtime: Runtime,
 ): Promise<ExitCode> {
   const workspace = await readWorkspace(options, runtime);
-  const { settings, projects, liveFile, historyFile, credentials } = workspace;
+  const { settings, projects, liveFile, historyFile } = workspace;
   const history = await openNewest(liveFile, historyFile);
   // Before the first export, nothing is loaded and no requests are used.
   const reader: Reader = history ?? { query: () => Promise.resolve([]) };
   const now = runtime.now();
   try {
-    const request = { ...options, projects };
-    const planned = await forecastExport(reader, credentials.limits, settings, request, now);
-    if (options.json === true) runtime.output.json(planned.map((one) => forecastJson(one, now)));
-    else for (const one of planned) runtime.output.data(forecastLines(one, settings, now).join('\n'));
+    const planned: PlannedExport[] = [];
+    for (const project of projects) planned.push(await planProject(reader, project, settings, options, now));
+    if (options.json === true) runtime.output.json(planned.map(planJson));
+    else for (const one of planned) runtime.output.data(planLines(one, now).join('\n'));
     return 0;
   } finally {
     history?.close();

@@ -1,6 +1,6 @@
 import { MAX_LOCK_WAIT_MS, withParts } from '../app/open.js';
 import type { SecretsMode } from '../app/secrets.js';
-import { readWorkspace, type Runtime, waitingAtMost, type WorkspaceOptions } from '../app/workspace.js';
+import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
 import { type ExitCode, exitCodeOf, messageOf, ReadershipError } from '../errors.js';
 import { inSequence } from '../format/days.js';
 import { logging, openLog } from '../print/log.js';
@@ -12,7 +12,7 @@ import type { StepOutage, StepRunner } from '../steps/step.js';
 type StepsOptions = WorkspaceOptions & {
   /** `optional` for what needs no key. */
   readonly secrets?: SecretsMode;
-  /** Whether requests wait for the hourly limit as long as it takes. */
+  /** Whether requests wait for the end of a pause as long as it takes. */
   readonly waits?: boolean;
   /** Whether standard output is the log that `start` writes, and nothing else. */
   readonly json?: boolean;
@@ -26,7 +26,7 @@ export async function withSteps<Result>(
   work: (parts: Parts, progress: ExportProgress) => Promise<Result>,
 ): Promise<Result> {
   const configured = await readWorkspace(options, runtime, secrets);
-  const workspace = waits ? waitingAtMost(Infinity, configured) : configured;
+  const workspace = waits ? { ...configured, maxWaitMs: Infinity } : configured;
   const progress = new ExportProgress(runtime.output);
   const { output } = runtime;
   output.goesOnUnread = true;

@@ -107,7 +107,7 @@ export const tooShort = (name: string): ConfigurationError =>
   );
 
 /**
- * Identifies what shares an hourly limit: a declared organization, or the value of a key, of which
+ * Names what counts its requests together: a declared organization, or the value of a key, of which
  * only a digest is kept. Without a key nothing is sent.
  */
 export function bucketNameOf({ organization, apiKeyEnv }: ProjectSettings, environment: Environment): string {

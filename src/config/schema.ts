@@ -15,7 +15,6 @@ import {
   baseAddress,
   cron,
   day,
-  duration,
   httpUrl,
   isInTheClear,
   isDirectory,
@@ -52,8 +51,7 @@ const historySchema = z.strictObject({
     .union([z.literal('unlimited'), z.int().min(1)], {
       error: 'write a whole number of at least 1, or unlimited',
     })
-    .default(100),
-  maxWait: duration.default(120_000),
+    .default('unlimited'),
 });
 
 const improveSchema = z.strictObject({
@@ -162,6 +160,14 @@ export const RETIRED: ReadonlyMap<string, RetiredSetting> = new Map([
     {
       then: 'refuse',
       nowApplies: 'the most-read pages get the jobs, including those that an experiment held out',
+    },
+  ],
+  [
+    'history.maxWait',
+    {
+      then: 'notice',
+      nowApplies:
+        'a command waits for up to two minutes if the platform wants a pause, and export --reload as long as needed',
     },
   ],
   [

@@ -77,8 +77,7 @@ async function skipEmpty(
   if (stretch?.[0] === undefined) return undefined;
   const last = addDays(stretch[0].day, -1);
   const before = (length: number) => ({ first: addDays(last, 1 - length), last });
-  const isEmptyFor = async (length: number) =>
-    (await viewsIn(client, before(length), { signal, priority: 'backfill' })) === 'none';
+  const isEmptyFor = async (length: number) => (await viewsIn(client, before(length), { signal })) === 'none';
   const length = await largest(isEmptyFor, 2 * MOST_IN_A_ROW, daysBetween(first, last) + 1);
   if (length === 0) return undefined;
   await storeEmptyDays(warehouse, project, before(length), now());

@@ -19,8 +19,6 @@ export interface ExportTask extends LoadTask {
   readonly range: ExportRange;
   /** Whether to read every day of the range again, and nothing else. */
   readonly reload?: boolean | undefined;
-  /** Whether a project that shares the limit has days that were never loaded. */
-  readonly isBackfilling?: boolean | undefined;
   readonly onPlan?: ((plan: ExportPlan) => void) | undefined;
 }
 
@@ -39,7 +37,7 @@ export async function* exportInStages(task: ExportTask): AsyncGenerator<undefine
     if (loaded.stopped instanceof Error) throw loaded.stopped;
     return loaded.results;
   };
-  const isUrgent = ({ priority }: PlannedDay) => priority === 'urgent' || range.rest !== undefined;
+  const isLatest = ({ stage }: PlannedDay) => stage === 'latest' || range.rest !== undefined;
   let check: CheckedDays | undefined;
   let stopped: unknown;
   try {
@@ -54,7 +52,7 @@ export async function* exportInStages(task: ExportTask): AsyncGenerator<undefine
       if (check?.differing.length !== 0) plan = await planOf(task, range);
     }
     if (range.rest === undefined) task.onPlan?.(plan);
-    await load(reload ? plan.days : plan.days.filter(isUrgent));
+    await load(reload ? plan.days : plan.days.filter(isLatest));
     if (reload) return { plan, results };
     yield;
 
@@ -66,7 +64,7 @@ export async function* exportInStages(task: ExportTask): AsyncGenerator<undefine
     const read = new Set(results.map(({ day }) => day));
     const { days } = await planOf(task, whole);
     // Those that were read just now are not read again.
-    const rest = days.filter(({ day, priority }) => priority === 'backfill' && !read.has(day));
+    const rest = days.filter(({ day, stage }) => stage === 'past' && !read.has(day));
     const kept = await backfill(task, whole, rest, results, load);
     if (kept !== undefined) plan = { ...plan, range: { ...whole, note: keptNote(kept) } };
   } catch (error) {
@@ -87,7 +85,6 @@ async function planOf(
   const ledger = await readDayLedger(warehouse, project, since);
   const others = new Map(ledger);
   for (const { day } of read) others.delete(day);
-  const isBackfilling = task.isBackfilling === true || range.rest !== undefined;
-  const options = { isBackfilling, settleDays, pageSize, reload, expected: expectedRows(ledger) };
+  const options = { settleDays, pageSize, reload, expected: expectedRows(ledger) };
   return planExport(others, range, now(), options);
 }

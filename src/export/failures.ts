@@ -1,6 +1,5 @@
 import type { Client } from '../api/client.js';
 import { ContractError, PagingError, PausedError, RefusedError, TryLaterError } from '../api/errors.js';
-import type { Lease } from '../api/retry.js';
 import { addDays, type Day, lastEndedDay } from '../day.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { readDayLedger } from './ledger.js';
@@ -41,36 +40,33 @@ export class DayFailures {
   }
 
   /**
-   * Whether an error concerns only `day`. Throws a `PausedError` if the deciding request has to wait
-   * for the hourly limit.
+   * Whether an error concerns only `day`. Throws a `PausedError` if the deciding request would have to wait
+   * too long.
    */
-  async concernsOnly(day: Day, error: unknown, lease: Lease): Promise<boolean> {
+  async concernsOnly(day: Day, error: unknown): Promise<boolean> {
     if (error instanceof ContractError || error instanceof PagingError) return true;
-    if (error instanceof RefusedError) return this.#isAnswered(day, lease);
+    if (error instanceof RefusedError) return this.#isAnswered(day);
     if (!(error instanceof TryLaterError) || error.reason === 'unreachable') return false;
     const mayConcernAll = error.reason === 'rate-limited' || error.reason === 'not-taken';
-    return !mayConcernAll || this.#isAnswered(day, lease);
+    return !mayConcernAll || this.#isAnswered(day);
   }
 
   /** Whether so many days have failed, `day` being the last, that the others would fail too. */
-  async concernAllDays(day: Day, lease: Lease): Promise<boolean> {
+  async concernAllDays(day: Day): Promise<boolean> {
     this.#inARow++;
     if (this.#inARow >= MAX_IN_A_ROW) return true;
-    return this.#inARow % CHECK_EVERY === 0 && !(await this.#isAnswered(day, lease));
+    return this.#inARow % CHECK_EVERY === 0 && !(await this.#isAnswered(day));
   }
 
-  /**
-   * Whether the platform answers a request for a day other than `day`. It counts toward the lease of `day`: a new lease
-   * might have to wait for days that wait for this one.
-   */
-  #isAnswered(day: Day, lease: Lease): Promise<boolean> {
-    return (this.#asked ??= this.#ask(day, lease).finally(() => (this.#asked = undefined)));
+  /** Whether the platform answers a request for a day other than `day`. */
+  #isAnswered(day: Day): Promise<boolean> {
+    return (this.#asked ??= this.#ask(day).finally(() => (this.#asked = undefined)));
   }
 
-  async #ask(day: Day, lease: Lease): Promise<boolean> {
+  async #ask(day: Day): Promise<boolean> {
     const other = await this.#otherThan(day);
     try {
-      await probeTotals(this.task.client, { first: other, last: other }, { signal: this.signal, lease });
+      await probeTotals(this.task.client, { first: other, last: other }, { signal: this.signal });
       return true;
     } catch (error) {
       if (this.signal.aborted || error instanceof PausedError) throw error;

@@ -61,7 +61,7 @@ export async function beginSearch(request: FirstDayRequest, last: Day): Promise<
   return undefined;
 }
 
-/** Searches on from where it stopped, with every answer recorded, so that it ends at any hourly limit. */
+/** Searches on from where it stopped, with every answer recorded, so that it goes on after any pause. */
 export async function finishSearch(
   request: FirstDayRequest,
   { last, length, views }: Search,

@@ -3,7 +3,6 @@ import type { LimitFunction } from 'p-limit';
 import pMap from 'p-map';
 import type { Client } from '../api/client.js';
 import { PausedError, RefusedError } from '../api/errors.js';
-import type { Lease } from '../api/retry.js';
 import { type Day, lastEndedDay } from '../day.js';
 import { messageOf } from '../errors.js';
 import { PAGING, readPageSize, recordFact } from './facts.js';
@@ -18,8 +17,8 @@ import {
   type StoreOutcome,
 } from './ledger.js';
 import { type PageSize, ShownPageSize } from './page-size.js';
-import { keepPage, readKeptPage, readUnfinishedDays } from './pages.js';
-import { isSettled, type PlannedDay, requestsFor, requestsLeft } from './plan.js';
+import { keepPages, readKeptPages, readUnfinishedDays } from './pages.js';
+import { isSettled, type PlannedDay } from './plan.js';
 import { DayWalks } from './walk.js';
 
 /** The outcome of one day. */
@@ -47,21 +46,17 @@ export function errorsOfLoad({ results, stopped }: LoadOutcome): unknown[] {
 }
 
 /**
- * While days are being read, others have their requests reserved or wait to be committed. Together,
- * these others have about this many requests, so that hundreds of short days share a commit, and
- * long ones do not fill the memory.
+ * While days are being read, others wait to be committed. Together, these have about this many requests, so that hundreds
+ * of short days share a commit, and long ones do not fill the memory.
  */
 const MOST_WAITING_REQUESTS = 400;
 const FEWEST_WAITING_DAYS = 16;
-
-/** A day to be read for the first time gets as many requests as the longest of so many days that were read last. */
-const RECENT_DAYS = 14;
 
 /** After so many days in a row that are empty or refused, when read for the first time, no other one is requested. */
 export const MOST_IN_A_ROW = 4;
 
 export interface LoadTask extends ExportedProject {
-  readonly client: Pick<Client, 'views' | 'lease'>;
+  readonly client: Pick<Client, 'views'>;
   readonly settleDays: number;
   /** Limits the days that are read at the same time, also of several projects. */
   readonly inTurn: LimitFunction;
@@ -73,8 +68,7 @@ export interface LoadTask extends ExportedProject {
  * Loads days in order. Each is stored, or recorded as failed, separately: one that fails keeps its
  * stored data, and the others continue. A failure that would affect every other day too (a refused
  * key, a server that is down, an interruption) stops the load, and days in progress are dropped.
- * When the budget is used up, no further day gets requests; days that already have theirs are
- * read, unless one of them needs more than it got.
+ * When the platform wants a pause, no further day begins; what was read of those in progress is kept.
  */
 export async function loadDays(task: LoadTask, days: readonly PlannedDay[]): Promise<LoadOutcome> {
   const { warehouse, project, now } = task;
@@ -91,17 +85,14 @@ type Store = () => Promise<DayResult>;
 
 class Load {
   readonly #results: DayResult[] = [];
-  /** Why no further day begins; those that have their requests are read. */
+  /** Why no further day begins. */
   #paused: PausedError | undefined;
-  /** Whether not even those are read. */
   #isHalted = false;
   readonly #stopping = new AbortController();
   readonly #signal: AbortSignal;
   readonly #failures: DayFailures;
   #withoutViewsInARow = 0;
   readonly #pageSize: ShownPageSize;
-  /** The fewest requests that each of the days that were read last could take. */
-  #recent: readonly number[] = [];
 
   constructor(
     private readonly task: LoadTask,
@@ -129,7 +120,7 @@ class Load {
     return { results: this.#results, stopped, pageSize: { rows, isShuffled } };
   }
 
-  /** A used-up budget only keeps further days from beginning; any other failure also ends those in progress. */
+  /** A pause only keeps further days from beginning; any other failure also ends those in progress. */
   readonly #stop = (error: unknown): void => {
     if (error instanceof PausedError) this.#paused ??= error;
     else this.#stopping.abort(error);
@@ -142,36 +133,29 @@ class Load {
 
   async #load(planned: PlannedDay): Promise<void> {
     if (this.#signal.aborted || this.#paused !== undefined || this.#isHalted) return;
-    const expected = Math.max(planned.requests, ...(planned.due === 'missing' ? this.#recent : []));
-    const requests = requestsLeft(expected, this.unfinished.get(planned.day), this.#pageSize.rows);
-    const lease = await this.task.client.lease(requests, planned.priority, this.#signal);
-    try {
-      const store = await this.task.inTurn(() => this.#attempt(planned, lease).catch(this.#halt));
-      if (store === undefined) return;
-      const result = await store();
-      this.#results.push(result);
-      this.task.onDay?.(result);
-    } finally {
-      await lease.end();
-    }
+    const store = await this.task.inTurn(() => this.#attempt(planned).catch(this.#halt));
+    if (store === undefined) return;
+    const result = await store();
+    this.#results.push(result);
+    this.task.onDay?.(result);
   }
 
   /** Reads a day. Throws a failure that would affect every other day. */
-  async #attempt(planned: PlannedDay, lease: Lease): Promise<Store | undefined> {
+  async #attempt(planned: PlannedDay): Promise<Store | undefined> {
     const { warehouse, project, now } = this.task;
     const { day, due } = planned;
     if (this.#isHalted) return undefined;
     try {
       this.#signal.throwIfAborted();
-      const store = await this.#read(planned, lease);
+      const store = await this.#read(planned);
       this.#failures.end();
       return store;
     } catch (error) {
       // Once the export stops, a pending request ends with the reason of the stop: the failure of another day.
-      if (this.#signal.aborted || !(await this.#failures.concernsOnly(day, error, lease))) throw error;
+      if (this.#signal.aborted || !(await this.#failures.concernsOnly(day, error))) throw error;
       await recordFailedDay(warehouse, { project, day, now: now() }, messageOf(error));
       this.#count(due === 'missing' && error instanceof RefusedError);
-      if (await this.#failures.concernAllDays(day, lease)) this.#stop(error);
+      if (await this.#failures.concernAllDays(day)) this.#stop(error);
       return () => Promise.resolve({ day, outcome: 'failed', error });
     }
   }
@@ -182,7 +166,7 @@ class Load {
     if (this.#withoutViewsInARow >= MOST_IN_A_ROW) this.#isHalted = true;
   }
 
-  async #read({ day, due }: PlannedDay, lease: Lease): Promise<Store | undefined> {
+  async #read({ day, due }: PlannedDay): Promise<Store | undefined> {
     const { warehouse, client, project, now, settleDays, inTurn } = this.task;
     const hasEnded = () => day <= lastEndedDay(now());
     if (!hasEnded()) return undefined;
@@ -192,19 +176,18 @@ class Load {
     const { stored } = due === 'inconsistent' ? await readDay(warehouse, { project, day }) : {};
     const isUnfinished = this.unfinished.has(day);
     const walks = new DayWalks(client, day, {
-      lease,
       signal: this.#signal,
       isAsStored: mayBeSame ? (first) => isAsStored(warehouse, { project, day }, first) : undefined,
       found: stored,
       pageSize: this.#pageSize,
-      kept: isUnfinished ? await readKeptPage(warehouse, { project, day }) : undefined,
+      kept: isUnfinished ? await readKeptPages(warehouse, { project, day }) : undefined,
       // The last days use the connections of days that are done.
       atOnce: () => Math.max(1, Math.floor(inTurn.concurrency / inTurn.activeCount)),
     });
     const read = await walks.read().finally(async () => {
       const { unfinished, pageSize } = walks;
       this.#pageSize.add(day, pageSize);
-      if (unfinished !== undefined || isUnfinished) await keepPage(warehouse, { project, day }, unfinished);
+      if (unfinished.size > 0 || isUnfinished) await keepPages(warehouse, { project, day }, unfinished);
     });
     this.#signal.throwIfAborted();
     // The response may have shown that the platform's clock is behind.
@@ -214,10 +197,6 @@ class Load {
     const isInDoubt = !isSame && read.doubt !== undefined;
     const state = isInDoubt ? 'inconsistent' : settled() ? 'final' : 'provisional';
     this.#count(due === 'missing' && !isSame && read.rows.length === 0);
-    if (!isSame)
-      this.#recent = [...this.#recent, requestsFor(read.rows.length, this.#pageSize.rows)].slice(
-        -RECENT_DAYS,
-      );
     return async () => {
       if (isSame) return { day, outcome: 'unchanged', state, rows: await confirmDay(warehouse, at, state) };
       const outcome = await storeDay(warehouse, at, read, state, due === 'missing');

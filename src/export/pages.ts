@@ -10,7 +10,7 @@ import { type DayPageSize, isInvalid, limitedTo, smallerLimit, withPage } from '
 import { sumCounts } from './totals.js';
 
 const UNFINISHED_DAYS = readSql(import.meta.url, 'statements/unfinished-days.sql');
-const UNFINISHED_PAGE = readSql(import.meta.url, 'statements/unfinished-page.sql');
+const UNFINISHED_PAGES = readSql(import.meta.url, 'statements/unfinished-pages.sql');
 const KEEP_PAGE = readSql(import.meta.url, 'statements/keep-page.sql');
 const DELETE_PAGES = 'DELETE FROM unfinished_pages WHERE project = $project AND day = $day::DATE';
 
@@ -42,6 +42,9 @@ export class OffsetError extends Error {
   }
 }
 
+/** Pages of a day by their offsets: all rows that were read in a row as one page, and pages after a gap. */
+export type KeptPages = ReadonlyMap<number, ViewsResponse>;
+
 export interface PagesOptions extends ReadOptions {
   readonly pageSize: DayPageSize;
   /**
@@ -49,8 +52,10 @@ export interface PagesOptions extends ReadOptions {
    * with the last rows of the one before that have equal counts, so that none is missed.
    */
   readonly share?: number;
-  /** The first rows, as one page, if an earlier export kept them. */
-  readonly kept?: ViewsResponse | undefined;
+  /** What an earlier export kept. */
+  readonly kept?: KeptPages | undefined;
+  /** Called when reading ends early, with each page that was answered after the one that was not. */
+  readonly onAhead?: (offset: number, page: ViewsResponse) => void;
   /** How many pages may be requested at the same time; one by default. */
   readonly atOnce?: (() => number) | undefined;
 }
@@ -70,7 +75,7 @@ export const mayHaveMore = (
 export async function* viewsPages(
   client: Pick<Client, 'views'>,
   range: { readonly dateFrom: Day; readonly dateTo: Day },
-  { pageSize: known, share = 1, kept, atOnce = () => 1, ...options }: PagesOptions,
+  { pageSize: known, share = 1, kept, onAhead, atOnce = () => 1, ...options }: PagesOptions,
 ): AsyncGenerator<PageOfDay, void, void> {
   let pageSize = known;
   const size = () => Math.max(1, Math.floor(pageSize.rows * share));
@@ -96,7 +101,7 @@ export async function* viewsPages(
   let again: readonly PageViews[] = [];
   try {
     for (let [offset, count] = [0, 1]; offset < MAX_ROWS; count++) {
-      const page = offset === 0 && kept !== undefined ? kept : await (ahead.get(offset) ?? request(offset));
+      const page = kept?.get(offset) ?? (await (ahead.get(offset) ?? request(offset)));
       ahead.delete(offset);
       const rows = page.views.length;
       // Rows that are here again do not follow the page before.
@@ -112,7 +117,7 @@ export async function* viewsPages(
       offset += rows - again.length;
       const sure = page.hasMore && !overlaps ? Math.min(count, pagesLeft(page, read)) : 0;
       for (let at = offset; at < offset + sure * rows && ahead.size < atOnce(); at += rows) {
-        if (ahead.has(at)) continue;
+        if (ahead.has(at) || kept?.has(at) === true) continue;
         const asked = request(at);
         // If several fail, the first error is thrown.
         asked.catch(() => undefined);
@@ -120,7 +125,11 @@ export async function* viewsPages(
       }
     }
   } finally {
-    await Promise.allSettled(ahead.values());
+    for (const [offset, asked] of ahead)
+      await asked.then(
+        (page) => onAhead?.(offset, page),
+        () => undefined,
+      );
   }
   throw new PagingError(`the export did not end after ${MAX_ROWS} rows`);
 }
@@ -145,9 +154,9 @@ function tiesAtEnd(views: readonly PageViews[]): readonly PageViews[] {
 }
 
 const dayRow = z.object({ day: dayColumn, rows: z.int() });
-const pageRow = z.object({ response: z.string() });
+const pageRow = z.object({ page_offset: z.int(), response: z.string() });
 
-/** The days of a project that the hourly limit stopped, and how many of their rows are kept. */
+/** The days of a project that a pause stopped halfway, and how many of their rows are kept. */
 export async function readUnfinishedDays(reader: Reader, project: string): Promise<Map<Day, number>> {
   const rows = await reader.query(UNFINISHED_DAYS, dayRow, { project });
   return new Map(rows.map((row) => [row.day, row.rows]));
@@ -160,17 +169,18 @@ export interface DayOf {
 }
 
 /**
- * The rows of a day that the hourly limit stopped, as one page, so that a day of more requests than an
- * hour allows is loaded over several hours. The totals show if it changed meanwhile.
+ * What is kept of a day that a pause stopped, so that a day of more requests than the platform answers in an hour is
+ * loaded over several hours. The totals show if it changed meanwhile.
  */
-export async function readKeptPage(reader: Reader, of: DayOf): Promise<ViewsResponse | undefined> {
-  const [row] = await reader.query(UNFINISHED_PAGE, pageRow, { ...of });
-  return row && viewsResponseSchema.parse(JSON.parse(row.response));
+export async function readKeptPages(reader: Reader, of: DayOf): Promise<KeptPages> {
+  const rows = await reader.query(UNFINISHED_PAGES, pageRow, { ...of });
+  return new Map(rows.map((row) => [row.page_offset, viewsResponseSchema.parse(JSON.parse(row.response))]));
 }
 
-/** Keeps the rows of a stopped walk instead of those of earlier ones; none of a day that was read. */
-export const keepPage = (warehouse: Warehouse, of: DayOf, page: ViewsResponse | undefined): Promise<void> =>
+/** Keeps the pages of a stopped walk instead of those of earlier ones; none of a day that was read. */
+export const keepPages = (warehouse: Warehouse, of: DayOf, pages: KeptPages): Promise<void> =>
   warehouse.groupCommit(async (transaction) => {
     await transaction.execute(DELETE_PAGES, { ...of });
-    if (page !== undefined) await transaction.execute(KEEP_PAGE, { ...of, response: JSON.stringify(page) });
+    for (const [offset, page] of pages)
+      await transaction.execute(KEEP_PAGE, { ...of, offset, response: JSON.stringify(page) });
   });

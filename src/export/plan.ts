@@ -1,5 +1,4 @@
 import { addMilliseconds, hoursToMilliseconds } from 'date-fns';
-import type { Priority } from '../api/retry.js';
 import {
   addDays,
   type Day,
@@ -15,11 +14,12 @@ import type { DayLedger, DayRecord } from './ledger.js';
 /** Why days are due, in the order in which they are loaded. */
 export const DUE_ORDER = ['yesterday', 'provisional', 'failed', 'inconsistent', 'missing', 'reload'] as const;
 
-/** A day to load: why, how urgently, and the fewest requests it is known to need. */
+/** A day to load: why, when, and the fewest requests it is known to need. */
 export interface PlannedDay {
   readonly day: Day;
   readonly due: (typeof DUE_ORDER)[number];
-  readonly priority: Priority;
+  /** No project goes on to its past before all have their latest days. */
+  readonly stage: 'latest' | 'past';
   readonly requests: number;
 }
 
@@ -60,7 +60,7 @@ export const needsPerson = ({ state, failures }: DayRecord): boolean =>
 
 /**
  * When a day is tried again. One that did not add up: the next night, or after the third, a week
- * later, or after a quarter of its age if that is longer, because many such days would use up the hourly limit. One that failed: after a first failure with the next export, then after an hour, and
+ * later, or after a quarter of its age if that is longer, because many such days would take many requests. One that failed: after a first failure with the next export, then after an hour, and
  * four times as long after each further one. The interval is never longer than a quarter of the age
  * of the day, so that recent days, which people wait for, are tried several times a day.
  */
@@ -102,8 +102,6 @@ export function expectedRows(ledger: DayLedger): (day: Day) => number {
 }
 
 interface PlanOptions {
-  /** Whether a project that shares the limit has days that were never loaded. */
-  readonly isBackfilling: boolean;
   readonly settleDays: number;
   /** How many rows the platform returns at once. */
   readonly pageSize: number;
@@ -119,23 +117,22 @@ interface PlanOptions {
  * have already failed today come last: otherwise, a stretch of days that always fail would delay all
  * others.
  *
- * While there are gaps to fill, here or in another project with the same limit, days that may
- * change are read once a day (UTC): otherwise, a backfill that resumes every few minutes would use up
- * its budget on them.
+ * While there are gaps to fill, days that may change are read once a day (UTC): otherwise, a backfill
+ * that resumes every few minutes would read them each time.
  */
 export function planExport(
   ledger: DayLedger,
   range: ExportRange,
   now: Date,
-  { isBackfilling, settleDays, pageSize, reload, expected = expectedRows(ledger) }: PlanOptions,
+  { settleDays, pageSize, reload, expected = expectedRows(ledger) }: PlanOptions,
 ): ExportPlan {
   const all = daysIn(range);
   const missing = all.filter((day) => !ledger.has(day));
-  const hasHoles = isBackfilling || missing.length > 0;
+  const hasHoles = missing.length > 0 || range.rest !== undefined;
   const days = all
     .flatMap((day) =>
       reload
-        ? { day, due: 'reload' as const, priority: 'backfill' as const }
+        ? { day, due: 'reload' as const, stage: 'past' as const }
         : planDay(day, ledger.get(day), now, hasHoles),
     )
     .map((planned): PlannedDay => {
@@ -160,7 +157,7 @@ export function planExport(
   return { range, missing, days, alreadyFinal, readToday, waiting, requests };
 }
 
-const failedToday = ({ due, priority }: PlannedDay): boolean => due === 'failed' && priority === 'backfill';
+const failedToday = ({ due, stage }: PlannedDay): boolean => due === 'failed' && stage === 'past';
 
 function planDay(
   day: Day,
@@ -173,7 +170,7 @@ function planDay(
   if (wasTriedToday && hasHoles && record.state !== 'failed') return [];
   const isUnread = day === lastEndedDay(now) && record?.is_stored !== true;
   const due = isUnread ? 'yesterday' : (record?.state ?? 'missing');
-  // A day that failed today is tried again, but not with the requests reserved for the others.
-  const priority = due === 'missing' || wasTriedToday ? 'backfill' : 'urgent';
-  return [{ day, due, priority }];
+  // A day that failed today is tried again after the others.
+  const stage = due === 'missing' || wasTriedToday ? 'past' : 'latest';
+  return [{ day, due, stage }];
 }

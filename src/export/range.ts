@@ -40,7 +40,7 @@ export async function resolveRange(request: RangeRequest): Promise<ExportRange |
   if (first !== undefined) return { first, last };
   const search = await beginSearch(request, yesterday);
   if (search === undefined) return undefined;
-  // Recorded now, because with two requests an hour, the search would start over every hour.
+  // Recorded now, because the search would start over after each pause.
   await recordFact(warehouse, project, SEARCH, search, now);
   const rest = () => finishSearch(request, search, last);
   return last < yesterday ? rest() : { first: last, last, rest };

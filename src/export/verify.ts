@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import type { Priority } from '../api/retry.js';
 import { addDays, type Day, dayOf, lastEndedDay, rangeOf } from '../day.js';
 import { dayColumn, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
 import { readPageSize } from './facts.js';
@@ -65,7 +64,7 @@ export async function checkRecentDays(task: LoadTask): Promise<CheckedDays | und
   // Without final days to compare, a few requests show whether the totals of days add up.
   if (!settledTotals(ledger).some(({ total }) => total > 0))
     await expectAdditive(client, addDays(lastEndedDay(now()), -1), { signal });
-  return compare(task, recentTotals(ledger, now()), { priority: 'urgent', marks: true });
+  return compare(task, recentTotals(ledger, now()), { marks: true });
 }
 
 /** Compares the whole settled history with the platform, and loads what differs with `repair`. Throws what the client throws; nothing is lost then. */
@@ -73,7 +72,7 @@ export async function auditHistory(task: LoadTask, { repair }: { readonly repair
   const { warehouse, project } = task;
   const ledger = await readDayLedger(warehouse, project);
   const damaged = await findDamagedDays(warehouse, project);
-  const found = await compare(task, settledTotals(ledger), { priority: 'backfill', marks: repair });
+  const found = await compare(task, settledTotals(ledger), { marks: repair });
   if (!repair) return { ...found, damaged };
   const toLoad = [...new Set([...found.differing, ...damaged])].filter(
     (day) => !found.forgotten.includes(day),
@@ -81,24 +80,24 @@ export async function auditHistory(task: LoadTask, { repair }: { readonly repair
   const { rows: pageSize } = await readPageSize(warehouse, project, task.now());
   const planned = toLoad.sort().map((day): PlannedDay => {
     const requests = requestsFor(ledger.get(day)?.pages ?? 0, pageSize);
-    return { day, due: 'reload', priority: 'backfill', requests };
+    return { day, due: 'reload', stage: 'past', requests };
   });
   return { ...found, damaged, repaired: await loadDays(task, planned) };
 }
 
 /**
- * Finds stored days that differ. If `marks`, each is marked as failed at once, so that it is due even if the budget stops
+ * Finds stored days that differ. If `marks`, each is marked as failed at once, so that it is due even if a pause stops
  * the check. Days that the platform forgot are kept.
  */
 async function compare(
   { warehouse, client, project, now, signal }: LoadTask,
   stored: readonly StoredTotals[],
-  { priority, marks }: { readonly priority: Priority; readonly marks: boolean },
+  { marks }: { readonly marks: boolean },
 ): Promise<CheckedDays> {
   const differing: Day[] = [];
   const forgotten: Day[] = [];
   const refused: Day[] = [];
-  for await (const found of findDifferingDays(client, stored, { signal, priority }, refused)) {
+  for await (const found of findDifferingDays(client, stored, { signal }, refused)) {
     const { day } = found.stored;
     const isGone = isForgotten(found.stored, found.platform);
     (isGone ? forgotten : differing).push(day);

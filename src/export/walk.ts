@@ -1,10 +1,17 @@
 import type { Client } from '../api/client.js';
-import { PagingError, PausedError } from '../api/errors.js';
+import { PagingError, PausedError, TryLaterError } from '../api/errors.js';
 import type { PageViews, ViewCounts, ViewsResponse } from '../api/schema.js';
 import { addDays, type Day } from '../day.js';
 import { percent, thousands } from '../format/numbers.js';
 import { DayRows } from './day-rows.js';
-import { mayHaveMore, OffsetError, type PagesOptions, sortedBy, viewsPages } from './pages.js';
+import {
+  type KeptPages,
+  mayHaveMore,
+  OffsetError,
+  type PagesOptions,
+  sortedBy,
+  viewsPages,
+} from './pages.js';
 import { type DayPageSize, type PageSize, pageSizeOfDay } from './page-size.js';
 import { countChangedPages, equalCounts, NO_VIEWS } from './totals.js';
 
@@ -54,7 +61,7 @@ export interface WalkOptions extends Omit<PagesOptions, 'share' | 'pageSize'> {
  * Reads a day until its rows add up to its totals. Rows that moved between two requests are missing
  * from one walk and found by another, so the rows of all walks count together, also those of earlier
  * exports while the totals are the same. A day that never adds up, or whose next walk would have to
- * wait for the hourly limit, is returned with the `doubt`. A day that reads the same twice without
+ * wait, is returned with the `doubt`. A day that reads the same twice without
  * adding up is accepted when the difference is small: reading it again would not help.
  *
  * When the totals and the first page are those stored, the day is `unchanged`, and no further page
@@ -64,8 +71,8 @@ export interface WalkOptions extends Omit<PagesOptions, 'share' | 'pageSize'> {
  * API.
  */
 export class DayWalks {
-  /** The rows of a first walk that has to wait for the hourly limit, as one page. */
-  unfinished: ViewsResponse | undefined;
+  /** What was read by a first walk that goes on later. */
+  unfinished: KeptPages = new Map();
   /** What the walks have shown of the platform's pages. */
   pageSize: DayPageSize;
   /** The rows of all walks, with their latest counts, once there was one: a further walk may end before its last page. */
@@ -120,11 +127,13 @@ export class DayWalks {
   }
 
   async #walk(number: number): Promise<DayRows | 'unchanged'> {
-    const { lease, signal, isAsStored, found, kept, atOnce } = this.options;
+    const { signal, isAsStored, found, kept, atOnce } = this.options;
     const isFirst = number === 0;
     const share = isFirst ? 1 : (PAGE_SHARES[(number - 1) % PAGE_SHARES.length] ?? 1);
     const { pageSize } = this;
-    const options = { lease, signal, pageSize, share, ...(isFirst ? { kept, atOnce } : {}) };
+    const ahead = new Map(isFirst ? kept : []);
+    const onAhead = (offset: number, page: ViewsResponse) => void ahead.set(offset, page);
+    const options = { signal, pageSize, share, onAhead, ...(isFirst ? { kept, atOnce } : {}) };
     const walk = new DayRows();
     // The first path of the page before.
     let before: string | undefined;
@@ -155,8 +164,11 @@ export class DayWalks {
         this.#refusal = error;
         return walk;
       }
-      if (isFirst && walk.size > 0 && error instanceof PausedError)
-        this.unfinished = { totals: walk.totals, views: [...walk.rows], hasMore: true };
+      if (isFirst && walk.size > 0 && (error instanceof PausedError || error instanceof TryLaterError))
+        this.unfinished = new Map([
+          ...[...ahead].filter(([offset]) => offset >= walk.rows.length),
+          [0, { totals: walk.totals, views: [...walk.rows], hasMore: true }],
+        ]);
       throw error;
     }
     return walk;
@@ -175,14 +187,14 @@ export class DayWalks {
    * show others then.
    */
   async #askAgain({ isSteady, places }: DayRows): Promise<void> {
-    const { lease, signal } = this.options;
+    const { signal } = this.options;
     for (let [tries, inVain] = [0, 0]; isSteady && this.#all.isSteady; tries++) {
       const gap = gapIn(places, this.#all.rows);
       if (gap === undefined || inVain >= MAX_IN_VAIN * gap.rows) break;
       const limit = this.pageSize.rows;
       const offset = gap.from + ((tries * limit) % Math.max(1, gap.rows - limit + 1));
       const before = this.#all.size;
-      const { totals, views } = await this.client.views({ ...this.#range, limit, offset }, { lease, signal });
+      const { totals, views } = await this.client.views({ ...this.#range, limit, offset }, { signal });
       this.#all.add(totals, views);
       inVain = this.#all.size > before ? 0 : inVain + limit;
     }

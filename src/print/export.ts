@@ -1,19 +1,16 @@
-import type { Settings } from '../config/schema.js';
 import { type Day, lastEndedDay } from '../day.js';
 import { ReadershipError } from '../errors.js';
 import { mostRequests, requestsToFindFirstDay } from '../export/first-day.js';
 import type { ExportOutcome } from '../export/export.js';
-import type { ExportForecast } from '../export/forecast.js';
 import type { DayResult } from '../export/load.js';
 import { DUE_ORDER, type ExportPlan } from '../export/plan.js';
-import { dayList, duration, longDay, moment, nextMinute, plainDayRange } from '../format/days.js';
+import type { PlannedExport } from '../export/planned.js';
+import { dayList, duration, longDay, nextMinute, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { indented } from '../format/text.js';
 import type { ProjectAudit, ProjectExport } from '../steps/export.js';
 import { MOST_NAMED } from './many.js';
 import type { ExportCost } from './progress.js';
-
-const HOUR_MS = 3_600_000;
 
 const nothingToLoad = (name: string, { range }: ExportPlan): string =>
   `${name}: nothing to load: the history begins on ${longDay(range.first)}.`;
@@ -105,53 +102,36 @@ function checkLines({ check, stopped }: ExportOutcome): string[] {
 }
 
 function leftLines({ outcome, left }: ProjectExport): string[] {
-  const { plan, finishingAt, requests = 0 } = left ?? {};
+  const { plan, requests = 0 } = left ?? {};
   if (plan === undefined || plan.days.length === 0) return [];
   const { stopped } = outcome ?? {};
   const resumeAt = stopped instanceof ReadershipError ? stopped.resumeAt : undefined;
   const next = resumeAt === undefined ? '' : `; resumes on ${nextMinute(resumeAt)}`;
-  // Without a known time to resume, an end would be a guess.
-  const end =
-    finishingAt === undefined || (stopped !== undefined && resumeAt === undefined)
-      ? ''
-      : `, done around ${nextMinute(finishingAt)}`;
-  return [`  ${counted(plan.days.length, 'day')} left, about ${counted(requests, 'request')}${next}${end}`];
+  return [`  ${counted(plan.days.length, 'day')} left, about ${counted(requests, 'request')}${next}`];
 }
 
-/** What an export would load, the requests it needs, and when it would be done. */
-export function forecastLines(
-  { project: { name }, plan, requests, hour, finishingAt }: ExportForecast,
-  { history: { requestsPerHour: limit } }: Settings,
-  now: Date,
-): string[] {
+/** What an export would load, and the requests it needs. */
+export function planLines({ project: { name }, plan, requests }: PlannedExport, now: Date): string[] {
   if (plan === undefined) {
     const last = lastEndedDay(now);
-    const cost = (requests: number) =>
-      `${counted(requests, 'request')}${limit === 'unlimited' ? '' : `, ${duration((requests / limit) * HOUR_MS)} at ${limit} an hour`}`;
     return [
       `${name}: nothing is loaded yet, so the first day is not known. The first export finds it with at most ${requestsToFindFirstDay(last)} requests, and then loads every day since, newest first.`,
-      `  Each year of days with up to 250 pages viewed takes ${cost(365)}; all years since 2015, at most ${cost(mostRequests(last))}.`,
+      `  Each year of days with up to 250 pages viewed takes 365 requests; all years since 2015, at most ${counted(mostRequests(last), 'request')}.`,
       '  Set history.start, or --from, to load less. readership doctor --url shows what one day of yours takes.',
     ];
   }
   if (plan.range.first > plan.range.last) return [nothingToLoad(name, plan)];
   const { days, alreadyFinal, readToday, waiting } = plan;
   if (days.length + requests === 0) return [`${name}: up to date through ${longDay(plan.range.last)}`];
-  const budget =
-    limit === 'unlimited' ? '' : ` of ${limit} an hour, ${hour.used(now)} of them used in the last hour`;
   // Before any day was read, each is assumed to be small.
   const isKnown = alreadyFinal + readToday + days.filter(({ due }) => due !== 'missing').length > 1;
-  const end = !isKnown
-    ? 'more for days with more than 250 pages, which the first days will show'
-    : finishingAt === undefined || finishingAt <= now
-      ? 'can all be sent now'
-      : `done around ${moment(finishingAt)}`;
+  const more = isKnown ? '' : ': more for days with more than 250 pages, which the first days will show';
   return [
     `${name}: ${counted(days.length, 'day')} to load of ${plainDayRange(plan.range)}`,
     ...indented([
       waitingLine(waiting),
       ...DUE_ORDER.map((due) => dueLine(due, plan)),
-      `${isKnown ? 'about' : 'at least'} ${counted(requests, 'request')}${budget}: ${end}`,
+      `${isKnown ? 'about' : 'at least'} ${counted(requests, 'request')}${more}`,
     ]),
   ];
 }
@@ -175,7 +155,7 @@ function dueLine(due: (typeof DUE_ORDER)[number], plan: ExportPlan): string | fa
 }
 
 /** The same as JSON. */
-export const forecastJson = ({ project, plan, requests, hour, finishingAt }: ExportForecast, now: Date) => ({
+export const planJson = ({ project, plan, requests }: PlannedExport) => ({
   project: project.id,
   range: plan?.range ?? null,
   days: plan?.days ?? [],
@@ -183,8 +163,6 @@ export const forecastJson = ({ project, plan, requests, hour, finishingAt }: Exp
   readToday: plan?.readToday ?? 0,
   waiting: plan?.waiting ?? [],
   requests: plan === undefined ? null : requests,
-  requestsUsedThisHour: hour.used(now),
-  finishingAt: finishingAt ?? null,
 });
 
 /** What an audit of a project found and repaired. */

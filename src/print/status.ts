@@ -41,7 +41,7 @@ export function statusRows(status: ProjectStatus, now: Date): StatusLine[] {
   const unverified = unverifiedText(status, now);
   return [
     ['history', `${plainDayRange({ first: firstDay, last: lastDay })}, ${counted(status.daysStored, 'day')}`],
-    ...when(status.gaps.length > 0, () => ['loading', loadingText(status)]),
+    ...when(status.gaps.length > 0, () => ['loading', `${counted(status.gaps.length, 'day')} left`]),
     ...when(!status.isYesterdayStored && status.gaps.length < 2, () => [
       'yesterday',
       'not loaded yet',
@@ -82,11 +82,6 @@ const triedAgain = (what: string, from: Day | null): string =>
 
 const daysText = (days: readonly Day[]): string => `${counted(days.length, 'day')}: ${dayList(days)}`;
 
-function loadingText({ gaps, requests: { perHour, finishingAt } }: ProjectStatus): string {
-  const end = finishingAt === null || perHour === 'unlimited' ? '' : `, until about ${moment(finishingAt)}`;
-  return `${counted(gaps.length, 'day')} left${end}`;
-}
-
 /** What the history of changes says of `settleDays`; undefined if it seems long enough. */
 function settlingText({ settling, settleDays, recommendedSettleDays }: ProjectStatus): string | undefined {
   const { oldest_change_days: oldest } = settling;
@@ -104,10 +99,8 @@ function unverifiedText({ verifiedAt, firstLoadAt }: ProjectStatus, now: Date): 
 }
 
 function requestsText({ requests }: ProjectStatus): string {
-  const used =
-    requests.perHour === 'unlimited'
-      ? 'no limit'
-      : `${requests.usedThisHour} of ${requests.perHour} used in the last hour`;
+  const ofCap = requests.perHour === 'unlimited' ? '' : ` of ${thousands(requests.perHour)}`;
+  const used = `${thousands(requests.usedThisHour)}${ofCap} used in the last hour`;
   const paused =
     requests.pausedUntil === null
       ? ''

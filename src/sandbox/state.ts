@@ -29,7 +29,6 @@ export const sandboxSettings = (workingDirectory: string): Settings =>
     baseUrl: 'http://127.0.0.1',
     projects: [{ id: SANDBOX.projectId, name: SANDBOX.projectName, siteUrl: SANDBOX.siteUrl }],
     dataDir: resolve(workingDirectory, 'data/sandbox'),
-    history: { requestsPerHour: 'unlimited' },
     improve: {
       mode: 'apply',
       minWeeklyViews: 60,

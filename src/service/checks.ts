@@ -4,7 +4,7 @@ import type { ReadOptions } from '../api/client.js';
 import { askForDate } from '../api/clock.js';
 import { PausedError, TryLaterError } from '../api/errors.js';
 import { connect, type Connection } from '../app/platform.js';
-import { keepPrivate, type Runtime, waitingAtMost, type Workspace } from '../app/workspace.js';
+import { keepPrivate, type Runtime, type Workspace } from '../app/workspace.js';
 import { DOT_ENV, SMTP_URL_VARIABLE } from '../config/load.js';
 import { isAddress } from '../config/recipients.js';
 import type { ProjectSettings } from '../config/schema.js';
@@ -36,7 +36,7 @@ const ANSWER_TIMEOUT_MS = 10_000;
 export async function examine(workspace: Workspace, runtime: Runtime): Promise<CheckResult[]> {
   keepPrivate();
   const { warehouse, verdict } = await openDatabase(workspace, runtime);
-  const connection = await connect(waitingAtMost(0, workspace), runtime, {}, warehouse);
+  const connection = await connect({ ...workspace, maxWaitMs: 0 }, runtime, {}, warehouse);
   try {
     const findings = await Promise.all([
       found('configuration', () => configuration(workspace)),
@@ -113,10 +113,10 @@ async function views(
   const read = (check: string, verdict: Verdict, request: (options: ReadOptions) => Promise<unknown>) =>
     found(check, async () => {
       try {
-        await request({ signal: timeLimit(ANSWER_TIMEOUT_MS, signal), priority: 'trial' });
+        await request({ signal: timeLimit(ANSWER_TIMEOUT_MS, signal), isTrial: true });
         return verdict;
       } catch (error) {
-        // If only the hourly limit is the reason, nothing is wrong.
+        // If only a limit is the reason, nothing is wrong.
         const isLimited =
           error instanceof PausedError || (error instanceof TryLaterError && error.reason === 'rate-limited');
         const words = error instanceof PausedError ? error.words : messageOf(error);

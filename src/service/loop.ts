@@ -3,7 +3,7 @@ import { addMinutes, format } from 'date-fns';
 import cron, { type Logger, type ScheduledTask } from 'node-cron';
 import pLimit from 'p-limit';
 import { type Listener, withParts } from '../app/open.js';
-import { type Runtime, waitingAtMost, type Workspace } from '../app/workspace.js';
+import type { Runtime, Workspace } from '../app/workspace.js';
 import { lastScheduled } from '../config/cron.js';
 import { DirectoryChangedError, DirectoryWatch } from '../effects/marker.js';
 import { untilAborted } from '../sleep.js';
@@ -66,12 +66,11 @@ export class Service {
 
   async #tick(): Promise<void> {
     const { runtime, listener } = this;
-    // A step does not wait for the hourly limit or the database; a later tick resumes it.
-    const impatient = waitingAtMost(0, this.workspace);
+    // A tick does not wait for the database; a later one resumes what is due.
     const hold = { command: 'start', listener, maxWaitMs: 0 };
     try {
       await this.#directory.expectSame();
-      await withParts(impatient, runtime, hold, (parts) => runDue(parts, this.#since));
+      await withParts(this.workspace, runtime, hold, (parts) => runDue(parts, this.#since));
       await this.#directory.expectSame();
     } catch (error) {
       if (error instanceof DirectoryChangedError) this.#stop.abort(error);

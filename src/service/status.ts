@@ -4,17 +4,17 @@ import { z } from 'zod';
 import { readJobsOf } from '../agents/job.js';
 import type { JobState } from '../agents/lifecycle.js';
 import { readMessagesOf } from '../agents/messages.js';
-import type { RollingHour } from '../api/hour.js';
+import { readHour } from '../budget/ledger.js';
 import type { Workspace } from '../app/workspace.js';
-import type { Settings } from '../config/schema.js';
+import type { ProjectSettings, Settings } from '../config/schema.js';
 import { dayOf, lastEndedDay } from '../day.js';
 import { EffectsJournal } from '../effects/journal.js';
 import { isSamePlace, placeOf, readPlace } from '../effects/place.js';
 import { codeOf, messageOf } from '../errors.js';
 import { KEPT_FROM, PAGING, readLimit, readPageSize } from '../export/facts.js';
-import { type ExportForecast, forecastExport } from '../export/forecast.js';
 import type { DayState } from '../export/ledger.js';
 import { needsPerson, retryAt } from '../export/plan.js';
+import { planProject } from '../export/planned.js';
 import { readFirstDay } from '../export/range.js';
 import { readLastVerification } from '../export/verify.js';
 import { freeDisk } from '../files.js';
@@ -28,10 +28,10 @@ import { keyProblem } from './findings.js';
 
 /** What `readership status` shows, in every format. */
 export async function readStatus(reader: Reader, workspace: Workspace, now: Date) {
-  const { settings } = workspace;
-  const forecasts = await forecastExport(reader, workspace.credentials.limits, settings, workspace, now);
   return {
-    projects: await Promise.all(forecasts.map((one) => readProjectStatus(reader, one, settings, now))),
+    projects: await Promise.all(
+      workspace.projects.map((project) => readProjectStatus(reader, project, workspace, now)),
+    ),
     operations: await readOperations(reader, workspace, now),
   };
 }
@@ -42,11 +42,13 @@ export type ProjectStatus = Awaited<ReturnType<typeof readProjectStatus>>;
 
 async function readProjectStatus(
   reader: Reader,
-  { project, ledger, plan, requests, hour, finishingAt }: ExportForecast,
-  settings: Settings,
+  project: ProjectSettings,
+  { settings, credentials }: Workspace,
   now: Date,
 ) {
   const { start, settleDays, requestsPerHour: perHour } = settings.history;
+  const { ledger, plan, requests } = await planProject(reader, project, settings, {}, now);
+  const hour = await readHour(reader, credentials.bucketOf(project), now);
   const first = await readFirstDay(reader, project.id, start, now);
   const records = [...ledger.values()];
   const stored = records.filter((record) => record.is_stored);
@@ -91,18 +93,13 @@ async function readProjectStatus(
     verifiedAt: (await readLastVerification(reader, project.id)) ?? null,
     requests: {
       usedThisHour: hour.used(now),
+      /** The cap set by hand. */
       perHour,
       /** Until when the platform's refusal of a request keeps others from being sent; null if none does. */
-      pausedUntil: pausedUntil(hour, perHour, now) ?? null,
+      pausedUntil: hour.pausedUntil(now) ?? null,
       left: requests,
-      finishingAt: finishingAt ?? null,
     },
   };
-}
-
-function pausedUntil(hour: RollingHour, perHour: number | 'unlimited', now: Date): Date | undefined {
-  const next = hour.nextFreeAt(perHour === 'unlimited' ? Infinity : perHour, 1, now);
-  return hour.isRefused(now) && next > now ? next : undefined;
 }
 
 const SETTLING = readSql(import.meta.url, 'statements/settling.sql');

@@ -16,11 +16,9 @@ import {
   sumCounts,
   totalsIfAnswered,
 } from '../export/totals.js';
-import { duration } from '../format/days.js';
 import { counted, thousands } from '../format/numbers.js';
 import { type CheckResult, fail, found, pass, type Verdict, warn } from './findings.js';
 
-const HOUR_MS = 3_600_000;
 const DAYS_A_YEAR = 365;
 
 /** Tries the views of yesterday: a first page, a second one, the sums of days, and an old range. */
@@ -140,7 +138,7 @@ async function oldDaysVerdict(client: Client, yesterday: Day, signal: AbortSigna
 /** What the export of such days costs, and whether the rows of a whole day add up. */
 function viewsVerdict(
   { totals, views, hasMore }: ViewsResponse,
-  { history: { requestsPerHour, settleDays } }: Settings,
+  { history: { settleDays } }: Settings,
   day: Day,
   pageSize: number,
 ): Verdict {
@@ -151,10 +149,9 @@ function viewsVerdict(
   const least = views.length + (hasMore ? 1 : 0);
   const [ofDay, ofNight] = [requestsFor(least, pageSize), nightlyRequests(least, settleDays, pageSize)];
   const ofYear = DAYS_A_YEAR * ofDay;
-  const hours = requestsPerHour === 'unlimited' ? 0 : ofYear / requestsPerHour;
   const more = hasMore ? 'at least ' : '';
   return pass(
     `${day} has ${thousands(totals.human)} views by people and ${thousands(totals.ai)} by AI, of ${more}${counted(least, 'page')}. ` +
-      `Such a day takes ${more}${counted(ofDay, 'request')}, a nightly export ${ofNight}, a year ${ofYear}: ${duration(hours * HOUR_MS)} at ${requestsPerHour} an hour`,
+      `Such a day takes ${more}${counted(ofDay, 'request')}, a nightly export ${ofNight}, a year ${ofYear}`,
   );
 }

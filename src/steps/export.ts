@@ -1,4 +1,3 @@
-import { max } from 'date-fns';
 import pLimit from 'p-limit';
 import { ClockError } from '../api/errors.js';
 import { READS_AT_ONCE } from '../api/transport.js';
@@ -6,11 +5,11 @@ import type { ProjectSettings } from '../config/schema.js';
 import { addDays, lastEndedDay } from '../day.js';
 import { ReadershipError } from '../errors.js';
 import { exportInStages, type ExportOutcome, type ExportTask } from '../export/export.js';
-import { type ExportForecast, forecastExport, hasHoles } from '../export/forecast.js';
 import { type DayResult, errorsOfLoad } from '../export/load.js';
+import { type PlannedExport, planProject } from '../export/planned.js';
 import { type ExportBounds, resolveRange } from '../export/range.js';
 import { type Audit, auditHistory } from '../export/verify.js';
-import { moment, plainDayRange } from '../format/days.js';
+import { plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import type { Using } from './parts.js';
 import { byBothClocks, eachProject, type StepResult, withOutage } from './step.js';
@@ -22,7 +21,7 @@ export interface ProjectExport {
   readonly project: ProjectSettings;
   readonly outcome: ExportOutcome | undefined;
   /** The remaining work, if the export was stopped. */
-  readonly left?: ExportForecast | undefined;
+  readonly left?: PlannedExport | undefined;
 }
 
 /**
@@ -34,7 +33,7 @@ export async function exportStep(
   bounds: ExportBounds = {},
 ): Promise<StepResult<ProjectExport[]>> {
   const { detail: done, thrown } = await exportInTurns(await byBothClocks(parts), bounds);
-  const detail = await withForecasts(parts, bounds, done);
+  const detail = await withWhatIsLeft(parts, bounds, done);
   const outcomes = detail.flatMap(({ outcome }) => outcome ?? []);
   const attempted = outcomes.flatMap(({ results }) => results);
   const failed = attempted.filter((result) => result.outcome === 'failed').length;
@@ -45,31 +44,26 @@ export async function exportStep(
 }
 
 /** Adds the remaining work of the projects whose export was stopped. */
-async function withForecasts(
-  { workspace: { settings }, platform: { limits }, store, session: { now } }: ExportParts,
+const withWhatIsLeft = (
+  { workspace: { settings }, store, session: { now } }: ExportParts,
   bounds: ExportBounds,
   done: readonly ProjectExport[],
-): Promise<ProjectExport[]> {
-  const stopped = done.filter(({ outcome }) => outcome?.stopped !== undefined);
-  if (stopped.length === 0) return [...done];
-  const projects = stopped.map(({ project }) => project);
-  const forecasts = await forecastExport(store, limits, settings, { ...bounds, projects }, now());
-  return done.map((one) => ({
-    ...one,
-    left: forecasts.find(({ project }) => project === one.project),
-  }));
-}
-
-/** What is left after a pause. After a failure, nobody can tell when it will be done. */
-function leftWords(detail: readonly ProjectExport[]): string {
-  const left = detail.flatMap(({ outcome, left }) =>
-    left !== undefined && outcome?.stopped instanceof ReadershipError && outcome.stopped.resumeAt ? left : [],
+): Promise<ProjectExport[]> =>
+  Promise.all(
+    done.map(async (one) =>
+      one.outcome?.stopped === undefined
+        ? one
+        : { ...one, left: await planProject(store, one.project, settings, bounds, now()) },
+    ),
   );
-  const requests = left.reduce((sum, one) => sum + one.requests, 0);
-  if (requests === 0) return '';
-  const ends = left.flatMap(({ finishingAt }) => finishingAt ?? []);
-  const end = ends.length < left.length ? '' : `, done around ${moment(max(ends))}`;
-  return `; about ${counted(requests, 'request')} left${end}`;
+
+/** What is left after a pause. */
+function leftWords(detail: readonly ProjectExport[]): string {
+  const paused = detail.filter(
+    ({ outcome }) => outcome?.stopped instanceof ReadershipError && outcome.stopped.resumeAt !== undefined,
+  );
+  const requests = paused.reduce((sum, { left }) => sum + (left?.requests ?? 0), 0);
+  return requests === 0 ? '' : `; about ${counted(requests, 'request')} left`;
 }
 
 /**
@@ -95,16 +89,9 @@ function withheldDays(
  * their latest days.
  */
 async function exportInTurns(parts: ExportParts, bounds: ExportBounds) {
-  const { workspace, platform, store, session } = parts;
-  const { settings, projects } = workspace;
-  const backfilling = new Set<string>();
-  for (const limit of platform.limits)
-    if (await hasHoles(store, limit.projects, settings.history, session.now()))
-      for (const { id } of limit.projects) backfilling.add(id);
   const inTurn = pLimit(READS_AT_ONCE);
-  const underWay = projects.map((project) => {
-    const isBackfilling = backfilling.has(project.id);
-    const stages = exportProject(parts, project, { ...bounds, inTurn, isBackfilling });
+  const underWay = parts.workspace.projects.map((project) => {
+    const stages = exportProject(parts, project, { ...bounds, inTurn });
     return { project, stages, latest: stages.next() };
   });
   await Promise.allSettled(underWay.map(({ latest }) => latest));
@@ -122,7 +109,7 @@ async function exportInTurns(parts: ExportParts, bounds: ExportBounds) {
 async function* exportProject(
   { workspace, platform, store, session }: ExportParts,
   project: ProjectSettings,
-  bounds: ExportBounds & Pick<ExportTask, 'inTurn' | 'isBackfilling'>,
+  bounds: ExportBounds & Pick<ExportTask, 'inTurn'>,
 ): AsyncGenerator<undefined, ExportOutcome | undefined> {
   const { now, signal, observer } = session;
   signal.throwIfAborted();

@@ -2,7 +2,6 @@ import type { CodeHost } from '../agents/code-host.js';
 import type { Job } from '../agents/job.js';
 import type { Client } from '../api/client.js';
 import type { PlatformClock } from '../api/clock.js';
-import type { SharedLimit } from '../budget/ledger.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
 import type { SendingPlace } from '../effects/entries.js';
 import type { EffectsJournal } from '../effects/journal.js';
@@ -50,8 +49,6 @@ export interface Platform {
   /** The API of a project. Throws a `ConfigurationError` when its key is missing. */
   readonly clientOf: (project: ProjectSettings) => Client;
   readonly clock: PlatformClock;
-  /** The hourly limits of all projects of the settings. */
-  readonly limits: readonly SharedLimit[];
   /** Where pull requests are looked up; undefined if not configured. */
   readonly codeHost: CodeHost | undefined;
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { LimitFunction } from 'p-limit';
 import { z } from 'zod';
 import { withParts } from '../app/open.js';
-import { placeless, type Runtime, waitingAtMost, type Workspace } from '../app/workspace.js';
+import { placeless, type Runtime, type Workspace } from '../app/workspace.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { codeOf, ConfigurationError, LockedError, messageOf } from '../errors.js';
 import { writeWhole } from '../files.js';
@@ -105,13 +105,11 @@ export class ActionQueue {
         this.#store({ ...request, answer: `waits for ${who}, which holds the database` });
       },
     };
-    // An action does not wait for the hourly limit; a later run sends what is planned.
-    const workspace = waitingAtMost(0, this.workspace);
     for (;;)
       try {
         const answer = await this.inTurn(async () => {
           signal.throwIfAborted();
-          return withParts(workspace, this.runtime, hold, (parts) =>
+          return withParts(this.workspace, this.runtime, hold, (parts) =>
             published(parts, () => work(parts, projectOf(parts.workspace, request), request.at)),
           );
         });

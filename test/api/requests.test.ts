@@ -142,7 +142,7 @@ describe('the pages of a range', () => {
       expect(server.seen).toHaveLength(3);
       expect(rowsKnown).toEqual([250, 250]);
       // A page that an earlier export kept does not show which limit is accepted.
-      const kept = { ...NO_ROWS, views: rows(250), hasMore: true };
+      const kept = new Map([[0, { ...NO_ROWS, views: rows(250), hasMore: true }]]);
       const pages = viewsPages(client, RANGE, { pageSize: UNKNOWN, kept });
       expect(await errorOf(drain(pages))).toMatchObject({ offset: 500 });
     },

@@ -1,13 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { addDays, type Day, daysIn } from '../../src/day.js';
-import { readNightlyNeed } from '../../src/export/forecast.js';
 import { needsPerson } from '../../src/export/plan.js';
 import { readFutureRows } from '../../src/service/status.js';
 import { readDayLedger } from '../../src/export/ledger.js';
 import { AdditivityError } from '../../src/export/totals.js';
 import { KEPT_FROM, readFact, readPageSize } from '../../src/export/facts.js';
 import { byPath, row } from './moving-views.js';
-import { DAY_MS } from '../budget/open-budget.js';
+import { DAY_MS } from '../sleeping-clock.js';
 import { type Behaviors, rowsOf } from '../platform.js';
 import { auditHistory } from '../../src/export/verify.js';
 import { openExport, PROJECT, withMore } from './open-export.js';
@@ -55,8 +54,6 @@ describe('a platform that', () => {
     await expectRight(opened, daysIn({ first: opened.first, last: opened.yesterday() }));
     expect((await readPageSize(opened.warehouse, PROJECT, opened.clock.now())).rows).toBe(size);
     expect(opened.perNight[0]).toBeLessThanOrEqual(atMost * least(size));
-    const need = await readNightlyNeed(opened.warehouse, [{ id: PROJECT }], 3, opened.clock.now());
-    expect(need.longestDay).toBe(least(size) / DAYS);
     // Yesterday, a first page each of two days, the day that becomes final, and the check.
     const ofDay = least(size) / DAYS;
     expect(opened.perNight[1]).toBeLessThanOrEqual(2 * (2 * ofDay + 2 + 1));

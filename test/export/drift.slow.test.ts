@@ -65,7 +65,7 @@ test('of 200 days whose rows move between pages while they are read, none is sto
   const client = openClient(platform.baseUrl, { limits: { responseTimeoutMs: 5_000 } });
   const warehouse = await liveWarehouse();
   const task = { warehouse, client, project: PROJECT, settleDays: 3, inTurn: pLimit(6), now: () => NOW };
-  const planned = days.map((day) => ({ day, due: 'missing', priority: 'backfill', requests: 1 }) as const);
+  const planned = days.map((day) => ({ day, due: 'missing', stage: 'past', requests: 1 }) as const);
   const { results, stopped } = await loadDays(task, planned);
 
   expect(stopped).toBeUndefined();

@@ -4,7 +4,8 @@ import pLimit from 'p-limit';
 import { describe, expect, it } from 'vitest';
 import { addDays, day } from '../../src/day.js';
 import { openClient } from '../api/open-client.js';
-import { budgetOn, sleepingClock } from '../budget/open-budget.js';
+import { paceOn } from '../budget/open-pace.js';
+import { sleepingClock } from '../sleeping-clock.js';
 import { closeNow, liveWarehouse, rowsOf as rowsIn } from '../open-warehouse.js';
 import { NOW, openSandbox, type OpenSandbox } from '../sandbox/open-sandbox.js';
 import { reply, serve } from '../serve.js';
@@ -272,7 +273,7 @@ describe('a day that the platform refuses', () => {
       else reply(response, 200, PAGE);
     });
     const warehouse = await liveWarehouse();
-    const pace = budgetOn(warehouse, sleepingClock(NOW));
+    const pace = paceOn(warehouse, sleepingClock(NOW));
     const client = openClient(server.baseUrl, { retries: RETRY_ONCE, pace });
     return { client, asked, warehouse };
   };

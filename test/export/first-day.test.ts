@@ -52,8 +52,7 @@ describe('where a history begins', () => {
           return Promise.reject(new RefusedError(OPERATION, 400, 'the server answered 400.'));
         return request.client.views(query, options);
       };
-      const lease: RangeRequest['client']['lease'] = (...given) => request.client.lease(...given);
-      const client = { views, lease };
+      const client = { views };
       expect(await find({ ...request, client })).toEqual({ first: '2025-12-31', last: '2026-11-17' });
       expect(asked()).toBeLessThan(2 * MOST_REQUESTS);
       expect(await readFact(request.warehouse, request.project, KEPT_FROM, request.now)).toBeUndefined();

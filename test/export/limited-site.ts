@@ -2,14 +2,15 @@ import { addMinutes } from 'date-fns';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import type { Client } from '../../src/api/client.js';
+import { DEFAULT_RETRIES } from '../../src/api/retry.js';
 import type { PageViews } from '../../src/api/schema.js';
-import { sharedLimits } from '../../src/app/credentials.js';
-import { openBudgets } from '../../src/app/platform.js';
-import { settingsSchema } from '../../src/config/schema.js';
+import { openPaces } from '../../src/app/platform.js';
+import { bucketNameOf } from '../../src/config/load.js';
+import { type ProjectSettings, settingsSchema } from '../../src/config/schema.js';
 import { addDays, type Day, daysBetween, lastEndedDay } from '../../src/day.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { KEY, openClient } from '../api/open-client.js';
-import { sleepingClock } from '../budget/open-budget.js';
+import { sleepingClock } from '../sleeping-clock.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { rowsOf, servePlatform } from '../platform.js';
 import { tempDir } from '../temp-dir.js';
@@ -20,10 +21,16 @@ export interface LimitedSiteOptions {
   /** Of each day, or of a day so many days after the first one. */
   readonly pages: number | ((age: number) => number);
   readonly projects?: readonly string[];
-  /** Requests an hour, those of others included. */
+  /** Requests an hour, those of others included; any number by default. */
   readonly limit?: number;
+  /** The limit is for so long instead of an hour. */
+  readonly limitMs?: number;
+  /** Whether a refusal says how many seconds to wait. */
+  readonly saysWhen?: boolean;
   /** Requests that others sent 20 minutes ago. */
   readonly othersUsed?: number;
+  /** How long a request waits for the end of a pause. */
+  readonly maxWaitMs?: number;
   readonly history?: object;
   /** Duration of a request, on the clock of the test. */
   readonly requestMs: number;
@@ -37,7 +44,8 @@ interface Opened {
 
 /** Projects of one organization, each with its own key, on a platform that refuses requests above the limit. */
 export async function limitedSite(options: LimitedSiteOptions) {
-  const { days, pages, projects = [PROJECT], limit = 100, othersUsed = 0, history, requestMs } = options;
+  const { days, pages, projects = [PROJECT], othersUsed = 0, history, requestMs } = options;
+  const { limit, limitMs, saysWhen, maxWaitMs = 120_000 } = options;
   const clock = sleepingClock();
   const firstDay = addDays(lastEndedDay(clock.now()), 1 - days);
   const served = new Map<Day, readonly PageViews[]>();
@@ -46,6 +54,8 @@ export async function limitedSite(options: LimitedSiteOptions) {
   const platform = await servePlatform({
     now: clock.now,
     limit,
+    limitMs,
+    saysWhen,
     othersUsed: Array.from({ length: othersUsed }, () => addMinutes(clock.now(), -20)),
     rowsOf: (at) => {
       const rows = served.get(at) ?? original(at);
@@ -56,7 +66,7 @@ export async function limitedSite(options: LimitedSiteOptions) {
   const written = {
     baseUrl: platform.baseUrl,
     projects: projects.map((id) => ({ id, apiKeyEnv: `KEY_OF_${id}` })),
-    history: { requestsPerHour: limit, maxWait: '0s', ...history },
+    history,
   };
   const settings = settingsSchema.parse(written);
   const environment = Object.fromEntries(projects.map((id) => [`KEY_OF_${id}`, KEY]));
@@ -69,13 +79,17 @@ export async function limitedSite(options: LimitedSiteOptions) {
     onRequest: () => void = () => undefined,
   ): Promise<Result> => {
     const warehouse = await liveWarehouse(path);
-    const limits = sharedLimits(settings, environment);
-    const paceOf = openBudgets(warehouse, limits, settings, { now: clock.now, sleep: clock.sleep });
+    const credentials = { bucketOf: (project: ProjectSettings) => bucketNameOf(project, environment) };
+    const given = { settings, credentials, maxWaitMs };
+    const paces = openPaces(warehouse, given, { now: clock.now, sleep: clock.sleep });
     const clients = new Map(
       settings.projects.map((project) => [
         project.id,
         openClient(platform.baseUrl, {
-          ...{ projectId: project.id, now: clock.now, pace: paceOf(project) ?? expect.fail('no budget') },
+          projectId: project.id,
+          now: clock.now,
+          pace: paces.of(project),
+          retries: { ...DEFAULT_RETRIES, minDelayMs: 1 },
           onRequest: () => {
             clock.advance(requestMs);
             onRequest();
@@ -84,7 +98,10 @@ export async function limitedSite(options: LimitedSiteOptions) {
       ]),
     );
     const clientOf = ({ id }: { readonly id: string }) => clients.get(id) ?? expect.fail('no client');
-    return work({ warehouse, clientOf }).finally(() => closeNow(warehouse));
+    return work({ warehouse, clientOf }).finally(async () => {
+      await paces.close();
+      await closeNow(warehouse);
+    });
   };
   /** Adds one view to each of these days on the platform. */
   const restate = (restated: readonly Day[]) => {

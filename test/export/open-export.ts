@@ -4,8 +4,9 @@ import { readDayLedger, readDay } from '../../src/export/ledger.js';
 import { resolveRange } from '../../src/export/range.js';
 import type { PageViews } from '../../src/api/schema.js';
 import { openClient } from '../api/open-client.js';
-import { budgetOn, sleepingClock } from '../budget/open-budget.js';
+import { paceOn } from '../budget/open-pace.js';
 import { liveWarehouse } from '../open-warehouse.js';
+import { sleepingClock } from '../sleeping-clock.js';
 import { exportHistory } from './export-history.js';
 import { type Behaviors, rowsOf, servePlatform } from '../platform.js';
 
@@ -20,7 +21,7 @@ export interface ExportOptions {
   readonly pages?: number;
   readonly concurrency?: number;
   readonly behaviors?: Behaviors;
-  /** The hourly limit; none by default. */
+  /** A cap on the requests of an hour; none by default. */
   readonly hourly?: number;
 }
 
@@ -44,12 +45,11 @@ export async function openExport({ days, pages = 3, concurrency = 6, behaviors, 
     hiddenOf: (day) => hidden.get(day) ?? 0,
     behaviors,
   });
-  const budget =
-    hourly === undefined ? undefined : budgetOn(warehouse, clock, { limit: hourly, maxWaitMs: 0 });
+  const pace = hourly === undefined ? undefined : paceOn(warehouse, clock, { cap: hourly, maxWaitMs: 0 });
   const client = openClient(platform.baseUrl, {
     now: clock.now,
     limits: { responseTimeoutMs: 20_000 },
-    ...(budget === undefined ? {} : { pace: budget }),
+    pace,
   });
   const common = { warehouse, client, project: PROJECT };
   const task = { ...common, settleDays: SETTLE_DAYS, inTurn: pLimit(concurrency), now: clock.now };

@@ -37,7 +37,7 @@ const record = (
 const ledgerOf = (...records: DayRecord[]): DayLedger => new Map(records.map((one) => [one.day, one]));
 const range = { first: day('2026-11-08'), last: YESTERDAY };
 const plan = (ledger: DayLedger, days: DayRange = range, now = NOW, reload = false) =>
-  planExport(ledger, days, now, { isBackfilling: false, settleDays: Infinity, pageSize: 250, reload });
+  planExport(ledger, days, now, { settleDays: Infinity, pageSize: 250, reload });
 
 describe('the plan of an export', () => {
   const ledger = ledgerOf(
@@ -51,15 +51,15 @@ describe('the plan of an export', () => {
   );
 
   test('has yesterday first, then days that may have changed or failed, then the gaps, each newest first', () => {
-    expect(plan(ledger).days.map(({ day: at, due, priority }) => [at, due, priority])).toEqual([
-      ['2026-11-17', 'yesterday', 'urgent'],
-      ['2026-11-16', 'provisional', 'urgent'],
-      ['2026-11-15', 'provisional', 'urgent'],
-      ['2026-11-14', 'failed', 'urgent'],
-      ['2026-11-12', 'failed', 'urgent'],
-      ['2026-11-11', 'inconsistent', 'urgent'],
-      ['2026-11-10', 'missing', 'backfill'],
-      ['2026-11-08', 'missing', 'backfill'],
+    expect(plan(ledger).days.map(({ day: at, due, stage }) => [at, due, stage])).toEqual([
+      ['2026-11-17', 'yesterday', 'latest'],
+      ['2026-11-16', 'provisional', 'latest'],
+      ['2026-11-15', 'provisional', 'latest'],
+      ['2026-11-14', 'failed', 'latest'],
+      ['2026-11-12', 'failed', 'latest'],
+      ['2026-11-11', 'inconsistent', 'latest'],
+      ['2026-11-10', 'missing', 'past'],
+      ['2026-11-08', 'missing', 'past'],
     ]);
     expect(plan(ledger)).toMatchObject({ alreadyFinal: 2, readToday: 0 });
   });
@@ -75,7 +75,7 @@ describe('the plan of an export', () => {
     expect(plan(done)).toMatchObject({ days: [], requests: 0, alreadyFinal: 10 });
     const { days } = plan(done, range, NOW, true);
     expect(days).toHaveLength(10);
-    expect(days[0]).toMatchObject({ day: YESTERDAY, due: 'reload', priority: 'backfill' });
+    expect(days[0]).toMatchObject({ day: YESTERDAY, due: 'reload', stage: 'past' });
   });
 
   test('reads a day that may change, or changed, once a day, however often a backfill resumes', () => {
@@ -97,7 +97,7 @@ describe('the plan of an export', () => {
   test('retries a day that failed today, but not with the requests reserved for the night', () => {
     const today = new Date('2026-11-18T02:15:00Z');
     const failed = ledgerOf(record(YESTERDAY, 'failed', null, today));
-    expect(plan(failed).days[0]).toMatchObject({ day: YESTERDAY, due: 'yesterday', priority: 'backfill' });
+    expect(plan(failed).days[0]).toMatchObject({ day: YESTERDAY, due: 'yesterday', stage: 'past' });
   });
 
   test('retries days that failed today after the gaps, so that a stretch that always fails delays none of them', () => {

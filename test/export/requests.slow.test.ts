@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { addDays } from '../../src/day.js';
 import { auditHistory } from '../../src/export/verify.js';
 import { requestsFor } from '../../src/export/plan.js';
-import { DAY_MS, MINUTE_MS } from '../budget/open-budget.js';
+import { DAY_MS, MINUTE_MS } from '../sleeping-clock.js';
 import { openExport, SETTLE_DAYS, withOneMore } from './open-export.js';
 
 test.each([

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { addDays } from '../../src/day.js';
 import { recentSince } from '../../src/export/verify.js';
 import { readSettling, recommendedSettleDays } from '../../src/service/status.js';
-import { DAY_MS } from '../budget/open-budget.js';
+import { DAY_MS } from '../sleeping-clock.js';
 import { execute, liveWarehouse } from '../open-warehouse.js';
 import { openExport, PROJECT, SETTLE_DAYS, withOneMore } from '../export/open-export.js';
 

@@ -1,5 +1,4 @@
 import { PlatformClock } from '../../src/api/clock.js';
-import { sharedLimits } from '../../src/app/credentials.js';
 import { type Settings, settingsSchema } from '../../src/config/schema.js';
 import { EffectsJournal } from '../../src/effects/journal.js';
 import type { Effects, Parts, Platform, Session, WorkspaceView } from '../../src/steps/parts.js';
@@ -45,7 +44,6 @@ export function partsOf(
     platform: {
       clientOf: unused,
       clock: silentClock(now),
-      limits: sharedLimits(settings, {}),
       codeHost: undefined,
       ...platform,
     },

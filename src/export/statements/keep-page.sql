@@ -1,2 +1,2 @@
 INSERT INTO unfinished_pages BY NAME
-SELECT $project AS project, $day::DATE AS day, 0 AS page_offset, $response AS response
+SELECT $project AS project, $day::DATE AS day, $offset AS page_offset, $response AS response

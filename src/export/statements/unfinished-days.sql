@@ -1,4 +1,5 @@
--- Grain: one row per day whose last rows are not read yet, with the number of those that are.
-SELECT day, json_array_length(response, '$.views') AS rows
+-- Grain: one row per day of which some pages are not read yet, with the number of rows that are.
+SELECT day, sum(json_array_length(response, '$.views'))::INTEGER AS rows
 FROM unfinished_pages
-WHERE project = $project AND page_offset = 0
+WHERE project = $project
+GROUP BY day

@@ -7,7 +7,7 @@ WITH
     UNION ALL SELECT 'message', greatest(planned_at, submitted_at) FROM agent_messages
     UNION ALL SELECT 'email or post', greatest(tried_at, settled_at) FROM deliveries
     UNION ALL SELECT 'pause', paused_at FROM agent_pauses
-    UNION ALL SELECT 'lease of requests', used_at FROM request_uses
+    UNION ALL SELECT 'record of requests', used_at FROM request_uses
     UNION ALL SELECT 'check of days', verified_at FROM verifications
     UNION ALL SELECT 'restatement', restated_at FROM restatements
     UNION ALL SELECT 'skipped page', skipped_at FROM page_skips
