@@ -12,9 +12,6 @@ const FILL = readSql(import.meta.url, 'fill-history.sql');
 const FILL_DAY_LOADS = readSql(import.meta.url, 'day-loads.sql');
 const UNSETTLE = readSql(import.meta.url, 'unsettle.sql');
 
-/** High enough that the limit is never reached, although each request is counted. */
-const LIMIT = 1_000_000;
-
 export const yesterday = (): Day => lastEndedDay(new Date());
 
 /** The first of `days` days that end with yesterday. */
@@ -27,7 +24,7 @@ export const configure = (directory: string, baseUrl: string, first: Day, projec
     JSON.stringify({
       baseUrl,
       projects: Array.from({ length: projects }, (_, index) => ({ id: `prj_${index}` })),
-      history: { start: first, requestsPerHour: LIMIT },
+      history: { start: first },
     }),
   );
 

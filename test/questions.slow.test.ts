@@ -23,7 +23,7 @@ const ASKED = /```sql\n([^]+?)```\n(?:\n(?:\|.*\n)+)?/g;
 
 const FIRST_DAY = day('2026-05-18');
 const SETTINGS = `
-history: { start: ${FIRST_DAY}, requestsPerHour: unlimited }
+history: { start: ${FIRST_DAY} }
 improve: { mode: apply, exclude: ['/changelog/**', '/llms*.txt', '/**/openapi.*'] }
 `;
 /** When the service runs: for the backfill, for settled days and ended jobs, weeks later, and a night later. */

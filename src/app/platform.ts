@@ -41,6 +41,7 @@ export async function connect(
   const { pullRequests } = settings;
   const server = await sandbox?.start();
   const paces = store && openPaces(store, workspace, { now, onWait });
+  const recordRequests = async () => paces?.record();
   const baseUrl = server?.baseUrl ?? settings.baseUrl;
   const ask = () => askForDate(baseUrl, signal);
   const clock = new PlatformClock({ baseUrl, now, ask, onSkew: (words) => onNotice?.(words) });
@@ -63,6 +64,7 @@ export async function connect(
   return {
     clock,
     codeHost,
+    recordRequests,
     clientOf: (project) => {
       const client = clients.get(project.id) ?? newClient(project);
       clients.set(project.id, client);
@@ -72,7 +74,7 @@ export async function connect(
       await transport.close();
       await codeHost?.close();
       await server?.close();
-      await paces?.close();
+      await recordRequests();
     },
   };
 }
@@ -98,7 +100,7 @@ export function openPaces(
       return pace;
     },
     /** Records the requests that are not recorded yet. A count that cannot be stored matters less than why a command ends. */
-    close: async (): Promise<void> => {
+    record: async (): Promise<void> => {
       for (const pace of paces.values()) await pace.record().catch(() => undefined);
     },
   };

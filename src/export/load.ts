@@ -58,7 +58,7 @@ export const MOST_IN_A_ROW = 4;
 export interface LoadTask extends ExportedProject {
   readonly client: Pick<Client, 'views'>;
   readonly settleDays: number;
-  /** Limits the days that are read at the same time, also of several projects. */
+  /** Limits the days that are read at the same time. */
   readonly inTurn: LimitFunction;
   readonly signal?: AbortSignal | undefined;
   readonly onDay?: ((result: DayResult) => void) | undefined;

@@ -85,12 +85,13 @@ function withheldDays(
 }
 
 /**
- * Exports all projects together, over shared connections. None goes on to its past before all have
+ * Exports all projects together, each over its share of the connections. None goes on to its past before all have
  * their latest days.
  */
 async function exportInTurns(parts: ExportParts, bounds: ExportBounds) {
-  const inTurn = pLimit(READS_AT_ONCE);
-  const underWay = parts.workspace.projects.map((project) => {
+  const { projects } = parts.workspace;
+  const underWay = projects.map((project) => {
+    const inTurn = pLimit(Math.ceil(READS_AT_ONCE / projects.length));
     const stages = exportProject(parts, project, { ...bounds, inTurn });
     return { project, stages, latest: stages.next() };
   });
@@ -102,6 +103,7 @@ async function exportInTurns(parts: ExportParts, bounds: ExportBounds) {
     }),
   );
   const detail = exports.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
+  await parts.platform.recordRequests();
   const thrown = exports.flatMap((one): unknown[] => (one.status === 'rejected' ? [one.reason] : []));
   return { detail, thrown };
 }
@@ -158,6 +160,7 @@ export async function auditStep(
     };
     return { project, audit: await auditHistory(task, how) };
   });
+  await platform.recordRequests();
   const repairs = detail.flatMap(({ audit }) => audit.repaired ?? []);
   const findings = detail.flatMap(({ project, audit: { differing, damaged } }) =>
     differing.length + damaged.length === 0 ? [] : `${project.id}: ${[...differing, ...damaged].join(', ')}`,

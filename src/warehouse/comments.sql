@@ -105,13 +105,13 @@ COMMENT ON COLUMN page_choices.facts IS 'Details of the reason as JSON, such as 
 COMMENT ON COLUMN page_choices.weekly_human IS 'Human views in a typical week: the median, by all views, of the last eight full weeks';
 COMMENT ON COLUMN page_choices.weekly_ai IS 'AI views in that week';
 
-COMMENT ON TABLE request_uses IS 'Requests counted toward the hourly limit. One row per lease or refusal; kept for two days.';
-COMMENT ON COLUMN request_uses.id IS 'Id of the lease or refusal';
-COMMENT ON COLUMN request_uses.bucket IS 'What shares an hourly limit: a declared organization, or the digest of an API key';
-COMMENT ON COLUMN request_uses.used_at IS 'When the requests were leased or the refusal received (UTC)';
-COMMENT ON COLUMN request_uses.requests IS 'Requests sent under the lease, or leased for now; for a refusal, the requests others must have sent, because the limit was reached before our own count said so';
-COMMENT ON COLUMN request_uses.cause IS 'reserved (a lease), or refused (the server answered 429)';
-COMMENT ON COLUMN request_uses.paused_until IS 'When the server allows requests again (UTC); NULL if it did not say';
+COMMENT ON TABLE request_uses IS 'Requests for page views that were sent, and pauses. One row per record; kept for two days.';
+COMMENT ON COLUMN request_uses.id IS 'Id of the record';
+COMMENT ON COLUMN request_uses.bucket IS 'What counts its requests together: a declared organization, or the digest of an API key';
+COMMENT ON COLUMN request_uses.used_at IS 'When the requests were sent or the refusal received (UTC)';
+COMMENT ON COLUMN request_uses.requests IS 'Number of requests; 0 for a refusal';
+COMMENT ON COLUMN request_uses.cause IS 'reserved (sent), or refused (the server answered 429)';
+COMMENT ON COLUMN request_uses.paused_until IS 'When requests are sent again after a refusal (UTC); NULL for others';
 
 COMMENT ON TABLE verifications IS 'Comparisons of stored days with the totals of the platform. One row per range of days compared.';
 COMMENT ON COLUMN verifications.project IS 'Project id on the platform';
@@ -144,11 +144,11 @@ COMMENT ON COLUMN workspace.host IS 'Host name of that machine';
 COMMENT ON COLUMN workspace.path IS 'Data directory from which it sends';
 COMMENT ON COLUMN workspace.dataset IS 'Digest of the days of the Parquet dataset, its place and publish.then, when both were last finished';
 
-COMMENT ON TABLE unfinished_pages IS 'Rows of days that the hourly limit stopped halfway, kept as one page until the rest is read. One row per day.';
+COMMENT ON TABLE unfinished_pages IS 'Pages of days that a pause stopped halfway, kept until the rest is read. One row per page; those read in a row are one.';
 COMMENT ON COLUMN unfinished_pages.project IS 'Project id on the platform';
 COMMENT ON COLUMN unfinished_pages.day IS 'Day (UTC)';
 COMMENT ON COLUMN unfinished_pages.page_offset IS 'Number of rows before this page';
-COMMENT ON COLUMN unfinished_pages.response IS 'What is read of the day, as JSON';
+COMMENT ON COLUMN unfinished_pages.response IS 'The rows of the page, as JSON';
 
 COMMENT ON TABLE page_skips IS 'Pages that a person chose to skip; improve does not flag them. One row per project and page.';
 COMMENT ON COLUMN page_skips.project IS 'Project id on the platform';

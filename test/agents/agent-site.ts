@@ -21,7 +21,6 @@ export async function agentSite(
   await mkdir(join(cwd, 'data'));
   const config = `baseUrl: ${sandbox.baseUrl}
 projects: [{ id: ${sandbox.projectId}, name: Acme Docs }]
-history: { requestsPerHour: unlimited }
 improve: ${improve}
 `;
   await writeFile(join(cwd, 'readership.yaml'), config);

@@ -34,7 +34,7 @@ async function openSite(improve: string, endings: readonly Ending[] = []) {
   const { created, answer } = agentsWith(endings);
   let now = NOW;
   const platform = await servePlatform({ now: () => now, rowsOf: rowsAt, agents: answer });
-  const settings = `history: { start: ${FIRST_DAY}, requestsPerHour: unlimited }\nimprove: ${improve}\n`;
+  const settings = `history: { start: ${FIRST_DAY} }\nimprove: ${improve}\n`;
   const cwd = await platformWorkspace(platform, settings);
   const run = (...args: string[]) =>
     callCli(args, { cwd, env: { READERSHIP_API_KEY: 'adm_key_1' }, now: () => now });

@@ -65,8 +65,7 @@ describe('a site whose addresses are odd', () => {
     const { created: jobs, answer } = agentsWith([]);
     created = jobs;
     const platform = await servePlatform({ now: () => NOW, rowsOf, agents: answer });
-    const settings =
-      'history: { requestsPerHour: unlimited }\nimprove: { mode: apply, maxJobsPerWeek: 50 }\n';
+    const settings = 'improve: { mode: apply, maxJobsPerWeek: 50 }\n';
     const cwd = await platformWorkspace(platform, settings);
     run = (...args) => callCli(args, { cwd, env: { READERSHIP_API_KEY: 'adm_key_1' }, now: () => NOW });
     expect(await run('export')).toMatchObject({ code: 0 });

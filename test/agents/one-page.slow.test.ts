@@ -45,10 +45,7 @@ const rowsOf =
 async function openSite(addresses: Addresses, improve = '{ mode: apply }') {
   const { created, answer } = agentsWith([]);
   const platform = await servePlatform({ now: () => NOW, rowsOf: rowsOf(addresses), agents: answer });
-  const cwd = await platformWorkspace(
-    platform,
-    `history: { requestsPerHour: unlimited }\nimprove: ${improve}\n`,
-  );
+  const cwd = await platformWorkspace(platform, `improve: ${improve}\n`);
   const run = (...args: string[]) =>
     callCli(args, { cwd, env: { READERSHIP_API_KEY: 'adm_key_1' }, now: () => NOW });
   expect(await run('export')).toMatchObject({ code: 0 });

@@ -73,7 +73,7 @@ it('a platform whose clock is years behind stops the export with a message, but 
 it('a clock that jumps back duplicates nothing, skips no wait, and has no effect once it is right', async () => {
   const [settleDays, requestsPerHour] = [3, 64];
   const { site, run, daysWhere, setPlatform } = await siteWithClock(`
-history: { requestsPerHour: ${requestsPerHour}, settleDays: ${settleDays}, maxWait: 1s }
+history: { requestsPerHour: ${requestsPerHour}, settleDays: ${settleDays} }
 improve: { mode: apply, minWeeklyViews: 1 }
 mail: { from: docs@example.com }
 reports: { weekly: { to: [docs@example.com] } }

@@ -12,7 +12,6 @@ import { openSite } from './site.js';
 import { endedWith, liveFile, replaceIn } from './workspace.js';
 
 const SETTINGS = `
-history: { requestsPerHour: unlimited }
 mail: { from: docs@example.com }
 channels: { chat: { kind: slack } }
 reports: { weekly: { to: [docs@example.com, chat] } }

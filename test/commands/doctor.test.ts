@@ -181,7 +181,7 @@ describe('readership doctor', () => {
     expect((await doctor(cwd)).of('key')).toMatch(/^pass/);
     const { of } = await doctor(cwd);
     expect(of('reports')).toMatch(/^fail: reports\.weekly\.where: .+ readership report new NAME/);
-    expect(of('key')).toMatch(/^warn: .*Hourly limit reached: 1 of 1 used.+can be sent on .+/);
+    expect(of('key')).toMatch(/^warn: .*history\.requestsPerHour reached: 1 of 1 used.+can be sent on .+/);
     expect(sandbox.inspect().requests.counts.views).toEqual({ 200: 1 });
   });
 

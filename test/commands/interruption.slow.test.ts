@@ -15,10 +15,7 @@ async function setUp() {
   const sandbox = await serveSandbox({ firstDay: daysAgo(DAYS), pages: 300 });
   sandbox.setFaults([{ on: 'views', kind: 'latency', delayMs: 15 }]);
   // The start of the history is configured, so that all requests are for days.
-  const cwd = await workspaceOf(
-    sandbox,
-    `history: { start: ${daysAgo(DAYS)}, requestsPerHour: unlimited }\n`,
-  );
+  const cwd = await workspaceOf(sandbox, `history: { start: ${daysAgo(DAYS)} }\n`);
   return { sandbox, cwd };
 }
 

@@ -11,7 +11,6 @@ import { endedWith, env, liveFile, platformWorkspace } from './workspace.js';
 
 const FIRST_DAY = day('2026-08-03');
 const SETTINGS = `
-history: { requestsPerHour: unlimited }
 mail: { from: docs@example.com }
 reports: { weekly: { to: [docs@example.com] } }
 alerts: { to: [ops@example.com] }

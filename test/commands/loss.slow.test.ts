@@ -6,8 +6,8 @@ import { inWarehouse, valuesOf } from '../open-warehouse.js';
 import { openSite, type Site } from './site.js';
 import { daysAgo, endedWith, liveFile, replaceIn } from './workspace.js';
 
-const QUIET = 'history: { requestsPerHour: unlimited }\n';
-const ACTIVE = `${QUIET}improve: { mode: apply, minWeeklyViews: 1, maxJobsPerWeek: 2 }
+const QUIET = 'improve: { mode: plan }\n';
+const ACTIVE = `improve: { mode: apply, minWeeklyViews: 1, maxJobsPerWeek: 2 }
 mail: { from: docs@example.com }
 reports: { weekly: { to: [known@example.com, unknown@example.com] } }
 `;

@@ -18,8 +18,7 @@ it('start goes on at once after a restart with the setting changed that made it 
   await paused.until(/export later/);
   paused.child.kill('SIGTERM');
   const { stdout } = endedWith(0, await paused.result);
-  // In the hour before a scheduled export, some are reserved for it.
-  expect(stdout).toMatch(/"summary":"[^"]*Hourly limit reached: [3-6] of 6 used.*"resumeAt":"/);
+  expect(stdout).toMatch(/"summary":"[^"]*history\.requestsPerHour reached: 6 of 6 used.*"resumeAt":"/);
   await replaceIn(cwd, 'requestsPerHour: 6', 'requestsPerHour: unlimited');
   const service = startCli(['start'], { cwd, env });
   await service.until(/export done/);

@@ -10,7 +10,6 @@ import { tempDir } from '../temp-dir.js';
 import { endedWith, env, KEY, liveFile, serveSandbox, workspaceOf } from './workspace.js';
 
 const SETTINGS = `
-history: { requestsPerHour: unlimited }
 mail: { from: docs@example.com }
 reports: { weekly: { to: [lead@example.com] } }
 publish: { parquet: dataset }

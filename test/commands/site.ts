@@ -9,7 +9,6 @@ import { inWarehouse, valuesOf } from '../open-warehouse.js';
 import { callCleanly, daysAgo, KEY, liveFile, serveSandbox, workspaceOf } from './workspace.js';
 
 const SETTINGS = `
-history: { requestsPerHour: unlimited }
 improve: { mode: apply, minWeeklyViews: 1 }
 mail: { from: docs@example.com }
 reports: { weekly: { to: [docs@example.com] } }

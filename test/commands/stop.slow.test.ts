@@ -18,7 +18,7 @@ const DAYS_AGAIN = 8;
 /** The steps during which the service is stopped, in turn. */
 const STEPS = ['export', 'improve', 'report', 'publish'] as const;
 const SETTINGS = `
-history: { start: ${daysAgo(DAYS)}, requestsPerHour: unlimited }
+history: { start: ${daysAgo(DAYS)} }
 improve: { mode: apply, minWeeklyViews: 1, maxJobsPerWeek: 1000, cooldownDays: 0 }
 mail: { from: docs@example.com }
 reports: { weekly: { to: [docs@example.com] } }

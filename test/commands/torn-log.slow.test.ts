@@ -40,7 +40,7 @@ describe('the write-ahead log of a killed export', () => {
   beforeAll(async () => {
     const { sandbox, cwd, env } = await openSite(
       { firstDay: daysAgo(DAYS), pages: 300 },
-      `history: { start: ${daysAgo(DAYS)}, requestsPerHour: unlimited }\n`,
+      `history: { start: ${daysAgo(DAYS)} }\n`,
     );
     sandbox.setFaults([{ on: 'views', kind: 'timeout', after: 100 }]);
     const { child, result } = startCli(['export'], { cwd, env });

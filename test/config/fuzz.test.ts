@@ -84,7 +84,6 @@ history:
   start: yesterday
   settleDays: -1
   requestsPerHour: 0
-  maxWait: 2 weeks
 improve:
   mode: maybe
   cooldownDays: -2

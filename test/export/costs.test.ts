@@ -9,7 +9,7 @@ import { PROJECT } from './open-export.js';
 import { expectWhole, storedDays } from './stored-days.js';
 
 /** Exports a history, and counts its SQL and the requests whose days are not stored. */
-async function load(size: Pick<LimitedSiteOptions, 'days' | 'pages' | 'limit'>) {
+async function load(size: Pick<LimitedSiteOptions, 'days' | 'pages'>) {
   const { clock, platform, firstDay, inProcess } = await limitedSite({ ...size, requestMs: 0 });
   const range = { first: firstDay, last: lastEndedDay(clock.now()) };
   let stored = 0;
@@ -30,29 +30,19 @@ async function load(size: Pick<LimitedSiteOptions, 'days' | 'pages' | 'limit'>) 
     expect(results.map(({ outcome }) => outcome)).toEqual(Array(size.days).fill('added'));
     expect(await storedDays(warehouse)).toHaveLength(size.days);
     await expectWhole(warehouse);
-    return { calls, commits, prepared: prepared.mock.calls.length, mostLost };
+    return { calls, commits, mostLost };
   });
 }
 
-test('180 days under an hourly limit take at most 150 SQL calls and 80 commits', async () => {
-  const { calls, commits } = await load({ days: 180, pages: 300, limit: 1_000_000 });
+test('180 days take at most 150 SQL calls and 80 commits', async () => {
+  const { calls, commits } = await load({ days: 180, pages: 300 });
   expect(commits).toBeGreaterThan(5);
   expect(commits).toBeLessThanOrEqual(80);
   expect(calls).toBeLessThanOrEqual(150);
 });
 
-test('days of uneven length return what they did not use in the commits of others', async () => {
-  const pages = (age: number) => 100 + ((age * 137) % 1_400);
-  const { prepared, commits } = await load({ days: 180, pages, limit: 1_000_000 });
-  expect(prepared).toBeLessThanOrEqual(3 * commits);
-});
-
-test.each([
-  ['a tenth of 1,000', 100, { days: 180, pages: 300, limit: 1_000 }],
-  ['a tenth of 100', 10, { days: 30, pages: 700, limit: 100 }],
-  ['one day', 3, { days: 6, pages: 700, limit: 20 }],
-])('a kill at any moment loses at most the requests of %s', async (_, bound, history) => {
-  const { mostLost } = await load(history);
+test('a kill at any moment loses few requests, because days that are read are soon stored', async () => {
+  const { mostLost } = await load({ days: 180, pages: 300 });
   expect(mostLost).toBeGreaterThan(2);
-  expect(mostLost).toBeLessThanOrEqual(bound);
+  expect(mostLost).toBeLessThanOrEqual(450);
 });

@@ -99,7 +99,7 @@ export async function limitedSite(options: LimitedSiteOptions) {
     );
     const clientOf = ({ id }: { readonly id: string }) => clients.get(id) ?? expect.fail('no client');
     return work({ warehouse, clientOf }).finally(async () => {
-      await paces.close();
+      await paces.record();
       await closeNow(warehouse);
     });
   };

@@ -21,7 +21,6 @@ export interface Surroundings {
 }
 
 const settingsOf = ({ pings, recipients = [RECIPIENT] }: Surroundings): string => `
-history: { requestsPerHour: unlimited, maxWait: 1ms }
 improve: { mode: apply, minWeeklyViews: 1, maxJobsPerWeek: 1000, cooldownDays: 0 }
 mail: { from: docs@example.com }
 channels: { chat: { kind: slack } }

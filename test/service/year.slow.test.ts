@@ -25,7 +25,7 @@ const END = new Date(START.getTime() + WEEKS * 7 * 86_400_000);
 const HOUR_S = 3600;
 
 const SETTINGS = `
-history: { start: ${FIRST_DAY}, requestsPerHour: unlimited }
+history: { start: ${FIRST_DAY} }
 schedule: { report: '0 3 * * 1', timezone: Europe/Zurich }
 mail: { from: docs@example.com }
 reports: { weekly: { to: [docs@example.com] } }

@@ -14,12 +14,10 @@ async function setUp() {
   const platform = await servePlatform({ now: () => new Date(), rowsOf: (day) => rowsOf(day, 10) });
   const cwd = await tempDir();
   const projects = PROJECTS.map((id) => `{ id: ${id} }`).join(', ');
-  const history = `{ start: ${daysAgo(DAYS)}, requestsPerHour: 40, maxWait: 1s }`;
-  // Six hours from now, so that no request is kept free for a scheduled export.
-  const schedule = `{ export: '0 ${(new Date().getUTCHours() + 6) % 24} * * *' }`;
+  const history = `{ start: ${daysAgo(DAYS)}, requestsPerHour: 40 }`;
   await writeFile(
     join(cwd, 'readership.yaml'),
-    `baseUrl: ${platform.baseUrl}\nprojects: [${projects}]\nhistory: ${history}\nschedule: ${schedule}\n`,
+    `baseUrl: ${platform.baseUrl}\nprojects: [${projects}]\nhistory: ${history}\n`,
   );
   /** Project and day of each request for pages that an export sends, in order. */
   const exported = async (...args: string[]) => {

@@ -44,6 +44,7 @@ export function partsOf(
     platform: {
       clientOf: unused,
       clock: silentClock(now),
+      recordRequests: () => Promise.resolve(),
       codeHost: undefined,
       ...platform,
     },

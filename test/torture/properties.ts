@@ -4,7 +4,6 @@ export const PROPERTIES = {
   jobs: 'no job or message arrives twice, and the ledger knows them all',
   emails: 'no email arrives twice, and the deliveries match what arrived',
   budget: 'the hourly request limit is never exceeded, and no request is uncounted',
-  lost: 'a kill loses at most the requests of one day, or a tenth of the hourly limit',
   published: 'the published file can be opened at any time, and is a committed state',
   ledgers: 'the ledgers agree with the facts and with each other',
   kept: 'nothing that was committed is lost',

@@ -29,7 +29,6 @@ projects: [{ id: ${SANDBOX.projectId}, name: Acme Docs }]
 history:
   requestsPerHour: ${settings.requestsPerHour}
   settleDays: ${settings.settleDays}
-  maxWait: 20s
 improve:
   mode: ${settings.mode}
   maxOpenPullRequests: 100

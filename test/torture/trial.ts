@@ -24,13 +24,11 @@ export async function runTrial(plan: Plan, bench: Bench): Promise<TrialResult> {
   let killed = 0;
   let starved = 0;
   for (const step of plan.steps) {
-    const [arrivedBefore, beganMs] = [world.arrivals.length, world.clock.now().getTime() + step.advanceMs];
     const ended = await takeStep(world, step);
     commands += ended.length;
     killed += ended.filter(({ signal }) => signal !== null).length;
     if (step.diskLeft !== null && world.disk !== undefined) starved += 1;
     await world.look();
-    if (isKillAlone(step)) world.lookAtLosses(arrivedBefore, beganMs);
     for (const aside of step.asides) {
       if (await runAside(world, aside)) commands += 1;
       await world.look();
@@ -74,10 +72,6 @@ async function placeIn(file: string): Promise<boolean> {
   const places = 'SELECT machine FROM workspace WHERE machine IS NOT NULL';
   return (await answerOf(file, places).catch(() => [])).length > 0;
 }
-
-/** Whether a step may be killed, but meets no other fault that costs requests. */
-const isKillAlone = ({ faults, diskLeft, behindMs }: Step): boolean =>
-  faults.length === 0 && diskLeft === null && behindMs === 0;
 
 async function takeStep(world: World, step: Step): Promise<Ended[]> {
   const { clock, task, sandbox, mailServer } = world;

@@ -6,7 +6,7 @@ import type { ServedOperation } from '../../src/sandbox/access.js';
 import { type Sandbox, startSandbox } from '../sandbox/faulty-sandbox.js';
 import { type MailServer, type ServerEvent, startMailServer } from '../mail/mail-server.js';
 import { type Books, readBooks } from './books.js';
-import { type Arrival, budgetFaults, lostRequests, uncountedRequests } from './checks/budget.js';
+import { type Arrival, budgetFaults, uncountedRequests } from './checks/budget.js';
 import { historyFaults } from './checks/history.js';
 import { jobFaults } from './checks/jobs.js';
 import { losses } from './checks/kept.js';
@@ -166,14 +166,6 @@ export class World {
     if (before !== undefined) this.report('kept', losses(before, books));
     if (published !== undefined) this.report('published', losses(published, books));
     return books;
-  }
-
-  /** Checks what a kill has lost, after a step that began after `before` arrivals and met no other fault. */
-  lookAtLosses(before: number, sinceMs: number): void {
-    const { requestsPerHour } = this.plan.settings;
-    if (this.live === undefined || requestsPerHour === 'unlimited') return;
-    const arrived = this.arrivals.slice(before);
-    this.report('lost', lostRequests(this.live, arrived, sinceMs, requestsPerHour));
   }
 
   #platform = () => ({ truth: this.truth, now: this.clock.now(), behindMs: this.behindMs });

@@ -12,8 +12,7 @@ it('start serves the web app in its own process, and does not print the link', a
   const port = await freePort();
   const sandbox = await serveSandbox();
   const env = { READERSHIP_API_KEY: KEY };
-  const guarded = `history: { requestsPerHour: unlimited }
-serve: { password: '${await hashPassword('correct horse battery')}' }`;
+  const guarded = `serve: { password: '${await hashPassword('correct horse battery')}' }`;
   const service = startCli(['start', '--port', String(port)], {
     cwd: await workspaceOf(sandbox, guarded),
     env,

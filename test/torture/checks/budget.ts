@@ -44,25 +44,3 @@ export function uncountedRequests(
   const arrived = arrivals.filter(({ operation, atMs }) => operation === 'views' && atMs >= sinceMs).length;
   return counted >= arrived ? [] : [`${arrived} requests arrived within a day, the ledger has ${counted}`];
 }
-
-/**
- * Answered requests for pages of days that the ledger has not recorded since: what a kill has lost. They may exceed a
- * tenth of the hourly limit only if all of them are for one day.
- */
-export function lostRequests({ days }: Books, arrivals: readonly Arrival[], sinceMs: number, limit: number) {
-  // A night also looks at a few final days again, and records them only if they changed.
-  const isRecorded = ({ attempted_ms: at, state }: Books['days'][number]) =>
-    at >= sinceMs || state === 'final';
-  const recorded = new Set(days.filter(isRecorded).map(({ day }) => day));
-  const lost = arrivals.flatMap(({ operation, url }) => {
-    const query = new URL(url, 'http://platform').searchParams;
-    const day = query.get('dateFrom');
-    // A request for totals has a limit of one row.
-    const isForPages = operation === 'views' && query.get('limit') !== '1';
-    return isForPages && day !== null && !recorded.has(day) ? [day] : [];
-  });
-  const most = Math.floor(limit / 10);
-  return lost.length <= most || new Set(lost).size === 1
-    ? []
-    : [`${lost.length} requests of ${limit} an hour lost, for ${[...new Set(lost)].join(', ')}`];
-}
