@@ -20,12 +20,7 @@ const PAGES = [
     '/pages?search=page-1&sort=ai',
     '/page?path=%2Fdocs%2Fguides%2Fpage-1234',
   ],
-  ...[
-    `/pages?from=${LAST}&to=${LAST}`,
-    '/pages?per=section&range=all',
-    '/section?section=%2Fdocs',
-    '/compare?path=%2Fdocs%2Fguides%2Fpage-1&path=%2Fdocs%2Fguides%2Fpage-2',
-  ],
+  ...[`/pages?from=${LAST}&to=${LAST}`, '/pages?per=section&range=all', '/section?section=%2Fdocs'],
   ...[
     '/ai',
     '/ai?range=all',

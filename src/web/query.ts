@@ -43,9 +43,6 @@ const querySchema = listSchema.extend({
   grain: z.enum(CHOICES.grain).optional(),
   against: z.enum(CHOICES.against).default('before'),
   path: text,
-  /** All pages and sections of a comparison; elsewhere the last one counts. */
-  paths: z.array(text),
-  sections: z.array(text),
   sql: z.string().max(MAX_SQL, 'too long').default(''),
   name: text,
 });
@@ -55,9 +52,7 @@ export type Grain = PageQuery['grain'];
 /** The parameters in an address, of which a form leaves some empty. Throws a `ConfigurationError` that says what is wrong. */
 export function parseQuery(parameters: URLSearchParams): PageQuery {
   const given = new URLSearchParams([...parameters].filter(([, value]) => value !== ''));
-  const allOf = (name: string) => [...new Set(given.getAll(name))];
-  const written = { ...Object.fromEntries(given), paths: allOf('path'), sections: allOf('section') };
-  const parsed = querySchema.safeParse(written, IN_OUR_WORDS);
+  const parsed = querySchema.safeParse(Object.fromEntries(given), IN_OUR_WORDS);
   if (parsed.success) return parsed.data;
   throw new ConfigurationError(problemOf(parsed.error));
 }
@@ -71,23 +66,12 @@ export const listOf = ({ minShare, maxShare, order, page, ...list }: z.infer<typ
   order: order === '' ? (list.sort === 'path' ? 'asc' : 'desc') : order,
   min_share: (minShare ?? 0) / 100,
   max_share: (maxShare ?? 100) / 100,
-  /** The names of the pages or sections, if only some are chosen. */
-  chosen: '[]',
   limit: PAGES_SHOWN,
   offset: (page - 1) * PAGES_SHOWN,
 });
 
 /** The first pages of a list, whatever filters the address has. */
 export const MOST_READ = { ...listOf(listSchema.parse({})), limit: 10 };
-
-/** Only the pages or sections with these names. */
-export const onlyThese = (per: 'page' | 'section', names: readonly string[]) => ({
-  ...MOST_READ,
-  per,
-  only: 'chosen',
-  chosen: JSON.stringify(names),
-  limit: names.length,
-});
 
 /** What totals are of: the whole site, or a section of it. */
 export const scopeOf = (section: string) => ({

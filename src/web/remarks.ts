@@ -27,7 +27,7 @@ export function marksOn(periods: readonly DayRange[], rows: readonly Row[]): Mar
     .parse(rows)
     .filter(({ day }) => isDrawn(day))
     .map(({ day, text, is_break: isBreak }) => ({ day, text: shownText(text), isBreak }));
-  // In a comparison, an event may be about several pages.
+  // Notes about different pages may have the same text.
   return markedWith([...new Map(events.map((event) => [event.day + event.text, event])).values()]);
 }
 

@@ -79,7 +79,6 @@ export async function questionOf(
   const path = pageIn(query.path, project.siteUrl);
   /** Undefined while nothing is loaded. */
   const range = await rangeOf(reader, project.id, query, workspace.settings.reports);
-  const paths = [...new Set(query.paths.map((one) => pageIn(one, project.siteUrl)))];
   const common = {
     ...listOf(query),
     path,
@@ -105,7 +104,7 @@ export async function questionOf(
     offered,
     now: runtime.now(),
     reader,
-    query: { ...query, path, paths },
+    query: { ...query, path },
     project,
     range,
     offer,

@@ -1,10 +1,9 @@
 import { z } from 'zod';
-import { type ChartLine, type DrawnLines, lineChart, type Mark, SERIES_COLORS } from '../charts/chart.js';
+import { type ChartLine, type DrawnLines, lineChart, type Mark } from '../charts/chart.js';
 import { addDays, earlierBy } from '../day.js';
 import { audienceName, AUDIENCES } from '../format/audience.js';
 import { dayRange, shortDayRange } from '../format/days.js';
 import { percent, thousands } from '../format/numbers.js';
-import { shownPath } from '../format/text.js';
 import { dayColumn, type Row } from '../warehouse/query.js';
 import type { Range } from './range.js';
 import { countsOfStates, happenedIn, marksOn, remarksOn, stateOf, statesOf } from './remarks.js';
@@ -16,7 +15,6 @@ const periodRow = z.looseObject({
   days: z.int(),
   human: number,
   ai: number,
-  views: number,
   share: number,
   human_before: number,
   ai_before: number,
@@ -129,29 +127,6 @@ export function seriesOf(
     /** The days that the dashed lines show. */
     dashed: isCompared ? earlierBy(shift, chart) : null,
     picture: { ...drawn(periods, marks, shown, isCompared ? shift : 0), shaded: chart.about },
-  };
-}
-
-/** The course of several pages or sections in one chart, with the color of each. */
-export function comparedSeries(
-  subjects: readonly { readonly name: string; readonly rows: Row[] }[],
-  { chart }: Pick<Range, 'chart'>,
-  events: Row[],
-  readers: 'human' | 'ai' | 'views',
-) {
-  const all = subjects.map(({ rows }) => z.array(periodRow).parse(rows));
-  const periods = all[0] ?? [];
-  const indexOf = new Map(periods.map((period, index) => [period, index]));
-  const courses = subjects.map(({ name }, at) => ({
-    label: shownPath(name),
-    color: SERIES_COLORS[at] ?? 'muted',
-    valueOf: (period: SeriesPeriod) => all[at]?.[indexOf.get(period) ?? 0]?.[readers] ?? null,
-    write: viewsIn,
-  }));
-  const shown = { title: 'Views per day', unit: '' as const, courses };
-  return {
-    states: statesOf(periods),
-    picture: { ...drawn(periods, marksOn(periods, events), shown), shaded: chart.about },
   };
 }
 

@@ -1,16 +1,15 @@
 import { z } from 'zod';
 import { readJobsWithEffects } from '../agents/job-effects.js';
-import { SERIES_COLORS } from '../charts/chart.js';
 import { addDays, earlierBy } from '../day.js';
-import { ConfigurationError, messageOf } from '../errors.js';
+import { messageOf } from '../errors.js';
 import { BYTE_ORDER_MARK, csvCell, shownPath, valueText } from '../format/text.js';
 import { pageOf } from '../page.js';
 import type { Parameters, Row } from '../warehouse/query.js';
-import { listOf, MOST_READ, onlyThese, scopeOf } from './query.js';
+import { listOf, MOST_READ, scopeOf } from './query.js';
 import type { Range } from './range.js';
 import { weeklyHref } from './reports.js';
 import type { PageRequest } from './request.js';
-import { AI_SHARE, comparedSeries, seriesOf, weeksOf } from './series.js';
+import { AI_SHARE, seriesOf, weeksOf } from './series.js';
 
 const WHOLE_SITE = scopeOf('');
 
@@ -57,39 +56,6 @@ export async function overview(request: PageRequest, section = ''): Promise<obje
 
 /** A section of the site, as the overview shows the whole. */
 export const section = (request: PageRequest) => overview(request, request.query.section);
-
-const MOST_COMPARED = 5;
-
-/** Two to five pages or sections in one chart, with their totals. */
-export async function compare({ rows, query, range }: PageRequest): Promise<object> {
-  const days = { ...drawnDays(range), shift: 0 };
-  const subjects = [
-    ...query.sections.map((name) => ({ kind: 'section', name, of: { section: name, path: null } })),
-    ...query.paths.map((name) => ({ kind: 'path', name, of: { section: '', path: name } })),
-  ];
-  if (subjects.length > MOST_COMPARED)
-    throw new ConfigurationError('Compare at most five pages or sections. Go back and leave some out.');
-  const [courses, marks, ofSections, ofPages, sections] = await Promise.all([
-    Promise.all(
-      subjects.map(async ({ name, of }) => ({ name, rows: await rows('series', { ...of, ...days }, name) })),
-    ),
-    Promise.all(subjects.map(({ name, of }) => rows('marks', { ...of, ...days }, name))),
-    query.sections.length === 0 ? [] : rows('pages', onlyThese('section', query.sections), 'the sections'),
-    query.paths.length === 0 ? [] : rows('pages', onlyThese('page', query.paths)),
-    rows('sections'),
-  ]);
-  const found = [...ofSections, ...ofPages];
-  const longest = Math.max(...found.map(({ longest }) => z.number().parse(longest)));
-  const readers = query.readers === 'both' ? '' : query.readers;
-  return {
-    ...comparedSeries(courses, range, marks.flat(), readers === '' ? 'views' : readers),
-    keys: subjects.map((subject, at) => ({ ...subject, key: SERIES_COLORS[at] ?? '' })),
-    pages: found.map((row) => ({ ...row, longest })),
-    isFull: subjects.length === MOST_COMPARED,
-    sections,
-    readers,
-  };
-}
 
 /** The number of all pages, of which `rows` are some. */
 const countOf = ([first]: readonly Row[]): number => z.int().catch(0).parse(first?.['found']);

@@ -70,7 +70,7 @@ describe('a server with a hostile visitor', () => {
   const names =
     'project range from to grain against search section readers only minShare per order sort page path sql name token';
   const places =
-    '/ /pages /page /section /compare /ai /agents /ask /reports /health /pages.csv /ask.csv /ask.json /ask.parquet /login /complete /healthz';
+    '/ /pages /page /section /ai /agents /ask /reports /health /pages.csv /ask.csv /ask.json /ask.parquet /login /complete /healthz';
   const path = fc.oneof(
     fc.constantFrom(...places.split(' ')),
     fc

@@ -452,62 +452,10 @@ it('every chart names jobs and notes, and says what they were', async () => {
   expect(await marked('/')).toEqual([...all, 'Older guides']);
   expect(await marked('/section?section=/guides')).toEqual(all);
   expect(await marked('/page?path=/guides/webhooks')).toEqual(all);
-  expect(await marked('/compare?section=/guides&path=/quickstart')).toEqual(all);
   expect(await marked('/page?path=/quickstart')).toEqual(['Version 3']);
   const { text } = await ask('/?project=prj_1');
   expect(text).toMatch(/Job \d+ \w+: \//);
-});
-
-describe('a comparison', () => {
-  it('has the totals and the course of each, as their own pages do', async () => {
-    const of =
-      'section=/guides&path=/quickstart&path=https://docs.example.com/changelog&path=/quickstart&path=';
-    const { status, text } = await ask(`/compare?project=prj_1&${of}`);
-    expect(status).toBe(200);
-    const colors = [...text.matchAll(/<path class="line"[^>]* stroke="var\(--(series-\w+)\)"/g)].map(
-      ([, color]) => color,
-    );
-    expect(new Set(colors)).toEqual(new Set(['series-one', 'series-two', 'series-three']));
-    const rows = [...text.matchAll(/<th scope="row" class="path">[^]*?title="([^"]*)"[^]*?<\/tr>/g)];
-    expect(rows.map(([, path]) => path)).toEqual(['/guides', '/quickstart', '/changelog']);
-    for (const [row, path = ''] of rows) {
-      const own = path === '/guides' ? `/section?section=${path}` : `/page?path=${path}`;
-      const page = (await ask(`${own}&project=prj_1`)).text;
-      const figures = [...page.matchAll(/<dd class="value (?:human|ai)">([\d,]+)</g)].map(
-        ([, views]) => views,
-      );
-      expect([...row.matchAll(/<span class="measure"><span>([\d,]+)</g)].map(([, views]) => views)).toEqual(
-        figures,
-      );
-    }
-    expect((await ask(`/compare?project=prj_2&${of}`)).text).toContain(
-      'provisional">2 days may still change</span>',
-    );
-    // Both projects are read by AI alike, and by people differently.
-    const course = async (readers: string, project: string) =>
-      (await ask(`/compare?project=${project}&${of}&readers=${readers}`)).text.match(/changelog [\d,]+/g);
-    expect(await course('ai', 'prj_1')).toEqual(await course('ai', 'prj_2'));
-    expect(await course('human', 'prj_1')).not.toEqual(await course('human', 'prj_2'));
-    const queries = [...text.matchAll(/<button name="sql"[^>]*>([^<]*)</g)].map(([, name]) => name);
-    expect(new Set(queries).size, queries.join()).toBe(queries.length);
-    const boxes = text.matchAll(/<input type="checkbox" name="(\w+)" value="([^"]*)" checked/g);
-    expect([...boxes].map(([, kind, name]) => [kind, name])).toEqual([
-      ['section', '/guides'],
-      ['path', '/quickstart'],
-      ['path', '/changelog'],
-    ]);
-  });
-
-  it('has at most five, of which some may have no views', async () => {
-    const many = Array.from({ length: 6 }, (_, index) => `path=/p${index}`).join('&');
-    expect(await ask(`/compare?project=prj_1&${many}`)).toMatchObject({
-      status: 400,
-      text: expect.stringContaining('at most five') as unknown,
-    });
-    const five = many.replace('&path=/p5', '');
-    for (const query of ['', 'path=/quickstart', 'section=/nope&readers=ai', five])
-      expect((await ask(`/compare?project=prj_1&${query}`)).status, query).toBe(200);
-  });
+  expect((await ask('/?project=prj_2')).text).toContain('provisional">2 days may still change</span>');
 });
 
 it('health lists what is not as it should be, with the command, and opens the rest', async () => {

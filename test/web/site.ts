@@ -28,7 +28,7 @@ const OPTIONS = { command: 'readership test', now: () => NOW, maxWaitMs: 5_000 }
 /** Every page, each about something that the site has. */
 export const PAGES = [
   ...['/', '/pages', '/section?section=/guides', '/page?path=/quickstart', '/ai', '/agents', '/ask'],
-  ...['/compare?section=/guides&path=/quickstart', '/reports', '/health'],
+  ...['/reports', '/health'],
 ];
 
 /** The header with which a program signs in. */

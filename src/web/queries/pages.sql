@@ -33,13 +33,11 @@ WITH
         WHEN 'new' THEN views > 0 AND is_new
         WHEN 'moved' THEN human_is_unusual OR ai_is_unusual
         WHEN 'unread' THEN is_unread
-        WHEN 'chosen' THEN true
         ELSE views > 0
       END AS is_listed
     FROM (SELECT *, false AS is_unread FROM page UNION ALL BY NAME SELECT *, true AS is_unread FROM unread)
     WHERE
       ($search = '' OR contains(lower(path), lower($search)))
-      AND ($chosen = '[]' OR path IN (SELECT unnest(from_json($chosen, '["VARCHAR"]'))))
       AND ($section = '' OR section_of(path) = $section)
       AND (($min_share = 0 AND $max_share = 1) OR ai_share BETWEEN $min_share AND $max_share)
       AND CASE $readers

@@ -48,7 +48,6 @@ SELECT
   sum(ai)::BIGINT AS ai_views,
   avg(human) AS human,
   avg(ai) AS ai,
-  avg(human + ai) AS views,
   sum(ai) / nullif(sum(human) + sum(ai), 0) AS share,
   avg(human_before) AS human_before,
   avg(ai_before) AS ai_before,
