@@ -22,8 +22,7 @@ const PAGES = [
   ],
   ...[`/pages?from=${LAST}&to=${LAST}`, '/pages?per=section&range=all', '/section?section=%2Fdocs'],
   ...[
-    '/ai',
-    '/ai?range=all',
+    '/pages?readers=ai&sort=ai&range=all',
     '/agents',
     '/agents?path=%2Fdocs%2Fguides%2Fpage-1234',
     '/ask',

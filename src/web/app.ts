@@ -21,7 +21,7 @@ import { type DownloadFormat, FORMATS, MAX_SQL } from './questions.js';
 import { ActionQueue } from './queue.js';
 import { reportPage, reports } from './reports.js';
 import { openSources, type PageRequest, requestOf, type SiteRequest } from './request.js';
-import { ai, overview, page, pages, pagesCsv, section } from './views.js';
+import { overview, page, pages, pagesCsv, section } from './views.js';
 
 /** What the template of a page shows. */
 type Model = (request: SiteRequest) => Promise<{ readonly template?: string }>;
@@ -40,7 +40,6 @@ export const PAGES = [
   titled('/pages', 'Pages', ofDays(pages)),
   titled('/section', 'Section', ofDays(section), '/pages'),
   titled('/page', 'Page', ofDays(page), '/pages'),
-  titled('/ai', 'AI', ofDays(ai)),
   titled('/agents', 'Agents', agents),
   titled('/ask', 'Ask', ask),
   titled('/reports', 'Reports', reports),

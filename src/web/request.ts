@@ -33,8 +33,6 @@ const queryNamed = (name: string): string => readSql(import.meta.url, `queries/$
 /** What the queries in `queries/` read that takes long to compute. */
 const READS: Readonly<Record<string, readonly KeptAnswer[]>> = {
   movers: ['moved_pages'],
-  'one-sided': ['page_changes'],
-  overtaken: ['page_changes'],
   page: ['page_changes', 'site_changes'],
   pages: ['changes_per'],
   sections: ['page_changes'],

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { type ChartLine, type DrawnLines, lineChart, type Mark } from '../charts/chart.js';
 import { addDays, earlierBy } from '../day.js';
-import { audienceName, AUDIENCES } from '../format/audience.js';
+import { type Audience, audienceName, AUDIENCES } from '../format/audience.js';
 import { dayRange, shortDayRange } from '../format/days.js';
-import { percent, thousands } from '../format/numbers.js';
+import { thousands } from '../format/numbers.js';
 import { dayColumn, type Row } from '../warehouse/query.js';
 import type { Range } from './range.js';
 import { countsOfStates, happenedIn, marksOn, remarksOn, stateOf, statesOf } from './remarks.js';
@@ -18,84 +18,33 @@ const periodRow = z.looseObject({
   share: number,
   human_before: number,
   ai_before: number,
-  share_before: number,
   ...countsOfStates,
 });
 type SeriesPeriod = z.infer<typeof periodRow>;
 
-/** A line of a chart of periods, and how the readout says its value. */
-interface Course {
-  readonly label: string;
-  readonly color: string;
-  readonly valueOf: (period: SeriesPeriod) => number | null;
-  readonly write: (value: number, period: SeriesPeriod) => string;
-  /** The same line in the days that are compared with. */
-  readonly before?: (period: SeriesPeriod) => number | null;
-}
-
-const viewsIn = (value: number, { days }: SeriesPeriod): string =>
-  `${thousands(value)}${days > 1 ? ' per day' : ''}`;
-
-const inPercent = (share: number | null): number | null => (share === null ? null : 100 * share);
-
-/** What a page shows of its periods. */
-export const VIEWS = {
-  title: 'Human and AI views per day',
-  unit: '' as const,
-  courses: AUDIENCES.map((audience): Course => ({
+/** Views as a chart, with a dashed line for each audience in the days `shift` earlier; 0 for none. */
+function drawn(periods: readonly SeriesPeriod[], marks: readonly Mark[], shift: number): DrawnLines {
+  const compared = shift === 0 ? [] : AUDIENCES;
+  const line = (audience: Audience, look: ChartLine['look'], column: Audience | `${Audience}_before`) => ({
     label: audienceName(audience),
     color: audience,
-    valueOf: (period) => period[audience],
-    before: (period) => period[`${audience}_before`],
-    write: viewsIn,
-  })),
-};
-export const AI_SHARE = {
-  title: 'AI share of all views',
-  unit: '%' as const,
-  courses: [
-    {
-      label: 'AI share',
-      color: 'ai',
-      valueOf: ({ share }: SeriesPeriod) => inPercent(share),
-      before: (period: SeriesPeriod) => inPercent(period.share_before),
-      write: (value: number) => percent(value / 100),
-    },
-  ],
-};
-
-/** Courses as a chart, with a dashed line for each in the days `shift` earlier, if they are compared. */
-function drawn(
-  periods: readonly SeriesPeriod[],
-  marks: readonly Mark[],
-  { title, unit, courses }: { title: string; unit: '' | '%'; courses: readonly Course[] },
-  shift = 0,
-): DrawnLines {
-  const before = shift === 0 ? [] : courses;
-  const line = ({ label, color }: Course, look: ChartLine['look'], of: Course['valueOf']) => ({
-    label,
-    color,
     look,
-    values: periods.map(of),
+    values: periods.map((period) => period[column]),
   });
-  const saidAt = (period: SeriesPeriod) => [
-    dayRange(period),
-    ...courses.flatMap(({ label, valueOf, write }) => {
-      const value = valueOf(period);
-      return value === null ? [] : `${label} ${write(value, period)}`;
-    }),
-    ...before.flatMap(({ label, before, write }) => {
-      const value = before?.(period) ?? null;
-      return value === null
-        ? []
-        : `${label} ${write(value, period)} on ${shortDayRange(earlierBy(shift, period))}`;
-    }),
-    ...remarksOn(period, marks),
-  ];
+  const said = (audience: Audience, views: number | null, { days }: SeriesPeriod, when = '') =>
+    views === null ? [] : `${audienceName(audience)} ${thousands(views)}${days > 1 ? ' per day' : ''}${when}`;
+  const saidAt = (period: SeriesPeriod) => {
+    const before = ` on ${shortDayRange(earlierBy(shift, period))}`;
+    return [
+      dayRange(period),
+      ...AUDIENCES.flatMap((audience) => said(audience, period[audience], period)),
+      ...compared.flatMap((audience) => said(audience, period[`${audience}_before`], period, before)),
+      ...remarksOn(period, marks),
+    ];
+  };
   return lineChart.parse({
     kind: 'lines',
-    title,
-    unit,
+    title: 'Human and AI views per day',
     marks,
     points: periods.map((period) => ({
       first: period.first,
@@ -104,19 +53,14 @@ function drawn(
       state: stateOf(period),
     })),
     lines: [
-      ...before.map((course) => line(course, 'dashed', (period) => course.before?.(period) ?? null)),
-      ...courses.map((course) => line(course, 'plain', course.valueOf)),
+      ...compared.map((audience) => line(audience, 'dashed', `${audience}_before`)),
+      ...AUDIENCES.map((audience) => line(audience, 'plain', audience)),
     ],
   });
 }
 
 /** Periods as a chart, as numbers, and how many of their days are not final. */
-export function seriesOf(
-  rows: Row[],
-  { chart, shift }: Pick<Range, 'chart' | 'shift'>,
-  events: Row[],
-  shown: typeof VIEWS | typeof AI_SHARE = VIEWS,
-) {
+export function seriesOf(rows: Row[], { chart, shift }: Pick<Range, 'chart' | 'shift'>, events: Row[]) {
   const periods = z.array(periodRow).parse(rows);
   const marks = marksOn(periods, events);
   const isCompared =
@@ -126,7 +70,7 @@ export function seriesOf(
     periods: periods.map((period) => ({ ...period, remarks: remarksOn(period, marks) })).reverse(),
     /** The days that the dashed lines show. */
     dashed: isCompared ? earlierBy(shift, chart) : null,
-    picture: { ...drawn(periods, marks, shown, isCompared ? shift : 0), shaded: chart.about },
+    picture: { ...drawn(periods, marks, isCompared ? shift : 0), shaded: chart.about },
   };
 }
 

@@ -9,7 +9,7 @@ import { listOf, MOST_READ, scopeOf } from './query.js';
 import type { Range } from './range.js';
 import { weeklyHref } from './reports.js';
 import type { PageRequest } from './request.js';
-import { AI_SHARE, seriesOf, weeksOf } from './series.js';
+import { seriesOf, weeksOf } from './series.js';
 
 const WHOLE_SITE = scopeOf('');
 
@@ -82,6 +82,7 @@ export async function pages(request: PageRequest): Promise<object> {
     sections,
     count,
     order,
+    list: query.per === 'section' ? 'sections' : query.readers === 'ai' ? 'ai' : 'pages',
     /** The change that the list is sorted by is shown in views, because percentages favor small pages. */
     sortsByGain: query.sort.endsWith('_change'),
     otherOrder: order === 'asc' ? 'desc' : 'asc',
@@ -129,19 +130,4 @@ export async function page({ reader, rows, offer, query, range, project }: PageR
     addresses: addresses.length === 1 && addresses[0]?.['path'] === query.path ? [] : addresses,
     jobs: jobs.filter(({ path }) => pageOf(path) === query.path),
   };
-}
-
-/** What AI reads most, how that changes, and what it reads and people seldom do, and the reverse. */
-export async function ai({ rows, range }: PageRequest): Promise<object> {
-  const [[totals], series, marks, pages, oneSided, overtaken] = await Promise.all([
-    rows('totals', WHOLE_SITE),
-    rows('series', { ...WHOLE_SITE, ...drawnDays(range) }),
-    rows('marks', { ...WHOLE_SITE, ...drawnDays(range) }),
-    rows('pages', { ...MOST_READ, sort: 'ai' }),
-    rows('one-sided'),
-    rows('overtaken'),
-  ]);
-  const isOf = (audience: string) => oneSided.filter(({ reader }) => reader === audience);
-  const course = seriesOf(series, range, marks, AI_SHARE);
-  return { ...course, pages, overtaken, ai: isOf('ai'), human: isOf('human'), totals };
 }

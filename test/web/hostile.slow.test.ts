@@ -70,7 +70,7 @@ describe('a server with a hostile visitor', () => {
   const names =
     'project range from to grain against search section readers only minShare per order sort page path sql name token';
   const places =
-    '/ /pages /page /section /ai /agents /ask /reports /health /pages.csv /ask.csv /ask.json /ask.parquet /login /complete /healthz';
+    '/ /pages /page /section /agents /ask /reports /health /pages.csv /ask.csv /ask.json /ask.parquet /login /complete /healthz';
   const path = fc.oneof(
     fc.constantFrom(...places.split(' ')),
     fc
@@ -238,7 +238,8 @@ describe('a server with a hostile visitor', () => {
         const status = await readFile(`/proc/${server.child.pid ?? 0}/status`, 'utf8');
         return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]);
       };
-      const paths = '/ai?range= /ask?name= /nothing/ /reports/prj_1/ /app.css? /pages?page=x'.split(' ');
+      const paths =
+        '/pages?readers=ai&range= /ask?name= /nothing/ /reports/prj_1/ /app.css? /pages?page=x'.split(' ');
       // A query of its own is most of the work, so only some requests need one.
       const queried = ['/', '/pages?search=', '/page?path=/guides/page-'];
       const send = async (count: number) => {

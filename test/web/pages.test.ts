@@ -113,8 +113,8 @@ it('nothing is compared across a day on which counting changed, and pages say so
   const look = (path: string, range = '13w') =>
     page(`${path}${path.includes('?') ? '&' : '?'}range=${range}`);
   const words = 'Counting changed on Aug 20, 2026, so nothing is compared across that day';
-  const compared = /class="change[^"]*"[^>]*>[+−]|[+−]\d[\d.]* pts|AI share [\d.]+%, was/;
-  const pages = ['/', '/pages', '/page?path=/quickstart', '/ai'];
+  const compared = /class="change[^"]*"[^>]*>[+−]|[+−]\d[\d.]* pts/;
+  const pages = ['/', '/pages', '/page?path=/quickstart'];
   for (const path of pages) {
     const html = await look(path);
     expect(html, path).not.toContain('Counting changed on');
@@ -385,15 +385,15 @@ describe('a few days', () => {
     const tables = ['page_views', 'day_loads'];
     await publishNow(other, ...tables.flatMap((table) => [since(table), withoutAi(table)]));
     const few = await serveSite(other);
-    const [overview = '', pages, ai] = await Promise.all(
-      ['/', '/pages', '/ai'].map((path) => few.page(`${path}?project=prj_1`)),
+    const [overview = '', pages, readByAi] = await Promise.all(
+      ['/?', '/pages?', '/pages?readers=ai&'].map((path) => few.page(`${path}project=prj_1`)),
     );
     expect(overview).toContain('All 3 days loaded.');
     expect(overview).not.toContain('In bold');
     expect(overview).toContain('None, or fewer than three of these weeks are loaded.</p>');
     expect(pages).toContain('Nov 13 – 15, 2026.');
-    expect(ai).toMatch(/Most read by AI<\/h2>\s*<p>None\. /);
-    expect(ai).not.toContain('class="ranking');
+    expect(readByAi).toContain('No pages match');
+    expect(readByAi).not.toContain('class="ranking');
     await few.stop();
   });
 

@@ -27,7 +27,7 @@ const OPTIONS = { command: 'readership test', now: () => NOW, maxWaitMs: 5_000 }
 
 /** Every page, each about something that the site has. */
 export const PAGES = [
-  ...['/', '/pages', '/section?section=/guides', '/page?path=/quickstart', '/ai', '/agents', '/ask'],
+  ...['/', '/pages', '/section?section=/guides', '/page?path=/quickstart', '/agents', '/ask'],
   ...['/reports', '/health'],
 ];
 

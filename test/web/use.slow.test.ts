@@ -102,7 +102,7 @@ describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chrom
         `/?from=${PEAK}&to=${PEAK}`,
         '/page?path=/quickstart',
         `/page?path=${encodeURIComponent('/with spaces and "quotes" & <b>tags</b>')}`,
-        '/ai',
+        '/pages?readers=ai&sort=ai',
         '/agents',
         `/ask?sql=${sql}`,
         '/reports',
@@ -162,7 +162,7 @@ describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chrom
     expect(site.errors).toEqual([]);
   });
 
-  it('nine everyday questions are answered within three clicks of the link in the weekly email', async () => {
+  it('ten everyday questions are answered within three clicks of the link in the weekly email', async () => {
     const page = await open(1280, 'light');
     let clicks = 0;
     const from = async (question: string, answer: () => Promise<void>) => {
@@ -223,8 +223,14 @@ describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chrom
       expect(await chart.locator('svg:visible path.line[stroke="var(--human)"]').count()).toBe(1);
     });
     await from('what AI reads most', async () => {
+      await click(link('Pages'));
       await click(link('AI'));
       expect(await firstRow()).toContain(await mostBy('-ai'));
+    });
+    await from('what AI reads, and people rarely do', async () => {
+      await click(link('Pages'));
+      await click(link('Read by AI, rarely by people'));
+      expect(await firstRow()).toContain(await mostBy('if(ai >= 10 * human, -ai, 0)'));
     });
     await from('new pages', async () => {
       await click(link('Pages'));

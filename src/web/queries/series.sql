@@ -51,7 +51,6 @@ SELECT
   sum(ai) / nullif(sum(human) + sum(ai), 0) AS share,
   avg(human_before) AS human_before,
   avg(ai_before) AS ai_before,
-  sum(ai_before) / nullif(sum(human_before) + sum(ai_before), 0) AS share_before,
   count(*) AS days,
   count(human) AS loaded,
   count(*) - count(human) AS missing,
