@@ -25,7 +25,6 @@ const PAGES = [
     '/pages?readers=ai&sort=ai&range=all',
     '/agents',
     '/agents?path=%2Fdocs%2Fguides%2Fpage-1234',
-    '/ask',
     '/reports',
     '/health',
   ],
@@ -70,7 +69,7 @@ async function withWeb(
   const workspace = await readWorkspace({}, runtime);
   const onError = (words: string) => process.stderr.write(`${words}\n`);
   const settings = { ...DEFAULT_SERVE, port: 0 };
-  const web = await serveWeb({ workspace, options: {}, runtime, settings, onError });
+  const web = await serveWeb({ workspace, runtime, settings, onError });
   const { origin, searchParams } = new URL(web.address);
   const headers = { authorization: `Bearer ${searchParams.get('token') ?? ''}` };
   try {

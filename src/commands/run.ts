@@ -94,7 +94,7 @@ export const start = workspaceCommand('start', {
     const warn = (message: string | Error): void => log.warn(messageOf(message));
     log.info({ schedule: settings.schedule, dataDir: workspace.dataDir }, 'started');
     const serve = settings.serve && serveAt(settings.serve, { host, port });
-    const web = await openWeb(serve, { workspace, options, runtime, inTurn: service.inTurn }, log);
+    const web = await openWeb(serve, { workspace, runtime, inTurn: service.inTurn }, log);
     const { timezone, ...expressions } = settings.schedule;
     for (const [step, expression] of Object.entries(expressions))
       log.info({ step, next: nextScheduled(expression, timezone, runtime.now()) }, `${step} is scheduled`);

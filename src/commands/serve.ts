@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { withoutSecrets } from '../app/secrets.js';
 import { readWorkspace, type Runtime } from '../app/workspace.js';
 import { DEFAULT_SERVE, serveAt } from '../config/serve.js';
@@ -8,9 +7,9 @@ import { askLine, openInBrowser } from '../terminal/person.js';
 import { flag, LISTENING, projectCommand } from './command.js';
 
 export const serve = projectCommand('serve', {
-  summary: 'browse and query the history in the browser',
+  summary: 'look at the history in the browser',
   description:
-    'Shows the published history in the browser, until Ctrl-C or SIGTERM: who reads the site and each page, what AI reads, agent jobs, SQL, reports and the state of the data; also /healthz for probes. It listens on this machine only, and lets in anyone who opens the link that it prints. To listen elsewhere, it needs a password: docs/serve.md.',
+    'Shows the published history in the browser, until Ctrl-C or SIGTERM: who reads the site and each page, people and AI, agent jobs, reports and the state of the data; also /healthz for probes. It listens on this machine only, and lets in anyone who opens the link that it prints. To listen elsewhere, it needs a password: docs/serve.md.',
   options: {
     ...LISTENING,
     open: flag('open it in the browser'),
@@ -28,7 +27,7 @@ export const serve = projectCommand('serve', {
     const settings = serveAt(workspace.settings.serve ?? DEFAULT_SERVE, { host, port });
     const { serveWeb } = await import('../web/serve.js');
     output.goesOnUnread = true;
-    const web = await serveWeb({ workspace, options, runtime, settings, onError: output.note });
+    const web = await serveWeb({ workspace, runtime, settings, onError: output.note });
     try {
       output.data(web.address);
       output.note('Press Ctrl-C to stop.');
@@ -52,18 +51,8 @@ export const mcp = projectCommand('mcp', {
   endsByInterruption: () => true,
   run: async (options, runtime) => {
     const workspace = await readWorkspace(options, runtime, 'none');
-    const { serveStdio } = await import('@modelcontextprotocol/server/stdio');
-    const { mcpServer } = await import('../web/mcp.js');
-    const { closeSources, openSources } = await import('../web/request.js');
-    const sources = openSources(workspace, options, runtime);
-    const left = once(process.stdin, 'end', { signal: runtime.signal }).catch(() => undefined);
-    const asker = { client: 'stdio', signal: runtime.signal };
-    const handle = serveStdio(() => mcpServer(sources, asker), {
-      onerror: ({ message }) => runtime.output.note(message),
-    });
-    await left;
-    await handle.close();
-    await closeSources(sources);
+    const { serveAssistant } = await import('../web/mcp.js');
+    await serveAssistant(workspace, options, runtime);
     return 0;
   },
 });

@@ -23,7 +23,7 @@ export const serveSchema = z
     password: passwordHash.optional(),
     viewerPassword: passwordHash
       .optional()
-      .describe('for visitors who may read and query, but not change anything'),
+      .describe('for visitors who may read, but not change anything'),
     header: z
       .string()
       .regex(/^[\w-]+$/, 'not the name of a header')

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import pLimit from 'p-limit';
 import { z } from 'zod';
 import { StorageError } from '../errors.js';
 import { packageFile } from '../files.js';
@@ -17,12 +18,12 @@ interface Command {
   /** The environment, without secrets. */
   readonly environment: NodeJS.ProcessEnv;
   readonly timeoutMs: number;
-  /** Messages show paths relative to it, because visitors need not know where it is. */
+  /** Messages show paths relative to it, because the assistant need not know where it is. */
   readonly dataDir: string;
 }
 
 /** Limits of a result; the rest is cut off. */
-export interface Cut {
+interface Cut {
   readonly maxRows: number;
   /** Length of the result as JSON. */
   readonly maxCharacters: number;
@@ -36,9 +37,6 @@ export interface Rows {
   readonly found: number | null;
   readonly note?: string;
 }
-
-/** A query that failed: it is wrong, takes too long, or its result is too large. */
-export class QueryError extends StorageError {}
 
 /** How long a process may take to stop by itself after the time limit of its query. */
 const END_MS = 6_000;
@@ -61,22 +59,38 @@ const kill = ({ child }: Child) => child.kill('SIGKILL');
 
 /**
  * Runs SQL in `readership sql` processes, so that no query can block, crash or outlive this one.
- * Each process answers one query, from the newest history; the next one is started ahead of time.
+ * Each process answers one query, from the newest history; the next one is started ahead of time. Queries wait for
+ * each other, because each may use much memory.
  */
 export class QueryProcesses {
+  readonly #oneAtATime = pLimit(1);
   readonly #running = new Set<Child>();
   #spare: Child | undefined;
 
   constructor(private readonly command: Command) {}
 
-  /** Starts a process for the next query, unless one waits already. */
-  prepare(): Child {
-    return (this.#spare ??= this.#start(['--format', 'ndjson']));
+  /** The first rows of a result. Throws a `StorageError` with the reason if the query fails. */
+  ask(sql: string, cut: Cut, signal: AbortSignal): Promise<Rows> {
+    return this.#oneAtATime(() => {
+      signal.throwIfAborted();
+      return this.#firstRows(sql, cut, signal);
+    });
   }
 
-  /** The first rows of a result. Throws a `QueryError` with the reason if the query fails. */
-  async ask(sql: string, { maxRows, maxCharacters }: Cut, signal: AbortSignal): Promise<Rows> {
-    const child = this.prepare();
+  /** Ends all processes, and resolves when their files are removed. */
+  async close(): Promise<void> {
+    const all = [...this.#running];
+    all.forEach(kill);
+    await Promise.allSettled(all.map(({ ended }) => ended));
+  }
+
+  /** Starts a process for the next query, unless one waits already. */
+  #prepare(): Child {
+    return (this.#spare ??= this.#start());
+  }
+
+  async #firstRows(sql: string, { maxRows, maxCharacters }: Cut, signal: AbortSignal): Promise<Rows> {
+    const child = this.#prepare();
     this.#spare = undefined;
     let text = '';
     const seen = { rows: 0, characters: 0 };
@@ -96,22 +110,10 @@ export class QueryProcesses {
     return { rows, isCut, found: isEndless() ? null : seen.rows, ...(said !== '' && { note: said }) };
   }
 
-  /** Writes a result to a file. Throws as `ask` does. */
-  async write(sql: string, file: string, format: string, signal: AbortSignal): Promise<void> {
-    await this.#answer(this.#start(['--format', format, '--output', file]), sql, signal);
-  }
-
-  /** Ends all processes, and resolves when their files are removed. */
-  async close(): Promise<void> {
-    const all = [...this.#running];
-    all.forEach(kill);
-    await Promise.allSettled(all.map(({ ended }) => ended));
-  }
-
-  #start(args: readonly string[]): Child {
+  #start(): Child {
     const { options, cwd, environment, timeoutMs } = this.command;
     const directory = join(tmpdir(), `readership-query-${randomUUID()}`);
-    const all = [CLI, 'sql', ...args, '--timeout', `${timeoutMs}ms`, ...options];
+    const all = [CLI, 'sql', '--format', 'ndjson', '--timeout', `${timeoutMs}ms`, ...options];
     const { child, ended } = startNode(all, { cwd, env: { ...environment, TMPDIR: directory } });
     // A process that ends at once may not read the query.
     child.stdin?.on('error', () => undefined);
@@ -134,7 +136,7 @@ export class QueryProcesses {
     query: Child,
     sql: string,
     signal: AbortSignal,
-    onText: (piece: string) => void = () => undefined,
+    onText: (piece: string) => void,
   ): Promise<string> {
     const { timeoutMs, dataDir } = this.command;
     const { child } = query;
@@ -147,13 +149,13 @@ export class QueryProcesses {
     limit.addEventListener('abort', () => kill(query));
     await mkdir(query.directory, { mode: 0o700 });
     child.stdin?.end(sql);
-    this.prepare();
+    this.#prepare();
     const { code, killedBy } = await query.ended;
     signal.throwIfAborted();
     const words = said.replaceAll(`${dataDir}/`, '');
     if (code === 0) return words.trim();
-    if (limit.aborted) throw new QueryError(`The query failed. It took longer than ${timeoutMs / 1000} s.`);
-    throw new QueryError(reasonOf(words, killedBy));
+    if (limit.aborted) throw new StorageError(`The query failed. It took longer than ${timeoutMs / 1000} s.`);
+    throw new StorageError(reasonOf(words, killedBy));
   }
 }
 
@@ -163,7 +165,7 @@ const linesWithin = (text: string, characters: number): string[] =>
 
 const STOPPED = 'The query was stopped.';
 
-/** Why a query failed. After a crash, standard error has a trace of Node.js, which helps no visitor. */
+/** Why a query failed. After a crash, standard error has a trace of Node.js, which helps no assistant. */
 function reasonOf(said: string, killedBy: string | null): string {
   const own = killedBy === null ? said : (/The query failed[^]*/.exec(said)?.[0] ?? '');
   if (own.trim() !== '') return own.trim();

@@ -25,7 +25,7 @@ FROM (SELECT name, unnest(if(columns = [], [{name: '', type: '', comment: commen
 WHERE '${name.replaceAll("'", "''")}' IN ('', split_part(name, '(', 1))`;
 
 /** What a query that only reads is made of. */
-export const KEYWORDS =
+const KEYWORDS =
   'SELECT FROM WHERE GROUP BY HAVING QUALIFY ORDER LIMIT OFFSET WITH AS JOIN LEFT RIGHT FULL INNER CROSS SEMI ANTI ON USING UNION ALL EXCEPT INTERSECT DISTINCT CASE WHEN THEN ELSE END AND OR NOT IN IS NULL BETWEEN LIKE ILIKE EXISTS ASC DESC NULLS FIRST LAST OVER PARTITION WINDOW FILTER VALUES UNNEST INTERVAL CURRENT_DATE TRUE FALSE CAST DESCRIBE SUMMARIZE SHOW TABLES EXPLAIN PIVOT UNPIVOT count( sum( avg( min( max( median( round( coalesce( nullif( date_trunc( date_diff( row_number( starts_with( contains( split_part( lower( greatest( least('.split(
     ' ',
   );

@@ -14,7 +14,7 @@ import { type Frame, hrefOf } from './frame.js';
 import { Turns } from './limits.js';
 import { addressOf, isOwnHost, isOwnOrigin, otherHost, otherSite } from './origin.js';
 
-/** Who sends a request. A viewer can read and query, but change nothing. */
+/** Who sends a request. A viewer can read, but change nothing. */
 export interface Visitor {
   readonly isEditor: boolean;
   /** Who takes turns with others: a user of the proxy, an address, or some sessions of an address. */
@@ -31,7 +31,7 @@ const token = (): string => randomBytes(32).toString('base64url');
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 const isSame = (one: string, other: string): boolean => timingSafeEqual(digest(one), digest(other));
 
-export const isReading = (method: string): boolean => ['GET', 'HEAD'].includes(method);
+const isReading = (method: string): boolean => ['GET', 'HEAD'].includes(method);
 
 /** Sign-ins of one address that wait for each other; as many as a browser or proxy sends at once. */
 const SIGN_INS_WAITING = 100;
@@ -92,7 +92,7 @@ export class Access {
     }
     const visitor = await this.#visitorOf(c);
     if (visitor !== undefined) c.set('visitor', visitor);
-    else if (!isOpen(method, address.pathname)) return this.#askToSignIn(c, address.pathname);
+    else if (!isOpen(method, address.pathname)) return this.#askToSignIn(c);
     return next();
   };
 
@@ -155,15 +155,12 @@ export class Access {
     return this.#owners.get(key) ?? this.#signIns.run(addressOf(c, this.settings), c.req.raw.signal, check);
   }
 
-  #askToSignIn(c: WebContext, pathname: string): Response | Promise<Response> {
+  #askToSignIn(c: WebContext): Response | Promise<Response> {
     const { auth } = this.settings;
     // A browser that follows a link from another site withholds the cookie, but not when the page
     // reloads itself.
     if (c.req.header('Sec-Fetch-Site') === 'cross-site' && c.req.method === 'GET')
       return c.html('<!doctype html><meta http-equiv="refresh" content="0"><title>Readership</title>');
-    // Only programs ask for this. A browser would show a window of its own instead of the form.
-    if (pathname === '/mcp' && auth !== 'proxy')
-      c.header('WWW-Authenticate', `${auth === 'password' ? 'Basic' : 'Bearer'} realm="Readership"`);
     return this.refuse(c, auth === 'proxy' ? 403 : 401, WHY_NOT[auth], { login: auth === 'password' });
   }
 }
@@ -188,7 +185,7 @@ const wantedIn = ({ req }: WebContext): string =>
 
 /** What a person typed in a form. */
 const typedIn = (form: URLSearchParams): string =>
-  ['instruction', 'text', 'sql'].map((name) => form.get(name) ?? '').find((text) => text !== '') ?? '';
+  ['instruction', 'text'].map((name) => form.get(name) ?? '').find((text) => text !== '') ?? '';
 
 /** Whether a path is open to everyone: it contains no data, and the sign-in page needs it. */
 const isOpen = (method: string, path: string): boolean =>

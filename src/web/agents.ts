@@ -33,7 +33,7 @@ const RECENT = 4;
 
 /** The pages from flagged to merged, each job in one stage, and the actions requested here. */
 export async function agents(request: SiteRequest): Promise<object> {
-  const { reader, project, now, queue, rows, offer } = request;
+  const { reader, project, now, queue, rows } = request;
   const { settings } = request.workspace;
   const jobs = await readJobsWithEffects(reader, project.id);
   const messages = await readMessages(reader, project.id);
@@ -65,7 +65,6 @@ export async function agents(request: SiteRequest): Promise<object> {
     };
   });
   const stageOf = (job: ShownJob) => STAGES.find(([, isIn]) => isIn(job))?.[0];
-  for (const name of ['agent-jobs', 'effects-of-jobs', 'left-out']) offer(name);
   return {
     ...(await proposalsOf(request)),
     notes: await rows('notes'),

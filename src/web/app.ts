@@ -3,21 +3,14 @@ import { HTTPException } from 'hono/http-exception';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
-import { Readable } from 'node:stream';
 import pLimit, { type LimitFunction } from 'p-limit';
-import { placeless, type Runtime, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
+import { placeless, type Runtime, type Workspace } from '../app/workspace.js';
 import type { ServeSettings } from '../config/serve.js';
-import { ConfigurationError } from '../errors.js';
-import { BYTE_ORDER_MARK } from '../format/text.js';
 import { Access, formOf, type WebContext, type WebEnv } from './access.js';
 import { draftOf } from './actions.js';
 import { agents } from './agents.js';
-import { ask } from './ask.js';
 import { openFrame } from './frame.js';
 import { health } from './health.js';
-import { answerMcp } from './mcp.js';
-import { parseQuery } from './query.js';
-import { type DownloadFormat, FORMATS, MAX_SQL } from './questions.js';
 import { ActionQueue } from './queue.js';
 import { reportPage, reports } from './reports.js';
 import { openSources, type PageRequest, requestOf, type SiteRequest } from './request.js';
@@ -41,15 +34,12 @@ export const PAGES = [
   titled('/section', 'Section', ofDays(section), '/pages'),
   titled('/page', 'Page', ofDays(page), '/pages'),
   titled('/agents', 'Agents', agents),
-  titled('/ask', 'Ask', ask),
   titled('/reports', 'Reports', reports),
   titled('/health', 'Health', health),
 ];
 
 export interface WebOptions {
   readonly workspace: Workspace;
-  /** The options that the workspace was found with. */
-  readonly options: WorkspaceOptions;
   readonly runtime: Runtime;
   readonly settings: ServeSettings;
   /** Takes turns with whatever else in this process holds the live database. */
@@ -64,7 +54,7 @@ export type App = Awaited<ReturnType<typeof openApp>>;
 export async function openApp(options: WebOptions) {
   const { workspace, runtime, settings, onError, inTurn = pLimit(1) } = options;
   const frame = await openFrame(workspace, PAGES, { signOut: settings.auth === 'password' });
-  const sources = openSources(workspace, options.options, runtime);
+  const sources = openSources(workspace, runtime);
   const access = new Access(settings, frame.fill);
   return {
     sources,
@@ -83,7 +73,7 @@ export async function openApp(options: WebOptions) {
 }
 
 export function addRoutes(hono: Hono<WebEnv>, app: App): void {
-  const { access, frame, sources } = app;
+  const { access, frame } = app;
   for (const { path } of PAGES) hono.get(path, (c) => shown(c, app, addressOf(c)));
   hono.get('/app.css', (c) => asset(c, frame.assets.css, 'text/css'));
   hono.get('/app.js', (c) => asset(c, frame.assets.js, 'text/javascript'));
@@ -91,12 +81,8 @@ export function addRoutes(hono: Hono<WebEnv>, app: App): void {
   hono.post('/login', async (c) => access.login(c, (await formOf(c)).get('password') ?? ''));
   hono.post('/logout', (c) => access.logout(c));
   hono.get('/pages.csv', (c) => csvOfPages(c, app));
-  for (const format of ['csv', 'json', 'parquet'] as const)
-    hono.on(['GET', 'POST'], `/ask.${format}`, (c) => download(c, app, format));
   hono.get('/reports/:project/:file', (c) => report(c, app));
-  hono.all('/mcp', (c) => answerMcp(c.req.raw, sources, visitOf(c)));
   hono.post('/agents', (c) => onAgents(c, app));
-  hono.post('/ask', (c) => onAsk(c, app));
 }
 
 const addressOf = (c: WebContext): URL => new URL(c.req.url);
@@ -121,7 +107,6 @@ export async function pageOf({ access, frame }: App, address: URL, request: Site
   const { template = found.title.toLowerCase(), ...model } = await found.model(request);
   return frame.page(template, found.title, address, {
     parameters,
-    queries: request.offered.filter(({ sql }) => sql.length <= MAX_SQL),
     range,
     nothingLoaded: range === null,
     sortsByGain: false,
@@ -146,30 +131,15 @@ function answered(c: WebContext, app: App, address: URL, answer: Handler): Promi
 const shown = (c: WebContext, app: App, address: URL, extra?: object, status: 200 | 409 = 200) =>
   answered(c, app, address, async (request) => c.html(await pageOf(app, address, request, extra), status));
 
-const fileOf = (c: WebContext, content: string | ReadableStream, type: string, name: string): Response =>
-  c.body(content, 200, { 'Content-Type': type, 'Content-Disposition': `attachment; filename="${name}"` });
-
 function csvOfPages(c: WebContext, app: App): Promise<Response> {
   return answered(c, app, addressOf(c), async ({ range, ...request }) => {
     if (range === undefined)
       throw new HTTPException(404, { message: `Nothing is loaded for ${request.project.name} yet.` });
-    const name = `pages-${range.first}-${range.last}.csv`;
-    return fileOf(c, await pagesCsv({ ...request, range }), FORMATS.csv, name);
+    return c.body(await pagesCsv({ ...request, range }), 200, {
+      'Content-Type': 'text/csv; charset=utf-8',
+      'Content-Disposition': `attachment; filename="pages-${range.first}-${range.last}.csv"`,
+    });
   });
-}
-
-async function download(c: WebContext, { sources }: App, format: DownloadFormat): Promise<Response> {
-  const parameters = c.req.method === 'POST' ? await formOf(c) : addressOf(c).searchParams;
-  const sql = await sources.saved.sqlOf(parseQuery(parameters));
-  if (sql.trim() === '') throw new ConfigurationError('Nothing was asked. Add a query to the address: ?sql=');
-  const answer = await sources.questions.file(sql, format, visitOf(c));
-  const marked = format === 'csv' ? Readable.from(withByteOrderMark(answer)) : answer;
-  return fileOf(c, Readable.toWeb(marked) as ReadableStream, FORMATS[format], `answer.${format}`);
-}
-
-async function* withByteOrderMark(text: Readable): AsyncGenerator {
-  yield BYTE_ORDER_MARK;
-  yield* text;
 }
 
 async function report(c: WebContext, { sources, frame, problem }: App): Promise<Response> {
@@ -180,43 +150,17 @@ async function report(c: WebContext, { sources, frame, problem }: App): Promise<
   return c.html(found.html, 200, { 'Content-Security-Policy': found.policy });
 }
 
-const OUTDATED =
-  'This form is out of date, because readership serve was restarted. Nothing was done or sent yet.';
-
-/** Whether a form may change something. Throws an `HTTPException` if its sender may not. */
-function isCurrent(c: WebContext, { access }: App, form: URLSearchParams): boolean {
-  if (!c.get('visitor').isEditor)
-    throw new HTTPException(403, { message: 'You have read-only access. Nothing was changed.' });
-  return access.isActionToken(form.get('token') ?? '');
-}
-
-/** The address of a page about the project of a form. */
-function back(form: URLSearchParams, path: string, fields: Record<string, string> = {}): string {
-  const kept = new URLSearchParams({ project: form.get('project') ?? '', ...fields });
-  return `${path}?${kept.toString()}`;
-}
-
 /** Queues an action. A form from before a restart is shown again, with what was typed in it. */
 async function onAgents(c: WebContext, app: App): Promise<Response> {
+  if (!c.get('visitor').isEditor)
+    throw new HTTPException(403, { message: 'You have read-only access. Nothing was changed.' });
   const form = await formOf(c);
-  const address = back(form, '/agents');
-  if (!isCurrent(c, app, form))
-    return shown(c, app, new URL(address, c.req.url), { draft: draftOf(form, OUTDATED) }, 409);
+  const address = `/agents?${new URLSearchParams({ project: form.get('project') ?? '' }).toString()}`;
+  if (!app.access.isActionToken(form.get('token') ?? '')) {
+    const why =
+      'This form is out of date, because readership serve was restarted. Nothing was done or sent yet.';
+    return shown(c, app, new URL(address, c.req.url), { draft: draftOf(form, why) }, 409);
+  }
   app.queue.add(form);
   return c.redirect(address, 303);
-}
-
-/** In characters, percent-encoded: what every browser and proxy accepts as part of an address. */
-const LONGEST_ADDRESS = 4_000;
-
-/** Runs SQL, which has an address of its own unless it is long, or saves or deletes a question. */
-async function onAsk(c: WebContext, app: App): Promise<Response> {
-  const form = await formOf(c);
-  const address = back(form, '/ask', { sql: form.get('sql') ?? '' });
-  const here = new URL(address, c.req.url);
-  if (form.has('action'))
-    return isCurrent(c, app, form)
-      ? c.redirect(back(form, '/ask', await app.sources.saved.change(form)), 303)
-      : shown(c, app, here, { failure: OUTDATED.replace('done or sent', 'saved') }, 409);
-  return address.length <= LONGEST_ADDRESS ? c.redirect(address, 303) : shown(c, app, here);
 }

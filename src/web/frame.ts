@@ -112,7 +112,6 @@ export async function openFrame(
       const project = projects.find(({ id }) => id === projectIn(address.searchParams)) ?? projects[0];
       return fill(template, {
         title,
-        queries: [],
         nothingLoaded: false,
         signOut,
         address: hrefOf(address),

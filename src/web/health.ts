@@ -13,7 +13,7 @@ const runRow = z.looseObject({ started_at: timestampColumn, ended_at: timestampC
  * status`.
  */
 export async function health(request: SiteRequest): Promise<object> {
-  const { reader, rows, offer, workspace, now, range } = request;
+  const { reader, rows, workspace, now, range } = request;
   // To the end of the minute, so that answers are kept for as long, and no run is left out.
   const { projects, operations } = await readStatus(reader, workspace, endOfMinute(now));
   const [days, findings, runs] = await Promise.all([
@@ -21,7 +21,6 @@ export async function health(request: SiteRequest): Promise<object> {
     rows('findings'),
     rows('runs'),
   ]);
-  for (const name of ['coverage', 'requests', 'emails', 'agent-jobs']) offer(name);
   const statuses = [
     ...projects.map((one) => factsOf(one.name, statusRows(one, now), ` --project ${one.project}`)),
     factsOf('Operations', operationsRows(operations, now)),

@@ -11,7 +11,12 @@ import { queryLimits } from '../sql/process.js';
 import { type History, openOwnHistory } from '../warehouse/published.js';
 import { filledIn, type Parameters, parseRows, type Reader } from '../warehouse/query.js';
 import { Turns } from './limits.js';
-import type { Asker } from './questions.js';
+
+/** Who asks: `signal` aborts when they no longer wait, and clients take turns. */
+export interface Asker {
+  readonly client: string;
+  readonly signal: AbortSignal;
+}
 
 /** One version of the published history. */
 export interface VersionedReader extends Reader {
@@ -33,7 +38,7 @@ export interface PublishedReader extends VersionedReader {
  * The macros that most of the time of pages goes into, for one project, by the name of the table as which queries read
  * their answers.
  */
-export const KEPT = {
+const KEPT = {
   page_changes: "changes($from, $to, $shift, per := 'page', project_id := $project)",
   site_changes: "changes($from, $to, $shift, per := 'site', project_id := $project)",
   /** Per page, section or site. */

@@ -1,15 +1,24 @@
-import { createMcpHandler, McpServer, type ServerContext } from '@modelcontextprotocol/server';
+import { McpServer, type ServerContext } from '@modelcontextprotocol/server';
+import { serveStdio } from '@modelcontextprotocol/server/stdio';
+import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { placeless } from '../app/workspace.js';
+import { withoutSecrets } from '../app/secrets.js';
+import {
+  optionsOf,
+  placeless,
+  type Runtime,
+  type Workspace,
+  type WorkspaceOptions,
+} from '../app/workspace.js';
 import { messageOf } from '../errors.js';
 import { packageFile, version } from '../files.js';
 import { asInvoked } from '../format/advice.js';
 import { escapeLines } from '../format/text.js';
+import { QueryProcesses } from '../sql/children.js';
 import { readSql } from '../warehouse/query.js';
-import type { Asker } from './questions.js';
-import type { Sources } from './request.js';
+import { openSources } from './request.js';
 import { type Call, fitted, type Tool } from './tool.js';
 import { TOOLS } from './tools.js';
 
@@ -25,8 +34,38 @@ const words = z
   })
   .parse(parse(readSql(import.meta.url, 'assistant.yaml')));
 
-/** A Model Context Protocol server over the published history, for one client. It reads no secrets and writes nothing. */
-export function mcpServer(sources: Sources, asker: Asker): McpServer {
+const LONGEST_QUERY_MS = 60_000;
+
+/**
+ * Serves the published history to an assistant by the Model Context Protocol, over standard input and output, until it
+ * disconnects. `options` are those that the workspace was found with.
+ */
+export async function serveAssistant(
+  workspace: Workspace,
+  options: WorkspaceOptions,
+  runtime: Runtime,
+): Promise<void> {
+  const sources = openSources(workspace, runtime);
+  const queries = new QueryProcesses({
+    options: optionsOf(options),
+    cwd: runtime.workingDirectory,
+    environment: withoutSecrets(runtime.environment, workspace.settings),
+    timeoutMs: LONGEST_QUERY_MS,
+    dataDir: workspace.dataDir,
+  });
+  const asker = { client: 'assistant', signal: runtime.signal };
+  const left = once(process.stdin, 'end', { signal: runtime.signal }).catch(() => undefined);
+  const handle = serveStdio(() => mcpServer({ sources, queries, asker }), {
+    onerror: ({ message }) => runtime.output.note(message),
+  });
+  await left;
+  await handle.close();
+  await queries.close();
+  sources.history.close();
+}
+
+/** The server, which reads no secrets and writes nothing. */
+function mcpServer(call: Call): McpServer {
   const instructions = `${words.instructions} ${words.notice}`;
   const server = new McpServer({ name: 'readership', version }, { instructions });
   for (const [name, tool] of Object.entries(TOOLS))
@@ -38,7 +77,7 @@ export function mcpServer(sources: Sources, asker: Asker): McpServer {
         outputSchema: tool.output,
         annotations: { title: words.tools[name]?.title, readOnlyHint: true, openWorldHint: false },
       },
-      (input, context) => answered(tool, input, { ...asker, sources }, context),
+      (input, context) => answered(tool, input, call, context),
     );
   for (const [name, { title, text }] of Object.entries(words.prompts))
     server.registerPrompt(name, { title, description: title }, () => ({
@@ -54,15 +93,12 @@ export function mcpServer(sources: Sources, asker: Asker): McpServer {
   return server;
 }
 
-/** The same over HTTP: stateless, so each request is answered on its own. */
-export const answerMcp = (request: Request, sources: Sources, asker: Asker): Promise<Response> =>
-  createMcpHandler(() => mcpServer(sources, asker), { maxRequestBodySize: 64 * 1024 }).fetch(request);
-
 /** The answer of a tool, as data and as text. It ends when the assistant cancels it or leaves. */
 async function answered(tool: Tool, input: unknown, call: Call, { mcpReq }: ServerContext) {
-  const signal = AbortSignal.any([mcpReq.signal, call.signal]);
+  const { client, signal: left } = call.asker;
+  const asker = { client, signal: AbortSignal.any([mcpReq.signal, left]) };
   try {
-    const found = await tool.answer(input, { ...call, signal });
+    const found = await tool.answer(input, { ...call, asker });
     const structuredContent = fitted(tool.output.parse(JSON.parse(JSON.stringify(found, visibly))));
     const { report } = structuredContent;
     const texts = [typeof report === 'string' ? report : JSON.stringify(structuredContent), words.notice];

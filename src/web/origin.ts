@@ -30,10 +30,10 @@ export function addressOf(c: Incoming, { url, proxies }: ServeSettings): string 
 /** Stricter than `isOwnHost`, where any IP address passes, even that of another site. */
 export function isOwnOrigin(c: Incoming, { url }: ServeSettings): boolean {
   const origin = c.req.header('Origin');
-  const site = c.req.header('Sec-Fetch-Site') ?? (c.req.path === '/mcp' ? 'same-origin' : '');
+  const site = c.req.header('Sec-Fetch-Site');
   // With `Referrer-Policy: no-referrer`, a browser does not name even its own site.
   if (origin === 'null') return site === 'same-origin';
-  // Other sites can abuse only a browser, and a browser says where a form comes from. `/mcp` accepts no forms.
+  // Other sites can abuse only a browser, and a browser says where a form comes from.
   if (origin === undefined) return site === 'same-origin' || c.req.header('Authorization') !== undefined;
   return origin === url || (URL.canParse(origin) && new URL(origin).host === c.req.header('Host'));
 }

@@ -4,7 +4,6 @@ import { IN_OUR_WORDS, problemOf } from '../config/problems.js';
 import { day } from '../config/values.js';
 import { ConfigurationError } from '../errors.js';
 import { pageOf } from '../page.js';
-import { MAX_SQL } from './questions.js';
 
 /** What one may choose from, in the address of a page and as an assistant. */
 export const CHOICES = {
@@ -43,8 +42,6 @@ const querySchema = listSchema.extend({
   grain: z.enum(CHOICES.grain).optional(),
   against: z.enum(CHOICES.against).default('before'),
   path: text,
-  sql: z.string().max(MAX_SQL, 'too long').default(''),
-  name: text,
 });
 export type PageQuery = z.infer<typeof querySchema>;
 export type Grain = PageQuery['grain'];

@@ -10,8 +10,7 @@ import { listReports } from '../reports/definition.js';
 import { listPages, pageUrl } from '../reports/pages.js';
 import { lastEnded, type Period, periodNamed, periodOf, titleOf } from '../reports/period.js';
 import { prepareReport } from '../reports/render.js';
-import type { PublishedReader } from './history.js';
-import type { Asker } from './questions.js';
+import type { Asker, PublishedReader } from './history.js';
 import { extentOf } from './range.js';
 import type { SiteRequest, Sources } from './request.js';
 

@@ -1,34 +1,22 @@
 import { HTTPException } from 'hono/http-exception';
-import type { Runtime, Workspace, WorkspaceOptions } from '../app/workspace.js';
-import { shownPath } from '../format/text.js';
-import { filledIn, type Parameters, readSql, type Row, rowSchema } from '../warehouse/query.js';
+import type { Runtime, Workspace } from '../app/workspace.js';
+import { type Parameters, readSql, type Row, rowSchema } from '../warehouse/query.js';
 import type { Visitor } from './access.js';
-import { KEPT, type KeptAnswer, type PublishedReader, WebHistory } from './history.js';
+import { type Asker, type KeptAnswer, type PublishedReader, WebHistory } from './history.js';
 import { Proposals } from './proposals.js';
 import { listOf, pageIn, parseQuery } from './query.js';
-import { type Asker, Questions, SavedQuestions } from './questions.js';
 import type { ActionQueue } from './queue.js';
 import { type Range, rangeOf } from './range.js';
 
 /** What pages and tools answer from. */
 export type Sources = ReturnType<typeof openSources>;
 
-export const openSources = (workspace: Workspace, options: WorkspaceOptions, runtime: Runtime) => ({
+export const openSources = (workspace: Workspace, runtime: Runtime) => ({
   workspace,
   runtime,
   history: new WebHistory(workspace),
-  questions: new Questions(workspace, options, runtime),
-  saved: new SavedQuestions(workspace),
   proposals: new Proposals(workspace),
 });
-
-/** Ends the queries and closes the history. */
-export async function closeSources({ questions, history }: Sources): Promise<void> {
-  await questions.processes.close();
-  history.close();
-}
-
-const queryNamed = (name: string): string => readSql(import.meta.url, `queries/${name}.sql`);
 
 /** What the queries in `queries/` read that takes long to compute. */
 const READS: Readonly<Record<string, readonly KeptAnswer[]>> = {
@@ -39,13 +27,9 @@ const READS: Readonly<Record<string, readonly KeptAnswer[]>> = {
   totals: ['changes_per', 'site_changes'],
 };
 
-/** A query in `queries/` as anyone can ask it: it calls the macros. */
-const macroQuery = (name: string): string =>
-  (READS[name] ?? []).reduce((sql, kept) => sql.replaceAll(kept, KEPT[kept]), queryNamed(name));
-
 /** The rows of a query in `queries/`. */
 export const rowsOf = (reader: PublishedReader, name: string, parameters: Parameters): Promise<Row[]> =>
-  reader.queryKept(READS[name] ?? [], queryNamed(name), rowSchema, parameters);
+  reader.queryKept(READS[name] ?? [], readSql(import.meta.url, `queries/${name}.sql`), rowSchema, parameters);
 
 /** Who requests a page. */
 export type Visit = Visitor & Asker;
@@ -90,26 +74,14 @@ export async function questionOf(
     listed: '[]',
     base: '',
   };
-  const offered: { readonly name: string; readonly sql: string }[] = [];
-  /** Offers a query in `queries/` to go on from in SQL, named with its `subject` if it is asked about several. */
-  const offer = (name: string, more: Parameters = {}, subject?: string): void => {
-    const words = name.replaceAll('-', ' ') + (subject === undefined ? '' : ` of ${shownPath(subject)}`);
-    offered.push({ name: words, sql: filledIn(macroQuery(name), { ...common, ...more }) });
-  };
   return {
     workspace,
-    /** The queries so far, for those who want to go on from them in SQL. */
-    offered,
     now: runtime.now(),
     reader,
     query: { ...query, path },
     project,
     range,
-    offer,
     /** The rows of a query in `queries/`, which can use any parameter of the address and of the range. */
-    rows: (name: string, more?: Parameters, subject?: string): Promise<Row[]> => {
-      offer(name, more, subject);
-      return rowsOf(reader, name, { ...common, ...more });
-    },
+    rows: (name: string, more?: Parameters): Promise<Row[]> => rowsOf(reader, name, { ...common, ...more }),
   };
 }

@@ -6,16 +6,15 @@ import { ipRestriction } from 'hono/ip-restriction';
 import { setFlagsFromString } from 'node:v8';
 import { codeOf, ConfigurationError, messageOf, ReadershipError } from '../errors.js';
 import { inUrl, listen } from '../http-server.js';
-import { QueryError } from '../sql/children.js';
-import { isReading, type WebContext, type WebEnv } from './access.js';
+import type { WebContext, WebEnv } from './access.js';
 import { addRoutes, type App, openApp, pageOf, PAGES, type WebOptions } from './app.js';
 import { BusyError } from './limits.js';
-import { closeSources, requestOf } from './request.js';
+import { requestOf } from './request.js';
 
 /** The headers of every response that does not set its own. */
 const HEADERS = {
   'Content-Security-Policy':
-    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
   'X-Content-Type-Options': 'nosniff',
   'X-Frame-Options': 'DENY',
   // Without any, browsers would not say which site a form comes from.
@@ -70,7 +69,7 @@ export async function serveWeb(options: WebOptions) {
       await server.close();
       await warming;
       await queue.close();
-      await closeSources(sources);
+      sources.history.close();
     },
   };
 }
@@ -82,9 +81,7 @@ function routed(app: App, { settings, onError }: WebOptions): Hono<WebEnv> {
   hono.use(async (c, next) => {
     await next();
     for (const [name, value] of Object.entries(HEADERS)) if (!c.res.headers.has(name)) c.header(name, value);
-    // A stream of events is silent while it waits for one.
-    const isSilent = c.res.headers.get('Content-Type')?.startsWith('text/event-stream') === true;
-    if (!isSilent) c.env.outgoing.socket?.setTimeout(UNREAD_MS);
+    c.env.outgoing.socket?.setTimeout(UNREAD_MS);
   });
   hono.use(compress());
   // Before the gate: a probe names the server by its address, and has no key.
@@ -98,14 +95,13 @@ function routed(app: App, { settings, onError }: WebOptions): Hono<WebEnv> {
   hono.use(access.gate);
   addRoutes(hono, app);
   hono.notFound((c) =>
-    isReading(c.req.method)
-      ? problem(c, 404, 'There is no such page.')
-      : problem(c, 405, `This address does not accept ${c.req.method}.`),
+    PAGES.some(({ path }) => path === c.req.path)
+      ? problem(c, 405, `This address does not accept ${c.req.method}.`)
+      : problem(c, 404, 'There is no such page.'),
   );
   hono.onError((error, c) => {
     if (error instanceof HTTPException) return problem(c, error.status, error.message);
-    if (error instanceof ConfigurationError || error instanceof QueryError)
-      return problem(c, 400, error.message);
+    if (error instanceof ConfigurationError) return problem(c, 400, error.message);
     if (error instanceof BusyError) {
       c.header('Retry-After', '60');
       return problem(c, 429, error.message);

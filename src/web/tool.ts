@@ -3,12 +3,17 @@ import { unknownPage } from '../agents/choices.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { ConfigurationError, StorageError } from '../errors.js';
 import { thousands } from '../format/numbers.js';
-import type { Asker } from './questions.js';
+import type { QueryProcesses } from '../sql/children.js';
+import type { Asker } from './history.js';
 import type { Range } from './range.js';
 import { questionOf, type Sources } from './request.js';
 
 /** Who calls a tool, and what it answers from. */
-export type Call = Asker & { readonly sources: Sources };
+export interface Call {
+  readonly asker: Asker;
+  readonly sources: Sources;
+  readonly queries: QueryProcesses;
+}
 
 export interface Tool {
   readonly input: z.ZodObject;
@@ -47,7 +52,7 @@ export function projectTool<Input extends z.ZodRawShape>(
   answer: (question: DaysQuestion, input: z.output<z.ZodObject<Input>>, sources: Sources) => Promise<object>,
 ): Tool {
   const own = z.object(inputs);
-  const answered: Tool['answer'] = async (given, { sources, ...asker }) => {
+  const answered: Tool['answer'] = async (given, { sources, asker }) => {
     const input = own.parse(given);
     const { id, name } = projectNamed(z.object({ project }).parse(given).project, sources.workspace.projects);
     const parameters = z.record(z.string(), z.coerce.string()).parse({ range: '13w', ...input, project: id });

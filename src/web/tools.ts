@@ -50,9 +50,9 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
   query: tool(
     { sql: z.string().max(20_000), maxRows: z.int().min(1).max(MAX_ROWS).default(200) },
     { rows: z.array(rowSchema) },
-    async ({ sql, maxRows }, call) => {
+    async ({ sql, maxRows }, { queries, asker }) => {
       const limits = { maxRows, maxCharacters: MAX_QUERY_CHARACTERS };
-      const answer = await call.sources.questions.answer(sql, call, limits);
+      const answer = await queries.ask(sql, limits, asker.signal);
       return { rows: answer.rows, note: answer.isCut ? cutWords(answer) : answer.note };
     },
   ),
@@ -63,7 +63,7 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
       projects: list({ id: text, name: text, site: textOrNull, coverage: rowSchema.nullable() }),
       entries: list({ name: text, kind: text, comment: text, columns: z.array(rowSchema).optional() }),
     },
-    async ({ name }, { sources: { history, workspace }, ...asker }) => {
+    async ({ name }, { sources: { history, workspace }, asker }) => {
       const [all, coverage] = await history.with(asker, (reader) =>
         Promise.all([readDictionary(reader), rowsOf(reader, 'coverage', {})]),
       );

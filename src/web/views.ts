@@ -110,9 +110,8 @@ export async function pagesCsv(request: PageRequest): Promise<string> {
   return [BYTE_ORDER_MARK + CSV_COLUMNS.join(','), ...lines, ''].join('\n');
 }
 
-export async function page({ reader, rows, offer, query, range, project }: PageRequest): Promise<object> {
+export async function page({ reader, rows, query, range, project }: PageRequest): Promise<object> {
   const days = { section: '', ...drawnDays(range) };
-  offer('page-jobs');
   const [[facts], addresses, series, weeks, marks, jobs] = await Promise.all([
     rows('page'),
     rows('addresses'),

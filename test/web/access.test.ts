@@ -2,7 +2,7 @@ import { addDays } from 'date-fns';
 import { createHash } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import { readdirSync, statSync } from 'node:fs';
-import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
@@ -395,39 +395,34 @@ describe('access', () => {
   });
 });
 
-it('an AI assistant gets the tools of readership mcp at /mcp, with the key of the link', async () => {
-  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} });
-  const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
-  const refused = await ask('/mcp', { ...headers, origin: site.origin }, { method: 'POST', body });
-  expect([refused.status, refused.headers['www-authenticate']]).toEqual([401, 'Bearer realm="Readership"']);
-  for (const [of, more, status] of [
+it('a program signs in with the key of the link, a password that is checked once, or by the proxy', async () => {
+  for (const [of, headers, status] of [
+    [site, {}, 401],
+    [site, { authorization: `Bearer ${site.token}` }, 200],
     [guarded, {}, 401],
+    [guarded, basic('wrong'), 401],
     [viewed, {}, 403],
     // The proxy may keep the Authorization header to itself.
     [viewed, { 'x-user': 'bob' }, 200],
-    [viewed, { 'x-user': 'bob', 'sec-fetch-site': 'cross-site' }, 403],
   ] as const)
-    expect((await ask('/mcp', { ...headers, ...more }, { method: 'POST', body, of })).status).toBe(status);
-  const post = { method: 'POST', body };
-  const guessed = await ask('/mcp', { ...headers, ...basic('wrong') }, { ...post, of: guarded });
-  expect([guessed.status, guessed.headers['www-authenticate']]).toEqual([401, 'Basic realm="Readership"']);
-  // Elsewhere, a browser would ask for a password in a window of its own.
+    expect((await ask('/pages.csv', { ...headers }, { of })).status).toBe(status);
+  // A browser would ask for a password in a window of its own.
   expect((await ask('/', {}, { of: guarded })).headers['www-authenticate']).toBeUndefined();
-  const authorization = `Bearer ${site.token}`;
-  await expectRights(true, { authorization }, site);
+  await expectRights(true, { authorization: `Bearer ${site.token}` }, site);
   await expectRights(true, { cookie: session }, site);
-  const { status, text } = await ask('/mcp', { ...headers, authorization }, { method: 'POST', body });
-  expect(status).toBe(200);
-  expect(text).toContain('weekly_report');
-  // Each call contains the password, which is checked once.
-  const viewer = { ...headers, ...basic('just looking around') };
-  const calls = Array.from({ length: 8 }, () => ask('/mcp', viewer, { ...post, of: guarded }));
+  const calls = Array.from({ length: 8 }, () =>
+    ask('/pages.csv', basic('just looking around'), { of: guarded }),
+  );
   expect((await Promise.all(calls)).map((call) => call.status)).toEqual(Array(8).fill(200));
-  const fromElsewhere = { ...headers, authorization, origin: 'https://evil.example' };
-  expect((await ask('/mcp', fromElsewhere, post)).status).toBe(403);
-  // It offers no stream of its own and no session to end, as the protocol wants it said.
-  for (const method of ['GET', 'DELETE'])
-    expect((await ask('/mcp', { ...headers, authorization }, { method })).status, method).toBe(405);
+});
+
+it.each(['/ask', '/ask.csv', '/ask.json', '/compare', '/ai', '/mcp'])('there is no %s', async (path) => {
+  const headers = { authorization: `Bearer ${site.token}`, origin: site.origin };
+  for (const method of ['GET', 'POST'])
+    expect(await ask(path, headers, { method })).toMatchObject({
+      status: 404,
+      text: expect.stringContaining('There is no such page.') as unknown,
+    });
 });
 
 describe('a path that visitors made up', () => {
@@ -460,17 +455,6 @@ describe('a path that visitors made up', () => {
     expect(text).toContain('\n/=cmd(),');
     expect(text.split('\n').length).toBeGreaterThan(100);
     expect(text).not.toMatch(/^[=+@]/m);
-  });
-
-  it('leaves no file behind if an answer is requested but not read', async () => {
-    const temporary = await tempDir();
-    vi.stubEnv('TMPDIR', temporary);
-    const sql = encodeURIComponent('SELECT range FROM range(100000)');
-    const headers = { authorization: `Bearer ${site.token}` };
-    expect((await ask(`/ask.csv?sql=${sql}`, headers, { method: 'HEAD' })).status).toBe(200);
-    await vi.waitFor(async () => {
-      expect(await readdir(temporary)).toEqual([]);
-    }, 20_000);
   });
 
   it.each([
@@ -653,9 +637,6 @@ describe('an action', () => {
     const stale = { project: 'prj_1', token: 'old' };
     const message = await act({ ...stale, action: 'message', job: '1', text: 'Mention <limits>' });
     expect(message.text).toMatch(/name="job" value="1">\s*<textarea name="text"[^>]*>Mention &lt;limits/);
-    const question = { ...stale, action: 'save', name: 'mine', sql: 'SELECT 41' };
-    const asked = await submit('/ask', question, { cookie: session, origin: site.origin });
-    expect([asked.status, asked.text]).toEqual([409, expect.stringMatching(/>SELECT 41<\/textarea>/)]);
   });
 
   it('may be about a page that is not flagged: its prompt is shown, or why it cannot get a job', async () => {
@@ -683,75 +664,35 @@ describe('an action', () => {
   });
 });
 
-describe('a question', () => {
-  const save = (fields: Record<string, string>, headers: Record<string, string> = {}, of = site) => {
-    const sent = { origin: of.origin, authorization: `Bearer ${of.token}`, ...headers };
-    return submit('/ask', { project: 'prj_1', opened: '', ...fields }, sent, of);
-  };
-
-  it('is saved under a name, listed, opened, replaced and deleted, as a file of the workspace', async () => {
-    const open = (await ask('/ask?sql=SELECT+1')).text;
-    const token = /name="token" value="([\w-]+)"/.exec(open)?.[1] ?? '';
-    const file = join(directory, 'questions/Über uns.sql');
-    const name = 'Über uns';
-    const saved = await save({ token, action: 'save', name, sql: 'SELECT 41 AS answer\r\n' });
-    expect(saved.headers['location']).toBe('/ask?project=prj_1&name=%C3%9Cber+uns');
-    expect(await readFile(file, 'utf8')).toBe('SELECT 41 AS answer\n');
-    expect((await ask('/ask')).text).toContain('<a href="/ask?name=%C3%9Cber+uns">Über uns</a>');
-    expect((await ask(String(saved.headers['location']))).text).toMatch(/1 row[^]+<td[^>]*>41</);
-    const again = { token, action: 'save', name, sql: 'SELECT 42 AS answer' };
-    expect((await save(again)).text).toContain('already exists. Open it to replace it');
-    expect((await save({ ...again, opened: name })).status).toBe(303);
-    const csv = await ask('/ask.csv?name=%C3%9Cber+uns');
-    expect(csv.text).toBe('answer\n42\n');
-    const deleted = await save({ token, action: 'delete', name, opened: name });
-    expect(deleted.headers['location']).toBe('/ask?project=prj_1&sql=SELECT+42+AS+answer');
-    expect((await ask('/ask?name=%C3%9Cber+uns')).status).toBe(400);
-    expect((await ask('/ask')).text).not.toContain('Über uns');
-
-    for (const bad of ['', '../readership', 'a/b', 'a\\b', '.hidden', 'a\nb', 'x'.repeat(81), 'a.'])
-      for (const action of ['save', 'delete']) {
-        const { status } = await save({ token, action, name: bad, opened: bad, sql: 'SELECT 1' });
-        expect(status, bad).toBe(400);
-      }
-    await writeFile(join(directory, 'outside.sql'), 'SELECT 1');
-    for (const bad of ['../outside', '..%2foutside', '/etc/passwd'])
-      expect((await ask(`/ask?name=${bad}`)).status).toBe(400);
-    expect((await save({ token, action: 'save', name: 'empty', sql: ' ' })).text).toContain('is empty');
-    expect(await readdir(join(directory, 'questions'))).toEqual([]);
-  });
-
-  it('cannot be saved by a viewer, by another site, or without the token of the form', async () => {
-    const fields = { action: 'save', name: 'mine', sql: 'SELECT 1' };
-    expect((await save(fields)).status).toBe(409);
-    expect((await save(fields, { origin: 'https://evil.example' })).status).toBe(403);
-    const { text } = await ask('/ask?sql=SELECT+1', { 'x-user': 'bob' }, { of: viewed });
-    expect(text).not.toContain('Save this question');
-    expect((await save(fields, { 'x-user': 'bob' }, viewed)).status).toBe(403);
-  });
-
-  it('waits for those of the same address, in however many sessions', async () => {
-    const signedIn = Array.from({ length: 40 }, () => signIn('just looking around', guarded));
-    const left = new AbortController();
-    const url = `${guarded.origin}/ask?sql=${encodeURIComponent('SELECT count(*) FROM range(100000000000)')}`;
-    const asked = (await Promise.all(signedIn)).map((answer) =>
-      request(url, { headers: { cookie: cookieIn(answer) }, signal: left.signal }),
+describe('many requests at once', () => {
+  it('wait for those of the same address, in however many sessions, and delay no others', async () => {
+    const signedIn = await Promise.all(
+      Array.from({ length: 40 }, () => signIn('just looking around', guarded)),
     );
-    expect(await Promise.race(asked)).toMatchObject({ statusCode: 429 });
-    left.abort();
-    await Promise.allSettled(asked);
+    const asked = signedIn.flatMap((answer, index) =>
+      [0, 1, 2].map((at) =>
+        ask(
+          `/?from=2026-09-${10 + at}&to=2026-10-${10 + (index % 20)}`,
+          { cookie: cookieIn(answer) },
+          { of: guarded },
+        ),
+      ),
+    );
+    const other = await ask('/reports', basic('just looking around'), { of: guarded });
+    expect(other.status).toBe(200);
+    const all = await Promise.all(asked);
+    expect(new Set(all.map(({ status }) => status))).toEqual(new Set([200, 429]));
+    expect(all.find(({ status }) => status === 429)?.headers['retry-after']).toBe('60');
   });
 
-  it('that its browser no longer waits for is stopped, and not logged', async () => {
+  it('that their browser no longer waits for end, and are not logged', async () => {
     const left = new AbortController();
-    const url = `${site.origin}/ask?sql=${encodeURIComponent('SELECT count(*) FROM range(100000000000)')}`;
-    const asked = request(url, { headers: { authorization: `Bearer ${site.token}` }, signal: left.signal });
-    expect((await ask('/ask')).status).toBe(200);
+    const headers = { authorization: `Bearer ${site.token}` };
+    const asked = request(`${site.origin}/?range=26w&against=year`, { headers, signal: left.signal });
+    await setImmediate();
     left.abort();
     await expect(asked).rejects.toThrow(/abort/i);
-    // At most two processes answer, so the abandoned query has ended.
-    const others = await Promise.all([1, 2].map((n) => ask(`/ask.csv?sql=SELECT+${n}+AS+n`)));
-    expect(others.map(({ text }) => text)).toEqual(['n\n1\n', 'n\n2\n']);
+    expect((await ask('/')).status).toBe(200);
     expect(site.errors).toEqual([]);
     // What has not begun by then never begins. Another client has as much waiting as it may.
     const turns = new Turns(1, 1, 1);

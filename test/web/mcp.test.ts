@@ -1,16 +1,11 @@
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { getEventListeners } from 'node:events';
 import { chmod, cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { readWorkspace } from '../../src/app/workspace.js';
 import { publish } from '../../src/warehouse/publish.js';
-import { answerMcp } from '../../src/web/mcp.js';
-import { openSources } from '../../src/web/request.js';
 import { steadyPages, storeReading } from '../agents/reading.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { answerOf } from '../duckdb.js';
-import { runtimeIn, startCli } from '../run-cli.js';
+import { startCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 import { mcpClient } from './mcp-client.js';
 
@@ -269,30 +264,6 @@ describe('an AI assistant', () => {
     expect(texts.flat().map((content) => 'text' in content && content.text)).toEqual(
       await Promise.all(files.map((file) => readFile(file, 'utf8'))),
     );
-  });
-
-  it('gets the same over HTTP, where every request is independent', async () => {
-    const { runtime } = runtimeIn(cwd);
-    const workspace = await readWorkspace({}, runtime, 'none');
-    const sources = openSources(workspace, {}, runtime);
-    const asker = { client: 'test', signal: runtime.signal };
-    const { client, ask: asked } = await mcpClient(
-      cwd,
-      new StreamableHTTPClientTransport(new URL('http://127.0.0.1/mcp'), {
-        fetch: (url, init) => answerMcp(new Request(url, init), sources, asker),
-      }),
-    );
-    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(TOOLS);
-    for (let count = 0; count < 12; count++)
-      expect(await asked('page', { path: '/guides/page-1', weeks: 1 })).toContain('"human":784');
-    expect(await asked('query', { sql: 'SELECT 784 AS human' })).toContain('"human":784');
-    // A server that runs for months would otherwise keep what each request listened with.
-    expect(getEventListeners(runtime.signal, 'abort')).toEqual([]);
-    const tooLarge = new Request('http://127.0.0.1/mcp', {
-      ...{ method: 'POST', body: JSON.stringify({ padding: 'x'.repeat(100_000) }) },
-      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
-    });
-    expect((await answerMcp(tooLarge, sources, asker)).status).toBe(413);
   });
 });
 

@@ -1,11 +1,9 @@
-import { readdirSync } from 'node:fs';
 import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { request } from 'undici';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { openHistory } from '../../src/warehouse/published.js';
 import { inHistory, rowsOf, valuesOf } from '../open-warehouse.js';
 import { tempDir } from '../temp-dir.js';
 import { PAGES, publishNow, publishedSite, serveSite, type Site } from './site.js';
@@ -77,32 +75,6 @@ describe('a project without data', () => {
     expect((await ask('/pages.csv?project=prj_2')).text).toMatch(/^\uFEFFpath,human,ai,[^]+\n\/quickstart,/);
     expect((await ask('/pages?project=prj_3')).status).toBe(404);
   });
-});
-
-it('all twenty questions are about the selected project, whatever else is in the history', async () => {
-  const documented = await readFile(join(import.meta.dirname, '../../docs/questions.md'), 'utf8');
-  const original = [...documented.matchAll(/^```sql\n([^]+?)^```/gm)].map(([, sql = '']) => sql);
-  expect(original).toHaveLength(20);
-  const examplesOf = async (project: string) => {
-    const text = (await ask(`/ask?project=${project}`)).text.replaceAll('&#x3D;', '=');
-    const links = [...text.matchAll(/<li><a href="(\/ask\?[^"]*sql=[^"]*)">/g)].map(([, link = '']) => link);
-    return links.map((link) => new URL(link.replaceAll('&amp;', '&'), site.origin));
-  };
-  const answersTo = (questions: readonly string[], file = historyFile()) =>
-    inHistory(file, (history) => Promise.all(questions.map((sql) => rowsOf(history, sql))));
-  const sqlOf = (examples: readonly URL[]) =>
-    examples.map(({ searchParams }) => searchParams.get('sql') ?? '');
-  const ofFirst = await examplesOf('prj_1');
-  expect(ofFirst.map(({ searchParams }) => searchParams.get('project'))).toEqual(Array(20).fill('prj_1'));
-  const answers = await answersTo(sqlOf(ofFirst));
-  expect(answers).toEqual(await answersTo(original, alone));
-  expect(answers.filter((rows) => rows.length > 0).length).toBeGreaterThan(15);
-  // The same questions about the other project have other answers.
-  const ofSecond = await answersTo(sqlOf(await examplesOf('prj_2')));
-  const isSame = (rows: unknown[], index: number) => JSON.stringify(rows) === JSON.stringify(answers[index]);
-  expect(ofSecond.filter(isSame).length).toBeLessThan(8);
-  const [{ search } = expect.fail()] = ofFirst;
-  expect((await ask(`/ask${search}`)).text).toMatch(/<h2 id="answer">\d+ rows?/);
 });
 
 it('nothing is compared across a day on which counting changed, and pages say so', async () => {
@@ -331,7 +303,6 @@ describe('the list of pages', () => {
     ['pages?project=prj_1&from=2026-11-16', 'Choose days from 2026-05-18 to 2026-11-15'],
     ['pages.csv?project=prj_1&to=2026-05-17', 'Choose days from 2026-05-18 to 2026-11-15'],
     [`pages?search=${'x'.repeat(3000)}`, 'search: too long'],
-    ['ask.csv?sql=', 'Nothing was asked'],
   ])('refuses %s', async (address, words) => {
     const { status, text } = await ask(`/${address}`);
     expect([status, text]).toEqual([400, expect.stringContaining(words)]);
@@ -475,39 +446,6 @@ it('health lists what is not as it should be, with the command, and opens the re
   expect(nothing).toMatch(/nothing is loaded yet: <code>readership export --project prj_new<\/code>/);
 });
 
-it('every query of a page is one click from being asked in SQL, with the project and the days filled in', async () => {
-  const history = await openHistory(historyFile());
-  const unescaped = (text: string) =>
-    ['&#x3D;=', "&#x27;'", '&quot;"', '&lt;<', '&gt;>', '&amp;&'].reduce((rest, pair) => {
-      const [, entity = '', character = ''] = /^(&.*;)(.)$/.exec(pair) ?? [];
-      return rest.replaceAll(entity, character);
-    }, text);
-  const names = new Set<string>();
-  for (const path of PAGES.filter((page) => /section=|path=|pages|ai|agents|health/.test(page))) {
-    const { text } = await ask(`${path}${path.includes('?') ? '&' : '?'}project=prj_1&range=4w`);
-    const form =
-      /<form method="post" action="\/ask" class="fields queries">([^]*?)<\/form>/.exec(text)?.[1] ?? '';
-    for (const [, sql = '', name = ''] of form.matchAll(/<button name="sql" value="([^"]*)">([^<]*)</g)) {
-      names.add(name.replace(/ of (?:\/|the sections).*/, ''));
-      const rows = await rowsOf(history, unescaped(sql));
-      if (['totals', 'pages', 'series'].includes(name))
-        expect(rows.length, `${path} ${name}`).toBeGreaterThan(0);
-      expect(sql).not.toContain('$');
-      if (name !== 'pages' || path !== '/pages') continue;
-      const body = new URLSearchParams({ sql: unescaped(sql) }).toString();
-      const answer = await ask('/ask', { origin: site.origin }, body);
-      expect(answer.text).toMatch(/<h2 id="answer">50 rows/);
-    }
-  }
-  history.close();
-  expect([...names].toSorted()).toEqual(
-    readdirSync(join(import.meta.dirname, '../../src/web/queries'))
-      .map((file) => file.replace('.sql', '').replaceAll('-', ' '))
-      .filter((name) => !['day differences', 'extent', 'page course'].includes(name))
-      .toSorted(),
-  );
-});
-
 it('Agents has each job once, in one stage of those counted at the top', async () => {
   const sql = "SELECT id FROM jobs WHERE project = 'prj_1' ORDER BY id";
   const jobs = await inHistory(historyFile(), (history) => valuesOf(history, sql));
@@ -539,33 +477,11 @@ it('Agents has each job once, in one stage of those counted at the top', async (
   expect(approved(reopened).length).toBeGreaterThan(approved(text).length);
 });
 
-it('Ask writes the numbers of a column alike, and years without commas', async () => {
-  const sql = encodeURIComponent('SELECT 2026 AS year, unnest([9999, 10000]) AS views');
-  const { text } = await ask(`/ask?project=prj_1&sql=${sql}`);
-  const cells = [...text.matchAll(/<td class="number">([^<]*)/g)].map(([, number]) => number);
-  expect(cells).toEqual(['2026', '9,999', '2026', '10,000']);
-  // A point of the chart leads to all days of its row.
-  for (const [first, step, last] of [
-    ['2026-08-03', '1 day', '2026-08-03'],
-    ['2026-08-03', '7 days', '2026-08-09'],
-    ['2026-08-01', '1 month', '2026-08-31'],
-  ]) {
-    const series = `SELECT (DATE '${first}' + n * INTERVAL '${step}')::DATE AS start, n FROM range(3) AS rows (n)`;
-    const chart = (await ask(`/ask?project=prj_1&sql=${encodeURIComponent(series)}`)).text;
-    expect(chart, step).toContain(
-      `data-points="[{&quot;first&quot;:&quot;${first}&quot;,&quot;last&quot;:&quot;${last}&quot;,`,
-    );
-  }
-});
-
 describe('compression', () => {
-  const csv = `sql=${encodeURIComponent("SELECT range AS n, 'the same text' AS text FROM range(1000)")}`;
-
   it.each([
     ['text/html', '/pages?project=prj_1&range=all'],
     ['text/css', '/app.css'],
     ['text/javascript', '/app.js'],
-    ['application/json', `/ask.json?${csv}`],
     ['text/csv', '/pages.csv?project=prj_1'],
   ])('of %s halves %s, and the content is the same', async (type, path) => {
     const compressed = await ask(path, { 'accept-encoding': 'gzip, br' });
@@ -577,17 +493,5 @@ describe('compression', () => {
     const lasting = (page: string) => page.replaceAll(/name="form" value="[^"]+"/g, '');
     expect(lasting(compressed.text)).toBe(lasting(plain.text));
     expect(compressed.bytes).toBeLessThan(plain.bytes / 2);
-  });
-
-  it('leaves alone what is compressed already, and what is sent piece by piece', async () => {
-    const parquet = await ask(`/ask.parquet?${csv}`, { 'accept-encoding': 'gzip' });
-    expect([parquet.status, parquet.headers['content-encoding']]).toEqual([200, undefined]);
-    const call = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} };
-    const accept = 'application/json, text/event-stream';
-    const headers = { 'accept-encoding': 'gzip', accept, 'content-type': 'application/json' };
-    const streamed = await ask('/mcp', headers, JSON.stringify(call));
-    expect(streamed.headers['content-type']).toContain('text/event-stream');
-    expect(streamed.headers['content-encoding']).toBeUndefined();
-    expect(streamed.text).toContain('weekly_report');
   });
 });

@@ -27,7 +27,7 @@ const OPTIONS = { command: 'readership test', now: () => NOW, maxWaitMs: 5_000 }
 
 /** Every page, each about something that the site has. */
 export const PAGES = [
-  ...['/', '/pages', '/section?section=/guides', '/page?path=/quickstart', '/agents', '/ask'],
+  ...['/', '/pages', '/section?section=/guides', '/page?path=/quickstart', '/agents'],
   ...['/reports', '/health'],
 ];
 
@@ -114,7 +114,6 @@ export async function serveSite(directory: string, settings: Partial<ServeSettin
   if (isTimeReal) vi.useFakeTimers({ toFake: ['setInterval'] });
   const web = await serveWeb({
     workspace,
-    options: {},
     runtime,
     settings: { ...DEFAULT_SERVE, port: 0, ...settings },
     onError: (words) => errors.push(words),

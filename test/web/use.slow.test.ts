@@ -42,30 +42,6 @@ beforeAll(async () => {
   site = await serveSite(directory);
 });
 
-const ask = async (sql: string, ending = '') => {
-  const { statusCode, body } = await request(`${site.origin}/ask${ending}?sql=${encodeURIComponent(sql)}`, {
-    headers: { authorization: `Bearer ${site.token}` },
-  });
-  return { status: statusCode, text: Buffer.from(await body.arrayBuffer()).toString() };
-};
-
-it('SQL in the browser can do no more than readership sql, and says why', async () => {
-  for (const sql of [
-    "SELECT * FROM read_text('/etc/passwd')",
-    'CREATE TABLE x (a INTEGER)',
-    "COPY page_views TO '/tmp/x.csv'",
-    'SET enable_external_access = true',
-  ]) {
-    const { text } = await ask(sql);
-    expect(text, sql).toMatch(/role="alert">The query failed\./);
-  }
-  const formula = await ask("SELECT '=cmd()' AS path, 3 AS n", '.csv');
-  expect(formula.text).toBe("\uFEFFpath,n\n'=cmd(),3\n");
-  expect(JSON.parse((await ask('SELECT 1 AS one', '.json')).text)).toEqual([{ one: 1 }]);
-  expect((await ask('SELECT 1 AS one', '.parquet')).text).toMatch(/^PAR1/);
-  expect((await ask('SELEC 1', '.csv')).status).toBe(400);
-});
-
 /** Waits until a page shows these words. */
 const shows = (page: Page, words: RegExp) => page.getByText(words).first().waitFor();
 
@@ -94,7 +70,6 @@ describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chrom
     'at $width pixels, $scheme, axe finds nothing on any page, and none is wider than the screen',
     async ({ width, scheme }) => {
       const page = await open(width, scheme);
-      const sql = encodeURIComponent('FROM site_weeks ORDER BY week DESC LIMIT 9');
       for (const path of [
         '/',
         '/pages',
@@ -104,7 +79,6 @@ describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chrom
         `/page?path=${encodeURIComponent('/with spaces and "quotes" & <b>tags</b>')}`,
         '/pages?readers=ai&sort=ai',
         '/agents',
-        `/ask?sql=${sql}`,
         '/reports',
         '/health',
       ]) {
@@ -151,14 +125,6 @@ describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chrom
     await page.getByRole('button', { name: 'Approve /quickstart' }).press('Enter');
     await page.getByText(/job \d+ was created/).waitFor();
     expect(sandbox.inspect().jobs).toHaveLength(1);
-    await page.getByRole('link', { name: 'Ask' }).press('Enter');
-    await page.getByText('Write your own SQL').press('Enter');
-    await page.getByLabel('SQL', { exact: true }).pressSequentially('SELECT count(*) AS jobs FROM agent_jo');
-    await page.locator('.suggestions button').first().waitFor();
-    await page.keyboard.press('ArrowDown');
-    await page.keyboard.press('Enter');
-    await page.keyboard.press('Control+Enter');
-    await page.getByRole('heading', { name: '1 row' }).waitFor();
     expect(site.errors).toEqual([]);
   });
 
