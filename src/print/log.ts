@@ -4,10 +4,11 @@ import type { Listener } from '../app/open.js';
 import { messageOf } from '../errors.js';
 import { isRefused } from '../export/load.js';
 import type { Colors, Output } from '../terminal/output.js';
+import { waitNotes } from './progress.js';
 
 /** Logs the service's steps, jobs and failed days. */
 export const logging = (log: Log): Listener => ({
-  onWait: (until, why) => log.info({ until, why }, 'requests are waiting'),
+  onWait: waitNotes((until, why) => log.info({ until, why }, 'requests are waiting')),
   onNotice: (words) => log.warn(words),
   onRetry: ({ message: error }, retriesLeft) => log.warn({ retriesLeft, error }, 'a request is retried'),
   onStepStart: (step) => log.info({ step }, `${step} started`),

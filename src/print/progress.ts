@@ -42,7 +42,7 @@ export class ExportProgress {
   get listener(): Listener {
     const { note } = this.output;
     return {
-      onWait: (until, why) => note(`${why} Waiting until ${nextMinute(until)}.`),
+      onWait: waitNotes((until, why) => note(`${why} Waiting until ${nextMinute(until)}.`)),
       onNotice: note,
       onRequest: ({ name }, project) => {
         if (name === VIEWS_OPERATION) this.#requests.set(project, 1 + (this.#requests.get(project) ?? 0));
@@ -123,6 +123,17 @@ export class ExportProgress {
     const { cyan, dim } = this.output.noteColors;
     return `${name}  ${cyan('█'.repeat(filled))}${dim('░'.repeat(width - filled))}  ${facts}`;
   }
+}
+
+/** Reports a wait once, however many requests wait for the same minute. */
+export function waitNotes(report: (until: Date, why: string) => void): NonNullable<Listener['onWait']> {
+  let reported = '';
+  return (until, why) => {
+    const wait = `${why} ${nextMinute(until)}`;
+    if (wait === reported) return;
+    reported = wait;
+    report(until, why);
+  };
 }
 
 /** Within this time, errors of the same kind count as one problem. */

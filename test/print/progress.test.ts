@@ -41,6 +41,25 @@ it('the log calls a day failed, but one that the platform refused only refused: 
   expect(textOf(out)).toMatch(/"level":40,.+"a day failed".+"level":30,.+"a day was refused"/s);
 });
 
+it('a wait of many requests for the same minute is noted and logged once', async () => {
+  const [out, err] = [new PassThrough(), new PassThrough()];
+  const listeners = [
+    new ExportProgress(new Output(out, err, false)).listener,
+    logging(await openLog(new Output(out, err, false))),
+  ];
+  for (const { onWait } of listeners)
+    for (const seconds of [10, 10.2, 10.4, 75])
+      onWait?.(
+        new Date(Date.UTC(2026, 10, 18, 6, 0, 0) + seconds * 1_000),
+        'The platform refused a request.',
+      );
+  expect(textOf(err).trim().split('\n')).toEqual([
+    'The platform refused a request. Waiting until Nov 18, 2026 at 06:01 UTC.',
+    'The platform refused a request. Waiting until Nov 18, 2026 at 06:02 UTC.',
+  ]);
+  expect(textOf(out).match(/"until":"[^"]+"/g)).toHaveLength(2);
+});
+
 it('on a terminal, the bar is as long as the line has room for', async () => {
   const err = Object.assign(new PassThrough(), { isTTY: true, columns: 60 });
   const progress = new ExportProgress(new Output(err, err, false, await loadScreen()));
