@@ -10,7 +10,6 @@ const DECISIONS = {
   'agents/select': 'agents/{plan,select}',
   'agents/plan': '{agents/{code-host,plan,select},steps/approve}',
   'agents/lifecycle': 'agents/{lifecycle,failures,poll}',
-  'agents/pairs': 'agents/pairs',
   'agents/room': '{agents/{plan,select},steps/{approve,submit}}',
   'agents/reconcile': '{agents/failures,steps/approve}',
   'api/pace': 'budget/pace',

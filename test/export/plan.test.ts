@@ -94,7 +94,7 @@ describe('the plan of an export', () => {
     expect(asked.days.map(({ due }) => due)).toEqual(['provisional', 'provisional']);
   });
 
-  test('retries a day that failed today, but not with the requests reserved for the night', () => {
+  test('retries yesterday, if it failed today, after the other days', () => {
     const today = new Date('2026-11-18T02:15:00Z');
     const failed = ledgerOf(record(YESTERDAY, 'failed', null, today));
     expect(plan(failed).days[0]).toMatchObject({ day: YESTERDAY, due: 'yesterday', stage: 'past' });
