@@ -16,7 +16,7 @@ interface Served {
 /** Open connections. A browser has six; a proxy in front has those of all its visitors. */
 const MOST_CONNECTIONS = 1_000;
 const MOST_OF_ONE_ADDRESS = 200;
-/** A query of 8,000 characters fits into an address, even percent-encoded. */
+/** A path of 2,000 characters fits into an address, even percent-encoded. */
 const MAX_HEADER_BYTES = 32 * 1024;
 
 /** Serves HTTP until `close`, which cuts open connections. Rejects if the port is taken. */
@@ -87,10 +87,7 @@ class Connections {
 function answerTo(code: string | undefined): string {
   const [status, words] =
     code === 'HPE_HEADER_OVERFLOW'
-      ? [
-          '431 Request Header Fields Too Large',
-          'The address of this request is too long. Send a long query with POST.',
-        ]
+      ? ['431 Request Header Fields Too Large', 'The address of this request is too long.']
       : code === 'ERR_HTTP_REQUEST_TIMEOUT'
         ? ['408 Request Timeout', 'The request took too long to arrive.']
         : ['400 Bad Request', 'This is not an HTTP request.'];

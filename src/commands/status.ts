@@ -11,7 +11,7 @@ import { projectCommand, JSON_OUTPUT } from './command.js';
 export const status = projectCommand('status', {
   summary: 'what is stored, what is missing, and what needs attention',
   description:
-    'Shows how far the history goes, when loading it will be done, the requests of the last hour, the last runs, jobs and disk space, and everything that needs your attention. Exits 1 if something needs attention. Reads the published history, so other commands cannot block it. --json has every number.',
+    'Shows how far the history goes, how many days are left to load, the requests of the last hour, the last runs, jobs and disk space, and everything that needs your attention. Exits 1 if something needs attention. Reads the published history, so other commands cannot block it. --json has every number.',
   options: JSON_OUTPUT,
   examples: `
   readership status
