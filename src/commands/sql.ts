@@ -7,7 +7,6 @@ import { ConfigurationError, messageOf, ReadershipError, StorageError } from '..
 import { readText, formatOf } from '../files.js';
 import { counted } from '../format/numbers.js';
 import { runSql } from '../sql/answer.js';
-import { completable, readDictionary } from '../sql/dictionary.js';
 import { formatAnswer, TEXT_FORMATS, type TextFormat } from '../sql/formats.js';
 import { queryLimits, runWithout, settingsFor, type SqlLimits, tooMuch, watched } from '../sql/process.js';
 import { runPrompt } from '../sql/prompt.js';
@@ -86,8 +85,7 @@ Meaning of columns: FROM duckdb_columns() SELECT table_name, column_name, commen
         else {
           const streams = { input: process.stdin, output: process.stdout };
           const { connection } = history;
-          const names = completable(await readDictionary(history));
-          await runPrompt({ ...streams, connection, names, answer, onError: output.note });
+          await runPrompt({ ...streams, connection, answer, onError: output.note });
         }
       } finally {
         history.close();

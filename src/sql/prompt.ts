@@ -2,14 +2,14 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 import { createInterface, type Interface } from 'node:readline';
 import { messageOf } from '../errors.js';
 import { completenessOf } from './answer.js';
-import { completionsOf, schemaOf, TABLES } from './dictionary.js';
+import { schemaOf, TABLES } from './dictionary.js';
 
 const LEAVE = /^\s*[.\\]?(exit|quit|q)\s*;?\s*$/i;
 const HELP_WORDS = /^\s*[.\\]?(help|h|\?)\s*;?\s*$/i;
 /** A command as in the shells of DuckDB, SQLite and PostgreSQL. */
 const COMMAND = /^\s*[.\\](?<command>\w+)\s*(?<name>.*?)\s*;?\s*$/;
 
-const HELP = `End a statement with a semicolon. Tab completes, Ctrl-C stops a query, exit or Ctrl-D leaves.
+const HELP = `End a statement with a semicolon. Ctrl-C stops a query, exit or Ctrl-D leaves.
 .tables lists what there is, .schema site_weeks lists its columns, and .help shows this.`;
 
 /** The SQL of a command; undefined if there is no such command. */
@@ -22,8 +22,6 @@ export interface PromptOptions {
   readonly input: NodeJS.ReadableStream;
   readonly output: NodeJS.WritableStream;
   readonly connection: DuckDBConnection;
-  /** What Tab completes. */
-  readonly names: readonly string[];
   /** Runs a statement; its rejection is passed to `onError`, and the prompt continues. */
   readonly answer: (sql: string) => Promise<void>;
   readonly onError: (message: string) => void;
@@ -32,7 +30,7 @@ export interface PromptOptions {
 /** A simple prompt for multi-line statements, until Ctrl-D. */
 export async function runPrompt({ output, answer, onError, ...options }: PromptOptions): Promise<void> {
   const { connection } = options;
-  const prompt = new PromptLines(options.input, output, connection, options.names);
+  const prompt = new PromptLines(options.input, output, connection);
   const run = (sql: string) =>
     prompt.during(() => answer(sql).catch((error: unknown) => onError(messageOf(error))));
   output.write(`${HELP}\n`);
@@ -67,17 +65,8 @@ class PromptLines {
   #isClosed = false;
   #stopping: NodeJS.Timeout | undefined;
 
-  constructor(
-    input: NodeJS.ReadableStream,
-    output: NodeJS.WritableStream,
-    connection: DuckDBConnection,
-    names: readonly string[],
-  ) {
-    const completer = (line: string): [string[], string] => {
-      const { word, found } = completionsOf(names, line);
-      return [found, word];
-    };
-    this.lines = createInterface({ input, output, completer });
+  constructor(input: NodeJS.ReadableStream, output: NodeJS.WritableStream, connection: DuckDBConnection) {
+    this.lines = createInterface({ input, output });
     this.lines.on('close', () => {
       this.#isClosed = true;
     });

@@ -25,7 +25,6 @@ async function typed(
     input,
     output,
     connection,
-    names: ['site_weeks', 'movers(week_start)', 'human', 'SELECT'],
     onError: (message) => output.write(`${message}\n`),
     answer: (sql) => {
       asked.push(sql);
@@ -49,7 +48,7 @@ describe('the prompt', () => {
   it('asks for the rest of a statement', async () => {
     const [input, output] = [new PassThrough(), new PassThrough()];
     const answer = () => Promise.resolve();
-    const ended = runPrompt({ input, output, connection, names: [], onError: expect.unreachable, answer });
+    const ended = runPrompt({ input, output, connection, onError: expect.unreachable, answer });
     input.write('SELECT 1\n');
     for await (const [shown] of on(output, 'data')) if (String(shown).includes('  -> ')) break;
     input.end();
