@@ -47,9 +47,7 @@ function commandsIn(markdown: string): string[][] {
 
 /** What the command line refuses about these arguments; nothing is run. */
 async function refusal(args: readonly string[]): Promise<string | undefined> {
-  const values = args.map((arg) =>
-    arg === 'I/N' ? '2/8' : ['…', 'DATE'].includes(arg) ? '2026-11-09' : arg === 'ID' ? '3' : arg,
-  );
+  const values = args.map((arg) => (arg === '…' ? '2026-11-09' : arg === 'ID' ? '3' : arg));
   const program = await commandLine(() => Promise.resolve(), values[0]);
   const ignore = () => undefined;
   const quiet = (command: typeof program): void => {

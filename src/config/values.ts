@@ -44,9 +44,6 @@ export function parseDuration(text: string): number | undefined {
   return durationMs <= MAX_DURATION_MS ? durationMs : undefined;
 }
 
-/** A duration such as `30s`, `2m` or `1h`, in milliseconds. */
-export const duration = parsedBy(parseDuration, `not a duration: ${DURATION_FORM}`);
-
 export const namesNoUser = (url: string): boolean => !/^https?:[/\\]*[^/\\]*@/i.test(url);
 export const NAMES_A_USER = 'contains a user name or password; secrets belong in the environment';
 

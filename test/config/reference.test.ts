@@ -26,27 +26,18 @@ function* settingsIn(schema: Schema, path: string): Generator<[string, Schema]> 
   else if (properties === undefined && others === undefined) yield [path, schema];
 }
 
-/** What may be written. Values that are parsed further, such as durations, are recognized by their default. */
-function typeOf(
-  { type, enum: names, anyOf, const: one, minimum, maximum, format }: Schema,
-  written: unknown,
-): string {
+/** What may be written. */
+function typeOf({ type, enum: names, anyOf, const: one, minimum, maximum, format }: Schema): string {
   if (names !== undefined) return names.map((name) => `\`${String(name)}\``).join(', ');
   if (one !== undefined) return `\`${String(one)}\``;
-  if (anyOf !== undefined)
-    return anyOf
-      .filter(isSchema)
-      .map((inner) => typeOf(inner, undefined))
-      .join(' or ');
+  if (anyOf !== undefined) return anyOf.filter(isSchema).map(typeOf).join(' or ');
   if (type === 'array') return 'list';
   if (type === 'boolean') return '`true`, `false`';
   if (type === 'integer' || type === 'number') {
     const most = maximum === undefined || maximum >= Number.MAX_SAFE_INTEGER ? '' : ` to ${maximum}`;
     return `${type === 'integer' ? 'whole number' : 'number'}${minimum === undefined ? most : `, ${minimum}${most || ' or more'}`}`;
   }
-  if (format === 'uri') return 'URL';
-  const text = typeof written === 'string' ? written : '';
-  return /^\d+(ms|s|m|h)$/.test(text) ? 'duration' : 'text';
+  return format === 'uri' ? 'URL' : 'text';
 }
 
 const valueAt = (root: unknown, path: string): unknown =>
@@ -69,7 +60,7 @@ it('docs/configuration.md has every setting, with its type and default from the 
     const shown =
       written === undefined ? '' : `\`${typeof written === 'string' ? written : JSON.stringify(written)}\``;
     const isDefault = name !== 'baseUrl' && shown !== '';
-    return `${name}: ${typeOf(schema, written)}; ${isDefault ? shown : ''}`;
+    return `${name}: ${typeOf(schema)}; ${isDefault ? shown : ''}`;
   });
   const rows = [...page.matchAll(ROW)].map(({ groups = {} }) => groups);
   const documented = rows.map(({ name = '', type = '', by = '' }) => `${name}: ${type}; ${by}`);
