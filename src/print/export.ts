@@ -107,8 +107,13 @@ function leftLines({ outcome, left }: ProjectExport): string[] {
   const { stopped } = outcome ?? {};
   const resumeAt = stopped instanceof ReadershipError ? stopped.resumeAt : undefined;
   const next = resumeAt === undefined ? '' : `; resumes on ${nextMinute(resumeAt)}`;
-  return [`  ${counted(plan.days.length, 'day')} left, about ${counted(requests, 'request')}${next}`];
+  const about = isSizeKnown(plan) ? 'about' : 'at least';
+  return [`  ${counted(plan.days.length, 'day')} left, ${about} ${counted(requests, 'request')}${next}`];
 }
+
+/** Whether the size of days is known. Before any day was read, each is assumed to be small. */
+const isSizeKnown = ({ alreadyFinal, readToday, days }: ExportPlan): boolean =>
+  alreadyFinal + readToday + days.filter(({ due }) => due !== 'missing').length > 1;
 
 /** What an export would load, and the requests it needs. */
 export function planLines({ project: { name }, plan, requests }: PlannedExport, now: Date): string[] {
@@ -121,10 +126,9 @@ export function planLines({ project: { name }, plan, requests }: PlannedExport, 
     ];
   }
   if (plan.range.first > plan.range.last) return [nothingToLoad(name, plan)];
-  const { days, alreadyFinal, readToday, waiting } = plan;
+  const { days, waiting } = plan;
   if (days.length + requests === 0) return [`${name}: up to date through ${longDay(plan.range.last)}`];
-  // Before any day was read, each is assumed to be small.
-  const isKnown = alreadyFinal + readToday + days.filter(({ due }) => due !== 'missing').length > 1;
+  const isKnown = isSizeKnown(plan);
   const more = isKnown ? '' : ': more for days with more than 250 pages, which the first days will show';
   return [
     `${name}: ${counted(days.length, 'day')} to load of ${plainDayRange(plan.range)}`,

@@ -7,6 +7,14 @@ import { settingsSchema } from '../../src/config/schema.js';
 import { logging, openLog } from '../../src/print/log.js';
 import { ExportProgress } from '../../src/print/progress.js';
 import { loadScreen, Output } from '../../src/terminal/output.js';
+import {
+  callCleanly,
+  daysAgo,
+  endedWith,
+  env,
+  platformOf,
+  platformWorkspace,
+} from '../commands/workspace.js';
 import { textOf } from '../streams.js';
 
 const FIRST = day('2026-11-02');
@@ -77,4 +85,12 @@ it('the requests of an export are counted by project', () => {
     ['prj_1', 1],
     ['prj_2', 2],
   ]);
+});
+
+it('what is left of days of unknown size is the least number of requests', async () => {
+  const platform = await platformOf(1, 900);
+  const settings = `history: { start: ${daysAgo(1)}, requestsPerHour: 2 }\n`;
+  const cwd = await platformWorkspace(platform, settings);
+  const { stdout } = endedWith(75, await callCleanly(['export'], { cwd, env }));
+  expect(stdout).toMatch(/^ {2}1 day left, at least 1 request; resumes on .+ UTC$/m);
 });
