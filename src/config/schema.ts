@@ -38,7 +38,9 @@ const projectSchema = z
     siteUrl: httpUrl.optional(),
     apiKeyEnv: variableName.default('READERSHIP_API_KEY'),
     apiKeyExpires: day.optional().describe('status and doctor warn two weeks before'),
-    organization: oneLine.optional().describe('projects of one organization share one cap, and pause together'),
+    organization: oneLine
+      .optional()
+      .describe('projects of one organization share one cap, and pause together'),
   })
   .transform(({ name, ...project }) => ({ ...project, name: name ?? project.id }));
 

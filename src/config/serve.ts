@@ -21,9 +21,7 @@ export const serveSchema = z
       .optional()
       .describe('the address that browsers use, behind a reverse proxy'),
     password: passwordHash.optional(),
-    viewerPassword: passwordHash
-      .optional()
-      .describe('for visitors who may read, but not change anything'),
+    viewerPassword: passwordHash.optional().describe('for visitors who may read, but not change anything'),
     header: z
       .string()
       .regex(/^[\w-]+$/, 'not the name of a header')
