@@ -94,8 +94,10 @@ export function openPaces(
   return {
     of: (project: ProjectSettings): RequestPace => {
       const bucket = credentials.bucketOf(project);
+      const known = paces.get(bucket);
+      if (known !== undefined) return known;
       const counts = countsIn(warehouse, bucket);
-      const pace = paces.get(bucket) ?? new RequestPace({ counts, cap, maxWaitMs, now, onWait, sleep });
+      const pace = new RequestPace({ counts, cap, maxWaitMs, now, onWait, sleep });
       paces.set(bucket, pace);
       return pace;
     },
