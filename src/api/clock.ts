@@ -36,7 +36,7 @@ export function skewWords(baseUrl: string, skewMs: number, now: Date): string {
   );
 }
 
-/** The headers of any response of the platform. Needs no key, and does not count toward the hourly limit. */
+/** The headers of any response of the platform. Needs no key, and does not count toward `history.requestsPerHour`. */
 export async function askForDate(baseUrl: string, signal: AbortSignal): Promise<ResponseHeaders> {
   const { headers, body } = await requestUrl(baseUrl, { signal: timeLimit(ANSWER_TIMEOUT_MS, signal) });
   await body.dump();

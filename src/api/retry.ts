@@ -17,9 +17,9 @@ export type OnRetry = (error: Error & { readonly reason?: TryLaterReason }, retr
 
 /**
  * The only place that decides whether a request to the platform is sent again, for those that only read. Only a
- * `TryLaterError` and damaged JSON are retried, with growing, randomized delays. After a rate limit, the pace delays every
- * request, and up to `mostRefusals` of them are no retries. Any other `Retry-After` is waited for here; if it is longer than `maxDelayMs`, the error is thrown, so that
- * the caller can release its resources.
+ * `TryLaterError` and damaged JSON are retried, with growing, randomized delays. After a 429, the pace delays every
+ * request, and up to `mostRefusals` refusals of this one do not count as retries. Any other `Retry-After` is waited for
+ * here; if it is longer than `maxDelayMs`, the error is thrown, so that the caller can release its resources.
  */
 export async function retrying<Result>(
   attempt: () => Promise<Result>,
