@@ -9,7 +9,7 @@ import {
   Stats,
   writeFileSync,
 } from 'node:fs';
-import { access, lstat, open, readFile, stat, statfs } from 'node:fs/promises';
+import { access, lstat, mkdir, open, readFile, stat, statfs } from 'node:fs/promises';
 import { basename, dirname, extname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { codeOf, ConfigurationError, messageOf, StorageError } from './errors.js';
@@ -66,6 +66,19 @@ export async function expectDirectory(path: string): Promise<void> {
   throw new StorageError(
     `The data directory ${path} is ${what}. Set dataDir to a directory, or restore what is missing.`,
   );
+}
+
+/** Creates a private directory. Returns the first of the directories that did not exist, if any. */
+export async function makeDirectory(path: string): Promise<string | undefined> {
+  try {
+    return await mkdir(path, { recursive: true, mode: 0o700 });
+  } catch (cause) {
+    await expectDirectory(path);
+    throw new StorageError(
+      `Cannot create the data directory ${path}: ${messageOf(cause)}. Set dataDir to a directory you can write to.`,
+      { cause },
+    );
+  }
 }
 
 /** Free bytes on the file system of a directory. */

@@ -10,14 +10,20 @@ const SIGNS = [
     'memory',
     /ENOMEM|Cannot allocate memory|failed to map segment|Out of Memory|(array buffer )?allocation failed|bad_alloc/i,
   ],
-  ['failing', /\bEIO\b|Input\/output error|fsync failed/],
-  ['lockless', /Could not set lock on file/],
+  ['failing', /disk I\/O error|\bEIO\b|Input\/output error|fsync failed/],
+  ['lockless', /Could not set lock on file|locking protocol/],
   ['elsewhere', /uv_cwd/],
   ['incomplete', /^Cannot find (module|package)|GLIBC_|Error loading shared library/],
-  ['full', /No space left|ENOSPC|Disk quota|EDQUOT|File too large|EFBIG/],
+  ['full', /No space left|database or disk is full|ENOSPC|Disk quota|EDQUOT|File too large|EFBIG/],
   // Node.js reports ENOENT when it creates nested directories on a read-only file system.
-  ['denied', /Permission denied|EACCES|Read-only file system|EROFS|EPERM|ENOENT.*, mkdir/],
-  ['damaged', /Corrupt|not a valid DuckDB database|Could not read enough bytes|while replaying WAL/],
+  [
+    'denied',
+    /readonly database|unable to open database file|Permission denied|EACCES|Read-only file system|EROFS|EPERM|ENOENT.*, mkdir/,
+  ],
+  [
+    'damaged',
+    /database disk image is malformed|file is not a database|Corrupt|not a valid DuckDB database|Could not read enough bytes|while replaying WAL/,
+  ],
   ['failed', /^(IO|FATAL|INTERNAL|Serialization|TransactionContext|Out of Memory) Error/],
 ] as const;
 

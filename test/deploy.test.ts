@@ -172,7 +172,7 @@ describe('deploy/cronjob.yaml', () => {
   });
 });
 
-it('deploy/compose.yaml builds the image, and mounts a workspace at its own path with the machine it is on', async () => {
+it('deploy/compose.yaml builds the image, and mounts a workspace at its own path, and names the machine', async () => {
   const file = z.object({ services: z.object({ readership: z.record(z.string(), z.unknown()) }) });
   const { readership } = file.parse(parse(await read('deploy/compose.yaml'))).services;
   expect(readership).toMatchObject({
@@ -180,7 +180,8 @@ it('deploy/compose.yaml builds the image, and mounts a workspace at its own path
     command: ['start', '--host', '0.0.0.0'],
     restart: 'unless-stopped',
     working_dir: '${PWD}',
-    volumes: ['${PWD}:${PWD}', '/etc/machine-id:/etc/machine-id:ro'],
+    environment: { READERSHIP_MACHINE: '${READERSHIP_MACHINE:-compose}' },
+    volumes: ['${PWD}:${PWD}'],
     ports: ['127.0.0.1:${READERSHIP_PORT:-8420}:8420'],
   });
 });

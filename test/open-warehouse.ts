@@ -1,6 +1,5 @@
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { z } from 'zod';
-import { EffectsJournal } from '../src/effects/journal.js';
 import { isPublished, publish } from '../src/warehouse/publish.js';
 import { type History, openHistory } from '../src/warehouse/published.js';
 import { openWarehouse } from '../src/warehouse/open.js';
@@ -30,13 +29,6 @@ async function newLiveFile(): Promise<string> {
   const path = join(await tempDir(), 'warehouse.duckdb');
   await newDatabase(path);
   return path;
-}
-
-/** The effects journal next to it; closed after the test. */
-export async function journalOf({ path }: Warehouse): Promise<EffectsJournal> {
-  const journal = await EffectsJournal.open(dirname(path));
-  afterTest(() => journal.close());
-  return journal;
 }
 
 /** Publishes to a file if a reader would see a difference; returns its size, or undefined if not. */

@@ -11,8 +11,8 @@ import { runSql } from '../src/sql/answer.js';
 import { formatAnswer } from '../src/sql/formats.js';
 import { colorsOf } from '../src/terminal/output.js';
 import { type History, openHistory } from '../src/warehouse/published.js';
-import { env, liveFile, serveSandbox, workspaceOf } from './commands/workspace.js';
-import { execute, inWarehouse } from './open-warehouse.js';
+import { env, serveSandbox, workspaceOf } from './commands/workspace.js';
+import { openTestState } from './open-state.js';
 import { runtimeIn } from './run-cli.js';
 import { clockAt } from './sandbox/open-sandbox.js';
 
@@ -30,7 +30,7 @@ improve: { mode: apply, exclude: ['/changelog/**', '/llms*.txt', '/**/openapi.*'
 const HOURS_BETWEEN = [0, 24, 48 * 24, 24];
 
 /** Merges every pull request three days after its job was planned. */
-const MERGE_ALL = 'UPDATE agent_jobs SET merged_on = planned_at::DATE + 3 WHERE pr_link IS NOT NULL';
+const MERGE_ALL = "UPDATE jobs SET merged_on = date(planned_at, '+3 days') WHERE pr_link IS NOT NULL";
 
 /** The published history of a site after a service has run, with every ledger in use. */
 async function publishedHistory(): Promise<string> {
@@ -49,7 +49,10 @@ async function publishedHistory(): Promise<string> {
   for (const [tick, hours] of HOURS_BETWEEN.entries()) {
     clock.advance(hours * 3600);
     await service.tick();
-    if (tick === 1) await inWarehouse(liveFile(cwd), (warehouse) => execute(warehouse, MERGE_ALL));
+    if (tick !== 1) continue;
+    const { state, close } = await openTestState(join(cwd, 'data'));
+    await state.transaction(() => state.run(MERGE_ALL));
+    await close();
   }
   return workspace.historyFile;
 }

@@ -1,8 +1,10 @@
 import { z } from 'zod';
+import { dayColumn } from '../columns.js';
 import { longDay } from '../format/days.js';
 import { signedPercent, thousands } from '../format/numbers.js';
-import { dayColumn, type Reader } from '../warehouse/query.js';
-import { readJobs } from './job.js';
+import { readJobs } from '../state/jobs.js';
+import type { State } from '../state/state.js';
+import type { Reader } from '../warehouse/query.js';
 
 /** Views a week before and after a merge; null where no day is loaded. Changes are null if there is nothing to compare with. */
 interface Side {
@@ -49,8 +51,8 @@ export const readJobEffects = (reader: Reader, project: string): Promise<JobEffe
   reader.query(EFFECTS_OF_PROJECT, jobEffectRow, { project });
 
 /** Every job of a project, the newest first, with the views before and after its merge as a phrase. */
-export async function readJobsWithEffects(reader: Reader, project: string) {
-  const jobs = (await readJobs(reader, project)).toReversed();
+export async function readJobsWithEffects(state: State, reader: Reader, project: string) {
+  const jobs = readJobs(state, project).toReversed();
   const isMerged = jobs.some(({ merged_on }) => merged_on !== null);
   const effects = isMerged ? await readJobEffects(reader, project) : [];
   return jobs.map((job) => {

@@ -1,76 +1,125 @@
 import { createHash } from 'node:crypto';
-import { z } from 'zod';
-import { jobStatus } from '../api/schema.js';
-import { dayColumn, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
-import { isRemote, JOB_STATES, type RemoteState } from './lifecycle.js';
-import { evidenceRow } from './reasons.js';
+import type { AgentJob } from '../api/schema.js';
+import { addJob, type Evidence, type Job, type JobState, recordChange, storeJob } from '../state/jobs.js';
+import type { State } from '../state/state.js';
+import { isPolled, isRemote, type JobEvent, nextState, OPEN_STATES, type RemoteState } from './lifecycle.js';
 
-const JOBS_OF_PROJECT = readSql(import.meta.url, 'statements/jobs-of-project.sql');
+/** Work on the jobs of a project. */
+export interface JobsTask {
+  readonly state: State;
+  readonly project: string;
+  readonly now: () => Date;
+  readonly signal?: AbortSignal;
+}
 
-/**
- * Identifies a job or message in the effects journal, the prompt and the pull request. It is
- * derived from values that never change, so every copy of the database agrees on it.
- */
+/** Identifies a job or message in the prompt and the pull request. It is derived from values that never change. */
 export const referenceOf = (...parts: readonly (string | Date)[]): string =>
   createHash('sha256')
     .update(parts.map((part) => (part instanceof Date ? part.getTime() : part)).join('\n'))
     .digest('hex')
     .slice(0, 12);
 
-/** The columns that jobs and messages have in common. `id` is the number in Readership. */
-export const promptColumns = {
-  id: z.int(),
-  project: z.string(),
-  path: z.string(),
-  prompt: z.string(),
-  planned_at: timestampColumn,
-  submitted_at: timestampColumn.nullable(),
-  note: z.string().nullable(),
-};
-
-const jobRow = z
-  .object({
-    ...promptColumns,
-    state: z.enum(JOB_STATES),
-    remote_id: z.string().nullable(),
-    reason: z.string(),
-    /** Version 0.3 stored any length. */
-    remote_status: jobStatus.nullable().catch(null),
-    pr_link: z.string().nullable(),
-    polls: z.int(),
-    next_poll_at: timestampColumn.nullable(),
-    ended_at: timestampColumn.nullable(),
-    merged_on: dayColumn.nullable(),
-    /** When its pull request was closed without being merged; null if it was not, or was not looked up. */
-    closed_on: dayColumn.nullable(),
-    /** The branch its pull request was merged into, if that is not the site's. */
-    merged_into: z.string().nullable(),
-    /** Why its pull request could not be looked up. */
-    pull_request_problem: z.string().nullable(),
-    ...evidenceRow.shape,
-  })
-  .transform((row) => ({
-    ...row,
-    reference: referenceOf(row.project, row.path, row.planned_at),
-  }));
-/**
- * A job has three ids. `id` is its number in this database, used by commands (`jobs show 1`), lists
- * and the web app. `remote_id` is the platform's id, used in requests to it and null until it is
- * known. `reference` is in the prompt, the pull request and the effects journal, and is the same in
- * every copy of the database. `jobs show` and the view `jobs` have all three.
- */
-export type Job = z.infer<typeof jobRow>;
 /** A job known to exist on the platform. */
 export type RemoteJob = Job & { readonly state: RemoteState; readonly remote_id: string };
 
 /** A job whose reply was lost and whose pull request was found has an unknown id. */
 export const isRemoteJob = (job: Job): job is RemoteJob => isRemote(job.state) && job.remote_id !== null;
 
-/** Every job of a project (null for all projects), oldest first. */
-export const readJobs = (reader: Reader, project: string | null): Promise<Job[]> =>
-  reader.query(JOBS_OF_PROJECT, jobRow, { project });
+/** A job before it has a number. */
+interface PlannedJob {
+  readonly project: string;
+  readonly page: { readonly path: string; readonly reason: string; readonly evidence: Evidence };
+  readonly prompt: string;
+  /** Whether a person approved this page. */
+  readonly isApproved: boolean;
+  readonly now: Date;
+}
 
-export const readJobsOf = async (
-  reader: Reader,
-  projects: readonly { readonly id: string }[],
-): Promise<Job[]> => (await Promise.all(projects.map(({ id }) => readJobs(reader, id)))).flat();
+/** Records the intent to create a job for a page, in a transaction; nothing is sent. Returns the number of the job. */
+export function planJob(
+  state: State,
+  { project, page: { path, reason, evidence }, prompt, isApproved, now }: PlannedJob,
+): number {
+  const reference = referenceOf(project, path, now);
+  const job = addJob(state, {
+    reference,
+    project,
+    path,
+    is_approved: isApproved,
+    reason,
+    prompt,
+    planned_at: now,
+    weekly_human: evidence.weekly_human,
+    weekly_ai: evidence.weekly_ai,
+    trend: evidence.trend,
+    weeks: evidence.weeks,
+  });
+  const cause = isApproved ? 'approved' : 'flagged';
+  recordChange(state, { job, message: null, now, from: null, to: 'planned', cause });
+  return job;
+}
+
+/** What happened to a job or a message. */
+export interface PromptChange<Event> {
+  readonly event: Event;
+  readonly now: Date;
+  /** A phrase for the list of changes. */
+  readonly cause: string;
+  readonly note?: string | null;
+  /** The number of the attempt that begins. */
+  readonly attempt?: number;
+}
+/** What is known of a job on the platform. */
+type Remote = { readonly [Field in keyof AgentJob]?: AgentJob[Field] | undefined };
+export interface JobChange<Event = JobEvent> extends PromptChange<Event> {
+  readonly remote?: Remote | undefined;
+  /** When to poll the job if it is active; by default, at once. */
+  readonly nextPollAt?: Date;
+}
+
+/**
+ * Applies an event to a job, in a transaction that has read it, and stores it. Throws when the event cannot happen in the
+ * job's state.
+ */
+export function changeJob(state: State, job: Job, change: JobChange): Job {
+  const { now, cause, remote } = change;
+  const changed = applyChange(job, change);
+  storeJob(state, changed, {
+    model: remote?.model ?? null,
+    repository: remote?.source?.repository ?? null,
+    ref: remote?.source?.ref ?? null,
+  });
+  if (changed.state !== job.state || change.event === 'found-sent')
+    recordChange(state, { job: job.id, message: null, now, from: job.state, to: changed.state, cause });
+  return changed;
+}
+
+export function refuse(what: string, state: string, event: string): never {
+  throw new Error(`${what} is ${state}: “${event}” cannot happen to it now`);
+}
+
+/** The job after a change. Pure. */
+function applyChange(job: Job, change: JobChange): Job {
+  const { event, now, remote, nextPollAt = now, note = null, attempt } = change;
+  const state: JobState =
+    nextState(job.state, event, remote?.status) ?? refuse(`job ${job.id}`, job.state, event);
+  // The platform's id of a job never changes, so another one in a poll or reply is ignored.
+  const remote_id = job.remote_id ?? remote?.id ?? null;
+  if (state === 'active' && remote_id === null)
+    throw new Error(`job ${job.id} cannot be active without its id on the platform`);
+  const pr_link = remote?.prLink ?? job.pr_link;
+  const ended_at = OPEN_STATES.has(state) ? null : (job.ended_at ?? now);
+  return {
+    ...job,
+    state,
+    attempt: attempt ?? job.attempt,
+    submitted_at: event === 'submit' ? now : job.submitted_at,
+    remote_id,
+    remote_status: remote?.status ?? job.remote_status,
+    pr_link,
+    polls: event === 'polled' ? job.polls + 1 : event === 'followed-up' ? 0 : job.polls,
+    next_poll_at: isPolled(state, pr_link, ended_at, now) ? nextPollAt : null,
+    ended_at,
+    note,
+  };
+}

@@ -2,32 +2,17 @@ import { subHours } from 'date-fns';
 import { RefusedError, TryLaterError } from '../api/errors.js';
 import { LONGEST_WAIT_MS } from '../api/retry-after.js';
 import { ENDED_STATUSES } from '../api/schema.js';
-import type { Outcome } from '../effects/entries.js';
+import type { JobState } from '../state/jobs.js';
+import type { MessageState } from '../state/messages.js';
 
-/**
- * The life of an agent job: `planned → submitting → active → completed | failed | archived`, or
- * else `unconfirmed` (the reply was lost, so the job may exist on the platform) or `refused` (the
- * platform rejected it, or a person ended it before it was known to be sent).
- */
-export const LOCAL_STATES = ['planned', 'submitting', 'unconfirmed', 'refused'] as const;
 /** States of a job that exists on the platform under a known id. */
-export const REMOTE_STATES = ['active', ...ENDED_STATUSES] as const;
-export const JOB_STATES = [...LOCAL_STATES, ...REMOTE_STATES] as const;
-export type JobState = (typeof JOB_STATES)[number];
+const REMOTE_STATES = ['active', ...ENDED_STATUSES] as const;
 export type RemoteState = (typeof REMOTE_STATES)[number];
 
-/** The life of a follow-up message: as a job's, but it ends as `sent`. */
-export const MESSAGE_STATES = [...LOCAL_STATES, 'sent'] as const;
-export type MessageState = (typeof MESSAGE_STATES)[number];
-
 /** A page with a job in one of these states gets no other job. */
-export const OPEN_STATES: ReadonlySet<JobState> = new Set(['planned', 'submitting', 'active', 'unconfirmed']);
+export const OPEN_STATES: ReadonlySet<JobState> = new Set(['planned', 'sending', 'active', 'unknown']);
 /** A job with a message in one of these states gets no other message. */
-export const OPEN_MESSAGE_STATES: ReadonlySet<MessageState> = new Set([
-  'planned',
-  'submitting',
-  'unconfirmed',
-]);
+export const OPEN_MESSAGE_STATES: ReadonlySet<MessageState> = new Set(['planned', 'sending', 'unknown']);
 
 /** Whether the job is known to exist on the platform, which polling and messages require. */
 export const isRemote = (state: JobState): state is RemoteState =>
@@ -37,33 +22,41 @@ type Transitions<Event extends string, State> = Readonly<
   Record<Event, readonly [from: readonly State[], to: State]>
 >;
 
-/** What happens to a job or a message on its way to the platform; `found-`: a person found out. */
+/**
+ * What happens to a job or a message on its way to the platform; `found-`: a person found out. The reply to an attempt may
+ * come after another worker, or a person, took it for lost.
+ */
 const SUBMISSION = {
-  submit: [['planned'], 'submitting'],
-  'not-sent': [['submitting'], 'planned'],
-  unknown: [['submitting'], 'unconfirmed'],
-  refused: [['submitting'], 'refused'],
-  'found-not-sent': [['unconfirmed'], 'planned'],
-  withdrawn: [['planned', 'unconfirmed'], 'refused'],
+  submit: [['planned'], 'sending'],
+  'not-sent': [['sending', 'unknown'], 'planned'],
+  unknown: [['sending'], 'unknown'],
+  refused: [['sending', 'unknown', 'planned'], 'refused'],
+  'found-not-sent': [['unknown'], 'planned'],
+  withdrawn: [['planned', 'unknown'], 'refused'],
 } as const;
 
 export type MessageEvent = keyof typeof SUBMISSION | 'sent' | 'found-sent';
 const MESSAGE_TRANSITIONS: Transitions<MessageEvent, MessageState> = {
   ...SUBMISSION,
-  sent: [['submitting'], 'sent'],
-  'found-sent': [['planned', 'unconfirmed'], 'sent'],
+  sent: [['sending', 'unknown', 'planned', 'refused'], 'sent'],
+  'found-sent': [['planned', 'unknown'], 'sent'],
 };
 
+/**
+ * The life of an agent job: `planned → sending → active → completed | failed | archived`, or else `unknown` (the reply was
+ * lost, so the job may exist on the platform) or `refused` (the platform rejected it, or a person ended it before it was
+ * known to be sent).
+ */
 export type JobEvent = MessageEvent | 'polled' | 'followed-up' | 'found-over' | 'found-pull-request';
 const JOB_TRANSITIONS: Transitions<JobEvent, JobState> = {
   ...SUBMISSION,
-  sent: [['submitting'], 'active'],
+  sent: [['sending', 'unknown', 'planned', 'refused'], 'active'],
   // A person may correct what was settled before, also the id of a job.
-  'found-sent': [['planned', 'unconfirmed', 'refused', ...REMOTE_STATES], 'active'],
+  'found-sent': [['planned', 'unknown', 'refused', ...REMOTE_STATES], 'active'],
   polled: [['active', 'completed'], 'active'],
   'followed-up': [REMOTE_STATES, 'active'],
   'found-over': [['active'], 'failed'],
-  'found-pull-request': [['unconfirmed', 'active'], 'completed'],
+  'found-pull-request': [['unknown', 'active'], 'completed'],
 };
 
 /** The state of a message after `event`, or undefined when it cannot happen in `state`. */
@@ -87,7 +80,7 @@ const after = <State>([from, to]: readonly [readonly State[], State], state: Sta
 
 /** The bounds of the time between two polls of a job. Jobs may end within seconds, or take hours. */
 export const SHORTEST_POLL_DELAY_MS = 1_000;
-const LONGEST_POLL_DELAY_MS = 5 * 60_000;
+export const LONGEST_POLL_DELAY_MS = 5 * 60_000;
 
 /** Milliseconds before the next poll of a job, doubling with each poll, within bounds. */
 export const pollDelayMs = (polls: number): number =>
@@ -126,7 +119,7 @@ const DEFAULT_PAUSE_MS = 10 * 60_000;
  * known not to have acted. Anything ambiguous, including a bug of ours, is unknown and is never
  * sent again automatically.
  */
-export function outcomeOf(error: unknown): Exclude<Outcome['event'], 'sent'> {
+export function outcomeOf(error: unknown): 'not-sent' | 'refused' | 'unknown' {
   if (error instanceof TryLaterError && error.isKnownNotDone) return 'not-sent';
   if (error instanceof RefusedError) return ACCOUNT_STATUSES.has(error.status) ? 'not-sent' : 'refused';
   return 'unknown';

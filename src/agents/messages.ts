@@ -1,83 +1,62 @@
-import { z } from 'zod';
-import { type Reader, readSql, timestampColumn } from '../warehouse/query.js';
-import type { Transaction } from '../warehouse/transaction.js';
-import { type Job, promptColumns, readJobs, referenceOf } from './job.js';
+import { type Job, readJob, readJobs, recordChange } from '../state/jobs.js';
 import {
-  changeJob,
-  insert,
-  type JobChange,
-  type JobWriter,
-  type PromptChange,
-  recordTransition,
-  refuse,
-  within,
-} from './ledger.js';
-import { MESSAGE_STATES, type MessageEvent, nextMessageState } from './lifecycle.js';
-
-const statement = (name: string) => readSql(import.meta.url, `statements/${name}.sql`);
-const MESSAGES_OF_PROJECT = statement('messages-of-project');
-const PLAN_MESSAGE = statement('plan-message');
-const UPDATE_MESSAGE = statement('update-message');
-const TRANSITIONS_OF_JOB = statement('transitions-of-job');
-
-const messageRow = z
-  .object({
-    ...promptColumns,
-    job: z.int(),
-    state: z.enum(MESSAGE_STATES),
-    origin: z.enum(['typed', 'askWhenNoChange']),
-    job_planned_at: timestampColumn,
-  })
-  .transform(({ job_planned_at, ...row }) => {
-    const jobReference = referenceOf(row.project, row.path, job_planned_at);
-    return { ...row, jobReference, reference: referenceOf(jobReference, row.prompt, row.planned_at) };
-  });
-/** A follow-up message; `job` is the number of its job. */
-export type JobMessage = z.infer<typeof messageRow>;
-
-/** Every message to the jobs of a project (null for all projects), oldest first. */
-export const readMessages = (reader: Reader, project: string | null): Promise<JobMessage[]> =>
-  reader.query(MESSAGES_OF_PROJECT, messageRow, { project });
-
-export const readMessagesOf = async (
-  reader: Reader,
-  projects: readonly { readonly id: string }[],
-): Promise<JobMessage[]> => (await Promise.all(projects.map(({ id }) => readMessages(reader, id)))).flat();
+  addMessage,
+  type JobMessage,
+  readMessages,
+  readMessagesTo,
+  storeMessage,
+} from '../state/messages.js';
+import type { State } from '../state/state.js';
+import { changeJob, type JobChange, type PromptChange, referenceOf, refuse } from './job.js';
+import { type MessageEvent, nextMessageState } from './lifecycle.js';
 
 /** The message to a job that was not sent yet, or whose reply was lost; at most one is. */
 export const openMessage = (messages: readonly JobMessage[]): JobMessage | undefined =>
-  messages.findLast(({ state }) => state === 'planned' || state === 'unconfirmed');
+  messages.findLast(({ state }) => state === 'planned' || state === 'unknown');
 
-/** Records the intent to send a message to a job; nothing is sent. Returns the number of the message. */
-export const planMessage = (
-  writer: JobWriter,
-  { id: job }: Pick<Job, 'id'>,
-  { now, ...message }: Pick<JobMessage, 'origin' | 'prompt'> & { readonly now: Date },
-  cause = 'typed',
-): Promise<number> =>
-  within(writer, async (transaction) => {
-    const id = await insert(transaction, PLAN_MESSAGE, { job, now, ...message });
-    await recordTransition(transaction, { job, message: id, now, from: null, to: 'planned', cause });
-    return id;
-  });
+/** A message before it has a number. */
+type NewMessage = Pick<JobMessage, 'origin' | 'prompt'> & {
+  readonly now: Date;
+  /** The form that asks for it, in the web app: it may be submitted again. */
+  readonly form?: string | undefined;
+};
 
-/** Throws when the event cannot happen in the message's state. */
-async function changeMessage(
-  transaction: Transaction,
-  message: JobMessage,
-  { event, now, cause, note = null }: PromptChange<MessageEvent>,
-): Promise<JobMessage> {
-  const { id, job, state: from } = message;
-  const state = nextMessageState(from, event) ?? refuse(`message ${id}`, from, event);
-  const changed = { ...message, state, submitted_at: event === 'submit' ? now : message.submitted_at, note };
-  await storeMessage(transaction, changed);
-  await recordTransition(transaction, { job, message: id, now, from, to: state, cause });
-  return changed;
+/**
+ * Records the intent to send a message to a job, in a transaction; nothing is sent. Returns the number of the message: of
+ * the one that the same form asked for before, if it did.
+ */
+export function planMessage(
+  state: State,
+  { id: job, reference: jobReference }: Pick<Job, 'id' | 'reference'>,
+  { now, origin, prompt, form }: NewMessage,
+): number {
+  const reference = referenceOf(jobReference, prompt, form ?? now);
+  const known = readMessagesTo(state, job).find((message) => message.reference === reference);
+  if (known !== undefined) return known.id;
+  const id = addMessage(state, { reference, job, origin, prompt, planned_at: now });
+  recordChange(state, { job, message: id, now, from: null, to: 'planned', cause: origin });
+  return id;
 }
 
-/** Stores the mutable columns of a message, whatever its previous state. */
-export const storeMessage = (transaction: Transaction, message: JobMessage): Promise<void> =>
-  transaction.execute(UPDATE_MESSAGE, message);
+/** Throws when the event cannot happen in the message's state. */
+function changeMessage(
+  state: State,
+  message: JobMessage,
+  { event, now, cause, note = null, attempt }: PromptChange<MessageEvent>,
+): JobMessage {
+  const { id, job, state: from } = message;
+  const to = nextMessageState(from, event) ?? refuse(`message ${id}`, from, event);
+  const changed = {
+    ...message,
+    state: to,
+    attempt: attempt ?? message.attempt,
+    submitted_at: event === 'submit' ? now : message.submitted_at,
+    note,
+  };
+  storeMessage(state, changed);
+  recordChange(state, { job, message: id, now, from, to, cause });
+  return changed;
+}
 
 /** What is sent to the platform: a job to create, or a message to a job. */
 export interface Prompt {
@@ -86,52 +65,43 @@ export interface Prompt {
 }
 
 /** The jobs of a project (null for all projects), or the messages to them, oldest first. */
-export async function readPrompts(
-  reader: Reader,
-  kind: 'job' | 'message',
-  project: string | null,
-): Promise<Prompt[]> {
-  const jobs = await readJobs(reader, project);
+export function readPrompts(state: State, kind: 'job' | 'message', project: string | null): Prompt[] {
+  const jobs = readJobs(state, project);
   if (kind === 'job') return jobs.map((job) => ({ job }));
   const byId = new Map(jobs.map((job) => [job.id, job]));
-  return (await readMessages(reader, project)).flatMap((message) => {
+  return readMessages(state, project).flatMap((message) => {
     const job = byId.get(message.job);
     return job === undefined ? [] : { job, message };
   });
 }
 
-/** Applies an event to a job or message and stores it. A message that arrived reopens its job. */
-export const changePrompt = (
-  writer: JobWriter,
+/** A prompt as it is now. */
+export function currentPrompt(state: State, { job, message }: Prompt): Prompt {
+  const current = readJob(state, job.id);
+  if (current === undefined) throw new Error(`there is no job ${job.id}`);
+  if (message === undefined) return { job: current };
+  return { job: current, message: readMessagesTo(state, job.id).find(({ id }) => id === message.id) };
+}
+
+/**
+ * Applies an event to a job or message, in a transaction that has read it, and stores it. A message that arrived reopens
+ * its job.
+ */
+export function changePrompt(
+  state: State,
   { job, message }: Prompt,
   change: JobChange<MessageEvent>,
-): Promise<Prompt> =>
-  within(writer, async (transaction) => {
-    if (message === undefined) return { job: await changeJob(transaction, job, change) };
-    const changed = await changeMessage(transaction, message, change);
-    if (changed.state !== 'sent') return { job, message: changed };
-    return { job: await reopenJob(transaction, job, message, change), message: changed };
+): Prompt {
+  if (message === undefined) return { job: changeJob(state, job, change) };
+  const changed = changeMessage(state, message, change);
+  if (changed.state !== 'sent') return { job, message: changed };
+  const { now, remote, nextPollAt } = change;
+  const reopened = changeJob(state, job, {
+    event: 'followed-up',
+    now,
+    cause: `message ${message.id} was sent`,
+    remote,
+    ...(nextPollAt && { nextPollAt }),
   });
-
-/** After a message was sent, its job is polled until it ends again. */
-export const reopenJob = (
-  transaction: Transaction,
-  job: Job,
-  { id }: Pick<JobMessage, 'id'>,
-  change: Omit<JobChange, 'event' | 'cause'>,
-): Promise<Job> =>
-  changeJob(transaction, job, { ...change, event: 'followed-up', cause: `message ${id} was sent` });
-
-const transitionRow = z.object({
-  message: z.int().nullable(),
-  changed_at: timestampColumn,
-  from_state: z.string().nullable(),
-  to_state: z.string(),
-  cause: z.string(),
-});
-/** A state change of a job, or of one of its messages if `message` is set. */
-export type Transition = z.infer<typeof transitionRow>;
-
-/** The state changes of a job and its messages, oldest first. */
-export const readTransitions = (reader: Reader, job: number): Promise<Transition[]> =>
-  reader.query(TRANSITIONS_OF_JOB, transitionRow, { job });
+  return { job: reopened, message: changed };
+}

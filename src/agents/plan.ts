@@ -2,9 +2,11 @@ import { addHours } from 'date-fns';
 import type { Settings } from '../config/schema.js';
 import { addDays, dayOf } from '../day.js';
 import { pageOf } from '../page.js';
+import { type Job, readJobs } from '../state/jobs.js';
+import { readSkips } from '../state/skips.js';
+import type { State } from '../state/state.js';
 import { type Reader, readSql } from '../warehouse/query.js';
-import { readSkips, type Skip } from './choices.js';
-import { type Job, readJobs } from './job.js';
+import { reasonOfSkip } from './choices.js';
 import { OPEN_STATES } from './lifecycle.js';
 import type { Reason } from './reasons.js';
 import { isInReview, type Room, roomFor, type RoomRules } from './room.js';
@@ -28,7 +30,7 @@ export type PlanRules = SelectionRules & RoomRules & Pick<Settings['improve'], '
  */
 export interface ImprovePlan extends Selection {
   readonly waiting: readonly Job[];
-  readonly skips: readonly Skip[];
+  readonly skips: ReturnType<typeof skippedNow>;
   /** Full weeks of history behind the selection, at most 8. */
   readonly weeks: number;
   /** How many of them may be sent now. */
@@ -50,6 +52,12 @@ export const readCandidates = (
   now: Date,
 ): Promise<Candidate[]> => reader.query(CANDIDATES, candidateRow, { project, now, minWeeklyViews });
 
+/** What a plan is made from: the views, and what was decided. */
+export interface PlanStores {
+  readonly reader: Reader;
+  readonly state: State;
+}
+
 /** What a plan is made for. */
 export type Occasion = Pick<SelectionState, 'isListed' | 'only'> & {
   readonly now: Date;
@@ -57,18 +65,28 @@ export type Occasion = Pick<SelectionState, 'isListed' | 'only'> & {
   readonly candidates?: readonly Candidate[];
 };
 
-/** Decides from stored state which pages get a job. Sends and stores nothing. */
+/** Decides from what is stored which pages get a job. Sends and stores nothing. */
 export async function planImprovement(
-  reader: Reader,
+  { reader, state }: PlanStores,
   project: string,
   rules: PlanRules,
-  { now, isListed, only, candidates: known }: Occasion,
+  { candidates: known, ...occasion }: Occasion,
 ): Promise<ImprovePlan> {
-  const candidates = known ?? (await readCandidates(reader, project, rules, now));
-  const jobs = await readJobs(reader, project);
+  const candidates = known ?? (await readCandidates(reader, project, rules, occasion.now));
+  return planFrom(state, project, rules, { candidates, ...occasion });
+}
+
+/** As `planImprovement`, from candidates that were read before, so that it can be part of a transaction. */
+export function planFrom(
+  state: State,
+  project: string,
+  rules: PlanRules,
+  { now, isListed, only, candidates }: Occasion & { readonly candidates: readonly Candidate[] },
+): ImprovePlan {
+  const jobs = readJobs(state, project);
   const waiting = jobs.filter((job) => job.state === 'planned');
   const { plannedThisWeek, toPlan, toSend } = roomFor(jobs, rules, now);
-  const skips = await readSkips(reader, project, now);
+  const skips = skippedNow(state, project, now);
   const skipped = skips.map(({ path, why }) => [path, why] as const);
   const inReview = jobs.filter(isInReview);
   const selection = selectPages(candidates, rules, {
@@ -81,6 +99,10 @@ export async function planImprovement(
   const weeks = candidates[0]?.weeks.length ?? 0;
   return { ...selection, waiting, toSend, toPlan, skips, weeks, plannedThisWeek, inReview, now };
 }
+
+/** The pages that are skipped now, each with that as the reason. */
+export const skippedNow = (state: State, project: string, now: Date) =>
+  readSkips(state, project, now).map((skip) => ({ ...skip, why: reasonOfSkip(skip.skipped_until) }));
 
 const isRejected = ({ merged_on, closed_on }: Job): boolean => closed_on !== null && merged_on === null;
 

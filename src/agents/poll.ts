@@ -1,12 +1,20 @@
 import { addMilliseconds, max, min } from 'date-fns';
 import type { Client } from '../api/client.js';
 import { RefusedError } from '../api/errors.js';
+import { LONGEST_WAIT_MS } from '../api/retry-after.js';
 import type { AgentJob } from '../api/schema.js';
 import { ReadershipError } from '../errors.js';
 import { sleepFor, timeLimit } from '../sleep.js';
-import { isRemoteJob, type Job, readJobs, type RemoteJob } from './job.js';
-import { changeJob, type JobsTask } from './ledger.js';
-import { EARLIEST, nextPoll, pollDelayMs, SHORTEST_POLL_DELAY_MS } from './lifecycle.js';
+import { type Job, pollWaits, readJob, readJobs } from '../state/jobs.js';
+import type { State } from '../state/state.js';
+import { changeJob, isRemoteJob, type JobsTask, type RemoteJob } from './job.js';
+import {
+  EARLIEST,
+  LONGEST_POLL_DELAY_MS,
+  nextPoll,
+  pollDelayMs,
+  SHORTEST_POLL_DELAY_MS,
+} from './lifecycle.js';
 
 export interface PollTask extends JobsTask {
   readonly client: Pick<Client, 'job'>;
@@ -40,7 +48,7 @@ export async function pollJobs(given: PollTask) {
       return undefined;
     });
     if (error !== undefined) errors.push(error);
-    const stillActive = (await polledJobs(task)).filter(isActive);
+    const stillActive = polledJobs(task).filter(isActive);
     const due = min(stillActive.map((job) => nextPoll(job, task.now())));
     const nextPollAt = max([due, answersAgainAt(task, error)]);
     const isOver = stillActive.length === 0 || !keepsPolling || isLate();
@@ -53,7 +61,7 @@ export async function pollJobs(given: PollTask) {
 /** Polls each job that is due once. Returns the last error. */
 async function pollDue(task: PollTask, ended: Job[]): Promise<ReadershipError | undefined> {
   let error: ReadershipError | undefined;
-  for (const job of await polledJobs(task)) {
+  for (const job of polledJobs(task)) {
     if (nextPoll(job, task.now()) > task.now()) continue;
     task.signal?.throwIfAborted();
     const polled = await poll(task, job);
@@ -67,23 +75,36 @@ async function pollDue(task: PollTask, ended: Job[]): Promise<ReadershipError | 
 const isActive = ({ state }: Job): boolean => state === 'active';
 
 /** The active jobs, and those that completed lately without a pull request. */
-const polledJobs = async ({ warehouse, project }: PollTask): Promise<RemoteJob[]> =>
-  (await readJobs(warehouse, project))
+const polledJobs = ({ state, project }: PollTask): RemoteJob[] =>
+  readJobs(state, project)
     .filter(isRemoteJob)
     .filter((job) => isActive(job) || job.next_poll_at !== null);
 
+/** Whether anything is due to be polled or sent; planned jobs that no person approved count only with `sendsAll`. */
+export const isPollDue = (state: State, sendsAll: boolean, now: Date): boolean =>
+  pollWaits(state, sendsAll, {
+    now,
+    latest: addMilliseconds(now, LONGEST_POLL_DELAY_MS),
+    latestAfterError: addMilliseconds(now, LONGEST_WAIT_MS),
+  });
+
 async function poll(task: PollTask, job: RemoteJob) {
-  const { warehouse, now } = task;
+  const { state, now } = task;
   const { remote, failure } = await fetchJob(task, job);
   const regularAt = addMilliseconds(now(), pollDelayMs(job.polls));
   const nextPollAt = max([regularAt, answersAgainAt(task, failure)]);
-  const after = await changeJob(warehouse, job, {
-    event: 'polled',
-    now: now(),
-    nextPollAt,
-    cause: `status on the platform: ${remote?.status ?? 'unknown'}`,
-    note: isActive(job) ? (failure?.message ?? null) : null,
-    remote,
+  const after = await state.transaction(() => {
+    const current = readJob(state, job.id);
+    // A person may have settled it meanwhile.
+    if (current?.state !== job.state || current.remote_id !== job.remote_id) return current ?? job;
+    return changeJob(state, current, {
+      event: 'polled',
+      now: now(),
+      nextPollAt,
+      cause: `status on the platform: ${remote?.status ?? 'unknown'}`,
+      note: isActive(job) ? (failure?.message ?? null) : null,
+      remote,
+    });
   });
   const isChanged =
     after.state !== job.state || after.remote_status !== job.remote_status || after.pr_link !== job.pr_link;

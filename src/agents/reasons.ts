@@ -1,21 +1,10 @@
 import { z } from 'zod';
+import { dayColumn } from '../columns.js';
 import { longDay } from '../format/days.js';
 import { inWords, percentOf, thousands } from '../format/numbers.js';
-import { dayColumn } from '../warehouse/query.js';
+import { type Evidence, evidenceRow } from '../state/jobs.js';
 
-/** The evidence stored with a job: views by people and AI over the last full weeks, at most 8. */
-export const evidenceRow = z.object({
-  /** Of a typical week: the median by the views of both together. */
-  weekly_human: z.number(),
-  weekly_ai: z.number(),
-  /** Relative change from the older to the newer half of the weeks; null if the older half has no views or is before a break. */
-  trend: z.number().nullable(),
-  /** Oldest first. */
-  weeks: z.array(z.object({ week: dayColumn, human: z.int(), ai: z.int() })),
-});
-export type Evidence = z.infer<typeof evidenceRow>;
-
-/** For a job stored without evidence. */
+/** For a page that nothing is known of. */
 export const NO_EVIDENCE: Evidence = { weekly_human: 0, weekly_ai: 0, trend: null, weeks: [] };
 
 const rankedReason = evidenceRow.extend({

@@ -1,7 +1,7 @@
 import { UTCDateMini as UTCDate } from '@date-fns/utc/date/mini';
 import { addWeeks, startOfISOWeek } from 'date-fns';
 import type { Settings } from '../config/schema.js';
-import type { Job } from './job.js';
+import type { Job } from '../state/jobs.js';
 import { OPEN_STATES } from './lifecycle.js';
 
 /** The limits in the `improve` section of the configuration. */

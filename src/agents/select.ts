@@ -2,7 +2,8 @@ import picomatch from 'picomatch';
 import { z } from 'zod';
 import type { Settings } from '../config/schema.js';
 import { pagePattern } from '../page.js';
-import { type Evidence, evidenceRow, NO_EVIDENCE, type Reason } from './reasons.js';
+import { type Evidence, evidenceRow } from '../state/jobs.js';
+import { NO_EVIDENCE, type Reason } from './reasons.js';
 import type { Room } from './room.js';
 import type { IsListed } from './sitemap.js';
 

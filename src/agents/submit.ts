@@ -1,22 +1,34 @@
-import { addMilliseconds, subHours } from 'date-fns';
+import { addMilliseconds } from 'date-fns';
 import type { Client } from '../api/client.js';
-import { recordedUse, RollingHour } from '../api/hour.js';
+import { RollingHour } from '../api/hour.js';
 import { type AgentJob, LIMITS } from '../api/schema.js';
-import type { Departure, EffectsJournal } from '../effects/journal.js';
 import { messageOf, ReadershipError } from '../errors.js';
 import { nextMinute } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { withGrace } from '../sleep.js';
-import { type Reader, readSql } from '../warehouse/query.js';
-import { intentOf, sentAs } from './intents.js';
-import { isRemoteJob, type Job, readJobs } from './job.js';
-import type { JobsTask } from './ledger.js';
-import { outcomeOf, pauseAfter, SHORTEST_POLL_DELAY_MS } from './lifecycle.js';
-import { changePrompt, type Prompt, readPrompts } from './messages.js';
+import { type Job, readJobs } from '../state/jobs.js';
+import { readPromptPause, readSentPrompts, recordPromptPause } from '../state/prompts.js';
+import { type Attempt, type Sender, storeOutcome } from '../state/sender.js';
+import type { State } from '../state/state.js';
+import { isRemoteJob, type JobChange, type JobsTask } from './job.js';
+import {
+  type MessageEvent,
+  nextMessageState,
+  nextState,
+  outcomeOf,
+  pauseAfter,
+  SHORTEST_POLL_DELAY_MS,
+} from './lifecycle.js';
+import { changePrompt, currentPrompt, type Prompt, readPrompts } from './messages.js';
+import { roomFor, type RoomRules } from './room.js';
 
 export interface SubmitTask extends JobsTask {
-  readonly journal: EffectsJournal;
+  readonly sender: Sender;
   readonly client: Pick<Client, 'createJob' | 'sendMessage'>;
+  /** The limits on jobs. */
+  readonly rules: RoomRules;
+  /** Whether jobs that no person approved are sent as well. */
+  readonly sendsAll: boolean;
   /** Called with each job after its prompt or message was sent, whatever the outcome. */
   readonly onJob?: (job: Job) => void;
 }
@@ -30,84 +42,128 @@ export interface SubmitOutcome {
 type PromptKind = 'job' | 'message';
 
 /**
- * Sends the planned jobs of a project, or the planned messages to them, one after another, each at most once,
- * within the hourly limit and outside pauses: the oldest, and no more than `most`. It stops at the first
- * failure, since the next prompt would probably fail too, and keeps the rest.
+ * Sends the planned jobs of a project, or the planned messages to them, one after another, the oldest first, each at
+ * most once, within the hourly limit, the limits on jobs, and outside pauses. It stops at the first failure, since the
+ * next prompt would probably fail too, and keeps the rest.
  */
-export async function submitPrompts(
-  task: SubmitTask,
-  kind: PromptKind,
-  most = Infinity,
-): Promise<SubmitOutcome> {
-  const { warehouse, journal, project, now, signal } = task;
-  const prompts = (await readPrompts(warehouse, kind, project)).filter(isReady).slice(0, most);
-  const refusal = prompts.length === 0 ? undefined : await journal.refusal();
+export async function submitPrompts(task: SubmitTask, kind: PromptKind): Promise<SubmitOutcome> {
+  const { state, sender, project, now, signal } = task;
+  const prompts = readPrompts(state, kind, project).filter((prompt) => isReady(task, prompt));
+  const most = kind === 'job' ? roomOf(task, now()) : Infinity;
+  const refusal = prompts.length === 0 || most === 0 ? undefined : await sender.refusal();
   if (refusal !== undefined) return { sent: 0, stopped: refusal };
-  for (const [sent, prompt] of prompts.entries()) {
+  let sent = 0;
+  for (const [index, prompt] of prompts.slice(0, most).entries()) {
     if (signal?.aborted) return { sent, stopped: signal.reason };
-    const turn = await nextTurn(warehouse, project, now());
-    if (turn !== undefined) return { sent, stopped: new TurnError(prompts.length - sent, turn, kind) };
-    const { job, error } = await submit(task, prompt);
-    task.onJob?.(job);
-    if (error !== undefined) return { sent, stopped: error };
+    const turn = nextTurn(state, project, now());
+    const left = Math.min(most, prompts.length) - index;
+    if (turn !== undefined) return { sent, stopped: new TurnError(left, turn, kind) };
+    const submitted = await submit(task, prompt);
+    // It was sent or settled by another process, or there is no room anymore.
+    if (submitted === undefined) continue;
+    task.onJob?.(submitted.job);
+    if (submitted.error !== undefined) return { sent, stopped: submitted.error };
+    sent += 1;
   }
-  return { sent: prompts.length };
+  return { sent };
 }
 
 /** A message waits until its job is known to exist on the platform. */
-const isReady = ({ job, message }: Prompt): boolean =>
-  message === undefined ? job.state === 'planned' : message.state === 'planned' && isRemoteJob(job);
+const isReady = ({ sendsAll }: SubmitTask, { job, message }: Prompt): boolean =>
+  message === undefined
+    ? job.state === 'planned' && (job.is_approved || sendsAll)
+    : message.state === 'planned' && isRemoteJob(job);
+
+/** How many planned jobs may be sent. */
+const roomOf = ({ state, project, rules }: SubmitTask, now: Date): number =>
+  roomFor(readJobs(state, project), rules, now).toSend.count;
+
+/** Whether a prompt may be sent now, as far as the state says. */
+const mayBeSent = (task: SubmitTask, prompt: Prompt, now: Date): boolean =>
+  isReady(task, prompt) &&
+  nextTurn(task.state, task.project, now) === undefined &&
+  (prompt.message !== undefined || roomOf(task, now) > 0);
 
 /**
- * Records the prompt in the journal and then in the database, before it is sent and again once its
- * outcome is known, so that it is never sent twice, whatever happens in between.
+ * Sends a prompt that may be sent: it is stored as being sent before, and its outcome after, so that it is never sent
+ * twice, whatever happens in between. Undefined if it may no longer be sent.
  */
-async function submit(task: SubmitTask, prompt: Prompt): Promise<{ job: Job; error?: unknown }> {
-  const { warehouse, journal, project, now } = task;
+async function submit(
+  task: SubmitTask,
+  prompt: Prompt,
+): Promise<{ readonly job: Job; readonly error?: unknown } | undefined> {
+  const { state, sender, project, now } = task;
   const begun = now();
-  let sending = prompt;
-  const departure = await journal.depart(intentOf(prompt), begun, async () => {
-    sending = await changePrompt(warehouse, prompt, {
-      event: 'submit',
-      now: begun,
-      cause: 'about to be sent',
-    });
-  });
+  const mark = (attempt: number): boolean => {
+    const current = currentPrompt(state, prompt);
+    if (!mayBeSent(task, current, begun)) return false;
+    changePrompt(state, current, { event: 'submit', now: begun, cause: 'about to be sent', attempt });
+    return true;
+  };
+  const unmark = () => {
+    const cause = 'the attempt could not be recorded';
+    changePrompt(state, currentPrompt(state, prompt), { event: 'not-sent', now: begun, cause });
+  };
+  const attempt = await sender.begin(begun, mark, unmark);
+  if (attempt === undefined) return undefined;
   let remote: AgentJob;
   try {
-    remote = await post(task, prompt, departure);
+    remote = await post(task, prompt, attempt);
   } catch (error) {
     const ended = now();
     const cause = messageOf(error);
     const event = outcomeOf(error);
-    await departure.ended({ event, note: cause }, ended);
     const pauseMs = pauseAfter(error);
-    if (pauseMs !== undefined) {
-      const pause = { project, now: ended, until: addMilliseconds(ended, pauseMs), cause };
-      await warehouse.transaction((transaction) => transaction.execute(RECORD_PAUSE, pause));
-    }
-    const { job } = await changePrompt(warehouse, sending, { event, now: ended, cause, note: cause });
+    const job = await store(task, prompt, attempt, { event, now: ended, cause, note: cause }, () => {
+      if (pauseMs === undefined) return;
+      recordPromptPause(state, { project, now: ended, until: addMilliseconds(ended, pauseMs), cause });
+    });
     return { job, error };
   }
   const ended = now();
-  await departure.ended(sentAs(remote), ended);
   const cause = prompt.message === undefined ? `created as ${remote.id}` : 'accepted by the platform';
   const nextPollAt = addMilliseconds(ended, SHORTEST_POLL_DELAY_MS);
-  return changePrompt(warehouse, sending, { event: 'sent', now: ended, cause, remote, nextPollAt });
+  return {
+    job: await store(task, prompt, attempt, { event: 'sent', now: ended, cause, remote, nextPollAt }),
+  };
 }
 
+/** Stores the outcome of an attempt, unless a later one has begun, or a person knows better. Returns the job. */
+const store = (
+  { state, signal }: SubmitTask,
+  prompt: Prompt,
+  attempt: Attempt,
+  change: JobChange<MessageEvent>,
+  also: () => void = () => undefined,
+): Promise<Job> =>
+  storeOutcome(
+    state,
+    () => {
+      also();
+      const current = currentPrompt(state, prompt);
+      const { job, message } = current;
+      const after =
+        message === undefined
+          ? nextState(job.state, change.event)
+          : nextMessageState(message.state, change.event);
+      const isOurs = (message ?? job).attempt === attempt.number;
+      return isOurs && after !== undefined ? changePrompt(state, current, change).job : job;
+    },
+    signal,
+  );
+
 async function post(
-  { client, warehouse, project, signal }: SubmitTask,
+  { client, state, project, signal }: SubmitTask,
   { job, message }: Prompt,
-  departure: Departure,
+  attempt: Attempt,
 ): Promise<AgentJob> {
   const late = signal && withGrace(signal);
   if (message !== undefined) {
     if (!isRemoteJob(job)) throw new Error(`job ${job.id} is not known to exist on the platform`);
-    return client.sendMessage(job.remote_id, message.prompt, departure, late);
+    return client.sendMessage(job.remote_id, message.prompt, attempt, late);
   }
-  const remote = await client.createJob(job.prompt, departure, late);
-  const other = (await readJobs(warehouse, project)).find(({ remote_id }) => remote_id === remote.id);
+  const remote = await client.createJob(job.prompt, attempt, late);
+  const other = readJobs(state, project).find(({ remote_id }) => remote_id === remote.id);
   if (other !== undefined)
     throw new SharedIdError(
       `Could not create the agent job: the platform answered with ${remote.id}, which is job ${other.id}.`,
@@ -118,9 +174,6 @@ async function post(
 /** The platform answered a creation with the id of another job, so it is not known whether it created one. */
 class SharedIdError extends ReadershipError {}
 
-const RECENT_PROMPTS = readSql(import.meta.url, 'statements/recent-prompts.sql');
-const RECORD_PAUSE = readSql(import.meta.url, 'statements/record-pause.sql');
-
 /** When the next prompt may be sent, and why not before. */
 export interface Turn {
   readonly at: Date;
@@ -128,15 +181,18 @@ export interface Turn {
 }
 
 /**
- * When a project's next prompt may be sent; undefined for now. Each intent is committed before its
- * prompt is sent, so the intents of the last hour are the prompts to count, including those of
- * killed processes.
+ * When a project's next prompt may be sent; undefined for now. Each attempt is stored before its prompt is sent, so the
+ * attempts of the last hour are the prompts to count, including those of killed processes.
  */
-export async function nextTurn(reader: Reader, project: string, now: Date): Promise<Turn | undefined> {
-  const parameters = { project, now, since: subHours(now, 2) };
-  const hour = new RollingHour(await reader.query(RECENT_PROMPTS, recordedUse, parameters), now);
+export function nextTurn(state: State, project: string, now: Date): Turn | undefined {
+  const uses = readSentPrompts(state, project, now).map((sentAt) => ({
+    used_at: sentAt,
+    requests: 1,
+    paused_until: null,
+  }));
+  const hour = new RollingHour(uses, now);
   const freeAt = hour.nextFreeAt(LIMITS.usesPerHour, now);
-  const pausedUntil = hour.pausedUntil(now);
+  const pausedUntil = readPromptPause(state, project, now);
   if (pausedUntil !== undefined && pausedUntil >= freeAt)
     return { at: pausedUntil, why: 'the platform requested a pause' };
   if (freeAt <= now) return undefined;

@@ -1,6 +1,5 @@
 import type { z } from 'zod';
 import type { Day } from '../day.js';
-import type { Departure } from '../effects/journal.js';
 import {
   type Operation,
   plainWords,
@@ -10,6 +9,7 @@ import {
   VIEWS_OPERATION,
 } from './errors.js';
 import { ConfigurationError } from '../errors.js';
+import type { Attempt } from '../state/sender.js';
 import { type Redact, redactor, unmistakable } from '../redact.js';
 import { type Pace, pauseWhenRefused } from './pace.js';
 import { DEFAULT_RETRIES, type OnRetry, retrying, type RetryPolicy } from './retry.js';
@@ -79,13 +79,13 @@ export class Client {
   }
 
   /** Creates an agent job. Sent once. Throws a `RangeError` for an empty prompt. */
-  createJob(prompt: string, _: Departure, signal?: AbortSignal): Promise<AgentJob> {
+  createJob(prompt: string, _: Attempt, signal?: AbortSignal): Promise<AgentJob> {
     const operation = this.#operation('create the agent job', 'POST', '/v2/agent/:project/job');
     return this.#write(operation, prompt, signal);
   }
 
   /** Sends a follow-up message to a job. Sent once. Throws a `RangeError` for an empty prompt. */
-  async sendMessage(jobId: string, prompt: string, _: Departure, signal?: AbortSignal): Promise<AgentJob> {
+  async sendMessage(jobId: string, prompt: string, _: Attempt, signal?: AbortSignal): Promise<AgentJob> {
     const operation = this.#operation('send the follow-up message', 'POST', `${pathOf(jobId)}/message`);
     return expectJob(operation, jobId, await this.#write(operation, prompt, signal));
   }

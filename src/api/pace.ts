@@ -1,7 +1,8 @@
-import { addMilliseconds } from 'date-fns';
+import { addMilliseconds, endOfMinute } from 'date-fns';
 import { type Sleep, sleepFor } from '../sleep.js';
 import { PausedError, SERVER_PAUSE } from './errors.js';
-import type { RollingHour } from './hour.js';
+import type { KnownRequests, Refusals, requestsOf } from '../state/requests.js';
+import { RollingHour } from './hour.js';
 import { LONGEST_WAIT_MS } from './retry-after.js';
 import { READS_AT_ONCE } from './transport.js';
 
@@ -26,13 +27,17 @@ const FIRST_PAUSE_MS = 5_000;
 /** So many requests share a record, unless a cap is set. */
 const RECORDED_TOGETHER = 100;
 
-/** Where the requests of a key are counted, so that caps and pauses outlive a process. */
-export interface RequestCounts {
-  readonly read: (now: Date) => Promise<RollingHour>;
-  readonly recordSent: (requests: number, at: Date) => Promise<void>;
-  readonly recordPause: (at: Date, until: Date) => Promise<void>;
-  readonly forgetPauses: () => Promise<void>;
-}
+/** So much time passes between records, unless a cap is set. */
+const RECORD_EVERY_MS = 1_000;
+
+/** Refusals that follow each other by more than this are not one pause. */
+const SAME_PAUSE_MS = LONGEST_WAIT_MS;
+
+/** A shorter pause teaches nothing of the requests that the platform accepts in an hour. */
+const TEACHING_PAUSE_MS = 10 * 60_000;
+
+/** Where the requests of a key are counted, so that caps, limits and pauses outlive a process. */
+export type RequestCounts = ReturnType<typeof requestsOf>;
 
 export interface PaceOptions {
   readonly counts: RequestCounts;
@@ -53,13 +58,18 @@ export interface PaceOptions {
  */
 export class RequestPace implements Pace {
   readonly mostRefusals = READS_AT_ONCE;
-  #hour: Promise<RollingHour> | undefined;
+  #known: Promise<RollingHour> | undefined;
+  /** The requests an hour that the platform accepts, if it taught that. */
+  #learned: number | undefined;
+  /** Refusals since the last accepted request. */
+  #refusals: Refusals | undefined;
   #sent = 0;
   /** The last request that was sent before the latest refusal arrived. */
   #lastBeforeRefusal = 0;
   /** When requests were refused without an answer since: pauses that follow each other are one. */
   #refusedSince: Date | undefined;
-  #unrecorded = 0;
+  #unrecorded = { sent: 0, refused: 0 };
+  #recordedMs = 0;
 
   constructor(private readonly options: PaceOptions) {}
 
@@ -69,14 +79,15 @@ export class RequestPace implements Pace {
       signal?.throwIfAborted();
       const at = now();
       const hour = await this.#readHour(at);
-      const freeAt = cap === 'unlimited' ? at : hour.nextFreeAt(cap, at);
+      const limit = Math.min(cap === 'unlimited' ? Infinity : cap, this.#learned ?? Infinity);
+      const freeAt = hour.nextFreeAt(limit, at);
       const pausedUntil = trial ? undefined : hour.pausedUntil(at);
       if (pausedUntil !== undefined && pausedUntil >= freeAt)
         await this.#waitUntil(pausedUntil, SERVER_PAUSE, this.#refusedSince ?? at, signal);
       else if (freeAt > at)
         await this.#waitUntil(
           freeAt,
-          `history.requestsPerHour reached: ${hour.used(at)} of ${cap} used.`,
+          `${limit === cap ? 'history.requestsPerHour' : 'The hourly limit of the platform'} reached: ${hour.used(at)} of ${limit} used.`,
           at,
           signal,
         );
@@ -86,14 +97,16 @@ export class RequestPace implements Pace {
       }
     }
     const request = ++this.#sent;
-    this.#unrecorded++;
-    if (cap !== 'unlimited' || this.#unrecorded >= RECORDED_TOGETHER) await this.record();
+    this.#unrecorded.sent++;
+    const isLongAgo = Math.abs(now().getTime() - this.#recordedMs) >= RECORD_EVERY_MS;
+    if (cap !== 'unlimited' || isLongAgo || this.#unrecorded.sent >= RECORDED_TOGETHER) await this.record();
     return request;
   }
 
   /** Requests that were under way when the pause began do not make it longer, unless they are refused for longer. */
   async refused(request: number, retryAfterMs: number | undefined): Promise<void> {
     const { counts, now } = this.options;
+    this.#unrecorded.refused++;
     const namesWait = retryAfterMs !== undefined && retryAfterMs > 0;
     if (!namesWait && request <= this.#lastBeforeRefusal) return;
     this.#lastBeforeRefusal = this.#sent;
@@ -103,24 +116,43 @@ export class RequestPace implements Pace {
     const backoffMs = Math.min(LONGEST_WAIT_MS, Math.max(FIRST_PAUSE_MS, 2 * hour.pauseMs));
     const until = addMilliseconds(at, namesWait ? retryAfterMs : backoffMs);
     hour.pause(at, until);
-    await counts.recordPause(at, until);
+    const earlier = this.#refusals;
+    const isSame = earlier !== undefined && at.getTime() - earlier.until.getTime() < SAME_PAUSE_MS;
+    const longest = isSame && earlier.until > until ? earlier.until : until;
+    this.#refusals = { since: isSame ? earlier.since : at, at, until: longest };
+    await this.record();
+    await counts.recordRefusal(this.#refusals);
   }
 
-  /** Ends what earlier refusals meant. */
+  /**
+   * Ends what earlier refusals meant, and learns from a long pause: as many requests as were accepted in any hour before it
+   * are accepted in each.
+   */
   async answered(request: number): Promise<void> {
+    const { counts, now } = this.options;
     if (request <= this.#lastBeforeRefusal) return;
     this.#refusedSince = undefined;
-    const hour = await this.#readHour(this.options.now());
-    if (hour.pauseMs === 0) return;
+    const at = now();
+    const hour = await this.#readHour(at);
+    const refusals = this.#refusals;
+    if (refusals === undefined) return;
+    this.#refusals = undefined;
     hour.forgetPauses();
-    await this.options.counts.forgetPauses();
+    await this.record();
+    const most = pauseMs(refusals, at) < TEACHING_PAUSE_MS ? 0 : counts.mostAccepted(refusals.since);
+    // If the platform accepted nothing, its limit is unknown.
+    const limit = most > 0 ? most : undefined;
+    this.#learned = limit ?? this.#learned;
+    await counts.recordAccepted(limit, at);
   }
 
   /** Records the requests that were sent since the last record. */
   async record(): Promise<void> {
     const requests = this.#unrecorded;
-    this.#unrecorded = 0;
-    if (requests > 0) await this.options.counts.recordSent(requests, this.options.now());
+    const at = this.options.now();
+    this.#unrecorded = { sent: 0, refused: 0 };
+    this.#recordedMs = at.getTime();
+    if (requests.sent + requests.refused > 0) await this.options.counts.count(requests, at);
   }
 
   async #waitUntil(until: Date, why: string, since: Date, signal: AbortSignal | undefined): Promise<void> {
@@ -131,8 +163,28 @@ export class RequestPace implements Pace {
   }
 
   #readHour(now: Date): Promise<RollingHour> {
-    return (this.#hour ??= this.options.counts.read(now));
+    return (this.#known ??= this.options.counts.read(now).then((known) => {
+      this.#learned = known.limit;
+      this.#refusals = known.refusals;
+      return hourOf(known, now);
+    }));
   }
+}
+
+/** How long the platform refused requests, if it accepted one again at `acceptedAt`. */
+const pauseMs = ({ since, until }: Refusals, acceptedAt: Date): number =>
+  Math.min(until.getTime(), acceptedAt.getTime()) - since.getTime();
+
+/** The last hour of a key. */
+export function hourOf({ sent, refusals }: Pick<KnownRequests, 'sent' | 'refusals'>, now: Date): RollingHour {
+  const pause = refusals && { used_at: refusals.at, requests: 0, paused_until: refusals.until };
+  // It is not known when in their minute they were sent.
+  const uses = sent.map(({ minute, requests }) => ({
+    used_at: endOfMinute(minute),
+    requests,
+    paused_until: null,
+  }));
+  return new RollingHour(pause === undefined ? uses : [...uses, pause], now);
 }
 
 /** A pace without counts. After a refusal it waits as long as the server requests, up to `maxWaitMs`. */

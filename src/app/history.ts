@@ -1,25 +1,33 @@
 import type { ExitCode } from '../errors.js';
+import type { State } from '../state/state.js';
 import { type History, openOwnHistory } from '../warehouse/published.js';
+import { withStateOf } from './state.js';
 import { readWorkspace, type Runtime, type Workspace, type WorkspaceOptions } from './workspace.js';
 
-/** Runs `work` with the published history, which other processes cannot block. */
+/** What is read without waiting for anyone: the published history, and the state as it is now. */
+interface ReadStores {
+  readonly history: History;
+  readonly state: State;
+}
+
+/** Runs `work` with the published history and the state, which other processes cannot block. */
 export async function withHistory(
   options: WorkspaceOptions,
   runtime: Runtime,
-  work: (history: History, workspace: Workspace) => Promise<ExitCode>,
+  work: (stores: ReadStores, workspace: Workspace) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const workspace = await readWorkspace(options, runtime, 'optional');
-  return withHistoryOf(workspace, (history) => work(history, workspace));
+  return withHistoryOf(workspace, (stores) => work(stores, workspace));
 }
 
 /** The same with a workspace that was read before. */
 export async function withHistoryOf<Result>(
-  { historyFile }: Workspace,
-  work: (history: History) => Promise<Result>,
+  workspace: Workspace,
+  work: (stores: ReadStores) => Promise<Result>,
 ): Promise<Result> {
-  const history = await openOwnHistory(historyFile);
+  const history = await openOwnHistory(workspace.historyFile);
   try {
-    return await work(history);
+    return await withStateOf(workspace, (state) => work({ history, state }));
   } finally {
     history.close();
   }

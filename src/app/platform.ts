@@ -3,12 +3,13 @@ import { Client, type ClientOptions } from '../api/client.js';
 import { askForDate, PlatformClock } from '../api/clock.js';
 import type { Operation } from '../api/errors.js';
 import { RequestPace } from '../api/pace.js';
+import type { AgentJob } from '../api/schema.js';
 import { Transport } from '../api/transport.js';
-import { countsIn } from '../budget/ledger.js';
 import type { ProjectSettings } from '../config/schema.js';
 import type { Sleep } from '../sleep.js';
+import { requestsOf } from '../state/requests.js';
+import type { State } from '../state/state.js';
 import type { Platform } from '../steps/parts.js';
-import type { Warehouse } from '../warehouse/warehouse.js';
 import type { Runtime, Workspace } from './workspace.js';
 
 /** Called with what requests meet. */
@@ -21,6 +22,17 @@ export interface Callbacks extends Pick<ClientOptions, 'onRetry'> {
   readonly onWait?: (until: Date, why: string) => void;
 }
 
+/** Looks up jobs by their ids on the platform, for people who settle them. */
+export const jobLookUp =
+  (workspace: Workspace, runtime: Pick<Runtime, 'now' | 'signal'>, state: State) =>
+  async (project: ProjectSettings, remoteId: string): Promise<AgentJob> => {
+    const platform = await connect(workspace, runtime, {}, state);
+    return platform
+      .clientOf(project)
+      .job(remoteId, runtime.signal)
+      .finally(() => platform.close());
+  };
+
 /** The platform and the code host, until `close`. */
 export interface Connection extends Platform {
   /** Ends connections, and the built-in sandbox if one was started. */
@@ -29,19 +41,19 @@ export interface Connection extends Platform {
 
 /**
  * Starts the built-in sandbox if the workspace uses it. Clients are created, and keys read, on
- * first use. With a database, requests are counted in it.
+ * first use. Requests are counted in the state.
  */
 export async function connect(
   workspace: Workspace,
   { now, signal }: Pick<Runtime, 'now' | 'signal'>,
   { onNotice, onWait, onRequest, onRetry }: Callbacks,
-  store: Warehouse | undefined,
+  state: State,
 ): Promise<Connection> {
   const { settings, credentials, sandbox } = workspace;
   const { pullRequests } = settings;
   const server = await sandbox?.start();
-  const paces = store && openPaces(store, workspace, { now, onWait });
-  const recordRequests = async () => paces?.record();
+  const paces = openPaces(state, workspace, { now, onWait });
+  const recordRequests = () => paces.record();
   const baseUrl = server?.baseUrl ?? settings.baseUrl;
   const ask = () => askForDate(baseUrl, signal);
   const clock = new PlatformClock({ baseUrl, now, ask, onSkew: (words) => onNotice?.(words) });
@@ -57,7 +69,7 @@ export async function connect(
       keyName: project.apiKeyEnv,
       now,
       transport,
-      pace: paces?.of(project),
+      pace: paces.of(project),
       onRetry,
       onRequest: (operation) => onRequest?.(operation, project.id),
     });
@@ -81,7 +93,7 @@ export async function connect(
 
 /** The pace of each key. */
 export function openPaces(
-  warehouse: Warehouse,
+  state: State,
   {
     settings,
     credentials,
@@ -96,7 +108,7 @@ export function openPaces(
       const bucket = credentials.bucketOf(project);
       const known = paces.get(bucket);
       if (known !== undefined) return known;
-      const counts = countsIn(warehouse, bucket);
+      const counts = requestsOf(state, bucket);
       const pace = new RequestPace({ counts, cap, maxWaitMs, now, onWait, sleep });
       paces.set(bucket, pace);
       return pace;

@@ -12,7 +12,7 @@ import {
 } from '../config/load.js';
 import { parseMailAddress } from '../config/recipients.js';
 import type { Settings } from '../config/schema.js';
-import { MACHINE_VARIABLE } from '../effects/place.js';
+import { MACHINE_VARIABLE } from '../state/place.js';
 import { ConfigurationError } from '../errors.js';
 import { secretParts } from '../mail/channel.js';
 import { redactor, unmistakable } from '../redact.js';

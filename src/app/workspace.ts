@@ -1,8 +1,9 @@
+import { createHash } from 'node:crypto';
 import { basename, join, resolve } from 'node:path';
 import { CONFIG_FILE, type Configuration, type Environment } from '../config/load.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
-import { markerOf } from '../effects/marker.js';
-import { MACHINE_VARIABLE } from '../effects/place.js';
+import { MACHINE_VARIABLE } from '../state/place.js';
+import { witnessOf } from '../state/witness.js';
 import { ConfigurationError } from '../errors.js';
 import { behindLinks } from '../files.js';
 import { SANDBOX_ENVIRONMENT, sandboxSettings } from '../sandbox/state.js';
@@ -50,8 +51,8 @@ export interface Workspace extends WorkspaceView {
   readonly dataDir: string;
   readonly liveFile: string;
   readonly outboxDir: string;
-  /** Exists once something was sent; undefined for the built-in sandbox. */
-  readonly marker: string | undefined;
+  /** The file beside the configuration that knows the last attempt to send something; undefined for the built-in sandbox. */
+  readonly witness: string | undefined;
   /** What READERSHIP_MACHINE names this machine; not from `.env`, which is copied with a workspace. */
   readonly machine: string | undefined;
   /** What was read from its file; undefined for the built-in sandbox. */
@@ -81,8 +82,14 @@ export async function readWorkspace(
   if (configuration !== undefined) output.hide(secretsOf(configuration));
   const settings = configuration?.settings ?? sandboxSettings(workingDirectory);
   const files = filesIn(settings.dataDir);
+  const dataset = datasetOf(options, settings, configuration, runtime);
   return {
     settings,
+    settingsDigest: digestOf([
+      settings,
+      dataset,
+      configuration === undefined ? [] : secretsOf(configuration),
+    ]),
     configuration,
     machine: environment[MACHINE_VARIABLE],
     projects: projectsOf(settings, options.project),
@@ -92,8 +99,8 @@ export async function readWorkspace(
     credentials: credentialsOf(settings, configuration?.environment ?? SANDBOX_ENVIRONMENT, files.outboxDir),
     sandbox: configuration === undefined ? ownSandbox(settings.dataDir, now) : undefined,
     maxWaitMs: MAX_WAIT_MS,
-    marker: configuration && markerOf(configuration.file),
-    dataset: datasetOf(options, settings, configuration, runtime),
+    witness: configuration && witnessOf(configuration.file),
+    dataset,
   };
 }
 
@@ -117,6 +124,9 @@ function datasetOf(
         };
   return { location, projects, then };
 }
+
+const digestOf = (value: unknown): string =>
+  createHash('sha256').update(JSON.stringify(value)).digest('base64');
 
 /** The name of a configuration in its directory, unless it is the usual one. */
 const otherName = (config: string | undefined): string | undefined =>

@@ -1,3 +1,4 @@
+import { stateOf } from '../app/state.js';
 import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
 import { shownPath } from '../config/load.js';
 import { lastEndedDay } from '../day.js';
@@ -8,6 +9,7 @@ import { auditLines, loadedLines, planJson, planLines } from '../print/export.js
 import { auditStep, exportStep } from '../steps/export.js';
 import { datasetSummary, runPublish } from '../steps/publish.js';
 import { StepRunner } from '../steps/step.js';
+import { readRequests } from '../state/requests.js';
 import { openNewest } from '../warehouse/published.js';
 import type { Reader } from '../warehouse/query.js';
 import {
@@ -73,19 +75,26 @@ async function printPlan(
   runtime: Runtime,
 ): Promise<ExitCode> {
   const workspace = await readWorkspace(options, runtime);
-  const { settings, projects, liveFile, historyFile } = workspace;
+  const { settings, projects, credentials, liveFile, historyFile } = workspace;
+  const state = await stateOf(workspace);
   const history = await openNewest(liveFile, historyFile);
   // Before the first export, nothing is loaded and no requests are used.
   const reader: Reader = history ?? { query: () => Promise.resolve([]) };
   const now = runtime.now();
   try {
     const planned: PlannedExport[] = [];
-    for (const project of projects) planned.push(await planProject(reader, project, settings, options, now));
+    for (const project of projects)
+      planned.push(await planProject({ reader, state }, project, settings, options, now));
     if (options.json === true) runtime.output.json(planned.map(planJson));
-    else for (const one of planned) runtime.output.data(planLines(one, now).join('\n'));
+    else
+      for (const one of planned) {
+        const { limit } = readRequests(state, credentials.bucketOf(one.project), now);
+        runtime.output.data(planLines(one, now, limit).join('\n'));
+      }
     return 0;
   } finally {
     history?.close();
+    state.close();
   }
 }
 

@@ -1,23 +1,29 @@
-import { readJobs } from '../agents/job.js';
 import { OPEN_STATES } from '../agents/lifecycle.js';
 import { planImprovement } from '../agents/plan.js';
 import { proposalOf } from '../agents/prompt.js';
-import { evidenceRow, reasonWords } from '../agents/reasons.js';
+import { reasonWords } from '../agents/reasons.js';
 import type { ConsideredPage } from '../agents/select.js';
 import { readSitemap } from '../agents/sitemap.js';
-import { withHistory } from '../app/history.js';
-import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
+import { withHistory, withHistoryOf } from '../app/history.js';
+import { expectSendingPlace, whoSends, withStateOf } from '../app/state.js';
+import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
 import type { ProjectSettings } from '../config/schema.js';
 import type { Day } from '../day.js';
-import { ConfigurationError, type ExitCode } from '../errors.js';
+import { ConfigurationError, type ExitCode, LockedError } from '../errors.js';
 import { longDay } from '../format/days.js';
 import { escapeUnsafe } from '../format/text.js';
+import { counted } from '../format/numbers.js';
+import { evidenceRow, readJob, readJobs } from '../state/jobs.js';
+import type { State } from '../state/state.js';
 import { pageOf } from '../page.js';
 import { createdWords, planLines } from '../print/pages.js';
-import { approvePages, improveStep, skipPages, unskipPages } from '../steps/improve.js';
+import { type Approved, approvePages } from '../steps/approve.js';
+import { improveStep, skipPages, unskipPages } from '../steps/improve.js';
+import { submitWaiting } from '../steps/poll.js';
+import { byBothClocks, withOutage } from '../steps/step.js';
 import type { WorkspaceView } from '../steps/parts.js';
 import { aDay, flag, JSON_LOG, PLATFORM_ENVIRONMENT, projectCommand, value } from './command.js';
-import { conclude, makeChange, runSteps } from './steps.js';
+import { conclude, runSteps } from './steps.js';
 
 type Pages = readonly string[];
 
@@ -61,15 +67,15 @@ export const improve = projectCommand('improve', {
 type ShowOptions = WorkspaceOptions & { readonly verbose?: boolean; readonly json?: boolean };
 
 const showPlan = (options: ShowOptions, runtime: Runtime): Promise<ExitCode> =>
-  withHistory(options, runtime, async (history, workspace) => {
+  withHistory(options, runtime, async ({ history, state }, workspace) => {
     const { projects, settings } = workspace;
     const { output, now, signal } = runtime;
     const rules = settings.improve;
     const listedOf = await readSitemap(rules.sitemap, signal);
     const shown: object[] = [];
     for (const { id: project, name, siteUrl } of projects) {
-      const state = { now: now(), isListed: listedOf(siteUrl) };
-      const plan = await planImprovement(history, project, rules, state);
+      const occasion = { now: now(), isListed: listedOf(siteUrl) };
+      const plan = await planImprovement({ reader: history, state }, project, rules, occasion);
       // A mistake in a template matters only where prompts are shown.
       const proposals =
         options.json === true || options.verbose === true
@@ -116,18 +122,57 @@ async function applySome(options: ShowOptions, runtime: Runtime, pages: Pages): 
     const [path = '', digest] = page.split('#');
     return { path: pathArgument(path), digest };
   });
-  const { result, outages } = await runSteps('improve', options, runtime, (runner, parts) => {
-    const project = onlyProject(parts.workspace);
-    return runner.aside('improve', () => approvePages(parts, project, approvals));
+  const { output, signal } = runtime;
+  const workspace = await readWorkspace(options, runtime);
+  const project = onlyProject(workspace);
+  // Without its key, nothing could be sent.
+  workspace.credentials.apiKeyOf(project);
+  const answers = await withHistoryOf(workspace, async ({ history, state }) => {
+    await expectSendingPlace(state, workspace);
+    const approving = { reader: history, state, workspace, now: runtime.now(), signal };
+    return approvePages(approving, project, approvals);
   });
-  const answers = result ?? [];
-  for (const { path, job, refusal } of answers) {
-    const state = job?.remote_id === null ? `is ${job.state}` : 'created';
-    const words = job === undefined ? `no job: ${refusal}` : `job ${job.id} ${state}`;
-    runtime.output.data(escapeUnsafe(`${path}: ${words}`));
+  const isApproved = answers.some((answer) => 'job' in answer);
+  try {
+    const code = isApproved ? await sendApproved(options, runtime, project) : 0;
+    return code === 0 && answers.some((answer) => 'refusal' in answer) ? 1 : code;
+  } finally {
+    await withStateOf(workspace, (state) => {
+      for (const answer of answers)
+        output.data(escapeUnsafe(`${answer.path}: ${approvedWords(state, answer)}`));
+    });
   }
-  const code = conclude(outages, runtime);
-  return code === 0 && answers.some(({ refusal }) => refusal !== undefined) ? 1 : code;
+}
+
+/** Sends the approved jobs of a project, unless another process works. */
+async function sendApproved(
+  options: ShowOptions,
+  runtime: Runtime,
+  project: ProjectSettings,
+): Promise<ExitCode> {
+  try {
+    const { outages } = await runSteps(
+      'improve',
+      { ...options, maxLockWaitMs: 0 },
+      runtime,
+      (runner, given) =>
+        runner.aside('improve', async () => {
+          const { sent, stopped } = await submitWaiting(await byBothClocks(given), project);
+          return withOutage({ detail: undefined, summary: `${counted(sent, 'prompt')} sent` }, [stopped]);
+        }),
+    );
+    return conclude(outages, runtime);
+  } catch (error) {
+    if (error instanceof LockedError) return 0;
+    throw error;
+  }
+}
+
+function approvedWords(state: State, answer: Approved): string {
+  if ('refusal' in answer) return `no job: ${answer.refusal}`;
+  const job = readJob(state, answer.job);
+  if (job?.state === 'planned') return `job ${job.id} is approved. ${whoSends(state)}`;
+  return `job ${answer.job} ${job?.remote_id === null ? `is ${job.state}` : 'created'}`;
 }
 
 /** Skips pages until a day (null: until undone); without `until`, undoes it. */
@@ -138,11 +183,12 @@ function changeSkips(
   until?: Day | null,
 ): Promise<ExitCode> {
   const paths = pages.map((page) => pageOf(pathArgument(page)));
-  return makeChange('improve', { ...options, secrets: 'optional' }, runtime, async (parts) => {
-    const project = onlyProject(parts.workspace);
-    if (until === undefined) await unskipPages(parts, project, paths);
-    else await skipPages(parts, project, paths, until);
-    const jobs = await readJobs(parts.store, project.id);
+  return withHistory(options, runtime, async ({ history, state }, workspace) => {
+    const project = onlyProject(workspace);
+    const now = runtime.now();
+    if (until === undefined) await unskipPages(state, project, paths, now);
+    else await skipPages({ reader: history, state }, project, paths, { now, until });
+    const jobs = readJobs(state, project.id);
     for (const path of paths) {
       const open = jobs.find((job) => pageOf(job.path) === path && OPEN_STATES.has(job.state));
       const job = open && `; its job ${open.id}, ${open.state}, continues: readership jobs show ${open.id}`;
@@ -154,6 +200,7 @@ function changeSkips(
             : `skipped until ${longDay(until)}${job ?? ''}`;
       runtime.output.data(escapeUnsafe(`${path}: ${words}`));
     }
+    return 0;
   });
 }
 

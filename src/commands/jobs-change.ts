@@ -1,12 +1,12 @@
-import { type Job, readJobs } from '../agents/job.js';
-import type { Runtime } from '../app/workspace.js';
+import { withStateOf, whoSends } from '../app/state.js';
+import { readWorkspace } from '../app/workspace.js';
+import type { ProjectSettings } from '../config/schema.js';
 import type { Day } from '../day.js';
-import { ConfigurationError, type ExitCode, messageOf } from '../errors.js';
+import { ConfigurationError, type ExitCode, LockedError } from '../errors.js';
 import { jobLine } from '../print/jobs.js';
-import { findJob, type JobToChange, jobToChange, sendMessage } from '../steps/job-changes.js';
+import { addMessageTo, findJob } from '../steps/job-changes.js';
 import { type JobFinding, settleJob } from '../steps/settle-job.js';
 import { aDay, aJob, flag, PLATFORM_ENVIRONMENT, value, workspaceCommand } from './command.js';
-import { makeChange } from './steps.js';
 
 const JOB = value('<id>', 'number of the job', aJob);
 
@@ -17,17 +17,21 @@ export const message = workspaceCommand('message', {
   examples: `
   readership jobs message 3 "Mention the rate limits as well."`,
   environment: PLATFORM_ENVIRONMENT,
-  run: (options, runtime, id, text) =>
-    changeJob('jobs message', id, options, runtime, async (found) => {
-      const { state, stopped } = await sendMessage(found, text);
-      const settle = `readership jobs settle ${id}`;
-      const { output } = runtime;
-      if (state === 'unconfirmed')
-        output.note(`If the message arrived: ${settle} --sent; if not: --not-sent`);
-      if (state === 'planned') output.note(`The next run sends it. To prevent that: ${settle} --ended`);
-      if (stopped !== undefined) throw stopped instanceof Error ? stopped : new Error(messageOf(stopped));
-      output.note(`The message was sent to job ${id}.`);
-    }),
+  run: async (options, runtime, id, text) => {
+    const workspace = await readWorkspace(options, runtime);
+    const { output, now } = runtime;
+    const message = { job: id, text, now: now() };
+    const number = await withStateOf(workspace, (state) => addMessageTo(state, workspace, message));
+    const { sendNow } = await import('./jobs-send.js');
+    try {
+      return await sendNow(workspace, runtime, { job: id, message: number });
+    } catch (error) {
+      if (!(error instanceof LockedError)) throw error;
+      const next = await withStateOf(workspace, whoSends);
+      output.note(`The message is planned. ${next} To prevent that: readership jobs settle ${id} --ended`);
+      return 0;
+    }
+  },
 });
 
 export const settle = workspaceCommand('settle', {
@@ -55,7 +59,7 @@ export const settle = workspaceCommand('settle', {
   readership jobs settle 3 --sent job_81
   readership jobs settle 3 --not-sent`,
   environment: PLATFORM_ENVIRONMENT,
-  run: ({ merged, closed, ended, sent, notSent, ...options }, runtime, id) => {
+  run: async ({ merged, closed, ended, sent, notSent, ...options }, runtime, id) => {
     const findings: JobFinding[] = [];
     if (merged !== undefined) findings.push({ as: 'merged', day: merged === true ? undefined : merged });
     if (closed === true) findings.push({ as: 'closed' });
@@ -68,35 +72,16 @@ export const settle = workspaceCommand('settle', {
         `Give one of --merged [DAY], --closed, --ended, --sent REMOTE_ID and --not-sent. To find out which: readership jobs show ${id}`,
       );
     // Only to look up an id, the platform is asked.
-    const secrets = finding.as === 'sent' ? undefined : ('optional' as const);
-    return changeJob(
-      'jobs settle',
-      id,
-      { ...options, ...(secrets && { secrets }) },
-      runtime,
-      async (found) => {
-        runtime.output.note(await settleJob(found, finding));
-      },
-    );
+    const workspace = await readWorkspace(options, runtime, finding.as === 'sent' ? undefined : 'optional');
+    const { now, output } = runtime;
+    return withStateOf(workspace, async (state): Promise<ExitCode> => {
+      const lookUp = async (project: ProjectSettings, remoteId: string) => {
+        const { jobLookUp } = await import('../app/platform.js');
+        return jobLookUp(workspace, runtime, state)(project, remoteId);
+      };
+      output.note(await settleJob({ state, workspace, now, lookUp }, id, finding));
+      output.data(jobLine(findJob(state, workspace, id).job));
+      return 0;
+    });
   },
 });
-
-/** Finds the job, does the work, and shows the updated job. */
-const changeJob = (
-  command: string,
-  id: number,
-  options: Parameters<typeof makeChange>[1],
-  runtime: Runtime,
-  work: (found: JobToChange) => Promise<void>,
-): Promise<ExitCode> =>
-  makeChange(command, options, runtime, async (parts) => {
-    const { store, session, workspace } = parts;
-    // This job is shown only once, at the end.
-    const onJob = (job: Job) => {
-      if (job.id !== id) session.observer.onJob?.(job);
-    };
-    const quiet = { ...session, observer: { ...session.observer, onJob } };
-    await work(await jobToChange({ ...parts, session: quiet }, id));
-    const { job } = findJob(await readJobs(store, null), workspace, id);
-    runtime.output.data(jobLine(job));
-  });

@@ -1,14 +1,15 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { readJobEffects } from '../agents/job-effects.js';
-import { type Job, readJobs, readJobsOf } from '../agents/job.js';
-import { type JobMessage, readMessages, readMessagesOf, readTransitions } from '../agents/messages.js';
+import type { JobEffect } from '../agents/job-effects.js';
 import { nextTurn } from '../agents/submit.js';
-import { withHistory } from '../app/history.js';
+import { withStateOf } from '../app/state.js';
+import { readWorkspace, type Workspace } from '../app/workspace.js';
+import type { ExitCode } from '../errors.js';
+import { exists } from '../files.js';
 import { nextMinute } from '../format/days.js';
 import { counted } from '../format/numbers.js';
-import { describeJob, jobLines, unconfirmedLines } from '../print/jobs.js';
+import { describeJob, jobLines, unknownPromptLines } from '../print/jobs.js';
+import { type Job, readChanges, readJobsOf } from '../state/jobs.js';
+import { readMessagesOf } from '../state/messages.js';
 import { findJob } from '../steps/job-changes.js';
-import { pollStep } from '../steps/poll.js';
 import {
   aDuration,
   aJob,
@@ -22,37 +23,37 @@ import {
   workspaceCommand,
 } from './command.js';
 import { message, settle } from './jobs-change.js';
-import { conclude, runSteps } from './steps.js';
 
 const list = projectCommand('list', {
   isDefault: true,
-  description: 'List the jobs, from the published history.',
+  description: 'List the jobs.',
   options: JSON_OUTPUT,
   examples: `
   readership jobs list
   readership jobs list --json`,
-  run: (options, runtime) =>
-    withHistory(options, runtime, async (history, { projects }) => {
+  run: async (options, runtime) => {
+    const workspace = await readWorkspace(options, runtime, 'optional');
+    return withStateOf(workspace, async (state): Promise<ExitCode> => {
+      const { projects } = workspace;
       const { output, now } = runtime;
-      const jobs = await readJobsOf(history, projects);
-      const messages = await readMessagesOf(history, projects);
+      const jobs = readJobsOf(state, projects);
+      const messages = readMessagesOf(state, projects);
       if (options.json === true) output.json(jobs);
       else if (jobs.length === 0) output.data(`No jobs yet. Which pages would get one: readership improve`);
       else output.data((await jobLines(jobs, output.width)).join('\n'));
-      const isUnconfirmed = ({ state }: Pick<Job | JobMessage, 'state'>) => state === 'unconfirmed';
-      const unconfirmed = [jobs.filter(isUnconfirmed), messages.filter(isUnconfirmed)] as const;
-      for (const line of unconfirmedLines(...unconfirmed)) output.note(line);
+      for (const line of unknownPromptLines(state, projects)) output.note(line);
       for (const { id, name } of projects) {
-        const planned = [...jobs, ...messages].filter(({ state }) => state === 'planned');
+        const planned = [...jobs, ...messages].filter((prompt) => prompt.state === 'planned');
         const waiting = planned.filter(({ project }) => project === id).length;
-        const turn = waiting === 0 ? undefined : await nextTurn(history, id, now());
+        const turn = waiting === 0 ? undefined : nextTurn(state, id, now());
         if (turn !== undefined)
           output.note(
             `${name}: ${counted(waiting, 'prompt')} planned: ${turn.why}; the next can be sent from ${nextMinute(turn.at)}`,
           );
       }
       return 0;
-    }),
+    });
+  },
 });
 
 const show = workspaceCommand('show', {
@@ -61,21 +62,31 @@ const show = workspaceCommand('show', {
   options: JSON_OUTPUT,
   examples: `
   readership jobs show 3`,
-  run: (options, runtime, id) =>
-    withHistory(options, runtime, async (history, workspace) => {
-      const { job } = findJob(await readJobs(history, null), workspace, id);
-      const messages = await readMessages(history, job.project);
-      const effects = await readJobEffects(history, job.project);
-      const rest = {
-        messages: messages.filter((message) => message.job === id),
-        transitions: await readTransitions(history, id),
-        effect: effects.find((effect) => effect.job === id),
-      };
-      if (options.json === true) runtime.output.json({ ...job, ...rest });
-      else runtime.output.words(describeJob({ job, ...rest }));
+  run: async (options, runtime, id) => {
+    const workspace = await readWorkspace(options, runtime, 'optional');
+    return withStateOf(workspace, async (state): Promise<ExitCode> => {
+      const { job, messages } = findJob(state, workspace, id);
+      const changes = readChanges(state, id);
+      const effect = job.merged_on === null ? undefined : await readEffect(workspace, job);
+      if (options.json === true) runtime.output.json({ ...job, messages, changes, effect });
+      else runtime.output.words(describeJob({ job, messages, changes, effect }));
       return 0;
-    }),
+    });
+  },
 });
+
+/** The views before and after the merge of a job, as of the last publication. Only for them is DuckDB loaded. */
+async function readEffect({ historyFile }: Workspace, job: Job): Promise<JobEffect | undefined> {
+  if (!(await exists(historyFile))) return undefined;
+  const { openOwnHistory } = await import('../warehouse/published.js');
+  const { readJobEffects } = await import('../agents/job-effects.js');
+  const history = await openOwnHistory(historyFile);
+  try {
+    return (await readJobEffects(history, job.project)).find((effect) => effect.job === job.id);
+  } finally {
+    history.close();
+  }
+}
 
 const poll = projectCommand('poll', {
   description:
@@ -93,34 +104,7 @@ const poll = projectCommand('poll', {
   readership jobs poll --wait 10m
   readership jobs poll --watch`,
   environment: PLATFORM_ENVIRONMENT,
-  run: async ({ wait = 0, watch, ...options }, runtime) => {
-    const { output, signal } = runtime;
-    // Neither a wrong clock nor one that is set in the meantime changes how long this takes.
-    const deadlineMs = watch === true ? Infinity : performance.now() + wait;
-    const ended: Job[] = [];
-    // Each round releases the database, so that watching does not block other commands.
-    for (;;) {
-      const { result, outages } = await runSteps('jobs poll', options, runtime, (runner, parts) =>
-        runner.step('poll', () => pollStep(parts, wait === 0 ? {} : { deadlineMs })),
-      );
-      const { stillActive = [], pollsInMs } = result ?? {};
-      ended.push(...(result?.ended ?? []));
-      // A job that was due when the time was up is still due.
-      const nextMs = performance.now() + Math.max(0, pollsInMs ?? Infinity);
-      const isOver = nextMs === Infinity || nextMs > deadlineMs;
-      const isHopeless = outages.some(({ outcome }) => outcome !== 'later');
-      if (!isOver && !isHopeless) {
-        const next = `polling again in ${Math.ceil((pollsInMs ?? 0) / 1000)} s`;
-        output.live([...(await jobLines(stillActive, output.noteWidth)), next].join('\n'));
-        const isTime = await delay(nextMs - performance.now(), true, { signal }).catch(() => false);
-        output.clearLive();
-        if (isTime) continue;
-      }
-      const jobs = [...ended, ...stillActive];
-      output.data(jobs.length === 0 ? 'No active jobs.' : (await jobLines(jobs, output.width)).join('\n'));
-      return signal.aborted ? 0 : conclude(outages, runtime);
-    }
-  },
+  run: async (options, runtime) => (await import('./jobs-poll.js')).pollAll(options, runtime),
 });
 
 export const jobs = simpleCommand('jobs', {

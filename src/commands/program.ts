@@ -8,7 +8,7 @@ import { version } from '../files.js';
  */
 const COMMANDS: Readonly<Record<string, () => Promise<Declare>>> = {
   run: async () => (await import('./run.js')).run,
-  start: async () => (await import('./run.js')).start,
+  start: async () => (await import('./start.js')).start,
   export: async () => (await import('./export.js')).exportCommand,
   audit: async () => (await import('./export.js')).audit,
   sql: async () => (await import('./sql.js')).sql,
@@ -20,7 +20,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Declare>>> = {
   jobs: async () => (await import('./jobs.js')).jobs,
   mcp: async () => (await import('./serve.js')).mcp,
   publish: async () => (await import('./export.js')).publish,
-  adopt: async () => (await import('./restore.js')).adopt,
+  adopt: async () => (await import('./adopt.js')).adopt,
   restore: async () => (await import('./restore.js')).restore,
   init: async () => (await import('./init.js')).init,
   sandbox: async () => (await import('./sandbox.js')).sandbox,

@@ -43,7 +43,7 @@ export async function renderReport(
   const report = await findReport(name, workspaceDir);
   for (const message of report.notices) runtime.output.note(message);
   const period = choosePeriod(report.period, options.period, runtime.now(), settings.reports);
-  const { results: files, empty } = await withHistoryOf(workspace, (history) =>
+  const { results: files, empty } = await withHistoryOf(workspace, ({ history }) =>
     eachLoaded(projects, async (project) => {
       const prepared = await prepareReport(workspace, history, project, { report, period });
       return writeReport(

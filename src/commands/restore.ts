@@ -1,32 +1,27 @@
 import { max } from 'date-fns';
 import { resolve } from 'node:path';
-import { MAX_LOCK_WAIT_MS, withStored } from '../app/open.js';
+import { withParts } from '../app/open.js';
+import { type RestoredStores, restoreStores } from '../app/restore.js';
+import { MAX_LOCK_WAIT_MS } from '../app/worker.js';
 import { keepPrivate, readWorkspace } from '../app/workspace.js';
 import { shownPath } from '../config/load.js';
 import { addDays, daysBetween, lastEndedDay } from '../day.js';
-import { placeWords, sendFrom } from '../effects/place.js';
-import type { ExitCode } from '../errors.js';
 import { readDayLedger } from '../export/ledger.js';
 import { inSequence, moment, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
-import { runPublish } from '../steps/publish.js';
-import { StepRunner } from '../steps/step.js';
+import { saveState } from '../state/saved.js';
+import { whyIncomplete } from '../state/sender.js';
 import { setFinishedVersion } from '../warehouse/dataset/dataset.js';
 import { publish } from '../warehouse/publish.js';
 import type { Reader } from '../warehouse/query.js';
-import { restore as restoreLive } from '../warehouse/restore.js';
 import { workspaceCommand, value } from './command.js';
-import { conclude, withSteps } from './steps.js';
 
 export const restore = workspaceCommand('restore', {
-  summary: 'restore the live database from the published history or a backup',
+  summary: 'restore the live database and the state from a history: the published one, or a backup',
   description:
-    'Replaces a live database that is missing, damaged or older than the history published from it: by default with that history, with --from by another Readership database, such as a backup. Jobs and emails that it lacks come from the effects journal. The previous files are kept next to it, with the time in their names. Publishes what it restored, and says what to do next. If the live database is intact and up to date, nothing changes.',
+    'Each history.duckdb carries the state too: the jobs, emails and decisions. Replaces a live database or a state that is missing, damaged or older than the published history, by what that holds; with --from, by what another history holds. A state that knows more of what was sent than that history is kept, so that nothing is sent twice. The previous files are kept next to the restored ones, with the time in their names. Publishes what it restored, and says what to do next. If both are intact and up to date, nothing changes.',
   options: {
-    from: value(
-      '<file>',
-      'restore this warehouse.duckdb or history.duckdb, even if the live database is intact',
-    ),
+    from: value('<file>', 'restore this history.duckdb, even if the live database is intact'),
   },
   examples: `
   readership restore                                 when a message suggests it
@@ -34,33 +29,46 @@ export const restore = workspaceCommand('restore', {
   run: async (options, runtime) => {
     const { now, signal, output, workingDirectory } = runtime;
     const workspace = await readWorkspace(options, runtime, 'optional');
-    const { liveFile, historyFile, settings } = workspace;
+    const { historyFile, settings, witness } = workspace;
     const from = options.from === undefined ? undefined : resolve(workingDirectory, options.from);
     const hold = { command: 'restore', maxWaitMs: MAX_LOCK_WAIT_MS };
     keepPrivate();
     runtime.output.goesOnUnread = true;
-    const restored = await restoreLive(
-      { liveFile, historyFile, from },
-      { ...hold, command: 'readership restore', now, signal },
-    );
-    await withStored(workspace, runtime, hold, async ({ store, effects: { elsewhere }, putRight }) => {
-      const shown = (file: string) => shownPath(file, workingDirectory);
-      if (restored === undefined)
-        output.data(`${shown(liveFile)} is intact and up to date: nothing to restore.`);
-      else output.data(`Restored ${shown(liveFile)} from ${shown(restored.source)}.`);
-      for (const aside of [restored?.aside, restored?.historyAside])
-        if (aside !== undefined) output.data(`Kept the previous file: ${shown(aside)}`);
-      if (putRight !== undefined) output.data(putRight);
+    const restored = await restoreStores(workspace, from, {
+      ...hold,
+      command: 'readership restore',
+      now,
+      signal,
+    });
+    const listener = { onNotice: (words: string) => output.data(words) };
+    await withParts(workspace, runtime, { ...hold, listener }, async ({ state, sender, store }) => {
+      for (const line of restoredLines(restored, (file) => shownPath(file, workingDirectory)))
+        output.data(line);
       for (const { id } of settings.projects) output.words(await stateLine(store, id, now()));
-      if (restored === undefined) return;
+      if (restored.live === undefined && restored.state === undefined) return;
       // The dataset may be that of a later state.
       await setFinishedVersion(store, null);
-      await publish(store, historyFile);
-      output.data(`${elsewhere === undefined ? 'Next' : `${elsewhere.message}\nThen`}: readership run`);
+      await publish(store, historyFile, { state: saveState(state, historyFile) });
+      const reason = whyIncomplete({ state, witness }) ?? sender.otherPlace();
+      output.data(`${reason === undefined ? 'Next' : `${reason.message}\nThen`}: readership run`);
     });
     return 0;
   },
 });
+
+/** What was restored, and where the previous files are. */
+function restoredLines({ live, state }: RestoredStores, shown: (file: string) => string): string[] {
+  if (live === undefined && state === undefined)
+    return ['The live database and the state are intact and up to date: nothing to restore.'];
+  const kept = [live?.aside, live?.historyAside, state?.aside].filter((aside) => aside !== undefined);
+  return [
+    ...(live === undefined ? [] : [`Restored ${shown(live.liveFile)} from ${shown(live.source)}.`]),
+    state === undefined
+      ? 'Kept the state, which knows at least as much of what was sent.'
+      : `Restored ${shown(state.path)}: jobs, emails and decisions.`,
+    ...kept.map((aside) => `Kept the previous file: ${shown(aside)}`),
+  ];
+}
 
 /** The days of a project, and which of them the next run loads again. */
 async function stateLine(reader: Reader, project: string, now: Date): Promise<string> {
@@ -81,22 +89,3 @@ async function stateLine(reader: Reader, project: string, now: Date): Promise<st
   const next = inSequence(load.filter((part) => part !== false)) || 'nothing';
   return `${project}: ${plainDayRange({ first, last })}, as of ${moment(readAt)}; the next run loads ${next}.`;
 }
-
-export const adopt = workspaceCommand('adopt', {
-  summary: 'send from this copy of a workspace from now on',
-  description:
-    'A workspace sends jobs, messages, emails and posts from one machine and one data directory. A copy anywhere else exports and reports, and sends nothing, until this command makes it the one that sends. Stop the other copy first: neither knows about the other, so both would send.',
-  examples: `
-  readership adopt       after moving it, or restoring it on a new machine`,
-  environment: `Environment:
-  READERSHIP_MACHINE     names this machine where its id changes: containers, CI`,
-  run: (options, runtime) =>
-    withSteps<ExitCode>('adopt', { ...options, secrets: 'optional' }, runtime, async (parts) => {
-      const { store, effects, session } = parts;
-      await sendFrom(effects.here, effects.journal, store, session.now());
-      runtime.output.data(`This workspace now sends from ${placeWords(effects.here)}.`);
-      const runner = new StepRunner(parts);
-      await runPublish(runner, { ...parts, effects: { ...effects, elsewhere: undefined } });
-      return conclude(runner.outages, runtime);
-    }),
-});

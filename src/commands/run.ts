@@ -1,24 +1,8 @@
-import { readWorkspace } from '../app/workspace.js';
-import { nextScheduled } from '../config/cron.js';
-import { serveAt, type ServeSettings } from '../config/serve.js';
-import { LockedError, messageOf } from '../errors.js';
-import { hasStoredDays } from '../export/ledger.js';
-import { type Log, logging, openLog } from '../print/log.js';
-import { summarize } from '../print/run.js';
-import { Service } from '../service/loop.js';
-import { runOnce } from '../service/run.js';
-import type { WebOptions } from '../web/app.js';
-import type { Web } from '../web/serve.js';
-import {
-  aDuration,
-  workspaceCommand,
-  EMAIL_ENVIRONMENT,
-  flag,
-  JSON_LOG,
-  LISTENING,
-  value,
-} from './command.js';
-import { conclude, withSteps } from './steps.js';
+import { withStateOf } from '../app/state.js';
+import { readWorkspace, type Runtime, type Workspace } from '../app/workspace.js';
+import { unknownPromptLines } from '../print/jobs.js';
+import { hasNothingToDo } from '../service/idle.js';
+import { aDuration, EMAIL_ENVIRONMENT, flag, JSON_LOG, value, workspaceCommand } from './command.js';
 
 /**
  * The sandbox's agents finish within seconds; those of a real platform are polled by the next run.
@@ -45,83 +29,26 @@ export const run = workspaceCommand('run', {
   readership run                    once an hour, from cron
   readership run --wait 10m         wait until the agents are done`,
   environment: EMAIL_ENVIRONMENT,
-  run: ({ wait, pausedOk, ...options }, runtime) =>
-    withSteps('run', options, runtime, async (parts, progress) => {
-      const { store, workspace } = parts;
-      const isNewSandbox = options.sandbox === true && !(await hasStoredDays(store));
-      if (isNewSandbox && options.json !== true)
-        runtime.output.note('Everything in the sandbox is simulated, including its jobs from earlier weeks.');
-      const outcome = await runOnce(parts, {
-        apply: workspace.settings.improve.mode === 'apply',
-        waitMs: wait ?? (options.sandbox === true ? SANDBOX_WAIT_MS : 0),
-      });
-      progress.end();
-      const exitCode = conclude(outcome.outages, runtime);
-      if (!runtime.signal.aborted && options.json !== true) {
-        const summary = await summarize(outcome, parts, runtime, progress.cost, options);
-        if (summary !== '') runtime.output.words(summary);
-      }
-      return exitCode === 75 && pausedOk === true ? 0 : exitCode;
-    }),
-});
-
-export const start = workspaceCommand('start', {
-  summary: 'keep running, with each step on its schedule',
-  description:
-    'Runs the five steps of `run` on their schedules, until it is stopped. It catches up on what it missed, so it can be stopped and started at any time. A step that failed is retried after a minute, then with growing delays of up to an hour. With serve.password or serve.header in the configuration, it serves the web app too, with /healthz. It holds the database only while a step runs. It logs to standard output: JSON lines, or readable lines on a terminal. SIGTERM, SIGINT and SIGHUP end it within seconds, with exit code 0.',
-  options: LISTENING,
-  examples: `
-  readership start --sandbox        try it without an account
-  readership start                  under a service manager such as systemd
-  readership start | jq .summary    the log is JSON`,
-  environment: EMAIL_ENVIRONMENT,
-  endsByInterruption: () => true,
-  run: async ({ port, host, ...options }, runtime) => {
+  run: async ({ wait, pausedOk, json = false, ...options }, runtime) => {
     const workspace = await readWorkspace(options, runtime);
-    runtime.output.goesOnUnread = true;
-    // A missing key, or an invalid address of the mail server, is an error now, and not every night.
-    const { settings, projects, credentials } = workspace;
-    credentials.openTransport();
-    for (const project of projects) credentials.apiKeyOf(project);
-    const log = await openLog(runtime.output);
-    const onTickFailed = (error: unknown): void => {
-      const isLater = error instanceof LockedError;
-      const [level, outcome] = isLater ? (['warn', 'later'] as const) : (['error', 'failed'] as const);
-      const words = isLater ? 'the steps wait for the database' : 'not all steps ran';
-      log[level]({ outcome, error: messageOf(error) }, words);
-    };
-    const service = new Service(workspace, runtime, { ...logging(log), onTickFailed });
-    const warn = (message: string | Error): void => log.warn(messageOf(message));
-    log.info({ schedule: settings.schedule, dataDir: workspace.dataDir }, 'started');
-    const serve = settings.serve && serveAt(settings.serve, { host, port });
-    const web = await openWeb(serve, { workspace, runtime, inTurn: service.inTurn }, log);
-    const { timezone, ...expressions } = settings.schedule;
-    for (const [step, expression] of Object.entries(expressions))
-      log.info({ step, next: nextScheduled(expression, timezone, runtime.now()) }, `${step} is scheduled`);
-    try {
-      await service.run({ info: warn, warn, error: warn, debug: () => undefined });
-    } finally {
-      await web?.close();
-    }
-    log.info('stopped; all stored data is complete');
-    return 0;
+    if (await reportsNothingToDo(workspace, runtime, wait === undefined)) return 0;
+    // Loading what steps need takes longer than finding that there is nothing to do.
+    const { runSteps } = await import('./run-steps.js');
+    const waitMs = wait ?? (options.sandbox === true ? SANDBOX_WAIT_MS : 0);
+    const exitCode = await runSteps({ ...options, json }, runtime, waitMs);
+    return exitCode === 75 && pausedOk === true ? 0 : exitCode;
   },
 });
 
-/** Serves the web app as well, if the configuration says so. */
-async function openWeb(
-  settings: ServeSettings | undefined,
-  given: Omit<WebOptions, 'settings' | 'onError'>,
-  log: Log,
-): Promise<Web | undefined> {
-  if (settings === undefined) return undefined;
-  if (settings.auth === 'link') {
-    log.info('the web app is not served: set serve.password, or use readership serve');
-    return undefined;
-  }
-  const { serveWeb } = await import('../web/serve.js');
-  const onError = (error: string): void => log.error({ error }, 'a page failed');
-  const web = await serveWeb({ ...given, settings, onError });
-  log.info({ address: web.address }, 'serving the web app');
-  return web;
-}
+/** Says so if everything is up to date, and names what still needs attention. */
+const reportsNothingToDo = (
+  workspace: Workspace,
+  { now, output }: Runtime,
+  mayBeIdle: boolean,
+): Promise<boolean> =>
+  withStateOf(workspace, async (state) => {
+    if (!mayBeIdle || !(await hasNothingToDo(workspace, state, now()))) return false;
+    for (const line of unknownPromptLines(state, workspace.projects)) output.note(line);
+    output.note('Everything is up to date. To see what is stored: readership status');
+    return true;
+  });

@@ -21,7 +21,9 @@ export const status = projectCommand('status', {
     const { output } = runtime;
     const now = runtime.now();
     const workspace = await readWorkspace(options, runtime, 'optional');
-    const status = await withHistoryOf(workspace, (history) => readStatus(history, workspace, now));
+    const status = await withHistoryOf(workspace, ({ history, state }) =>
+      readStatus({ reader: history, state }, workspace, now),
+    );
     const { projects, operations } = status;
     const needs = needsOf(projects, operations, workspace, now);
     if (options.json === true) output.json({ needs, ...operations, projects });

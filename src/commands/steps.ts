@@ -1,4 +1,5 @@
-import { MAX_LOCK_WAIT_MS, withParts } from '../app/open.js';
+import { withParts } from '../app/open.js';
+import { MAX_LOCK_WAIT_MS } from '../app/worker.js';
 import type { SecretsMode } from '../app/secrets.js';
 import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
 import { type ExitCode, exitCodeOf, messageOf, ReadershipError } from '../errors.js';
@@ -14,6 +15,8 @@ type StepsOptions = WorkspaceOptions & {
   readonly secrets?: SecretsMode;
   /** Whether requests wait for the end of a pause as long as it takes. */
   readonly waits?: boolean;
+  /** How long to wait for another process that works. */
+  readonly maxLockWaitMs?: number;
   /** Whether standard output is the log that `start` writes, and nothing else. */
   readonly json?: boolean;
 };
@@ -21,7 +24,7 @@ type StepsOptions = WorkspaceOptions & {
 /** Runs `work` with everything that steps need, and releases all of it, however `work` ends. */
 export async function withSteps<Result>(
   command: string,
-  { waits = false, json = false, secrets, ...options }: StepsOptions,
+  { waits = false, json = false, maxLockWaitMs = MAX_LOCK_WAIT_MS, secrets, ...options }: StepsOptions,
   runtime: Runtime,
   work: (parts: Parts, progress: ExportProgress) => Promise<Result>,
 ): Promise<Result> {
@@ -33,8 +36,8 @@ export async function withSteps<Result>(
   if (json) output.logOnly();
   const listener = json ? logging(await openLog(output, { json })) : progress.listener;
   const onHeld = (who: string): void =>
-    output.note(`The database is held by ${who}; waiting for up to ${MAX_LOCK_WAIT_MS / 1000} s.`);
-  const hold = { command, listener, onHeld, maxWaitMs: MAX_LOCK_WAIT_MS };
+    output.note(`The database is held by ${who}; waiting for up to ${maxLockWaitMs / 1000} s.`);
+  const hold = { command, listener, onHeld, maxWaitMs: maxLockWaitMs };
   try {
     return await withParts(workspace, runtime, hold, (parts) => work(parts, progress));
   } finally {
@@ -53,20 +56,6 @@ export const runSteps = <Result>(
     const done = await doAndPublish(parts, (runner) => work(runner, parts));
     return { ...done, cost: progress.cost };
   });
-
-/** Makes a requested change and publishes it. */
-export async function makeChange(
-  command: string,
-  options: StepsOptions,
-  runtime: Runtime,
-  work: (parts: Parts) => Promise<void>,
-): Promise<ExitCode> {
-  const { outages } = await runSteps(command, options, runtime, (_, parts) => work(parts));
-  const code = conclude(outages, runtime);
-  if (code !== 0 && !runtime.signal.aborted)
-    runtime.output.note('The change was made: do not repeat it. The next publication shows it.');
-  return code;
-}
 
 /**
  * Says which steps did not finish, and why. Returns one exit code for all of them: problems that a

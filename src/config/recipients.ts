@@ -6,7 +6,7 @@ import { ONE_LINE, parsedBy } from './values.js';
 
 declare const addressBrand: unique symbol;
 
-/** A bare email address with its domain in lower case: two that are equal reach the same mailbox. */
+/** A bare email address with its domain in lower case. */
 export type MailAddress = string & { readonly [addressBrand]: true };
 
 /** The sender of an email; the name may be empty. */
@@ -29,7 +29,7 @@ export function parseMailAddress(text: string): MailAddress | undefined {
   const trimmed = text.trim();
   if (trimmed.length > MAX_LENGTH || !isSafe(trimmed) || !BARE.test(trimmed)) return undefined;
   const domainStart = trimmed.indexOf('@') + 1;
-  // The part before the @ may be case-sensitive on the receiving server.
+  // The part before the @ is sent as it is written, in case a mail server distinguishes case.
   return (trimmed.slice(0, domainStart) + trimmed.slice(domainStart).toLowerCase()) as MailAddress;
 }
 
@@ -55,6 +55,10 @@ export type ChannelName = string & { readonly [channelBrand]: true };
 /** A recipient of reports and alerts: an email address or the name of a channel. */
 export type Recipient = MailAddress | ChannelName;
 
+/** Whether two addresses or channels are the same: practically no mail server distinguishes case. */
+export const isSameRecipient = (one: string, other: string): boolean =>
+  one.toLowerCase() === other.toLowerCase();
+
 /** A channel's name has no `@`. */
 export const isAddress = (recipient: Recipient): recipient is MailAddress => recipient.includes('@');
 
@@ -76,11 +80,14 @@ export const sender = parsedBy(
   'not an email address: write docs@example.com, or Readership <docs@example.com>',
 );
 
+const isFirst = (one: Recipient, index: number, all: readonly Recipient[]): boolean =>
+  all.findIndex((other) => isSameRecipient(other, one)) === index;
+
 /** Removes duplicates. */
 export const recipients = z
   .array(recipient)
   .max(500)
-  .transform((all) => [...new Set(all)])
+  .transform((all) => all.filter(isFirst))
   .default([]);
 
 const channel = z.strictObject({
@@ -185,7 +192,7 @@ export function recipientProblems({ reports, alerts, channels }: RecipientSettin
   for (const { path, to } of [...ofReports, { path: ['alerts'], to: alerts.to }]) {
     const report = (key: readonly string[], message: string) =>
       problems.push({ path: [...path, ...key], message });
-    const twice = to.find((one, index) => to.indexOf(one) !== index);
+    const twice = to.find((one, index) => !isFirst(one, index, to));
     if (twice !== undefined)
       report([], `${twice} is in two audiences; each recipient gets a report only once`);
     for (const stray of to.filter((one) => !isAddress(one) && !known.includes(one)))

@@ -1,6 +1,7 @@
 import { addDays, type Day, daysBetween, type DayRange } from '../day.js';
 import { readSql } from '../warehouse/query.js';
-import { KEPT_FROM, recordFact } from './facts.js';
+import { recordFact } from '../state/facts.js';
+import { KEPT_FROM } from './facts.js';
 import { storeEmptyDays } from './ledger.js';
 import { type DayResult, isEmpty, isRefused, type LoadTask, MOST_IN_A_ROW } from './load.js';
 import type { PlannedDay } from './plan.js';
@@ -38,7 +39,7 @@ export async function backfill(
 
 /** Finds the first day that the platform keeps, if it refused days and the first one too. Refused days are forgotten. */
 async function findKept(
-  { client, warehouse, project, signal, now }: LoadTask,
+  { client, warehouse, state, project, signal, now }: LoadTask,
   range: DayRange,
   results: DayResult[],
 ): Promise<Day | undefined> {
@@ -61,7 +62,7 @@ async function findKept(
   );
   const first = addDays(oldest, -keptDays);
   await warehouse.transaction((transaction) => transaction.execute(FORGET_REFUSED, { project, first }));
-  await recordFact(warehouse, project, KEPT_FROM, first, now());
+  await recordFact(state, project, KEPT_FROM, first, now());
   results.splice(0, results.length, ...results.filter(({ day }) => day >= first));
   return first;
 }

@@ -79,8 +79,8 @@ async function planOf(
   range: ExportRange,
   read: readonly DayResult[] = [],
 ): Promise<ExportPlan> {
-  const { warehouse, project, now, settleDays, reload = false } = task;
-  const { rows: pageSize } = await readPageSize(warehouse, project, now());
+  const { warehouse, state, project, now, settleDays, reload = false } = task;
+  const { rows: pageSize } = readPageSize(state, project, now());
   const since = reload || read.length > 0 ? null : lastEndedDay(now());
   const ledger = await readDayLedger(warehouse, project, since);
   const others = new Map(ledger);

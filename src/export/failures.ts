@@ -1,6 +1,7 @@
 import type { Client } from '../api/client.js';
 import { ContractError, PagingError, PausedError, RefusedError, TryLaterError } from '../api/errors.js';
 import { addDays, type Day, lastEndedDay } from '../day.js';
+import type { State } from '../state/state.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { readDayLedger } from './ledger.js';
 import { probeTotals } from './totals.js';
@@ -14,6 +15,7 @@ const MAX_IN_A_ROW = 50;
 /** A project, its platform, and where it is stored. */
 export interface ExportedProject {
   readonly warehouse: Warehouse;
+  readonly state: State;
   readonly client: Pick<Client, 'views'>;
   readonly project: string;
   readonly now: () => Date;

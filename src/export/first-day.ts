@@ -2,7 +2,8 @@ import { addDays, type Day, day, daysBetween } from '../day.js';
 import { ConfigurationError } from '../errors.js';
 import { longDay } from '../format/days.js';
 import { counted } from '../format/numbers.js';
-import { BELIEVED_DAYS, FIRST_DAY, KEPT_FROM, readFact, recordFact, SEARCH, type Search } from './facts.js';
+import { BELIEVED_DAYS, readFact, recordFact } from '../state/facts.js';
+import { FIRST_DAY, KEPT_FROM, SEARCH, type Search } from './facts.js';
 import { readDayLedger, storeEmptyDays } from './ledger.js';
 import type { LoadTask } from './load.js';
 import type { ExportRange } from './plan.js';
@@ -26,7 +27,10 @@ const STRAY_DAYS = 30;
 const SHORTER_RANGES = [366, 31, 1];
 
 /** A project whose first day is searched for. */
-export interface FirstDayRequest extends Pick<LoadTask, 'warehouse' | 'client' | 'project' | 'signal'> {
+export interface FirstDayRequest extends Pick<
+  LoadTask,
+  'warehouse' | 'state' | 'client' | 'project' | 'signal'
+> {
   readonly now: Date;
 }
 
@@ -43,8 +47,8 @@ export const requestsToFindFirstDay = (last: Day): number =>
  * the longest that is answered. Throws what the client throws if not even one day is.
  */
 export async function beginSearch(request: FirstDayRequest, last: Day): Promise<Search | undefined> {
-  const { client, warehouse, project, signal, now } = request;
-  const begun = await readFact(warehouse, project, SEARCH, now);
+  const { client, state, project, signal, now } = request;
+  const begun = readFact(state, project, SEARCH, now);
   if (begun !== undefined) return begun;
   const longest = daysBetween(EARLIEST_DAY, last) + 1;
   for (const length of [longest, ...SHORTER_RANGES.filter((shorter) => shorter < longest)]) {
@@ -67,7 +71,7 @@ export async function finishSearch(
   { last, length, views }: Search,
   lastDay: Day,
 ): Promise<ExportRange> {
-  const { client, warehouse, project, signal, now } = request;
+  const { client, warehouse, state, project, signal, now } = request;
   const answers = new Map(views);
   const longest = daysBetween(EARLIEST_DAY, last) + 1;
   const viewsUpTo = async (age: number): Promise<number> => {
@@ -76,7 +80,7 @@ export async function finishSearch(
       const totals = await totalsIfAnswered(client, range, { signal });
       // Views may be counted by kind only.
       answers.set(age, totals === undefined ? null : Math.max(totals.total, totals.human + totals.ai));
-      await recordFact(warehouse, project, SEARCH, { last, length, views: [...answers] }, now);
+      await recordFact(state, project, SEARCH, { last, length, views: [...answers] }, now);
     }
     return answers.get(age) ?? 0;
   };
@@ -96,9 +100,9 @@ export async function finishSearch(
   const newest = length < longest ? oldest : await endOfStray([...answers], oldest, viewsUpTo);
   const empty = { first: addDays(last, 1 - oldest), last: addDays(last, -newest) };
   if (newest < oldest) await storeEmptyDays(warehouse, project, empty, now);
-  if (isRefused) await recordFact(warehouse, project, KEPT_FROM, first, now);
-  await recordFact(warehouse, project, FIRST_DAY, first, now);
-  await recordFact(warehouse, project, SEARCH, undefined, now);
+  if (isRefused) await recordFact(state, project, KEPT_FROM, first, now);
+  await recordFact(state, project, FIRST_DAY, first, now);
+  await recordFact(state, project, SEARCH, undefined, now);
   return { first, last: lastDay, ...(isRefused ? { note: keptNote(first) } : {}) };
 }
 

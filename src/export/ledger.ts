@@ -15,7 +15,7 @@ import {
 import type { Transaction } from '../warehouse/transaction.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { countChangedPages, equalCounts, isForgotten } from './totals.js';
-import type { DayOf } from './pages.js';
+import type { DayOf } from '../state/kept-pages.js';
 import type { StoredViews, WalkedDay } from './walk.js';
 
 const statement = (name: string) => readSql(import.meta.url, `statements/${name}.sql`);

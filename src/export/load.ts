@@ -5,7 +5,9 @@ import type { Client } from '../api/client.js';
 import { PausedError, RefusedError } from '../api/errors.js';
 import { type Day, lastEndedDay } from '../day.js';
 import { messageOf } from '../errors.js';
-import { PAGING, readPageSize, recordFact } from './facts.js';
+import { recordFact } from '../state/facts.js';
+import { forgetPages, keepPages, readUnfinishedDays } from '../state/kept-pages.js';
+import { PAGING, readPageSize } from './facts.js';
 import { DayFailures, type ExportedProject } from './failures.js';
 import {
   confirmDay,
@@ -17,7 +19,7 @@ import {
   type StoreOutcome,
 } from './ledger.js';
 import { type PageSize, ShownPageSize } from './page-size.js';
-import { keepPages, readKeptPages, readUnfinishedDays } from './pages.js';
+import { keptPagesOf } from './pages.js';
 import { isSettled, type PlannedDay } from './plan.js';
 import { DayWalks } from './walk.js';
 
@@ -71,12 +73,12 @@ export interface LoadTask extends ExportedProject {
  * When the platform wants a pause, no further day begins; what was read of those in progress is kept.
  */
 export async function loadDays(task: LoadTask, days: readonly PlannedDay[]): Promise<LoadOutcome> {
-  const { warehouse, project, now } = task;
-  const known = await readPageSize(warehouse, project, now());
-  const unfinished = await readUnfinishedDays(warehouse, project);
+  const { state, project, now } = task;
+  const known = readPageSize(state, project, now());
+  const unfinished = readUnfinishedDays(state, project);
   const { pageSize, ...outcome } = await new Load(task, days, known, unfinished).run();
   if (pageSize.rows !== known.rows || pageSize.isShuffled !== known.isShuffled)
-    await recordFact(warehouse, project, PAGING, pageSize, now());
+    await recordFact(state, project, PAGING, pageSize, now());
   return outcome;
 }
 
@@ -167,7 +169,7 @@ class Load {
   }
 
   async #read({ day, due }: PlannedDay): Promise<Store | undefined> {
-    const { warehouse, client, project, now, settleDays, inTurn } = this.task;
+    const { warehouse, state, client, project, now, settleDays, inTurn } = this.task;
     const hasEnded = () => day <= lastEndedDay(now());
     if (!hasEnded()) return undefined;
     const settled = () => isSettled(day, now(), settleDays);
@@ -180,27 +182,46 @@ class Load {
       isAsStored: mayBeSame ? (first) => isAsStored(warehouse, { project, day }, first) : undefined,
       found: stored,
       pageSize: this.#pageSize,
-      kept: isUnfinished ? await readKeptPages(warehouse, { project, day }) : undefined,
+      kept: isUnfinished ? keptPagesOf(state, { project, day }) : undefined,
       // The last days use the connections of days that are done.
       atOnce: () => Math.max(1, Math.floor(inTurn.concurrency / inTurn.activeCount)),
     });
-    const read = await walks.read().finally(async () => {
-      const { unfinished, pageSize } = walks;
-      this.#pageSize.add(day, pageSize);
-      if (unfinished.size > 0 || isUnfinished) await keepPages(warehouse, { project, day }, unfinished);
-    });
+    const read = await walks
+      .read()
+      .catch(async (error: unknown) => {
+        const { unfinished } = walks;
+        // Pages of a day that cannot be read are of no use.
+        if (unfinished.size > 0 || (isUnfinished && !this.#signal.aborted))
+          await keepPages(state, { project, day }, unfinished);
+        throw error;
+      })
+      .finally(() => {
+        this.#pageSize.add(day, walks.pageSize);
+      });
     this.#signal.throwIfAborted();
     // The response may have shown that the platform's clock is behind.
     if (!hasEnded()) return undefined;
     const at = { project, day, now: now() };
     const isSame = read === 'unchanged';
     const isInDoubt = !isSame && read.doubt !== undefined;
-    const state = isInDoubt ? 'inconsistent' : settled() ? 'final' : 'provisional';
+    const dayState = isInDoubt ? 'inconsistent' : settled() ? 'final' : 'provisional';
     this.#count(due === 'missing' && !isSame && read.rows.length === 0);
+    const store = async (): Promise<DayResult> => {
+      if (isSame)
+        return {
+          day,
+          outcome: 'unchanged',
+          state: dayState,
+          rows: await confirmDay(warehouse, at, dayState),
+        };
+      const outcome = await storeDay(warehouse, at, read, dayState, due === 'missing');
+      return { day, outcome, state: dayState, rows: read.rows.length };
+    };
     return async () => {
-      if (isSame) return { day, outcome: 'unchanged', state, rows: await confirmDay(warehouse, at, state) };
-      const outcome = await storeDay(warehouse, at, read, state, due === 'missing');
-      return { day, outcome, state, rows: read.rows.length };
+      const result = await store();
+      // Only now, because a kill before the day is stored must not lose its pages.
+      if (isUnfinished) await state.transaction(() => forgetPages(state, { project, day }));
+      return result;
     };
   }
 }

@@ -1,18 +1,12 @@
-import { z } from 'zod';
 import type { Client, ReadOptions } from '../api/client.js';
 import { PagingError, type RefusedError } from '../api/errors.js';
 import { type PageViews, type ViewsResponse, viewsResponseSchema } from '../api/schema.js';
 import type { Day } from '../day.js';
-import { dayColumn, type Reader, readSql } from '../warehouse/query.js';
-import type { Warehouse } from '../warehouse/warehouse.js';
+import { type DayOf, readKeptPages } from '../state/kept-pages.js';
+import type { State } from '../state/state.js';
 import { thousands } from '../format/numbers.js';
 import { type DayPageSize, isInvalid, limitedTo, smallerLimit, withPage } from './page-size.js';
 import { sumCounts } from './totals.js';
-
-const UNFINISHED_DAYS = readSql(import.meta.url, 'statements/unfinished-days.sql');
-const UNFINISHED_PAGES = readSql(import.meta.url, 'statements/unfinished-pages.sql');
-const KEEP_PAGE = readSql(import.meta.url, 'statements/keep-page.sql');
-const DELETE_PAGES = 'DELETE FROM unfinished_pages WHERE project = $project AND day = $day::DATE';
 
 /** A response of the views export. */
 interface PageOfDay extends ViewsResponse {
@@ -153,34 +147,11 @@ function tiesAtEnd(views: readonly PageViews[]): readonly PageViews[] {
   return from === 0 ? [] : views.slice(from);
 }
 
-const dayRow = z.object({ day: dayColumn, rows: z.int() });
-const pageRow = z.object({ page_offset: z.int(), response: z.string() });
-
-/** The days of a project that a pause stopped halfway, and how many of their rows are kept. */
-export async function readUnfinishedDays(reader: Reader, project: string): Promise<Map<Day, number>> {
-  const rows = await reader.query(UNFINISHED_DAYS, dayRow, { project });
-  return new Map(rows.map((row) => [row.day, row.rows]));
-}
-
-/** A day of a project. */
-export interface DayOf {
-  readonly project: string;
-  readonly day: Day;
-}
-
 /**
  * What is kept of a day that a pause stopped, so that a day of more requests than the platform answers in an hour is
  * loaded over several hours. The totals show if it changed meanwhile.
  */
-export async function readKeptPages(reader: Reader, of: DayOf): Promise<KeptPages> {
-  const rows = await reader.query(UNFINISHED_PAGES, pageRow, { ...of });
-  return new Map(rows.map((row) => [row.page_offset, viewsResponseSchema.parse(JSON.parse(row.response))]));
-}
-
-/** Keeps the pages of a stopped walk instead of those of earlier ones; none of a day that was read. */
-export const keepPages = (warehouse: Warehouse, of: DayOf, pages: KeptPages): Promise<void> =>
-  warehouse.groupCommit(async (transaction) => {
-    await transaction.execute(DELETE_PAGES, { ...of });
-    for (const [offset, page] of pages)
-      await transaction.execute(KEEP_PAGE, { ...of, offset, response: JSON.stringify(page) });
-  });
+export const keptPagesOf = (state: State, of: DayOf): KeptPages =>
+  new Map(
+    [...readKeptPages(state, of)].map(([offset, response]) => [offset, viewsResponseSchema.parse(response)]),
+  );

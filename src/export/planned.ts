@@ -1,13 +1,15 @@
 import type { ProjectSettings, Settings } from '../config/schema.js';
 import { dayOf, lastEndedDay } from '../day.js';
+import { readUnfinishedDays } from '../state/kept-pages.js';
+import type { State } from '../state/state.js';
+import { readLastVerification } from '../state/verifications.js';
 import type { Reader } from '../warehouse/query.js';
 import { readPageSize } from './facts.js';
 import { type DayLedger, readDayLedger } from './ledger.js';
-import { readUnfinishedDays } from './pages.js';
 import { type ExportPlan, planExport, requestsLeft } from './plan.js';
 import { type ExportBounds, readFirstDay } from './range.js';
 import { runsOfNeighbors } from './totals.js';
-import { readLastVerification, recentSince, recentTotals } from './verify.js';
+import { recentSince, recentTotals } from './verify.js';
 
 /** What an export of a project would do. */
 export interface PlannedExport {
@@ -19,9 +21,15 @@ export interface PlannedExport {
   readonly requests: number;
 }
 
+/** The stored days, and what is known beside them. */
+export interface ExportStores {
+  readonly reader: Reader;
+  readonly state: State;
+}
+
 /** Plans the export of a project, without a request. */
 export async function planProject(
-  reader: Reader,
+  { reader, state }: ExportStores,
   project: ProjectSettings,
   { history: { start, settleDays } }: Pick<Settings, 'history'>,
   { from, to, reload = false }: ExportBounds,
@@ -29,14 +37,14 @@ export async function planProject(
 ): Promise<PlannedExport> {
   const { id } = project;
   const ledger = await readDayLedger(reader, id, reload ? null : recentSince(now));
-  const first = from ?? (await readFirstDay(reader, id, start, now));
+  const first = from ?? readFirstDay(state, id, start, now);
   if (first === undefined) return { project, ledger, plan: undefined, requests: 0 };
   const range = { first, last: to ?? lastEndedDay(now) };
-  const { rows: pageSize } = await readPageSize(reader, id, now);
-  const unfinished = await readUnfinishedDays(reader, id);
+  const { rows: pageSize } = readPageSize(state, id, now);
+  const unfinished = readUnfinishedDays(state, id);
   const plan = planExport(ledger, range, now, { settleDays, pageSize, reload });
   const ofDays = plan.days.map(({ day, requests }) => requestsLeft(requests, unfinished.get(day), pageSize));
-  const verifiedAt = await readLastVerification(reader, id);
+  const verifiedAt = readLastVerification(state, id);
   const isChecked = reload || (verifiedAt !== undefined && dayOf(verifiedAt) === dayOf(now));
   const ofCheck = isChecked ? 0 : runsOfNeighbors(recentTotals(ledger, now)).length;
   return { project, ledger, plan, requests: ofDays.reduce((sum, one) => sum + one, ofCheck) };

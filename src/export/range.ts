@@ -1,7 +1,8 @@
 import { addDays, type Day, daysBetween, lastEndedDay } from '../day.js';
 import { plainDayRange } from '../format/days.js';
-import type { Reader } from '../warehouse/query.js';
-import { FIRST_DAY, KEPT_FROM, readFact, recordFact, SEARCH } from './facts.js';
+import { readFact, recordFact } from '../state/facts.js';
+import type { State } from '../state/state.js';
+import { FIRST_DAY, KEPT_FROM, SEARCH } from './facts.js';
 import { beginSearch, finishSearch, type FirstDayRequest } from './first-day.js';
 import type { ExportRange } from './plan.js';
 import { viewsIn } from './totals.js';
@@ -31,38 +32,33 @@ export interface RangeRequest extends FirstDayRequest, Pick<ExportBounds, 'from'
  * it. Undefined if the platform has no views yet.
  */
 export async function resolveRange(request: RangeRequest): Promise<ExportRange | undefined> {
-  const { warehouse, project, start, from, to, now } = request;
+  const { state, project, start, from, to, now } = request;
   const yesterday = lastEndedDay(now);
   const last = to !== undefined && to < yesterday ? to : yesterday;
   if (from !== undefined) return start === 'auto' ? rangeFrom(request, from, last) : { first: from, last };
   if (start === 'auto') await checkStart(request);
-  const first = await readFirstDay(warehouse, project, start, now);
+  const first = readFirstDay(state, project, start, now);
   if (first !== undefined) return { first, last };
   const search = await beginSearch(request, yesterday);
   if (search === undefined) return undefined;
   // Recorded now, because the search would start over after each pause.
-  await recordFact(warehouse, project, SEARCH, search, now);
+  await recordFact(state, project, SEARCH, search, now);
   const rest = () => finishSearch(request, search, last);
   return last < yesterday ? rest() : { first: last, last, rest };
 }
 
 /** The first day to load, configured or found, of those that the platform keeps; undefined while it is unknown. */
-export async function readFirstDay(
-  reader: Reader,
-  project: string,
-  start: Day | 'auto',
-  now: Date,
-): Promise<Day | undefined> {
-  const first = start === 'auto' ? await readFact(reader, project, FIRST_DAY, now) : start;
-  const keptFrom = await readFact(reader, project, KEPT_FROM, now);
+export function readFirstDay(state: State, project: string, start: Day | 'auto', now: Date): Day | undefined {
+  const first = start === 'auto' ? readFact(state, project, FIRST_DAY, now) : start;
+  const keptFrom = readFact(state, project, KEPT_FROM, now);
   return first !== undefined && keptFrom !== undefined && keptFrom > first ? keptFrom : first;
 }
 
 /** Resolves the first day that the user gave, with at most one request. */
 async function rangeFrom(request: RangeRequest, from: Day, last: Day): Promise<ExportRange | undefined> {
   const asGiven = { first: from, last };
-  const { warehouse, client, project, now, signal } = request;
-  const known = await readFact(warehouse, project, FIRST_DAY, now);
+  const { state, client, project, now, signal } = request;
+  const known = readFact(state, project, FIRST_DAY, now);
   const isSure = known === undefined ? daysBetween(from, last) < FEW_DAYS : from >= known;
   if (isSure) return asGiven;
   const unknown = { first: from, last: known === undefined || known > last ? last : addDays(known, -1) };
@@ -72,17 +68,17 @@ async function rangeFrom(request: RangeRequest, from: Day, last: Day): Promise<E
     const why = views === 'refused' ? 'refuses' : 'has no views of';
     return { first: known, last, note: `the platform ${why} ${plainDayRange(unknown)}` };
   }
-  await recordFact(warehouse, project, FIRST_DAY, undefined, now);
+  await recordFact(state, project, FIRST_DAY, undefined, now);
   return asGiven;
 }
 
 /** Forgets the remembered first day if there are now views before it, so that it is found again. */
 async function checkStart(request: RangeRequest): Promise<void> {
-  const { warehouse, client, project, now, signal } = request;
-  const known = await readFact(warehouse, project, FIRST_DAY, now);
-  const recent = await readFact(warehouse, project, { ...FIRST_DAY, isLimit: true }, now);
+  const { state, client, project, now, signal } = request;
+  const known = readFact(state, project, FIRST_DAY, now);
+  const recent = readFact(state, project, { ...FIRST_DAY, isLimit: true }, now);
   if (known === undefined || recent !== undefined) return;
   const before = { first: addDays(known, -DAYS_BEFORE), last: addDays(known, -1) };
   const views = await viewsIn(client, before, { signal });
-  await recordFact(warehouse, project, FIRST_DAY, views === 'some' ? undefined : known, now);
+  await recordFact(state, project, FIRST_DAY, views === 'some' ? undefined : known, now);
 }

@@ -1,14 +1,13 @@
 import { z } from 'zod';
 import { addDays, type Day, dayOf, lastEndedDay, rangeOf } from '../day.js';
-import { dayColumn, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
+import { readLastVerification, recordVerification } from '../state/verifications.js';
+import { dayColumn, type Reader, readSql } from '../warehouse/query.js';
 import { readPageSize } from './facts.js';
 import { type DayLedger, readDayLedger } from './ledger.js';
 import { loadDays, type LoadOutcome, type LoadTask } from './load.js';
 import { type PlannedDay, requestsFor } from './plan.js';
 import { expectAdditive, findDifferingDays, isForgotten, probeTotals, type StoredTotals } from './totals.js';
 
-const LAST_VERIFICATION = readSql(import.meta.url, 'statements/last-verification.sql');
-const RECORD_VERIFICATION = readSql(import.meta.url, 'statements/record-verification.sql');
 const MARK_DIFFERING = readSql(import.meta.url, 'statements/mark-differing.sql');
 const DAMAGED_DAYS = readSql(import.meta.url, 'statements/damaged-days.sql');
 
@@ -32,13 +31,6 @@ export interface Audit extends CheckedDays {
   readonly repaired?: LoadOutcome;
 }
 
-/** When the stored history was last compared with the platform. */
-export async function readLastVerification(reader: Reader, project: string): Promise<Date | undefined> {
-  const row = z.object({ verified_at: timestampColumn });
-  const [last] = await reader.query(LAST_VERIFICATION, row, { project });
-  return last?.verified_at;
-}
-
 /** Final days, oldest first, but for those read on `today`: only final days are expected not to change. */
 const settledTotals = (ledger: DayLedger, today?: Day): StoredTotals[] =>
   [...ledger.values()].filter((record) => record.state === 'final' && dayOf(record.attempted_at) !== today);
@@ -57,8 +49,8 @@ export function recentTotals(ledger: DayLedger, now: Date): StoredTotals[] {
  * throws, and an `AdditivityError` if the sums of days cannot be trusted.
  */
 export async function checkRecentDays(task: LoadTask): Promise<CheckedDays | undefined> {
-  const { warehouse, client, project, now, signal } = task;
-  const last = await readLastVerification(warehouse, project);
+  const { warehouse, state, client, project, now, signal } = task;
+  const last = readLastVerification(state, project);
   if (last !== undefined && dayOf(last) === dayOf(now())) return undefined;
   const ledger = await readDayLedger(warehouse, project, recentSince(now()));
   // Without final days to compare, a few requests show whether the totals of days add up.
@@ -69,7 +61,7 @@ export async function checkRecentDays(task: LoadTask): Promise<CheckedDays | und
 
 /** Compares the whole settled history with the platform, and loads what differs with `repair`. Throws what the client throws; nothing is lost then. */
 export async function auditHistory(task: LoadTask, { repair }: { readonly repair: boolean }): Promise<Audit> {
-  const { warehouse, project } = task;
+  const { warehouse, state, project } = task;
   const ledger = await readDayLedger(warehouse, project);
   const damaged = await findDamagedDays(warehouse, project);
   const found = await compare(task, settledTotals(ledger), { marks: repair });
@@ -77,7 +69,7 @@ export async function auditHistory(task: LoadTask, { repair }: { readonly repair
   const toLoad = [...new Set([...found.differing, ...damaged])].filter(
     (day) => !found.forgotten.includes(day),
   );
-  const { rows: pageSize } = await readPageSize(warehouse, project, task.now());
+  const { rows: pageSize } = readPageSize(state, project, task.now());
   const planned = toLoad.sort().map((day): PlannedDay => {
     const requests = requestsFor(ledger.get(day)?.pages ?? 0, pageSize);
     return { day, due: 'reload', stage: 'past', requests };
@@ -90,7 +82,7 @@ export async function auditHistory(task: LoadTask, { repair }: { readonly repair
  * the check. Days that the platform forgot are kept.
  */
 async function compare(
-  { warehouse, client, project, now, signal }: LoadTask,
+  { warehouse, state, client, project, now, signal }: LoadTask,
   stored: readonly StoredTotals[],
   { marks }: { readonly marks: boolean },
 ): Promise<CheckedDays> {
@@ -112,9 +104,8 @@ async function compare(
   if (stored.length > 0 && compared.length === 0)
     await probeTotals(client, { first: yesterday, last: yesterday }, { signal });
   if (compared.length > 0) {
-    const days_differing = differing.length + forgotten.length;
-    const values = { ...rangeOf(compared), project, now: now(), days_differing };
-    await warehouse.transaction((transaction) => transaction.execute(RECORD_VERIFICATION, values));
+    const count = differing.length + forgotten.length;
+    await recordVerification(state, project, rangeOf(compared), count, now());
   }
   return { days: compared.length, differing, forgotten, refused };
 }

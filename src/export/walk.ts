@@ -71,7 +71,7 @@ export interface WalkOptions extends Omit<PagesOptions, 'share' | 'pageSize'> {
  * API.
  */
 export class DayWalks {
-  /** What was read by a first walk that goes on later. */
+  /** What was read by a first walk that goes on later, after a pause or an interruption. */
   unfinished: KeptPages = new Map();
   /** What the walks have shown of the platform's pages. */
   pageSize: DayPageSize;
@@ -164,7 +164,9 @@ export class DayWalks {
         this.#refusal = error;
         return walk;
       }
-      if (isFirst && walk.size > 0 && (error instanceof PausedError || error instanceof TryLaterError))
+      const goesOn =
+        error instanceof PausedError || error instanceof TryLaterError || signal?.aborted === true;
+      if (isFirst && walk.size > 0 && goesOn)
         this.unfinished = new Map([
           ...[...ahead].filter(([offset]) => offset >= walk.rows.length),
           [0, { totals: walk.totals, views: [...walk.rows], hasMore: true }],

@@ -4,8 +4,9 @@ import type { ChannelSettings } from '../config/recipients.js';
 import { isInTheClear } from '../config/values.js';
 import { redactor, unmistakable } from '../redact.js';
 import { timeLimit } from '../sleep.js';
-import type { Departure } from '../effects/journal.js';
-import { type DeliveryKey, MAX_WORDS, type SendOutcome } from './delivery.js';
+import type { DeliveryKey } from '../state/emails.js';
+import type { Attempt } from '../state/sender.js';
+import { MAX_WORDS, type SendOutcome } from './delivery.js';
 
 /** A channel with its address, or the reason why it has none. */
 export type Channel = { readonly kind: ChannelSettings['kind'] } & (
@@ -65,7 +66,7 @@ const TIMEOUT_MS = 60_000;
  */
 export async function post(
   { id, channel, body }: Post,
-  _: Departure,
+  _: Attempt,
   now: Date,
   interruption: AbortSignal,
 ): Promise<SendOutcome> {

@@ -3,8 +3,9 @@ import { domainOf, isAddress, type Recipient, type Sender } from '../config/reci
 import type { Settings } from '../config/schema.js';
 import { ConfigurationError } from '../errors.js';
 import { chatParts, escapeMarkup } from '../format/text.js';
+import type { DeliveryKey } from '../state/emails.js';
 import type { Channel, Post } from './channel.js';
-import { type DeliveryKey, type Figures, fingerprintOf } from './delivery.js';
+import { type Figures, fingerprintOf } from './delivery.js';
 
 /** The content of an email. The HTML refers to images as `cid:<cid>`. */
 export interface MailContent {

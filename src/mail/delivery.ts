@@ -1,21 +1,9 @@
 import { addMilliseconds } from 'date-fns';
 import { createHash } from 'node:crypto';
-import { z } from 'zod';
-import type { Recipient } from '../config/recipients.js';
-import type { Ending } from '../effects/entries.js';
+import { isSameRecipient, type Recipient } from '../config/recipients.js';
 import { ReadershipError } from '../errors.js';
 import { counted } from '../format/numbers.js';
-import { timestampColumn } from '../warehouse/query.js';
-
-/**
- * `sending` is committed before anything is sent; then `sent`, `waiting` (did not arrive; retried
- * at `next_attempt_at`), `failed` (refused permanently, or given up) or `unknown` (it may have
- * arrived).
- */
-const DELIVERY_STATES = ['sending', 'sent', 'waiting', 'failed', 'unknown'] as const;
-
-/** How a message is sent: by email, to a file, or to a kind of channel. */
-const VIAS = ['smtp', 'outbox', 'slack', 'teams', 'webhook'] as const;
+import type { Delivery, DeliveryKey } from '../state/emails.js';
 
 /** The loaded days of a report's period, and the views on them of the pages that it is about. */
 export interface Figures {
@@ -24,55 +12,29 @@ export interface Figures {
   readonly ai: number;
 }
 
-/** The report name of alerts in the ledger of deliveries, which prevents sending one twice. */
+/** The report name of alerts among the deliveries, which prevent sending one twice. */
 export const ALERT = 'alert';
 
-/** The project, in that ledger, of what is about all projects. */
+/** The project of a delivery that is about all projects. */
 export const ALL_PROJECTS = '-';
 
-export const deliveryKey = z.object({
-  report: z.string(),
-  project: z.string(),
-  /** The name of a report's period, such as `2026-W46`; or of an alert, such as `export 2026-11-16T03:00:00.000Z`. */
-  period: z.string(),
-  recipient: z.string(),
-});
-/** The key of a delivery. There is never more than one row for it. */
-export type DeliveryKey = Readonly<z.infer<typeof deliveryKey>>;
-
-/** Always the same for the same report, project, period and recipient. */
+/** Always the same for the same report, project, period and recipient, however that is spelled. */
 export const fingerprintOf = ({ report, project, period, recipient }: DeliveryKey): string =>
   createHash('sha256')
-    .update(JSON.stringify([report, project, period, recipient]))
+    .update(JSON.stringify([report, project, period, recipient.toLowerCase()]))
     .digest('hex')
     .slice(0, 32);
-
-export const deliveryRow = deliveryKey.extend({
-  state: z.enum(DELIVERY_STATES),
-  via: z.enum(VIAS),
-  message_id: z.string(),
-  attempts: z.int(),
-  tried_at: timestampColumn,
-  settled_at: timestampColumn.nullable(),
-  next_attempt_at: timestampColumn.nullable(),
-  note: z.string().nullable(),
-  days_covered: z.int().nullable(),
-  human: z.int().nullable(),
-  ai: z.int().nullable(),
-});
-/** A delivery as stored in the ledger. */
-export type Delivery = z.infer<typeof deliveryRow>;
 
 /**
  * How an attempt ended. After `not-sent` and `refused`, the message is known not to have arrived.
  * The words are the server's, or the path of the file.
  */
 export interface SendOutcome {
-  readonly kind: Ending;
+  readonly kind: 'sent' | 'not-sent' | 'refused' | 'unknown';
   readonly words: string;
 }
 
-/** The most characters of a server's reply to store in the ledger and show on terminals. */
+/** The most characters of a server's reply to store and to show on terminals. */
 export const MAX_WORDS = 300;
 
 /** Which deliveries to attempt: those that are due, all unsettled ones, or even those already sent. */
@@ -82,16 +44,31 @@ const MAX_ATTEMPTS = 8;
 const FIRST_RETRY_MS = 5 * 60_000;
 const LAST_RETRY_MS = 4 * 3_600_000;
 
-/** Whether a delivery may be attempted now. One that arrived or may have arrived needs `force`. */
-export function mayBeTried(delivery: Delivery | undefined, admission: DeliveryAdmission, now: Date): boolean {
-  if (delivery === undefined) return true;
-  const { state, attempts, next_attempt_at: next } = delivery;
-  if (state === 'sending') return false;
-  if (state !== 'waiting') return admission === 'force';
+/**
+ * Whether a report of a period may be sent to a recipient now, about a project or all of them, given the deliveries of
+ * that report and period to the recipient. What arrived or may have arrived is sent again only with `force`, also where
+ * it was about one project and this is about all of them, or the reverse.
+ */
+export function mayBeTried(
+  known: readonly Delivery[],
+  project: string,
+  admission: DeliveryAdmission,
+  now: Date,
+): boolean {
+  const own = known.find((delivery) => delivery.project === project);
+  if (own?.state === 'sending') return false;
+  if (admission === 'force') return true;
+  const isDigest = project === ALL_PROJECTS;
+  if (known.some((one) => (one.project === ALL_PROJECTS) !== isDigest && mayHaveArrived(one))) return false;
+  if (own === undefined) return true;
+  const { state, attempts, next_attempt_at: next } = own;
+  if (state !== 'waiting') return false;
   // A time later than its delay allows was stored by a clock that was ahead.
   const isAhead = next !== null && next > addMilliseconds(now, retryDelayMs(attempts));
   return admission !== 'due' || next === null || next <= now || isAhead;
 }
+
+const mayHaveArrived = ({ state }: Delivery): boolean => state !== 'waiting' && state !== 'failed';
 
 /** The delivery after its attempt. */
 export function settled(delivery: Delivery, { kind, words: note }: SendOutcome, now: Date): Delivery {
@@ -103,6 +80,14 @@ export function settled(delivery: Delivery, { kind, words: note }: SendOutcome, 
     return { ...ended, state: 'failed', note: `gave up after ${attempts} attempts: ${note}` };
   const next_attempt_at = addMilliseconds(now, retryDelayMs(attempts));
   return { ...ended, state: 'waiting', settled_at: null, next_attempt_at };
+}
+
+/** A delivery of unknown outcome after a person settled it. One that did not arrive is sent again when it is due. */
+export function resolved(delivery: Delivery, found: 'delivered' | 'not delivered', now: Date): Delivery {
+  const words = `${found}, confirmed by a person`;
+  if (found === 'delivered') return settled(delivery, { kind: 'sent', words }, now);
+  const waiting = settled({ ...delivery, attempts: 0 }, { kind: 'not-sent', words }, now);
+  return { ...waiting, next_attempt_at: null };
 }
 
 /** Doubles from five minutes, which suits greylisting, to hours, for a server that is down. */
@@ -147,7 +132,9 @@ export interface PeriodState {
   /** When to stop waiting for missing days. */
   readonly until: Date;
   readonly recipients: readonly Recipient[];
-  /** The deliveries of this report, project and period. */
+  /** A project id, or `-` for all projects. */
+  readonly project: string;
+  /** The deliveries of this report and period, about this project or all of them. */
   readonly deliveries: readonly Delivery[];
 }
 
@@ -164,12 +151,13 @@ export interface Wait {
  * later, or has failed.
  */
 export function whatIsDue(
-  { days, daysLoaded, from, until, recipients, deliveries }: PeriodState,
+  { days, daysLoaded, from, until, recipients, project, deliveries }: PeriodState,
   now: Date,
 ): { readonly recipients: readonly Recipient[] } | Wait | undefined {
   const open = recipients.filter((recipient) =>
     mayBeTried(
-      deliveries.find((delivery) => delivery.recipient === recipient),
+      deliveries.filter((delivery) => isSameRecipient(delivery.recipient, recipient)),
+      project,
       'due',
       now,
     ),

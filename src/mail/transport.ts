@@ -3,9 +3,10 @@ import { SMTP_URL_VARIABLE } from '../config/load.js';
 import { parseMailAddress, type Sender } from '../config/recipients.js';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { syncToDisk, writeWhole } from '../files.js';
-import type { Departure } from '../effects/journal.js';
+import type { Delivery, DeliveryKey } from '../state/emails.js';
+import type { Attempt } from '../state/sender.js';
 import type { Email } from './compose.js';
-import { type Delivery, type DeliveryKey, fingerprintOf, type SendOutcome } from './delivery.js';
+import { fingerprintOf, type SendOutcome } from './delivery.js';
 import { DEFAULT_TIMEOUTS, parseSmtpUrl, type SmtpEnd, speakSmtp } from './smtp.js';
 
 /** Sends emails. `send` never throws: every failure is an outcome. */
@@ -13,7 +14,7 @@ export interface MailTransport {
   readonly via: Delivery['via'];
   /** Whether the server stopped answering: every other email would wait as long. */
   readonly isSilent: () => boolean;
-  readonly send: (message: Email, departure: Departure, interruption: AbortSignal) => Promise<SendOutcome>;
+  readonly send: (message: Email, attempt: Attempt, interruption: AbortSignal) => Promise<SendOutcome>;
 }
 
 /** Sends emails through the server in the URL. Throws a `ConfigurationError` if the URL is not valid. */

@@ -3,30 +3,31 @@ import type { Runtime } from '../app/workspace.js';
 import { inSequence, moment } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { escapeUnsafe } from '../format/text.js';
-import { ALERT, ALL_PROJECTS, type Delivery, type DeliveryKey } from '../mail/delivery.js';
-import { readDeliveries } from '../mail/ledger.js';
+import { ALERT, ALL_PROJECTS } from '../mail/delivery.js';
+import { type Delivery, type DeliveryKey, readDeliveries } from '../state/emails.js';
 import type { Using } from '../steps/parts.js';
 import type { RunOutcome } from '../service/run.js';
 
 type EmailScreen = Pick<Runtime, 'output' | 'workingDirectory'>;
 
 /**
- * The emails of a run as lines: those of unknown outcome first, then those sent, then those
+ * The emails of a run as lines: first all those of unknown outcome, until they are settled; then those sent, then those
  * waiting.
  */
-export async function mailLines(
+export function mailLines(
   outcome: Pick<RunOutcome, 'reported'>,
-  { workspace, store }: Using<'workspace' | 'store'>,
+  { workspace, state }: Using<'workspace' | 'state'>,
   runtime: EmailScreen,
-): Promise<string[]> {
+): string[] {
   const { projects } = workspace;
   const { held = [], deliveries: attempted = [] } = outcome.reported ?? {};
-  const all = (await readDeliveries(store)).filter(
+  const everything = readDeliveries(state);
+  const unknown = everything.filter((delivery) => delivery.state === 'unknown');
+  const all = everything.filter(
     ({ project, report }) =>
       report !== ALERT && (project === ALL_PROJECTS || projects.some(({ id }) => id === project)),
   );
   const isNew = (delivery: Delivery) => attempted.some((other) => other.message_id === delivery.message_id);
-  const unknown = all.filter(({ state }) => state === 'unknown');
   const isLatest = ({ report, project, period }: Delivery) =>
     all.every((other) => other.report !== report || other.project !== project || other.period <= period);
   const known = all.filter((one) => one.state !== 'unknown' && (isLatest(one) || isNew(one)));

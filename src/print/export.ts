@@ -115,8 +115,12 @@ function leftLines({ outcome, left }: ProjectExport): string[] {
 const isSizeKnown = ({ alreadyFinal, readToday, days }: ExportPlan): boolean =>
   alreadyFinal + readToday + days.filter(({ due }) => due !== 'missing').length > 1;
 
-/** What an export would load, and the requests it needs. */
-export function planLines({ project: { name }, plan, requests }: PlannedExport, now: Date): string[] {
+/** What an export would load, the requests it needs, and how many the platform accepts, if it taught that. */
+export function planLines(
+  { project: { name }, plan, requests }: PlannedExport,
+  now: Date,
+  perHour: number | undefined,
+): string[] {
   if (plan === undefined) {
     const last = lastEndedDay(now);
     return [
@@ -136,6 +140,8 @@ export function planLines({ project: { name }, plan, requests }: PlannedExport, 
       waitingLine(waiting),
       ...DUE_ORDER.map((due) => dueLine(due, plan)),
       `${isKnown ? 'about' : 'at least'} ${counted(requests, 'request')}${more}`,
+      perHour !== undefined &&
+        `the platform accepts ${counted(perHour, 'request')} an hour, as a refusal showed`,
     ]),
   ];
 }

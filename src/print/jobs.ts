@@ -1,11 +1,12 @@
 import { effectWords, type JobEffect } from '../agents/job-effects.js';
-import type { Job } from '../agents/job.js';
-import type { JobMessage, Transition } from '../agents/messages.js';
 import { ENDED_STATUSES } from '../api/schema.js';
 import { longDay, moment } from '../format/days.js';
 import { thousands } from '../format/numbers.js';
 import { escapeLines, escapeUnsafe, indented, section } from '../format/text.js';
 import { mergedElsewhere, pullRequestNumber } from '../reports/jobs.js';
+import { type Job, readJobsOf, type RecordedChange } from '../state/jobs.js';
+import { type JobMessage, readMessagesOf } from '../state/messages.js';
+import type { State } from '../state/state.js';
 import type { TableColumn } from '../terminal/table.js';
 
 /** Maximum length of notes in a list. */
@@ -40,24 +41,33 @@ export async function jobLines(jobs: readonly Job[], width: number): Promise<str
 export const jobLine = (job: Job): string =>
   escapeUnsafe(`job ${job.id}  ${stateOf(job)}  ${job.path}  ${outcomeOf(job)}`.trimEnd());
 
-/** How to find out whether an unconfirmed job exists. */
+/** How to find out whether a job of unknown outcome exists. */
 export const howToLook = ({ reference }: Job): string =>
   `Its prompt contains the reference ${reference}: search for it in the platform's jobs and in the descriptions of pull requests.`;
 
 /** Jobs and messages whose replies were lost, with the commands that settle them. `jobs show` says how to find out. */
-export const unconfirmedLines = (
+export const unknownLines = (
   jobs: readonly Pick<Job, 'id' | 'path'>[],
   messages: readonly Pick<JobMessage, 'id' | 'job'>[],
 ): string[] => [
   ...jobs.map(
     ({ id, path }) =>
-      `job ${id} (${path}) may or may not exist: readership jobs settle ${id} ${NEXT.unconfirmed}`,
+      `job ${id} (${path}) may or may not exist: readership jobs settle ${id} ${NEXT.unknown}`,
   ),
   ...messages.map(
     ({ id, job }) =>
       `message ${id} to job ${job} may or may not have arrived: readership jobs settle ${job} --sent, or --not-sent`,
   ),
 ];
+
+/** The same for all that are stored. */
+export function unknownPromptLines(state: State, projects: readonly { readonly id: string }[]): string[] {
+  const isUnknown = (prompt: Pick<Job | JobMessage, 'state'>) => prompt.state === 'unknown';
+  return unknownLines(
+    readJobsOf(state, projects).filter(isUnknown),
+    readMessagesOf(state, projects).filter(isUnknown),
+  );
+}
 
 /** Statuses that a follow-up has ended: the job is active again. */
 const PAST: ReadonlySet<string> = new Set(ENDED_STATUSES);
@@ -87,19 +97,19 @@ const outcomeOf = (job: Job): string => {
 interface JobDetail {
   readonly job: Job;
   readonly messages: readonly JobMessage[];
-  readonly transitions: readonly Transition[];
+  readonly changes: readonly RecordedChange[];
   /** The views before and after its merge, if it was merged. */
   readonly effect: JobEffect | undefined;
 }
 
-export const describeJob = ({ job, messages, transitions, effect }: JobDetail): string =>
+export const describeJob = ({ job, messages, changes, effect }: JobDetail): string =>
   escapeLines(
     [
       `Job ${job.id}`,
       ...indented(factsOf(job, effect).map(([name, value]) => name.padEnd(17) + value)),
       ...section('Weeks the choice is based on', job.weeks.map(weekLine)),
       ...section('Messages', messages.flatMap(messageLines)),
-      ...section('History', transitions.map(transitionLine)),
+      ...section('History', changes.map(changeLine)),
       ...section('Prompt', job.prompt.trimEnd().split('\n')),
     ].join('\n'),
   );
@@ -108,7 +118,7 @@ export const describeJob = ({ job, messages, transitions, effect }: JobDetail): 
 const NEXT: Readonly<Partial<Record<Job['state'], string>>> = {
   planned: '--ended, if it should not be sent',
   active: '--ended, if it is over on the platform',
-  unconfirmed: '--sent REMOTE_ID, or --not-sent',
+  unknown: '--sent REMOTE_ID, or --not-sent',
 };
 
 function factsOf(job: Job, effect?: JobEffect): [name: string, value: string][] {
@@ -127,7 +137,7 @@ function factsOf(job: Job, effect?: JobEffect): [name: string, value: string][] 
     ['why', job.reason],
     ['on the platform', remote_id && `${remote_id} (${remote_status ?? 'status unknown'})`],
     ['note', job.note],
-    ['find out', job.state === 'unconfirmed' ? howToLook(job) : null],
+    ['find out', job.state === 'unknown' ? howToLook(job) : null],
     ['to settle it', next === undefined ? null : `readership jobs settle ${job.id} ${next}`],
   ];
   return facts.flatMap(([name, value]) => (value === null ? [] : [[name, escapeUnsafe(value)]]));
@@ -141,5 +151,5 @@ const messageLines = ({ id, state, origin, prompt, note }: JobMessage): string[]
   ...indented(prompt.trimEnd().split('\n')),
 ];
 
-const transitionLine = ({ changed_at, message, to_state, cause }: Transition): string =>
+const changeLine = ({ changed_at, message, to_state, cause }: RecordedChange): string =>
   `${moment(changed_at)}  ${(message === null ? to_state : `message ${message} ${to_state}`).padEnd(20)}  ${cause}`;

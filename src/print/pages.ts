@@ -1,5 +1,4 @@
 import { differenceInDays } from 'date-fns';
-import type { Job } from '../agents/job.js';
 import type { ImprovePlan } from '../agents/plan.js';
 import type { Proposal } from '../agents/prompt.js';
 import { reasonWords } from '../agents/reasons.js';
@@ -8,6 +7,7 @@ import { type ConsideredPage, MIN_WEEKS } from '../agents/select.js';
 import type { Settings } from '../config/schema.js';
 import { counted, signedPercent, thousands } from '../format/numbers.js';
 import { escapeUnsafe, indented } from '../format/text.js';
+import type { Job } from '../state/jobs.js';
 import { alignedLines, type TableColumn } from '../terminal/table.js';
 
 /** Pages beyond these are only counted, unless `--verbose` is given. */

@@ -3,15 +3,16 @@ import { LIMITS } from '../api/schema.js';
 import type { Workspace } from '../app/workspace.js';
 import { lastScheduled } from '../config/cron.js';
 import { type Day, dayOf, lastEndedDay } from '../day.js';
-import { placeWords } from '../effects/place.js';
+import { placeWords } from '../state/place.js';
 import { dayList, duration, inSequence, longDay, moment, plainDayRange } from '../format/days.js';
 import { bytes, counted, thousands } from '../format/numbers.js';
 import type { CheckResult } from '../service/findings.js';
 import { futureWords, type OperationsStatus, type ProjectStatus } from '../service/status.js';
 import type { Colors } from '../terminal/output.js';
-import { ALERT, type DeliveryKey } from '../mail/delivery.js';
+import { ALERT } from '../mail/delivery.js';
+import type { DeliveryKey } from '../state/emails.js';
 import { resendCommand, settleCommands } from './emails.js';
-import { unconfirmedLines } from './jobs.js';
+import { unknownLines } from './jobs.js';
 
 /** What `readership doctor` found, as lines of text. */
 export function findingLines(findings: readonly CheckResult[], { green, yellow, red }: Colors): string {
@@ -99,8 +100,11 @@ function unverifiedText({ verifiedAt, firstLoadAt }: ProjectStatus, now: Date): 
 }
 
 function requestsText({ requests }: ProjectStatus): string {
-  const ofCap = requests.perHour === 'unlimited' ? '' : ` of ${thousands(requests.perHour)}`;
-  const used = `${thousands(requests.usedThisHour)}${ofCap} used in the last hour`;
+  const { perHour, learnedPerHour: learned } = requests;
+  const isLearned = learned !== null && (perHour === 'unlimited' || learned < perHour);
+  const cap = isLearned ? learned : perHour;
+  const ofCap = cap === 'unlimited' ? '' : ` of ${thousands(cap)}`;
+  const used = `${thousands(requests.usedThisHour)}${ofCap} used in the last hour${isLearned ? ', which is what the platform accepts' : ''}`;
   const paused =
     requests.pausedUntil === null
       ? ''
@@ -115,8 +119,8 @@ export function needsOf(
   { settings: { schedule } }: Pick<Workspace, 'settings'>,
   now: Date,
 ): string[] {
-  const { runs, outages, unconfirmedJobs, unconfirmedMessages } = operations;
-  const { unknownDeliveries, waitingDeliveries, failedDeliveries, pullRequestProblems, journalProblem } =
+  const { runs, outages, unknownJobs, unknownMessages } = operations;
+  const { unknownDeliveries, waitingDeliveries, failedDeliveries, pullRequestProblems, stateProblem } =
     operations;
   const [firstProblem] = pullRequestProblems;
   const exportAt = lastScheduled(schedule.export, schedule.timezone, now);
@@ -139,13 +143,13 @@ export function needsOf(
         : [`${name}: yesterday has been missing since ${moment(exportAt)}: readership export`]),
     ]),
     ...outageLines(outages),
-    ...(journalProblem === null ? [] : [journalProblem]),
+    ...(stateProblem === null ? [] : [stateProblem]),
     ...(firstProblem === undefined
       ? []
       : [
           `${counted(pullRequestProblems.length, 'pull request')} could not be looked up, such as that of job ${firstProblem.job}: ${firstProblem.problem}`,
         ]),
-    ...unconfirmedLines(unconfirmedJobs, unconfirmedMessages),
+    ...unknownLines(unknownJobs, unknownMessages),
     ...waitingDeliveries.map(
       ({ report, period, recipient, note }) =>
         `${report} ${period} to ${recipient} has not been sent: ${note ?? 'no reason was recorded'}. It is retried automatically; check with: readership doctor`,
@@ -182,7 +186,7 @@ const afterRefusal = (delivery: DeliveryKey): string =>
 /** The facts about runs, jobs, emails and disk space. */
 export function operationsRows(operations: OperationsStatus, now: Date): StatusLine[] {
   const { publishedAt, diskFreeBytes, sendsFrom, datedInFuture, runs, jobs } = operations;
-  const { unconfirmedJobs, unconfirmedMessages, plannedMessages } = operations;
+  const { unknownJobs, unknownMessages, plannedMessages } = operations;
   const { unknownDeliveries, waitingDeliveries, failedDeliveries } = operations;
   const inState = (counts: Readonly<Record<string, number>>) =>
     Object.entries(counts).flatMap(([state, count]) => (count === 0 ? [] : `${count} ${state}`));
@@ -192,14 +196,14 @@ export function operationsRows(operations: OperationsStatus, now: Date): StatusL
     failed: failedDeliveries.length,
   });
   const ofJobs = inState(jobs);
-  const ofMessages = inState({ unconfirmed: unconfirmedMessages.length, planned: plannedMessages });
+  const ofMessages = inState({ unknown: unknownMessages.length, planned: plannedMessages });
   return [
     ...runs.map(({ step, started_at: at, outcome }) => {
       return [`last ${step}`, `${outcome === 'later' ? 'not finished' : outcome}, ${moment(at)}`] as const;
     }),
     ...when(ofJobs.length > 0, () => [
       'jobs',
-      ofJobs.join(', ') + (unconfirmedJobs.length === 0 ? '' : ' (see below)'),
+      ofJobs.join(', ') + (unknownJobs.length === 0 ? '' : ' (see below)'),
     ]),
     ...when(ofMessages.length > 0, () => ['messages', ofMessages.join(', ')]),
     ...when(open.length > 0, () => ['emails', open.join(', ')]),

@@ -125,9 +125,9 @@ function chosenPage({ path, chosen_at, ...row }: z.infer<typeof choiceRow>, toda
 /** The pages whose jobs are in none of the lists above, each once. */
 function otherPages(
   jobs: readonly ReturnType<typeof jobModel>[],
-  { ready, check, unconfirmed, failed }: Readonly<Record<JobGroup, readonly ReportedJob[]>>,
+  { ready, check, unknown, failed }: Readonly<Record<JobGroup, readonly ReportedJob[]>>,
 ) {
-  const shown = new Set([...ready, ...check, ...unconfirmed, ...failed].map(({ path }) => path));
+  const shown = new Set([...ready, ...check, ...unknown, ...failed].map(({ path }) => path));
   const others = new Map(jobs.filter(({ path }) => !shown.has(path)).map((job) => [job.path, job]));
   return [...others.values()].map(({ path, note, weekly, flaggedAge: age, isMerged, group }) => ({
     path,
@@ -149,7 +149,7 @@ const STATES = {
   running: 'Running',
   unchanged: 'No change',
   failed: 'Failed',
-  unconfirmed: 'Unconfirmed',
+  unknown: 'Outcome unknown',
 } as const;
 
 /** What to do about a job that failed. */
@@ -171,13 +171,13 @@ const SKIPPED: Readonly<Partial<Record<string, string>>> = {
 
 /** What there is to do, and what is running. */
 function summaryOf(
-  { ready, check, unconfirmed, running }: Readonly<Record<JobGroup, readonly ReportedJob[]>>,
+  { ready, check, unknown, running }: Readonly<Record<JobGroup, readonly ReportedJob[]>>,
   flagged: number,
 ): { summary: string; detail: string } {
   const review = ready.length === 0 ? 'No pull requests to review' : waitingForReview(ready.length);
   const others = [
     ...(check.length > 0 ? [`${counted(check.length, 'pull request')} to check`] : []),
-    ...(unconfirmed.length > 0 ? [`${counted(unconfirmed.length, 'job')} to settle`] : []),
+    ...(unknown.length > 0 ? [`${counted(unknown.length, 'job')} to settle`] : []),
   ];
   const rest = others
     .map((words, index) => `, ${index + 1 === others.length ? 'and ' : ''}${words}`)

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { JOB_STATES } from '../agents/lifecycle.js';
 import { inWords } from '../format/numbers.js';
 import { capitalised, webLink } from '../format/text.js';
+import { JOB_STATES } from '../state/jobs.js';
 
 /** A job as the reports' queries return it. */
 export const jobRow = z.object({
@@ -18,7 +18,7 @@ export const jobRow = z.object({
 export type JobRow = z.infer<typeof jobRow>;
 
 /** What a job means to the reader of a report, most pressing first. */
-const GROUPS = ['ready', 'check', 'running', 'unchanged', 'failed', 'unconfirmed'] as const;
+const GROUPS = ['ready', 'check', 'running', 'unchanged', 'failed', 'unknown'] as const;
 export type JobGroup = (typeof GROUPS)[number];
 
 /** For at least one pull request. */
@@ -30,13 +30,13 @@ export type ReportedJob = ReturnType<typeof reportedJob>;
 
 const GROUP_OF: Readonly<Record<JobRow['state'], JobGroup>> = {
   planned: 'running',
-  submitting: 'running',
+  sending: 'running',
   active: 'running',
   completed: 'unchanged',
   archived: 'unchanged',
   failed: 'failed',
   refused: 'failed',
-  unconfirmed: 'unconfirmed',
+  unknown: 'unknown',
 };
 
 export function reportedJob(job: JobRow) {
@@ -44,7 +44,7 @@ export function reportedJob(job: JobRow) {
   const group = groupOf(job);
   const isOpen = group === 'ready' || group === 'check';
   /** Whether someone has to act on it; for other jobs, the group is all there is to show. */
-  const isTask = isOpen || group === 'unconfirmed';
+  const isTask = isOpen || group === 'unknown';
   /** The pull request to review or check, if its address is a web address. */
   const pullRequest = (isOpen ? webLink(job.pr_link) : undefined) ?? null;
   const number = pullRequestNumber(pullRequest);
@@ -83,7 +83,7 @@ export function byGroup<Job extends ReportedJob>(jobs: readonly Job[]) {
     running: of('running'),
     unchanged: of('unchanged'),
     failed: of('failed'),
-    unconfirmed: of('unconfirmed'),
+    unknown: of('unknown'),
   };
 }
 
@@ -93,7 +93,7 @@ const JOBS_LISTED = 12;
 export function agentWorkOf(rows: readonly (JobRow & { readonly is_new: boolean })[]) {
   if (rows.length === 0) return null;
   const groups = byGroup(rows.map(reportedJob));
-  const counts = { ready: 0, check: 0, running: 0, unchanged: 0, failed: 0, unconfirmed: 0 };
+  const counts = { ready: 0, check: 0, running: 0, unchanged: 0, failed: 0, unknown: 0 };
   for (const group of GROUPS) counts[group] = groups[group].length;
   return {
     counts,

@@ -1,7 +1,10 @@
 import { UTCDateMini as UTCDate } from '@date-fns/utc/date/mini';
 import { addHours, addSeconds, startOfISOWeek, subWeeks } from 'date-fns';
+import { changeJob, planJob } from '../agents/job.js';
+import { NO_EVIDENCE } from '../agents/reasons.js';
 import type { Day } from '../day.js';
-import type { JournalEntry } from '../effects/entries.js';
+import { readJob } from '../state/jobs.js';
+import type { State } from '../state/state.js';
 import { jobIdOf, pullRequestOf } from './agents.js';
 import { type JobOutcome, SANDBOX, type StoredJob } from './state.js';
 import { simulatedNotes } from './traffic/traffic.js';
@@ -37,31 +40,25 @@ export const pastJobs = (now: Date): StoredJob[] =>
     };
   });
 
-/** How the workspace names a job in its journal. */
-type ReferenceOf = (project: string, path: string, plannedAt: Date) => string;
-
-/** What the workspace knows of them, as its journal has it. */
-export const pastEntries = (now: Date, referenceOf: ReferenceOf): JournalEntry[] =>
-  PAST.map(({ weeksAgo, path, outcome, rank }, index) => {
+/** Stores what the workspace knows of them, in a transaction. */
+export function enterPastJobs(state: State, now: Date): void {
+  for (const [index, { weeksAgo, path, outcome, rank }] of PAST.entries()) {
     const at = plannedAt(now, weeksAgo);
+    const page = { path, reason: `#${rank} of the most-read pages`, evidence: NO_EVIDENCE };
+    const planned = { project: SANDBOX.projectId, page, prompt: promptFor(path), isApproved: false, now: at };
+    const job = readJob(state, planJob(state, planned));
+    if (job === undefined) continue;
+    const id = jobIdOf(index + 1);
     const hasPullRequest = outcome === 'pull-request' || outcome === 'archived';
-    return {
-      effect: 'job',
-      event: 'sent',
-      ref: referenceOf(SANDBOX.projectId, path, at),
-      at: at.toISOString(),
-      attempt: at.toISOString(),
-      plannedAt: at.toISOString(),
-      project: SANDBOX.projectId,
-      path,
-      prompt: promptFor(path),
-      reason: `#${rank} of the most-read pages`,
-      evidence: {},
-      remoteId: jobIdOf(index + 1),
-      remoteStatus: outcome === 'failed' || outcome === 'archived' ? outcome : 'completed',
-      ...(hasPullRequest && { prLink: pullRequestOf(index + 1) }),
+    const remote = {
+      id,
+      status: outcome === 'failed' || outcome === 'archived' ? outcome : 'completed',
+      prLink: hasPullRequest ? pullRequestOf(index + 1) : null,
     };
-  });
+    const sending = changeJob(state, job, { event: 'submit', now: at, cause: 'about to be sent' });
+    changeJob(state, sending, { event: 'sent', now: at, cause: `created as ${id}`, remote });
+  }
+}
 
 /** What happened outside, as the text of `notes.yaml`. */
 export const pastNotes = (firstDay: Day): string =>

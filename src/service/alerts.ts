@@ -1,6 +1,7 @@
 import { subDays } from 'date-fns';
 import Handlebars from 'handlebars';
 import { z } from 'zod';
+import { isSameRecipient } from '../config/recipients.js';
 import { addDays, lastEndedDay } from '../day.js';
 import { messageOf } from '../errors.js';
 import { asInvoked, type Invocation } from '../format/advice.js';
@@ -8,16 +9,16 @@ import { viewsBy } from '../format/audience.js';
 import { dayRange, longDay, moment } from '../format/days.js';
 import { thousands } from '../format/numbers.js';
 import type { Notice } from '../mail/compose.js';
-import { ALERT, ALL_PROJECTS, type Delivery, sentOf } from '../mail/delivery.js';
-import { readDeliveries } from '../mail/ledger.js';
-import { sendNotice } from '../steps/mailing.js';
+import { ALERT, ALL_PROJECTS, sentOf } from '../mail/delivery.js';
+import { type Delivery, readDeliveries } from '../state/emails.js';
+import { type SendingParts, sendNotice } from '../steps/mailing.js';
 import type { Using } from '../steps/parts.js';
-import { type Outage, readOutages } from '../steps/runs.js';
+import { type Outage, readOutages } from '../state/runs.js';
 import { dayColumn, readSql } from '../warehouse/query.js';
 
 /** An alert, whether or not it was sent. */
 interface Alert {
-  /** Identifies it in the ledger of deliveries, together with its project if it is about one. */
+  /** Identifies it among the deliveries, together with its project if it is about one. */
   readonly period: string;
   readonly project?: string;
   /** For the subject. */
@@ -30,20 +31,19 @@ interface Alert {
  * Sends an alert about each outage once, and about its end to the same recipients, and one about
  * each drop in views. Never throws, but returns why none could be sent.
  */
-export async function sendAlerts(
-  parts: Using<'workspace' | 'store' | 'effects' | 'session'>,
-): Promise<string | undefined> {
-  const { workspace, store, effects, session } = parts;
+export async function sendAlerts(parts: SendingParts): Promise<string | undefined> {
+  const { workspace, state, sender, session } = parts;
   const { to } = workspace.settings.alerts;
-  if (to.length === 0 || effects.elsewhere !== undefined || session.signal.aborted) return undefined;
+  if (to.length === 0 || session.signal.aborted) return undefined;
   try {
-    const deliveries = await readDeliveries(store);
-    const outages = (await readOutages(store, session.now())).filter((one) => !isUnsettled(one, deliveries));
+    if (sender.otherPlace() !== undefined) return undefined;
+    const deliveries = readDeliveries(state);
+    const outages = readOutages(state, session.now()).filter((one) => !isUnsettled(one, deliveries));
     const sent = deliveries.filter(({ report }) => report === ALERT);
-    const drops = await dropAlerts(parts);
+    const drops = await dropAlerts(parts, sent);
     const attempted: Delivery[] = [];
     for (const recipient of to) {
-      const known = sent.filter((delivery) => delivery.recipient === recipient);
+      const known = sent.filter((delivery) => isSameRecipient(delivery.recipient, recipient));
       const alerts: Alert[] = [...outages.flatMap((outage) => outageAlert(outage, known)), ...drops];
       for (const alert of alerts) {
         const key = { report: ALERT, project: alert.project ?? ALL_PROJECTS, period: alert.period };
@@ -112,13 +112,15 @@ const dropRow = z.object({
   period: z.string(),
 });
 
-/** The alerts about the drops that began in the last week. */
-async function dropAlerts({
-  workspace,
-  store,
-  session,
-}: Using<'workspace' | 'store' | 'session'>): Promise<Alert[]> {
-  const drops = await store.query(NEW_DROPS, dropRow, { last_day: lastEndedDay(session.now()) });
+/** The alerts about the drops that began in the last week, given the alerts that were sent. */
+async function dropAlerts(
+  { workspace, store, session }: Using<'workspace' | 'store' | 'session'>,
+  sent: readonly Delivery[],
+): Promise<Alert[]> {
+  const drops = await store.query(NEW_DROPS, dropRow, {
+    last_day: lastEndedDay(session.now()),
+    sent: JSON.stringify(sent.map(({ project, period }) => ({ project, period }))),
+  });
   return drops.flatMap(({ period, ...drop }) => {
     const { day, audience, views, expected, low } = drop;
     const project = workspace.projects.find(({ id }) => id === drop.project);

@@ -1,15 +1,20 @@
 import { access, constants, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Runtime, Workspace } from '../app/workspace.js';
-import { EffectsJournal } from '../effects/journal.js';
-import { isSamePlace, placeOf, placeWords, readPlace } from '../effects/place.js';
 import { LockedError, messageOf } from '../errors.js';
 import { exists, freeDisk, ignoreMissing } from '../files.js';
 import { bytes } from '../format/numbers.js';
+import { lockData } from '../state/lock.js';
+import { missingState, openState } from '../state/open.js';
+import { isSamePlace, placeOf, placeWords } from '../state/place.js';
+import { whyIncomplete } from '../state/sender.js';
+import { readWitness } from '../state/witness.js';
+import { readWorkspaceRow } from '../state/workspace.js';
 import { storageFailure } from '../storage.js';
 import { expectDataset, finishedVersion } from '../warehouse/dataset/dataset.js';
 import { tryLock } from '../warehouse/duckdb.js';
 import { openWarehouse, refuseToForget } from '../warehouse/open.js';
+import { publishedState } from '../warehouse/saved-state.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { type CheckResult, fail, found, pass, type Verdict, warn } from './findings.js';
 import { futureWords, readFutureRows } from './status.js';
@@ -41,29 +46,68 @@ export async function openDatabase(
   }
 }
 
-/** Whether the effects journal is intact. Changes nothing, because another process may be writing it. */
-export async function checkJournal({ dataDir, marker }: Workspace): Promise<Verdict> {
-  if (!(await exists(dataDir))) return pass('none yet');
-  const { found, path, lastSentAt } = await EffectsJournal.open(dataDir, 'reader');
-  if (marker !== undefined && lastSentAt !== undefined && !(await exists(marker)))
+/** Whether the state opens and is intact, and whether a process is working with it. */
+export async function checkState(
+  { dataDir, historyFile }: Workspace,
+  { now, signal }: Runtime,
+): Promise<Verdict> {
+  const state = await openState(dataDir);
+  if (state === undefined) {
+    if (await exists(historyFile)) throw missingState(dataDir);
+    return pass('none yet: the first command that writes creates it');
+  }
+  try {
+    state.expectSound();
+    const lock = await lockData(dataDir, state, { command: 'readership doctor', now, signal, maxWaitMs: 0 });
+    lock.release();
+    return pass(`${state.path} opens, is intact, and is not in use`);
+  } catch (error) {
+    if (error instanceof LockedError) return warn(messageOf(error));
+    throw error;
+  } finally {
+    state.close();
+  }
+}
+
+/** Whether the witness is there, and knows no attempt that the state does not know. */
+export async function checkWitness(
+  { dataDir, historyFile, witness }: Workspace,
+  warehouse: Warehouse | undefined,
+): Promise<Verdict> {
+  if (witness === undefined) return pass('none needed in the sandbox');
+  const state = await openState(dataDir);
+  if (state === undefined)
+    return pass(readWitness(witness) === undefined ? 'none yet' : `${witness} is intact`);
+  try {
+    const published = warehouse && (await publishedState(warehouse, historyFile));
+    const problem = whyIncomplete({ state, witness, published });
+    if (problem !== undefined) return fail(problem.message);
+    if (readWitness(witness) !== undefined) return pass(`${witness} is intact`);
+    if (readWorkspaceRow(state).attempt === 0) return pass('none yet: nothing was sent');
     return warn(
-      `${marker} could not be created, so with an empty ${dataDir} everything would be sent again: let this user write there.`,
+      `${witness} could not be created, so with an empty ${dataDir} everything would be sent again: let this user write there.`,
     );
-  return pass(found ? `${path} is intact` : 'none yet');
+  } finally {
+    state.close();
+  }
 }
 
 /** Whether jobs, messages and emails are sent from here. */
-export async function checkPlace({ dataDir, machine }: Workspace, warehouse: Warehouse): Promise<Verdict> {
-  const place = await readPlace(warehouse);
-  if (place === undefined) return pass('not recorded yet: the first command that writes records it');
-  const here = await placeOf(dataDir, machine);
-  if (!isSamePlace(place, here))
-    return warn(`${placeWords(place)}; this copy exports and reports, but sends nothing: readership adopt`);
-  return pass(`here, ${placeWords(place)}`);
+export async function checkPlace({ dataDir, machine }: Workspace): Promise<Verdict> {
+  const state = await openState(dataDir);
+  if (state === undefined) return pass('not recorded yet: the first command that writes records it');
+  try {
+    const place = readWorkspaceRow(state);
+    if (!isSamePlace(place, await placeOf(dataDir, machine)))
+      return warn(`${placeWords(place)}; this copy exports and reports, but sends nothing: readership adopt`);
+    return pass(`here, ${placeWords(place)}`);
+  } finally {
+    state.close();
+  }
 }
 
-export async function checkDates(warehouse: Warehouse, now: Date): Promise<Verdict> {
-  const rows = await readFutureRows(warehouse, now);
+export async function checkDates(stores: Parameters<typeof readFutureRows>[0], now: Date): Promise<Verdict> {
+  const rows = await readFutureRows(stores, now);
   return rows.length === 0 ? pass('none in the future') : warn(`In the future: ${futureWords(rows)}.`);
 }
 

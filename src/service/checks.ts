@@ -17,14 +17,16 @@ import { isRetired } from '../mail/channel.js';
 import { asciiDomain } from '../mail/compose.js';
 import { expectSender, tryMailServer } from '../mail/transport.js';
 import { timeLimit } from '../sleep.js';
+import { emptyState, openState } from '../state/open.js';
 import { readOwnNotes } from '../steps/notes.js';
 import { fail, type CheckResult, found, keyProblem, pass, type Verdict, warn } from './findings.js';
 import {
   checkDataset,
   checkDates,
   checkDisk,
-  checkJournal,
   checkPlace,
+  checkState,
+  checkWitness,
   openDatabase,
 } from './check-storage.js';
 import { tryReports } from './try-reports.js';
@@ -36,7 +38,9 @@ const ANSWER_TIMEOUT_MS = 10_000;
 export async function examine(workspace: Workspace, runtime: Runtime): Promise<CheckResult[]> {
   keepPrivate();
   const { warehouse, verdict } = await openDatabase(workspace, runtime);
-  const connection = await connect({ ...workspace, maxWaitMs: 0 }, runtime, {}, warehouse);
+  // What is wrong with it, its own check says.
+  const state = (await openState(workspace.dataDir).catch(() => undefined)) ?? emptyState();
+  const connection = await connect({ ...workspace, maxWaitMs: 0 }, runtime, {}, state);
   try {
     const findings = await Promise.all([
       found('configuration', () => configuration(workspace)),
@@ -52,12 +56,13 @@ export async function examine(workspace: Workspace, runtime: Runtime): Promise<C
       found('links', () => links(workspace)),
       ...channels(workspace),
       found('database', () => verdict),
-      found('journal', () => checkJournal(workspace)),
+      found('state', () => checkState(workspace, runtime)),
+      found('witness', () => checkWitness(workspace, warehouse)),
+      found('sends from', () => checkPlace(workspace)),
       ...(warehouse === undefined
         ? []
         : [
-            found('sends from', () => checkPlace(workspace, warehouse)),
-            found('dates', () => checkDates(warehouse, runtime.now())),
+            found('dates', () => checkDates({ reader: warehouse, state }, runtime.now())),
             ...checkDataset(workspace, warehouse),
           ]),
       found('disk', () => checkDisk(workspace)),
@@ -66,6 +71,7 @@ export async function examine(workspace: Workspace, runtime: Runtime): Promise<C
   } finally {
     await connection.close();
     // Only now, because the requests of the checks are counted in it.
+    state.close();
     await warehouse?.close();
   }
 }

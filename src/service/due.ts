@@ -1,7 +1,7 @@
 import { addMilliseconds, min } from 'date-fns';
 import { lastScheduled } from '../config/cron.js';
 import type { Settings } from '../config/schema.js';
-import type { LastRun, StepName } from '../steps/runs.js';
+import type { LastRun, StepName } from '../state/runs.js';
 
 /** The stored state of the work. */
 interface WorkState {
@@ -10,6 +10,8 @@ interface WorkState {
   readonly isUpToDate: boolean;
   /** Whether a job is due to be polled, or a prompt waits to be sent. */
   readonly pollWaits: boolean;
+  /** Whether a person approved a job or wrote a message since the poll step last began. */
+  readonly hasNewPrompts: boolean;
   /**
    * When the service began: after fixing a problem, people restart it, and steps that failed before
    * are then tried at once.
@@ -29,16 +31,17 @@ const SCHEDULED_STEPS = ['export', 'improve', 'poll', 'report'] as const;
 /**
  * The steps that are due: those last scheduled after the start of their latest successful run, so a
  * step that missed several runs catches up with one. A step that left something waiting runs again at
- * the time that it gave. One that failed or was paused is retried at the time that the budget or the server gave, or else with growing delays. Publishing is due with
+ * the time that it gave. Polling, which sends what people approved, does not wait for its schedule then. One that failed or was paused is retried at the time that the budget or the server gave, or else with growing delays. Publishing is due with
  * any other step, and if anything stored is not published.
  */
 export function dueSteps(
   schedule: Settings['schedule'],
-  { runs, pollWaits, isUpToDate, serviceSince }: WorkState,
+  { runs, pollWaits, hasNewPrompts, isUpToDate, serviceSince }: WorkState,
   now: Date,
 ): ReadonlySet<StepName> {
   const last = new Map(runs.map((run) => [run.step, run]));
   const isDone = (step: (typeof SCHEDULED_STEPS)[number]) => {
+    if (step === 'poll' && hasNewPrompts) return false;
     const { done_at: doneAt = null, outcome, resume_at: resumeAt = null } = last.get(step) ?? {};
     if (outcome === 'done' && resumeAt !== null && resumeAt <= now) return false;
     return doneAt !== null && doneAt >= lastScheduled(schedule[step], schedule.timezone, now);

@@ -1,13 +1,13 @@
 import { UTCDateMini as UTCDate } from '@date-fns/utc/date/mini';
 import { addMinutes, format } from 'date-fns';
 import cron, { type Logger, type ScheduledTask } from 'node-cron';
-import pLimit from 'p-limit';
 import { type Listener, withParts } from '../app/open.js';
+import { withStateOf } from '../app/state.js';
 import type { Runtime, Workspace } from '../app/workspace.js';
 import { lastScheduled } from '../config/cron.js';
-import { DirectoryChangedError, DirectoryWatch } from '../effects/marker.js';
+import { DirectoryChangedError, DirectoryWatch } from './data-directory.js';
 import { untilAborted } from '../sleep.js';
-import { runDue } from './run.js';
+import { isSendDue, runDue } from './run.js';
 
 /** What a service calls. */
 interface ServiceListener extends Listener {
@@ -17,8 +17,6 @@ interface ServiceListener extends Listener {
 
 /** The service of a workspace: each of its ticks runs the steps that are due. */
 export class Service {
-  /** Does other work with the live database, after a tick and before the next. */
-  readonly inTurn = pLimit(1);
   readonly #since: Date;
   readonly #directory: DirectoryWatch;
   /** Aborted when the data directory is another one. */
@@ -36,7 +34,8 @@ export class Service {
   }
 
   /**
-   * Ticks at once, and then whenever any of the schedules is due. Returns once the runtime's signal
+   * Ticks at once, and then whenever any of the schedules is due, or within a minute after a person approved a job or
+   * wrote a message. Returns once the runtime's signal
    * has aborted and the current tick has ended. Throws a `DirectoryChangedError`.
    */
   async run(logger: Logger): Promise<void> {
@@ -59,7 +58,7 @@ export class Service {
    * Never rejects.
    */
   tick(): Promise<void> {
-    return (this.#current ??= this.inTurn(() => this.#tick()).finally(() => {
+    return (this.#current ??= this.#tick().finally(() => {
       this.#current = undefined;
     }));
   }
@@ -78,13 +77,23 @@ export class Service {
     }
   }
 
-  /** Ticks if a scheduled time has passed since the last look at the clock. */
+  /** Ticks if a scheduled time has passed since the last look at the clock, or if something is to be sent. */
   async #lookAtClock(): Promise<void> {
     const { timezone, ...expressions } = this.workspace.settings.schedule;
     const before = this.#checkedAt;
     const at = (this.#checkedAt = this.runtime.now());
-    if (Object.values(expressions).some((expression) => lastScheduled(expression, timezone, at) > before))
-      await this.tick();
+    const isScheduled = Object.values(expressions).some(
+      (expression) => lastScheduled(expression, timezone, at) > before,
+    );
+    if (isScheduled || (await this.#isSendDue(at))) await this.tick();
+  }
+
+  /** What is wrong with the state, the next tick says. */
+  #isSendDue(at: Date): Promise<boolean> {
+    const { settings } = this.workspace;
+    return withStateOf(this.workspace, (state) => isSendDue(state, settings, this.#since, at)).catch(
+      () => false,
+    );
   }
 }
 

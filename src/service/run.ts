@@ -1,4 +1,5 @@
-import { z } from 'zod';
+import { isPollDue } from '../agents/poll.js';
+import type { Settings } from '../config/schema.js';
 import { messageOf } from '../errors.js';
 import { connectionFailure, requestUrl } from '../network.js';
 import { timeLimit } from '../sleep.js';
@@ -6,13 +7,20 @@ import { exportStep } from '../steps/export.js';
 import { improveStep } from '../steps/improve.js';
 import type { Parts, Session, Using } from '../steps/parts.js';
 import { pollStep } from '../steps/poll.js';
-import { isUpToDate, runPublish } from '../steps/publish.js';
+import { runPublish } from '../steps/publish.js';
 import { reportStep } from '../steps/report.js';
-import { readLastRuns, type StepName } from '../steps/runs.js';
+import { hasNewPrompts } from '../state/jobs.js';
+import { readLastRuns, type StepName } from '../state/runs.js';
+import type { State } from '../state/state.js';
 import { StepRunner } from '../steps/step.js';
-import { readSql } from '../warehouse/query.js';
 import { sendAlerts } from './alerts.js';
 import { dueSteps } from './due.js';
+import { readResults, storeResults } from './results.js';
+
+const ALL_STEPS = ['export', 'improve', 'poll', 'report', 'publish'] as const;
+
+/** What these store is not all counted in `workspace.changes`. */
+const STORING_STEPS = ['export', 'improve', 'report'] as const;
 
 /** The results of the five steps. */
 export type RunOutcome = Awaited<ReturnType<typeof runOnce>>;
@@ -22,7 +30,7 @@ interface RunOptions {
   readonly apply: boolean;
   /** How long to keep polling while jobs are active; by default each due job is polled once. */
   readonly waitMs?: number;
-  /** The steps to run; by default all. */
+  /** The steps to run; by default all whose stored results may no longer be right. */
   readonly due?: ReadonlySet<StepName>;
 }
 
@@ -32,8 +40,13 @@ interface RunOptions {
  * recorded and does not stop the next; an interruption does.
  */
 export async function runOnce(parts: Parts, { apply, waitMs = 0, due }: RunOptions) {
-  const run = new StepRunner(parts, due);
+  const { workspace, state, session } = parts;
+  const known = await readResults(workspace, state, session.now());
+  const toDo = new Set(due ?? ALL_STEPS.filter((step) => step === 'poll' || !known.current.has(step)));
+  const run = new StepRunner(parts, toDo);
   const exported = await pinging(parts, run, () => run.step('export', () => exportStep(parts)));
+  const isLoaded = exported?.some(({ outcome }) => outcome !== undefined && outcome.results.length > 0);
+  if (due === undefined && isLoaded === true) for (const step of ALL_STEPS) toDo.add(step);
   const improved = await run.step('improve', () => improveStep(parts, { apply }));
   const isHeldBack = apply && improved !== undefined;
   const polling = waitMs === 0 ? {} : { deadlineMs: performance.now() + waitMs, keepsPolling: true };
@@ -41,8 +54,13 @@ export async function runOnce(parts: Parts, { apply, waitMs = 0, due }: RunOptio
   const reported = await run.step('report', () => reportStep(parts));
   // Before publishing, so that the published history has them; after it for a failure of publishing itself.
   const unsent = new Set([await sendAlerts(parts)]);
-  await runPublish(run, parts);
+  // What these steps stored is to be published; that a poll found nothing new is not.
+  const isPublished = (await readResults(workspace, state, session.now())).current.has('publish');
+  if (!isPublished || run.outages.length > 0 || STORING_STEPS.some((step) => run.done.has(step)))
+    toDo.add('publish');
+  if (run.isToDo('publish')) await runPublish(run, parts);
   unsent.add(await sendAlerts(parts));
+  if (run.outages.length === 0) await storeResults(workspace, state, known, run, session.now());
   // Not again what a step says.
   for (const { error } of run.outages) unsent.delete(messageOf(error));
   sayUnsent(parts.session, unsent);
@@ -59,13 +77,13 @@ const PING_TIMEOUT_MS = 5_000;
 
 /** Exports between two pings. An export that has to wait sends no second one, so the monitor waits too. */
 async function pinging<Detail>(
-  { workspace, effects, session }: Using<'workspace' | 'effects' | 'session'>,
+  { workspace, sender, session }: Using<'workspace' | 'sender' | 'session'>,
   run: StepRunner,
   work: () => Promise<Detail>,
 ): Promise<Detail> {
   const { pingUrl } = workspace.settings.alerts;
   const { signal, observer } = session;
-  if (pingUrl === undefined || effects.elsewhere !== undefined || !run.isToDo('export')) return work();
+  if (pingUrl === undefined || sender.otherPlace() !== undefined || !run.isToDo('export')) return work();
   // The path of the address is a secret.
   const monitor = `The ping to ${new URL(pingUrl).origin} (alerts.pingUrl)`;
   const ping = async (suffix: '/start' | '/fail' | '') => {
@@ -90,25 +108,33 @@ async function pinging<Detail>(
   return result;
 }
 
-const POLL_WAITS = readSql(import.meta.url, 'statements/poll-waits.sql');
+/** What is due by the state alone; `serviceSince` is when the service began. */
+function stateOfWork(state: State, { improve }: Settings, serviceSince: Date, now: Date) {
+  return {
+    runs: readLastRuns(state, now),
+    pollWaits: isPollDue(state, improve.mode === 'apply', now),
+    hasNewPrompts: hasNewPrompts(state, now),
+    serviceSince,
+  };
+}
+
+/** Whether what a person approved or wrote is to be sent before any schedule says so. */
+export function isSendDue(state: State, settings: Settings, serviceSince: Date, now: Date): boolean {
+  const work = stateOfWork(state, settings, serviceSince, now);
+  return work.hasNewPrompts && dueSteps(settings.schedule, { ...work, isUpToDate: true }, now).has('poll');
+}
 
 /** Runs the steps that are due; undefined if none is. `serviceSince` is when the service began. */
 export async function runDue(parts: Parts, serviceSince: Date): Promise<RunOutcome | undefined> {
-  const { workspace, store, session } = parts;
+  const { workspace, state, session } = parts;
   const { settings } = workspace;
   const at = session.now();
-  const apply = settings.improve.mode === 'apply';
-  const [poll] = await store.query(POLL_WAITS, z.object({ waits: z.boolean() }), { apply, now: at });
-  const runs = await readLastRuns(store, at);
   const stored = {
-    runs,
-    pollWaits: poll?.waits ?? false,
-    serviceSince,
-    // If that cannot be determined, publishing reports why.
-    isUpToDate: await isUpToDate(parts).catch(() => false),
+    ...stateOfWork(state, settings, serviceSince, at),
+    isUpToDate: (await readResults(workspace, state, at)).current.has('publish'),
   };
   const due = dueSteps(settings.schedule, stored, at);
-  if (due.size > 0) return runOnce(parts, { apply, due });
+  if (due.size > 0) return runOnce(parts, { apply: settings.improve.mode === 'apply', due });
   sayUnsent(parts.session, [await sendAlerts(parts)]);
   return undefined;
 }

@@ -1,38 +1,48 @@
-import { max, min, subDays } from 'date-fns';
+import { addHours, max, min, subDays } from 'date-fns';
 import { stat } from 'node:fs/promises';
 import { z } from 'zod';
-import { readJobsOf } from '../agents/job.js';
-import type { JobState } from '../agents/lifecycle.js';
-import { readMessagesOf } from '../agents/messages.js';
-import { readHour } from '../budget/ledger.js';
+import { hourOf } from '../api/pace.js';
 import type { Workspace } from '../app/workspace.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
 import { dayOf, lastEndedDay } from '../day.js';
-import { EffectsJournal } from '../effects/journal.js';
-import { isSamePlace, placeOf, readPlace } from '../effects/place.js';
 import { codeOf, messageOf } from '../errors.js';
-import { KEPT_FROM, PAGING, readLimit, readPageSize } from '../export/facts.js';
+import { KEPT_FROM, PAGING, readPageSize } from '../export/facts.js';
 import type { DayState } from '../export/ledger.js';
 import { needsPerson, retryAt } from '../export/plan.js';
 import { planProject } from '../export/planned.js';
 import { readFirstDay } from '../export/range.js';
-import { readLastVerification } from '../export/verify.js';
 import { freeDisk } from '../files.js';
 import { inSequence, moment } from '../format/days.js';
 import { thousands } from '../format/numbers.js';
-import { ALERT, type Delivery, deliveryKey, deliveryRow } from '../mail/delivery.js';
-import { readDeliveries } from '../mail/ledger.js';
-import { readLastRuns, readOutages } from '../steps/runs.js';
+import { isSameRecipient } from '../config/recipients.js';
+import { ALERT } from '../mail/delivery.js';
+import { type Delivery, deliveryKey, deliveryRow, readDeliveries } from '../state/emails.js';
+import { readLimit } from '../state/facts.js';
+import { type JobState, readJobsOf } from '../state/jobs.js';
+import { readMessagesOf } from '../state/messages.js';
+import { readRequests } from '../state/requests.js';
+import { isSamePlace, placeOf, placeRow } from '../state/place.js';
+import { readLastRuns, readOutages } from '../state/runs.js';
+import { whyIncomplete } from '../state/sender.js';
+import type { State } from '../state/state.js';
+import { readLastVerification } from '../state/verifications.js';
+import { readWorkspaceRow } from '../state/workspace.js';
 import { type Reader, readSql, timestampColumn } from '../warehouse/query.js';
 import { keyProblem } from './findings.js';
 
+/** What the status is read from. */
+interface StatusStores {
+  readonly reader: Reader;
+  readonly state: State;
+}
+
 /** What `readership status` shows, in every format. */
-export async function readStatus(reader: Reader, workspace: Workspace, now: Date) {
+export async function readStatus({ reader, state }: StatusStores, workspace: Workspace, now: Date) {
   return {
     projects: await Promise.all(
-      workspace.projects.map((project) => readProjectStatus(reader, project, workspace, now)),
+      workspace.projects.map((project) => readProjectStatus({ reader, state }, project, workspace, now)),
     ),
-    operations: await readOperations(reader, workspace, now),
+    operations: await readOperations({ reader, state }, workspace, now),
   };
 }
 
@@ -41,20 +51,21 @@ export type Status = Awaited<ReturnType<typeof readStatus>>;
 export type ProjectStatus = Awaited<ReturnType<typeof readProjectStatus>>;
 
 async function readProjectStatus(
-  reader: Reader,
+  { reader, state }: StatusStores,
   project: ProjectSettings,
   { settings, credentials }: Workspace,
   now: Date,
 ) {
   const { start, settleDays, requestsPerHour: perHour } = settings.history;
-  const { ledger, plan, requests } = await planProject(reader, project, settings, {}, now);
-  const hour = await readHour(reader, credentials.bucketOf(project), now);
-  const first = await readFirstDay(reader, project.id, start, now);
+  const { ledger, plan, requests } = await planProject({ reader, state }, project, settings, {}, now);
+  const known = readRequests(state, credentials.bucketOf(project), now);
+  const hour = hourOf(known, now);
+  const first = readFirstDay(state, project.id, start, now);
   const records = [...ledger.values()];
   const stored = records.filter((record) => record.is_stored);
-  const inState = (state: DayState) =>
-    records.filter((record) => record.state === state).map(({ day }) => day);
-  const keptFrom = await readLimit(reader, project.id, KEPT_FROM, now);
+  const inState = (wanted: DayState) =>
+    records.filter((record) => record.state === wanted).map(({ day }) => day);
+  const keptFrom = readLimit(state, project.id, KEPT_FROM, now);
   const settling = await readSettling(reader, project.id, now);
   return {
     project: project.id,
@@ -81,20 +92,22 @@ async function readProjectStatus(
     settling,
     settleDays,
     /** The most rows that the platform returns at once. */
-    pageSize: (await readPageSize(reader, project.id, now)).rows,
+    pageSize: readPageSize(state, project.id, now).rows,
     /** The day from which more rows at once are tried again, if there are fewer than documented. */
-    pageSizeUntil: (await readLimit(reader, project.id, PAGING, now))?.until ?? null,
+    pageSizeUntil: readLimit(state, project.id, PAGING, now)?.until ?? null,
     /** The first day that the platform keeps, if it refuses older ones, and the day from which these are tried again. */
     keptFrom: keptFrom?.value ?? null,
     keptFromUntil: keptFrom?.until ?? null,
     recommendedSettleDays: recommendedSettleDays(settling, settleDays) ?? null,
     /** When the first of the stored days was loaded; null without any. */
     firstLoadAt: stored.length === 0 ? null : min(stored.map(({ attempted_at: at }) => at)),
-    verifiedAt: (await readLastVerification(reader, project.id)) ?? null,
+    verifiedAt: readLastVerification(state, project.id) ?? null,
     requests: {
       usedThisHour: hour.used(now),
       /** The cap set by hand. */
       perHour,
+      /** The requests an hour that the platform accepts, as its refusals showed; null if they did not. */
+      learnedPerHour: known.limit ?? null,
       /** Until when the platform's refusal of a request keeps others from being sent; null if none does. */
       pausedUntil: hour.pausedUntil(now) ?? null,
       left: requests,
@@ -128,13 +141,16 @@ export function recommendedSettleDays(
 }
 
 const FUTURE_ROWS = readSql(import.meta.url, 'statements/future-rows.sql');
+const FUTURE_ROWS_OF_STATE = readSql(import.meta.url, 'statements/future-rows-of-state.sql');
 const futureRow = z.object({ kind: z.string(), rows: z.int(), latest: timestampColumn });
 /** Records of a kind that are dated in the future, and the furthest of their times. */
 type FutureRows = z.infer<typeof futureRow>;
 
 /** Records that a wrong clock dated in the future. They hold nothing back for longer than their own delay. */
-export const readFutureRows = (reader: Reader, now: Date): Promise<FutureRows[]> =>
-  reader.query(FUTURE_ROWS, futureRow, { now });
+export const readFutureRows = async ({ reader, state }: StatusStores, now: Date): Promise<FutureRows[]> => [
+  ...(await reader.query(FUTURE_ROWS, futureRow, { now })),
+  ...state.all(FUTURE_ROWS_OF_STATE, futureRow, { since: addHours(now, 1) }),
+];
 
 /** What they are, and what that means. */
 export function futureWords(found: readonly FutureRows[]): string {
@@ -142,8 +158,8 @@ export function futureWords(found: readonly FutureRows[]): string {
   return `${kinds}, up to ${moment(max(found.map(({ latest }) => latest)))}, by a clock that was wrong; they delay nothing`;
 }
 
-/** How long an email of unknown outcome needs attention; after that, later emails have replaced it. */
-const ASKED_ABOUT_DAYS = 14;
+/** How long a failed email needs attention; after that, later emails have replaced it. */
+const FAILED_DAYS = 14;
 /**
  * An email that was last tried earlier is not retried anymore: its alert is over, its report is too
  * old, or its recipient was removed.
@@ -153,48 +169,48 @@ const RETRIED_DAYS = 2;
 /** What does not belong to one project's history, as `status --json` writes it. */
 export type OperationsStatus = Awaited<ReturnType<typeof readOperations>>;
 
-async function readOperations(reader: Reader, workspace: Workspace, now: Date) {
-  const { projects, historyFile, dataDir, machine, configuration, settings } = workspace;
-  const sendsFrom = configuration && (await readPlace(reader));
-  const jobs = await readJobsOf(reader, projects);
+async function readOperations({ reader, state }: StatusStores, workspace: Workspace, now: Date) {
+  const { projects, historyFile, dataDir, machine, configuration, settings, witness } = workspace;
+  const sendsFrom = configuration && placeRow.parse(readWorkspaceRow(state));
+  const jobs = readJobsOf(state, projects);
   /** How many jobs are in each state. */
   const states: Partial<Record<JobState, number>> = {};
   for (const { state } of jobs) states[state] = (states[state] ?? 0) + 1;
-  const messages = await readMessagesOf(reader, projects);
-  const deliveries = await readDeliveries(reader);
+  const messages = readMessagesOf(state, projects);
+  const deliveries = readDeliveries(state);
   const triedWithin = (days: number, inState: Delivery['state']) =>
     deliveries.filter(({ state, tried_at }) => state === inState && tried_at >= subDays(now, days));
-  const outages = await readOutages(reader, now);
+  const outages = readOutages(state, now);
   return {
     publishedAt: (await stat(historyFile)).mtime,
     diskFreeBytes: await freeDisk(dataDir),
     /** Where jobs, messages and emails are sent from, and whether that is here. */
     sendsFrom: sendsFrom && { ...sendsFrom, isHere: isSamePlace(sendsFrom, await placeOf(dataDir, machine)) },
-    /** What is wrong with the effects journal. */
-    journalProblem: await journalProblem(dataDir),
-    datedInFuture: await readFutureRows(reader, now),
+    /** Why the state may not know everything that was sent. */
+    stateProblem: stateProblem(state, witness),
+    datedInFuture: await readFutureRows({ reader, state }, now),
     /** Pull requests that could not be looked up, and why. */
     pullRequestProblems: jobs
       .filter(({ merged_on, closed_on }) => merged_on === null && closed_on === null)
       .filter(({ pull_request_problem }) => pull_request_problem !== null)
       .map(({ id, pull_request_problem: problem }) => ({ job: id, problem })),
-    // While the history is being published, the publish step is still running.
-    runs: (await readLastRuns(reader, now)).filter(({ step }) => step !== 'publish'),
+    runs: readLastRuns(state, now).filter(({ step }) => step !== 'publish'),
     outages: outages.filter(({ over_at }) => over_at === null),
     jobs: states,
-    unconfirmedJobs: jobs
-      .filter(({ state }) => state === 'unconfirmed')
+    unknownJobs: jobs
+      .filter((job) => job.state === 'unknown')
       .map(({ id, project, path }) => ({ id, project, path })),
     plannedMessages: messages.filter(({ state }) => state === 'planned').length,
-    unconfirmedMessages: messages
-      .filter(({ state }) => state === 'unconfirmed')
+    unknownMessages: messages
+      .filter((message) => message.state === 'unknown')
       .map(({ id, job }) => ({ id, job })),
-    unknownDeliveries: triedWithin(ASKED_ABOUT_DAYS, 'unknown').map((delivery) =>
-      deliveryKey.parse(delivery),
-    ),
+    /** Emails and posts that may or may not have arrived, until a person settles them. */
+    unknownDeliveries: deliveries
+      .filter((delivery) => delivery.state === 'unknown')
+      .map((delivery) => deliveryKey.parse(delivery)),
     /** Emails and posts that were refused or given up, and why, unless the recipient was removed or has got a later one. */
-    failedDeliveries: triedWithin(ASKED_ABOUT_DAYS, 'failed')
-      .filter((failed) => recipientsOf(settings, failed).includes(failed.recipient))
+    failedDeliveries: triedWithin(FAILED_DAYS, 'failed')
+      .filter((failed) => recipientsOf(settings, failed).some((to) => isSameRecipient(to, failed.recipient)))
       .filter((failed) => !deliveries.some((later) => isLater(later, failed)))
       .map((failed) => deliveryKey.extend({ note: deliveryRow.shape.note }).parse(failed)),
     /** Emails and posts that have not been sent yet, and why. */
@@ -212,17 +228,16 @@ const recipientsOf = ({ reports, alerts }: Settings, { report }: Delivery): read
 const isLater = (later: Delivery, { report, project, recipient, tried_at }: Delivery): boolean =>
   later.report === report &&
   later.project === project &&
-  later.recipient === recipient &&
+  isSameRecipient(later.recipient, recipient) &&
   later.state === 'sent' &&
   later.tried_at > tried_at;
 
-/** Null if the journal is intact, or another user's. Another process may be writing it, so nothing is changed. */
-async function journalProblem(dataDir: string): Promise<string | null> {
+function stateProblem(state: State, witness: string | undefined): string | null {
   try {
-    await EffectsJournal.open(dataDir, 'reader');
-    return null;
+    return whyIncomplete({ state, witness })?.message ?? null;
   } catch (error) {
-    const cause = error instanceof Error ? error.cause : undefined;
-    return [codeOf(error), codeOf(cause)].includes('EACCES') ? null : messageOf(error);
+    // Who may only read the history may not be able to read the witness.
+    const isForbidden = error instanceof Error && codeOf(error.cause) === 'EACCES';
+    return isForbidden ? null : messageOf(error);
   }
 }

@@ -23,7 +23,7 @@ export async function tryReports(workspace: Workspace, runtime: Runtime): Promis
     for (const audience of audiences) expectSendable(report, audience);
   }
   if (await exists(historyFile))
-    await withHistoryOf(workspace, async (history) => {
+    await withHistoryOf(workspace, async ({ history, state }) => {
       // Another project would fail in the same way.
       const one = { ...workspace, projects: workspace.projects.slice(0, 1) };
       for (const report of reports) {
@@ -32,7 +32,7 @@ export async function tryReports(workspace: Workspace, runtime: Runtime): Promis
           for (const project of one.projects)
             await (await prepareReport(one, history, project, { report, period })).page();
           for (const mailing of mailingsOf(one, report))
-            await (await reportNotice(one, history, mailing, period)).email();
+            await (await reportNotice({ place: one, state, reader: history }, mailing, period)).email();
         } catch (error) {
           if (!(error instanceof NothingLoadedError)) throw error;
         }

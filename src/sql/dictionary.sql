@@ -5,7 +5,7 @@ WITH
       table_name AS name,
       list({name: column_name, type: data_type, comment: coalesce(comment, '')} ORDER BY column_index) AS columns
     FROM duckdb_columns()
-    WHERE NOT internal AND database_name = current_database()
+    WHERE NOT internal AND database_name = current_database() AND schema_name <> 'internal'
     GROUP BY table_name
   ),
 
@@ -18,7 +18,10 @@ WITH
     WHERE NOT internal AND database_name = current_database()
     UNION ALL
     SELECT table_name, 'table', comment FROM duckdb_tables()
-    WHERE database_name = current_database() AND table_name NOT IN ('schema_version', 'workspace')
+    WHERE
+      database_name = current_database()
+      AND schema_name <> 'internal'
+      AND table_name NOT IN ('schema_version', 'workspace')
   )
 
 SELECT name, kind, coalesce(comment, '') AS comment, coalesce(columns, []) AS columns

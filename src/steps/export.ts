@@ -1,6 +1,8 @@
+import { addHours, min } from 'date-fns';
 import pLimit from 'p-limit';
 import { ClockError } from '../api/errors.js';
 import { READS_AT_ONCE } from '../api/transport.js';
+import { nextScheduled } from '../config/cron.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { addDays, lastEndedDay } from '../day.js';
 import { ReadershipError } from '../errors.js';
@@ -14,7 +16,7 @@ import { counted } from '../format/numbers.js';
 import type { Using } from './parts.js';
 import { byBothClocks, eachProject, type StepResult, withOutage } from './step.js';
 
-type ExportParts = Using<'workspace' | 'platform' | 'store' | 'session'>;
+type ExportParts = Using<'workspace' | 'platform' | 'state' | 'store' | 'session'>;
 
 /** The export of a project; `outcome` is undefined if the platform has no views of it yet. */
 export interface ProjectExport {
@@ -40,12 +42,21 @@ export async function exportStep(
   const loaded = counted(attempted.length - failed, 'day');
   const summary = `${loaded} loaded${failed === 0 ? '' : `, ${failed} failed`}${leftWords(detail)}`;
   const errors = [...thrown, ...outcomes.flatMap(errorsOfLoad), withheldDays(parts, bounds)];
-  return withOutage({ detail, summary }, errors);
+  return withOutage({ detail, summary, dueAt: nextExport(parts, detail) }, errors);
+}
+
+/** When the next export is scheduled. Days that failed before and wait for their turn are looked at again within the hour. */
+function nextExport({ workspace, session }: ExportParts, detail: readonly ProjectExport[]): Date {
+  const { export: expression, timezone } = workspace.settings.schedule;
+  const now = session.now();
+  const isWaiting = detail.some(({ outcome }) => outcome !== undefined && outcome.plan.waiting.length > 0);
+  const next = nextScheduled(expression, timezone, now);
+  return isWaiting ? min([next, addHours(now, 1)]) : next;
 }
 
 /** Adds the remaining work of the projects whose export was stopped. */
 const withWhatIsLeft = (
-  { workspace: { settings }, store, session: { now } }: ExportParts,
+  { workspace: { settings }, state, store, session: { now } }: ExportParts,
   bounds: ExportBounds,
   done: readonly ProjectExport[],
 ): Promise<ProjectExport[]> =>
@@ -53,7 +64,7 @@ const withWhatIsLeft = (
     done.map(async (one) =>
       one.outcome?.stopped === undefined
         ? one
-        : { ...one, left: await planProject(store, one.project, settings, bounds, now()) },
+        : { ...one, left: await planProject({ reader: store, state }, one.project, settings, bounds, now()) },
     ),
   );
 
@@ -109,14 +120,14 @@ async function exportInTurns(parts: ExportParts, bounds: ExportBounds) {
 }
 
 async function* exportProject(
-  { workspace, platform, store, session }: ExportParts,
+  { workspace, platform, state, store, session }: ExportParts,
   project: ProjectSettings,
   bounds: ExportBounds & Pick<ExportTask, 'inTurn'>,
 ): AsyncGenerator<undefined, ExportOutcome | undefined> {
   const { now, signal, observer } = session;
   signal.throwIfAborted();
   const client = platform.clientOf(project);
-  const common = { warehouse: store, client, project: project.id, signal };
+  const common = { warehouse: store, state, client, project: project.id, signal };
   const { start, settleDays } = workspace.settings.history;
   const range = await resolveRange({ ...bounds, ...common, start, now: now() });
   if (range === undefined) return undefined;
@@ -143,13 +154,14 @@ export async function auditStep(
   how: { readonly repair: boolean },
 ): Promise<StepResult<ProjectAudit[]>> {
   const parts = await byBothClocks(given);
-  const { workspace, platform, store, session } = parts;
+  const { workspace, platform, state, store, session } = parts;
   const { now, signal, observer } = session;
   const { settleDays } = workspace.settings.history;
   const inTurn = pLimit(READS_AT_ONCE);
   const { results: detail, errors } = await eachProject(parts, async (project) => {
     const task = {
       warehouse: store,
+      state,
       client: platform.clientOf(project),
       project: project.id,
       settleDays,

@@ -1,4 +1,4 @@
-import type { MailAudience, Recipient } from '../config/recipients.js';
+import { isSameRecipient, type MailAudience, type Recipient } from '../config/recipients.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { z } from 'zod';
 import { addDays, daysIn, lastEndedDay } from '../day.js';
@@ -7,18 +7,14 @@ import { AUDIENCES, viewsBy } from '../format/audience.js';
 import { inSequence, longDay } from '../format/days.js';
 import { thousands } from '../format/numbers.js';
 import { composeAll, type Notice } from '../mail/compose.js';
-import {
-  ALL_PROJECTS,
-  type Delivery,
-  type DeliveryAdmission,
-  type DeliveryKey,
-  type Figures,
-} from '../mail/delivery.js';
-import { deliver, readDeliveries } from '../mail/ledger.js';
+import { deliver } from '../mail/deliver.js';
+import { ALL_PROJECTS, type DeliveryAdmission, type Figures } from '../mail/delivery.js';
 import { expectSendable, type ReportDefinition } from '../reports/definition.js';
 import { eachLoaded, NothingLoadedError } from '../reports/coverage.js';
 import { type Period, periodOf } from '../reports/period.js';
 import { digestOf, prepareReport, type ReportPlace } from '../reports/render.js';
+import { type Delivery, type DeliveryKey, readDeliveries, readDeliveriesOf } from '../state/emails.js';
+import type { State } from '../state/state.js';
 import { type Reader, readSql } from '../warehouse/query.js';
 import type { Using, WorkspaceView } from './parts.js';
 
@@ -27,7 +23,7 @@ export interface Mailing {
   readonly report: ReportDefinition;
   readonly audience: MailAudience;
   readonly projects: readonly ProjectSettings[];
-  /** The project in the ledger of deliveries: a project id, or a name for all projects. */
+  /** The project of its deliveries: a project id, or `-` for all projects. */
   readonly project: string;
 }
 
@@ -48,19 +44,26 @@ export function mailingsOf(
   );
 }
 
+/** What notices are written from. */
+interface NoticeSources {
+  readonly place: ReportPlace;
+  readonly state: State;
+  readonly reader: Reader;
+}
+
 /**
  * The content of a mailing about a period. Throws a `NothingLoadedError` when nothing is loaded for
  * any project.
  */
 export async function reportNotice(
-  place: ReportPlace,
-  reader: Reader,
+  sources: NoticeSources,
   mailing: Mailing,
   period: Period,
 ): Promise<Notice> {
+  const { place, reader } = sources;
   const { report, audience, projects } = mailing;
   expectSendable(report, audience);
-  const lateData = await lateDataWords(place, reader, mailing, period);
+  const lateData = await lateDataWords(sources, mailing, period);
   const request = { report, period, where: audience.where, cautions: lateData };
   const prepare = (project: ProjectSettings) => prepareReport(place, reader, project, request);
   const { results: editions } = await eachLoaded(projects, prepare);
@@ -112,17 +115,16 @@ const LEAST_CHANGE = 0.01;
 
 /** A sentence about the totals in last week’s email that later loads have changed; empty if there are none. */
 async function lateDataWords(
-  { settings }: ReportPlace,
-  reader: Reader,
+  { place: { settings }, state, reader }: NoticeSources,
   mailing: Mailing,
   { kind, first }: Period,
 ): Promise<string[]> {
   const { report, project, audience } = mailing;
   if (report.model !== 'weekly') return [];
   const period = periodOf(kind, addDays(first, -1), settings.reports);
-  const deliveries = await readDeliveries(reader, { report: report.name, project, period: period.name });
-  const sent = deliveries
-    .filter(({ state, recipient }) => state === 'sent' && audience.to.some((to) => to === recipient))
+  const sent = readDeliveriesOf(state, { report: report.name, project })
+    .filter((one) => one.period === period.name && one.state === 'sent')
+    .filter(({ recipient }) => audience.to.some((to) => isSameRecipient(to, recipient)))
     .sort((one, two) => one.tried_at.getTime() - two.tried_at.getTime())
     .find(({ days_covered: days }) => days !== null);
   if (sent === undefined) return [];
@@ -140,21 +142,30 @@ async function lateDataWords(
   return [`Last week’s email ${said} ${before}; with late data, it is now ${after}.`];
 }
 
-type SendingParts = Using<'workspace' | 'store' | 'effects' | 'session'>;
+/**
+ * The deliveries of the report of a mailing that concern it: those about its project and those about all of them, or for
+ * a digest, those about any.
+ */
+export function deliveriesOf(state: State, { report: { name: report }, project }: Mailing): Delivery[] {
+  if (project === ALL_PROJECTS) return readDeliveries(state).filter((one) => one.report === report);
+  return [project, ALL_PROJECTS].flatMap((about) => readDeliveriesOf(state, { report, project: about }));
+}
+
+export type SendingParts = Using<'workspace' | 'state' | 'sender' | 'store' | 'outgoing' | 'session'>;
 
 /** Sends a notice to the recipients whose deliveries may be attempted; returns those deliveries. */
 export async function sendNotice(
-  { workspace, store, effects, session }: SendingParts,
+  { workspace, state, sender, outgoing, session }: Omit<SendingParts, 'store'>,
   notice: Notice,
   key: Omit<DeliveryKey, 'recipient'>,
   recipients: readonly Recipient[],
   admission: DeliveryAdmission,
 ): Promise<Delivery[]> {
-  const { journal, transport, channels } = effects;
+  const { transport, channels } = outgoing;
   const { now, signal } = session;
   const { mail } = workspace.settings;
   const messages = await composeAll(notice, key, recipients, mail, channels, now());
-  const task = { warehouse: store, journal, now, signal, transport: transport(), admission };
+  const task = { state, sender, now, signal, transport: transport(), admission };
   return deliver(task, messages);
 }
 
@@ -166,13 +177,13 @@ export async function sendMailing(
   recipients: readonly Recipient[],
   admission: DeliveryAdmission,
 ): Promise<Delivery[]> {
-  const { workspace, store, session } = parts;
+  const { workspace, state, store, session } = parts;
   if (period.last > lastEndedDay(session.now()))
     throw new ConfigurationError(
       `${mailing.report.name} ${period.name} was not emailed: its last day, ${longDay(period.last)}, has not ended ` +
         'by the clocks of this machine and the platform. It is emailed only once, so send it after that day.',
     );
-  const notice = await reportNotice(workspace, store, mailing, period);
+  const notice = await reportNotice({ place: workspace, state, reader: store }, mailing, period);
   const key = { report: mailing.report.name, project: mailing.project, period: period.name };
   return sendNotice(parts, notice, key, recipients, admission);
 }

@@ -1,22 +1,9 @@
 import { dirname } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { z } from 'zod';
 import { addNote, type Note, notesFileIn, readNotes } from '../config/notes.js';
 import { pagePattern } from '../page.js';
-import { dayColumn, type Reader, readSql } from '../warehouse/query.js';
+import { notesOf, replaceNotes, type StoredNote } from '../state/notes.js';
 import type { Using, WorkspaceView } from './parts.js';
-
-const FORGET_NOTES = readSql(import.meta.url, 'statements/forget-notes.sql');
-const RECORD_NOTES = readSql(import.meta.url, 'statements/record-notes.sql');
-const NOTES_OF_PROJECT = readSql(import.meta.url, 'statements/notes-of-project.sql');
-
-const noteRow = z.object({ day: dayColumn, text: z.string(), path: z.string(), is_break: z.boolean() });
-/** A note as stored; its `path` is `*` if it concerns the whole site. */
-export type StoredNote = z.infer<typeof noteRow>;
-
-/** The notes of a project, oldest first. */
-export const notesOf = (reader: Reader, project: string): Promise<StoredNote[]> =>
-  reader.query(NOTES_OF_PROJECT, noteRow, { project });
 
 type NotesOf = Pick<WorkspaceView, 'workspaceDir' | 'historyFile' | 'settings'>;
 
@@ -32,18 +19,17 @@ export const readOwnNotes = (workspace: NotesOf): Promise<Note[]> =>
   readNotes(fileOf(workspace), namesIn(workspace));
 
 /** Stores the notes of `notes.yaml`. If it has problems, returns the error and keeps the stored ones. */
-export const loadNotes = (parts: Using<'workspace' | 'store'>): Promise<unknown> =>
+export const loadNotes = (parts: Using<'workspace' | 'state'>): Promise<unknown> =>
   storeNotes(parts).catch((error: unknown) => error);
 
-async function storeNotes({ workspace, store }: Using<'workspace' | 'store'>): Promise<void> {
+async function storeNotes({ workspace, state }: Using<'workspace' | 'state'>): Promise<void> {
   const notes = await readOwnNotes(workspace);
   for (const { id: project } of workspace.settings.projects) {
     const rows = notes.filter((note) => note.project === undefined || note.project === project).map(rowOf);
     rows.sort(inOrder);
-    if (isDeepStrictEqual(rows, (await notesOf(store, project)).sort(inOrder))) continue;
-    await store.transaction(async (transaction) => {
-      await transaction.execute(FORGET_NOTES, { project });
-      await transaction.execute(RECORD_NOTES, { project, notes: JSON.stringify(rows) });
+    if (isDeepStrictEqual(rows, notesOf(state, project).sort(inOrder))) continue;
+    await state.transaction(() => {
+      replaceNotes(state, project, rows);
     });
   }
 }

@@ -1,29 +1,31 @@
 import type { CodeHost } from '../agents/code-host.js';
-import type { Job } from '../agents/job.js';
 import type { Client } from '../api/client.js';
 import type { PlatformClock } from '../api/clock.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
-import type { SendingPlace } from '../effects/entries.js';
-import type { EffectsJournal } from '../effects/journal.js';
-import type { ElsewhereError } from '../effects/place.js';
 import type { DayResult } from '../export/load.js';
 import type { ExportPlan } from '../export/plan.js';
 import type { Invocation } from '../format/advice.js';
 import type { Channel } from '../mail/channel.js';
-import type { Delivery } from '../mail/delivery.js';
 import type { MailTransport } from '../mail/transport.js';
 import type { ShellCommand } from '../shell.js';
+import type { Job } from '../state/jobs.js';
+import type { Sender } from '../state/sender.js';
+import type { State } from '../state/state.js';
 import type { Dataset } from '../warehouse/dataset/dataset.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
-import type { StepEnd, StepName } from './runs.js';
+import type { StepEnd, StepName } from '../state/runs.js';
 
 /** What a command that writes works with. A step names the parts that it uses, such as `Using<'store' | 'session'>`. */
 export interface Parts {
   readonly workspace: WorkspaceView;
   readonly platform: Platform;
-  /** The live database, which has the views and all ledgers. */
+  /** What Readership did and decided. */
+  readonly state: State;
+  /** Begins each attempt to send something. */
+  readonly sender: Sender;
+  /** The live database, which has the views; opened when it is first used. */
   readonly store: Warehouse;
-  readonly effects: Effects;
+  readonly outgoing: Outgoing;
   readonly session: Session;
 }
 export type Using<Name extends keyof Parts> = Pick<Parts, Name>;
@@ -31,6 +33,8 @@ export type Using<Name extends keyof Parts> = Pick<Parts, Name>;
 /** What steps know of a workspace: the effective settings, and where its files are, but no secrets. */
 export interface WorkspaceView {
   readonly settings: Settings;
+  /** Of the settings and secrets: differs when any of them was changed. */
+  readonly settingsDigest: string;
   /** The projects that the command applies to. */
   readonly projects: readonly ProjectSettings[];
   /** The directory that may contain the workspace's own `reports/` and `templates/`. */
@@ -55,16 +59,8 @@ export interface Platform {
   readonly codeHost: CodeHost | undefined;
 }
 
-/** What was sent, and what may be sent from here. */
-export interface Effects {
-  /** The journal of everything that may have been sent. Nothing is sent before it is recorded there. */
-  readonly journal: EffectsJournal;
-  /** Where this process works. */
-  readonly here: SendingPlace;
-  /** Set if the workspace sends from another place: this copy sends nothing. */
-  readonly elsewhere: ElsewhereError | undefined;
-  /** Emails that the journal showed to be of unknown outcome when the database was opened. */
-  readonly unknownDeliveries: readonly Delivery[];
+/** The ways to send reports and alerts. */
+export interface Outgoing {
   /** Sends emails. Throws a `ConfigurationError` when the mail server's address cannot be read. */
   readonly transport: () => MailTransport;
   /** The configured channels, by name. */

@@ -12,26 +12,18 @@ import {
 import { DatasetError } from '../warehouse/dataset/files.js';
 import { isPublished, publish } from '../warehouse/publish.js';
 import { loadNotes } from './notes.js';
-import { readOutages } from './runs.js';
+import { readOutages } from '../state/runs.js';
+import { saveState } from '../state/saved.js';
 import type { Using } from './parts.js';
+import { copyStateTables } from './state-tables.js';
 import { type StepResult, StepRunner, withOutage } from './step.js';
 
-type PublishParts = Using<'workspace' | 'store' | 'effects' | 'session'>;
+type PublishParts = Using<'workspace' | 'state' | 'sender' | 'store' | 'session'>;
 
 /** The size of the published history, and the changes to the dataset, if there are any. */
 export interface Published {
   readonly bytes: number;
   readonly dataset?: DatasetChange | undefined;
-}
-
-/** Whether everything stored is published. A copy of the workspace publishes to no dataset. */
-export async function isUpToDate({ workspace, store, effects, session }: PublishParts): Promise<boolean> {
-  const { dataset, historyFile } = workspace;
-  const isCurrent =
-    dataset === undefined ||
-    effects.elsewhere !== undefined ||
-    (await datasetVersion(store, dataset, dataset.then?.command)) === (await finishedVersion(store));
-  return isCurrent && isPublished(store, historyFile, session.now());
 }
 
 /** The longest time that `publish.then` may take. */
@@ -53,14 +45,15 @@ export async function runPublish(
   parts: PublishParts,
   options?: PublishOptions,
 ): Promise<Published | undefined> {
-  const { workspace, store, session } = parts;
-  const isOut = async () =>
-    (await readOutages(store, session.now())).some(
-      ({ step, over_at }) => step === 'publish' && over_at === null,
-    );
-  const wasOut = await isOut();
+  const { workspace, state, store, session } = parts;
+  const isOut = () =>
+    readOutages(state, session.now()).some(({ step, over_at }) => step === 'publish' && over_at === null);
+  const wasOut = isOut();
   const published = await runner.step('publish', () => publishStep(parts, options));
-  if (published !== undefined && (await isOut()) !== wasOut) await publish(store, workspace.historyFile);
+  if (published !== undefined && isOut() !== wasOut) {
+    await copyStateTables(parts);
+    await publish(store, workspace.historyFile, { state: saveState(state, workspace.historyFile) });
+  }
   return published;
 }
 
@@ -91,12 +84,15 @@ export async function publishStep(
   parts: PublishParts,
   { isWhole = false, maxThenMs = MAX_THEN_MS }: PublishOptions = {},
 ): Promise<StepResult<Published>> {
-  const { workspace, store, session } = parts;
+  const { workspace, state, store, session } = parts;
   const { historyFile } = workspace;
   // With the notes published before, if these have problems.
   const ofNotes = await loadNotes(parts);
+  await copyStateTables(parts);
   const isDue = isWhole || !(await isPublished(store, historyFile, session.now()));
-  const size = isDue ? await publish(store, historyFile, { isWhole }) : (await stat(historyFile)).size;
+  const size = isDue
+    ? await publish(store, historyFile, { isWhole, state: saveState(state, historyFile) })
+    : (await stat(historyFile)).size;
   const summary = isDue ? `${bytes(size)} published` : 'nothing changed since the last time';
   try {
     const dataset = await updateDataset(parts, { isWhole, maxThenMs });
@@ -112,7 +108,7 @@ export async function publishStep(
  * interruption the next publication does both again. Undefined if there is no dataset, or if it is up to date.
  */
 async function updateDataset(
-  { workspace, store, effects, session }: PublishParts,
+  { workspace, sender, store, session }: PublishParts,
   { isWhole, maxThenMs }: Required<PublishOptions>,
 ): Promise<DatasetChange | undefined> {
   const { dataset } = workspace;
@@ -123,7 +119,8 @@ async function updateDataset(
   const finished = await finishedVersion(store);
   if (!isWhole && version === finished) return undefined;
   // The original publishes there.
-  if (effects.elsewhere !== undefined) throw effects.elsewhere;
+  const otherPlace = sender.otherPlace();
+  if (otherPlace !== undefined) throw otherPlace;
   const change = await publishDataset(store, dataset, { isWhole, mayCreate: finished === null, signal });
   if (then !== undefined) {
     const failure = await runShell(then, { timeoutMs: maxThenMs, signal, onLine: observer.onThenOutput });

@@ -1,32 +1,44 @@
 import { existsSync } from 'node:fs';
-import { addHours, max, subHours, subMilliseconds } from 'date-fns';
+import { addHours, max, min, subHours, subMilliseconds } from 'date-fns';
 import { z } from 'zod';
 import { nextScheduled } from '../config/cron.js';
+import { isSameRecipient } from '../config/recipients.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
 import { addDays, lastEndedDay, startOfDay } from '../day.js';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { counted } from '../format/numbers.js';
-import { type Delivery, type DeliveryKey, sentOf, type Wait, whatIsDue } from '../mail/delivery.js';
-import { readDeliveries } from '../mail/ledger.js';
+import { sentOf, type Wait, whatIsDue } from '../mail/delivery.js';
 import { findReport, listReports, type ReportDefinition } from '../reports/definition.js';
 import { NothingLoadedError } from '../reports/coverage.js';
 import { pageFile, writePage } from '../reports/pages.js';
 import { lastEnded, type Period, periodNamed } from '../reports/period.js';
 import { prepareReport } from '../reports/render.js';
+import { type Delivery, type DeliveryKey, readDeliveries } from '../state/emails.js';
 import { keepMovers } from '../warehouse/movers.js';
 import { readSql, timestampColumn } from '../warehouse/query.js';
 import { loadNotes } from './notes.js';
 import type { Parts, Using } from './parts.js';
 import { byBothClocks, type StepResult, withOutage } from './step.js';
-import { type Mailing, mailingsOf, sendMailing, storedViews } from './mailing.js';
+import { readLastRuns } from '../state/runs.js';
+import { copyStateTables } from './state-tables.js';
+import {
+  deliveriesOf,
+  type Mailing,
+  mailingsOf,
+  type SendingParts,
+  sendMailing,
+  storedViews,
+} from './mailing.js';
 
 interface Reported {
   /** The pages of all reports, and where they are. */
   readonly pages: { project: ProjectSettings; subject: string; file: string }[];
   /** Reports that are not emailed yet because days of their period, or views of these days, have not come. */
   readonly held: (Omit<DeliveryKey, 'recipient'> & Wait)[];
-  /** Attempted now, or found to be of unknown outcome when the database was opened. */
+  /** Attempted now. */
   readonly deliveries: Delivery[];
+  /** When emails may be sent, or sent again, later. */
+  readonly dueAt: Date[];
 }
 
 /**
@@ -36,17 +48,19 @@ interface Reported {
  */
 export async function reportStep(given: Parts): Promise<StepResult<Reported>> {
   const parts = await byBothClocks(given);
-  const { workspace, store, effects, session } = parts;
+  const { workspace, state, sender, store, session } = parts;
   const { settings, projects, workspaceDir, reportsDir } = workspace;
   const { now, signal } = session;
-  const detail: Reported = { pages: [], held: [], deliveries: [...effects.unknownDeliveries] };
+  const detail: Reported = { pages: [], held: [], deliveries: [], dueAt: [] };
   const { pages, deliveries } = detail;
   const { reports, broken } = await listReports(workspaceDir);
-  const problems: unknown[] = [...broken, effects.elsewhere];
+  const problems: unknown[] = [...broken, sender.otherPlace()];
   // Publishing reports what is wrong with them.
   await loadNotes(parts);
+  await copyStateTables(parts);
   const daysLate = await readDaysLate(parts);
-  const loaded = await store.query(LOADED_SINCE_REPORT, z.object({ project: z.string() }));
+  const reported = readLastRuns(state, now()).find(({ step }) => step === 'report')?.done_at ?? null;
+  const loaded = await store.query(LOADED_SINCE_REPORT, z.object({ project: z.string() }), { reported });
   const hasNews = new Set(loaded.map(({ project }) => project));
   /** After an interruption, nothing is begun. */
   const attempt = async (work: () => Promise<unknown>): Promise<void> => {
@@ -83,10 +97,16 @@ export async function reportStep(given: Parts): Promise<StepResult<Reported>> {
     });
   }
   const { words, error } = sentOf(deliveries);
-  const summary = `${counted(pages.length, 'page')} rendered, ${words}`;
+  const unknown = readDeliveries(state).filter((delivery) => delivery.state === 'unknown').length;
+  const summary =
+    `${counted(pages.length, 'page')} rendered, ${words}` +
+    (unknown === 0 ? '' : `; ${unknown} may or may not have arrived: readership status`);
   // With a weekly schedule, an email that waits would otherwise be sent a week late.
   const resumeAt = detail.held.length > 0 ? addHours(now(), 1) : undefined;
-  return withOutage({ detail, summary, resumeAt }, [...together(problems), error]);
+  const waiting = readDeliveries(state).flatMap(({ next_attempt_at: at }) => at ?? []);
+  const later = [...detail.dueAt, ...waiting].filter((at) => at > now());
+  const dueAt = later.length === 0 ? undefined : min(later);
+  return withOutage({ detail, summary, resumeAt, dueAt }, [...together(problems), error]);
 }
 
 /**
@@ -107,19 +127,20 @@ function together(problems: readonly unknown[]): unknown[] {
  * after weeks offline.
  */
 async function mailDue(
-  parts: Using<'workspace' | 'store' | 'effects' | 'session'>,
+  parts: SendingParts,
   mailing: Mailing,
   daysLate: number,
   reported: Reported,
 ): Promise<void> {
-  const { workspace, store, effects, session } = parts;
+  const { workspace, state, sender, store, session } = parts;
   const { settings } = workspace;
   const { now, signal } = session;
   const { report, audience, project } = mailing;
-  const known = await readDeliveries(store, { report: report.name, project });
+  const known = deliveriesOf(state, mailing);
+  const own = known.filter((one) => one.project === project);
   const latest = lastEnded(report.period, now(), settings.reports);
   const current = lastEnded(report.period, subHours(now(), 24 * daysLate), settings.reports);
-  if (latest.name !== current.name && known.every(({ period }) => period !== latest.name))
+  if (latest.name !== current.name && own.every(({ period }) => period !== latest.name))
     reported.held.push({
       report: report.name,
       project,
@@ -127,7 +148,7 @@ async function mailDue(
       for: 'views that have not come yet',
       until: startOfDay(addDays(latest.last, LONGEST_DELAY_DAYS)),
     });
-  const waiting = known.filter(({ state }) => state === 'waiting').map(({ period }) => period);
+  const waiting = own.filter(({ state }) => state === 'waiting').map(({ period }) => period);
   const names = new Set([current.name, ...waiting]);
   const began = await store.query(LOADS_BEGAN, z.object({ began_at: timestampColumn }), {
     projects: JSON.stringify(mailing.projects.map(({ id }) => id)),
@@ -136,15 +157,17 @@ async function mailDue(
   const firstLoads = began.map(({ began_at }) => addHours(began_at, PATIENCE_HOURS));
   for (const period of [...names].flatMap((name) => periodNamed(name, settings.reports) ?? [])) {
     const deliveries = known.filter((delivery) => delivery.period === period.name);
-    const isKnown = (recipient: string) => deliveries.some((delivery) => delivery.recipient === recipient);
+    const isKnown = (to: string) =>
+      own.some((one) => one.period === period.name && isSameRecipient(one.recipient, to));
     const recipients = period.name === current.name ? audience.to : audience.to.filter(isKnown);
     const { expected, days: daysLoaded } = await storedViews(store, mailing, period);
     const { from, until } = timesOf(report, period, settings, daysLate);
     const times = { from, until: max([until, ...firstLoads]) };
-    const due = whatIsDue({ ...times, days: expected, daysLoaded, recipients, deliveries }, now());
+    reported.dueAt.push(from);
+    const due = whatIsDue({ ...times, days: expected, daysLoaded, recipients, project, deliveries }, now());
     if (due === undefined) continue;
     if ('until' in due) reported.held.push({ report: report.name, project, period: period.name, ...due });
-    else if (!signal.aborted && effects.elsewhere === undefined)
+    else if (!signal.aborted && sender.otherPlace() === undefined)
       reported.deliveries.push(...(await sendMailing(parts, mailing, period, due.recipients, 'due')));
   }
 }

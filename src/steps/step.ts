@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { ProjectSettings } from '../config/schema.js';
 import { messageOf, ReadershipError } from '../errors.js';
 import type { Using } from './parts.js';
-import { recordStepEnd, recordStepStart, type StepName, type StepOutcome } from './runs.js';
+import { readWorkspaceRow } from '../state/workspace.js';
+import { recordStepEnd, recordStepStart, type StepName, type StepOutcome } from '../state/runs.js';
 
 /** What a step did. */
 export interface StepResult<Detail> {
@@ -11,6 +12,8 @@ export interface StepResult<Detail> {
   readonly summary: string;
   /** When to run the step again, before its schedule says so, for what it left waiting. */
   readonly resumeAt?: Date | undefined;
+  /** When the step may have something to do again although nothing has changed; by default, the next day. */
+  readonly dueAt?: Date | undefined;
   /** The error that kept part of the work from being done. */
   readonly error?: unknown;
 }
@@ -40,10 +43,12 @@ export interface StepOutage {
 /** Runs steps one after another, each recorded in the ledger of runs. */
 export class StepRunner {
   readonly outages: StepOutage[] = [];
+  /** The steps that are done, with `workspace.changes` as of their end, and when they are due again in any case. */
+  readonly done = new Map<StepName, { readonly changes: number; readonly dueAt: readonly Date[] }>();
   readonly #run = randomUUID();
 
   constructor(
-    private readonly parts: Using<'store' | 'session'>,
+    private readonly parts: Using<'state' | 'session'>,
     private readonly due?: ReadonlySet<StepName>,
   ) {}
 
@@ -56,17 +61,22 @@ export class StepRunner {
    * interruption.
    */
   async step<Detail>(name: StepName, work: StepWork<Detail>): Promise<Detail | undefined> {
-    const { store, session } = this.parts;
+    const { state, session } = this.parts;
     const { now, observer } = session;
     if (!this.isToDo(name)) return undefined;
     observer.onStepStart?.(name);
-    await recordStepStart(store, this.#run, name, now());
+    await recordStepStart(state, this.#run, name, now());
     const { result, outcome, error } = await this.#attempt(name, work);
     const words = [result?.summary, error === undefined ? undefined : messageOf(error)];
     const summary = words.filter((one) => one !== undefined).join('; ');
     const resumeAt = error instanceof ReadershipError ? error.resumeAt : result?.resumeAt;
     const end = { outcome, summary, resume_at: resumeAt ?? null, now: now() };
-    await recordStepEnd(store, this.#run, name, end);
+    await recordStepEnd(state, this.#run, name, end);
+    if (outcome === 'done')
+      this.done.set(name, {
+        changes: readWorkspaceRow(state).changes,
+        dueAt: [resumeAt, result?.dueAt].flatMap((at) => at ?? []),
+      });
     observer.onStepEnd?.(name, end);
     return result?.detail;
   }

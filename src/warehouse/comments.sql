@@ -52,7 +52,7 @@ COMMENT ON COLUMN agent_jobs.repository IS 'Source repository';
 COMMENT ON COLUMN agent_jobs.ref IS 'Source reference, such as a branch';
 COMMENT ON COLUMN agent_jobs.id IS 'Job number in Readership, as used by readership jobs show';
 COMMENT ON COLUMN agent_jobs.path IS 'Page to improve';
-COMMENT ON COLUMN agent_jobs.state IS 'planned, submitting, active, completed, failed, archived, unconfirmed (the reply was lost, so the job may exist on the platform) or refused (the platform rejected it)';
+COMMENT ON COLUMN agent_jobs.state IS 'planned, sending, active, completed, failed, archived, unknown (the reply was lost, so the job may exist on the platform) or refused (the platform rejected it)';
 COMMENT ON COLUMN agent_jobs.reason IS 'Why the page was selected';
 COMMENT ON COLUMN agent_jobs.prompt IS 'Exact prompt sent to the agent';
 COMMENT ON COLUMN agent_jobs.submitted_at IS 'When the intent to submit it was committed (UTC), before it was sent';
@@ -83,7 +83,7 @@ COMMENT ON TABLE agent_messages IS 'Follow-up messages to agent jobs. One row pe
 COMMENT ON COLUMN agent_messages.prompt IS 'Exact text sent to the agent';
 COMMENT ON COLUMN agent_messages.id IS 'Message number in Readership';
 COMMENT ON COLUMN agent_messages.job IS 'Job number in Readership';
-COMMENT ON COLUMN agent_messages.state IS 'planned, submitting, sent, unconfirmed (the reply was lost, so the agent may have received it) or refused (the platform rejected it)';
+COMMENT ON COLUMN agent_messages.state IS 'planned, sending, sent, unknown (the reply was lost, so the agent may have received it) or refused (the platform rejected it)';
 COMMENT ON COLUMN agent_messages.origin IS 'typed: a person wrote it';
 COMMENT ON COLUMN agent_messages.planned_at IS 'When the message was planned (UTC)';
 COMMENT ON COLUMN agent_messages.submitted_at IS 'When the intent to submit it was committed (UTC), before it was sent';
@@ -104,21 +104,6 @@ COMMENT ON COLUMN page_choices.code IS 'flagged; next (in line, when there is ro
 COMMENT ON COLUMN page_choices.facts IS 'Details of the reason as JSON, such as the number of days or of the job';
 COMMENT ON COLUMN page_choices.weekly_human IS 'Human views in a typical week: the median, by all views, of the last eight full weeks';
 COMMENT ON COLUMN page_choices.weekly_ai IS 'AI views in that week';
-
-COMMENT ON TABLE request_uses IS 'Requests for page views that were sent, and pauses. One row per record; kept for two days.';
-COMMENT ON COLUMN request_uses.id IS 'Id of the record';
-COMMENT ON COLUMN request_uses.bucket IS 'What counts its requests together: a declared organization, or the digest of an API key';
-COMMENT ON COLUMN request_uses.used_at IS 'When the requests were sent or the refusal received (UTC)';
-COMMENT ON COLUMN request_uses.requests IS 'Number of requests; 0 for a refusal';
-COMMENT ON COLUMN request_uses.cause IS 'reserved (sent), or refused (the server answered 429)';
-COMMENT ON COLUMN request_uses.paused_until IS 'When requests are sent again after a refusal (UTC); NULL for others';
-
-COMMENT ON TABLE verifications IS 'Comparisons of stored days with the totals of the platform. One row per range of days compared.';
-COMMENT ON COLUMN verifications.project IS 'Project id on the platform';
-COMMENT ON COLUMN verifications.first_day IS 'First day of the range (UTC)';
-COMMENT ON COLUMN verifications.verified_at IS 'When the range was compared (UTC)';
-COMMENT ON COLUMN verifications.last_day IS 'Last day of the range (UTC), inclusive';
-COMMENT ON COLUMN verifications.days_differing IS 'Number of days in the range whose totals differed from those of the platform';
 
 COMMENT ON TABLE deliveries IS 'Reports and alerts that were sent: recipients, periods and outcomes. One row per report, project, period and recipient.';
 COMMENT ON COLUMN deliveries.report IS 'Name of the report, such as weekly, or alert';
@@ -143,12 +128,6 @@ COMMENT ON COLUMN workspace.machine IS 'Machine from which it sends jobs, messag
 COMMENT ON COLUMN workspace.host IS 'Host name of that machine';
 COMMENT ON COLUMN workspace.path IS 'Data directory from which it sends';
 COMMENT ON COLUMN workspace.dataset IS 'Digest of the days of the Parquet dataset, its place and publish.then, when both were last finished';
-
-COMMENT ON TABLE unfinished_pages IS 'Pages of days that a pause stopped halfway, kept until the rest is read. One row per page; those read in a row are one.';
-COMMENT ON COLUMN unfinished_pages.project IS 'Project id on the platform';
-COMMENT ON COLUMN unfinished_pages.day IS 'Day (UTC)';
-COMMENT ON COLUMN unfinished_pages.page_offset IS 'Number of rows before this page';
-COMMENT ON COLUMN unfinished_pages.response IS 'The rows of the page, as JSON';
 
 COMMENT ON TABLE page_skips IS 'Pages that a person chose to skip; improve does not flag them. One row per project and page.';
 COMMENT ON COLUMN page_skips.project IS 'Project id on the platform';

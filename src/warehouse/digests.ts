@@ -12,9 +12,6 @@ export const OUTAGES = readSql(import.meta.url, 'statements/outages.sql');
 const BOOKKEEPING: Readonly<Record<string, string | null>> = {
   page_views: null,
   runs: null,
-  request_uses: null,
-  unfinished_pages: null,
-  verifications: null,
   platform_facts: 'SELECT * EXCLUDE (found_at)',
   day_loads: 'SELECT * EXCLUDE (attempted_at, loaded_at, failures)',
   agent_jobs: 'SELECT * EXCLUDE (polls, next_poll_at)',

@@ -1,9 +1,9 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { z } from 'zod';
-import { LockedError, messageOf, StorageError } from '../errors.js';
-import { exists, expectDirectory } from '../files.js';
+import { LockedError, StorageError } from '../errors.js';
+import { exists, makeDirectory } from '../files.js';
 import { moment, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { sleepFor } from '../sleep.js';
@@ -47,15 +47,23 @@ export interface OpenOptions extends HoldOptions {
  * another version of Readership wrote it.
  */
 export async function openWarehouse(path: string, options: OpenOptions): Promise<Warehouse> {
-  const file = await holdLiveFile(path, options);
-  try {
-    await prepare(file, options);
-    return new Warehouse(file);
-  } catch (error) {
-    await file.close();
-    throw isOfStorage(error) ? storageFailure(`open the database ${path}`, error) : error;
-  }
+  const warehouse = lazyWarehouse(path, options);
+  await warehouse.open();
+  return warehouse;
 }
+
+/** As `openWarehouse`, but the database is opened when it is first used. */
+export const lazyWarehouse = (path: string, options: OpenOptions): Warehouse =>
+  new Warehouse(path, async () => {
+    const file = await holdLiveFile(path, options);
+    try {
+      await prepare(file, options);
+      return file;
+    } catch (error) {
+      await file.close();
+      throw isOfStorage(error) ? storageFailure(`open the database ${path}`, error) : error;
+    }
+  });
 
 async function prepare(file: LiveFile, { mustNotChange, historyFile }: OpenOptions): Promise<void> {
   const { path } = file;
@@ -167,18 +175,5 @@ async function whoHolds(path: string): Promise<string> {
   } catch {
     // The file is missing or incomplete.
     return 'another process';
-  }
-}
-
-/** Creates a private directory. Returns the first of the directories that did not exist, if any. */
-export async function makeDirectory(path: string): Promise<string | undefined> {
-  try {
-    return await mkdir(path, { recursive: true, mode: 0o700 });
-  } catch (cause) {
-    await expectDirectory(path);
-    throw new StorageError(
-      `Cannot create the data directory ${path}: ${messageOf(cause)}. Set dataDir to a directory you can write to.`,
-      { cause },
-    );
   }
 }

@@ -8,6 +8,8 @@ import { AttachError, databaseOf, identifier, whileAttached, whileUsing, writeAt
 import { isOfDamage, storageFailure } from '../storage.js';
 import { logOf, removeDatabase } from './live-file.js';
 import { describeCopy } from './schema.js';
+import { storeSavedState } from './saved-state.js';
+import type { SavedState } from '../state/saved.js';
 import { dayColumn, inTransaction, queryRows, readerOf, readSql, runStatement } from './query.js';
 import type { Warehouse } from './warehouse.js';
 import { tableDigests, visibleState } from './digests.js';
@@ -35,6 +37,13 @@ export async function isPublished(warehouse: Warehouse, target: string, now: Dat
   }
 }
 
+interface PublicationOptions {
+  /** Whether to write everything again. */
+  readonly isWhole?: boolean;
+  /** The state that the history is to carry, which makes it a backup of both. */
+  readonly state?: SavedState;
+}
+
 /**
  * Publishes the history: a sorted, read-only copy of the whole live database that atomically
  * replaces the one at `target`. Readers that have the old copy open keep it; new readers get the
@@ -50,7 +59,7 @@ export async function isPublished(warehouse: Warehouse, target: string, now: Dat
 export async function publish(
   warehouse: Warehouse,
   target: string,
-  { isWhole = false } = {},
+  { isWhole = false, state }: PublicationOptions = {},
 ): Promise<number> {
   const unfinished = `${target}.publishing`;
   try {
@@ -63,7 +72,10 @@ export async function publish(
     await chmod(unfinished, 0o600);
     await warehouse.exclusive((connection) =>
       writeAttached(connection, unfinished, 'publication', async () => {
-        await whileUsing(connection, 'publication', () => describeCopy(connection));
+        await whileUsing(connection, 'publication', async () => {
+          await describeCopy(connection);
+          if (state !== undefined) await storeSavedState(connection, state);
+        });
         if (isUpdate) await update(connection);
       }),
     );
@@ -78,7 +90,8 @@ export async function publish(
   } catch (cause) {
     await removeDatabase(unfinished).catch(() => undefined);
     // A damaged publication is replaced; the live database may be sound.
-    if (!isWhole && isOfDamage(cause)) return publish(warehouse, target, { isWhole: true });
+    if (!isWhole && isOfDamage(cause))
+      return publish(warehouse, target, { isWhole: true, ...(state && { state }) });
     warehouse.noteFailure(cause);
     throw storageFailure(`publish the history to ${target} (the previous one was kept)`, cause);
   }

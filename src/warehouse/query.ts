@@ -1,4 +1,5 @@
 import {
+  type DuckDBBlobValue,
   DuckDBDateValue,
   DuckDBDecimalValue,
   DuckDBTimestampValue,
@@ -16,7 +17,9 @@ import { type Day, day, daysBetween } from '../day.js';
 import { literal } from './duckdb.js';
 
 /** Values for the named parameters of a statement. A `Date` is bound as a UTC timestamp. */
-export type Parameters = Readonly<Record<string, string | number | boolean | Date | DuckDBDateValue | null>>;
+export type Parameters = Readonly<
+  Record<string, string | number | boolean | Date | DuckDBDateValue | DuckDBBlobValue | null>
+>;
 
 /** Anything that can be queried: the live warehouse or the published history. */
 export interface Reader {

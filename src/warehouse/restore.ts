@@ -3,15 +3,15 @@ import { copyFile, link, rename, rmdir, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { messageOf, ReadershipError, StorageError } from '../errors.js';
-import { exists, expectDirectory, ignoreMissing } from '../files.js';
+import { exists, expectDirectory, ignoreMissing, makeDirectory } from '../files.js';
 import { databaseOf, whileAttached } from './duckdb.js';
 import { isOfDamage, machineAdvice, storageFailure } from '../storage.js';
-import { EffectsJournal } from '../effects/journal.js';
-import { readWorkspaceId } from '../effects/place.js';
 import { changeDatabase, type LiveFile, logOf, removeCopies, removeDatabase } from './live-file.js';
 import { describe, hasSchema } from './schema.js';
-import { BehindError, holdLiveFile, type HoldOptions, makeDirectory, openWarehouse } from './open.js';
+import { BehindError, holdLiveFile, type HoldOptions, openWarehouse } from './open.js';
 import { tableDigests } from './digests.js';
+import { readSavedState } from './saved-state.js';
+import type { SavedState } from '../state/saved.js';
 import { queryRows, readerOf } from './query.js';
 import type { Warehouse } from './warehouse.js';
 
@@ -23,6 +23,7 @@ export interface Restoration {
 }
 
 export interface Restored {
+  readonly liveFile: string;
   readonly source: string;
   /** The new location of the previous live database; undefined if there was none. */
   readonly aside: string | undefined;
@@ -36,8 +37,8 @@ const OTHER_FILE = 'Nothing was changed. Use another file: readership restore --
  * Atomically replaces the live database with the state of `from`, or the newest complete state.
  * Returns undefined if the live database already has that state. The previous file is kept next to
  * it, under a name with the time. Creates the data directory. Throws a `StorageError`, with nothing
- * changed, if the source is missing, damaged, not a Readership database, from another version, or
- * from another workspace than the effects journal, and if the disk is full.
+ * changed, if the source is missing, damaged, not a Readership database, or from another
+ * version, and if the disk is full.
  */
 export async function restore(
   { liveFile, historyFile, from }: Restoration,
@@ -45,16 +46,7 @@ export async function restore(
 ): Promise<Restored | undefined> {
   await expectDirectory(dirname(liveFile));
   if (from === undefined && (await isSound(liveFile, historyFile, options))) return undefined;
-  const source = resolve(from ?? historyFile);
-  if (source === resolve(liveFile))
-    throw new StorageError(`${source} is the live database itself. ${OTHER_FILE}`);
-  if (!(await exists(source)))
-    throw new StorageError(
-      `Found no ${source} to restore from. ${OTHER_FILE}` +
-        (from === undefined ? `\nOr, to start over, move ${liveFile} and its log away.` : ''),
-    );
-  if ((await stat(source)).isDirectory())
-    throw new StorageError(`${source} is a directory, not a Readership database. ${OTHER_FILE}`);
+  const source = await expectSource({ liveFile, historyFile, from });
   const copy = `${liveFile}${COPY}-${process.pid}`;
   const stamp = options.now().toISOString().slice(0, 19).replaceAll(':', '-');
   const aside = await freeName(`${liveFile}.replaced-${stamp}`);
@@ -77,11 +69,36 @@ export async function restore(
   const isOlder = await isBehind(liveFile, historyFile, options);
   const historyAside = isOlder ? await freeName(`${historyFile}.replaced-${stamp}`) : undefined;
   if (historyAside !== undefined) await rename(historyFile, historyAside);
-  return { source, aside: (await exists(aside)) ? aside : undefined, historyAside };
+  return { liveFile, source, aside: (await exists(aside)) ? aside : undefined, historyAside };
+}
+
+/** The file to restore from. Throws a `StorageError` if it cannot be one. */
+async function expectSource({ liveFile, historyFile, from }: Restoration): Promise<string> {
+  const source = resolve(from ?? historyFile);
+  if (source === resolve(liveFile))
+    throw new StorageError(`${source} is the live database itself. ${OTHER_FILE}`);
+  if (!(await exists(source)))
+    throw new StorageError(
+      `Found no ${source} to restore from. ${OTHER_FILE}` +
+        (from === undefined ? `\nOr, to start over, move ${liveFile} and its log away.` : ''),
+    );
+  if ((await stat(source)).isDirectory())
+    throw new StorageError(`${source} is a directory, not a Readership database. ${OTHER_FILE}`);
+  return source;
+}
+
+/** The state that the file to restore from carries; undefined if it carries none. Throws as `restore` does. */
+export async function stateToRestore(restoration: Restoration): Promise<SavedState | undefined> {
+  const source = await expectSource(restoration);
+  try {
+    return await changeDatabase(':memory:', (connection) => readSavedState(connection, source));
+  } catch (cause) {
+    throw notRestored(source, cause);
+  }
 }
 
 /** Removes a new directory and those around it, up to the first that was made, as far as they are empty. */
-async function removeEmpty(directory: string, first: string): Promise<void> {
+export async function removeEmpty(directory: string, first: string): Promise<void> {
   await rmdir(directory).catch(() => undefined);
   if (directory !== first) await removeEmpty(dirname(directory), first);
 }
@@ -120,10 +137,7 @@ async function isBehind(
   }
 }
 
-/**
- * Copies the database at `source` into a new file of this version. Throws a `StorageError` if the
- * effects journal next to the copy cannot be read, or belongs to another workspace.
- */
+/** Copies the database at `source` into a new file of this version. */
 async function writeCopy(copy: string, source: string): Promise<void> {
   await removeDatabase(copy);
   try {
@@ -134,15 +148,18 @@ async function writeCopy(copy: string, source: string): Promise<void> {
       });
       await hasSchema(connection, source);
       await describe(connection);
-      const journal = await EffectsJournal.open(dirname(copy), 'reader');
-      const id = await readWorkspaceId(readerOf(connection));
-      if (id !== undefined) journal.expectOwner(id, source, 'changed');
+      // The state has a file of its own.
+      await connection.run('DROP SCHEMA IF EXISTS internal CASCADE');
     });
   } catch (cause) {
-    if (cause instanceof ReadershipError) throw cause;
-    if (machineAdvice(cause) !== undefined) throw storageFailure(`restore from ${source}`, cause);
-    throw new StorageError(`Cannot restore from ${source}: ${messageOf(cause)}\n${OTHER_FILE}`, { cause });
+    throw notRestored(source, cause);
   }
+}
+
+function notRestored(source: string, cause: unknown): unknown {
+  if (cause instanceof ReadershipError) return cause;
+  if (machineAdvice(cause) !== undefined) return storageFailure(`restore from ${source}`, cause);
+  return new StorageError(`Cannot restore from ${source}: ${messageOf(cause)}\n${OTHER_FILE}`, { cause });
 }
 
 async function expectTables(connection: DuckDBConnection, source: string): Promise<void> {

@@ -62,7 +62,7 @@ CREATE TABLE agent_jobs (
   project VARCHAR NOT NULL,
   path VARCHAR NOT NULL,
   state VARCHAR NOT NULL CHECK (
-    state IN ('planned', 'submitting', 'active', 'completed', 'failed', 'archived', 'unconfirmed', 'refused')
+    state IN ('planned', 'sending', 'active', 'completed', 'failed', 'archived', 'unknown', 'refused')
   ),
   reason VARCHAR NOT NULL,
   prompt VARCHAR NOT NULL,
@@ -100,7 +100,7 @@ CREATE TABLE job_transitions (
 CREATE TABLE agent_messages (
   id INTEGER NOT NULL,
   job INTEGER NOT NULL,
-  state VARCHAR NOT NULL CHECK (state IN ('planned', 'submitting', 'sent', 'unconfirmed', 'refused')),
+  state VARCHAR NOT NULL CHECK (state IN ('planned', 'sending', 'sent', 'unknown', 'refused')),
   origin VARCHAR NOT NULL CHECK (origin IN ('typed', 'askWhenNoChange')),
   prompt VARCHAR NOT NULL,
   planned_at TIMESTAMP NOT NULL,
@@ -127,25 +127,6 @@ CREATE TABLE page_choices (
   facts VARCHAR NOT NULL,
   weekly_human DOUBLE NOT NULL,
   weekly_ai DOUBLE NOT NULL
-);
-
--- Grain: one row per block of requests reserved before they were sent, or per refusal by the server.
-CREATE TABLE request_uses (
-  id VARCHAR NOT NULL,
-  bucket VARCHAR NOT NULL,
-  used_at TIMESTAMP NOT NULL,
-  requests INTEGER NOT NULL,
-  cause VARCHAR NOT NULL CHECK (cause IN ('reserved', 'refused')),
-  paused_until TIMESTAMP
-);
-
--- Grain: one row per time that stored days were compared with the totals of the platform.
-CREATE TABLE verifications (
-  project VARCHAR NOT NULL,
-  verified_at TIMESTAMP NOT NULL,
-  first_day DATE NOT NULL,
-  last_day DATE NOT NULL,
-  days_differing INTEGER NOT NULL
 );
 
 -- Grain: one row per report, project, period and recipient. Channels are recipients. A later email needs the numbers
@@ -175,14 +156,6 @@ CREATE TABLE workspace (
   host VARCHAR,
   path VARCHAR,
   dataset VARCHAR
-);
-
--- Grain: one row per page read so far of a day that the hourly limit interrupted.
-CREATE TABLE unfinished_pages (
-  project VARCHAR NOT NULL,
-  day DATE NOT NULL,
-  page_offset INTEGER NOT NULL,
-  response VARCHAR NOT NULL
 );
 
 -- Grain: one row per project and page that a person skipped.

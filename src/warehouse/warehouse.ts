@@ -22,14 +22,21 @@ export class Warehouse implements Reader {
   /** Number of running tasks that need single-threaded mode. */
   #withOneThread = 0;
 
-  constructor(private readonly file: LiveFile) {}
+  #file: LiveFile | undefined;
 
-  get path(): string {
-    return this.file.path;
+  /** `openFile` is called when the database is first used. */
+  constructor(
+    readonly path: string,
+    private readonly openFile: () => Promise<LiveFile>,
+  ) {}
+
+  /** Opens the file, unless it is open. Throws as `openWarehouse` does. */
+  async open(): Promise<void> {
+    await this.#inTurn(() => this.#live());
   }
 
   query<Row>(sql: string, row: z.ZodType<Row>, parameters?: Parameters): Promise<Row[]> {
-    return this.#whileSound(() => queryRows(this.file.connection, sql, row, parameters));
+    return this.#whileSound(({ connection }) => queryRows(connection, sql, row, parameters));
   }
 
   /**
@@ -37,8 +44,8 @@ export class Warehouse implements Reader {
    * must use the given `Transaction`; using the warehouse itself inside it would deadlock.
    */
   transaction<Result>(work: (transaction: Transaction) => Promise<Result>): Promise<Result> {
-    return this.#whileSound(async () => {
-      const { connection } = this.file;
+    return this.#whileSound(async (file) => {
+      const { connection } = file;
       const result = await inTransaction(connection, async () => {
         const transaction = new Transaction(connection);
         try {
@@ -51,7 +58,7 @@ export class Warehouse implements Reader {
         }
       });
       // Reported by `close`: commits are safe in the log, so work can continue.
-      await this.#foldLargeLog(false);
+      await this.#foldLargeLog(file, false);
       return result;
     });
   }
@@ -87,7 +94,7 @@ export class Warehouse implements Reader {
 
   /** For work that must not be inside a transaction, such as ATTACH. */
   exclusive<Result>(work: (connection: DuckDBConnection) => Promise<Result>): Promise<Result> {
-    return this.#whileSound(() => work(this.file.connection), isFatal);
+    return this.#whileSound(({ connection }) => work(connection), isFatal);
   }
 
   /** Replaces the live file with one that `write` fills: see `LiveFile.rewrite`. */
@@ -96,8 +103,8 @@ export class Warehouse implements Reader {
     use: (next: string) => Promise<void>,
   ): Promise<void> {
     return this.#whileSound(
-      () => this.file.rewrite(write, use),
-      (error) => this.file.isOutdated || isFatal(error),
+      (file) => file.rewrite(write, use),
+      (error) => this.#file?.isOutdated === true || isFatal(error),
     );
   }
 
@@ -114,15 +121,16 @@ export class Warehouse implements Reader {
     }
   }
 
-  /** Waits for running work, folds the log into the file if it is large, and releases the file. */
+  /** Waits for running work, folds the log into the file if it is large, and releases the file, if it was opened. */
   async close(): Promise<void> {
+    if (this.#file === undefined) return;
     try {
-      await this.#whileSound(async () => {
-        await this.#foldLargeLog(true);
+      await this.#whileSound(async (file) => {
+        await this.#foldLargeLog(file, true);
         if (this.#foldFailure !== undefined) throw this.#foldFailure;
       });
     } finally {
-      await this.#inTurn(() => this.file.close());
+      await this.#inTurn(() => this.#file?.close());
     }
   }
 
@@ -131,17 +139,21 @@ export class Warehouse implements Reader {
     this.#hasStorageFailed ||= isOfStorage(error);
   }
 
-  async #foldLargeLog(isAtEnd: boolean): Promise<void> {
-    if (this.#hasStorageFailed || this.#foldFailure !== undefined || !(await this.file.isLogLarge(isAtEnd)))
+  async #foldLargeLog(file: LiveFile, isAtEnd: boolean): Promise<void> {
+    if (this.#hasStorageFailed || this.#foldFailure !== undefined || !(await file.isLogLarge(isAtEnd)))
       return;
     try {
-      await this.file.rewrite();
-      if (this.#withOneThread > 0) await this.file.connection.run('SET threads = 1');
+      await file.rewrite();
+      if (this.#withOneThread > 0) await file.connection.run('SET threads = 1');
     } catch (error) {
       const doing = `fold the log of ${this.path} into it (nothing is lost: the log is kept)`;
       this.#foldFailure = storageFailure(doing, error);
-      if (this.file.isOutdated) this.#failure = this.#foldFailure;
+      if (file.isOutdated) this.#failure = this.#foldFailure;
     }
+  }
+
+  async #live(): Promise<LiveFile> {
+    return (this.#file ??= await this.openFile());
   }
 
   #setThreads(): Promise<void> {
@@ -151,11 +163,12 @@ export class Warehouse implements Reader {
   }
 
   /** Waits for its turn. After a storage failure nothing more is written, because later commits might be lost. */
-  #whileSound<Result>(work: () => Promise<Result>, isFailure = isOfStorage): Promise<Result> {
+  #whileSound<Result>(work: (file: LiveFile) => Promise<Result>, isFailure = isOfStorage): Promise<Result> {
     return this.#inTurn(async () => {
       if (this.#failure !== undefined) throw this.#failure;
+      const file = await this.#live();
       try {
-        return await work();
+        return await work(file);
       } catch (error) {
         this.noteFailure(error);
         if (!isFailure(error)) throw error;

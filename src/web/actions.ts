@@ -1,34 +1,30 @@
 import { z } from 'zod';
-import { attemptOf } from '../agents/intents.js';
-import { type Job, readJobs } from '../agents/job.js';
-import { type JobMessage, openMessage, readMessages } from '../agents/messages.js';
-import type { ProjectSettings } from '../config/schema.js';
+import { jobLookUp } from '../app/platform.js';
+import { expectSendingPlace } from '../app/state.js';
 import { day } from '../config/values.js';
 import { addDays, dayOf } from '../day.js';
-import { ConfigurationError, messageOf } from '../errors.js';
+import { ConfigurationError } from '../errors.js';
 import { longDay } from '../format/days.js';
-import { pageOf } from '../page.js';
-import { type Approval, approvePages, skipPages, unskipPages } from '../steps/improve.js';
-import { jobToChange, sendMessage } from '../steps/job-changes.js';
-import { writeNote } from '../steps/notes.js';
-import type { Parts } from '../steps/parts.js';
+import { type Approval, approvePages } from '../steps/approve.js';
+import { skipPages, unskipPages } from '../steps/improve.js';
+import { addMessageTo } from '../steps/job-changes.js';
+import { loadNotes, writeNote } from '../steps/notes.js';
 import { settleJob, WAYS } from '../steps/settle-job.js';
+import type { SiteRequest } from './request.js';
+import { whoSends } from './sending.js';
 
-type ActionWork = (parts: Parts, project: ProjectSettings, since: Date) => Promise<string>;
+/** Does what a form requests, and says what was done; with `sends`, something waits to be sent. */
+type ActionWork = (request: SiteRequest) => Promise<Done>;
+interface Done {
+  readonly answer: string;
+  readonly sends?: boolean;
+}
 
 /** Something that a form can request. */
 export interface Action {
   readonly words: string;
-  /** Does it, and says what was done. */
   readonly work: ActionWork;
-  /**
-   * Says what became of an attempt, begun at `since`, that was cut short. Throws if nothing was done. Left out if the
-   * page shows it anyway.
-   */
-  readonly lookUp?: ActionWork;
 }
-
-const NOTHING_SENT = 'Readership was stopped before anything was sent. Request it again if you still want it';
 
 const path = z.string().min(1).max(2000);
 const job = z.coerce.number().int().min(1);
@@ -40,42 +36,29 @@ const ACTIONS: Readonly<Record<string, z.ZodType<Action>>> = {
     .object({ path, digest: z.string().max(64), instruction: text })
     .transform((approval): Action => ({
       words: `Approve ${approval.path}`,
-      work: (parts, project) => approve(parts, project, approval),
-      lookUp: async ({ store }, project, since) => {
-        const jobs = await readJobs(store, project.id);
-        const job = jobs.findLast(
-          ({ path, planned_at }) => pageOf(path) === pageOf(approval.path) && planned_at >= since,
-        );
-        if (job === undefined) throw new ConfigurationError(NOTHING_SENT);
-        return wordsOf(job, 'Readership was stopped before it was sent; the next run sends it');
-      },
+      work: (request) => approve(request, approval),
     })),
   skip: z.object({ path, days: z.enum(['28', '91', 'ever']) }).transform(({ path, days }): Action => ({
     words: `Skip ${path}`,
-    work: async (parts, project) => {
-      const until = days === 'ever' ? null : addDays(dayOf(parts.session.now()), Number(days));
-      await skipPages(parts, project, [path], until);
-      return until === null ? 'skipped until you undo it' : `skipped until ${longDay(until)}`;
+    work: async ({ reader, project, now }) => {
+      const until = days === 'ever' ? null : addDays(dayOf(now), Number(days));
+      await skipPages({ reader, state: reader.state }, project, [path], { now, until });
+      return { answer: until === null ? 'skipped until you undo it' : `skipped until ${longDay(until)}` };
     },
   })),
   unskip: z.object({ path }).transform(({ path }): Action => ({
     words: `Stop skipping ${path}`,
-    work: async (parts, project) => {
-      await unskipPages(parts, project, [path]);
-      return 'it can be flagged again';
+    work: async ({ reader, project, now }) => {
+      await unskipPages(reader.state, project, [path], now);
+      return { answer: 'it can be flagged again' };
     },
   })),
-  message: z.object({ job, text }).transform(({ job, text }): Action => ({
+  message: z.object({ job, text, form: z.string().max(64) }).transform(({ job, text, form }): Action => ({
     words: `Message to job ${job}`,
-    work: async (parts) => {
-      const { state, stopped } = await sendMessage(await jobToChange(parts, job), text);
-      return wordsOfMessage(state, messageOf(stopped));
-    },
-    lookUp: async ({ store }, project, since) => {
-      const all = await readMessages(store, project.id);
-      const message = all.findLast((one) => one.job === job && one.planned_at >= since);
-      if (message === undefined) throw new ConfigurationError(NOTHING_SENT);
-      return wordsOfMessage(message.state, message.note ?? 'the next run sends it');
+    work: async ({ reader, workspace, now }) => {
+      await expectSendingPlace(reader.state, workspace);
+      await addMessageTo(reader.state, workspace, { job, text, now, form });
+      return { answer: `stored: ${whoSends(reader.state)}`, sends: true };
     },
   })),
   note: z
@@ -87,51 +70,45 @@ const ACTIONS: Readonly<Record<string, z.ZodType<Action>>> = {
     })
     .transform(({ path, ...given }): Action => ({
       words: `Add a note on ${longDay(given.date)}`,
-      work: async ({ workspace }, { id }) => {
+      work: async ({ reader, workspace, project: { id } }) => {
         const isOnly = workspace.settings.projects.length === 1;
         const of = { path: path === '' ? undefined : path, project: isOnly ? undefined : id };
-        return `added to ${await writeNote(workspace, { ...given, ...of, break: given.break === 'on' })}`;
+        const file = await writeNote(workspace, { ...given, ...of, break: given.break === 'on' });
+        await loadNotes({ workspace, state: reader.state });
+        return { answer: `added to ${file}` };
       },
     })),
   settle: z
     .object({
       job,
-      /** When the job or its open message had been sent when the form was shown: it may have been sent again since. */
-      attempt: z.string().max(40),
+      /** The attempt to send the job or its open message when the form was shown: it may have been sent again since. */
+      attempt: z.coerce.number().int(),
       as: z.enum(WAYS),
       day: day.optional(),
       remote: z.string().trim().max(200).optional(),
     })
     .transform(({ job, attempt, as, day, remote = '' }): Action => ({
       words: `Settle job ${job}`,
-      work: async (parts) => {
-        const found = await jobToChange(parts, job);
-        if (attemptOf(openMessage(found.messages) ?? found.job) !== attempt)
-          throw new ConfigurationError('It has been settled or sent again in the meantime. Reload the page.');
-        return settleJob(found, { as, day, remoteId: remote === '' ? undefined : remote });
+      work: async ({ reader, workspace, runtime }) => {
+        const finding = { as, day, remoteId: remote === '' ? undefined : remote };
+        const lookUp = jobLookUp(workspace, runtime, reader.state);
+        const task = { state: reader.state, workspace, now: runtime.now, lookUp, attempt };
+        return { answer: await settleJob(task, job, finding) };
       },
     })),
 };
 
-async function approve(parts: Parts, project: ProjectSettings, approval: Approval): Promise<string> {
-  const { detail, error } = await approvePages(parts, project, [approval]);
-  const [answer] = detail;
-  const why = error === undefined ? 'it was interrupted' : messageOf(error);
-  if (answer?.job === undefined) throw new ConfigurationError(answer?.refusal ?? why);
-  return wordsOf(answer.job, why);
-}
-
-function wordsOf({ id, state, note }: Job, why: string): string {
-  if (state === 'planned' || state === 'submitting') return `job ${id} is planned but not sent yet: ${why}`;
-  if (state === 'unconfirmed') return `it is unknown whether job ${id} was created: settle it below`;
-  if (state === 'refused') throw new ConfigurationError(`the platform refused job ${id}: ${note ?? why}`);
-  return `job ${id} was created`;
-}
-
-function wordsOfMessage(state: JobMessage['state'], why: string): string {
-  if (state === 'unconfirmed') return 'it is unknown whether it arrived: settle it below';
-  if (state === 'refused') throw new ConfigurationError(why);
-  return state === 'sent' ? 'sent' : `it is ${state}: ${why}`;
+async function approve(
+  { reader, workspace, project, now, signal }: SiteRequest,
+  approval: Approval,
+): Promise<Done> {
+  const { state } = reader;
+  await expectSendingPlace(state, workspace);
+  const approving = { reader, state, workspace, now, signal };
+  const [approved] = await approvePages(approving, project, [approval]);
+  if (approved === undefined || 'refusal' in approved)
+    throw new ConfigurationError(`Not approved: ${approved?.refusal ?? 'no page was named'}.`);
+  return { answer: `job ${approved.job} is approved: ${whoSends(state)}`, sends: true };
 }
 
 const BY_NAME = new Map(Object.entries(ACTIONS));

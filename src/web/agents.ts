@@ -1,9 +1,8 @@
-import { readSkips } from '../agents/choices.js';
-import { attemptOf } from '../agents/intents.js';
 import { readJobsWithEffects } from '../agents/job-effects.js';
-import { isRemoteJob, type Job } from '../agents/job.js';
+import { isRemoteJob } from '../agents/job.js';
 import { OPEN_MESSAGE_STATES } from '../agents/lifecycle.js';
-import { openMessage, readMessages } from '../agents/messages.js';
+import { openMessage } from '../agents/messages.js';
+import { skippedNow } from '../agents/plan.js';
 import { MAX_PROMPT_LENGTH } from '../agents/prompt.js';
 import { reasonWords } from '../agents/reasons.js';
 import { isInReview } from '../agents/room.js';
@@ -11,14 +10,16 @@ import { dayOf, daysBetween } from '../day.js';
 import { messageOf } from '../errors.js';
 import { howToLook } from '../print/jobs.js';
 import { mergedElsewhere } from '../reports/jobs.js';
+import type { Job } from '../state/jobs.js';
+import { readMessages } from '../state/messages.js';
+import { notesOf } from '../state/notes.js';
 import { WAYS, waysToSettle } from '../steps/settle-job.js';
 import type { SiteRequest } from './request.js';
 
 /** The stages of a job, by title; it is in the first that fits. */
 const STAGES = Object.entries<(job: ShownJob) => boolean>({
   'To settle': ({ isLost }) => isLost,
-  Approved: ({ merged_on, state }) =>
-    merged_on === null && ['planned', 'submitting', 'active'].includes(state),
+  Approved: ({ merged_on, state }) => merged_on === null && ['planned', 'sending', 'active'].includes(state),
   'To check': ({ unclear }) => unclear !== null,
   'To review': isInReview,
   Merged: ({ merged_on }) => merged_on !== null,
@@ -31,13 +32,12 @@ const MOST_LEFT_OUT = 100;
 /** Jobs that are over; the others can be opened. */
 const RECENT = 4;
 
-/** The pages from flagged to merged, each job in one stage, and the actions requested here. */
+/** The pages from flagged to merged, each job in one stage. */
 export async function agents(request: SiteRequest): Promise<object> {
-  const { reader, project, now, queue, rows } = request;
+  const { reader, project, now, sending } = request;
   const { settings } = request.workspace;
-  const jobs = await readJobsWithEffects(reader, project.id);
-  const messages = await readMessages(reader, project.id);
-  const requests = queue.requests(project.id);
+  const jobs = await readJobsWithEffects(reader.state, reader, project.id);
+  const messages = readMessages(reader.state, project.id);
   const shown = jobs.map((job) => {
     const own = messages.filter((message) => message.job === job.id);
     const message = openMessage(own);
@@ -51,8 +51,8 @@ export async function agents(request: SiteRequest): Promise<object> {
       messages: own,
       canMessage: isRemoteJob(job) && own.every(({ state }) => !OPEN_MESSAGE_STATES.has(state)),
       isMessage: message !== undefined,
-      isLost: open.state === 'unconfirmed',
-      attempt: attemptOf(open),
+      isLost: open.state === 'unknown',
+      attempt: open.attempt ?? 0,
       /** Of a job with a pull request, the id on the platform is known. */
       can: Object.fromEntries(
         WAYS.map((way) => [
@@ -61,13 +61,13 @@ export async function agents(request: SiteRequest): Promise<object> {
         ]),
       ),
       canSettle: ways.length > 0,
-      isAtHand: open.state === 'unconfirmed' || isInReview(job),
+      isAtHand: open.state === 'unknown' || isInReview(job),
     };
   });
   const stageOf = (job: ShownJob) => STAGES.find(([, isIn]) => isIn(job))?.[0];
   return {
     ...(await proposalsOf(request)),
-    notes: await rows('notes'),
+    notes: notesOf(reader.state, project.id).toReversed(),
     stages: STAGES.map(([title]) => {
       const own = shown.filter((job) => stageOf(job) === title);
       const most = ['Merged', 'Ended without a merge'].includes(title) ? RECENT : own.length;
@@ -75,12 +75,12 @@ export async function agents(request: SiteRequest): Promise<object> {
       const jobs = title === 'To review' ? own.toReversed() : own;
       return { title, count: own.length, jobs: jobs.slice(0, most), more: jobs.slice(most) };
     }),
-    requests,
-    waits: requests.some(({ state }) => state === 'waiting'),
+    waits: sending.isUnderWay,
     today: dayOf(now),
     settings,
     maxPromptLength: MAX_PROMPT_LENGTH,
     draft: null,
+    answer: null,
   };
 }
 
@@ -92,8 +92,11 @@ function unclearWords({ pr_link, merged_on, closed_on, merged_into, pull_request
 
 /** The flagged pages, those next in line, and those left out with the reason: first those that a person can bring back. */
 async function proposalsOf({ reader, project, proposals, now, query }: SiteRequest): Promise<object> {
-  const skips = await readSkips(reader, project.id, now);
-  const skipped = skips.map(({ path, why }) => ({ path, code: why.code, why: reasonWords(why) }));
+  const skipped = skippedNow(reader.state, project.id, now).map(({ path, why }) => ({
+    path,
+    code: why.code,
+    why: reasonWords(why),
+  }));
   const { proposed, next, room, leftOut, problem } = await proposals
     .of(reader, project, now, query.path)
     .then(

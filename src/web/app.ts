@@ -1,19 +1,20 @@
 import type { Hono } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
-import pLimit, { type LimitFunction } from 'p-limit';
+import { ReadershipError } from '../errors.js';
 import { placeless, type Runtime, type Workspace } from '../app/workspace.js';
 import type { ServeSettings } from '../config/serve.js';
 import { Access, formOf, type WebContext, type WebEnv } from './access.js';
-import { draftOf } from './actions.js';
+import { actionOf, draftOf } from './actions.js';
+import { Answers } from './answers.js';
 import { agents } from './agents.js';
-import { openFrame } from './frame.js';
+import { hrefOf, openFrame } from './frame.js';
 import { health } from './health.js';
-import { ActionQueue } from './queue.js';
 import { reportPage, reports } from './reports.js';
 import { openSources, type PageRequest, requestOf, type SiteRequest } from './request.js';
+import { Sending } from './sending.js';
 import { overview, page, pages, pagesCsv, section } from './views.js';
 
 /** What the template of a page shows. */
@@ -42,8 +43,6 @@ export interface WebOptions {
   readonly workspace: Workspace;
   readonly runtime: Runtime;
   readonly settings: ServeSettings;
-  /** Takes turns with whatever else in this process holds the live database. */
-  readonly inTurn?: LimitFunction;
   /** Called with errors that are bugs, or that only the owner can understand. */
   readonly onError: (words: string) => void;
 }
@@ -52,7 +51,7 @@ export interface WebOptions {
 export type App = Awaited<ReturnType<typeof openApp>>;
 
 export async function openApp(options: WebOptions) {
-  const { workspace, runtime, settings, onError, inTurn = pLimit(1) } = options;
+  const { workspace, runtime, settings, onError } = options;
   const frame = await openFrame(workspace, PAGES, { signOut: settings.auth === 'password' });
   const sources = openSources(workspace, runtime);
   const access = new Access(settings, frame.fill);
@@ -60,7 +59,8 @@ export async function openApp(options: WebOptions) {
     sources,
     frame,
     access,
-    queue: new ActionQueue(workspace, runtime, inTurn, onError),
+    sending: new Sending(workspace, runtime, onError),
+    answers: new Answers(),
     /** A page that says why there is no other. */
     problem: async (c: WebContext, status: ContentfulStatusCode, words: string): Promise<Response> => {
       // Only visitors may see the names of projects.
@@ -74,7 +74,7 @@ export async function openApp(options: WebOptions) {
 
 export function addRoutes(hono: Hono<WebEnv>, app: App): void {
   const { access, frame } = app;
-  for (const { path } of PAGES) hono.get(path, (c) => shown(c, app, addressOf(c)));
+  for (const { path } of PAGES) hono.get(path, (c) => shown(c, app, addressOf(c), answerIn(c, app)));
   hono.get('/app.css', (c) => asset(c, frame.assets.css, 'text/css'));
   hono.get('/app.js', (c) => asset(c, frame.assets.js, 'text/javascript'));
   hono.get('/login', (c) => c.redirect('/', 303));
@@ -93,6 +93,11 @@ function visitOf(c: WebContext) {
   c.env.outgoing.once('close', () => left.abort());
   return { ...c.get('visitor'), signal: left.signal };
 }
+
+/** What was done when the form was sent whose answer this page is. */
+const answerIn = (c: WebContext, { answers }: App) => ({
+  answer: answers.of(c.req.query('done') ?? '') ?? null,
+});
 
 const asset = (c: WebContext, text: string, type: string): Response => {
   c.header('Cache-Control', 'public, max-age=31536000, immutable');
@@ -150,17 +155,45 @@ async function report(c: WebContext, { sources, frame, problem }: App): Promise<
   return c.html(found.html, 200, { 'Content-Security-Policy': found.policy });
 }
 
-/** Queues an action. A form from before a restart is shown again, with what was typed in it. */
+/** The same if the same form is sent again. */
+const formDigest = (form: URLSearchParams): string =>
+  createHash('sha256')
+    .update(new URLSearchParams([...form].filter(([name]) => name !== 'token')).toString())
+    .digest('hex')
+    .slice(0, 16);
+
+/**
+ * Carries out an action, and shows its result. A form from before a restart, or one that was refused, is shown again,
+ * with what was typed in it.
+ */
 async function onAgents(c: WebContext, app: App): Promise<Response> {
   if (!c.get('visitor').isEditor)
     throw new HTTPException(403, { message: 'You have read-only access. Nothing was changed.' });
   const form = await formOf(c);
-  const address = `/agents?${new URLSearchParams({ project: form.get('project') ?? '' }).toString()}`;
-  if (!app.access.isActionToken(form.get('token') ?? '')) {
-    const why =
-      'This form is out of date, because readership serve was restarted. Nothing was done or sent yet.';
-    return shown(c, app, new URL(address, c.req.url), { draft: draftOf(form, why) }, 409);
+  const page = new URL(
+    `/agents?${new URLSearchParams({ project: form.get('project') ?? '' }).toString()}`,
+    c.req.url,
+  );
+  const again = (why: string) => shown(c, app, page, { draft: draftOf(form, why) }, 409);
+  if (!app.access.isActionToken(form.get('token') ?? ''))
+    return again(
+      'This form is out of date, because readership serve was restarted. Nothing was done or sent yet.',
+    );
+  const { words, work } = actionOf(form);
+  const id = formDigest(form);
+  try {
+    await answered(c, app, page, async (request) => {
+      await app.answers.once(id, async () => {
+        const { answer, sends = false } = await work(request);
+        if (sends) app.sending.begin(request.project);
+        return { words, answer: placeless(request.workspace, answer) };
+      });
+      return c.body(null);
+    });
+  } catch (error) {
+    if (!(error instanceof ReadershipError)) throw error;
+    return again(placeless(app.sources.workspace, error.message));
   }
-  app.queue.add(form);
-  return c.redirect(address, 303);
+  page.searchParams.set('done', id);
+  return c.redirect(hrefOf(page), 303);
 }

@@ -15,7 +15,11 @@ const runRow = z.looseObject({ started_at: timestampColumn, ended_at: timestampC
 export async function health(request: SiteRequest): Promise<object> {
   const { reader, rows, workspace, now, range } = request;
   // To the end of the minute, so that answers are kept for as long, and no run is left out.
-  const { projects, operations } = await readStatus(reader, workspace, endOfMinute(now));
+  const { projects, operations } = await readStatus(
+    { reader, state: reader.state },
+    workspace,
+    endOfMinute(now),
+  );
   const [days, findings, runs] = await Promise.all([
     range === undefined ? [] : rows('calendar', { ...range.extent }),
     rows('findings'),

@@ -4,7 +4,9 @@ import { setMaxListeners } from 'node:events';
 import { stat } from 'node:fs/promises';
 import pLimit from 'p-limit';
 import { z } from 'zod';
+import { withStateOf } from '../app/state.js';
 import type { Workspace } from '../app/workspace.js';
+import type { State } from '../state/state.js';
 import { StorageError } from '../errors.js';
 import { timeLimit } from '../sleep.js';
 import { queryLimits } from '../sql/process.js';
@@ -18,13 +20,12 @@ export interface Asker {
   readonly signal: AbortSignal;
 }
 
-/** One version of the published history. */
-export interface VersionedReader extends Reader {
+/** One version of the published history, and the state. */
+export interface PublishedReader extends Reader {
   /** Differs from that of the file that replaces it. */
   readonly version: string;
-}
-
-export interface PublishedReader extends VersionedReader {
+  /** What Readership did and decided, as it is now. */
+  readonly state: State;
   /** As `query`, for a query that reads answers of macros as tables. */
   queryKept<Row>(
     reads: readonly KeptAnswer[],
@@ -78,11 +79,14 @@ export class WebHistory {
     opened.users += 1;
     try {
       const { version } = opened;
-      return await work({
-        version,
-        query: (...asked) => this.#ask(opened, asker, [], ...asked),
-        queryKept: (reads, ...asked) => this.#ask(opened, asker, reads, ...asked),
-      });
+      return await withStateOf(this.workspace, (state) =>
+        work({
+          version,
+          state,
+          query: (...asked) => this.#ask(opened, asker, [], ...asked),
+          queryKept: (reads, ...asked) => this.#ask(opened, asker, reads, ...asked),
+        }),
+      );
     } finally {
       opened.users -= 1;
       if (opened !== this.#opened && opened.users === 0) opened.history.close();

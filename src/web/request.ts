@@ -5,8 +5,8 @@ import type { Visitor } from './access.js';
 import { type Asker, type KeptAnswer, type PublishedReader, WebHistory } from './history.js';
 import { Proposals } from './proposals.js';
 import { listOf, pageIn, parseQuery } from './query.js';
-import type { ActionQueue } from './queue.js';
 import { type Range, rangeOf } from './range.js';
+import type { Sending } from './sending.js';
 
 /** What pages and tools answer from. */
 export type Sources = ReturnType<typeof openSources>;
@@ -45,8 +45,8 @@ export const requestOf = async (
   { searchParams }: URL,
   visit: Visit,
   reader: PublishedReader,
-  { queue, sources }: { readonly queue: ActionQueue; readonly sources: Sources },
-) => ({ ...sources, ...visit, queue, ...(await questionOf(searchParams, reader, sources)) });
+  { sending, sources }: { readonly sending: Sending; readonly sources: Sources },
+) => ({ ...sources, ...visit, sending, ...(await questionOf(searchParams, reader, sources)) });
 
 /** What is asked about a project. Throws a `ConfigurationError` or an `HTTPException` for parameters without an answer. */
 export async function questionOf(

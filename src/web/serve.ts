@@ -41,13 +41,12 @@ export async function serveWeb(options: WebOptions) {
   setFlagsFromString('--heap-growing-percent=50');
   const { host, port, url } = options.settings;
   const app = await openApp(options);
-  const { access, queue, sources } = app;
+  const { access, sending, sources } = app;
   const server = await listen({ host, port, fetch: routed(app, options).fetch }).catch((cause: unknown) => {
     const what = ['EADDRINUSE', 'EACCES'].includes(codeOf(cause) ?? '') ? 'port' : 'host';
     const words = `Cannot listen on ${host}, port ${port}: ${messageOf(cause)}. Choose another with --${what}.`;
     throw new ConfigurationError(words, { cause });
   });
-  queue.resume();
   const last = { version: '' };
   const closing = new AbortController();
   const signal = AbortSignal.any([options.runtime.signal, closing.signal]);
@@ -68,7 +67,7 @@ export async function serveWeb(options: WebOptions) {
       closing.abort();
       await server.close();
       await warming;
-      await queue.close();
+      await sending.close();
       sources.history.close();
     },
   };

@@ -152,7 +152,7 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
     async (question, { weeks }) => {
       const { rows, reader, project, range } = question;
       const path = await knownPage(question);
-      const jobs = await readJobsWithEffects(reader, project.id);
+      const jobs = await readJobsWithEffects(reader.state, reader, project.id);
       return {
         path,
         weeks: await rows('page-course', { path, weeks }),

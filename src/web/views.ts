@@ -118,7 +118,7 @@ export async function page({ reader, rows, query, range, project }: PageRequest)
     rows('series', days),
     rows('page-weeks', days),
     rows('marks', days),
-    readJobsWithEffects(reader, project.id),
+    readJobsWithEffects(reader.state, reader, project.id),
   ]);
   return {
     ...seriesOf(series, range, marks),

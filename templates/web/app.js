@@ -1,7 +1,7 @@
 // Every page works without this, and without the script of charts before it.
 for (const field of document.querySelectorAll('[data-submits]'))
   field.addEventListener('change', () => field.form.requestSubmit());
-// Reloads the page while an action waits for the database, unless someone is typing. Only once, and not
+// Reloads the page while something is being sent, unless someone is typing. Only once, and not
 // after a link was followed or a form sent: a reload would cancel that if it takes long.
 const again = document.querySelector('[data-reloads]');
 let timer;

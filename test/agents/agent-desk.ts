@@ -1,13 +1,16 @@
 import { expect } from 'vitest';
-import { readJobs } from '../../src/agents/job.js';
-import { planJob } from '../../src/agents/ledger.js';
-import { readMessages } from '../../src/agents/messages.js';
+import { planJob } from '../../src/agents/job.js';
+import { planMessage } from '../../src/agents/messages.js';
 import type { SubmitTask } from '../../src/agents/submit.js';
 import { Client } from '../../src/api/client.js';
-import { reconcileEffects } from '../../src/app/janitor.js';
 import type { SandboxOptions } from '../../src/sandbox/index.js';
+import { readJob, readJobs } from '../../src/state/jobs.js';
+import { readMessages } from '../../src/state/messages.js';
+import { recover } from '../../src/state/recover.js';
+import type { Parameters } from '../../src/state/state.js';
 import { openTransport } from '../api/open-client.js';
-import { closeNow, journalOf, liveWarehouse } from '../open-warehouse.js';
+import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { stateBeside } from '../open-state.js';
 import { clockAt, NOW, openSandbox } from '../sandbox/open-sandbox.js';
 import { type GivenParts, partsOf } from '../steps/parts-of.js';
 import { EVIDENCE } from './reading.js';
@@ -26,24 +29,32 @@ export async function agentDesk(options: Partial<SandboxOptions> = {}) {
   });
   const open = async (path?: string) => {
     const warehouse = await liveWarehouse(path);
-    return { warehouse, journal: await journalOf(warehouse) };
+    const { state, sender, worker, close } = await stateBeside(warehouse);
+    return { warehouse, state, sender, worker, closeState: close };
   };
   const desk = { sandbox, clock, project, client, ...(await open()) };
   return Object.assign(desk, {
     task: (): SubmitTask => ({
-      warehouse: desk.warehouse,
-      journal: desk.journal,
+      state: desk.state,
+      sender: desk.sender,
       client,
+      rules: { maxJobsPerWeek: 1_000, maxOpenPullRequests: 1_000 },
+      sendsAll: true,
       project,
       now: clock.now,
     }),
     /** The parts of a step that works with it. */
-    parts: ({ settings, workspace, platform }: Omit<GivenParts, 'effects' | 'session'> = {}) =>
+    parts: ({
+      settings,
+      workspace,
+      platform,
+    }: Omit<GivenParts, 'state' | 'sender' | 'effects' | 'session'> = {}) =>
       partsOf(desk.warehouse, {
+        state: desk.state,
+        sender: desk.sender,
         settings: { projects: [{ id: project }], ...settings },
         workspace: { ...workspace },
         platform: { clientOf: () => client, ...platform },
-        effects: { journal: desk.journal },
         session: { now: clock.now },
       }),
     /** Plans one job per page: `/page-1`, `/page-2`, … */
@@ -51,20 +62,27 @@ export async function agentDesk(options: Partial<SandboxOptions> = {}) {
       for (let number = first; number < first + count; number++) {
         const page = { path: `/page-${number}`, reason: 'much read', evidence: EVIDENCE };
         const prompt = `Improve /page-${number}`;
-        await planJob(desk.warehouse, { project, page, prompt, now: clock.now() });
+        const planned = { project, page, prompt, isApproved: false, now: clock.now() };
+        await desk.state.transaction(() => planJob(desk.state, planned));
       }
     },
-    jobs: () => readJobs(desk.warehouse, project),
-    job: async (id: number) => {
-      const jobs = await readJobs(desk.warehouse, project);
-      return jobs.find((job) => job.id === id) ?? expect.fail(`no job ${id}`);
+    /** Plans a message to a job. */
+    planMessage: (id: number, prompt: string) => {
+      const job = readJob(desk.state, id) ?? expect.fail(`no job ${id}`);
+      const message = { origin: 'typed', prompt, now: clock.now() } as const;
+      return desk.state.transaction(() => planMessage(desk.state, job, message));
     },
-    messages: () => readMessages(desk.warehouse, project),
-    /** Closes the database and opens it again, as another process would. */
+    jobs: () => readJobs(desk.state, project),
+    job: (id: number) => readJob(desk.state, id) ?? expect.fail(`no job ${id}`),
+    messages: () => readMessages(desk.state, project),
+    /** Changes the state as nothing of Readership would. */
+    change: (sql: string, values?: Parameters) => desk.state.transaction(() => desk.state.run(sql, values)),
+    /** Closes everything and opens it again, as another process would. */
     restart: async () => {
       await closeNow(desk.warehouse);
+      await desk.closeState();
       Object.assign(desk, await open(desk.warehouse.path));
-      return reconcileEffects(desk.journal, desk.warehouse, clock.now());
+      return recover(desk.state, desk.worker, clock.now());
     },
   });
 }

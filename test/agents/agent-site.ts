@@ -2,6 +2,8 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { addDays, dayOf } from '../../src/day.js';
 import type { Sandbox } from '../sandbox/faulty-sandbox.js';
+import { createState } from '../../src/state/open.js';
+import { placeOf } from '../../src/state/place.js';
 import { publish } from '../../src/warehouse/publish.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { tempDir } from '../temp-dir.js';
@@ -24,6 +26,8 @@ projects: [{ id: ${sandbox.projectId}, name: Acme Docs }]
 improve: ${improve}
 `;
   await writeFile(join(cwd, 'readership.yaml'), config);
+  const dataDir = join(cwd, 'data');
+  (await createState(dataDir, await placeOf(dataDir))).close();
   const warehouse = await liveWarehouse(liveFile);
   const yesterday = addDays(dayOf(new Date()), -1);
   await storeReading(warehouse, pages, {

@@ -1,7 +1,11 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { planJob } from '../../src/agents/job.js';
 import { effectWords, readJobEffects, readJobsWithEffects } from '../../src/agents/job-effects.js';
 import { emptyHistory, type TestHistory } from '../reports/history.js';
-import { readingSql } from './reading.js';
+import { emptyState } from '../../src/state/open.js';
+import { markMerged } from '../../src/state/pull-requests.js';
+import { day } from '../../src/day.js';
+import { EVIDENCE, readingSql } from './reading.js';
 
 const PROJECT = 'prj_sandbox';
 
@@ -101,13 +105,20 @@ describe('after a merge', () => {
     expect((await onlyEffect()).human).toMatchObject(expected);
   });
 
-  it('a job without a pull request counts as well, and one without a merge does not', async () => {
+  it('is said of each merged job, also of one without a pull request, the newest first', async () => {
     await store();
-    await history.run(`
-      UPDATE agent_jobs SET pr_link = NULL;
-      INSERT INTO agent_jobs SELECT * REPLACE (2 AS id, '/other' AS path, NULL AS merged_on) FROM agent_jobs`);
+    await history.run('UPDATE agent_jobs SET pr_link = NULL');
     const effect = effectWords(await onlyEffect());
-    const jobs = await readJobsWithEffects(history.reader, PROJECT);
+    const state = emptyState();
+    await state.transaction(() => {
+      for (const path of ['/changed', '/other']) {
+        const page = { path, reason: '', evidence: EVIDENCE };
+        const now = new Date('2026-09-06T04:00:00Z');
+        planJob(state, { project: PROJECT, page, prompt: '', isApproved: false, now });
+      }
+      markMerged(state, 1, day('2026-10-07'));
+    });
+    const jobs = await readJobsWithEffects(state, history.reader, PROJECT);
     expect(jobs).toMatchObject([
       { id: 2, effect: null },
       { id: 1, effect },

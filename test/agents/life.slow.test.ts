@@ -80,7 +80,7 @@ describe('the whole life of jobs, on the command line', () => {
     sandbox.setFaults([]);
     expect(sandbox.inspect().jobs).toHaveLength(5);
     const { stdout, stderr } = await run('jobs', 'list');
-    expect(stdout).toMatch(/5 +unconfirmed +\/guides\/page-6/);
+    expect(stdout).toMatch(/5 +unknown +\/guides\/page-6/);
     expect(stderr).toMatch('readership jobs settle 5 --sent REMOTE_ID, or --not-sent');
   });
 
@@ -94,7 +94,7 @@ describe('the whole life of jobs, on the command line', () => {
       ['completed', false],
       ['failed', false],
       ['archived', true],
-      ['unconfirmed', false],
+      ['unknown', false],
     ]);
   });
 
@@ -107,7 +107,7 @@ describe('the whole life of jobs, on the command line', () => {
     expect(Object.fromEntries(pages)).toMatchObject({
       'WAITING FOR YOUR REVIEW': ['/guides/page-2', '/guides/page-5'],
       FAILED: ['/guides/page-4'],
-      UNCONFIRMED: ['/guides/page-6'],
+      'OUTCOME UNKNOWN': ['/guides/page-6'],
       'OTHER PAGES': ['/guides/page-3'],
     });
     expect(stdout).toMatch(/^\/guides\/page-3\n {2}No change, flagged today/m);
@@ -125,14 +125,14 @@ describe('the whole life of jobs, on the command line', () => {
     expect(stdout).toMatch(/Message 1, sent\n +Mention the rate limits\./);
     const history = [...stdout.matchAll(/UTC {2}(.*?) {2}/g)].map(([, state]) => state?.trim());
     expect(history).toEqual([
-      ...['planned', 'submitting', 'active', 'completed'],
-      ...['message 1 planned', 'message 1 submitting', 'message 1 sent', 'active', 'completed'],
+      ...['planned', 'sending', 'active', 'completed'],
+      ...['message 1 planned', 'message 1 sending', 'message 1 sent', 'active', 'completed'],
     ]);
     expect(stdout).toMatch('Weeks the choice is based on');
     expect(stdout).toMatch('Improve one page of this documentation');
   });
 
-  it('settles an unconfirmed job only with an id that exists on the platform and that no other job has', async () => {
+  it('settles a job of unknown outcome only with an id that exists on the platform and that no other job has', async () => {
     const settle = (...found: string[]) => run('jobs', 'settle', '5', ...found);
     const unknown = await settle('--sent', 'job_999999');
     expect(unknown.stderr).toContain('If it was deleted there: readership jobs settle 5 --ended');
@@ -142,21 +142,21 @@ describe('the whole life of jobs, on the command line', () => {
     for (const none of [[], ['--ended', '--not-sent']])
       expect((await settle(...none)).stderr).toContain('Give one of --merged');
     expect((await settle('--closed')).stderr).toBe(
-      'Job 5 is unconfirmed and has no pull request. It can be settled with --ended, --sent REMOTE_ID or --not-sent.\n',
+      'Job 5 is unknown and has no pull request. It can be settled with --ended, --sent REMOTE_ID or --not-sent.\n',
     );
-    expect((await states())[4]).toEqual(['unconfirmed', false]);
+    expect((await states())[4]).toEqual(['unknown', false]);
     expect((await settle('--sent', 'job_000005')).code).toBe(0);
     await run('jobs', 'poll', '--watch');
     expect((await states())[4]).toEqual(['completed', true]);
   });
 
-  it('settles an unconfirmed message', async () => {
+  it('settles a message of unknown outcome', async () => {
     sandbox.setFaults([{ on: 'message', kind: 'lost-reply', times: 1 }]);
     expect((await run('jobs', 'message', '3', 'Try again.')).code).toBe(1);
-    const unconfirmed = await run('jobs', 'list');
-    expect(unconfirmed.stderr).toMatch('readership jobs settle 3 --sent, or --not-sent');
+    const unknown = await run('jobs', 'list');
+    expect(unknown.stderr).toMatch('readership jobs settle 3 --sent, or --not-sent');
     const again = await run('jobs', 'message', '3', 'And again.');
-    expect(again.stderr).toMatch('unconfirmed. Settle that first');
+    expect(again.stderr).toMatch('unknown. Settle that first');
     expect((await run('jobs', 'settle', '3', '--sent', 'job_000003')).stderr).toContain(
       'has a message that is not settled',
     );
@@ -172,6 +172,7 @@ describe('the whole life of jobs, on the command line', () => {
       'cannot have been merged on 2020-01-01',
     );
     expect((await settle('--merged')).stderr).toBe(`Merged on ${today}.\n`);
+    await run('publish');
     expect((await run('jobs', 'show', '1')).stdout).toMatch(
       /after the merge +no full week is over since the merge on /,
     );

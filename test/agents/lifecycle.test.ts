@@ -1,31 +1,32 @@
 import { describe, expect, it } from 'vitest';
 import {
-  JOB_STATES,
   type JobEvent,
-  type JobState,
-  MESSAGE_STATES,
   type MessageEvent,
-  type MessageState,
   EARLIEST,
   nextMessageState,
   nextPoll,
   nextState,
   pollDelayMs,
 } from '../../src/agents/lifecycle.js';
+import { JOB_STATES, type JobState } from '../../src/state/jobs.js';
+import { MESSAGE_STATES, type MessageState } from '../../src/state/messages.js';
 
 type Row<Event, State> = readonly [event: Event, from: readonly State[], to: State];
 type JobRow = readonly [event: JobEvent, status: string | undefined, from: readonly JobState[], to: JobState];
 
 const sent: readonly JobState[] = ['active', 'completed', 'failed', 'archived'];
 
+/** Another worker, or a person, may have taken the reply for lost. */
+const LATE = ['sending', 'unknown', 'planned', 'refused'] as const;
+
 const JOB_TABLE: readonly JobRow[] = [
-  ['submit', undefined, ['planned'], 'submitting'],
-  ['sent', 'active', ['submitting'], 'active'],
-  ['sent', 'pending', ['submitting'], 'active'],
-  ['sent', 'completed', ['submitting'], 'completed'],
-  ['not-sent', undefined, ['submitting'], 'planned'],
-  ['unknown', undefined, ['submitting'], 'unconfirmed'],
-  ['refused', undefined, ['submitting'], 'refused'],
+  ['submit', undefined, ['planned'], 'sending'],
+  ['sent', 'active', LATE, 'active'],
+  ['sent', 'pending', LATE, 'active'],
+  ['sent', 'completed', LATE, 'completed'],
+  ['not-sent', undefined, ['sending', 'unknown'], 'planned'],
+  ['unknown', undefined, ['sending'], 'unknown'],
+  ['refused', undefined, ['sending', 'unknown', 'planned'], 'refused'],
   ['polled', 'active', ['active', 'completed'], 'active'],
   ['polled', 'thinking hard', ['active', 'completed'], 'active'],
   ['polled', 'completed', ['active', 'completed'], 'completed'],
@@ -33,11 +34,11 @@ const JOB_TABLE: readonly JobRow[] = [
   ['polled', 'failed', ['active', 'completed'], 'failed'],
   ['polled', 'archived', ['active', 'completed'], 'archived'],
   ['followed-up', 'completed', sent, 'active'],
-  ['found-sent', undefined, ['planned', 'unconfirmed', 'refused', ...sent], 'active'],
-  ['found-not-sent', undefined, ['unconfirmed'], 'planned'],
+  ['found-sent', undefined, ['planned', 'unknown', 'refused', ...sent], 'active'],
+  ['found-not-sent', undefined, ['unknown'], 'planned'],
   ['found-over', undefined, ['active'], 'failed'],
-  ['found-pull-request', undefined, ['unconfirmed', 'active'], 'completed'],
-  ['withdrawn', undefined, ['planned', 'unconfirmed'], 'refused'],
+  ['found-pull-request', undefined, ['unknown', 'active'], 'completed'],
+  ['withdrawn', undefined, ['planned', 'unknown'], 'refused'],
 ];
 
 describe('the life of a job', () => {
@@ -57,14 +58,14 @@ describe('the life of a job', () => {
 });
 
 const MESSAGE_TABLE: readonly Row<MessageEvent, MessageState>[] = [
-  ['submit', ['planned'], 'submitting'],
-  ['sent', ['submitting'], 'sent'],
-  ['not-sent', ['submitting'], 'planned'],
-  ['unknown', ['submitting'], 'unconfirmed'],
-  ['refused', ['submitting'], 'refused'],
-  ['found-sent', ['planned', 'unconfirmed'], 'sent'],
-  ['found-not-sent', ['unconfirmed'], 'planned'],
-  ['withdrawn', ['planned', 'unconfirmed'], 'refused'],
+  ['submit', ['planned'], 'sending'],
+  ['sent', LATE, 'sent'],
+  ['not-sent', ['sending', 'unknown'], 'planned'],
+  ['unknown', ['sending'], 'unknown'],
+  ['refused', ['sending', 'unknown', 'planned'], 'refused'],
+  ['found-sent', ['planned', 'unknown'], 'sent'],
+  ['found-not-sent', ['unknown'], 'planned'],
+  ['withdrawn', ['planned', 'unknown'], 'refused'],
 ];
 
 describe('the life of a message', () => {

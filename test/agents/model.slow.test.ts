@@ -1,28 +1,22 @@
 import fc from 'fast-check';
 import type { ServerResponse } from 'node:http';
 import { expect, it } from 'vitest';
-import { readJobs } from '../../src/agents/job.js';
-import { planJob } from '../../src/agents/ledger.js';
-import {
-  isRemote,
-  type JobState,
-  type MessageState,
-  OPEN_MESSAGE_STATES,
-} from '../../src/agents/lifecycle.js';
-import { planMessage, readMessages } from '../../src/agents/messages.js';
+import { planJob } from '../../src/agents/job.js';
+import { isRemote, OPEN_MESSAGE_STATES } from '../../src/agents/lifecycle.js';
+import { planMessage } from '../../src/agents/messages.js';
 import { pollJobs } from '../../src/agents/poll.js';
 import { submitPrompts } from '../../src/agents/submit.js';
 import { Transport } from '../../src/api/transport.js';
-import { reconcileEffects } from '../../src/app/janitor.js';
-import { jobToChange } from '../../src/steps/job-changes.js';
+import { type JobState, readJobs } from '../../src/state/jobs.js';
+import { type MessageState, readMessages } from '../../src/state/messages.js';
+import { recover } from '../../src/state/recover.js';
+import { settingsSchema } from '../../src/config/schema.js';
 import { type JobFinding, settleJob } from '../../src/steps/settle-job.js';
-import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { openClient } from '../api/open-client.js';
 import { tries } from '../fuzz.js';
-import { closeNow, journalOf, liveWarehouse } from '../open-warehouse.js';
+import { openTestState } from '../open-state.js';
 import { clockAt, NOW } from '../sandbox/open-sandbox.js';
 import { reply, type SeenRequest, serve } from '../serve.js';
-import { partsOf } from '../steps/parts-of.js';
 import { EVIDENCE } from './reading.js';
 
 /** What a platform does with a POST, and what the sender learns. */
@@ -57,14 +51,14 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 );
 
 /** The state of a prompt after its POST, from a separate table. */
-const AFTER: Readonly<Record<Fate, 'taken' | 'unconfirmed' | 'refused' | 'planned'>> = {
+const AFTER: Readonly<Record<Fate, 'taken' | 'unknown' | 'refused' | 'planned'>> = {
   ...{
     taken: 'taken',
-    'taken-lost': 'unconfirmed',
-    'taken-500': 'unconfirmed',
-    'taken-garbled': 'unconfirmed',
+    'taken-lost': 'unknown',
+    'taken-500': 'unknown',
+    'taken-garbled': 'unknown',
   },
-  ...{ lost: 'unconfirmed', '500': 'unconfirmed', crash: 'unconfirmed' },
+  ...{ lost: 'unknown', '500': 'unknown', crash: 'unknown' },
   ...{ '400': 'refused', '401': 'planned', '429': 'planned', '503': 'planned' },
 };
 const PAUSE_MINUTES = 10;
@@ -145,18 +139,24 @@ async function live(steps: readonly Step[]): Promise<void> {
       retries: { retries: 0, minDelayMs: 1, maxDelayMs: 1 },
       transport,
     });
-  let warehouse: Warehouse = await liveWarehouse();
-  let journal = await journalOf(warehouse);
+  let opened = await openTestState(undefined, { now: clock.now });
   let client = newClient();
   const model: Model = { jobs: new Map(), messages: new Map(), pausedUntil: new Date(0) };
-  const task = () => ({ warehouse, journal, client, project, now: clock.now });
+  const task = () => ({
+    state: opened.state,
+    sender: opened.sender,
+    client,
+    rules: { maxJobsPerWeek: 100, maxOpenPullRequests: 100 },
+    sendsAll: true,
+    project,
+    now: clock.now,
+  });
 
   const restart = async () => {
-    await closeNow(warehouse);
-    warehouse = await liveWarehouse(warehouse.path);
-    journal = await journalOf(warehouse);
+    await opened.close();
+    opened = await openTestState(opened.dataDir, { now: clock.now });
     client = newClient();
-    await reconcileEffects(journal, warehouse, clock.now());
+    await recover(opened.state, opened.worker, clock.now());
   };
 
   /** Sends what is planned; after a crash in the middle, the sending process records nothing more. */
@@ -201,27 +201,28 @@ async function live(steps: readonly Step[]): Promise<void> {
 
   /** As `jobs settle` does. */
   const settle = async (prompt: string, finding: JobFinding) => {
-    const jobs = await readJobs(warehouse, project);
+    const { state } = opened;
+    const jobs = readJobs(state, project);
     const job = jobs.find((candidate) => candidate.prompt === prompt) ?? expect.fail(`no job for ${prompt}`);
-    const parts = partsOf(warehouse, {
-      platform: { clientOf: () => client },
-      effects: { journal },
-      session: { now: clock.now },
-    });
-    await settleJob(await jobToChange(parts, job.id), finding);
+    const workspace = {
+      projects: settingsSchema.parse({ baseUrl: 'http://127.0.0.1', projects: [{ id: project }] }).projects,
+    };
+    const lookUp = (_: unknown, id: string) => client.job(id);
+    await settleJob({ state, workspace, now: clock.now, lookUp }, job.id, finding);
   };
   /** Whether a job has no message that would be settled in its place. */
   const isQuiet = (prompt: string) =>
     [...model.messages.values()].every(({ job, state }) => job !== prompt || !OPEN_MESSAGE_STATES.has(state));
 
   const perform = async (now: Step): Promise<void> => {
-    const jobs = await readJobs(warehouse, project);
+    const jobs = readJobs(opened.state, project);
     switch (now.kind) {
       case 'plan': {
         if (model.jobs.size === 3) return;
         const prompt = `Improve /page-${model.jobs.size}`;
         const page = { path: `/page-${model.jobs.size}`, reason: 'much read', evidence: EVIDENCE };
-        await planJob(warehouse, { project, page, prompt, now: clock.now() });
+        const job = { project, page, prompt, isApproved: false, now: clock.now() };
+        await opened.state.transaction(() => planJob(opened.state, job));
         model.jobs.set(prompt, 'planned');
         return;
       }
@@ -236,7 +237,8 @@ async function live(steps: readonly Step[]): Promise<void> {
         const ofJob = Array.from(model.messages.values()).filter((message) => message.job === job.prompt);
         if (ofJob.some(({ state }) => OPEN_MESSAGE_STATES.has(state))) return;
         const prompt = `Message ${model.messages.size}`;
-        await planMessage(warehouse, job, { origin: 'typed', prompt, now: clock.now() });
+        const message = { origin: 'typed', prompt, now: clock.now() } as const;
+        await opened.state.transaction(() => planMessage(opened.state, job, message));
         model.messages.set(prompt, { job: job.prompt, state: 'planned' });
         return perform({ kind: 'send', fates: now.fates });
       }
@@ -288,7 +290,7 @@ async function live(steps: readonly Step[]): Promise<void> {
             await settle(prompt, { as: 'ended' });
             model.jobs.set(prompt, 'failed');
           }
-          if (state !== 'unconfirmed') continue;
+          if (state !== 'unknown') continue;
           if (isDeleted) await settle(prompt, { as: 'ended' });
           else
             await settle(
@@ -298,7 +300,7 @@ async function live(steps: readonly Step[]): Promise<void> {
           model.jobs.set(prompt, isDeleted ? 'refused' : remote === undefined ? 'planned' : 'active');
         }
         for (const [prompt, message] of model.messages) {
-          if (message.state !== 'unconfirmed') continue;
+          if (message.state !== 'unknown') continue;
           const hasArrived = platform.messages.includes(prompt);
           await settle(message.job, { as: hasArrived ? 'sent' : 'notSent' });
           message.state = hasArrived ? 'sent' : 'planned';
@@ -314,7 +316,7 @@ async function live(steps: readonly Step[]): Promise<void> {
           if (remote === undefined) return;
           await settle(prompt, { as: 'sent', remoteId: remote.id });
           model.jobs.set(prompt, 'active');
-        } else if (['planned', 'active', 'unconfirmed'].includes(state)) {
+        } else if (['planned', 'active', 'unknown'].includes(state)) {
           await settle(prompt, { as: 'ended' });
           model.jobs.set(prompt, state === 'active' ? 'failed' : 'refused');
         }
@@ -331,9 +333,9 @@ async function live(steps: readonly Step[]): Promise<void> {
     const beginning: Step[] = [{ kind: 'plan' }, { kind: 'submit', fates: ['taken'] }];
     for (const now of [...beginning, ...steps]) {
       await perform(now);
-      const jobs = await readJobs(warehouse, project);
+      const jobs = readJobs(opened.state, project);
       expect(new Map(jobs.map(({ prompt, state }) => [prompt, state]))).toEqual(model.jobs);
-      const messages = await readMessages(warehouse, project);
+      const messages = readMessages(opened.state, project);
       expect(messages.map(({ prompt, state }) => [prompt, state])).toEqual(messageStates());
       // The main promise.
       expect(new Set(platform.jobs.map(({ prompt }) => prompt)).size).toBe(platform.jobs.length);
@@ -341,7 +343,7 @@ async function live(steps: readonly Step[]): Promise<void> {
     }
   } finally {
     await transport.close();
-    await closeNow(warehouse);
+    await opened.close();
     await server.close();
   }
 }

@@ -1,12 +1,14 @@
+import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import type { PageViews } from '../../src/api/schema.js';
 import { addDays, type Day, day, daysBetween } from '../../src/day.js';
 import { pageOf } from '../../src/page.js';
-import { liveFile, platformWorkspace } from '../commands/workspace.js';
-import { answerOf } from '../duckdb.js';
+import { platformWorkspace } from '../commands/workspace.js';
+import { openTestState } from '../open-state.js';
 import { servePlatform } from '../platform.js';
 import { callCli } from '../run-cli.js';
+import { insert } from '../stored-jobs.js';
 import { agentsWith } from './platform-agents.js';
 
 const NOW = new Date('2026-11-18T05:00:00Z');
@@ -98,11 +100,14 @@ describe('a site on which people read /page/ and AI reads /page.md', () => {
   it('never gets two jobs for one page, whatever address a person types or an older job has', async () => {
     const { run, created, cwd } = site;
     // As 0.3 stored it, by its path.
-    await answerOf(
-      liveFile(cwd),
-      `INSERT INTO agent_jobs BY NAME SELECT 900 AS id, 'prj_1' AS project, '/docs/page-1.md' AS path, 'active' AS state,
-        'job_900' AS remote_id, '' AS reason, '' AS prompt, TIMESTAMP '2026-11-10' AS planned_at, 0 AS polls`,
-    );
+    const { state, close } = await openTestState(join(cwd, 'data'));
+    await state.transaction(() => {
+      const page = { project: 'prj_1', path: '/docs/page-1.md', reason: '', prompt: '', weeks: '[]' };
+      const views = { weekly_human: 0, weekly_ai: 0, planned_at: '2026-11-10T00:00:00.000Z' };
+      const active = { id: 900, reference: 'old', state: 'active', remote_id: 'job_900' };
+      insert(state, 'jobs', { ...active, ...page, ...views });
+    });
+    await close();
     expect(await run('publish')).toMatchObject({ code: 0 });
     expect(await run('improve', '--skip', '/docs/page-2.md')).toMatchObject({ code: 0 });
     await run('improve', '--apply');

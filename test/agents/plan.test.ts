@@ -1,10 +1,7 @@
-import { stat } from 'node:fs/promises';
 import { addDays, addHours } from 'date-fns';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { z } from 'zod';
 import { recordChoices } from '../../src/agents/choices.js';
-import { type Job, readJobs } from '../../src/agents/job.js';
-import { changeJob, planJob } from '../../src/agents/ledger.js';
+import { changeJob, planJob } from '../../src/agents/job.js';
 import {
   busyPages,
   planImprovement,
@@ -13,13 +10,15 @@ import {
   rejectedPages,
 } from '../../src/agents/plan.js';
 import { reasonWords } from '../../src/agents/reasons.js';
+import type { Selection } from '../../src/agents/select.js';
 import { settingsSchema } from '../../src/config/schema.js';
 import { day } from '../../src/day.js';
 import { planLines } from '../../src/print/pages.js';
-import { logOf } from '../../src/warehouse/live-file.js';
-import { timestampColumn } from '../../src/warehouse/query.js';
-import type { Warehouse } from '../../src/warehouse/warehouse.js';
-import { execute, liveWarehouse } from '../open-warehouse.js';
+import { readChoices } from '../../src/state/choices.js';
+import { type Job, readJobs } from '../../src/state/jobs.js';
+import { emptyState } from '../../src/state/open.js';
+import type { State } from '../../src/state/state.js';
+import { liveWarehouse } from '../open-warehouse.js';
 import { emptyHistory, type TestHistory } from '../reports/history.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 import { EVIDENCE, readingSql, steadyPages, storeReading } from './reading.js';
@@ -31,15 +30,18 @@ const RULES: PlanRules = {
 const AT = { now: NOW, isListed: undefined };
 
 /** Plans a job for a page. */
-function planned(warehouse: Warehouse, path: string, now: Date) {
+function planned(state: State, path: string, now: Date) {
   const page = { path, reason: '', evidence: EVIDENCE };
-  return planJob(warehouse, { project: 'prj_sandbox', page, prompt: 'p', now });
+  const job = { project: 'prj_sandbox', page, prompt: 'p', isApproved: false, now };
+  return state.transaction(() => planJob(state, job));
 }
 
 describe('the evidence for a page, from the history', () => {
   let history: TestHistory;
+  let stores: Parameters<typeof planImprovement>[0];
   beforeAll(async () => {
     history = await emptyHistory();
+    stores = { state: emptyState(), reader: history.reader };
     const pages = [
       { path: '/steady', human: 100, ai: 50 },
       { path: '/ai', human: 10, ai: 120 },
@@ -57,11 +59,11 @@ describe('the evidence for a page, from the history', () => {
   });
 
   it('is sustained: neither a spike of a week nor a page that has lost its views counts', async () => {
-    const { flagged, weeks } = await planImprovement(history.reader, 'prj_sandbox', RULES, AT);
+    const { flagged, weeks } = await planImprovement(stores, 'prj_sandbox', RULES, AT);
     expect(flagged.map(({ path }) => path)).toEqual(['/steady', '/ai', '/grew']);
     expect(weeks).toBe(8);
     const named = { ...AT, only: ['/moved'] };
-    const { leftOut } = await planImprovement(history.reader, 'prj_sandbox', RULES, named);
+    const { leftOut } = await planImprovement(stores, 'prj_sandbox', RULES, named);
     expect(leftOut.map(({ why }) => reasonWords(why))).toEqual([expect.stringMatching(/^lost more than/)]);
   });
 
@@ -73,14 +75,14 @@ describe('the evidence for a page, from the history', () => {
       "INSERT INTO page_views SELECT 'prj_sandbox', min(day) - 1, '/early', '/early', 9, 0, 9 FROM day_loads",
     );
     const rules = { ...RULES, minWeeklyViews: 1_000 };
-    const plan = await planImprovement(history.reader, 'prj_sandbox', rules, { ...AT, only });
+    const plan = await planImprovement(stores, 'prj_sandbox', rules, { ...AT, only });
     const few = 'fewer than 1,000 views in a typical week (improve.minWeeklyViews)';
     expect(plan.leftOut.map(({ why }) => reasonWords(why))).toEqual([few, few, few]);
     expect(plan).toMatchObject({ belowMinimum: 4, weeks: 8 });
   });
 
   it('contains the typical week, rank and trend, which a bot of one day does not change', async () => {
-    const { flagged } = await planImprovement(history.reader, 'prj_sandbox', RULES, AT);
+    const { flagged } = await planImprovement(stores, 'prj_sandbox', RULES, AT);
     const evidence = Object.fromEntries(flagged.map((page) => [page.path, page.evidence]));
     expect(evidence['/steady']).toMatchObject({
       ...{ weekly_human: 700, weekly_ai: 350, trend: 0 },
@@ -101,7 +103,7 @@ describe('the evidence for a page, from the history', () => {
         `INSERT INTO notes VALUES ('${project}', '${date}', 'counted differently', '${path}', true)`,
       );
     const trends = async () => {
-      const { flagged } = await planImprovement(history.reader, 'prj_sandbox', RULES, AT);
+      const { flagged } = await planImprovement(stores, 'prj_sandbox', RULES, AT);
       return flagged.map(({ evidence }) => evidence.trend);
     };
     const before = await trends();
@@ -120,41 +122,55 @@ describe('the evidence for a page, from the history', () => {
     const gappy = await emptyHistory();
     await gappy.run(readingSql(steadyPages(1), { first: '2026-10-12', last: '2026-11-17' }));
     await gappy.run("DELETE FROM day_loads WHERE day = '2026-10-28'");
-    const { weeks, flagged } = await planImprovement(gappy.reader, 'prj_sandbox', RULES, AT);
+    const { weeks, flagged } = await planImprovement(
+      { state: emptyState(), reader: gappy.reader },
+      'prj_sandbox',
+      RULES,
+      AT,
+    );
     expect([weeks, flagged.length]).toEqual([4, 1]);
   });
 });
 
-it('the stored choice is written again only if it has changed, and keeps its time while the decision is the same', async () => {
+it('a stored choice keeps its time while the decision is the same', async () => {
   const warehouse = await liveWarehouse();
+  const state = emptyState();
+  const stores = { reader: warehouse, state };
+  const record = (selection: Selection, now: Date) =>
+    state.transaction(() => {
+      recordChoices(state, 'prj_sandbox', selection, now);
+    });
   await storeReading(warehouse, steadyPages(3));
-  // Whether anything was written.
   const choose = async (rules: PlanRules, now = NOW) => {
-    const plan = await planImprovement(warehouse, 'prj_sandbox', rules, AT);
-    const { size } = await stat(logOf(warehouse.path));
-    await recordChoices(warehouse, 'prj_sandbox', plan, now);
-    return (await stat(logOf(warehouse.path))).size > size;
+    const plan = await planImprovement(stores, 'prj_sandbox', rules, AT);
+    await record(plan, now);
   };
-  expect(await choose(RULES)).toBe(true);
-  expect(await choose(RULES)).toBe(false);
-  const rules = { ...RULES, exclude: ['/guides/page-1'] };
+  const times = () =>
+    readChoices(state, 'prj_sandbox')
+      .toSorted((one, two) => (one.path < two.path ? -1 : 1))
+      .map(({ chosen_at }) => chosen_at);
   const later = addDays(NOW, 9);
-  expect([await choose(rules, later), await choose(rules)]).toEqual([true, false]);
-  const since = z.object({ path: z.string(), chosen_at: timestampColumn });
-  const chosen = 'SELECT path, chosen_at FROM page_choices ORDER BY is_flagged DESC, path';
-  const times = async () => (await warehouse.query(chosen, since)).map(({ chosen_at }) => chosen_at);
-  expect(await times()).toEqual([NOW, NOW, later]);
-  const plan = await planImprovement(warehouse, 'prj_sandbox', RULES, AT);
+  await choose(RULES);
+  await choose(RULES, later);
+  expect(times()).toEqual([NOW, NOW, NOW]);
+  await choose({ ...RULES, exclude: ['/guides/page-1'] }, later);
+  expect(times()).toEqual([later, NOW, NOW]);
+  const plan = await planImprovement(stores, 'prj_sandbox', RULES, AT);
   const reject = async (job: number, now: Date) => {
     const why = { code: 'rejected', job, on: day('2026-11-09') } as const;
     const page = { path: '/guides/page-1', why, evidence: EVIDENCE };
-    await recordChoices(warehouse, 'prj_sandbox', { ...plan, flagged: [], leftOut: [page] }, now);
+    await record({ ...plan, flagged: [], leftOut: [page] }, now);
     return times();
   };
   expect(await reject(1, NOW)).toEqual([NOW]);
   expect(await reject(1, later)).toEqual([NOW]);
   // Rejected again, with another job.
   expect(await reject(2, later)).toEqual([later]);
+  // The page got a job in between.
+  await record(plan, NOW);
+  await planned(state, '/guides/page-2', addHours(NOW, 1));
+  await record(plan, later);
+  expect(times()).toEqual([NOW, later, NOW]);
 });
 
 it.each([
@@ -162,13 +178,18 @@ it.each([
   ['2026-11-16T22:00:00Z', 'the oldest for 1 day', 0],
   ['2026-11-10T00:00:00Z', 'the oldest for 8 days', 1],
 ])('a pull request of %s waits for review, %s', async (endedAt, age, named) => {
-  const warehouse = await liveWarehouse();
-  await planned(warehouse, '/late', new Date(endedAt));
+  const state = emptyState();
+  await planned(state, '/late', new Date(endedAt));
   const completed =
-    "UPDATE agent_jobs SET state = 'completed', pr_link = 'https://code.example.com/1', ended_at = $endedAt::TIMESTAMP";
-  await execute(warehouse, completed, { endedAt });
-  await planned(warehouse, '/next', NOW);
-  const plan = await planImprovement(warehouse, 'prj_sandbox', { ...RULES, maxOpenPullRequests: 1 }, AT);
+    "UPDATE jobs SET state = 'completed', pr_link = 'https://code.example.com/1', ended_at = $endedAt";
+  await state.transaction(() => state.run(completed, { endedAt: new Date(endedAt) }));
+  await planned(state, '/next', NOW);
+  const plan = await planImprovement(
+    { state, reader: await liveWarehouse() },
+    'prj_sandbox',
+    { ...RULES, maxOpenPullRequests: 1 },
+    AT,
+  );
   const settings = { baseUrl: 'http://127.0.0.1', projects: [{ id: 'prj_sandbox' }] };
   const { improve: rules } = settingsSchema.parse(settings);
   const lines = planLines({
@@ -189,28 +210,36 @@ it.each([
 describe('the jobs of a week', () => {
   it('are those planned from its first moment to its last', async () => {
     const warehouse = await liveWarehouse();
+    const state = emptyState();
+    const stores = { state, reader: warehouse };
     await storeReading(warehouse, steadyPages(1));
     const times = ['15T23:59:59.999', '16T00:00:00.000', '22T23:59:59.999', '23T00:00:00.000'];
-    for (const time of times) await planned(warehouse, `/${time}`, new Date(`2026-11-${time}Z`));
-    const week = () => planImprovement(warehouse, 'prj_sandbox', RULES, AT);
+    for (const time of times) await planned(state, `/${time}`, new Date(`2026-11-${time}Z`));
+    const week = () => planImprovement(stores, 'prj_sandbox', RULES, AT);
     // Those that wait will be sent in this week.
     expect((await week()).plannedThisWeek).toBe(4);
-    for (const job of await readJobs(warehouse, 'prj_sandbox'))
-      await changeJob(warehouse, job, { event: 'submit', now: job.planned_at, cause: '' });
+    for (const job of readJobs(state, 'prj_sandbox'))
+      await state.transaction(() =>
+        changeJob(state, job, { event: 'submit', now: job.planned_at, cause: '' }),
+      );
     expect((await week()).plannedThisWeek).toBe(2);
   });
 
   it('do not include refused ones', async () => {
     const warehouse = await liveWarehouse();
+    const state = emptyState();
+    const stores = { state, reader: warehouse };
     await storeReading(warehouse, steadyPages(3));
-    for (const path of ['/refused', '/planned']) await planned(warehouse, path, NOW);
-    const [refused = expect.fail('no job was planned')] = await readJobs(warehouse, 'prj_sandbox');
+    for (const path of ['/refused', '/planned']) await planned(state, path, NOW);
+    const [refused = expect.fail('no job was planned')] = readJobs(state, 'prj_sandbox');
     const change = { now: NOW, cause: '' };
-    const submitted = await changeJob(warehouse, refused, { event: 'submit', ...change });
-    await changeJob(warehouse, submitted, { event: 'refused', ...change });
+    await state.transaction(() => {
+      const submitted = changeJob(state, refused, { event: 'submit', ...change });
+      changeJob(state, submitted, { event: 'refused', ...change });
+    });
 
     const rules = { ...RULES, maxJobsPerWeek: 3 };
-    const plan = await planImprovement(warehouse, 'prj_sandbox', rules, AT);
+    const plan = await planImprovement(stores, 'prj_sandbox', rules, AT);
     expect(plan.plannedThisWeek).toBe(1);
     expect(plan.waiting.map(({ path }) => path)).toEqual(['/planned']);
     expect(plan.flagged).toHaveLength(2);

@@ -1,17 +1,17 @@
+import { addSeconds } from 'date-fns';
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it } from 'vitest';
-import { changePrompt, planMessage } from '../../src/agents/messages.js';
+import { changePrompt } from '../../src/agents/messages.js';
 import { pollJobs, type PollTask } from '../../src/agents/poll.js';
 import { submitPrompts } from '../../src/agents/submit.js';
 import { messageOf } from '../../src/errors.js';
 import { pollStep } from '../../src/steps/poll.js';
 import { clientOf } from '../api/open-client.js';
-import { execute } from '../open-warehouse.js';
 import { reply } from '../serve.js';
 import { type AgentDesk, agentDesk } from './agent-desk.js';
 
 const taskOf = (desk: AgentDesk, changes: Partial<PollTask> = {}): PollTask => ({
-  ...{ warehouse: desk.warehouse, client: desk.client, project: desk.project, now: desk.clock.now },
+  ...{ state: desk.state, client: desk.client, project: desk.project, now: desk.clock.now },
   ...changes,
 });
 
@@ -23,46 +23,44 @@ async function deskWithJobs(count: number, options: Parameters<typeof agentDesk>
   return desk;
 }
 
-const secondsToNextPoll = async (desk: AgentDesk): Promise<number> => {
-  const { next_poll_at } = await desk.job(1);
+const secondsToNextPoll = (desk: AgentDesk): number => {
+  const { next_poll_at } = desk.job(1);
   return next_poll_at === null ? NaN : (next_poll_at.getTime() - desk.clock.now().getTime()) / 1000;
 };
 
 describe('polling', () => {
   it('requests only what is due, less and less often, across restarts', async () => {
     const desk = await deskWithJobs(1);
-    const delays = [await secondsToNextPoll(desk)];
+    const delays = [secondsToNextPoll(desk)];
     for (let round = 0; round < 6; round++) {
       await pollJobs(taskOf(desk));
-      desk.clock.advance(await secondsToNextPoll(desk));
+      desk.clock.advance(secondsToNextPoll(desk));
       await desk.restart();
       await pollJobs(taskOf(desk));
-      delays.push(await secondsToNextPoll(desk));
+      delays.push(secondsToNextPoll(desk));
     }
     expect(delays).toEqual([1, 1, 2, 4, 8, 16, 32]);
     expect(desk.sandbox.inspect().requests.counts.job).toEqual({ '200': 6 });
     // A message begins anew.
-    const message = { origin: 'typed', prompt: 'Go on', now: desk.clock.now() } as const;
-    await planMessage(desk.warehouse, await desk.job(1), message);
+    await desk.planMessage(1, 'Go on');
     await submitPrompts(desk.task(), 'message');
-    expect([await secondsToNextPoll(desk), (await desk.job(1)).polls]).toEqual([1, 0]);
+    expect([secondsToNextPoll(desk), desk.job(1).polls]).toEqual([1, 0]);
   });
 
   it('is not put off by a time that a clock stored that was ahead', async () => {
     const desk = await deskWithJobs(2);
-    const polledWith = async (next: string, note: string | null) => {
-      const sql = 'UPDATE agent_jobs SET next_poll_at = $now::TIMESTAMP + $next::INTERVAL, note = $note';
-      const values = { now: desk.clock.now(), next, note };
-      await execute(desk.warehouse, sql, values);
+    const polledWith = async (seconds: number, note: string | null) => {
+      const next = addSeconds(desk.clock.now(), seconds);
+      await desk.change('UPDATE jobs SET next_poll_at = $next, note = $note', { next, note });
       const before = desk.sandbox.inspect().requests.counts.job?.['200'] ?? 0;
       await pollJobs(taskOf(desk));
       return (desk.sandbox.inspect().requests.counts.job?.['200'] ?? 0) - before;
     };
-    expect(await polledWith('5 minutes', null)).toBe(0);
-    for (const next of ['301 seconds', '3 hours', '400 days']) expect(await polledWith(next, null)).toBe(2);
+    expect(await polledWith(5 * 60, null)).toBe(0);
+    for (const seconds of [301, 3 * 3_600, 400 * 86_400]) expect(await polledWith(seconds, null)).toBe(2);
     // The platform may have asked for an hour.
-    expect(await polledWith('59 minutes', 'rate limited')).toBe(0);
-    expect(await polledWith('61 minutes', 'rate limited')).toBe(2);
+    expect(await polledWith(59 * 60, 'rate limited')).toBe(0);
+    expect(await polledWith(61 * 60, 'rate limited')).toBe(2);
   });
 
   it('follows each job to its end', async () => {
@@ -86,7 +84,7 @@ describe('polling', () => {
       desk.clock.advance(60);
       await pollJobs(taskOf(desk, { client: { job: (id) => Promise.resolve({ id, ...answer }) } }));
     }
-    expect(await desk.job(1)).toMatchObject({ state: 'active', remote_status: 'thinking', pr_link: prLink });
+    expect(desk.job(1)).toMatchObject({ state: 'active', remote_status: 'thinking', pr_link: prLink });
   });
 
   it('keeps 200 characters of a status, and no link that no browser opens', async () => {
@@ -99,9 +97,7 @@ describe('polling', () => {
     const { client } = await clientOf((response) => reply(response, 200, { id: 'job_000001', ...answer }));
     await pollJobs(taskOf(desk, { client }));
     const short = { remote_status: 'x'.repeat(199), pr_link: null };
-    expect(await desk.job(1)).toMatchObject({ state: 'active', ...short });
-    await execute(desk.warehouse, 'UPDATE agent_jobs SET remote_status = $status', { status: answer.status });
-    expect(await desk.job(1)).toMatchObject(short);
+    expect(desk.job(1)).toMatchObject({ state: 'active', ...short });
   });
 
   it('looks for the pull request of a completed job until an hour after its end', async () => {
@@ -119,7 +115,7 @@ describe('polling', () => {
       id === 'job_000001' ? Promise.resolve({ id, status: 'completed', prLink }) : desk.client.job(id);
     await pollAfter(60, { client: { job } });
     for (const seconds of [3_480, 1, 86_400]) await pollAfter(seconds);
-    expect((await desk.jobs()).map(({ state, pr_link, note }) => [state, pr_link, note])).toEqual([
+    expect(desk.jobs().map(({ state, pr_link, note }) => [state, pr_link, note])).toEqual([
       ['completed', prLink, null],
       ['completed', null, null],
     ]);
@@ -128,17 +124,16 @@ describe('polling', () => {
 
   it('believes no answer for another job', async () => {
     const desk = await deskWithJobs(1);
-    const { remote_id } = await desk.job(1);
+    const { remote_id } = desk.job(1);
     const other = { id: 'job_other', status: 'completed' };
     const { client } = await clientOf((response) => reply(response, 200, other));
     desk.clock.advance(5);
     const { errors } = await pollJobs(taskOf(desk, { client }));
     expect(errors.map(messageOf)).toEqual([expect.stringMatching(/answered for another job, “job_other”/)]);
-    expect(await desk.job(1)).toMatchObject({ state: 'active', remote_id, remote_status: 'active' });
-    const message = { origin: 'typed', prompt: 'Go on', now: desk.clock.now() } as const;
-    await planMessage(desk.warehouse, await desk.job(1), message);
+    expect(desk.job(1)).toMatchObject({ state: 'active', remote_id, remote_status: 'active' });
+    await desk.planMessage(1, 'Go on');
     await submitPrompts({ ...desk.task(), client }, 'message');
-    expect(await desk.messages()).toMatchObject([{ state: 'unconfirmed' }]);
+    expect(desk.messages()).toMatchObject([{ state: 'unknown' }]);
   });
 
   it('ends when it should, although the platform answers 429 to each of three jobs, or nothing', async () => {
@@ -162,7 +157,7 @@ describe('polling', () => {
       { now: desk.clock.now, retries },
     );
     const { detail } = await pollStep(desk.parts({ platform: { clientOf: () => client } }), {});
-    expect([detail.pollsInMs, server.seen.length, await secondsToNextPoll(desk)]).toEqual([900_000, 1, 900]);
+    expect([detail.pollsInMs, server.seen.length, secondsToNextPoll(desk)]).toEqual([900_000, 1, 900]);
   });
 
   it('keeps a job active after errors, with a note, and sends nothing more after a 429', async () => {
@@ -173,32 +168,32 @@ describe('polling', () => {
     expect(errors).toHaveLength(1);
     expect(stillActive).toHaveLength(3);
     expect(desk.sandbox.inspect().requests.counts.job).toEqual({ '429': 1 });
-    expect((await desk.job(1)).note).toMatch('the rate limit has been reached');
+    expect(desk.job(1).note).toMatch('the rate limit has been reached');
     desk.sandbox.setFaults([]);
     desk.clock.advance(60);
     await pollJobs(taskOf(desk));
-    expect((await desk.job(1)).note).toBeNull();
+    expect(desk.job(1).note).toBeNull();
   });
 
   it('does not end a reopened job after an error, although the platform last answered “completed”', async () => {
     const desk = await deskWithJobs(1, { outcomes: ['no-change'], jobSeconds: 4 });
     desk.clock.advance(60);
     await pollJobs(taskOf(desk));
-    const completed = await desk.job(1);
+    const completed = desk.job(1);
     const now = desk.clock.now();
-    await planMessage(desk.warehouse, completed, { origin: 'typed', prompt: 'Go on', now });
+    await desk.planMessage(1, 'Go on');
     desk.sandbox.setFaults([{ on: 'message', kind: 'lost-reply' }]);
     await submitPrompts(desk.task(), 'message');
-    const [message = expect.fail('no message')] = await desk.messages();
+    const [message = expect.fail('no message')] = desk.messages();
     const resolved = { event: 'found-sent', now, cause: 'resolved: sent', nextPollAt: now } as const;
-    await changePrompt(desk.warehouse, { job: completed, message }, resolved);
+    await desk.state.transaction(() => changePrompt(desk.state, { job: completed, message }, resolved));
     desk.sandbox.setFaults([{ on: 'job', kind: 'status', status: 503, times: 1 }]);
     const { ended, errors } = await pollJobs(taskOf(desk));
     expect([ended.length, errors.length]).toEqual([0, 1]);
-    expect(await desk.job(1)).toMatchObject({ state: 'active', remote_status: 'completed' });
+    expect(desk.job(1)).toMatchObject({ state: 'active', remote_status: 'completed' });
     desk.clock.advance(60);
     await pollJobs(taskOf(desk));
-    const { state, pr_link } = await desk.job(1);
+    const { state, pr_link } = desk.job(1);
     expect([state, pr_link !== null]).toEqual(['completed', true]);
   });
 

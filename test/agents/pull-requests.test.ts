@@ -3,7 +3,6 @@ import { submitPrompts } from '../../src/agents/submit.js';
 import { secretsOf } from '../../src/app/secrets.js';
 import { settingsSchema } from '../../src/config/schema.js';
 import { pollStep } from '../../src/steps/poll.js';
-import { execute } from '../open-warehouse.js';
 import { reply, serve } from '../serve.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 import { agentDesk } from './agent-desk.js';
@@ -52,20 +51,20 @@ const HOUR = 3600;
 
 describe('a merged pull request', () => {
   it('is looked up although a clock that was ahead planned that for later', async () => {
-    const { poll, job, warehouse } = await reviewed([OPEN, MERGED]);
+    const { poll, job, change } = await reviewed([OPEN, MERGED]);
     await poll();
-    await execute(warehouse, "UPDATE pull_requests SET next_check_at = '2027-12-24'");
+    await change("UPDATE pull_requests SET next_check_at = '2027-12-24T00:00:00.000Z'");
     await poll(80 * HOUR);
-    expect((await job(1)).merged_on).not.toBeNull();
+    expect(job(1).merged_on).not.toBeNull();
   });
 
   it('is recorded with the day of the merge in UTC, and not looked up again', async () => {
     const { poll, server, job } = await reviewed([OPEN, MERGED]);
     await poll();
-    expect((await job(1)).merged_on).toBeNull();
+    expect(job(1).merged_on).toBeNull();
     const { summary } = await poll(80 * HOUR);
     expect(summary).toBe('0 jobs ended, 0 still active, 1 pull request merged or closed');
-    expect((await job(1)).merged_on).toBe('2026-11-21');
+    expect(job(1).merged_on).toBe('2026-11-21');
     await poll(80 * HOUR);
     const asked = server.seen.map(({ method, url }) => `${method} ${url.pathname}`);
     expect(asked).toEqual(Array(2).fill('GET /api/repos/acme/docs/pulls/101'));
@@ -94,7 +93,7 @@ describe('a merged pull request', () => {
     const { poll, jobs } = await reviewed(answers, 3);
     await poll();
     const wrong = (on: string) => `the code host reports ${on} as the merge date, which cannot be right`;
-    const found = (await jobs()).map(({ merged_on, pull_request_problem: problem }) => [merged_on, problem]);
+    const found = jobs().map(({ merged_on, pull_request_problem: problem }) => [merged_on, problem]);
     expect(found).toEqual([
       [null, wrong('2026-11-17')],
       [null, wrong('2026-11-19')],
@@ -103,22 +102,22 @@ describe('a merged pull request', () => {
   });
 
   it('is not looked up on another host', async () => {
-    const { poll, server, job, warehouse } = await reviewed([MERGED]);
-    const elsewhere = "UPDATE agent_jobs SET pr_link = 'https://evil.example/acme/docs/pull/101'";
+    const { poll, server, job, change } = await reviewed([MERGED]);
+    const elsewhere = "UPDATE jobs SET pr_link = 'https://evil.example/acme/docs/pull/101'";
     await poll();
-    await execute(warehouse, `${elsewhere}, merged_on = NULL`);
+    await change(`${elsewhere}, merged_on = NULL`);
     await poll(80 * HOUR);
     expect(server.seen).toHaveLength(1);
-    expect((await job(1)).pull_request_problem).toMatch('not a pull request at pullRequests.url');
+    expect(job(1).pull_request_problem).toMatch('not a pull request at pullRequests.url');
   });
 });
 
 it('a pull request closed without being merged is recorded, and so is its reopening', async () => {
   const { poll, job } = await reviewed([CLOSED, OPEN]);
   expect((await poll(30 * HOUR)).summary).toMatch(/, 1 pull request merged or closed$/);
-  expect((await job(1)).closed_on).toBe('2026-11-19');
+  expect(job(1).closed_on).toBe('2026-11-19');
   await poll(30 * HOUR);
-  expect((await job(1)).closed_on).toBeNull();
+  expect(job(1).closed_on).toBeNull();
 });
 
 describe('a code host', () => {
@@ -126,15 +125,15 @@ describe('a code host', () => {
     const limit = { status: 429, headers: { 'retry-after': '3600' } };
     const { poll, server, job } = await reviewed([OPEN, limit, OPEN], 3);
     expect((await poll()).error).toBeUndefined();
-    expect((await job(1)).pull_request_problem).toBeNull();
-    expect((await job(3)).pull_request_problem).toMatch(
+    expect(job(1).pull_request_problem).toBeNull();
+    expect(job(3).pull_request_problem).toMatch(
       /^Could not look up the pull request: the code host answered 429/,
     );
     await poll(HOUR - 1);
     expect(server.seen).toHaveLength(2);
     await poll(1);
     expect(server.seen).toHaveLength(5);
-    expect((await job(3)).pull_request_problem).toBeNull();
+    expect(job(3).pull_request_problem).toBeNull();
   });
 
   const now = NOW.getTime() / 1000;
@@ -168,15 +167,15 @@ describe('a code host', () => {
   ])('that answers %i for one says what to do, and others are still looked up', async (status, words) => {
     const { poll, job } = await reviewed([{ status, body: { message: 'Not Found' } }, MERGED], 2);
     await poll(80 * HOUR);
-    expect((await job(1)).pull_request_problem).toMatch(words);
-    expect((await job(2)).merged_on).toBe('2026-11-21');
+    expect(job(1).pull_request_problem).toMatch(words);
+    expect(job(2).merged_on).toBe('2026-11-21');
   });
 
   it('that refuses the token gets one request per round, and no message contains the token', async () => {
     const { poll, server, job } = await reviewed([{ status: 401, body: { message: TOKEN } }], 2, TOKEN);
     await poll();
     expect(server.seen.map(({ headers }) => headers.authorization)).toEqual([`Bearer ${TOKEN}`]);
-    const problem = (await job(2)).pull_request_problem ?? '';
+    const problem = job(2).pull_request_problem ?? '';
     expect(problem).toContain('check the one in READERSHIP_CODE_HOST_TOKEN');
     expect(problem).not.toContain(TOKEN);
   });
@@ -186,7 +185,7 @@ describe('a code host', () => {
     const answers = bodies.map((body) => ({ body }));
     const { poll, jobs } = await reviewed(answers, bodies.length);
     await poll();
-    for (const { pull_request_problem } of await jobs())
+    for (const { pull_request_problem } of jobs())
       expect(pull_request_problem).toMatch('the response is not that of this kind of code host');
   });
 });

@@ -2,8 +2,15 @@ import { addDays as addDaysTo } from 'date-fns';
 import fc from 'fast-check';
 import { beforeAll, expect, it } from 'vitest';
 import { planImprovement, type PlanRules } from '../../src/agents/plan.js';
-import { addDays, day } from '../../src/day.js';
+import { addDays, day, dayOf } from '../../src/day.js';
+import { recordSkip } from '../../src/state/skips.js';
 import { tries } from '../fuzz.js';
+import { type Job, readJob } from '../../src/state/jobs.js';
+import { emptyState } from '../../src/state/open.js';
+import type { State } from '../../src/state/state.js';
+import { changeJob, planJob } from '../../src/agents/job.js';
+import { storeReview } from '../../src/agents/merges.js';
+import { EVIDENCE } from './reading.js';
 import { emptyHistory, type TestHistory } from '../reports/history.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 
@@ -65,17 +72,18 @@ function rankingOf(pages: readonly SitePage[]) {
 }
 
 let history: TestHistory;
+let state: State;
 beforeAll(async () => {
   history = await emptyHistory();
 });
 
 async function store(pages: readonly SitePage[]): Promise<void> {
+  state = emptyState();
   const last = addDays(FIRST_WEEK, 7 * WEEKS - 1);
   const views = pages.flatMap(({ weeks, fate }, index) =>
     weeks.map(({ human, ai }, week) => `('${pathOf(fate, index)}', ${week}, ${human}, ${ai})`),
   );
-  for (const table of ['page_views', 'day_loads', 'agent_jobs', 'pull_requests', 'page_skips'])
-    await history.run(`DELETE FROM ${table}`);
+  for (const table of ['page_views', 'day_loads']) await history.run(`DELETE FROM ${table}`);
   await history.run(`
     INSERT INTO page_views
     SELECT 'prj_1', DATE '${FIRST_WEEK}' + 7 * week::INTEGER + weekday::INTEGER, address, path, read, asked, read + asked
@@ -89,30 +97,36 @@ async function store(pages: readonly SitePage[]): Promise<void> {
     FROM generate_series(DATE '${FIRST_WEEK}', DATE '${last}', INTERVAL 1 DAY) AS calendar (day)
     LEFT JOIN page_views USING (day)
     GROUP BY day`);
+  state = emptyState();
   for (const [index, { fate }] of pages.entries()) await storeFate(fate, index);
 }
 
 async function storeFate(fate: Fate, index: number): Promise<void> {
   const path = pathOf(fate, index);
   if (fate === 'skipped')
-    await history.run(`INSERT INTO page_skips VALUES ('prj_1', '${path}', '2026-11-01', NULL)`);
+    await state.transaction(() => {
+      recordSkip(state, { project: 'prj_1', path }, addDaysTo(NOW, -17), null);
+    });
   const isMerged = fate === 'merged';
   if (!['active', 'in review', 'merged', 'rejected'].includes(fate)) return;
-  const link = fate === 'active' ? 'NULL' : `'https://code.example.com/${index}'`;
-  const at = addDaysTo(NOW, -10).toISOString().slice(0, 19);
-  await history.run(`
-    INSERT INTO agent_jobs BY NAME
-    SELECT ${index} AS id, 'prj_1' AS project, '${path}' AS path, '' AS reason, '' AS prompt, 0 AS polls,
-      '${fate === 'active' ? 'active' : 'completed'}' AS state, 'job_${index}' AS remote_id, ${link} AS pr_link,
-      TIMESTAMP '${at}' AS planned_at, TIMESTAMP '${at}' AS submitted_at,
-      ${fate === 'active' ? 'NULL' : `TIMESTAMP '${at}'`} AS ended_at,
-      ${isMerged ? `DATE '${at.slice(0, 10)}'` : 'NULL'} AS merged_on`);
-  if (fate === 'rejected')
-    await history.run(`
-      INSERT INTO pull_requests BY NAME
-      SELECT ${index} AS job, TIMESTAMP '${at}' AS checked_at, TIMESTAMP '${at}' AS next_check_at,
-        DATE '${at.slice(0, 10)}' AS closed_on`);
+  const at = addDaysTo(NOW, -10);
+  const page = { path, reason: '', evidence: EVIDENCE };
+  await state.transaction(() => {
+    const job = planJob(state, { project: 'prj_1', page, prompt: '', isApproved: false, now: at });
+    const sending = changeJob(state, jobOf(job), { event: 'submit', now: at, cause: '' });
+    const prLink = fate === 'active' ? null : `https://code.example.com/${index}`;
+    const remote = { id: `job_${index}`, status: fate === 'active' ? 'active' : 'completed', prLink };
+    changeJob(state, sending, { event: 'sent', now: at, cause: '', remote });
+    const reviewedOn = dayOf(at);
+    const review = {
+      merged_on: isMerged ? reviewedOn : null,
+      closed_on: fate === 'rejected' ? reviewedOn : null,
+    };
+    if (isMerged || fate === 'rejected') storeReview(state, jobOf(job), { ...review, cause: '' }, at);
+  });
 }
+
+const jobOf = (id: number): Job => readJob(state, id) ?? expect.fail(`no job ${id}`);
 
 it('on any site, the proposals are the beginning of the ranking by typical weeks, without the pages that may have no job', async () => {
   const property = fc.asyncProperty(site, async ({ pages, maxJobsPerWeek, minWeeklyViews }) => {
@@ -121,7 +135,10 @@ it('on any site, the proposals are the beginning of the ranking by typical weeks
       ...{ minWeeklyViews, maxJobsPerWeek, maxOpenPullRequests: 1000, cooldownDays: 56 },
       exclude: ['/changelog/**'],
     };
-    const plan = await planImprovement(history.reader, 'prj_1', rules, { now: NOW, isListed: undefined });
+    const plan = await planImprovement({ state, reader: history.reader }, 'prj_1', rules, {
+      now: NOW,
+      isListed: undefined,
+    });
     const ranking = rankingOf(pages);
     const enough = ranking.filter(({ typical }) => typical > 0 && typical >= minWeeklyViews);
     const qualifying = enough.filter(

@@ -1,5 +1,5 @@
-import type { Evidence } from '../../src/agents/reasons.js';
 import { day } from '../../src/day.js';
+import type { Evidence } from '../../src/state/jobs.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 
 /** Views a page gets on each day. */

@@ -176,9 +176,9 @@ describe('one open job per page, and a cooldown', () => {
 
   it.each([
     ['planned', null, true],
-    ['submitting', null, true],
+    ['sending', null, true],
     ['active', null, true],
-    ['unconfirmed', null, true],
+    ['unknown', null, true],
     ['completed', 55, true],
     ['archived', 55, true],
     ['completed', 56, false],

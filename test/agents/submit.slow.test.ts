@@ -1,8 +1,7 @@
 import { addMinutes } from 'date-fns';
 import { describe, expect, it } from 'vitest';
-import { planMessage } from '../../src/agents/messages.js';
 import { nextTurn, submitPrompts, TurnError } from '../../src/agents/submit.js';
-import { execute } from '../open-warehouse.js';
+import { recordPromptPause } from '../../src/state/prompts.js';
 import { agentDesk } from './agent-desk.js';
 
 const HOUR_MS = 3_600_000;
@@ -16,20 +15,20 @@ describe('the hourly limit', () => {
     desk.sandbox.setFaults([{ on: 'create', kind: 'status', status: 401, times: 1 }]);
     await submitPrompts(desk.task(), 'job');
     const waits: Date[] = [];
-    for (let run = 0; run < 40 && (await desk.jobs()).some(({ state }) => state === 'planned'); run++) {
+    for (let run = 0; run < 40 && desk.jobs().some(({ state }) => state === 'planned'); run++) {
       const onJob = () => {
         desk.clock.advance(7);
       };
       const { stopped } = await submitPrompts({ ...desk.task(), onJob }, 'job');
       if (stopped instanceof TurnError) waits.push(stopped.resumeAt);
       else if (stopped !== undefined) throw stopped as Error;
-      if (waits.length === 1 && (await desk.messages()).length === 0) {
+      if (waits.length === 1 && desk.messages().length === 0) {
         expect(desk.sandbox.inspect().jobs).toHaveLength(99);
         const now = desk.clock.now();
-        await planMessage(desk.warehouse, await desk.job(1), { origin: 'typed', prompt: 'Go on', now });
+        await desk.planMessage(1, 'Go on');
         const refused = (await submitPrompts(desk.task(), 'message')).stopped as Error;
         expect(refused).toBeInstanceOf(TurnError);
-        expect(await nextTurn(desk.warehouse, 'prj_other', now)).toBeUndefined();
+        expect(nextTurn(desk.state, 'prj_other', now)).toBeUndefined();
         expect(refused.message).toMatch(
           /^1 prompt not sent yet: the limit of 100 prompts an hour has been reached\. The next can be sent from Nov 18, 2026 at 06:01 UTC\. Send them then with readership jobs poll, or let the schedule do it\.$/,
         );
@@ -49,18 +48,17 @@ describe('the hourly limit', () => {
   it('obeys a pause for as long as the platform asked, whatever a clock that was ahead stored', async () => {
     const desk = await agentDesk();
     const now = desk.clock.now();
-    const turnAfter = async (pausedIn: string, delay: string) => {
-      const sql =
-        'INSERT INTO agent_pauses SELECT $project, $now::TIMESTAMP + $in::INTERVAL, $now::TIMESTAMP + $in::INTERVAL + $delay::INTERVAL, $in';
-      const values = { project: desk.project, now, in: pausedIn, delay };
-      await execute(desk.warehouse, sql, values);
-      return (await nextTurn(desk.warehouse, desk.project, now))?.at;
+    const turnAfter = async (pausedInMinutes: number) => {
+      const at = addMinutes(now, pausedInMinutes);
+      const pause = { project: desk.project, now: at, until: addMinutes(at, 60), cause: 'a test' };
+      await desk.state.transaction(() => recordPromptPause(desk.state, pause));
+      return nextTurn(desk.state, desk.project, now)?.at;
     };
-    expect(await turnAfter('400 days', '1 hour')).toBeUndefined();
-    expect(await turnAfter('3 hours', '1 hour')).toBeUndefined();
-    expect(await turnAfter('-10 minutes', '1 hour')).toEqual(addMinutes(now, 50));
-    expect(await turnAfter('30 minutes', '1 hour')).toEqual(addMinutes(now, 60));
-    expect(await nextTurn(desk.warehouse, 'prj_other', now)).toBeUndefined();
+    expect(await turnAfter(400 * 24 * 60)).toBeUndefined();
+    expect(await turnAfter(3 * 60)).toBeUndefined();
+    expect(await turnAfter(-10)).toEqual(addMinutes(now, 50));
+    expect(await turnAfter(30)).toEqual(addMinutes(now, 60));
+    expect(nextTurn(desk.state, 'prj_other', now)).toBeUndefined();
   });
 
   it('does not say that the schedule will send the rest if improve.mode is plan', async () => {

@@ -1,10 +1,10 @@
 import { addMinutes } from 'date-fns';
 import { readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
-import { planJob } from '../../src/agents/ledger.js';
+import { planJob } from '../../src/agents/job.js';
 import { callCli } from '../run-cli.js';
-import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { openTestState } from '../open-state.js';
 import { reply, serve } from '../serve.js';
 import { agentSite } from './agent-site.js';
 import { EVIDENCE, steadyPages } from './reading.js';
@@ -20,10 +20,11 @@ it('prompts that were not sent are counted by project, and every command gives t
   const file = join(site.cwd, 'readership.yaml');
   const config = await readFile(file, 'utf8');
   await writeFile(file, config.replace('name: Acme Docs }', 'name: Acme Docs }, { id: prj_2 }'));
-  const warehouse = await liveWarehouse(site.liveFile);
+  const { state, close } = await openTestState(dirname(site.liveFile));
   const page = { path: '/other', reason: 'much read', evidence: EVIDENCE };
-  await planJob(warehouse, { project: 'prj_2', page, prompt: 'Improve', now: new Date() });
-  await closeNow(warehouse);
+  const job = { project: 'prj_2', page, prompt: 'Improve', isApproved: false, now: new Date() };
+  await state.transaction(() => planJob(state, job));
+  await close();
   const run = (...args: string[]) => callCli(args, site);
 
   const first = await run('improve', '--apply');
@@ -70,10 +71,10 @@ it('a message that waits or that cannot be sent says what to do', async () => {
   const site = await agentSite(prj_1, steadyPages(2), '{ mode: apply }');
   const run = (...args: string[]) => callCli(args, site);
   await run('improve', '--apply');
-  expect((await run('jobs', 'list')).stdout).toMatch(/1 +active \(unknown\) .+\n +2 +unconfirmed /);
+  expect((await run('jobs', 'list')).stdout).toMatch(/1 +active \(unknown\) .+\n +2 +unknown /);
   const told = async (id: string, text: string) => (await run('jobs', 'message', id, text)).stderr;
   expect(await told('2', 'Go on')).toContain(
-    'Job 2 is unconfirmed, and its ID on the platform is not known. See readership jobs show 2; if you find it there: readership jobs settle 2 --sent REMOTE_ID',
+    'Job 2 is unknown, and its ID on the platform is not known. See readership jobs show 2; if you find it there: readership jobs settle 2 --sent REMOTE_ID',
   );
   expect(await told('1', 'Go on')).toContain('the server answered 429');
   expect(await told('1', 'Another')).toContain(
@@ -92,4 +93,12 @@ it('a message that waits or that cannot be sent says what to do', async () => {
   );
   const more = await callCli(['jobs', 'message', '1', 'Another'], later);
   expect(more.stderr).toContain('Settle that first: readership jobs settle 1 --sent, or --not-sent');
+
+  // Until they are settled.
+  for (let times = 0; times < 2; times++)
+    for (const command of ['run', 'status']) {
+      const { stdout, stderr } = await callCli([command], later);
+      for (const what of ['job 2 (/guides/page-2)', 'message 2 to job 1'])
+        expect(stdout + stderr, command).toContain(`${what} may or may not`);
+    }
 });

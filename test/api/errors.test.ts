@@ -11,14 +11,14 @@ import {
 } from '../../src/api/errors.js';
 import { reply, serve } from '../serve.js';
 import { clientOf, errorOf, KEY, NO_ROWS, openClient, PAGE } from './open-client.js';
-import { DEPARTURE } from '../departure.js';
+import { ATTEMPT } from '../attempt.js';
 
 const NO_RETRIES = { retries: 0, minDelayMs: 1, maxDelayMs: 60_000 };
 
 const VIEWS = '/v1/analytics/prj_1/views?dateFrom=2026-11-10&dateTo=2026-11-11&limit=250&offset=0';
 const JOBS = '/v2/agent/prj_1/job';
-const create = (client: Client) => client.createJob('Improve /a', DEPARTURE);
-const send = (client: Client) => client.sendMessage('job_1', 'Shorter', DEPARTURE);
+const create = (client: Client) => client.createJob('Improve /a', ATTEMPT);
+const send = (client: Client) => client.sendMessage('job_1', 'Shorter', ATTEMPT);
 const OPERATIONS = [
   ['read page views', 'GET', VIEWS, (client: Client) => client.views(PAGE)],
   ['read the agent job', 'GET', `${JOBS}/job_1`, (client: Client) => client.job('job_1')],
@@ -264,7 +264,7 @@ describe('an abort', () => {
     const { client, server } = await clientOf((response) => reply(response, 200, NO_ROWS));
     const signal = AbortSignal.abort(REASON);
     expect(await errorOf(client.views(PAGE, { signal }))).toBe(REASON);
-    expect(await errorOf(client.createJob('Improve /a', DEPARTURE, signal))).toBe(REASON);
+    expect(await errorOf(client.createJob('Improve /a', ATTEMPT, signal))).toBe(REASON);
     expect(server.seen).toHaveLength(0);
   });
 
@@ -276,7 +276,7 @@ describe('an abort', () => {
     expect(await errorOf(client.views(PAGE, { signal: abort.signal }))).toBe(REASON);
     expect(server.seen).toHaveLength(1);
     abort = new AbortController();
-    const error = await errorOf(client.createJob('Improve /a', DEPARTURE, abort.signal));
+    const error = await errorOf(client.createJob('Improve /a', ATTEMPT, abort.signal));
     expect(error).toBeInstanceOf(UnknownOutcomeError);
   });
 

@@ -7,7 +7,7 @@ import { Transport } from '../../src/api/transport.js';
 import { tries } from '../fuzz.js';
 import { serve } from '../serve.js';
 import { KEY, openClient, PAGE } from './open-client.js';
-import { DEPARTURE } from '../departure.js';
+import { ATTEMPT } from '../attempt.js';
 
 interface Answer {
   readonly status: number;
@@ -151,8 +151,8 @@ describe('any answer from a server', () => {
     }
   }
 
-  const CREATE = (client: Client) => client.createJob('Improve /a', DEPARTURE);
-  const SEND = (client: Client) => client.sendMessage('job_1', 'Shorter', DEPARTURE);
+  const CREATE = (client: Client) => client.createJob('Improve /a', ATTEMPT);
+  const SEND = (client: Client) => client.sendMessage('job_1', 'Shorter', ATTEMPT);
   const REQUESTS = [
     ['a page of views', viewsResponseSchema, (client: Client) => client.views(PAGE)],
     ['a job', agentJobSchema, (client: Client) => client.job('job_1')],

@@ -2,13 +2,13 @@ import type { ServerResponse } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { clientOf, errorOf, KEY, NO_ROWS, PAGE } from './open-client.js';
 import { redactor } from '../../src/redact.js';
-import { DEPARTURE } from '../departure.js';
+import { ATTEMPT } from '../attempt.js';
 
 const PIECE = KEY.slice(0, 8);
 
 async function messagesOf(handle: (response: ServerResponse) => unknown): Promise<string[]> {
   const { client } = await clientOf(handle, { retries: { retries: 0, minDelayMs: 1, maxDelayMs: 1 } });
-  const asked = [client.views(PAGE), client.createJob('Improve /a', DEPARTURE)];
+  const asked = [client.views(PAGE), client.createJob('Improve /a', ATTEMPT)];
   return Promise.all(asked.map(async (answer) => (await errorOf(answer)).message));
 }
 
@@ -61,7 +61,7 @@ describe('a server that echoes the key', () => {
     for (const value of [
       await client.views(PAGE),
       await errorOf(client.job('job_1')),
-      await client.createJob('Go', DEPARTURE),
+      await client.createJob('Go', ATTEMPT),
     ]) {
       const text = value instanceof Error ? value.message : JSON.stringify(value);
       expect(text).not.toContain(PIECE);

@@ -10,7 +10,7 @@ import { PagingError } from '../../src/api/errors.js';
 import type { ViewsResponse } from '../../src/api/schema.js';
 import { reply } from '../serve.js';
 import { clientOf, errorOf, JOB, KEY, NO_ROWS, openClient, PAGE } from './open-client.js';
-import { DEPARTURE } from '../departure.js';
+import { ATTEMPT } from '../attempt.js';
 
 const rows = (count: number) =>
   Array.from({ length: count }, (_, index) => ({ path: `/${index}`, human: 1, ai: 0, total: 1 }));
@@ -25,8 +25,8 @@ describe('the four operations', () => {
       { projectId: 'prj/1 ü' },
     );
     await client.views({ ...PAGE, limit: 50, offset: 100 });
-    await client.createJob('Improve “/a”', DEPARTURE);
-    await client.sendMessage('job/1?', 'Shorter', DEPARTURE);
+    await client.createJob('Improve “/a”', ATTEMPT);
+    await client.sendMessage('job/1?', 'Shorter', ATTEMPT);
     await client.job('job_1');
     const prefix = 'prj%2F1%20%C3%BC';
     expect(server.seen.map(({ method, url, body }) => [method, url.pathname + url.search, body])).toEqual([
@@ -43,7 +43,7 @@ describe('the four operations', () => {
 
   it.each([200, 201, 202])('accept %i as success', async (status) => {
     const { client } = await clientOf((response) => reply(response, status, JOB));
-    expect(await client.createJob('Improve /a', DEPARTURE)).toMatchObject(JOB);
+    expect(await client.createJob('Improve /a', ATTEMPT)).toMatchObject(JOB);
     expect(await client.job('job_1')).toMatchObject(JOB);
   });
 
@@ -56,10 +56,7 @@ describe('the four operations', () => {
 
 it('an empty prompt is refused, and nothing is sent', async () => {
   const { client, server } = await clientOf((response) => reply(response, 200, JOB));
-  for (const send of [
-    () => client.createJob('', DEPARTURE),
-    () => client.sendMessage('job_1', '', DEPARTURE),
-  ])
+  for (const send of [() => client.createJob('', ATTEMPT), () => client.sendMessage('job_1', '', ATTEMPT)])
     expect(await errorOf((async () => send())())).toBeInstanceOf(RangeError);
   expect(server.seen).toHaveLength(0);
 });

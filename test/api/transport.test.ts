@@ -6,7 +6,7 @@ import { Worker } from 'node:worker_threads';
 import { describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { ContractError, TryLaterError, UnknownOutcomeError } from '../../src/api/errors.js';
-import { DEPARTURE } from '../departure.js';
+import { ATTEMPT } from '../attempt.js';
 import { reply } from '../serve.js';
 import { clientOf, errorOf, JOB, NO_ROWS, openClient, PAGE } from './open-client.js';
 
@@ -32,7 +32,7 @@ describe('a refusal', () => {
         },
         { retries: NO_RETRIES },
       );
-      for (const ask of [() => client.createJob('Go', DEPARTURE), () => client.views(PAGE)])
+      for (const ask of [() => client.createJob('Go', ATTEMPT), () => client.views(PAGE)])
         expect(await errorOf(ask())).toMatchObject({ reason: 'rate-limited', isKnownNotDone: true });
     },
   );
@@ -46,7 +46,7 @@ describe('a refusal', () => {
       },
       { retries: NO_RETRIES },
     );
-    const error = await errorOf(client.createJob('Go', DEPARTURE));
+    const error = await errorOf(client.createJob('Go', ATTEMPT));
     expect(error).toMatchObject({ reason: 'rate-limited', retryAfterMs: 7_000 });
     expect(error.message).toContain('“Too many requests”');
   });
@@ -85,7 +85,7 @@ describe('an encoded answer', () => {
     expect(error).toBeInstanceOf(ContractError);
     expect(error.message).toContain('cannot be decoded');
     expect(error.message).toContain(why);
-    expect(await errorOf(client.createJob('Go', DEPARTURE))).toBeInstanceOf(UnknownOutcomeError);
+    expect(await errorOf(client.createJob('Go', ATTEMPT))).toBeInstanceOf(UnknownOutcomeError);
   });
 
   it('is decoded in an error too', async () => {
@@ -142,7 +142,7 @@ describe('the deadline for a whole answer', () => {
     expect(error).toBeInstanceOf(TryLaterError);
     expect(error).toMatchObject({ reason: 'connection-lost' });
     expect(error.message).toContain('it took more than 0.06 s');
-    expect(await errorOf(client.createJob('Go', DEPARTURE))).toBeInstanceOf(UnknownOutcomeError);
+    expect(await errorOf(client.createJob('Go', ATTEMPT))).toBeInstanceOf(UnknownOutcomeError);
   });
 
   it('counts an answer that arrived while the process was suspended', async () => {
@@ -154,7 +154,7 @@ describe('the deadline for a whole answer', () => {
     const responseTimeoutMs = 200;
     const client = openClient(`http://127.0.0.1:${port}`, { limits: { responseTimeoutMs } });
     const start = performance.now();
-    const answer = client.createJob('Go', DEPARTURE);
+    const answer = client.createJob('Go', ATTEMPT);
     worker.once('message', () => {
       // As if it was suspended: nothing runs here until the server has answered and the time is over.
       Atomics.store(signals, isSuspended, 1);
@@ -224,7 +224,7 @@ it('each POST has its own connection, and GETs share theirs', async () => {
     await once(response, 'close');
   });
   for (let time = 0; time < 3; time++) {
-    await client.createJob('Go', DEPARTURE);
+    await client.createJob('Go', ATTEMPT);
     await client.views(PAGE);
   }
   const of = (wanted: string) =>

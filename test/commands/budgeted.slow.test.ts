@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { Day } from '../../src/day.js';
 import { readDayLedger } from '../../src/export/ledger.js';
 import { answerOf } from '../duckdb.js';
+import { changeState } from '../open-state.js';
 import { inWarehouse } from '../open-warehouse.js';
 import { rowsOf } from '../platform.js';
 import { startCli } from '../run-cli.js';
@@ -101,7 +102,10 @@ describe('a request limit that is used up', () => {
     expect(platform.busiestHour()).toBeLessThanOrEqual(16);
 
     // An hour later.
-    await answerOf(live, 'UPDATE request_uses SET used_at = used_at - INTERVAL 62 MINUTE');
+    await changeState(
+      live,
+      "UPDATE requests SET minute = strftime('%Y-%m-%dT%H:%M:%fZ', minute, '-63 minutes')",
+    );
     endedWith(0, await run('export'));
     expect((await ledger()).size).toBe(DAYS);
   });

@@ -1,9 +1,10 @@
 import { appendFile, cp, realpath, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { readJobs } from '../../src/agents/job.js';
 import { planMessage } from '../../src/agents/messages.js';
+import { readJobs } from '../../src/state/jobs.js';
 import { afterFile } from '../cleanup.js';
+import { openTestState } from '../open-state.js';
 import { inWarehouse, rowsOf } from '../open-warehouse.js';
 import { callCli } from '../run-cli.js';
 import { reply, serve } from '../serve.js';
@@ -34,11 +35,13 @@ async function openCopies(settings = '', now = () => new Date()) {
     callCli(args, { cwd, env: { ...env, READERSHIP_MACHINE: machine } });
   const file = join(original, 'readership.yaml');
   await appendFile(file, improve(1));
-  for (const args of [['export'], ['improve', '--apply']]) endedWith(0, await runIn(original, args));
-  await inWarehouse(liveFile(original), async (warehouse) => {
-    const [job = expect.fail()] = await readJobs(warehouse, site.sandbox.projectId);
-    await planMessage(warehouse, job, { origin: 'typed', prompt: 'Shorter', now: new Date() });
-  });
+  const toOther = ['report', 'send', 'weekly', '--to', 'other@example.com'];
+  for (const args of [['export'], ['improve', '--apply'], toOther]) endedWith(0, await runIn(original, args));
+  const { state, close } = await openTestState(join(original, 'data'));
+  const [job = expect.fail()] = readJobs(state, site.sandbox.projectId);
+  const message = { origin: 'typed', prompt: 'Shorter', now: new Date() } as const;
+  await state.transaction(() => planMessage(state, job, message));
+  await close();
   // Another one is due as well.
   await replaceIn(original, improve(1), improve(2));
   const copy = await tempDir();
@@ -56,14 +59,14 @@ const SENDING = [
   ['run'],
   ['improve', '--apply'],
   ['jobs', 'poll'],
-  ['jobs', 'message', '1', 'Longer'],
+  ['jobs', 'message', '1', 'Shorter'],
   ['report', 'send', 'weekly'],
 ];
 
 it('a copy exports and reports, but sends nothing and says why; the original sends everything once', async () => {
   const { original, copy, runIn, arrived } = await openCopies();
   const before = arrived();
-  expect(before).toEqual([1, 0, 0, 0]);
+  expect(before).toEqual([1, 0, 1, 0]);
   for (const [cwd, machine, commands] of [
     [copy, 'first', SENDING],
     [original, 'second', [['jobs', 'poll']]],
@@ -88,7 +91,7 @@ it('a copy exports and reports, but sends nothing and says why; the original sen
 
   for (const args of [['run'], ['jobs', 'poll'], ['report', 'send', 'weekly']]) {
     expect(await runIn(original, args)).toMatchObject({ code: 0 });
-    expect(arrived()).toEqual([2, 1, 1, 1]);
+    expect(arrived()).toEqual([2, 1, 2, 1]);
   }
 });
 
@@ -100,7 +103,7 @@ it('after `adopt`, a copy sends everything once, and what it sent is known to a 
   expect((await runIn(copy, ['adopt'])).stdout).toContain('This workspace now sends from first:');
   for (const args of [['report', 'send', 'weekly'], ['jobs', 'poll'], ['run'], ['run']])
     expect(await runIn(copy, args), args.join(' ')).toMatchObject({ code: 0 });
-  const sent = [2, 1, 1, 1];
+  const sent = [2, 1, 2, 1];
   expect(arrived()).toEqual(sent);
   const restored = endedWith(0, await runIn(copy, ['restore', '--from', backup]));
   expect(restored.stdout).toContain('Next: readership run');
@@ -144,6 +147,7 @@ it('a run of each sending command with a wrong clock sends nothing, and makes no
   async function dayAfter(aheadMs?: number) {
     await rm(data, { recursive: true });
     await cp(join(copy, 'data'), data, { recursive: true });
+    await cp(join(copy, '.readership.yaml.sent'), join(original, '.readership.yaml.sent'));
     platformNow = () => new Date();
     const before = arrived();
     for (const args of aheadMs === undefined ? [] : SENDING) {

@@ -2,13 +2,14 @@ import { appendFile, copyFile, mkdir, readdir, readFile, writeFile } from 'node:
 import { join } from 'node:path';
 import { describe, expect, it, test } from 'vitest';
 import { z } from 'zod';
-import { readHour } from '../../src/budget/ledger.js';
+import { readRequests } from '../../src/state/requests.js';
 import { bucketNameOf } from '../../src/config/load.js';
 import { settingsSchema } from '../../src/config/schema.js';
 import { keyProblem } from '../../src/service/findings.js';
 import { startMailServer } from '../mail/mail-server.js';
 import { answerOf } from '../duckdb.js';
-import { closeNow, inWarehouse, liveWarehouse } from '../open-warehouse.js';
+import { stateBeside } from '../open-state.js';
+import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import type { Behaviors } from '../platform.js';
 import { callCli, runCli } from '../run-cli.js';
 import { reply, serve } from '../serve.js';
@@ -47,6 +48,7 @@ describe('readership doctor', () => {
     const mails = await startMailServer({ disabledCommands: ['AUTH', 'STARTTLS'] });
     const cwd = await workspaceOf(sandbox);
     await closeNow(await liveWarehouse(liveFile(cwd)));
+    await (await stateBeside({ path: liveFile(cwd) })).close();
     const smtp = `smtp://user:a-password@127.0.0.1:${mails.port}`;
     const { code, of, found } = await doctor(cwd, { ...env, READERSHIP_SMTP_URL: smtp });
     expect(verdicts(found)).toBe(
@@ -60,8 +62,9 @@ describe('readership doctor', () => {
     expect(counts.views).toEqual({ 200: 2 });
     expect(sandbox.inspect().jobs).toEqual([]);
     const bucket = bucketNameOf({ id: 'prj_1', name: 'Acme Docs', apiKeyEnv: 'READERSHIP_API_KEY' }, env);
-    const hour = await inWarehouse(liveFile(cwd), (again) => readHour(again, bucket, new Date()));
-    expect(hour.used(new Date())).toBe(2);
+    const { state } = await stateBeside({ path: liveFile(cwd) });
+    const { sent } = readRequests(state, bucket, new Date());
+    expect(sent.reduce((sum, { requests }) => sum + requests, 0)).toBe(2);
   });
 
   it('warns before a key expires, as status does', async () => {
@@ -178,6 +181,7 @@ describe('readership doctor', () => {
       'history: { requestsPerHour: 1 }\nreports: { weekly: { to: [a@example.com], where: /a } }\n';
     const cwd = await workspaceOf(sandbox, settings);
     await closeNow(await liveWarehouse(liveFile(cwd)));
+    await (await stateBeside({ path: liveFile(cwd) })).close();
     expect((await doctor(cwd)).of('key')).toMatch(/^pass/);
     const { of } = await doctor(cwd);
     expect(of('reports')).toMatch(/^fail: reports\.weekly\.where: .+ readership report new NAME/);

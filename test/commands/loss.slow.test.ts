@@ -13,8 +13,8 @@ reports: { weekly: { to: [known@example.com, unknown@example.com] } }
 `;
 
 const statusSchema = z.object({
-  unconfirmedJobs: z.array(z.unknown()),
-  unconfirmedMessages: z.array(z.unknown()),
+  unknownJobs: z.array(z.unknown()),
+  unknownMessages: z.array(z.unknown()),
   unknownDeliveries: z.array(z.object({ recipient: z.string() })),
 });
 
@@ -136,8 +136,8 @@ describe('no matter what is lost, nothing irreversible happens twice', () => {
     expect(effects()).toEqual(sent);
     const status = statusSchema.parse(JSON.parse((await site.run('status', '--json')).stdout));
     expect(status).toMatchObject({
-      unconfirmedJobs: [{ id: 2 }],
-      unconfirmedMessages: [{ job: 1 }],
+      unknownJobs: [{ id: 2 }],
+      unknownMessages: [{ job: 1 }],
       unknownDeliveries: [{ recipient: 'unknown@example.com' }],
     });
     if (!isNews) return;

@@ -32,7 +32,9 @@ describe('a workspace that has sent jobs and emails, and whose data directory is
     for (const command of [['run'], ['export'], ['improve', '--apply'], ['jobs', 'poll']]) {
       const { code, stderr } = await site.run(...command);
       expect({ command, code }).toEqual({ command, code: 1 });
-      expect(stderr).toMatch(/is empty, although this workspace has sent jobs or emails.+restore --from/s);
+      expect(stderr).toMatch(
+        /has no state, although this workspace has sent jobs or emails.+restore --from/s,
+      );
     }
     expect(existsSync(join(data, 'warehouse.duckdb'))).toBe(false);
     endedWith(0, await site.run('restore', '--from', `${data}.away/history.duckdb`));

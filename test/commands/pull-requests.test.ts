@@ -1,17 +1,10 @@
 import type { ServerResponse } from 'node:http';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { execute, inWarehouse } from '../open-warehouse.js';
+import { openTestState } from '../open-state.js';
 import { reply, serve } from '../serve.js';
-import {
-  callCleanly,
-  daysAgo,
-  endedWith,
-  env,
-  liveFile,
-  replaceIn,
-  serveSandbox,
-  workspaceOf,
-} from './workspace.js';
+import { insert } from '../stored-jobs.js';
+import { callCleanly, daysAgo, endedWith, env, replaceIn, serveSandbox, workspaceOf } from './workspace.js';
 
 const TOKEN = 'ghp_Secret0123456789';
 const MERGED_ON = daysAgo(2);
@@ -45,17 +38,27 @@ async function reviewed(
   const cli = (...args: string[]) =>
     callCleanly(args, { cwd, env: { ...env, READERSHIP_CODE_HOST_TOKEN: TOKEN } });
   endedWith(0, await cli('export'));
-  const rows = numbers.map((number) => `(${number}, '/page-${number}')`).join(', ');
-  await inWarehouse(liveFile(cwd), (warehouse) =>
-    execute(
-      warehouse,
-      `INSERT INTO agent_jobs BY NAME
-      SELECT id, '${sandbox.projectId}' AS project, path, 'completed' AS state, 'much read' AS reason, 'p' AS prompt,
-        TIMESTAMP '${daysAgo(6)}' AS planned_at, TIMESTAMP '${daysAgo(5)}' AS ended_at, 'main' AS ref, 0 AS polls,
-        '${host.baseUrl}/acme/docs/pull/' || id AS pr_link
-      FROM (VALUES ${rows}) AS job (id, path)`,
-    ),
-  );
+  const { state, close } = await openTestState(join(cwd, 'data'));
+  await state.transaction(() => {
+    for (const number of numbers)
+      insert(state, 'jobs', {
+        id: number,
+        reference: String(number),
+        project: sandbox.projectId,
+        path: `/page-${number}`,
+        state: 'completed',
+        reason: 'much read',
+        prompt: 'p',
+        planned_at: `${daysAgo(6)}T00:00:00.000Z`,
+        ended_at: `${daysAgo(5)}T00:00:00.000Z`,
+        ref: 'main',
+        pr_link: `${host.baseUrl}/acme/docs/pull/${number}`,
+        weekly_human: 0,
+        weekly_ai: 0,
+        weeks: '[]',
+      });
+  });
+  await close();
   endedWith(0, await cli('jobs', 'poll'));
   return {
     host,

@@ -1,7 +1,12 @@
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
+import { type Delivery, storeDelivery } from '../../src/state/emails.js';
+import type { State } from '../../src/state/state.js';
 import { answerOf } from '../duckdb.js';
-import { execute, inWarehouse } from '../open-warehouse.js';
+import { delivery } from '../mail/letters.js';
+import { changeState, openTestState } from '../open-state.js';
+import { insert } from '../stored-jobs.js';
 import { callCli } from '../run-cli.js';
 import {
   callCleanly,
@@ -20,33 +25,47 @@ const statusSchema = z.object({
   runs: z.array(z.object({ step: z.string(), outcome: z.string() })),
   unknownDeliveries: z.array(z.object({ recipient: z.string() })),
   waitingDeliveries: z.array(z.object({ recipient: z.string(), note: z.string() })),
-  unconfirmedJobs: z.array(z.object({ id: z.int() })),
-  unconfirmedMessages: z.array(z.object({ id: z.int(), job: z.int() })),
+  unknownJobs: z.array(z.object({ id: z.int() })),
+  unknownMessages: z.array(z.object({ id: z.int(), job: z.int() })),
   needs: z.array(z.string()),
 });
 
-const DELIVERIES = `
-  INSERT INTO deliveries BY NAME
-  SELECT *, 'smtp' AS via, format('<{}{}>', recipient, period) AS message_id, 1 AS attempts
-  FROM (VALUES
-    -- Old emails that no longer need attention: one may have arrived, one is not retried anymore, and one arrived.
-    ('weekly', 'p', '2025-W40', 'u@example.com', 'unknown', NULL, TIMESTAMP '2025-10-06'),
-    ('weekly', 'p', '2025-W40', 'w@example.com', 'waiting', NULL, TIMESTAMP '2025-10-06'),
-    ('weekly', 'p', '2025-W40', 'd@example.com', 'sent', NULL, TIMESTAMP '2025-10-06'),
-    ('weekly', 'p', '2026-W01', 'a@example.com', 'unknown', NULL, $lost::TIMESTAMP),
-    ('alert', '-', 'export 2026-01-05T00:00:00.000Z', 'ops@example.com', 'unknown', NULL, $lost::TIMESTAMP),
-    ('weekly', 'p', '2026-W01', 'b@example.com', 'waiting', 'the mail server is off', $lost::TIMESTAMP),
-    ('weekly', 'p', '2026-W01', 'd@example.com', 'failed', '550 no such user', $lost::TIMESTAMP),
-    ('weekly', 'p', '2026-W01', 'removed@example.com', 'failed', '550 no such user', $lost::TIMESTAMP)
-  ) AS given (report, project, period, recipient, state, note, tried_at)`;
+const EXPORT_FAILED = 'export 2026-01-05T00:00:00.000Z';
 
-/** Emails, a job and a message that may or may not have arrived, and a pull request that is no longer found. */
-const LOST = [
-  DELIVERIES,
-  "INSERT INTO agent_jobs BY NAME SELECT 7 AS id, $project AS project, '/lost' AS path, 'unconfirmed' AS state, '' AS reason, '' AS prompt, TIMESTAMP '2026-01-05' AS planned_at, 0 AS polls",
-  "INSERT INTO pull_requests BY NAME SELECT 7 AS job, TIMESTAMP '2026-01-05' AS checked_at, checked_at AS next_check_at, 'the code host answered 404.' AS problem",
-  "INSERT INTO agent_messages BY NAME SELECT 3 AS id, 7 AS job, 'unconfirmed' AS state, 'typed' AS origin, '' AS prompt, TIMESTAMP '2026-01-05' AS planned_at",
-];
+/** Emails in the state, those of a year ago first. */
+const emailsAt = (lost: Date): Delivery[] => {
+  const old = new Date('2025-10-06');
+  const weekly = (period: string, recipient: string) => ({
+    report: 'weekly',
+    project: 'p',
+    period,
+    recipient,
+  });
+  const alert = { report: 'alert', project: '-', period: EXPORT_FAILED, recipient: 'ops@example.com' };
+  const refused = '550 no such user';
+  return [
+    // One is asked about until it is settled, one is not retried anymore, and one arrived.
+    delivery(weekly('2025-W40', 'u@example.com'), 'unknown', old),
+    delivery(weekly('2025-W40', 'w@example.com'), 'waiting', old),
+    delivery(weekly('2025-W40', 'd@example.com'), 'sent', old),
+    delivery(weekly('2026-W01', 'a@example.com'), 'unknown', lost),
+    delivery(alert, 'unknown', lost),
+    { ...delivery(weekly('2026-W01', 'b@example.com'), 'waiting', lost), note: 'the mail server is off' },
+    { ...delivery(weekly('2026-W01', 'D@example.com'), 'failed', lost), note: refused },
+    { ...delivery(weekly('2026-W01', 'removed@example.com'), 'failed', lost), note: refused },
+  ].map((one, index) => ({ ...one, attempt: 100 + index }));
+};
+
+/** A job and a message that may or may not have arrived, and a pull request that is no longer found. */
+function storeLost(state: State, project: string): void {
+  const prompt = { state: 'unknown', prompt: '', planned_at: '2026-01-05T00:00:00.000Z' };
+  const views = { weekly_human: 0, weekly_ai: 0, weeks: '[]' };
+  insert(state, 'jobs', { ...prompt, ...views, id: 7, reference: 'a', project, path: '/lost', reason: '' });
+  insert(state, 'messages', { ...prompt, id: 3, reference: 'b', job: 7, origin: 'typed' });
+  const [checked_at, next_check_at] = ['2026-01-05T00:00:00.000Z', '2026-01-05T00:00:00.000Z'];
+  const problem = 'the code host answered 404.';
+  insert(state, 'pull_requests', { job: 7, checked_at, next_check_at, problem });
+}
 
 it('status exits 1 and says what to do while something needs attention, and 0 when nothing does', async () => {
   const sandbox = await serveSandbox();
@@ -75,18 +94,20 @@ it('status exits 1 and says what to do while something needs attention, and 0 wh
   await cli(KEY, 'export');
   expect(await status()).toMatchObject({ code: 0, needs: [] });
 
-  await inWarehouse(liveFile(cwd), async (warehouse) => {
-    for (const statement of LOST)
-      await execute(warehouse, statement, { project: sandbox.projectId, lost: new Date() });
+  const { state, close } = await openTestState(join(cwd, 'data'));
+  await state.transaction(() => {
+    storeLost(state, sandbox.projectId);
+    for (const email of emailsAt(new Date())) storeDelivery(state, email);
   });
+  await close();
   await cli(KEY, 'publish');
   const unknown = await status();
   expect(unknown).toMatchObject({
     code: 1,
-    unknownDeliveries: [{ recipient: 'ops@example.com' }, { recipient: 'a@example.com' }],
+    unknownDeliveries: ['ops', 'u', 'a'].map((name) => ({ recipient: `${name}@example.com` })),
     waitingDeliveries: [{ recipient: 'b@example.com', note: 'the mail server is off' }],
   });
-  expect(unknown).toMatchObject({ unconfirmedJobs: [{ id: 7 }], unconfirmedMessages: [{ id: 3, job: 7 }] });
+  expect(unknown).toMatchObject({ unknownJobs: [{ id: 7 }], unknownMessages: [{ id: 3, job: 7 }] });
   const [ofCodeHost, ofJob, ofMessage, ...ofMails] = unknown.needs;
   expect(ofCodeHost).toMatch(
     /1 pull request could not be looked up, such as that of job 7: the code host answered 404/,
@@ -98,11 +119,12 @@ it('status exits 1 and says what to do while something needs attention, and 0 wh
   // Each command settles one email to one person.
   expect(ofMails).toEqual([
     'weekly 2026-W01 to b@example.com has not been sent: the mail server is off. It is retried automatically; check with: readership doctor',
-    'weekly 2026-W01 was not delivered to d@example.com: 550 no such user. When that is fixed: readership report send weekly --period 2026-W01 --project p --force --to d@example.com',
+    'weekly 2026-W01 was not delivered to D@example.com: 550 no such user. When that is fixed: readership report send weekly --period 2026-W01 --project p --force --to D@example.com',
     "alert export 2026-01-05T00:00:00.000Z may or may not have reached ops@example.com. Ask the recipient, then: readership report resolve alert --period 'export 2026-01-05T00:00:00.000Z' --delivered ops@example.com, or --not-delivered ops@example.com",
+    'weekly 2025-W40 may or may not have reached u@example.com. Ask the recipient, then: readership report resolve weekly --period 2025-W40 --project p --delivered u@example.com, or --not-delivered u@example.com',
     'weekly 2026-W01 may or may not have reached a@example.com. Ask the recipient, then: readership report resolve weekly --period 2026-W01 --project p --delivered a@example.com, or --not-delivered a@example.com',
   ]);
-  expect((await cli(KEY, 'status')).stdout).toMatch(/messages +1 unconfirmed/);
+  expect((await cli(KEY, 'status')).stdout).toMatch(/messages +1 unknown/);
 });
 
 it('status advises to compare the history with the platform after a week without, and not before', async () => {
@@ -111,8 +133,7 @@ it('status advises to compare the history with the platform after a week without
   const cli = (...args: string[]) => callCli(args, { cwd, env });
   const verified = async () => /verified .+/.exec((await cli('status')).stdout)?.[0];
   expect(await cli('export')).toMatchObject({ code: 0 });
-  await answerOf(liveFile(cwd), 'DELETE FROM verifications');
-  await cli('publish');
+  await changeState(liveFile(cwd), 'DELETE FROM verifications');
   expect(await verified()).toBeUndefined();
   await answerOf(liveFile(cwd), 'UPDATE day_loads SET attempted_at = attempted_at - INTERVAL 8 DAY');
   await cli('publish');
@@ -130,7 +151,10 @@ it('status does not report yesterday as missing for a site that an export found 
   expect(await cli('export')).toMatchObject({ code: 0 });
   expect(await cli('status')).toMatchObject({ code: 0 });
   // It tells nothing about the night after it.
-  await answerOf(liveFile(cwd), 'UPDATE runs SET started_at = started_at - INTERVAL 1 DAY');
+  await changeState(
+    liveFile(cwd),
+    "UPDATE runs SET started_at = strftime('%Y-%m-%dT%H:%M:%fZ', started_at, '-1 day')",
+  );
   await cli('publish');
   expect((await cli('status')).stdout).toMatch(missing);
   expect(await cli('export')).toMatchObject({ code: 0 });

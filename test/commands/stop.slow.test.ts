@@ -3,9 +3,11 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pMap from 'p-map';
 import { expect, it } from 'vitest';
+import { z } from 'zod';
 import type { Sandbox } from '../sandbox/faulty-sandbox.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { expectWhole, storedDays } from '../export/stored-days.js';
+import { openTestState } from '../open-state.js';
 import { execute, inWarehouse, valuesOf } from '../open-warehouse.js';
 import { runCli, startCli } from '../run-cli.js';
 import { daysAgo, endedWith, env, expectCleanEnd, liveFile, serveSandbox, workspaceOf } from './workspace.js';
@@ -24,21 +26,23 @@ mail: { from: docs@example.com }
 reports: { weekly: { to: [docs@example.com] } }
 `;
 
-const HALF_DONE = `
-  SELECT 'job' AS what FROM agent_jobs WHERE state IN ('submitting', 'unconfirmed')
-  UNION ALL SELECT 'mail' FROM deliveries WHERE state IN ('sending', 'unknown')
+const HALF_DONE = "SELECT path FROM agent_jobs WHERE state IN ('sending', 'unknown')";
+const HALF_DONE_IN_STATE = `
+  SELECT 'email' AS what FROM emails WHERE state IN ('sending', 'unknown')
   UNION ALL SELECT 'step' FROM runs WHERE outcome = 'running'`;
 /** Undoes the last days, all steps and all emails, so that every step has work again. */
 const WORK_AGAIN = [
   'DELETE FROM page_views WHERE day >= $since::DATE',
   'DELETE FROM day_loads WHERE day >= $since::DATE',
-  'DELETE FROM runs',
-  'DELETE FROM deliveries',
 ];
+const WORK_AGAIN_IN_STATE = ['DELETE FROM runs', 'DELETE FROM emails'];
 
 async function expectNothingHalfDone(cwd: string, warehouse: Warehouse): Promise<void> {
   await expectWhole(warehouse);
   expect(await valuesOf(warehouse, HALF_DONE)).toEqual([]);
+  const { state, close } = await openTestState(join(cwd, 'data'));
+  expect(state.all(HALF_DONE_IN_STATE, z.object({ what: z.string() }))).toEqual([]);
+  await close();
   const files = await readdir(join(cwd, 'data'), { recursive: true });
   expect(files.filter((name) => /unfinished|publishing|\.tmp/.test(name))).toEqual([]);
 }
@@ -56,7 +60,13 @@ async function stopOnce(cwd: string, stop: number) {
   expect(ended.stdout).toContain('stopped');
   return inWarehouse(liveFile(cwd), async (warehouse) => {
     await expectNothingHalfDone(cwd, warehouse);
-    const [step] = await valuesOf(warehouse, "SELECT step FROM runs WHERE outcome = 'interrupted'");
+    const { state, close } = await openTestState(join(cwd, 'data'));
+    const stopped = "SELECT step FROM runs WHERE outcome = 'interrupted'";
+    const step = state.get(stopped, z.object({ step: z.string() }))?.step;
+    await state.transaction(() => {
+      for (const statement of WORK_AGAIN_IN_STATE) state.run(statement);
+    });
+    await close();
     for (const statement of WORK_AGAIN) await execute(warehouse, statement, { since: daysAgo(DAYS_AGAIN) });
     // The database would be refused as older than a history that knows those days and steps.
     await rm(join(cwd, 'data', 'history.duckdb'), { force: true });

@@ -4,7 +4,8 @@ import { needsPerson } from '../../src/export/plan.js';
 import { readFutureRows } from '../../src/service/status.js';
 import { readDayLedger } from '../../src/export/ledger.js';
 import { AdditivityError } from '../../src/export/totals.js';
-import { KEPT_FROM, readFact, readPageSize } from '../../src/export/facts.js';
+import { KEPT_FROM, readPageSize } from '../../src/export/facts.js';
+import { readFact } from '../../src/state/facts.js';
 import { byPath, row } from './moving-views.js';
 import { DAY_MS } from '../sleeping-clock.js';
 import { type Behaviors, rowsOf } from '../platform.js';
@@ -52,7 +53,7 @@ describe('a platform that', () => {
   ])('%s is read right, with few requests', async (_, behaviors, size, atMost) => {
     const opened = await after(2, behaviors);
     await expectRight(opened, daysIn({ first: opened.first, last: opened.yesterday() }));
-    expect((await readPageSize(opened.warehouse, PROJECT, opened.clock.now())).rows).toBe(size);
+    expect(readPageSize(opened.state, PROJECT, opened.clock.now()).rows).toBe(size);
     expect(opened.perNight[0]).toBeLessThanOrEqual(atMost * least(size));
     // Yesterday, a first page each of two days, the day that becomes final, and the check.
     const ofDay = least(size) / DAYS;
@@ -63,10 +64,10 @@ describe('a platform that', () => {
     const opened = await after(2, { keepsDays: 10 }, { pages: 30 });
     const kept = addDays(opened.yesterday(), -10);
     await expectRight(opened, daysIn({ first: kept, last: opened.yesterday() }));
-    expect(await readFact(opened.warehouse, PROJECT, KEPT_FROM, opened.clock.now())).toBe(addDays(kept, 0));
+    expect(readFact(opened.state, PROJECT, KEPT_FROM, opened.clock.now())).toBe(addDays(kept, 0));
     expect((await opened.statesOf(opened.first))[0]).toBeUndefined();
     const long = new Date(opened.clock.now().getTime() - 9 * DAY_MS);
-    const future = await readFutureRows(opened.warehouse, long);
+    const future = await readFutureRows({ reader: opened.warehouse, state: opened.state }, long);
     expect(future.map(({ kind }) => kind)).toContain('fact about the platform');
     // Its sums cannot be checked on days that no longer change.
     const brief = await after(1, { keepsDays: 2 }, { pages: 3 });
@@ -125,7 +126,7 @@ describe('a platform that', () => {
       perNight.push((await opened.counting(() => opened.run())).requests);
     }
     const at = opened.clock.now();
-    expect((await readPageSize(opened.warehouse, PROJECT, at)).rows).toBe(250);
+    expect(readPageSize(opened.state, PROJECT, at).rows).toBe(250);
     const record = (await readDayLedger(opened.warehouse, PROJECT)).get(long);
     expect(record).toMatchObject({
       state: 'inconsistent',
@@ -145,7 +146,7 @@ describe('a platform that', () => {
     const opened = await openExport({ days: DAYS, pages: ROWS, behaviors });
     behaviors.refusesLimitOn = addDays(opened.yesterday(), -4);
     const { requests } = await opened.counting(() => opened.run());
-    expect((await readPageSize(opened.warehouse, PROJECT, opened.clock.now())).rows).toBe(250);
+    expect(readPageSize(opened.state, PROJECT, opened.clock.now()).rows).toBe(250);
     // Nine pages of a hundred rows of that day, after one refusal.
     expect(requests).toBeLessThanOrEqual(DAYS * 4 + 6 + 8);
     await expectRight({ ...opened, first: opened.yesterday(), perNight: [] }, [behaviors.refusesLimitOn]);
@@ -188,7 +189,7 @@ test('a long tail of equal rows in random order is right after a night, in few r
   await opened.run();
   for (const at of days)
     expect(byPath([...((await opened.storedRows(at)) ?? [])]), at).toEqual(byPath(withTail(at)));
-  expect((await readPageSize(opened.warehouse, PROJECT, opened.clock.now())).rows).toBe(100);
+  expect(readPageSize(opened.state, PROJECT, opened.clock.now()).rows).toBe(100);
 });
 
 describe('changes that cancel', () => {

@@ -19,11 +19,19 @@ async function load(size: Pick<LimitedSiteOptions, 'days' | 'pages'>) {
     mostLost = Math.max(mostLost, read.length - stored);
     stored += read.filter(({ from }) => from === day).length;
   };
-  return inProcess(async ({ warehouse, clientOf }) => {
+  return inProcess(async ({ warehouse, state, clientOf }) => {
     const run = vi.spyOn(DuckDBConnection.prototype, 'run');
     const prepared = vi.spyOn(DuckDBPreparedStatement.prototype, 'run');
     const client = clientOf({ id: PROJECT });
-    const task = { warehouse, client, project: PROJECT, settleDays: 3, inTurn: pLimit(16), now: clock.now };
+    const task = {
+      warehouse,
+      state,
+      client,
+      project: PROJECT,
+      settleDays: 3,
+      inTurn: pLimit(16),
+      now: clock.now,
+    };
     const { results } = await exportHistory({ ...task, range, onDay });
     const calls = run.mock.calls.length + prepared.mock.calls.length;
     const commits = run.mock.calls.filter(([sql]) => sql === 'COMMIT').length;

@@ -6,6 +6,7 @@ import { readDay } from '../../src/export/ledger.js';
 import { loadDays } from '../../src/export/load.js';
 import { openClient } from '../api/open-client.js';
 import { rowsOf, servePlatform } from '../platform.js';
+import { stateBeside } from '../open-state.js';
 import { liveWarehouse } from '../open-warehouse.js';
 import { randomOf } from '../reports/random.js';
 import { NOW } from '../sandbox/open-sandbox.js';
@@ -64,7 +65,16 @@ test('of 200 days whose rows move between pages while they are read, none is sto
   const platform = await servePlatform({ now: () => NOW, rowsOf: (at) => lively.get(at)?.read() ?? [] });
   const client = openClient(platform.baseUrl, { limits: { responseTimeoutMs: 5_000 } });
   const warehouse = await liveWarehouse();
-  const task = { warehouse, client, project: PROJECT, settleDays: 3, inTurn: pLimit(6), now: () => NOW };
+  const { state } = await stateBeside(warehouse);
+  const task = {
+    warehouse,
+    state,
+    client,
+    project: PROJECT,
+    settleDays: 3,
+    inTurn: pLimit(6),
+    now: () => NOW,
+  };
   const planned = days.map((day) => ({ day, due: 'missing', stage: 'past', requests: 1 }) as const);
   const { results, stopped } = await loadDays(task, planned);
 

@@ -1,10 +1,12 @@
 import { describe, expect, it, test } from 'vitest';
 import { RefusedError } from '../../src/api/errors.js';
 import { addDays, type Day, day, daysBetween } from '../../src/day.js';
-import { KEPT_FROM, readFact } from '../../src/export/facts.js';
+import { KEPT_FROM } from '../../src/export/facts.js';
 import type { ExportRange } from '../../src/export/plan.js';
 import { type RangeRequest, resolveRange } from '../../src/export/range.js';
+import { readFact } from '../../src/state/facts.js';
 import { openClient } from '../api/open-client.js';
+import { stateBeside } from '../open-state.js';
 import { liveWarehouse } from '../open-warehouse.js';
 import { NOW, openSandbox } from '../sandbox/open-sandbox.js';
 import { reply, serve } from '../serve.js';
@@ -25,7 +27,8 @@ async function setUp(firstDay: string) {
   const { baseUrl, projectId, apiKey } = sandbox;
   const client = openClient(baseUrl, { projectId, apiKey, limits: { responseTimeoutMs: 20_000 } });
   const warehouse = await liveWarehouse();
-  const request = { warehouse, client, project: projectId, now: clock.now() };
+  const { state } = await stateBeside(warehouse);
+  const request = { warehouse, state, client, project: projectId, now: clock.now() };
   return { request, asked: () => sandbox.inspect().requests.recent.length };
 }
 
@@ -55,7 +58,7 @@ describe('where a history begins', () => {
       const client = { views };
       expect(await find({ ...request, client })).toEqual({ first: '2025-12-31', last: '2026-11-17' });
       expect(asked()).toBeLessThan(2 * MOST_REQUESTS);
-      expect(await readFact(request.warehouse, request.project, KEPT_FROM, request.now)).toBeUndefined();
+      expect(readFact(request.state, request.project, KEPT_FROM, request.now)).toBeUndefined();
     },
   );
 
@@ -110,7 +113,9 @@ async function limitedPlatform({ longestDays = Infinity, oldest, first = FIRST, 
     reply(response, 200, { totals: { human, ai: 0, total: human }, views: [], hasMore: false });
   });
   const client = openClient(server.baseUrl, { retries: { retries: 1, minDelayMs: 1, maxDelayMs: 1 } });
-  const request = { warehouse: await liveWarehouse(), client, project: 'prj_1', now: NOW };
+  const warehouse = await liveWarehouse();
+  const { state } = await stateBeside(warehouse);
+  const request = { warehouse, state, client, project: 'prj_1', now: NOW };
   return { request, asked, limits };
 }
 

@@ -8,9 +8,11 @@ import { openPaces } from '../../src/app/platform.js';
 import { bucketNameOf } from '../../src/config/load.js';
 import { type ProjectSettings, settingsSchema } from '../../src/config/schema.js';
 import { addDays, type Day, daysBetween, lastEndedDay } from '../../src/day.js';
+import type { State } from '../../src/state/state.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { KEY, openClient } from '../api/open-client.js';
 import { sleepingClock } from '../sleeping-clock.js';
+import { stateBeside } from '../open-state.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { rowsOf, servePlatform } from '../platform.js';
 import { tempDir } from '../temp-dir.js';
@@ -39,6 +41,7 @@ export interface LimitedSiteOptions {
 /** What a process of an export works with. */
 interface Opened {
   readonly warehouse: Warehouse;
+  readonly state: State;
   readonly clientOf: (project: { readonly id: string }) => Client;
 }
 
@@ -79,9 +82,10 @@ export async function limitedSite(options: LimitedSiteOptions) {
     onRequest: () => void = () => undefined,
   ): Promise<Result> => {
     const warehouse = await liveWarehouse(path);
+    const { state, close } = await stateBeside(warehouse);
     const credentials = { bucketOf: (project: ProjectSettings) => bucketNameOf(project, environment) };
     const given = { settings, credentials, maxWaitMs };
-    const paces = openPaces(warehouse, given, { now: clock.now, sleep: clock.sleep });
+    const paces = openPaces(state, given, { now: clock.now, sleep: clock.sleep });
     const clients = new Map(
       settings.projects.map((project) => [
         project.id,
@@ -98,8 +102,9 @@ export async function limitedSite(options: LimitedSiteOptions) {
       ]),
     );
     const clientOf = ({ id }: { readonly id: string }) => clients.get(id) ?? expect.fail('no client');
-    return work({ warehouse, clientOf }).finally(async () => {
+    return work({ warehouse, state, clientOf }).finally(async () => {
       await paces.record();
+      await close();
       await closeNow(warehouse);
     });
   };

@@ -4,7 +4,8 @@ import { readDayLedger, readDay } from '../../src/export/ledger.js';
 import { resolveRange } from '../../src/export/range.js';
 import type { PageViews } from '../../src/api/schema.js';
 import { openClient } from '../api/open-client.js';
-import { paceOn } from '../budget/open-pace.js';
+import { paceOn } from '../state/open-pace.js';
+import { stateBeside } from '../open-state.js';
 import { liveWarehouse } from '../open-warehouse.js';
 import { sleepingClock } from '../sleeping-clock.js';
 import { exportHistory } from './export-history.js';
@@ -29,6 +30,7 @@ export interface ExportOptions {
 export async function openExport({ days, pages = 3, concurrency = 6, behaviors, hourly }: ExportOptions) {
   const clock = sleepingClock();
   const warehouse = await liveWarehouse();
+  const { state } = await stateBeside(warehouse);
   const changed = new Map<Day, readonly PageViews[]>();
   const hidden = new Map<Day, number>();
   const firstDay = addDays(lastEndedDay(clock.now()), 1 - days);
@@ -45,16 +47,16 @@ export async function openExport({ days, pages = 3, concurrency = 6, behaviors, 
     hiddenOf: (day) => hidden.get(day) ?? 0,
     behaviors,
   });
-  const pace = hourly === undefined ? undefined : paceOn(warehouse, clock, { cap: hourly, maxWaitMs: 0 });
+  const pace = hourly === undefined ? undefined : paceOn(state, clock, { cap: hourly, maxWaitMs: 0 });
   const client = openClient(platform.baseUrl, {
     now: clock.now,
     limits: { responseTimeoutMs: 20_000 },
     pace,
   });
-  const common = { warehouse, client, project: PROJECT };
+  const common = { warehouse, state, client, project: PROJECT };
   const task = { ...common, settleDays: SETTLE_DAYS, inTurn: pLimit(concurrency), now: clock.now };
   return {
-    ...{ clock, warehouse, platform, original },
+    ...{ clock, warehouse, state, platform, original },
     /** The rows of days that are not as they were. */
     changed,
     /** Views of days that are in none of their rows. */

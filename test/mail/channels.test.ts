@@ -5,47 +5,30 @@ import type { Socket } from 'node:net';
 import { promisify } from 'node:util';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { EffectsJournal } from '../../src/effects/journal.js';
-import { reconcile } from '../../src/effects/reconcile.js';
-import { countDifferences } from '../../src/effects/settle.js';
 import { openChannel } from '../../src/mail/channel.js';
-import { DeliveryError, sentOf } from '../../src/mail/delivery.js';
-import { deliver, readDeliveries, recordIntent, resolveDelivery } from '../../src/mail/ledger.js';
-import { deliveryAfter, EMAILS } from '../../src/mail/reconcile.js';
+import { deliver } from '../../src/mail/deliver.js';
+import { DeliveryError, resolved, sentOf } from '../../src/mail/delivery.js';
 import { outboxTransport } from '../../src/mail/transport.js';
-import { closeNow, journalOf, liveWarehouse } from '../open-warehouse.js';
+import { readDeliveries, storeDelivery } from '../../src/state/emails.js';
+import { Sender } from '../../src/state/sender.js';
+import { openTestState, type OpenState } from '../open-state.js';
 import { reply, serve } from '../serve.js';
 import { smallDisk } from '../small-disk.js';
 import { tempDir } from '../temp-dir.js';
-import { letter } from './letters.js';
 import { postTo, SECRET } from './posts.js';
 
 const NOW = new Date('2026-11-16T03:00:00Z');
 const run = promisify(execFile);
 
-/** How often the journal and the database differed about deliveries, and those found to be of unknown outcome. */
-async function reconcileDeliveries({ journal, warehouse }: Awaited<ReturnType<typeof ledgers>>, now: Date) {
-  const found = await reconcile(EMAILS, journal, warehouse, now);
-  const unknown = found.filter(({ store }) => store === 'unknown');
-  return {
-    ...countDifferences(found),
-    deliveries: unknown.map((one) => deliveryAfter(one, now) ?? expect.fail()),
-  };
-}
-
-async function ledgers() {
-  const warehouse = await liveWarehouse();
-  return { warehouse, journal: await journalOf(warehouse) };
-}
-
-async function setUp(given?: Awaited<ReturnType<typeof ledgers>>) {
-  const { warehouse, journal } = given ?? (await ledgers());
-  const transport = outboxTransport(join(warehouse.path, 'nowhere'));
+async function setUp(given?: OpenState, whyNot = () => Promise.resolve<Error | undefined>(undefined)) {
+  const { state, worker, here } = given ?? (await openTestState());
+  const sender = new Sender({ state, worker, here, witness: undefined, whyNot });
+  const transport = outboxTransport('nowhere');
   const { signal } = new AbortController();
-  return (...posts: Parameters<typeof deliver>[1]) =>
-    deliver({ warehouse, journal, transport, admission: 'due', now: () => NOW, signal }, posts).then(
-      async (attempted) => ({ attempted, stored: await readDeliveries(warehouse) }),
-    );
+  return async (...posts: Parameters<typeof deliver>[1]) => {
+    const task = { state, sender, transport, admission: 'due', now: () => NOW, signal } as const;
+    return { attempted: await deliver(task, posts), stored: readDeliveries(state) };
+  };
 }
 
 describe('a post to a channel', () => {
@@ -131,115 +114,109 @@ describe('a post to a channel', () => {
   });
 });
 
-describe('the ledger of deliveries', () => {
-  const attempt = { via: 'slack', admission: 'due', now: NOW } as const;
+describe('what is sent', () => {
   const LATER = new Date('2026-11-16T04:00:00Z');
-  const eventsIn = ({ journal }: Awaited<ReturnType<typeof ledgers>>) =>
-    [...journal.known('email').values()].map(({ last: { event, note } }) => [event, note]);
-  const recorded = async (...of: Parameters<typeof recordIntent>) =>
-    (await recordIntent(...of)) ?? expect.fail();
 
-  it('sends nothing while that is refused, and does not ask about what was sent', async () => {
-    const all = await ledgers();
-    const error = new Error('sent from elsewhere');
-    let refusal: Error | undefined = error;
-    all.journal.askFirst(() => Promise.resolve(refusal));
+  it('is nothing while that is refused, and what was sent needs no answer', async () => {
+    const opened = await openTestState();
+    const error = new Error('sent from another place');
+    let whyNot = (): Promise<Error | undefined> => Promise.resolve(error);
     const standIn = await serve((_, response) => response.end('ok'));
-    const send = await setUp(all);
+    const send = await setUp(opened, () => whyNot());
     await expect(send(postTo('slack', standIn.baseUrl))).rejects.toThrow(error);
-    expect(await readDeliveries(all.warehouse)).toEqual([]);
-    refusal = undefined;
+    expect(readDeliveries(opened.state)).toEqual([]);
+    whyNot = () => Promise.resolve(undefined);
     for (let times = 0; times < 2; times++) await send(postTo('slack', standIn.baseUrl));
     expect(standIn.seen).toHaveLength(1);
-    all.journal.askFirst(() => Promise.reject(error));
+    whyNot = () => Promise.reject(error);
     expect((await send(postTo('slack', standIn.baseUrl))).attempted).toEqual([]);
   });
 
-  it('has nothing of an email that a full disk could not record, and the journal says that it was not sent', async (context) => {
+  it('is nothing that a full disk could not record', async (context) => {
     const directory = await tempDir();
     const disk = await smallDisk(context, directory);
-    const warehouse = await liveWarehouse(join(directory, 'warehouse.duckdb'));
-    const journal = await EffectsJournal.open(await tempDir());
-    await disk.leaveRoom(0);
-    const intent = recordIntent({ warehouse, journal }, await letter('docs@example.com'), {
-      ...attempt,
-      via: 'smtp',
-    });
-    await expect(intent).rejects.toThrow(/No space left|ENOSPC/);
-    const [known] = journal.known('email').values();
-    expect(known?.last).toMatchObject({ event: 'not-sent', attempt: NOW.toISOString() });
-    await journal.close();
-    await expect(closeNow(warehouse)).rejects.toThrow('No space left');
-  });
-
-  it('and the journal are each rebuilt from the other: what was sent stays sent, and the rest is unknown', async () => {
-    const all = await ledgers();
-    const figures = { days: 7, human: 1620, ai: 40 };
-    const { departure } = await recorded(all, postTo('slack', 'http://127.0.0.1:1', { figures }), attempt);
-    const ended = new Date('2026-11-16T03:30:00Z');
-    await departure.ended({ event: 'sent', note: 'ok' }, ended);
-    await recorded(all, await letter('docs@example.com'), { ...attempt, via: 'smtp' });
-    const lacking = { state: 'unknown', settled_at: LATER, days_covered: null };
-    const unknown = { recipient: 'docs@example.com', ...lacking };
-    const sent = { recipient: 'docs-channel', state: 'sent', via: 'slack', attempts: 1, tried_at: NOW };
-    const known = { ...sent, settled_at: ended, note: 'ok', days_covered: 7, human: 1620, ai: 40 };
-    const [copy, lost] = [await ledgers(), await ledgers()];
-    const found = await reconcileDeliveries({ ...copy, journal: all.journal }, LATER);
-    expect(found).toMatchObject({ stored: 2, lost: 1, unknown: 1, written: 0, deliveries: [unknown] });
-    expect(await readDeliveries(copy.warehouse)).toMatchObject([known, unknown]);
-    expect(eventsIn(all)).toEqual([
-      ['sent', 'ok'],
-      ['unknown', 'the process ended before the outcome was recorded'],
-    ]);
-    expect(await reconcileDeliveries(all, LATER)).toMatchObject({ stored: 2, lost: 0, written: 0 });
-    expect(await readDeliveries(all.warehouse)).toMatchObject([known, unknown]);
-    const rewritten = await reconcileDeliveries({ ...all, journal: lost.journal }, LATER);
-    expect(rewritten).toMatchObject({ stored: 0, written: 2, deliveries: [] });
-    expect(eventsIn(lost)).toEqual(eventsIn(all));
-    for (const { journal } of [lost, all]) {
-      const [first, second] = [...journal.known('email').values()].map(({ last }) => last);
-      const figures = { days: 7, human: 1620, ai: 40 };
-      expect(first).toMatchObject({ figures, attempts: 1, attempt: NOW.toISOString() });
-      expect(second).not.toHaveProperty('figures');
-    }
-    expect(await reconcileDeliveries(all, LATER)).toMatchObject({ stored: 0, written: 0, deliveries: [] });
-  });
-
-  it('has what a person settles, and sends again what did not arrive, even after the last attempt', async () => {
-    const all = await ledgers();
-    await recorded(all, await letter('docs@example.com'), { ...attempt, via: 'smtp' });
-    const [unknown = expect.fail()] = (await reconcileDeliveries(all, NOW)).deliveries;
-    const missing = await resolveDelivery(all, { ...unknown, attempts: 8 }, 'not delivered', NOW);
-    expect(missing).toMatchObject({ state: 'waiting', attempts: 0, next_attempt_at: null });
-    expect(await readDeliveries(all.warehouse)).toEqual([missing]);
-    expect(eventsIn(all)).toEqual([['not-sent', 'not delivered, confirmed by a person']]);
-    const arrived = await resolveDelivery(all, unknown, 'delivered', LATER);
-    expect(arrived).toMatchObject({ state: 'sent', settled_at: LATER, attempts: 1 });
-    expect(await readDeliveries(all.warehouse)).toEqual([arrived]);
-    expect(eventsIn(all)).toEqual([['sent', 'delivered, confirmed by a person']]);
+    const opened = await openTestState(directory);
     const standIn = await serve((_, response) => response.end('ok'));
-    const send = await setUp(all);
-    const post = postTo('webhook', standIn.baseUrl);
-    await recorded(all, post, { ...attempt, via: 'webhook' });
-    expect((await send(post)).attempted).toEqual([]);
-    const [lost = expect.fail()] = (await reconcileDeliveries(all, LATER)).deliveries;
-    expect((await send(post)).attempted).toEqual([]);
-    await resolveDelivery(all, lost, 'not delivered', LATER);
-    expect((await send(post)).attempted).toMatchObject([{ state: 'sent' }]);
+    const send = await setUp(opened);
+    await disk.leaveRoom(0);
+    await expect(send(postTo('slack', standIn.baseUrl))).rejects.toThrow(/disk is full/);
+    expect(standIn.seen).toEqual([]);
+    await disk.makeRoom();
+    expect(readDeliveries(opened.state)).toEqual([]);
+    expect((await send(postTo('slack', standIn.baseUrl))).attempted).toMatchObject([{ state: 'sent' }]);
+  });
+
+  it('is nothing that the witness cannot record, and what waited still waits', async () => {
+    const opened = await openTestState();
+    // It cannot be written in a directory that is gone.
+    const witness = join(await tempDir(), 'gone', 'witness');
+    const { state, worker, here } = opened;
+    const standIn = await serve((_, response, count) => {
+      if (count === 1) response.writeHead(429);
+      response.end('ok');
+    });
+    const send = await setUp(opened);
+    const first = await send(postTo('slack', standIn.baseUrl));
+    expect(first.stored).toMatchObject([{ state: 'waiting', attempts: 1 }]);
+    const sender = new Sender({ state, worker, here, witness, whyNot: () => Promise.resolve(undefined) });
+    const { signal } = new AbortController();
+    const transport = outboxTransport('nowhere');
+    const task = { state, sender, transport, admission: 'unsettled', now: () => LATER, signal } as const;
+    const posts = ['2026-W46', '2026-W47'].map((period) => postTo('slack', standIn.baseUrl, {}, period));
+    await expect(deliver(task, posts)).rejects.toThrow('must be written before anything is sent');
     expect(standIn.seen).toHaveLength(1);
+    expect(readDeliveries(state)).toEqual(first.stored);
+  });
+
+  it('is nothing after an interruption, not even what was being prepared', async () => {
+    const { state, worker, here } = await openTestState();
+    const interruption = new AbortController();
+    const { signal } = interruption;
+    const standIn = await serve((_, response) => response.end('ok'));
+    const whyNot = () => {
+      interruption.abort();
+      return Promise.resolve(undefined);
+    };
+    const sender = new Sender({ state, worker, here, witness: undefined, whyNot });
+    const transport = outboxTransport('nowhere');
+    const task = { state, sender, transport, admission: 'due', now: () => NOW, signal } as const;
+    expect(await deliver(task, [postTo('slack', standIn.baseUrl)])).toEqual([]);
+    expect(standIn.seen).toEqual([]);
+    expect(readDeliveries(state)).toEqual([]);
+  });
+
+  it('stays of unknown outcome until a person settles it, and is sent again if it did not arrive, even after the last attempt', async () => {
+    const opened = await openTestState();
+    const { state } = opened;
+    const standIn = await serve((_, response, count) =>
+      count === 1 ? response.destroy() : response.end('ok'),
+    );
+    const send = await setUp(opened);
+    const post = postTo('webhook', standIn.baseUrl);
+    const [unknown = expect.fail()] = (await send(post)).stored;
+    expect(unknown.state).toBe('unknown');
+    expect((await send(post)).attempted).toEqual([]);
+    const missing = resolved({ ...unknown, attempts: 8 }, 'not delivered', NOW);
+    expect(missing).toMatchObject({ state: 'waiting', attempts: 0, next_attempt_at: null });
+    const arrived = resolved(unknown, 'delivered', LATER);
+    expect(arrived).toMatchObject({ state: 'sent', settled_at: LATER, attempts: 1 });
+    await state.transaction(() => storeDelivery(state, arrived));
+    expect((await send(post)).attempted).toEqual([]);
+    await state.transaction(() => storeDelivery(state, missing));
+    expect((await send(post)).attempted).toMatchObject([{ state: 'sent', attempts: 1 }]);
+    expect(standIn.seen).toHaveLength(2);
     const alike = { ...missing, project: 'other' };
     const failed = new DeliveryError([missing, alike, { ...missing, state: 'failed', note: null }]);
     expect(failed).toMatchObject({ exitCode: 1 });
     expect(failed.message).toBe(
       'Not delivered, or outcome unknown:\n' +
-        '  weekly 2026-W46 to docs@example.com: waiting, not delivered, confirmed by a person\n' +
-        '  weekly 2026-W46 to docs@example.com: failed, no reason given\nSee: readership status',
+        '  weekly 2026-W46 to docs-channel: waiting, not delivered, confirmed by a person\n' +
+        '  weekly 2026-W46 to docs-channel: failed, no reason given\nSee: readership status',
     );
-    const posted = { ...missing, via: 'webhook', state: 'sent' } as const;
-    expect(sentOf([missing, posted]).words).toBe('1 report sent, 1 not');
+    expect(sentOf([missing, arrived]).words).toBe('1 report sent, 1 not');
     const later = new DeliveryError([missing]);
     expect(later).toMatchObject({ exitCode: 75 });
-    expect(later.message).toMatch(/^Not sent:\n {2}weekly 2026-W46 to docs@example.com: not deliv/);
+    expect(later.message).toMatch(/^Not sent:\n {2}weekly 2026-W46 to docs-channel: not deliv/);
   });
 });
 

@@ -2,9 +2,9 @@ import { addSeconds } from 'date-fns';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Delivery } from '../../src/mail/delivery.js';
-import { deliver, readDeliveries } from '../../src/mail/ledger.js';
+import { deliver } from '../../src/mail/deliver.js';
 import { outboxTransport, smtpTransport } from '../../src/mail/transport.js';
+import { type Delivery, readDeliveries } from '../../src/state/emails.js';
 import { letter } from './letters.js';
 import { type Behavior, startMailServer } from './mail-server.js';
 import { type MailSite, mailSite } from './site.js';
@@ -23,10 +23,10 @@ beforeEach(async () => {
 type Task = Parameters<typeof deliver>[0];
 
 async function send(recipients: readonly string[], given: Partial<Task> = {}, now = MONDAY) {
-  const { warehouse, journal, server } = test;
+  const { state, sender, server } = test;
   const transport = smtpTransport(`smtp://127.0.0.1:${server.port}`, TIMEOUTS);
   const { signal } = new AbortController();
-  const task: Task = { warehouse, journal, transport, admission: 'due', now: () => now, signal, ...given };
+  const task: Task = { state, sender, transport, admission: 'due', now: () => now, signal, ...given };
   return deliver(task, await Promise.all(recipients.map((recipient) => letter(recipient))));
 }
 
@@ -51,7 +51,7 @@ describe('an email handed to a mail server', () => {
     const [second] = await send(['docs@example.com'], { admission: 'force' });
     expect(second).toMatchObject({ state: 'sent', attempts: 2, message_id: first?.message_id });
     expect(received('docs@example.com')).toBe(2);
-    expect(await readDeliveries(test.warehouse)).toHaveLength(1);
+    expect(readDeliveries(test.state)).toHaveLength(1);
   });
 
   const WHILE_SENDING = /while sending the email/;
@@ -75,7 +75,7 @@ describe('an email handed to a mail server', () => {
     expect(delivery?.state).toBe(state);
     expect(delivery?.note).toMatch(words);
     expect(received('docs@example.com')).toBe(copies);
-    expect(await readDeliveries(test.warehouse)).toEqual([delivery]);
+    expect(readDeliveries(test.state)).toEqual([delivery]);
   });
 
   it('is retried at the time of its next attempt, no sooner, and given up after eight, with the last reason', async () => {
@@ -88,7 +88,7 @@ describe('an email handed to a mail server', () => {
       if (next != null) expect(await send(['docs@example.com'], {}, addSeconds(next, -1))).toEqual([]);
     }
     expect(states).toEqual([...Array<string>(7).fill('waiting'), 'failed']);
-    const [delivery] = await readDeliveries(test.warehouse);
+    const [delivery] = readDeliveries(test.state);
     expect(delivery?.note).toMatch(/^gave up after 8 attempts: .*451/);
   });
 
@@ -163,7 +163,7 @@ describe('where an email is sent from', () => {
     take(recipients[0] ?? '', { on: 'data', do: 'silence' });
     const deliveries = await send(recipients);
     expect(deliveries).toMatchObject([{ recipient: recipients[0], state: 'unknown' }]);
-    expect(await readDeliveries(test.warehouse)).toHaveLength(1);
+    expect(readDeliveries(test.state)).toHaveLength(1);
     expect(await send(recipients)).toHaveLength(19);
     expect(recipients.map(received)).toEqual(Array(20).fill(1));
   });
@@ -206,5 +206,5 @@ it('an interruption starts no email, and finishes the one in progress', async ()
   const { signal } = interruption;
   expect(await send(['a@example.com'], { signal })).toMatchObject([{ state: 'sent' }]);
   expect(await send(['b@example.com'], { signal })).toEqual([]);
-  expect(await readDeliveries(test.warehouse)).toHaveLength(1);
+  expect(readDeliveries(test.state)).toHaveLength(1);
 });

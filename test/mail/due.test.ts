@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { type Delivery, mayBeTried, type PeriodState, settled, whatIsDue } from '../../src/mail/delivery.js';
-import { address } from './letters.js';
+import { mayBeTried, type PeriodState, settled, whatIsDue } from '../../src/mail/delivery.js';
+import type { Delivery } from '../../src/state/emails.js';
+import { address, delivery as stored } from './letters.js';
 
 const docs = address('docs@example.com');
 const lead = address('lead@example.com');
@@ -11,13 +12,13 @@ const complete: PeriodState = {
   from: at('16T00:00'),
   until: at('17T02:15'),
   recipients: [docs, lead],
+  project: 'prj_1',
   deliveries: [],
 };
 
 const delivery = (recipient: string, state: Delivery['state'], next: Date | null = null): Delivery => ({
-  ...{ report: 'weekly', project: 'prj_1', period: '2026-W46', recipient, state, via: 'smtp' },
-  ...{ message_id: '<1@example.com>', attempts: 1, tried_at: at('16T03:00'), settled_at: null },
-  ...{ next_attempt_at: next, note: null, days_covered: 7, human: 0, ai: 0 },
+  ...stored({ report: 'weekly', project: 'prj_1', period: '2026-W46', recipient }, state, at('16T03:00')),
+  next_attempt_at: next,
 });
 
 describe('a report', () => {
@@ -68,7 +69,9 @@ it.each<[Delivery['state'], Date | null, readonly [due: boolean, unsettled: bool
 ])('a delivery that is %s until %s may be tried if due, unsettled or forced: %j', (state, next, expected) => {
   const admissions = ['due', 'unsettled', 'force'] as const;
   const now = at('16T03:58');
-  expect(admissions.map((one) => mayBeTried(delivery(docs, state, next), one, now))).toEqual(expected);
+  expect(admissions.map((one) => mayBeTried([delivery(docs, state, next)], 'prj_1', one, now))).toEqual(
+    expected,
+  );
 });
 
 it('a delivery is attempted eight times, at intervals that double from five minutes to four hours', () => {

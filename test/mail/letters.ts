@@ -1,4 +1,5 @@
 import { parseMailAddress, parseSender, type MailAddress, type Sender } from '../../src/config/recipients.js';
+import type { Delivery, DeliveryKey } from '../../src/state/emails.js';
 import { compose, type Email, type MailContent } from '../../src/mail/compose.js';
 
 export function address(text: string): MailAddress {
@@ -34,3 +35,20 @@ export const letter = (recipient: string, period = '2026-W46'): Promise<Email> =
     { from: sender('Readership <readership@example.com>') },
     new Date('2026-11-16T03:00:00Z'),
   );
+
+/** A delivery as it is stored after one attempt at `triedAt`. */
+export const delivery = (key: DeliveryKey, state: Delivery['state'], triedAt: Date): Delivery => ({
+  ...key,
+  state,
+  via: 'smtp',
+  message_id: `<${key.recipient}${key.period}@example.com>`,
+  attempt: 1,
+  attempts: 1,
+  tried_at: triedAt,
+  settled_at: null,
+  next_attempt_at: null,
+  note: null,
+  days_covered: null,
+  human: null,
+  ai: null,
+});

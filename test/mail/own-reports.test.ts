@@ -2,11 +2,11 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { day } from '../../src/day.js';
-import { readDeliveries } from '../../src/mail/ledger.js';
+import { readDeliveries } from '../../src/state/emails.js';
 import { reportStep } from '../../src/steps/report.js';
 import { partsOf } from '../steps/parts-of.js';
-import { execute } from '../open-warehouse.js';
 import { serve, type TestServer } from '../serve.js';
+import { insert } from '../stored-jobs.js';
 import { postTo } from './posts.js';
 import { keepSite, loadDays, type MailSite, mailSite, recordReported } from './site.js';
 
@@ -23,7 +23,7 @@ beforeAll(async () => {
   chat = await serve(() => undefined);
   await loadDays(test.warehouse, day('2026-10-01'), day('2026-11-15'));
   expect((await report(MONDAY, {})).detail.pages).toHaveLength(2);
-  await recordReported(test.warehouse, new Date(MONDAY));
+  await recordReported(test.state, new Date(MONDAY));
   base = await keepSite(test);
 });
 
@@ -50,8 +50,9 @@ function report(time: string, reports: object, projects: object[] = [DOCS]) {
       historyFile: join(test.directory, 'history.duckdb'),
       reportsDir: join(test.directory, 'pages'),
     },
-    effects: {
-      journal: test.journal,
+    state: test.state,
+    sender: test.sender,
+    outgoing: {
       channels: new Map([['chat', postTo('teams', chat.baseUrl).channel]]),
       transport: test.transport,
     },
@@ -76,7 +77,7 @@ describe('a report that a workspace defines', () => {
     expect(await readFile(join(test.directory, 'pages/prj_1/sections-2026-10.html'), 'utf8')).toContain(
       '/page-1',
     );
-    const sent = await readDeliveries(test.warehouse);
+    const sent = readDeliveries(test.state);
     expect(sent.map(({ report, period, state }) => `${report} ${period} ${state}`)).toEqual([
       'by_day 2026-11-15 sent',
       'by_week 2026-W46 sent',
@@ -140,12 +141,22 @@ describe('a report that a workspace defines', () => {
   it('is a digest that begins with the project that has pull requests to review', async () => {
     for (const project of ['prj_1', 'prj_2'])
       await loadDays(test.warehouse, day('2026-10-26'), day('2026-11-01'), project);
-    await execute(
-      test.warehouse,
-      `INSERT INTO agent_jobs BY NAME
-       SELECT 1 AS id, 'prj_2' AS project, '/page-1' AS path, 'completed' AS state, 'much read' AS reason, 'p' AS prompt,
-         'https://code.example.com/pull/1' AS pr_link, 0 AS polls, DATE '2026-10-28' AS planned_at, DATE '2026-10-29' AS ended_at`,
-    );
+    await test.state.transaction(() => {
+      insert(test.state, 'jobs', {
+        reference: 'a',
+        project: 'prj_2',
+        path: '/page-1',
+        state: 'completed',
+        reason: 'much read',
+        prompt: 'p',
+        pr_link: 'https://code.example.com/pull/1',
+        planned_at: '2026-10-28T00:00:00.000Z',
+        ended_at: '2026-10-29T00:00:00.000Z',
+        weekly_human: 0,
+        weekly_ai: 0,
+        weeks: '[]',
+      });
+    });
     const projects = [DOCS, { id: 'prj_2', name: 'Acme API' }];
     await report('2026-11-03T09:00:00Z', { improve: { to: ['head@example.com'], digest: true } }, projects);
     const [{ subject } = expect.fail()] = await test.mailsTo('head@example.com');

@@ -3,17 +3,18 @@ import { basename, join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { settingsSchema } from '../../src/config/schema.js';
 import { day } from '../../src/day.js';
-import { ElsewhereError } from '../../src/effects/place.js';
 import { ConfigurationError } from '../../src/errors.js';
-import { DeliveryError } from '../../src/mail/delivery.js';
-import { reconcileEffects } from '../../src/app/janitor.js';
-import { recordIntent } from '../../src/mail/ledger.js';
+import { resolved } from '../../src/mail/delivery.js';
+import { readDeliveriesTo, storeDelivery } from '../../src/state/emails.js';
+import { OtherPlaceError } from '../../src/state/place.js';
+import { Sender } from '../../src/state/sender.js';
 import { mailLines } from '../../src/print/emails.js';
+import { recover } from '../../src/state/recover.js';
 import { reportStep } from '../../src/steps/report.js';
 import { execute } from '../open-warehouse.js';
 import { runtimeIn } from '../run-cli.js';
 import { type GivenParts, partsOf } from '../steps/parts-of.js';
-import { letter } from './letters.js';
+import { delivery } from './letters.js';
 import { loadDays, type MailSite, mailSite, recordReported } from './site.js';
 
 const GIVEN = {
@@ -33,9 +34,10 @@ beforeEach(async () => {
   test = await mailSite();
 });
 
-const report = async (time: string, { workspace, effects, session }: GivenParts = {}) => {
-  const { unknownDeliveries } = await reconcileEffects(test.journal, test.warehouse, new Date(time));
+const report = (time: string, { sender, workspace, session }: GivenParts = {}) => {
   const parts = partsOf(test.warehouse, {
+    state: test.state,
+    sender: sender ?? test.sender,
     workspace: {
       settings,
       projects: settings.projects,
@@ -43,7 +45,7 @@ const report = async (time: string, { workspace, effects, session }: GivenParts 
       reportsDir: join(test.directory, 'reports'),
       ...workspace,
     },
-    effects: { journal: test.journal, unknownDeliveries, transport: test.transport, ...effects },
+    outgoing: { transport: test.transport },
     session: { now: () => new Date(time), ...session },
   });
   return reportStep(parts);
@@ -57,11 +59,15 @@ describe('the report step', () => {
     await loadDays(test.warehouse, day('2026-11-02'), day('2026-11-15'));
     await loadDays(test.warehouse, day('2026-11-02'), day('2026-11-15'), 'prj_2');
     const { runtime: screen } = runtimeIn('/');
-    const lines = async (reported: Awaited<ReturnType<typeof report>>['detail']) =>
-      mailLines({ reported }, partsOf(test.warehouse, { workspace: { projects } }), screen);
+    const lines = (reported: Awaited<ReturnType<typeof report>>['detail']) =>
+      mailLines(
+        { reported },
+        partsOf(test.warehouse, { state: test.state, workspace: { projects } }),
+        screen,
+      );
     const sent = await report(MONDAY, { workspace: { settings: { ...settings, projects }, projects } });
     const to = 'docs@example.com and lead@example.com';
-    expect(await lines(sent.detail)).toEqual([
+    expect(lines(sent.detail)).toEqual([
       `weekly 2026-W46, Acme Docs: sent to ${to}`,
       `weekly 2026-W46, Other Docs: sent to ${to}`,
     ]);
@@ -71,7 +77,7 @@ describe('the report step', () => {
     const until = new Date('2026-11-24T02:15:00Z');
     const waits = { report: 'weekly', period: '2026-W47', project: 'prj_2', for: '2 missing days' };
     const held = [until, null].map((end) => ({ ...waits, until: end }));
-    expect(await lines({ ...detail, held })).toEqual([
+    expect(lines({ ...detail, held })).toEqual([
       expect.stringMatching(/^weekly 2026-W47 to lead@example.com: not delivered \(.*550/) as string,
       'weekly 2026-W47, Acme Docs: sent to docs@example.com',
       `weekly 2026-W46, Other Docs: already sent to ${to}`,
@@ -86,7 +92,7 @@ describe('the report step', () => {
     expect((await report(MONDAY, own)).summary).toBe('2 pages rendered, 2 emails sent');
     await mkdir(join(test.directory, 'templates'));
     await writeFile(join(test.directory, 'templates/weekly.html.hbs'), '<title>{{subject}}</title>');
-    await recordReported(test.warehouse, new Date(MONDAY));
+    await recordReported(test.state, new Date(MONDAY));
     const earlier = "TIMESTAMP '2026-11-16 02:59:59'";
     const later = "TIMESTAMP '2026-11-16 03:00:00'";
     const set = (columns: string) => execute(test.warehouse, `UPDATE day_loads SET ${columns}`);
@@ -151,22 +157,50 @@ describe('the report step', () => {
     expect((await report('2026-11-23T05:00:00Z')).detail.deliveries).not.toEqual([]);
   });
 
-  it('reports an email that a killed process was sending, once as an error, and does not send it again', async () => {
+  it('names an email that a killed process was sending until it is settled, and does not send it again', async () => {
     await loadDays(test.warehouse, day('2026-11-02'), day('2026-11-15'));
+    const { state, sender, worker } = test;
     const now = new Date(MONDAY);
-    await recordIntent(test, await letter('docs@example.com'), { via: 'smtp', admission: 'due', now });
-    const { detail, error } = await report('2026-11-16T04:00:00Z');
-    expect(detail.deliveries).toMatchObject([
-      { recipient: 'docs@example.com', state: 'unknown' },
-      { recipient: 'lead@example.com', state: 'sent' },
-    ]);
-    expect(error).toBeInstanceOf(DeliveryError);
-    expect(error).toMatchObject({
-      exitCode: 1,
-      message: expect.stringMatching(/docs@example\.com[^]+\nSee: readership status$/) as string,
-    });
+    const key = { report: 'weekly', project: 'prj_1', period: '2026-W46', recipient: 'docs@example.com' };
+    await sender.begin(
+      now,
+      (attempt) => storeDelivery(state, { ...delivery(key, 'sending', now), attempt }) === 1,
+      () => expect.fail('the witness was written'),
+    );
+    expect(await recover(state, worker, now)).toMatchObject({ emails: 1 });
+    const { runtime: screen } = runtimeIn('/');
+    for (const time of ['2026-11-16T04:00:00Z', '2026-12-16T05:00:00Z']) {
+      const { detail, summary } = await report(time);
+      expect(detail.deliveries.map(({ recipient }) => recipient)).not.toContain('docs@example.com');
+      expect(summary).toMatch(/; 1 may or may not have arrived: readership status$/);
+      const [first] = mailLines({ reported: detail }, partsOf(test.warehouse, { state }), screen);
+      expect(first).toMatch(/^weekly 2026-W46 to docs@example\.com: may or may not have arrived/);
+    }
     expect(await test.mailsTo('docs@example.com')).toEqual([]);
-    expect((await report('2026-11-16T05:00:00Z')).error).toBeUndefined();
+    const [unknown = expect.fail()] = readDeliveriesTo(state, key);
+    await state.transaction(() => storeDelivery(state, resolved(unknown, 'delivered', now)));
+    expect((await report('2026-12-16T06:00:00Z')).summary).not.toContain('may or may not');
+  });
+
+  it('sends a period once to the same person, however the address is written, and whether it is a digest', async () => {
+    await loadDays(test.warehouse, day('2026-11-02'), day('2026-11-15'));
+    const to = ['docs@example.com', 'Lead@example.com'];
+    const sentTo = async (weekly: object, time = MONDAY) => {
+      const given = settingsSchema.parse({ ...GIVEN, reports: { weekly } });
+      const { detail } = await report(time, { workspace: { settings: given } });
+      return detail.deliveries.map(({ recipient, project }) => `${recipient} ${project}`);
+    };
+    expect(await sentTo({ to: [...to, 'DOCS@EXAMPLE.COM', 'lead@example.com'] })).toEqual([
+      'docs@example.com prj_1',
+      'Lead@example.com prj_1',
+    ]);
+    expect(await sentTo({ to: ['Docs@example.com', 'lead@example.com'] })).toEqual([]);
+    const digest = { to: ['LEAD@example.com', 'new@example.com'], digest: true };
+    expect(await sentTo(digest)).toEqual(['new@example.com -']);
+    expect(await sentTo({ to: ['New@example.com', ...to] })).toEqual([]);
+    await loadDays(test.warehouse, day('2026-11-16'), day('2026-11-22'));
+    expect(await sentTo(digest, '2026-11-23T03:00:00Z')).toHaveLength(2);
+    expect(test.server.accepted.size).toBe(4);
   });
 
   it('is retried later if everything that failed will be, and is still retried after the next week has begun', async () => {
@@ -190,10 +224,14 @@ describe('the report step', () => {
     // After an interruption, nothing is begun.
     const stopped = await report('2026-12-07T03:00:00Z', { session: { signal: AbortSignal.abort() } });
     expect(stopped.detail).toMatchObject({ pages: [], deliveries: [] });
-    const elsewhere = new ElsewhereError('It sends from web-1.');
-    const kept = await report('2026-12-07T03:00:00Z', { effects: { elsewhere } });
+    // Neither does a copy send anything.
+    const { state, worker, here } = test;
+    const whyNot = () => Promise.resolve(undefined);
+    const witness = join(test.directory, 'witness');
+    const sender = new Sender({ state, worker, here: { ...here, host: 'web-2' }, witness, whyNot });
+    const kept = await report('2026-12-07T03:00:00Z', { sender });
     expect(kept.detail.deliveries).toEqual([]);
-    expect(kept.error).toBe(elsewhere);
+    expect(kept.error).toBeInstanceOf(OtherPlaceError);
     const { detail } = await report('2026-12-07T03:00:00Z');
     expect(detail.deliveries.map(({ period }) => period)).toEqual(['2026-W49', '2026-W49']);
   });

@@ -3,16 +3,18 @@ import { dirname, join } from 'node:path';
 import PostalMime from 'postal-mime';
 import type { Day } from '../../src/day.js';
 import { smtpTransport } from '../../src/mail/transport.js';
-import { recordStepEnd, recordStepStart } from '../../src/steps/runs.js';
+import { recordStepEnd, recordStepStart } from '../../src/state/runs.js';
+import type { State } from '../../src/state/state.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
-import { closeNow, journalOf, liveWarehouse } from '../open-warehouse.js';
+import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { stateBeside } from '../open-state.js';
 import { tempDir } from '../temp-dir.js';
 import { startMailServer } from './mail-server.js';
 
 export type MailSite = Awaited<ReturnType<typeof mailSite>>;
 
 /**
- * A mail server, and a new directory with a live database and its journal, or a copy of the directory `like`. All are
+ * A mail server, and a new directory with a live database and its state, or a copy of the directory `like`. All are
  * closed after the test.
  */
 export async function mailSite(like?: string) {
@@ -20,11 +22,16 @@ export async function mailSite(like?: string) {
   const copy = like === undefined ? undefined : await tempDir();
   if (like !== undefined && copy !== undefined) await cp(like, copy, { recursive: true });
   const warehouse = await liveWarehouse(copy && join(copy, 'warehouse.duckdb'));
+  const { state, sender, worker, here, close } = await stateBeside(warehouse);
   return {
     server,
     directory: dirname(warehouse.path),
     warehouse,
-    journal: await journalOf(warehouse),
+    state,
+    sender,
+    worker,
+    here,
+    closeState: close,
     /** Sends to the server. */
     transport: () => smtpTransport(`smtp://127.0.0.1:${server.port}`),
     /** What the server accepted for a recipient. */
@@ -34,7 +41,8 @@ export async function mailSite(like?: string) {
 }
 
 /** Closes a site, and returns a directory for `mailSite` to copy. */
-export async function keepSite({ warehouse, directory }: MailSite): Promise<string> {
+export async function keepSite({ warehouse, closeState, directory }: MailSite): Promise<string> {
+  await closeState();
   await closeNow(warehouse);
   const kept = await tempDir();
   await cp(directory, kept, { recursive: true });
@@ -42,9 +50,9 @@ export async function keepSite({ warehouse, directory }: MailSite): Promise<stri
 }
 
 /** Records that the report step succeeded: pages that are there are rendered again only after later loads. */
-export async function recordReported(warehouse: Warehouse, now: Date): Promise<void> {
-  await recordStepStart(warehouse, 'run', 'report', now);
-  await recordStepEnd(warehouse, 'run', 'report', { outcome: 'done', summary: '', resume_at: null, now });
+export async function recordReported(state: State, now: Date): Promise<void> {
+  await recordStepStart(state, 'run', 'report', now);
+  await recordStepEnd(state, 'run', 'report', { outcome: 'done', summary: '', resume_at: null, now });
 }
 
 const VIEWS = `

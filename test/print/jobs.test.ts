@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Job } from '../../src/agents/job.js';
+import type { Job } from '../../src/state/jobs.js';
 import { jobLines } from '../../src/print/jobs.js';
 
 test('a table of jobs that is too wide has the numbers of pull requests, not a part of their addresses', async () => {

@@ -36,11 +36,11 @@ export async function addHostile(history: TestHistory, hostilePaths: readonly st
     UPDATE page_views SET ai = ai * 3 WHERE day >= '2026-11-09' AND path IN ('/changelog', '/llms-full.txt', '/sdks/typescript');
     UPDATE page_views SET total = human + ai`);
   await loadDays(history);
-  const states = ['active', 'completed', 'completed', 'failed', 'unconfirmed', 'refused', 'archived'];
+  const states = ['active', 'completed', 'completed', 'failed', 'unknown', 'refused', 'archived'];
   const jobs = Array.from({ length: 21 }, (_, index) => {
     const state = states[index % states.length] ?? '';
     const pullRequest = index % 7 === 1 ? `'https://github.com/acme/docs/pull/${index}'` : 'NULL';
-    const ended = ['active', 'unconfirmed'].includes(state) ? 'NULL' : `TIMESTAMP '2026-11-12'`;
+    const ended = ['active', 'unknown'].includes(state) ? 'NULL' : `TIMESTAMP '2026-11-12'`;
     const merged = state === 'archived' ? `DATE '2026-10-20'` : 'NULL';
     const path = literal(hostilePaths[index % hostilePaths.length] ?? '');
     return `(${index + 1}, ${path}, '${state}', ${pullRequest}, ${ended}, ${merged})`;
@@ -49,7 +49,7 @@ export async function addHostile(history: TestHistory, hostilePaths: readonly st
     INSERT INTO agent_jobs BY NAME
     SELECT
       *, 'prj_1' AS project, '#3 of 412 pages: 2,074 views in a typical week (1,204 by people, 870 by AI)' AS reason,
-      'p' AS prompt, 0 AS polls, TIMESTAMP '2026-11-12' AS planned_at, ${literal(note)} AS note
+      'p' AS prompt, 0 AS polls, TIMESTAMP '2026-11-12' + to_seconds(id) AS planned_at, ${literal(note)} AS note
     FROM (VALUES ${jobs.join(', ')}) AS job (id, path, state, pr_link, ended_at, merged_on)`);
   const choices = hostilePaths.flatMap((path, index) => [
     index % 2 === 0

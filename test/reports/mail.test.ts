@@ -20,7 +20,7 @@ const SECTIONS: Readonly<Record<string, readonly string[]>> = {
   weekly: ['What moved', 'Most read', 'Read by AI', 'Read by people', 'New this week', 'Agent work'],
   improve: [
     'Waiting for',
-    'Unconfirmed',
+    'Outcome unknown',
     'Failed',
     'Other pages',
     'No job yet',

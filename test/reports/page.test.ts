@@ -20,7 +20,7 @@ describe.skipIf(skipWithoutChromium)('the weekly page in Chromium (skipped where
     await loadDays(history);
     await history.run(`
       INSERT INTO agent_jobs BY NAME
-      SELECT 1 AS id, 'prj_1' AS project, '/${'long'.repeat(50)}' AS path, 'unconfirmed' AS state, 'why' AS reason,
+      SELECT 1 AS id, 'prj_1' AS project, '/${'long'.repeat(50)}' AS path, 'unknown' AS state, 'why' AS reason,
         'p' AS prompt, 0 AS polls, TIMESTAMP '2026-11-16' AS planned_at, '${'note'.repeat(100)}' AS note`);
     html = await (await prepare({ reader: history.reader, name: 'weekly', siteUrl: SITE_URL })).page();
     browser = await launchChromium();

@@ -239,14 +239,14 @@ describe('the weekly report', () => {
         (1, '/running', 'active', NULL, NULL),
         (2, '/ready', 'completed', 'https://github.com/acme/docs/pull/7', TIMESTAMP '2026-11-16'),
         (3, '/hostile', 'completed', 'javascript:alert(1)', TIMESTAMP '2026-11-16'),
-        (4, '/lost', 'unconfirmed', NULL, NULL),
+        (4, '/lost', 'unknown', NULL, NULL),
         (5, '/long-ago', 'completed', NULL, TIMESTAMP '2026-10-01'),
         (6, '/forgotten', 'completed', 'https://github.com/acme/docs/pull/1', TIMESTAMP '2026-10-01')
       ) AS job (id, path, state, pr_link, ended_at)`);
     const { html, subject } = await weekly(history);
     expect(subject).toMatch(/AI views this week; 3 pull requests to review$/);
     const text = textOf(html);
-    expect(text).toContain('3 pull requests ready for your review · 1 running · 1 unconfirmed');
+    expect(text).toContain('3 pull requests ready for your review · 1 running · 1 of unknown outcome');
     expect(text).toMatch(/\/ready .*\/hostile .*\/forgotten .*\/running .*\/lost /);
     expect(text).not.toContain('/long-ago');
     expect(html).toContain('href="https://github.com/acme/docs/pull/7"');

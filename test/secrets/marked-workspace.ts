@@ -1,12 +1,12 @@
 import { cp, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect } from 'vitest';
-import { EffectsJournal } from '../../src/effects/journal.js';
-import { placeOf, sendFrom } from '../../src/effects/place.js';
+import { adopt } from '../../src/state/adopt.js';
+import { placeOf } from '../../src/state/place.js';
 import { daysAgo, liveFile, serveSandbox, workspaceOf } from '../commands/workspace.js';
 import { callCli, type CliOptions, type CliResult, startCli } from '../run-cli.js';
 import type { Sandbox, WatchedOptions } from '../sandbox/faulty-sandbox.js';
-import { inWarehouse } from '../open-warehouse.js';
+import { openTestState } from '../open-state.js';
 import { dotEnv, KEY, PING_ID, smtpUrl } from './marks.js';
 import { tracesLeft } from './search.js';
 
@@ -43,10 +43,9 @@ export async function markedWorkspace(surroundings: Surroundings, like?: string)
 
 /** What `adopt` records, without a process. */
 async function sendFromCopy(cwd: string): Promise<void> {
-  const place = await placeOf(dirname(liveFile(cwd)));
-  const journal = await EffectsJournal.open(dirname(liveFile(cwd)));
-  await inWarehouse(liveFile(cwd), (warehouse) => sendFrom(place, journal, warehouse, new Date()));
-  await journal.close();
+  const { dataDir, state, worker, close } = await openTestState(dirname(liveFile(cwd)));
+  await adopt({ state, worker, witness: undefined }, await placeOf(dataDir));
+  await close();
 }
 
 /** A sandbox that accepts only the marked key, with enough weeks for pages to be flagged. */

@@ -3,13 +3,15 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { TryLaterError } from '../../src/api/errors.js';
 import { moment } from '../../src/format/days.js';
+import { readDeliveries, storeDelivery } from '../../src/state/emails.js';
 import { sendAlerts } from '../../src/service/alerts.js';
 import { isPublished, publish } from '../../src/warehouse/publish.js';
+import { copyStateTables } from '../../src/steps/state-tables.js';
 import { StepRunner } from '../../src/steps/step.js';
 import { day } from '../../src/day.js';
 import { isGenuine, postTo } from '../mail/posts.js';
 import { loadDays, mailSite } from '../mail/site.js';
-import { execute, valuesOf } from '../open-warehouse.js';
+import { execute } from '../open-warehouse.js';
 import { serve } from '../serve.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 import { partsOf } from '../steps/parts-of.js';
@@ -20,24 +22,28 @@ type Work = () => Promise<{ detail: string; summary: string }>;
 
 /** Runs of a step, an hour apart unless given, with a mail server and alert recipients. */
 async function setUp(step: 'export' | 'report' = 'export') {
-  const { server, warehouse, journal, directory, transport, mailsTo } = await mailSite();
+  const { server, warehouse, state, sender, directory, transport, mailsTo } = await mailSite();
   let now = NOW;
   const run = async (work: Work, hours = 1) => {
     const parts = partsOf(warehouse, {
+      state,
+      sender,
       settings: { mail: { from: 'docs@example.com' }, alerts: { to: [OPS] } },
       workspace: { invocation: { config: 'staging.yaml' } },
-      effects: { journal, transport },
+      outgoing: { transport },
       session: { now: () => now },
     });
     const historyFile = join(directory, 'history.duckdb');
     await new StepRunner(parts).step(step, work);
+    await copyStateTables(parts);
     const changed = !(await isPublished(warehouse, historyFile, now));
     await sendAlerts(parts);
+    await copyStateTables(parts);
     await publish(warehouse, historyFile);
     now = addMinutes(now, hours * 60);
-    return { states: await valuesOf(warehouse, 'SELECT state FROM deliveries'), changed };
+    return { states: readDeliveries(state).map((one) => one.state), changed };
   };
-  return { server, warehouse, run, mails: () => mailsTo(OPS) };
+  return { server, state, run, mails: () => mailsTo(OPS) };
 }
 
 const working: Work = () => Promise.resolve({ detail: '', summary: '1 day loaded' });
@@ -96,18 +102,15 @@ it('a platform unreachable for more than a day is an outage: one email when it s
 });
 
 it('a report works again only once the emails that it could not deliver are settled', async () => {
-  const { warehouse, run, mails } = await setUp('report');
+  const { state, run, mails } = await setUp('report');
   await run(() => Promise.reject(new Error('no such user')));
-  await execute(
-    warehouse,
-    `INSERT INTO deliveries BY NAME
-     SELECT * REPLACE ('weekly' AS report, '2026-W46' AS period, 'failed' AS state, '<1@example.com>' AS message_id)
-     FROM deliveries`,
-  );
+  const [sent = expect.fail()] = readDeliveries(state);
+  const weekly = { ...sent, report: 'weekly', period: '2026-W46', attempt: 100 };
+  await state.transaction(() => storeDelivery(state, { ...weekly, state: 'failed' }));
   await run(working);
   const subjects = async () => (await mails()).map(({ subject }) => subject);
   expect(await subjects()).toEqual(['Readership: report fails']);
-  await execute(warehouse, "UPDATE deliveries SET state = 'sent'");
+  await state.transaction(() => storeDelivery(state, { ...weekly, state: 'sent' }));
   await run(working);
   expect(await subjects()).toEqual(['Readership: report fails', 'Readership: report works again']);
 });
@@ -117,19 +120,20 @@ describe('a day on which views fall', () => {
 
   /** A quiet site to Sunday, 15 November, and alerts by a clock that the test sets; OPS gets email, and chat a post. */
   async function setUpSite() {
-    const { warehouse, journal, transport, mailsTo } = await mailSite();
+    const { warehouse, state, sender, transport, mailsTo } = await mailSite();
     const chat = await serve((_, response) => response.end('ok'));
     await loadDays(warehouse, quiet, day('2026-11-15'));
     const alertsAt = async (time: string) => {
       const parts = partsOf(warehouse, {
+        state,
+        sender,
         settings: {
           projects: [{ id: 'prj_1', name: 'Acme <Docs>' }],
           mail: { from: 'docs@example.com' },
           channels: { chat: { kind: 'webhook' } },
           alerts: { to: [OPS, 'chat'] },
         },
-        effects: {
-          journal,
+        outgoing: {
           transport,
           channels: new Map([['chat', postTo('webhook', chat.baseUrl).channel]]),
         },

@@ -2,8 +2,8 @@ import { addMinutes } from 'date-fns';
 import { describe, expect, it } from 'vitest';
 import { settingsSchema } from '../../src/config/schema.js';
 import { dueSteps } from '../../src/service/due.js';
-import { readLastRuns, recordStepEnd, recordStepStart, type StepEnd } from '../../src/steps/runs.js';
-import { liveWarehouse } from '../open-warehouse.js';
+import { readLastRuns, recordStepEnd, recordStepStart, type StepEnd } from '../../src/state/runs.js';
+import { openTestState } from '../open-state.js';
 
 const { schedule } = settingsSchema.parse({ baseUrl: 'http://127.0.0.1', projects: [{ id: 'prj_1' }] });
 const NIGHT = new Date('2026-11-20T02:15:00Z');
@@ -16,19 +16,23 @@ type Ended = Pick<StepEnd, 'outcome'> & { readonly resume_at?: Date };
  * decides how each export ends.
  */
 async function ticks(minutes: number, attempt: (now: Date) => Ended, restartedAt = new Date(0)) {
-  const warehouse = await liveWarehouse();
+  const { state } = await openTestState();
   const record = async (step: 'export' | 'improve' | 'report' | 'publish', now: Date, ended: Ended) => {
     const run = `${step} ${now.toISOString()}`;
-    await recordStepStart(warehouse, run, step, now);
-    await recordStepEnd(warehouse, run, step, { resume_at: null, summary: '', now, ...ended });
+    await recordStepStart(state, run, step, now);
+    await recordStepEnd(state, run, step, { resume_at: null, summary: '', now, ...ended });
   };
   await record('export', new Date('2026-11-19T02:15:00Z'), { outcome: 'done' });
   const tried: number[] = [];
   for (let minute = 0; minute <= minutes; minute += TICK_MINUTES) {
     const now = addMinutes(NIGHT, minute);
-    const runs = await readLastRuns(warehouse, now);
+    const runs = readLastRuns(state, now);
     const serviceSince = restartedAt <= now ? restartedAt : new Date(0);
-    const due = dueSteps(schedule, { runs, pollWaits: false, isUpToDate: true, serviceSince }, now);
+    const due = dueSteps(
+      schedule,
+      { runs, pollWaits: false, hasNewPrompts: false, isUpToDate: true, serviceSince },
+      now,
+    );
     if (due.has('export')) {
       tried.push(minute);
       await record('export', now, attempt(now));
@@ -87,7 +91,7 @@ it('publishing that keeps failing is delayed too, even if other steps are due', 
     { ...run, step: 'publish', outcome: 'failed', done_at: NIGHT, failures: 9 } as const,
   ];
   const dueAt = (minutes: number, pollWaits: boolean) => {
-    const stored = { runs, pollWaits, isUpToDate: false, serviceSince: new Date(0) };
+    const stored = { runs, pollWaits, hasNewPrompts: false, isUpToDate: false, serviceSince: new Date(0) };
     return [...dueSteps(schedule, stored, addMinutes(failedAt, minutes))];
   };
   expect(dueAt(5, false)).toEqual([]);

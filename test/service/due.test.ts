@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { settingsSchema } from '../../src/config/schema.js';
 import { dueSteps } from '../../src/service/due.js';
-import type { LastRun, StepName } from '../../src/steps/runs.js';
+import type { LastRun, StepName } from '../../src/state/runs.js';
 
 const scheduleOf = (schedule = {}) =>
   settingsSchema.parse({ baseUrl: 'http://127.0.0.1', projects: [{ id: 'prj_1' }], schedule }).schedule;
@@ -28,9 +28,9 @@ const due = (
   runs: readonly LastRun[],
   now: string,
   schedule = {},
-  { pollWaits = false, isUpToDate = true, serviceSince = SERVICE_SINCE } = {},
+  { pollWaits = false, hasNewPrompts = false, isUpToDate = true, serviceSince = SERVICE_SINCE } = {},
 ): StepName[] => {
-  const stored = { runs, pollWaits, isUpToDate, serviceSince };
+  const stored = { runs, pollWaits, hasNewPrompts, isUpToDate, serviceSince };
   return [...dueSteps(scheduleOf(schedule), stored, at(now))];
 };
 
@@ -79,6 +79,9 @@ describe('what is due', () => {
     expect(due(runs, '2026-11-20T02:20:00', {}, { pollWaits: true })).toEqual(['poll', 'publish']);
     expect(due(runs, '2026-11-20T02:19:00', {}, { pollWaits: true })).toEqual([]);
     expect(due(runs, '2026-11-20T02:20:00', {}, { pollWaits: false })).toEqual([]);
+    // What a person approved is sent at once.
+    const approved = { pollWaits: true, hasNewPrompts: true };
+    expect(due(runs, '2026-11-20T02:19:00', {}, approved)).toEqual(['poll', 'publish']);
   });
 
   it.each(['failed', 'later', 'interrupted', 'running'] as const)(

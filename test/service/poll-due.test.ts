@@ -1,10 +1,11 @@
 import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
-import { changeJob } from '../../src/agents/ledger.js';
+import { changeJob, planJob } from '../../src/agents/job.js';
 import { submitPrompts } from '../../src/agents/submit.js';
-import { runDue } from '../../src/service/run.js';
-import { readLastRuns, recordStepEnd, recordStepStart } from '../../src/steps/runs.js';
+import { isSendDue, runDue } from '../../src/service/run.js';
+import { readLastRuns, recordStepEnd, recordStepStart } from '../../src/state/runs.js';
 import { agentDesk } from '../agents/agent-desk.js';
+import { EVIDENCE } from '../agents/reading.js';
 import { tempDir } from '../temp-dir.js';
 
 it('a failed poll is followed by a successful one if its job was resolved by hand and no other is active', async () => {
@@ -13,13 +14,13 @@ it('a failed poll is followed by a successful one if its job was resolved by han
   const runAfter = async (minutes: number) => {
     desk.clock.advance(minutes * 60);
     const outcome = await runDue(parts, new Date(0));
-    const runs = await readLastRuns(desk.warehouse, desk.clock.now());
+    const runs = readLastRuns(desk.state, desk.clock.now());
     return [outcome?.polled !== undefined, runs.find(({ step }) => step === 'poll')?.outcome];
   };
   for (const step of ['export', 'improve', 'report', 'publish'] as const) {
-    await recordStepStart(desk.warehouse, step, step, desk.clock.now());
+    await recordStepStart(desk.state, step, step, desk.clock.now());
     const end = { outcome: 'done', summary: '', resume_at: null, now: desk.clock.now() } as const;
-    await recordStepEnd(desk.warehouse, step, step, end);
+    await recordStepEnd(desk.state, step, step, end);
   }
   expect(await runAfter(5)).toEqual([false, undefined]);
 
@@ -29,7 +30,7 @@ it('a failed poll is followed by a successful one if its job was resolved by han
   expect(await runAfter(5)).toEqual([true, 'failed']);
 
   const change = { event: 'found-over', now: desk.clock.now(), cause: 'resolved' } as const;
-  await changeJob(desk.warehouse, await desk.job(1), change);
+  await desk.state.transaction(() => changeJob(desk.state, desk.job(1), change));
   expect(await runAfter(5)).toEqual([true, 'done']);
   expect(await runAfter(5)).toEqual([false, 'done']);
 
@@ -37,4 +38,37 @@ it('a failed poll is followed by a successful one if its job was resolved by han
   vi.spyOn(desk.warehouse, 'exclusive').mockRejectedValue(new Error('out of memory'));
   const outcome = await runDue(parts, new Date(0));
   expect(outcome?.outages.map(({ step }) => step)).toEqual(['publish']);
+});
+
+it('what a person approved or wrote is to be sent at once, until polling was tried', async () => {
+  const desk = await agentDesk();
+  const { workspace } = desk.parts();
+  const isDue = () => isSendDue(desk.state, workspace.settings, new Date(0), desk.clock.now());
+  const planned = (path: string, isApproved: boolean) =>
+    desk.state.transaction(() =>
+      planJob(desk.state, {
+        project: desk.project,
+        page: { path, reason: 'much read', evidence: EVIDENCE },
+        prompt: `Improve ${path}`,
+        isApproved,
+        now: desk.clock.now(),
+      }),
+    );
+  await planned('/flagged', false);
+  expect(isDue()).toBe(false);
+  await planned('/approved', true);
+  expect(isDue()).toBe(true);
+  desk.clock.advance(1);
+  await recordStepStart(desk.state, 'first', 'poll', desk.clock.now());
+  const failed = { outcome: 'failed', summary: '', resume_at: null, now: desk.clock.now() } as const;
+  await recordStepEnd(desk.state, 'first', 'poll', failed);
+  // It is tried again when the schedule, or the delay after a failure, says so.
+  expect(isDue()).toBe(false);
+  desk.clock.advance(1);
+  await submitPrompts({ ...desk.task(), sendsAll: false }, 'job');
+  await desk.planMessage(2, 'Mention the limits');
+  // It waits for the end of that delay too.
+  expect(isDue()).toBe(false);
+  desk.clock.advance(60);
+  expect(isDue()).toBe(true);
 });

@@ -1,14 +1,17 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { readSkips } from '../../src/agents/choices.js';
 import { planImprovement } from '../../src/agents/plan.js';
 import { type Proposal, proposalOf, REFERENCE_TO_COME } from '../../src/agents/prompt.js';
-import { day } from '../../src/day.js';
-import { type Approval, approvePages, improveStep, skipPages, unskipPages } from '../../src/steps/improve.js';
+import { type Day, day } from '../../src/day.js';
+import { type Approval, approvePages } from '../../src/steps/approve.js';
+import { improveStep, skipPages, unskipPages } from '../../src/steps/improve.js';
+import { submitWaiting } from '../../src/steps/poll.js';
+import { type Job, readJob } from '../../src/state/jobs.js';
+import { readChoices } from '../../src/state/choices.js';
+import { readSkips } from '../../src/state/skips.js';
 import { agentDesk } from '../agents/agent-desk.js';
 import { steadyPages, storeReading } from '../agents/reading.js';
-import { rowsOf } from '../open-warehouse.js';
 import { tempDir } from '../temp-dir.js';
 
 /** Four pages are flagged, of twelve that are read enough; `/guides/page-12` is read least. */
@@ -19,15 +22,29 @@ async function desk(improve: object = {}, faults: Parameters<typeof agentDesk>[0
   const rules = { maxJobsPerWeek: 4, exclude: ['/guides/page-2'], ...improve };
   const parts = agents.parts({ workspace: { workspaceDir }, settings: { improve: rules } });
   const [project = expect.fail('no project')] = parts.workspace.projects;
+  const stores = { reader: agents.warehouse, state: agents.state };
   const plan = () =>
-    planImprovement(agents.warehouse, project.id, parts.workspace.settings.improve, {
+    planImprovement(stores, project.id, parts.workspace.settings.improve, {
       ...{ now: agents.clock.now(), isListed: undefined },
     });
+  /** Approves pages, and sends their jobs; each answer has its job as it is then. */
+  const approve = async (...approvals: Approval[]) => {
+    const { workspace, session } = parts;
+    const approving = { ...stores, workspace, now: session.now(), signal: session.signal };
+    const answers = await approvePages(approving, project, approvals);
+    await submitWaiting(parts, project);
+    return answers.map((answer): { path: string; job?: Job | undefined; refusal?: string } =>
+      'job' in answer ? { path: answer.path, job: readJob(agents.state, answer.job) } : answer,
+    );
+  };
   return {
     ...{ ...agents, parts, project, workspaceDir, plan },
     proposals: async () =>
       (await plan()).flagged.map((page) => proposalOf(project.id, page, parts.workspace)),
-    approve: async (...approvals: Approval[]) => (await approvePages(parts, project, approvals)).detail,
+    skip: (paths: readonly string[], until: Day | null) =>
+      skipPages(stores, project, paths, { now: agents.clock.now(), until }),
+    unskip: (paths: readonly string[]) => unskipPages(agents.state, project, paths, agents.clock.now()),
+    approve,
     sent: () => agents.sandbox.inspect().jobs.map(({ prompt }) => prompt),
   };
 }
@@ -46,16 +63,16 @@ describe('pages approved one by one', () => {
       expect.stringContaining('"/guides/page-9"'),
       expect.stringContaining('"/guides/page-3"'),
     ]);
-    const [job] = await jobs();
+    const [job] = jobs();
     expect(job?.prompt).toContain(`Readership reference ${job?.reference ?? '?'},`);
     expect(job?.prompt).not.toContain(REFERENCE_TO_COME);
   });
 
   it('are listed one by one if they get none, with the reason', async () => {
-    const { parts, project, approve, sent } = await desk();
+    const { skip, approve, sent } = await desk();
     await approve({ path: '/guides/page-1' });
     // Its job says more than a skip.
-    await skipPages(parts, project, ['/guides/page-1'], null);
+    await skip(['/guides/page-1'], null);
     const paths = ['/guides/page-1', '/guides/page-2', '/rare', '/guides/paeg-3', '/zzz', '/guides/page-4'];
     const answers = await approve(...paths.map((path) => ({ path })));
     expect(answers.map(({ refusal }) => refusal)).toEqual([
@@ -100,11 +117,27 @@ describe('pages approved one by one', () => {
       { path: '/guides/page-3', instruction: ' \n' },
     );
     expect(answers[1]).toEqual({ path: '/guides/page-3', refusal: 'the prompt is empty' });
-    const [job] = await jobs();
+    const [job] = jobs();
     expect(sent()).toEqual([job?.prompt]);
     expect(job?.prompt).toMatch(
       new RegExp(`^Only fix the links\\.\\n\\nCopy this line.+\\nReadership reference ${job?.reference},`),
     );
+  });
+
+  it('have the same job for whoever approves the same prompt again, edited or not', async () => {
+    const { approve, proposals, sent } = await desk();
+    const [first, second] = (await proposals()) as [Proposal, Proposal];
+    const edited = { path: second.path, digest: second.digest, instruction: 'Only fix the links.' };
+    for (let times = 0; times < 2; times++)
+      expect(await approve(first, { ...edited })).toMatchObject([
+        { path: '/guides/page-1', job: { id: 1, state: 'active' } },
+        { path: '/guides/page-3', job: { id: 2, state: 'active' } },
+      ]);
+    expect(await approve({ path: first.path, digest: first.digest })).toMatchObject([{ job: { id: 1 } }]);
+    expect(await approve({ ...edited, instruction: 'Rewrite it.' })).toEqual([
+      { path: '/guides/page-3', refusal: 'has job 2, active' },
+    ]);
+    expect(sent()).toHaveLength(2);
   });
 
   it('are never sent twice, even when the reply is lost', async () => {
@@ -112,8 +145,8 @@ describe('pages approved one by one', () => {
     sandbox.setFaults([{ on: 'create', kind: 'lost-reply', times: 1 }]);
     await approve({ path: '/guides/page-1' });
     const answers = await approve({ path: '/guides/page-1' });
-    expect(answers).toEqual([{ path: '/guides/page-1', refusal: 'has job 1, unconfirmed' }]);
-    expect((await jobs()).map(({ state }) => state)).toEqual(['unconfirmed']);
+    expect(answers).toEqual([{ path: '/guides/page-1', refusal: 'has job 1, unknown' }]);
+    expect(jobs().map(({ state }) => state)).toEqual(['unknown']);
     expect(sent()).toHaveLength(1);
   });
 });
@@ -122,14 +155,11 @@ describe('a skipped page', () => {
   const skipped = async (until: string | null) => {
     const all = await desk();
     await improveStep(all.parts, { apply: false });
-    await skipPages(all.parts, all.project, ['/guides/page-1'], until === null ? null : day(until));
+    await all.skip(['/guides/page-1'], until === null ? null : day(until));
     return all;
   };
-  const choiceOf = ({ warehouse }: Awaited<ReturnType<typeof desk>>) =>
-    rowsOf(
-      warehouse,
-      "SELECT is_flagged, code, facts::VARCHAR AS facts FROM page_choices WHERE path = '/guides/page-1'",
-    );
+  const choiceOf = ({ state, project }: Awaited<ReturnType<typeof desk>>) =>
+    readChoices(state, project.id).find(({ path }) => path === '/guides/page-1');
 
   it('is no longer flagged or sent, and its report says so at once', async () => {
     const all = await skipped('2026-12-01');
@@ -137,9 +167,9 @@ describe('a skipped page', () => {
     const [answer] = await all.approve({ path: '/guides/page-1' });
     expect(answer?.refusal).toBe('skipped manually until Dec 1, 2026');
     await improveStep(all.parts, { apply: true });
-    expect(pathsOf(await all.jobs())).not.toContain('/guides/page-1');
+    expect(pathsOf(all.jobs())).not.toContain('/guides/page-1');
     const facts = '{"until":"2026-12-01"}';
-    expect(await choiceOf(all)).toEqual([{ is_flagged: false, code: 'skipped', facts }]);
+    expect(choiceOf(all)).toMatchObject({ is_flagged: false, code: 'skipped', facts });
     // It is flagged again from that day on.
     all.clock.advance(12 * 24 * 3600);
     expect(pathsOf((await all.plan()).flagged)).not.toContain('/guides/page-1');
@@ -150,23 +180,23 @@ describe('a skipped page', () => {
   it('stays skipped without a day until that is undone', async () => {
     const all = await skipped(null);
     all.clock.advance(365 * 24 * 3600);
-    const skips = async () => pathsOf(await readSkips(all.warehouse, all.project.id, all.clock.now()));
-    expect(await skips()).toEqual(['/guides/page-1']);
-    await unskipPages(all.parts, all.project, ['/guides/page-1']);
-    expect(await skips()).toEqual([]);
-    expect(await choiceOf(all)).toEqual([]);
+    const skips = () => pathsOf(readSkips(all.state, all.project.id, all.clock.now()));
+    expect(skips()).toEqual(['/guides/page-1']);
+    await all.unskip(['/guides/page-1']);
+    expect(skips()).toEqual([]);
+    expect(choiceOf(all)).toBeUndefined();
   });
 
   it('must exist, and the day must be in the future; otherwise nothing changes', async () => {
-    const { parts, project, plan } = await desk();
+    const { skip, unskip, plan } = await desk();
     const page = '/guides/page-1';
-    await expect(skipPages(parts, project, [page, '/guides/pge-1'], null)).rejects.toThrow(
+    await expect(skip([page, '/guides/pge-1'], null)).rejects.toThrow(
       /^Cannot skip \/guides\/pge-1: the history has no such page; did you mean \/guides\/page-1/,
     );
-    await expect(skipPages(parts, project, [page], day('2026-11-18'))).rejects.toThrow(
+    await expect(skip([page], day('2026-11-18'))).rejects.toThrow(
       'cannot be skipped until 2026-11-18: today is 2026-11-18 (UTC)',
     );
-    await expect(unskipPages(parts, project, [page])).rejects.toThrow(
+    await expect(unskip([page])).rejects.toThrow(
       '/guides/page-1 is not skipped; no page is. Nothing was changed.',
     );
     expect((await plan()).skips).toEqual([]);

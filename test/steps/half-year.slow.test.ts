@@ -1,8 +1,7 @@
 import { expect, it } from 'vitest';
-import type { Job } from '../../src/agents/job.js';
 import { isInReview } from '../../src/agents/room.js';
+import type { Job } from '../../src/state/jobs.js';
 import { improveStep } from '../../src/steps/improve.js';
-import { jobToChange } from '../../src/steps/job-changes.js';
 import { pollStep } from '../../src/steps/poll.js';
 import { settleJob } from '../../src/steps/settle-job.js';
 import { agentDesk } from '../agents/agent-desk.js';
@@ -16,6 +15,8 @@ async function after(weeks: number, pages: number, review?: 'merged' | 'closed')
   const history = { project: desk.project, first: '2026-09-14', last: '2027-07-01' };
   await storeReading(desk.warehouse, steadyPages(pages), history);
   const parts = desk.parts({ settings: { improve: { mode: 'apply' } } });
+  const lookUp = () => expect.fail('nothing is looked up');
+  const task = { state: desk.state, workspace: parts.workspace, now: desk.clock.now, lookUp };
   let mostOpen = 0;
   const days: number[] = [];
   for (let week = 0; week < weeks; week++) {
@@ -24,13 +25,12 @@ async function after(weeks: number, pages: number, review?: 'merged' | 'closed')
     days.push(detail.reduce((sum, { created }) => sum + created, 0));
     desk.clock.advance(DAY);
     await pollStep(parts, {});
-    const open = (await desk.jobs()).filter(isInReview);
+    const open = desk.jobs().filter(isInReview);
     mostOpen = Math.max(mostOpen, open.length);
-    if (review !== undefined)
-      for (const { id } of open) await settleJob(await jobToChange(parts, id), { as: review });
+    if (review !== undefined) for (const { id } of open) await settleJob(task, id, { as: review });
     desk.clock.advance(6 * DAY);
   }
-  return { jobs: await desk.jobs(), mostOpen, days };
+  return { jobs: desk.jobs(), mostOpen, days };
 }
 
 const pathsOf = (jobs: readonly Job[]) => jobs.map(({ path }) => path);

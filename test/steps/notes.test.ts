@@ -2,21 +2,29 @@ import { addHours } from 'date-fns';
 import { readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { z } from 'zod';
 import { readNotes } from '../../src/config/notes.js';
 import { day } from '../../src/day.js';
 import { messageOf } from '../../src/errors.js';
+import { FIRST_DAY } from '../../src/export/facts.js';
+import { recordFact } from '../../src/state/facts.js';
 import { improveStep } from '../../src/steps/improve.js';
 import { doAndPublish, publishStep, runPublish } from '../../src/steps/publish.js';
-import { notesOf, writeNote } from '../../src/steps/notes.js';
+import { writeNote } from '../../src/steps/notes.js';
 import { reportStep } from '../../src/steps/report.js';
-import { readOutages } from '../../src/steps/runs.js';
+import { readOutages } from '../../src/state/runs.js';
 import type { Parts } from '../../src/steps/parts.js';
 import { StepRunner } from '../../src/steps/step.js';
 import { actionOf } from '../../src/web/actions.js';
-import { execute, inHistory, liveWarehouse, rowsOf } from '../open-warehouse.js';
+import type { SiteRequest } from '../../src/web/request.js';
+import { inHistory, liveWarehouse, rowsOf } from '../open-warehouse.js';
+import { openTestState } from '../open-state.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 import { tempDir } from '../temp-dir.js';
 import { partsOf } from './parts-of.js';
+
+const NOTES = 'SELECT day, text, path, is_break FROM notes WHERE project = $project ORDER BY day, text';
+const noteRow = z.object({ day: z.string(), text: z.string(), path: z.string(), is_break: z.boolean() });
 
 const PROJECTS = { projects: [{ id: 'prj_1' }, { id: 'prj_2' }] };
 
@@ -27,6 +35,7 @@ async function workspaceWith(notes: string | undefined) {
   if (notes !== undefined) await writeFile(file, notes);
   const historyFile = join(workspaceDir, 'history.duckdb');
   const parts = partsOf(await liveWarehouse(), {
+    state: (await openTestState()).state,
     settings: PROJECTS,
     workspace: { workspaceDir, historyFile },
   });
@@ -34,7 +43,8 @@ async function workspaceWith(notes: string | undefined) {
     const { error, summary } = await publishStep(parts);
     return error === undefined ? summary : messageOf(error).replaceAll(workspaceDir, '');
   };
-  const published = (project = 'prj_1') => inHistory(historyFile, (history) => notesOf(history, project));
+  const published = (project = 'prj_1') =>
+    inHistory(historyFile, (history) => history.query(NOTES, noteRow, { project }));
   return { parts, file, publish, historyFile, published };
 }
 
@@ -68,7 +78,7 @@ it.each([
   for (const text of ['', '- { date: 2026-06-08 }']) {
     if (text !== '') await writeFile(file, text);
     expect((await step(parts)).error).toBeUndefined();
-    expect(await notesOf(parts.store, 'prj_1')).toEqual([SITE]);
+    expect(await parts.store.query(NOTES, noteRow, { project: 'prj_1' })).toEqual([SITE]);
   }
 });
 
@@ -77,8 +87,7 @@ it('notes with a problem are reported by line; the history is published with the
     '- { date: 2026-06-08, text: x }',
   );
   await publish();
-  const fact = `INSERT INTO platform_facts VALUES ('prj_1', 'first day', '"2026-01-01"', '2026-01-01')`;
-  await execute(parts.store, fact);
+  await recordFact(parts.state, 'prj_1', FIRST_DAY, day('2026-01-01'), NOW);
   await writeFile(file, '- date: 2026-06-08\n  text: x\n  brake: true\n- text: y\n');
   expect(await publish()).toContain(
     'notes.yaml has 2 problems:\n  notes.yaml:3  [0].brake: unknown setting; did you mean break?\n  notes.yaml:4  [1].date: is missing',
@@ -90,7 +99,7 @@ it('notes with a problem are reported by line; the history is published with the
   const outagesAt = async (now: Date) => {
     const later = { ...parts, session: { ...parts.session, now: () => now } };
     await runPublish(new StepRunner(later), later);
-    return inHistory(historyFile, (history) => readOutages(history, now));
+    return readOutages(parts.state, now);
   };
   expect(await outagesAt(addHours(NOW, 1))).toMatchObject([{ step: 'publish', over_at: null }]);
   await writeFile(file, '');
@@ -152,6 +161,8 @@ it('a note is added to the file that a symbolic link leads to', async () => {
   // In the web app it is about the selected project.
   const [, other = expect.fail()] = parts.workspace.projects;
   const fields = { action: 'note', date: '2026-06-10', text: 'x', path: '' };
-  await actionOf(new URLSearchParams(fields)).work(parts, other, new Date());
+  const reader = { state: parts.state };
+  const request = { reader, workspace: parts.workspace, project: other } as unknown as SiteRequest;
+  await actionOf(new URLSearchParams(fields)).work(request);
   expect((await readNotes(file, undefined)).at(-1)).toMatchObject({ project: 'prj_2' });
 });

@@ -1,7 +1,10 @@
 import { PlatformClock } from '../../src/api/clock.js';
 import { type Settings, settingsSchema } from '../../src/config/schema.js';
-import { EffectsJournal } from '../../src/effects/journal.js';
-import type { Effects, Parts, Platform, Session, WorkspaceView } from '../../src/steps/parts.js';
+import type { Outgoing, Parts, Platform, Session, WorkspaceView } from '../../src/steps/parts.js';
+import type { OtherPlaceError } from '../../src/state/place.js';
+import { Sender } from '../../src/state/sender.js';
+import { emptyState } from '../../src/state/open.js';
+import type { State } from '../../src/state/state.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 
@@ -13,19 +16,37 @@ const unused = (): never => {
 const silentClock = (now: () => Date): PlatformClock =>
   new PlatformClock({ baseUrl: 'http://127.0.0.1', now, ask: () => Promise.resolve({}), onSkew: unused });
 
+/** A sender that begins no attempt, of a workspace that sends from here, or else from another place. */
+export function sendingFrom(otherPlace: OtherPlaceError | undefined): Sender {
+  const sender = Object.create(Sender.prototype) as Sender;
+  return Object.assign(sender, { otherPlace: () => otherPlace, begin: unused, refusal: unused });
+}
+
 /** What a test gives of each part; `settings` as they are written in `readership.yaml`. */
 export interface GivenParts {
   readonly settings?: object;
   readonly workspace?: Partial<WorkspaceView>;
   readonly platform?: Partial<Platform>;
-  readonly effects?: Partial<Effects>;
+  readonly state?: State;
+  readonly sender?: Sender;
+  readonly outgoing?: Partial<Outgoing>;
   readonly session?: Partial<Session>;
+}
+
+/** A state without anything but its workspace. */
+function stateInMemory(): State {
+  const state = emptyState();
+  // A transaction without conflicts is over when the call returns.
+  void state.transaction(() =>
+    state.run("INSERT INTO workspace (only, id, machine, host, path) VALUES (1, 'w', 'm', 'web-1', '/data')"),
+  );
+  return state;
 }
 
 /** The parts of a step in tests: configured settings, and only what is given. */
 export function partsOf(
   store: Warehouse,
-  { settings: written = {}, workspace, platform, effects, session }: GivenParts = {},
+  { settings: written = {}, workspace, platform, state, sender, outgoing, session }: GivenParts = {},
 ): Parts {
   const smallest = { baseUrl: 'http://127.0.0.1', projects: [{ id: 'prj_1' }] };
   const settings: Settings = settingsSchema.parse({ ...smallest, ...written });
@@ -33,6 +54,7 @@ export function partsOf(
   return {
     workspace: {
       settings,
+      settingsDigest: '',
       projects: settings.projects,
       workspaceDir: undefined,
       invocation: {},
@@ -48,15 +70,13 @@ export function partsOf(
       codeHost: undefined,
       ...platform,
     },
+    state: state ?? stateInMemory(),
+    sender: sender ?? sendingFrom(undefined),
     store,
-    effects: {
-      journal: new Proxy(Object.create(EffectsJournal.prototype) as EffectsJournal, { get: unused }),
-      here: { machine: 'm', host: 'web-1', path: '/data' },
-      elsewhere: undefined,
-      unknownDeliveries: [],
+    outgoing: {
       transport: unused,
       channels: new Map(),
-      ...effects,
+      ...outgoing,
     },
     session: { now, signal: new AbortController().signal, observer: {}, ...session },
   };

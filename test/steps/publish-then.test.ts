@@ -3,15 +3,15 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { sendsElsewhere } from '../../src/effects/place.js';
-import { isUpToDate, publishStep } from '../../src/steps/publish.js';
+import { OtherPlaceError } from '../../src/state/place.js';
+import { publishStep } from '../../src/steps/publish.js';
 import { tempDir } from '../temp-dir.js';
-import { datasetIn, workspaceDatabase } from '../warehouse/dataset/dataset.js';
+import { datasetIn, isDatasetFinished, workspaceDatabase } from '../warehouse/dataset/dataset.js';
 import { page, store } from '../warehouse/stored-days.js';
-import { type GivenParts, partsOf } from './parts-of.js';
+import { type GivenParts, partsOf, sendingFrom } from './parts-of.js';
 
 /** A workspace with a stored day, that runs a command after its dataset changed. */
-async function siteWith(command: string, given: Pick<GivenParts, 'effects' | 'session'> = {}) {
+async function siteWith(command: string, given: Pick<GivenParts, 'sender' | 'session'> = {}) {
   const directory = await tempDir();
   const warehouse = await workspaceDatabase('workspace-1');
   const load = (day: string) => store(warehouse, 'prj_1', { [day]: [page('/a', 3, 1)] });
@@ -69,7 +69,7 @@ describe('publish.then', () => {
     expect((await publishStep(site.parts)).error).toBeUndefined();
     expect(await readFile(join(site.directory, 'listed'), 'utf8')).toContain('days.parquet');
     expect(site.printed.sort()).toEqual(['a warning', 'to a pipe']);
-    expect(await isUpToDate(site.parts)).toBe(true);
+    expect(await isDatasetFinished(site.parts)).toBe(true);
     expect((await publishStep(site.parts)).detail.dataset).toBeUndefined();
     expect(await site.runs()).toBe(1);
     await site.load('2026-11-02');
@@ -89,14 +89,14 @@ describe('publish.then', () => {
       expect(error).toMatchObject({ exitCode: 1 });
       expect(detail.bytes).toBeGreaterThan(0);
       expect(await site.runs()).toBe(count);
-      expect(await isUpToDate(site.parts)).toBe(false);
+      expect(await isDatasetFinished(site.parts)).toBe(false);
     }
     const fixed = site.withCommand('echo >> runs');
     const { error, detail } = await publishStep(fixed);
     expect(error).toBeUndefined();
     expect(detail.dataset).toEqual({ files: 2, written: 0, removed: 0 });
     expect(await site.runs()).toBe(3);
-    expect(await isUpToDate(fixed)).toBe(true);
+    expect(await isDatasetFinished(fixed)).toBe(true);
     await publishStep(fixed);
     expect(await site.runs()).toBe(3);
   });
@@ -109,7 +109,7 @@ describe('publish.then', () => {
     const { error } = await publishStep(site.parts, { maxThenMs: 600 });
     expect(String(error)).toContain('but publish.then took longer than 0.01 minutes and was stopped;');
     await expectAllEnded(site.directory);
-    expect(await isUpToDate(site.parts)).toBe(false);
+    expect(await isDatasetFinished(site.parts)).toBe(false);
   });
 
   it('ends with what runs it, with its children, and runs again', async () => {
@@ -120,7 +120,7 @@ describe('publish.then', () => {
     stop.abort(new Error('stopped'));
     expect(String((await publication).error)).toBe('Error: stopped');
     await expectAllEnded(site.directory);
-    expect(await isUpToDate(site.parts)).toBe(false);
+    expect(await isDatasetFinished(site.parts)).toBe(false);
   });
 
   it('says which signal ended it', async () => {
@@ -130,9 +130,9 @@ describe('publish.then', () => {
 
   it('does not run in a copy of the workspace, which publishes to no dataset', async () => {
     const place = { machine: 'm', host: 'web-1', path: '/data' };
-    const elsewhere = sendsElsewhere(place, { ...place, path: '/copy' });
-    const site = await siteWith('echo >> runs', { effects: { elsewhere } });
-    expect(await isUpToDate({ ...site.parts, workspace: { ...site.parts.workspace } })).toBe(false);
+    const elsewhere = new OtherPlaceError(place, { ...place, path: '/copy' }, null);
+    const site = await siteWith('echo >> runs', { sender: sendingFrom(elsewhere) });
+    expect(await isDatasetFinished(site.parts)).toBe(false);
     for (const isWhole of [false, true])
       expect((await publishStep(site.parts, { isWhole })).error).toBe(elsewhere);
     expect(await site.runs()).toBe(0);

@@ -1,35 +1,43 @@
 import { expect, it } from 'vitest';
+import { z } from 'zod';
 import { PausedError } from '../../src/api/errors.js';
+import type { Session } from '../../src/steps/parts.js';
 import { StepRunner, withOutage } from '../../src/steps/step.js';
-import { liveWarehouse, valuesOf } from '../open-warehouse.js';
+import { openTestState } from '../open-state.js';
+import { liveWarehouse } from '../open-warehouse.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 import { partsOf } from './parts-of.js';
 
+/** A runner of steps, and what the state has of its runs in one column. */
+async function openRunner(column: 'outcome' | 'summary', session: Partial<Session> = {}) {
+  const { state } = await openTestState();
+  const runner = new StepRunner(partsOf(await liveWarehouse(), { state, session }));
+  const runs = () => state.all(`SELECT ${column} AS value FROM runs`, z.object({ value: z.string() }));
+  return { runner, runs: () => runs().map(({ value }) => value) };
+}
+
 it('a step that is stopped and leaves work undone without an error does not count as done', async () => {
-  const warehouse = await liveWarehouse();
   const stop = new AbortController();
-  const runner = new StepRunner(partsOf(warehouse, { session: { signal: stop.signal } }));
+  const { runner, runs } = await openRunner('outcome', { signal: stop.signal });
   await runner.step('export', () => {
     stop.abort(new Error('told to stop'));
     return Promise.resolve({ detail: [], summary: '0 days loaded' });
   });
-  expect(await valuesOf(warehouse, 'SELECT outcome FROM runs')).toEqual(['interrupted']);
+  expect(runs()).toEqual(['interrupted']);
 });
 
 it('a step that throws is recorded with its message alone', async () => {
-  const warehouse = await liveWarehouse();
-  const runner = new StepRunner(partsOf(warehouse));
+  const { runner, runs } = await openRunner('summary');
   await runner.step('export', () => Promise.reject(new Error('the server is down')));
-  expect(await valuesOf(warehouse, 'SELECT summary FROM runs')).toEqual(['the server is down']);
+  expect(runs()).toEqual(['the server is down']);
 });
 
 it('work beside the schedule leaves the step due', async () => {
-  const warehouse = await liveWarehouse();
-  const runner = new StepRunner(partsOf(warehouse));
+  const { runner, runs } = await openRunner('outcome');
   const result = { detail: 1, summary: '1 page approved', error: new Error('the reply was lost') };
   expect(await runner.aside('improve', () => Promise.resolve(result))).toBe(1);
   expect(runner.outages).toMatchObject([{ step: 'improve', outcome: 'failed' }]);
-  expect(await valuesOf(warehouse, 'SELECT outcome FROM runs')).toEqual([]);
+  expect(runs()).toEqual([]);
 });
 
 const pause = new PausedError('The budget is spent.', NOW);

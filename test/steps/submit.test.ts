@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { planMessage } from '../../src/agents/messages.js';
 import { submitPrompts } from '../../src/agents/submit.js';
 import { runOnce } from '../../src/service/run.js';
 import { pollStep } from '../../src/steps/poll.js';
@@ -11,11 +10,11 @@ const partsOfDesk = (desk: AgentDesk, improve = {}) =>
 const run = (desk: AgentDesk, improve?: object) =>
   runOnce(partsOfDesk(desk, improve), { apply: true, due: new Set(['improve', 'poll']) });
 
-const statesOf = async (desk: AgentDesk) => (await desk.jobs()).map(({ state }) => state);
+const statesOf = (desk: AgentDesk) => desk.jobs().map(({ state }) => state);
 
 describe('after a failed creation', () => {
   it.each([
-    ['whose outcome is unknown', 'lost-reply', 'unconfirmed', 1],
+    ['whose outcome is unknown', 'lost-reply', 'unknown', 1],
     ['that the platform rejected', 'status', 'refused', 0],
   ] as const)(
     '%s, the run creates nothing more; the next one does, but not that job',
@@ -26,10 +25,10 @@ describe('after a failed creation', () => {
       desk.sandbox.setFaults([{ on: 'create', times: 1, ...fault }]);
       await run(desk);
       expect(desk.sandbox.inspect().jobs).toHaveLength(created);
-      expect(await statesOf(desk)).toEqual([state, 'planned', 'planned']);
+      expect(statesOf(desk)).toEqual([state, 'planned', 'planned']);
       await desk.restart();
       await run(desk);
-      expect(await statesOf(desk)).toEqual([state, 'active', 'active']);
+      expect(statesOf(desk)).toEqual([state, 'active', 'active']);
     },
   );
 
@@ -37,13 +36,12 @@ describe('after a failed creation', () => {
     const desk = await agentDesk();
     await desk.plan(1);
     await submitPrompts(desk.task(), 'job');
-    const message = { origin: 'typed', prompt: 'Mention the version', now: desk.clock.now() } as const;
-    await planMessage(desk.warehouse, await desk.job(1), message);
-    await desk.plan(2);
+    await desk.planMessage(1, 'Mention the version');
+    await desk.plan(2, 2);
     desk.sandbox.setFaults([{ on: 'create', kind: 'lost-reply', times: 1 }]);
     await pollStep(partsOfDesk(desk), {});
-    expect((await desk.messages()).map(({ state }) => state)).toEqual(['planned']);
-    expect((await statesOf(desk)).filter((state) => state === 'unconfirmed')).toHaveLength(1);
+    expect(desk.messages().map(({ state }) => state)).toEqual(['planned']);
+    expect(statesOf(desk).filter((state) => state === 'unknown')).toHaveLength(1);
   });
 });
 
@@ -53,7 +51,7 @@ it('of jobs planned earlier, a run sends no more than limits that were lowered s
   desk.clock.advance(7 * 86_400);
   const sentWith = async (improve: object) => {
     const { improved } = await run(desk, improve);
-    const active = (await statesOf(desk)).filter((state) => state === 'active');
+    const active = statesOf(desk).filter((state) => state === 'active');
     return [active.length, improved[0]?.plan.plannedThisWeek];
   };
   expect(await sentWith({ maxJobsPerWeek: 1 })).toEqual([1, 5]);

@@ -1,5 +1,7 @@
+import { dirname } from 'node:path';
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
+import { openState } from '../../src/state/open.js';
 import { inDuckDb } from '../duckdb.js';
 
 /**
@@ -62,7 +64,9 @@ const booksSchema = z.object({
 });
 export type Books = z.infer<typeof booksSchema>;
 
-const STATEMENTS = Object.keys(booksSchema.shape).map((name) => {
+const USES = 'SELECT 1000 * unixepoch(minute) AS used_ms, requests FROM requests';
+
+const STATEMENTS = Object.keys(booksSchema.omit({ uses: true }).shape).map((name) => {
   const file = new URL(`statements/${name}.sql`, import.meta.url);
   return [name, readFileSync(file, 'utf8')] as const;
 });
@@ -78,8 +82,19 @@ export const readBooks = (file: string): Promise<Books | undefined> =>
       const tables = await rowsOf("FROM duckdb_tables() WHERE table_name = 'deliveries'");
       if (tables.length === 0) return undefined;
       const books = STATEMENTS.map(async ([name, sql]) => [name, await rowsOf(sql)] as const);
-      return booksSchema.parse(Object.fromEntries(await Promise.all(books)));
+      const uses = await usesBeside(file);
+      return booksSchema.parse({ ...Object.fromEntries(await Promise.all(books)), uses });
     },
     file,
     { access_mode: 'READ_ONLY', threads: '1' },
   );
+
+/** The requests that the state beside a database counts. */
+async function usesBeside(file: string): Promise<Books['uses']> {
+  const state = await openState(dirname(file));
+  try {
+    return state?.all(USES, booksSchema.shape.uses.element) ?? [];
+  } finally {
+    state?.close();
+  }
+}

@@ -58,12 +58,12 @@ async function calmCommand(world: World, command: readonly string[]): Promise<nu
 function nextCommand({ live, sandbox, plan }: World, hasRun: boolean): readonly string[] | undefined {
   if (live === undefined || !hasRun) return ['run'];
   const remote = sandbox.inspect().jobs;
-  const job = live.jobs.find(({ state }) => state === 'unconfirmed');
+  const job = live.jobs.find(({ state }) => state === 'unknown');
   if (job !== undefined) {
     const created = remote.find(({ prompt }) => prompt === job.prompt);
     return ['jobs', 'settle', String(job.id), ...(created ? ['--sent', created.id] : ['--not-sent'])];
   }
-  const message = live.messages.find(({ state }) => state === 'unconfirmed');
+  const message = live.messages.find(({ state }) => state === 'unknown');
   if (message !== undefined) {
     const to = live.jobs.find(({ id }) => id === message.job)?.remote_id;
     const hasArrived = remote.some(

@@ -3,11 +3,11 @@ import { existsSync } from 'node:fs';
 import { copyFile, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { recordStepStart, type StepName } from '../../src/steps/runs.js';
+import type { StepName } from '../../src/state/runs.js';
 import { changeDatabase } from '../../src/warehouse/live-file.js';
 import { BehindError, openWarehouse, refuseToForget } from '../../src/warehouse/open.js';
 import { publish } from '../../src/warehouse/publish.js';
-import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { closeNow, execute, liveWarehouse } from '../open-warehouse.js';
 import { tempDir } from '../temp-dir.js';
 import { page, store } from './stored-days.js';
 
@@ -19,11 +19,15 @@ const NEXT_STEPS: [StepName, number][] = [
   ['publish', 3],
 ];
 
+const START_STEP =
+  "INSERT INTO runs BY NAME SELECT $run AS run, $step AS step, $now::TIMESTAMP AS started_at, 'running' AS outcome";
+
 /** Loads days and records steps, and publishes; returns the live file and the history published from it. */
 async function work(live: string | undefined, days: readonly string[], steps: readonly [StepName, number][]) {
   const warehouse = await liveWarehouse(live);
   for (const day of days) await store(warehouse, 'prj_1', { [day]: [page('/a', 3, 1)] });
-  for (const [step, hour] of steps) await recordStepStart(warehouse, `${step} ${hour}`, step, at(hour));
+  for (const [step, hour] of steps)
+    await execute(warehouse, START_STEP, { run: `${step} ${hour}`, step, now: at(hour) });
   const historyFile = join(await tempDir(), 'history.duckdb');
   await publish(warehouse, historyFile);
   await closeNow(warehouse);

@@ -2,24 +2,20 @@ import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
 import { StorageError } from '../../src/errors.js';
-import { agreeOnPlace } from '../../src/effects/place.js';
 import { publish } from '../../src/warehouse/publish.js';
 import { restore } from '../../src/warehouse/restore.js';
-import { closeNow, journalOf, liveWarehouse } from '../open-warehouse.js';
+import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { tempDir } from '../temp-dir.js';
 import { page, store } from './stored-days.js';
 
 const NOW = new Date('2026-11-18T03:00:00Z');
 const HOLD = { command: 'test', now: () => NOW, maxWaitMs: 0 };
 
-/** A workspace whose journal and database agree, with a day and a backup, and no file held open. */
+/** A live database with a day and a backup, and no file held open. */
 async function workspace() {
   const warehouse = await liveWarehouse();
   const { path: liveFile } = warehouse;
   await store(warehouse, 'prj_1', { '2026-11-01': [page('/a', 3, 1)] });
-  const journal = await journalOf(warehouse);
-  await agreeOnPlace(journal, warehouse, { machine: 'm', host: 'web-1', path: dirname(liveFile) }, NOW);
-  await journal.close();
   const backup = join(await tempDir(), 'backup.duckdb');
   await publish(warehouse, backup);
   // In the log of the live database.

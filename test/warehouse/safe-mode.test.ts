@@ -34,7 +34,7 @@ const REFUSED: readonly (readonly [kind: string, reason: RegExp, attempts: Attem
       [
         'merge rows',
         () =>
-          "MERGE INTO verifications USING (SELECT 'p' AS project) AS mine USING (project) WHEN MATCHED THEN DELETE",
+          "MERGE INTO restatements USING (SELECT 'p' AS project) AS mine USING (project) WHEN MATCHED THEN DELETE",
       ],
       ['delete in a transaction', () => 'BEGIN; DELETE FROM agent_jobs; COMMIT'],
       ['delete by a prepared statement', () => 'PREPARE wipe AS DELETE FROM page_views; EXECUTE wipe'],

@@ -1,11 +1,14 @@
 import { chmod, cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { createState } from '../../src/state/open.js';
+import { placeOf } from '../../src/state/place.js';
 import { publish } from '../../src/warehouse/publish.js';
 import { steadyPages, storeReading } from '../agents/reading.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { answerOf } from '../duckdb.js';
 import { startCli } from '../run-cli.js';
+import { storeJobsOf } from '../stored-jobs.js';
 import { tempDir } from '../temp-dir.js';
 import { mcpClient } from './mcp-client.js';
 
@@ -43,6 +46,9 @@ describe('an AI assistant', () => {
           TIMESTAMP '2026-11-10' AS planned_at, TIMESTAMP '2026-11-10' AS ended_at, 0 AS polls;
         INSERT INTO notes (project, day, text, path, is_break) VALUES ('${PROJECT}', '2026-11-11', 'Version 2', '*', false)`),
     );
+    const state = await createState(join(cwd, 'data'), await placeOf(join(cwd, 'data')));
+    await storeJobsOf(warehouse, state);
+    state.close();
     await publish(warehouse, join(cwd, 'data/history.duckdb'));
     await closeNow(warehouse);
     assistant = await mcpClient(cwd);

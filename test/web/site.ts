@@ -5,10 +5,12 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { request } from 'undici';
-import { vi } from 'vitest';
+import { expect, vi } from 'vitest';
 import { readWorkspace, type Workspace } from '../../src/app/workspace.js';
 import { DEFAULT_SERVE, type ServeSettings } from '../../src/config/serve.js';
 import { day } from '../../src/day.js';
+import { createState, openState } from '../../src/state/open.js';
+import { placeOf } from '../../src/state/place.js';
 import { openWarehouse } from '../../src/warehouse/open.js';
 import { publish } from '../../src/warehouse/publish.js';
 import { serveWeb, type Web } from '../../src/web/serve.js';
@@ -19,6 +21,7 @@ import { execute } from '../open-warehouse.js';
 import { addHostile, HOSTILE_PATHS } from '../reports/full-history.js';
 import { fillSite, type TestHistory } from '../reports/history.js';
 import { runtimeIn } from '../run-cli.js';
+import { storeJobsOf } from '../stored-jobs.js';
 import { tempDir } from '../temp-dir.js';
 
 export const WEB_KEY = 'adm_marked-key-0123456789';
@@ -57,7 +60,9 @@ export async function publishedSite(baseUrl = 'https://platform.example.com'): P
 
 /** Publishes a new history that is filled like this. */
 export async function publishFilled(directory: string, fill: (history: TestHistory) => Promise<void>) {
-  await mkdir(join(directory, 'data'));
+  const dataDir = join(directory, 'data');
+  await mkdir(dataDir);
+  (await createState(dataDir, await placeOf(dataDir, undefined))).close();
   const live = join(directory, 'data/warehouse.duckdb');
   await newDatabase(live);
   const reader = { query: () => Promise.reject(new Error('only written')) };
@@ -69,6 +74,11 @@ export async function publishFilled(directory: string, fill: (history: TestHisto
 export async function publishNow(directory: string, ...changes: readonly string[]): Promise<void> {
   const warehouse = await openWarehouse(join(directory, 'data/warehouse.duckdb'), OPTIONS);
   for (const change of changes) await execute(warehouse, change);
+  if (changes.length === 0 || changes.some((change) => change.includes('agent_jobs'))) {
+    const state = (await openState(join(directory, 'data'))) ?? expect.fail('no state');
+    await storeJobsOf(warehouse, state);
+    state.close();
+  }
   // A change that no ledger shows would not be noticed, so everything is written.
   await publish(warehouse, join(directory, 'data/history.duckdb'), { isWhole: true });
   await warehouse.close();

@@ -7,12 +7,9 @@ WITH
     UNION ALL SELECT 'message', greatest(planned_at, submitted_at) FROM agent_messages
     UNION ALL SELECT 'email or post', greatest(tried_at, settled_at) FROM deliveries
     UNION ALL SELECT 'pause', paused_at FROM agent_pauses
-    UNION ALL SELECT 'record of requests', used_at FROM request_uses
-    UNION ALL SELECT 'check of days', verified_at FROM verifications
     UNION ALL SELECT 'restatement', restated_at FROM restatements
     UNION ALL SELECT 'skipped page', skipped_at FROM page_skips
     UNION ALL SELECT 'pull request', greatest(checked_at, closed_on) FROM pull_requests
-    UNION ALL SELECT 'fact about the platform', found_at FROM platform_facts
   )
 SELECT kind, count(*) AS rows, max(moment) AS latest
 FROM dated

@@ -6,8 +6,8 @@ WITH
 
   reported AS (
     SELECT project, period, split_part(period, ' ', 2) AS audience, try_cast(split_part(period, ' ', 3) AS DATE) AS day
-    FROM deliveries
-    WHERE report = 'alert' AND starts_with(period, 'drop ')
+    FROM (SELECT unnest($sent::JSON::STRUCT(project VARCHAR, period VARCHAR)[], max_depth := 2))
+    WHERE starts_with(period, 'drop ')
   )
 
 SELECT

@@ -29,13 +29,13 @@ SELECT
   weekly_ai,
   trend,
   coalesce(messages, 0) AS messages,
-  coalesce(unconfirmed_messages, 0) AS unconfirmed_messages,
+  coalesce(unknown_messages, 0) AS unknown_messages,
   substr(sha256(concat_ws(chr(10), project, agent_jobs.path, epoch_ms(planned_at))), 1, 12) AS reference
 FROM agent_jobs
 LEFT JOIN pull_requests ON pull_requests.job = agent_jobs.id
 LEFT JOIN
   (
-    SELECT job, count(*) AS messages, count(*) FILTER (state = 'unconfirmed') AS unconfirmed_messages
+    SELECT job, count(*) AS messages, count(*) FILTER (state = 'unknown') AS unknown_messages
     FROM agent_messages
     GROUP BY job
   ) AS sent
@@ -45,7 +45,7 @@ COMMENT ON VIEW jobs IS 'Agent jobs with their states and pull requests, but not
 COMMENT ON COLUMN jobs.id IS 'Job number in Readership, as used by readership jobs show';
 COMMENT ON COLUMN jobs.project IS 'Project id on the platform';
 COMMENT ON COLUMN jobs.path IS 'Page to improve';
-COMMENT ON COLUMN jobs.state IS 'planned, submitting, active, completed, failed, archived, unconfirmed or refused';
+COMMENT ON COLUMN jobs.state IS 'planned, sending, active, completed, failed, archived, unknown or refused';
 COMMENT ON COLUMN jobs.remote_status IS 'Latest status reported by the platform';
 COMMENT ON COLUMN jobs.pr_link IS 'Pull request opened by the agent; NULL if there is none';
 COMMENT ON COLUMN jobs.reason IS 'Why the page was selected';
@@ -63,5 +63,5 @@ COMMENT ON COLUMN jobs.weekly_human IS 'Human views in a typical week when the p
 COMMENT ON COLUMN jobs.weekly_ai IS 'AI views in that week';
 COMMENT ON COLUMN jobs.trend IS 'Relative change in median weekly views from the older half of those weeks to the newer half; NULL if that of the older half is 0, or the notes have a break in between';
 COMMENT ON COLUMN jobs.messages IS 'Number of follow-up messages planned for it';
-COMMENT ON COLUMN jobs.unconfirmed_messages IS 'Number of messages whose reply was lost: the agent may have received them';
-COMMENT ON COLUMN jobs.reference IS 'Identifies the job in its prompt, its pull request and effects.log; the same in every copy of the database';
+COMMENT ON COLUMN jobs.unknown_messages IS 'Number of messages whose reply was lost: the agent may have received them';
+COMMENT ON COLUMN jobs.reference IS 'Identifies the job in its prompt and its pull request';

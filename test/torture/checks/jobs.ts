@@ -40,8 +40,7 @@ export function jobFaults({ jobs, messages }: Books, remote: readonly StoredJob[
   ];
 }
 
-const isOpen = ({ state }: { readonly state: string }): boolean =>
-  state === 'submitting' || state === 'unconfirmed';
+const isOpen = ({ state }: { readonly state: string }): boolean => state === 'sending' || state === 'unknown';
 
 const remoteOf = (jobs: Books['jobs'], id: number): string | undefined =>
   jobs.find((job) => job.id === id)?.remote_id ?? undefined;
@@ -49,9 +48,9 @@ const remoteOf = (jobs: Books['jobs'], id: number): string | undefined =>
 /** What is still open after the platform worked for days and a person settled what only a person can. */
 export const openJobs = ({ jobs, messages }: Books): string[] => [
   ...jobs
-    .filter(({ state }) => ['planned', 'submitting', 'active', 'unconfirmed'].includes(state))
+    .filter(({ state }) => ['planned', 'sending', 'active', 'unknown'].includes(state))
     .map(({ id, state }) => `job ${id} is ${state}`),
   ...messages
-    .filter(({ state }) => ['planned', 'submitting', 'unconfirmed'].includes(state))
+    .filter(({ state }) => ['planned', 'sending', 'unknown'].includes(state))
     .map(({ id, state }) => `message ${id} is ${state}`),
 ];

@@ -4,17 +4,17 @@ import type { Books } from '../books.js';
 type Following = ReadonlyMap<string | null, readonly string[]>;
 const OF_JOBS: Following = new Map([
   [null, ['planned']],
-  ['planned', ['submitting']],
-  ['submitting', ['active', 'completed', 'failed', 'archived', 'planned', 'unconfirmed', 'refused']],
+  ['planned', ['sending']],
+  ['sending', ['active', 'completed', 'failed', 'archived', 'planned', 'unknown', 'refused']],
   ['active', ['completed', 'failed', 'archived']],
-  ['unconfirmed', ['active', 'planned']],
+  ['unknown', ['active', 'planned']],
   ...['completed', 'failed', 'archived'].map((end): [string, string[]] => [end, ['active']]),
 ]);
 const OF_MESSAGES: Following = new Map([
   [null, ['planned']],
-  ['planned', ['submitting']],
-  ['submitting', ['sent', 'planned', 'unconfirmed', 'refused']],
-  ['unconfirmed', ['sent', 'planned']],
+  ['planned', ['sending']],
+  ['sending', ['sent', 'planned', 'unknown', 'refused']],
+  ['unknown', ['sent', 'planned']],
 ]);
 
 /** Contradictions between the tables of one database. */

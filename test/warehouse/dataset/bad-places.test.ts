@@ -1,7 +1,7 @@
 import { readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { isUpToDate, publishStep } from '../../../src/steps/publish.js';
+import { publishStep } from '../../../src/steps/publish.js';
 import { DatasetError } from '../../../src/warehouse/dataset/files.js';
 import type { Warehouse } from '../../../src/warehouse/warehouse.js';
 import { inHistory, valuesOf } from '../../open-warehouse.js';
@@ -9,7 +9,7 @@ import { smallDisk } from '../../small-disk.js';
 import { partsOf } from '../../steps/parts-of.js';
 import { tempDir } from '../../temp-dir.js';
 import { page, store } from '../stored-days.js';
-import { datasetIn, datasetRows, historyRows, workspaceDatabase } from './dataset.js';
+import { datasetIn, datasetRows, historyRows, isDatasetFinished, workspaceDatabase } from './dataset.js';
 
 /** A workspace with one stored day, whose history is published to a file and to the directory. */
 async function publishing(location: string) {
@@ -44,7 +44,7 @@ async function expectProblem(
   expect(await inHistory(historyFile, (reader) => valuesOf(reader, HUMAN))).toEqual(
     await valuesOf(warehouse, HUMAN),
   );
-  expect(await isUpToDate(parts)).toBe(false);
+  expect(await isDatasetFinished(parts)).toBe(false);
 }
 
 /** Publishes, although nothing has changed since, and checks that the dataset is complete. */
@@ -52,7 +52,7 @@ async function expectCaughtUp({ parts, warehouse }: Publishing, directory: strin
   const { error, detail } = await publishStep(parts);
   expect(error).toBeUndefined();
   expect(detail.dataset).toMatchObject({ files: 2 });
-  expect(await isUpToDate(parts)).toBe(true);
+  expect(await isDatasetFinished(parts)).toBe(true);
   expect(await datasetRows(directory)).toEqual(await historyRows(warehouse));
 }
 
@@ -123,7 +123,7 @@ describe('a dataset whose directory is missing, as where its disk is not mounted
     const site = await publishing(directory);
     await expectCaughtUp(site, directory);
     const atOther = { ...site, parts: publishingTo(site.warehouse, site.historyFile, other) };
-    expect(await isUpToDate(atOther.parts)).toBe(false);
+    expect(await isDatasetFinished(atOther.parts)).toBe(false);
     await expectCaughtUp(atOther, other);
     await store(site.warehouse, 'prj_1', { '2026-11-03': [page('/a', 5)] });
     await expectCaughtUp(atOther, other);

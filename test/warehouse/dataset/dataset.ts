@@ -1,6 +1,12 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import { type Dataset, publishDataset } from '../../../src/warehouse/dataset/dataset.js';
+import type { Using } from '../../../src/steps/parts.js';
+import {
+  type Dataset,
+  datasetVersion,
+  finishedVersion,
+  publishDataset,
+} from '../../../src/warehouse/dataset/dataset.js';
 import type { Reader } from '../../../src/warehouse/query.js';
 import type { Warehouse } from '../../../src/warehouse/warehouse.js';
 import { answerOf } from '../../duckdb.js';
@@ -77,3 +83,12 @@ export const differingPaths = (
   [...new Set([...before.keys(), ...after.keys()])]
     .filter((path) => before.get(path) !== after.get(path))
     .sort();
+
+/** Whether the dataset has what is stored, and its command succeeded. */
+export async function isDatasetFinished({
+  workspace: { dataset },
+  store,
+}: Using<'workspace' | 'store'>): Promise<boolean> {
+  if (dataset === undefined) throw new Error('there is no dataset');
+  return (await datasetVersion(store, dataset, dataset.then?.command)) === (await finishedVersion(store));
+}

@@ -1,3 +1,0 @@
-UPDATE pull_requests
-SET problem = NULL
-WHERE problem IS NOT NULL AND job IN (SELECT id FROM agent_jobs WHERE project = $project)

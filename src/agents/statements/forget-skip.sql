@@ -1,1 +1,0 @@
-DELETE FROM page_skips WHERE project = $project AND path = $path

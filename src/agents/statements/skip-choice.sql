@@ -1,1 +1,0 @@
-UPDATE page_choices SET is_flagged = false, code = $code, facts = $facts WHERE project = $project AND path = $path

@@ -1,0 +1,46 @@
+import { exists } from '../files.js';
+import { readHolder } from '../state/lock.js';
+import { emptyState, missingState, openState } from '../state/open.js';
+import { placeOf } from '../state/place.js';
+import { otherPlace } from '../state/workspace.js';
+import type { State } from '../state/state.js';
+import type { Workspace } from './workspace.js';
+
+/** Runs `work` with the state alone: to read it, or to record a decision. */
+export async function withStateOf<Result>(
+  workspace: Workspace,
+  work: (state: State) => Result | Promise<Result>,
+): Promise<Result> {
+  const state = await stateOf(workspace);
+  try {
+    return await work(state);
+  } finally {
+    state.close();
+  }
+}
+
+/** The state; an empty one before anything was loaded. Throws a `StorageError` if it is missing since. */
+export async function stateOf({ dataDir, historyFile }: Workspace): Promise<State> {
+  const state = await openState(dataDir);
+  if (state !== undefined) return state;
+  if (await exists(historyFile)) throw missingState(dataDir);
+  return emptyState();
+}
+
+/** Throws an `OtherPlaceError` in a copy of a workspace, which sends nothing. */
+export async function expectSendingPlace(
+  state: State,
+  { dataDir, machine, witness }: Workspace,
+): Promise<void> {
+  if (witness === undefined) return;
+  const refusal = otherPlace(state, await placeOf(dataDir, machine));
+  if (refusal !== undefined) throw refusal;
+}
+
+/** Who sends what was planned while another worker holds the lock, as a sentence. */
+export function whoSends(state: State): string {
+  const holder = readHolder(state);
+  if (holder === undefined) return 'The next run sends it.';
+  if (holder.command === 'readership start') return '`readership start` sends it within a minute.';
+  return `\`${holder.command}\` is running; the next run after it sends it.`;
+}

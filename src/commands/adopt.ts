@@ -1,0 +1,33 @@
+import { MAX_LOCK_WAIT_MS, withWorker } from '../app/worker.js';
+import { readWorkspace } from '../app/workspace.js';
+import { adopt as adoptState } from '../state/adopt.js';
+import { placeWords } from '../state/place.js';
+import { workspaceCommand } from './command.js';
+
+export const adopt = workspaceCommand('adopt', {
+  summary: 'send from this copy of a workspace from now on',
+  description:
+    'A workspace sends jobs, messages, emails and posts from one machine and one data directory. A copy anywhere else exports and reports, and sends nothing, until this command makes it the one that sends. Stop the other copy first: neither knows about the other, so both would send. If more was sent than the state here knows, this says so, and the workspace sends again.',
+  examples: `
+  readership adopt       after moving it, or restoring it on a new machine`,
+  environment: `Environment:
+  READERSHIP_MACHINE     names this machine where its id changes: containers, CI`,
+  run: async (options, runtime) => {
+    const workspace = await readWorkspace(options, runtime, 'optional');
+    const { witness } = workspace;
+    const hold = { command: 'adopt', maxWaitMs: MAX_LOCK_WAIT_MS };
+    await withWorker(workspace, runtime, hold, async ({ state, worker, here, recovered }) => {
+      const missing = await adoptState({ state, worker, witness }, here);
+      if (recovered !== undefined) runtime.output.data(recovered);
+      runtime.output.data(`This workspace now sends from ${placeWords(here)}.`);
+      if (missing === undefined) return;
+      const { first, last } = missing;
+      const which = first === last ? `Attempt ${first}` : `Attempts ${first} to ${last}`;
+      runtime.output.data(
+        `${which} to send something: unknown. Nobody knows what was sent, and whether it arrived: it is in no state. ` +
+          'Look at the pull requests and emails since the state was saved, and skip the pages that have an agent job: readership improve --skip PAGE',
+      );
+    });
+    return 0;
+  },
+});

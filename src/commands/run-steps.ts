@@ -1,0 +1,30 @@
+import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
+import type { ExitCode } from '../errors.js';
+import { hasStoredDays } from '../export/ledger.js';
+import { unknownPromptLines } from '../print/jobs.js';
+import { summarize } from '../print/run.js';
+import { runOnce } from '../service/run.js';
+import { conclude, withSteps } from './steps.js';
+
+/** Runs the steps that are due, as `readership run` does, and says what they did. */
+export const runSteps = (
+  options: WorkspaceOptions & { readonly json: boolean },
+  runtime: Runtime,
+  waitMs: number,
+): Promise<ExitCode> =>
+  withSteps('run', options, runtime, async (parts, progress) => {
+    const { store, workspace } = parts;
+    const isNewSandbox = options.sandbox === true && !(await hasStoredDays(store));
+    if (isNewSandbox && !options.json)
+      runtime.output.note('Everything in the sandbox is simulated, including its jobs from earlier weeks.');
+    const apply = workspace.settings.improve.mode === 'apply';
+    const outcome = await runOnce(parts, { apply, waitMs });
+    progress.end();
+    const exitCode = conclude(outcome.outages, runtime);
+    for (const line of unknownPromptLines(parts.state, workspace.projects)) runtime.output.note(line);
+    if (!runtime.signal.aborted && !options.json) {
+      const summary = await summarize(outcome, parts, runtime, progress.cost, options);
+      if (summary !== '') runtime.output.words(summary);
+    }
+    return exitCode;
+  });

@@ -1,0 +1,45 @@
+import { createHash } from 'node:crypto';
+import { readdir, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { notesFileIn } from '../config/notes.js';
+import { dayOf } from '../day.js';
+import type { WorkspaceView } from '../steps/parts.js';
+import { ignoreMissing, packageFile, version } from '../files.js';
+
+/**
+ * A digest of all that the results of steps depend on, besides the state and the history: settings and secrets, notes, the
+ * workspace's own reports and templates, the sitemap if it is a file, the program, and the day (UTC).
+ */
+export async function inputsOf(workspace: WorkspaceView, now: Date): Promise<string> {
+  const { settings, settingsDigest, projects, workspaceDir, historyFile } = workspace;
+  const { sitemap } = settings.improve;
+  const digest = createHash('sha256');
+  const add = (part: unknown) => digest.update(`${JSON.stringify(part)}\n`);
+  add([version, dayOf(now), settingsDigest, projects.map(({ id }) => id)]);
+  for (const file of [
+    packageFile('dist/cli.js'),
+    notesFileIn(workspaceDir ?? dirname(historyFile)),
+    sitemap ?? '',
+  ])
+    add(await stampOf(file));
+  if (workspaceDir !== undefined)
+    for (const folder of ['reports', 'templates']) add(await stampsIn(join(workspaceDir, folder)));
+  return digest.digest('base64');
+}
+
+/** What changes when the history is replaced. */
+export const historyStamp = async (historyFile: string): Promise<string> =>
+  JSON.stringify(await stampOf(historyFile));
+
+/** What changes when a file is replaced or written to; null if there is none. */
+async function stampOf(file: string): Promise<unknown> {
+  // A sitemap may be an address.
+  const found = await stat(file).catch(() => undefined);
+  return found === undefined ? null : [file, found.ino, found.size, found.mtimeMs];
+}
+
+/** The stamps of all files in a folder, in any order that does not change. */
+async function stampsIn(folder: string): Promise<unknown[]> {
+  const names = (await readdir(folder, { recursive: true }).catch(ignoreMissing)) ?? [];
+  return Promise.all(names.sort().map((name) => stampOf(join(folder, name))));
+}

@@ -1,0 +1,51 @@
+import { min } from 'date-fns';
+import { addDays, dayOf, startOfDay } from '../day.js';
+import type { State } from '../state/state.js';
+import {
+  currentSteps,
+  keepStepResult,
+  RESULT_STEPS,
+  type ResultStep,
+  storeStepResult,
+} from '../state/step-results.js';
+import type { WorkspaceView } from '../steps/parts.js';
+import type { StepRunner } from '../steps/step.js';
+import { historyStamp, inputsOf } from './basis.js';
+
+/** What the results of a run depend on, as of its beginning, and the steps whose stored results are still right. */
+export interface KnownResults {
+  readonly inputs: string;
+  readonly current: ReadonlySet<ResultStep>;
+}
+
+/** Which stored results are still right. Reads the state and some files, but not the history. */
+export async function readResults(workspace: WorkspaceView, state: State, now: Date): Promise<KnownResults> {
+  const inputs = await inputsOf(workspace, now);
+  return { inputs, current: currentSteps(state, await basisOf(inputs, workspace), now) };
+}
+
+const basisOf = async (inputs: string, { historyFile }: WorkspaceView): Promise<string> =>
+  `${inputs} ${await historyStamp(historyFile)}`;
+
+/** Stores the results of the steps of a run that are done, and keeps those that did not have to run. */
+export async function storeResults(
+  workspace: WorkspaceView,
+  state: State,
+  { inputs, current }: KnownResults,
+  { done }: StepRunner,
+  now: Date,
+): Promise<void> {
+  const basis = await basisOf(inputs, workspace);
+  const tomorrow = startOfDay(addDays(dayOf(now), 1));
+  await state.transaction(() => {
+    for (const step of RESULT_STEPS) {
+      const result = done.get(step);
+      if (result !== undefined) {
+        // Loading days depends on nothing that people or the platform's agents did.
+        const changes = step === 'export' ? null : result.changes;
+        const dueAt = min([tomorrow, ...result.dueAt]);
+        storeStepResult(state, { step, basis, changes, dueAt }, now);
+      } else if (current.has(step)) keepStepResult(state, step, basis);
+    }
+  });
+}

@@ -1,0 +1,25 @@
+import { z } from 'zod';
+import { dayColumn, readSql } from '../columns.js';
+import type { State } from './state.js';
+
+const NOTES_OF_PROJECT = readSql(import.meta.url, 'statements/notes-of-project.sql');
+const RECORD_NOTE = readSql(import.meta.url, 'statements/record-note.sql');
+
+const noteRow = z.object({
+  day: dayColumn,
+  text: z.string(),
+  path: z.string(),
+  is_break: z.int().transform((flag) => flag === 1),
+});
+/** A note as stored; its `path` is `*` if it concerns the whole site. */
+export type StoredNote = z.infer<typeof noteRow>;
+
+/** The notes of a project, oldest first. */
+export const notesOf = (state: State, project: string): StoredNote[] =>
+  state.all(NOTES_OF_PROJECT, noteRow, { project });
+
+/** Stores the notes of a project, instead of those before. */
+export function replaceNotes(state: State, project: string, notes: readonly StoredNote[]): void {
+  state.run('DELETE FROM notes WHERE project = $project', { project });
+  for (const note of notes) state.run(RECORD_NOTE, { ...note, project });
+}

@@ -1,0 +1,100 @@
+import { startOfMinute, subDays, subHours } from 'date-fns';
+import { z } from 'zod';
+import { readSql, timestampColumn } from '../columns.js';
+import type { State } from './state.js';
+
+const COUNT_REQUESTS = readSql(import.meta.url, 'statements/count-requests.sql');
+const COUNT_FROM_NOW = readSql(import.meta.url, 'statements/count-from-now.sql');
+const RECENT_REQUESTS = readSql(import.meta.url, 'statements/recent-requests.sql');
+const MOST_ACCEPTED = readSql(import.meta.url, 'statements/most-accepted.sql');
+const RECORD_REFUSAL = readSql(import.meta.url, 'statements/record-refusal.sql');
+const RECORD_LIMIT = readSql(import.meta.url, 'statements/record-limit.sql');
+const LIMIT_OF = 'SELECT * FROM request_limits WHERE key = $key';
+const FORGET_OLD = 'DELETE FROM requests WHERE key = $key AND minute < $since';
+const FORGET_FUTURE = 'DELETE FROM requests WHERE key = $key AND minute > $minute';
+
+/** A limit that the platform taught is believed for so long, and what it accepted meanwhile is remembered. */
+const LIMIT_DAYS = 30;
+
+const minuteRow = z.object({ minute: timestampColumn, requests: z.int() });
+const limitRow = z.object({
+  refused_since: timestampColumn.nullable(),
+  refused_at: timestampColumn.nullable(),
+  paused_until: timestampColumn.nullable(),
+  learned_limit: z.int().nullable(),
+  learned_at: timestampColumn.nullable(),
+});
+
+/** Refusals without an accepted request in between: the first, the last, and the end of the pause after it. */
+export interface Refusals {
+  readonly since: Date;
+  readonly at: Date;
+  readonly until: Date;
+}
+
+/** The requests of a key, as far as they matter now. */
+export interface KnownRequests {
+  /** Requests sent in the last two hours, by minute. */
+  readonly sent: readonly { readonly minute: Date; readonly requests: number }[];
+  readonly refusals: Refusals | undefined;
+  /** The requests an hour that the platform accepts, as its refusals taught; undefined if they taught nothing. */
+  readonly limit: number | undefined;
+}
+
+/** What is known of the requests of a key as of `now`. */
+export function readRequests(state: State, key: string, now: Date): KnownRequests {
+  const found = state.get(LIMIT_OF, limitRow, { key });
+  const { refused_since: since, refused_at: at, paused_until: until } = found ?? {};
+  const { learned_limit: limit, learned_at: learnedAt } = found ?? {};
+  const isBelieved = learnedAt !== undefined && learnedAt !== null && learnedAt > subDays(now, LIMIT_DAYS);
+  return {
+    sent: state.all(RECENT_REQUESTS, minuteRow, { key, since: subHours(now, 2) }),
+    refusals: since && at && until ? asOf({ since, at, until }, now) : undefined,
+    limit: isBelieved ? (limit ?? undefined) : undefined,
+  };
+}
+
+/** If the clock was set back since a refusal, its pause lasts as long as the server asked for. */
+function asOf(refusals: Refusals, now: Date): Refusals {
+  const aheadMs = refusals.at.getTime() - now.getTime();
+  if (aheadMs <= 0) return refusals;
+  const back = (time: Date) => new Date(time.getTime() - aheadMs);
+  return { since: back(refusals.since), at: now, until: back(refusals.until) };
+}
+
+/** Counts the requests of a key in the state. */
+export const requestsOf = (state: State, key: string) => ({
+  read: async (now: Date): Promise<KnownRequests> => {
+    const minute = startOfMinute(now);
+    const isFuture = (known: KnownRequests) => known.sent.some((one) => one.minute > minute);
+    if (isFuture(readRequests(state, key, now)))
+      await state.transaction(() => {
+        state.run(COUNT_FROM_NOW, { key, minute });
+        state.run(FORGET_FUTURE, { key, minute });
+      });
+    return readRequests(state, key, now);
+  },
+  /** Counts requests that were sent, and those of them that were refused. */
+  count: (
+    { sent, refused }: { readonly sent: number; readonly refused: number },
+    now: Date,
+  ): Promise<number> =>
+    state.transaction(() => {
+      state.run(FORGET_OLD, { key, since: subDays(now, LIMIT_DAYS + 1) });
+      return state.run(COUNT_REQUESTS, { key, minute: startOfMinute(now), requests: sent, refused });
+    }),
+  recordRefusal: ({ since, at, until }: Refusals): Promise<number> =>
+    state.transaction(() =>
+      state.run(RECORD_REFUSAL, { key, refused_since: since, refused_at: at, paused_until: until }),
+    ),
+  /** The most requests that were accepted in any hour of the thirty days before `until`. */
+  mostAccepted: (until: Date): number =>
+    state.get(MOST_ACCEPTED, z.object({ most: z.int().nullable() }), {
+      key,
+      since: subDays(until, LIMIT_DAYS),
+      until,
+    })?.most ?? 0,
+  /** Records that requests are accepted again, and the limit that this taught, if it taught one. */
+  recordAccepted: (limit: number | undefined, now: Date): Promise<number> =>
+    state.transaction(() => state.run(RECORD_LIMIT, { key, limit: limit ?? null, now })),
+});

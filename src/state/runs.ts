@@ -1,0 +1,62 @@
+import { z } from 'zod';
+import { readSql, timestampColumn } from '../columns.js';
+import type { State } from './state.js';
+
+const START_STEP = readSql(import.meta.url, 'statements/start-step.sql');
+const END_STEP = readSql(import.meta.url, 'statements/end-step.sql');
+const LAST_RUNS = readSql(import.meta.url, 'statements/last-runs.sql');
+const OUTAGES = readSql(import.meta.url, 'statements/outages.sql');
+
+const STEPS = ['export', 'improve', 'poll', 'report', 'publish', 'audit'] as const;
+export type StepName = (typeof STEPS)[number];
+
+const OUTCOMES = ['done', 'failed', 'later', 'interrupted'] as const;
+/** How a step ended: `later` is retried automatically, `interrupted` was asked to stop. */
+export type StepOutcome = (typeof OUTCOMES)[number];
+
+/** How a step ended, a summary, and when it may resume, if the budget or the server gave a time. */
+export interface StepEnd {
+  readonly outcome: StepOutcome;
+  readonly summary: string;
+  readonly resume_at: Date | null;
+  readonly now: Date;
+}
+
+const lastRunRow = z.object({
+  step: z.enum(STEPS),
+  started_at: timestampColumn,
+  outcome: z.enum(['running', ...OUTCOMES]),
+  resume_at: timestampColumn.nullable(),
+  summary: z.string().nullable(),
+  done_at: timestampColumn.nullable(),
+  failures: z.int(),
+});
+/**
+ * The latest run of a step; `done_at` is the start of the latest one that succeeded, `failures` the
+ * number of runs since then that failed or were paused without a resume time.
+ */
+export type LastRun = z.infer<typeof lastRunRow>;
+
+export const readLastRuns = (state: State, now: Date): LastRun[] => state.all(LAST_RUNS, lastRunRow, { now });
+
+/** Records that a step begins. */
+export const recordStepStart = (state: State, run: string, step: StepName, now: Date): Promise<number> =>
+  state.transaction(() => state.run(START_STEP, { run, step, now }));
+
+/** Records how a step ended. */
+export const recordStepEnd = (state: State, run: string, step: StepName, end: StepEnd): Promise<number> =>
+  state.transaction(() => state.run(END_STEP, { run, step, ...end }));
+
+const outageRow = z.object({
+  step: z.string(),
+  words: z.string().nullable(),
+  since: timestampColumn,
+  over_at: timestampColumn.nullable(),
+});
+/**
+ * The latest outage of a step. It ended at `over_at`, the start of the run that succeeded; null if
+ * it continues.
+ */
+export type Outage = z.infer<typeof outageRow>;
+
+export const readOutages = (state: State, now: Date): Outage[] => state.all(OUTAGES, outageRow, { now });

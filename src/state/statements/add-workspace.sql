@@ -1,0 +1,2 @@
+INSERT INTO workspace (only, id, machine, host, path)
+VALUES (1, $id, $machine, $host, $path)

@@ -1,0 +1,2 @@
+UPDATE workspace
+SET machine = $machine, host = $host, path = $path, attempt = max(attempt, $attempt)

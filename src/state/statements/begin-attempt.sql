@@ -1,0 +1,3 @@
+UPDATE workspace
+SET attempt = attempt + 1, attempted_at = $now
+RETURNING attempt

@@ -1,0 +1,4 @@
+-- Grain: at most one row.
+SELECT *
+FROM emails
+WHERE attempt = $attempt

@@ -1,0 +1,3 @@
+UPDATE step_results
+SET basis = $basis
+WHERE step = $step

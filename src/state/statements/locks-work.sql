@@ -1,0 +1,2 @@
+UPDATE workspace
+SET locks_work_on = $device

@@ -1,0 +1,2 @@
+INSERT INTO notes (project, day, text, path, is_break)
+VALUES ($project, $day, $text, $path, $is_break)

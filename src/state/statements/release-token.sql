@@ -1,0 +1,3 @@
+UPDATE worker
+SET pid = NULL, command = NULL, since = NULL
+WHERE token = $token

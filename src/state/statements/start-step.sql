@@ -1,0 +1,2 @@
+INSERT INTO runs (run, step, started_at, outcome)
+VALUES ($run, $step, $now, 'running')

@@ -1,0 +1,3 @@
+UPDATE worker
+SET token = token + 1, pid = $pid, command = $command, since = $since
+RETURNING token

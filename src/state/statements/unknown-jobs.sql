@@ -1,0 +1,4 @@
+UPDATE jobs
+SET state = 'unknown', note = $note
+WHERE state = 'sending'
+RETURNING id AS job

@@ -1,0 +1,28 @@
+import { z } from 'zod';
+import { timestampColumn } from '../columns.js';
+import { isSamePlace, OtherPlaceError, placeRow, type SendingPlace } from './place.js';
+import type { State } from './state.js';
+
+const workspaceRow = placeRow.extend({
+  id: z.string(),
+  /** The number of the last attempt to send something, and when it began. */
+  attempt: z.int(),
+  attempted_at: timestampColumn.nullable(),
+  /** How often jobs, messages, emails or skips have changed. */
+  changes: z.int(),
+  locks_work_on: z.string().nullable(),
+});
+/** The workspace that a state belongs to. */
+export type WorkspaceRow = Readonly<z.infer<typeof workspaceRow>>;
+
+export function readWorkspaceRow(state: State): WorkspaceRow {
+  const row = state.get('SELECT * FROM workspace', workspaceRow);
+  if (row === undefined) throw new Error(`${state.path} has no workspace`);
+  return row;
+}
+
+/** The error that says which place sends, if it is another one; undefined if it is this one. */
+export function otherPlace(state: State, here: SendingPlace): OtherPlaceError | undefined {
+  const recorded = readWorkspaceRow(state);
+  return isSamePlace(recorded, here) ? undefined : new OtherPlaceError(recorded, here, recorded.attempted_at);
+}

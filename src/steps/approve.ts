@@ -1,0 +1,122 @@
+import { unknownPage } from '../agents/choices.js';
+import { planJob, referenceOf } from '../agents/job.js';
+import { OPEN_STATES } from '../agents/lifecycle.js';
+import { type ImprovePlan, planFrom, type PlanStores, readCandidates } from '../agents/plan.js';
+import { composePrompt, type Proposal, proposalOf, proposedDigest } from '../agents/prompt.js';
+import { reasonWords } from '../agents/reasons.js';
+import { limitWords } from '../agents/room.js';
+import { readSitemap } from '../agents/sitemap.js';
+import type { ProjectSettings } from '../config/schema.js';
+import { pageOf } from '../page.js';
+import { type Job, readJobs } from '../state/jobs.js';
+import type { State } from '../state/state.js';
+import type { WorkspaceView } from './parts.js';
+
+/** How the job of a page is planned. */
+interface Planning {
+  readonly workspace: Pick<WorkspaceView, 'workspaceDir'>;
+  /** Whether a person approved the page. */
+  readonly isApproved: boolean;
+  readonly now: Date;
+}
+
+/** In a transaction: plans the job of a page. Returns its number. */
+export function planPage(
+  state: State,
+  project: string,
+  { path, why, evidence, instruction }: Proposal,
+  { workspace, isApproved, now }: Planning,
+): number {
+  const reason = reasonWords(why);
+  const reference = referenceOf(project, path, now);
+  const prompt = composePrompt({ project, path, reason, reference }, instruction, workspace);
+  return planJob(state, { project, page: { path, reason, evidence }, prompt, isApproved, now });
+}
+
+/** An approved page. */
+export interface Approval {
+  /** The page, at any of its addresses. */
+  readonly path: string;
+  /** The digest of the proposal that was shown; undefined if none was. */
+  readonly digest?: string | undefined;
+  /** An edited instruction that replaces the template's. */
+  readonly instruction?: string | undefined;
+}
+
+/** The outcome of an approval: the number of the page's job, or why there is none. */
+export type Approved = { readonly path: string } & ({ readonly job: number } | { readonly refusal: string });
+
+interface Approving extends PlanStores {
+  readonly workspace: Pick<WorkspaceView, 'settings' | 'workspaceDir'>;
+  readonly now: Date;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Plans jobs for individually approved pages, within the same limits as `improveStep`; the next worker sends them. A
+ * page gets no job if it is not proposed, or if its prompt is no longer the one that was shown. Who approves what
+ * someone else has just approved gets the same job.
+ */
+export async function approvePages(
+  { reader, state, workspace, now, signal }: Approving,
+  { id: project, siteUrl }: ProjectSettings,
+  approvals: readonly Approval[],
+): Promise<Approved[]> {
+  const rules = workspace.settings.improve;
+  const isListed = (await readSitemap(rules.sitemap, signal))(siteUrl);
+  const byPath = new Map<string, Approval>();
+  for (const approval of approvals) byPath.set(pageOf(approval.path), approval);
+  const only = [...byPath.keys()];
+  const candidates = await readCandidates(reader, project, rules, now);
+  const unknown = new Map<string, string | undefined>();
+  for (const path of only)
+    if (!candidates.some((page) => page.path === path))
+      unknown.set(path, await unknownPage(reader, project, path));
+  return state.transaction(() => {
+    const plan = planFrom(state, project, rules, { candidates, now, isListed, only });
+    const jobs = readJobs(state, project);
+    return [...byPath].map(([path, approval]): Approved => {
+      const job = jobs.find((one) => pageOf(one.path) === path && isThisApproval(one, approval, workspace));
+      if (job !== undefined) return { path, job: job.id };
+      const refusal = unknown.get(path) ?? refusalOf(plan, path);
+      if (refusal !== undefined) return { path, refusal };
+      return approvePage(state, project, plan, { ...approval, path }, { workspace, isApproved: true, now });
+    });
+  });
+}
+
+/** Whether an open job comes from the same approval: of the same page, with the same prompt. */
+function isThisApproval(
+  { is_approved, state, project, path, reason, reference, prompt }: Job,
+  { digest, instruction }: Approval,
+  workspace: Planning['workspace'],
+): boolean {
+  if (!is_approved || !OPEN_STATES.has(state) || digest === undefined) return false;
+  return instruction === undefined
+    ? proposedDigest(prompt, reference) === digest
+    : composePrompt({ project, path, reason, reference }, instruction, workspace) === prompt;
+}
+
+/** Why a page cannot get a job; undefined if it can. */
+function refusalOf(plan: ImprovePlan, path: string): string | undefined {
+  if (plan.flagged.some((page) => page.path === path)) return undefined;
+  const why = plan.leftOut.find((page) => page.path === path)?.why;
+  return why === undefined ? `no room for another job: ${limitWords(plan.toPlan)}` : reasonWords(why);
+}
+
+function approvePage(
+  state: State,
+  project: string,
+  { flagged }: ImprovePlan,
+  { path, digest, instruction }: Approval,
+  planning: Planning,
+): Approved {
+  const page = flagged.find((candidate) => candidate.path === path);
+  if (page === undefined) throw new Error(`${path} is not flagged`);
+  const proposal = proposalOf(project, page, planning.workspace);
+  if (digest !== undefined && digest !== proposal.digest)
+    return { path, refusal: `its prompt changed since ${digest} was shown: review it again` };
+  if (instruction?.trim() === '') return { path, refusal: 'the prompt is empty' };
+  const approved = { ...proposal, instruction: instruction ?? proposal.instruction };
+  return { path, job: planPage(state, project, approved, planning) };
+}

@@ -1,1 +1,0 @@
-UPDATE runs SET outcome = 'interrupted', summary = 'the process was killed' WHERE outcome = 'running'

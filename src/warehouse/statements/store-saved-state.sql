@@ -1,0 +1,2 @@
+INSERT INTO internal.saved_state
+VALUES ($workspace, $attempt, $database)

@@ -1,0 +1,59 @@
+import pLimit from 'p-limit';
+import { withParts } from '../app/open.js';
+import { placeless, type Runtime, type Workspace } from '../app/workspace.js';
+import type { ProjectSettings } from '../config/schema.js';
+import { messageOf } from '../errors.js';
+import { readHolder } from '../state/lock.js';
+import type { State } from '../state/state.js';
+import { submitWaiting } from '../steps/poll.js';
+import { doAndPublish } from '../steps/publish.js';
+import { byBothClocks } from '../steps/step.js';
+
+/** Sends what people approved and wrote, in the background: at once, or after the process that works now. */
+export class Sending {
+  readonly #oneAtATime = pLimit(1);
+
+  constructor(
+    private readonly workspace: Workspace,
+    private readonly runtime: Runtime,
+    private readonly onError: (words: string) => void,
+  ) {}
+
+  /** Whether something is being sent, or waits for another process. */
+  get isUnderWay(): boolean {
+    return this.#oneAtATime.activeCount + this.#oneAtATime.pendingCount > 0;
+  }
+
+  /** Begins to send the prompts of a project that wait. What a stop cuts short stays planned, and the next run sends it. */
+  begin(project: ProjectSettings): void {
+    void this.#oneAtATime(() => this.#send(project)).catch((error: unknown) => {
+      if (!this.runtime.signal.aborted) this.onError(placeless(this.workspace, messageOf(error)));
+    });
+  }
+
+  /** Waits until nothing is being sent anymore, once the signal of this process has aborted. */
+  async close(): Promise<void> {
+    if (this.runtime.signal.aborted) await this.#oneAtATime(() => undefined);
+  }
+
+  #send(project: ProjectSettings): Promise<void> {
+    const hold = { command: 'serve', maxWaitMs: Infinity, listener: {} };
+    this.runtime.signal.throwIfAborted();
+    return withParts(this.workspace, this.runtime, hold, async (given) => {
+      const parts = await byBothClocks(given);
+      const { result, outages } = await doAndPublish(parts, () => submitWaiting(parts, project));
+      const [problem] = [result.stopped, ...outages.map(({ error }) => error)].filter(
+        (error) => error !== undefined,
+      );
+      if (problem !== undefined) throw problem instanceof Error ? problem : new Error(messageOf(problem));
+    });
+  }
+}
+
+/** Who sends what was just stored. */
+export function whoSends(state: State): string {
+  const holder = readHolder(state);
+  if (holder === undefined) return 'it is being sent';
+  if (holder.command === 'readership start') return '`readership start` sends it within a minute';
+  return `it is sent after \`${holder.command}\``;
+}

@@ -1,0 +1,88 @@
+import { describe, expect, it } from 'vitest';
+import { changeJob, planJob } from '../../src/agents/job.js';
+import { submitPrompts } from '../../src/agents/submit.js';
+import { readJobs } from '../../src/state/jobs.js';
+import { pollStep } from '../../src/steps/poll.js';
+import { type AgentDesk, agentDesk } from './agent-desk.js';
+import { EVIDENCE } from './reading.js';
+
+/** A client that answers each creation after `meanwhile` has been done. */
+const clientAfter = (meanwhile: () => Promise<unknown>, created: string[] = []) => ({
+  createJob: async (prompt: string) => {
+    created.push(prompt);
+    await meanwhile();
+    return { id: `job_${created.length}`, status: 'active' };
+  },
+  sendMessage: () => expect.fail('no message is sent'),
+});
+
+const changeBy = (desk: AgentDesk, event: 'unknown' | 'found-not-sent' | 'withdrawn') =>
+  desk.state.transaction(() =>
+    changeJob(desk.state, desk.job(1), { event, now: desk.clock.now(), cause: 'meanwhile' }),
+  );
+
+describe('a reply that comes after the job was taken for lost', () => {
+  it.each([
+    ['by another worker', ['unknown']],
+    ['by a person who plans it again', ['unknown', 'found-not-sent']],
+    ['by a person who ends it', ['unknown', 'withdrawn']],
+  ] as const)('%s is stored, so the job is polled and not created again', async (_, events) => {
+    const desk = await agentDesk();
+    await desk.plan(1);
+    const created: string[] = [];
+    const meanwhile = async () => {
+      for (const event of events) await changeBy(desk, event);
+    };
+    await submitPrompts({ ...desk.task(), client: clientAfter(meanwhile, created) }, 'job');
+    expect(desk.job(1)).toMatchObject({ state: 'active', remote_id: 'job_1' });
+    expect(await submitPrompts(desk.task(), 'job')).toEqual({ sent: 0 });
+    expect(created).toHaveLength(1);
+  });
+
+  it('changes nothing if a person has found the job meanwhile', async () => {
+    const desk = await agentDesk();
+    await desk.plan(1);
+    const found = { event: 'found-sent', cause: 'found', remote: { id: 'job_9' } } as const;
+    const meanwhile = async () => {
+      await changeBy(desk, 'unknown');
+      await desk.state.transaction(() =>
+        changeJob(desk.state, desk.job(1), { ...found, now: desk.clock.now() }),
+      );
+    };
+    const { stopped } = await submitPrompts({ ...desk.task(), client: clientAfter(meanwhile) }, 'job');
+    expect(stopped).toBeUndefined();
+    expect(desk.job(1)).toMatchObject({ state: 'active', remote_id: 'job_9' });
+  });
+});
+
+it('of planned jobs, a poll sends those that a person approved in every mode, and others only in mode apply', async () => {
+  const desk = await agentDesk();
+  await desk.plan(1);
+  const page = { path: '/approved', reason: 'much read', evidence: EVIDENCE };
+  const approved = {
+    project: desk.project,
+    page,
+    prompt: 'Improve',
+    isApproved: true,
+    now: desk.clock.now(),
+  };
+  await desk.state.transaction(() => planJob(desk.state, approved));
+  const states = () => desk.jobs().map(({ state }) => state);
+  await pollStep(desk.parts(), {});
+  expect(states()).toEqual(['planned', 'active']);
+  await pollStep(desk.parts({ settings: { improve: { mode: 'apply' } } }), {});
+  expect(states()).toEqual(['active', 'active']);
+});
+
+it('a project whose id begins as that of another one is left alone', async () => {
+  const desk = await agentDesk();
+  await desk.plan(1);
+  const page = { path: '/other', reason: 'much read', evidence: EVIDENCE };
+  const project = `${desk.project}0`;
+  const other = { project, page, prompt: 'Improve', isApproved: true, now: desk.clock.now() };
+  await desk.state.transaction(() => planJob(desk.state, other));
+  await submitPrompts(desk.task(), 'job');
+  await pollStep(desk.parts({ settings: { improve: { mode: 'apply' } } }), {});
+  expect(readJobs(desk.state, project).map(({ state }) => state)).toEqual(['planned']);
+  expect(desk.jobs().map(({ id }) => id)).toEqual([1]);
+});

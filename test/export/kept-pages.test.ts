@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest';
+import type { Client } from '../../src/api/client.js';
+import { readUnfinishedDays } from '../../src/state/kept-pages.js';
+import { exportHistory } from './export-history.js';
+import { openExport, PROJECT } from './open-export.js';
+import { expectWhole } from './stored-days.js';
+
+test('what was read of a long day is kept when an export is interrupted, and until the day is stored', async () => {
+  const opened = await openExport({ days: 1, pages: 2_000, concurrency: 1 });
+  const { state, warehouse, task } = opened;
+  const yesterday = opened.yesterday();
+  const range = { first: yesterday, last: yesterday };
+  const offsets: number[] = [];
+  const load = async (stopAt: number) => {
+    const interruption = new AbortController();
+    const views: Client['views'] = (query, options) => {
+      if (query.limit > 1) offsets.push(query.offset);
+      if (query.offset === stopAt) {
+        interruption.abort(new Error('interrupted'));
+        return Promise.reject(new Error('interrupted'));
+      }
+      return task.client.views(query, options);
+    };
+    const { signal } = interruption;
+    return exportHistory({ ...task, client: { views }, range, signal });
+  };
+  await load(1_000);
+  expect(readUnfinishedDays(state, PROJECT)).toEqual(new Map([[yesterday, 1_000]]));
+  // Interrupted before it reads anything new.
+  await load(1_000);
+  expect(readUnfinishedDays(state, PROJECT).get(yesterday)).toBe(1_000);
+  offsets.length = 0;
+  expect((await load(-1)).results).toMatchObject([{ outcome: 'added', rows: 2_000 }]);
+  expect(Math.min(...offsets)).toBe(1_000);
+  expect(readUnfinishedDays(state, PROJECT).size).toBe(0);
+  await expectWhole(warehouse);
+});

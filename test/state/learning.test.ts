@@ -1,0 +1,160 @@
+import { addHours, differenceInMilliseconds, startOfHour } from 'date-fns';
+import { expect, test } from 'vitest';
+import { PausedError } from '../../src/api/errors.js';
+import { readRequests } from '../../src/state/requests.js';
+import type { State } from '../../src/state/state.js';
+import { openTestState } from '../open-state.js';
+import { DAY_MS, MINUTE_MS, type SleepingClock, sleepingClock } from '../sleeping-clock.js';
+import { BUCKET, paceOn } from './open-pace.js';
+
+const HOUR_MS = 60 * MINUTE_MS;
+
+interface Limit {
+  readonly requests: number;
+  readonly ms: number;
+  /** Whether the limit is for each hour of the clock, rather than for any hour. */
+  readonly isFixed?: boolean;
+}
+
+/** A platform that accepts so many requests in a time, those of others included. */
+function platformOf(clock: SleepingClock, { requests, ms, isFixed = false }: Limit) {
+  const accepted: Date[] = [];
+  const answer = (): number | undefined => {
+    const now = clock.now();
+    const since = isFixed ? startOfHour(now) : new Date(now.getTime() - ms + 1);
+    const recent = accepted.filter((one) => one >= since);
+    if (recent.length < requests) {
+      accepted.push(now);
+      return undefined;
+    }
+    const until = isFixed ? addHours(since, 1) : new Date((recent.at(-requests) ?? now).getTime() + ms);
+    return Math.max(1_000, differenceInMilliseconds(until, now));
+  };
+  const othersUse = (count: number) => {
+    for (let used = 0; used < count; used++) accepted.push(clock.now());
+  };
+  return { answer, othersUse };
+}
+
+type Platform = ReturnType<typeof platformOf>;
+
+/** Sends requests in a new process, as the service does: it goes on after each pause. Returns how many were refused. */
+async function send(
+  count: number,
+  {
+    state,
+    clock,
+    platform,
+    saysWhen,
+  }: { state: State; clock: SleepingClock; platform: Platform; saysWhen: boolean },
+): Promise<number> {
+  const pace = paceOn(state, clock, { cap: 'unlimited', maxWaitMs: DAY_MS });
+  let refused = 0;
+  for (let done = 0; done < count;) {
+    const request = await pace.next();
+    clock.advance(200);
+    const waitMs = platform.answer();
+    if (waitMs === undefined) {
+      await pace.answered(request);
+      done++;
+    } else {
+      refused++;
+      await pace.refused(request, saysWhen ? waitMs : undefined);
+    }
+  }
+  await pace.record();
+  return refused;
+}
+
+async function setUp(limit: Limit, saysWhen: boolean) {
+  const clock = sleepingClock();
+  const { state } = await openTestState();
+  const world = { state, clock, platform: platformOf(clock, limit), saysWhen };
+  const learned = () => readRequests(state, BUCKET, clock.now()).limit;
+  return { ...world, send: (count: number) => send(count, world), learned };
+}
+
+test.each([
+  ['any hour', true, false],
+  ['each hour of the clock', true, true],
+])(
+  'a platform of 100 requests in %s that says how long to wait refuses once in thirty days',
+  async (_, saysWhen, isFixed) => {
+    const { clock, send, learned } = await setUp({ requests: 100, ms: HOUR_MS, isFixed }, saysWhen);
+    const start = clock.now().getTime();
+    const toNight = (night: number) => {
+      clock.advance(start + night * DAY_MS - clock.now().getTime());
+    };
+    expect(await send(150)).toBe(1);
+    expect(learned()).toBe(100);
+    for (const night of [1, 2, 9, 16, 29]) {
+      toNight(night);
+      expect(await send(150)).toBe(0);
+    }
+    // Plans change, so it is tried again then.
+    toNight(31);
+    expect(learned()).toBeUndefined();
+    expect(await send(150)).toBe(1);
+    expect(learned()).toBe(100);
+  },
+);
+
+test('a platform of 100 an hour that says nothing of a wait teaches the same after one pause', async () => {
+  const { clock, send, learned } = await setUp({ requests: 100, ms: HOUR_MS }, false);
+  expect(await send(101)).toBeGreaterThan(1);
+  expect(learned()).toBe(100);
+  clock.advance(2 * HOUR_MS);
+  expect(await send(150)).toBe(0);
+});
+
+test.each([true, false])(
+  'a platform of ten a minute teaches nothing (with Retry-After: %s)',
+  async (saysWhen) => {
+    const { clock, send, learned } = await setUp({ requests: 10, ms: MINUTE_MS }, saysWhen);
+    for (let night = 0; night < 3; night++) {
+      await send(60);
+      expect(learned()).toBeUndefined();
+      clock.advance(DAY_MS);
+    }
+  },
+);
+
+test('a refusal of each of two nights is not one long pause', async () => {
+  const { clock, state } = await setUp({ requests: 10, ms: MINUTE_MS }, true);
+  const night = async () => {
+    const pace = paceOn(state, clock, { cap: 'unlimited', maxWaitMs: 0 });
+    for (let sent = 0; sent < 10; sent++) await pace.answered(await pace.next());
+    await pace.refused(await pace.next(), 30_000);
+    await expect(pace.next()).rejects.toThrow(PausedError);
+  };
+  await night();
+  clock.advance(DAY_MS);
+  const pace = paceOn(state, clock, { cap: 'unlimited', maxWaitMs: DAY_MS });
+  await pace.refused(await pace.next(), 30_000);
+  await pace.answered(await pace.next());
+  expect(readRequests(state, BUCKET, clock.now()).limit).toBeUndefined();
+});
+
+test('a quota that others use too never lowers what was once accepted', async () => {
+  const { clock, platform, send, learned } = await setUp({ requests: 100, ms: HOUR_MS }, true);
+  await send(101);
+  expect(learned()).toBe(100);
+  clock.advance(5 * DAY_MS);
+  platform.othersUse(90);
+  expect(await send(30)).toBeGreaterThan(0);
+  expect(learned()).toBe(100);
+});
+
+test('what a refusal taught holds for every process and project with the key, and no other', async () => {
+  const { clock, state, send } = await setUp({ requests: 100, ms: HOUR_MS }, true);
+  await send(101);
+  clock.advance(2 * HOUR_MS);
+  const first = paceOn(state, clock, { cap: 'unlimited', maxWaitMs: 0 });
+  for (let sent = 0; sent < 60; sent++) await first.next();
+  await first.record();
+  const second = paceOn(state, clock, { cap: 'unlimited', maxWaitMs: 0 });
+  for (let sent = 0; sent < 40; sent++) await second.next();
+  await expect(second.next()).rejects.toThrow('The hourly limit of the platform reached: 100 of 100 used.');
+  const other = paceOn(state, clock, { cap: 'unlimited', maxWaitMs: 0, bucket: 'another key' });
+  for (let sent = 0; sent < 150; sent++) await other.next();
+});

@@ -1,0 +1,250 @@
+import { addMinutes, addSeconds, differenceInSeconds } from 'date-fns';
+import type { ServerResponse } from 'node:http';
+import { describe, expect, test } from 'vitest';
+import { PausedError } from '../../src/api/errors.js';
+import { freeAt } from '../../src/api/hour.js';
+import { hourOf } from '../../src/api/pace.js';
+import { readRequests } from '../../src/state/requests.js';
+import type { State } from '../../src/state/state.js';
+import { nextMinute } from '../../src/format/days.js';
+import { clientOf, errorOf, NO_ROWS, PAGE } from '../api/open-client.js';
+import { openTestState } from '../open-state.js';
+import { reply } from '../serve.js';
+import { DAY_MS, MINUTE_MS, type SleepingClock, sleepingClock } from '../sleeping-clock.js';
+import { tempDir } from '../temp-dir.js';
+import { BUCKET, busiestHour, openPace, paceOn, takeAll } from './open-pace.js';
+
+const usedIn = (state: State, clock: SleepingClock): number =>
+  hourOf(readRequests(state, BUCKET, clock.now()), clock.now()).used(clock.now());
+
+const pausedUntilOf = async (promise: Promise<unknown>): Promise<Date> => {
+  const error = await errorOf(promise);
+  if (!(error instanceof PausedError)) throw error;
+  return error.resumeAt;
+};
+
+describe('a cap', () => {
+  test('is kept as the server sees it, over six hours of requests at an uneven pace that arrive late', async () => {
+    const { clock, pace } = await openPace();
+    const arrived: Date[] = [];
+    for (let sent = 0; sent < 600; sent++) {
+      await pace.next();
+      // A request takes up to nine seconds to arrive, and sometimes the next one leaves a minute later.
+      arrived.push(addSeconds(clock.now(), (sent * 7) % 10));
+      clock.advance(sent % 11 === 0 ? 58_000 : (sent % 5) * 300);
+    }
+    expect(busiestHour(arrived)).toBeGreaterThan(75);
+    expect(busiestHour(arrived)).toBeLessThanOrEqual(100);
+  });
+
+  test('is kept across restarts, one of them after a kill', async () => {
+    const clock = sleepingClock();
+    const directory = await tempDir();
+    const live = async (requests: number, ends: 'closed' | 'killed') => {
+      const { state, close } = await openTestState(directory);
+      const pace = paceOn(state, clock, { maxWaitMs: 0 });
+      for (let sent = 0; sent < requests; sent++) await pace.next();
+      if (ends === 'closed') await pace.record();
+      await close();
+      clock.advance(MINUTE_MS);
+    };
+    await live(33, 'closed');
+    await live(25, 'killed');
+    await live(12, 'closed');
+    const { state } = await openTestState(directory);
+    expect(usedIn(state, clock)).toBe(70);
+    expect(await takeAll(paceOn(state, clock, { maxWaitMs: 0 }))).toBe(30);
+  });
+
+  test.each([60 * MINUTE_MS, DAY_MS, 365 * DAY_MS])(
+    'counts what was used before the clock was set back by %i ms, for an hour from then',
+    async (backMs) => {
+      const clock = sleepingClock();
+      const { state } = await openTestState();
+      expect(await takeAll(paceOn(state, clock, { maxWaitMs: 0 }))).toBe(100);
+      clock.advance(-backMs);
+      expect(await takeAll(paceOn(state, clock, { maxWaitMs: 0 }))).toBe(0);
+      clock.advance(62 * MINUTE_MS);
+      expect(await takeAll(paceOn(state, clock, { maxWaitMs: 0 }))).toBe(100);
+    },
+  );
+
+  test('applies to each bucket separately', async () => {
+    const clock = sleepingClock();
+    const { state } = await openTestState();
+    expect(await takeAll(paceOn(state, clock, { maxWaitMs: 0 }))).toBe(100);
+    const bucket = 'organization acme';
+    expect(await takeAll(paceOn(state, clock, { maxWaitMs: 0, bucket }))).toBe(100);
+  });
+
+  test('that is used up ends with a PausedError that names the time', async () => {
+    const { clock, pace } = await openPace({ maxWaitMs: 2 * MINUTE_MS });
+    const start = clock.now();
+    expect(await takeAll(pace)).toBe(100);
+    const error = await errorOf(pace.next());
+    expect(error.message).toBe(
+      `history.requestsPerHour reached: 100 of 100 used. The next request can be sent on ${nextMinute(freeAt(start))}.`,
+    );
+    expect(error).toMatchObject({ exitCode: 75 });
+    clock.advance(freeAt(start).getTime() - start.getTime() - 2 * MINUTE_MS);
+    await pace.next();
+    expect(clock.now()).toEqual(freeAt(start));
+  });
+
+  test('says how long everyone waits, and why', async () => {
+    const told: unknown[] = [];
+    const { clock, pace } = await openPace({ cap: 1, onWait: (...why) => told.push(why) });
+    const start = clock.now();
+    await pace.next();
+    await pace.next();
+    expect(told).toEqual([[freeAt(start), 'history.requestsPerHour reached: 1 of 1 used.']]);
+    expect(clock.now()).toEqual(freeAt(start));
+  });
+});
+
+test('without a cap, nothing waits, and requests are counted in few commits', async () => {
+  const { clock, state, pace } = await openPace({ cap: 'unlimited', maxWaitMs: 0 });
+  for (let sent = 0; sent < 250; sent++) await pace.next();
+  // The first one, and then hundreds.
+  expect(usedIn(state, clock)).toBe(201);
+  await pace.record();
+  expect(usedIn(state, clock)).toBe(250);
+});
+
+describe('a refusal', () => {
+  const at = sleepingClock().now();
+  const uncapped = { cap: 'unlimited', maxWaitMs: 2 * MINUTE_MS } as const;
+
+  test.each([
+    ['seconds, JSON', JSON.stringify({ error: 'Too many requests' }), '1800'],
+    ['a fraction', JSON.stringify({ error: 'Too many requests' }), '1799.2'],
+    ['a date', 'Too many requests', addMinutes(at, 30).toUTCString()],
+    ['a Unix time', 'Too many requests', String(addMinutes(at, 30).getTime() / 1_000)],
+    ['a list', 'Too many requests', '1800, 60'],
+  ])('is obeyed at once, whatever form its wait has: %s', async (_, body, header) => {
+    const clock = sleepingClock();
+    const { state } = await openTestState();
+    const refuse = (response: ServerResponse) => response.writeHead(429, { 'retry-after': header }).end(body);
+    const pace = paceOn(state, clock, uncapped);
+    const { client, server } = await clientOf(refuse, { now: clock.now, pace });
+    const until = await pausedUntilOf(client.views(PAGE));
+    expect(Math.abs(differenceInSeconds(until, addMinutes(at, 30)))).toBeLessThanOrEqual(1);
+    expect(await pausedUntilOf(client.views(PAGE))).toEqual(until);
+    expect(server.seen).toHaveLength(1);
+  });
+
+  test('of a burst is waited out', async () => {
+    const { clock, state, pace } = await openPace(uncapped);
+    const { client, server } = await clientOf(
+      (response, count) => {
+        if (count === 1) reply(response, 429, { error: 'Slow down' }, { 'retry-after': '30' });
+        else reply(response, 200, NO_ROWS);
+      },
+      { now: clock.now, pace },
+    );
+    await client.views(PAGE);
+    expect(server.seen).toHaveLength(2);
+    expect(clock.now()).toEqual(addSeconds(at, 30));
+    await pace.record();
+    expect(usedIn(state, clock)).toBe(2);
+  });
+
+  test('that names no wait pauses for seconds, then twice as long each time, an hour at most', async () => {
+    const { clock, state } = await openPace();
+    const pauses: number[] = [];
+    for (let time = 0; time < 12; time++) {
+      // Each in a process of its own.
+      const pace = paceOn(state, clock, { cap: 'unlimited' });
+      const before = clock.now();
+      const request = await pace.next();
+      if (time > 0) pauses.push(differenceInSeconds(clock.now(), before));
+      await pace.refused(request, undefined);
+    }
+    expect(pauses).toEqual([5, 10, 20, 40, 80, 160, 320, 640, 1_280, 2_560, 3_600]);
+    const pace = paceOn(state, clock, { cap: 'unlimited' });
+    await pace.answered(await pace.next());
+    await pace.refused(await pace.next(), undefined);
+    expect(await pausedUntilOf(paceOn(state, clock, { maxWaitMs: 0 }).next())).toEqual(
+      addSeconds(clock.now(), 5),
+    );
+  });
+
+  test('is over once a trial is answered, which is sent in spite of it', async () => {
+    const { clock, state, pace } = await openPace({ cap: 'unlimited', maxWaitMs: 0 });
+    const { client, server } = await clientOf(
+      (response, count) => {
+        if (count < 3) reply(response, 429, { error: 'Too many requests' }, { 'retry-after': '3600' });
+        else reply(response, 200, NO_ROWS);
+      },
+      { now: clock.now, pace },
+    );
+    const error = await errorOf(client.views(PAGE));
+    expect(error.message).toMatch(
+      /^The platform refused a request.+ To ask it again now: readership doctor$/,
+    );
+    // Sent once, and refused once more.
+    await expect(client.views(PAGE, { isTrial: true })).rejects.toThrow(PausedError);
+    await expect(client.views(PAGE)).rejects.toThrow(PausedError);
+    expect(server.seen).toHaveLength(2);
+    await client.views(PAGE, { isTrial: true });
+    await client.views(PAGE);
+    expect(server.seen).toHaveLength(4);
+    await paceOn(state, clock, { maxWaitMs: 0 }).next();
+    // Only a refusal is a reason to send more than the cap allows.
+    const capped = paceOn(state, clock, { cap: 1, maxWaitMs: 0 });
+    await expect(capped.next(undefined, true)).rejects.toThrow(
+      'history.requestsPerHour reached: 4 of 1 used.',
+    );
+  });
+
+  test('outlives the process that received it', async () => {
+    const clock = sleepingClock();
+    const directory = await tempDir();
+    const first = await openTestState(directory);
+    await paceOn(first.state, clock, uncapped).refused(1, 45 * MINUTE_MS);
+    await first.close();
+    clock.advance(MINUTE_MS);
+    const { state } = await openTestState(directory);
+    expect(await pausedUntilOf(paceOn(state, clock, uncapped).next())).toEqual(addMinutes(at, 45));
+  });
+
+  test('of several requests in flight counts once, an answer to one of them does not end it, and the longest wait applies', async () => {
+    const { clock, pace } = await openPace({ cap: 'unlimited', maxWaitMs: 0 });
+    const requests = [await pace.next(), await pace.next(), await pace.next()];
+    for (const request of requests) await pace.refused(request, undefined);
+    await pace.answered(2);
+    expect(await pausedUntilOf(pace.next())).toEqual(addSeconds(clock.now(), 5));
+    await Promise.all([pace.refused(1, 50 * MINUTE_MS), pace.refused(2, 1_000), pace.refused(3, undefined)]);
+    expect(await pausedUntilOf(pace.next())).toEqual(addMinutes(at, 50));
+  });
+
+  test.each([2_000, undefined])(
+    'says for how long everyone waits, when the server asks for %s ms',
+    async (ms) => {
+      const told: unknown[] = [];
+      const { clock, pace } = await openPace({ cap: 'unlimited', onWait: (...why) => told.push(why) });
+      const start = clock.now();
+      await pace.refused(await pace.next(), ms);
+      await pace.next();
+      expect(told).toEqual([
+        [
+          addSeconds(start, ms === undefined ? 5 : 2),
+          'The platform refused a request, because of its own limit.',
+        ],
+      ]);
+    },
+  );
+});
+
+test('waiting ends with the reason for an interruption', async () => {
+  const clock = sleepingClock();
+  const interruption = new AbortController();
+  const sleep = (ms: number, signal?: AbortSignal) => {
+    interruption.abort(new Error('interrupted by SIGTERM'));
+    return clock.sleep(ms, signal);
+  };
+  const pace = paceOn((await openTestState()).state, clock, { cap: 1, sleep });
+  await pace.next();
+  const error = await errorOf(pace.next(interruption.signal));
+  expect(error.message).toBe('interrupted by SIGTERM');
+});

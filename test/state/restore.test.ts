@@ -1,0 +1,27 @@
+import { existsSync } from 'node:fs';
+import { rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { findState, isToReplace, writeState } from '../../src/state/restore.js';
+import { saveState } from '../../src/state/saved.js';
+import { addJob, newState, reopened, valueOf } from './new-state.js';
+
+it.each(['missing', 'damaged'] as const)('a state that is %s is replaced by a saved one', async (loss) => {
+  const { dataDir, state } = await newState();
+  await addJob(state);
+  const path = join(dataDir, 'state.db');
+  const saved = saveState(state, join(dataDir, 'history.duckdb'));
+  await rm(path);
+  if (loss === 'damaged') await writeFile(path, 'x'.repeat(5_000));
+  await writeFile(`${path}-journal`, 'of a killed process');
+  const found = await findState(dataDir);
+  expect(found.is).toBe(loss);
+  expect(isToReplace(found, saved, { source: 'FILE', witness: undefined })).toBe(true);
+  const { aside } = await writeState(dataDir, saved, 'FILE').putInPlace('TIME');
+  expect(aside).toBe(loss === 'damaged' ? `${path}.replaced-TIME` : undefined);
+  expect(valueOf(await reopened(dataDir), 'SELECT path FROM jobs')).toBe('/guide');
+  expect((await stat(path)).mode & 0o777).toBe(0o600);
+  expect(existsSync(`${path}-journal`)).toBe(false);
+  // One that knows as much is kept.
+  expect(isToReplace(await findState(dataDir), saved, { source: 'FILE', witness: undefined })).toBe(false);
+});
