@@ -64,7 +64,7 @@ describe('the counter of changes', () => {
     [0, `UPDATE pull_requests SET checked_at = '2027', next_check_at = '2028', problem = NULL`],
     [0, `DELETE FROM skips WHERE path = '/three'`],
     // What is no decision.
-    [0, `INSERT INTO requests VALUES ('k', 'm', 1)`],
+    [0, `INSERT INTO requests VALUES ('k', 'm', 1, 0)`],
     [0, `INSERT INTO runs VALUES ('r', 'export', '2026', NULL, 'running', NULL, NULL)`],
     [0, `UPDATE worker SET token = token + 1`],
   ])('adds %i for %s', async (count, sql) => {

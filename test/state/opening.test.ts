@@ -96,7 +96,7 @@ describe('what is not ours is refused, and stays as it is', () => {
     const dataDir = await tempDir();
     const path = join(dataDir, 'state.db');
     await writeFile(path, text);
-    expect(await refusal(dataDir)).toMatch(/is damaged\. .* readership restore --from .*history\.duckdb$/);
+    expect(await refusal(dataDir)).toMatch(/is damaged\. Nothing was changed\. .*: readership restore$/);
     await expect(createState(dataDir, placeIn(dataDir))).rejects.toThrow(/is damaged/);
     expect(await readFile(path, 'utf8')).toBe(text);
   });
@@ -263,7 +263,7 @@ describe('a damaged state', () => {
       await writeFile(join(dataDir, 'state.db'), (await readFile(original)).subarray(0, size));
       expect(await worker(dataDir), `${size}`).toBeInstanceOf(StorageError);
       expect(await worker(dataDir)).toMatchObject({
-        message: expect.stringMatching(/is damaged\. Nothing was changed\. .*restore --from/) as string,
+        message: expect.stringMatching(/is damaged\. Nothing was changed\. .*: readership restore$/) as string,
       });
     }
   });

@@ -252,7 +252,7 @@ it('only the latest worker records it', async () => {
   expect(jobState(state)).toBe('sending');
 });
 
-it('of the runs of a step, the last thousand are kept, and all of an outage', async () => {
+it('of more than ten thousand runs, the last thousand of each step are kept, and all of an outage', async () => {
   const { dataDir, state } = await newState();
   const worker = await newWorker(dataDir, state);
   const add = (step: string, number: number, outcome: string) =>
@@ -263,7 +263,7 @@ it('of the runs of a step, the last thousand are kept, and all of an outage', as
       at: new Date(NOW.getTime() + number * 60_000),
     });
   await state.transaction(() => {
-    for (let number = 0; number < 1_200; number++) {
+    for (let number = 0; number < 3_600; number++) {
       add('poll', number, 'done');
       add('export', number, number < 100 ? 'done' : 'failed');
       add('audit', number, 'failed');
@@ -278,9 +278,9 @@ it('of the runs of a step, the last thousand are kept, and all of an outage', as
       row,
     ),
   ).toEqual([
-    { step: 'audit', runs: 1_200, first: '0' },
-    { step: 'export', runs: 1_101, first: '99' },
-    { step: 'poll', runs: 1_000, first: '200' },
+    { step: 'audit', runs: 3_600, first: '0' },
+    { step: 'export', runs: 3_501, first: '99' },
+    { step: 'poll', runs: 1_000, first: '2600' },
     { step: 'publish', runs: 1, first: '0' },
   ]);
 });

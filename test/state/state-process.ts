@@ -81,7 +81,7 @@ const COMMANDS = {
     (await state()).transaction(() => {
       opened?.run('PRAGMA cache_size = 1');
       for (let number = 0; number < 2_000; number++)
-        opened?.run('INSERT INTO requests VALUES ($key, $minute, 1)', {
+        opened?.run('INSERT INTO requests VALUES ($key, $minute, 1, 0)', {
           key: 'k'.repeat(200),
           minute: number,
         });

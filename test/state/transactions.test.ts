@@ -106,7 +106,7 @@ describe('other processes', () => {
 
   it('that are killed during a transaction leave a journal, with which the next one rolls it back', async () => {
     const { dataDir, state } = await newState();
-    await change(state, `INSERT INTO requests VALUES ('k', 'm', 1)`);
+    await change(state, `INSERT INTO requests VALUES ('k', 'm', 1, 0)`);
     const dying = await otherProcess(dataDir);
     expect(await dying.told('dieInTransaction')).toBeUndefined();
     expect(await dying.ended).toEqual([null, 'SIGKILL']);
@@ -131,7 +131,7 @@ describe('a full disk', () => {
         .transaction(() => {
           state.run(`UPDATE jobs SET note = 'changed'`);
           for (let row = 0; row < 500; row++)
-            state.run('INSERT INTO requests VALUES ($key, $row, 1)', {
+            state.run('INSERT INTO requests VALUES ($key, $row, 1, 0)', {
               key: 'k'.repeat(500),
               row: String(row),
             });

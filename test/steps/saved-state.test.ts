@@ -45,7 +45,7 @@ it('each published history carries the whole state, without pages of unfinished 
   await change(state, `INSERT INTO kept_pages VALUES ('prj_1', '2026-11-01', 0, $page)`, {
     page: 'x'.repeat(5e6),
   });
-  await change(state, `INSERT INTO requests VALUES ('key', '2026-11-18T05:00', 9)`);
+  await change(state, `INSERT INTO requests VALUES ('key', '2026-11-18T05:00', 9, 0)`);
   await sender.begin(
     new Date('2026-11-18T05:00:00Z'),
     () => true,
@@ -67,7 +67,7 @@ it('each published history carries the whole state, without pages of unfinished 
 it('that makes no publication due, and each one that is due has the newest', async () => {
   await store(live, 'prj_1', { '2026-11-01': [page('/a', 3, 1)] });
   await publish();
-  await change(opened.state, `INSERT INTO requests VALUES ('key', '2026-11-18T05:00', 9)`);
+  await change(opened.state, `INSERT INTO requests VALUES ('key', '2026-11-18T05:00', 9, 0)`);
   expect(await publish()).toBe('nothing changed since the last time');
   await change(opened.state, `INSERT INTO skips VALUES ('prj_1', '/a', '2026-11-18T05:00:00.000Z', NULL)`);
   await store(live, 'prj_1', { '2026-11-02': [page('/a', 3, 1)] });
@@ -93,7 +93,7 @@ it('is in the published history only, is not listed, and leaves no other file', 
 });
 
 it('a history that is published again and again does not grow with it', async () => {
-  await change(opened.state, `INSERT INTO platform_facts VALUES ('prj_1', 'fact', $value, '2026')`, {
+  await change(opened.state, `INSERT INTO platform_facts VALUES ('prj_1', 'fact', $value, '2026-11-18T05:00:00.000Z')`, {
     value: 'x'.repeat(2e6),
   });
   const sizes: number[] = [];

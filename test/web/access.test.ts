@@ -603,8 +603,8 @@ describe('an action', () => {
     expect(field('digest', again.text)).toBe(typed.digest);
     expect(tokenIn(again.text)).not.toBe(form.token);
     const stale = { project: 'prj_1', token: 'old' };
-    const message = await act({ ...stale, action: 'message', job: '1', text: 'Mention <limits>' });
-    expect(message.text).toMatch(/name="job" value="1">\s*<textarea name="text"[^>]*>Mention &lt;limits/);
+    const message = { action: 'message', job: '1', form: 'shown', text: 'Mention <limits>' };
+    expect((await act({ ...stale, ...message })).text).toMatch(/name="job" value="1">\s*<textarea name="text"[^>]*>Mention &lt;limits/);
   });
 
   it('may be about a page that is not flagged: its prompt is shown, or why it cannot get a job', async () => {
