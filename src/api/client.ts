@@ -110,13 +110,13 @@ export class Client {
     const { retries = DEFAULT_RETRIES, onRetry = () => undefined } = this.options;
     let attempts = 0;
     const attempt = async () => {
-      const request = await pace.next(signal, isTrial && attempts++ === 0);
+      const pausesBefore = await pace.next(signal, isTrial && attempts++ === 0);
       const body = await this.#send(operation, undefined, signal).catch(async (error: unknown) => {
         if (error instanceof TryLaterError && error.reason === 'rate-limited')
-          await pace.refused(request, error.retryAfterMs);
+          await pace.refused(pausesBefore, error.retryAfterMs);
         throw error;
       });
-      await pace.answered(request);
+      await pace.answered(pausesBefore);
       return this.#parse(operation, body, schema);
     };
     return retrying(attempt, retries, pace.mostRefusals, signal, onRetry);

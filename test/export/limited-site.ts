@@ -1,9 +1,12 @@
 import { addMinutes } from 'date-fns';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { expect } from 'vitest';
 import type { Client } from '../../src/api/client.js';
+import type { RawResponse } from '../../src/api/errors.js';
 import { DEFAULT_RETRIES } from '../../src/api/retry.js';
 import type { PageViews } from '../../src/api/schema.js';
+import { Transport } from '../../src/api/transport.js';
 import { openPaces } from '../../src/app/platform.js';
 import { bucketNameOf } from '../../src/config/load.js';
 import { type ProjectSettings, settingsSchema } from '../../src/config/schema.js';
@@ -85,7 +88,22 @@ export async function limitedSite(options: LimitedSiteOptions) {
     const { state, close } = await stateBeside(warehouse);
     const credentials = { bucketOf: (project: ProjectSettings) => bucketNameOf(project, environment) };
     const given = { settings, credentials, maxWaitMs };
-    const paces = openPaces(state, given, { now: clock.now, sleep: clock.sleep });
+    let underWay = 0;
+    class CountingTransport extends Transport {
+      override async send(...request: Parameters<Transport['send']>): Promise<RawResponse> {
+        underWay++;
+        return super.send(...request).finally(() => underWay--);
+      }
+    }
+    const transport = new CountingTransport();
+    /** No time passes between an answer and what is done with it. */
+    const sleep = async (ms: number, signal?: AbortSignal) => {
+      const until = clock.now().getTime() + ms;
+      do await setImmediate();
+      while (underWay > 0);
+      await clock.sleep(Math.max(0, until - clock.now().getTime()), signal);
+    };
+    const paces = openPaces(state, given, { now: clock.now, sleep });
     const clients = new Map(
       settings.projects.map((project) => [
         project.id,
@@ -93,6 +111,7 @@ export async function limitedSite(options: LimitedSiteOptions) {
           projectId: project.id,
           now: clock.now,
           pace: paces.of(project),
+          transport,
           retries: { ...DEFAULT_RETRIES, minDelayMs: 1 },
           onRequest: () => {
             clock.advance(requestMs);
@@ -103,6 +122,7 @@ export async function limitedSite(options: LimitedSiteOptions) {
     );
     const clientOf = ({ id }: { readonly id: string }) => clients.get(id) ?? expect.fail('no client');
     return work({ warehouse, state, clientOf }).finally(async () => {
+      await transport.close();
       await paces.record();
       await close();
       await closeNow(warehouse);

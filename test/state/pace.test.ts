@@ -210,12 +210,47 @@ describe('a refusal', () => {
 
   test('of several requests in flight counts once, an answer to one of them does not end it, and the longest wait applies', async () => {
     const { clock, pace } = await openPace({ cap: 'unlimited', maxWaitMs: 0 });
-    const requests = [await pace.next(), await pace.next(), await pace.next()];
+    const requests = [await pace.next(), await pace.next(), await pace.next()] as const;
     for (const request of requests) await pace.refused(request, undefined);
-    await pace.answered(2);
+    await pace.answered(requests[1]);
     expect(await pausedUntilOf(pace.next())).toEqual(addSeconds(clock.now(), 5));
-    await Promise.all([pace.refused(1, 50 * MINUTE_MS), pace.refused(2, 1_000), pace.refused(3, undefined)]);
+    await Promise.all([
+      pace.refused(requests[0], 50 * MINUTE_MS),
+      pace.refused(requests[1], 1_000),
+      pace.refused(requests[2], undefined),
+    ]);
     expect(await pausedUntilOf(pace.next())).toEqual(addMinutes(at, 50));
+  });
+
+  test.each([undefined, 30_000])(
+    'after which requests were accepted is not one with the next, also if these answers arrive late; named wait: %s',
+    async (wait) => {
+      const { clock, state, pace } = await openPace(uncapped);
+      const begun = clock.now();
+      // Each time, the second of two requests is refused before the answer to the first one arrives.
+      for (let time = 0; time < 20; time++) {
+        const [first, second] = [await pace.next(), await pace.next()];
+        await pace.refused(second, wait);
+        await pace.answered(first);
+      }
+      const { refusals, limit } = readRequests(state, BUCKET, clock.now());
+      // The first pause ends at once, and the others once the answer of the next arrives.
+      expect(differenceInSeconds(clock.now(), begun)).toBe(19 * (wait === undefined ? 5 : 30));
+      expect(refusals).toMatchObject({ since: clock.now(), at: clock.now() });
+      expect(limit).toBeUndefined();
+    },
+  );
+
+  test('of an hour teaches what was accepted, also if the answer that shows its end arrives after the next refusal', async () => {
+    const { clock, state, pace } = await openPace({ cap: 'unlimited' });
+    for (let sent = 0; sent < 50; sent++) await pace.answered(await pace.next());
+    clock.advance(MINUTE_MS);
+    await pace.refused(await pace.next(), 60 * MINUTE_MS);
+    const [first, second] = [await pace.next(), await pace.next()];
+    await pace.refused(second, 60 * MINUTE_MS);
+    expect(readRequests(state, BUCKET, clock.now()).limit).toBeUndefined();
+    await pace.answered(first);
+    expect(readRequests(state, BUCKET, clock.now()).limit).toBe(50);
   });
 
   test.each([2_000, undefined])(
