@@ -263,7 +263,9 @@ describe('a damaged state', () => {
       await writeFile(join(dataDir, 'state.db'), (await readFile(original)).subarray(0, size));
       expect(await worker(dataDir), `${size}`).toBeInstanceOf(StorageError);
       expect(await worker(dataDir)).toMatchObject({
-        message: expect.stringMatching(/is damaged\. Nothing was changed\. .*: readership restore$/) as string,
+        message: expect.stringMatching(
+          /is damaged\. Nothing was changed\. .*: readership restore$/,
+        ) as string,
       });
     }
   });

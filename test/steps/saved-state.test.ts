@@ -93,9 +93,13 @@ it('is in the published history only, is not listed, and leaves no other file', 
 });
 
 it('a history that is published again and again does not grow with it', async () => {
-  await change(opened.state, `INSERT INTO platform_facts VALUES ('prj_1', 'fact', $value, '2026-11-18T05:00:00.000Z')`, {
-    value: 'x'.repeat(2e6),
-  });
+  await change(
+    opened.state,
+    `INSERT INTO platform_facts VALUES ('prj_1', 'fact', $value, '2026-11-18T05:00:00.000Z')`,
+    {
+      value: 'x'.repeat(2e6),
+    },
+  );
   const sizes: number[] = [];
   for (let round = 1; round <= 6; round++) {
     await store(live, 'prj_1', { '2026-11-01': [page('/a', round, 1)] });

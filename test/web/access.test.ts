@@ -604,7 +604,9 @@ describe('an action', () => {
     expect(tokenIn(again.text)).not.toBe(form.token);
     const stale = { project: 'prj_1', token: 'old' };
     const message = { action: 'message', job: '1', form: 'shown', text: 'Mention <limits>' };
-    expect((await act({ ...stale, ...message })).text).toMatch(/name="job" value="1">\s*<textarea name="text"[^>]*>Mention &lt;limits/);
+    expect((await act({ ...stale, ...message })).text).toMatch(
+      /name="job" value="1">\s*<textarea name="text"[^>]*>Mention &lt;limits/,
+    );
   });
 
   it('may be about a page that is not flagged: its prompt is shown, or why it cannot get a job', async () => {
