@@ -1,4 +1,5 @@
-import { z } from 'zod';
+import { endOfMinute } from 'date-fns';
+import type { KnownRequests } from '../state/requests.js';
 import { LONGEST_WAIT_MS } from './retry-after.js';
 
 const MINUTE_MS = 60_000;
@@ -14,15 +15,12 @@ const ARRIVAL_MS = 30_000;
 export const freeAt = (usedAt: Date): Date =>
   new Date(Math.ceil((usedAt.getTime() + HOUR_MS + ARRIVAL_MS) / MINUTE_MS) * MINUTE_MS);
 
-const time = z.iso.datetime().transform((text) => new Date(text));
-
 /** Requests that were sent, or the end of the pause after one was refused. */
-export const recordedUse = z.object({
-  used_at: time,
-  requests: z.int(),
-  paused_until: time.nullable(),
-});
-export type RecordedUse = z.infer<typeof recordedUse>;
+export interface RecordedUse {
+  readonly used_at: Date;
+  readonly requests: number;
+  readonly paused_until: Date | null;
+}
 
 /** The requests of the last hour, and the end of a pause requested by the server. */
 export class RollingHour {
@@ -98,4 +96,16 @@ export class RollingHour {
     }
     return [...this.#uses].sort(([left], [right]) => left - right);
   }
+}
+
+/** The last hour of a key. */
+export function hourOf({ sent, refusals }: Pick<KnownRequests, 'sent' | 'refusals'>, now: Date): RollingHour {
+  const pause = refusals && { used_at: refusals.at, requests: 0, paused_until: refusals.until };
+  // It is not known when in their minute they were sent.
+  const uses = sent.map(({ minute, requests }) => ({
+    used_at: endOfMinute(minute),
+    requests,
+    paused_until: null,
+  }));
+  return new RollingHour(pause === undefined ? uses : [...uses, pause], now);
 }

@@ -1,8 +1,8 @@
-import { addMilliseconds, endOfMinute } from 'date-fns';
+import { addMilliseconds } from 'date-fns';
 import { type Sleep, sleepFor } from '../sleep.js';
 import { PausedError, SERVER_PAUSE } from './errors.js';
-import type { KnownRequests, Refusals, requestsOf } from '../state/requests.js';
-import { RollingHour } from './hour.js';
+import type { Refusals, requestsOf } from '../state/requests.js';
+import { hourOf, type RollingHour } from './hour.js';
 import { LONGEST_WAIT_MS } from './retry-after.js';
 import { READS_AT_ONCE } from './transport.js';
 
@@ -203,18 +203,6 @@ export class RequestPace implements Pace {
 /** How long the platform refused requests, if it accepted one again at `acceptedAt`. */
 const pauseMs = ({ since, until }: Refusals, acceptedAt: Date): number =>
   Math.min(until.getTime(), acceptedAt.getTime()) - since.getTime();
-
-/** The last hour of a key. */
-export function hourOf({ sent, refusals }: Pick<KnownRequests, 'sent' | 'refusals'>, now: Date): RollingHour {
-  const pause = refusals && { used_at: refusals.at, requests: 0, paused_until: refusals.until };
-  // It is not known when in their minute they were sent.
-  const uses = sent.map(({ minute, requests }) => ({
-    used_at: endOfMinute(minute),
-    requests,
-    paused_until: null,
-  }));
-  return new RollingHour(pause === undefined ? uses : [...uses, pause], now);
-}
 
 /** A pace without counts. After a refusal it waits as long as the server requests, up to `maxWaitMs`. */
 export function pauseWhenRefused(now: () => Date, maxWaitMs: number): Pace {

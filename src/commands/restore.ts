@@ -11,7 +11,7 @@ import { inSequence, moment, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { saveState } from '../state/saved.js';
 import { whyIncomplete } from '../state/sender.js';
-import { setFinishedVersion } from '../warehouse/dataset/dataset.js';
+import { recordDataset } from '../state/workspace.js';
 import { publish } from '../warehouse/publish.js';
 import type { Reader } from '../warehouse/query.js';
 import { workspaceCommand, value } from './command.js';
@@ -40,14 +40,14 @@ export const restore = workspaceCommand('restore', {
       now,
       signal,
     });
-    const listener = { onNotice: (words: string) => output.data(words) };
+    const listener = { onNotice: (words: string) => { output.data(words); } };
     await withParts(workspace, runtime, { ...hold, listener }, async ({ state, sender, store }) => {
       for (const line of restoredLines(restored, (file) => shownPath(file, workingDirectory)))
         output.data(line);
       for (const { id } of settings.projects) output.words(await stateLine(store, id, now()));
       if (restored.live === undefined && restored.state === undefined) return;
       // The dataset may be that of a later state.
-      await setFinishedVersion(store, null);
+      await recordDataset(state, null);
       await publish(store, historyFile, { state: saveState(state, historyFile) });
       const reason = whyIncomplete({ state, witness }) ?? sender.otherPlace();
       output.data(`${reason === undefined ? 'Next' : `${reason.message}\nThen`}: readership run`);

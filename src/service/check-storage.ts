@@ -9,9 +9,10 @@ import { missingState, openState } from '../state/open.js';
 import { isSamePlace, placeOf, placeWords } from '../state/place.js';
 import { whyIncomplete } from '../state/sender.js';
 import { readWitness } from '../state/witness.js';
-import { readWorkspaceRow } from '../state/workspace.js';
+import { finishedDataset, readWorkspaceRow } from '../state/workspace.js';
+import type { State } from '../state/state.js';
 import { storageFailure } from '../storage.js';
-import { expectDataset, finishedVersion } from '../warehouse/dataset/dataset.js';
+import { expectDataset } from '../warehouse/dataset/dataset.js';
 import { tryLock } from '../warehouse/duckdb.js';
 import { openWarehouse, refuseToForget } from '../warehouse/open.js';
 import { publishedState } from '../warehouse/saved-state.js';
@@ -132,10 +133,10 @@ export async function checkDisk({ dataDir, liveFile }: Workspace): Promise<Verdi
 }
 
 /** Whether the directory of the dataset, if there is one, can be written. Writes nothing. */
-export function checkDataset({ dataset }: Workspace, warehouse: Warehouse): Promise<CheckResult>[] {
+export function checkDataset({ dataset }: Workspace, state: State): Promise<CheckResult>[] {
   if (dataset === undefined) return [];
   const examined = async () => {
-    if ((await finishedVersion(warehouse)) === null) return pass('nothing was published yet');
+    if (finishedDataset(state) === null) return pass('nothing was published yet');
     await expectDataset(dataset);
     return pass(`${dataset.location} can be written; nothing was written`);
   };

@@ -61,10 +61,8 @@ export async function examine(workspace: Workspace, runtime: Runtime): Promise<C
       found('sends from', () => checkPlace(workspace)),
       ...(warehouse === undefined
         ? []
-        : [
-            found('dates', () => checkDates({ reader: warehouse, state }, runtime.now())),
-            ...checkDataset(workspace, warehouse),
-          ]),
+        : [found('dates', () => checkDates({ reader: warehouse, state }, runtime.now()))]),
+      ...checkDataset(workspace, state),
       found('disk', () => checkDisk(workspace)),
     ]);
     return findings.flat(2);

@@ -1,7 +1,7 @@
 import { addHours, max, min, subDays } from 'date-fns';
 import { stat } from 'node:fs/promises';
 import { z } from 'zod';
-import { hourOf } from '../api/pace.js';
+import { hourOf } from '../api/hour.js';
 import type { Workspace } from '../app/workspace.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
 import { dayOf, lastEndedDay } from '../day.js';

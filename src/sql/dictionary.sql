@@ -21,7 +21,7 @@ WITH
     WHERE
       database_name = current_database()
       AND schema_name <> 'internal'
-      AND table_name NOT IN ('schema_version', 'workspace')
+      AND table_name <> 'schema_version'
   )
 
 SELECT name, kind, coalesce(comment, '') AS comment, coalesce(columns, []) AS columns

@@ -14,7 +14,9 @@ CREATE TABLE workspace (
   -- Counts changes to jobs, messages, pull requests, emails and skips: see the triggers below.
   changes INTEGER NOT NULL DEFAULT 0,
   -- The device on which locks were found to work.
-  locks_work_on TEXT
+  locks_work_on TEXT,
+  -- The version of the Parquet dataset that was last finished, with publish.then: a digest.
+  dataset TEXT
 ) STRICT;
 
 -- Grain: one row. The worker with the highest token may load and send.

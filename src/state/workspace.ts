@@ -26,3 +26,11 @@ export function otherPlace(state: State, here: SendingPlace): OtherPlaceError | 
   const recorded = readWorkspaceRow(state);
   return isSamePlace(recorded, here) ? undefined : new OtherPlaceError(recorded, here, recorded.attempted_at);
 }
+
+/** The version of the Parquet dataset that was last finished; null if none was. */
+export const finishedDataset = (state: State): string | null =>
+  state.get('SELECT dataset FROM workspace', z.object({ dataset: z.string().nullable() }))?.dataset ?? null;
+
+/** Remembers the version that is finished; null lets the next publication look at the dataset. */
+export const recordDataset = (state: State, version: string | null): Promise<number> =>
+  state.transaction(() => state.run('UPDATE workspace SET dataset = $version', { version }));

@@ -2,18 +2,13 @@ import { stat } from 'node:fs/promises';
 import { exists } from '../files.js';
 import { bytes, counted } from '../format/numbers.js';
 import { runShell } from '../shell.js';
-import {
-  type DatasetChange,
-  datasetVersion,
-  finishedVersion,
-  publishDataset,
-  setFinishedVersion,
-} from '../warehouse/dataset/dataset.js';
+import { type DatasetChange, datasetVersion, publishDataset } from '../warehouse/dataset/dataset.js';
 import { DatasetError } from '../warehouse/dataset/files.js';
 import { isPublished, publish } from '../warehouse/publish.js';
 import { loadNotes } from './notes.js';
 import { readOutages } from '../state/runs.js';
 import { saveState } from '../state/saved.js';
+import { finishedDataset, recordDataset } from '../state/workspace.js';
 import type { Using } from './parts.js';
 import { copyStateTables } from './state-tables.js';
 import { type StepResult, StepRunner, withOutage } from './step.js';
@@ -108,7 +103,7 @@ export async function publishStep(
  * interruption the next publication does both again. Undefined if there is no dataset, or if it is up to date.
  */
 async function updateDataset(
-  { workspace, sender, store, session }: PublishParts,
+  { workspace, state, sender, store, session }: PublishParts,
   { isWhole, maxThenMs }: Required<PublishOptions>,
 ): Promise<DatasetChange | undefined> {
   const { dataset } = workspace;
@@ -116,7 +111,7 @@ async function updateDataset(
   const { location, then } = dataset;
   const { signal, observer } = session;
   const version = await datasetVersion(store, dataset, then?.command);
-  const finished = await finishedVersion(store);
+  const finished = finishedDataset(state);
   if (!isWhole && version === finished) return undefined;
   // The original publishes there.
   const otherPlace = sender.otherPlace();
@@ -129,7 +124,7 @@ async function updateDataset(
         `The Parquet dataset ${location} is written, but publish.then ${failure}; it is run again with the next publication.`,
       );
   }
-  await setFinishedVersion(store, version);
+  await recordDataset(state, version);
   return change;
 }
 

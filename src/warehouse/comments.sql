@@ -122,13 +122,6 @@ COMMENT ON COLUMN deliveries.days_covered IS 'Loaded days of the period when it 
 COMMENT ON COLUMN deliveries.human IS 'Human views of the pages that it is about in the period when it was sent, over all of its projects';
 COMMENT ON COLUMN deliveries.ai IS 'AI views of the pages that it is about in the period when it was sent, over all of its projects';
 
-COMMENT ON TABLE workspace IS 'Which workspace this is, so that the journal of another one is refused. One row.';
-COMMENT ON COLUMN workspace.id IS 'Random id, created with the workspace and kept by its copies';
-COMMENT ON COLUMN workspace.machine IS 'Machine from which it sends jobs, messages and emails: a digest of its id, or READERSHIP_MACHINE';
-COMMENT ON COLUMN workspace.host IS 'Host name of that machine';
-COMMENT ON COLUMN workspace.path IS 'Data directory from which it sends';
-COMMENT ON COLUMN workspace.dataset IS 'Digest of the days of the Parquet dataset, its place and publish.then, when both were last finished';
-
 COMMENT ON TABLE page_skips IS 'Pages that a person chose to skip; improve does not flag them. One row per project and page.';
 COMMENT ON COLUMN page_skips.project IS 'Project id on the platform';
 COMMENT ON COLUMN page_skips.path IS 'Path of the page';

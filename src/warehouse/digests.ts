@@ -16,7 +16,6 @@ const BOOKKEEPING: Readonly<Record<string, string | null>> = {
   day_loads: 'SELECT * EXCLUDE (attempted_at, loaded_at, failures)',
   agent_jobs: 'SELECT * EXCLUDE (polls, next_poll_at)',
   pull_requests: 'SELECT * EXCLUDE (checked_at, next_check_at)',
-  workspace: 'SELECT * EXCLUDE (dataset)',
 };
 
 /** The live database, or the published file that is attached to it. */

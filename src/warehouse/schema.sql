@@ -149,15 +149,6 @@ CREATE TABLE deliveries (
   ai BIGINT
 );
 
--- Grain: one row, created when the live database is first used.
-CREATE TABLE workspace (
-  id VARCHAR NOT NULL,
-  machine VARCHAR,
-  host VARCHAR,
-  path VARCHAR,
-  dataset VARCHAR
-);
-
 -- Grain: one row per project and page that a person skipped.
 CREATE TABLE page_skips (
   project VARCHAR NOT NULL,

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { PausedError } from '../../src/api/errors.js';
 import { freeAt } from '../../src/api/hour.js';
-import { hourOf } from '../../src/api/pace.js';
+import { hourOf } from '../../src/api/hour.js';
 import { readRequests } from '../../src/state/requests.js';
 import type { State } from '../../src/state/state.js';
 import { nextMinute } from '../../src/format/days.js';

@@ -5,15 +5,16 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { OtherPlaceError } from '../../src/state/place.js';
 import { publishStep } from '../../src/steps/publish.js';
+import { liveWarehouse } from '../open-warehouse.js';
 import { tempDir } from '../temp-dir.js';
-import { datasetIn, isDatasetFinished, workspaceDatabase } from '../warehouse/dataset/dataset.js';
+import { datasetIn, isDatasetFinished } from '../warehouse/dataset/dataset.js';
 import { page, store } from '../warehouse/stored-days.js';
 import { type GivenParts, partsOf, sendingFrom } from './parts-of.js';
 
 /** A workspace with a stored day, that runs a command after its dataset changed. */
 async function siteWith(command: string, given: Pick<GivenParts, 'sender' | 'session'> = {}) {
   const directory = await tempDir();
-  const warehouse = await workspaceDatabase('workspace-1');
+  const warehouse = await liveWarehouse();
   const load = (day: string) => store(warehouse, 'prj_1', { [day]: [page('/a', 3, 1)] });
   await load('2026-11-01');
   const printed: string[] = [];

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { codeOf, ReadershipError } from '../../errors.js';
 import { exists, ignoreMissing } from '../../files.js';
 import { literal } from '../duckdb.js';
-import { filledIn, type Reader, readerOf, readSql, runStatement } from '../query.js';
+import { filledIn, type Reader, readerOf, readSql } from '../query.js';
 import type { Warehouse } from '../warehouse.js';
 import { DatasetError, diskError, makeDirectory, replaceFile } from './files.js';
 
@@ -26,7 +26,7 @@ export interface Dataset {
 /** How many files a dataset has, and how many of them were written and removed. */
 export type DatasetChange = Readonly<Record<'files' | 'written' | 'removed', number>>;
 
-/** Identifies what the dataset is to contain. Other days, another place and another `then` make another version. */
+/** Identifies what the dataset is to contain. Other days, another place and another `then` make another version. The dataset itself is not read. */
 export async function datasetVersion(
   reader: Reader,
   dataset: Dataset,
@@ -37,18 +37,6 @@ export async function datasetVersion(
     .update(JSON.stringify([dataset.location, then, months]))
     .digest('hex');
 }
-
-/** The version that was last finished; null if none was. The dataset itself is not read. */
-export async function finishedVersion(reader: Reader): Promise<string | null> {
-  const row = z.object({ dataset: z.string().nullable() });
-  return (await reader.query('SELECT dataset FROM workspace', row))[0]?.dataset ?? null;
-}
-
-/** Remembers the version that is finished; null lets the next publication look at the dataset. */
-export const setFinishedVersion = (warehouse: Warehouse, version: string | null): Promise<void> =>
-  warehouse.exclusive(async (connection) => {
-    await runStatement(connection, 'UPDATE workspace SET dataset = $version', { version });
-  });
 
 /** Throws a `DatasetError` if the directory cannot be written, or is missing: its disk may not be mounted. */
 export async function expectDataset({ location }: Dataset): Promise<void> {

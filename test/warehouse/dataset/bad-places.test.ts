@@ -3,27 +3,29 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { publishStep } from '../../../src/steps/publish.js';
 import { DatasetError } from '../../../src/warehouse/dataset/files.js';
-import type { Warehouse } from '../../../src/warehouse/warehouse.js';
-import { inHistory, valuesOf } from '../../open-warehouse.js';
+import { inHistory, liveWarehouse, valuesOf } from '../../open-warehouse.js';
 import { smallDisk } from '../../small-disk.js';
 import { partsOf } from '../../steps/parts-of.js';
 import { tempDir } from '../../temp-dir.js';
 import { page, store } from '../stored-days.js';
-import { datasetIn, datasetRows, historyRows, isDatasetFinished, workspaceDatabase } from './dataset.js';
+import { datasetIn, datasetRows, historyRows, isDatasetFinished } from './dataset.js';
 
 /** A workspace with one stored day, whose history is published to a file and to the directory. */
 async function publishing(location: string) {
-  const warehouse = await workspaceDatabase('workspace-1');
+  const warehouse = await liveWarehouse();
   await store(warehouse, 'prj_1', { '2026-11-01': [page('/a', 3, 1)] });
   const historyFile = join(await tempDir(), 'history.duckdb');
-  const parts = publishingTo(warehouse, historyFile, location);
+  const parts = partsOf(warehouse, { workspace: { historyFile, dataset: datasetAt(location) } });
   return { warehouse, historyFile, parts };
 }
 
-const publishingTo = (warehouse: Warehouse, historyFile: string, location: string) => {
-  const dataset = { ...datasetIn(location, ['prj_1']), then: undefined };
-  return partsOf(warehouse, { workspace: { historyFile, dataset } });
-};
+const datasetAt = (location: string) => ({ ...datasetIn(location, ['prj_1']), then: undefined });
+
+/** The same site, publishing to another place. */
+const movedTo = (site: Publishing, location: string): Publishing => ({
+  ...site,
+  parts: { ...site.parts, workspace: { ...site.parts.workspace, dataset: datasetAt(location) } },
+});
 
 type Publishing = Awaited<ReturnType<typeof publishing>>;
 
@@ -110,10 +112,7 @@ describe('a dataset whose directory is missing, as where its disk is not mounted
     await expectCaughtUp(site, directory);
     await rm(directory, { recursive: true });
     expect(await publishStep(site.parts)).toMatchObject({ error: undefined, detail: { dataset: undefined } });
-    await expectProblem(
-      { ...site, parts: publishingTo(site.warehouse, site.historyFile, `${directory}-2`) },
-      MISSING,
-    );
+    await expectProblem(movedTo(site, `${directory}-2`), MISSING);
     expect((await publishStep(site.parts, { isWhole: true })).error).toBeUndefined();
     expect(await datasetRows(directory)).toEqual(await historyRows(site.warehouse));
   });
@@ -122,7 +121,7 @@ describe('a dataset whose directory is missing, as where its disk is not mounted
     const [directory, other] = [await tempDir(), await tempDir()];
     const site = await publishing(directory);
     await expectCaughtUp(site, directory);
-    const atOther = { ...site, parts: publishingTo(site.warehouse, site.historyFile, other) };
+    const atOther = movedTo(site, other);
     expect(await isDatasetFinished(atOther.parts)).toBe(false);
     await expectCaughtUp(atOther, other);
     await store(site.warehouse, 'prj_1', { '2026-11-03': [page('/a', 5)] });

@@ -9,6 +9,7 @@ import { answerOf } from '../../duckdb.js';
 import { syncedWhile } from '../../synced.js';
 import { tempDir } from '../../temp-dir.js';
 import { page, store, storeLoaded } from '../stored-days.js';
+import { liveWarehouse } from '../../open-warehouse.js';
 import {
   datasetIn,
   datasetRows,
@@ -17,12 +18,11 @@ import {
   publishTo,
   rowsOfFiles,
   stampsOf,
-  workspaceDatabase,
 } from './dataset.js';
 
 /** Three months of two projects, with a day without views and a path that attempts an SQL injection. */
-async function threeMonths(id = 'workspace-1') {
-  const warehouse = await workspaceDatabase(id);
+async function threeMonths() {
+  const warehouse = await liveWarehouse();
   await store(warehouse, 'prj_b', {
     '2026-11-02': [page('/z', 1), page('/a', 2, 7), page("/it's;--", 1)],
     '2026-11-01': [page('/ünïcode/🦆', 3)],
@@ -34,8 +34,8 @@ async function threeMonths(id = 'workspace-1') {
 }
 
 /** The same, published. */
-async function published(id?: string) {
-  const site = await threeMonths(id);
+async function published() {
+  const site = await threeMonths();
   await publishTo(site.warehouse, site.dataset);
   return site;
 }
@@ -143,7 +143,7 @@ describe('a Parquet dataset', () => {
 
   it('gets back all files of its projects, next to those of others', async () => {
     const { warehouse, directory, dataset } = await published();
-    const other = await workspaceDatabase('workspace-2');
+    const other = await liveWarehouse();
     await store(other, 'prj_c', { '2026-11-01': [page('/c', 4)] });
     await publishTo(other, datasetIn(directory, ['prj_c']));
     for (const folder of [
@@ -175,7 +175,7 @@ describe('a Parquet dataset', () => {
 
   it('follows a database that was restored to an earlier state, also to months that it lacks', async () => {
     const { warehouse, directory, dataset } = await threeMonths();
-    const restored = await workspaceDatabase('workspace-1');
+    const restored = await liveWarehouse();
     await store(restored, 'prj_a', { '2026-11-01': [page('/a', 8)] });
     await store(restored, 'prj_b', { '2026-09-30': [page('/a', 5, 1)] });
     await publishTo(restored, dataset);
@@ -302,7 +302,7 @@ describe('the queries of docs/scale.md', () => {
 describe('a dataset of several workspaces', () => {
   it('has the projects of each, and no workspace touches those of another', async () => {
     const one = await published();
-    const two = await workspaceDatabase('workspace-2');
+    const two = await liveWarehouse();
     await store(two, 'prj_c', { '2026-11-01': [page('/c', 3)] });
     const before = await stampsOf(one.directory);
     await publishTo(two, datasetIn(one.directory, ['prj_c']), { isWhole: true });
@@ -374,7 +374,7 @@ describe('project ids that are odd', () => {
       ],
     ];
     const directory = await tempDir();
-    const warehouse = await workspaceDatabase('workspace-1');
+    const warehouse = await liveWarehouse();
     for (const [index, id] of ids.entries())
       await store(warehouse, id, { '2026-11-01': [page('/a', index)] });
     const dataset = datasetIn(directory, ids);

@@ -1,16 +1,12 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
+import { finishedDataset } from '../../../src/state/workspace.js';
 import type { Using } from '../../../src/steps/parts.js';
-import {
-  type Dataset,
-  datasetVersion,
-  finishedVersion,
-  publishDataset,
-} from '../../../src/warehouse/dataset/dataset.js';
+import { type Dataset, datasetVersion, publishDataset } from '../../../src/warehouse/dataset/dataset.js';
 import type { Reader } from '../../../src/warehouse/query.js';
 import type { Warehouse } from '../../../src/warehouse/warehouse.js';
 import { answerOf } from '../../duckdb.js';
-import { execute, liveWarehouse, rowsOf } from '../../open-warehouse.js';
+import { rowsOf } from '../../open-warehouse.js';
 
 /** A dataset of these projects. */
 export const datasetIn = (location: string, projects: readonly string[] = ['prj_a', 'prj_b']): Dataset => ({
@@ -24,13 +20,6 @@ export const publishTo = (
   dataset: Dataset,
   { isWhole = false, signal = new AbortController().signal } = {},
 ) => publishDataset(warehouse, dataset, { isWhole, mayCreate: true, signal });
-
-/** A live database of the workspace with this id. */
-export async function workspaceDatabase(id: string): Promise<Warehouse> {
-  const warehouse = await liveWarehouse();
-  await execute(warehouse, 'INSERT INTO workspace (id) VALUES ($id)', { id });
-  return warehouse;
-}
 
 const quoted = (path: string): string => `'${path.replaceAll("'", "''")}'`;
 
@@ -87,8 +76,9 @@ export const differingPaths = (
 /** Whether the dataset has what is stored, and its command succeeded. */
 export async function isDatasetFinished({
   workspace: { dataset },
+  state,
   store,
-}: Using<'workspace' | 'store'>): Promise<boolean> {
+}: Using<'workspace' | 'state' | 'store'>): Promise<boolean> {
   if (dataset === undefined) throw new Error('there is no dataset');
-  return (await datasetVersion(store, dataset, dataset.then?.command)) === (await finishedVersion(store));
+  return (await datasetVersion(store, dataset, dataset.then?.command)) === finishedDataset(state);
 }
