@@ -1,18 +1,19 @@
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { openTestState } from '../open-state.js';
 import { runCli, startCli } from '../run-cli.js';
-import { endedWith, env, liveFile, serveSandbox, workspaceOf } from './workspace.js';
+import { endedWith, env, serveSandbox, workspaceOf } from './workspace.js';
 
 describe('readership start', () => {
-  it('reports that another process holds the database, and tries again later', async () => {
+  it('says who is the worker, and tries again later', async () => {
     const sandbox = await serveSandbox();
     const cwd = await workspaceOf(sandbox);
-    const holder = await liveWarehouse(liveFile(cwd));
+    const { close } = await openTestState(join(cwd, 'data'));
     const service = startCli(['start'], { cwd, env });
-    await service.until(/"outcome":"later","error":".+ is locked by `readership test`/);
+    await service.until(/"outcome":"later","error":".+worker\.lock is held by `readership test`/);
     service.child.kill('SIGTERM');
     expect(await service.result).toMatchObject({ code: 0, stderr: '' });
-    await closeNow(holder);
+    await close();
   });
 
   it('exits 2 without a key, and for every invalid schedule, with its line', async () => {

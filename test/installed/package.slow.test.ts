@@ -51,8 +51,11 @@ describe('the package', () => {
     expect(packages.filter((name) => !name.startsWith('.')).sort()).toEqual([
       '@css-inline',
       '@duckdb',
+      '@photostructure',
       '@resvg',
       'detect-libc',
+      'node-addon-api',
+      'node-gyp-build',
     ]);
   });
 

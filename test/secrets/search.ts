@@ -11,6 +11,8 @@ import { tracesIn } from './marks.js';
 /** The user's own files: one contains the secrets, the other the address that is pinged. */
 const CONFIGURED = new Set(['.env', 'readership.yaml']);
 
+const TABLES = "SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE NOT temporary";
+
 /** The traces of secrets, each with its place: in what a command wrote, or in a file that it left. */
 export async function tracesLeft(
   directory: string,
@@ -54,7 +56,7 @@ async function tracesInDatabase(name: string, path: string): Promise<string[]> {
   await cp(`${path}.wal`, `${copy}.wal`).catch(() => undefined);
   return inDuckDb(async (connection) => {
     const found: string[] = [];
-    const tables = await rowsOf(connection, 'SELECT table_name FROM duckdb_tables() WHERE NOT temporary');
+    const tables = await rowsOf(connection, TABLES);
     for (const table of tables.flat().map(String))
       found.push(...placed(`${name}, ${table}`, JSON.stringify(await rowsOf(connection, `FROM ${table}`))));
     return found;

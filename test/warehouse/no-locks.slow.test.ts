@@ -19,7 +19,7 @@ it.each([
   const env = { LD_PRELOAD: library, LOCK_ERRNO: String(errno) };
   const { code, stderr } = await runCli(['export', '--sandbox'], { cwd, env });
   expect(code).toBe(1);
-  expect(stderr).toMatch(/no working locks, .* set dataDir to a directory on a local disk/);
+  expect(stderr).toMatch(/Locks do not work in .* Set dataDir to a directory on a local disk/);
   expect(stderr).not.toContain('another process');
   const { stdout } = await runCli(['doctor', '--sandbox', '--json'], { cwd, env });
   expect(stdout).toContain('no working locks');
