@@ -40,18 +40,14 @@ export async function withWorker<Result>(
   { command, ...hold }: Hold,
   work: (working: Working) => Promise<Result>,
 ): Promise<Result> {
-  keepPrivate();
-  const { dataDir, machine } = workspace;
-  await makeDirectory(dataDir);
-  const here = await placeOf(dataDir, machine);
-  const known = await openState(dataDir);
-  const state = known ?? (await newState(workspace, here));
+  const { dataDir } = workspace;
+  const { state, here, isNew } = await openOrCreateState(workspace);
   try {
     const holder = { ...hold, command: `readership ${command}`, now, signal };
     const worker = await acquireWorker(dataDir, state, holder);
     try {
       await expectLocks(dataDir, state);
-      if (known === undefined) await workspace.sandbox?.enterPast(state);
+      if (isNew) await workspace.sandbox?.enterPast(state);
       const recovered = unknownWords(await recover(state, worker, now()));
       return await work({ state, worker, here, recovered });
     } finally {
@@ -70,8 +66,16 @@ function unknownWords({ jobs, messages, emails }: Recovered): string | undefined
   return `A process was killed while sending: ${found} may or may not have been sent, and will not be sent again automatically: readership status`;
 }
 
-/** The state of a workspace that has none. Throws a `StorageError` if it has sent something: it must not begin again. */
-async function newState({ dataDir, historyFile, witness }: Workspace, here: SendingPlace): Promise<State> {
+/**
+ * Opens the state, or creates it for this place. Throws a `StorageError` if it is missing although the workspace has
+ * sent something: it must not begin again.
+ */
+export async function openOrCreateState({ dataDir, historyFile, witness, machine }: Workspace) {
+  keepPrivate();
+  await makeDirectory(dataDir);
+  const here = await placeOf(dataDir, machine);
+  const known = await openState(dataDir);
+  if (known !== undefined) return { state: known, here, isNew: false };
   if (await exists(historyFile)) throw missingState(dataDir);
   if (witness !== undefined && readWitness(witness) !== undefined)
     throw new StorageError(
@@ -79,5 +83,5 @@ async function newState({ dataDir, historyFile, witness }: Workspace, here: Send
         'If the directory was moved, or its disk is not mounted, correct that. To restore a backup: readership restore --from FILE\n' +
         `To start over: rm '${witness}'`,
     );
-  return createState(dataDir, here);
+  return { state: await createState(dataDir, here), here, isNew: true };
 }

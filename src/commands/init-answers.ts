@@ -22,6 +22,8 @@ const QUESTIONS = {
   from: 'Sender of the emails',
 };
 type QuestionName = keyof typeof QUESTIONS;
+/** Requests for views with which platforms were tried, by the bucket in which they count. */
+export type TrialRequests = Map<string, number>;
 /** `sitemap` is what was found and accepted. */
 export type InitAnswers = Partial<Readonly<Record<QuestionName | 'sitemap', string | undefined>>>;
 
@@ -38,13 +40,13 @@ export async function askAll(
   given: InitAnswers,
   environment: Environment,
   runtime: Runtime,
-  { check }: { readonly check: boolean },
+  { check, tried }: { readonly check: boolean; readonly tried: TrialRequests },
 ): Promise<InitAnswers> {
   const knownKey = environment[KEY] === '' ? undefined : environment[KEY];
   const platform: readonly QuestionName[] =
     knownKey === undefined ? ['url', 'project', 'key'] : ['url', 'project'];
   let answers = await askFor(platform, given, {}, runtime);
-  while (check && !(await works(answers, environment, runtime))) {
+  while (check && !(await works(answers, environment, runtime, tried))) {
     const choice = await asked('Correct the answers? [Y/n, or w to write the files anyway] ', runtime);
     if (/^w/i.test(choice)) break;
     if (/^n/i.test(choice)) throw new ConfigurationError('Nothing was written.');
@@ -93,16 +95,18 @@ export function withScheme<Text extends string | undefined>(name: string, text: 
   return `${/^(localhost|127\.|\[::1\])/.test(text) ? 'http' : 'https'}://${text}`;
 }
 
-/** Whether the platform has what Readership needs; true without a key. Prints what was found. */
+/** Whether the platform has what Readership needs; true without a key. Prints what was found, and counts in `tried`. */
 export async function works(
   { url, project, key }: InitAnswers,
   environment: Environment,
   runtime: Runtime,
+  tried: TrialRequests,
 ): Promise<boolean> {
   const known = key ?? environment[KEY] ?? '';
   if (url === undefined || project === undefined || known === '') return true;
   const all = { ...environment, [KEY]: known };
-  const findings = await tryPlatform(url, project, all, runtime).catch((error: unknown) => {
+  const onViews = (bucket: string) => void tried.set(bucket, 1 + (tried.get(bucket) ?? 0));
+  const findings = await tryPlatform(url, project, all, runtime, onViews).catch((error: unknown) => {
     if (!(error instanceof ConfigurationError)) throw error;
     return [{ check: 'key', verdict: 'fail' as const, words: error.message }];
   });

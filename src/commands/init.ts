@@ -4,12 +4,14 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseEnv } from 'node:util';
 import { stringify } from 'yaml';
-import type { Runtime } from '../app/workspace.js';
+import { openOrCreateState } from '../app/worker.js';
+import { readWorkspace, type Runtime } from '../app/workspace.js';
 import { CONFIG_FILE, DOT_ENV, readEnvironment, SMTP_URL_VARIABLE } from '../config/load.js';
 import { ConfigurationError, type ExitCode, messageOf } from '../errors.js';
 import { ignoreMissing, packageFile } from '../files.js';
 import { inSequence } from '../format/days.js';
 import { indented } from '../format/text.js';
+import { requestsOf } from '../state/requests.js';
 import { flag, flagNamed, simpleCommand, value } from './command.js';
 import {
   askAll,
@@ -18,6 +20,7 @@ import {
   type InitAnswers,
   KEY,
   problemIn,
+  type TrialRequests,
   withScheme,
   works,
 } from './init-answers.js';
@@ -72,14 +75,16 @@ async function writeFiles(
     from: given.from ?? given.email,
     ...(saveKey && { key: knownKey }),
   };
-  if (!asks && check && !(await works(complete, environment, runtime)))
+  const tried: TrialRequests = new Map();
+  if (!asks && check && !(await works(complete, environment, runtime, tried)))
     throw new ConfigurationError('Nothing was written. --no-check writes the files anyway.');
-  const answers = asks ? await askAll(complete, environment, runtime, { check }) : complete;
+  const answers = asks ? await askAll(complete, environment, runtime, { check, tried }) : complete;
   const sitemap = asks || !check ? undefined : await findSitemap(answers.siteUrl, runtime);
 
   signal.throwIfAborted();
   const written = await writeAll(workingDirectory, answers);
   await ignoreSecrets(pathOf('.gitignore'));
+  await countRequests(tried, runtime);
   const isKeyKnown = knownKey !== undefined || answers.key !== undefined;
   const isKeyStored = parseEnv(await readFile(pathOf(DOT_ENV), 'utf8'))[KEY] !== '';
   output.data(
@@ -101,6 +106,23 @@ async function writeFiles(
     ].join('\n'),
   );
   return 0;
+}
+
+/** The platform may count what tried it, so the first export does too. */
+async function countRequests(tried: TrialRequests, runtime: Runtime): Promise<void> {
+  if (tried.size === 0) return;
+  try {
+    const { state } = await openOrCreateState(await readWorkspace({}, runtime));
+    try {
+      for (const [bucket, sent] of tried)
+        await requestsOf(state, bucket).count({ sent, refused: 0 }, runtime.now());
+    } finally {
+      state.close();
+    }
+  } catch (error) {
+    // The files are written, and the next command says the same if it matters.
+    runtime.output.note(messageOf(error));
+  }
 }
 
 /** Keeps the key out of Git. */

@@ -1,9 +1,9 @@
 import { Client } from '../api/client.js';
 import { skewOf, skewWords } from '../api/clock.js';
-import { ApiError, RefusedError, TryLaterError } from '../api/errors.js';
+import { ApiError, RefusedError, TryLaterError, VIEWS_OPERATION } from '../api/errors.js';
 import { Transport } from '../api/transport.js';
 import type { Runtime } from '../app/workspace.js';
-import { apiKeyOf, type Environment } from '../config/load.js';
+import { apiKeyOf, bucketNameOf, type Environment } from '../config/load.js';
 import { firstProblem } from '../config/problems.js';
 import { settingsSchema } from '../config/schema.js';
 import { isInTheClear } from '../config/values.js';
@@ -18,13 +18,15 @@ const NOTHING = 'readership-doctor';
 
 /**
  * Tries a platform before anything is configured, with six requests that change nothing: whether it
- * has the API, what the key may do, and what a history costs. Throws a `ConfigurationError`.
+ * has the API, what the key may do, and what a history costs. `onViews` is called before each request for views, with
+ * the bucket in which it counts. Throws a `ConfigurationError`.
  */
 export async function tryPlatform(
   url: string,
   id: string,
   environment: Environment,
   { now, signal, output }: Runtime,
+  onViews: (bucket: string) => void = () => undefined,
 ): Promise<CheckResult[]> {
   if (isInTheClear(url))
     throw new ConfigurationError('--url would send the API key unencrypted: write https://…');
@@ -48,6 +50,9 @@ export async function tryPlatform(
       now,
       retries: { retries: 0, minDelayMs: 0, maxDelayMs: 0 },
       transport,
+      onRequest: ({ name }) => {
+        if (name === VIEWS_OPERATION) onViews(bucketNameOf(project, environment));
+      },
     });
   const client = clientAt(baseUrl);
   try {

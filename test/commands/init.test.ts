@@ -13,7 +13,7 @@ import { settingsSchema } from '../../src/config/schema.js';
 import { callCli, CLI } from '../run-cli.js';
 import { serve } from '../serve.js';
 import { tempDir } from '../temp-dir.js';
-import { endedWith, env, KEY, serveSandbox } from './workspace.js';
+import { endedWith, env, KEY, replaceIn, serveSandbox } from './workspace.js';
 
 const SCRIPT = '/usr/bin/script';
 
@@ -116,7 +116,7 @@ describe('readership init', () => {
     );
     expect(parseEnv(await readFile(join(cwd, '.env'), 'utf8'))['READERSHIP_API_KEY']).toBe(KEY);
     expect(await readFile(join(cwd, '.gitignore'), 'utf8')).toBe('node_modules\n.env\n');
-    expect((await readdir(cwd)).sort()).toEqual(['.env', '.gitignore', 'readership.yaml']);
+    expect((await readdir(cwd)).sort()).toEqual(['.env', '.gitignore', 'data', 'readership.yaml']);
     const { settings } = await loadSettings(undefined, cwd);
     expect(settings).toMatchObject({
       baseUrl,
@@ -125,6 +125,18 @@ describe('readership init', () => {
       reports: { audiences: { weekly: [{ to: ['docs@example.com'] }] } },
       mail: { from: { name: 'Readership', address: 'docs@example.com' } },
     });
+  });
+
+  it('counts the requests that tried the platform, so that a cap holds', async () => {
+    const sandbox = await serveSandbox();
+    const cwd = await tempDir();
+    const site = ['--url', sandbox.baseUrl, '--project', sandbox.projectId];
+    endedWith(0, await callCli(['init', ...site, '--save-key'], { cwd, env }));
+    const sent = Object.values(sandbox.inspect().requests.counts.views ?? {}).reduce((sum, one) => sum + one);
+    expect(sent).toBeGreaterThan(1);
+    await replaceIn(cwd, /$/, `history: { requestsPerHour: ${sent} }\n`);
+    const { stderr } = endedWith(75, await callCli(['export'], { cwd, env }));
+    expect(stderr).toContain(`history.requestsPerHour reached: ${sent} of ${sent} used`);
   });
 });
 
