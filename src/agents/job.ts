@@ -25,6 +25,25 @@ export type RemoteJob = Job & { readonly state: RemoteState; readonly remote_id:
 /** A job whose reply was lost and whose pull request was found has an unknown id. */
 export const isRemoteJob = (job: Job): job is RemoteJob => isRemote(job.state) && job.remote_id !== null;
 
+/** What a job is now, to follow its name in a sentence. */
+export function jobIs({ state }: Pick<Job, 'state'>): string {
+  switch (state) {
+    case 'unknown':
+      return 'may or may not have been created';
+    case 'sending':
+      return 'is being sent';
+    case 'refused':
+      return 'was refused';
+    case 'failed':
+      return 'failed';
+    case 'planned':
+    case 'active':
+    case 'completed':
+    case 'archived':
+      return `is ${state}`;
+  }
+}
+
 /** A job before it has a number. */
 interface PlannedJob {
   readonly project: string;

@@ -1,3 +1,4 @@
+import { jobIs } from '../agents/job.js';
 import { OPEN_STATES } from '../agents/lifecycle.js';
 import { planImprovement } from '../agents/plan.js';
 import { proposalOf } from '../agents/prompt.js';
@@ -172,7 +173,7 @@ function approvedWords(state: State, answer: Approved): string {
   if ('refusal' in answer) return `no job: ${answer.refusal}`;
   const job = readJob(state, answer.job);
   if (job?.state === 'planned') return `job ${job.id} is approved. ${whoSends(state)}`;
-  return `job ${answer.job} ${job?.remote_id === null ? `is ${job.state}` : 'created'}`;
+  return `job ${answer.job} ${job?.remote_id === null ? jobIs(job) : 'was created'}`;
 }
 
 /** Skips pages until a day (null: until undone); without `until`, undoes it. */

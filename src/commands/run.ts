@@ -31,7 +31,7 @@ export const run = workspaceCommand('run', {
   environment: EMAIL_ENVIRONMENT,
   run: async ({ wait, pausedOk, json = false, ...options }, runtime) => {
     const workspace = await readWorkspace(options, runtime);
-    if (await reportsNothingToDo(workspace, runtime, wait === undefined)) return 0;
+    if (await reportsNothingToDo(workspace, runtime, { mayBeIdle: wait === undefined, json })) return 0;
     // Loading what steps need takes longer than finding that there is nothing to do.
     const { runSteps } = await import('./run-steps.js');
     const waitMs = wait ?? (options.sandbox === true ? SANDBOX_WAIT_MS : 0);
@@ -44,11 +44,11 @@ export const run = workspaceCommand('run', {
 const reportsNothingToDo = (
   workspace: Workspace,
   { now, output }: Runtime,
-  mayBeIdle: boolean,
+  { mayBeIdle, json }: { readonly mayBeIdle: boolean; readonly json: boolean },
 ): Promise<boolean> =>
   withStateOf(workspace, async (state) => {
     if (!mayBeIdle || !(await hasNothingToDo(workspace, state, now()))) return false;
     for (const line of unknownPromptLines(state, workspace.projects)) output.note(line);
-    output.note('Everything is up to date. To see what is stored: readership status');
+    if (!json) output.words('Everything is up to date. To see what is stored: readership status');
     return true;
   });

@@ -1,4 +1,4 @@
-import { isRemoteJob } from '../agents/job.js';
+import { isRemoteJob, jobIs } from '../agents/job.js';
 import { OPEN_MESSAGE_STATES } from '../agents/lifecycle.js';
 import { planMessage } from '../agents/messages.js';
 import { MAX_PROMPT_LENGTH } from '../agents/prompt.js';
@@ -57,7 +57,7 @@ export const addMessageTo = (
       );
     if (!isRemoteJob(job))
       throw new ConfigurationError(
-        `Job ${job.id} is ${job.state}, and its ID on the platform is not known. See readership jobs show ${job.id}; if you find it there: readership jobs settle ${job.id} --sent REMOTE_ID`,
+        `Job ${job.id} ${jobIs(job)}, and its ID on the platform is not known. See readership jobs show ${job.id}; if you find it there: readership jobs settle ${job.id} --sent REMOTE_ID`,
       );
     const open = messages.find((message) => OPEN_MESSAGE_STATES.has(message.state));
     // The same message again, after a failure that kept it, is not another one.
@@ -66,7 +66,7 @@ export const addMessageTo = (
       throw new ConfigurationError(
         open.state === 'planned'
           ? `Job ${job.id} has a message that was not sent yet. Send that first: readership jobs poll, or end it: readership jobs settle ${job.id} --ended`
-          : `Job ${job.id} has a message that is ${open.state === 'sending' ? 'being sent' : open.state}. Settle that first: readership jobs settle ${job.id} --sent, or --not-sent`,
+          : `Job ${job.id} has a message that ${open.state === 'sending' ? 'is being sent' : 'may or may not have arrived'}. Settle that first: readership jobs settle ${job.id} --sent, or --not-sent`,
       );
     return planMessage(state, job, { origin: 'typed', prompt: text, now, form });
   });

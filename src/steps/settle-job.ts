@@ -1,4 +1,4 @@
-import { changeJob } from '../agents/job.js';
+import { changeJob, jobIs } from '../agents/job.js';
 import { storeReview } from '../agents/merges.js';
 import { changePrompt, openMessage } from '../agents/messages.js';
 import { isGone, UnknownJobError } from '../agents/poll.js';
@@ -111,10 +111,9 @@ function expectWay(found: Settled, finding: JobFinding, attempt?: number): void 
   if (attempt !== undefined && ((openMessage(messages) ?? job).attempt ?? 0) !== attempt)
     throw new ConfigurationError('It has been settled or sent again in the meantime. Reload the page.');
   const ways = waysToSettle(found);
-  const isNow = job.state === 'failed' ? 'failed' : `is ${job.state}`;
   if (!ways.includes(finding.as))
     throw new ConfigurationError(
-      `Job ${job.id} ${isNow}${job.pr_link === null ? ' and has no pull request' : ''}. ` +
+      `Job ${job.id} ${jobIs(job)}${job.pr_link === null ? ' and has no pull request' : ''}. ` +
         (ways.length === 0 ? 'There is nothing to settle.' : `It can be settled with ${settleFlags(ways)}.`),
     );
 }

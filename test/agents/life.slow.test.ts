@@ -142,7 +142,7 @@ describe('the whole life of jobs, on the command line', () => {
     for (const none of [[], ['--ended', '--not-sent']])
       expect((await settle(...none)).stderr).toContain('Give one of --merged');
     expect((await settle('--closed')).stderr).toBe(
-      'Job 5 is unknown and has no pull request. It can be settled with --ended, --sent REMOTE_ID or --not-sent.\n',
+      'Job 5 may or may not have been created and has no pull request. It can be settled with --ended, --sent REMOTE_ID or --not-sent.\n',
     );
     expect((await states())[4]).toEqual(['unknown', false]);
     expect((await settle('--sent', 'job_000005')).code).toBe(0);

@@ -47,7 +47,7 @@ it('prompts that were not sent are counted by project, and every command gives t
   expect(ended.stderr).toBe('Job 2 is never sent. Its page may be flagged again.\n');
   const twice = await run('jobs', 'settle', '2', '--ended');
   expect(twice.stderr).toContain(
-    'Job 2 is refused and has no pull request. It can be settled with --sent REMOTE_ID.',
+    'Job 2 was refused and has no pull request. It can be settled with --sent REMOTE_ID.',
   );
   expect(twice.code).toBe(2);
   await writeFile(file, config.replaceAll('prj_1', 'prj_2'));
@@ -74,7 +74,7 @@ it('a message that waits or that cannot be sent says what to do', async () => {
   expect((await run('jobs', 'list')).stdout).toMatch(/1 +active \(unknown\) .+\n +2 +unknown /);
   const told = async (id: string, text: string) => (await run('jobs', 'message', id, text)).stderr;
   expect(await told('2', 'Go on')).toContain(
-    'Job 2 is unknown, and its ID on the platform is not known. See readership jobs show 2; if you find it there: readership jobs settle 2 --sent REMOTE_ID',
+    'Job 2 may or may not have been created, and its ID on the platform is not known. See readership jobs show 2; if you find it there: readership jobs settle 2 --sent REMOTE_ID',
   );
   expect(await told('1', 'Go on')).toContain('the server answered 429');
   expect(await told('1', 'Another')).toContain(
@@ -92,7 +92,9 @@ it('a message that waits or that cannot be sent says what to do', async () => {
     'If the message arrived: readership jobs settle 1 --sent; if not: --not-sent',
   );
   const more = await callCli(['jobs', 'message', '1', 'Another'], later);
-  expect(more.stderr).toContain('Settle that first: readership jobs settle 1 --sent, or --not-sent');
+  expect(more.stderr).toContain(
+    'a message that may or may not have arrived. Settle that first: readership jobs settle 1 --sent, or --not-sent',
+  );
 
   // Until they are settled.
   for (let times = 0; times < 2; times++)

@@ -2,6 +2,8 @@ import { appendFile, copyFile, mkdir, readdir, readFile, writeFile } from 'node:
 import { join } from 'node:path';
 import { describe, expect, it, test } from 'vitest';
 import { z } from 'zod';
+import { createState } from '../../src/state/open.js';
+import { placeOf } from '../../src/state/place.js';
 import { readRequests } from '../../src/state/requests.js';
 import { bucketNameOf } from '../../src/config/load.js';
 import { settingsSchema } from '../../src/config/schema.js';
@@ -48,11 +50,11 @@ describe('readership doctor', () => {
     const mails = await startMailServer({ disabledCommands: ['AUTH', 'STARTTLS'] });
     const cwd = await workspaceOf(sandbox);
     await closeNow(await liveWarehouse(liveFile(cwd)));
-    await (await stateBeside({ path: liveFile(cwd) })).close();
+    (await createState(join(cwd, 'data'), await placeOf(join(cwd, 'data')))).close();
     const smtp = `smtp://user:a-password@127.0.0.1:${mails.port}`;
     const { code, of, found } = await doctor(cwd, { ...env, READERSHIP_SMTP_URL: smtp });
     expect(verdicts(found)).toBe(
-      'configuration pass, secrets pass, server pass, key pass, sums of days pass, reports pass, notes pass, email pass, links pass, database pass, journal pass, sends from pass, dates pass, disk pass',
+      'configuration pass, secrets pass, server pass, key pass, sums of days pass, reports pass, notes pass, email pass, links pass, database pass, state pass, witness pass, sends from pass, dates pass, disk pass',
     );
     expect(code).toBe(0);
     expect(mails.accepted.size).toBe(0);

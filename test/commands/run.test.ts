@@ -83,12 +83,18 @@ describe('readership run --sandbox', () => {
     expect(first.stdout).toContain(`: ${inWords(read.human)} views by people, ${inWords(read.ai)} by AI (`);
 
     const second = endedWith(0, await callCli(['run', '--sandbox'], { cwd }));
-    expect(second.stdout).toMatch(/Acme Docs: no new days; \d days read again\n/);
+    expect(second.stdout).not.toContain('Loaded');
+    expect(second.stdout).toContain('Acme Docs: no new job: 5 jobs already planned this week\n');
     expect(second.stderr).not.toContain('simulated');
     const twice = await stored();
     expect(twice.jobs).toEqual(once.jobs);
     expect(twice.attempts.slice(0, once.attempts.length)).toEqual(once.attempts);
     expect(await record()).toHaveLength(once.jobs.length);
+    const third = endedWith(0, await callCli(['run', '--sandbox'], { cwd }));
+    expect(third.stdout).toBe(
+      'Everything is up to date. To see what is stored: readership status --sandbox\n',
+    );
+    expect(await stored()).toEqual(twice);
 
     const audited = endedWith(0, await callCli(['audit', '--sandbox', '--json'], { cwd }));
     const ends = audited.stdout
