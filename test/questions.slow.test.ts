@@ -32,7 +32,7 @@ const HOURS_BETWEEN = [0, 24, 48 * 24, 24];
 /** Merges every pull request three days after its job was planned. */
 const MERGE_ALL = "UPDATE jobs SET merged_on = date(planned_at, '+3 days') WHERE pr_link IS NOT NULL";
 
-/** The published history of a site after a service has run, with every ledger in use. */
+/** The published history of a site after a service has run, with every table in use. */
 async function publishedHistory(): Promise<string> {
   const clock = clockAt(new Date('2026-09-29T13:00:00Z'));
   const sandbox = await serveSandbox({ now: clock.now, firstDay: FIRST_DAY, pages: 200 });

@@ -8,7 +8,7 @@ import { recordStepEnd, recordStepStart, type StepName, type StepOutcome } from 
 /** What a step did. */
 export interface StepResult<Detail> {
   readonly detail: Detail;
-  /** A phrase for the ledger of runs. */
+  /** A phrase for the table of runs. */
   readonly summary: string;
   /** When to run the step again, before its schedule says so, for what it left waiting. */
   readonly resumeAt?: Date | undefined;
@@ -40,7 +40,7 @@ export interface StepOutage {
   readonly error: unknown;
 }
 
-/** Runs steps one after another, each recorded in the ledger of runs. */
+/** Runs steps one after another, each recorded as a run. */
 export class StepRunner {
   readonly outages: StepOutage[] = [];
   /** The steps that are done, with `workspace.changes` as of their end, and when they are due again in any case. */

@@ -50,7 +50,7 @@ interface PublicationOptions {
  * new one. Only the holder of the live database publishes, so the unfinished copy has a fixed name
  * and a stale one can be removed.
  *
- * The cost depends on what changed: the days and ledgers that differ are replaced in a copy of the
+ * The cost depends on what changed: the days and small tables that differ are replaced in a copy of the
  * last publication. Occasionally, on request, and if there is no usable publication, everything is
  * written: first the live file with its rows sorted, which folds its log, and then a copy of it.
  *
@@ -131,7 +131,7 @@ const ROW_GROUP = 122_880;
 const PART_ROWS = 2 * ROW_GROUP;
 
 /**
- * Fills the empty database `next` with the tables, views and comments of the live one, and its rows, sorted: ledgers by
+ * Fills the empty database `next` with the tables, views and comments of the live one, and its rows, sorted: small tables by
  * their columns from the left, views by quarter, page and day, in parts to save memory.
  */
 async function copySorted(connection: DuckDBConnection): Promise<void> {
@@ -158,10 +158,10 @@ async function copySorted(connection: DuckDBConnection): Promise<void> {
   }
 }
 
-/** Replaces the days that `canBeUpdated` found and the ledgers that differ. */
+/** Replaces the days that `canBeUpdated` found and the small tables that differ. */
 async function update(connection: DuckDBConnection): Promise<void> {
   const reader = readerOf(connection);
-  const ledgers = await tableDigests(reader, 'main', { page_views: null });
+  const small = await tableDigests(reader, 'main', { page_views: null });
   const published = await tableDigests(reader, 'publication', { page_views: null });
   const changed = await queryRows(connection, 'FROM changed_days LIMIT 1', z.object({}));
   await inTransaction(connection, async () => {
@@ -170,7 +170,7 @@ async function update(connection: DuckDBConnection): Promise<void> {
       await connection.run(DELETE_CHANGED_DAYS);
       await connection.run(INSERT_CHANGED_DAYS);
     }
-    for (const [name, digest] of Object.entries(ledgers))
+    for (const [name, digest] of Object.entries(small))
       if (digest !== published[name])
         await connection.run(
           `DELETE FROM publication.${identifier(name)}; ${insertSorted(identifier(name), 'main', 'publication')}`,

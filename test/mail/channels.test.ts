@@ -32,7 +32,7 @@ async function setUp(given?: OpenState, whyNot = () => Promise.resolve<Error | u
 }
 
 describe('a post to a channel', () => {
-  it('is sent once, with its numbers in the ledger', async () => {
+  it('is sent once, with its numbers in the state', async () => {
     const send = await setUp();
     const standIn = await serve((_, response) => response.end('ok'));
     const first = await send(postTo('slack', `${standIn.baseUrl}/services/T0/B0/secret`));

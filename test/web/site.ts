@@ -79,7 +79,7 @@ export async function publishNow(directory: string, ...changes: readonly string[
     await storeJobsOf(warehouse, state);
     state.close();
   }
-  // A change that no ledger shows would not be noticed, so everything is written.
+  // A change that no small table shows would not be noticed, so everything is written.
   await publish(warehouse, join(directory, 'data/history.duckdb'), { isWhole: true });
   await warehouse.close();
 }
