@@ -7,6 +7,7 @@ import { findState, isToReplace, type ReadyState, type RestoredState, writeState
 import type { SavedState } from '../state/saved.js';
 import type { State } from '../state/state.js';
 import type { HoldOptions } from '../warehouse/open.js';
+import { expectSchema } from '../warehouse/published.js';
 import { removeEmpty, restore, type Restored, stateToRestore } from '../warehouse/restore.js';
 import type { Workspace } from './workspace.js';
 
@@ -36,10 +37,12 @@ export async function restoreStores(
   try {
     const found = await findState(dataDir);
     const source = resolve(from ?? historyFile);
-    if (saved === undefined && found.is !== 'sound')
+    if (saved === undefined && found.is !== 'sound') {
+      await expectSchema(source);
       throw new StorageError(
         `${source} carries no state, and the one in ${dataDir} is ${found.is}. Nothing was changed. Use a history.duckdb: readership restore --from FILE`,
       );
+    }
     if (saved !== undefined && isToReplace(found, saved, { source, witness: workspace.witness }))
       ready = writeState(dataDir, saved, source);
     const live = await restore(restoration, options);

@@ -23,8 +23,20 @@ export async function withStateOf<Result>(
 export async function stateOf({ dataDir, historyFile }: Workspace): Promise<State> {
   const state = await openState(dataDir);
   if (state !== undefined) return state;
-  if (await exists(historyFile)) throw missingState(dataDir);
+  await expectNoHistory({ dataDir, historyFile });
   return emptyState();
+}
+
+/** Throws a `StorageError` if there is a history: the state is missing, or an older version wrote both. */
+export async function expectNoHistory({
+  dataDir,
+  historyFile,
+}: Pick<Workspace, 'dataDir' | 'historyFile'>): Promise<void> {
+  if (!(await exists(historyFile))) return;
+  // Loading DuckDB takes long, and nothing else here needs it.
+  const { expectSchema } = await import('../warehouse/published.js');
+  await expectSchema(historyFile);
+  throw missingState(dataDir);
 }
 
 /** Throws an `OtherPlaceError` in a copy of a workspace, which sends nothing. */

@@ -1,14 +1,15 @@
 import { StorageError } from '../errors.js';
-import { exists, makeDirectory } from '../files.js';
+import { makeDirectory } from '../files.js';
 import { inSequence } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { acquireWorker, type Worker } from '../state/lock.js';
-import { createState, missingState, openState } from '../state/open.js';
+import { createState, openState } from '../state/open.js';
 import { placeOf, type SendingPlace } from '../state/place.js';
 import { expectLocks } from '../state/probe.js';
 import { recover, type Recovered } from '../state/recover.js';
 import type { State } from '../state/state.js';
 import { readWitness } from '../state/witness.js';
+import { expectNoHistory } from './state.js';
 import { keepPrivate, type Runtime, type Workspace } from './workspace.js';
 
 /** How long a command waits for another process to end. */
@@ -76,7 +77,7 @@ export async function openOrCreateState({ dataDir, historyFile, witness, machine
   const here = await placeOf(dataDir, machine);
   const known = await openState(dataDir);
   if (known !== undefined) return { state: known, here, isNew: false };
-  if (await exists(historyFile)) throw missingState(dataDir);
+  await expectNoHistory({ dataDir, historyFile });
   if (witness !== undefined && readWitness(witness) !== undefined)
     throw new StorageError(
       `${dataDir} has no state, although this workspace has sent jobs or emails: they would be sent again. Nothing was changed.\n` +

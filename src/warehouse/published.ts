@@ -7,7 +7,7 @@ import { exists, expectDirectory } from '../files.js';
 import { literal } from './duckdb.js';
 import { isOfDamage } from '../storage.js';
 import { readyOf } from './live-file.js';
-import { hasSchema, isDescribed } from './schema.js';
+import { hasSchema, isDescribed, SchemaError } from './schema.js';
 import { type Parameters, queryRows, type Reader } from './query.js';
 
 /** The published history, open read-only: it neither blocks the export nor is blocked by it. */
@@ -104,6 +104,14 @@ export async function openHistory(
   } catch (cause) {
     throw cause instanceof StorageError ? cause : unreadable('open', path, cause);
   }
+}
+
+/** Throws a `SchemaError` if a version with other tables published the history. What else is wrong with it, is not said. */
+export async function expectSchema(path: string): Promise<void> {
+  const history = await openHistory(path).catch((error: unknown) => {
+    if (error instanceof SchemaError) throw error;
+  });
+  history?.close();
 }
 
 /** Another program published a history, which the next publication writes again. */

@@ -131,8 +131,11 @@ async function createViews(connection: DuckDBConnection, views = viewStatements(
   await connection.run(views.join('\n').replaceAll(FILE, randomUUID()));
 }
 
+/** A database was written by a version with other tables. */
+export class SchemaError extends StorageError {}
+
 /**
- * Whether a database has the tables of this version; false if it has none. Throws a `StorageError` if another version
+ * Whether a database has the tables of this version; false if it has none. Throws a `SchemaError` if another version
  * wrote it.
  */
 export async function hasSchema(connection: DuckDBConnection, path: string): Promise<boolean> {
@@ -148,7 +151,7 @@ export async function hasSchema(connection: DuckDBConnection, path: string): Pro
   const { version } = found;
   if (version === VERSION) return true;
   const isOlder = version < VERSION;
-  throw new StorageError(
+  throw new SchemaError(
     `${path} was written by ${isOlder ? 'an older' : 'a newer'} Readership (schema ${version}; this one has schema ${VERSION}), and was not changed: ` +
       (isOlder ? 'open it with Readership 0.4.' : 'install the newer version of Readership.'),
   );

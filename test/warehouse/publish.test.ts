@@ -10,6 +10,7 @@ import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { closeNow, execute, inHistory, liveWarehouse, rowsOf, valuesOf } from '../open-warehouse.js';
 import { callCli } from '../run-cli.js';
 import { syncedWhile } from '../synced.js';
+import { stateBeside } from '../open-state.js';
 import { tempDir } from '../temp-dir.js';
 
 async function view(warehouse: Warehouse, ...values: [day: string, path: string, human: number][]) {
@@ -129,6 +130,7 @@ describe('the published history', () => {
     await publish(warehouse, target);
     await view(warehouse, ['2026-11-02', '/new', 1]);
     await closeNow(warehouse);
+    await (await stateBeside(warehouse)).close();
 
     const reader = await openHistory(target);
     expect(await pathsIn(reader)).toEqual(['/old']);
