@@ -66,8 +66,8 @@ export interface PaceOptions {
 
 /**
  * As fast as the platform answers, unless a cap is set. After a refusal, everything pauses. Under a cap, each request is
- * recorded before it is sent, so a crash can only overcount. The hour is read once and then kept in memory: whoever holds
- * the database is the only one to write to it.
+ * recorded before it is sent, so a crash can only overcount. The hour is read once and then kept in memory: besides the
+ * worker, only `doctor` sends requests for views, and only a few.
  */
 export class RequestPace implements Pace {
   readonly mostRefusals = READS_AT_ONCE * PAUSES_A_MINUTE;

@@ -23,7 +23,7 @@ export async function pollAll(
   // Neither a wrong clock nor one that is set in the meantime changes how long this takes.
   const deadlineMs = watch === true ? Infinity : performance.now() + wait;
   const ended: Job[] = [];
-  // Each round releases the database, so that watching does not block other commands.
+  // Each round releases the lock, so that watching does not block other commands.
   for (;;) {
     const { result, outages } = await runSteps('jobs poll', options, runtime, (runner, parts) =>
       runner.step('poll', () => pollStep(parts, wait === 0 ? {} : { deadlineMs })),

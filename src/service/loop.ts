@@ -65,7 +65,7 @@ export class Service {
 
   async #tick(): Promise<void> {
     const { runtime, listener } = this;
-    // A tick does not wait for the database; a later one resumes what is due.
+    // A tick does not wait for another worker; a later one resumes what is due.
     const hold = { command: 'start', listener, maxWaitMs: 0 };
     try {
       await this.#directory.expectSame();

@@ -85,8 +85,8 @@ export async function refuseToForget(liveFile: string, historyFile: string): Pro
   if (await exists(liveFile)) return;
   if (await exists(historyFile))
     throw new BehindError(
-      `The live database ${liveFile} is missing, but the history published from it exists. A new database would not know ` +
-        `about earlier days, jobs and emails, and would load everything again. Nothing was changed.\n` +
+      `The live database ${liveFile} is missing, but the history published from it exists. A new database would load ` +
+        `everything again. Nothing was changed.\n` +
         `${RESTORE}\nOr, to start over, move ${historyFile} away, and ${logOf(liveFile)} if it exists.`,
     );
 }

@@ -156,7 +156,7 @@ describe('the whole life of jobs, on the command line', () => {
     const unknown = await run('jobs', 'list');
     expect(unknown.stderr).toMatch('readership jobs settle 3 --sent, or --not-sent');
     const again = await run('jobs', 'message', '3', 'And again.');
-    expect(again.stderr).toMatch('unknown. Settle that first');
+    expect(again.stderr).toMatch('may or may not have arrived. Settle that first');
     expect((await run('jobs', 'settle', '3', '--sent', 'job_000003')).stderr).toContain(
       'has a message that is not settled',
     );
