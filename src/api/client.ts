@@ -110,14 +110,18 @@ export class Client {
     const { retries = DEFAULT_RETRIES, onRetry = () => undefined } = this.options;
     let attempts = 0;
     const attempt = async () => {
-      const pausesBefore = await pace.next(signal, isTrial && attempts++ === 0);
-      const body = await this.#send(operation, undefined, signal).catch(async (error: unknown) => {
+      const request = await pace.next(signal, isTrial && attempts++ === 0);
+      try {
+        const body = await this.#send(operation, undefined, signal);
+        await pace.answered(request);
+        return this.#parse(operation, body, schema);
+      } catch (error) {
         if (error instanceof TryLaterError && error.reason === 'rate-limited')
-          await pace.refused(pausesBefore, error.retryAfterMs);
+          await pace.refused(request, error.retryAfterMs);
         throw error;
-      });
-      await pace.answered(pausesBefore);
-      return this.#parse(operation, body, schema);
+      } finally {
+        pace.ended(request);
+      }
     };
     return retrying(attempt, retries, pace.mostRefusals, signal, onRetry);
   }

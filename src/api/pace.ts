@@ -11,21 +11,21 @@ export interface Pace {
   /** How often a request that is refused is sent again, besides its other retries: others may get their turn before it. */
   readonly mostRefusals: number;
   /**
-   * Resolves when a request may be sent, with the number of pauses that began before; throws a `PausedError` if that is
-   * later than the command waits. A `trial` is sent in spite of a refusal.
+   * Resolves with the number of a request when it may be sent; throws a `PausedError` if that is later than the command
+   * waits. After a pause, one request asks whether it is over, and the others wait for its answer. A `trial` is sent in
+   * spite of a refusal.
    */
   next(signal?: AbortSignal, trial?: boolean): Promise<number>;
   /** The server answered 429, with or without a wait: nothing is sent before that is over. */
-  refused(pausesBefore: number, retryAfterMs: number | undefined): Promise<void>;
+  refused(request: number, retryAfterMs: number | undefined): Promise<void>;
   /** The server answered otherwise. */
-  answered(pausesBefore: number): Promise<void>;
+  answered(request: number): Promise<void>;
+  /** The request has ended, with an answer or without. */
+  ended(request: number): void;
 }
 
 /** The pause after a refusal that names none. If the next request is refused as well, the next pause is twice as long. */
 const FIRST_PAUSE_MS = 5_000;
-
-/** Pauses that name no wait, of 5, 10, 20 and 40 seconds, before a platform that counts by the minute accepts a request. */
-const PAUSES_A_MINUTE = 4;
 
 /** So many requests share a record, unless a cap is set. */
 const RECORDED_TOGETHER = 100;
@@ -41,16 +41,6 @@ const TEACHING_PAUSE_MS = 10 * 60_000;
 
 /** Where the requests of a key are counted, so that caps, limits and pauses outlive a process. */
 export type RequestCounts = ReturnType<typeof requestsOf>;
-
-/** A pause that a refusal began. */
-interface Pause {
-  readonly number: number;
-  readonly at: Date;
-  /** The end that the platform named. */
-  namedEnd: Date | undefined;
-  /** The refusals before it, if no request was accepted since. */
-  earlier: Refusals | undefined;
-}
 
 export interface PaceOptions {
   readonly counts: RequestCounts;
@@ -70,15 +60,19 @@ export interface PaceOptions {
  * worker, only `doctor` sends requests for views, and only a few.
  */
 export class RequestPace implements Pace {
-  readonly mostRefusals = READS_AT_ONCE * PAUSES_A_MINUTE;
+  readonly mostRefusals = READS_AT_ONCE;
   #known: Promise<RollingHour> | undefined;
   /** The requests an hour that the platform accepts, if it taught that. */
   #learned: number | undefined;
   /** Refusals since the last accepted request. */
   #refusals: Refusals | undefined;
-  #pausesBegun = 0;
-  /** Pauses without an accepted request in between: for those who wait, they are one. */
-  #pauses: Pause[] = [];
+  #sent = 0;
+  /** The last request that was sent before the latest refusal arrived. */
+  #lastBeforeRefusal = 0;
+  /** When requests were refused without an answer since: pauses that follow each other are one. */
+  #refusedSince: Date | undefined;
+  /** The request that asks whether a pause is over, until it has ended. */
+  #asking: { readonly request: number; readonly ended: Promise<void>; readonly end: () => void } | undefined;
   #unrecorded = { sent: 0, refused: 0 };
   #recordedMs = 0;
 
@@ -94,7 +88,7 @@ export class RequestPace implements Pace {
       const freeAt = hour.nextFreeAt(limit, at);
       const pausedUntil = trial ? undefined : hour.pausedUntil(at);
       if (pausedUntil !== undefined && pausedUntil >= freeAt)
-        await this.#waitUntil(pausedUntil, SERVER_PAUSE, this.#pauses[0]?.at ?? at, signal);
+        await this.#waitUntil(pausedUntil, SERVER_PAUSE, this.#refusedSince ?? at, signal);
       else if (freeAt > at)
         await this.#waitUntil(
           freeAt,
@@ -102,73 +96,78 @@ export class RequestPace implements Pace {
           at,
           signal,
         );
+      else if (!trial && this.#refusals !== undefined && this.#asking !== undefined) await this.#asking.ended;
       else {
         hour.add(1, at);
         break;
       }
     }
-    const pausesBefore = this.#pausesBegun;
+    const request = ++this.#sent;
+    if (!trial && this.#refusals !== undefined) this.#ask(request);
     this.#unrecorded.sent++;
     const isLongAgo = Math.abs(now().getTime() - this.#recordedMs) >= RECORD_EVERY_MS;
-    if (cap !== 'unlimited' || isLongAgo || this.#unrecorded.sent >= RECORDED_TOGETHER) await this.record();
-    return pausesBefore;
+    try {
+      if (cap !== 'unlimited' || isLongAgo || this.#unrecorded.sent >= RECORDED_TOGETHER) await this.record();
+    } catch (error) {
+      this.ended(request);
+      throw error;
+    }
+    return request;
+  }
+
+  #ask(request: number): void {
+    let end = (): void => undefined;
+    const ended = new Promise<void>((resolve) => (end = resolve));
+    this.#asking = { request, ended, end };
+  }
+
+  ended(request: number): void {
+    if (this.#asking?.request !== request) return;
+    this.#asking.end();
+    this.#asking = undefined;
   }
 
   /** Requests that were under way when the pause began do not make it longer, unless they are refused for longer. */
-  async refused(pausesBefore: number, retryAfterMs: number | undefined): Promise<void> {
-    const { now } = this.options;
+  async refused(request: number, retryAfterMs: number | undefined): Promise<void> {
+    const { counts, now } = this.options;
     this.#unrecorded.refused++;
-    const hour = await this.#readHour(now());
     const namesWait = retryAfterMs !== undefined && retryAfterMs > 0;
-    const isUnderWay = pausesBefore < this.#pausesBegun;
-    if (!namesWait && isUnderWay) return;
+    if (!namesWait && request <= this.#lastBeforeRefusal) return;
+    this.#lastBeforeRefusal = this.#sent;
     const at = now();
+    this.#refusedSince ??= at;
+    const hour = await this.#readHour(at);
     const backoffMs = Math.min(LONGEST_WAIT_MS, Math.max(FIRST_PAUSE_MS, 2 * hour.pauseMs));
     const until = addMilliseconds(at, namesWait ? retryAfterMs : backoffMs);
-    const earlier = this.#refusals;
-    let pause = this.#pauses.at(-1);
-    if (!isUnderWay || pause === undefined) {
-      pause = { number: this.#pausesBegun++, at, namedEnd: undefined, earlier };
-      this.#pauses.push(pause);
-    }
-    if (namesWait && (pause.namedEnd === undefined || until > pause.namedEnd)) pause.namedEnd = until;
     hour.pause(at, until);
+    const earlier = this.#refusals;
     const isSame = earlier !== undefined && at.getTime() - earlier.until.getTime() < SAME_PAUSE_MS;
     const longest = isSame && earlier.until > until ? earlier.until : until;
     this.#refusals = { since: isSame ? earlier.since : at, at, until: longest };
     await this.record();
-    await this.#recordRefusals();
+    await counts.recordRefusal(this.#refusals);
   }
 
   /**
-   * Ends the pauses before the request, and learns from a long one: as many requests as were accepted in any hour before
-   * it are accepted in each. The answer may arrive after the next refusal, whose pause goes on.
+   * Ends what earlier refusals meant, and learns from a long pause: as many requests as were accepted in any hour before it
+   * are accepted in each.
    */
-  async answered(pausesBefore: number): Promise<void> {
+  async answered(request: number): Promise<void> {
     const { counts, now } = this.options;
+    if (request <= this.#lastBeforeRefusal) return;
+    this.#refusedSince = undefined;
     const at = now();
     const hour = await this.#readHour(at);
-    const pauses = this.#pauses.filter(({ number }) => number >= pausesBefore);
-    const [first, last] = [pauses[0], pauses.at(-1)];
-    const ended = first === undefined ? this.#refusals : first.earlier;
-    if (ended === undefined) return;
-    hour.forgetPauses();
-    this.#pauses = pauses;
+    const refusals = this.#refusals;
+    if (refusals === undefined) return;
     this.#refusals = undefined;
-    if (first !== undefined && last !== undefined) {
-      first.earlier = undefined;
-      const backoffMs = Math.min(LONGEST_WAIT_MS, FIRST_PAUSE_MS * 2 ** (pauses.length - 1));
-      const until = last.namedEnd ?? addMilliseconds(last.at, backoffMs);
-      hour.pause(last.at, until);
-      this.#refusals = { since: first.at, at: last.at, until };
-    }
+    hour.forgetPauses();
     await this.record();
-    const most = pauseMs(ended, at) < TEACHING_PAUSE_MS ? 0 : counts.mostAccepted(ended.since);
+    const most = pauseMs(refusals, at) < TEACHING_PAUSE_MS ? 0 : counts.mostAccepted(refusals.since);
     // If the platform accepted nothing, its limit is unknown.
     const limit = most > 0 ? most : undefined;
     this.#learned = limit ?? this.#learned;
     await counts.recordAccepted(limit, at);
-    await this.#recordRefusals();
   }
 
   /** Records the requests that were sent since the last record. */
@@ -178,10 +177,6 @@ export class RequestPace implements Pace {
     this.#unrecorded = { sent: 0, refused: 0 };
     this.#recordedMs = at.getTime();
     if (requests.sent + requests.refused > 0) await this.options.counts.count(requests, at);
-  }
-
-  async #recordRefusals(): Promise<void> {
-    if (this.#refusals !== undefined) await this.options.counts.recordRefusal(this.#refusals);
   }
 
   async #waitUntil(until: Date, why: string, since: Date, signal: AbortSignal | undefined): Promise<void> {
@@ -220,5 +215,6 @@ export function pauseWhenRefused(now: () => Date, maxWaitMs: number): Pace {
       return Promise.resolve();
     },
     answered: () => Promise.resolve(),
+    ended: () => undefined,
   };
 }

@@ -61,6 +61,7 @@ async function send(
       refused++;
       await pace.refused(request, saysWhen ? waitMs : undefined);
     }
+    pace.ended(request);
   }
   await pace.record();
   return refused;
@@ -130,7 +131,9 @@ test('a refusal of each of two nights is not one long pause', async () => {
   await night();
   clock.advance(DAY_MS);
   const pace = paceOn(state, clock, { cap: 'unlimited', maxWaitMs: DAY_MS });
-  await pace.refused(await pace.next(), 30_000);
+  const asking = await pace.next();
+  await pace.refused(asking, 30_000);
+  pace.ended(asking);
   await pace.answered(await pace.next());
   expect(readRequests(state, BUCKET, clock.now()).limit).toBeUndefined();
 });

@@ -1,9 +1,8 @@
 import { addMinutes, addSeconds, differenceInSeconds } from 'date-fns';
 import type { ServerResponse } from 'node:http';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { PausedError } from '../../src/api/errors.js';
-import { freeAt } from '../../src/api/hour.js';
-import { hourOf } from '../../src/api/hour.js';
+import { freeAt, hourOf } from '../../src/api/hour.js';
 import { readRequests } from '../../src/state/requests.js';
 import type { State } from '../../src/state/state.js';
 import { nextMinute } from '../../src/format/days.js';
@@ -223,34 +222,52 @@ describe('a refusal', () => {
   });
 
   test.each([undefined, 30_000])(
-    'after which requests were accepted is not one with the next, also if these answers arrive late; named wait: %s',
+    'after which requests were accepted is not one with the next; named wait: %s',
     async (wait) => {
       const { clock, state, pace } = await openPace(uncapped);
       const begun = clock.now();
-      // Each time, the second of two requests is refused before the answer to the first one arrives.
+      // Each time, all but one of the requests that follow the first are refused.
       for (let time = 0; time < 20; time++) {
-        const [first, second] = [await pace.next(), await pace.next()];
-        await pace.refused(second, wait);
+        const first = await pace.next();
         await pace.answered(first);
+        pace.ended(first);
+        const [accepted, ...refused] = [await pace.next(), await pace.next(), await pace.next()];
+        for (const request of refused) await pace.refused(request, wait);
+        await pace.answered(accepted);
       }
       const { refusals, limit } = readRequests(state, BUCKET, clock.now());
-      // The first pause ends at once, and the others once the answer of the next arrives.
       expect(differenceInSeconds(clock.now(), begun)).toBe(19 * (wait === undefined ? 5 : 30));
       expect(refusals).toMatchObject({ since: clock.now(), at: clock.now() });
       expect(limit).toBeUndefined();
     },
   );
 
-  test('of an hour teaches what was accepted, also if the answer that shows its end arrives after the next refusal', async () => {
-    const { clock, state, pace } = await openPace({ cap: 'unlimited' });
-    for (let sent = 0; sent < 50; sent++) await pace.answered(await pace.next());
-    clock.advance(MINUTE_MS);
-    await pace.refused(await pace.next(), 60 * MINUTE_MS);
-    const [first, second] = [await pace.next(), await pace.next()];
-    await pace.refused(second, 60 * MINUTE_MS);
-    expect(readRequests(state, BUCKET, clock.now()).limit).toBeUndefined();
-    await pace.answered(first);
-    expect(readRequests(state, BUCKET, clock.now()).limit).toBe(50);
+  test('is asked about by one request when its pause is over; the others wait for its answer', async () => {
+    const { clock, pace } = await openPace({ cap: 'unlimited' });
+    const begun = clock.now();
+    await pace.refused(await pace.next(), undefined);
+    const sent: number[] = [];
+    const waiting = Array.from({ length: 16 }, () =>
+      pace.next().then((request) => {
+        sent.push(request);
+        return request;
+      }),
+    );
+    const asking = async (place: number) => {
+      await vi.waitUntil(() => sent.length > place, { timeout: 10_000, interval: 1 });
+      expect(sent).toHaveLength(place + 1);
+      return sent[place] ?? 0;
+    };
+    // It is refused once more, then lost, then accepted.
+    const refused = await asking(0);
+    await pace.refused(refused, 30_000);
+    pace.ended(refused);
+    pace.ended(await asking(1));
+    const accepted = await asking(2);
+    expect(differenceInSeconds(clock.now(), begun)).toBe(5 + 30);
+    await pace.answered(accepted);
+    pace.ended(accepted);
+    expect(await Promise.all(waiting)).toHaveLength(16);
   });
 
   test.each([2_000, undefined])(
