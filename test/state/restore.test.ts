@@ -25,3 +25,12 @@ it.each(['missing', 'damaged'] as const)('a state that is %s is replaced by a sa
   // One that knows as much is kept.
   expect(isToReplace(await findState(dataDir), saved, { source: 'FILE', witness: undefined })).toBe(false);
 });
+
+it('the state of another workspace is refused', async () => {
+  const [own, other] = [await newState(), await newState()];
+  const saved = saveState(other.state, join(other.dataDir, 'history.duckdb'));
+  const found = await findState(own.dataDir);
+  expect(() => isToReplace(found, saved, { source: 'FILE', witness: undefined })).toThrow(
+    /^FILE and the state here belong to different workspaces\. Nothing was changed\. .+ readership restore --from FILE$/,
+  );
+});
