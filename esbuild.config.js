@@ -21,7 +21,12 @@ const { build } = await import('esbuild').catch((error) => {
   process.exit(isInstalling ? 0 : 1);
 });
 
-const NATIVE = ['@duckdb/node-bindings', '@photostructure/sqlite', '@resvg/resvg-js', '@css-inline/css-inline'];
+const NATIVE = [
+  '@duckdb/node-bindings',
+  '@photostructure/sqlite',
+  '@resvg/resvg-js',
+  '@css-inline/css-inline',
+];
 const outdir = process.argv[2] ?? 'dist';
 const source = join(import.meta.dirname, 'src');
 

@@ -40,7 +40,11 @@ export const restore = workspaceCommand('restore', {
       now,
       signal,
     });
-    const listener = { onNotice: (words: string) => { output.data(words); } };
+    const listener = {
+      onNotice: (words: string) => {
+        output.data(words);
+      },
+    };
     await withParts(workspace, runtime, { ...hold, listener }, async ({ state, sender, store }) => {
       for (const line of restoredLines(restored, (file) => shownPath(file, workingDirectory)))
         output.data(line);
