@@ -7,7 +7,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { addDays, day } from '../src/day.js';
-import { storeDay } from '../src/export/ledger.js';
+import { storeDay } from '../src/export/store-day.js';
 import { datasetVersion, publishDataset } from '../src/warehouse/dataset/dataset.js';
 import { openWarehouse } from '../src/warehouse/open.js';
 import { readSql } from '../src/warehouse/query.js';

@@ -19,6 +19,9 @@ export class ConfigurationError extends ReadershipError {
 /** A database or file of ours cannot be opened, read or written, or a query failed. */
 export class StorageError extends ReadershipError {}
 
+/** Another version published the history, which the next publication writes again. */
+export class OtherVersionError extends StorageError {}
+
 /** Another process holds the live database; the same command will work after it ends. */
 export class LockedError extends ReadershipError {
   override readonly exitCode = 75;

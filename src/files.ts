@@ -175,3 +175,10 @@ export function formatOf<Format>(
   if (format === undefined) throw new ConfigurationError(`${file}: ${hint}`);
   return format;
 }
+
+/** What changes when a file is replaced or written to; null if there is none. */
+export async function stampOf(file: string): Promise<readonly (string | number)[] | null> {
+  // What a setting names may be an address.
+  const found = await stat(file).catch(() => undefined);
+  return found === undefined ? null : [file, found.ino, found.size, found.mtimeMs];
+}

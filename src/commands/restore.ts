@@ -6,14 +6,13 @@ import { MAX_LOCK_WAIT_MS } from '../app/worker.js';
 import { keepPrivate, readWorkspace } from '../app/workspace.js';
 import { shownPath } from '../config/load.js';
 import { addDays, daysBetween, lastEndedDay } from '../day.js';
-import { readDayLedger } from '../export/ledger.js';
+import { type LedgerStores, readDayLedger } from '../export/ledger.js';
 import { inSequence, moment, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { saveState } from '../state/saved.js';
 import { whyIncomplete } from '../state/sender.js';
 import { recordDataset } from '../state/workspace.js';
 import { publish } from '../warehouse/publish.js';
-import type { Reader } from '../warehouse/query.js';
 import { workspaceCommand, value } from './command.js';
 
 export const restore = workspaceCommand('restore', {
@@ -48,7 +47,8 @@ export const restore = workspaceCommand('restore', {
     await withParts(workspace, runtime, { ...hold, listener }, async ({ state, sender, store }) => {
       for (const line of restoredLines(restored, (file) => shownPath(file, workingDirectory)))
         output.data(line);
-      for (const { id } of settings.projects) output.words(await stateLine(store, id, now()));
+      for (const { id } of settings.projects)
+        output.words(await daysLine({ reader: store, state }, id, now()));
       if (restored.live === undefined && restored.state === undefined) return;
       // The dataset may be that of a later state.
       await recordDataset(state, null);
@@ -75,8 +75,8 @@ function restoredLines({ live, state }: RestoredStores, shown: (file: string) =>
 }
 
 /** The days of a project, and which of them the next run loads again. */
-async function stateLine(reader: Reader, project: string, now: Date): Promise<string> {
-  const ledger = await readDayLedger(reader, project);
+async function daysLine(stores: LedgerStores, project: string, now: Date): Promise<string> {
+  const ledger = await readDayLedger(stores, project);
   const stored = [...ledger.values()].filter((record) => record.is_stored);
   const [first, last] = [stored[0]?.day, stored.at(-1)?.day];
   if (first === undefined || last === undefined)

@@ -1,10 +1,12 @@
-import { withHistoryOf } from '../app/history.js';
-import { readWorkspace } from '../app/workspace.js';
+import { withStateOf } from '../app/state.js';
+import { readWorkspace, type Workspace } from '../app/workspace.js';
 import { escapeUnsafe } from '../format/text.js';
 import { counted } from '../format/numbers.js';
 import { MOST_NAMED } from '../print/many.js';
 import { factLines, isUpToDate, needsOf, operationsRows, statusRows } from '../print/status.js';
 import { readStatus, type Status } from '../service/status.js';
+import type { State } from '../state/state.js';
+import { type KnownDays, readDays, recallDays } from '../steps/known-days.js';
 import type { Output } from '../terminal/output.js';
 import { projectCommand, JSON_OUTPUT } from './command.js';
 
@@ -21,9 +23,10 @@ export const status = projectCommand('status', {
     const { output } = runtime;
     const now = runtime.now();
     const workspace = await readWorkspace(options, runtime, 'optional');
-    const status = await withHistoryOf(workspace, ({ history, state }) =>
-      readStatus({ reader: history, state }, workspace, now),
-    );
+    const status = await withStateOf(workspace, async (state) => {
+      const days = await daysOf(workspace, state, now);
+      return readStatus({ days, state }, workspace, now);
+    });
     const { projects, operations } = status;
     const needs = needsOf(projects, operations, workspace, now);
     if (options.json === true) output.json({ needs, ...operations, projects });
@@ -31,6 +34,23 @@ export const status = projectCommand('status', {
     return needs.length === 0 ? 0 : 1;
   },
 });
+
+/** What is known of the published history. Only if the worker has not stored it since, DuckDB is loaded. */
+async function daysOf(workspace: Workspace, state: State, now: Date): Promise<KnownDays> {
+  const known = await recallDays(workspace, state, now);
+  if (known !== undefined) return known;
+  const { openOwnHistory } = await import('../warehouse/published.js');
+  const history = await openOwnHistory(workspace.historyFile);
+  try {
+    return await readDays(
+      history,
+      workspace.projects.map(({ id }) => id),
+      now,
+    );
+  } finally {
+    history.close();
+  }
+}
 
 function showStatus({ projects, operations }: Status, needs: readonly string[], output: Output, now: Date) {
   const { colors } = output;

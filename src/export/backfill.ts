@@ -1,13 +1,11 @@
 import { addDays, type Day, daysBetween, type DayRange } from '../day.js';
-import { readSql } from '../warehouse/query.js';
+import { forgetFailuresBefore } from '../state/day-failures.js';
 import { recordFact } from '../state/facts.js';
 import { KEPT_FROM } from './facts.js';
-import { storeEmptyDays } from './ledger.js';
 import { type DayResult, isEmpty, isRefused, type LoadTask, MOST_IN_A_ROW } from './load.js';
 import type { PlannedDay } from './plan.js';
+import { storeEmptyDays } from './store-day.js';
 import { largest, largestConfirmed, runsOfNeighbors, viewsIn } from './totals.js';
-
-const FORGET_REFUSED = readSql(import.meta.url, 'statements/forget-refused.sql');
 
 /**
  * Loads the days of the past, with what `load` adds to `results`. A load ends early after a few empty or refused days in a
@@ -39,7 +37,7 @@ export async function backfill(
 
 /** Finds the first day that the platform keeps, if it refused days and the first one too. Refused days are forgotten. */
 async function findKept(
-  { client, warehouse, state, project, signal, now }: LoadTask,
+  { client, state, project, signal, now }: LoadTask,
   range: DayRange,
   results: DayResult[],
 ): Promise<Day | undefined> {
@@ -61,7 +59,7 @@ async function findKept(
     most,
   );
   const first = addDays(oldest, -keptDays);
-  await warehouse.transaction((transaction) => transaction.execute(FORGET_REFUSED, { project, first }));
+  await forgetFailuresBefore(state, project, first);
   await recordFact(state, project, KEPT_FROM, first, now());
   results.splice(0, results.length, ...results.filter(({ day }) => day >= first));
   return first;

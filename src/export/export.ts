@@ -82,7 +82,7 @@ async function planOf(
   const { warehouse, state, project, now, settleDays, reload = false } = task;
   const { rows: pageSize } = readPageSize(state, project, now());
   const since = reload || read.length > 0 ? null : lastEndedDay(now());
-  const ledger = await readDayLedger(warehouse, project, since);
+  const ledger = await readDayLedger({ reader: warehouse, state }, project, since);
   const others = new Map(ledger);
   for (const { day } of read) others.delete(day);
   const options = { settleDays, pageSize, reload, expected: expectedRows(ledger) };

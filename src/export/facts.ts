@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { day } from '../day.js';
+import { type Day, day } from '../day.js';
 import { type PlatformFact, readFact } from '../state/facts.js';
 import type { State } from '../state/state.js';
 import { DOCUMENTED_SIZE, type PageSize } from './page-size.js';
@@ -35,3 +35,10 @@ export const SEARCH = fact('search', searchValue);
 
 export const readPageSize = (state: State, project: string, now: Date): PageSize =>
   readFact(state, project, PAGING, now) ?? DOCUMENTED_SIZE;
+
+/** The first day to load, configured or found, of those that the platform keeps; undefined while it is unknown. */
+export function readFirstDay(state: State, project: string, start: Day | 'auto', now: Date): Day | undefined {
+  const first = start === 'auto' ? readFact(state, project, FIRST_DAY, now) : start;
+  const keptFrom = readFact(state, project, KEPT_FROM, now);
+  return first !== undefined && keptFrom !== undefined && keptFrom > first ? keptFrom : first;
+}

@@ -78,8 +78,8 @@ export class DayFailures {
 
   /** The day to request instead of `day`: the newest one that is stored, or if there is none, one of a week ago. */
   async #otherThan(day: Day): Promise<Day> {
-    const { warehouse, project, now } = this.task;
-    const ledger = [...(await readDayLedger(warehouse, project)).values()];
+    const { warehouse, state, project, now } = this.task;
+    const ledger = [...(await readDayLedger({ reader: warehouse, state }, project)).values()];
     const stored = ledger.findLast((record) => record.is_stored && record.day !== day);
     const weekAgo = addDays(lastEndedDay(now()), -7);
     return stored?.day ?? (day === weekAgo ? addDays(weekAgo, 1) : weekAgo);

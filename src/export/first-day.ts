@@ -4,9 +4,10 @@ import { longDay } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { BELIEVED_DAYS, readFact, recordFact } from '../state/facts.js';
 import { FIRST_DAY, KEPT_FROM, SEARCH, type Search } from './facts.js';
-import { readDayLedger, storeEmptyDays } from './ledger.js';
+import { readDayLedger } from './ledger.js';
 import type { LoadTask } from './load.js';
 import type { ExportRange } from './plan.js';
+import { storeEmptyDays } from './store-day.js';
 import {
   equalCounts,
   largest,
@@ -85,7 +86,8 @@ export async function finishSearch(
     return answers.get(age) ?? 0;
   };
   const holds = async (age: number) => (await viewsUpTo(age)) > 0;
-  const stored = [...(await readDayLedger(warehouse, project)).values()].filter((record) => record.is_stored);
+  const ledger = await readDayLedger({ reader: warehouse, state }, project);
+  const stored = [...ledger.values()].filter((record) => record.is_stored);
   // If all days have as many views as those stored, this is the age of the first one.
   const guess =
     stored.length === 0

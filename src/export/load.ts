@@ -5,22 +5,16 @@ import type { Client } from '../api/client.js';
 import { PausedError, RefusedError } from '../api/errors.js';
 import { type Day, lastEndedDay } from '../day.js';
 import { messageOf } from '../errors.js';
+import { forgetDayFailure, readDayFailures, recordDayFailure } from '../state/day-failures.js';
 import { recordFact } from '../state/facts.js';
 import { forgetPages, keepPages, readUnfinishedDays } from '../state/kept-pages.js';
 import { PAGING, readPageSize } from './facts.js';
 import { DayFailures, type ExportedProject } from './failures.js';
-import {
-  confirmDay,
-  isAsStored,
-  type StoredState,
-  readDay,
-  recordFailedDay,
-  storeDay,
-  type StoreOutcome,
-} from './ledger.js';
+import { isAsStored, readDay, type StoredState } from './ledger.js';
 import { type PageSize, ShownPageSize } from './page-size.js';
 import { keptPagesOf } from './pages.js';
 import { isSettled, type PlannedDay } from './plan.js';
+import { confirmDay, storeDay, type StoreOutcome } from './store-day.js';
 import { DayWalks } from './walk.js';
 
 /** The outcome of one day. */
@@ -95,6 +89,8 @@ class Load {
   readonly #failures: DayFailures;
   #withoutViewsInARow = 0;
   readonly #pageSize: ShownPageSize;
+  /** The days whose last attempt failed. */
+  readonly #failed: Set<Day>;
 
   constructor(
     private readonly task: LoadTask,
@@ -108,6 +104,7 @@ class Load {
     // Every request listens to it, some until shortly after they have ended; Node.js would warn about more than ten.
     setMaxListeners(0, this.#signal);
     this.#failures = new DayFailures(task, this.#signal);
+    this.#failed = new Set(readDayFailures(task.state, task.project).map(({ day }) => day));
   }
 
   async run(): Promise<LoadOutcome & { readonly pageSize: PageSize }> {
@@ -144,7 +141,7 @@ class Load {
 
   /** Reads a day. Throws a failure that would affect every other day. */
   async #attempt(planned: PlannedDay): Promise<Store | undefined> {
-    const { warehouse, project, now } = this.task;
+    const { state, project, now } = this.task;
     const { day, due } = planned;
     if (this.#isHalted) return undefined;
     try {
@@ -155,7 +152,8 @@ class Load {
     } catch (error) {
       // Once the export stops, a pending request ends with the reason of the stop: the failure of another day.
       if (this.#signal.aborted || !(await this.#failures.concernsOnly(day, error))) throw error;
-      await recordFailedDay(warehouse, { project, day, now: now() }, messageOf(error));
+      await recordDayFailure(state, { project, day, now: now() }, messageOf(error));
+      this.#failed.add(day);
       this.#count(due === 'missing' && error instanceof RefusedError);
       if (await this.#failures.concernAllDays(day)) this.#stop(error);
       return () => Promise.resolve({ day, outcome: 'failed', error });
@@ -175,12 +173,12 @@ class Load {
     const settled = () => isSettled(day, now(), settleDays);
     // A day that becomes final is read in full, because two pages may have swapped views after the first page.
     const mayBeSame = due === 'provisional' && !settled();
-    const { stored } = due === 'inconsistent' ? await readDay(warehouse, { project, day }) : {};
+    const stored = due === 'inconsistent' ? await readDay(warehouse, { project, day }) : undefined;
     const isUnfinished = this.unfinished.has(day);
     const walks = new DayWalks(client, day, {
       signal: this.#signal,
       isAsStored: mayBeSame ? (first) => isAsStored(warehouse, { project, day }, first) : undefined,
-      found: stored,
+      found: stored?.views,
       pageSize: this.#pageSize,
       kept: isUnfinished ? keptPagesOf(state, { project, day }) : undefined,
       // The last days use the connections of days that are done.
@@ -220,7 +218,11 @@ class Load {
     return async () => {
       const result = await store();
       // Only now, because a kill before the day is stored must not lose its pages.
-      if (isUnfinished) await state.transaction(() => forgetPages(state, { project, day }));
+      if (isUnfinished || this.#failed.delete(day))
+        await state.transaction(() => {
+          forgetPages(state, { project, day });
+          forgetDayFailure(state, { project, day });
+        });
       return result;
     };
   }

@@ -3,13 +3,11 @@ import { dayOf, lastEndedDay } from '../day.js';
 import { readUnfinishedDays } from '../state/kept-pages.js';
 import type { State } from '../state/state.js';
 import { readLastVerification } from '../state/verifications.js';
-import type { Reader } from '../warehouse/query.js';
-import { readPageSize } from './facts.js';
-import { type DayLedger, readDayLedger } from './ledger.js';
+import { readFirstDay, readPageSize } from './facts.js';
+import { type DayLedger, type LedgerStores, readDayLedger, recentSince, recentTotals } from './ledger.js';
 import { type ExportPlan, planExport, requestsLeft } from './plan.js';
-import { type ExportBounds, readFirstDay } from './range.js';
+import type { ExportBounds } from './range.js';
 import { runsOfNeighbors } from './totals.js';
-import { recentSince, recentTotals } from './verify.js';
 
 /** What an export of a project would do. */
 export interface PlannedExport {
@@ -21,22 +19,29 @@ export interface PlannedExport {
   readonly requests: number;
 }
 
-/** The stored days, and what is known beside them. */
-export interface ExportStores {
-  readonly reader: Reader;
-  readonly state: State;
-}
-
 /** Plans the export of a project, without a request. */
 export async function planProject(
-  { reader, state }: ExportStores,
+  stores: LedgerStores,
   project: ProjectSettings,
+  settings: Pick<Settings, 'history'>,
+  bounds: ExportBounds,
+  now: Date,
+): Promise<PlannedExport> {
+  const since = bounds.reload === true ? null : recentSince(now);
+  const ledger = await readDayLedger(stores, project.id, since);
+  return planFor(project, ledger, stores.state, settings, bounds, now);
+}
+
+/** As `planProject`, for days that are known. */
+export function planFor(
+  project: ProjectSettings,
+  ledger: DayLedger,
+  state: State,
   { history: { start, settleDays } }: Pick<Settings, 'history'>,
   { from, to, reload = false }: ExportBounds,
   now: Date,
-): Promise<PlannedExport> {
+): PlannedExport {
   const { id } = project;
-  const ledger = await readDayLedger(reader, id, reload ? null : recentSince(now));
   const first = from ?? readFirstDay(state, id, start, now);
   if (first === undefined) return { project, ledger, plan: undefined, requests: 0 };
   const range = { first, last: to ?? lastEndedDay(now) };

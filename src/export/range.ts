@@ -1,8 +1,7 @@
 import { addDays, type Day, daysBetween, lastEndedDay } from '../day.js';
 import { plainDayRange } from '../format/days.js';
 import { readFact, recordFact } from '../state/facts.js';
-import type { State } from '../state/state.js';
-import { FIRST_DAY, KEPT_FROM, SEARCH } from './facts.js';
+import { FIRST_DAY, readFirstDay, SEARCH } from './facts.js';
 import { beginSearch, finishSearch, type FirstDayRequest } from './first-day.js';
 import type { ExportRange } from './plan.js';
 import { viewsIn } from './totals.js';
@@ -45,13 +44,6 @@ export async function resolveRange(request: RangeRequest): Promise<ExportRange |
   await recordFact(state, project, SEARCH, search, now);
   const rest = () => finishSearch(request, search, last);
   return last < yesterday ? rest() : { first: last, last, rest };
-}
-
-/** The first day to load, configured or found, of those that the platform keeps; undefined while it is unknown. */
-export function readFirstDay(state: State, project: string, start: Day | 'auto', now: Date): Day | undefined {
-  const first = start === 'auto' ? readFact(state, project, FIRST_DAY, now) : start;
-  const keptFrom = readFact(state, project, KEPT_FROM, now);
-  return first !== undefined && keptFrom !== undefined && keptFrom > first ? keptFrom : first;
 }
 
 /** Resolves the first day that the user gave, with at most one request. */

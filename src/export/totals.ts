@@ -154,8 +154,8 @@ export interface StoredTotals extends ViewCounts {
 }
 
 /** A stored day whose totals are no longer those of the platform. */
-export interface DifferingDay {
-  readonly stored: StoredTotals;
+export interface DifferingDay<Stored extends StoredTotals = StoredTotals> {
+  readonly stored: Stored;
   readonly platform: ViewCounts;
 }
 
@@ -178,12 +178,12 @@ const SHORTEST_COMPARED = 7;
  * It compares only sums, so it misses a change within a day that keeps its totals, or two days that
  * change by opposite amounts.
  */
-export async function* findDifferingDays(
+export async function* findDifferingDays<Stored extends StoredTotals>(
   client: Pick<Client, 'views'>,
-  stored: readonly StoredTotals[],
+  stored: readonly Stored[],
   options?: ReadOptions,
   refused: Day[] = [],
-): AsyncGenerator<DifferingDay> {
+): AsyncGenerator<DifferingDay<Stored>> {
   const newestFirst = runsOfNeighbors(stored).reverse();
   let inARow = 0;
   for (let days = newestFirst.shift(); days !== undefined; days = newestFirst.shift()) {
@@ -200,18 +200,18 @@ export async function* findDifferingDays(
 
 const rangeOfTotals = (days: readonly StoredTotals[]): DayRange => rangeOf(days.map(({ day }) => day));
 
-const halves = (days: readonly StoredTotals[]) => {
+const halves = <Stored extends StoredTotals>(days: readonly Stored[]) => {
   const middle = Math.ceil(days.length / 2);
   return [days.slice(0, middle), days.slice(middle)] as const;
 };
 
 /** Totals are additive, so those of the second half follow from those of the first. */
-async function* narrow(
+async function* narrow<Stored extends StoredTotals>(
   client: Pick<Client, 'views'>,
-  days: readonly StoredTotals[],
+  days: readonly Stored[],
   platform: ViewCounts,
   options: ReadOptions | undefined,
-): AsyncGenerator<DifferingDay> {
+): AsyncGenerator<DifferingDay<Stored>> {
   if (equalCounts(sumCounts(days), platform)) return;
   // Counts are never negative: if a range has no views, none of its days has any.
   if (days.length === 1 || equalCounts(platform, NO_VIEWS)) {

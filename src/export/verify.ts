@@ -1,18 +1,16 @@
 import { z } from 'zod';
+import { dayColumn, readSql } from '../columns.js';
 import { addDays, type Day, dayOf, lastEndedDay, rangeOf } from '../day.js';
+import { markDiffering } from '../state/day-failures.js';
 import { readLastVerification, recordVerification } from '../state/verifications.js';
-import { dayColumn, type Reader, readSql } from '../warehouse/query.js';
+import type { Reader } from '../warehouse/query.js';
 import { readPageSize } from './facts.js';
-import { type DayLedger, readDayLedger } from './ledger.js';
+import { type DayRecord, readDayLedger, recentSince, recentTotals, settledTotals } from './ledger.js';
 import { loadDays, type LoadOutcome, type LoadTask } from './load.js';
 import { type PlannedDay, requestsFor } from './plan.js';
-import { expectAdditive, findDifferingDays, isForgotten, probeTotals, type StoredTotals } from './totals.js';
+import { expectAdditive, findDifferingDays, isForgotten, probeTotals } from './totals.js';
 
-const MARK_DIFFERING = readSql(import.meta.url, 'statements/mark-differing.sql');
 const DAMAGED_DAYS = readSql(import.meta.url, 'statements/damaged-days.sql');
-
-/** How far back the nightly check looks. Older days are checked by `audit`. */
-const RECENT_DAYS = 35;
 
 /** What a comparison of stored days with the platform found. */
 export interface CheckedDays {
@@ -31,19 +29,6 @@ export interface Audit extends CheckedDays {
   readonly repaired?: LoadOutcome;
 }
 
-/** Final days, oldest first, but for those read on `today`: only final days are expected not to change. */
-const settledTotals = (ledger: DayLedger, today?: Day): StoredTotals[] =>
-  [...ledger.values()].filter((record) => record.state === 'final' && dayOf(record.attempted_at) !== today);
-
-/** The first of the days that the nightly check looks at. */
-export const recentSince = (now: Date): Day => addDays(lastEndedDay(now), -RECENT_DAYS);
-
-/** The days that the nightly check looks at, oldest first: not those that were read today. */
-export function recentTotals(ledger: DayLedger, now: Date): StoredTotals[] {
-  const [since, last] = [recentSince(now), lastEndedDay(now)];
-  return settledTotals(ledger, dayOf(now)).filter(({ day }) => day >= since && day <= last);
-}
-
 /**
  * Compares the recent final days with the platform, once a day. Those that differ are due then. Throws what the client
  * throws, and an `AdditivityError` if the sums of days cannot be trusted.
@@ -52,7 +37,7 @@ export async function checkRecentDays(task: LoadTask): Promise<CheckedDays | und
   const { warehouse, state, client, project, now, signal } = task;
   const last = readLastVerification(state, project);
   if (last !== undefined && dayOf(last) === dayOf(now())) return undefined;
-  const ledger = await readDayLedger(warehouse, project, recentSince(now()));
+  const ledger = await readDayLedger({ reader: warehouse, state }, project, recentSince(now()));
   // Without final days to compare, a few requests show whether the totals of days add up.
   if (!settledTotals(ledger).some(({ total }) => total > 0))
     await expectAdditive(client, addDays(lastEndedDay(now()), -1), { signal });
@@ -62,7 +47,7 @@ export async function checkRecentDays(task: LoadTask): Promise<CheckedDays | und
 /** Compares the whole settled history with the platform, and loads what differs with `repair`. Throws what the client throws; nothing is lost then. */
 export async function auditHistory(task: LoadTask, { repair }: { readonly repair: boolean }): Promise<Audit> {
   const { warehouse, state, project } = task;
-  const ledger = await readDayLedger(warehouse, project);
+  const ledger = await readDayLedger({ reader: warehouse, state }, project);
   const damaged = await findDamagedDays(warehouse, project);
   const found = await compare(task, settledTotals(ledger), { marks: repair });
   if (!repair) return { ...found, damaged };
@@ -82,8 +67,8 @@ export async function auditHistory(task: LoadTask, { repair }: { readonly repair
  * the check. Days that the platform forgot are kept.
  */
 async function compare(
-  { warehouse, state, client, project, now, signal }: LoadTask,
-  stored: readonly StoredTotals[],
+  { state, client, project, now, signal }: LoadTask,
+  stored: readonly DayRecord[],
   { marks }: { readonly marks: boolean },
 ): Promise<CheckedDays> {
   const differing: Day[] = [];
@@ -96,7 +81,7 @@ async function compare(
     if (!marks || isGone) continue;
     // Days also differ if sums cannot be trusted.
     if (differing.length === 1) await expectAdditive(client, addDays(day, -1), { signal });
-    await warehouse.transaction((transaction) => transaction.execute(MARK_DIFFERING, { project, day }));
+    await markDiffering(state, { project, day }, found.stored.attempted_at);
   }
   const compared = stored.map(({ day }) => day).filter((day) => !refused.includes(day));
   const yesterday = lastEndedDay(now());

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
-import { readdir, stat } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { notesFileIn } from '../config/notes.js';
 import { dayOf } from '../day.js';
 import type { WorkspaceView } from '../steps/parts.js';
-import { ignoreMissing, packageFile, version } from '../files.js';
+import { ignoreMissing, packageFile, stampOf, version } from '../files.js';
 
 /**
  * A digest of all that the results of steps depend on, besides the state and the history: settings and secrets, notes, the
@@ -25,17 +25,6 @@ export async function inputsOf(workspace: WorkspaceView, now: Date): Promise<str
   if (workspaceDir !== undefined)
     for (const folder of ['reports', 'templates']) add(await stampsIn(join(workspaceDir, folder)));
   return digest.digest('base64');
-}
-
-/** What changes when the history is replaced. */
-export const historyStamp = async (historyFile: string): Promise<string> =>
-  JSON.stringify(await stampOf(historyFile));
-
-/** What changes when a file is replaced or written to; null if there is none. */
-async function stampOf(file: string): Promise<unknown> {
-  // A sitemap may be an address.
-  const found = await stat(file).catch(() => undefined);
-  return found === undefined ? null : [file, found.ino, found.size, found.mtimeMs];
 }
 
 /** The stamps of all files in a folder, in any order that does not change. */

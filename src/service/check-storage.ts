@@ -8,17 +8,18 @@ import { lockData } from '../state/lock.js';
 import { missingState, openState } from '../state/open.js';
 import { isSamePlace, placeOf, placeWords } from '../state/place.js';
 import { whyIncomplete } from '../state/sender.js';
+import type { State } from '../state/state.js';
 import { readWitness } from '../state/witness.js';
 import { finishedDataset, readWorkspaceRow } from '../state/workspace.js';
-import type { State } from '../state/state.js';
+import { futureWords, readFutureDays, readFutureRecords } from '../steps/dated-in-future.js';
 import { storageFailure } from '../storage.js';
 import { expectDataset } from '../warehouse/dataset/dataset.js';
 import { tryLock } from '../warehouse/duckdb.js';
 import { openWarehouse, refuseToForget } from '../warehouse/open.js';
 import { publishedState } from '../warehouse/saved-state.js';
+import type { Reader } from '../warehouse/query.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { type CheckResult, fail, found, pass, type Verdict, warn } from './findings.js';
-import { futureWords, readFutureRows } from './status.js';
 
 const SCARCE_BYTES = 2 ** 30;
 /** Publishing everything writes the live file again, and a copy of it. */
@@ -107,8 +108,8 @@ export async function checkPlace({ dataDir, machine }: Workspace): Promise<Verdi
   }
 }
 
-export async function checkDates(stores: Parameters<typeof readFutureRows>[0], now: Date): Promise<Verdict> {
-  const rows = await readFutureRows(stores, now);
+export async function checkDates(reader: Reader, state: State, now: Date): Promise<Verdict> {
+  const rows = [...(await readFutureDays(reader, now)), ...readFutureRecords(state, now)];
   return rows.length === 0 ? pass('none in the future') : warn(`In the future: ${futureWords(rows)}.`);
 }
 

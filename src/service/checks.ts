@@ -59,9 +59,7 @@ export async function examine(workspace: Workspace, runtime: Runtime): Promise<C
       found('state', () => checkState(workspace, runtime)),
       found('witness', () => checkWitness(workspace, warehouse)),
       found('sends from', () => checkPlace(workspace)),
-      ...(warehouse === undefined
-        ? []
-        : [found('dates', () => checkDates({ reader: warehouse, state }, runtime.now()))]),
+      ...(warehouse === undefined ? [] : [found('dates', () => checkDates(warehouse, state, runtime.now()))]),
       ...checkDataset(workspace, state),
       found('disk', () => checkDisk(workspace)),
     ]);

@@ -1,9 +1,8 @@
 import type { ProjectSettings } from '../config/schema.js';
 import { dayOf, daysBetween } from '../day.js';
-import { messageOf } from '../errors.js';
+import { messageOf, OtherVersionError } from '../errors.js';
 import { longDay } from '../format/days.js';
 import { counted } from '../format/numbers.js';
-import { OtherVersionError } from '../warehouse/published.js';
 
 /** The result of one check; unless it is `pass`, its words say what to do. */
 export interface CheckResult {

@@ -1,4 +1,5 @@
 import { min } from 'date-fns';
+import { nextScheduled } from '../config/cron.js';
 import { addDays, dayOf, startOfDay } from '../day.js';
 import type { State } from '../state/state.js';
 import {
@@ -8,9 +9,10 @@ import {
   type ResultStep,
   storeStepResult,
 } from '../state/step-results.js';
+import { historyStamp } from '../steps/known-days.js';
 import type { WorkspaceView } from '../steps/parts.js';
 import type { StepRunner } from '../steps/step.js';
-import { historyStamp, inputsOf } from './basis.js';
+import { inputsOf } from './basis.js';
 
 /** What the results of a run depend on, as of its beginning, and the steps whose stored results are still right. */
 export interface KnownResults {
@@ -36,14 +38,16 @@ export async function storeResults(
   now: Date,
 ): Promise<void> {
   const basis = await basisOf(inputs, workspace);
-  const tomorrow = startOfDay(addDays(dayOf(now), 1));
+  const { timezone } = workspace.settings.reports;
+  // A period ends at midnight, here and in UTC.
+  const midnights = [startOfDay(addDays(dayOf(now), 1)), nextScheduled('0 0 * * *', timezone, now)];
   await state.transaction(() => {
     for (const step of RESULT_STEPS) {
       const result = done.get(step);
       if (result !== undefined) {
         // Loading days depends on nothing that people or the platform's agents did.
         const changes = step === 'export' ? null : result.changes;
-        const dueAt = min([tomorrow, ...result.dueAt]);
+        const dueAt = min([...midnights, ...result.dueAt]);
         storeStepResult(state, { step, basis, changes, dueAt }, now);
       } else if (current.has(step)) keepStepResult(state, step, basis);
     }

@@ -1,21 +1,19 @@
-import { addHours, max, min, subDays } from 'date-fns';
+import { min, subDays } from 'date-fns';
 import { stat } from 'node:fs/promises';
-import { z } from 'zod';
 import { hourOf } from '../api/hour.js';
 import type { Workspace } from '../app/workspace.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
 import { dayOf, lastEndedDay } from '../day.js';
 import { codeOf, messageOf } from '../errors.js';
-import { KEPT_FROM, PAGING, readPageSize } from '../export/facts.js';
-import type { DayState } from '../export/ledger.js';
+import { KEPT_FROM, PAGING, readFirstDay, readPageSize } from '../export/facts.js';
+import { dayLedger, type DayState } from '../export/ledger.js';
 import { needsPerson, retryAt } from '../export/plan.js';
-import { planProject } from '../export/planned.js';
-import { readFirstDay } from '../export/range.js';
+import { planFor } from '../export/planned.js';
+import { NO_CHANGES, recommendedSettleDays } from '../export/settling.js';
 import { freeDisk } from '../files.js';
-import { inSequence, moment } from '../format/days.js';
-import { thousands } from '../format/numbers.js';
 import { isSameRecipient } from '../config/recipients.js';
 import { ALERT } from '../mail/delivery.js';
+import { readDayFailures } from '../state/day-failures.js';
 import { type Delivery, deliveryKey, deliveryRow, readDeliveries } from '../state/emails.js';
 import { readLimit } from '../state/facts.js';
 import { type JobState, readJobsOf } from '../state/jobs.js';
@@ -27,37 +25,44 @@ import { whyIncomplete } from '../state/sender.js';
 import type { State } from '../state/state.js';
 import { readLastVerification } from '../state/verifications.js';
 import { readWorkspaceRow } from '../state/workspace.js';
-import { type Reader, readSql, timestampColumn } from '../warehouse/query.js';
+import { readFutureRecords } from '../steps/dated-in-future.js';
+import type { KnownDays } from '../steps/known-days.js';
 import { keyProblem } from './findings.js';
 
 /** What the status is read from. */
-interface StatusStores {
-  readonly reader: Reader;
+interface StatusSources {
+  readonly days: KnownDays;
   readonly state: State;
 }
 
 /** What `readership status` shows, in every format. */
-export async function readStatus({ reader, state }: StatusStores, workspace: Workspace, now: Date) {
+export async function readStatus(sources: StatusSources, workspace: Workspace, now: Date) {
   return {
-    projects: await Promise.all(
-      workspace.projects.map((project) => readProjectStatus({ reader, state }, project, workspace, now)),
-    ),
-    operations: await readOperations({ reader, state }, workspace, now),
+    projects: workspace.projects.map((project) => readProjectStatus(sources, project, workspace, now)),
+    operations: await readOperations(sources, workspace, now),
   };
 }
 
 /** The state of a project's history, as `status --json` writes it. */
 export type Status = Awaited<ReturnType<typeof readStatus>>;
-export type ProjectStatus = Awaited<ReturnType<typeof readProjectStatus>>;
+export type ProjectStatus = ReturnType<typeof readProjectStatus>;
 
-async function readProjectStatus(
-  { reader, state }: StatusStores,
+function readProjectStatus(
+  { days, state }: StatusSources,
   project: ProjectSettings,
   { settings, credentials }: Workspace,
   now: Date,
 ) {
   const { start, settleDays, requestsPerHour: perHour } = settings.history;
-  const { ledger, plan, requests } = await planProject({ reader, state }, project, settings, {}, now);
+  const { runs, settling } = days.projects.get(project.id) ?? { runs: [], settling: NO_CHANGES };
+  const { ledger, plan, requests } = planFor(
+    project,
+    dayLedger(runs, readDayFailures(state, project.id)),
+    state,
+    settings,
+    {},
+    now,
+  );
   const known = readRequests(state, credentials.bucketOf(project), now);
   const hour = hourOf(known, now);
   const first = readFirstDay(state, project.id, start, now);
@@ -66,7 +71,6 @@ async function readProjectStatus(
   const inState = (wanted: DayState) =>
     records.filter((record) => record.state === wanted).map(({ day }) => day);
   const keptFrom = readLimit(state, project.id, KEPT_FROM, now);
-  const settling = await readSettling(reader, project.id, now);
   return {
     project: project.id,
     name: project.name,
@@ -115,49 +119,6 @@ async function readProjectStatus(
   };
 }
 
-const SETTLING = readSql(import.meta.url, 'statements/settling.sql');
-const settlingRow = z.object({
-  restated_days: z.int(),
-  oldest_change_days: z.int().nullable(),
-  median_change_days: z.number(),
-});
-/** How long days took to settle, measured by loads that found changes. */
-type Settling = z.infer<typeof settlingRow>;
-
-export async function readSettling(reader: Reader, project: string, now: Date): Promise<Settling> {
-  const [row] = await reader.query(SETTLING, settlingRow, { project, now });
-  return row ?? { restated_days: 0, oldest_change_days: null, median_change_days: 0 };
-}
-
-/**
- * The `settleDays` recommended by the measured changes, if one came at the very end of the wait: later ones may have been
- * missed. Undefined if the setting seems long enough: a shorter one would save a few requests, and risk changes.
- */
-export function recommendedSettleDays(
-  { oldest_change_days: oldest }: Settling,
-  settleDays: number,
-): number | undefined {
-  return oldest !== null && oldest >= settleDays ? oldest + 1 : undefined;
-}
-
-const FUTURE_ROWS = readSql(import.meta.url, 'statements/future-rows.sql');
-const FUTURE_ROWS_OF_STATE = readSql(import.meta.url, 'statements/future-rows-of-state.sql');
-const futureRow = z.object({ kind: z.string(), rows: z.int(), latest: timestampColumn });
-/** Records of a kind that are dated in the future, and the furthest of their times. */
-type FutureRows = z.infer<typeof futureRow>;
-
-/** Records that a wrong clock dated in the future. They hold nothing back for longer than their own delay. */
-export const readFutureRows = async ({ reader, state }: StatusStores, now: Date): Promise<FutureRows[]> => [
-  ...(await reader.query(FUTURE_ROWS, futureRow, { now })),
-  ...state.all(FUTURE_ROWS_OF_STATE, futureRow, { since: addHours(now, 1) }),
-];
-
-/** What they are, and what that means. */
-export function futureWords(found: readonly FutureRows[]): string {
-  const kinds = inSequence(found.map(({ kind, rows }) => `${thousands(rows)} × ${kind}`));
-  return `${kinds}, up to ${moment(max(found.map(({ latest }) => latest)))}, by a clock that was wrong; they delay nothing`;
-}
-
 /** How long a failed email needs attention; after that, later emails have replaced it. */
 const FAILED_DAYS = 14;
 /**
@@ -169,7 +130,7 @@ const RETRIED_DAYS = 2;
 /** What does not belong to one project's history, as `status --json` writes it. */
 export type OperationsStatus = Awaited<ReturnType<typeof readOperations>>;
 
-async function readOperations({ reader, state }: StatusStores, workspace: Workspace, now: Date) {
+async function readOperations({ days, state }: StatusSources, workspace: Workspace, now: Date) {
   const { projects, historyFile, dataDir, machine, configuration, settings, witness } = workspace;
   const sendsFrom = configuration && placeRow.parse(readWorkspaceRow(state));
   const jobs = readJobsOf(state, projects);
@@ -188,7 +149,7 @@ async function readOperations({ reader, state }: StatusStores, workspace: Worksp
     sendsFrom: sendsFrom && { ...sendsFrom, isHere: isSamePlace(sendsFrom, await placeOf(dataDir, machine)) },
     /** Why the state may not know everything that was sent. */
     stateProblem: stateProblem(state, witness),
-    datedInFuture: await readFutureRows({ reader, state }, now),
+    datedInFuture: [...days.datedInFuture, ...readFutureRecords(state, now)],
     /** Pull requests that could not be looked up, and why. */
     pullRequestProblems: jobs
       .filter(({ merged_on, closed_on }) => merged_on === null && closed_on === null)

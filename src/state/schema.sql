@@ -256,6 +256,12 @@ CREATE TABLE step_results (
   due_at TEXT NOT NULL
 ) STRICT;
 
+-- A day that failed, or that was found to differ, is to be loaded again.
+CREATE TRIGGER day_failed AFTER INSERT ON day_failures
+BEGIN
+  DELETE FROM step_results WHERE step = 'export';
+END;
+
 -- Every change to jobs, messages, pull requests, emails and skips counts, but for polls that find nothing new.
 CREATE TRIGGER jobs_added AFTER INSERT ON jobs
 BEGIN

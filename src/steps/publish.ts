@@ -10,6 +10,7 @@ import { readOutages } from '../state/runs.js';
 import { saveState } from '../state/saved.js';
 import { finishedDataset, recordDataset } from '../state/workspace.js';
 import type { Using } from './parts.js';
+import { rememberDays } from './known-days.js';
 import { copyStateTables } from './state-tables.js';
 import { type StepResult, StepRunner, withOutage } from './step.js';
 
@@ -49,6 +50,7 @@ export async function runPublish(
     await copyStateTables(parts);
     await publish(store, workspace.historyFile, { state: saveState(state, workspace.historyFile) });
   }
+  if (published !== undefined) await rememberDays(parts);
   return published;
 }
 

@@ -11,6 +11,7 @@ const columnRow = z.object({ name: z.string(), type: z.string() });
 
 /** What the history has copies of, for its views and for analysts: tables of the state, by their names there. */
 const COPIES: Readonly<Record<string, string>> = {
+  day_failures: 'day_failures',
   deliveries: 'emails',
   notes: 'notes',
   page_choices: 'choices',

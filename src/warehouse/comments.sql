@@ -8,13 +8,13 @@ COMMENT ON COLUMN page_views.human IS 'Views the platform attributes to people';
 COMMENT ON COLUMN page_views.ai IS 'Views the platform attributes to AI agents and tools';
 COMMENT ON COLUMN page_views.total IS 'Total views as reported by the platform; normally human + ai';
 
-COMMENT ON TABLE day_loads IS 'Status of each day: whether it is stored, whether it may still change, and its totals. One row per project and day.';
+COMMENT ON TABLE day_loads IS 'The stored days: whether they may still change, and their totals. One row per project and day.';
 COMMENT ON COLUMN day_loads.project IS 'Project id on the platform';
 COMMENT ON COLUMN day_loads.day IS 'Day (UTC)';
-COMMENT ON COLUMN day_loads.failures IS 'How many attempts in a row failed or did not add up; 0 if the last one succeeded';
-COMMENT ON COLUMN day_loads.state IS 'provisional: loaded before it settled; final: loaded after it settled; inconsistent: its rows did not add up to its totals, so it is read again; failed: the last attempt failed, and rows stored earlier are kept';
-COMMENT ON COLUMN day_loads.attempted_at IS 'When the day was last requested (UTC)';
-COMMENT ON COLUMN day_loads.loaded_at IS 'When the stored rows were loaded (UTC); NULL if nothing is stored';
+COMMENT ON COLUMN day_loads.failures IS 'In how many nights in a row it did not add up; 0 if it does';
+COMMENT ON COLUMN day_loads.state IS 'provisional: loaded before it settled; final: loaded after it settled; inconsistent: its rows did not add up to its totals, so it is read again';
+COMMENT ON COLUMN day_loads.attempted_at IS 'When the day was last read (UTC)';
+COMMENT ON COLUMN day_loads.loaded_at IS 'When the stored rows were loaded (UTC)';
 COMMENT ON COLUMN day_loads.human IS 'Human views of the whole site, as reported with the stored rows';
 COMMENT ON COLUMN day_loads.ai IS 'AI views of the whole site, as reported with the stored rows';
 COMMENT ON COLUMN day_loads.total IS 'Total views of the whole site, as reported with the stored rows';
@@ -22,7 +22,14 @@ COMMENT ON COLUMN day_loads.pages IS 'Number of pages viewed, which is the numbe
 COMMENT ON COLUMN day_loads.unattributed_human IS 'Human views in the site total that no stored page accounts for; 0 if the day adds up';
 COMMENT ON COLUMN day_loads.unattributed_ai IS 'AI views in the site total that no stored page accounts for; 0 if the day adds up';
 COMMENT ON COLUMN day_loads.unattributed_total IS 'Views in the site total that no stored page accounts for; 0 if the day adds up';
-COMMENT ON COLUMN day_loads.failure IS 'Why the last attempt failed or did not add up; NULL if it succeeded';
+COMMENT ON COLUMN day_loads.failure IS 'Why it does not add up, or why the platform no longer has it; NULL if neither';
+
+COMMENT ON TABLE day_failures IS 'Days whose last attempt to load them failed. What was stored of them earlier is kept. One row per project and day.';
+COMMENT ON COLUMN day_failures.project IS 'Project id on the platform';
+COMMENT ON COLUMN day_failures.day IS 'Day (UTC)';
+COMMENT ON COLUMN day_failures.attempted_at IS 'When it was last requested (UTC)';
+COMMENT ON COLUMN day_failures.failure IS 'Why the last attempt failed';
+COMMENT ON COLUMN day_failures.failures IS 'How many attempts in a row failed';
 
 COMMENT ON TABLE restatements IS 'Changes found when a stored day was loaded again. One row per change.';
 COMMENT ON COLUMN restatements.project IS 'Project id on the platform';

@@ -14,6 +14,7 @@ const BOOKKEEPING: Readonly<Record<string, string | null>> = {
   runs: null,
   platform_facts: 'SELECT * EXCLUDE (found_at)',
   day_loads: 'SELECT * EXCLUDE (attempted_at, loaded_at, failures)',
+  day_failures: 'SELECT * EXCLUDE (attempted_at, failures)',
   agent_jobs: 'SELECT * EXCLUDE (polls, next_poll_at)',
   pull_requests: 'SELECT * EXCLUDE (checked_at, next_check_at)',
 };

@@ -2,7 +2,7 @@ import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
 import { access } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { z } from 'zod';
-import { codeOf, messageOf, StorageError } from '../errors.js';
+import { codeOf, messageOf, OtherVersionError, StorageError } from '../errors.js';
 import { exists, expectDirectory } from '../files.js';
 import { literal } from './duckdb.js';
 import { isOfDamage } from '../storage.js';
@@ -113,9 +113,6 @@ export async function expectSchema(path: string): Promise<void> {
   });
   history?.close();
 }
-
-/** Another program published a history, which the next publication writes again. */
-export class OtherVersionError extends StorageError {}
 
 /**
  * As `openHistory`, for this version's own queries. Throws a `StorageError` if another version published the history,

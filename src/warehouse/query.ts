@@ -42,9 +42,6 @@ export type Row = z.infer<typeof rowSchema>;
 export const dayColumn = z.string().transform(day);
 export const timestampColumn = z.string().transform((text) => new Date(text));
 
-/** The reliability of a stored day: see `day_loads.state`. A day that was never requested has no state. */
-export const dayStateColumn = z.enum(['provisional', 'final', 'inconsistent', 'failed']);
-
 /** A query with its parameters filled in. */
 export const filledIn = (sql: string, parameters: Parameters): string =>
   sql.replaceAll(/\$([a-z_]+)/g, (_, name: string) => {

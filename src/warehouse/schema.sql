@@ -13,13 +13,13 @@ CREATE TABLE page_views (
   total BIGINT NOT NULL
 );
 
--- Grain: one row per project and day ever requested. A day without a row was never loaded.
+-- Grain: one row per project and stored day. A day without a row was never loaded.
 CREATE TABLE day_loads (
   project VARCHAR NOT NULL,
   day DATE NOT NULL,
-  state VARCHAR NOT NULL CHECK (state IN ('provisional', 'final', 'inconsistent', 'failed')),
+  state VARCHAR NOT NULL CHECK (state IN ('provisional', 'final', 'inconsistent')),
   attempted_at TIMESTAMP NOT NULL,
-  loaded_at TIMESTAMP,
+  loaded_at TIMESTAMP NOT NULL,
   human BIGINT,
   ai BIGINT,
   total BIGINT,
@@ -29,6 +29,15 @@ CREATE TABLE day_loads (
   unattributed_total BIGINT,
   failure VARCHAR,
   failures INTEGER DEFAULT 0
+);
+
+-- Grain: one row per project and day whose last attempt to load it failed.
+CREATE TABLE day_failures (
+  project VARCHAR NOT NULL,
+  day DATE NOT NULL,
+  attempted_at TIMESTAMP NOT NULL,
+  failure VARCHAR NOT NULL,
+  failures INTEGER NOT NULL
 );
 
 -- Grain: one row per time that a stored day was found changed by a later load.

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { counted } from '../format/numbers.js';
 import { type StatusLine, needsOf, operationsRows, statusRows } from '../print/status.js';
 import { readStatus } from '../service/status.js';
+import { readDays } from '../steps/known-days.js';
 import { type Row, timestampColumn } from '../warehouse/query.js';
 import type { SiteRequest } from './request.js';
 
@@ -15,11 +16,11 @@ const runRow = z.looseObject({ started_at: timestampColumn, ended_at: timestampC
 export async function health(request: SiteRequest): Promise<object> {
   const { reader, rows, workspace, now, range } = request;
   // To the end of the minute, so that answers are kept for as long, and no run is left out.
-  const { projects, operations } = await readStatus(
-    { reader, state: reader.state },
-    workspace,
-    endOfMinute(now),
-  );
+  const { state } = reader;
+  const until = endOfMinute(now);
+  const ids = workspace.projects.map(({ id }) => id);
+  const stored = await readDays(reader, ids, until);
+  const { projects, operations } = await readStatus({ days: stored, state }, workspace, until);
   const [days, findings, runs] = await Promise.all([
     range === undefined ? [] : rows('calendar', { ...range.extent }),
     rows('findings'),

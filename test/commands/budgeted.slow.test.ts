@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import type { Day } from '../../src/day.js';
 import { readDayLedger } from '../../src/export/ledger.js';
+import { stateBeside } from '../open-state.js';
 import { answerOf } from '../duckdb.js';
 import { changeState } from '../open-state.js';
 import { inWarehouse } from '../open-warehouse.js';
@@ -87,7 +88,11 @@ describe('a request limit that is used up', () => {
 
   it('ends an export with 75, says what is left and when to resume, and the next run resumes', async () => {
     const { platform, run, live } = await setUp({ requestsPerHour: 16 });
-    const ledger = () => inWarehouse(live, (warehouse) => readDayLedger(warehouse, 'prj_1'));
+    const ledger = () =>
+      inWarehouse(live, async (reader) => {
+        const { state } = await stateBeside(reader);
+        return readDayLedger({ reader, state }, 'prj_1');
+      });
     const first = endedWith(75, await run('export'));
     expect(first.stdout).toMatch(/\d+ days? left, about \d+ requests?; resumes on .+ UTC/);
     expect(first.stderr).toMatch(

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { addDays, type Day, daysIn } from '../../src/day.js';
 import { needsPerson } from '../../src/export/plan.js';
-import { readFutureRows } from '../../src/service/status.js';
-import { readDayLedger } from '../../src/export/ledger.js';
+import { readFutureRecords } from '../../src/steps/dated-in-future.js';
 import { AdditivityError } from '../../src/export/totals.js';
 import { KEPT_FROM, readPageSize } from '../../src/export/facts.js';
 import { readFact } from '../../src/state/facts.js';
@@ -67,7 +66,7 @@ describe('a platform that', () => {
     expect(readFact(opened.state, PROJECT, KEPT_FROM, opened.clock.now())).toBe(addDays(kept, 0));
     expect((await opened.statesOf(opened.first))[0]).toBeUndefined();
     const long = new Date(opened.clock.now().getTime() - 9 * DAY_MS);
-    const future = await readFutureRows({ reader: opened.warehouse, state: opened.state }, long);
+    const future = readFutureRecords(opened.state, long);
     expect(future.map(({ kind }) => kind)).toContain('fact about the platform');
     // Its sums cannot be checked on days that no longer change.
     const brief = await after(1, { keepsDays: 2 }, { pages: 3 });
@@ -103,7 +102,7 @@ describe('a platform that', () => {
       expect(String(stopped)).toContain('cannot be trusted');
       expect(results).toEqual([]);
     }
-    const known = await readDayLedger(opened.warehouse, PROJECT);
+    const known = await opened.ledger();
     expect([...known.values()].filter(({ state }) => state === 'failed')).toEqual([]);
     // A site that begins shows it by its first days.
     const brief = await openExport({ days: 2, behaviors });
@@ -127,7 +126,7 @@ describe('a platform that', () => {
     }
     const at = opened.clock.now();
     expect(readPageSize(opened.state, PROJECT, at).rows).toBe(250);
-    const record = (await readDayLedger(opened.warehouse, PROJECT)).get(long);
+    const record = (await opened.ledger()).get(long);
     expect(record).toMatchObject({
       state: 'inconsistent',
       pages: 1_000,
@@ -314,7 +313,7 @@ test('a day that never adds up needs a person after three nights, and then costs
     opened.clock.advance(DAY_MS);
   }
   expect(asked.map((requests) => requests > 0)).toEqual(asked.map((_, night) => night < 3 || night === 9));
-  const ledger = await readDayLedger(opened.warehouse, PROJECT);
+  const ledger = await opened.ledger();
   expect([...ledger.values()].filter(needsPerson)).toMatchObject([{ day: at }]);
   expect(ledger.get(at)?.failure).toContain('differ by');
 });
@@ -326,7 +325,7 @@ test('a day that does not add up is read the next night, however often a person 
   await opened.run();
   const range = { first: at, last: at };
   for (let time = 0; time < 3; time++) await exportHistory({ ...opened.task, range, reload: true });
-  const ledger = await readDayLedger(opened.warehouse, PROJECT);
+  const ledger = await opened.ledger();
   expect([...ledger.values()].filter(needsPerson)).toEqual([]);
   opened.clock.advance(DAY_MS);
   opened.hidden.delete(at);

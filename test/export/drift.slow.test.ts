@@ -83,8 +83,8 @@ test('of 200 days whose rows move between pages while they are read, none is sto
   let marked = 0;
   for (const result of results) {
     if (result.outcome === 'failed') throw result.error;
-    const { stored } = await readDay(warehouse, { project: PROJECT, day: result.day });
-    const isTrue = lively.get(result.day)?.truths.has(written(stored?.rows ?? [])) ?? false;
+    const stored = await readDay(warehouse, { project: PROJECT, day: result.day });
+    const isTrue = lively.get(result.day)?.truths.has(written(stored?.views.rows ?? [])) ?? false;
     if (result.state === 'inconsistent') marked++;
     else expect(isTrue, `${result.day} is ${result.state}`).toBe(true);
   }

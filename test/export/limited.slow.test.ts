@@ -39,8 +39,8 @@ async function openWorld(options: Omit<LimitedSiteOptions, 'requestMs'>) {
       }
     });
   const loadedDays = () =>
-    inProcess(async ({ warehouse }) => {
-      const ledger = await readDayLedger(warehouse, PROJECT);
+    inProcess(async ({ warehouse, state }) => {
+      const ledger = await readDayLedger({ reader: warehouse, state }, PROJECT);
       return [...ledger.values()].filter((record) => record.is_stored).map(({ day }) => day);
     });
   /** The requests that an export would need now. */

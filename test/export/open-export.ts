@@ -55,6 +55,7 @@ export async function openExport({ days, pages = 3, concurrency = 6, behaviors, 
   });
   const common = { warehouse, state, client, project: PROJECT };
   const task = { ...common, settleDays: SETTLE_DAYS, inTurn: pLimit(concurrency), now: clock.now };
+  const ledger = () => readDayLedger({ reader: warehouse, state }, PROJECT);
   return {
     ...{ clock, warehouse, state, platform, original },
     /** The rows of days that are not as they were. */
@@ -77,11 +78,12 @@ export async function openExport({ days, pages = 3, concurrency = 6, behaviors, 
       const result = await work();
       return { result, requests: platform.views.length - before };
     },
+    ledger,
     statesOf: async (...asked: Day[]) => {
-      const ledger = await readDayLedger(warehouse, PROJECT);
-      return asked.map((day) => ledger.get(day)?.state);
+      const known = await ledger();
+      return asked.map((day) => known.get(day)?.state);
     },
-    storedRows: async (day: Day) => (await readDay(warehouse, { project: PROJECT, day })).stored?.rows,
+    storedRows: async (day: Day) => (await readDay(warehouse, { project: PROJECT, day }))?.views.rows,
   };
 }
 

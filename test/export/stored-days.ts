@@ -2,6 +2,7 @@ import { expect } from 'vitest';
 import { z } from 'zod';
 import type { ViewCounts } from '../../src/api/schema.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
+import { stateBeside } from '../open-state.js';
 
 const storedDay = z.object({
   day: z.string(),
@@ -21,6 +22,13 @@ export const storedDays = (warehouse: Warehouse): Promise<StoredDay[]> =>
     'SELECT day, state, failure, human, ai, total, pages, unattributed_total FROM day_loads ORDER BY project, day',
     storedDay,
   );
+
+/** The days whose last attempt failed, oldest first, of all projects. */
+export async function failedDays(warehouse: Warehouse): Promise<{ day: string; failure: string }[]> {
+  const { state } = await stateBeside(warehouse);
+  const row = z.object({ day: z.string(), failure: z.string() });
+  return state.all('SELECT day, failure FROM day_failures ORDER BY day', row);
+}
 
 /** The state of each day, oldest first. */
 export const statesOf = async (warehouse: Warehouse): Promise<Record<string, string>> =>
@@ -47,11 +55,10 @@ const BROKEN = `
   UNION ALL
   SELECT project, day::VARCHAR, 'a day twice' FROM day_loads GROUP BY project, day HAVING count(*) > 1
   UNION ALL
-  SELECT DISTINCT project, day::VARCHAR, 'rows of a day that is not loaded' FROM page_views ANTI JOIN (FROM day_loads WHERE loaded_at IS NOT NULL) USING (project, day)
+  SELECT DISTINCT project, day::VARCHAR, 'rows of a day that is not loaded' FROM page_views ANTI JOIN day_loads USING (project, day)
   UNION ALL
   SELECT load.project, load.day::VARCHAR, 'rows that do not add up to the totals'
   FROM day_loads AS load LEFT JOIN page_views AS view USING (project, day)
-  WHERE loaded_at IS NOT NULL
   GROUP BY ALL
   HAVING coalesce(sum(view.human), 0) + any_value(unattributed_human) <> any_value(load.human)
     OR coalesce(sum(view.ai), 0) + any_value(unattributed_ai) <> any_value(load.ai)

@@ -11,7 +11,8 @@ import {
   platformWorkspace,
   replaceIn,
 } from '../commands/workspace.js';
-import { execute, inWarehouse } from '../open-warehouse.js';
+import { changeState } from '../open-state.js';
+import { inWarehouse } from '../open-warehouse.js';
 import { reply, serve } from '../serve.js';
 
 /** A workspace with so many projects on a platform, each with three pages. */
@@ -64,9 +65,10 @@ it('a project that is not as the others has lines of its own among many', async 
   expect(changed.stdout).toMatch(
     /^prj_7: no new days; \d+ days read again\n {2}1 day had changed on the platform since the last load\n11 projects: no new days; \d+ days read again\n/,
   );
-  const record = "UPDATE day_loads SET state = 'failed' WHERE project = 'prj_3' AND day = $day::DATE";
-  await inWarehouse(liveFile(cwd), (warehouse) => execute(warehouse, record, { day: daysAgo(1) }));
-  endedWith(0, await cli('publish'));
+  await changeState(
+    liveFile(cwd),
+    `INSERT INTO day_failures VALUES ('prj_3', '${daysAgo(1)}', '${new Date().toISOString()}', 'cut off', 1)`,
+  );
   const status = endedWith(1, await cli('status'));
   expect(status.stdout).toMatch(/^prj_3\n[\s\S]+^ {2}failed .+\n[\s\S]*^11 projects up to date\./m);
 });

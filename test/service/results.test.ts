@@ -1,7 +1,10 @@
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { day } from '../../src/day.js';
 import { readResults, storeResults } from '../../src/service/results.js';
+import { markDiffering, recordDayFailure } from '../../src/state/day-failures.js';
+import { recordStepEnd, recordStepStart } from '../../src/state/runs.js';
 import { RESULT_STEPS } from '../../src/state/step-results.js';
 import { StepRunner } from '../../src/steps/step.js';
 import { openTestState } from '../open-state.js';
@@ -11,7 +14,7 @@ import { tempDir } from '../temp-dir.js';
 import { liveWarehouse } from '../open-warehouse.js';
 
 /** A workspace with a history, notes, a sitemap and a template, whose steps are all done. */
-async function setUp({ dueAt }: { dueAt?: Date } = {}) {
+async function setUp({ dueAt, timezone = 'UTC' }: { dueAt?: Date; timezone?: string } = {}) {
   const { state } = await openTestState();
   const workspaceDir = await tempDir();
   const historyFile = join(workspaceDir, 'history.duckdb');
@@ -22,17 +25,17 @@ async function setUp({ dueAt }: { dueAt?: Date } = {}) {
     await writeFile(file, 'before');
   const parts = partsOf(await liveWarehouse(), {
     state,
-    settings: { improve: { sitemap } },
+    settings: { improve: { sitemap }, schedule: { timezone } },
     workspace: { workspaceDir, historyFile },
   });
   const { workspace } = parts;
-  const run = async () => {
-    const known = await readResults(workspace, state, NOW);
+  const run = async (now = NOW) => {
+    const known = await readResults(workspace, state, now);
     const runner = new StepRunner(parts);
     for (const step of RESULT_STEPS)
       if (!known.current.has(step))
         await runner.step(step, () => Promise.resolve({ detail: null, summary: 'done', dueAt }));
-    await storeResults(workspace, state, known, runner, NOW);
+    await storeResults(workspace, state, known, runner, now);
     return [...runner.done.keys()];
   };
   const current = async (now = NOW, changed: object = {}) => [
@@ -82,10 +85,14 @@ describe('results of steps', () => {
     expect(await current(NOW, { projects: [] })).toEqual([]);
   });
 
-  it('are not right anymore after midnight (UTC), before they were stored, or once something is due', async () => {
+  it('are not right anymore after midnight (UTC or local), before they were stored, or once something is due', async () => {
     const { current } = await setUp();
     expect(await current(new Date('2026-11-30T00:00:00Z'))).toEqual([]);
     expect(await current(new Date(NOW.getTime() - 1))).toEqual([]);
+    // A week ends at midnight in the time zone of the schedule.
+    const inTokyo = await setUp({ timezone: 'Asia/Tokyo' });
+    expect(await inTokyo.current(new Date('2026-11-18T14:59:59.999Z'))).toEqual([...RESULT_STEPS]);
+    expect(await inTokyo.current(new Date('2026-11-18T15:00:00Z'))).toEqual([]);
     const due = await setUp({ dueAt: LATER });
     expect(await due.current(new Date(LATER.getTime() - 1))).toEqual([...RESULT_STEPS]);
     expect(await due.current(LATER)).toEqual([]);
@@ -99,5 +106,32 @@ describe('results of steps', () => {
       ),
     );
     expect(await current()).toEqual(['export']);
+  });
+
+  it('are not right anymore once a later run failed, was put off or was killed, until one is done', async () => {
+    for (const outcome of ['failed', 'later', 'interrupted', 'running'] as const) {
+      const { current, state, run } = await setUp();
+      await recordStepStart(state, 'by hand', 'export', LATER);
+      if (outcome !== 'running')
+        await recordStepEnd(state, 'by hand', 'export', {
+          outcome,
+          summary: '',
+          resume_at: null,
+          now: LATER,
+        });
+      expect(await current(LATER)).toEqual(RESULT_STEPS.filter((step) => step !== 'export'));
+      expect(await run(LATER)).toEqual(['export']);
+      expect(await current(LATER)).toEqual([...RESULT_STEPS]);
+    }
+  });
+
+  it('of loading days are not right anymore once a day failed, or was found to differ', async () => {
+    const at = { project: 'prj_1', day: day('2026-11-17') };
+    const failing = await setUp();
+    await recordDayFailure(failing.state, { ...at, now: NOW }, 'cut off');
+    expect(await failing.current()).not.toContain('export');
+    const differing = await setUp();
+    await markDiffering(differing.state, at, NOW);
+    expect(await differing.current()).not.toContain('export');
   });
 });

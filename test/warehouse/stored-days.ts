@@ -1,6 +1,6 @@
 import type { PageViews } from '../../src/api/schema.js';
 import { day as toDay } from '../../src/day.js';
-import { storeDay } from '../../src/export/ledger.js';
+import { storeDay } from '../../src/export/store-day.js';
 import { NO_VIEWS, sumCounts } from '../../src/export/totals.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 

@@ -4,7 +4,6 @@ FROM day_loads
 WHERE
   project = $project
   AND day = $day::DATE
-  AND loaded_at IS NOT NULL
   AND (human, ai, total) = ($human::BIGINT, $ai::BIGINT, $total::BIGINT)
   AND (pages = json_array_length($rows) OR ($has_more AND json_array_length($rows) BETWEEN 1 AND pages))
   AND NOT EXISTS (

@@ -21,7 +21,7 @@ WITH
       ai - unattributed_ai AS ai,
       total - unattributed_total AS total
     FROM day_loads
-    WHERE project = $project AND loaded_at IS NOT NULL
+    WHERE project = $project
   )
 SELECT day
 FROM expected

@@ -1,14 +1,13 @@
--- Grain: one row per day ever requested, oldest first; only $day if it is given. If $since is given, final days before it
+-- Grain: one row per stored day, oldest first; only $day if it is given. If $since is given, final days before it
 -- are left out if the days before and after them are final too, and have views or none as they have.
 WITH known AS (
   SELECT
     day,
     state,
-    loaded_at IS NOT NULL AS is_stored,
     attempted_at,
-    coalesce(human, 0) AS human,
-    coalesce(ai, 0) AS ai,
-    coalesce(total, 0) AS total,
+    human,
+    ai,
+    total,
     pages,
     failures,
     failure,

@@ -1,4 +1,4 @@
--- Days of a range whose totals are zero, and that were never requested.
+-- Days of a range whose totals are zero, and that are not stored.
 INSERT INTO day_loads BY NAME
 SELECT
   $project AS project,

@@ -12,7 +12,11 @@ untried AS (
   SELECT max(day) AS last_day
   FROM
     (SELECT unnest(generate_series(first_day, $from::DATE - 1, INTERVAL 1 DAY))::DATE AS day FROM history)
-    ANTI JOIN (FROM day_loads WHERE project = $project) AS tried USING (day)
+    ANTI JOIN (
+      SELECT day FROM day_loads WHERE project = $project
+      UNION
+      SELECT day FROM day_failures WHERE project = $project
+    ) AS tried USING (day)
 ),
 
 period AS (
@@ -23,11 +27,12 @@ period AS (
     coalesce(list(day ORDER BY day) FILTER (state IS NOT NULL AND has_come IS NULL), []) AS awaited,
     coalesce(list(day ORDER BY day) FILTER (state IS NULL AND day < first_day), []) AS before,
     coalesce(list(day ORDER BY day) FILTER (state = 'provisional' AND has_come), []) AS provisional,
-    coalesce(list(day ORDER BY day) FILTER (state IN ('inconsistent', 'failed')), []) AS doubtful,
+    coalesce(list(day ORDER BY day) FILTER (state = 'inconsistent' OR (state IS NOT NULL AND has_failed)), []) AS doubtful,
     max(loaded_at) AS latestLoad
   FROM
     (SELECT unnest(generate_series($from::DATE, $to::DATE, INTERVAL 1 DAY))::DATE AS day)
-    LEFT JOIN (FROM day_loads WHERE project = $project AND loaded_at IS NOT NULL) AS loaded USING (day)
+    LEFT JOIN (FROM day_loads WHERE project = $project) AS loaded USING (day)
+    LEFT JOIN (SELECT day, TRUE AS has_failed FROM day_failures WHERE project = $project) AS failed USING (day)
     LEFT JOIN (SELECT day, TRUE AS has_come FROM site_days WHERE project = $project) AS come USING (day)
     CROSS JOIN history
 )

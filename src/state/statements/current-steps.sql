@@ -1,4 +1,5 @@
--- Grain: one row per step whose last result is still right. One that was stored in the future comes from a wrong clock.
+-- Grain: one row per step whose last result is still right: nothing that it depends on has changed, and no later run of
+-- the step ended in another way than done. One that was stored in the future comes from a wrong clock.
 SELECT step
 FROM step_results
 WHERE
@@ -6,3 +7,6 @@ WHERE
   AND (changes IS NULL OR changes = (SELECT changes FROM workspace))
   AND stored_at <= $now
   AND due_at > $now
+  AND NOT EXISTS (
+    SELECT 1 FROM runs WHERE runs.step = step_results.step AND started_at > stored_at AND outcome <> 'done'
+  )

@@ -1,5 +1,4 @@
 -- Grain: one row per project and stored day, which tells a day without views from a missing one.
 SELECT project, day, state, loaded_at AT TIME ZONE 'UTC' AS loaded_at, human, ai, total, pages
 FROM day_loads
-WHERE loaded_at IS NOT NULL
 ORDER BY project, day

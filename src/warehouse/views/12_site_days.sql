@@ -5,7 +5,6 @@ WITH
   viewed AS (
     SELECT project, max(day) AS loaded_until, max(day) FILTER (total > 0) AS viewed_until
     FROM day_loads
-    WHERE loaded_at IS NOT NULL
     GROUP BY project
   ),
 
@@ -13,7 +12,7 @@ WITH
   awaited AS (
     SELECT project, viewed_until
     FROM day_loads JOIN viewed USING (project)
-    WHERE loaded_at IS NOT NULL AND loaded_until - viewed_until BETWEEN 1 AND 28 AND viewed_until - day BETWEEN 0 AND 27
+    WHERE loaded_until - viewed_until BETWEEN 1 AND 28 AND viewed_until - day BETWEEN 0 AND 27
     GROUP BY project, viewed_until
     HAVING count(*) >= 14 AND min(total) > 0
   )
@@ -28,7 +27,7 @@ SELECT
   pages,
   state
 FROM day_loads LEFT JOIN awaited USING (project)
-WHERE loaded_at IS NOT NULL AND (viewed_until IS NULL OR day <= viewed_until);
+WHERE viewed_until IS NULL OR day <= viewed_until;
 
 COMMENT ON VIEW site_days IS 'Views of the whole site by day. One row per project and loaded day; days that are not loaded have no row. If a site had views on each of its last days, and then none, the days without views have no row either for four weeks: their views may not have come yet.';
 COMMENT ON COLUMN site_days.project IS 'Project id on the platform';
@@ -38,4 +37,4 @@ COMMENT ON COLUMN site_days.ai IS 'AI views';
 COMMENT ON COLUMN site_days.total IS 'Total views as reported by the platform';
 COMMENT ON COLUMN site_days.ai_share IS 'AI views as a share of human and AI views, 0 to 1; NULL if there were none';
 COMMENT ON COLUMN site_days.pages IS 'Number of pages viewed';
-COMMENT ON COLUMN site_days.state IS 'provisional, final, inconsistent or failed, as in day_loads';
+COMMENT ON COLUMN site_days.state IS 'provisional, final or inconsistent, as in day_loads';

@@ -4,7 +4,6 @@ WITH
   loaded AS (
     SELECT day_loads.project, max(day_loads.day) AS loaded_until, max(site_days.day) AS views_until
     FROM day_loads LEFT JOIN site_days USING (project, day)
-    WHERE loaded_at IS NOT NULL
     GROUP BY day_loads.project
   ),
 
@@ -17,8 +16,7 @@ WITH
       coalesce(max(restated_at::DATE - day_loads.day) FILTER (total_before < 0.99 * total), 1) AS days
     FROM day_loads JOIN loaded USING (project) LEFT JOIN restatements USING (project, day)
     WHERE
-      loaded_at IS NOT NULL
-      AND loaded_until - day_loads.day BETWEEN 9 AND 36
+      loaded_until - day_loads.day BETWEEN 9 AND 36
       AND day_loads.day + 1 IN (SELECT started_at::DATE FROM runs WHERE step = 'export' AND ended_at IS NOT NULL)
     GROUP BY day_loads.project, day_loads.day
   )

@@ -19,7 +19,7 @@ WITH
           SELECT project, day, coalesce(delay_days - 1, days_awaited) AS days_late, state, human, ai
           FROM day_loads JOIN data_delays USING (project)
           ANTI JOIN break ON break.path = '*' AND break.project = day_loads.project AND break.day > day_loads.day
-          WHERE loaded_at IS NOT NULL AND day BETWEEN last_day::DATE - 14 - 7 * 18 AND last_day::DATE - days_late AND is_own_file()
+          WHERE day BETWEEN last_day::DATE - 14 - 7 * 18 AND last_day::DATE - days_late AND is_own_file()
         )
         ON human, ai INTO NAME audience VALUE n
       )

@@ -14,16 +14,18 @@ SELECT
   isodow(calendar.day) - 1 AS weekday,
   if(weekday = 0 AND day(calendar.day) <= 7, strftime(calendar.day, '%b'), NULL) AS month,
   CASE
+    WHEN failed.day IS NOT NULL THEN 'failed'
     WHEN loads.state IS NULL THEN 'missing'
     WHEN loads.state = 'final' AND restated.day IS NOT NULL THEN 'restated'
     ELSE loads.state
   END AS state,
   restated.change,
-  loads.failure,
+  coalesce(failed.failure, loads.failure) AS failure,
   loads.human,
   loads.ai
 FROM
   generate_series(greatest($first::DATE, date_trunc('week', $last::DATE)::DATE - 364), $last::DATE, INTERVAL 1 DAY) AS calendar (day)
   LEFT JOIN day_loads AS loads ON loads.project = $project AND loads.day = calendar.day
+  LEFT JOIN day_failures AS failed ON failed.project = $project AND failed.day = calendar.day
   LEFT JOIN restated ON restated.day = calendar.day
 ORDER BY calendar.day

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { addDays } from '../../src/day.js';
-import { recentSince } from '../../src/export/verify.js';
-import { readSettling, recommendedSettleDays } from '../../src/service/status.js';
+import { recentSince } from '../../src/export/ledger.js';
+import { readSettling, recommendedSettleDays } from '../../src/export/settling.js';
 import { DAY_MS } from '../sleeping-clock.js';
 import { execute, liveWarehouse } from '../open-warehouse.js';
-import { openExport, PROJECT, SETTLE_DAYS, withOneMore } from '../export/open-export.js';
+import { openExport, PROJECT, SETTLE_DAYS, withOneMore } from './open-export.js';
 
 test('only changes that the nightly check would find the next night say how late views come', async () => {
   const warehouse = await liveWarehouse();

@@ -1,0 +1,2 @@
+INSERT INTO known_days (project, stamp, days)
+VALUES ($project, $stamp, $days)

@@ -1,0 +1,82 @@
+import { copyFile, rename, utimes } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { dayLedger, readDayRuns } from '../../src/export/ledger.js';
+import { readDays, recallDays, rememberDays } from '../../src/steps/known-days.js';
+import { execute, inHistory, liveWarehouse, publishChanges } from '../open-warehouse.js';
+import { openTestState } from '../open-state.js';
+import { NOW } from '../sandbox/open-sandbox.js';
+import { tempDir } from '../temp-dir.js';
+import { partsOf } from './parts-of.js';
+
+const DAYS = `
+  INSERT INTO day_loads BY NAME
+  SELECT 'prj_1' AS project, day::DATE AS day, 'final' AS state, day + INTERVAL 4 DAY AS attempted_at,
+    attempted_at AS loaded_at, 2 AS human, 1 AS ai, 3 AS total, 1 AS pages, 0 AS failures
+  FROM generate_series(DATE '2026-01-01', DATE '2026-11-10', INTERVAL 1 DAY) AS days (day)`;
+
+/** A published history of which what is known of its days is remembered. */
+async function setUp() {
+  const { state } = await openTestState();
+  const warehouse = await liveWarehouse();
+  await execute(warehouse, DAYS);
+  const historyFile = join(await tempDir(), 'history.duckdb');
+  const parts = partsOf(warehouse, { state, workspace: { historyFile } });
+  const { projects } = parts.workspace;
+  const publish = () => publishChanges(warehouse, historyFile);
+  await publish();
+  await rememberDays(parts);
+  const recall = (now = NOW, asked: readonly { readonly id: string }[] = projects) =>
+    recallDays({ historyFile, projects: asked as typeof projects }, state, now);
+  return { parts, warehouse, historyFile, publish, recall };
+}
+
+it('what is remembered of the days is what the published history says of them', async () => {
+  const { historyFile, recall } = await setUp();
+  const known = await recall();
+  expect(known).toMatchObject(await inHistory(historyFile, (history) => readDays(history, ['prj_1'], NOW)));
+  const ledger = dayLedger(known?.projects.get('prj_1')?.runs ?? [], []);
+  const runs = await inHistory(historyFile, (history) => readDayRuns(history, 'prj_1', null));
+  const whole = dayLedger(runs, []);
+  expect([...ledger].map(([day, { state }]) => [day, state])).toEqual(
+    [...whole].map(([day, { state }]) => [day, state]),
+  );
+});
+
+it('it holds for later days, but not before the time at which it was read, nor for another project', async () => {
+  const { recall } = await setUp();
+  expect(await recall(new Date('2026-12-24T00:00:00Z'))).toBeDefined();
+  expect(await recall(new Date(NOW.getTime() - 1))).toBeUndefined();
+  expect(await recall(NOW, [{ id: 'prj_1' }, { id: 'prj_2' }])).toBeUndefined();
+});
+
+it('it is forgotten with a history that is written again, restored, touched or lost, until it is read again', async () => {
+  const { parts, warehouse, historyFile, publish, recall } = await setUp();
+  const again = async () => {
+    expect(await recall()).toBeUndefined();
+    await rememberDays(parts);
+    expect(await recall()).toBeDefined();
+  };
+  await execute(warehouse, "UPDATE day_loads SET human = 3, total = 4 WHERE day = '2026-11-10'");
+  await publish();
+  await again();
+  // A copy of the same size and time is another file.
+  await copyFile(historyFile, `${historyFile}.copy`);
+  await rename(`${historyFile}.copy`, historyFile);
+  await again();
+  await utimes(historyFile, NOW, NOW);
+  await again();
+  await rename(historyFile, `${historyFile}.gone`);
+  expect(await recall()).toBeUndefined();
+});
+
+it('nothing is remembered of a history with dates in the future', async () => {
+  const { parts, warehouse, publish, recall } = await setUp();
+  await execute(
+    warehouse,
+    "UPDATE day_loads SET loaded_at = '2027-11-10', human = 3, total = 4 WHERE day = '2026-11-10'",
+  );
+  await publish();
+  await rememberDays(parts);
+  expect(await recall()).toBeUndefined();
+});
