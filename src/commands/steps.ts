@@ -36,7 +36,7 @@ export async function withSteps<Result>(
   if (json) output.logOnly();
   const listener = json ? logging(await openLog(output, { json })) : progress.listener;
   const onHeld = (who: string): void =>
-    output.note(`The database is held by ${who}; waiting for up to ${maxLockWaitMs / 1000} s.`);
+    output.note(`Waiting for up to ${maxLockWaitMs / 1000} s for ${who} to end.`);
   const hold = { command, listener, onHeld, maxWaitMs: maxLockWaitMs };
   try {
     return await withParts(workspace, runtime, hold, (parts) => work(parts, progress));

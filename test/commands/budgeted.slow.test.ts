@@ -90,8 +90,8 @@ describe('a request limit that is used up', () => {
     const { platform, run, live } = await setUp({ requestsPerHour: 16 });
     const ledger = () =>
       inWarehouse(live, async (reader) => {
-        const { state } = await stateBeside(reader);
-        return readDayLedger({ reader, state }, 'prj_1');
+        const { state, close } = await stateBeside(reader);
+        return readDayLedger({ reader, state }, 'prj_1').finally(close);
       });
     const first = endedWith(75, await run('export'));
     expect(first.stdout).toMatch(/\d+ days? left, about \d+ requests?; resumes on .+ UTC/);
