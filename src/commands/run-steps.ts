@@ -1,6 +1,7 @@
 import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
 import type { ExitCode } from '../errors.js';
 import { hasStoredDays } from '../export/ledger.js';
+import { unknownEmailLines } from '../print/emails.js';
 import { unknownPromptLines } from '../print/jobs.js';
 import { summarize } from '../print/run.js';
 import { runOnce } from '../service/run.js';
@@ -22,6 +23,7 @@ export const runSteps = (
     progress.end();
     const exitCode = conclude(outcome.outages, runtime);
     for (const line of unknownPromptLines(parts.state, workspace.projects)) runtime.output.note(line);
+    for (const line of unknownEmailLines(parts.state, runtime)) runtime.output.note(line);
     if (!runtime.signal.aborted && !options.json) {
       const summary = await summarize(outcome, parts, runtime, progress.cost, options);
       if (summary !== '') runtime.output.words(summary);

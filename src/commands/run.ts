@@ -1,5 +1,6 @@
 import { withStateOf } from '../app/state.js';
 import { readWorkspace, type Runtime, type Workspace } from '../app/workspace.js';
+import { unknownEmailLines } from '../print/emails.js';
 import { unknownPromptLines } from '../print/jobs.js';
 import { hasNothingToDo } from '../service/idle.js';
 import { aDuration, EMAIL_ENVIRONMENT, flag, JSON_LOG, value, workspaceCommand } from './command.js';
@@ -43,12 +44,14 @@ export const run = workspaceCommand('run', {
 /** Says so if everything is up to date, and names what still needs attention. */
 const reportsNothingToDo = (
   workspace: Workspace,
-  { now, output }: Runtime,
+  runtime: Runtime,
   { mayBeIdle, json }: { readonly mayBeIdle: boolean; readonly json: boolean },
 ): Promise<boolean> =>
   withStateOf(workspace, async (state) => {
+    const { now, output } = runtime;
     if (!mayBeIdle || !(await hasNothingToDo(workspace, state, now()))) return false;
     for (const line of unknownPromptLines(state, workspace.projects)) output.note(line);
+    for (const line of unknownEmailLines(state, runtime)) output.note(line);
     if (!json) output.words('Everything is up to date. To see what is stored: readership status');
     return true;
   });

@@ -5,15 +5,19 @@ import { counted } from '../format/numbers.js';
 import { escapeUnsafe } from '../format/text.js';
 import { ALERT, ALL_PROJECTS } from '../mail/delivery.js';
 import { type Delivery, type DeliveryKey, readDeliveries } from '../state/emails.js';
+import type { State } from '../state/state.js';
 import type { Using } from '../steps/parts.js';
 import type { RunOutcome } from '../service/run.js';
 
 type EmailScreen = Pick<Runtime, 'output' | 'workingDirectory'>;
 
-/**
- * The emails of a run as lines: first all those of unknown outcome, until they are settled; then those sent, then those
- * waiting.
- */
+/** All emails of unknown outcome, until they are settled. */
+export const unknownEmailLines = (state: State, runtime: EmailScreen): string[] =>
+  readDeliveries(state)
+    .filter((delivery) => delivery.state === 'unknown')
+    .map((delivery) => deliveryLine(delivery, runtime));
+
+/** The emails of a run as lines, but for those of unknown outcome: first what leaves something to do, then those sent. */
 export function mailLines(
   outcome: Pick<RunOutcome, 'reported'>,
   { workspace, state }: Using<'workspace' | 'state'>,
@@ -21,9 +25,7 @@ export function mailLines(
 ): string[] {
   const { projects } = workspace;
   const { held = [], deliveries: attempted = [] } = outcome.reported ?? {};
-  const everything = readDeliveries(state);
-  const unknown = everything.filter((delivery) => delivery.state === 'unknown');
-  const all = everything.filter(
+  const all = readDeliveries(state).filter(
     ({ project, report }) =>
       report !== ALERT && (project === ALL_PROJECTS || projects.some(({ id }) => id === project)),
   );
@@ -35,9 +37,7 @@ export function mailLines(
     id === ALL_PROJECTS ? 'all projects' : (projects.find((project) => project.id === id)?.name ?? id);
   return [
     // What leaves something to do is listed one by one.
-    ...[...unknown, ...known.filter(({ state }) => state !== 'sent')].map((delivery) =>
-      deliveryLine(delivery, runtime),
-    ),
+    ...known.filter(({ state }) => state !== 'sent').map((delivery) => deliveryLine(delivery, runtime)),
     ...sentLines(known, isNew, nameOf, runtime),
     ...held.map(
       ({ report, period, project, for: what, until }) =>

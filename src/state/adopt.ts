@@ -1,6 +1,6 @@
 import { readSql } from '../columns.js';
 import type { SendingPlace } from './place.js';
-import { otherWorkspace, type SenderOptions } from './sender.js';
+import { ofOtherWorkspace, type SenderOptions } from './sender.js';
 import { readWitness, writeWitness } from './witness.js';
 import { readWorkspaceRow } from './workspace.js';
 
@@ -23,8 +23,8 @@ export async function adopt(
 ): Promise<UnknownAttempts | undefined> {
   const seen = witness === undefined ? undefined : readWitness(witness);
   const { id, attempt } = readWorkspaceRow(state);
-  if (witness !== undefined && seen !== undefined && seen.workspace !== id)
-    throw otherWorkspace(state, witness);
+  const problem = witness === undefined ? undefined : ofOtherWorkspace(state, witness);
+  if (problem !== undefined) throw problem;
   const last = Math.max(attempt, seen?.attempt ?? 0);
   await state.transaction(() => {
     worker.expectCurrent();

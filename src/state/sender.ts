@@ -42,19 +42,10 @@ export function whyIncomplete({
   readonly published?: Published | undefined;
 }): StorageError | undefined {
   if (witness === undefined) return undefined;
-  const { id, attempt } = readWorkspaceRow(state);
+  const problem = ofOtherWorkspace(state, witness) ?? whyBehind(state, published);
+  if (problem !== undefined) return problem;
+  const { attempt } = readWorkspaceRow(state);
   const seen = readWitness(witness);
-  if (seen !== undefined && seen.workspace !== id) return otherWorkspace(state, witness);
-  if (published !== undefined && published.workspace !== id)
-    return new StorageError(
-      `The published history belongs to another workspace than ${state.path}. Nothing was sent. ` +
-        'Put the right data directory there, or move the history away.',
-    );
-  if (published !== undefined && published.attempt > attempt)
-    return new StorageError(
-      `${state.path} is older than the published history: it knows ${counted(attempt, 'attempt')} to send something, and the history ${published.attempt}. ` +
-        'Nothing was sent. To restore the newer state from the history: readership restore',
-    );
   if (seen === undefined || seen.attempt <= attempt) return undefined;
   return new StorageError(
     `${state.path} is older than what this workspace has sent: it knows ${counted(attempt, 'attempt')} to send something, and ${witness} ${seen.attempt}. ` +
@@ -62,12 +53,31 @@ export function whyIncomplete({
   );
 }
 
-/** The error for a state and a witness that do not belong together. */
-export const otherWorkspace = (state: State, witness: string): StorageError =>
-  new StorageError(
+/** Why the state that the published history carries is not an earlier one of this state, if so. */
+function whyBehind(state: State, published: Published | undefined): StorageError | undefined {
+  if (published === undefined) return undefined;
+  const { id, attempt } = readWorkspaceRow(state);
+  if (published.workspace !== id)
+    return new StorageError(
+      `The published history belongs to another workspace than ${state.path}. Nothing was sent. ` +
+        'Put the right data directory there, or move the history away.',
+    );
+  if (published.attempt <= attempt) return undefined;
+  return new StorageError(
+    `${state.path} is older than the published history: it knows ${counted(attempt, 'attempt')} to send something, and the history ${published.attempt}. ` +
+      'Nothing was sent. To restore the newer state from the history: readership restore',
+  );
+}
+
+/** The error for a state and a witness that do not belong together; undefined if they do. */
+export function ofOtherWorkspace(state: State, witness: string): StorageError | undefined {
+  const seen = readWitness(witness);
+  if (seen === undefined || seen.workspace === readWorkspaceRow(state).id) return undefined;
+  return new StorageError(
     `${witness} belongs to another workspace than ${state.path}, so the state of another one was put there. Nothing was sent. ` +
       'Put the right data directory there. To go on with this one, delete that file.',
   );
+}
 
 /** Begins every attempt to send a job, a message or an email, so that each is recorded before, and never repeated. */
 export class Sender {
@@ -91,6 +101,17 @@ export class Sender {
   otherPlace(): OtherPlaceError | undefined {
     const { state, here, witness } = this.options;
     return witness === undefined ? undefined : otherPlace(state, here);
+  }
+
+  /**
+   * Throws a `StorageError` if the published history carries a newer state than this one, or that of another workspace:
+   * it must not be replaced.
+   */
+  async expectMayPublish(): Promise<void> {
+    const { state, witness } = this.options;
+    if (witness === undefined) return;
+    const problem = ofOtherWorkspace(state, witness) ?? whyBehind(state, await this.#readPublished());
+    if (problem !== undefined) throw problem;
   }
 
   /**

@@ -81,8 +81,9 @@ export async function publishStep(
   parts: PublishParts,
   { isWhole = false, maxThenMs = MAX_THEN_MS }: PublishOptions = {},
 ): Promise<StepResult<Published>> {
-  const { workspace, state, store, session } = parts;
+  const { workspace, state, sender, store, session } = parts;
   const { historyFile } = workspace;
+  await sender.expectMayPublish();
   // With the notes published before, if these have problems.
   const ofNotes = await loadNotes(parts);
   await copyStateTables(parts);

@@ -3,6 +3,7 @@ import { openDays } from './checks/history.js';
 import { openJobs } from './checks/jobs.js';
 import { differences } from './checks/kept.js';
 import { openMails } from './checks/mails.js';
+import { unnamedIn } from './checks/named.js';
 import { runCommand } from './command.js';
 import { endFaults } from './ends.js';
 import { RECIPIENTS } from './plan.js';
@@ -50,7 +51,13 @@ async function calmCommand(world: World, command: readonly string[]): Promise<nu
   world.note(`ended with ${end.code ?? end.signal ?? ''}\n${end.output}`);
   world.report('ends', endFaults(command, end, false));
   if (end.signal !== null) world.report('ends', [`${command.join(' ')} was ended by ${end.signal}`]);
-  await world.look();
+  const before = world.live;
+  const after = await world.look();
+  if (command[0] === 'run' && before !== undefined && after !== undefined)
+    world.report(
+      'named',
+      unnamedIn(end.output, before, after).map((what) => `run does not name ${what}`),
+    );
   return end.code;
 }
 
@@ -110,9 +117,9 @@ async function closeTheBooks(world: World): Promise<number> {
   return 1;
 }
 
-const outcomeOf = ({ sandbox, mailServer }: World, { days, jobs, messages, deliveries }: Books) => ({
+const outcomeOf = ({ sandbox, mailServer }: World, { days, jobs, messages, emails }: Books) => ({
   final: days.filter(({ state }) => state === 'final'),
-  ...{ jobs, messages, deliveries },
+  ...{ jobs, messages, emails },
   remote: sandbox.inspect().jobs,
   mails: [...mailServer.accepted].map(([recipient, mails]) => [recipient, mails.length]),
 });

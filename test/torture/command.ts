@@ -6,12 +6,15 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { compiled } from '../compiled.js';
 import type { Preloaded } from './preload.js';
+import { type KilledChange, killedAt } from './shim.js';
 
 /** What the commands of a trial have in common. */
 export interface Task {
   /** The built command. */
   readonly program: string;
   readonly preload: string;
+  /** See `buildShim`. */
+  readonly shim?: string | undefined;
   readonly directory: string;
   readonly env: Readonly<Record<string, string>>;
 }
@@ -19,12 +22,22 @@ export interface Task {
 export type Running = ReturnType<typeof startCommand>;
 export type Ended = Awaited<Running['ended']>;
 
-/** Starts the built command in a separate process. */
-export function startCommand(task: Task, args: readonly string[], preloaded: Preloaded) {
+/** Whatever of these a command changes, it may be killed at: the state, its journal, and the witness. */
+const TORN = ['state.db', '.sent'];
+
+/** Starts the built command in a separate process; where there is a shim, it dies at `killed`. */
+export function startCommand(
+  task: Task,
+  args: readonly string[],
+  preloaded: Preloaded,
+  killed: KilledChange | null = null,
+) {
   const { PATH = '', HOME = '' } = process.env;
+  const { shim, directory } = task;
+  const tearing = shim === undefined || killed === null ? {} : killedAt(shim, killed, directory, TORN);
   const child = spawn(process.execPath, ['--import', task.preload, task.program, ...args], {
     cwd: task.directory,
-    env: { PATH, HOME, NO_COLOR: '1', ...task.env, TORTURE_PLAN: JSON.stringify(preloaded) },
+    env: { PATH, HOME, NO_COLOR: '1', ...task.env, ...tearing, TORTURE_PLAN: JSON.stringify(preloaded) },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   /** Of both streams. */

@@ -1,9 +1,13 @@
 /** `npm run torture`: see docs/reliability.md. */
+import { rm } from 'node:fs/promises';
 import { cpus } from 'node:os';
+import { dirname } from 'node:path';
 import { parseArgs } from 'node:util';
 import { PROPERTIES, type Property, type TrialResult } from './properties.js';
 import { torture } from './torture.js';
-import { buildShim, killAtWrites } from './writes.js';
+import { buildShim } from './shim.js';
+import { killWhileSending } from './sends.js';
+import { killAtWrites } from './writes.js';
 
 const HELP = `npm run torture -- [--seed N] [--trials N] [--minutes N] [--lanes N]
 
@@ -14,8 +18,8 @@ compares what it stored with what the platform and the mail server received. The
   --trials   number of trials (default: 50, or as many as fit into --minutes)
   --minutes  start no trial after this time
   --lanes    number of concurrent trials (default: one per core)
-  --kills    instead of trials, kill a process that commits days, at this many writes of the live file, half of them
-             torn; needs Linux and a C compiler
+  --kills    instead of trials, kill processes that commit days, at this many writes of the live file, and processes that
+             send, at as many changes of the state and the witness, half of them torn; needs Linux and a C compiler
 `;
 
 const print = (line: string) => process.stdout.write(`${line}\n`);
@@ -91,11 +95,19 @@ async function tortureWrites(kills: number): Promise<number> {
     print('No kills: this needs Linux and a C compiler (cc).');
     return 0;
   }
-  const { killed, torn, ended, violations } = await killAtWrites(shim, seed, kills);
-  for (const violation of violations) print(violation);
-  print(
-    `${killed} kills at a write from seed ${seed} on, ${torn} of them torn, and ${ended} processes that ended before their kill: ` +
-      `${violations.length} violations in ${((performance.now() - startedMs) / 60_000).toFixed(1)} minutes`,
-  );
-  return violations.length > 0 ? 1 : 0;
+  let isViolated = false;
+  for (const [what, kill] of [
+    ['of the live file', killAtWrites],
+    ['of the state and the witness', killWhileSending],
+  ] as const) {
+    const { killed, torn, ended, violations } = await kill(shim, seed, kills);
+    for (const violation of violations) print(violation);
+    print(
+      `${killed} kills at a change ${what} from seed ${seed} on, ${torn} of them torn, and ${ended} processes that ended ` +
+        `before their kill: ${violations.length} violations`,
+    );
+    isViolated ||= violations.length > 0;
+  }
+  await rm(dirname(shim), { recursive: true });
+  return isViolated ? 1 : 0;
 }

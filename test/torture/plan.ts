@@ -4,10 +4,12 @@ import type { Behavior, ServerEvent } from '../mail/mail-server.js';
 import { Choice } from './choice.js';
 import { mailBehaviors, platformFaults } from './faults.js';
 import type { KillPoint } from './preload.js';
+import type { KilledChange } from './shim.js';
 
-/** When a command gets a signal: see `KillPoint`, or this long after something arrived at a server. */
+/** When a command gets a signal: see `KillPoint` and `KilledChange`, or this long after something arrived at a server. */
 export type Strike =
   | ({ readonly at: 'point' } & KillPoint)
+  | ({ readonly at: 'change' } & KilledChange)
   | ({ readonly at: 'request'; readonly on: ServedOperation; readonly count: number } & LateStrike)
   | ({ readonly at: 'mail'; readonly event: ServerEvent } & LateStrike)
   | ({ readonly at: 'start' } & LateStrike);
@@ -18,13 +20,31 @@ interface LateStrike {
 }
 
 /** What an earlier crash or a person may have left in the data directory. */
-export type Litter =
-  'lock of a dead process' | 'unreadable lock' | 'half a publication' | 'nothing published';
+const LITTER = [
+  'no lock',
+  'no witness',
+  'half a state for the history',
+  'half a publication',
+  'nothing published',
+] as const;
+export type Litter = (typeof LITTER)[number];
 
-/** A command in a copy of the workspace, or one whose clock is wrong by that much: neither may send anything. */
+/** What is done to a state that is put back afterwards. */
+const TAMPERINGS = [
+  'no state',
+  'an older state',
+  'a damaged state',
+  'the state of another workspace',
+] as const;
+export type Tampering = (typeof TAMPERINGS)[number];
+
+/** A command in a copy of the workspace, with a wrong clock, or with a wrong state: none may send anything. */
 export interface Aside {
   readonly command: readonly string[];
-  readonly aheadMs: number | null;
+  readonly where:
+    | { readonly is: 'a copy' }
+    | { readonly is: 'a wrong clock'; readonly aheadMs: number }
+    | { readonly is: 'tampered with'; readonly by: Tampering };
 }
 
 export interface Step {
@@ -88,6 +108,9 @@ const POINTS: Readonly<Record<string, number>> = { run: 170, export: 150, jobs: 
 const POINTS_OF_FIRST_EXPORT = 330;
 const POINTS_OF_OTHERS = 50;
 
+/** The approximate number of changes of the state and its journal by a command. */
+const CHANGES = 150;
+
 /** More than the platform accepts in an hour. */
 const MANY_JOBS = 130;
 
@@ -123,12 +146,19 @@ const ASIDES = [
   ['report', 'send', 'weekly'],
 ] as const satisfies string[][];
 
-/** A copy or a wrong clock after one of the steps, half of the time each. Drawn separately from everything else. */
+/** Each kind after one of the steps, half of the time. Drawn separately from everything else. */
 function withAsides(seed: number, steps: readonly Omit<Step, 'asides'>[]): Step[] {
   const choice = new Choice(seed + 0x5eed);
-  const aheadMs = choice.pick<number>([-400 * DAY_MS, -1.5 * DAY_MS, 3 * HOUR_MS, 400 * DAY_MS]);
-  const asides = [null, aheadMs].map((ahead) => ({
-    aside: { command: choice.pick<readonly string[]>(ASIDES), aheadMs: ahead },
+  const kinds: readonly Aside['where'][] = [
+    { is: 'a copy' },
+    {
+      is: 'a wrong clock',
+      aheadMs: choice.pick<number>([-400 * DAY_MS, -1.5 * DAY_MS, 3 * HOUR_MS, 400 * DAY_MS]),
+    },
+    { is: 'tampered with', by: choice.pick<Tampering>(TAMPERINGS) },
+  ];
+  const asides = kinds.map((where) => ({
+    aside: { command: choice.pick<readonly string[]>(ASIDES), where },
     after: choice.chance(0.5) ? choice.whole(0, steps.length - 1) : -1,
   }));
   return steps.map((step, index) => ({
@@ -153,14 +183,7 @@ function planStep(choice: Choice, site: Plan['site'], number: number): Omit<Step
     faults,
     mail,
     strike: planStrike(choice, site, command[0] ?? ''),
-    litter: choice.chance(0.12)
-      ? choice.pick<Litter>([
-          'lock of a dead process',
-          'unreadable lock',
-          'half a publication',
-          'nothing published',
-        ])
-      : null,
+    litter: choice.chance(0.12) ? choice.pick<Litter>(LITTER) : null,
     diskLeft: choice.chance(0.12) ? Math.floor(2 ** choice.between(12, 21)) : null,
     behindMs: choice.chance(0.1) ? choice.between(0, 55 * MINUTE_MS) : 0,
   };
@@ -201,6 +224,15 @@ function planStrike(choice: Choice, site: Plan['site'], command: string): Strike
     [2, null],
     [3, { at: 'point', signal, point, delayMs: null }],
     [2, { at: 'point', signal, point, delayMs: choice.between(0, 4) }],
+    [
+      4,
+      {
+        at: 'change',
+        change: choice.whole(1, CHANGES),
+        isTorn: choice.chance(0.5),
+        permille: choice.whole(0, 999),
+      },
+    ],
     [4, { at: 'request', signal, delayMs, on, count }],
     [isMailing ? 3 : 0, { at: 'mail', signal, delayMs, event }],
     [1, { at: 'start', signal, delayMs: choice.between(0, 1_500) }],

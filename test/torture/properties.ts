@@ -1,13 +1,14 @@
 /** The promises that are checked after every command of every trial. */
 export const PROPERTIES = {
   history: 'every stored day matches what the platform showed, or is listed as failed or inconsistent',
-  jobs: 'no job or message arrives twice, and the ledger knows them all',
-  emails: 'no email arrives twice, and the deliveries match what arrived',
+  jobs: 'no job or message arrives twice, and the state knows them all',
+  emails: 'no email arrives twice, and the state matches what arrived',
   budget: 'the hourly request limit is never exceeded, and no request is uncounted',
-  published: 'the published file can be opened at any time, and is a committed state',
-  ledgers: 'the ledgers agree with the facts and with each other',
+  published: 'the published file can be opened at any time, and it and the state in it were committed',
+  ledgers: 'days, jobs, messages, emails and attempts agree with each other, and with the witness',
   kept: 'nothing that was committed is lost',
-  place: 'a copy of the workspace, or a command whose clock is wrong, sends nothing',
+  named: 'every run and status names what is of unknown outcome',
+  place: 'a copy of the workspace, a wrong clock, and a state that is lost, damaged or older send nothing',
   ends: 'a command ends as documented: in time, with its exit code and a clear message',
   converges: 'without failures, everything catches up, and an unneeded run changes nothing',
 } as const;

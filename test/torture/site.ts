@@ -1,9 +1,9 @@
-import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { DatabaseSync } from '@photostructure/sqlite';
+import { cp, mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { addDays, day } from '../../src/day.js';
 import { SANDBOX } from '../../src/sandbox/state.js';
-import { answerOf } from '../duckdb.js';
 import { startSandbox } from '../sandbox/faulty-sandbox.js';
 import { Clock } from './clock.js';
 import { runCommand } from './command.js';
@@ -43,7 +43,12 @@ mail: { from: Readership <readership@example.com> }
 export async function makeWorkspace(directory: string, baseUrl: string, settings: Settings, grown?: string) {
   await mkdir(join(directory, 'data'), { recursive: true });
   await writeFile(join(directory, 'readership.yaml'), configOf(baseUrl, settings));
-  if (grown !== undefined) await cp(join(grown, 'data'), join(directory, 'data'), { recursive: true });
+  if (grown === undefined) return;
+  await cp(join(grown, 'data'), join(directory, 'data'), { recursive: true });
+  // It is no copy: this is where it sends from.
+  const state = new DatabaseSync(join(directory, 'data', 'state.db'));
+  state.prepare('UPDATE workspace SET path = ?').run(await realpath(join(directory, 'data')));
+  state.close();
 }
 
 /** Loads the history that grown trials start with, using the command itself; returns its directory. */
@@ -58,9 +63,5 @@ export async function growSite(program: string, preload: string): Promise<string
   await sandbox.close();
   if (code !== 0) throw new Error(`the site could not be grown:\n${output}`);
   await rm(join(directory, 'readership.yaml'));
-  // Trials copy it, and none of them is a copy to be told so.
-  await rm(join(directory, 'data', 'effects.log'));
-  const nowhere = 'UPDATE workspace SET machine = NULL, host = NULL, path = NULL';
-  await answerOf(join(directory, 'data', 'warehouse.duckdb'), nowhere, 'CHECKPOINT');
   return directory;
 }

@@ -1,6 +1,6 @@
 /*
- * Loaded into a command with LD_PRELOAD: kills it at the n-th change of a file in the data directory, before the change
- * or in the middle of it. A torn write leaves a prefix of its 4 KiB pages, or for a log or any other file that is
+ * Loaded into a command with LD_PRELOAD: kills it at the n-th change of a file in a directory whose path contains one of
+ * the names in TEAR_FILES (separated by spaces), before the change or in the middle of it. A torn write leaves a prefix of its 4 KiB pages, or for a log or any other file that is
  * appended to, a prefix of its bytes. TEAR is "directory<TAB>n<TAB>mode<TAB>permille"; mode is `whole` (killed
  * before the change), `torn` (killed after permille/1000 of it) or `count` (writes the number of changes to TEAR_COUNT).
  */
@@ -23,6 +23,9 @@
 
 static char directory[PATH_MAX];
 static size_t directory_length;
+static char names_text[PATH_MAX];
+static char *files[8];
+static int names;
 static long kill_at = -1;
 static int is_torn;
 static long permille;
@@ -37,6 +40,8 @@ __attribute__((constructor)) static void begin(void) {
   if (plan == NULL || sscanf(plan, "%4095[^\t]\t%ld\t%15s\t%ld", directory, &kill_at, mode, &permille) != 4) return;
   is_torn = strcmp(mode, "torn") == 0;
   directory_length = strlen(directory);
+  snprintf(names_text, sizeof names_text, "%s", getenv("TEAR_FILES") == NULL ? "" : getenv("TEAR_FILES"));
+  for (char *name = strtok(names_text, " "); name != NULL && names < 8; name = strtok(NULL, " ")) files[names++] = name;
 }
 
 __attribute__((destructor)) static void end(void) {
@@ -49,8 +54,10 @@ __attribute__((destructor)) static void end(void) {
 }
 
 static int is_ours(const char *path) {
-  return directory_length > 0 && strncmp(path, directory, directory_length) == 0 &&
-         strstr(path + directory_length, "warehouse.duckdb") != NULL && strstr(path, ".lock") == NULL;
+  if (directory_length == 0 || strncmp(path, directory, directory_length) != 0) return 0;
+  for (int name = 0; name < names; name++)
+    if (strstr(path + directory_length, files[name]) != NULL) return 1;
+  return 0;
 }
 
 static int is_our_file(int file) {

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { makePreload } from './command.js';
 import { planTrial } from './plan.js';
 import type { TrialResult } from './properties.js';
+import { buildShim } from './shim.js';
 import { growSite } from './site.js';
 import { runTrial } from './trial.js';
 
@@ -26,7 +27,8 @@ const PROGRAM = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 export async function torture(session: Session): Promise<TrialResult[]> {
   const { seed, trials, minutes, lanes, signal, onTrial } = session;
   const preload = await makePreload();
-  const bench = { program: PROGRAM, preload, grown: await growSite(PROGRAM, preload) };
+  const shim = await buildShim();
+  const bench = { program: PROGRAM, preload, shim, grown: await growSite(PROGRAM, preload) };
   const endMs = performance.now() + minutes * 60_000;
   const results: TrialResult[] = [];
   let next = seed;
@@ -40,5 +42,6 @@ export async function torture(session: Session): Promise<TrialResult[]> {
   await Promise.all(Array.from({ length: lanes }, lane));
   await rm(bench.grown, { recursive: true });
   await rm(dirname(fileURLToPath(preload)), { recursive: true });
+  if (shim !== undefined) await rm(dirname(shim), { recursive: true });
   return results;
 }

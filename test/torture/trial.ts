@@ -1,14 +1,13 @@
-import { existsSync } from 'node:fs';
 import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { answerOf } from '../duckdb.js';
 import { type Ended, runCommand, type Running, startCommand } from './command.js';
 import { calmDown } from './calm.js';
 import { endFaults, mayHang } from './ends.js';
 import { type Aside, type Plan, RECIPIENTS, type Step, type Strike } from './plan.js';
 import type { TrialResult } from './properties.js';
+import { isRefusedAtOnce, tamper } from './tamper.js';
 import { type Bench, World } from './world.js';
 
 /** How long a command may take, in real time, on a busy machine. */
@@ -29,6 +28,7 @@ export async function runTrial(plan: Plan, bench: Bench): Promise<TrialResult> {
     killed += ended.filter(({ signal }) => signal !== null).length;
     if (step.diskLeft !== null && world.disk !== undefined) starved += 1;
     await world.look();
+    await world.askStatus();
     for (const aside of step.asides) {
       if (await runAside(world, aside)) commands += 1;
       await world.look();
@@ -39,8 +39,8 @@ export async function runTrial(plan: Plan, bench: Bench): Promise<TrialResult> {
   return { seed: plan.seed, violations: world.violations, commands, killed, starved, evidence };
 }
 
-/** Runs a command in a copy of the workspace, or with a wrong clock. False if the workspace has no place yet. */
-async function runAside(world: World, { command, aheadMs }: Aside): Promise<boolean> {
+/** Runs a command where nothing may be sent. False if that cannot be arranged yet. */
+async function runAside(world: World, { command, where }: Aside): Promise<boolean> {
   const { clock, task, sandbox, mailServer } = world;
   sandbox.setFaults([]);
   for (const recipient of RECIPIENTS) mailServer.behaviors.set(recipient, []);
@@ -49,28 +49,31 @@ async function runAside(world: World, { command, aheadMs }: Aside): Promise<bool
     const messages = jobs.flatMap((job) => job.messages).length;
     return [jobs.length, messages, [...mailServer.accepted.values()].flat().length].join();
   };
-  const copy = aheadMs === null ? await mkdtemp(join(tmpdir(), 'readership-torture-copy-')) : undefined;
+  const aheadMs = where.is === 'a wrong clock' ? where.aheadMs : 0;
+  const copy = where.is === 'a copy' ? await mkdtemp(join(tmpdir(), 'readership-torture-copy-')) : undefined;
   if (copy !== undefined) await cp(task.directory, copy, { recursive: true });
-  const directory = copy ?? task.directory;
-  const hasPlace = copy === undefined || (await placeIn(join(copy, 'data', 'warehouse.duckdb')));
-  if (hasPlace) {
+  // Before there is a state, there is nothing to copy or to tamper with.
+  const undo = where.is === 'tampered with' ? await tamper(world, where.by) : () => Promise.resolve();
+  const isArranged = undo !== undefined && (where.is !== 'a copy' || world.live !== undefined);
+  if (isArranged) {
     const before = sent();
-    world.note(`$ ${command.join(' ')}  ${copy === undefined ? `${aheadMs} ms ahead` : 'in a copy'}`);
-    const preloaded = { clock: clock.settingBehind(-(aheadMs ?? 0)), kill: null };
-    const end = await runCommand({ ...task, directory }, command, preloaded);
+    const published = await world.lookAtPublished();
+    world.note(`$ ${command.join(' ')}  ${JSON.stringify(where)}`);
+    const preloaded = { clock: clock.settingBehind(-aheadMs), kill: null };
+    const end = await runCommand({ ...task, directory: copy ?? task.directory }, command, preloaded);
     world.note(`ended with ${end.code ?? end.signal ?? ''}\n${end.output}`);
     world.report('ends', endFaults(command, end, false));
     if (sent() !== before) world.report('place', [`${command.join(' ')} has sent something`]);
+    if (where.is === 'tampered with' && end.code !== 1 && isRefusedAtOnce(where.by))
+      world.report('place', [`${command.join(' ')} with ${where.by} ended with ${end.code ?? 'nothing'}`]);
+    const now = await world.lookAtPublished();
+    const [was, is] = [published?.workspace[0], now?.workspace[0]];
+    if (was !== undefined && (is?.id !== was.id || is.attempt < was.attempt))
+      world.report('place', [`${command.join(' ')} has replaced the state in the history by another`]);
+    await undo();
   }
   if (copy !== undefined) await rm(copy, { recursive: true });
-  return hasPlace;
-}
-
-/** Whether the live database records a place: a command that was killed early may have left none. */
-async function placeIn(file: string): Promise<boolean> {
-  if (!existsSync(file)) return false;
-  const places = 'SELECT machine FROM workspace WHERE machine IS NOT NULL';
-  return (await answerOf(file, places).catch(() => [])).length > 0;
+  return isArranged;
 }
 
 async function takeStep(world: World, step: Step): Promise<Ended[]> {
@@ -86,9 +89,10 @@ async function takeStep(world: World, step: Step): Promise<Ended[]> {
   const setting = clock.settingBehind(step.behindMs);
   const { strike } = step;
   const kill = strike?.at === 'point' ? strike : null;
-  const main = startCommand(task, step.command, { clock: setting, kill });
+  const killed = strike?.at === 'change' ? strike : null;
+  const main = startCommand(task, step.command, { clock: setting, kill }, killed);
   const beside = step.beside && startCommand(task, step.beside, { clock: setting, kill: null });
-  if (strike !== null) arm(world, main, strike);
+  if (strike !== null && strike.at !== 'change') arm(world, main, strike);
   const both = [main, ...(beside === null ? [] : [beside])];
   const isOver = watch(world, both);
   const ended = await Promise.all(both.map((running) => endInTime(running, step, world)));
@@ -102,7 +106,7 @@ async function takeStep(world: World, step: Step): Promise<Ended[]> {
 }
 
 /** Arranges for a signal that depends on an event outside the command. */
-function arm(world: World, { child }: Running, strike: Strike): void {
+function arm(world: World, { child }: Running, strike: Exclude<Strike, { readonly at: 'change' }>): void {
   const kill = () => {
     if (strike.delayMs === 0) child.kill(strike.signal);
     else setTimeout(() => child.kill(strike.signal), strike.delayMs ?? 0);

@@ -1,20 +1,21 @@
 import { existsSync } from 'node:fs';
-import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ServedOperation } from '../../src/sandbox/access.js';
 import { type Sandbox, startSandbox } from '../sandbox/faulty-sandbox.js';
 import { type MailServer, type ServerEvent, startMailServer } from '../mail/mail-server.js';
-import { type Books, readBooks } from './books.js';
+import { type Books, readBooks, readPublished } from './books.js';
 import { type Arrival, budgetFaults, uncountedRequests } from './checks/budget.js';
 import { historyFaults } from './checks/history.js';
 import { jobFaults } from './checks/jobs.js';
 import { losses } from './checks/kept.js';
-import { ledgerFaults } from './checks/ledgers.js';
+import { attemptFaults, ledgerFaults, type Witness } from './checks/ledgers.js';
 import { mailFaults } from './checks/mails.js';
+import { unknownIn, unnamedIn } from './checks/named.js';
 import { SmallDisk } from '../small-disk.js';
 import { Clock } from './clock.js';
-import type { Task } from './command.js';
+import { runCommand, type Task } from './command.js';
 import type { Litter, Plan } from './plan.js';
 import type { Property, Violation } from './properties.js';
 import { makeWorkspace, siteOf, START } from './site.js';
@@ -24,6 +25,7 @@ import { Truth } from './truth.js';
 export interface Bench {
   readonly program: string;
   readonly preload: string;
+  readonly shim: string | undefined;
   readonly grown: string;
 }
 
@@ -55,7 +57,7 @@ export class World {
     this.#isPublished = plan.site === 'grown';
   }
 
-  static async open(plan: Plan, { program, preload, grown }: Bench): Promise<World> {
+  static async open(plan: Plan, { program, preload, shim, grown }: Bench): Promise<World> {
     const directory = await mkdtemp(join(tmpdir(), `readership-torture-${plan.seed}-`));
     const clock = new Clock(START);
     const site = siteOf(plan);
@@ -76,7 +78,7 @@ export class World {
       READERSHIP_API_KEY: sandbox.apiKey,
       READERSHIP_SMTP_URL: `smtp://127.0.0.1:${mailServer.port}`,
     };
-    const task = { program, preload, directory, env };
+    const task = { program, preload, shim, directory, env };
     const world = new World(plan, task, clock, truth, sandbox, mailServer, disk);
     mailServer.onEvent = (event) => {
       world.lastSignMs = performance.now();
@@ -85,12 +87,26 @@ export class World {
     return world;
   }
 
-  get liveFile(): string {
-    return join(this.task.directory, 'data', 'warehouse.duckdb');
+  get dataDir(): string {
+    return join(this.task.directory, 'data');
   }
 
   get historyFile(): string {
-    return join(this.task.directory, 'data', 'history.duckdb');
+    return join(this.dataDir, 'history.duckdb');
+  }
+
+  get stateFile(): string {
+    return join(this.dataDir, 'state.db');
+  }
+
+  get witnessFile(): string {
+    return join(this.task.directory, '.readership.yaml.sent');
+  }
+
+  /** What the witness says; undefined if there is none. */
+  async readWitness(): Promise<Witness | undefined> {
+    const text = existsSync(this.witnessFile) ? await readFile(this.witnessFile, 'utf8') : '';
+    return text === '' ? undefined : (JSON.parse(text.split('\n', 1)[0] ?? '') as Witness);
   }
 
   /** A line in the log of the trial, which is kept where a property is violated. */
@@ -109,13 +125,12 @@ export class World {
 
   async leave(litter: Litter): Promise<void> {
     switch (litter) {
-      case 'lock of a dead process':
-        return writeFile(
-          `${this.liveFile}.lock`,
-          JSON.stringify({ pid: 999_999, command: 'readership run', since: START.toISOString() }),
-        );
-      case 'unreadable lock':
-        return writeFile(`${this.liveFile}.lock`, '{"pid":');
+      case 'no lock':
+        return rm(join(this.dataDir, 'worker.lock'), { force: true });
+      case 'no witness':
+        return rm(this.witnessFile, { force: true });
+      case 'half a state for the history':
+        return writeFile(`${this.historyFile}.state`, 'half of it');
       case 'half a publication':
         await writeFile(`${this.historyFile}.publishing`, 'half');
         return writeFile(`${this.historyFile}.publishing.wal`, 'of it');
@@ -133,10 +148,8 @@ export class World {
     }
     this.#isPublished = true;
     try {
-      const published = await readBooks(this.historyFile);
-      if (published === undefined) this.report('published', ['it has no tables']);
-      else
-        this.report('published', [...ledgerFaults(published), ...historyFaults(published, this.#platform())]);
+      const published = await readPublished(this.historyFile);
+      this.report('published', [...ledgerFaults(published), ...historyFaults(published, this.#platform())]);
       return published;
     } catch (error) {
       this.report('published', [`the published file cannot be read: ${String(error)}`]);
@@ -144,19 +157,32 @@ export class World {
     }
   }
 
+  /** Whether `status` names everything whose outcome is unknown. */
+  async askStatus(): Promise<void> {
+    const { live, task, clock } = this;
+    if (live === undefined || unknownIn(live).length === 0) return;
+    const preloaded = { clock: clock.settingBehind(0), kill: null };
+    const { code, output } = await runCommand(task, ['status'], preloaded);
+    this.note(`status ended with ${code ?? ''}\n${output}`);
+    this.report(
+      'named',
+      unnamedIn(output, live, live).map((what) => `status does not name ${what}`),
+    );
+  }
+
   /** Checks everything, while no command runs. */
   async look(): Promise<Books | undefined> {
     const before = this.live;
     try {
-      if (existsSync(this.liveFile)) this.live = await readBooks(this.liveFile);
+      this.live = (await readBooks(this.dataDir)) ?? this.live;
     } catch (error) {
-      this.report('kept', [`the live file cannot be read: ${String(error)}`]);
+      this.report('kept', [`the stores cannot be read: ${String(error)}`]);
     }
     const published = await this.lookAtPublished();
     const books = this.live;
     if (books === undefined) return undefined;
     const { requestsPerHour } = this.plan.settings;
-    this.report('ledgers', ledgerFaults(books));
+    this.report('ledgers', [...ledgerFaults(books), ...attemptFaults(books, await this.readWitness())]);
     this.report('history', historyFaults(books, this.#platform()));
     this.report('jobs', jobFaults(books, this.sandbox.inspect().jobs));
     this.report('emails', mailFaults(books, this.mailServer.accepted));

@@ -3,20 +3,19 @@
  * the C library (`tear.c`) kills it at a chosen write, sync, rename or removal: before it, or halfway through it. The
  * database must then open with every day whose commit was reported, complete, and accept another.
  */
-import { execFile, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { z } from 'zod';
 import { messageOf } from '../../src/errors.js';
 import { openWarehouse } from '../../src/warehouse/open.js';
 import { Choice } from './choice.js';
+import { type KilledChange, killedAt } from './shim.js';
 
 const BUILT = fileURLToPath(new URL('../../dist/warehouse/open.js', import.meta.url));
-const SHIM = fileURLToPath(new URL('tear.c', import.meta.url));
 /** After this many kills a new database is started, so that its first writes are tried too. */
 const KILLS_A_DATABASE = 25;
 /** Two days of the largest make the log large enough to be folded on close, and four while they are stored. */
@@ -45,24 +44,9 @@ const COMMIT = `
   if (publishes === 'true') await publish(warehouse, path.replace('warehouse', 'history'), { isWhole: true });
   await warehouse.close();`;
 
-interface Strike {
-  readonly at: number;
-  readonly isTorn: boolean;
-  readonly permille: number;
+interface Strike extends KilledChange {
   /** Whether the process publishes everything at its end. */
   readonly publishes: boolean;
-}
-
-/** The compiled shim; undefined if there is no C compiler or no LD_PRELOAD. */
-export async function buildShim(): Promise<string | undefined> {
-  if (process.platform !== 'linux') return undefined;
-  const shim = join(await mkdtemp(join(tmpdir(), 'readership-tear-')), 'tear.so');
-  try {
-    await promisify(execFile)('cc', ['-shared', '-fPIC', '-O1', '-o', shim, SHIM, '-ldl', '-lpthread']);
-    return shim;
-  } catch {
-    return undefined;
-  }
 }
 
 /**
@@ -80,9 +64,9 @@ export async function killAtWrites(shim: string, seed: number, kills: number) {
     for (let day = 0; done.killed < until; day += 10) {
       const sizes = Array.from({ length: choice.whole(1, 4) }, () => choice.pick(SIZES));
       // Opening and committing make a few changes, a fold makes dozens.
-      const at = choice.whole(1, choice.pick([12, 12, 80]));
+      const change = choice.whole(1, choice.pick([12, 12, 80]));
       const strike = {
-        ...{ at, isTorn: choice.chance(0.5), permille: choice.whole(0, 999) },
+        ...{ change, isTorn: choice.chance(0.5), permille: choice.whole(0, 999) },
         publishes: choice.chance(0.5),
       };
       const file = join(directory, 'warehouse.duckdb');
@@ -100,16 +84,13 @@ export async function killAtWrites(shim: string, seed: number, kills: number) {
     }
     await rm(directory, { recursive: true });
   }
-  await rm(dirname(shim), { recursive: true, force: true });
   return { ...done, violations };
 }
 
 async function commitAndDie(shim: string, path: string, first: number, sizes: number[], strike: Strike) {
-  const { at, isTorn, permille, publishes } = strike;
-  const values = [BUILT, path, first, publishes, ...sizes].map(String);
-  const TEAR = [dirname(path), at, isTorn ? 'torn' : 'whole', permille].join('\t');
+  const values = [BUILT, path, first, strike.publishes, ...sizes].map(String);
   const child = spawn(process.execPath, ['--input-type=module', '--eval', COMMIT, ...values], {
-    env: { PATH: process.env['PATH'], LD_PRELOAD: shim, TEAR },
+    env: { PATH: process.env['PATH'], ...killedAt(shim, strike, dirname(path), ['warehouse.duckdb']) },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   let output = '';

@@ -30,17 +30,16 @@ function hourFaults(what: string, times: readonly number[], limit: number): stri
     : [`more than ${limit} ${what} in the hour that ended ${new Date(sorted[at] ?? 0).toISOString()}`];
 }
 
-/** Requests of the last day that are not in the ledger. `behindMs` is the largest delay of a command's clock. */
+/** Requests of the last day that are not counted. `behindMs` is the largest delay of a command's clock. */
 export function uncountedRequests(
-  { uses }: Books,
+  { requests }: Books,
   arrivals: readonly Arrival[],
   now: Date,
   behindMs: number,
 ): string[] {
   const sinceMs = now.getTime() - 24 * HOUR_MS;
-  // A block is reserved up to a minute before its last request leaves.
-  const reserved = uses.filter(({ used_ms }) => used_ms >= sinceMs - behindMs - 120_000);
-  const counted = reserved.reduce((sum, { requests }) => sum + requests, 0);
+  const recent = requests.filter(({ minute }) => Date.parse(minute) >= sinceMs - behindMs - 120_000);
+  const counted = recent.reduce((sum, one) => sum + one.requests, 0);
   const arrived = arrivals.filter(({ operation, atMs }) => operation === 'views' && atMs >= sinceMs).length;
-  return counted >= arrived ? [] : [`${arrived} requests arrived within a day, the ledger has ${counted}`];
+  return counted >= arrived ? [] : [`${arrived} requests arrived within a day, the state has ${counted}`];
 }

@@ -5,11 +5,21 @@ import { repeated } from './ledgers.js';
 /** A prompt names its page on a separate line. */
 const pageOf = (prompt: string): string => /^"(\/.*)"$/m.exec(prompt)?.[1] ?? prompt;
 
-/** Jobs and messages that the platform got twice, or that the ledger does not account for. */
+const DAY_MS = 86_400_000;
+
+/** Whether a job may follow another for the same page: a week after the day on which that failed. */
+const isOverdue = (earlier: StoredJob, job: StoredJob): boolean =>
+  earlier.outcome === 'failed' && Date.parse(job.createdAt) - Date.parse(earlier.endsAt) > 6 * DAY_MS;
+
+/** Jobs and messages that the platform got twice, or that the state does not account for. */
 export function jobFaults({ jobs, messages }: Books, remote: readonly StoredJob[]): string[] {
   const arrived = remote.flatMap((job) => job.messages.map(({ prompt }) => ({ to: job.id, prompt })));
   return [
-    ...repeated(remote.map(({ prompt }) => `a job for ${pageOf(prompt)}`)),
+    ...repeated(remote.map(({ prompt }) => `the job “${prompt}”`)),
+    ...remote.flatMap((job, index) => {
+      const earlier = remote.slice(0, index).findLast(({ prompt }) => pageOf(prompt) === pageOf(job.prompt));
+      return earlier === undefined || isOverdue(earlier, job) ? [] : [`${pageOf(job.prompt)} got two jobs`];
+    }),
     ...repeated(arrived.map(({ to, prompt }) => `“${prompt}” to ${to}`)),
     ...remote.flatMap(({ id, prompt }) => {
       const known = jobs.filter((job) => job.remote_id === id && job.prompt === prompt);

@@ -4,13 +4,15 @@ import type { Books } from '../books.js';
 const FURTHEST_BEHIND_MS = 3_600_000;
 
 /**
- * What is in `before` but missing from `after`: the same database at a later time, or a publication and the live file
- * that it was made from.
+ * What is in `before` but missing from `after`: the same stores at a later time, or a publication and what it was made
+ * from.
  */
 export function losses(before: Books, after: Books): string[] {
+  const attemptOf = ({ workspace }: Books) => workspace[0]?.attempt ?? 0;
   const days = new Map(after.days.map((row) => [row.day, row]));
   const jobs = new Map(after.jobs.map((row) => [row.id, row]));
   return [
+    ...(attemptOf(after) < attemptOf(before) ? ['the number of attempts went back'] : []),
     ...before.days.flatMap(({ day, loaded_ms }) => {
       const now = days.get(day);
       if (now === undefined) return [`${day} is gone`];
@@ -28,8 +30,8 @@ export function losses(before: Books, after: Books): string[] {
     ...missing(before.messages, after.messages, ({ id, prompt }) => `${id} ${prompt}`, 'message'),
     ...missing(before.restatements, after.restatements, ({ restatement }) => restatement, 'restatement'),
     ...missing(before.runs, after.runs, ({ run, step }) => `${run} ${step}`, 'step'),
-    ...before.deliveries.flatMap(({ report, period, recipient, attempts }) => {
-      const now = after.deliveries.find(
+    ...before.emails.flatMap(({ report, period, recipient, attempts }) => {
+      const now = after.emails.find(
         (row) => row.report === report && row.period === period && row.recipient === recipient,
       );
       return now === undefined || now.attempts < attempts
@@ -44,13 +46,13 @@ function missing<Row>(before: Row[], after: Row[], nameOf: (row: Row) => string,
   return before.map(nameOf).flatMap((name) => (kept.has(name) ? [] : [`${what} ${name} is gone`]));
 }
 
-/** Whether two databases have the same days, jobs, messages and sent reports. */
+/** Whether two have the same days, jobs, messages and sent reports. */
 export function differences(one: Books, other: Books): string[] {
-  const told = ({ days, jobs, messages, deliveries, transitions }: Books) => ({
+  const told = ({ days, jobs, messages, emails, transitions }: Books) => ({
     days: days.map(({ day, state, fingerprint }) => [day, state, fingerprint]),
     ...{ jobs, messages, transitions },
     // Alerts are emailed last, when the history is already published.
-    deliveries: deliveries.filter(({ report }) => report !== 'alert'),
+    emails: emails.filter(({ report }) => report !== 'alert'),
   });
   const [left, right] = [told(one), told(other)];
   return Object.entries(left).flatMap(([name, rows]) =>

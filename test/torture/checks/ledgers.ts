@@ -1,4 +1,4 @@
-import type { Books } from '../books.js';
+import type { Books, StateBooks } from '../books.js';
 
 /** The states that may follow a state; each starts with `null`. Written by hand from the documentation. */
 type Following = ReadonlyMap<string | null, readonly string[]>;
@@ -17,7 +17,7 @@ const OF_MESSAGES: Following = new Map([
   ['unknown', ['sent', 'planned']],
 ]);
 
-/** Contradictions between the tables of one database. */
+/** Contradictions between the tables. */
 export function ledgerFaults(books: Books): string[] {
   const ofJob = (id: number) =>
     books.transitions.filter(({ job, message }) => job === id && message === null);
@@ -32,10 +32,44 @@ export function ledgerFaults(books: Books): string[] {
     ...repeated(books.messages.map(({ id }) => `message ${id}`)),
     ...repeated(books.jobs.flatMap(({ remote_id }) => remote_id ?? [])),
     ...repeated(books.days.map(({ day }) => day)),
-    ...repeated(books.transitions.map(({ job, number }) => `transition ${number} of job ${job}`)),
-    ...repeated(
-      books.deliveries.map(({ report, period, recipient }) => [report, period, recipient].join(' ')),
-    ),
+    ...repeated(books.emails.map(({ report, period, recipient }) => [report, period, recipient].join(' '))),
+  ];
+}
+
+/** What the witness says: see `witnessOf`. */
+export interface Witness {
+  readonly workspace: string;
+  readonly attempt: number;
+}
+
+/**
+ * Contradictions between the numbers of attempts: each thing that is sent has one of its own, which the witness knew
+ * before.
+ */
+export function attemptFaults(books: StateBooks, witness: Witness | undefined): string[] {
+  const [{ id, attempt } = { id: '', attempt: 0 }] = books.workspace;
+  const rows = [
+    ...books.jobs.map((job) => ({ what: `job ${job.id}`, ...job })),
+    ...books.messages.map((message) => ({ what: `message ${message.id}`, ...message })),
+    ...books.emails.map((email) => ({
+      what: `${email.report} ${email.period} to ${email.recipient}`,
+      ...email,
+    })),
+  ];
+  const known = rows.flatMap((row) => row.attempt ?? []);
+  // The process may have been killed before it wrote the witness, and what was planned again was not sent.
+  const hasLeft = ({ state }: { readonly state: string }) =>
+    !['planned', 'sending', 'unknown', 'waiting'].includes(state);
+  return [
+    ...repeated(known.map((number) => `attempt ${number}`)),
+    ...(Math.max(0, ...known) > attempt
+      ? [`the workspace knows ${attempt} attempts, but there are more`]
+      : []),
+    ...(witness === undefined || witness.workspace === id ? [] : ['the witness has another id']),
+    ...(witness === undefined || witness.attempt <= attempt ? [] : ['the witness is ahead of the state']),
+    ...rows
+      .filter((row) => witness !== undefined && hasLeft(row) && (row.attempt ?? 0) > witness.attempt)
+      .map(({ what }) => `the witness does not know of the attempt of ${what}`),
   ];
 }
 

@@ -1,7 +1,7 @@
 import type { Books } from '../books.js';
 import { repeated } from './ledgers.js';
 
-/** How many copies of an email a mail server may have accepted, by the state of its delivery. */
+/** How many copies of an email a mail server may have accepted, by its stored state. */
 const COPIES: Readonly<Record<string, readonly [least: number, most: number]>> = {
   sending: [0, 1],
   unknown: [0, 1],
@@ -10,19 +10,19 @@ const COPIES: Readonly<Record<string, readonly [least: number, most: number]>> =
   failed: [0, 0],
 };
 
-/** Emails that arrived twice, or that the ledger does not account for. */
-export function mailFaults({ deliveries }: Books, accepted: ReadonlyMap<string, readonly Buffer[]>) {
+/** Emails that arrived twice, or that the state does not account for. */
+export function mailFaults({ emails }: Books, accepted: ReadonlyMap<string, readonly Buffer[]>) {
   const arrived = [...accepted].flatMap(([recipient, mails]) =>
     mails.map((mail) => ({ recipient, id: /^Message-ID: (\S+)/im.exec(mail.toString('latin1'))?.[1] ?? '' })),
   );
   return [
     ...repeated(arrived.map(({ recipient, id }) => `${id} to ${recipient}`)),
     ...arrived.flatMap(({ recipient, id }) =>
-      deliveries.some((delivery) => delivery.recipient === recipient && delivery.message_id === id)
+      emails.some((email) => email.recipient === recipient && email.message_id === id)
         ? []
-        : [`${id} to ${recipient} is in no delivery`],
+        : [`${id} to ${recipient} is not stored`],
     ),
-    ...deliveries.flatMap(({ report, period, recipient, state, message_id }) => {
+    ...emails.flatMap(({ report, period, recipient, state, message_id }) => {
       const copies = arrived.filter((mail) => mail.recipient === recipient && mail.id === message_id).length;
       const [least, most] = COPIES[state] ?? [1, 0];
       return copies >= least && copies <= most
@@ -37,16 +37,18 @@ function isGoingOn(period: string, runs: Books['runs']): boolean {
   const [step, since = '', over] = period.split(' ');
   return (
     over === undefined &&
-    !runs.some((run) => run.step === step && run.outcome === 'done' && run.started_ms > Date.parse(since))
+    !runs.some(
+      (run) => run.step === step && run.outcome === 'done' && Date.parse(run.started_at) > Date.parse(since),
+    )
   );
 }
 
 /** Emails that should have been sent or given up, because the mail server has worked for days. */
 export const openMails = (
-  { deliveries, runs }: Books,
+  { emails, runs }: Books,
   due: readonly (readonly [report: string, recipient: string])[],
 ): string[] => [
-  ...deliveries
+  ...emails
     // An alert that could not be sent during its outage is not sent once that is over.
     .filter(
       ({ report, period, state }) =>
@@ -55,8 +57,7 @@ export const openMails = (
     .map(({ report, period, recipient, state }) => `${report} ${period} to ${recipient} is ${state}`),
   ...due
     .filter(
-      ([report, recipient]) =>
-        !deliveries.some((row) => row.report === report && row.recipient === recipient),
+      ([report, recipient]) => !emails.some((row) => row.report === report && row.recipient === recipient),
     )
     .map(([report, recipient]) => `${recipient} got no ${report}`),
 ];

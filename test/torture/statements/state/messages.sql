@@ -1,0 +1,2 @@
+-- Grain: one row per follow-up message, oldest first.
+SELECT id, job, state, prompt, attempt FROM messages ORDER BY id

@@ -1,0 +1,2 @@
+-- Grain: one row.
+SELECT id, attempt FROM workspace
