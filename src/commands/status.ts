@@ -2,6 +2,8 @@ import { withStateOf } from '../app/state.js';
 import { readWorkspace, type Workspace } from '../app/workspace.js';
 import { escapeUnsafe } from '../format/text.js';
 import { counted } from '../format/numbers.js';
+import { unknownEmailLines } from '../print/emails.js';
+import { unknownPromptLines } from '../print/jobs.js';
 import { MOST_NAMED } from '../print/many.js';
 import { factLines, isUpToDate, needsOf, operationsRows, statusRows } from '../print/status.js';
 import { readStatus, type Status } from '../service/status.js';
@@ -24,7 +26,12 @@ export const status = projectCommand('status', {
     const now = runtime.now();
     const workspace = await readWorkspace(options, runtime, 'optional');
     const status = await withStateOf(workspace, async (state) => {
-      const days = await daysOf(workspace, state, now);
+      const days = await daysOf(workspace, state, now).catch((error: unknown) => {
+        // Without a history, what may or may not have been sent is named as well.
+        for (const line of unknownPromptLines(state, workspace.projects)) output.note(line);
+        for (const line of unknownEmailLines(state, runtime)) output.note(line);
+        throw error;
+      });
       return readStatus({ days, state }, workspace, now);
     });
     const { projects, operations } = status;

@@ -64,7 +64,7 @@ export async function* exportInStages(task: ExportTask): AsyncGenerator<undefine
     const read = new Set(results.map(({ day }) => day));
     const { days } = await planOf(task, whole);
     // Those that were read just now are not read again.
-    const rest = days.filter(({ day, stage }) => stage === 'past' && !read.has(day));
+    const rest = days.filter(({ day }) => !read.has(day));
     const kept = await backfill(task, whole, rest, results, load);
     if (kept !== undefined) plan = { ...plan, range: { ...whole, note: keptNote(kept) } };
   } catch (error) {

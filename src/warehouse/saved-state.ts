@@ -1,5 +1,6 @@
 import { type DuckDBConnection, DuckDBBlobValue } from '@duckdb/node-api';
 import { z } from 'zod';
+import { isOfDamage } from '../storage.js';
 import type { SavedState } from '../state/saved.js';
 import { AttachError, whileAttached } from './duckdb.js';
 import { queryRows, readSql, runStatement } from './query.js';
@@ -37,13 +38,13 @@ export const readSavedState = (connection: DuckDBConnection, path: string): Prom
   whileAttached(connection, path, 'saved', () => readAttached(connection));
 
 /**
- * The state that the published history carries; undefined if there is none, or if it cannot be opened: it is written
- * again by the next publication.
+ * The state that the published history carries; undefined if there is none, or if it cannot be opened or is damaged: it
+ * is written again by the next publication.
  */
 export const publishedState = (store: Warehouse, path: string): Promise<SavedState | undefined> =>
   store.exclusive((connection) =>
     readSavedState(connection, path).catch((error: unknown) => {
-      if (error instanceof AttachError) return undefined;
+      if (error instanceof AttachError || isOfDamage(error)) return undefined;
       throw error;
     }),
   );

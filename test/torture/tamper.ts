@@ -28,6 +28,8 @@ export async function tamper(world: World, by: Tampering): Promise<(() => Promis
       break;
     case 'a damaged state':
       await writeFile(stateFile, 'no header, no magic bytes', { flag: 'r+' });
+      // It would repair it.
+      await rm(`${stateFile}-journal`, { force: true });
       break;
     case 'an older state':
       change(stateFile, 'UPDATE workspace SET attempt = attempt - 1');
