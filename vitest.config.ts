@@ -13,7 +13,7 @@ const DECISIONS = [
 const LONGEST = [
   ...['commands/late-platform.slow', 'web/use.slow', 'installed/package.slow', 'web/hostile.slow'],
   ...['secrets/faults.slow', 'secrets/commands.slow', 'commands/bad-input.slow', 'commands/backup.slow'],
-  ...['app/loss.slow', 'agents/life.slow', 'commands/clock.slow', 'commands/copies.slow'],
+  ...['commands/loss.slow', 'agents/life.slow', 'commands/clock.slow', 'commands/copies.slow'],
   ...['commands/report-send.slow', 'service/year.slow', 'tutorial.slow'],
   ...['commands/permissions.slow', 'steps/late-data.slow', 'commands/full-disk.slow'],
   ...['web/access', 'web/pages', 'commands/pull-requests', 'commands/publish', 'warehouse/live-file'],

@@ -7,7 +7,7 @@ import { agentDesk } from './agent-desk.js';
 const HOUR_MS = 3_600_000;
 const JOBS = process.env['CI'] === undefined ? 250 : 105;
 
-// Killed processes are in test/app/loss.slow.test.ts, and what follows from each failure in model.slow.test.ts.
+// Killed processes are in processes.slow.test.ts, and what follows from each failure in model.slow.test.ts.
 describe('the hourly limit', () => {
   it(`holds for ${JOBS} jobs, messages and failed attempts across restarts: never more than 100 in any rolling hour`, async () => {
     const desk = await agentDesk();

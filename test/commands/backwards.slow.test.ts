@@ -6,8 +6,7 @@ import { tempDir } from '../temp-dir.js';
 import { openSite, type Site } from './site.js';
 import { daysAgo, endedWith, liveFile } from './workspace.js';
 
-// That commands refuse to continue with a live database that has gone backwards is in loss.slow.test.ts; what counts as
-// such, in test/warehouse/behind.test.ts; which files cannot be restored from, in backup.slow.test.ts.
+// What counts as a live database that has gone backwards is in test/warehouse/behind.test.ts; which files cannot be restored from, in backup.slow.test.ts.
 describe('restore', () => {
   let site: Site;
   let data: string;

@@ -131,7 +131,7 @@ describe('the state is restored from the history, which has carried it since the
     {
       what: 'knows nothing of what was sent',
       lose: () => copyFile(stateOf(saved.before), state()),
-      refusal: OLDER,
+      refusal: /is older than the (published )?history.+readership restore$/ms,
     },
     {
       what: 'belongs to another workspace',
@@ -268,7 +268,8 @@ it('copies of the state that are taken while it is in use send nothing again', a
   const before = sent();
   const names = await readdir(copies);
   expect(names.length).toBeGreaterThan(5);
-  for (const name of names.slice(process.env['CI'] === undefined ? 0 : -6)) {
+  const every = Math.ceil(names.length / (process.env['CI'] === undefined ? 30 : 6));
+  for (const name of names.filter((_, index) => index % every === 0)) {
     await putBack(complete);
     await copyFile(join(copies, name), state());
     await site.run('run');

@@ -35,6 +35,8 @@ export async function calmDown(world: World): Promise<number> {
   for (let commands = 0; commands < MOST_COMMANDS; commands += 1) {
     const command = nextCommand(world, hasRun);
     if (command === undefined) return commands + (await closeTheBooks(world));
+    // A day that did not add up, such as one of which a page was kept for days, is read again the next night.
+    if (hasRun && command[0] === 'run') world.clock.advance(DAY_MS);
     const code = await calmCommand(world, command);
     if (command[0] === 'run') hasRun = code === 0;
     // The hour of the budget, or the hours after which an email is retried.
@@ -43,6 +45,8 @@ export async function calmDown(world: World): Promise<number> {
   world.report('converges', [`not caught up after ${MOST_COMMANDS} commands`]);
   return MOST_COMMANDS + (await closeTheBooks(world));
 }
+
+const isInconsistent = ({ state }: Books['days'][number]): boolean => state === 'inconsistent';
 
 async function calmCommand(world: World, command: readonly string[]): Promise<number | null> {
   const { task, clock } = world;
@@ -81,7 +85,7 @@ function nextCommand({ live, sandbox, plan }: World, hasRun: boolean): readonly 
   if (plan.settings.mode === 'plan' && live.jobs.some(({ state }) => state === 'planned'))
     return ['improve', '--apply'];
   if (openJobs(live).length > 0) return ['jobs', 'poll'];
-  return undefined;
+  return live.days.some(isInconsistent) ? ['run'] : undefined;
 }
 
 /** Everything must be as if nothing had happened, and if the trial says so, another run must change nothing. */
