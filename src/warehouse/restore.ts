@@ -12,7 +12,7 @@ import { BehindError, holdLiveFile, type HoldOptions, openWarehouse } from './op
 import { tableDigests } from './digests.js';
 import { readSavedState } from './saved-state.js';
 import type { SavedState } from '../state/saved.js';
-import { queryRows, readerOf } from './query.js';
+import { queryRows } from './query.js';
 import type { Warehouse } from './warehouse.js';
 
 export interface Restoration {
