@@ -27,10 +27,10 @@ export interface Pace {
 /** The pause after a refusal that names none. If the next request is refused as well, the next pause is twice as long. */
 const FIRST_PAUSE_MS = 5_000;
 
-/** So many requests share a record, unless a cap is set. */
+/** So many requests share a record, unless there is a limit. */
 const RECORDED_TOGETHER = 100;
 
-/** So much time passes between records, unless a cap is set. */
+/** So much time passes between records, unless there is a limit. */
 const RECORD_EVERY_MS = 1_000;
 
 /** Refusals that follow each other by more than this are not one pause. */
@@ -55,9 +55,8 @@ export interface PaceOptions {
 }
 
 /**
- * As fast as the platform answers, unless a cap is set. After a refusal, everything pauses. Under a cap, each request is
- * recorded before it is sent, so a crash can only overcount. The hour is read once and then kept in memory: besides the
- * worker, only `doctor` sends requests for views, and only a few.
+ * As fast as the platform answers, unless a cap is set. After a refusal, everything pauses. Under a limit, each request is
+ * counted in the state before it is sent, so that no other process exceeds it, and a crash can only overcount.
  */
 export class RequestPace implements Pace {
   readonly mostRefusals = READS_AT_ONCE;
@@ -98,21 +97,27 @@ export class RequestPace implements Pace {
         );
       else if (!trial && this.#refusals !== undefined && this.#asking !== undefined) await this.#asking.ended;
       else {
+        const request = ++this.#sent;
+        if (!trial && this.#refusals !== undefined) this.#ask(request);
         hour.add(1, at);
-        break;
+        const isCounted = await this.#count(limit, at).catch((error: unknown) => {
+          this.ended(request);
+          throw error;
+        });
+        if (isCounted) return request;
+        this.ended(request);
+        this.#known = undefined;
       }
     }
-    const request = ++this.#sent;
-    if (!trial && this.#refusals !== undefined) this.#ask(request);
+  }
+
+  /** Counts a request that is about to be sent; false if other processes have used what `limit` left. */
+  async #count(limit: number, at: Date): Promise<boolean> {
+    if (limit !== Infinity) return (await this.options.counts.count({ sent: 1, refused: 0 }, at, limit)) > 0;
     this.#unrecorded.sent++;
-    const isLongAgo = Math.abs(now().getTime() - this.#recordedMs) >= RECORD_EVERY_MS;
-    try {
-      if (cap !== 'unlimited' || isLongAgo || this.#unrecorded.sent >= RECORDED_TOGETHER) await this.record();
-    } catch (error) {
-      this.ended(request);
-      throw error;
-    }
-    return request;
+    const isLongAgo = Math.abs(at.getTime() - this.#recordedMs) >= RECORD_EVERY_MS;
+    if (isLongAgo || this.#unrecorded.sent >= RECORDED_TOGETHER) await this.record();
+    return true;
   }
 
   #ask(request: number): void {

@@ -1,4 +1,4 @@
-import { startOfMinute, subDays, subHours } from 'date-fns';
+import { startOfMinute, subDays, subHours, subMinutes } from 'date-fns';
 import { z } from 'zod';
 import { readSql, timestampColumn } from '../columns.js';
 import type { State } from './state.js';
@@ -74,14 +74,26 @@ export const requestsOf = (state: State, key: string) => ({
       });
     return readRequests(state, key, now);
   },
-  /** Counts requests that were sent, and those of them that were refused. */
+  /**
+   * Counts requests that were sent, and those of them that were refused. Changes nothing, and returns 0, if more than
+   * `limit` would count in this hour.
+   */
   count: (
     { sent, refused }: { readonly sent: number; readonly refused: number },
     now: Date,
+    limit?: number,
   ): Promise<number> =>
     state.transaction(() => {
       state.run(FORGET_OLD, { key, since: subDays(now, LIMIT_DAYS + 1) });
-      return state.run(COUNT_REQUESTS, { key, minute: startOfMinute(now), requests: sent, refused });
+      return state.run(COUNT_REQUESTS, {
+        key,
+        minute: startOfMinute(now),
+        requests: sent,
+        refused,
+        limit: limit ?? null,
+        // It is not known when in their minute they were sent.
+        since: subMinutes(now, 61),
+      });
     }),
   recordRefusal: ({ since, at, until }: Refusals): Promise<number> =>
     state.transaction(() =>

@@ -55,6 +55,18 @@ describe('a cap', () => {
     expect(await takeAll(paceOn(state, clock, { maxWaitMs: 0 }))).toBe(30);
   });
 
+  test('is kept by several who send at the same time, also by one that read the hour before the others sent', async () => {
+    const { clock, state } = await openPace();
+    const open = () => paceOn(state, clock, { maxWaitMs: 0 });
+    const paces = [open(), open(), open()];
+    for (const pace of paces) await pace.next();
+    const taken = await Promise.all(paces.map(takeAll));
+    expect(taken.reduce((sum, one) => sum + one, paces.length)).toBe(100);
+    expect(usedIn(state, clock)).toBe(100);
+    clock.advance(62 * MINUTE_MS);
+    expect(await takeAll(open())).toBe(100);
+  });
+
   test.each([60 * MINUTE_MS, DAY_MS, 365 * DAY_MS])(
     'counts what was used before the clock was set back by %i ms, for an hour from then',
     async (backMs) => {
