@@ -134,13 +134,16 @@ async function applySome(options: ShowOptions, runtime: Runtime, pages: Pages): 
     return approvePages(approving, project, approvals);
   });
   const isApproved = answers.some((answer) => 'job' in answer);
+  let code: ExitCode = 1;
   try {
-    const code = isApproved ? await sendApproved(options, runtime, project) : 0;
+    code = isApproved ? await sendApproved(options, runtime, project) : 0;
     return code === 0 && answers.some((answer) => 'refusal' in answer) ? 1 : code;
   } finally {
     await withStateOf(workspace, (state) => {
+      const whenSent =
+        code === 1 ? 'It is sent by the next run after this problem is solved.' : whoSends(state);
       for (const answer of answers)
-        output.data(escapeUnsafe(`${answer.path}: ${approvedWords(state, answer)}`));
+        output.data(escapeUnsafe(`${answer.path}: ${approvedWords(state, answer, whenSent)}`));
     });
   }
 }
@@ -169,10 +172,10 @@ async function sendApproved(
   }
 }
 
-function approvedWords(state: State, answer: Approved): string {
+function approvedWords(state: State, answer: Approved, whenSent: string): string {
   if ('refusal' in answer) return `no job: ${answer.refusal}`;
   const job = readJob(state, answer.job);
-  if (job?.state === 'planned') return `job ${job.id} is approved. ${whoSends(state)}`;
+  if (job?.state === 'planned') return `job ${job.id} is approved. ${whenSent}`;
   return `job ${answer.job} ${job?.remote_id === null ? jobIs(job) : 'was created'}`;
 }
 
