@@ -78,7 +78,10 @@ it('`readership start` sends what was approved within a minute, whatever its sch
   await service.until(/"step":"publish","outcome":"\w+"/);
   const exporting = await otherProcess(dataDir);
   await exporting.does('acquire', 30_000);
-  endedWith(0, await run('improve', '--apply', '/guides/page-1'));
+  // The service has loaded days of the platform, with its own pages.
+  const { stdout } = await run('improve', '--verbose');
+  const page = /^ *(\/\S+)#\w+:/m.exec(stdout)?.[1] ?? expect.fail(stdout);
+  endedWith(0, await run('improve', '--apply', page));
   await exporting.does('release');
   const approvedAt = performance.now();
   while (jobs()[0]?.state !== 'active') await setTimeout(100);

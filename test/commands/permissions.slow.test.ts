@@ -22,7 +22,7 @@ const MODES: readonly (readonly [name: RegExp, mode: string])[] = [
   [/^dataset\/.+\.parquet$/, '644'],
   [/^dataset\/((views|days)(\/project=\w+(\/month=\d{4}-\d{2})?)?)$/, '755'],
   [/^data\/(outbox|reports|reports\/prj_sandbox|sandbox)$/, '700'],
-  [/^data\/.+\.(duckdb|wal|log|html|eml|json)$/, '600'],
+  [/^data\/.+\.(db|lock|duckdb|html|eml|json)$/, '600'],
 ];
 
 const failed = z.object({ code: z.int().nullable(), stdout: z.string(), stderr: z.string() });
