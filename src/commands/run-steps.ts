@@ -1,5 +1,5 @@
 import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
-import type { ExitCode } from '../errors.js';
+import { type ExitCode, StorageError } from '../errors.js';
 import { hasStoredDays } from '../export/ledger.js';
 import { unknownEmailLines } from '../print/emails.js';
 import { unknownPromptLines } from '../print/jobs.js';
@@ -24,7 +24,11 @@ export const runSteps = (
     const exitCode = conclude(outcome.outages, runtime);
     for (const line of unknownPromptLines(parts.state, workspace.projects)) runtime.output.note(line);
     for (const line of unknownEmailLines(parts.state, runtime)) runtime.output.note(line);
-    if (!runtime.signal.aborted && !options.json) {
+    // A database that cannot be opened was named above, and has nothing to summarize.
+    const isReadable = !outcome.outages.some(
+      ({ step, error }) => step === 'export' && error instanceof StorageError,
+    );
+    if (isReadable && !runtime.signal.aborted && !options.json) {
       const summary = await summarize(outcome, parts, runtime, progress.cost, options);
       if (summary !== '') runtime.output.words(summary);
     }

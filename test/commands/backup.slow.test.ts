@@ -176,7 +176,7 @@ describe('a workspace with a backup', () => {
     expect((await runIn(cwd, ['sql', 'SELECT count(*) AS days FROM site_days'])).stdout).toContain('60');
   });
 
-  describe('whose live database is lost', () => {
+  describe('of which the history is left', () => {
     beforeAll(async () => {
       await rm(join(site.cwd, 'data'), { recursive: true });
       await mkdir(join(site.cwd, 'data'));
@@ -189,12 +189,14 @@ describe('a workspace with a backup', () => {
       const [file, asked] = [await published(), site.sandbox.inspect().requests.counts.views];
       for (const args of [['run'], ['export'], ['improve', '--apply'], ['jobs', 'poll'], ['publish']]) {
         const { stderr } = endedWith(1, await runIn(site.cwd, args));
-        expect(stderr, args.join(' ')).toMatch(/The live database .+ is missing[^]+readership restore/);
+        expect(stderr, args.join(' ')).toMatch(
+          /The (?:state|live database) .+ is missing[^]+readership restore/,
+        );
       }
       expect(site.sandbox.inspect().requests.counts.views).toEqual(asked);
       expect((await published()).equals(file)).toBe(true);
       const doctor = await runIn(site.cwd, ['doctor']);
-      expect(doctor.stdout).toMatch(/fail +database +The live database .+ is missing/);
+      expect(doctor.stdout).toMatch(/fail +state +The state .+ is missing/);
       expect((await runIn(site.cwd, ['sql', 'FROM jobs'])).code).toBe(0);
     });
 

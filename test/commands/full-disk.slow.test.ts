@@ -23,7 +23,7 @@ describe('a full disk (skipped if none can be mounted)', () => {
     for (const [when, kibibytes, words, commands] of [
       ['starting', 4, 'The disk is full', [['export'], ['publish'], ['improve', '--apply'], ['run']]],
       ['loading days', 128, 'The disk is full', [['export'], ['run']]],
-      ['publishing', 300, 'the previous one was kept', [['publish'], ['run']]],
+      ['publishing', 300, 'The disk is full', [['publish'], ['run']]],
     ] as const) {
       for (const args of commands) {
         await disk.leaveRoom(kibibytes * 1024);
