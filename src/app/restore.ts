@@ -62,7 +62,7 @@ export async function restoreStores(
 }
 
 /** The state that the file to restore from carries. A published history that is not needed may be missing or damaged. */
-async function savedState(
+export async function savedState(
   { dataDir, liveFile, historyFile }: Workspace,
   from: string | undefined,
 ): Promise<SavedState | undefined> {

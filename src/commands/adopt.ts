@@ -1,3 +1,4 @@
+import { savedState } from '../app/restore.js';
 import { MAX_LOCK_WAIT_MS, withWorker } from '../app/worker.js';
 import { readWorkspace } from '../app/workspace.js';
 import { adopt as adoptState } from '../state/adopt.js';
@@ -17,7 +18,8 @@ export const adopt = workspaceCommand('adopt', {
     const { witness } = workspace;
     const hold = { command: 'adopt', maxWaitMs: MAX_LOCK_WAIT_MS };
     await withWorker(workspace, runtime, hold, async ({ state, worker, here, recovered }) => {
-      const missing = await adoptState({ state, worker, witness }, here);
+      const published = await savedState(workspace, undefined);
+      const missing = await adoptState({ state, worker, witness }, here, published);
       if (recovered !== undefined) runtime.output.data(recovered);
       runtime.output.data(`This workspace now sends from ${placeWords(here)}.`);
       if (missing === undefined) return;

@@ -54,7 +54,7 @@ export function whyIncomplete({
 }
 
 /** Why the state that the published history carries is not an earlier one of this state, if so. */
-function whyBehind(state: State, published: Published | undefined): StorageError | undefined {
+export function whyBehind(state: State, published: Published | undefined): StorageError | undefined {
   if (published === undefined) return undefined;
   const { id, attempt } = readWorkspaceRow(state);
   if (published.workspace !== id)

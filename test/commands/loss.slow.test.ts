@@ -188,6 +188,16 @@ it('if state and history are older than the witness, `adopt` names the attempts 
   expect(sent().jobs.length).toBe(jobs.length + 2);
 });
 
+it('if the history carries a newer state, `adopt` is refused: `restore` brings it back', async () => {
+  await putBack(saved.after);
+  await copyFile(join(saved.before, 'data', 'state.db'), join(data, 'state.db'));
+  const { code, stderr } = await site.run('adopt');
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/older than the published history.+readership restore$/ms);
+  endedWith(0, await site.run('restore'));
+  await expectGoesOn();
+});
+
 describe('with all of data/ lost,', () => {
   it.each(['missing', 'an empty mount point'])('nothing is sent while it is %s', async (what) => {
     await rm(data, { recursive: true });
