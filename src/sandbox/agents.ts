@@ -24,17 +24,18 @@ export const jobIdOf = (number: number): string => `job_${String(number).padStar
 export const pullRequestOf = (number: number): string =>
   `https://code.example.com/${SOURCE.repository}/pull/${FIRST_PULL_REQUEST + number}`;
 
+const hasPullRequest = (outcome: JobOutcome): boolean => outcome === 'pull-request' || outcome === 'archived';
+
 /** The job as the API shows it at `now` (2.1). A job is archived after its pull request was made. */
 function jobAt(job: StoredJob, now: Date): AgentJob {
   const ended = now.getTime() >= Date.parse(job.endsAt);
-  const changedFiles = job.outcome === 'pull-request' || job.outcome === 'archived';
   return {
     id: job.id,
     source: SOURCE,
     model: MODEL,
     createdAt: job.createdAt,
     status: ended ? endedStatus(job) : 'active',
-    prLink: ended && changedFiles ? pullRequestOf(job.number) : null,
+    prLink: ended && hasPullRequest(job.outcome) ? pullRequestOf(job.number) : null,
     archivedAt: ended && job.outcome === 'archived' ? job.endsAt : null,
   };
 }
@@ -47,9 +48,9 @@ const REVIEWED_AFTER_DAYS = 3;
 const REJECTED = 7;
 
 /** When people merge or close the pull request of a job; both null if it never has one. */
-export function reviewAt({ number, outcome, createdAt }: StoredJob) {
-  const at = addDays(new Date(createdAt), REVIEWED_AFTER_DAYS);
-  if (outcome !== 'pull-request' && outcome !== 'archived') return { mergedAt: null, closedAt: null };
+export function reviewAt({ number, outcome, createdAt, pullRequestFrom }: StoredJob) {
+  if (!hasPullRequest(outcome)) return { mergedAt: null, closedAt: null };
+  const at = addDays(new Date(pullRequestFrom ?? createdAt), REVIEWED_AFTER_DAYS);
   return number % REJECTED === 0 ? { mergedAt: null, closedAt: at } : { mergedAt: at, closedAt: at };
 }
 
@@ -121,8 +122,16 @@ export function createAgents({ state, now, outcomes, jobSeconds, usesPerHour }: 
       take(c, 200, (prompt) => {
         const job = find(c);
         if (job === undefined) return undefined;
-        const messages = [...job.messages, { prompt, createdAt: now().toISOString() }];
-        return { ...job, messages, endsAt: endOfWork(job.number), outcome: 'pull-request' };
+        const createdAt = now().toISOString();
+        const messages = [...job.messages, { prompt, createdAt }];
+        const reopened = {
+          ...job,
+          messages,
+          endsAt: endOfWork(job.number),
+          outcome: 'pull-request' as const,
+        };
+        // Otherwise, it would have been merged days ago, and change views that were already shown.
+        return hasPullRequest(job.outcome) ? reopened : { ...reopened, pullRequestFrom: createdAt };
       }),
     get: (c: SandboxContext): Response => {
       const job = find(c);

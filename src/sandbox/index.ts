@@ -130,7 +130,7 @@ const improvementsBy = (jobs: readonly StoredJob[]): Map<string, Day> =>
         const [path, { mergedAt }] = [pathOf(job), reviewAt(job)];
         return path === undefined || mergedAt === null ? [] : [[path, dayOf(mergedAt)] as const];
       })
-      .reverse(),
+      .sort(([, one], [, other]) => (one < other ? 1 : -1)),
   );
 
 /** The Monday 30 weeks before the week of `now`: thirteen weeks and those before are after the change of counting. */

@@ -54,6 +54,8 @@ const storedJobSchema = z.object({
   /** Decided when the work starts: the agent is active until `endsAt`, and then has this `outcome`. */
   endsAt: instant,
   outcome: jobOutcome,
+  /** When a message led to the pull request of a job that had made none. */
+  pullRequestFrom: instant.optional(),
 });
 /** A stored job. Its status is not stored, because it follows from the clock. */
 export type StoredJob = z.infer<typeof storedJobSchema>;

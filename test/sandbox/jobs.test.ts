@@ -61,6 +61,17 @@ describe('agent jobs', () => {
     expect([...sandbox.inspect().improvements]).toEqual([['/quickstart', '2026-11-21']]);
   });
 
+  it('whose pull request comes from a late message are merged days after it: shown views stay as they were', async () => {
+    const { sandbox, clock, create, post, jobPath } = await openSandbox({ outcomes: ['no-change'] });
+    const { id } = await create('Improve:\n"/quickstart"\n');
+    clock.advance(10 * 24 * 3600);
+    await post(`${jobPath}/${id}/message`, { prompt: 'Do change it' });
+    expect([...sandbox.inspect().improvements]).toEqual([['/quickstart', '2026-12-01']]);
+    clock.advance(24 * 3600);
+    await post(`${jobPath}/${id}/message`, { prompt: 'And the examples' });
+    expect([...sandbox.inspect().improvements]).toEqual([['/quickstart', '2026-12-01']]);
+  });
+
   it.each(['pull-request', 'no-change', 'failed', 'archived'] as const)(
     'reopen on a follow-up after %s, and end with one pull request',
     async (outcome) => {
