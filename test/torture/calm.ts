@@ -36,9 +36,10 @@ export async function calmDown(world: World): Promise<number> {
     const command = nextCommand(world, hasRun);
     if (command === undefined) return commands + (await closeTheBooks(world));
     // A day that did not add up, such as one of which a page was kept for days, is read again the next night.
-    if (hasRun && command[0] === 'run') world.clock.advance(DAY_MS);
+    // So is a job sent that found no room in its week: at the latest on Monday.
+    if (hasRun && command[0] !== 'jobs') world.clock.advance(DAY_MS);
     const code = await calmCommand(world, command);
-    if (command[0] === 'run') hasRun = code === 0;
+    if (command[0] !== 'jobs') hasRun = command[0] === 'run' && code === 0;
     // The hour of the budget, or the hours after which an email is retried.
     world.clock.advance(code === 75 ? 62 * MINUTE_MS : code === 1 ? 5 * HOUR_MS : MINUTE_MS);
   }
@@ -82,8 +83,8 @@ function nextCommand({ live, sandbox, plan }: World, hasRun: boolean): readonly 
     );
     return ['jobs', 'settle', String(message.job), hasArrived ? '--sent' : '--not-sent'];
   }
-  if (plan.settings.mode === 'plan' && live.jobs.some(({ state }) => state === 'planned'))
-    return ['improve', '--apply'];
+  if (live.jobs.some(({ state }) => state === 'planned'))
+    return plan.settings.mode === 'plan' ? ['improve', '--apply'] : ['run'];
   if (openJobs(live).length > 0) return ['jobs', 'poll'];
   return live.days.some(isInconsistent) ? ['run'] : undefined;
 }
