@@ -1,6 +1,9 @@
+import { createHash } from 'node:crypto';
+import { readdir } from 'node:fs/promises';
 import { min } from 'date-fns';
 import { nextScheduled } from '../config/cron.js';
 import { addDays, dayOf, startOfDay } from '../day.js';
+import { ignoreMissing } from '../files.js';
 import type { State } from '../state/state.js';
 import {
   currentSteps,
@@ -26,8 +29,12 @@ export async function readResults(workspace: WorkspaceView, state: State, now: D
   return { inputs, current: currentSteps(state, await basisOf(inputs, workspace), now) };
 }
 
-const basisOf = async (inputs: string, { historyFile }: WorkspaceView): Promise<string> =>
-  `${inputs} ${await historyStamp(historyFile)}`;
+/** Includes which pages of reports exist, because a page that somebody removed is written again. */
+async function basisOf(inputs: string, { historyFile, reportsDir }: WorkspaceView): Promise<string> {
+  const pages = (await readdir(reportsDir, { recursive: true }).catch(ignoreMissing)) ?? [];
+  const digest = createHash('sha256').update(JSON.stringify(pages.sort())).digest('base64');
+  return `${inputs} ${digest} ${await historyStamp(historyFile)}`;
+}
 
 /** Stores the results of the steps of a run that are done, and keeps those that did not have to run. */
 export async function storeResults(

@@ -15,8 +15,9 @@ beforeAll(async () => {
 });
 
 /** The files of the bundle that a command reads, by what Node.js says of its modules. */
-async function loaded(...args: string[]): Promise<string[]> {
-  const cwd = await tempDir();
+const loaded = async (...args: string[]): Promise<string[]> => loadedIn(await tempDir(), ...args);
+
+async function loadedIn(cwd: string, ...args: string[]): Promise<string[]> {
   const env = { ...process.env, NODE_DEBUG: 'esm' };
   const ended = promisify(execFile)(process.execPath, [CLI, ...args], { cwd, env, maxBuffer: 1e8 });
   const { stderr } = await ended.catch((error: unknown) => failed.parse(error));
@@ -55,6 +56,15 @@ describe('a command that starts', () => {
     expect(packagesIn(await text(await loaded('report', 'weekly', '--sandbox')))).toEqual(['handlebars']);
     expect(packagesIn(await text(await loaded('export', '--config', 'missing.yaml')))).toEqual(['undici']);
   });
+
+  it('loads DuckDB for a run with something to do, and not for the status and jobs after it', async () => {
+    const cwd = await tempDir();
+    const loadsDuckDb = async (...args: string[]) =>
+      (await text(await loadedIn(cwd, ...args, '--sandbox'))).includes('DuckDBInstanceCache');
+    expect(await loadsDuckDb('run')).toBe(true);
+    expect(await loadsDuckDb('status')).toBe(false);
+    expect(await loadsDuckDb('jobs')).toBe(false);
+  }, 60_000);
 
   it('shows where in the source a bug was thrown', async () => {
     // `process.cwd` is called right at the start.

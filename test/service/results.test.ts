@@ -20,13 +20,16 @@ async function setUp({ dueAt, timezone = 'UTC' }: { dueAt?: Date; timezone?: str
   const historyFile = join(workspaceDir, 'history.duckdb');
   const sitemap = join(workspaceDir, 'sitemap.xml');
   const template = join(workspaceDir, 'templates/weekly.html.hbs');
+  const reportsDir = join(workspaceDir, 'data/reports');
+  const page = join(reportsDir, 'prj_1/weekly-2026-W46.html');
+  await mkdir(join(reportsDir, 'prj_1'), { recursive: true });
   await mkdir(join(workspaceDir, 'templates'));
-  for (const file of [historyFile, sitemap, template, join(workspaceDir, 'notes.yaml')])
+  for (const file of [historyFile, sitemap, template, page, join(workspaceDir, 'notes.yaml')])
     await writeFile(file, 'before');
   const parts = partsOf(await liveWarehouse(), {
     state,
     settings: { improve: { sitemap }, schedule: { timezone } },
-    workspace: { workspaceDir, historyFile },
+    workspace: { workspaceDir, historyFile, reportsDir },
   });
   const { workspace } = parts;
   const run = async (now = NOW) => {
@@ -42,7 +45,7 @@ async function setUp({ dueAt, timezone = 'UTC' }: { dueAt?: Date; timezone?: str
     ...(await readResults({ ...workspace, ...changed }, state, now)).current,
   ];
   expect(await run()).toEqual([...RESULT_STEPS]);
-  return { state, workspaceDir, historyFile, sitemap, template, run, current };
+  return { state, workspaceDir, historyFile, sitemap, template, reportsDir, page, run, current };
 }
 
 const LATER = new Date(NOW.getTime() + 60_000);
@@ -76,6 +79,18 @@ describe('results of steps', () => {
     await run();
     await mkdir(join(workspaceDir, 'reports/own'), { recursive: true });
     await writeFile(join(workspaceDir, 'reports/own/report.yaml'), 'title: Own\n');
+    expect(await current()).toEqual([]);
+  });
+
+  it('are not right anymore once a page of a report is gone, and are once it is written again', async () => {
+    const { current, page, reportsDir, run } = await setUp();
+    await writeFile(page, 'again');
+    expect(await current()).toEqual([...RESULT_STEPS]);
+    await rm(page);
+    expect(await current()).toEqual([]);
+    await run();
+    expect(await current()).toEqual([...RESULT_STEPS]);
+    await rm(reportsDir, { recursive: true });
     expect(await current()).toEqual([]);
   });
 
