@@ -19,7 +19,13 @@ const silentClock = (now: () => Date): PlatformClock =>
 /** A sender that begins no attempt, of a workspace that sends from here, or else from another place. */
 export function sendingFrom(otherPlace: OtherPlaceError | undefined): Sender {
   const sender = Object.create(Sender.prototype) as Sender;
-  return Object.assign(sender, { otherPlace: () => otherPlace, begin: unused, refusal: unused });
+  const expectMayPublish = () => Promise.resolve();
+  return Object.assign(sender, {
+    otherPlace: () => otherPlace,
+    expectMayPublish,
+    begin: unused,
+    refusal: unused,
+  });
 }
 
 /** What a test gives of each part; `settings` as they are written in `readership.yaml`. */
