@@ -64,7 +64,7 @@ export async function killAtWrites(shim: string, seed: number, kills: number) {
     const until = Math.min(kills, done.killed + KILLS_A_DATABASE);
     for (let day = 0; done.killed < until; day += 10) {
       const sizes = Array.from({ length: choice.whole(1, 4) }, () => choice.pick(SIZES));
-      const change = choice.whole(1, choice.pick([40, 80, 200]));
+      const change = choice.whole(1, choice.pick([60, 300, 1_200]));
       const strike = {
         ...{ change, isTorn: choice.chance(0.5), permille: choice.whole(0, 999) },
       };
