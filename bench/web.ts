@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { request } from 'undici';
 import { readWorkspace } from '../src/app/workspace.js';
 import { DEFAULT_SERVE } from '../src/config/serve.js';

@@ -1,5 +1,6 @@
 import { type DuckDBConnection, DuckDBBlobValue } from '@duckdb/node-api';
 import { z } from 'zod';
+import { StorageError } from '../errors.js';
 import { queryRows, runStatement } from './query.js';
 
 /** A copy of the state as a history carries it: the bytes of a SQLite file, and what they belong to. */
@@ -43,4 +44,19 @@ export async function readCarriedState(connection: DuckDBConnection): Promise<Ca
   const result = await connection.runAndReadAll('SELECT database FROM internal.saved_state');
   const [[database] = []] = z.array(z.tuple([z.instanceof(DuckDBBlobValue)])).parse(result.getRows());
   return database && { ...summary, database: database.bytes };
+}
+
+/** Whether a state knows as much of what was sent as the one that the history carries. Throws if they are of two workspaces. */
+export function isNewerState(
+  path: string,
+  saved: CarriedState,
+  carried: Omit<CarriedState, 'database'> | undefined,
+) {
+  if (carried === undefined) return true;
+  if (carried.workspace !== saved.workspace)
+    throw new StorageError(
+      `The history ${path} belongs to another workspace than the state beside it. Nothing was changed. ` +
+        'Put the right data directory there, or move the history away.',
+    );
+  return carried.attempt <= saved.attempt;
 }

@@ -13,7 +13,7 @@ import { EMPTY_HISTORY, type History, openHistory } from './history.js';
 import { PathIds } from './path-ids.js';
 import type { Parameters, Reader } from './query.js';
 import { isToRewrite } from './rewrite.js';
-import { type CarriedState, readStateSummary, storeState } from './saved-state.js';
+import { type CarriedState, isNewerState, readStateSummary, storeState } from './saved-state.js';
 import { describe, expectSchema, isDescribed } from './schema.js';
 import { type StateTables, storeTables } from './tables.js';
 import { writeNext } from './write.js';
@@ -243,21 +243,6 @@ export class HistoryStore implements Reader {
     this.#reader?.history.close();
     this.#reader = undefined;
   }
-}
-
-/** Whether a state knows as much of what was sent as the one that the history carries. Throws if they are of two workspaces. */
-function isNewerState(
-  path: string,
-  saved: CarriedState,
-  carried: Omit<CarriedState, 'database'> | undefined,
-) {
-  if (carried === undefined) return true;
-  if (carried.workspace !== saved.workspace)
-    throw new StorageError(
-      `The history ${path} belongs to another workspace than the state beside it. Nothing was changed. ` +
-        'Put the right data directory there, or move the history away.',
-    );
-  return carried.attempt <= saved.attempt;
 }
 
 const keyOf = (project: string, day: Day): string => `${day} ${project}`;

@@ -10,7 +10,6 @@ import { insert } from '../stored-jobs.js';
 import { callCli } from '../run-cli.js';
 import {
   callCleanly,
-  endedWith,
   env,
   KEY,
   historyFile,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { addDays, type Day, day, daysIn, type DayRange } from '../../src/day.js';
-import { type DayLedger, type DayRecord, type DayState, readDayLedger } from '../../src/export/ledger.js';
+import { type DayLedger, type DayRecord, type DayState } from '../../src/export/ledger.js';
 import {
   expectedRows,
   isSettled,
@@ -10,7 +10,6 @@ import {
   requestsFor,
   retryAt,
 } from '../../src/export/plan.js';
-import { execute, newStore } from '../open-history.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 
 const LAST_NIGHT = new Date('2026-11-17T02:15:00Z');

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { changeJob, planJob } from '../../src/agents/job.js';
 import { submitPrompts } from '../../src/agents/submit.js';
 import { isSendDue, runDue } from '../../src/service/run.js';

@@ -1,5 +1,4 @@
 import { copyFile, rename, utimes } from 'node:fs/promises';
-import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { day } from '../../src/day.js';
 import { dayLedger, readDayRuns } from '../../src/export/ledger.js';
@@ -7,7 +6,6 @@ import { readDays, recallDays, rememberDays } from '../../src/steps/known-days.j
 import { changeHistory, inHistory, newStore } from '../open-history.js';
 import { openTestState } from '../open-state.js';
 import { NOW } from '../sandbox/open-sandbox.js';
-import { tempDir } from '../temp-dir.js';
 import { partsOf } from './parts-of.js';
 
 const DAYS = `

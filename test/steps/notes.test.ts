@@ -1,4 +1,3 @@
-import { addHours } from 'date-fns';
 import { readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -6,19 +5,14 @@ import { z } from 'zod';
 import { readNotes } from '../../src/config/notes.js';
 import { day } from '../../src/day.js';
 import { messageOf } from '../../src/errors.js';
-import { FIRST_DAY } from '../../src/export/facts.js';
-import { recordFact } from '../../src/state/facts.js';
 import { improveStep } from '../../src/steps/improve.js';
 import { writeNote } from '../../src/steps/notes.js';
 import { reportStep } from '../../src/steps/report.js';
-import { readOutages } from '../../src/state/runs.js';
 import type { Parts } from '../../src/steps/parts.js';
-import { StepRunner } from '../../src/steps/step.js';
 import { actionOf } from '../../src/web/actions.js';
 import type { SiteRequest } from '../../src/web/request.js';
-import { inHistory, newStore, rowsOf } from '../open-history.js';
+import { newStore } from '../open-history.js';
 import { stateBeside } from '../open-state.js';
-import { NOW } from '../sandbox/open-sandbox.js';
 import { tempDir } from '../temp-dir.js';
 import { partsOf } from './parts-of.js';
 

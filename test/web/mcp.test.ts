@@ -26,9 +26,9 @@ describe('an AI assistant', () => {
     await mkdir(join(cwd, 'data'));
     const dataDir = join(cwd, 'data');
     (await createState(dataDir, await placeOf(dataDir))).close();
-    await fillHistory(join(dataDir, 'history.duckdb'), async ({ run }) => {
-      await run(readingSql([...steadyPages(12), { path: HOSTILE, human: 300, ai: 300 }]));
-      await run(`
+    await fillHistory(join(dataDir, 'history.duckdb'), async (history) => {
+      await history.run(readingSql([...steadyPages(12), { path: HOSTILE, human: 300, ai: 300 }]));
+      await history.run(`
         UPDATE page_views SET ai = 500 WHERE path = '/guides/page-3' AND day > '2026-11-08';
         UPDATE page_views SET human = 60 WHERE path = '/guides/page-5' AND day > '2026-11-08';
         DELETE FROM page_views WHERE path = '/guides/page-11' AND day > '2026-11-08';

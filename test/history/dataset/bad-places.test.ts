@@ -29,13 +29,8 @@ const publishingTo = async (history: HistoryStore, historyFile: string, location
 
 type Publishing = Awaited<ReturnType<typeof publishing>>;
 
-const HUMAN = 'SELECT human FROM page_views ORDER BY day';
-
-/** Publishes, and checks that the history is published, and that the error says in one sentence what is wrong. */
-async function expectProblem(
-  { parts, historyFile, history }: Publishing,
-  words: string | RegExp,
-): Promise<void> {
+/** Publishes, and checks that the error says in one sentence what is wrong. */
+async function expectProblem({ parts }: Publishing, words: string | RegExp): Promise<void> {
   const error: unknown = await publishStep(parts).catch((thrown: unknown) => thrown);
   expect(error).toBeInstanceOf(DatasetError);
   expect(error).toMatchObject({ exitCode: 1 });
