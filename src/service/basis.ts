@@ -27,8 +27,10 @@ export async function inputsOf(workspace: WorkspaceView, now: Date): Promise<str
   return digest.digest('base64');
 }
 
-/** The stamps of all files in a folder, in any order that does not change. */
-async function stampsIn(folder: string): Promise<unknown[]> {
-  const names = (await readdir(folder, { recursive: true }).catch(ignoreMissing)) ?? [];
-  return Promise.all(names.sort().map((name) => stampOf(join(folder, name))));
-}
+/** The stamps of all files in a folder. */
+const stampsIn = async (folder: string): Promise<unknown[]> =>
+  Promise.all((await namesIn(folder)).map((name) => stampOf(join(folder, name))));
+
+/** The names of all files in a folder, in an order that does not change; none if there is no such folder. */
+export const namesIn = async (folder: string): Promise<string[]> =>
+  ((await readdir(folder, { recursive: true }).catch(ignoreMissing)) ?? []).sort();

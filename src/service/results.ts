@@ -1,9 +1,7 @@
 import { createHash } from 'node:crypto';
-import { readdir } from 'node:fs/promises';
 import { min } from 'date-fns';
 import { nextScheduled } from '../config/cron.js';
 import { addDays, dayOf, startOfDay } from '../day.js';
-import { ignoreMissing } from '../files.js';
 import type { State } from '../state/state.js';
 import {
   currentSteps,
@@ -15,7 +13,7 @@ import {
 import { historyStamp } from '../steps/known-days.js';
 import type { WorkspaceView } from '../steps/parts.js';
 import type { StepRunner } from '../steps/step.js';
-import { inputsOf } from './basis.js';
+import { inputsOf, namesIn } from './basis.js';
 
 /** What the results of a run depend on, as of its beginning, and the steps whose stored results are still right. */
 export interface KnownResults {
@@ -31,8 +29,8 @@ export async function readResults(workspace: WorkspaceView, state: State, now: D
 
 /** Includes which pages of reports exist, because a page that somebody removed is written again. */
 async function basisOf(inputs: string, { historyFile, reportsDir }: WorkspaceView): Promise<string> {
-  const pages = (await readdir(reportsDir, { recursive: true }).catch(ignoreMissing)) ?? [];
-  const digest = createHash('sha256').update(JSON.stringify(pages.sort())).digest('base64');
+  const pages = JSON.stringify(await namesIn(reportsDir));
+  const digest = createHash('sha256').update(pages).digest('base64');
   return `${inputs} ${digest} ${await historyStamp(historyFile)}`;
 }
 

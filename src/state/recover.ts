@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { readSql } from '../columns.js';
+import { recordChange } from './jobs.js';
 import type { Worker } from './lock.js';
 import type { State } from './state.js';
 
@@ -7,7 +8,6 @@ const statement = (name: string) => readSql(import.meta.url, `statements/${name}
 const UNKNOWN_JOBS = statement('unknown-jobs');
 const UNKNOWN_MESSAGES = statement('unknown-messages');
 const UNKNOWN_EMAILS = statement('unknown-emails');
-const RECORD_CHANGE = statement('record-change');
 const END_KILLED = statement('end-killed');
 const PRUNE_RUNS = statement('prune-runs');
 
@@ -31,7 +31,7 @@ export const recover = (state: State, worker: Worker, now: Date): Promise<Recove
     const jobs = state.all(UNKNOWN_JOBS, z.object({ job: z.int() }), values);
     const messages = state.all(UNKNOWN_MESSAGES, z.object({ job: z.int(), message: z.int() }), values);
     for (const change of [...jobs, ...messages])
-      state.run(RECORD_CHANGE, {
+      recordChange(state, {
         message: null,
         ...change,
         now,
