@@ -103,7 +103,7 @@ writeFileSync(join(outdir, 'LICENSES.txt'), licenses(Object.keys(metafile.inputs
 await writeGenerated();
 
 /**
- * What our own modules generate: the database that new ones are copies of, because creating the tables and views takes longer
+ * What our own modules generate: the history that new ones are copies of, because creating the tables and views takes longer
  * than starting a command, and the schema with which editors complete and check the configuration.
  */
 async function writeGenerated() {
@@ -111,15 +111,18 @@ async function writeGenerated() {
   const contents = `
     export { jsonSchemaOf } from './config/problems.ts';
     export { settingsSchema } from './config/schema.ts';
-    export { createDatabase } from './warehouse/schema.ts';`;
+    export { changeDatabase } from './history/duckdb.ts';
+    export { createSchema } from './history/schema.ts';`;
   await build({
     ...bundled,
     ...{ outdir: undefined, outfile: program, stdin: { contents, resolveDir: source } },
     banner: requireFrom(`'${import.meta.url}'`),
   });
-  const { createDatabase, jsonSchemaOf, settingsSchema } = await import(pathToFileURL(program).href);
-  const file = join(outdir, 'warehouse', 'empty.duckdb');
-  await createDatabase(file);
+  const { changeDatabase, createSchema, jsonSchemaOf, settingsSchema } = await import(
+    pathToFileURL(program).href
+  );
+  const file = join(outdir, 'history', 'empty.duckdb');
+  await changeDatabase(file, createSchema);
   chmodSync(file, 0o644);
   const schema = JSON.stringify(jsonSchemaOf(settingsSchema), null, 2);
   writeFileSync(join(outdir, '../templates/workspace/readership.schema.json'), `${schema}\n`);

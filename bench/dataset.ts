@@ -8,9 +8,13 @@ import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { addDays, day } from '../src/day.js';
 import { storeDay } from '../src/export/store-day.js';
-import { datasetVersion, publishDataset } from '../src/warehouse/dataset/dataset.js';
-import { openWarehouse } from '../src/warehouse/open.js';
-import { readSql } from '../src/warehouse/query.js';
+import { datasetVersion, publishDataset } from '../src/history/dataset/dataset.js';
+import { filledIn, readSql } from '../src/history/query.js';
+import { openStore } from '../src/app/open.js';
+import { acquireWorker } from '../src/state/lock.js';
+import { createState } from '../src/state/open.js';
+import { placeOf } from '../src/state/place.js';
+import { changeHistory } from '../test/open-history.js';
 import { inTemporaryDirectory } from './processes.js';
 
 const [ROWS = 20_000_000, PROJECTS = 10, PAGES = 5_000] = process.argv.slice(2).map(Number);
@@ -31,24 +35,22 @@ async function timed(what: string, work: () => Promise<unknown>): Promise<void> 
 }
 
 await inTemporaryDirectory(async (directory) => {
-  const live = join(directory, 'warehouse.duckdb');
-  const warehouse = await openWarehouse(live, { command: 'bench', now: () => new Date(), maxWaitMs: 0 });
-  await warehouse.transaction(async (transaction) => {
-    await transaction.execute(FILL, { first: FIRST, days: DAYS, projects: PROJECTS, paths: PAGES });
-    await transaction.execute(FILL_DAY_LOADS);
-    await transaction.execute("INSERT INTO workspace (id) VALUES ('bench')");
-  });
-  await warehouse.exclusive((connection) => connection.run('CHECKPOINT'));
+  const path = join(directory, 'history.duckdb');
+  await changeHistory(path, filledIn(FILL, { first: FIRST, days: DAYS, projects: PROJECTS, paths: PAGES }));
+  await changeHistory(path, FILL_DAY_LOADS);
+  const state = await createState(directory, await placeOf(directory));
+  const holder = { command: 'bench', now: () => new Date(), maxWaitMs: 0 };
+  const history = openStore({ historyFile: path }, state, await acquireWorker(directory, state, holder), {});
   const location = join(directory, 'dataset');
   const projects = Array.from({ length: PROJECTS }, (_, index) => ({ id: `prj_${index}` }));
   const dataset = { location, projects };
   const { signal } = new AbortController();
-  const publish = () => publishDataset(warehouse, dataset, { isWhole: false, mayCreate: true, signal });
+  const publish = () => publishDataset(history, dataset, { isWhole: false, mayCreate: true, signal });
   process.stdout.write(
     `${ROWS} rows: ${PROJECTS} projects, ${PAGES} pages, ${DAYS} days; load ${loadavg()[0]}\n`,
   );
   await timed('the first time', publish);
-  await timed('nothing changed', () => datasetVersion(warehouse, dataset, undefined));
+  await timed('nothing changed', () => datasetVersion(history, dataset, undefined));
   const views = Array.from({ length: PAGES }, (_, index) => ({
     path: `/docs/page-${index}`,
     human: 3,
@@ -57,7 +59,7 @@ await inTemporaryDirectory(async (directory) => {
   }));
   for (const { id } of projects)
     await storeDay(
-      warehouse,
+      { history, state },
       { project: id, day: addDays(FIRST, DAYS - 2), now: new Date() },
       {
         rows: views,
@@ -75,5 +77,5 @@ await inTemporaryDirectory(async (directory) => {
   );
   const bytes = sizes.reduce((sum, size) => sum + size, 0);
   process.stdout.write(`${files.length} files, ${Math.round(bytes / 1e6)} MB\n`);
-  await warehouse.close();
+  await history.close();
 });

@@ -1,11 +1,9 @@
 import { stat } from 'node:fs/promises';
-import { join } from 'node:path';
 import { z } from 'zod';
 import { addDays } from '../src/day.js';
-import { openHistory } from '../src/warehouse/published.js';
-import { publish } from '../src/warehouse/publish.js';
+import { openHistory } from '../src/history/history.js';
 import { inTemporaryDirectory, median } from './processes.js';
-import { firstOf, type Shape, withHistory, yesterday } from './workspace.js';
+import { createHistory, firstOf, type Shape, yesterday } from './workspace.js';
 
 const OPENINGS = 7;
 
@@ -30,13 +28,13 @@ export interface Answered {
 
 const countRow = z.object({ rows: z.int() });
 
-/** Query times of a published history of the given shape: medians over several openings. */
+/** Query times of a history of the given shape: medians over several openings. */
 export const askHistory = (shape: Shape): Promise<Answered> =>
   inTemporaryDirectory((directory) =>
-    withHistory(directory, shape, async (warehouse) => {
-      const historyFile = join(directory, 'history.duckdb');
-      await publish(warehouse, historyFile);
-      const [count] = await warehouse.query('SELECT count(*) AS rows FROM page_views', countRow);
+    createHistory(directory, shape).then(async (historyFile) => {
+      const history = await openHistory(historyFile);
+      const [count] = await history.query('SELECT count(*) AS rows FROM page_views', countRow);
+      history.close();
       const ms: Record<string, { first: number; again: number }> = {};
       for (const [name, sql] of Object.entries(questionsOf(shape))) ms[name] = await ask(historyFile, sql);
       return { rows: count?.rows ?? 0, bytes: (await stat(historyFile)).size, ms };

@@ -1,13 +1,11 @@
-import { join } from 'node:path';
 import { request } from 'undici';
 import { readWorkspace } from '../src/app/workspace.js';
 import { DEFAULT_SERVE } from '../src/config/serve.js';
 import { addDays } from '../src/day.js';
 import { Output } from '../src/terminal/output.js';
-import { publish } from '../src/warehouse/publish.js';
 import { serveWeb } from '../src/web/serve.js';
 import { inTemporaryDirectory, median } from './processes.js';
-import { configure, firstOf, type Shape, withHistory, yesterday } from './workspace.js';
+import { configure, createHistory, firstOf, type Shape, yesterday } from './workspace.js';
 
 /** The history ends with it. */
 const LAST = addDays(yesterday(), -1);
@@ -33,14 +31,12 @@ const ROUNDS = 3;
 
 /**
  * The times of pages of the web app, in milliseconds: `first` for the first request for a page after the server has
- * started, `again` for those that follow. The server serves a published history of the given shape.
+ * started, `again` for those that follow. The server serves a history of the given shape.
  */
 export const askWeb = (shape: Shape): Promise<Record<string, { first: number; again: number }>> =>
   inTemporaryDirectory(async (directory) => {
     await configure(directory, 'https://platform.example.com', firstOf(shape.days));
-    await withHistory(directory, shape, (warehouse) =>
-      publish(warehouse, join(directory, 'data/history.duckdb')),
-    );
+    await createHistory(directory, shape);
     const ms: Record<string, { first: number[]; again: number[] }> = {};
     for (let round = 0; round < ROUNDS; round++)
       await withWeb(directory, async (ask) => {

@@ -1,12 +1,11 @@
 import { cp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { addDays, type Day, lastEndedDay } from '../src/day.js';
-import { ISO_CALENDAR, lastEnded } from '../src/reports/period.js';
-import { keepMovers } from '../src/warehouse/movers.js';
-import { openWarehouse } from '../src/warehouse/open.js';
-import { readSql } from '../src/warehouse/query.js';
-import type { Warehouse } from '../src/warehouse/warehouse.js';
-import { inTemporaryDirectory, measure, readership } from './processes.js';
+import { filledIn, readSql } from '../src/history/query.js';
+import { createState, openState } from '../src/state/open.js';
+import { placeOf } from '../src/state/place.js';
+import { changeHistory } from '../test/open-history.js';
+import { inTemporaryDirectory } from './processes.js';
 
 const FILL = readSql(import.meta.url, 'fill-history.sql');
 const FILL_DAY_LOADS = readSql(import.meta.url, 'day-loads.sql');
@@ -37,27 +36,21 @@ export interface Shape {
   readonly projects?: number;
 }
 
-/** Creates a history that ends the day before yesterday and is not published, and passes it to `work`. */
-export async function withHistory<Result>(
-  directory: string,
-  shape: Shape,
-  work: (warehouse: Warehouse) => Promise<Result>,
-): Promise<Result> {
-  const warehouse = await openWarehouse(join(directory, 'data', 'warehouse.duckdb'), {
-    ...{ command: 'bench', maxWaitMs: 0 },
-    now: () => new Date(),
-  });
-  try {
-    await warehouse.transaction(async (transaction) => {
-      await transaction.execute(FILL, { projects: 1, first: addDays(firstOf(shape.days), -1), ...shape });
-      await transaction.execute(FILL_DAY_LOADS);
-    });
-    await warehouse.exclusive((connection) => connection.run('CHECKPOINT'));
-    return await work(warehouse);
-  } finally {
-    await warehouse.close();
-  }
+/** Creates a history that ends the day before yesterday, with a state; returns the path of the history. */
+export async function createHistory(directory: string, shape: Shape): Promise<string> {
+  const dataDir = join(directory, 'data');
+  (await createState(dataDir, await placeOf(dataDir))).close();
+  const path = join(dataDir, 'history.duckdb');
+  const values = { projects: 1, first: addDays(firstOf(shape.days), -1), ...shape };
+  await changeHistory(path, filledIn(FILL, values));
+  await changeHistory(path, FILL_DAY_LOADS);
+  return path;
 }
+
+const POLLS = `
+  WITH RECURSIVE number (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < $runs)
+  INSERT INTO runs (run, step, started_at, outcome)
+  SELECT 'run ' || n, 'poll', strftime('%Y-%m-%dT%H:%M:%fZ', '2026-01-01', n || ' seconds'), 'done' FROM number`;
 
 /** Runs `work` with a function that restores a published workspace of a history whose next night is due. */
 export const withNights = <Result>(
@@ -68,18 +61,12 @@ export const withNights = <Result>(
   inTemporaryDirectory(async (directory) => {
     const [data, kept] = [join(directory, 'data'), join(directory, 'kept')];
     await configure(directory, baseUrl, addDays(firstOf(shape.days), -1), shape.projects);
-    await withHistory(directory, shape, async (warehouse) => {
-      await warehouse.transaction(async (transaction) => {
-        await transaction.execute(UNSETTLE, { since: addDays(yesterday(), -3) });
-        await transaction.execute(
-          "INSERT INTO runs BY NAME SELECT uuid() AS run, 'poll' AS step, TIMESTAMP '2026-01-01' + to_seconds(range) AS started_at, 'done' AS outcome FROM range($runs::BIGINT)",
-          { runs },
-        );
-      });
-      // As after the night before.
-      await keepMovers(warehouse, lastEnded('week', new Date(), ISO_CALENDAR).first);
-    });
-    await measure(readership(directory, 'publish'));
+    const path = await createHistory(directory, shape);
+    await changeHistory(path, UNSETTLE, { since: addDays(yesterday(), -3) });
+    const state = await openState(data);
+    if (state === undefined) throw new Error(`there is no state in ${data}`);
+    await state.transaction(() => state.run(POLLS, { runs }));
+    state.close();
     await cp(data, kept, { recursive: true });
     return work(directory, async () => {
       await rm(data, { recursive: true });

@@ -19,10 +19,13 @@ export class ConfigurationError extends ReadershipError {
 /** A database or file of ours cannot be opened, read or written, or a query failed. */
 export class StorageError extends ReadershipError {}
 
-/** Another version published the history, which the next publication writes again. */
+/** A file has the tables of another version, or of another program. */
+export class SchemaError extends StorageError {}
+
+/** Another version wrote the views of the history; the next run writes them again. */
 export class OtherVersionError extends StorageError {}
 
-/** Another process holds the live database; the same command will work after it ends. */
+/** Another process is the worker; the same command will work after it ends. */
 export class LockedError extends ReadershipError {
   override readonly exitCode = 75;
 }

@@ -139,6 +139,13 @@ export async function syncToDisk(path: string): Promise<void> {
   }
 }
 
+/** What changes when a file is replaced or written to; undefined if there is none. */
+export async function stampOf(path: string): Promise<string | undefined> {
+  // What a setting names may be an address.
+  const found = await stat(path).catch(() => undefined);
+  return found && `${found.ino} ${found.size} ${found.mtimeMs}`;
+}
+
 // Both src and dist are directly below the package.
 const packageDir = fileURLToPath(new URL('../', import.meta.url));
 
@@ -174,11 +181,4 @@ export function formatOf<Format>(
   const format = formats[extname(file).toLowerCase()];
   if (format === undefined) throw new ConfigurationError(`${file}: ${hint}`);
   return format;
-}
-
-/** What changes when a file is replaced or written to; null if there is none. */
-export async function stampOf(file: string): Promise<readonly (string | number)[] | null> {
-  // What a setting names may be an address.
-  const found = await stat(file).catch(() => undefined);
-  return found === undefined ? null : [file, found.ino, found.size, found.mtimeMs];
 }

@@ -1,7 +1,5 @@
+import { dirname } from 'node:path';
 import { messageOf, StorageError } from './errors.js';
-
-/** The command that repairs a live database that is missing, damaged or too old. */
-export const RESTORE = 'To restore the latest good copy, run: readership restore';
 
 /** Storage problems by the error messages of DuckDB, Node.js or the system; the first match counts. */
 const SIGNS = [
@@ -31,7 +29,7 @@ const SIGNS = [
 const ADVICE: Readonly<Record<(typeof SIGNS)[number][0], string>> = {
   full: 'The disk is full: free some space, then run the command again.',
   denied: 'Give this user write access there, or set dataDir to a directory it can write to.',
-  damaged: `It is damaged. Nothing was changed. ${RESTORE}`,
+  damaged: 'It is damaged. Nothing was changed. Restore a backup: readership restore --from FILE',
   files:
     'Too many files are open: raise the limit (ulimit -n, or LimitNOFILE= in systemd), then run the command again.',
   memory: 'There is too little memory: close other programs, then run the command again.',
@@ -70,3 +68,7 @@ export function storageFailure(doing: string, cause: unknown): StorageError {
   const advice = ADVICE[signOf(cause) ?? 'failed'];
   return new StorageError(`Cannot ${doing}: ${messageOf(cause)}\n${advice}`, { cause });
 }
+
+/** What to do in a workspace of Readership 0.4. */
+export const of04 = (database: string): string =>
+  `Readership 0.4 wrote the files in ${dirname(database)}, which were not changed. To go on with them: readership restore --from ${database}`;

@@ -4,15 +4,22 @@ import { acquireWorker } from '../src/state/lock.js';
 import { createState, openState } from '../src/state/open.js';
 import { placeOf } from '../src/state/place.js';
 import { Sender } from '../src/state/sender.js';
-import { afterTest } from './cleanup.js';
+import { afterFile, afterTest } from './cleanup.js';
 import { tempDir } from './temp-dir.js';
 
 export type OpenState = Awaited<ReturnType<typeof openTestState>>;
 
-/** The state of a data directory, a new one by default, with its worker and sender; released after the test. */
+/**
+ * The state of a data directory, a new one by default, with its worker and sender; released after the test, or after the
+ * tests of the file if a hook opens it.
+ */
 export async function openTestState(
   directory?: string,
-  { now = () => new Date('2026-11-18T05:00:00Z'), witness }: { now?: () => Date; witness?: string } = {},
+  {
+    now = () => new Date('2026-11-18T05:00:00Z'),
+    witness,
+    isOfFile = false,
+  }: { now?: () => Date; witness?: string; isOfFile?: boolean } = {},
 ) {
   const dataDir = directory ?? (await tempDir());
   const here = await placeOf(dataDir, 'test-machine');
@@ -27,7 +34,8 @@ export async function openTestState(
     await worker.release();
     state.close();
   };
-  afterTest(close);
+  if (isOfFile) afterFile(close);
+  else afterTest(close);
   return { dataDir, state, worker, sender, here, close };
 }
 
@@ -51,8 +59,8 @@ export const stateBeside = async ({ path }: { readonly path: string }): Promise<
 };
 
 /** Runs one statement in the state beside a live database, whoever else has it open. */
-export async function changeState(liveFile: string, sql: string): Promise<void> {
-  const state = (await openState(dirname(liveFile))) ?? expect.fail('there is no state');
+export async function changeState(historyFile: string, sql: string): Promise<void> {
+  const state = (await openState(dirname(historyFile))) ?? expect.fail('there is no state');
   await state.transaction(() => state.run(sql));
   state.close();
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { pageOf, pagePattern } from '../src/page.js';
-import { closeNow, liveWarehouse } from './open-warehouse.js';
+import { closeNow, newStore } from './open-history.js';
 import { CASES, randomPaths } from './paths.js';
 
 describe('the page of a path', () => {
@@ -32,15 +32,15 @@ describe('the page of a path', () => {
       '/'.repeat(5_000),
       `/a${'.md'.repeat(5_000)}b`,
     ];
-    const warehouse = await liveWarehouse();
-    const rows = await warehouse.query(
+    const history = await newStore();
+    const rows = await history.query(
       `SELECT path, page_of(path) AS page FROM (SELECT unnest(from_json($paths, '["VARCHAR"]')) AS path)`,
       z.object({ path: z.string(), page: z.string() }),
       { paths: JSON.stringify(paths) },
     );
     expect(rows.map(({ path }) => path)).toEqual(paths);
     expect(rows.filter(({ path, page }) => pageOf(path) !== page)).toEqual([]);
-    await closeNow(warehouse);
+    await closeNow(history);
   });
 });
 

@@ -10,7 +10,7 @@ import { Service } from '../src/service/loop.js';
 import { runSql } from '../src/sql/answer.js';
 import { formatAnswer } from '../src/sql/formats.js';
 import { colorsOf } from '../src/terminal/output.js';
-import { type History, openHistory } from '../src/warehouse/published.js';
+import { type History, openHistory } from '../src/history/history.js';
 import { env, serveSandbox, workspaceOf } from './commands/workspace.js';
 import { openTestState } from './open-state.js';
 import { runtimeIn } from './run-cli.js';

@@ -2,12 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { StorageError } from '../src/errors.js';
 import { isOfDamage, isOfStorage, storageFailure } from '../src/storage.js';
 
-const PATH = '/srv/docs/warehouse.duckdb';
+const PATH = '/srv/docs/history.duckdb';
 
 const FULL = 'The disk is full: free some space, then run the command again.';
 const DENIED = 'Give this user write access there, or set dataDir to a directory it can write to.';
-const DAMAGED =
-  'It is damaged. Nothing was changed. To restore the latest good copy, run: readership restore';
+const DAMAGED = 'It is damaged. Nothing was changed. Restore a backup: readership restore --from FILE';
 const FAILED = 'Run the command again; if it fails again: readership doctor';
 
 const FILES =

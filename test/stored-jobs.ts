@@ -1,7 +1,7 @@
 import { referenceOf } from '../src/agents/job.js';
 import type { State } from '../src/state/state.js';
-import type { Reader, Row } from '../src/warehouse/query.js';
-import { rowsOf } from './open-warehouse.js';
+import type { Reader, Row } from '../src/history/query.js';
+import { rowsOf } from './open-history.js';
 
 const JOBS = `
   SELECT * REPLACE (
@@ -32,6 +32,17 @@ export async function storeJobsOf(reader: Reader, state: State): Promise<void> {
       insert(state, 'messages', { ...message, reference: `message ${JSON.stringify(message['id'])}` });
     for (const review of reviews) insert(state, 'pull_requests', review);
   });
+}
+
+/** Stores the other tables of a made-up history in the state, in place of what it has. */
+export async function storeTablesOf(reader: Reader, state: State): Promise<void> {
+  for (const table of ['choices', 'skips', 'notes', 'runs']) {
+    const rows = await rowsOf(reader, `FROM ${table}`);
+    await state.transaction(() => {
+      state.run(`DELETE FROM ${table}`);
+      for (const row of rows) insert(state, table, row);
+    });
+  }
 }
 
 /** Inserts one row with these columns. */

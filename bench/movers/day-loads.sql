@@ -1,15 +1,20 @@
 -- Marks every day of the simulated weeks as loaded and settled, also those without views.
-INSERT INTO day_loads BY NAME
+INSERT INTO days BY NAME
 SELECT
   project,
   calendar.day::DATE AS day,
   'final' AS state,
-  calendar.day + INTERVAL 4 DAY AS attempted_at,
-  calendar.day + INTERVAL 4 DAY AS loaded_at,
+  calendar.day + INTERVAL 4 DAY AS first_loaded_at,
+  first_loaded_at AS loaded_at,
+  first_loaded_at AS checked_at,
   coalesce(sum(human), 0) AS human,
   coalesce(sum(ai), 0) AS ai,
   coalesce(sum(total), 0) AS total,
-  count(path) AS pages
+  count(path) AS pages,
+  0 AS unattributed_human,
+  0 AS unattributed_ai,
+  0 AS unattributed_total,
+  0 AS nights_in_doubt
 FROM
   (
     SELECT project, min(day) AS first_day, max(date_trunc('week', day)) + INTERVAL 6 DAY AS last_day

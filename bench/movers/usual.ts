@@ -1,8 +1,8 @@
 import { DuckDBInstance } from '@duckdb/node-api';
 import { z } from 'zod';
 import { poisson, uniformFrom } from '../../src/sandbox/traffic/random.js';
-import { createSchema } from '../../src/warehouse/schema.js';
-import { queryRows } from '../../src/warehouse/query.js';
+import { createSchema } from '../../src/history/schema.js';
+import { queryRows } from '../../src/history/query.js';
 import { LAST_WEEK } from './history.js';
 import { normal } from './simulate.js';
 
@@ -60,10 +60,11 @@ export async function usualRangeHolds(
       weeklyViews(course, firstSeed + site).map((views, ago) => `('site ${site}', ${ago}, ${views})`),
     ).flat();
     await connection.run(`
-      INSERT INTO day_loads BY NAME
+      INSERT INTO days BY NAME
       SELECT project, DATE '${LAST_WEEK}' - 7 * ago::INTEGER + weekday::INTEGER AS day, 'final' AS state,
-        TIMESTAMP '2026-12-01' AS attempted_at, TIMESTAMP '2026-12-01' AS loaded_at,
-        (views + weekday) // 7 AS human, 0 AS ai, human AS total, 1 AS pages
+        TIMESTAMP '2026-12-01' AS first_loaded_at, first_loaded_at AS loaded_at, loaded_at AS checked_at,
+        (views + weekday) // 7 AS human, 0 AS ai, human AS total, 1 AS pages,
+        0 AS unattributed_human, 0 AS unattributed_ai, 0 AS unattributed_total, 0 AS nights_in_doubt
       FROM (VALUES ${values.join(', ')}) AS week (project, ago, views), range(7) AS days (weekday)`);
     const [score] = await queryRows(
       connection,

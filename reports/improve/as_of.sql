@@ -1,4 +1,4 @@
 -- Grain: one row with the day of the project's last export, to which ages are counted.
-SELECT coalesce(max(attempted_at)::DATE, $to::DATE) AS day
-FROM day_loads
+SELECT coalesce(max(checked_at)::DATE, $to::DATE) AS day
+FROM days
 WHERE project = $project

@@ -8,8 +8,8 @@ SELECT
   choice.chosen_at >= $from::DATE AS newly_flagged,
   {human: choice.weekly_human, ai: choice.weekly_ai, trend: (choice.facts ->> 'trend')::DOUBLE} AS weekly
 FROM
-  page_choices AS choice
-  ANTI JOIN agent_jobs AS job
+  choices AS choice
+  ANTI JOIN jobs AS job
     ON job.project = choice.project AND job.path = choice.path AND job.planned_at >= choice.chosen_at
 WHERE
   choice.project = $project AND choice.code IN ('flagged', 'next')

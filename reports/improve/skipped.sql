@@ -2,8 +2,8 @@
 -- that have or had a job: jobs.sql lists those.
 SELECT choice.code, min(choice.facts) AS facts, count(*) AS pages
 FROM
-  page_choices AS choice
-  ANTI JOIN agent_jobs AS job
+  choices AS choice
+  ANTI JOIN jobs AS job
     ON job.project = choice.project AND job.path = choice.path AND job.planned_at >= choice.chosen_at
 WHERE
   choice.project = $project

@@ -5,7 +5,7 @@ import { pageOf } from '../page.js';
 import { type Job, readJobs } from '../state/jobs.js';
 import { readSkips } from '../state/skips.js';
 import type { State } from '../state/state.js';
-import { type Reader, readSql } from '../warehouse/query.js';
+import { type Reader, readSql } from '../history/query.js';
 import { reasonOfSkip } from './choices.js';
 import { OPEN_STATES } from './lifecycle.js';
 import type { Reason } from './reasons.js';

@@ -1,16 +1,17 @@
 import type { ExitCode } from '../errors.js';
+import { type History, openOwnHistory } from '../history/history.js';
 import type { State } from '../state/state.js';
-import { type History, openOwnHistory } from '../warehouse/published.js';
+import { readTables } from '../state/tables.js';
 import { withStateOf } from './state.js';
 import { readWorkspace, type Runtime, type Workspace, type WorkspaceOptions } from './workspace.js';
 
-/** What is read without waiting for anyone: the published history, and the state as it is now. */
+/** What is read without waiting for anyone: the history, and the state as it is now. */
 interface ReadStores {
   readonly history: History;
   readonly state: State;
 }
 
-/** Runs `work` with the published history and the state, which other processes cannot block. */
+/** Runs `work` with the history and the state, which other processes cannot block. */
 export async function withHistory(
   options: WorkspaceOptions,
   runtime: Runtime,
@@ -27,7 +28,10 @@ export async function withHistoryOf<Result>(
 ): Promise<Result> {
   const history = await openOwnHistory(workspace.historyFile);
   try {
-    return await withStateOf(workspace, (state) => work({ history, state }));
+    return await withStateOf(workspace, async (state) => {
+      await history.show(readTables(state));
+      return work({ history, state });
+    });
   } finally {
     history.close();
   }

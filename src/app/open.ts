@@ -1,9 +1,17 @@
 import { ClockError } from '../api/errors.js';
+import { StorageError } from '../errors.js';
+import { exists, stampOf } from '../files.js';
+import { HistoryStore, type StoreOptions } from '../history/store.js';
 import type { MailTransport } from '../mail/transport.js';
+import { forgetDayFailure } from '../state/day-failures.js';
+import { forgetPages } from '../state/kept-pages.js';
+import type { Worker } from '../state/lock.js';
+import { saveState } from '../state/saved.js';
 import { Sender } from '../state/sender.js';
+import type { State } from '../state/state.js';
+import { readTables } from '../state/tables.js';
+import { hasHistory, setHistory } from '../state/workspace.js';
 import type { Observer, Parts } from '../steps/parts.js';
-import { lazyWarehouse, refuseToForget } from '../warehouse/open.js';
-import { publishedState } from '../warehouse/saved-state.js';
 import { type Callbacks, connect } from './platform.js';
 import { type Hold, withWorker } from './worker.js';
 import type { Runtime, Workspace } from './workspace.js';
@@ -15,6 +23,12 @@ const TOO_FAR_OFF =
   'Nothing is sent while the clocks of this machine and the platform are more than an hour apart. ' +
   'Set whichever is wrong: readership doctor';
 
+interface OpenOptions extends Hold {
+  readonly listener: Listener;
+  /** Whether everything may be loaded again if the history is missing. */
+  readonly mayBeginAgain?: boolean | undefined;
+}
+
 /**
  * Opens a workspace that was read, as its worker, runs `work` with its parts, and releases them, however it ends. Throws
  * a `LockedError` if another process is the worker, and a `StorageError` if something must be restored first.
@@ -22,16 +36,14 @@ const TOO_FAR_OFF =
 export async function withParts<Result>(
   workspace: Workspace,
   { now, signal }: Pick<Runtime, 'now' | 'signal'>,
-  { listener, ...hold }: Hold & { readonly listener: Listener },
+  { listener, mayBeginAgain = false, ...hold }: OpenOptions,
   work: (parts: Parts) => Promise<Result>,
 ): Promise<Result> {
-  const { liveFile, historyFile, witness, credentials } = workspace;
-  // A workspace that has loaded something does not begin again because its files are missing.
-  await refuseToForget(liveFile, historyFile);
+  const { witness, credentials } = workspace;
   return withWorker(workspace, { now, signal }, hold, async ({ state, worker, here, recovered }) => {
     if (recovered !== undefined) listener.onNotice?.(recovered);
-    const holder = { ...hold, command: `readership ${hold.command}`, historyFile, now, signal };
-    const store = lazyWarehouse(liveFile, holder);
+    if (!mayBeginAgain) await expectHistory(workspace, state);
+    const store = openStore(workspace, state, worker, listener);
     try {
       const platform = await connect(workspace, { now, signal }, listener, state);
       try {
@@ -39,7 +51,7 @@ export async function withParts<Result>(
           await platform.clock.ask();
           return platform.clock.isTooFarOff() ? new ClockError(TOO_FAR_OFF) : undefined;
         };
-        const published = () => publishedState(store, historyFile);
+        const published = () => store.carried();
         const sender = new Sender({ state, worker, here, witness, published, whyNot });
         // One for the whole command, because it remembers that the server stopped answering.
         let opened: MailTransport | undefined;
@@ -55,5 +67,43 @@ export async function withParts<Result>(
     } finally {
       await store.close();
     }
+  });
+}
+
+/** Throws a `StorageError` if the history is missing although days were loaded: they are not silently loaded again. */
+async function expectHistory({ historyFile }: Workspace, state: State): Promise<void> {
+  if (!hasHistory(state) || (await exists(historyFile))) return;
+  throw new StorageError(
+    `The history ${historyFile} is missing, although days were loaded. Nothing was changed.\n` +
+      'Restore a backup: readership restore --from FILE\nOr load again what the platform still has: readership export --reload',
+  );
+}
+
+/** The history as its worker uses it, together with the state. */
+export function openStore(
+  { historyFile }: Pick<Workspace, 'historyFile'>,
+  state: State,
+  worker: Worker,
+  { onNotice, writeAfterMs }: Pick<Listener, 'onNotice'> & Pick<StoreOptions, 'writeAfterMs'>,
+): HistoryStore {
+  return new HistoryStore({
+    path: historyFile,
+    tables: () => readTables(state),
+    state: () => saveState(state, historyFile),
+    expectCurrent: () => {
+      worker.expectCurrent();
+    },
+    onWritten: async (days) => {
+      const stamp = await stampOf(historyFile);
+      await state.transaction(() => {
+        for (const { project, stored } of days) {
+          forgetPages(state, { project, day: stored.day });
+          forgetDayFailure(state, { project, day: stored.day });
+        }
+        setHistory(state, stamp);
+      });
+    },
+    onWarning: (words) => onNotice?.(words),
+    writeAfterMs,
   });
 }

@@ -1,55 +1,74 @@
-import { resolve } from 'node:path';
+import { rename, rmdir, stat } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
 import { StorageError } from '../errors.js';
-import { exists, expectDirectory, makeDirectory } from '../files.js';
-import { lockData } from '../state/lock.js';
+import { exists, expectDirectory, ignoreMissing, makeDirectory } from '../files.js';
+import { readStateOf04, writeHistoryOf04 } from '../history/from-0.4.js';
+import { OTHER_FILE, readSource, restoreHistory } from '../history/restore.js';
+import type { CarriedState } from '../history/saved-state.js';
+import { lockData, type WorkerOptions } from '../state/lock.js';
 import { openState } from '../state/open.js';
-import { findState, isToReplace, type ReadyState, type RestoredState, writeState } from '../state/restore.js';
-import type { SavedState } from '../state/saved.js';
+import { expectWholeJournal, importState } from '../state/from-0.4.js';
+import {
+  type FoundState,
+  findState,
+  isToReplace,
+  type ReadyState,
+  type RestoredState,
+  writeState,
+} from '../state/restore.js';
 import type { State } from '../state/state.js';
-import type { HoldOptions } from '../warehouse/open.js';
-import { expectSchema } from '../warehouse/published.js';
-import { removeEmpty, restore, type Restored, stateToRestore } from '../warehouse/restore.js';
+import { writeWitness } from '../state/witness.js';
+import { storageFailure } from '../storage.js';
 import type { Workspace } from './workspace.js';
 
-/** What was done to the live database and to the state; undefined for one that was kept as it was. */
+/** A history that was restored, and where the previous one is now; undefined if there was none. */
+export interface RestoredHistory {
+  readonly path: string;
+  readonly source: string;
+  readonly aside: string | undefined;
+}
+
+/** What was done to the history and to the state; undefined for one that was kept as it was. */
 export interface RestoredStores {
-  readonly live: Restored | undefined;
+  readonly history: RestoredHistory | undefined;
   readonly state: RestoredState | undefined;
 }
 
 /**
- * Restores the live database and the state from a history: from `from`, or, as far as they are missing, damaged or
- * behind, from the published one. Holds the worker's lock. Throws a `StorageError`, with nothing changed, if that is not
- * possible.
+ * Restores the history and the state it carries from another history, or the state from the history of the workspace, as
+ * far as that knows more. Holds the worker's lock. Throws a `StorageError`, with nothing changed, if that is not possible.
  */
 export async function restoreStores(
   workspace: Workspace,
   from: string | undefined,
-  options: HoldOptions,
+  options: WorkerOptions,
 ): Promise<RestoredStores> {
-  const { dataDir, liveFile, historyFile } = workspace;
+  const { dataDir, historyFile, witness } = workspace;
   await expectDirectory(dataDir);
-  const restoration = { liveFile, historyFile, from };
-  const saved = await savedState(workspace, from);
+  const source = await expectSource(historyFile, from);
+  const carried = await readSource(source);
   const made = await makeDirectory(dataDir);
   const lock = await inTurn(dataDir, options);
   let ready: ReadyState | undefined;
   try {
     const found = await findState(dataDir);
-    const source = resolve(from ?? historyFile);
-    if (saved === undefined && found.is !== 'sound') {
-      await expectSchema(source);
-      throw new StorageError(
-        `${source} carries no state, and the one in ${dataDir} is ${found.is}. Nothing was changed. Use a history.duckdb: readership restore --from FILE`,
-      );
+    if (carried.is === '0.4') {
+      const restored = await restoreFrom04(workspace, source, found);
+      lock.release();
+      return restored;
     }
-    if (saved !== undefined && isToReplace(found, saved, { source, witness: workspace.witness }))
-      ready = writeState(dataDir, saved, source);
-    const live = await restore(restoration, options);
+    if (carried.state === undefined && found.is !== 'sound')
+      throw new StorageError(
+        `${source} carries no state, and the one in ${dataDir} is ${found.is}. ${OTHER_FILE}`,
+      );
+    if (carried.state !== undefined && isToReplace(found, carried.state, { source, witness }))
+      ready = writeState(dataDir, carried.state, source);
     const stamp = options.now().toISOString().slice(0, 19).replaceAll(':', '-');
     const state = await ready?.putInPlace(stamp);
+    // The history comes last: until then, the same command does all of it again.
+    const history = source === historyFile ? undefined : await replaceHistory(historyFile, source, stamp);
     lock.release();
-    return { live, state };
+    return { history, state };
   } catch (error) {
     ready?.discard();
     if (made === undefined) lock.release();
@@ -61,21 +80,76 @@ export async function restoreStores(
   }
 }
 
-/** The state that the file to restore from carries. A published history that is not needed may be missing or damaged. */
-export async function savedState(
-  { dataDir, liveFile, historyFile }: Workspace,
-  from: string | undefined,
-): Promise<SavedState | undefined> {
-  const isNeeded = from !== undefined || (await findState(dataDir)).is !== 'sound';
-  if (!isNeeded && !(await exists(historyFile))) return undefined;
-  return stateToRestore({ liveFile, historyFile, from }).catch((error: unknown) => {
-    if (isNeeded) throw error;
-    return undefined;
+/**
+ * Takes over a workspace of Readership 0.4: its journal must have no attempt that its database lacks. The history comes
+ * last, and then its files get names that nobody looks for. Throws a `StorageError`, with nothing changed, if it cannot.
+ */
+async function restoreFrom04(
+  { dataDir, historyFile, witness }: Workspace,
+  source: string,
+  found: FoundState,
+): Promise<RestoredStores> {
+  const tables = await readStateOf04(source).catch((cause: unknown) => {
+    throw storageFailure(`read ${source}, which Readership 0.4 may have open: stop it`, cause);
   });
+  const journal = join(dirname(source), 'effects.log');
+  if (await exists(journal)) expectWholeJournal(journal, source, tables);
+  const saved = await importState(tables, historyFile);
+  if (found.is === 'sound' && (found.workspace !== saved.workspace || found.attempt > saved.attempt))
+    throw new StorageError(
+      `The state in ${dataDir} is not that of ${source}, or knows more of what was sent. Nothing was changed. ` +
+        'Move it away if it is not needed, then run the command again.',
+    );
+  const ready = writeState(dataDir, saved, source);
+  const state = await ready.putInPlace(OLD);
+  const aside = `${historyFile}.${OLD}`;
+  await writeHistoryOf04(historyFile, source, aside);
+  for (const [name, end] of [
+    ['warehouse.duckdb', '.wal'],
+    ['warehouse.duckdb', '.lock'],
+    ['warehouse.duckdb', ''],
+    ['effects.log', ''],
+  ] as const)
+    await rename(join(dataDir, name + end), join(dataDir, `${name}.${OLD}${end}`)).catch(ignoreMissing);
+  if (witness !== undefined) {
+    await rename(witness, `${witness}.${OLD}`).catch(ignoreMissing);
+    writeWitness(witness, saved);
+  }
+  return { history: { path: historyFile, source, aside: (await exists(aside)) ? aside : undefined }, state };
+}
+
+/** Ends the names of the files of 0.4. */
+const OLD = '0.4';
+
+/** The file to restore from. Throws a `StorageError` if there is none. */
+async function expectSource(historyFile: string, from: string | undefined): Promise<string> {
+  const source = resolve(from ?? historyFile);
+  if (!(await exists(source)))
+    throw new StorageError(
+      from === undefined
+        ? `There is no history ${source} to restore from. Nothing was changed. Use a backup: readership restore --from FILE`
+        : `There is no ${source} to restore from. ${OTHER_FILE}`,
+    );
+  if (!(await stat(source)).isFile())
+    throw new StorageError(`${source} is not a file, so not a history. ${OTHER_FILE}`);
+  return source;
+}
+
+async function replaceHistory(path: string, source: string, stamp: string): Promise<RestoredHistory> {
+  let aside = `${path}.replaced-${stamp}`;
+  for (let number = 2; await exists(aside); number++) aside = `${path}.replaced-${stamp}-${number}`;
+  await restoreHistory(path, source, aside);
+  return { path, source, aside: (await exists(aside)) ? aside : undefined };
+}
+
+/** Removes a new directory and those around it, up to the first that was made, as far as they are empty. */
+async function removeEmpty(directory: string, first: string): Promise<void> {
+  await rmdir(directory).catch(() => undefined);
+  if (directory !== first) await removeEmpty(dirname(directory), first);
 }
 
 /** Takes the lock; the state, if it can be opened, names a process that holds it. */
-async function inTurn(dataDir: string, options: HoldOptions) {
+async function inTurn(dataDir: string, options: WorkerOptions) {
   let state: State | undefined;
   try {
     state = await openState(dataDir).catch(() => undefined);
@@ -83,4 +157,11 @@ async function inTurn(dataDir: string, options: HoldOptions) {
   } finally {
     state?.close();
   }
+}
+
+/** The state that the history of a workspace carries; undefined if there is none, or if it cannot be read. */
+export async function savedState({ historyFile }: Workspace): Promise<CarriedState | undefined> {
+  if (!(await exists(historyFile))) return undefined;
+  const source = await readSource(historyFile).catch(() => undefined);
+  return source?.is === 'history' ? source.state : undefined;
 }

@@ -1,3 +1,6 @@
+import { join } from 'node:path';
+import { SchemaError } from '../errors.js';
+import { of04 } from '../storage.js';
 import { exists } from '../files.js';
 import { readHolder } from '../state/lock.js';
 import { emptyState, missingState, openState } from '../state/open.js';
@@ -32,10 +35,16 @@ export async function expectNoHistory({
   dataDir,
   historyFile,
 }: Pick<Workspace, 'dataDir' | 'historyFile'>): Promise<void> {
+  const database = join(dataDir, 'warehouse.duckdb');
+  if (await exists(database)) throw new SchemaError(of04(database));
   if (!(await exists(historyFile))) return;
   // Loading DuckDB takes long, and nothing else here needs it.
-  const { expectSchema } = await import('../warehouse/published.js');
-  await expectSchema(historyFile);
+  const { openHistory } = await import('../history/history.js');
+  // Another version has another way out; a damaged history is no news here.
+  const history = await openHistory(historyFile).catch((error: unknown) => {
+    if (error instanceof SchemaError) throw error;
+  });
+  history?.close();
   throw missingState(dataDir);
 }
 

@@ -49,7 +49,6 @@ export const keepPrivate = (): void => {
 /** All that is known before the database is opened. */
 export interface Workspace extends WorkspaceView {
   readonly dataDir: string;
-  readonly liveFile: string;
   readonly outboxDir: string;
   /** The file beside the configuration that knows the last attempt to send something; undefined for the built-in sandbox. */
   readonly witness: string | undefined;
@@ -152,7 +151,6 @@ function filesIn(dataDir: string) {
     );
   return {
     dataDir,
-    liveFile: behindLinks(join(dataDir, 'warehouse.duckdb')),
     historyFile: behindLinks(join(dataDir, 'history.duckdb')),
     reportsDir: join(dataDir, 'reports'),
     outboxDir: join(dataDir, 'outbox'),

@@ -3,7 +3,7 @@ import { utcMonth } from 'd3-time';
 import { addDays, type Day, type DayRange, dayOf, daysBetween, parseDay, startOfDay } from '../day.js';
 import { plainDayRange } from '../format/days.js';
 import { inTitle } from '../format/text.js';
-import type { Row } from '../warehouse/query.js';
+import type { Row } from '../history/query.js';
 import {
   type BarChart,
   type Event,

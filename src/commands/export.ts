@@ -1,4 +1,4 @@
-import { stateOf } from '../app/state.js';
+import { stateOf, withStateOf } from '../app/state.js';
 import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
 import { shownPath } from '../config/load.js';
 import { lastEndedDay } from '../day.js';
@@ -7,11 +7,12 @@ import { type PlannedExport, planProject } from '../export/planned.js';
 import type { ExportBounds } from '../export/range.js';
 import { auditLines, loadedLines, planJson, planLines } from '../print/export.js';
 import { auditStep, exportStep } from '../steps/export.js';
-import { datasetSummary, runPublish } from '../steps/publish.js';
+import { datasetSummary, publishStep } from '../steps/publish.js';
 import { StepRunner } from '../steps/step.js';
 import { readRequests } from '../state/requests.js';
-import { openNewest } from '../warehouse/published.js';
-import type { Reader } from '../warehouse/query.js';
+import { hasHistory } from '../state/workspace.js';
+import { openOwnHistory } from '../history/history.js';
+import { exists } from '../files.js';
 import {
   aDatasetDirectory,
   aDay,
@@ -27,7 +28,7 @@ import { conclude, runSteps, withSteps } from './steps.js';
 export const exportCommand = projectCommand('export', {
   summary: 'load days that are missing, failed or not final yet',
   description:
-    'Loads the days that are missing, failed or not final yet, newest first, and publishes the history. Reloads final days only with --reload. Never loads today, which has not ended.',
+    'Loads the days that are missing, failed or not final yet, newest first. Reloads final days only with --reload. Never loads today, which has not ended.',
   options: {
     from: value('<day>', 'first day, YYYY-MM-DD (default: where the history starts)', aDay),
     to: value('<day>', 'last day, included (default: yesterday, UTC)', aDay),
@@ -42,16 +43,28 @@ export const exportCommand = projectCommand('export', {
   readership export --reload --from 2026-01-05 --to 2026-01-05   reload one day`,
   environment: PLATFORM_ENVIRONMENT,
   run: async (options, runtime) => {
-    checkBounds(options, runtime.now());
-    if (options.plan === true) return printPlan(options, runtime);
-    const stepsOptions = { ...options, waits: options.reload === true };
+    const isLost =
+      options.reload === true && options.from === undefined && (await isHistoryLost(options, runtime));
+    // Without a history, every day is missing.
+    const bounds = isLost ? { to: options.to } : options;
+    checkBounds(bounds, runtime.now());
+    if (options.plan === true)
+      return printPlan({ ...options, ...bounds, reload: !isLost && options.reload }, runtime);
+    const stepsOptions = { ...options, waits: options.reload === true, mayBeginAgain: options.reload };
     const { result, outages, cost } = await runSteps('export', stepsOptions, runtime, (runner, parts) =>
-      runner.step('export', () => exportStep(parts, options)),
+      runner.step('export', () => exportStep(parts, bounds)),
     );
     for (const line of loadedLines(result ?? [], cost)) runtime.output.data(line);
     return conclude(outages, runtime);
   },
 });
+
+/** Whether days were loaded, and the history that had them is missing. */
+async function isHistoryLost(options: WorkspaceOptions, runtime: Runtime): Promise<boolean> {
+  const workspace = await readWorkspace(options, runtime, 'none');
+  if (await exists(workspace.historyFile)) return false;
+  return withStateOf(workspace, (state) => hasHistory(state));
+}
 
 function checkBounds({ from, to, reload }: ExportBounds, now: Date): void {
   if (reload === true && from === undefined)
@@ -75,16 +88,15 @@ async function printPlan(
   runtime: Runtime,
 ): Promise<ExitCode> {
   const workspace = await readWorkspace(options, runtime);
-  const { settings, projects, credentials, liveFile, historyFile } = workspace;
+  const { settings, projects, credentials, historyFile } = workspace;
   const state = await stateOf(workspace);
-  const history = await openNewest(liveFile, historyFile);
-  // Before the first export, nothing is loaded and no requests are used.
-  const reader: Reader = history ?? { query: () => Promise.resolve([]) };
+  const opened = (await exists(historyFile)) ? await openOwnHistory(historyFile) : undefined;
+  const history = opened ?? { storedDays: () => Promise.resolve(new Map()) };
   const now = runtime.now();
   try {
     const planned: PlannedExport[] = [];
     for (const project of projects)
-      planned.push(await planProject({ reader, state }, project, settings, options, now));
+      planned.push(await planProject({ history, state }, project, settings, options, now));
     if (options.json === true) runtime.output.json(planned.map(planJson));
     else
       for (const one of planned) {
@@ -93,7 +105,7 @@ async function printPlan(
       }
     return 0;
   } finally {
-    history?.close();
+    opened?.close();
     state.close();
   }
 }
@@ -121,13 +133,13 @@ export const audit = projectCommand('audit', {
 });
 
 export const publish = workspaceCommand('publish', {
-  summary: 'publish the history now, with --parquet also as a Parquet dataset',
+  summary: 'write the Parquet dataset now',
   description:
-    'Writes data/history.duckdb, a sorted, read-only copy of the whole history, and replaces the previous copy in one step. With --parquet, or publish.parquet in the configuration, also writes every file of a Parquet dataset, which Spark, ClickHouse, Polars and DuckDB read, and then runs publish.then. Every command that changes the history publishes what changed, too.',
+    'Writes every file of the Parquet dataset, which Spark, ClickHouse, Polars and DuckDB read, and then runs publish.then. Where publish.parquet is set, every command that loads days writes the files that changed.',
   options: {
     parquet: value(
       '<directory>',
-      'also publish a Parquet dataset in this directory (default: publish.parquet)',
+      'write the dataset into this directory (default: publish.parquet)',
       aDatasetDirectory,
     ),
     json: flag(JSON_LOG),
@@ -138,15 +150,15 @@ export const publish = workspaceCommand('publish', {
   run: async (options, runtime) => {
     const { output, workingDirectory } = runtime;
     return withSteps<ExitCode>('publish', { ...options, secrets: 'optional' }, runtime, async (parts) => {
-      const { historyFile, dataset } = parts.workspace;
+      const { dataset } = parts.workspace;
+      if (dataset === undefined)
+        throw new ConfigurationError(
+          'There is no directory for the Parquet dataset: set publish.parquet in readership.yaml, or name one: readership publish --parquet DIRECTORY',
+        );
       const runner = new StepRunner(parts);
-      const published = await runPublish(runner, parts, { isWhole: true });
-      const line = (path: string, words: string) => {
-        output.data(`${shownPath(path, workingDirectory)}  ${words}`);
-      };
-      if (published !== undefined) line(historyFile, `${(published.bytes / 1e6).toFixed(1)} MB`);
-      if (published?.dataset !== undefined && dataset !== undefined)
-        line(dataset.location, datasetSummary(published.dataset));
+      const change = await runner.step('publish', () => publishStep(parts, { isWhole: true }));
+      if (change !== undefined)
+        output.data(`${shownPath(dataset.location, workingDirectory)}  ${datasetSummary(change)}`);
       return conclude(runner.outages, runtime);
     });
   },

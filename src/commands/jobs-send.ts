@@ -5,7 +5,7 @@ import { jobLine } from '../print/jobs.js';
 import { ExportProgress } from '../print/progress.js';
 import type { Job } from '../state/jobs.js';
 import { findJob, sendMessage } from '../steps/job-changes.js';
-import { doAndPublish } from '../steps/publish.js';
+import { doAndStore } from '../steps/history.js';
 import { conclude } from './steps.js';
 
 /** Sends a planned message. Throws a `LockedError` at once if another process works. */
@@ -23,7 +23,7 @@ export async function sendNow(
   output.goesOnUnread = true;
   const hold = { command: 'jobs message', listener: { ...progress, onJob }, maxWaitMs: 0 };
   return withParts(workspace, runtime, hold, async (parts) => {
-    const { outages } = await doAndPublish(parts, async () => {
+    const { outages } = await doAndStore(parts, async () => {
       const { project } = findJob(parts.state, workspace, id);
       const { state, stopped } = await sendMessage(parts, project, message);
       const settle = `readership jobs settle ${id}`;

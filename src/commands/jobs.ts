@@ -75,10 +75,10 @@ const show = workspaceCommand('show', {
   },
 });
 
-/** The views before and after the merge of a job, as of the last publication. Only for them is DuckDB loaded. */
+/** The views before and after the merge of a job, as of the last load. Only for them is DuckDB loaded. */
 async function readEffect({ historyFile }: Workspace, job: Job): Promise<JobEffect | undefined> {
   if (!(await exists(historyFile))) return undefined;
-  const { openOwnHistory } = await import('../warehouse/published.js');
+  const { openOwnHistory } = await import('../history/history.js');
   const { readJobEffects } = await import('../agents/job-effects.js');
   const history = await openOwnHistory(historyFile);
   try {

@@ -25,7 +25,7 @@ export interface ReportOptions extends WorkspaceOptions {
 }
 
 /**
- * Renders a report from the published history: pages to files, everything else to stdout or
+ * Renders a report from the history: pages to files, everything else to stdout or
  * `--output`.
  */
 export async function renderReport(

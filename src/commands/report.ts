@@ -36,7 +36,7 @@ const show = projectCommand('show', {
   isDefault: true,
   summary: 'render a report; "show" can be left out',
   description:
-    'Renders a report from the published history: as an HTML page in data/reports/, or as text or JSON to stdout; with --output, to that file instead.',
+    'Renders a report from the history: as an HTML page in data/reports/, or as text or JSON to stdout; with --output, to that file instead.',
   arguments: [value<string | undefined>('[name]', 'the report, such as weekly (without one: list them)')],
   options: {
     period: PERIOD,
@@ -76,7 +76,7 @@ const list = workspaceCommand('list', {
 });
 
 const send = projectCommand('send', {
-  description: 'Email a report from the live database to the configured recipients who have not received it.',
+  description: 'Email a report from the history to the configured recipients who have not received it.',
   arguments: [NAME],
   options: {
     period: PERIOD,

@@ -6,21 +6,19 @@ import { MAX_LOCK_WAIT_MS } from '../app/worker.js';
 import { keepPrivate, readWorkspace } from '../app/workspace.js';
 import { shownPath } from '../config/load.js';
 import { addDays, daysBetween, lastEndedDay } from '../day.js';
-import { type LedgerStores, readDayLedger } from '../export/ledger.js';
+import { type DayStores, readDayLedger } from '../export/ledger.js';
 import { inSequence, moment, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
-import { saveState } from '../state/saved.js';
 import { whyIncomplete } from '../state/sender.js';
 import { recordDataset } from '../state/workspace.js';
-import { publish } from '../warehouse/publish.js';
 import { workspaceCommand, value } from './command.js';
 
 export const restore = workspaceCommand('restore', {
-  summary: 'restore the live database and the state from a history: the published one, or a backup',
+  summary: 'restore the history and the state from a history file, such as a backup',
   description:
-    'Each history.duckdb carries the state too: the jobs, emails and decisions. Replaces a live database or a state that is missing, damaged or older than the published history, by what that holds; with --from, by what another history holds. A state that knows more of what was sent than that history is kept, so that nothing is sent twice. The previous files are kept next to the restored ones, with the time in their names. Publishes what it restored, and says what to do next. If both are intact and up to date, nothing changes.',
+    'Each history.duckdb carries the state too: the jobs, emails and decisions. With --from, replaces the history by another one, and the state by what that carries; without it, restores a state that is missing, damaged or behind from the history of this workspace. A state that knows more of what was sent than that history is kept, so that nothing is sent twice. The previous files are kept next to the restored ones, with the time in their names. Says what to do next.',
   options: {
-    from: value('<file>', 'restore this history.duckdb, even if the live database is intact'),
+    from: value('<file>', 'restore this history.duckdb'),
   },
   examples: `
   readership restore                                 when a message suggests it
@@ -28,17 +26,13 @@ export const restore = workspaceCommand('restore', {
   run: async (options, runtime) => {
     const { now, signal, output, workingDirectory } = runtime;
     const workspace = await readWorkspace(options, runtime, 'optional');
-    const { historyFile, settings, witness } = workspace;
+    const { settings, witness } = workspace;
     const from = options.from === undefined ? undefined : resolve(workingDirectory, options.from);
     const hold = { command: 'restore', maxWaitMs: MAX_LOCK_WAIT_MS };
     keepPrivate();
     runtime.output.goesOnUnread = true;
-    const restored = await restoreStores(workspace, from, {
-      ...hold,
-      command: 'readership restore',
-      now,
-      signal,
-    });
+    const holder = { ...hold, command: 'readership restore', now, signal };
+    const restored = await restoreStores(workspace, from, holder);
     const listener = {
       onNotice: (words: string) => {
         output.data(words);
@@ -48,11 +42,11 @@ export const restore = workspaceCommand('restore', {
       for (const line of restoredLines(restored, (file) => shownPath(file, workingDirectory)))
         output.data(line);
       for (const { id } of settings.projects)
-        output.words(await daysLine({ reader: store, state }, id, now()));
-      if (restored.live === undefined && restored.state === undefined) return;
+        output.words(await stateLine({ history: store, state }, id, now()));
+      if (restored.history === undefined && restored.state === undefined) return;
       // The dataset may be that of a later state.
       await recordDataset(state, null);
-      await publish(store, historyFile, { state: saveState(state, historyFile) });
+      await store.write();
       const reason = whyIncomplete({ state, witness }) ?? sender.otherPlace();
       output.data(`${reason === undefined ? 'Next' : `${reason.message}\nThen`}: readership run`);
     });
@@ -61,12 +55,12 @@ export const restore = workspaceCommand('restore', {
 });
 
 /** What was restored, and where the previous files are. */
-function restoredLines({ live, state }: RestoredStores, shown: (file: string) => string): string[] {
-  if (live === undefined && state === undefined)
-    return ['The live database and the state are intact and up to date: nothing to restore.'];
-  const kept = [live?.aside, live?.historyAside, state?.aside].filter((aside) => aside !== undefined);
+function restoredLines({ history, state }: RestoredStores, shown: (file: string) => string): string[] {
+  if (history === undefined && state === undefined)
+    return ['The state is intact and up to date: nothing to restore.'];
+  const kept = [history?.aside, state?.aside].filter((aside) => aside !== undefined);
   return [
-    ...(live === undefined ? [] : [`Restored ${shown(live.liveFile)} from ${shown(live.source)}.`]),
+    ...(history === undefined ? [] : [`Restored ${shown(history.path)} from ${shown(history.source)}.`]),
     state === undefined
       ? 'Kept the state, which knows at least as much of what was sent.'
       : `Restored ${shown(state.path)}: jobs, emails and decisions.`,
@@ -75,7 +69,7 @@ function restoredLines({ live, state }: RestoredStores, shown: (file: string) =>
 }
 
 /** The days of a project, and which of them the next run loads again. */
-async function daysLine(stores: LedgerStores, project: string, now: Date): Promise<string> {
+async function stateLine(stores: DayStores, project: string, now: Date): Promise<string> {
   const ledger = await readDayLedger(stores, project);
   const stored = [...ledger.values()].filter((record) => record.is_stored);
   const [first, last] = [stored[0]?.day, stored.at(-1)?.day];

@@ -1,6 +1,6 @@
 import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
 import { type ExitCode, StorageError } from '../errors.js';
-import { hasStoredDays } from '../export/ledger.js';
+import { hasStoredDays } from '../history/days.js';
 import { unknownEmailLines } from '../print/emails.js';
 import { unknownPromptLines } from '../print/jobs.js';
 import { summarize } from '../print/run.js';

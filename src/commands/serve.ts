@@ -9,7 +9,7 @@ import { flag, LISTENING, projectCommand } from './command.js';
 export const serve = projectCommand('serve', {
   summary: 'look at the history in the browser',
   description:
-    'Shows the published history in the browser, until Ctrl-C or SIGTERM: who reads the site and each page, people and AI, agent jobs, reports and the state of the data; also /healthz for probes. It listens on this machine only, and lets in anyone who opens the link that it prints. To listen elsewhere, it needs a password: docs/serve.md.',
+    'Shows the history in the browser, until Ctrl-C or SIGTERM: who reads the site and each page, people and AI, agent jobs, reports and the state of the data; also /healthz for probes. It listens on this machine only, and lets in anyone who opens the link that it prints. To listen elsewhere, it needs a password: docs/serve.md.',
   options: {
     ...LISTENING,
     open: flag('open it in the browser'),
@@ -44,7 +44,7 @@ export const serve = projectCommand('serve', {
 export const mcp = projectCommand('mcp', {
   summary: 'let an AI assistant query the history (Model Context Protocol)',
   description:
-    'Serves the published history to an AI assistant over standard input and output, until the assistant disconnects: SQL, the weekly report, pages, what moved, and the pages to improve. It can change nothing, and reads no secrets. How to add it to an assistant: docs/mcp.md.',
+    'Serves the history to an AI assistant over standard input and output, until the assistant disconnects: SQL, the weekly report, pages, what moved, and the pages to improve. It can change nothing, and reads no secrets. How to add it to an assistant: docs/mcp.md.',
   examples: `
   readership mcp --sandbox
   readership mcp --config /srv/readership/readership.yaml`,

@@ -13,7 +13,9 @@ import { runPrompt } from '../sql/prompt.js';
 import { OutputFile, copyParquet, writeText } from '../sql/write.js';
 import { workbookOf } from '../sql/workbook.js';
 import type { Output } from '../terminal/output.js';
-import { type History, openHistory } from '../warehouse/published.js';
+import { type History, openHistory } from '../history/history.js';
+import { openState } from '../state/open.js';
+import { readTables } from '../state/tables.js';
 import { aDuration, workspaceCommand, value } from './command.js';
 
 /** Maximum rows of a table on a terminal. */
@@ -38,7 +40,7 @@ const NAMES = 'use a name that ends in .csv, .json, .ndjson, .md, .txt, .parquet
 export const sql = workspaceCommand('sql', {
   summary: 'run SQL over the whole history',
   description:
-    'Runs SQL over the published history, without waiting for exports or delaying them. It runs only read-only statements, which cannot access files, the network, settings or secrets. The query is the argument, a file, or standard input; without one, a terminal gets a prompt.',
+    'Runs SQL over the history, without waiting for exports or delaying them. It runs only read-only statements, which cannot access files, the network, settings or secrets. The query is the argument, a file, or standard input; without one, a terminal gets a prompt.',
   arguments: [value<string | undefined>('[query]', 'the SQL to run')],
   options: {
     file: value('<file>', 'read the query from a file'),
@@ -50,9 +52,9 @@ export const sql = workspaceCommand('sql', {
     output: value('<file>', 'write the result to a file'),
     timeout: value('<time>', 'stop a query that takes longer, such as 30s or 10m (default: 5m)', aDuration),
   },
-  notes: `Tables and views: page_views, day_loads, restatements, site_days, site_weeks, page_weeks, jobs, job_effects, deliveries, data_quality
+  notes: `Tables and views: page_views, days, day_failures, restatements, site_days, site_weeks, page_weeks, jobs, job_effects, emails, data_quality
 Macros: changes(first_day, last_day, days_earlier := …, per := 'page'), top_pages(first_day, last_day), page_history(path), page_addresses(path, first_day, last_day), human_vs_ai(first_day, last_day, grain), movers(week_start), usual_range(week_start), dropped_days(last_day)
-Meaning of columns: FROM duckdb_columns() SELECT table_name, column_name, comment (docs/data.md; questions: docs/questions.md)`,
+Meaning of columns: FROM duckdb_columns() SELECT table_name, column_name, comment WHERE comment IS NOT NULL (docs/data.md; questions: docs/questions.md)`,
   examples: `
   readership sql "FROM site_weeks ORDER BY week DESC LIMIT 8"
   readership sql "FROM movers('2026-11-09')" --format markdown
@@ -62,7 +64,7 @@ Meaning of columns: FROM duckdb_columns() SELECT table_name, column_name, commen
   echo "FROM data_quality" | readership sql --sandbox`,
   run: async (options, runtime, query) => {
     const { signal, workingDirectory, output } = runtime;
-    const { configuration, historyFile } = await readWorkspace(options, runtime, 'none');
+    const { configuration, historyFile, dataDir } = await readWorkspace(options, runtime, 'none');
     const secrets = secretNames(runtime.environment, configuration?.settings);
     if (secrets.length > 0) return runWithout(secrets, signal);
     const target = options.output === undefined ? undefined : resolve(workingDirectory, options.output);
@@ -77,6 +79,7 @@ Meaning of columns: FROM duckdb_columns() SELECT table_name, column_name, commen
     try {
       const writable = format === 'parquet' ? file?.unfinished : undefined;
       const history = await openHistory(historyFile, { writable, limits: duckdb });
+      await showState(history, dataDir);
       const session = { history, limits, removeTempFiles, file, format, output, signal };
       try {
         signal.throwIfAborted();
@@ -97,6 +100,17 @@ Meaning of columns: FROM duckdb_columns() SELECT table_name, column_name, commen
     return 0;
   },
 });
+
+/** Queries see the state as it is now; a copy of the history elsewhere has that of when it was written. */
+async function showState(history: History, dataDir: string): Promise<void> {
+  const state = await openState(dataDir).catch(() => undefined);
+  if (state === undefined) return;
+  try {
+    await history.show(readTables(state));
+  } finally {
+    state.close();
+  }
+}
 
 interface SqlSession {
   readonly history: History;

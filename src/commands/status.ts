@@ -15,7 +15,7 @@ import { projectCommand, JSON_OUTPUT } from './command.js';
 export const status = projectCommand('status', {
   summary: 'what is stored, what is missing, and what needs attention',
   description:
-    'Shows how far the history goes, how many days are left to load, the requests of the last hour, the last runs, jobs and disk space, and everything that needs your attention. Exits 1 if something needs attention. Reads the published history, so other commands cannot block it. --json has every number.',
+    'Shows how far the history goes, how many days are left to load, the requests of the last hour, the last runs, jobs and disk space, and everything that needs your attention. Exits 1 if something needs attention. Reads the history, so other commands cannot block it. --json has every number.',
   options: JSON_OUTPUT,
   examples: `
   readership status
@@ -42,11 +42,11 @@ export const status = projectCommand('status', {
   },
 });
 
-/** What is known of the published history. Only if the worker has not stored it since, DuckDB is loaded. */
+/** What is known of the history. Only if the worker has not stored it since, DuckDB is loaded. */
 async function daysOf(workspace: Workspace, state: State, now: Date): Promise<KnownDays> {
   const known = await recallDays(workspace, state, now);
   if (known !== undefined) return known;
-  const { openOwnHistory } = await import('../warehouse/published.js');
+  const { openOwnHistory } = await import('../history/history.js');
   const history = await openOwnHistory(workspace.historyFile);
   try {
     return await readDays(

@@ -6,7 +6,7 @@ import { type ExitCode, exitCodeOf, messageOf, ReadershipError } from '../errors
 import { inSequence } from '../format/days.js';
 import { logging, openLog } from '../print/log.js';
 import { ExportProgress } from '../print/progress.js';
-import { doAndPublish } from '../steps/publish.js';
+import { doAndStore } from '../steps/history.js';
 import type { Parts } from '../steps/parts.js';
 import type { StepOutage, StepRunner } from '../steps/step.js';
 
@@ -17,6 +17,8 @@ type StepsOptions = WorkspaceOptions & {
   readonly waits?: boolean;
   /** How long to wait for another process that works. */
   readonly maxLockWaitMs?: number;
+  /** Whether everything may be loaded again if the history is missing. */
+  readonly mayBeginAgain?: boolean | undefined;
   /** Whether standard output is the log that `start` writes, and nothing else. */
   readonly json?: boolean;
 };
@@ -24,7 +26,14 @@ type StepsOptions = WorkspaceOptions & {
 /** Runs `work` with everything that steps need, and releases all of it, however `work` ends. */
 export async function withSteps<Result>(
   command: string,
-  { waits = false, json = false, maxLockWaitMs = MAX_LOCK_WAIT_MS, secrets, ...options }: StepsOptions,
+  {
+    waits = false,
+    json = false,
+    maxLockWaitMs = MAX_LOCK_WAIT_MS,
+    mayBeginAgain,
+    secrets,
+    ...options
+  }: StepsOptions,
   runtime: Runtime,
   work: (parts: Parts, progress: ExportProgress) => Promise<Result>,
 ): Promise<Result> {
@@ -36,8 +45,8 @@ export async function withSteps<Result>(
   if (json) output.logOnly();
   const listener = json ? logging(await openLog(output, { json })) : progress.listener;
   const onHeld = (who: string): void =>
-    output.note(`Waiting for up to ${maxLockWaitMs / 1000} s for ${who} to end.`);
-  const hold = { command, listener, onHeld, maxWaitMs: maxLockWaitMs };
+    output.note(`The workspace is in use by ${who}; waiting for up to ${maxLockWaitMs / 1000} s.`);
+  const hold = { command, listener, onHeld, maxWaitMs: maxLockWaitMs, mayBeginAgain };
   try {
     return await withParts(workspace, runtime, hold, (parts) => work(parts, progress));
   } finally {
@@ -45,7 +54,7 @@ export async function withSteps<Result>(
   }
 }
 
-/** Does the steps of a command, and publishes what they changed. */
+/** Does the steps of a command, and keeps what they changed. */
 export const runSteps = <Result>(
   command: string,
   options: StepsOptions,
@@ -53,7 +62,7 @@ export const runSteps = <Result>(
   work: (runner: StepRunner, parts: Parts) => Promise<Result>,
 ) =>
   withSteps(command, options, runtime, async (parts, progress) => {
-    const done = await doAndPublish(parts, (runner) => work(runner, parts));
+    const done = await doAndStore(parts, (runner) => work(runner, parts));
     return { ...done, cost: progress.cost };
   });
 
@@ -62,7 +71,7 @@ export const runSteps = <Result>(
  * person must fix come before temporary ones.
  */
 export function conclude(outages: readonly StepOutage[], { output, signal }: Runtime): ExitCode {
-  if (signal.aborted) output.note('Interrupted. All stored data is complete; the next run publishes it.');
+  if (signal.aborted) output.note('Interrupted. What was read is stored; the next run goes on.');
   else
     // One error may stop several steps, such as a copy that sends nothing.
     for (const message of new Set(outages.map(({ error }) => messageOf(error)))) {

@@ -1,10 +1,10 @@
 import { addDays, type Day, daysBetween, type DayRange } from '../day.js';
-import { forgetFailuresBefore } from '../state/day-failures.js';
 import { recordFact } from '../state/facts.js';
+import { forgetFailuresBefore } from '../state/day-failures.js';
 import { KEPT_FROM } from './facts.js';
+import { storeEmptyDays } from './store-day.js';
 import { type DayResult, isEmpty, isRefused, type LoadTask, MOST_IN_A_ROW } from './load.js';
 import type { PlannedDay } from './plan.js';
-import { storeEmptyDays } from './store-day.js';
 import { largest, largestConfirmed, runsOfNeighbors, viewsIn } from './totals.js';
 
 /**
@@ -67,7 +67,7 @@ async function findKept(
 
 /** Stores the days without views that come right before a few of them, found with a few requests for totals. */
 async function skipEmpty(
-  { client, warehouse, project, signal, now }: LoadTask,
+  { client, history, state, project, signal, now }: LoadTask,
   first: Day,
   results: readonly DayResult[],
 ): Promise<DayRange | undefined> {
@@ -79,6 +79,6 @@ async function skipEmpty(
   const isEmptyFor = async (length: number) => (await viewsIn(client, before(length), { signal })) === 'none';
   const length = await largest(isEmptyFor, 2 * MOST_IN_A_ROW, daysBetween(first, last) + 1);
   if (length === 0) return undefined;
-  await storeEmptyDays(warehouse, project, before(length), now());
+  await storeEmptyDays({ history, state }, project, before(length), now());
   return before(length);
 }

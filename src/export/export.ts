@@ -1,4 +1,3 @@
-import { lastEndedDay } from '../day.js';
 import { AdditivityError } from './totals.js';
 import { PausedError } from '../api/errors.js';
 import { readPageSize } from './facts.js';
@@ -79,10 +78,9 @@ async function planOf(
   range: ExportRange,
   read: readonly DayResult[] = [],
 ): Promise<ExportPlan> {
-  const { warehouse, state, project, now, settleDays, reload = false } = task;
+  const { history, state, project, now, settleDays, reload = false } = task;
   const { rows: pageSize } = readPageSize(state, project, now());
-  const since = reload || read.length > 0 ? null : lastEndedDay(now());
-  const ledger = await readDayLedger({ reader: warehouse, state }, project, since);
+  const ledger = await readDayLedger({ history, state }, project);
   const others = new Map(ledger);
   for (const { day } of read) others.delete(day);
   const options = { settleDays, pageSize, reload, expected: expectedRows(ledger) };

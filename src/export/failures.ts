@@ -2,7 +2,7 @@ import type { Client } from '../api/client.js';
 import { ContractError, PagingError, PausedError, RefusedError, TryLaterError } from '../api/errors.js';
 import { addDays, type Day, lastEndedDay } from '../day.js';
 import type { State } from '../state/state.js';
-import type { Warehouse } from '../warehouse/warehouse.js';
+import type { HistoryStore } from '../history/store.js';
 import { readDayLedger } from './ledger.js';
 import { probeTotals } from './totals.js';
 
@@ -14,7 +14,7 @@ const MAX_IN_A_ROW = 50;
 
 /** A project, its platform, and where it is stored. */
 export interface ExportedProject {
-  readonly warehouse: Warehouse;
+  readonly history: HistoryStore;
   readonly state: State;
   readonly client: Pick<Client, 'views'>;
   readonly project: string;
@@ -78,8 +78,8 @@ export class DayFailures {
 
   /** The day to request instead of `day`: the newest one that is stored, or if there is none, one of a week ago. */
   async #otherThan(day: Day): Promise<Day> {
-    const { warehouse, state, project, now } = this.task;
-    const ledger = [...(await readDayLedger({ reader: warehouse, state }, project)).values()];
+    const { history, state, project, now } = this.task;
+    const ledger = [...(await readDayLedger({ history, state }, project)).values()];
     const stored = ledger.findLast((record) => record.is_stored && record.day !== day);
     const weekAgo = addDays(lastEndedDay(now()), -7);
     return stored?.day ?? (day === weekAgo ? addDays(weekAgo, 1) : weekAgo);

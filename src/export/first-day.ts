@@ -5,9 +5,9 @@ import { counted } from '../format/numbers.js';
 import { BELIEVED_DAYS, readFact, recordFact } from '../state/facts.js';
 import { FIRST_DAY, KEPT_FROM, SEARCH, type Search } from './facts.js';
 import { readDayLedger } from './ledger.js';
+import { storeEmptyDays } from './store-day.js';
 import type { LoadTask } from './load.js';
 import type { ExportRange } from './plan.js';
-import { storeEmptyDays } from './store-day.js';
 import {
   equalCounts,
   largest,
@@ -30,7 +30,7 @@ const SHORTER_RANGES = [366, 31, 1];
 /** A project whose first day is searched for. */
 export interface FirstDayRequest extends Pick<
   LoadTask,
-  'warehouse' | 'state' | 'client' | 'project' | 'signal'
+  'history' | 'state' | 'client' | 'project' | 'signal'
 > {
   readonly now: Date;
 }
@@ -72,7 +72,7 @@ export async function finishSearch(
   { last, length, views }: Search,
   lastDay: Day,
 ): Promise<ExportRange> {
-  const { client, warehouse, state, project, signal, now } = request;
+  const { client, history, state, project, signal, now } = request;
   const answers = new Map(views);
   const longest = daysBetween(EARLIEST_DAY, last) + 1;
   const viewsUpTo = async (age: number): Promise<number> => {
@@ -86,8 +86,9 @@ export async function finishSearch(
     return answers.get(age) ?? 0;
   };
   const holds = async (age: number) => (await viewsUpTo(age)) > 0;
-  const ledger = await readDayLedger({ reader: warehouse, state }, project);
-  const stored = [...ledger.values()].filter((record) => record.is_stored);
+  const stored = [...(await readDayLedger({ history, state }, project)).values()].filter(
+    (record) => record.is_stored,
+  );
   // If all days have as many views as those stored, this is the age of the first one.
   const guess =
     stored.length === 0
@@ -101,7 +102,7 @@ export async function finishSearch(
   const first = addDays(last, isRefused ? 1 - oldest - length : -oldest);
   const newest = length < longest ? oldest : await endOfStray([...answers], oldest, viewsUpTo);
   const empty = { first: addDays(last, 1 - oldest), last: addDays(last, -newest) };
-  if (newest < oldest) await storeEmptyDays(warehouse, project, empty, now);
+  if (newest < oldest) await storeEmptyDays({ history, state }, project, empty, now);
   if (isRefused) await recordFact(state, project, KEPT_FROM, first, now);
   await recordFact(state, project, FIRST_DAY, first, now);
   await recordFact(state, project, SEARCH, undefined, now);

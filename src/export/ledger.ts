@@ -1,36 +1,20 @@
 import { z } from 'zod';
-import { type ViewCounts, viewCountsSchema, type ViewsResponse } from '../api/schema.js';
+import { type PageViews, type ViewCounts, viewCountsSchema, type ViewsResponse } from '../api/schema.js';
 import { dayColumn, readSql, timestampColumn } from '../columns.js';
 import { addDays, type Day, dayOf, lastEndedDay } from '../day.js';
+import { type StoredDay, type StoredDays, type StoredState, storedStateColumn } from '../history/days.js';
+import type { Reader } from '../history/query.js';
+import type { HistoryStore } from '../history/store.js';
 import { type DayFailure, readDayFailures } from '../state/day-failures.js';
 import type { DayOf } from '../state/kept-pages.js';
 import type { State } from '../state/state.js';
-import type { Reader } from '../warehouse/query.js';
-import { NO_VIEWS } from './totals.js';
+import { equalCounts, NO_VIEWS } from './totals.js';
 import type { StoredViews } from './walk.js';
 
 const DAY_LEDGER = readSql(import.meta.url, 'statements/day-ledger.sql');
-const STORED_PAGES = readSql(import.meta.url, 'statements/stored-pages.sql');
-const AS_STORED = readSql(import.meta.url, 'statements/as-stored.sql');
 
-/** The reliability of a stored day: see `day_loads.state`. */
-const storedStateColumn = z.enum(['provisional', 'final', 'inconsistent']);
-export type StoredState = z.infer<typeof storedStateColumn>;
-/** Of any day that was ever requested: `failed` if the last attempt was. */
+/** The reliability of a day that was ever requested: `failed` if the last attempt was. */
 export type DayState = StoredState | 'failed';
-
-const storedDay = viewCountsSchema.extend({
-  day: dayColumn,
-  state: storedStateColumn,
-  attempted_at: timestampColumn,
-  pages: z.int(),
-  /** Nights in a row in which it did not add up. */
-  failures: z.int(),
-  /** Why it did not add up. */
-  failure: z.string().nullable(),
-});
-/** A stored day, as of when it was last read. */
-export type StoredDay = z.infer<typeof storedDay>;
 
 /** What is known of a day: as it is stored, and if the last attempt failed, when, how often and why. */
 export interface DayRecord extends ViewCounts {
@@ -47,15 +31,46 @@ export interface DayRecord extends ViewCounts {
 export type DayLedger = ReadonlyMap<Day, DayRecord>;
 
 /** Days in a row of which the first stands for all, as `readDayRuns` returns them. */
-export const dayRun = storedDay.extend({ days: z.int() });
+export const dayRun = viewCountsSchema.extend({
+  day: dayColumn,
+  state: storedStateColumn,
+  attempted_at: timestampColumn,
+  pages: z.int(),
+  failures: z.int(),
+  failure: z.string().nullable(),
+  days: z.int(),
+});
 export type DayRun = z.infer<typeof dayRun>;
 
 /**
- * Every stored day of a project, oldest first. With `since`, final days before it that have views, or
- * none, as the one before are left out: only their state is right, and whether they have views.
+ * Every stored day of a project, oldest first. Final days before `since` that have views, or none, as the one before are
+ * left out: only their state is right, and whether they have views.
  */
-export const readDayRuns = (reader: Reader, project: string, since: Day | null): Promise<DayRun[]> =>
-  reader.query(DAY_LEDGER, dayRun, { project, since, day: null });
+export const readDayRuns = (reader: Reader, project: string, since: Day): Promise<DayRun[]> =>
+  reader.query(DAY_LEDGER, dayRun, { project, since });
+
+const runOf = ({
+  day,
+  state,
+  checked_at,
+  human,
+  ai,
+  total,
+  pages,
+  problem,
+  nights_in_doubt,
+}: StoredDay): DayRun => ({
+  day,
+  state,
+  attempted_at: checked_at,
+  human,
+  ai,
+  total,
+  pages,
+  failures: nights_in_doubt,
+  failure: problem,
+  days: 1,
+});
 
 /** The record of each day that was ever requested, oldest first. */
 export function dayLedger(runs: readonly DayRun[], failures: readonly DayFailure[]): DayLedger {
@@ -64,27 +79,32 @@ export function dayLedger(runs: readonly DayRun[], failures: readonly DayFailure
     const record = { ...run, is_stored: true };
     for (let later = 0; later < run.days; later++) ledger.set(addDays(run.day, later), record);
   }
-  if (failures.length === 0) return ledger;
   for (const failure of failures) {
-    const stored = ledger.get(failure.day) ?? { ...NO_VIEWS, is_stored: false, pages: null };
-    ledger.set(failure.day, { ...stored, ...failure, state: 'failed' });
+    const stored = ledger.get(failure.day);
+    // A process was killed after it stored the day.
+    if (stored !== undefined && failure.attempted_at < stored.attempted_at) continue;
+    const empty = { ...NO_VIEWS, is_stored: false, pages: null };
+    ledger.set(failure.day, { ...(stored ?? empty), ...failure, state: 'failed' });
   }
   return new Map([...ledger].sort(([one], [other]) => (one < other ? -1 : 1)));
 }
 
+/** What reads the stored days of a project: a version of the history, or the worker's store. */
+export interface DaysReader {
+  readonly storedDays: (project: string) => Promise<StoredDays>;
+}
+
 /** Where stored days and failed attempts are read from. */
-export interface LedgerStores {
-  readonly reader: Reader;
+export interface DayStores {
+  readonly history: DaysReader;
   readonly state: State;
 }
 
-/** What is known of all days, as `readDayRuns` has the stored ones. */
-export const readDayLedger = async (
-  { reader, state }: LedgerStores,
-  project: string,
-  since: Day | null = null,
-): Promise<DayLedger> =>
-  dayLedger(await readDayRuns(reader, project, since), readDayFailures(state, project));
+/** What is known of all days. */
+export async function readDayLedger({ history, state }: DayStores, project: string): Promise<DayLedger> {
+  const runs = [...(await history.storedDays(project)).values()].map(runOf);
+  return dayLedger(runs, readDayFailures(state, project));
+}
 
 /** How far back the nightly check looks. Older days are checked by `audit`. */
 const RECENT_DAYS = 35;
@@ -102,25 +122,28 @@ export function recentTotals(ledger: DayLedger, now: Date): DayRecord[] {
   return settledTotals(ledger, dayOf(now)).filter(({ day }) => day >= since && day <= last);
 }
 
-/** Whether any day of any project is stored. */
-export const hasStoredDays = async (reader: Reader): Promise<boolean> =>
-  (await reader.query('SELECT 1 FROM day_loads LIMIT 1', z.object({}))).length > 0;
-
-const pageRow = viewCountsSchema.extend({ path: z.string().transform((path) => path.slice(1)) });
-
-/** A day as it is stored, with its pages; undefined if it is not. */
-export async function readDay(
-  reader: Reader,
+/** The stored data of a day; undefined if there is none. */
+export async function readStoredViews(
+  history: HistoryStore,
   { project, day }: DayOf,
-): Promise<{ readonly record: StoredDay; readonly views: StoredViews } | undefined> {
-  const [record] = await reader.query(DAY_LEDGER, storedDay, { project, day, since: null });
-  if (record === undefined) return undefined;
-  const rows = await reader.query(STORED_PAGES, pageRow, { project, day });
-  return { record, views: { totals: record, rows } };
+): Promise<StoredViews | undefined> {
+  const totals = (await history.storedDays(project)).get(day);
+  return totals && { totals, rows: await history.rowsOfDay(project, day) };
 }
 
 /** Whether the platform's first page of a day, with its totals, is stored. The API promises no order, so any rows will do. */
-export async function isAsStored(reader: Reader, at: DayOf, first: ViewsResponse): Promise<boolean> {
-  const values = { ...at, ...first.totals, rows: JSON.stringify(first.views), has_more: first.hasMore };
-  return (await reader.query(AS_STORED, z.object({ day: dayColumn }), values)).length > 0;
+export async function isAsStored(
+  history: HistoryStore,
+  { project, day }: DayOf,
+  { totals, views, hasMore }: ViewsResponse,
+): Promise<boolean> {
+  const stored = (await history.storedDays(project)).get(day);
+  if (stored === undefined || !equalCounts(stored, totals)) return false;
+  if (views.length !== stored.pages && !(hasMore && views.length >= 1 && views.length < stored.pages))
+    return false;
+  const rows = new Map((await history.rowsOfDay(project, day)).map((row) => [row.path, row]));
+  return views.every((row) => isSameRow(rows.get(row.path), row));
 }
+
+const isSameRow = (stored: PageViews | undefined, row: PageViews): boolean =>
+  stored !== undefined && equalCounts(stored, row);

@@ -5,16 +5,17 @@ import type { Client } from '../api/client.js';
 import { PausedError, RefusedError } from '../api/errors.js';
 import { type Day, lastEndedDay } from '../day.js';
 import { messageOf } from '../errors.js';
-import { forgetDayFailure, readDayFailures, recordDayFailure } from '../state/day-failures.js';
+import type { StoredState } from '../history/days.js';
 import { recordFact } from '../state/facts.js';
-import { forgetPages, keepPages, readUnfinishedDays } from '../state/kept-pages.js';
+import { recordDayFailure } from '../state/day-failures.js';
+import { keepPages, readUnfinishedDays } from '../state/kept-pages.js';
 import { PAGING, readPageSize } from './facts.js';
 import { DayFailures, type ExportedProject } from './failures.js';
-import { isAsStored, readDay, type StoredState } from './ledger.js';
+import { isAsStored, readStoredViews } from './ledger.js';
+import { confirmDay, storeDay, type StoreOutcome } from './store-day.js';
 import { type PageSize, ShownPageSize } from './page-size.js';
 import { keptPagesOf } from './pages.js';
 import { isSettled, type PlannedDay } from './plan.js';
-import { confirmDay, storeDay, type StoreOutcome } from './store-day.js';
 import { DayWalks } from './walk.js';
 
 /** The outcome of one day. */
@@ -41,13 +42,6 @@ export function errorsOfLoad({ results, stopped }: LoadOutcome): unknown[] {
   return stopped === undefined ? ofDays : [stopped, ...ofDays];
 }
 
-/**
- * While days are being read, others wait to be committed. Together, these have about this many requests, so that hundreds
- * of short days share a commit, and long ones do not fill the memory.
- */
-const MOST_WAITING_REQUESTS = 400;
-const FEWEST_WAITING_DAYS = 16;
-
 /** After so many days in a row that are empty or refused, when read for the first time, no other one is requested. */
 export const MOST_IN_A_ROW = 4;
 
@@ -61,8 +55,7 @@ export interface LoadTask extends ExportedProject {
 }
 
 /**
- * Loads days in order. Each is stored, or recorded as failed, separately: one that fails keeps its
- * stored data, and the others continue. A failure that would affect every other day too (a refused
+ * Loads days in order. One that fails keeps its stored data, and the others continue. A failure that would affect every other day too (a refused
  * key, a server that is down, an interruption) stops the load, and days in progress are dropped.
  * When the platform wants a pause, no further day begins; what was read of those in progress is kept.
  */
@@ -76,9 +69,6 @@ export async function loadDays(task: LoadTask, days: readonly PlannedDay[]): Pro
   return outcome;
 }
 
-/** Stores a day that was read, or that it could not be read. */
-type Store = () => Promise<DayResult>;
-
 class Load {
   readonly #results: DayResult[] = [];
   /** Why no further day begins. */
@@ -89,8 +79,6 @@ class Load {
   readonly #failures: DayFailures;
   #withoutViewsInARow = 0;
   readonly #pageSize: ShownPageSize;
-  /** The days whose last attempt failed. */
-  readonly #failed: Set<Day>;
 
   constructor(
     private readonly task: LoadTask,
@@ -104,16 +92,11 @@ class Load {
     // Every request listens to it, some until shortly after they have ended; Node.js would warn about more than ten.
     setMaxListeners(0, this.#signal);
     this.#failures = new DayFailures(task, this.#signal);
-    this.#failed = new Set(readDayFailures(task.state, task.project).map(({ day }) => day));
   }
 
   async run(): Promise<LoadOutcome & { readonly pageSize: PageSize }> {
-    const { warehouse, inTurn } = this.task;
-    // While days wait for a commit, others are read.
-    const waiting = Math.floor(MOST_WAITING_REQUESTS / (this.days[0]?.requests ?? 1));
-    const begun = { concurrency: inTurn.concurrency + Math.max(FEWEST_WAITING_DAYS, waiting) };
     const load = (planned: PlannedDay) => this.#load(planned).catch(this.#stop);
-    await warehouse.withOneThread(() => pMap(this.days, load, begun));
+    await pMap(this.days, load, { concurrency: this.task.inTurn.concurrency });
     const stopped: unknown = this.#signal.aborted ? this.#signal.reason : this.#paused;
     const { rows, isShuffled } = this.#pageSize;
     return { results: this.#results, stopped, pageSize: { rows, isShuffled } };
@@ -132,31 +115,29 @@ class Load {
 
   async #load(planned: PlannedDay): Promise<void> {
     if (this.#signal.aborted || this.#paused !== undefined || this.#isHalted) return;
-    const store = await this.task.inTurn(() => this.#attempt(planned).catch(this.#halt));
-    if (store === undefined) return;
-    const result = await store();
+    const result = await this.task.inTurn(() => this.#attempt(planned).catch(this.#halt));
+    if (result === undefined) return;
     this.#results.push(result);
     this.task.onDay?.(result);
   }
 
   /** Reads a day. Throws a failure that would affect every other day. */
-  async #attempt(planned: PlannedDay): Promise<Store | undefined> {
+  async #attempt(planned: PlannedDay): Promise<DayResult | undefined> {
     const { state, project, now } = this.task;
     const { day, due } = planned;
     if (this.#isHalted) return undefined;
     try {
       this.#signal.throwIfAborted();
-      const store = await this.#read(planned);
+      const result = await this.#read(planned);
       this.#failures.end();
-      return store;
+      return result;
     } catch (error) {
       // Once the export stops, a pending request ends with the reason of the stop: the failure of another day.
       if (this.#signal.aborted || !(await this.#failures.concernsOnly(day, error))) throw error;
       await recordDayFailure(state, { project, day, now: now() }, messageOf(error));
-      this.#failed.add(day);
       this.#count(due === 'missing' && error instanceof RefusedError);
       if (await this.#failures.concernAllDays(day)) this.#stop(error);
-      return () => Promise.resolve({ day, outcome: 'failed', error });
+      return { day, outcome: 'failed', error };
     }
   }
 
@@ -166,19 +147,19 @@ class Load {
     if (this.#withoutViewsInARow >= MOST_IN_A_ROW) this.#isHalted = true;
   }
 
-  async #read({ day, due }: PlannedDay): Promise<Store | undefined> {
-    const { warehouse, state, client, project, now, settleDays, inTurn } = this.task;
+  async #read({ day, due }: PlannedDay): Promise<DayResult | undefined> {
+    const { history, state, client, project, now, settleDays, inTurn } = this.task;
     const hasEnded = () => day <= lastEndedDay(now());
     if (!hasEnded()) return undefined;
     const settled = () => isSettled(day, now(), settleDays);
     // A day that becomes final is read in full, because two pages may have swapped views after the first page.
     const mayBeSame = due === 'provisional' && !settled();
-    const stored = due === 'inconsistent' ? await readDay(warehouse, { project, day }) : undefined;
+    const found = due === 'inconsistent' ? await readStoredViews(history, { project, day }) : undefined;
     const isUnfinished = this.unfinished.has(day);
     const walks = new DayWalks(client, day, {
       signal: this.#signal,
-      isAsStored: mayBeSame ? (first) => isAsStored(warehouse, { project, day }, first) : undefined,
-      found: stored?.views,
+      isAsStored: mayBeSame ? (first) => isAsStored(history, { project, day }, first) : undefined,
+      found,
       pageSize: this.#pageSize,
       kept: isUnfinished ? keptPagesOf(state, { project, day }) : undefined,
       // The last days use the connections of days that are done.
@@ -204,26 +185,9 @@ class Load {
     const isInDoubt = !isSame && read.doubt !== undefined;
     const dayState = isInDoubt ? 'inconsistent' : settled() ? 'final' : 'provisional';
     this.#count(due === 'missing' && !isSame && read.rows.length === 0);
-    const store = async (): Promise<DayResult> => {
-      if (isSame)
-        return {
-          day,
-          outcome: 'unchanged',
-          state: dayState,
-          rows: await confirmDay(warehouse, at, dayState),
-        };
-      const outcome = await storeDay(warehouse, at, read, dayState, due === 'missing');
-      return { day, outcome, state: dayState, rows: read.rows.length };
-    };
-    return async () => {
-      const result = await store();
-      // Only now, because a kill before the day is stored must not lose its pages.
-      if (isUnfinished || this.#failed.delete(day))
-        await state.transaction(() => {
-          forgetPages(state, { project, day });
-          forgetDayFailure(state, { project, day });
-        });
-      return result;
-    };
+    if (isSame)
+      return { day, outcome: 'unchanged', state: dayState, rows: await confirmDay(history, at, dayState) };
+    const outcome = await storeDay({ history, state }, at, read, dayState);
+    return { day, outcome, state: dayState, rows: read.rows.length };
   }
 }

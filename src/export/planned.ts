@@ -4,7 +4,7 @@ import { readUnfinishedDays } from '../state/kept-pages.js';
 import type { State } from '../state/state.js';
 import { readLastVerification } from '../state/verifications.js';
 import { readFirstDay, readPageSize } from './facts.js';
-import { type DayLedger, type LedgerStores, readDayLedger, recentSince, recentTotals } from './ledger.js';
+import { type DayLedger, type DayStores, readDayLedger, recentTotals } from './ledger.js';
 import { type ExportPlan, planExport, requestsLeft } from './plan.js';
 import type { ExportBounds } from './range.js';
 import { runsOfNeighbors } from './totals.js';
@@ -21,14 +21,13 @@ export interface PlannedExport {
 
 /** Plans the export of a project, without a request. */
 export async function planProject(
-  stores: LedgerStores,
+  stores: DayStores,
   project: ProjectSettings,
   settings: Pick<Settings, 'history'>,
   bounds: ExportBounds,
   now: Date,
 ): Promise<PlannedExport> {
-  const since = bounds.reload === true ? null : recentSince(now);
-  const ledger = await readDayLedger(stores, project.id, since);
+  const ledger = await readDayLedger(stores, project.id);
   return planFor(project, ledger, stores.state, settings, bounds, now);
 }
 

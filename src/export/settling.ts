@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { readSql } from '../columns.js';
-import type { Reader } from '../warehouse/query.js';
+import type { Reader } from '../history/query.js';
 
 const SETTLING = readSql(import.meta.url, 'statements/settling.sql');
 export const settlingRow = z.object({

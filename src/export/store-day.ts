@@ -1,25 +1,13 @@
-import { DATE, DOUBLE, VARCHAR } from '@duckdb/node-api';
-import duckdb from '@duckdb/node-bindings';
-import { z } from 'zod';
-import type { PageViews } from '../api/schema.js';
-import { readSql } from '../columns.js';
-import { dayOf, type DayRange } from '../day.js';
-import { pageOf } from '../page.js';
+import { max } from 'date-fns';
+import { addDays, dayOf, type DayRange, startOfDay } from '../day.js';
+import type { StoredDay, StoredState } from '../history/days.js';
+import type { HistoryStore } from '../history/store.js';
 import type { DayOf } from '../state/kept-pages.js';
-import { dateOf } from '../warehouse/query.js';
-import type { Transaction } from '../warehouse/transaction.js';
-import type { Warehouse } from '../warehouse/warehouse.js';
-import { readDay, type StoredDay, type StoredState } from './ledger.js';
-import { countChangedPages, equalCounts, isForgotten } from './totals.js';
+import type { State } from '../state/state.js';
+import { readLastVerification } from '../state/verifications.js';
+import { readDayLedger } from './ledger.js';
+import { countChangedPages, equalCounts, isForgotten, NO_VIEWS } from './totals.js';
 import type { WalkedDay } from './walk.js';
-
-const statement = (name: string) => readSql(import.meta.url, `statements/${name}.sql`);
-const RECORD_RESTATEMENT = statement('record-restatement');
-const RECORD_FORGOTTEN = statement('record-forgotten');
-const RECORD_UNCHANGED = statement('record-unchanged');
-const RECORD_EMPTY_DAYS = statement('record-empty-days');
-const DELETE_PAGES = 'DELETE FROM page_views WHERE project = $project AND day = $day::DATE';
-const DELETE_LOAD = 'DELETE FROM day_loads WHERE project = $project AND day = $day::DATE';
 
 const FORGOTTEN = 'the platform no longer has it; the stored data is kept';
 
@@ -34,85 +22,101 @@ interface DayAt extends DayOf {
  */
 export type StoreOutcome = 'added' | 'unchanged' | 'restated' | 'forgotten';
 
+/** The worker's history, and the state beside it. */
+interface ExportStores {
+  readonly history: HistoryStore;
+  readonly state: State;
+}
+
 /**
- * Stores a walked day in place of whatever was stored for it, in one transaction with its ledger
- * row, and with a restatement when an earlier load had read other numbers. A settled day is never
- * replaced with nothing, even if the platform no longer has it. A day that is `missing` in the
- * ledger has nothing to compare or remove.
+ * Stores a walked day in place of whatever was stored for it, with a restatement when an earlier load had read other
+ * numbers. A settled day is never replaced with nothing, even if the platform no longer has it.
  */
-export const storeDay = (
-  warehouse: Warehouse,
-  at: DayAt,
-  walked: WalkedDay,
-  state: StoredState,
-  isMissing = false,
-): Promise<StoreOutcome> =>
-  warehouse.groupCommit(async (transaction) => {
-    const { totals, rows, doubt } = walked;
-    const known = isMissing ? undefined : await readDay(transaction, at);
-    const stored = known?.views;
-    if (stored !== undefined && state !== 'provisional' && isForgotten(stored.totals, totals)) {
-      await transaction.execute(RECORD_FORGOTTEN, { ...at, failure: FORGOTTEN });
-      return 'forgotten';
-    }
-    const pages_changed = stored && countChangedPages(stored.rows, rows);
-    const isSame = stored !== undefined && pages_changed === 0 && equalCounts(stored.totals, totals);
-    if (pages_changed !== undefined && !isSame)
-      await transaction.execute(RECORD_RESTATEMENT, { ...at, ...totals, pages_changed });
-    if (known !== undefined && !isSame) await transaction.execute(DELETE_PAGES, { ...at });
-    if (known !== undefined) await transaction.execute(DELETE_LOAD, { ...at });
-    if (!isSame) await appendPages(transaction, at, rows);
-    const failures = doubt === undefined ? 0 : nightsInDoubt(known?.record, at.now);
-    await appendLoad(transaction, at, walked, state, failures);
-    if (isSame) return 'unchanged';
-    return stored === undefined ? 'added' : 'restated';
-  });
+export async function storeDay(
+  { history, state }: ExportStores,
+  { project, day, now }: DayAt,
+  { totals, unattributed, rows, doubt }: WalkedDay,
+  dayState: StoredState,
+): Promise<StoreOutcome> {
+  const known = (await history.storedDays(project)).get(day);
+  const storedRows = known && (await history.rowsOfDay(project, day));
+  if (known !== undefined && dayState !== 'provisional' && isForgotten(known, totals)) {
+    const stored = {
+      ...known,
+      state: 'final',
+      checked_at: now,
+      problem: FORGOTTEN,
+      nights_in_doubt: 0,
+    } as const;
+    await history.put({ project, stored });
+    return 'forgotten';
+  }
+  const pagesChanged = storedRows === undefined ? rows.length : countChangedPages(storedRows, rows);
+  const isSame = known !== undefined && pagesChanged === 0 && equalCounts(known, totals);
+  const stored: StoredDay = {
+    day,
+    state: dayState,
+    first_loaded_at: known?.first_loaded_at ?? now,
+    loaded_at: isSame && known.state === dayState ? known.loaded_at : now,
+    checked_at: now,
+    ...totals,
+    pages: rows.length,
+    unattributed_human: unattributed.human,
+    unattributed_ai: unattributed.ai,
+    unattributed_total: unattributed.total,
+    problem: doubt ?? null,
+    nights_in_doubt: doubt === undefined ? 0 : nightsInDoubt(known, now),
+  };
+  if (isSame) {
+    await history.put({ project, stored });
+    return 'unchanged';
+  }
+  if (known === undefined) {
+    await history.put({ project, stored, rows });
+    return 'added';
+  }
+  const verifiedAt = readLastVerification(state, project, startOfDay(dayOf(now)));
+  const checkedBefore = max([known.checked_at, ...(verifiedAt === undefined ? [] : [verifiedAt])]);
+  const restatement = { project, day, at: now, checkedBefore, before: known, after: totals, pagesChanged };
+  await history.put({ project, stored, rows, restatement });
+  return 'restated';
+}
 
 /** In how many nights in a row, this one included, a day did not add up. */
 const nightsInDoubt = (known: StoredDay | undefined, now: Date): number =>
-  known?.state !== 'inconsistent' ? 1 : known.failures + (dayOf(known.attempted_at) === dayOf(now) ? 0 : 1);
+  known?.state !== 'inconsistent'
+    ? 1
+    : known.nights_in_doubt + (dayOf(known.checked_at) === dayOf(now) ? 0 : 1);
 
-/** Stores that a range of settled days has no views. Stored days stay as they are. */
-export const storeEmptyDays = (
-  warehouse: Warehouse,
+/** Stores that a range of settled days has no views. Days that were requested before stay as they are. */
+export async function storeEmptyDays(
+  { history, state }: ExportStores,
   project: string,
-  range: DayRange,
+  { first, last }: DayRange,
   now: Date,
-): Promise<void> =>
-  warehouse.groupCommit((transaction) => transaction.execute(RECORD_EMPTY_DAYS, { project, now, ...range }));
-
-/** Records that a day was read again and is unchanged. Returns how many rows it has. */
-export const confirmDay = (warehouse: Warehouse, at: DayAt, state: StoredState): Promise<number> =>
-  warehouse.groupCommit(async (transaction) => {
-    const [row] = await transaction.query(RECORD_UNCHANGED, z.object({ pages: z.int() }), { ...at, state });
-    return row?.pages ?? 0;
-  });
-
-function appendPages(
-  transaction: Transaction,
-  { project, day }: DayAt,
-  rows: readonly PageViews[],
 ): Promise<void> {
-  return transaction.append('page_views', rows.length, [
-    { type: VARCHAR, same: duckdb.create_varchar(project) },
-    { type: DATE, same: duckdb.create_date(dateOf(day)) },
-    { type: VARCHAR, values: rows.map(({ path }) => path) },
-    { type: VARCHAR, values: rows.map(({ path }) => pageOf(path)) },
-    { type: DOUBLE, values: rows.map(({ human }) => human) },
-    { type: DOUBLE, values: rows.map(({ ai }) => ai) },
-    { type: DOUBLE, values: rows.map(({ total }) => total) },
-  ]);
+  const known = await readDayLedger({ history, state }, project);
+  for (let day = first; day <= last; day = addDays(day, 1)) {
+    if (known.has(day)) continue;
+    const unattributed = { unattributed_human: 0, unattributed_ai: 0, unattributed_total: 0 };
+    const times = { first_loaded_at: now, loaded_at: now, checked_at: now };
+    const counts = { ...NO_VIEWS, pages: 0, ...unattributed };
+    const stored: StoredDay = { day, state: 'final', ...times, ...counts, problem: null, nights_in_doubt: 0 };
+    await history.put({ project, stored });
+  }
 }
 
-function appendLoad(
-  transaction: Transaction,
-  at: DayAt,
-  { totals, unattributed, rows, doubt }: WalkedDay,
+/** Stores that a day was read again and is unchanged. Returns how many rows it has. */
+export async function confirmDay(
+  history: HistoryStore,
+  { project, day, now }: DayAt,
   state: StoredState,
-  failures: number,
-): Promise<void> {
-  const counts = [totals.human, totals.ai, totals.total, rows.length];
-  const missing = [unattributed.human, unattributed.ai, unattributed.total];
-  const day = [at.project, dateOf(at.day), state, at.now, at.now];
-  return transaction.appendRow('day_loads', [...day, ...counts, ...missing, doubt ?? null, failures]);
+): Promise<number> {
+  const known = (await history.storedDays(project)).get(day);
+  if (known === undefined) throw new Error(`${day} of ${project} is not stored`);
+  // As long as the state stays the same too, nobody needs the day again.
+  const loadedAt = known.state === state ? known.loaded_at : now;
+  const stored = { ...known, state, loaded_at: loadedAt, checked_at: now, problem: null, nights_in_doubt: 0 };
+  await history.put({ project, stored });
+  return known.pages;
 }

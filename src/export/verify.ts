@@ -3,9 +3,9 @@ import { dayColumn, readSql } from '../columns.js';
 import { addDays, type Day, dayOf, lastEndedDay, rangeOf } from '../day.js';
 import { markDiffering } from '../state/day-failures.js';
 import { readLastVerification, recordVerification } from '../state/verifications.js';
-import type { Reader } from '../warehouse/query.js';
+import type { Reader } from '../history/query.js';
 import { readPageSize } from './facts.js';
-import { type DayRecord, readDayLedger, recentSince, recentTotals, settledTotals } from './ledger.js';
+import { type DayRecord, readDayLedger, recentTotals, settledTotals } from './ledger.js';
 import { loadDays, type LoadOutcome, type LoadTask } from './load.js';
 import { type PlannedDay, requestsFor } from './plan.js';
 import { expectAdditive, findDifferingDays, isForgotten, probeTotals } from './totals.js';
@@ -34,10 +34,10 @@ export interface Audit extends CheckedDays {
  * throws, and an `AdditivityError` if the sums of days cannot be trusted.
  */
 export async function checkRecentDays(task: LoadTask): Promise<CheckedDays | undefined> {
-  const { warehouse, state, client, project, now, signal } = task;
+  const { history, state, client, project, now, signal } = task;
   const last = readLastVerification(state, project);
   if (last !== undefined && dayOf(last) === dayOf(now())) return undefined;
-  const ledger = await readDayLedger({ reader: warehouse, state }, project, recentSince(now()));
+  const ledger = await readDayLedger({ history, state }, project);
   // Without final days to compare, a few requests show whether the totals of days add up.
   if (!settledTotals(ledger).some(({ total }) => total > 0))
     await expectAdditive(client, addDays(lastEndedDay(now()), -1), { signal });
@@ -46,9 +46,9 @@ export async function checkRecentDays(task: LoadTask): Promise<CheckedDays | und
 
 /** Compares the whole settled history with the platform, and loads what differs with `repair`. Throws what the client throws; nothing is lost then. */
 export async function auditHistory(task: LoadTask, { repair }: { readonly repair: boolean }): Promise<Audit> {
-  const { warehouse, state, project } = task;
-  const ledger = await readDayLedger({ reader: warehouse, state }, project);
-  const damaged = await findDamagedDays(warehouse, project);
+  const { history, state, project } = task;
+  const ledger = await readDayLedger({ history, state }, project);
+  const damaged = await findDamagedDays(history, project);
   const found = await compare(task, settledTotals(ledger), { marks: repair });
   if (!repair) return { ...found, damaged };
   const toLoad = [...new Set([...found.differing, ...damaged])].filter(

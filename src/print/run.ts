@@ -1,7 +1,7 @@
 import { relative } from 'node:path';
 import { z } from 'zod';
 import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
-import { hasStoredDays } from '../export/ledger.js';
+import { hasStoredDays } from '../history/days.js';
 import { asInvoked } from '../format/advice.js';
 import { plainDayRange } from '../format/days.js';
 import { counted, percent, thousands } from '../format/numbers.js';
@@ -9,7 +9,7 @@ import { section } from '../format/text.js';
 import { lastEnded, type Period } from '../reports/period.js';
 import type { RunOutcome } from '../service/run.js';
 import type { Using, WorkspaceView } from '../steps/parts.js';
-import { type Reader, readSql } from '../warehouse/query.js';
+import { type Reader, readSql } from '../history/query.js';
 import { mailLines } from './emails.js';
 import { loadedLines } from './export.js';
 import { jobLines } from './jobs.js';

@@ -186,7 +186,7 @@ const afterRefusal = (delivery: DeliveryKey): string =>
 
 /** The facts about runs, jobs, emails and disk space. */
 export function operationsRows(operations: OperationsStatus, now: Date): StatusLine[] {
-  const { publishedAt, diskFreeBytes, sendsFrom, datedInFuture, runs, jobs } = operations;
+  const { writtenAt, diskFreeBytes, sendsFrom, datedInFuture, runs, jobs } = operations;
   const { unknownJobs, unknownMessages, plannedMessages } = operations;
   const { unknownDeliveries, waitingDeliveries, failedDeliveries } = operations;
   const inState = (counts: Readonly<Record<string, number>>) =>
@@ -213,7 +213,7 @@ export function operationsRows(operations: OperationsStatus, now: Date): StatusL
       : [['sends from', `${placeWords(sendsFrom)}; this copy sends nothing (readership adopt)`] as const]),
     ...when(datedInFuture.length > 0, () => ['in the future', futureWords(datedInFuture)]),
     ['disk', `${bytes(diskFreeBytes)} free`],
-    ['published', sinceThen(publishedAt, now)],
+    ['last written', sinceThen(writtenAt, now)],
   ];
 }
 

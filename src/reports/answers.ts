@@ -1,6 +1,6 @@
 import { problemOf } from '../config/problems.js';
 import { ConfigurationError, ReadershipError } from '../errors.js';
-import { type Parameters, type Reader, type Row, rowSchema } from '../warehouse/query.js';
+import { type Parameters, type Reader, type Row, rowSchema } from '../history/query.js';
 import type { Query } from './definition.js';
 
 /** The result of each query of a report: its single row, or all rows. */

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Day } from '../day.js';
 import { dayList, dayRange, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
-import { dayColumn, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
+import { dayColumn, type Reader, readSql, timestampColumn } from '../history/query.js';
 import { ConfigurationError } from '../errors.js';
 import type { Calendar, Period } from './period.js';
 

@@ -6,7 +6,7 @@ import { ConfigurationError, ReadershipError } from '../errors.js';
 import { asInvoked, type Invocation, pageAsInvoked } from '../format/advice.js';
 import { plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
-import { dateOf, type Reader } from '../warehouse/query.js';
+import { dateOf, type Reader } from '../history/query.js';
 import { type QueryRows, runQueries } from './answers.js';
 import { chartsOf, readNotes } from './charts.js';
 import { cautionsOf, type ModelContext, readCoverage } from './coverage.js';

@@ -4,7 +4,7 @@ import { parseDay } from '../day.js';
 import { longDay, moment } from '../format/days.js';
 import { percent } from '../format/numbers.js';
 import { shownPath, shownText, valueText } from '../format/text.js';
-import type { Row } from '../warehouse/query.js';
+import type { Row } from '../history/query.js';
 import { type QueryRows, rowsOf } from './answers.js';
 import { type ReportDefinition, shows } from './definition.js';
 

@@ -1,50 +1,48 @@
 import { access, constants, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Runtime, Workspace } from '../app/workspace.js';
-import { LockedError, messageOf } from '../errors.js';
+import { LockedError, messageOf, OtherVersionError } from '../errors.js';
 import { exists, freeDisk, ignoreMissing } from '../files.js';
 import { bytes } from '../format/numbers.js';
 import { lockData } from '../state/lock.js';
 import { missingState, openState } from '../state/open.js';
 import { isSamePlace, placeOf, placeWords } from '../state/place.js';
 import { whyIncomplete } from '../state/sender.js';
-import type { State } from '../state/state.js';
 import { readWitness } from '../state/witness.js';
-import { finishedDataset, readWorkspaceRow } from '../state/workspace.js';
+import { finishedDataset, hasHistory, readWorkspaceRow } from '../state/workspace.js';
+import { expectDataset } from '../history/dataset/dataset.js';
+import { type History, openOwnHistory } from '../history/history.js';
+import type { Reader } from '../history/query.js';
 import { futureWords, readFutureDays, readFutureRecords } from '../steps/dated-in-future.js';
-import { storageFailure } from '../storage.js';
-import { expectDataset } from '../warehouse/dataset/dataset.js';
-import { tryLock } from '../warehouse/duckdb.js';
-import { openWarehouse, refuseToForget } from '../warehouse/open.js';
-import { publishedState } from '../warehouse/saved-state.js';
-import type { Reader } from '../warehouse/query.js';
-import type { Warehouse } from '../warehouse/warehouse.js';
+import { readStateSummary } from '../history/saved-state.js';
+import { canLockIn, lockless } from '../state/failures.js';
+import type { State } from '../state/state.js';
 import { type CheckResult, fail, found, pass, type Verdict, warn } from './findings.js';
 
 const SCARCE_BYTES = 2 ** 30;
-/** Publishing everything writes the live file again, and a copy of it. */
-const COPIES = 2;
 
-/** The database, to count requests in, unless it is missing, in use, of another version or damaged. */
-export async function openDatabase(
-  { liveFile, historyFile }: Workspace,
-  { now, signal }: Runtime,
-): Promise<{ warehouse?: Warehouse; verdict: Verdict }> {
+/** The history, unless it is missing, of another version or damaged. */
+export async function tryHistory({
+  dataDir,
+  historyFile,
+}: Workspace): Promise<{ history?: History; verdict: Verdict }> {
   try {
-    await refuseToForget(liveFile, historyFile);
-    if (!(await exists(liveFile)))
-      return { verdict: warn(`There is no database yet. Load the history: readership export`) };
-    const warehouse = await openWarehouse(liveFile, {
-      command: 'readership doctor',
-      now,
-      signal,
-      maxWaitMs: 0,
-      historyFile,
-      mustNotChange: true,
-    });
-    return { warehouse, verdict: pass(`${liveFile} opens, has the current version, and is not in use`) };
+    if (!(await exists(historyFile))) {
+      const state = await openState(dataDir).catch(() => undefined);
+      const isLost = state !== undefined && hasHistory(state);
+      state?.close();
+      return isLost
+        ? {
+            verdict: fail(
+              `${historyFile} is missing, although days were loaded: readership restore --from FILE`,
+            ),
+          }
+        : { verdict: warn('There is no history yet. Load it: readership export') };
+    }
+    const history = await openOwnHistory(historyFile);
+    return { history, verdict: pass(`${historyFile} opens, and has the current version`) };
   } catch (error) {
-    return { verdict: (error instanceof LockedError ? warn : fail)(messageOf(error)) };
+    return { verdict: (error instanceof OtherVersionError ? warn : fail)(messageOf(error)) };
   }
 }
 
@@ -73,15 +71,15 @@ export async function checkState(
 
 /** Whether the witness is there, and knows no attempt that the state does not know. */
 export async function checkWitness(
-  { dataDir, historyFile, witness }: Workspace,
-  warehouse: Warehouse | undefined,
+  { dataDir, witness }: Workspace,
+  history: History | undefined,
 ): Promise<Verdict> {
   if (witness === undefined) return pass('none needed in the sandbox');
   const state = await openState(dataDir);
   if (state === undefined)
     return pass(readWitness(witness) === undefined ? 'none yet' : `${witness} is intact`);
   try {
-    const published = warehouse && (await publishedState(warehouse, historyFile));
+    const published = history && (await readStateSummary(history.connection));
     const problem = whyIncomplete({ state, witness, published });
     if (problem !== undefined) return fail(problem.message);
     if (readWitness(witness) !== undefined) return pass(`${witness} is intact`);
@@ -113,7 +111,7 @@ export async function checkDates(reader: Reader, state: State, now: Date): Promi
   return rows.length === 0 ? pass('none in the future') : warn(`In the future: ${futureWords(rows)}.`);
 }
 
-export async function checkDisk({ dataDir, liveFile }: Workspace): Promise<Verdict> {
+export async function checkDisk({ dataDir, historyFile }: Workspace): Promise<Verdict> {
   let place = dataDir;
   while (!(await exists(place))) place = dirname(place);
   const isWritable = await access(`${place}/.`, constants.W_OK).then(
@@ -122,14 +120,12 @@ export async function checkDisk({ dataDir, liveFile }: Workspace): Promise<Verdi
   );
   if (!isWritable) return fail(`This user cannot write to ${place}: change its owner, or set dataDir.`);
   const free = await freeDisk(place);
-  const needed = COPIES * ((await stat(liveFile).catch(ignoreMissing))?.size ?? 0);
+  // The next version is written beside the last one.
+  const needed = (await stat(historyFile).catch(ignoreMissing))?.size ?? 0;
   const words = `${bytes(free)} free in ${dataDir}`;
-  if (free < needed) return fail(`${words}: publishing needs ${bytes(needed)}. Make room.`);
-  try {
-    await tryLock(place);
-  } catch (error) {
-    return fail(storageFailure(`lock a file in ${place}`, error).message);
-  }
+  if (free < needed)
+    return fail(`${words}: the next version of the history needs ${bytes(needed)}. Make room.`);
+  if (!canLockIn(place)) return fail(lockless(place).message);
   return free < SCARCE_BYTES ? warn(`${words}: make room before it runs out.`) : pass(words);
 }
 

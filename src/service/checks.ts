@@ -27,7 +27,7 @@ import {
   checkPlace,
   checkState,
   checkWitness,
-  openDatabase,
+  tryHistory,
 } from './check-storage.js';
 import { tryReports } from './try-reports.js';
 import { answers, doesNotAnswer } from './try-platform.js';
@@ -37,7 +37,7 @@ const ANSWER_TIMEOUT_MS = 10_000;
 /** Checks everything that a night needs; a check that fails does not stop the others. */
 export async function examine(workspace: Workspace, runtime: Runtime): Promise<CheckResult[]> {
   keepPrivate();
-  const { warehouse, verdict } = await openDatabase(workspace, runtime);
+  const { history, verdict } = await tryHistory(workspace);
   // What is wrong with it, its own check says.
   const state = (await openState(workspace.dataDir).catch(() => undefined)) ?? emptyState();
   const connection = await connect({ ...workspace, maxWaitMs: 0 }, runtime, {}, state);
@@ -55,11 +55,11 @@ export async function examine(workspace: Workspace, runtime: Runtime): Promise<C
       found('email', () => email(workspace, runtime)),
       found('links', () => links(workspace)),
       ...channels(workspace),
-      found('database', () => verdict),
+      found('history', () => verdict),
       found('state', () => checkState(workspace, runtime)),
-      found('witness', () => checkWitness(workspace, warehouse)),
+      found('witness', () => checkWitness(workspace, history)),
       found('sends from', () => checkPlace(workspace)),
-      ...(warehouse === undefined ? [] : [found('dates', () => checkDates(warehouse, state, runtime.now()))]),
+      ...(history === undefined ? [] : [found('dates', () => checkDates(history, state, runtime.now()))]),
       ...checkDataset(workspace, state),
       found('disk', () => checkDisk(workspace)),
     ]);
@@ -68,7 +68,7 @@ export async function examine(workspace: Workspace, runtime: Runtime): Promise<C
     await connection.close();
     // Only now, because the requests of the checks are counted in it.
     state.close();
-    await warehouse?.close();
+    history?.close();
   }
 }
 

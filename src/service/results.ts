@@ -24,7 +24,8 @@ export interface KnownResults {
 /** Which stored results are still right. Reads the state and some files, but not the history. */
 export async function readResults(workspace: WorkspaceView, state: State, now: Date): Promise<KnownResults> {
   const inputs = await inputsOf(workspace, now);
-  return { inputs, current: currentSteps(state, await basisOf(inputs, workspace), now) };
+  const current = currentSteps(state, await basisOf(inputs, workspace), now);
+  return { inputs, current: workspace.dataset === undefined ? new Set([...current, 'publish']) : current };
 }
 
 /** Includes which pages of reports exist, because a page that somebody removed is written again. */

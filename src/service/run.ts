@@ -7,7 +7,8 @@ import { exportStep } from '../steps/export.js';
 import { improveStep } from '../steps/improve.js';
 import type { Parts, Session, Using } from '../steps/parts.js';
 import { pollStep } from '../steps/poll.js';
-import { runPublish } from '../steps/publish.js';
+import { updateHistory } from '../steps/history.js';
+import { publishStep } from '../steps/publish.js';
 import { reportStep } from '../steps/report.js';
 import { hasNewPrompts } from '../state/jobs.js';
 import { readLastRuns, type StepName } from '../state/runs.js';
@@ -18,9 +19,6 @@ import { dueSteps } from './due.js';
 import { readResults, storeResults } from './results.js';
 
 const ALL_STEPS = ['export', 'improve', 'poll', 'report', 'publish'] as const;
-
-/** What these store is not all counted in `workspace.changes`. */
-const STORING_STEPS = ['export', 'improve', 'report'] as const;
 
 /** The results of the five steps. */
 export type RunOutcome = Awaited<ReturnType<typeof runOnce>>;
@@ -35,7 +33,7 @@ interface RunOptions {
 }
 
 /**
- * Runs the five steps in order: export, improve, poll, report, publish. Each step finds what is due in
+ * Runs the steps in order: export, improve, poll, report, and publish where a Parquet dataset is configured. Each step finds what is due in
  * stored state, so this may be done at any time, twice, or after a week offline. A step that fails is
  * recorded and does not stop the next; an interruption does.
  */
@@ -52,14 +50,10 @@ export async function runOnce(parts: Parts, { apply, waitMs = 0, due }: RunOptio
   const polling = waitMs === 0 ? {} : { deadlineMs: performance.now() + waitMs, keepsPolling: true };
   const polled = await run.step('poll', () => pollStep(parts, { ...polling, isHeldBack }));
   const reported = await run.step('report', () => reportStep(parts));
-  // Before publishing, so that the published history has them; after it for a failure of publishing itself.
+  if (workspace.dataset !== undefined && run.isToDo('publish'))
+    await run.step('publish', () => publishStep(parts));
   const unsent = new Set([await sendAlerts(parts)]);
-  // What these steps stored is to be published; that a poll found nothing new is not.
-  const isPublished = (await readResults(workspace, state, session.now())).current.has('publish');
-  if (!isPublished || run.outages.length > 0 || STORING_STEPS.some((step) => run.done.has(step)))
-    toDo.add('publish');
-  if (run.isToDo('publish')) await runPublish(run, parts);
-  unsent.add(await sendAlerts(parts));
+  await updateHistory(parts);
   if (run.outages.length === 0) await storeResults(workspace, state, known, run, session.now());
   // Not again what a step says.
   for (const { error } of run.outages) unsent.delete(messageOf(error));

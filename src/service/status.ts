@@ -143,7 +143,8 @@ async function readOperations({ days, state }: StatusSources, workspace: Workspa
     deliveries.filter(({ state, tried_at }) => state === inState && tried_at >= subDays(now, days));
   const outages = readOutages(state, now);
   return {
-    publishedAt: (await stat(historyFile)).mtime,
+    /** When the history was last written. */
+    writtenAt: (await stat(historyFile)).mtime,
     diskFreeBytes: await freeDisk(dataDir),
     /** Where jobs, messages and emails are sent from, and whether that is here. */
     sendsFrom: sendsFrom && { ...sendsFrom, isHere: isSamePlace(sendsFrom, await placeOf(dataDir, machine)) },

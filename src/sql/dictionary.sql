@@ -11,17 +11,14 @@ WITH
 
   described AS (
     SELECT view_name AS name, 'view' AS kind, comment FROM duckdb_views()
-    WHERE NOT internal AND database_name = current_database() AND view_name <> 'this_file'
+    WHERE NOT internal AND database_name = current_database() AND schema_name <> 'internal'
     UNION ALL
     SELECT function_name || '(' || array_to_string(parameters, ', ') || ')', 'macro', comment
     FROM duckdb_functions()
     WHERE NOT internal AND database_name = current_database()
     UNION ALL
     SELECT table_name, 'table', comment FROM duckdb_tables()
-    WHERE
-      database_name = current_database()
-      AND schema_name <> 'internal'
-      AND table_name <> 'schema_version'
+    WHERE database_name = current_database() AND schema_name <> 'internal'
   )
 
 SELECT name, kind, coalesce(comment, '') AS comment, coalesce(columns, []) AS columns

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Reader, readSql } from '../warehouse/query.js';
+import { type Reader, readSql } from '../history/query.js';
 
 const DICTIONARY = readSql(import.meta.url, 'dictionary.sql');
 const entryRow = z.object({

@@ -4,7 +4,7 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ExitCode, StorageError } from '../errors.js';
-import { maxMemory } from '../warehouse/duckdb.js';
+import { maxMemory } from '../history/duckdb.js';
 
 /** Resource limits of queries. Sizes are in bytes. */
 export interface SqlLimits {

@@ -6,7 +6,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { codeOf, messageOf, StorageError } from '../errors.js';
 import { ignoreMissing } from '../files.js';
-import { literal } from '../warehouse/duckdb.js';
+import { literal } from '../history/duckdb.js';
 import { expectOneSelect } from './answer.js';
 
 /** Where text goes if no file is given. */

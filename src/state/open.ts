@@ -77,9 +77,7 @@ export async function createState(dataDir: string, here: SendingPlace): Promise<
     await state.transaction(() => {
       if (hasOurSchema(state)) return;
       chmodSync(path, 0o600);
-      database.exec(SCHEMA);
-      database.exec(`PRAGMA user_version = ${VERSION}; PRAGMA application_id = ${APPLICATION_ID}`);
-      state.run('INSERT INTO worker (only, token) VALUES (1, 0)');
+      createTables(database);
       state.run(ADD_WORKSPACE, { id: randomUUID(), machine: here.machine, host: here.host, path: here.path });
     });
     return state;
@@ -87,6 +85,12 @@ export async function createState(dataDir: string, here: SendingPlace): Promise<
     database.close();
     throw failureOf('create the state', path, error);
   }
+}
+
+function createTables(database: Database): void {
+  database.exec(SCHEMA);
+  database.exec(`PRAGMA user_version = ${VERSION}; PRAGMA application_id = ${APPLICATION_ID}`);
+  database.exec('INSERT INTO worker (only, token) VALUES (1, 0)');
 }
 
 function openFile(path: string): Database {
@@ -117,6 +121,6 @@ function hasOurSchema(state: State): boolean {
 /** A state without anything, in memory. */
 export function emptyState(): State {
   const database = openDatabase(':memory:');
-  database.exec(SCHEMA);
+  createTables(database);
   return new State(':memory:', database);
 }

@@ -5,6 +5,7 @@ import type { State } from './state.js';
 const START_STEP = readSql(import.meta.url, 'statements/start-step.sql');
 const END_STEP = readSql(import.meta.url, 'statements/end-step.sql');
 const LAST_RUNS = readSql(import.meta.url, 'statements/last-runs.sql');
+const RECENT_RUNS = readSql(import.meta.url, 'statements/recent-runs.sql');
 const OUTAGES = readSql(import.meta.url, 'statements/outages.sql');
 
 const STEPS = ['export', 'improve', 'poll', 'report', 'publish', 'audit'] as const;
@@ -38,6 +39,14 @@ const lastRunRow = z.object({
 export type LastRun = z.infer<typeof lastRunRow>;
 
 export const readLastRuns = (state: State, now: Date): LastRun[] => state.all(LAST_RUNS, lastRunRow, { now });
+
+const recentRunRow = lastRunRow.pick({ step: true, started_at: true, outcome: true, summary: true }).extend({
+  ended_at: timestampColumn.nullable(),
+});
+
+/** The five last runs of each step, the newest first. */
+export const readRecentRuns = (state: State): z.infer<typeof recentRunRow>[] =>
+  state.all(RECENT_RUNS, recentRunRow);
 
 /** Records that a step begins. */
 export const recordStepStart = (state: State, run: string, step: StepName, now: Date): Promise<number> =>

@@ -8,6 +8,8 @@ export interface SavedState {
   readonly workspace: string;
   /** The number of its last attempt to send something. */
   readonly attempt: number;
+  /** How often jobs, messages, emails and skips had changed. */
+  readonly changes: number;
   readonly database: Uint8Array;
 }
 
@@ -17,9 +19,9 @@ export function saveState(state: State, path: string): SavedState {
   // A process that was killed may have left one.
   rmSync(copy, { force: true });
   try {
-    const { id, attempt } = readWorkspaceRow(state);
+    const { id, attempt, changes } = readWorkspaceRow(state);
     state.copyTo(copy);
-    return { workspace: id, attempt, database: readFileSync(copy) };
+    return { workspace: id, attempt, changes, database: readFileSync(copy) };
   } finally {
     rmSync(copy, { force: true });
   }

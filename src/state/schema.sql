@@ -16,7 +16,9 @@ CREATE TABLE workspace (
   -- The device on which locks were found to work.
   locks_work_on TEXT,
   -- The version of the Parquet dataset that was last finished, with publish.then: a digest.
-  dataset TEXT
+  dataset TEXT,
+  -- What identifies the history that was last written; NULL before there was one.
+  history TEXT
 ) STRICT;
 
 -- Grain: one row. The worker with the highest token may load and send.

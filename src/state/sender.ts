@@ -27,7 +27,7 @@ export interface SenderOptions {
   readonly here: SendingPlace;
   /** The path of the witness; undefined for the built-in sandbox, which has nobody to send to. */
   readonly witness: string | undefined;
-  /** Reads what the state that the published history carries knows; undefined if there is none. */
+  /** Reads what the state that the history carries knows; undefined if there is none. */
   readonly published?: () => Promise<Published | undefined>;
   /** Why nothing may be sent now, as far as it is not known from the state; undefined if it may. */
   readonly whyNot: () => Promise<Error | undefined>;
@@ -53,18 +53,18 @@ export function whyIncomplete({
   );
 }
 
-/** Why the state that the published history carries is not an earlier one of this state, if so. */
+/** Why the state that the history carries is not an earlier one of this state, if so. */
 export function whyBehind(state: State, published: Published | undefined): StorageError | undefined {
   if (published === undefined) return undefined;
   const { id, attempt } = readWorkspaceRow(state);
   if (published.workspace !== id)
     return new StorageError(
-      `The published history belongs to another workspace than ${state.path}. Nothing was sent. ` +
+      `The history belongs to another workspace than ${state.path}. Nothing was sent. ` +
         'Put the right data directory there, or move the history away.',
     );
   if (published.attempt <= attempt) return undefined;
   return new StorageError(
-    `${state.path} is older than the published history: it knows ${counted(attempt, 'attempt')} to send something, and the history ${published.attempt}. ` +
+    `${state.path} is older than the history: it knows ${counted(attempt, 'attempt')} to send something, and the history ${published.attempt}. ` +
       'Nothing was sent. To restore the newer state from the history: readership restore',
   );
 }
@@ -101,17 +101,6 @@ export class Sender {
   otherPlace(): OtherPlaceError | undefined {
     const { state, here, witness } = this.options;
     return witness === undefined ? undefined : otherPlace(state, here);
-  }
-
-  /**
-   * Throws a `StorageError` if the published history carries a newer state than this one, or that of another workspace:
-   * it must not be replaced.
-   */
-  async expectMayPublish(): Promise<void> {
-    const { state, witness } = this.options;
-    if (witness === undefined) return;
-    const problem = ofOtherWorkspace(state, witness) ?? whyBehind(state, await this.#readPublished());
-    if (problem !== undefined) throw problem;
   }
 
   /**

@@ -8,9 +8,12 @@ const RECORD_VERIFICATION = readSql(import.meta.url, 'statements/record-verifica
 
 const lastRow = z.object({ verified_at: timestampColumn.nullable() });
 
-/** When the stored history of a project was last compared with the platform. */
-export const readLastVerification = (state: State, project: string): Date | undefined =>
-  state.get(LAST_VERIFICATION, lastRow, { project })?.verified_at ?? undefined;
+/** When the stored history of a project was last compared with the platform, or last before a time. */
+export const readLastVerification = (
+  state: State,
+  project: string,
+  before: Date | null = null,
+): Date | undefined => state.get(LAST_VERIFICATION, lastRow, { project, before })?.verified_at ?? undefined;
 
 /** Records that a range of stored days was compared with the totals of the platform, and how many differed. */
 export const recordVerification = (

@@ -4,7 +4,7 @@ import { readSql, timestampColumn } from '../columns.js';
 import { inSequence, moment } from '../format/days.js';
 import { thousands } from '../format/numbers.js';
 import type { State } from '../state/state.js';
-import type { Reader } from '../warehouse/query.js';
+import type { Reader } from '../history/query.js';
 
 const OF_HISTORY = readSql(import.meta.url, 'statements/dated-in-future.sql');
 const OF_STATE = readSql(import.meta.url, '../state/statements/dated-in-future.sql');

@@ -34,7 +34,10 @@ export async function exportStep(
   parts: ExportParts,
   bounds: ExportBounds = {},
 ): Promise<StepResult<ProjectExport[]>> {
-  const { detail: done, thrown } = await exportInTurns(await byBothClocks(parts), bounds);
+  // Also what was read before a pause, an error or a signal.
+  const { detail: done, thrown } = await exportInTurns(await byBothClocks(parts), bounds).finally(() =>
+    parts.store.writeWaiting(),
+  );
   const detail = await withWhatIsLeft(parts, bounds, done);
   const outcomes = detail.flatMap(({ outcome }) => outcome ?? []);
   const attempted = outcomes.flatMap(({ results }) => results);
@@ -42,6 +45,8 @@ export async function exportStep(
   const loaded = counted(attempted.length - failed, 'day');
   const summary = `${loaded} loaded${failed === 0 ? '' : `, ${failed} failed`}${leftWords(detail)}`;
   const errors = [...thrown, ...outcomes.flatMap(errorsOfLoad), withheldDays(parts, bounds)];
+  // Readers would take a history without days for a site without views.
+  if (errors.every((error) => error === undefined)) await parts.store.create();
   return withOutage({ detail, summary, dueAt: nextExport(parts, detail) }, errors);
 }
 
@@ -64,7 +69,10 @@ const withWhatIsLeft = (
     done.map(async (one) =>
       one.outcome?.stopped === undefined
         ? one
-        : { ...one, left: await planProject({ reader: store, state }, one.project, settings, bounds, now()) },
+        : {
+            ...one,
+            left: await planProject({ history: store, state }, one.project, settings, bounds, now()),
+          },
     ),
   );
 
@@ -127,7 +135,7 @@ async function* exportProject(
   const { now, signal, observer } = session;
   signal.throwIfAborted();
   const client = platform.clientOf(project);
-  const common = { warehouse: store, state, client, project: project.id, signal };
+  const common = { history: store, state, client, project: project.id, signal };
   const { start, settleDays } = workspace.settings.history;
   const range = await resolveRange({ ...bounds, ...common, start, now: now() });
   if (range === undefined) return undefined;
@@ -160,7 +168,7 @@ export async function auditStep(
   const inTurn = pLimit(READS_AT_ONCE);
   const { results: detail, errors } = await eachProject(parts, async (project) => {
     const task = {
-      warehouse: store,
+      history: store,
       state,
       client: platform.clientOf(project),
       project: project.id,
@@ -171,7 +179,7 @@ export async function auditStep(
       onDay: (result: DayResult) => observer.onDay?.(project, result),
     };
     return { project, audit: await auditHistory(task, how) };
-  });
+  }).finally(() => store.writeWaiting());
   await platform.recordRequests();
   const repairs = detail.flatMap(({ audit }) => audit.repaired ?? []);
   const findings = detail.flatMap(({ project, audit: { differing, damaged } }) =>

@@ -14,7 +14,6 @@ import { planPage } from './approve.js';
 import { loadNotes } from './notes.js';
 import type { Parts } from './parts.js';
 import { type Sent, submitWaiting } from './poll.js';
-import { copyStateTables } from './state-tables.js';
 import { byBothClocks, eachProject, type StepResult, withOutage } from './step.js';
 
 /** What improving a project did. In `plan` mode nothing is sent. */
@@ -30,9 +29,9 @@ export async function improveStep(
 ): Promise<StepResult<ProjectImprovement[]>> {
   const parts = await byBothClocks(given);
   const { workspace, sender, session } = parts;
-  // Publishing reports what is wrong with them.
+  // The report step says what is wrong with them.
   await loadNotes(parts);
-  await copyStateTables(parts);
+  parts.store.refresh();
   const refusal = isWanted ? await sender.refusal() : undefined;
   const apply = isWanted && refusal === undefined;
   const listedOf = await readSitemap(workspace.settings.improve.sitemap, session.signal);

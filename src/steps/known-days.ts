@@ -5,7 +5,7 @@ import { readSettling, settlingRow } from '../export/settling.js';
 import { stampOf } from '../files.js';
 import { readKnownDays, storeKnownDays } from '../state/known-days.js';
 import type { State } from '../state/state.js';
-import type { Reader } from '../warehouse/query.js';
+import type { Reader } from '../history/query.js';
 import { type FutureRows, readFutureDays } from './dated-in-future.js';
 import type { Using, WorkspaceView } from './parts.js';
 
@@ -33,7 +33,7 @@ export async function readDays(reader: Reader, projects: Iterable<string>, now: 
 const storedDays = projectDays.extend({ read_at: timestampColumn });
 
 /**
- * What the worker stored of the published history; undefined if that has changed since, or if a project is not among it.
+ * What the worker stored of the history; undefined if that has changed since, or if a project is not among it.
  * Before the time at which it was read, other days are recent, and dates may be in the future that were not then.
  */
 export async function recallDays(
@@ -52,7 +52,7 @@ export async function recallDays(
   return { projects: known, datedInFuture: [] };
 }
 
-/** Stores what is known of the published history, so that it need not be opened; nothing if some of it is dated in the future. */
+/** Stores what is known of the history, so that it need not be opened; nothing if some of it is dated in the future. */
 export async function rememberDays({
   workspace: { historyFile, settings },
   state,
@@ -72,4 +72,4 @@ export async function rememberDays({
 
 /** What changes when the history is replaced. */
 export const historyStamp = async (historyFile: string): Promise<string> =>
-  JSON.stringify(await stampOf(historyFile));
+  (await stampOf(historyFile)) ?? '';

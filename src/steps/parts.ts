@@ -11,8 +11,8 @@ import type { ShellCommand } from '../shell.js';
 import type { Job } from '../state/jobs.js';
 import type { Sender } from '../state/sender.js';
 import type { State } from '../state/state.js';
-import type { Dataset } from '../warehouse/dataset/dataset.js';
-import type { Warehouse } from '../warehouse/warehouse.js';
+import type { Dataset } from '../history/dataset/dataset.js';
+import type { HistoryStore } from '../history/store.js';
 import type { StepEnd, StepName } from '../state/runs.js';
 
 /** What a command that writes works with. A step names the parts that it uses, such as `Using<'store' | 'session'>`. */
@@ -23,8 +23,8 @@ export interface Parts {
   readonly state: State;
   /** Begins each attempt to send something. */
   readonly sender: Sender;
-  /** The live database, which has the views; opened when it is first used. */
-  readonly store: Warehouse;
+  /** The history, which has the views; opened when it is first used. */
+  readonly store: HistoryStore;
   readonly outgoing: Outgoing;
   readonly session: Session;
 }
@@ -41,10 +41,10 @@ export interface WorkspaceView {
   readonly workspaceDir: string | undefined;
   /** What messages to people elsewhere repeat in the commands that they advise. */
   readonly invocation: Invocation;
-  /** The published history. */
+  /** The history. */
   readonly historyFile: string;
   readonly reportsDir: string;
-  /** The Parquet dataset that is published as well, with the command of `publish.then`; undefined if there is none. */
+  /** The Parquet dataset that is published, with the command of `publish.then`; undefined if there is none. */
   readonly dataset: (Dataset & { readonly then: ShellCommand | undefined }) | undefined;
 }
 

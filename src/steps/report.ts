@@ -14,13 +14,11 @@ import { pageFile, writePage } from '../reports/pages.js';
 import { lastEnded, type Period, periodNamed } from '../reports/period.js';
 import { prepareReport } from '../reports/render.js';
 import { type Delivery, type DeliveryKey, readDeliveries } from '../state/emails.js';
-import { keepMovers } from '../warehouse/movers.js';
-import { readSql, timestampColumn } from '../warehouse/query.js';
+import { readSql, timestampColumn } from '../history/query.js';
 import { loadNotes } from './notes.js';
 import type { Parts, Using } from './parts.js';
 import { byBothClocks, type StepResult, withOutage } from './step.js';
 import { readLastRuns } from '../state/runs.js';
-import { copyStateTables } from './state-tables.js';
 import {
   deliveriesOf,
   type Mailing,
@@ -55,9 +53,8 @@ export async function reportStep(given: Parts): Promise<StepResult<Reported>> {
   const { pages, deliveries } = detail;
   const { reports, broken } = await listReports(workspaceDir);
   const problems: unknown[] = [...broken, sender.otherPlace()];
-  // Publishing reports what is wrong with them.
-  await loadNotes(parts);
-  await copyStateTables(parts);
+  problems.push(await loadNotes(parts));
+  store.refresh();
   const daysLate = await readDaysLate(parts);
   const reported = readLastRuns(state, now()).find(({ step }) => step === 'report')?.done_at ?? null;
   const loaded = await store.query(LOADED_SINCE_REPORT, z.object({ project: z.string() }), { reported });
@@ -72,7 +69,6 @@ export async function reportStep(given: Parts): Promise<StepResult<Reported>> {
       if (!(error instanceof NothingLoadedError)) problems.push(error);
     }
   };
-  let kept: Promise<void> | undefined;
   for (const name of Object.keys(settings.reports.audiences))
     await attempt(() => findReport(name, workspaceDir));
   for (const report of reports) {
@@ -80,8 +76,6 @@ export async function reportStep(given: Parts): Promise<StepResult<Reported>> {
     const render = async (project: ProjectSettings, period: Period) => {
       const isThere = existsSync(pageFile(reportsDir, project.id, { name: report.name, period }));
       if (isThere && !hasNews.has(project.id)) return;
-      // Once for all pages. What could not be kept is computed for each of them.
-      await (kept ??= attempt(() => keepMovers(store, lastEnded('week', now(), settings.reports).first)));
       const prepared = await prepareReport(workspace, store, project, { report, period });
       const file = await writePage(reportsDir, project.id, prepared);
       pages.push({ project, file, subject: prepared.subject });

@@ -4,10 +4,9 @@ import { counted } from '../format/numbers.js';
 import { type StatusLine, needsOf, operationsRows, statusRows } from '../print/status.js';
 import { readStatus } from '../service/status.js';
 import { readDays } from '../steps/known-days.js';
-import { type Row, timestampColumn } from '../warehouse/query.js';
+import type { Row } from '../history/query.js';
+import { readRecentRuns } from '../state/runs.js';
 import type { SiteRequest } from './request.js';
-
-const runRow = z.looseObject({ started_at: timestampColumn, ended_at: timestampColumn.nullable() });
 
 /**
  * The days by state, the requests used, the last runs, and what needs attention, as in `readership
@@ -21,10 +20,9 @@ export async function health(request: SiteRequest): Promise<object> {
   const ids = workspace.projects.map(({ id }) => id);
   const stored = await readDays(reader, ids, until);
   const { projects, operations } = await readStatus({ days: stored, state }, workspace, until);
-  const [days, findings, runs] = await Promise.all([
+  const [days, findings] = await Promise.all([
     range === undefined ? [] : rows('calendar', { ...range.extent }),
     rows('findings'),
-    rows('runs'),
   ]);
   const statuses = [
     ...projects.map((one) => factsOf(one.name, statusRows(one, now), ` --project ${one.project}`)),
@@ -36,7 +34,7 @@ export async function health(request: SiteRequest): Promise<object> {
     isWell: statuses.every(({ differing }) => differing.length === 0),
     operations,
     findings: findings.map(withWords('finding')),
-    runs: z.array(runRow).parse(runs),
+    runs: readRecentRuns(state),
     timezone: workspace.settings.schedule.timezone,
     days: days.map(withWords('state')),
     calendarSaid: saidOf(days.map(withWords('state'))),

@@ -1,7 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { createHash } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
-import { stat } from 'node:fs/promises';
 import pLimit from 'p-limit';
 import { z } from 'zod';
 import { withStateOf } from '../app/state.js';
@@ -10,8 +9,12 @@ import type { State } from '../state/state.js';
 import { StorageError } from '../errors.js';
 import { timeLimit } from '../sleep.js';
 import { queryLimits } from '../sql/process.js';
-import { type History, openOwnHistory } from '../warehouse/published.js';
-import { filledIn, type Parameters, parseRows, type Reader } from '../warehouse/query.js';
+import { type History, openOwnHistory } from '../history/history.js';
+import type { DaysReader } from '../export/ledger.js';
+import { stampOf } from '../files.js';
+import { readStoredDays } from '../history/days.js';
+import { readTables } from '../state/tables.js';
+import { filledIn, type Parameters, parseRows, type Reader } from '../history/query.js';
 import { Turns } from './limits.js';
 
 /** Who asks: `signal` aborts when they no longer wait, and clients take turns. */
@@ -20,9 +23,9 @@ export interface Asker {
   readonly signal: AbortSignal;
 }
 
-/** One version of the published history, and the state. */
-export interface PublishedReader extends Reader {
-  /** Differs from that of the file that replaces it. */
+/** One version of the history, and the state. */
+export interface HistoryReader extends Reader, DaysReader {
+  /** Differs when the history was replaced, or what it shows of the state has changed. */
   readonly version: string;
   /** What Readership did and decided, as it is now. */
   readonly state: State;
@@ -60,7 +63,7 @@ const WAITING_OF_ONE = 64;
 const LONGEST_MS = 20_000;
 const INTERRUPT_EVERY_MS = 50;
 
-/** Runs the queries of pages on the newest published history, which is opened when it has been replaced. */
+/** Runs the queries of pages on the newest history, which is opened when it has been replaced. */
 export class WebHistory {
   #opened: Opened | undefined;
   readonly #opening = pLimit(1);
@@ -72,25 +75,26 @@ export class WebHistory {
    * Does some work with one version of the history, which stays open until the work is done. Its
    * queries end when whoever asks for them no longer waits.
    */
-  async with<Result>(asker: Asker, work: (reader: PublishedReader) => Promise<Result>): Promise<Result> {
+  async with<Result>(asker: Asker, work: (reader: HistoryReader) => Promise<Result>): Promise<Result> {
     // A page asks several queries, which all end with it.
     setMaxListeners(0, asker.signal);
-    const opened = await this.#opening(() => this.#current());
-    opened.users += 1;
-    try {
-      const { version } = opened;
-      return await withStateOf(this.workspace, (state) =>
-        work({
-          version,
+    return withStateOf(this.workspace, async (state) => {
+      const opened = await this.#opening(() => this.#current(state));
+      opened.users += 1;
+      try {
+        const query: Reader['query'] = (...asked) => this.#ask(opened, asker, [], ...asked);
+        return await work({
+          version: `${opened.version} ${opened.shown}`,
           state,
-          query: (...asked) => this.#ask(opened, asker, [], ...asked),
+          query,
+          storedDays: (project) => readStoredDays({ query }, project),
           queryKept: (reads, ...asked) => this.#ask(opened, asker, reads, ...asked),
-        }),
-      );
-    } finally {
-      opened.users -= 1;
-      if (opened !== this.#opened && opened.users === 0) opened.history.close();
-    }
+        });
+      } finally {
+        opened.users -= 1;
+        if (opened !== this.#opened && opened.users === 0) opened.history.close();
+      }
+    });
   }
 
   close(): void {
@@ -98,14 +102,24 @@ export class WebHistory {
     this.#opened = undefined;
   }
 
-  async #current(): Promise<Opened> {
-    const { ino, mtimeMs, size } = (await stat(this.workspace.historyFile).catch(() => undefined)) ?? {};
-    const version = `${ino}-${mtimeMs}-${size}`;
-    if (this.#opened?.version === version) return this.#opened;
-    const before = this.#opened;
-    this.#opened = await openVersion(this.workspace, version);
-    if (before?.users === 0) before.history.close();
-    return this.#opened;
+  /** The newest version, which shows the state as it is now. */
+  async #current(state: State): Promise<Opened> {
+    const version = (await stampOf(this.workspace.historyFile).catch(() => undefined)) ?? '';
+    if (this.#opened?.version !== version) {
+      const before = this.#opened;
+      this.#opened = await openVersion(this.workspace, version);
+      if (before?.users === 0) before.history.close();
+    }
+    const opened = this.#opened;
+    // Pages read the runs in the state itself.
+    const tables = { ...readTables(state), runs: '[]' };
+    const shown = createHash('sha256').update(JSON.stringify(tables)).digest('base64');
+    if (shown === opened.shown) return opened;
+    await opened.history.show(tables);
+    opened.shown = shown;
+    opened.answers.clear();
+    opened.kept.clear();
+    return opened;
   }
 
   async #ask<Row>(
@@ -142,7 +156,7 @@ export class WebHistory {
 
 type Opened = Awaited<ReturnType<typeof openVersion>>;
 
-/** Opens one version of the history, which never changes, so its answers can be kept. */
+/** Opens one version of the history, which never changes, so its answers can be kept as long as the state stays the same. */
 async function openVersion({ historyFile }: Workspace, version: string) {
   const history = await openOwnHistory(historyFile, {
     memory_limit: `${queryLimits().maxMemory}B`,
@@ -155,7 +169,7 @@ async function openVersion({ historyFile }: Workspace, version: string) {
     maxEntrySize: LARGEST_KEPT,
     sizeCalculation: ({ length }) => Math.max(1, length),
   });
-  return { version, history, answers, kept: new KeptAnswers(), users: 0 };
+  return { version, history, answers, kept: new KeptAnswers(), shown: '', users: 0 };
 }
 
 /** A range has two or three, of which that of its pages is large: about 50 MB for 200,000 pages. */
@@ -170,6 +184,14 @@ class KeptAnswers {
   readonly #tables = new Map<string, string>();
   readonly #oneAtATime = pLimit(1);
   #made = 0;
+
+  /** Makes them again when they are asked for. Those that are in use are dropped as others take their place. */
+  clear(): void {
+    for (const [rows, table] of [...this.#tables]) {
+      this.#tables.delete(rows);
+      this.#tables.set(`old ${table}`, table);
+    }
+  }
 
   /** The table with the answer of a macro for a project, which `run` makes if there is none. */
   tableOf(macro: string, parameters: Parameters, run: (sql: string) => Promise<unknown>): Promise<string> {

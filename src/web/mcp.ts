@@ -17,7 +17,7 @@ import { packageFile, version } from '../files.js';
 import { asInvoked } from '../format/advice.js';
 import { escapeLines } from '../format/text.js';
 import { QueryProcesses } from '../sql/children.js';
-import { readSql } from '../warehouse/query.js';
+import { readSql } from '../history/query.js';
 import { openSources } from './request.js';
 import { type Call, fitted, type Tool } from './tool.js';
 import { TOOLS } from './tools.js';
@@ -37,7 +37,7 @@ const words = z
 const LONGEST_QUERY_MS = 60_000;
 
 /**
- * Serves the published history to an assistant by the Model Context Protocol, over standard input and output, until it
+ * Serves the history to an assistant by the Model Context Protocol, over standard input and output, until it
  * disconnects. `options` are those that the workspace was found with.
  */
 export async function serveAssistant(

@@ -10,7 +10,7 @@ import type { ProjectSettings } from '../config/schema.js';
 import { dayOf, startOfDay } from '../day.js';
 import { ConfigurationError } from '../errors.js';
 import { timeLimit } from '../sleep.js';
-import type { PublishedReader } from './history.js';
+import type { HistoryReader } from './history.js';
 
 /** A site's list of pages rarely changes between clicks. */
 const SITEMAP_KEPT_MS = 5 * 60_000;
@@ -29,7 +29,7 @@ export class Proposals {
   constructor(private readonly workspace: Workspace) {}
 
   /** The pages flagged now, with their prompts; with a path, only that page. */
-  async of(reader: PublishedReader, project: ProjectSettings, now: Date, path = '') {
+  async of(reader: HistoryReader, project: ProjectSettings, now: Date, path = '') {
     const { flagged, next, leftOut, toPlan } = await this.#oneAtATime(() =>
       this.#plan(reader, project, now, path),
     );
@@ -63,7 +63,7 @@ export class Proposals {
     return { listed: JSON.stringify(sitePaths(sitemap, addresses, siteUrl)), base: basePath(siteUrl) };
   }
 
-  async #plan(reader: PublishedReader, project: ProjectSettings, now: Date, path: string) {
+  async #plan(reader: HistoryReader, project: ProjectSettings, now: Date, path: string) {
     const { improve } = this.workspace.settings;
     const today = dayOf(now);
     const key = JSON.stringify([reader.version, project.id, today]);

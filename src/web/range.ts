@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { addDays, type Day, type DayRange, daysBetween } from '../day.js';
 import { ConfigurationError } from '../errors.js';
 import { type Calendar, periodOf } from '../reports/period.js';
-import { dayColumn, readSql } from '../warehouse/query.js';
-import type { PublishedReader } from './history.js';
+import { dayColumn, readSql } from '../history/query.js';
+import type { HistoryReader } from './history.js';
 import type { Grain, PageQuery } from './query.js';
 
 /** The number of days in each range that a link selects: the last whole week, or up to the last loaded day. */
@@ -13,7 +13,7 @@ const EXTENT = readSql(import.meta.url, 'queries/extent.sql');
 const extentRow = z.object({ first: dayColumn, last: dayColumn });
 
 /** The first and the last loaded day of a project; undefined for none. */
-export async function extentOf(reader: PublishedReader, project: string): Promise<DayRange | undefined> {
+export async function extentOf(reader: HistoryReader, project: string): Promise<DayRange | undefined> {
   const [extent] = await reader.query(EXTENT, extentRow, { project });
   return extent;
 }
@@ -25,12 +25,7 @@ export type Range = NonNullable<Awaited<ReturnType<typeof rangeOf>>>;
  * The requested days that the history covers; undefined for a project without a loaded day. Throws a
  * `ConfigurationError` if there are none.
  */
-export async function rangeOf(
-  reader: PublishedReader,
-  project: string,
-  query: PageQuery,
-  calendar: Calendar,
-) {
+export async function rangeOf(reader: HistoryReader, project: string, query: PageQuery, calendar: Calendar) {
   const extent = await extentOf(reader, project);
   if (extent === undefined) return undefined;
   const { first, last: end } = extent;

@@ -10,7 +10,7 @@ import { listReports } from '../reports/definition.js';
 import { listPages, pageUrl } from '../reports/pages.js';
 import { lastEnded, type Period, periodNamed, periodOf, titleOf } from '../reports/period.js';
 import { prepareReport } from '../reports/render.js';
-import type { Asker, PublishedReader } from './history.js';
+import type { Asker, HistoryReader } from './history.js';
 import { extentOf } from './range.js';
 import type { SiteRequest, Sources } from './request.js';
 
@@ -85,7 +85,7 @@ export async function reportPage(
 }
 
 /** The report, project and period that an address names; undefined if one of them is unknown. */
-async function findAsked({ workspace, runtime }: Sources, reader: PublishedReader, href: string) {
+async function findAsked({ workspace, runtime }: Sources, reader: HistoryReader, href: string) {
   const { settings, workspaceDir, projects } = workspace;
   const calendar = settings.reports;
   const [, name = '', period] = /\/(.+)-(\d{4}-W?\d{2}(?:-\d{2})?)\.html$/.exec(href) ?? [];

@@ -1,8 +1,8 @@
 import { HTTPException } from 'hono/http-exception';
 import type { Runtime, Workspace } from '../app/workspace.js';
-import { type Parameters, readSql, type Row, rowSchema } from '../warehouse/query.js';
+import { type Parameters, readSql, type Row, rowSchema } from '../history/query.js';
 import type { Visitor } from './access.js';
-import { type Asker, type KeptAnswer, type PublishedReader, WebHistory } from './history.js';
+import { type Asker, type KeptAnswer, type HistoryReader, WebHistory } from './history.js';
 import { Proposals } from './proposals.js';
 import { listOf, pageIn, parseQuery } from './query.js';
 import { type Range, rangeOf } from './range.js';
@@ -28,7 +28,7 @@ const READS: Readonly<Record<string, readonly KeptAnswer[]>> = {
 };
 
 /** The rows of a query in `queries/`. */
-export const rowsOf = (reader: PublishedReader, name: string, parameters: Parameters): Promise<Row[]> =>
+export const rowsOf = (reader: HistoryReader, name: string, parameters: Parameters): Promise<Row[]> =>
   reader.queryKept(READS[name] ?? [], readSql(import.meta.url, `queries/${name}.sql`), rowSchema, parameters);
 
 /** Who requests a page. */
@@ -44,14 +44,14 @@ export type PageRequest = SiteRequest & { readonly range: Range };
 export const requestOf = async (
   { searchParams }: URL,
   visit: Visit,
-  reader: PublishedReader,
+  reader: HistoryReader,
   { sending, sources }: { readonly sending: Sending; readonly sources: Sources },
 ) => ({ ...sources, ...visit, sending, ...(await questionOf(searchParams, reader, sources)) });
 
 /** What is asked about a project. Throws a `ConfigurationError` or an `HTTPException` for parameters without an answer. */
 export async function questionOf(
   parameters: URLSearchParams,
-  reader: PublishedReader,
+  reader: HistoryReader,
   { runtime, workspace }: Pick<Sources, 'runtime' | 'workspace'>,
 ) {
   const query = parseQuery(parameters);

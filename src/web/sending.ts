@@ -6,7 +6,7 @@ import { messageOf } from '../errors.js';
 import { readHolder } from '../state/lock.js';
 import type { State } from '../state/state.js';
 import { submitWaiting } from '../steps/poll.js';
-import { doAndPublish } from '../steps/publish.js';
+import { doAndStore } from '../steps/history.js';
 import { byBothClocks } from '../steps/step.js';
 
 /** Sends what people approved and wrote, in the background: at once, or after the process that works now. */
@@ -41,7 +41,7 @@ export class Sending {
     this.runtime.signal.throwIfAborted();
     return withParts(this.workspace, this.runtime, hold, async (given) => {
       const parts = await byBothClocks(given);
-      const { result, outages } = await doAndPublish(parts, () => submitWaiting(parts, project));
+      const { result, outages } = await doAndStore(parts, () => submitWaiting(parts, project));
       const [problem] = [result.stopped, ...outages.map(({ error }) => error)].filter(
         (error) => error !== undefined,
       );

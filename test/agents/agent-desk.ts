@@ -9,7 +9,7 @@ import { readMessages } from '../../src/state/messages.js';
 import { recover } from '../../src/state/recover.js';
 import type { Parameters } from '../../src/state/state.js';
 import { openTransport } from '../api/open-client.js';
-import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { closeNow, newStore } from '../open-history.js';
 import { stateBeside } from '../open-state.js';
 import { clockAt, NOW, openSandbox } from '../sandbox/open-sandbox.js';
 import { type GivenParts, partsOf } from '../steps/parts-of.js';
@@ -28,9 +28,9 @@ export async function agentDesk(options: Partial<SandboxOptions> = {}) {
     transport: openTransport({ responseTimeoutMs: 1000 }),
   });
   const open = async (path?: string) => {
-    const warehouse = await liveWarehouse(path);
-    const { state, sender, worker, close } = await stateBeside(warehouse);
-    return { warehouse, state, sender, worker, closeState: close };
+    const history = await newStore(path);
+    const { state, sender, worker, close } = await stateBeside(history);
+    return { history, state, sender, worker, closeState: close };
   };
   const desk = { sandbox, clock, project, client, ...(await open()) };
   return Object.assign(desk, {
@@ -49,7 +49,7 @@ export async function agentDesk(options: Partial<SandboxOptions> = {}) {
       workspace,
       platform,
     }: Omit<GivenParts, 'state' | 'sender' | 'effects' | 'session'> = {}) =>
-      partsOf(desk.warehouse, {
+      partsOf(desk.history, {
         state: desk.state,
         sender: desk.sender,
         settings: { projects: [{ id: project }], ...settings },
@@ -79,9 +79,9 @@ export async function agentDesk(options: Partial<SandboxOptions> = {}) {
     change: (sql: string, values?: Parameters) => desk.state.transaction(() => desk.state.run(sql, values)),
     /** Closes everything and opens it again, as another process would. */
     restart: async () => {
-      await closeNow(desk.warehouse);
+      await closeNow(desk.history);
       await desk.closeState();
-      Object.assign(desk, await open(desk.warehouse.path));
+      Object.assign(desk, await open(desk.history.path));
       return recover(desk.state, desk.worker, clock.now());
     },
   });

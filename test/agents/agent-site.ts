@@ -4,8 +4,7 @@ import { addDays, dayOf } from '../../src/day.js';
 import type { Sandbox } from '../sandbox/faulty-sandbox.js';
 import { createState } from '../../src/state/open.js';
 import { placeOf } from '../../src/state/place.js';
-import { publish } from '../../src/warehouse/publish.js';
-import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { closeNow, newStore } from '../open-history.js';
 import { tempDir } from '../temp-dir.js';
 import { type DailyReading, storeReading } from './reading.js';
 
@@ -19,7 +18,7 @@ export async function agentSite(
   improve: string,
 ) {
   const cwd = await tempDir();
-  const liveFile = join(cwd, 'data', 'warehouse.duckdb');
+  const historyFile = join(cwd, 'data', 'history.duckdb');
   await mkdir(join(cwd, 'data'));
   const config = `baseUrl: ${sandbox.baseUrl}
 projects: [{ id: ${sandbox.projectId}, name: Acme Docs }]
@@ -28,12 +27,11 @@ improve: ${improve}
   await writeFile(join(cwd, 'readership.yaml'), config);
   const dataDir = join(cwd, 'data');
   (await createState(dataDir, await placeOf(dataDir))).close();
-  const warehouse = await liveWarehouse(liveFile);
+  const history = await newStore(historyFile);
   const yesterday = addDays(dayOf(new Date()), -1);
-  await storeReading(warehouse, pages, {
+  await storeReading(history, pages, {
     ...{ project: sandbox.projectId, first: addDays(yesterday, -70), last: yesterday },
   });
-  await publish(warehouse, join(cwd, 'data', 'history.duckdb'));
-  await closeNow(warehouse);
-  return { cwd, liveFile, env: { READERSHIP_API_KEY: sandbox.apiKey } };
+  await closeNow(history);
+  return { cwd, historyFile, env: { READERSHIP_API_KEY: sandbox.apiKey } };
 }

@@ -37,8 +37,8 @@ async function store({ mergedOn = "DATE '2026-10-07'", last = '2026-11-15' } = {
 /** Makes the totals of the days those of their rows. */
 const settleTotals = () =>
   history.run(`
-    UPDATE day_loads SET human = views.human, ai = views.ai
-    FROM (SELECT day, sum(human) AS human, sum(ai) AS ai FROM page_views GROUP BY day) AS views WHERE views.day = day_loads.day`);
+    UPDATE days SET human = views.human, ai = views.ai
+    FROM (SELECT day, sum(human) AS human, sum(ai) AS ai FROM page_views GROUP BY day) AS views WHERE views.day = days.day`);
 
 async function onlyEffect() {
   const [effect = expect.fail('no effect')] = await readJobEffects(history.reader, PROJECT);
@@ -78,9 +78,9 @@ describe('after a merge', () => {
   it('days that are not loaded are left out, so they are not zeros', async () => {
     await store();
     const missing = "day BETWEEN '2026-10-10' AND '2026-10-20'";
-    await history.run(`DELETE FROM page_views WHERE ${missing}; DELETE FROM day_loads WHERE ${missing}`);
+    await history.run(`DELETE FROM page_views WHERE ${missing}; DELETE FROM days WHERE ${missing}`);
     expect((await onlyEffect()).human).toEqual({ before: 70, after: 140, change: 1, siteChange: 0.25 });
-    await history.run("DELETE FROM day_loads WHERE day < '2026-10-07'");
+    await history.run("DELETE FROM days WHERE day < '2026-10-07'");
     const { human } = await onlyEffect();
     expect(human).toEqual({ before: null, after: 140, change: null, siteChange: null });
   });

@@ -18,7 +18,7 @@ import { readChoices } from '../../src/state/choices.js';
 import { type Job, readJobs } from '../../src/state/jobs.js';
 import { emptyState } from '../../src/state/open.js';
 import type { State } from '../../src/state/state.js';
-import { liveWarehouse } from '../open-warehouse.js';
+import { newStore } from '../open-history.js';
 import { emptyHistory, type TestHistory } from '../reports/history.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 import { EVIDENCE, readingSql, steadyPages, storeReading } from './reading.js';
@@ -50,12 +50,12 @@ describe('the evidence for a page, from the history', () => {
     // A bot of one day, a spike of one week, a page that got a new address, one that grew, and another project's.
     await history.run(`
       INSERT INTO page_views
-      SELECT 'prj_sandbox', day, '/moved', '/moved', if(day < '2026-11-09', 40, 2), 0, if(day < '2026-11-09', 40, 2) FROM day_loads;
+      SELECT 'prj_sandbox', day, '/moved', '/moved', if(day < '2026-11-09', 40, 2), 0, if(day < '2026-11-09', 40, 2) FROM days;
       UPDATE page_views SET human = human + 9000, total = total + 9000 WHERE path = '/steady' AND day = '2026-09-23';
-      INSERT INTO page_views SELECT 'prj_sandbox', day, '/spike', '/spike', 9000, 0, 9000 FROM day_loads WHERE day >= '2026-11-09';
-      INSERT INTO page_views SELECT 'prj_sandbox', day, '/grew', '/grew', 60, 0, 60 FROM day_loads WHERE day >= '2026-09-21';
-      INSERT INTO page_views SELECT 'prj_sandbox', day, '/grew', '/grew', 60, 0, 60 FROM day_loads WHERE day >= '2026-10-19';
-      INSERT INTO page_views SELECT 'prj_other', day, '/other', '/other', 5000, 0, 5000 FROM day_loads;`);
+      INSERT INTO page_views SELECT 'prj_sandbox', day, '/spike', '/spike', 9000, 0, 9000 FROM days WHERE day >= '2026-11-09';
+      INSERT INTO page_views SELECT 'prj_sandbox', day, '/grew', '/grew', 60, 0, 60 FROM days WHERE day >= '2026-09-21';
+      INSERT INTO page_views SELECT 'prj_sandbox', day, '/grew', '/grew', 60, 0, 60 FROM days WHERE day >= '2026-10-19';
+      INSERT INTO page_views SELECT 'prj_other', day, '/other', '/other', 5000, 0, 5000 FROM days;`);
   });
 
   it('is sustained: neither a spike of a week nor a page that has lost its views counts', async () => {
@@ -72,7 +72,7 @@ describe('the evidence for a page, from the history', () => {
     expect(read.map(({ path }) => path)).toEqual(['/steady']);
     const only = ['/grew', '/other', '/early'];
     await history.run(
-      "INSERT INTO page_views SELECT 'prj_sandbox', min(day) - 1, '/early', '/early', 9, 0, 9 FROM day_loads",
+      "INSERT INTO page_views SELECT 'prj_sandbox', min(day) - 1, '/early', '/early', 9, 0, 9 FROM days",
     );
     const rules = { ...RULES, minWeeklyViews: 1_000 };
     const plan = await planImprovement(stores, 'prj_sandbox', rules, { ...AT, only });
@@ -121,7 +121,7 @@ describe('the evidence for a page, from the history', () => {
   it('uses whole weeks only: neither the current one nor one with a missing day', async () => {
     const gappy = await emptyHistory();
     await gappy.run(readingSql(steadyPages(1), { first: '2026-10-12', last: '2026-11-17' }));
-    await gappy.run("DELETE FROM day_loads WHERE day = '2026-10-28'");
+    await gappy.run("DELETE FROM days WHERE day = '2026-10-28'");
     const { weeks, flagged } = await planImprovement(
       { state: emptyState(), reader: gappy.reader },
       'prj_sandbox',
@@ -133,14 +133,14 @@ describe('the evidence for a page, from the history', () => {
 });
 
 it('a stored choice keeps its time while the decision is the same', async () => {
-  const warehouse = await liveWarehouse();
+  const history = await newStore();
   const state = emptyState();
-  const stores = { reader: warehouse, state };
+  const stores = { reader: history, state };
   const record = (selection: Selection, now: Date) =>
     state.transaction(() => {
       recordChoices(state, 'prj_sandbox', selection, now);
     });
-  await storeReading(warehouse, steadyPages(3));
+  await storeReading(history, steadyPages(3));
   const choose = async (rules: PlanRules, now = NOW) => {
     const plan = await planImprovement(stores, 'prj_sandbox', rules, AT);
     await record(plan, now);
@@ -185,7 +185,7 @@ it.each([
   await state.transaction(() => state.run(completed, { endedAt: new Date(endedAt) }));
   await planned(state, '/next', NOW);
   const plan = await planImprovement(
-    { state, reader: await liveWarehouse() },
+    { state, reader: await newStore() },
     'prj_sandbox',
     { ...RULES, maxOpenPullRequests: 1 },
     AT,
@@ -209,10 +209,10 @@ it.each([
 
 describe('the jobs of a week', () => {
   it('are those planned from its first moment to its last', async () => {
-    const warehouse = await liveWarehouse();
+    const history = await newStore();
     const state = emptyState();
-    const stores = { state, reader: warehouse };
-    await storeReading(warehouse, steadyPages(1));
+    const stores = { state, reader: history };
+    await storeReading(history, steadyPages(1));
     const times = ['15T23:59:59.999', '16T00:00:00.000', '22T23:59:59.999', '23T00:00:00.000'];
     for (const time of times) await planned(state, `/${time}`, new Date(`2026-11-${time}Z`));
     const week = () => planImprovement(stores, 'prj_sandbox', RULES, AT);
@@ -226,10 +226,10 @@ describe('the jobs of a week', () => {
   });
 
   it('do not include refused ones', async () => {
-    const warehouse = await liveWarehouse();
+    const history = await newStore();
     const state = emptyState();
-    const stores = { state, reader: warehouse };
-    await storeReading(warehouse, steadyPages(3));
+    const stores = { state, reader: history };
+    await storeReading(history, steadyPages(3));
     for (const path of ['/refused', '/planned']) await planned(state, path, NOW);
     const [refused = expect.fail('no job was planned')] = readJobs(state, 'prj_sandbox');
     const change = { now: NOW, cause: '' };

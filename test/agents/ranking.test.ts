@@ -83,7 +83,7 @@ async function store(pages: readonly SitePage[]): Promise<void> {
   const views = pages.flatMap(({ weeks, fate }, index) =>
     weeks.map(({ human, ai }, week) => `('${pathOf(fate, index)}', ${week}, ${human}, ${ai})`),
   );
-  for (const table of ['page_views', 'day_loads']) await history.run(`DELETE FROM ${table}`);
+  for (const table of ['page_views', 'days']) await history.run(`DELETE FROM ${table}`);
   await history.run(`
     INSERT INTO page_views
     SELECT 'prj_1', DATE '${FIRST_WEEK}' + 7 * week::INTEGER + weekday::INTEGER, address, path, read, asked, read + asked
@@ -91,8 +91,8 @@ async function store(pages: readonly SitePage[]): Promise<void> {
       range(7) AS days (weekday),
       LATERAL (VALUES (path || '/', human, ai // 2), (path || '.md', 0, ai - ai // 2)) AS of_address (address, read, asked)
     WHERE read + asked > 0;
-    INSERT INTO day_loads
-    SELECT 'prj_1', day::DATE, 'final', TIMESTAMP '2026-11-18 02:00:00', TIMESTAMP '2026-11-18 02:00:00',
+    INSERT INTO days
+    SELECT 'prj_1', day::DATE, 'final', TIMESTAMP '2026-11-18 02:00:00', TIMESTAMP '2026-11-18 02:00:00', TIMESTAMP '2026-11-18 02:00:00',
       coalesce(sum(human), 0), coalesce(sum(ai), 0), coalesce(sum(total), 0), count(path), 0, 0, 0, NULL, 0
     FROM generate_series(DATE '${FIRST_WEEK}', DATE '${last}', INTERVAL 1 DAY) AS calendar (day)
     LEFT JOIN page_views USING (day)

@@ -1,6 +1,7 @@
 import { day } from '../../src/day.js';
 import type { Evidence } from '../../src/state/jobs.js';
-import type { Warehouse } from '../../src/warehouse/warehouse.js';
+import { execute } from '../open-history.js';
+import type { HistoryStore } from '../../src/history/store.js';
 
 /** Views a page gets on each day. */
 export interface DailyReading {
@@ -20,14 +21,14 @@ export const readingSql = (
   SELECT ${quoted(project)}, calendar.day::DATE, path, page_of(path), human, ai, human + ai
   FROM (VALUES ${pages.map(({ path, human, ai }) => `(${quoted(path)}, ${human}, ${ai})`).join(', ')}) AS page (path, human, ai),
     generate_series(DATE '${first}', DATE '${last}', INTERVAL 1 DAY) AS calendar (day);
-  INSERT INTO day_loads
-  SELECT project, day, 'final', TIMESTAMP '2026-11-18 02:00:00', TIMESTAMP '2026-11-18 02:00:00',
+  INSERT INTO days
+  SELECT project, day, 'final', TIMESTAMP '2026-11-18 02:00:00', TIMESTAMP '2026-11-18 02:00:00', TIMESTAMP '2026-11-18 02:00:00',
     sum(human), sum(ai), sum(total), count(*), 0, 0, 0, NULL, 0
   FROM page_views WHERE project = ${quoted(project)} GROUP BY ALL`;
 
-/** As `readingSql`, run on a live database. */
-export const storeReading = (warehouse: Warehouse, ...reading: Parameters<typeof readingSql>) =>
-  warehouse.exclusive((connection) => connection.run(readingSql(...reading)));
+/** As `readingSql`, run on a history that its worker has open. */
+export const storeReading = (history: HistoryStore, ...reading: Parameters<typeof readingSql>) =>
+  execute(history, readingSql(...reading));
 
 /** `count` pages, each with slightly fewer views than the one before, all above the default minimum. */
 export const steadyPages = (count: number): DailyReading[] =>

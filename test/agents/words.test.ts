@@ -20,7 +20,7 @@ it('prompts that were not sent are counted by project, and every command gives t
   const file = join(site.cwd, 'readership.yaml');
   const config = await readFile(file, 'utf8');
   await writeFile(file, config.replace('name: Acme Docs }', 'name: Acme Docs }, { id: prj_2 }'));
-  const { state, close } = await openTestState(dirname(site.liveFile));
+  const { state, close } = await openTestState(dirname(site.historyFile));
   const page = { path: '/other', reason: 'much read', evidence: EVIDENCE };
   const job = { project: 'prj_2', page, prompt: 'Improve', isApproved: false, now: new Date() };
   await state.transaction(() => planJob(state, job));

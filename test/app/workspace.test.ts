@@ -84,6 +84,6 @@ it('gives publish.then and a query no secret, and publish.then nothing of .env',
   expect((await readWorkspace({ parquet: 'other', sandbox: true }, given)).dataset?.then).toBeUndefined();
   // Words for a browser name no directory of this machine, wherever the data is.
   const elsewhere = { ...workspace, dataDir: '/srv/data' };
-  const words = `${workspace.workspaceDir}/notes.yaml and /srv/data/warehouse.duckdb`;
-  expect(placeless(elsewhere, words)).toBe('notes.yaml and warehouse.duckdb');
+  const words = `${workspace.workspaceDir}/notes.yaml and /srv/data/history.duckdb`;
+  expect(placeless(elsewhere, words)).toBe('notes.yaml and history.duckdb');
 });

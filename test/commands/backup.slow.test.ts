@@ -1,14 +1,13 @@
 import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { tablesOf } from '../../src/warehouse/digests.js';
 import { expectWhole } from '../export/stored-days.js';
-import { inWarehouse, rowsOf } from '../open-warehouse.js';
+import { inHistory, rowsOf, valuesOf } from '../open-history.js';
 import { startCli } from '../run-cli.js';
 import { smallDisk } from '../small-disk.js';
 import { tempDir } from '../temp-dir.js';
 import { openSite, type Site } from './site.js';
-import { callCleanly, daysAgo, endedWith, liveFile } from './workspace.js';
+import { callCleanly, daysAgo, endedWith, historyFile } from './workspace.js';
 
 const SETTINGS = `
 history: { requestsPerHour: 400 }
@@ -17,15 +16,18 @@ mail: { from: docs@example.com }
 reports: { weekly: { to: [docs@example.com] } }
 `;
 
+const TABLES =
+  "SELECT table_name FROM duckdb_tables() WHERE database_name = current_database() AND schema_name = 'main' ORDER BY ALL";
+
 type Rows = Awaited<ReturnType<typeof rowsOf>>;
 
-/** Every table of the live database, row by row. */
+/** Every table of the history, row by row. */
 const contentOf = (cwd: string): Promise<Record<string, Rows>> =>
-  inWarehouse(liveFile(cwd), async (warehouse) => {
-    await expectWhole(warehouse);
+  inHistory(historyFile(cwd), async (history) => {
+    await expectWhole(history);
     const tables: Record<string, Rows> = {};
-    for (const name of await tablesOf(warehouse, 'main'))
-      tables[name] = await rowsOf(warehouse, `FROM ${name} ORDER BY ALL`);
+    for (const name of await valuesOf(history, TABLES).then((names) => names.map(String)))
+      tables[name] = await rowsOf(history, `FROM ${name} ORDER BY ALL`);
     return tables;
   });
 
@@ -66,7 +68,7 @@ describe('a workspace with a backup', () => {
     site = await openSite({ firstDay: daysAgo(60), pages: 40 }, SETTINGS);
     endedWith(0, await runIn(site.cwd, ['run']));
     before = await contentOf(site.cwd);
-    for (const table of ['page_views', 'day_loads', 'agent_jobs', 'deliveries', 'runs'])
+    for (const table of ['days', 'jobs', 'emails', 'runs'])
       expect(before[table]?.length, table).toBeGreaterThan(0);
     await cp(join(site.cwd, 'data', 'history.duckdb'), join(backup, 'history.duckdb'));
     expect(effects()).toEqual([3, 1]);
@@ -110,7 +112,7 @@ describe('a workspace with a backup', () => {
     expect(effects()).toEqual([3, 1]);
     const after = await contentOf(cwd);
     const isFinal = (row: Rows[number]) => row['state'] === 'final';
-    expect(after['day_loads']?.filter(isFinal)).toEqual(before['day_loads']?.filter(isFinal));
+    expect(after['days']?.filter(isFinal)).toEqual(before['days']?.filter(isFinal));
     expect(unproved.trim()).toBe('');
   });
 
@@ -118,7 +120,7 @@ describe('a workspace with a backup', () => {
     const cwd = await newMachine('nested/data');
     const restoring = ['restore', '--config', 'readership.yaml', '--from', join(backup, 'history.duckdb')];
     const { stdout } = endedWith(0, await runIn(cwd, restoring));
-    expect(stdout).toContain('Restored nested/data/warehouse.duckdb from');
+    expect(stdout).toContain('Restored nested/data/history.duckdb from');
     expect(stdout).toMatch(/\nThen: readership run --config readership\.yaml\n$/m);
   });
 
@@ -132,12 +134,12 @@ describe('a workspace with a backup', () => {
     await writeFile(at('torn'), torn(history));
     const contents = async () => {
       const names = await readdir(join(site.cwd, 'data'));
-      return [names, await readFile(liveFile(site.cwd))];
+      return [names, await readFile(historyFile(site.cwd))];
     };
     const unchanged = await contents();
     for (const [from, words, machines] of [
       [[], /Found no .+history\.duckdb to restore from/, [empty]],
-      [['--from', liveFile(site.cwd)], /is the live database itself/, [site.cwd]],
+      [['--from', historyFile(site.cwd)], /is the live database itself/, [site.cwd]],
       [['--from', at('absent')], /Found no .+absent to restore from/, [empty, site.cwd]],
       [['--from', at('text')], /Cannot restore from .+text/, [empty, site.cwd]],
       [['--from', at('cut')], /Cannot restore from .+cut/, [empty, site.cwd]],
@@ -181,7 +183,7 @@ describe('a workspace with a backup', () => {
       await rm(join(site.cwd, 'data'), { recursive: true });
       await mkdir(join(site.cwd, 'data'));
       await cp(backup, join(site.cwd, 'data'), { recursive: true });
-      await writeFile(`${liveFile(site.cwd)}.wal`, 'what a killed process left');
+      await writeFile(`${historyFile(site.cwd)}.wal`, 'what a killed process left');
     });
     const published = () => readFile(join(site.cwd, 'data', 'history.duckdb'));
 

@@ -5,14 +5,14 @@ import type { Fault } from '../sandbox/faulty-sandbox.js';
 import { answerOf } from '../duckdb.js';
 import { callCli, type CliResult, runCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
-import { holdElsewhere } from '../warehouse/other-process.js';
+import { holdElsewhere } from '../history/other-process.js';
 import {
   daysAgo,
   endedWith,
   env,
   expectCleanEnd,
   KEY,
-  liveFile,
+  historyFile,
   replaceIn,
   serveSandbox,
   workspaceOf,
@@ -22,7 +22,7 @@ import {
 const STORED = `
   SELECT count(*)::INTEGER AS rows, coalesce(bit_xor(hash(project, day, path, human, ai, total)), 0)::VARCHAR AS fingerprint FROM page_views
   UNION ALL
-  SELECT count(*)::INTEGER, coalesce(bit_xor(hash(project, day, human, ai, total, loaded_at)), 0)::VARCHAR FROM day_loads WHERE loaded_at IS NOT NULL`;
+  SELECT count(*)::INTEGER, coalesce(bit_xor(hash(project, day, human, ai, total, loaded_at)), 0)::VARCHAR FROM days WHERE loaded_at IS NOT NULL`;
 
 interface BadInput {
   readonly args?: readonly string[];
@@ -45,7 +45,7 @@ const LIMITED: Fault = { on: 'views', kind: 'rate-limit', seconds: 3600 };
 const UNKNOWN = 'colour: red\nhistory: { pace: 3 }\n';
 const NEWER = 'INSERT INTO schema_version VALUES (999)';
 const removed = (cwd: string) => rm(join(cwd, 'readership.yaml'));
-const upgraded = (cwd: string) => answerOf(liveFile(cwd), NEWER);
+const upgraded = (cwd: string) => answerOf(historyFile(cwd), NEWER);
 
 /** What is wrong, the exit code, and what the message must say, including the next step. */
 const CASES: readonly (readonly [what: string, code: number, says: RegExp, input: BadInput])[] = [
@@ -98,7 +98,7 @@ describe('bad input: one clear message, the documented exit code, no stored data
   // This test is first so that the others run while it waits.
   it.concurrent('a second process exits 75 after a wait, naming the first; readers do not wait', async () => {
     const directory = await copyOf();
-    const holder = await holdElsewhere(liveFile(directory), 'readership run');
+    const holder = await holdElsewhere(historyFile(directory), 'readership run');
     const writing = runCli(['export'], { cwd: directory, env });
     const reading = await runCli(['sql', 'SELECT count(*) AS days FROM site_days'], { cwd: directory });
     expect(reading).toMatchObject({ code: 0, stdout: 'days\n12\n' });
@@ -112,10 +112,10 @@ describe('bad input: one clear message, the documented exit code, no stored data
   it.concurrent.each(CASES)('%s exits %i', async (_, code, says, { fault, spoil, args = [], ...given }) => {
     const directory = await copyOf(fault);
     await spoil?.(directory);
-    const before = await answerOf(liveFile(directory), STORED);
+    const before = await answerOf(historyFile(directory), STORED);
     const result = await callCli(['export', ...args], { cwd: directory, env, ...given });
     expectOneMessage(result, code, says);
-    expect(await answerOf(liveFile(directory), STORED)).toEqual(before);
+    expect(await answerOf(historyFile(directory), STORED)).toEqual(before);
     for (const key of [KEY, WRONG]) await expectCleanEnd(directory, result, key);
   });
 

@@ -1,11 +1,12 @@
+import { dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import type { Day } from '../../src/day.js';
 import { readDayLedger } from '../../src/export/ledger.js';
-import { stateBeside } from '../open-state.js';
 import { answerOf } from '../duckdb.js';
 import { changeState } from '../open-state.js';
-import { inWarehouse } from '../open-warehouse.js';
+import { openState } from '../../src/state/open.js';
+import { inHistory } from '../open-history.js';
 import { rowsOf } from '../platform.js';
 import { startCli } from '../run-cli.js';
 import {
@@ -13,7 +14,7 @@ import {
   daysAgo,
   endedWith,
   env,
-  liveFile,
+  historyFile,
   platformOf,
   platformWorkspace,
 } from './workspace.js';
@@ -30,7 +31,7 @@ async function setUp(
   const history = `history: { requestsPerHour: ${requestsPerHour} }\n`;
   const cwd = await platformWorkspace(platform, history);
   const run = (...args: string[]) => callCleanly(args, { cwd, env });
-  return { platform, changed, cwd, run, live: liveFile(cwd) };
+  return { platform, changed, cwd, run, live: historyFile(cwd) };
 }
 
 const planSchema = z.array(
@@ -65,7 +66,7 @@ describe('readership export --plan', () => {
     expect(platform.views).toHaveLength(sent);
 
     // As after a kill: the live database has more than what was published.
-    await answerOf(live, `DELETE FROM day_loads WHERE day = '${daysAgo(2)}'`);
+    await answerOf(live, `DELETE FROM days WHERE day = '${daysAgo(2)}'`);
     expect((await planOf()).days.length).toBe(plan.days.length + 1);
     endedWith(0, await run('publish'));
     const restored = await run('restore', '--from', 'data/history.duckdb');
@@ -89,9 +90,11 @@ describe('a request limit that is used up', () => {
   it('ends an export with 75, says what is left and when to resume, and the next run resumes', async () => {
     const { platform, run, live } = await setUp({ requestsPerHour: 16 });
     const ledger = () =>
-      inWarehouse(live, async (reader) => {
-        const { state, close } = await stateBeside(reader);
-        return readDayLedger({ reader, state }, 'prj_1').finally(close);
+      inHistory(live, async (history) => {
+        const state = (await openState(dirname(live))) ?? expect.fail('there is no state');
+        return readDayLedger({ history, state }, 'prj_1').finally(() => {
+          state.close();
+        });
       });
     const first = endedWith(75, await run('export'));
     expect(first.stdout).toMatch(/\d+ days? left, about \d+ requests?; resumes on .+ UTC/);

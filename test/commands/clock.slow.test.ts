@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
 import { addDays, dayOf } from '../../src/day.js';
-import { inWarehouse, valuesOf } from '../open-warehouse.js';
+import { inHistory, valuesOf } from '../open-history.js';
 import { callCli } from '../run-cli.js';
 import { expectAllOnce, openSite } from './site.js';
-import { daysAgo, KEY, liveFile } from './workspace.js';
+import { daysAgo, KEY, historyFile } from './workspace.js';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -18,8 +18,8 @@ async function siteWithClock(settings?: string) {
     return { code, output: stdout + stderr };
   };
   const daysWhere = (condition: string) =>
-    inWarehouse(liveFile(site.cwd), (warehouse) =>
-      valuesOf(warehouse, `SELECT day FROM day_loads WHERE ${condition} ORDER BY day`),
+    inHistory(historyFile(site.cwd), (history) =>
+      valuesOf(history, `SELECT day FROM days WHERE ${condition} ORDER BY day`),
     );
   const setPlatform = (aheadMs: number) => {
     platformNow = () => new Date(Date.now() + aheadMs);

@@ -5,12 +5,12 @@ import { planMessage } from '../../src/agents/messages.js';
 import { readJobs } from '../../src/state/jobs.js';
 import { afterFile } from '../cleanup.js';
 import { openTestState } from '../open-state.js';
-import { inWarehouse, rowsOf } from '../open-warehouse.js';
+import { inHistory, rowsOf } from '../open-history.js';
 import { callCli } from '../run-cli.js';
 import { reply, serve } from '../serve.js';
 import { tempDir } from '../temp-dir.js';
 import { openSite } from './site.js';
-import { endedWith, liveFile, replaceIn } from './workspace.js';
+import { endedWith, historyFile, replaceIn } from './workspace.js';
 
 const SETTINGS = `
 mail: { from: docs@example.com }
@@ -122,11 +122,11 @@ const SHIFTS: readonly (readonly [string, number])[] = [
 
 /** What is stored, but for times and what depends on the order of steps. */
 const STORED = [
-  'SELECT day, state FROM day_loads',
+  'SELECT day, state FROM days',
   // How the sandbox ends a job is a matter of chance.
-  "SELECT path, if(ended_at IS NULL, state, 'ended') AS state FROM agent_jobs",
+  "SELECT path, if(ended_at IS NULL, state, 'ended') AS state FROM jobs",
   'SELECT prompt, state FROM agent_messages',
-  'SELECT report, period, recipient, state FROM deliveries',
+  'SELECT report, period, recipient, state FROM emails',
 ];
 
 it('a run of each sending command with a wrong clock sends nothing, and makes no difference a day later', async () => {
@@ -139,8 +139,8 @@ it('a run of each sending command with a wrong clock sends nothing, and makes no
     return { ...result, output: result.stdout + result.stderr };
   };
   const stored = () =>
-    inWarehouse(liveFile(original), (warehouse) =>
-      Promise.all(STORED.map((sql) => rowsOf(warehouse, `${sql} ORDER BY ALL`))),
+    inHistory(historyFile(original), (history) =>
+      Promise.all(STORED.map((sql) => rowsOf(history, `${sql} ORDER BY ALL`))),
     );
   const polls = () => sandbox.inspect().requests.counts.job?.['200'] ?? 0;
   /** Starts over, runs each command with a wrong clock, if given, and then with the right one, twice in a day. */

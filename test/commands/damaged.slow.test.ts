@@ -2,7 +2,7 @@ import { chmod, readdir, readFile, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { expectAllOnce, openSite, type Site } from './site.js';
-import { endedWith, liveFile } from './workspace.js';
+import { endedWith, historyFile } from './workspace.js';
 
 const HEADERS_BYTES = 3 * 4096;
 const PAGE_BYTES = 4096;
@@ -37,10 +37,10 @@ describe('a damaged file', () => {
   ])(
     'that is the live database, %s, is reported, and the suggested commands restore everything',
     async (_, damage, commands) => {
-      const others = (await readdir(data)).filter((name) => !name.startsWith('warehouse.duckdb'));
+      const others = (await readdir(data)).filter((name) => !name.startsWith('history.duckdb'));
       const before = await published();
       const jobs = site.sandbox.inspect().jobs.length;
-      await damage(liveFile(site.cwd));
+      await damage(historyFile(site.cwd));
 
       for (const args of [...commands, ['run']]) {
         const { code, stdout, stderr } = await site.run(...args);
@@ -57,7 +57,7 @@ describe('a damaged file', () => {
       expect(site.sandbox.inspect().jobs).toHaveLength(jobs);
       const left = await readdir(data);
       expect(left).toEqual(expect.arrayContaining(others));
-      expect(left.some((name) => name.startsWith('warehouse.duckdb.replaced-'))).toBe(true);
+      expect(left.some((name) => name.startsWith('history.duckdb.replaced-'))).toBe(true);
     },
   );
 

@@ -1,9 +1,7 @@
-import { appendFile, copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, test } from 'vitest';
 import { z } from 'zod';
-import { createState } from '../../src/state/open.js';
-import { placeOf } from '../../src/state/place.js';
 import { readRequests } from '../../src/state/requests.js';
 import { bucketNameOf } from '../../src/config/load.js';
 import { settingsSchema } from '../../src/config/schema.js';
@@ -11,7 +9,9 @@ import { keyProblem } from '../../src/service/findings.js';
 import { startMailServer } from '../mail/mail-server.js';
 import { answerOf } from '../duckdb.js';
 import { stateBeside } from '../open-state.js';
-import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { createState } from '../../src/state/open.js';
+import { placeOf } from '../../src/state/place.js';
+import { closeNow, newStore } from '../open-history.js';
 import type { Behaviors } from '../platform.js';
 import { callCli, runCli } from '../run-cli.js';
 import { reply, serve } from '../serve.js';
@@ -22,7 +22,7 @@ import {
   endedWith,
   env,
   expectCleanEnd,
-  liveFile,
+  historyFile,
   platformOf,
   platformWorkspace,
   replaceIn,
@@ -41,6 +41,15 @@ async function doctor(cwd: string, variables: Record<string, string> = env, call
   return { code: result.code, of, found };
 }
 
+/** An empty history, as after the export of a site without views. */
+async function emptyHistory(cwd: string): Promise<void> {
+  const dataDir = join(cwd, 'data');
+  (await createState(dataDir, await placeOf(dataDir))).close();
+  const history = await newStore(historyFile(cwd));
+  await history.write();
+  await closeNow(history);
+}
+
 const verdicts = (found: z.infer<typeof findings>) =>
   found.map(({ check, verdict }) => `${check} ${verdict}`).join(', ');
 
@@ -49,12 +58,11 @@ describe('readership doctor', () => {
     const sandbox = await serveSandbox();
     const mails = await startMailServer({ disabledCommands: ['AUTH', 'STARTTLS'] });
     const cwd = await workspaceOf(sandbox);
-    await closeNow(await liveWarehouse(liveFile(cwd)));
-    (await createState(join(cwd, 'data'), await placeOf(join(cwd, 'data')))).close();
+    await emptyHistory(cwd);
     const smtp = `smtp://user:a-password@127.0.0.1:${mails.port}`;
     const { code, of, found } = await doctor(cwd, { ...env, READERSHIP_SMTP_URL: smtp });
     expect(verdicts(found)).toBe(
-      'configuration pass, secrets pass, server pass, key pass, sums of days pass, reports pass, notes pass, email pass, links pass, database pass, state pass, witness pass, sends from pass, dates pass, disk pass',
+      'configuration pass, secrets pass, server pass, key pass, sums of days pass, reports pass, notes pass, email pass, links pass, history pass, state pass, witness pass, sends from pass, dates pass, disk pass',
     );
     expect(code).toBe(0);
     expect(mails.accepted.size).toBe(0);
@@ -64,7 +72,7 @@ describe('readership doctor', () => {
     expect(counts.views).toEqual({ 200: 2 });
     expect(sandbox.inspect().jobs).toEqual([]);
     const bucket = bucketNameOf({ id: 'prj_1', name: 'Acme Docs', apiKeyEnv: 'READERSHIP_API_KEY' }, env);
-    const { state } = await stateBeside({ path: liveFile(cwd) });
+    const { state } = await stateBeside({ path: historyFile(cwd) });
     const { sent } = readRequests(state, bucket, new Date());
     expect(sent.reduce((sum, { requests }) => sum + requests, 0)).toBe(2);
   });
@@ -161,20 +169,17 @@ describe('readership doctor', () => {
     expect(of('sums of days')).toMatch(/^fail: .*counts the day in dateTo as well.+No day is stored until/);
   });
 
-  it('leaves a database of an older version unchanged, and names the version that opens it', async () => {
+  it('leaves a history whose views are of another version unchanged, and says what writes them again', async () => {
     const cwd = await workspaceOf(await serveSandbox());
-    await closeNow(await liveWarehouse(liveFile(cwd)));
-    const history = join(cwd, 'data/history.duckdb');
-    await copyFile(liveFile(cwd), history);
-    await answerOf(history, "COMMENT ON TABLE schema_version IS 'of another program'");
-    await answerOf(liveFile(cwd), 'DROP TABLE notes', 'UPDATE schema_version SET version = 12');
-    const before = await readFile(liveFile(cwd));
+    await emptyHistory(cwd);
+    await answerOf(historyFile(cwd), "UPDATE internal.version SET descriptions = ''");
+    const before = await readFile(historyFile(cwd));
     const { code, of } = await doctor(cwd);
-    expect(code).toBe(1);
-    expect(of('database')).toMatch(/^fail: .*older Readership \(schema 12.+open it with Readership 0\.4/);
-    expect(of('reports')).toMatch(/^warn: Another version .+readership publish$/);
+    expect(code).toBe(0);
+    for (const check of ['history', 'reports'])
+      expect(of(check)).toMatch(/^warn: Another version .+readership run$/);
     expect(of('key')).toMatch(/^pass/);
-    expect((await readFile(liveFile(cwd))).equals(before)).toBe(true);
+    expect((await readFile(historyFile(cwd))).equals(before)).toBe(true);
   });
 
   it('does not check a key whose request limit is used up, says when it can, and finds a part that weekly cannot cover', async () => {
@@ -182,8 +187,7 @@ describe('readership doctor', () => {
     const settings =
       'history: { requestsPerHour: 1 }\nreports: { weekly: { to: [a@example.com], where: /a } }\n';
     const cwd = await workspaceOf(sandbox, settings);
-    await closeNow(await liveWarehouse(liveFile(cwd)));
-    await (await stateBeside({ path: liveFile(cwd) })).close();
+    await emptyHistory(cwd);
     expect((await doctor(cwd)).of('key')).toMatch(/^pass/);
     const { of } = await doctor(cwd);
     expect(of('reports')).toMatch(/^fail: reports\.weekly\.where: .+ readership report new NAME/);
@@ -214,7 +218,7 @@ describe('readership doctor', () => {
       },
     ]);
     expect(hooks.seen).toEqual([]);
-    expect(of('database')).toMatch(/^warn/);
+    expect(of('history')).toMatch(/^warn: There is no history yet/);
     expect(of('disk')).toMatch(/^pass/);
     expect(JSON.stringify(found)).not.toMatch(/wrong-key|s3cret-word/);
   });
@@ -261,19 +265,19 @@ describe('readership doctor', () => {
     expect((await doctor(cwd)).of('disk')).toMatch(/^warn: 3\.\d MB free in .+data: make room/);
   });
 
-  it('reports a wrong clock, and who holds the database', async () => {
+  it('reports a wrong clock, and who is the worker', async () => {
     const late = await serve((_, response) => {
       response.setHeader('date', new Date(Date.now() + 7_200_000).toUTCString());
       reply(response, 200, { totals: { human: 0, ai: 0, total: 0 }, views: [], hasMore: false });
     });
     const cwd = await platformWorkspace(late);
-    const holder = await liveWarehouse(liveFile(cwd));
+    const holder = await newStore(historyFile(cwd));
     // A process can open its own databases again.
     const { code, of } = await doctor(cwd, undefined, runCli);
     await closeNow(holder);
     expect(code).toBe(1);
     expect(of('server')).toMatch(/^fail: .*clock of this machine is (2 h 0|1 h 59) min behind that of .+NTP/);
-    expect(of('database')).toMatch(/^warn: .*locked by `readership test`/);
+    expect(of('state')).toMatch(/^warn: .*held by `readership test`/);
   });
 
   it('fails without a configuration, and says how to create one', async () => {

@@ -18,7 +18,7 @@ import { promisify } from 'node:util';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { startCli } from '../run-cli.js';
 import { openSite, type Site } from './site.js';
-import { endedWith, env, liveFile } from './workspace.js';
+import { endedWith, env, historyFile } from './workspace.js';
 
 /** Changes the published file as a program that is killed before it writes its log into it. */
 async function leaveLog(file: string): Promise<void> {
@@ -53,11 +53,11 @@ describe('files next to ours', () => {
     endedWith(0, await site.run('publish'));
     endedWith(0, await site.run('sql', 'FROM site_days'));
     // A database that has gone backwards is noticed as without the log.
-    await cp(liveFile(site.cwd), `${liveFile(site.cwd)}.old`);
+    await cp(historyFile(site.cwd), `${historyFile(site.cwd)}.old`);
     await writeFile(join(site.cwd, 'notes.yaml'), '- { date: 2026-11-01, text: Release }\n');
     endedWith(0, await site.run('export'));
-    await cp(`${liveFile(site.cwd)}.old`, liveFile(site.cwd));
-    await rm(`${liveFile(site.cwd)}.wal`, { force: true });
+    await cp(`${historyFile(site.cwd)}.old`, historyFile(site.cwd));
+    await rm(`${historyFile(site.cwd)}.wal`, { force: true });
     await writeFile(`${history()}.wal`, log);
     const { code, stderr } = await site.run('run');
     expect(code).toBe(1);
@@ -67,13 +67,13 @@ describe('files next to ours', () => {
   it('a database or a publication behind a symbolic link stays behind it', async () => {
     const disk = join(site.cwd, 'other-disk');
     await mkdir(disk);
-    for (const file of [liveFile(site.cwd), history()]) {
+    for (const file of [historyFile(site.cwd), history()]) {
       await rename(file, join(disk, file === history() ? 'history' : 'live'));
       await symlink(join(disk, file === history() ? 'history' : 'live'), file);
     }
     endedWith(0, await site.run('publish'));
     endedWith(0, await site.run('sql', 'FROM site_days'));
-    for (const file of [liveFile(site.cwd), history()])
+    for (const file of [historyFile(site.cwd), history()])
       expect((await lstat(file)).isSymbolicLink()).toBe(true);
     expect(await readdir(disk)).toEqual(expect.arrayContaining(['history', 'live']));
   });

@@ -41,7 +41,7 @@ describe('a full disk (skipped if none can be mounted)', () => {
       expect((await run('doctor')).stdout).toMatch(/warn +disk .+ make room before it runs out/);
     }
     // Publishing needs twice the size of the database.
-    const { size } = await stat(join(site.cwd, 'data', 'warehouse.duckdb'));
+    const { size } = await stat(join(site.cwd, 'data', 'history.duckdb'));
     await disk.leaveRoom(1.5 * size);
     expect((await run('doctor')).stdout).toMatch(/fail +disk .+ Make room/);
     await disk.makeRoom();

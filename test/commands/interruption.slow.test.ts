@@ -1,10 +1,18 @@
 import { describe, expect, it } from 'vitest';
 import type { Sandbox } from '../sandbox/faulty-sandbox.js';
 import { expectWhole, storedDays, storedTotals } from '../export/stored-days.js';
-import { inWarehouse } from '../open-warehouse.js';
+import { inHistory } from '../open-history.js';
 import { callCli, runCli, startCli } from '../run-cli.js';
 import { totalsOf } from './site.js';
-import { daysAgo, endedWith, env, expectCleanEnd, liveFile, serveSandbox, workspaceOf } from './workspace.js';
+import {
+  daysAgo,
+  endedWith,
+  env,
+  expectCleanEnd,
+  historyFile,
+  serveSandbox,
+  workspaceOf,
+} from './workspace.js';
 
 const DAYS = 40;
 
@@ -24,9 +32,9 @@ const reach = (sandbox: Sandbox, count: number) =>
 
 /** Returns the number of stored days, and checks that each is complete. */
 async function wholeDays(cwd: string): Promise<number> {
-  const days = await inWarehouse(liveFile(cwd), async (warehouse) => {
-    await expectWhole(warehouse);
-    return storedDays(warehouse);
+  const days = await inHistory(historyFile(cwd), async (history) => {
+    await expectWhole(history);
+    return storedDays(history);
   });
   expect(days.filter(({ state }) => state === 'failed' || state === 'inconsistent')).toEqual([]);
   return days.length;
@@ -37,7 +45,7 @@ async function expectComplete(sandbox: Sandbox, cwd: string): Promise<void> {
   endedWith(0, await callCli(['export'], { cwd, env }));
   expect(await wholeDays(cwd)).toBe(DAYS);
   const totals = await totalsOf(sandbox, daysAgo(DAYS), daysAgo(1));
-  expect(await inWarehouse(liveFile(cwd), storedTotals)).toEqual(totals);
+  expect(await inHistory(historyFile(cwd), storedTotals)).toEqual(totals);
   const published = await runCli(['sql', 'SELECT sum(total) AS total FROM page_views'], { cwd });
   expect(published.stdout).toBe(`total\n${totals.total}\n`);
 }

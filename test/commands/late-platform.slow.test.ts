@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import PostalMime from 'postal-mime';
 import { expect, it } from 'vitest';
 import { day, type Day, dayOf, daysBetween, startOfDay } from '../../src/day.js';
-import { inWarehouse, rowsOf as rowsIn } from '../open-warehouse.js';
+import { inHistory, rowsOf as rowsIn } from '../open-history.js';
 import { servePlatform } from '../platform.js';
 import { callCli } from '../run-cli.js';
 import { clockAt } from '../sandbox/open-sandbox.js';
-import { endedWith, env, liveFile, platformWorkspace } from './workspace.js';
+import { endedWith, env, historyFile, platformWorkspace } from './workspace.js';
 
 const FIRST_DAY = day('2026-08-03');
 const SETTINGS = `
@@ -71,7 +71,7 @@ it('a platform eight days late gets each email when its week is there, and no al
   expect(printed.get(day('2026-11-18'))).toContain(
     'weekly 2026-W46, Acme Docs: waiting for views that have not come yet until Nov 25, 2026 at 00:00 UTC at the latest',
   );
-  const delays = await inWarehouse(liveFile(cwd), (warehouse) => rowsIn(warehouse, 'FROM data_delays'));
+  const delays = await inHistory(historyFile(cwd), (history) => rowsIn(history, 'FROM data_delays'));
   expect(delays).toMatchObject([{ views_until: '2026-11-16', days_awaited: 7, delay_days: 8 }]);
 }, 600_000);
 

@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { describe, expect, it } from 'vitest';
 import { callCli, CLI, type CliResult } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
-import { endedWith, env, KEY, liveFile, serveSandbox, workspaceOf } from './workspace.js';
+import { endedWith, env, KEY, historyFile, serveSandbox, workspaceOf } from './workspace.js';
 
 const SETTINGS = `
 mail: { from: docs@example.com }
@@ -73,7 +73,7 @@ describe.each(UMASKS.map((umask) => [modeOf(umask), umask] as const))('with the 
       },
     });
     const cwd = await workspaceOf(sandbox, SETTINGS);
-    watched = liveFile(cwd);
+    watched = historyFile(cwd);
     await rmdir(join(cwd, 'data'));
     expect(await runWith(umask, ['run'], cwd)).toMatchObject({ code: 0 });
     expect(Object.fromEntries(held)).toEqual({ duckdb: '600', 'duckdb.wal': '600', 'duckdb.lock': '600' });
@@ -105,9 +105,9 @@ describe('existing files', () => {
     await runWith(0o022, ['export'], cwd);
     for (const name of ['.', 'views/project=prj_sandbox', 'views'])
       expect(await fileMode(cwd, 'dataset', name)).toBe(name === '.' ? '2770' : '2775');
-    await chmod(liveFile(cwd), 0o644);
+    await chmod(historyFile(cwd), 0o644);
     await runWith(0o022, ['publish'], cwd);
-    expect(await fileMode(liveFile(cwd))).toBe('600');
+    expect(await fileMode(historyFile(cwd))).toBe('600');
     expect(await fileMode(cwd, 'data')).toBe('750');
   });
 

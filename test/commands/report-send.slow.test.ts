@@ -7,14 +7,13 @@ import { watchReport } from '../../src/commands/report-render.js';
 import { report as declareReport } from '../../src/commands/report.js';
 import { sendReport } from '../../src/commands/report-send.js';
 import { day } from '../../src/day.js';
-import { publish } from '../../src/warehouse/publish.js';
 import { readDeliveries, storeDelivery } from '../../src/state/emails.js';
 import { createState } from '../../src/state/open.js';
 import { placeOf } from '../../src/state/place.js';
 import { type MailServer, startMailServer } from '../mail/mail-server.js';
 import { loadDays } from '../mail/site.js';
 import { openTestState } from '../open-state.js';
-import { closeNow, inHistory, liveWarehouse, rowsOf } from '../open-warehouse.js';
+import { closeNow, inHistory, newStore, rowsOf } from '../open-history.js';
 import { runtimeIn } from '../run-cli.js';
 import { serve } from '../serve.js';
 import { textOf } from '../streams.js';
@@ -34,11 +33,10 @@ let directory: string;
 /** A data directory with two weeks of views, published. */
 let twoWeeks: string;
 beforeAll(async () => {
-  const warehouse = await liveWarehouse();
-  await loadDays(warehouse, day('2026-11-02'), day('2026-11-15'));
-  twoWeeks = dirname(warehouse.path);
-  await publish(warehouse, join(twoWeeks, 'history.duckdb'));
-  await closeNow(warehouse);
+  const history = await newStore();
+  await loadDays(history, day('2026-11-02'), day('2026-11-15'));
+  twoWeeks = dirname(history.path);
+  await closeNow(history);
 });
 
 beforeEach(async () => {
@@ -93,8 +91,8 @@ describe('readership report send weekly', () => {
     ]);
     expect([copies('docs@example.com'), copies('lead@example.com')]).toEqual([1, 1]);
     expect((await send({ period: '2026-W47' })).notes).toContain('has not ended');
-    // The deliveries are published, for SQL.
-    const published = 'SELECT recipient, state, tried_at FROM deliveries ORDER BY recipient';
+    // SQL sees them.
+    const published = 'SELECT recipient, state, tried_at FROM emails ORDER BY recipient';
     expect(
       await inHistory(join(directory, 'data/history.duckdb'), (history) => rowsOf(history, published)),
     ).toEqual([

@@ -5,8 +5,8 @@ import { addDays, type Day, day, daysIn } from '../../src/day.js';
 import type { Sandbox, WatchedOptions } from '../sandbox/faulty-sandbox.js';
 import { expectWhole, storedDays } from '../export/stored-days.js';
 import { startMailServer } from '../mail/mail-server.js';
-import { inWarehouse, valuesOf } from '../open-warehouse.js';
-import { callCleanly, daysAgo, KEY, liveFile, serveSandbox, workspaceOf } from './workspace.js';
+import { inHistory, valuesOf } from '../open-history.js';
+import { callCleanly, daysAgo, KEY, historyFile, serveSandbox, workspaceOf } from './workspace.js';
 
 const SETTINGS = `
 improve: { mode: apply, minWeeklyViews: 1 }
@@ -36,10 +36,10 @@ export async function openSite(options: Partial<WatchedOptions> = {}, settings =
  * was created once, and that no email was sent twice.
  */
 export async function expectAllOnce({ sandbox, mailServer, cwd, openedAt }: Site, last = daysAgo(1)) {
-  const { days, jobs } = await inWarehouse(liveFile(cwd), async (warehouse) => {
-    await expectWhole(warehouse);
-    const known = await valuesOf(warehouse, 'SELECT remote_id FROM agent_jobs ORDER BY ALL');
-    return { days: await storedDays(warehouse), jobs: known };
+  const { days, jobs } = await inHistory(historyFile(cwd), async (history) => {
+    await expectWhole(history);
+    const known = await valuesOf(history, 'SELECT remote_id FROM jobs ORDER BY ALL');
+    return { days: await storedDays(history), jobs: known };
   });
   expect(days.map(({ day }) => day)).toEqual(daysIn({ first: sandbox.firstDay, last }));
   for (const { day: at, state, human, ai, total } of days) {

@@ -1,11 +1,10 @@
 import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { publish } from '../../src/warehouse/publish.js';
-import { inWarehouse } from '../open-warehouse.js';
+import { closeNow, newStore } from '../open-history.js';
 import { runCli, startCli, withMemory } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
-import { endedWith, expectCleanEnd, liveFile } from './workspace.js';
+import { endedWith, expectCleanEnd, historyFile } from './workspace.js';
 
 /** The child of a process, as soon as it runs. */
 async function childOf(pid = 0): Promise<number> {
@@ -40,8 +39,10 @@ describe('readership sql', () => {
   let cwd: string;
   beforeAll(async () => {
     cwd = await configured('id: prj_1');
-    const history = join(cwd, 'data', 'history.duckdb');
-    await inWarehouse(liveFile(cwd), (warehouse) => publish(warehouse, history));
+    await mkdir(join(cwd, 'data'));
+    const history = await newStore(historyFile(cwd));
+    await history.write();
+    await closeNow(history);
   });
   const sql = (args: readonly string[], stdin = '') => runCli(['sql', ...args], { cwd, stdin });
   const answer = async (args: readonly string[], stdin = '') => {

@@ -1,19 +1,18 @@
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { openTestState } from '../open-state.js';
+import { closeNow, newStore } from '../open-history.js';
 import { runCli, startCli } from '../run-cli.js';
-import { endedWith, env, serveSandbox, workspaceOf } from './workspace.js';
+import { endedWith, env, historyFile, serveSandbox, workspaceOf } from './workspace.js';
 
 describe('readership start', () => {
-  it('says who is the worker, and tries again later', async () => {
+  it('reports that another process holds the database, and tries again later', async () => {
     const sandbox = await serveSandbox();
     const cwd = await workspaceOf(sandbox);
-    const { close } = await openTestState(join(cwd, 'data'));
+    const holder = await newStore(historyFile(cwd));
     const service = startCli(['start'], { cwd, env });
-    await service.until(/"outcome":"later","error":".+worker\.lock is held by `readership test`/);
+    await service.until(/"outcome":"later","error":".+ is locked by `readership test`/);
     service.child.kill('SIGTERM');
     expect(await service.result).toMatchObject({ code: 0, stderr: '' });
-    await close();
+    await closeNow(holder);
   });
 
   it('exits 2 without a key, and for every invalid schedule, with its line', async () => {

@@ -1,16 +1,24 @@
-import { readdir, rm } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pMap from 'p-map';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
 import type { Sandbox } from '../sandbox/faulty-sandbox.js';
-import type { Warehouse } from '../../src/warehouse/warehouse.js';
+import type { Reader } from '../../src/history/query.js';
 import { expectWhole, storedDays } from '../export/stored-days.js';
 import { openTestState } from '../open-state.js';
-import { execute, inWarehouse, valuesOf } from '../open-warehouse.js';
+import { changeHistory, inHistory } from '../open-history.js';
 import { runCli, startCli } from '../run-cli.js';
-import { daysAgo, endedWith, env, expectCleanEnd, liveFile, serveSandbox, workspaceOf } from './workspace.js';
+import {
+  daysAgo,
+  endedWith,
+  env,
+  expectCleanEnd,
+  historyFile,
+  serveSandbox,
+  workspaceOf,
+} from './workspace.js';
 
 const STOPS = Number(process.env['STOPS'] ?? 100);
 /** Each with its own platform, directory and process. */
@@ -18,7 +26,7 @@ const SERVICES = Math.min(4, STOPS);
 const DAYS = 40;
 const DAYS_AGAIN = 8;
 /** The steps during which the service is stopped, in turn. */
-const STEPS = ['export', 'improve', 'report', 'publish'] as const;
+const STEPS = ['export', 'improve', 'report'] as const;
 const SETTINGS = `
 history: { start: ${daysAgo(DAYS)} }
 improve: { mode: apply, minWeeklyViews: 1, maxJobsPerWeek: 1000, cooldownDays: 0 }
@@ -26,40 +34,39 @@ mail: { from: docs@example.com }
 reports: { weekly: { to: [docs@example.com] } }
 `;
 
-const HALF_DONE = "SELECT path FROM agent_jobs WHERE state IN ('sending', 'unknown')";
 const HALF_DONE_IN_STATE = `
   SELECT 'email' AS what FROM emails WHERE state IN ('sending', 'unknown')
+  UNION ALL SELECT path FROM jobs WHERE state IN ('sending', 'unknown')
   UNION ALL SELECT 'step' FROM runs WHERE outcome = 'running'`;
 /** Undoes the last days, all steps and all emails, so that every step has work again. */
 const WORK_AGAIN = [
   'DELETE FROM page_views WHERE day >= $since::DATE',
-  'DELETE FROM day_loads WHERE day >= $since::DATE',
+  'DELETE FROM days WHERE day >= $since::DATE',
 ];
 const WORK_AGAIN_IN_STATE = ['DELETE FROM runs', 'DELETE FROM emails'];
 
-async function expectNothingHalfDone(cwd: string, warehouse: Warehouse): Promise<void> {
-  await expectWhole(warehouse);
-  expect(await valuesOf(warehouse, HALF_DONE)).toEqual([]);
+async function expectNothingHalfDone(cwd: string, history: Reader): Promise<void> {
+  await expectWhole(history);
   const { state, close } = await openTestState(join(cwd, 'data'));
   expect(state.all(HALF_DONE_IN_STATE, z.object({ what: z.string() }))).toEqual([]);
   await close();
   const files = await readdir(join(cwd, 'data'), { recursive: true });
-  expect(files.filter((name) => /unfinished|publishing|\.tmp/.test(name))).toEqual([]);
+  expect(files.filter((name) => /unfinished|next-|\.tmp/.test(name))).toEqual([]);
 }
 
 /** Starts the service and stops it during a step, each stop in the next one. Returns the interrupted step, if any. */
 async function stopOnce(cwd: string, stop: number) {
   const service = startCli(['start'], { cwd, env });
   const step = STEPS[(stop + Math.floor(stop / SERVICES)) % STEPS.length] ?? '';
-  await service.until(new RegExp(`${step} started|publish done`));
+  await service.until(new RegExp(`${step} started|report done`));
   await delay(Math.random() * 150);
   const toldAtMs = performance.now();
   service.child.kill(Math.random() < 0.5 ? 'SIGTERM' : 'SIGINT');
   const ended = endedWith(0, await service.result);
   expect(performance.now() - toldAtMs).toBeLessThan(5_000);
   expect(ended.stdout).toContain('stopped');
-  return inWarehouse(liveFile(cwd), async (warehouse) => {
-    await expectNothingHalfDone(cwd, warehouse);
+  return inHistory(historyFile(cwd), async (history) => {
+    await expectNothingHalfDone(cwd, history);
     const { state, close } = await openTestState(join(cwd, 'data'));
     const stopped = "SELECT step FROM runs WHERE outcome = 'interrupted'";
     const step = state.get(stopped, z.object({ step: z.string() }))?.step;
@@ -67,9 +74,8 @@ async function stopOnce(cwd: string, stop: number) {
       for (const statement of WORK_AGAIN_IN_STATE) state.run(statement);
     });
     await close();
-    for (const statement of WORK_AGAIN) await execute(warehouse, statement, { since: daysAgo(DAYS_AGAIN) });
-    // The database would be refused as older than a history that knows those days and steps.
-    await rm(join(cwd, 'data', 'history.duckdb'), { force: true });
+    for (const statement of WORK_AGAIN)
+      await changeHistory(historyFile(cwd), statement, { since: daysAgo(DAYS_AGAIN) });
     return step;
   });
 }
@@ -78,16 +84,16 @@ async function stopOnce(cwd: string, stop: number) {
 async function expectCompleted(cwd: string, sandbox: Sandbox): Promise<void> {
   sandbox.setFaults([]);
   const service = startCli(['start'], { cwd, env });
-  await service.until(/publish done/);
+  await service.until(/report done/);
   service.child.kill('SIGTERM');
   const ended = endedWith(0, await service.result);
   for (const line of ended.stdout.trim().split('\n')) expect(() => JSON.parse(line) as unknown).not.toThrow();
   await expectCleanEnd(cwd, ended);
-  await inWarehouse(liveFile(cwd), async (warehouse) => {
-    await expectNothingHalfDone(cwd, warehouse);
-    expect(await storedDays(warehouse)).toHaveLength(DAYS);
+  await inHistory(historyFile(cwd), async (history) => {
+    await expectNothingHalfDone(cwd, history);
+    expect(await storedDays(history)).toHaveLength(DAYS);
   });
-  const query = 'SELECT count(*) AS n FROM agent_jobs WHERE remote_id IS NOT NULL';
+  const query = 'SELECT count(*) AS n FROM jobs WHERE remote_id IS NOT NULL';
   const published = await runCli(['sql', query], { cwd });
   expect(published.stdout, published.stderr).toBe(`n\n${sandbox.inspect().jobs.length}\n`);
 }

@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { StorageError } from '../../src/errors.js';
 import { expectWhole, storedDays } from '../export/stored-days.js';
-import { inWarehouse } from '../open-warehouse.js';
+import { inHistory } from '../open-history.js';
 import { startCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 import { Choice } from '../torture/choice.js';
 import { openSite } from './site.js';
-import { daysAgo, liveFile } from './workspace.js';
+import { daysAgo, historyFile } from './workspace.js';
 
 const DAYS = 120;
 const SEED = 20261118;
@@ -22,13 +22,13 @@ describe('the write-ahead log of a killed export', () => {
 
   /** The days in a copy of the database with this log, or the error if it is refused. */
   async function daysWith(bytes: Uint8Array): Promise<readonly string[] | string> {
-    const path = join(await tempDir(), 'warehouse.duckdb');
+    const path = join(await tempDir(), 'history.duckdb');
     await copyFile(killed, path);
     await writeFile(`${path}.wal`, bytes);
     try {
-      return await inWarehouse(path, async (warehouse) => {
-        await expectWhole(warehouse);
-        return (await storedDays(warehouse)).map(({ day }) => day).reverse();
+      return await inHistory(path, async (history) => {
+        await expectWhole(history);
+        return (await storedDays(history)).map(({ day }) => day).reverse();
       });
     } catch (error) {
       if (!(error instanceof StorageError)) throw error;
@@ -49,8 +49,8 @@ describe('the write-ahead log of a killed export', () => {
     child.kill('SIGKILL');
     await result;
     killed = join(await tempDir(), 'killed.duckdb');
-    await copyFile(liveFile(cwd), killed);
-    log = await readFile(`${liveFile(cwd)}.wal`);
+    await copyFile(historyFile(cwd), killed);
+    log = await readFile(`${historyFile(cwd)}.wal`);
     const days = await daysWith(log);
     if (typeof days === 'string') throw new Error(days);
     committed = days;

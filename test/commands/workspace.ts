@@ -56,7 +56,7 @@ export const platformOf = (
 export const platformWorkspace = ({ baseUrl }: TestServer, settings = ''): Promise<string> =>
   workspaceOf({ baseUrl, projectId: 'prj_1' }, settings);
 
-export const liveFile = (directory: string): string => join(directory, 'data', 'warehouse.duckdb');
+export const historyFile = (directory: string): string => join(directory, 'data', 'history.duckdb');
 
 /** The result of a command that must have ended with this code; its notes say why it did not. */
 export function endedWith<Result extends Pick<CliResult, 'code' | 'stderr'>>(code: number, result: Result) {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { addDays, type Day } from '../../src/day.js';
 import { auditHistory, findDamagedDays } from '../../src/export/verify.js';
-import { execute, rowsOf } from '../open-warehouse.js';
+import { execute, rowsOf } from '../open-history.js';
 import { exportHistory } from './export-history.js';
 import { type OpenExport, openExport, PROJECT, withOneMore } from './open-export.js';
 
@@ -16,11 +16,11 @@ async function settled() {
   return { ...opened, dayAt, audit };
 }
 
-const damage = ({ warehouse }: OpenExport, sql: string, day: Day) => execute(warehouse, sql, { day });
+const damage = ({ history }: OpenExport, sql: string, day: Day) => execute(history, sql, { day });
 
-const restatements = ({ warehouse }: OpenExport) =>
+const restatements = ({ history }: OpenExport) =>
   rowsOf(
-    warehouse,
+    history,
     'SELECT day, human_after - human_before AS more, pages_changed FROM restatements ORDER BY day',
   );
 
@@ -54,12 +54,12 @@ describe('an audit', () => {
       `INSERT INTO page_views FROM page_views WHERE ${first}`,
     ].entries())
       await damage(opened, sql, damaged[index] ?? expect.fail());
-    const { result, requests } = await opened.counting(() => findDamagedDays(opened.warehouse, PROJECT));
+    const { result, requests } = await opened.counting(() => findDamagedDays(opened.history, PROJECT));
     expect({ result, requests }).toEqual({ result: damaged, requests: 0 });
     expect((await opened.audit()).result).toMatchObject({ differing: [], damaged });
 
     await opened.audit({ repair: true });
-    expect(await findDamagedDays(opened.warehouse, PROJECT)).toEqual([]);
+    expect(await findDamagedDays(opened.history, PROJECT)).toEqual([]);
     for (const at of damaged)
       expect(await opened.storedRows(at)).toEqual(expect.arrayContaining(opened.original(at)));
     expect((await restatements(opened)).map(({ day }) => day)).toEqual(damaged);

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { addDays, type Day, daysIn } from '../../src/day.js';
 import { needsPerson } from '../../src/export/plan.js';
 import { readFutureRecords } from '../../src/steps/dated-in-future.js';
+import { readDayLedger } from '../../src/export/ledger.js';
 import { AdditivityError } from '../../src/export/totals.js';
 import { KEPT_FROM, readPageSize } from '../../src/export/facts.js';
 import { readFact } from '../../src/state/facts.js';
@@ -29,10 +30,10 @@ async function after(nights: number, behaviors: Behaviors, { pages = ROWS, days 
 }
 
 async function expectRight(
-  { storedRows, original, warehouse, statesOf }: Awaited<ReturnType<typeof after>>,
+  { storedRows, original, history, statesOf }: Awaited<ReturnType<typeof after>>,
   days: Day[],
 ) {
-  await expectWhole(warehouse);
+  await expectWhole(history);
   for (const at of days)
     expect(byPath([...((await storedRows(at)) ?? [])]), at).toEqual(byPath(original(at)));
   expect(new Set(await statesOf(...days))).not.toContain('inconsistent');
@@ -102,7 +103,7 @@ describe('a platform that', () => {
       expect(String(stopped)).toContain('cannot be trusted');
       expect(results).toEqual([]);
     }
-    const known = await opened.ledger();
+    const known = await readDayLedger(opened, PROJECT);
     expect([...known.values()].filter(({ state }) => state === 'failed')).toEqual([]);
     // A site that begins shows it by its first days.
     const brief = await openExport({ days: 2, behaviors });
@@ -126,14 +127,14 @@ describe('a platform that', () => {
     }
     const at = opened.clock.now();
     expect(readPageSize(opened.state, PROJECT, at).rows).toBe(250);
-    const record = (await opened.ledger()).get(long);
+    const record = (await readDayLedger(opened, PROJECT)).get(long);
     expect(record).toMatchObject({
       state: 'inconsistent',
       pages: 1_000,
       failure:
         'the platform refused to list rows beyond the first 1,000 (400: “limit + offset must be less than 1000”); it will be read again later',
     });
-    await expectWhole(opened.warehouse);
+    await expectWhole(opened.history);
     // Of a night, yesterday and the day that becomes final have four pages, two days one, and the check takes two. For three nights, the long day has four as
     // well, and up to three refusals at the same time.
     expect(Math.max(...perNight.slice(1, 3))).toBeLessThanOrEqual(12 + 4 + 3);
@@ -313,7 +314,7 @@ test('a day that never adds up needs a person after three nights, and then costs
     opened.clock.advance(DAY_MS);
   }
   expect(asked.map((requests) => requests > 0)).toEqual(asked.map((_, night) => night < 3 || night === 9));
-  const ledger = await opened.ledger();
+  const ledger = await readDayLedger(opened, PROJECT);
   expect([...ledger.values()].filter(needsPerson)).toMatchObject([{ day: at }]);
   expect(ledger.get(at)?.failure).toContain('differ by');
 });
@@ -325,7 +326,7 @@ test('a day that does not add up is read the next night, however often a person 
   await opened.run();
   const range = { first: at, last: at };
   for (let time = 0; time < 3; time++) await exportHistory({ ...opened.task, range, reload: true });
-  const ledger = await opened.ledger();
+  const ledger = await readDayLedger(opened, PROJECT);
   expect([...ledger.values()].filter(needsPerson)).toEqual([]);
   opened.clock.advance(DAY_MS);
   opened.hidden.delete(at);

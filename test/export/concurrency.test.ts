@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { addDays, day as toDay, lastEndedDay } from '../../src/day.js';
 import { sumCounts } from '../../src/export/totals.js';
 import { openClient } from '../api/open-client.js';
-import { liveWarehouse } from '../open-warehouse.js';
+import { newStore } from '../open-history.js';
 import { rowsOf } from '../platform.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 import { reply, serve } from '../serve.js';
@@ -31,7 +31,7 @@ test.each([1, 4])('no more than %i days are read at once, as the platform sees i
   const client = openClient(server.baseUrl);
   const range = { from: addDays(lastEndedDay(NOW), -23), to: lastEndedDay(NOW) };
   const inTurn = pLimit(concurrency);
-  const { results } = await exportFrom({ warehouse: await liveWarehouse(), client, ...range, inTurn });
+  const { results } = await exportFrom({ history: await newStore(), client, ...range, inTurn });
   expect(results).toHaveLength(24);
   expect([most, mostAtOnce]).toEqual([concurrency, concurrency]);
 });

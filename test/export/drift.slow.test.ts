@@ -2,12 +2,12 @@ import pLimit from 'p-limit';
 import { expect, test } from 'vitest';
 import type { PageViews } from '../../src/api/schema.js';
 import { addDays, type Day, lastEndedDay } from '../../src/day.js';
-import { readDay } from '../../src/export/ledger.js';
+import { readStoredViews } from '../../src/export/ledger.js';
 import { loadDays } from '../../src/export/load.js';
 import { openClient } from '../api/open-client.js';
 import { rowsOf, servePlatform } from '../platform.js';
 import { stateBeside } from '../open-state.js';
-import { liveWarehouse } from '../open-warehouse.js';
+import { newStore } from '../open-history.js';
 import { randomOf } from '../reports/random.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 import { PROJECT } from './open-export.js';
@@ -64,10 +64,10 @@ test('of 200 days whose rows move between pages while they are read, none is sto
   const lively = new Map(days.map((at, index) => [at, new LivelyDay(at, index + 1)]));
   const platform = await servePlatform({ now: () => NOW, rowsOf: (at) => lively.get(at)?.read() ?? [] });
   const client = openClient(platform.baseUrl, { limits: { responseTimeoutMs: 5_000 } });
-  const warehouse = await liveWarehouse();
-  const { state } = await stateBeside(warehouse);
+  const history = await newStore();
+  const { state } = await stateBeside(history);
   const task = {
-    warehouse,
+    history,
     state,
     client,
     project: PROJECT,
@@ -83,8 +83,8 @@ test('of 200 days whose rows move between pages while they are read, none is sto
   let marked = 0;
   for (const result of results) {
     if (result.outcome === 'failed') throw result.error;
-    const stored = await readDay(warehouse, { project: PROJECT, day: result.day });
-    const isTrue = lively.get(result.day)?.truths.has(written(stored?.views.rows ?? [])) ?? false;
+    const stored = await readStoredViews(history, { project: PROJECT, day: result.day });
+    const isTrue = lively.get(result.day)?.truths.has(written(stored?.rows ?? [])) ?? false;
     if (result.state === 'inconsistent') marked++;
     else expect(isTrue, `${result.day} is ${result.state}`).toBe(true);
   }

@@ -2,23 +2,23 @@ import pLimit from 'p-limit';
 import type { Client } from '../../src/api/client.js';
 import { day } from '../../src/day.js';
 import type { ExportOutcome, ExportTask } from '../../src/export/export.js';
-import type { Warehouse } from '../../src/warehouse/warehouse.js';
+import type { HistoryStore } from '../../src/history/store.js';
 import { stateBeside } from '../open-state.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 import { NO_VIEWS } from '../../src/export/totals.js';
 import { exportHistory } from './export-history.js';
 
 export interface ExportFrom extends Partial<Omit<ExportTask, 'range' | 'client'>> {
-  readonly warehouse: Warehouse;
+  readonly history: HistoryStore;
   readonly client: Pick<Client, 'views'>;
   readonly from: string;
   readonly to: string;
 }
 
 /** An export of the days `from` to `to`, both included, as a project with the default settings and no limit does it. */
-export const exportFrom = async ({ from, to, client, ...task }: ExportFrom): Promise<ExportOutcome> =>
+export const exportFrom = async ({ from, to, client, state, ...task }: ExportFrom): Promise<ExportOutcome> =>
   exportHistory({
-    state: (await stateBeside(task.warehouse)).state,
+    state: state ?? (await stateBeside(task.history)).state,
     project: 'prj_1',
     settleDays: 3,
     inTurn: pLimit(6),

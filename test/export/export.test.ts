@@ -7,20 +7,20 @@ import { openClient } from '../api/open-client.js';
 import { paceOn } from '../state/open-pace.js';
 import { sleepingClock } from '../sleeping-clock.js';
 import { stateBeside } from '../open-state.js';
-import { closeNow, liveWarehouse, rowsOf as rowsIn } from '../open-warehouse.js';
+import { closeNow, newStore, rowsOf as rowsIn } from '../open-history.js';
 import { NOW, openSandbox, type OpenSandbox } from '../sandbox/open-sandbox.js';
 import { reply, serve } from '../serve.js';
 import { exportFrom } from './export-from.js';
 import { sumCounts } from '../../src/export/totals.js';
 import { movingViews, row, type Rows, rowsOf, totalsOf } from './moving-views.js';
-import { expectWhole, failedDays, statesOf, storedDays, storedRows, storedTotals } from './stored-days.js';
+import { expectWhole, statesOf, storedDays, storedRows, storedTotals } from './stored-days.js';
 
 const ROWS: Rows = { '/a': [3, 1] };
 const TEN_DAYS = { from: '2026-11-01', to: '2026-11-10' };
 const PAGE = { totals: totalsOf(ROWS), views: rowsOf(ROWS), hasMore: false };
 const RETRY_ONCE = { retries: 1, minDelayMs: 1, maxDelayMs: 10 };
 
-/** A client of a sandbox of two pages a day, and a warehouse to export it into. */
+/** A client of a sandbox of two pages a day, and a history to export it into. */
 async function setUp() {
   const opened = await openSandbox();
   const { sandbox, clock } = opened;
@@ -31,7 +31,7 @@ async function setUp() {
     retries: RETRY_ONCE,
     limits: { responseTimeoutMs: 5_000 },
   });
-  return { ...opened, task: { client, now: clock.now, warehouse: await liveWarehouse() } };
+  return { ...opened, task: { client, now: clock.now, history: await newStore() } };
 }
 
 const totalsFrom = async ({ views }: OpenSandbox, from: string, to: string) =>
@@ -42,12 +42,12 @@ const requestsFor = ({ sandbox }: OpenSandbox, date: string): number =>
 
 const totalRequests = ({ sandbox }: OpenSandbox): number => sandbox.inspect().requests.recent.length;
 
-const restatements = (warehouse: Awaited<ReturnType<typeof liveWarehouse>>) =>
-  rowsIn(warehouse, 'SELECT * EXCLUDE (project, restated_at) FROM restatements ORDER BY day');
+const restatements = (history: Awaited<ReturnType<typeof newStore>>) =>
+  rowsIn(history, 'SELECT * EXCLUDE (project, restated_at) FROM restatements ORDER BY day');
 
 it('every loaded day adds up, and the history matches what the server reports; nothing warns on the terminal', async () => {
   const opened = await setUp();
-  const { warehouse } = opened.task;
+  const { history } = opened.task;
   const warnings: Error[] = [];
   const warned = (warning: Error) => warnings.push(warning);
   process.on('warning', warned);
@@ -55,10 +55,10 @@ it('every loaded day adds up, and the history matches what the server reports; n
   const { results, stopped } = await exportFrom({ ...opened.task, ...range, inTurn: pLimit(32) });
   process.off('warning', warned);
   expect([stopped, results.length, warnings]).toEqual([undefined, 48, []]);
-  await expectWhole(warehouse);
-  expect(await storedTotals(warehouse)).toEqual(await totalsFrom(opened, range.from, range.to));
+  await expectWhole(history);
+  expect(await storedTotals(history)).toEqual(await totalsFrom(opened, range.from, range.to));
   for (const date of [range.from, range.to]) {
-    const stored = (await storedDays(warehouse)).find((row) => row.day === date);
+    const stored = (await storedDays(history)).find((row) => row.day === date);
     expect(stored).toMatchObject(await totalsFrom(opened, date, date));
     expect(stored?.pages).toBeGreaterThan(250);
   }
@@ -66,20 +66,20 @@ it('every loaded day adds up, and the history matches what the server reports; n
 
 it('days that have not settled are provisional, read again until they have settled, then final and never requested again', async () => {
   const opened = await setUp();
-  const { warehouse } = opened.task;
+  const { history } = opened.task;
   const range = { from: '2026-11-12', to: '2026-11-17' };
   await exportFrom({ ...opened.task, ...range });
-  expect(Object.values(await statesOf(warehouse))).toEqual([
+  expect(Object.values(await statesOf(history))).toEqual([
     ...['final', 'final', 'final', 'provisional', 'provisional', 'provisional'],
   ]);
-  const before = await storedDays(warehouse);
+  const before = await storedDays(history);
 
   opened.clock.advance(4 * 86_400);
   const { results } = await exportFrom({ ...opened.task, ...range });
   expect(results.map((result) => result.day).sort()).toEqual(['2026-11-15', '2026-11-16', '2026-11-17']);
-  expect(new Set(Object.values(await statesOf(warehouse)))).toEqual(new Set(['final']));
-  await expectWhole(warehouse);
-  const after = await storedDays(warehouse);
+  expect(new Set(Object.values(await statesOf(history)))).toEqual(new Set(['final']));
+  await expectWhole(history);
+  const after = await storedDays(history);
   const changed = before.flatMap(({ day, human, ai, total }, index) => {
     const now = after[index];
     if (total === now?.total) return [];
@@ -87,7 +87,7 @@ it('days that have not settled are provisional, read again until they have settl
     return { day, ...were, human_after: now?.human, ai_after: now?.ai, total_after: now?.total };
   });
   expect(changed.length).toBeGreaterThan(0);
-  expect(await restatements(warehouse)).toMatchObject(changed);
+  expect(await restatements(history)).toMatchObject(changed);
 
   const asked = totalRequests(opened);
   expect((await exportFrom({ ...opened.task, ...range })).results).toEqual([]);
@@ -102,11 +102,11 @@ it('paths that UTF-8 cannot encode stay distinct, even from paths that look like
   const { baseUrl } = await serve((_, response) =>
     reply(response, 200, { totals: sumCounts(views), views, hasMore: false }),
   );
-  const warehouse = await liveWarehouse();
+  const history = await newStore();
   const client = openClient(baseUrl);
   const day = '2026-11-16';
-  expect((await exportFrom({ warehouse, client, from: day, to: day })).stopped).toBeUndefined();
-  const stored = await storedRows(warehouse, day);
+  expect((await exportFrom({ history, client, from: day, to: day })).stopped).toBeUndefined();
+  const stored = await storedRows(history, day);
   expect(stored).toHaveLength(all.length);
   expect(new Set(stored.map(({ path }) => path)).size).toBe(all.length);
   const human = Object.fromEntries(stored.map((row) => [row.path, row.human]));
@@ -117,121 +117,119 @@ describe('a day that is read again', () => {
   const DAY = '2026-11-16';
   const readTwice = async (first: Rows, second: Rows) => {
     const { client } = movingViews([rowsOf(first), rowsOf(second)]);
-    const warehouse = await liveWarehouse();
-    await exportFrom({ warehouse, client, from: DAY, to: DAY });
-    const { results } = await exportFrom({ warehouse, client, from: DAY, to: DAY });
-    return { warehouse, result: results[0] };
+    const history = await newStore();
+    await exportFrom({ history, client, from: DAY, to: DAY });
+    const { results } = await exportFrom({ history, client, from: DAY, to: DAY });
+    return { history, result: results[0] };
   };
 
   it('and is unchanged leaves no restatement', async () => {
     const rows: Rows = { '/a': [1, 2], '/b': [3, 0] };
-    const { warehouse, result } = await readTwice(rows, { '/b': [3, 0], '/a': [1, 2] });
+    const { history, result } = await readTwice(rows, { '/b': [3, 0], '/a': [1, 2] });
     expect(result).toMatchObject({ outcome: 'unchanged', rows: 2 });
-    expect(await restatements(warehouse)).toEqual([]);
-    expect(await storedRows(warehouse, DAY)).toHaveLength(2);
+    expect(await restatements(history)).toEqual([]);
+    expect(await storedRows(history, DAY)).toHaveLength(2);
   });
 
   it('and has changed is replaced as a whole, and the change is recorded', async () => {
-    const { warehouse, result } = await readTwice(
+    const { history, result } = await readTwice(
       { '/a': [1, 2], '/b': [3, 0], '/c': [1, 1] },
       { '/a': [2, 2], '/d': [9, 9], '/c': [1, 1] },
     );
     expect(result).toMatchObject({ outcome: 'restated', rows: 3 });
-    const stored = (await storedRows(warehouse, DAY)).map(({ path, human }) => `${path} ${human}`);
+    const stored = (await storedRows(history, DAY)).map(({ path, human }) => `${path} ${human}`);
     expect(stored).toEqual(['/a 2', '/c 1', '/d 9']);
     const [human, ai] = [
       { human_before: 5, human_after: 12 },
       { ai_before: 3, ai_after: 12 },
     ];
-    expect(await restatements(warehouse)).toEqual([
-      { day: DAY, ...human, ...ai, total_before: 8, total_after: 24, pages_changed: 3 },
+    expect(await restatements(history)).toEqual([
+      {
+        ...{ day: DAY, ...human, ...ai, total_before: 8, total_after: 24, pages_changed: 3 },
+        checked_before: expect.stringMatching(/^2026-11-18/) as string,
+      },
     ]);
-    await expectWhole(warehouse);
+    await expectWhole(history);
   });
 
   it('and has moved views between pages is restated, although its totals are the same', async () => {
-    const { warehouse } = await readTwice({ '/a': [1, 0], '/b': [2, 0] }, { '/a': [2, 0], '/b': [1, 0] });
-    expect(await restatements(warehouse)).toMatchObject([
+    const { history } = await readTwice({ '/a': [1, 0], '/b': [2, 0] }, { '/a': [2, 0], '/b': [1, 0] });
+    expect(await restatements(history)).toMatchObject([
       { total_before: 3, total_after: 3, pages_changed: 2 },
     ]);
-    expect(await storedRows(warehouse, DAY)).toMatchObject([{ human: 2 }, { human: 1 }]);
+    expect(await storedRows(history, DAY)).toMatchObject([{ human: 2 }, { human: 1 }]);
   });
 
   it('and is empty now replaces what was stored', async () => {
-    const { warehouse } = await readTwice({ '/a': [1, 2] }, {});
-    expect(await storedRows(warehouse, DAY)).toEqual([]);
-    expect(await storedDays(warehouse)).toMatchObject([
-      { day: DAY, state: 'provisional', total: 0, pages: 0 },
-    ]);
-    expect(await restatements(warehouse)).toMatchObject([
+    const { history } = await readTwice({ '/a': [1, 2] }, {});
+    expect(await storedRows(history, DAY)).toEqual([]);
+    expect(await storedDays(history)).toMatchObject([{ day: DAY, state: 'provisional', total: 0, pages: 0 }]);
+    expect(await restatements(history)).toMatchObject([
       { total_before: 3, total_after: 0, pages_changed: 1 },
     ]);
   });
 
   it('and is empty now, although it had settled, keeps what was stored: the platform forgot it', async () => {
     const { client } = movingViews([rowsOf({ '/a': [1, 2] }), []]);
-    const warehouse = await liveWarehouse();
-    await exportFrom({ warehouse, client, from: DAY, to: DAY });
+    const history = await newStore();
+    await exportFrom({ history, client, from: DAY, to: DAY });
     const later = () => new Date('2026-12-24T12:00:00Z');
-    const { results } = await exportFrom({ warehouse, client, from: DAY, to: DAY, now: later });
+    const { results } = await exportFrom({ history, client, from: DAY, to: DAY, now: later });
     expect(results).toMatchObject([{ day: DAY, outcome: 'forgotten', state: 'final' }]);
-    expect(await storedRows(warehouse, DAY)).toMatchObject([{ path: '/a', human: 1, ai: 2 }]);
-    expect(await storedDays(warehouse)).toMatchObject([{ day: DAY, state: 'final', total: 3, pages: 1 }]);
-    expect(await restatements(warehouse)).toEqual([]);
-    expect((await exportFrom({ warehouse, client, from: DAY, to: DAY, now: later })).results).toEqual([]);
-    await expectWhole(warehouse);
+    expect(await storedRows(history, DAY)).toMatchObject([{ path: '/a', human: 1, ai: 2 }]);
+    expect(await storedDays(history)).toMatchObject([{ day: DAY, state: 'final', total: 3, pages: 1 }]);
+    expect(await restatements(history)).toEqual([]);
+    expect((await exportFrom({ history, client, from: DAY, to: DAY, now: later })).results).toEqual([]);
+    await expectWhole(history);
   });
 
   it('leaves the same day of another project alone', async () => {
-    const warehouse = await liveWarehouse();
+    const history = await newStore();
     const load = (project: string, rows: Rows) => {
       const { client } = movingViews([rowsOf(rows)]);
-      return exportFrom({ warehouse, project, client, from: DAY, to: DAY });
+      return exportFrom({ history, project, client, from: DAY, to: DAY });
     };
     await load('prj_1', { '/a': [1, 0] });
     await load('prj_2', { '/b': [5, 0] });
     await load('prj_1', { '/c': [2, 0] });
-    expect((await storedRows(warehouse, DAY)).map(({ path }) => path)).toEqual(['/b', '/c']);
-    await expectWhole(warehouse);
+    expect((await storedRows(history, DAY)).map(({ path }) => path)).toEqual(['/b', '/c']);
+    await expectWhole(history);
   });
 });
 
 describe('a day that cannot be loaded', () => {
   it('is recorded with the reason, and keeps its stored rows', async () => {
     const { sandbox, task } = await setUp();
-    const { warehouse } = task;
+    const { history } = task;
     const range = { from: '2026-11-16', to: '2026-11-17' };
     await exportFrom({ ...task, ...range });
-    const before = await storedRows(warehouse, '2026-11-17');
+    const before = await storedRows(history, '2026-11-17');
     expect(before.length).toBeGreaterThan(250);
     sandbox.setFaults([{ on: 'views', kind: 'cut-body' }]);
     // A provisional day would be recognized by its first page alone.
     const { results } = await exportFrom({ ...task, ...range, reload: true });
     expect(results.map(({ outcome }) => outcome)).toEqual(['failed', 'failed']);
-    expect(await storedRows(warehouse, '2026-11-17')).toEqual(before);
-    const failed = await failedDays(warehouse);
-    expect(failed).toHaveLength(2);
-    for (const { failure } of failed) expect(failure).toMatch(/\w+/);
-    await expectWhole(warehouse);
+    expect(await storedRows(history, '2026-11-17')).toEqual(before);
+    const failed = await storedDays(history);
+    for (const { state, failure } of failed) {
+      expect(state).toBe('failed');
+      expect(failure).toMatch(/\w+/);
+    }
+    await expectWhole(history);
 
     sandbox.setFaults([]);
     const again = await exportFrom({ ...task, ...range });
     expect(again.results.map(({ outcome }) => outcome)).toEqual(['unchanged', 'unchanged']);
-    expect(await failedDays(warehouse)).toEqual([]);
+    expect((await storedDays(history)).map(({ failure }) => failure)).toEqual([null, null]);
   });
 
   it('stops the export if it is the fifth in a row and any other day fails too; days not reached are unchanged', async () => {
     const opened = await setUp();
     opened.sandbox.setFaults([{ on: 'views', kind: 'html', after: 2 }]);
     const { results, stopped } = await exportFrom({ ...opened.task, ...TEN_DAYS, inTurn: pLimit(1) });
-    // A failure is stored at once, and days a little later, together.
-    expect(results.map(({ outcome }) => outcome).sort()).toEqual([
-      'added',
-      ...Array<string>(5).fill('failed'),
-    ]);
+    expect(results.map(({ outcome }) => outcome)).toEqual(['added', ...Array<string>(5).fill('failed')]);
     expect(stopped).toBeInstanceOf(Error);
-    expect(await storedDays(opened.task.warehouse)).toHaveLength(1);
-    expect(await failedDays(opened.task.warehouse)).toHaveLength(5);
+    expect(Object.keys(await statesOf(opened.task.history))).toHaveLength(6);
     expect(requestsFor(opened, '2026-11-04')).toBe(0);
   });
 
@@ -246,7 +244,7 @@ describe('a day that cannot be loaded', () => {
     expect(results.filter(({ outcome }) => outcome === 'failed')).toHaveLength(8);
     expect(results).toHaveLength(10);
     expect(stopped).toBeUndefined();
-    await expectWhole(task.warehouse);
+    await expectWhole(task.history);
   });
 
   it('is not recorded as failed because of another: a day in progress when the export stops is unchanged', async () => {
@@ -257,11 +255,11 @@ describe('a day that cannot be loaded', () => {
       else reply(response, 500, { error: 'down' });
     });
     const client = openClient(server.baseUrl, { retries: { retries: 0, minDelayMs: 1, maxDelayMs: 1 } });
-    const warehouse = await liveWarehouse();
-    const { stopped } = await exportFrom({ warehouse, client, ...TEN_DAYS, inTurn: pLimit(4) });
+    const history = await newStore();
+    const { stopped } = await exportFrom({ history, client, ...TEN_DAYS, inTurn: pLimit(4) });
     expect(held).toBe(1);
     expect(stopped).toBeInstanceOf(Error);
-    const days = await failedDays(warehouse);
+    const days = await storedDays(history);
     expect(days.map((row) => row.day)).not.toContain('2026-11-09');
     for (const { day: date, failure } of days) expect(failure).toContain(`dateFrom=${date}`);
   });
@@ -276,19 +274,19 @@ describe('a day that the platform refuses', () => {
       if (refused(date)) reply(response, status, { error: 'not this day' });
       else reply(response, 200, PAGE);
     });
-    const warehouse = await liveWarehouse();
-    const pace = paceOn((await stateBeside(warehouse)).state, sleepingClock(NOW));
+    const history = await newStore();
+    const pace = paceOn((await stateBeside(history)).state, sleepingClock(NOW));
     const client = openClient(server.baseUrl, { retries: RETRY_ONCE, pace });
-    return { client, asked, warehouse };
+    return { client, asked, history };
   };
 
   // That the others are loaded, for all statuses, is in hostile.test.ts.
   it('is retried less and less often: at once, then after an hour, then after four', async () => {
-    const { warehouse, client, asked } = await refusing(400, (date) => date === '2026-11-05');
+    const { history, client, asked } = await refusing(400, (date) => date === '2026-11-05');
     const load = async (hours: number) => {
       const before = asked.length;
       const now = () => addHours(NOW, hours);
-      const { plan } = await exportFrom({ warehouse, client, ...TEN_DAYS, now });
+      const { plan } = await exportFrom({ history, client, ...TEN_DAYS, now });
       const retried = asked.slice(before).filter((date) => date === '2026-11-05').length;
       return { retried, waiting: plan.waiting };
     };
@@ -303,21 +301,21 @@ describe('a day that the platform refuses', () => {
   });
 
   it('does not delay the days that got their requests before it', async () => {
-    const { warehouse, client } = await refusing(400, (date) => date === '2026-11-10');
+    const { history, client } = await refusing(400, (date) => date === '2026-11-10');
     const range = { ...TEN_DAYS, from: '2026-10-01' };
-    const { results } = await exportFrom({ warehouse, client, ...range, inTurn: pLimit(1) });
+    const { results } = await exportFrom({ history, client, ...range, inTurn: pLimit(1) });
     expect(results).toHaveLength(41);
     expect(results.filter(({ outcome }) => outcome === 'failed')).toHaveLength(1);
   });
 
   it('delays no other day, even if a long stretch of days is refused', async () => {
-    const { warehouse, client } = await refusing(400, (date) => date > '2026-10-15' && date < '2026-11-08');
+    const { history, client } = await refusing(400, (date) => date > '2026-10-15' && date < '2026-11-08');
     const range = { ...TEN_DAYS, from: '2026-10-01' };
-    const { stopped } = await exportFrom({ warehouse, client, ...range, inTurn: pLimit(1) });
+    const { stopped } = await exportFrom({ history, client, ...range, inTurn: pLimit(1) });
     expect(stopped).toBeUndefined();
-    const states = Object.values(await statesOf(warehouse));
+    const states = Object.values(await statesOf(history));
     expect(states.filter((state) => state === 'final')).toHaveLength(18);
-    expect(await failedDays(warehouse)).toHaveLength(23);
+    expect(states.filter((state) => state === 'failed')).toHaveLength(23);
   });
 });
 
@@ -333,12 +331,12 @@ it.each([
       else refuse(response);
     });
     const client = openClient(server.baseUrl, { retries: RETRY_ONCE });
-    const warehouse = await liveWarehouse();
-    await exportFrom({ warehouse, client, from: '2026-10-20', to: '2026-11-17' });
+    const history = await newStore();
+    await exportFrom({ history, client, from: '2026-10-20', to: '2026-11-17' });
     const now = () => addHours(NOW, 24);
-    const { stopped } = await exportFrom({ warehouse, client, from: '2026-10-10', to: '2026-11-17', now });
+    const { stopped } = await exportFrom({ history, client, from: '2026-10-10', to: '2026-11-17', now });
     expect(stopped).toEqual(reason === undefined ? undefined : expect.objectContaining({ reason }));
-    expect(Object.keys(await statesOf(warehouse))).toHaveLength(39);
+    expect(Object.keys(await statesOf(history))).toHaveLength(39);
   },
 );
 
@@ -352,7 +350,7 @@ describe('a failure that would affect every other day', () => {
     const opened = await setUp();
     const { sandbox, task } = opened;
     await exportFrom({ ...task, from: '2026-11-15', to: '2026-11-17' });
-    const before = [await storedDays(task.warehouse), await storedTotals(task.warehouse)];
+    const before = [await storedDays(task.history), await storedTotals(task.history)];
     const asked = totalRequests(opened);
     sandbox.setFaults([{ on: 'views', ...fault }]);
     const range = { from: '2026-10-01', to: '2026-11-17' };
@@ -361,7 +359,7 @@ describe('a failure that would affect every other day', () => {
     expect(stopped).toMatchObject({ exitCode: fault.kind === 'status' ? 1 : 75 });
     // Each request is repeated once; a second one checks whether the project or only the day is refused.
     expect(totalRequests(opened) - asked).toBeLessThanOrEqual(4);
-    expect([await storedDays(task.warehouse), await storedTotals(task.warehouse)]).toEqual(before);
+    expect([await storedDays(task.history), await storedTotals(task.history)]).toEqual(before);
   });
 });
 
@@ -385,14 +383,14 @@ it('an interruption leaves complete days, and the next export loads the rest', a
   expect(stopped).toBe(reason);
   expect(results.length).toBeLessThan(29);
   expect(results.filter(({ outcome }) => outcome === 'failed')).toEqual([]);
-  await expectWhole(task.warehouse);
+  await expectWhole(task.history);
 
-  const path = task.warehouse.path;
-  await closeNow(task.warehouse);
-  const warehouse = await liveWarehouse(path);
-  await exportFrom({ ...task, warehouse, from: '2026-10-20', to: '2026-11-17' });
-  await expectWhole(warehouse);
-  expect(await storedTotals(warehouse)).toEqual(await totalsFrom(opened, '2026-10-20', '2026-11-17'));
+  const path = task.history.path;
+  await closeNow(task.history);
+  const history = await newStore(path);
+  await exportFrom({ ...task, history, from: '2026-10-20', to: '2026-11-17' });
+  await expectWhole(history);
+  expect(await storedTotals(history)).toEqual(await totalsFrom(opened, '2026-10-20', '2026-11-17'));
 });
 
 describe('rows that move while a day is read', () => {
@@ -409,16 +407,16 @@ describe('rows that move while a day is read', () => {
     sandbox.setFaults([{ on: 'views', kind: 'order-moves' }]);
     const range = { from: '2026-11-09', to: '2026-11-10' };
     await exportFrom({ ...task, ...range });
-    expect(await storedDays(task.warehouse)).toMatchObject([
+    expect(await storedDays(task.history)).toMatchObject([
       { state: 'inconsistent', failure: expect.stringContaining('moved') as string },
       { state: 'inconsistent' },
     ]);
-    await expectWhole(task.warehouse);
+    await expectWhole(task.history);
     sandbox.setFaults([]);
     opened.clock.advance(86_400);
     await exportFrom({ ...task, ...range });
-    expect(new Set(Object.values(await statesOf(task.warehouse)))).toEqual(new Set(['final']));
-    expect(await storedRows(task.warehouse, '2026-11-10')).toEqual(await truth(opened, '2026-11-10'));
+    expect(new Set(Object.values(await statesOf(task.history)))).toEqual(new Set(['final']));
+    expect(await storedRows(task.history, '2026-11-10')).toEqual(await truth(opened, '2026-11-10'));
   });
 
   it.each([
@@ -427,22 +425,10 @@ describe('rows that move while a day is read', () => {
   ])('%s views that no page has: a settled day is stored with its rows', async (_, missing, stored) => {
     const rows = rowsOf({ '/a': [300, 100] });
     const totals = { human: 300 + missing, ai: 100, total: 400 + missing };
-    const warehouse = await liveWarehouse();
+    const history = await newStore();
     const { client } = movingViews([{ rows, totals }]);
-    await exportFrom({ warehouse, client, from: '2026-11-10', to: '2026-11-10' });
-    expect(await storedDays(warehouse)).toMatchObject([{ ...totals, ...stored }]);
-    await expectWhole(warehouse);
+    await exportFrom({ history, client, from: '2026-11-10', to: '2026-11-10' });
+    expect(await storedDays(history)).toMatchObject([{ ...totals, ...stored }]);
+    await expectWhole(history);
   });
-});
-
-it('a database that cannot be written stops the export, and no day is recorded as failed', async () => {
-  const warehouse = await liveWarehouse();
-  await warehouse.exclusive(async (connection) => {
-    await connection.run('ALTER TABLE page_views RENAME TO moved_away');
-  });
-  const { client } = movingViews([rowsOf(ROWS)]);
-  const { results, stopped } = await exportFrom({ warehouse, client, ...TEN_DAYS });
-  expect(results).toEqual([]);
-  expect(stopped).toBeInstanceOf(Error);
-  expect(await storedDays(warehouse)).toEqual([]);
 });

@@ -7,7 +7,7 @@ import { type RangeRequest, resolveRange } from '../../src/export/range.js';
 import { readFact } from '../../src/state/facts.js';
 import { openClient } from '../api/open-client.js';
 import { stateBeside } from '../open-state.js';
-import { liveWarehouse } from '../open-warehouse.js';
+import { newStore } from '../open-history.js';
 import { NOW, openSandbox } from '../sandbox/open-sandbox.js';
 import { reply, serve } from '../serve.js';
 
@@ -26,9 +26,9 @@ async function setUp(firstDay: string) {
   const { sandbox, clock } = await openSandbox({ firstDay: day(firstDay), pages: 20 });
   const { baseUrl, projectId, apiKey } = sandbox;
   const client = openClient(baseUrl, { projectId, apiKey, limits: { responseTimeoutMs: 20_000 } });
-  const warehouse = await liveWarehouse();
-  const { state } = await stateBeside(warehouse);
-  const request = { warehouse, state, client, project: projectId, now: clock.now() };
+  const history = await newStore();
+  const { state } = await stateBeside(history);
+  const request = { history, state, client, project: projectId, now: clock.now() };
   return { request, asked: () => sandbox.inspect().requests.recent.length };
 }
 
@@ -113,9 +113,9 @@ async function limitedPlatform({ longestDays = Infinity, oldest, first = FIRST, 
     reply(response, 200, { totals: { human, ai: 0, total: human }, views: [], hasMore: false });
   });
   const client = openClient(server.baseUrl, { retries: { retries: 1, minDelayMs: 1, maxDelayMs: 1 } });
-  const warehouse = await liveWarehouse();
-  const { state } = await stateBeside(warehouse);
-  const request = { warehouse, state, client, project: 'prj_1', now: NOW };
+  const history = await newStore();
+  const { state } = await stateBeside(history);
+  const request = { history, state, client, project: 'prj_1', now: NOW };
   return { request, asked, limits };
 }
 

@@ -3,26 +3,31 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { addDays, day, daysIn } from '../../src/day.js';
 import { ReadershipError } from '../../src/errors.js';
 import { readDayLedger } from '../../src/export/ledger.js';
-import { openWarehouse } from '../../src/warehouse/open.js';
-import type { Warehouse } from '../../src/warehouse/warehouse.js';
+import type { HistoryStore } from '../../src/history/store.js';
+import { openStore } from '../../src/app/open.js';
+import { openTestState, type OpenState } from '../open-state.js';
 import { join } from 'node:path';
 import { openClient } from '../api/open-client.js';
-import { stateBeside } from '../open-state.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 import { serve, type TestServer } from '../serve.js';
-import { tempDir } from '../temp-dir.js';
 import { exportFrom } from './export-from.js';
 import { HOSTILE_ANSWERS, ROWS, wellAnswered } from './hostile-answers.js';
-import { failedDays, storedDays } from './stored-days.js';
+import { storedDays } from './stored-days.js';
 
 const TEN_DAYS = daysIn({ first: day('2026-11-01'), last: day('2026-11-10') });
 
 describe('ten days, one of which is always answered with', () => {
-  let warehouse: Warehouse;
+  let history: HistoryStore;
+  let opened: OpenState;
   let server: TestServer;
   beforeAll(async () => {
-    const path = join(await tempDir(), 'warehouse.duckdb');
-    warehouse = await openWarehouse(path, { command: 'readership test', now: () => NOW, maxWaitMs: 5_000 });
+    opened = await openTestState(undefined, { isOfFile: true });
+    history = openStore(
+      { historyFile: join(opened.dataDir, 'history.duckdb') },
+      opened.state,
+      opened.worker,
+      {},
+    );
     // Each answer has its own project and its own day.
     server = await serve(({ url }, response) => {
       const index = Number(url.pathname.split('/')[3]);
@@ -31,7 +36,10 @@ describe('ten days, one of which is always answered with', () => {
       else wellAnswered(response);
     });
   });
-  afterAll(() => warehouse.close());
+  afterAll(async () => {
+    await history.close();
+    await opened.close();
+  });
 
   const badDay = (index: number) => addDays(day('2026-11-01'), index % TEN_DAYS.length);
 
@@ -44,7 +52,7 @@ describe('ten days, one of which is always answered with', () => {
         retries: { retries: 1, minDelayMs: 1, maxDelayMs: 5 },
         limits: { responseTimeoutMs: 1_000 },
       });
-      const task = { warehouse, client, project, inTurn: pLimit(4), now: () => now };
+      const task = { history, state: opened.state, client, project, inTurn: pLimit(4), now: () => now };
       const { stopped } = await exportFrom({ ...task, from: '2026-11-01', to: '2026-11-10' });
       if (!(stopped instanceof ReadershipError) || stopped.resumeAt === undefined) {
         if (stopped !== undefined) throw stopped as Error;
@@ -59,8 +67,7 @@ describe('ten days, one of which is always answered with', () => {
     async ({ outcome, index }) => {
       const project = String(index);
       await exportAll(project);
-      const { state } = await stateBeside(warehouse);
-      const ledger = await readDayLedger({ reader: warehouse, state }, project);
+      const ledger = await readDayLedger({ history, state: opened.state }, project);
       const bad = badDay(index);
       for (const other of TEN_DAYS.filter((one) => one !== bad))
         expect(ledger.get(other), other).toMatchObject({ state: 'final', pages: ROWS.length });
@@ -69,8 +76,7 @@ describe('ten days, one of which is always answered with', () => {
   );
 
   it('anything wrong: the ledger says what', async () => {
-    const inDoubt = (await storedDays(warehouse)).filter(({ state }) => state !== 'final');
-    const failed = [...inDoubt, ...(await failedDays(warehouse))];
+    const failed = (await storedDays(history)).filter(({ state }) => state !== 'final');
     expect(failed.length).toBeGreaterThan(60);
     for (const { failure } of failed) expect(failure).toMatch(/\w{3}/);
   });

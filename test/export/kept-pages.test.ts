@@ -7,7 +7,7 @@ import { expectWhole } from './stored-days.js';
 
 test('what was read of a long day is kept when an export is interrupted, and until the day is stored', async () => {
   const opened = await openExport({ days: 1, pages: 2_000, concurrency: 1 });
-  const { state, warehouse, task } = opened;
+  const { state, history, task } = opened;
   const yesterday = opened.yesterday();
   const range = { first: yesterday, last: yesterday };
   const offsets: number[] = [];
@@ -33,5 +33,5 @@ test('what was read of a long day is kept when an export is interrupted, and unt
   expect((await load(-1)).results).toMatchObject([{ outcome: 'added', rows: 2_000 }]);
   expect(Math.min(...offsets)).toBe(1_000);
   expect(readUnfinishedDays(state, PROJECT).size).toBe(0);
-  await expectWhole(warehouse);
+  await expectWhole(history);
 });

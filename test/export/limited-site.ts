@@ -1,22 +1,19 @@
 import { addMinutes } from 'date-fns';
 import { join } from 'node:path';
-import { setImmediate } from 'node:timers/promises';
 import { expect } from 'vitest';
 import type { Client } from '../../src/api/client.js';
-import type { RawResponse } from '../../src/api/errors.js';
 import { DEFAULT_RETRIES } from '../../src/api/retry.js';
 import type { PageViews } from '../../src/api/schema.js';
-import { Transport } from '../../src/api/transport.js';
 import { openPaces } from '../../src/app/platform.js';
 import { bucketNameOf } from '../../src/config/load.js';
 import { type ProjectSettings, settingsSchema } from '../../src/config/schema.js';
 import { addDays, type Day, daysBetween, lastEndedDay } from '../../src/day.js';
 import type { State } from '../../src/state/state.js';
-import type { Warehouse } from '../../src/warehouse/warehouse.js';
+import type { HistoryStore } from '../../src/history/store.js';
 import { KEY, openClient } from '../api/open-client.js';
 import { sleepingClock } from '../sleeping-clock.js';
 import { stateBeside } from '../open-state.js';
-import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { closeNow, newStore } from '../open-history.js';
 import { rowsOf, servePlatform } from '../platform.js';
 import { tempDir } from '../temp-dir.js';
 import { PROJECT, withOneMore } from './open-export.js';
@@ -43,7 +40,7 @@ export interface LimitedSiteOptions {
 
 /** What a process of an export works with. */
 interface Opened {
-  readonly warehouse: Warehouse;
+  readonly history: HistoryStore;
   readonly state: State;
   readonly clientOf: (project: { readonly id: string }) => Client;
 }
@@ -77,33 +74,18 @@ export async function limitedSite(options: LimitedSiteOptions) {
   const settings = settingsSchema.parse(written);
   const environment = Object.fromEntries(projects.map((id) => [`KEY_OF_${id}`, KEY]));
   const configuration = { settings, file: '', directory: '', environment };
-  const path = join(await tempDir(), 'warehouse.duckdb');
+  const path = join(await tempDir(), 'history.duckdb');
 
   /** Does some work as a new process does it. */
   const inProcess = async <Result>(
     work: (opened: Opened) => Promise<Result>,
     onRequest: () => void = () => undefined,
   ): Promise<Result> => {
-    const warehouse = await liveWarehouse(path);
-    const { state, close } = await stateBeside(warehouse);
+    const history = await newStore(path);
+    const { state, close } = await stateBeside(history);
     const credentials = { bucketOf: (project: ProjectSettings) => bucketNameOf(project, environment) };
     const given = { settings, credentials, maxWaitMs };
-    let underWay = 0;
-    class CountingTransport extends Transport {
-      override async send(...request: Parameters<Transport['send']>): Promise<RawResponse> {
-        underWay++;
-        return super.send(...request).finally(() => underWay--);
-      }
-    }
-    const transport = new CountingTransport();
-    /** No time passes between an answer and what is done with it. */
-    const sleep = async (ms: number, signal?: AbortSignal) => {
-      const until = clock.now().getTime() + ms;
-      do await setImmediate();
-      while (underWay > 0);
-      await clock.sleep(Math.max(0, until - clock.now().getTime()), signal);
-    };
-    const paces = openPaces(state, given, { now: clock.now, sleep });
+    const paces = openPaces(state, given, { now: clock.now, sleep: clock.sleep });
     const clients = new Map(
       settings.projects.map((project) => [
         project.id,
@@ -111,7 +93,6 @@ export async function limitedSite(options: LimitedSiteOptions) {
           projectId: project.id,
           now: clock.now,
           pace: paces.of(project),
-          transport,
           retries: { ...DEFAULT_RETRIES, minDelayMs: 1 },
           onRequest: () => {
             clock.advance(requestMs);
@@ -121,11 +102,10 @@ export async function limitedSite(options: LimitedSiteOptions) {
       ]),
     );
     const clientOf = ({ id }: { readonly id: string }) => clients.get(id) ?? expect.fail('no client');
-    return work({ warehouse, state, clientOf }).finally(async () => {
-      await transport.close();
+    return work({ history, state, clientOf }).finally(async () => {
       await paces.record();
       await close();
-      await closeNow(warehouse);
+      await closeNow(history);
     });
   };
   /** Adds one view to each of these days on the platform. */

@@ -23,8 +23,8 @@ async function openWorld(options: Omit<LimitedSiteOptions, 'requestMs'>) {
   const [project = expect.fail()] = settings.projects;
   /** Exports what is due in a new process, and returns how it ended. */
   const exportOnce = (): Promise<PausedError | 'done'> =>
-    inProcess(async ({ warehouse, state, clientOf }) => {
-      const common = { warehouse, state, client: clientOf(project), project: PROJECT };
+    inProcess(async ({ history, state, clientOf }) => {
+      const common = { history, state, client: clientOf(project), project: PROJECT };
       try {
         const range =
           (await resolveRange({ ...common, start: 'auto', now: clock.now() })) ??
@@ -39,15 +39,13 @@ async function openWorld(options: Omit<LimitedSiteOptions, 'requestMs'>) {
       }
     });
   const loadedDays = () =>
-    inProcess(async ({ warehouse, state }) => {
-      const ledger = await readDayLedger({ reader: warehouse, state }, PROJECT);
+    inProcess(async ({ history, state }) => {
+      const ledger = await readDayLedger({ history, state }, PROJECT);
       return [...ledger.values()].filter((record) => record.is_stored).map(({ day }) => day);
     });
   /** The requests that an export would need now. */
   const left = () =>
-    inProcess(({ warehouse, state }) =>
-      planProject({ reader: warehouse, state }, project, settings, {}, clock.now()),
-    );
+    inProcess(({ history, state }) => planProject({ history, state }, project, settings, {}, clock.now()));
   /** Exports once an hour until everything is loaded, and returns how many runs that took. */
   const untilDone = async (): Promise<number> => {
     for (let runs = 1; ; runs++) {
@@ -152,7 +150,7 @@ describe('days of many requests, on a platform that answers 100 an hour', () => 
       const counts = answered(world);
       expect(counts.size).toBe(120);
       expect([...counts.values()].every((count) => count === 1)).toBe(true);
-      await world.inProcess(({ warehouse }) => expectWhole(warehouse));
+      await world.inProcess(({ history }) => expectWhole(history));
     },
   );
 
@@ -163,7 +161,7 @@ describe('days of many requests, on a platform that answers 100 an hour', () => 
     const counts = [...answered(world).values()];
     expect(counts).toHaveLength(12 * 20);
     expect(counts.every((count) => count === 1)).toBe(true);
-    await world.inProcess(({ warehouse }) => expectWhole(warehouse));
+    await world.inProcess(({ history }) => expectWhole(history));
   });
 
   test('one that changes between its parts is read again from the start', async () => {

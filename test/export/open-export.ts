@@ -1,12 +1,12 @@
 import pLimit from 'p-limit';
 import { addDays, type Day, lastEndedDay } from '../../src/day.js';
-import { readDayLedger, readDay } from '../../src/export/ledger.js';
+import { readDayLedger } from '../../src/export/ledger.js';
 import { resolveRange } from '../../src/export/range.js';
 import type { PageViews } from '../../src/api/schema.js';
 import { openClient } from '../api/open-client.js';
 import { paceOn } from '../state/open-pace.js';
 import { stateBeside } from '../open-state.js';
-import { liveWarehouse } from '../open-warehouse.js';
+import { newStore } from '../open-history.js';
 import { sleepingClock } from '../sleeping-clock.js';
 import { exportHistory } from './export-history.js';
 import { type Behaviors, rowsOf, servePlatform } from '../platform.js';
@@ -26,11 +26,11 @@ export interface ExportOptions {
   readonly hourly?: number;
 }
 
-/** A platform whose views a test can change, with a history, and an empty warehouse to export it into. */
+/** A platform whose views a test can change, with a history, and an empty history to export it into. */
 export async function openExport({ days, pages = 3, concurrency = 6, behaviors, hourly }: ExportOptions) {
   const clock = sleepingClock();
-  const warehouse = await liveWarehouse();
-  const { state } = await stateBeside(warehouse);
+  const history = await newStore();
+  const { state } = await stateBeside(history);
   const changed = new Map<Day, readonly PageViews[]>();
   const hidden = new Map<Day, number>();
   const firstDay = addDays(lastEndedDay(clock.now()), 1 - days);
@@ -53,11 +53,10 @@ export async function openExport({ days, pages = 3, concurrency = 6, behaviors, 
     limits: { responseTimeoutMs: 20_000 },
     pace,
   });
-  const common = { warehouse, state, client, project: PROJECT };
+  const common = { history, state, client, project: PROJECT };
   const task = { ...common, settleDays: SETTLE_DAYS, inTurn: pLimit(concurrency), now: clock.now };
-  const ledger = () => readDayLedger({ reader: warehouse, state }, PROJECT);
   return {
-    ...{ clock, warehouse, state, platform, original },
+    ...{ clock, history, state, platform, original },
     /** The rows of days that are not as they were. */
     changed,
     /** Views of days that are in none of their rows. */
@@ -78,12 +77,12 @@ export async function openExport({ days, pages = 3, concurrency = 6, behaviors, 
       const result = await work();
       return { result, requests: platform.views.length - before };
     },
-    ledger,
     statesOf: async (...asked: Day[]) => {
-      const known = await ledger();
-      return asked.map((day) => known.get(day)?.state);
+      const ledger = await readDayLedger({ history, state }, PROJECT);
+      return asked.map((day) => ledger.get(day)?.state);
     },
-    storedRows: async (day: Day) => (await readDay(warehouse, { project: PROJECT, day }))?.views.rows,
+    storedRows: async (day: Day) =>
+      (await history.storedDays(PROJECT)).has(day) ? history.rowsOfDay(PROJECT, day) : undefined,
   };
 }
 

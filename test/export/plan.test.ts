@@ -1,12 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { addDays, type Day, day, daysIn, type DayRange } from '../../src/day.js';
-import {
-  type DayLedger,
-  dayLedger,
-  type DayRecord,
-  type DayState,
-  readDayRuns,
-} from '../../src/export/ledger.js';
+import { type DayLedger, type DayRecord, type DayState } from '../../src/export/ledger.js';
 import {
   expectedRows,
   isSettled,
@@ -16,7 +10,6 @@ import {
   requestsFor,
   retryAt,
 } from '../../src/export/plan.js';
-import { execute, liveWarehouse } from '../open-warehouse.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 
 const LAST_NIGHT = new Date('2026-11-17T02:15:00Z');
@@ -213,32 +206,4 @@ test.each([
   [3, '2027-11-14T00:00:00Z', true],
 ])('a day has settled %i whole days after it ended: at %s it is %s', (settleDays, now, settled) => {
   expect(isSettled(day('2026-11-10'), new Date(now), settleDays)).toBe(settled);
-});
-
-test('is the same from a ledger without the records of most old final days', async () => {
-  const warehouse = await liveWarehouse();
-  await execute(
-    warehouse,
-    `INSERT INTO day_loads BY NAME SELECT
-      'prj_1' AS project, $last::DATE - i::INTEGER AS day, $at AS attempted_at, $at AS loaded_at, hash(i) % 997 AS pages, (i < 200)::INTEGER AS total, total AS human, 0 AS ai,
-      coalesce(['provisional', 'inconsistent'][(hash(i) % 40)::INTEGER], 'final') AS state
-    FROM range(400) AS days (i) WHERE hash(i) % 40 < 38`,
-    { last: YESTERDAY, at: LAST_NIGHT },
-  );
-  const long = { first: addDays(YESTERDAY, -399), last: YESTERDAY };
-  const stored = dayLedger(await readDayRuns(warehouse, 'prj_1', null), []);
-  // How many pages a final day has that failed later is not known without its record.
-  const failures = daysIn(long)
-    .filter((at) => stored.get(at)?.state !== 'final')
-    .filter((_, index) => index % 3 === 0)
-    .map((at) => ({ day: at, attempted_at: LAST_NIGHT, failure: 'cut off', failures: 1 }));
-  const ledgerSince = async (since: Day | null) =>
-    dayLedger(await readDayRuns(warehouse, 'prj_1', since), failures);
-  const whole = await ledgerSince(null);
-  const brief = await ledgerSince(YESTERDAY);
-  const seen = (ledger: DayLedger) => [...ledger].map(([at, { state, total }]) => [at, state, total]);
-  expect(seen(brief)).toEqual(seen(whole));
-  expect(new Set(brief.values()).size).toBeLessThan(whole.size / 2);
-  expect(plan(brief, long)).toEqual(plan(whole, long));
-  expect(plan(brief, long).days.length).toBeGreaterThan(30);
 });

@@ -3,39 +3,29 @@ import { addDays } from '../../src/day.js';
 import { recentSince } from '../../src/export/ledger.js';
 import { readSettling, recommendedSettleDays } from '../../src/export/settling.js';
 import { DAY_MS } from '../sleeping-clock.js';
-import { execute, liveWarehouse } from '../open-warehouse.js';
-import { openExport, PROJECT, SETTLE_DAYS, withOneMore } from './open-export.js';
+import { execute, newStore } from '../open-history.js';
+import { openExport, PROJECT, SETTLE_DAYS, withOneMore } from '../export/open-export.js';
 
 test('only changes that the nightly check would find the next night say how late views come', async () => {
-  const warehouse = await liveWarehouse();
+  const history = await newStore();
   const now = new Date('2026-11-18T03:00:00Z');
-  await execute(
-    warehouse,
-    `INSERT INTO runs BY NAME SELECT 'a' AS run, 'export' AS step, 'done' AS outcome,
-       $now::TIMESTAMP - INTERVAL 24 HOUR AS started_at, $now::TIMESTAMP - INTERVAL 23 HOUR AS ended_at`,
-    { now },
-  );
-  const oldest = async () => (await readSettling(warehouse, PROJECT, now)).oldest_change_days;
+  const oldest = async () => (await readSettling(history, PROJECT, now)).oldest_change_days;
   const [last, before] = [recentSince(now), addDays(recentSince(now), -1)];
   for (const [day, age] of [
     [before, null],
     [last, 35],
   ] as const) {
-    const restatement = 'INSERT INTO restatements VALUES ($project, $day::DATE, $now, 1, 2, 0, 0, 1, 2, 1)';
-    await execute(warehouse, restatement, { project: PROJECT, day, now });
+    const restatement =
+      'INSERT INTO restatements VALUES ($project, $day::DATE, $now, $now::TIMESTAMP - INTERVAL 24 HOUR, 1, 2, 0, 0, 1, 2, 1)';
+    await execute(history, restatement, { project: PROJECT, day, now });
     expect(await oldest()).toBe(age);
   }
 });
 
 test('how long days take to settle is measured by the loads that found them changed', async () => {
   const opened = await openExport({ days: 5 });
-  const settling = () => readSettling(opened.warehouse, PROJECT, opened.clock.now());
-  const run = async () => {
-    await opened.run();
-    const run = "INSERT INTO runs BY NAME SELECT 'a' AS run, 'export' AS step, 'done' AS outcome, ";
-    const at = '$now::TIMESTAMP AS started_at, $now::TIMESTAMP + INTERVAL 1 SECOND AS ended_at';
-    await execute(opened.warehouse, run + at, { now: opened.clock.now() });
-  };
+  const settling = () => readSettling(opened.history, PROJECT, opened.clock.now());
+  const { run } = opened;
   await run();
   expect(await settling()).toMatchObject({ restated_days: 0, oldest_change_days: null });
   expect(recommendedSettleDays(await settling(), SETTLE_DAYS)).toBeUndefined();
@@ -51,7 +41,7 @@ test('how long days take to settle is measured by the loads that found them chan
   // Long enough: a shorter one would save little.
   expect(recommendedSettleDays(await settling(), SETTLE_DAYS)).toBeUndefined();
   const laterOn = new Date(opened.clock.now().getTime() + 90 * DAY_MS);
-  expect(await readSettling(opened.warehouse, PROJECT, laterOn)).toMatchObject({ restated_days: 0 });
+  expect(await readSettling(opened.history, PROJECT, laterOn)).toMatchObject({ restated_days: 0 });
   // What is found after two nights without an export came at an unknown time.
   opened.clock.advance(2 * DAY_MS);
   const early = addDays(late, 1);

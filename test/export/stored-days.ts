@@ -1,8 +1,8 @@
 import { expect } from 'vitest';
 import { z } from 'zod';
 import type { ViewCounts } from '../../src/api/schema.js';
-import type { Warehouse } from '../../src/warehouse/warehouse.js';
-import { stateBeside } from '../open-state.js';
+import type { Reader } from '../../src/history/query.js';
+import { HistoryStore } from '../../src/history/store.js';
 
 const storedDay = z.object({
   day: z.string(),
@@ -16,34 +16,35 @@ const storedDay = z.object({
 });
 export type StoredDay = z.infer<typeof storedDay>;
 
-/** The ledger of days, oldest first. */
-export const storedDays = (warehouse: Warehouse): Promise<StoredDay[]> =>
-  warehouse.query(
-    'SELECT day, state, failure, human, ai, total, pages, unattributed_total FROM day_loads ORDER BY project, day',
-    storedDay,
-  );
+/** Days that failed have that state, whatever is stored of them. */
+const DAYS = `
+  SELECT
+    day, if(failed.failure IS NULL, days.state, 'failed') AS state, coalesce(failed.failure, problem) AS failure,
+    human, ai, total, pages, unattributed_total
+  FROM days FULL JOIN day_failures AS failed USING (project, day)
+  ORDER BY project, day`;
 
-/** The days whose last attempt failed, oldest first, of all projects. */
-export async function failedDays(warehouse: Warehouse): Promise<{ day: string; failure: string }[]> {
-  const { state } = await stateBeside(warehouse);
-  const row = z.object({ day: z.string(), failure: z.string() });
-  return state.all('SELECT day, failure FROM day_failures ORDER BY day', row);
+/** What is known of each day, oldest first. */
+export function storedDays(history: Reader): Promise<StoredDay[]> {
+  // Failures are in the state.
+  if (history instanceof HistoryStore) history.refresh();
+  return history.query(DAYS, storedDay);
 }
 
 /** The state of each day, oldest first. */
-export const statesOf = async (warehouse: Warehouse): Promise<Record<string, string>> =>
-  Object.fromEntries((await storedDays(warehouse)).map(({ day, state }) => [day, state]));
+export const statesOf = async (history: Reader): Promise<Record<string, string>> =>
+  Object.fromEntries((await storedDays(history)).map(({ day, state }) => [day, state]));
 
-export const storedRows = (warehouse: Warehouse, day: string) =>
-  warehouse.query(
+export const storedRows = (history: Reader, day: string) =>
+  history.query(
     'SELECT path, human, ai, total FROM page_views WHERE day = $day::DATE ORDER BY path',
     z.object({ path: z.string(), human: z.int(), ai: z.int(), total: z.int() }),
     { day },
   );
 
-export const storedTotals = async (warehouse: Warehouse): Promise<ViewCounts | undefined> =>
+export const storedTotals = async (history: Reader): Promise<ViewCounts | undefined> =>
   (
-    await warehouse.query(
+    await history.query(
       'SELECT sum(human)::BIGINT AS human, sum(ai)::BIGINT AS ai, sum(total)::BIGINT AS total FROM page_views',
       z.object({ human: z.int(), ai: z.int(), total: z.int() }),
     )
@@ -53,12 +54,12 @@ export const storedTotals = async (warehouse: Warehouse): Promise<ViewCounts | u
 const BROKEN = `
   SELECT project, day::VARCHAR AS day, 'a path twice' AS fault FROM page_views GROUP BY project, day, path HAVING count(*) > 1
   UNION ALL
-  SELECT project, day::VARCHAR, 'a day twice' FROM day_loads GROUP BY project, day HAVING count(*) > 1
+  SELECT project, day::VARCHAR, 'a day twice' FROM days GROUP BY project, day HAVING count(*) > 1
   UNION ALL
-  SELECT DISTINCT project, day::VARCHAR, 'rows of a day that is not loaded' FROM page_views ANTI JOIN day_loads USING (project, day)
+  SELECT DISTINCT project, day::VARCHAR, 'rows of a day that is not loaded' FROM page_views ANTI JOIN days USING (project, day)
   UNION ALL
   SELECT load.project, load.day::VARCHAR, 'rows that do not add up to the totals'
-  FROM day_loads AS load LEFT JOIN page_views AS view USING (project, day)
+  FROM days AS load LEFT JOIN page_views AS view USING (project, day)
   GROUP BY ALL
   HAVING coalesce(sum(view.human), 0) + any_value(unattributed_human) <> any_value(load.human)
     OR coalesce(sum(view.ai), 0) + any_value(unattributed_ai) <> any_value(load.ai)
@@ -66,7 +67,7 @@ const BROKEN = `
     OR count(view.path) <> any_value(load.pages)`;
 
 /** Asserts what is true of every stored day, however it was loaded. */
-export async function expectWhole(warehouse: Warehouse): Promise<void> {
+export async function expectWhole(history: Reader): Promise<void> {
   const row = z.object({ project: z.string(), day: z.string(), fault: z.string() });
-  expect(await warehouse.query(BROKEN, row)).toEqual([]);
+  expect(await history.query(BROKEN, row)).toEqual([]);
 }

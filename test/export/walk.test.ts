@@ -8,7 +8,8 @@ import { storeDay } from '../../src/export/store-day.js';
 import { DOCUMENTED_SIZE } from '../../src/export/page-size.js';
 import { NO_VIEWS, sumCounts } from '../../src/export/totals.js';
 import { DayWalks, type WalkOptions } from '../../src/export/walk.js';
-import { liveWarehouse } from '../open-warehouse.js';
+import { stateBeside } from '../open-state.js';
+import { newStore } from '../open-history.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 import { byPath, type Moment, movingViews, row, rowsInOrder, withMoved } from './moving-views.js';
 
@@ -95,10 +96,11 @@ describe('a day', () => {
   ])('that is stored, and now has %s, is unchanged: %#', async (_, now, isUnchanged, stored, more = 0) => {
     const totals = sumCounts(stored);
     const { client, queries } = movingViews([{ rows: now, totals: { ...totals, ai: totals.ai + more } }]);
-    const [warehouse, at] = [await liveWarehouse(), { project: 'prj_1', day: DAY, now: NOW }];
+    const [history, at] = [await newStore(), { project: 'prj_1', day: DAY, now: NOW }];
     const walked = { totals, rows: stored, unattributed: NO_VIEWS, doubt: undefined };
-    await storeDay(warehouse, at, walked, 'provisional');
-    const options: Partial<WalkOptions> = { isAsStored: (first) => isAsStored(warehouse, at, first) };
+    const { state } = await stateBeside(history);
+    await storeDay({ history, state }, at, walked, 'provisional');
+    const options: Partial<WalkOptions> = { isAsStored: (first) => isAsStored(history, at, first) };
     expect((await walkDay(client, options)) === 'unchanged').toBe(isUnchanged);
     if (isUnchanged) expect(queries).toHaveLength(1);
   });

@@ -21,7 +21,7 @@ let base: string;
 beforeAll(async () => {
   test = await mailSite();
   chat = await serve(() => undefined);
-  await loadDays(test.warehouse, day('2026-10-01'), day('2026-11-15'));
+  await loadDays(test.history, day('2026-10-01'), day('2026-11-15'));
   expect((await report(MONDAY, {})).detail.pages).toHaveLength(2);
   await recordReported(test.state, new Date(MONDAY));
   base = await keepSite(test);
@@ -43,7 +43,7 @@ const DOCS = { id: 'prj_1', name: 'Acme Docs' };
 
 function report(time: string, reports: object, projects: object[] = [DOCS]) {
   const mail = { from: 'Readership <readership@example.com>' };
-  const parts = partsOf(test.warehouse, {
+  const parts = partsOf(test.history, {
     settings: { projects, reports, mail, channels: { chat: { kind: 'teams' } } },
     workspace: {
       workspaceDir: test.directory,
@@ -104,7 +104,7 @@ describe('a report that a workspace defines', () => {
     expect(await sentAt('2026-11-18T07:59:00Z', '0 8 * * 3')).toBe(0);
     expect(await sentAt('2026-11-18T08:00:00Z', '0 8 * * 3')).toBe(1);
     // This time may be the moment at which its period ends.
-    await loadDays(test.warehouse, day('2026-11-16'), day('2026-11-22'));
+    await loadDays(test.history, day('2026-11-16'), day('2026-11-22'));
     expect(await sentAt('2026-11-23T00:00:00Z', '0 0 * * 1')).toBe(1);
   });
 
@@ -140,7 +140,7 @@ describe('a report that a workspace defines', () => {
 
   it('is a digest that begins with the project that has pull requests to review', async () => {
     for (const project of ['prj_1', 'prj_2'])
-      await loadDays(test.warehouse, day('2026-10-26'), day('2026-11-01'), project);
+      await loadDays(test.history, day('2026-10-26'), day('2026-11-01'), project);
     await test.state.transaction(() => {
       insert(test.state, 'jobs', {
         reference: 'a',
@@ -164,13 +164,13 @@ describe('a report that a workspace defines', () => {
   });
 
   it('is one digest for several projects, sent when all are loaded', async () => {
-    await loadDays(test.warehouse, day('2026-10-01'), day('2026-10-30'), 'prj_2');
+    await loadDays(test.history, day('2026-10-01'), day('2026-10-30'), 'prj_2');
     const projects = [DOCS, { id: 'prj_2', name: 'Acme API' }, { id: 'prj_3' }];
     const sections = { to: ['head@example.com'], digest: true };
     const reports = { baseUrl: 'https://reports.example.com', sections };
     const at = '2026-11-01T09:00:00Z';
     expect((await report(at, reports, projects)).detail.held).toMatchObject([{ for: '1 missing day' }]);
-    await loadDays(test.warehouse, day('2026-10-31'), day('2026-10-31'), 'prj_2');
+    await loadDays(test.history, day('2026-10-31'), day('2026-10-31'), 'prj_2');
     expect((await report(at, reports, projects)).detail.deliveries).toMatchObject([
       { project: '-', state: 'sent' },
     ]);

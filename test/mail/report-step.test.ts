@@ -11,7 +11,8 @@ import { Sender } from '../../src/state/sender.js';
 import { mailLines, unknownEmailLines } from '../../src/print/emails.js';
 import { recover } from '../../src/state/recover.js';
 import { reportStep } from '../../src/steps/report.js';
-import { execute } from '../open-warehouse.js';
+import { forgetDayFailure, recordDayFailure } from '../../src/state/day-failures.js';
+import { execute } from '../open-history.js';
 import { runtimeIn } from '../run-cli.js';
 import { type GivenParts, partsOf } from '../steps/parts-of.js';
 import { delivery } from './letters.js';
@@ -35,7 +36,7 @@ beforeEach(async () => {
 });
 
 const report = (time: string, { sender, workspace, session }: GivenParts = {}) => {
-  const parts = partsOf(test.warehouse, {
+  const parts = partsOf(test.history, {
     state: test.state,
     sender: sender ?? test.sender,
     workspace: {
@@ -56,15 +57,11 @@ describe('the report step', () => {
     const projects = [...settings.projects, { ...settings.projects[0], id: 'prj_2', name: 'Other Docs' }].map(
       (project) => ({ apiKeyEnv: 'KEY', ...project }),
     );
-    await loadDays(test.warehouse, day('2026-11-02'), day('2026-11-15'));
-    await loadDays(test.warehouse, day('2026-11-02'), day('2026-11-15'), 'prj_2');
+    await loadDays(test.history, day('2026-11-02'), day('2026-11-15'));
+    await loadDays(test.history, day('2026-11-02'), day('2026-11-15'), 'prj_2');
     const { runtime: screen } = runtimeIn('/');
     const lines = (reported: Awaited<ReturnType<typeof report>>['detail']) =>
-      mailLines(
-        { reported },
-        partsOf(test.warehouse, { state: test.state, workspace: { projects } }),
-        screen,
-      );
+      mailLines({ reported }, partsOf(test.history, { state: test.state, workspace: { projects } }), screen);
     const sent = await report(MONDAY, { workspace: { settings: { ...settings, projects }, projects } });
     const to = 'docs@example.com and lead@example.com';
     expect(lines(sent.detail)).toEqual([
@@ -72,7 +69,7 @@ describe('the report step', () => {
       `weekly 2026-W46, Other Docs: sent to ${to}`,
     ]);
     test.server.behaviors.set('lead@example.com', [{ on: 'rcpt', do: 550 }]);
-    await loadDays(test.warehouse, day('2026-11-16'), day('2026-11-22'));
+    await loadDays(test.history, day('2026-11-16'), day('2026-11-22'));
     const { detail } = await report('2026-11-23T03:00:00Z');
     const until = new Date('2026-11-24T02:15:00Z');
     const waits = { report: 'weekly', period: '2026-W47', project: 'prj_2', for: '2 missing days' };
@@ -87,7 +84,7 @@ describe('the report step', () => {
   });
 
   it('renders a page again once days were loaded or failed, as readers would see it now', async () => {
-    await loadDays(test.warehouse, day('2026-11-02'), day('2026-11-15'));
+    await loadDays(test.history, day('2026-11-02'), day('2026-11-15'));
     const own = { workspace: { workspaceDir: test.directory } };
     expect((await report(MONDAY, own)).summary).toBe('2 pages rendered, 2 emails sent');
     await mkdir(join(test.directory, 'templates'));
@@ -95,13 +92,15 @@ describe('the report step', () => {
     await recordReported(test.state, new Date(MONDAY));
     const earlier = "TIMESTAMP '2026-11-16 02:59:59'";
     const later = "TIMESTAMP '2026-11-16 03:00:00'";
-    const set = (columns: string) => execute(test.warehouse, `UPDATE day_loads SET ${columns}`);
+    const set = (columns: string) => execute(test.history, `UPDATE days SET ${columns}`);
     // Days that were read again and are unchanged are nothing new.
-    await set(`loaded_at = ${earlier}, attempted_at = ${later}`);
+    await set(`loaded_at = ${earlier}, checked_at = ${later}`);
     expect((await report(MONDAY, own)).summary).toMatch(/^0 pages rendered/);
-    await set(`failure = 'refused'`);
+    const failed = { project: 'prj_1', day: day('2026-11-10') };
+    await recordDayFailure(test.state, { ...failed, now: new Date('2026-11-16T03:00:00Z') }, 'refused');
     expect((await report(MONDAY, own)).summary).toMatch(/^2 pages rendered/);
-    await set(`failure = NULL, loaded_at = ${later}`);
+    await test.state.transaction(() => forgetDayFailure(test.state, failed));
+    await set(`loaded_at = ${later}`);
     const { detail, summary } = await report(MONDAY, own);
     expect(summary).toMatch(/^2 pages rendered/);
     const weekly = detail.pages.find(({ file }) => file.includes('weekly')) ?? expect.fail();
@@ -110,7 +109,7 @@ describe('the report step', () => {
   });
 
   it('emails the week that has ended to everyone, once, however often it runs', async () => {
-    await loadDays(test.warehouse, day('2026-10-12'), day('2026-11-15'));
+    await loadDays(test.history, day('2026-10-12'), day('2026-11-15'));
     expect((await report(MONDAY)).summary).toBe('2 pages rendered, 2 emails sent');
     for (const time of [MONDAY, '2026-11-16T04:00:00Z', '2026-11-22T23:59:00Z'])
       expect((await report(time)).detail.deliveries).toEqual([]);
@@ -127,7 +126,7 @@ describe('the report step', () => {
   });
 
   it('waits for a missing day until it is loaded, or the longest wait is over, and then says so', async () => {
-    await loadDays(test.warehouse, day('2026-11-02'), day('2026-11-14'));
+    await loadDays(test.history, day('2026-11-02'), day('2026-11-14'));
     for (const time of [MONDAY, '2026-11-17T02:14:00Z']) {
       const { detail } = await report(time);
       expect(detail.deliveries).toEqual([]);
@@ -142,7 +141,7 @@ describe('the report step', () => {
     }
     // A project that is new is still being loaded.
     const attempted = (at: string) =>
-      execute(test.warehouse, 'UPDATE day_loads SET attempted_at = $at::TIMESTAMP', { at });
+      execute(test.history, 'UPDATE days SET first_loaded_at = $at::TIMESTAMP', { at });
     await attempted('2026-11-17T02:00:00Z');
     const until = new Date('2026-11-18T02:00:00Z');
     expect((await report('2026-11-17T02:15:00Z')).detail.held).toMatchObject([{ until }]);
@@ -151,14 +150,14 @@ describe('the report step', () => {
     const [mail = expect.fail()] = await test.mailsTo('docs@example.com');
     for (const part of [mail.text, mail.html]) expect(part).toMatch(/Nov\s+15\s+is\s+not\s+loaded/);
     // The next week waits for two days, and not once they are loaded.
-    await loadDays(test.warehouse, day('2026-11-15'), day('2026-11-20'));
+    await loadDays(test.history, day('2026-11-15'), day('2026-11-20'));
     expect((await report('2026-11-23T03:00:00Z')).detail.held).toMatchObject([{ for: '2 missing days' }]);
-    await loadDays(test.warehouse, day('2026-11-21'), day('2026-11-22'));
+    await loadDays(test.history, day('2026-11-21'), day('2026-11-22'));
     expect((await report('2026-11-23T05:00:00Z')).detail.deliveries).not.toEqual([]);
   });
 
   it('names an email that a killed process was sending until it is settled, and does not send it again', async () => {
-    await loadDays(test.warehouse, day('2026-11-02'), day('2026-11-15'));
+    await loadDays(test.history, day('2026-11-02'), day('2026-11-15'));
     const { state, sender, worker } = test;
     const now = new Date(MONDAY);
     const key = { report: 'weekly', project: 'prj_1', period: '2026-W46', recipient: 'docs@example.com' };
@@ -183,7 +182,7 @@ describe('the report step', () => {
   });
 
   it('sends a period once to the same person, however the address is written, and whether it is a digest', async () => {
-    await loadDays(test.warehouse, day('2026-11-02'), day('2026-11-15'));
+    await loadDays(test.history, day('2026-11-02'), day('2026-11-15'));
     const to = ['docs@example.com', 'Lead@example.com'];
     const sentTo = async (weekly: object, time = MONDAY) => {
       const given = settingsSchema.parse({ ...GIVEN, reports: { weekly } });
@@ -198,13 +197,13 @@ describe('the report step', () => {
     const digest = { to: ['LEAD@example.com', 'new@example.com'], digest: true };
     expect(await sentTo(digest)).toEqual(['new@example.com -']);
     expect(await sentTo({ to: ['New@example.com', ...to] })).toEqual([]);
-    await loadDays(test.warehouse, day('2026-11-16'), day('2026-11-22'));
+    await loadDays(test.history, day('2026-11-16'), day('2026-11-22'));
     expect(await sentTo(digest, '2026-11-23T03:00:00Z')).toHaveLength(2);
     expect(test.server.accepted.size).toBe(4);
   });
 
   it('is retried later if everything that failed will be, and is still retried after the next week has begun', async () => {
-    await loadDays(test.warehouse, day('2026-11-02'), day('2026-11-15'));
+    await loadDays(test.history, day('2026-11-02'), day('2026-11-15'));
     test.server.behaviors.set('docs@example.com', [{ on: 'rcpt', do: 451 }]);
     const { error, summary } = await report('2026-11-22T23:58:00Z');
     expect(error).toMatchObject({ exitCode: 75 });
@@ -220,7 +219,7 @@ describe('the report step', () => {
 
   it('has nothing to report of a new site, and sends no old news after weeks offline', async () => {
     expect(await report(MONDAY)).toMatchObject({ detail: { pages: [], deliveries: [] }, error: undefined });
-    await loadDays(test.warehouse, day('2026-11-02'), day('2026-12-06'));
+    await loadDays(test.history, day('2026-11-02'), day('2026-12-06'));
     // After an interruption, nothing is begun.
     const stopped = await report('2026-12-07T03:00:00Z', { session: { signal: AbortSignal.abort() } });
     expect(stopped.detail).toMatchObject({ pages: [], deliveries: [] });
@@ -237,7 +236,7 @@ describe('the report step', () => {
   });
 
   it('emails the other reports when the templates of one are broken, and records which is broken', async () => {
-    await loadDays(test.warehouse, day('2026-11-02'), day('2026-11-15'));
+    await loadDays(test.history, day('2026-11-02'), day('2026-11-15'));
     const templates = join(test.directory, 'templates');
     const [page, email] = [join(templates, 'weekly.html.hbs'), join(templates, 'weekly.mail.html.hbs')];
     await mkdir(templates);

@@ -5,8 +5,9 @@ import type { Day } from '../../src/day.js';
 import { smtpTransport } from '../../src/mail/transport.js';
 import { recordStepEnd, recordStepStart } from '../../src/state/runs.js';
 import type { State } from '../../src/state/state.js';
-import type { Warehouse } from '../../src/warehouse/warehouse.js';
-import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import type { HistoryStore } from '../../src/history/store.js';
+import { filledIn } from '../../src/history/query.js';
+import { closeNow, execute, newStore } from '../open-history.js';
 import { stateBeside } from '../open-state.js';
 import { tempDir } from '../temp-dir.js';
 import { startMailServer } from './mail-server.js';
@@ -21,12 +22,12 @@ export async function mailSite(like?: string) {
   const server = await startMailServer();
   const copy = like === undefined ? undefined : await tempDir();
   if (like !== undefined && copy !== undefined) await cp(like, copy, { recursive: true });
-  const warehouse = await liveWarehouse(copy && join(copy, 'warehouse.duckdb'));
-  const { state, sender, worker, here, close } = await stateBeside(warehouse);
+  const history = await newStore(copy && join(copy, 'history.duckdb'));
+  const { state, sender, worker, here, close } = await stateBeside(history);
   return {
     server,
-    directory: dirname(warehouse.path),
-    warehouse,
+    directory: dirname(history.path),
+    history,
     state,
     sender,
     worker,
@@ -41,9 +42,9 @@ export async function mailSite(like?: string) {
 }
 
 /** Closes a site, and returns a directory for `mailSite` to copy. */
-export async function keepSite({ warehouse, closeState, directory }: MailSite): Promise<string> {
+export async function keepSite({ history, closeState, directory }: MailSite): Promise<string> {
   await closeState();
-  await closeNow(warehouse);
+  await closeNow(history);
   const kept = await tempDir();
   await cp(directory, kept, { recursive: true });
   return kept;
@@ -61,15 +62,15 @@ const VIEWS = `
   FROM generate_series($first::DATE, $last::DATE, INTERVAL 1 DAY) AS days (day), range(1, 9) AS pages (page)`;
 
 const LOADS = `
-  INSERT INTO day_loads BY NAME
+  INSERT INTO days BY NAME
   SELECT
-    project, day, 'final' AS state, TIMESTAMP '2026-11-16 02:15:00' AS attempted_at,
-    TIMESTAMP '2026-11-16 02:15:00' AS loaded_at, sum(human)::BIGINT AS human, sum(ai)::BIGINT AS ai,
+    project, day, 'final' AS state, TIMESTAMP '2026-11-16 02:15:00' AS first_loaded_at, first_loaded_at AS loaded_at,
+    loaded_at AS checked_at, 0 AS nights_in_doubt, sum(human)::BIGINT AS human, sum(ai)::BIGINT AS ai,
     sum(total)::BIGINT AS total, count(*) AS pages, 0 AS unattributed_human, 0 AS unattributed_ai, 0 AS unattributed_total
   FROM page_views WHERE project = $project AND day BETWEEN $first::DATE AND $last::DATE GROUP BY project, day`;
 
 /** Loads days of a small site, both ends included. */
-export const loadDays = (warehouse: Warehouse, first: Day, last: Day, project = 'prj_1'): Promise<void> =>
-  warehouse.transaction(async (transaction) => {
-    for (const statement of [VIEWS, LOADS]) await transaction.execute(statement, { first, last, project });
-  });
+export async function loadDays(history: HistoryStore, first: Day, last: Day, project = 'prj_1') {
+  for (const statement of [VIEWS, LOADS])
+    await execute(history, filledIn(statement, { first, last, project }));
+}

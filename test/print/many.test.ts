@@ -6,13 +6,13 @@ import {
   daysAgo,
   endedWith,
   env,
-  liveFile,
+  historyFile,
   platformOf,
   platformWorkspace,
   replaceIn,
 } from '../commands/workspace.js';
+import { changeHistory } from '../open-history.js';
 import { changeState } from '../open-state.js';
-import { inWarehouse } from '../open-warehouse.js';
 import { reply, serve } from '../serve.js';
 
 /** A workspace with so many projects on a platform, each with three pages. */
@@ -52,21 +52,18 @@ it('many projects without problems share a line in what run, export and status p
 it('a project that is not as the others has lines of its own among many', async () => {
   const { cwd, cli } = await workspaceWith(12);
   endedWith(0, await cli('export'));
-  await inWarehouse(liveFile(cwd), (warehouse) =>
-    warehouse.transaction(async (transaction) => {
-      for (const table of ['page_views', 'day_loads'])
-        await transaction.execute(
-          `UPDATE ${table} SET human = human + 1, total = total + 1 WHERE project = 'prj_7' AND day = $day::DATE`,
-          { day: daysAgo(1) },
-        );
-    }),
-  );
+  for (const table of ['page_views', 'days'])
+    await changeHistory(
+      historyFile(cwd),
+      `UPDATE ${table} SET human = human + 1, total = total + 1 WHERE project = 'prj_7' AND day = $day::DATE`,
+      { day: daysAgo(1) },
+    );
   const changed = endedWith(0, await cli('export'));
   expect(changed.stdout).toMatch(
     /^prj_7: no new days; \d+ days read again\n {2}1 day had changed on the platform since the last load\n11 projects: no new days; \d+ days read again\n/,
   );
   await changeState(
-    liveFile(cwd),
+    historyFile(cwd),
     `INSERT INTO day_failures VALUES ('prj_3', '${daysAgo(1)}', '${new Date().toISOString()}', 'cut off', 1)`,
   );
   const status = endedWith(1, await cli('status'));
@@ -76,13 +73,8 @@ it('a project that is not as the others has lines of its own among many', async 
 it('among many, status names those with nothing loaded, and those that the platform wants to wait', async () => {
   const { cwd, cli } = await workspaceWith(11);
   endedWith(0, await cli('export'));
-  await inWarehouse(liveFile(cwd), (warehouse) =>
-    warehouse.transaction(async (transaction) => {
-      for (const table of ['page_views', 'day_loads'])
-        await transaction.execute(`DELETE FROM ${table} WHERE project = 'prj_2'`);
-    }),
-  );
-  endedWith(0, await cli('publish'));
+  for (const table of ['page_views', 'days'])
+    await changeHistory(historyFile(cwd), `DELETE FROM ${table} WHERE project = 'prj_2'`);
   const status = await cli('status');
   expect(status.stdout).toMatch(/^prj_2\n {2}history +nothing is loaded yet: readership export\n10 projects/);
   const { baseUrl } = await serve((_, response) =>

@@ -58,7 +58,7 @@ export async function addHostile(history: TestHistory, hostilePaths: readonly st
     `(${literal(`/skipped-${index}`)}, false, 'excluded', '{}')`,
   ]);
   await history.run(`
-    INSERT INTO page_choices BY NAME
+    INSERT INTO choices BY NAME
     SELECT
       *, 'prj_1' AS project, TIMESTAMP '2026-11-17' AS chosen_at, 1204 AS weekly_human, 870 AS weekly_ai
     FROM (VALUES ${choices.join(', ')}) AS choice (path, is_flagged, code, facts)`);

@@ -1,12 +1,15 @@
 import { DuckDBInstance } from '@duckdb/node-api';
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { day, type Day } from '../../src/day.js';
 import { pageOf } from '../../src/page.js';
-import { queryRows, type Reader } from '../../src/warehouse/query.js';
+import { queryRows, type Reader } from '../../src/history/query.js';
 import { afterFile } from '../cleanup.js';
-import { newDatabase } from '../new-database.js';
+import { EMPTY_HISTORY } from '../../src/history/history.js';
 import { tempDir } from '../temp-dir.js';
+
+const PAGE_VIEWS = `
+  CREATE TABLE page_views (project VARCHAR, day DATE, path VARCHAR, page VARCHAR, human BIGINT, ai BIGINT, total BIGINT)`;
 
 /** An in-memory history that reports read and tests write. */
 export interface TestHistory {
@@ -18,11 +21,13 @@ export interface TestHistory {
 export async function emptyHistory(): Promise<TestHistory> {
   const instance = await DuckDBInstance.create(':memory:');
   const connection = await instance.connect();
-  const file = join(await tempDir(), 'empty.duckdb');
-  await newDatabase(file);
-  await connection.run(`ATTACH '${file}' AS empty (READ_ONLY)`);
+  await connection.run(`ATTACH '${EMPTY_HISTORY}' AS empty (READ_ONLY)`);
   await connection.run('COPY FROM DATABASE empty TO memory');
   await connection.run('DETACH empty');
+  await connection.run(await readFile(new URL('made-up-jobs.sql', import.meta.url), 'utf8'));
+  // A table, so that tests can fill it.
+  await connection.run('DROP VIEW page_views');
+  await connection.run(PAGE_VIEWS);
   afterFile(() => {
     connection.closeSync();
     instance.closeSync();
@@ -114,13 +119,13 @@ export async function historyOf(site: CountedSite): Promise<TestHistory> {
 /** Marks every day that has views in the tables as loaded and settled. */
 export const loadDays = (history: TestHistory): Promise<unknown> =>
   history.run(`
-    DELETE FROM day_loads;
-    INSERT INTO day_loads BY NAME
+    DELETE FROM days;
+    INSERT INTO days BY NAME
     SELECT
       project, day, 'final' AS state,
-      TIMESTAMP '2026-11-18 02:00:00' AS attempted_at, TIMESTAMP '2026-11-18 02:00:00' AS loaded_at,
+      TIMESTAMP '2026-11-18 02:00:00' AS first_loaded_at, first_loaded_at AS loaded_at, loaded_at AS checked_at,
       sum(human) AS human, sum(ai) AS ai, sum(total) AS total, count(*) AS pages,
-      0 AS unattributed_human, 0 AS unattributed_ai, 0 AS unattributed_total
+      0 AS unattributed_human, 0 AS unattributed_ai, 0 AS unattributed_total, 0 AS nights_in_doubt
     FROM page_views GROUP BY ALL`);
 
 /**
@@ -130,10 +135,10 @@ export const loadDays = (history: TestHistory): Promise<unknown> =>
 export async function fillSiteWithGaps(history: TestHistory, seed: number, project = 'prj_1'): Promise<void> {
   const chance = (...of: string[]) => `(hash(${[seed, ...of].join(', ')}) % 1000 / 1000)`;
   await history.run(`
-    INSERT INTO day_loads BY NAME
+    INSERT INTO days BY NAME
     SELECT
       '${project}' AS project, day, if(${chance('day', '1')} < 0.1, 'provisional', 'final') AS state,
-      TIMESTAMP '2026-11-18 02:00:00' AS attempted_at, attempted_at AS loaded_at, 0 AS human, 0 AS ai, 0 AS total, 0 AS pages
+      TIMESTAMP '2026-11-18 02:00:00' AS first_loaded_at, first_loaded_at AS loaded_at, loaded_at AS checked_at, 0 AS human, 0 AS ai, 0 AS total, 0 AS pages, 0 AS unattributed_human, 0 AS unattributed_ai, 0 AS unattributed_total, 0 AS nights_in_doubt
     FROM (SELECT unnest(generate_series(DATE '2025-09-01', DATE '2026-11-15', INTERVAL 1 DAY))::DATE AS day)
     WHERE
       -- Whole weeks are missing, single days, and what a backfill has not reached.
@@ -147,14 +152,14 @@ export async function fillSiteWithGaps(history: TestHistory, seed: number, proje
         day, format('/{}/page-{}', ['docs', 'api', 'blog'][n % 3 + 1], n) AS path,
         floor(200 / (n + 1) * (0.5 + ${chance('n', 'day')}))::BIGINT AS human,
         floor(100 / (n % 7 + 1) * ${chance('day', 'n', '4')})::BIGINT AS ai
-      FROM (FROM day_loads WHERE project = '${project}') CROSS JOIN range(40) AS pages (n)
+      FROM (FROM days WHERE project = '${project}') CROSS JOIN range(40) AS pages (n)
       WHERE
         day BETWEEN DATE '2025-09-01' + (${chance('n', '5')} * 400 - 100)::INTEGER
         AND DATE '2026-11-15' - (${chance('n', '6')} * 400 - 300)::INTEGER
         AND ${chance('day', '7')} > 0.03
     )
     WHERE human + ai > 0;
-    UPDATE day_loads SET human = sums.human, ai = sums.ai + ${seed % 2}, total = sums.total + ${seed % 2}, pages = sums.pages
+    UPDATE days SET human = sums.human, ai = sums.ai + ${seed % 2}, total = sums.total + ${seed % 2}, pages = sums.pages
     FROM (SELECT day, sum(human) AS human, sum(ai) AS ai, sum(total) AS total, count(*) AS pages FROM page_views WHERE project = '${project}' GROUP BY day) AS sums
-    WHERE project = '${project}' AND sums.day = day_loads.day`);
+    WHERE project = '${project}' AND sums.day = days.day`);
 }

@@ -14,7 +14,7 @@ beforeEach(async () => {
       (3, '/guides/webhooks', 'failed', NULL, TIMESTAMP '2026-11-12', 'The repository is read-only')
     ) AS job (id, path, state, pr_link, ended_at, note)`);
   await history.run(`
-    INSERT INTO page_choices BY NAME
+    INSERT INTO choices BY NAME
     SELECT
       *, 'prj_1' AS project, TIMESTAMP '2026-11-17' AS chosen_at, FALSE AS is_flagged,
       1204 AS weekly_human, 870 AS weekly_ai
@@ -66,7 +66,7 @@ test('a merge is listed for twelve weeks', async () => {
 
 test('skipped pages are counted by reason in one line, without those that have or had a job', async () => {
   await history.run(`
-    INSERT INTO page_choices BY NAME
+    INSERT INTO choices BY NAME
     SELECT
       'prj_1' AS project, TIMESTAMP '2026-11-17' AS chosen_at, FALSE AS is_flagged, 1 AS weekly_human,
       1 AS weekly_ai, format('/few-{}', days) AS path, 'few-days' AS code, format('{{"days": {}}}', days) AS facts
@@ -78,9 +78,9 @@ test('skipped pages are counted by reason in one line, without those that have o
 
 test('pages that somebody skipped are counted together, regardless of their day', async () => {
   await history.run(`
-    UPDATE page_choices SET code = 'skipped', facts = '{"until": "2026-12-01"}' WHERE path = '/sdks/python';
-    INSERT INTO page_choices BY NAME
-    SELECT * REPLACE ('/sdks/go' AS path, '{"until": null}' AS facts) FROM page_choices WHERE code = 'skipped'`);
+    UPDATE choices SET code = 'skipped', facts = '{"until": "2026-12-01"}' WHERE path = '/sdks/python';
+    INSERT INTO choices BY NAME
+    SELECT * REPLACE ('/sdks/go' AS path, '{"until": null}' AS facts) FROM choices WHERE code = 'skipped'`);
   expect(await textOf()).toContain(
     '\nSkipped popular pages: 2 manually. To list all of them: readership improve\n',
   );
@@ -149,10 +149,10 @@ test('each page is listed once, with the numbers for which it was chosen', async
     FROM agent_jobs WHERE id = 1;`);
   const choose = (path: string, code: string, rank: number) =>
     history.run(`
-      INSERT INTO page_choices BY NAME
+      INSERT INTO choices BY NAME
       SELECT * REPLACE ('${path}' AS path, ${code === 'flagged'} AS is_flagged, '${code}' AS code,
         '{"rank": ${rank}, "pages": 412, "weekly_human": 300, "weekly_ai": 50, "trend": 0.25, "weeks": 8}' AS facts)
-      FROM page_choices WHERE code = 'excluded'`);
+      FROM choices WHERE code = 'excluded'`);
   await choose('/sdks/rust', 'flagged', 3);
   await choose('/sdks/c', 'next', 5);
   await choose('/sdks/lua', 'next', 7);
@@ -196,7 +196,7 @@ test('each page is listed once, with the numbers for which it was chosen', async
     '|/sdks/c|#5 of 412 pages.|1,204|870|+25%|–|Next in line|',
     '|/sdks/lua|#7 of 412 pages.|1,204|870|+25%|–|Next in line|',
   ]);
-  await history.run("UPDATE page_choices SET chosen_at = '2026-11-01' WHERE path = '/sdks/rust'");
+  await history.run("UPDATE choices SET chosen_at = '2026-11-01' WHERE path = '/sdks/rust'");
   expect(await textOf()).toMatch(/4 pages newly flagged[^]+rust\n {2}No job yet, flagged 17 days ago/);
 });
 

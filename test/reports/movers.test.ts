@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { backtest } from '../../bench/movers/backtest.js';
 import { SCENARIOS } from '../../bench/movers/scenarios.js';
 import { day } from '../../src/day.js';
-import { rowsOf } from '../open-warehouse.js';
+import { rowsOf } from '../open-history.js';
 import { loadDays, siteHistory, type TestHistory } from './history.js';
 
 const mover = z.object({
@@ -120,7 +120,7 @@ describe('what moved', () => {
     expect(await movers()).toEqual([]);
     await change('/changelog', 'human = human * 2');
     expect(await movers()).toHaveLength(1);
-    await history.run(`DELETE FROM day_loads WHERE day = '2026-11-12'`);
+    await history.run(`DELETE FROM days WHERE day = '2026-11-12'`);
     expect(await movers()).toEqual([]);
   });
 
@@ -172,10 +172,11 @@ describe('the usual range of a site', () => {
   /** Sites whose week, counted from 2025-09-01, has `views`; all its days are loaded. */
   const store = (views: string) =>
     history.run(`
-      DELETE FROM day_loads;
-      INSERT INTO day_loads BY NAME
-      SELECT 'prj_1' AS project, day::DATE AS day, 'final' AS state, TIMESTAMP '2026-11-18' AS attempted_at,
-        TIMESTAMP '2026-11-18' AS loaded_at, (${views}) // 7 AS human, 0 AS ai, (${views}) // 7 AS total, 1 AS pages
+      DELETE FROM days;
+      INSERT INTO days BY NAME
+      SELECT 'prj_1' AS project, day::DATE AS day, 'final' AS state, TIMESTAMP '2026-11-18' AS first_loaded_at,
+        first_loaded_at AS loaded_at, loaded_at AS checked_at, (${views}) // 7 AS human, 0 AS ai, (${views}) // 7 AS total, 1 AS pages,
+        0 AS unattributed_human, 0 AS unattributed_ai, 0 AS unattributed_total, 0 AS nights_in_doubt
       FROM (
         SELECT unnest(generate_series(DATE '2025-09-01', DATE '2026-11-15', INTERVAL 1 DAY)) AS day,
           (day::DATE - DATE '2025-09-01') // 7 AS week, 1 + 0.03 * sin(5 * week) AS noise
@@ -215,11 +216,11 @@ describe('the usual range of a site', () => {
         `SELECT DISTINCT leader, human_per_ai_low < human_per_ai_high AS is_range FROM usual_range('2026-11-09')`,
       );
     await store('20000 * noise');
-    await history.run('UPDATE day_loads SET ai = human * (1 + 0.02 * sin(dayofyear(day) * 3))');
+    await history.run('UPDATE days SET ai = human * (1 + 0.02 * sin(dayofyear(day) * 3))');
     expect(await leader()).toEqual([{ leader: null, is_range: true }]);
-    await history.run('UPDATE day_loads SET ai = human * (1.2 + 0.02 * sin(dayofyear(day) * 3))');
+    await history.run('UPDATE days SET ai = human * (1.2 + 0.02 * sin(dayofyear(day) * 3))');
     expect(await leader()).toEqual([{ leader: 'ai', is_range: true }]);
-    await history.run(`UPDATE day_loads SET ai = human * 0.5 WHERE day >= '2026-11-09'`);
+    await history.run(`UPDATE days SET ai = human * 0.5 WHERE day >= '2026-11-09'`);
     expect(await leader()).toEqual([{ leader: null, is_range: true }]);
     await history.run(`INSERT INTO notes VALUES ('prj_1', '2026-10-01', '', '*', true)`);
     expect(await leader()).toEqual([{ leader: null, is_range: null }]);
@@ -229,7 +230,7 @@ describe('the usual range of a site', () => {
     await store('20000 * noise');
     expect(await range('2025-10-20')).toMatchObject([{ low: null, high: null, weeks: 8, is_record: false }]);
     expect(await range('2025-10-27')).toMatchObject([{ weeks_used: 8, weeks: 9 }]);
-    await history.run(`DELETE FROM day_loads WHERE day = '2026-11-12'`);
+    await history.run(`DELETE FROM days WHERE day = '2026-11-12'`);
     expect(await range('2026-11-09')).toEqual([]);
   });
 });

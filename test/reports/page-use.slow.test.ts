@@ -3,7 +3,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { launchChromium, newPage, skipWithoutChromium } from '../chromium.js';
-import { valuesOf } from '../open-warehouse.js';
+import { valuesOf } from '../open-history.js';
 import { fullHistory } from './full-history.js';
 import { prepare, SITE_URL } from './prepare.js';
 

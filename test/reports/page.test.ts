@@ -95,7 +95,7 @@ describe.skipIf(skipWithoutChromium)('the weekly page in Chromium (skipped where
   ])('end labels of %i and %i do not overlap', async (human, ai) => {
     const history = await siteHistory({ pages: 20 });
     await history.run(`UPDATE page_views SET human = 0, ai = 0`);
-    await history.run(`UPDATE day_loads SET human = ${human}, ai = ${ai}, total = ${human + ai}`);
+    await history.run(`UPDATE days SET human = ${human}, ai = ${ai}, total = ${human + ai}`);
     const report = await prepare({ reader: history.reader, name: 'weekly' });
     const page = await newPage(browser, 390);
     await page.setContent(await report.page());

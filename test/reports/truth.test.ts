@@ -63,10 +63,10 @@ async function stored(site: CountedSite) {
   for (const [date, views] of site)
     if (views.size === 0)
       await history.run(`
-        INSERT INTO day_loads BY NAME
+        INSERT INTO days BY NAME
         SELECT
-          'prj_1' AS project, DATE '${date}' AS day, 'final' AS state, now()::TIMESTAMP AS attempted_at,
-          now()::TIMESTAMP AS loaded_at, 0 AS human, 0 AS ai, 0 AS total, 0 AS pages,
+          'prj_1' AS project, DATE '${date}' AS day, 'final' AS state, now()::TIMESTAMP AS first_loaded_at,
+          first_loaded_at AS loaded_at, loaded_at AS checked_at, 0 AS nights_in_doubt, 0 AS human, 0 AS ai, 0 AS total, 0 AS pages,
           0 AS unattributed_human, 0 AS unattributed_ai, 0 AS unattributed_total`);
   return history;
 }

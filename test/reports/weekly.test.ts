@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { valuesOf } from '../open-warehouse.js';
+import { valuesOf } from '../open-history.js';
 import { emptyHistory, loadDays, type TestHistory } from './history.js';
 import { prepare } from './prepare.js';
 
@@ -98,7 +98,7 @@ describe('the weekly report', () => {
     const before = await weekly(history);
     await history.run(`
       INSERT INTO page_views VALUES ('prj_2', '2026-11-12', '/other', '/other', 999, 999, 1998);
-      INSERT INTO restatements VALUES ('prj_2', '2026-11-12', '2026-11-18', 1, 2, 1, 2, 2, 4, 1)`);
+      INSERT INTO restatements VALUES ('prj_2', '2026-11-12', '2026-11-18', '2026-11-17', 1, 2, 1, 2, 2, 4, 1)`);
     await loadDays(history);
     expect((await weekly(history)).html).toBe(before.html);
   });
@@ -148,10 +148,10 @@ describe('the weekly report', () => {
   test('names days that are missing and days that may still change, and compares nothing', async () => {
     const history = await smallHistory('2026-10-05', '2026-11-15');
     await history.run(`
-      DELETE FROM day_loads WHERE day IN ('2026-11-10', '2026-11-11');
+      DELETE FROM days WHERE day IN ('2026-11-10', '2026-11-11');
       DELETE FROM page_views WHERE day IN ('2026-11-10', '2026-11-11');
-      UPDATE day_loads SET state = 'provisional' WHERE day = '2026-11-15';
-      UPDATE day_loads SET loaded_at = '2026-11-18 05:00' WHERE day < '2026-11-09'`);
+      UPDATE days SET state = 'provisional' WHERE day = '2026-11-15';
+      UPDATE days SET loaded_at = '2026-11-18 05:00' WHERE day < '2026-11-09'`);
     const { html, model, subject } = await weekly(history);
     const text = textOf(html);
     expect(subject).toBe(
@@ -176,7 +176,7 @@ describe('the weekly report', () => {
   test('says since when a history is loaded while older days are not, apart from a few spread over it', async () => {
     const history = await smallHistory('2026-06-01', '2026-11-15');
     expect(textOf((await weekly(history)).html)).toContain('The history starts on Jun 1, 2026.');
-    await history.run("DELETE FROM day_loads WHERE day BETWEEN '2026-06-02' AND '2026-10-04'");
+    await history.run("DELETE FROM days WHERE day BETWEEN '2026-06-02' AND '2026-10-04'");
     expect(textOf((await weekly(history)).html)).toContain('Loaded from Oct 5, 2026 so far.');
   });
 
@@ -190,7 +190,7 @@ describe('the weekly report', () => {
     const whole = (await weekly(history)).html;
     expect(lines(whole).map(pieces)).toEqual([1, 1, 1, 1, 1, 1]);
     expect(textOf(whole)).not.toContain('leave gaps');
-    await history.run(`DELETE FROM day_loads WHERE day = '2026-10-20'`);
+    await history.run(`DELETE FROM days WHERE day = '2026-10-20'`);
     const { html } = await weekly(history);
     expect(lines(html).map(pieces)).toEqual([2, 2, 2, 2, 2, 2]);
     expect(textOf(html)).toContain('Days that are not loaded leave gaps.');
@@ -201,7 +201,7 @@ describe('the weekly report', () => {
     await history.run(`UPDATE page_views SET ai = 0, total = human WHERE day >= '2026-11-09'`);
     await loadDays(history);
     expect((await weekly(history)).words).toMatch(/No AI views were recorded this week.*AI share 0\.0%/);
-    await history.run(`DELETE FROM page_views; UPDATE day_loads SET human = 0, ai = 0, total = 0, pages = 0`);
+    await history.run(`DELETE FROM page_views; UPDATE days SET human = 0, ai = 0, total = 0, pages = 0`);
     const text = (await weekly(history)).words;
     expect(text).toContain('No views were recorded this week.');
     expect(text).toContain('AI share –');

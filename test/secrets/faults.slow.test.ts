@@ -7,7 +7,7 @@ import type { Fault } from '../sandbox/faulty-sandbox.js';
 import type { ServedOperation } from '../../src/sandbox/access.js';
 import { SANDBOX } from '../../src/sandbox/state.js';
 import type { Sandbox } from '../sandbox/faulty-sandbox.js';
-import { liveFile } from '../commands/workspace.js';
+import { historyFile } from '../commands/workspace.js';
 import type { Behavior, MailServer } from '../mail/mail-server.js';
 import { callCli, type CliResult, startCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
@@ -145,7 +145,7 @@ describe('a failure of the platform', () => {
     const platform = { baseUrl: server.baseUrl, projectId: SANDBOX.projectId };
     const cwd = await markedWorkspace({ platform }, base);
     const { child, result } = startCli(['export', '--reload', '--from', '2020-01-01'], { cwd });
-    const log = `${liveFile(cwd)}.wal`;
+    const log = `${historyFile(cwd)}.wal`;
     while (child.exitCode === null && ((await stat(log).catch(() => undefined))?.size ?? 0) < 10_000)
       await setImmediate();
     child.kill('SIGKILL');

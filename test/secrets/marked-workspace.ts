@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { expect } from 'vitest';
 import { adopt } from '../../src/state/adopt.js';
 import { placeOf } from '../../src/state/place.js';
-import { daysAgo, liveFile, serveSandbox, workspaceOf } from '../commands/workspace.js';
+import { daysAgo, historyFile, serveSandbox, workspaceOf } from '../commands/workspace.js';
 import { callCli, type CliOptions, type CliResult, startCli } from '../run-cli.js';
 import type { Sandbox, WatchedOptions } from '../sandbox/faulty-sandbox.js';
 import { openTestState } from '../open-state.js';
@@ -43,7 +43,7 @@ export async function markedWorkspace(surroundings: Surroundings, like?: string)
 
 /** What `adopt` records, without a process. */
 async function sendFromCopy(cwd: string): Promise<void> {
-  const { dataDir, state, worker, close } = await openTestState(dirname(liveFile(cwd)));
+  const { dataDir, state, worker, close } = await openTestState(dirname(historyFile(cwd)));
   await adopt({ state, worker, witness: undefined }, await placeOf(dataDir));
   await close();
 }

@@ -2,7 +2,7 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 import { cp, readdir, readFile } from 'node:fs/promises';
 import { basename, join, relative } from 'node:path';
 import PostalMime from 'postal-mime';
-import { literal } from '../../src/warehouse/duckdb.js';
+import { literal } from '../../src/history/duckdb.js';
 import { inDuckDb } from '../duckdb.js';
 import type { CliResult } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';

@@ -1,17 +1,14 @@
 import { addMinutes } from 'date-fns';
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { TryLaterError } from '../../src/api/errors.js';
 import { moment } from '../../src/format/days.js';
 import { readDeliveries, storeDelivery } from '../../src/state/emails.js';
 import { sendAlerts } from '../../src/service/alerts.js';
-import { isPublished, publish } from '../../src/warehouse/publish.js';
-import { copyStateTables } from '../../src/steps/state-tables.js';
 import { StepRunner } from '../../src/steps/step.js';
 import { day } from '../../src/day.js';
 import { isGenuine, postTo } from '../mail/posts.js';
 import { loadDays, mailSite } from '../mail/site.js';
-import { execute } from '../open-warehouse.js';
+import { execute } from '../open-history.js';
 import { serve } from '../serve.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 import { partsOf } from '../steps/parts-of.js';
@@ -22,10 +19,10 @@ type Work = () => Promise<{ detail: string; summary: string }>;
 
 /** Runs of a step, an hour apart unless given, with a mail server and alert recipients. */
 async function setUp(step: 'export' | 'report' = 'export') {
-  const { server, warehouse, state, sender, directory, transport, mailsTo } = await mailSite();
+  const { server, history, state, sender, transport, mailsTo } = await mailSite();
   let now = NOW;
   const run = async (work: Work, hours = 1) => {
-    const parts = partsOf(warehouse, {
+    const parts = partsOf(history, {
       state,
       sender,
       settings: { mail: { from: 'docs@example.com' }, alerts: { to: [OPS] } },
@@ -33,15 +30,10 @@ async function setUp(step: 'export' | 'report' = 'export') {
       outgoing: { transport },
       session: { now: () => now },
     });
-    const historyFile = join(directory, 'history.duckdb');
     await new StepRunner(parts).step(step, work);
-    await copyStateTables(parts);
-    const changed = !(await isPublished(warehouse, historyFile, now));
     await sendAlerts(parts);
-    await copyStateTables(parts);
-    await publish(warehouse, historyFile);
     now = addMinutes(now, hours * 60);
-    return { states: readDeliveries(state).map((one) => one.state), changed };
+    return { states: readDeliveries(state).map((one) => one.state) };
   };
   return { server, state, run, mails: () => mailsTo(OPS) };
 }
@@ -84,12 +76,11 @@ it('a platform unreachable for more than a day is an outage: one email when it s
   const nothing = { detail: '', summary: '0 days loaded' };
 
   await run(working);
-  expect(await putOff(24)).toEqual({ states: [], changed: true });
-  expect(await putOff()).toEqual({ states: [], changed: false });
-  // From now on `status` must show it too, so it is published.
-  expect(await putOff()).toEqual({ states: ['sent'], changed: true });
-  expect(await putOff(24 * 7)).toEqual({ states: ['sent'], changed: false });
-  expect(await run(working)).toEqual({ states: ['sent', 'sent'], changed: true });
+  expect(await putOff(24)).toEqual({ states: [] });
+  expect(await putOff()).toEqual({ states: [] });
+  expect(await putOff()).toEqual({ states: ['sent'] });
+  expect(await putOff(24 * 7)).toEqual({ states: ['sent'] });
+  expect(await run(working)).toEqual({ states: ['sent', 'sent'] });
   const [begins, over, ...more] = await mails();
   expect(more).toEqual([]);
   expect(begins?.subject).toBe('Readership: export fails');
@@ -120,11 +111,11 @@ describe('a day on which views fall', () => {
 
   /** A quiet site to Sunday, 15 November, and alerts by a clock that the test sets; OPS gets email, and chat a post. */
   async function setUpSite() {
-    const { warehouse, state, sender, transport, mailsTo } = await mailSite();
+    const { history, state, sender, transport, mailsTo } = await mailSite();
     const chat = await serve((_, response) => response.end('ok'));
-    await loadDays(warehouse, quiet, day('2026-11-15'));
+    await loadDays(history, quiet, day('2026-11-15'));
     const alertsAt = async (time: string) => {
-      const parts = partsOf(warehouse, {
+      const parts = partsOf(history, {
         state,
         sender,
         settings: {
@@ -143,7 +134,7 @@ describe('a day on which views fall', () => {
       return (await mailsTo(OPS)).map(({ subject }) => subject);
     };
     const setViews = (date: string, views: string, state = 'final') =>
-      execute(warehouse, `UPDATE day_loads SET ${views}, state = '${state}' WHERE day = DATE '${date}'`);
+      execute(history, `UPDATE days SET ${views}, state = '${state}' WHERE day = DATE '${date}'`);
     return { alertsAt, setViews, chat, mailsTo };
   }
 

@@ -11,7 +11,7 @@ import { openTestState } from '../open-state.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 import { partsOf } from '../steps/parts-of.js';
 import { tempDir } from '../temp-dir.js';
-import { liveWarehouse } from '../open-warehouse.js';
+import { newStore } from '../open-history.js';
 
 /** A workspace with a history, notes, a sitemap and a template, whose steps are all done. */
 async function setUp({ dueAt, timezone = 'UTC' }: { dueAt?: Date; timezone?: string } = {}) {
@@ -26,10 +26,15 @@ async function setUp({ dueAt, timezone = 'UTC' }: { dueAt?: Date; timezone?: str
   await mkdir(join(workspaceDir, 'templates'));
   for (const file of [historyFile, sitemap, template, page, join(workspaceDir, 'notes.yaml')])
     await writeFile(file, 'before');
-  const parts = partsOf(await liveWarehouse(), {
+  const parts = partsOf(await newStore(), {
     state,
     settings: { improve: { sitemap }, schedule: { timezone } },
-    workspace: { workspaceDir, historyFile, reportsDir },
+    workspace: {
+      workspaceDir,
+      historyFile,
+      reportsDir,
+      dataset: { location: 'dataset', projects: [], then: undefined },
+    },
   });
   const { workspace } = parts;
   const run = async (now = NOW) => {

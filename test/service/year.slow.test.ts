@@ -10,9 +10,9 @@ import { logging, openLog } from '../../src/print/log.js';
 import { ISO_CALENDAR, periodOf } from '../../src/reports/period.js';
 import { Service } from '../../src/service/loop.js';
 import { Output } from '../../src/terminal/output.js';
-import { env, liveFile, serveSandbox, workspaceOf } from '../commands/workspace.js';
+import { env, historyFile, serveSandbox, workspaceOf } from '../commands/workspace.js';
 import { expectWhole } from '../export/stored-days.js';
-import { inHistory, inWarehouse } from '../open-warehouse.js';
+import { inHistory } from '../open-history.js';
 import { randomOf } from '../reports/random.js';
 import { runtimeIn } from '../run-cli.js';
 import { clockAt } from '../sandbox/open-sandbox.js';
@@ -31,8 +31,8 @@ mail: { from: docs@example.com }
 reports: { weekly: { to: [docs@example.com] } }
 `;
 
-const finalDay = z.object({ day: z.string(), attempted_at: z.string() });
-const FINAL_DAYS = "SELECT day, attempted_at FROM day_loads WHERE state = 'final' ORDER BY day";
+const finalDay = z.object({ day: z.string(), checked_at: z.string() });
+const FINAL_DAYS = "SELECT day, checked_at FROM days WHERE state = 'final' ORDER BY day";
 const logLine = z.object({
   step: z.string().optional(),
   outcome: z.string().optional(),
@@ -86,8 +86,8 @@ it(`${WEEKS} weeks with random downtime: each day final once, each week emailed 
   const expectFinalDaysKept = async () => {
     const published = join(cwd, 'data', 'history.duckdb');
     const final = await inHistory(published, (history) => history.query(FINAL_DAYS, finalDay));
-    for (const { day, attempted_at: at } of final) expect(finalSince.get(day) ?? at, day).toBe(at);
-    for (const { day, attempted_at: at } of final) finalSince.set(day, at);
+    for (const { day, checked_at: at } of final) expect(finalSince.get(day) ?? at, day).toBe(at);
+    for (const { day, checked_at: at } of final) finalSince.set(day, at);
   };
 
   let ticks = 0;
@@ -117,9 +117,9 @@ it(`${WEEKS} weeks with random downtime: each day final once, each week emailed 
   await service.tick();
   await expectFinalDaysKept();
 
-  const final = await inWarehouse(liveFile(cwd), async (warehouse) => {
-    await expectWhole(warehouse);
-    return warehouse.query(FINAL_DAYS, finalDay);
+  const final = await inHistory(historyFile(cwd), async (history) => {
+    await expectWhole(history);
+    return history.query(FINAL_DAYS, finalDay);
   });
   const settled = { first: FIRST_DAY, last: addDays(dayOf(clock.now()), -4) };
   expect(final.map(({ day }) => day)).toEqual(daysIn(settled));

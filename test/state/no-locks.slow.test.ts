@@ -12,7 +12,7 @@ import { otherProcess } from './other-process.js';
 describe('where locks do not work', () => {
   const compile = async () => {
     const library = join(await tempDir(), 'no-locks.so');
-    const shim = fileURLToPath(new URL('../warehouse/no-locks.c', import.meta.url));
+    const shim = fileURLToPath(new URL('no-locks.c', import.meta.url));
     await promisify(execFile)('cc', ['-shared', '-fPIC', '-o', library, shim, '-ldl']);
     return library;
   };

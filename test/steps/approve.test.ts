@@ -17,12 +17,12 @@ import { tempDir } from '../temp-dir.js';
 /** Four pages are flagged, of twelve that are read enough; `/guides/page-12` is read least. */
 async function desk(improve: object = {}, faults: Parameters<typeof agentDesk>[0] = {}) {
   const agents = await agentDesk(faults);
-  await storeReading(agents.warehouse, [...steadyPages(12), { path: '/rare', human: 1, ai: 0 }]);
+  await storeReading(agents.history, [...steadyPages(12), { path: '/rare', human: 1, ai: 0 }]);
   const workspaceDir = await tempDir();
   const rules = { maxJobsPerWeek: 4, exclude: ['/guides/page-2'], ...improve };
   const parts = agents.parts({ workspace: { workspaceDir }, settings: { improve: rules } });
   const [project = expect.fail('no project')] = parts.workspace.projects;
-  const stores = { reader: agents.warehouse, state: agents.state };
+  const stores = { reader: agents.history, state: agents.state };
   const plan = () =>
     planImprovement(stores, project.id, parts.workspace.settings.improve, {
       ...{ now: agents.clock.now(), isListed: undefined },

@@ -3,17 +3,17 @@ import { ConfigurationError } from '../../src/errors.js';
 import { auditStep } from '../../src/steps/export.js';
 import { openClient } from '../api/open-client.js';
 import { openExport, PROJECT } from '../export/open-export.js';
-import { execute } from '../open-warehouse.js';
+import { execute } from '../open-history.js';
 import { partsOf } from './parts-of.js';
 
 it('an audit that fails in one project still reports what it repaired in the others', async () => {
-  const { run, clock, warehouse, platform, yesterday } = await openExport({ days: 10 });
+  const { run, clock, history, platform, yesterday } = await openExport({ days: 10 });
   await run();
   const damage = "DELETE FROM page_views WHERE day = $day::DATE - 5 AND path = '/page-0'";
-  await execute(warehouse, damage, { day: yesterday() });
+  await execute(history, damage, { day: yesterday() });
   const client = openClient(platform.baseUrl, { now: clock.now, projectId: PROJECT });
   const failing = new ConfigurationError('There is no key of this project');
-  const parts = partsOf(warehouse, {
+  const parts = partsOf(history, {
     settings: { projects: [{ id: 'prj_0' }, { id: PROJECT }, { id: 'prj_2' }] },
     platform: {
       clientOf: ({ id }) => {

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { daysAgo, KEY, liveFile } from '../commands/workspace.js';
+import { daysAgo, KEY, historyFile } from '../commands/workspace.js';
 import { answerOf } from '../duckdb.js';
 import { rowsOf, servePlatform } from '../platform.js';
 import { callCli } from '../run-cli.js';
@@ -33,7 +33,7 @@ async function setUp() {
     return { code, stdout, asked };
   };
   const aDayLater = () =>
-    answerOf(liveFile(cwd), 'UPDATE day_loads SET attempted_at = attempted_at - INTERVAL 1 DAY');
+    answerOf(historyFile(cwd), 'UPDATE days SET checked_at = checked_at - INTERVAL 1 DAY');
   return { exported, aDayLater };
 }
 

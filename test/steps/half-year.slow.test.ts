@@ -13,7 +13,7 @@ const DAY = 24 * 3600;
 async function after(weeks: number, pages: number, review?: 'merged' | 'closed') {
   const desk = await agentDesk({ jobSeconds: 1, outcomes: ['pull-request'] });
   const history = { project: desk.project, first: '2026-09-14', last: '2027-07-01' };
-  await storeReading(desk.warehouse, steadyPages(pages), history);
+  await storeReading(desk.history, steadyPages(pages), history);
   const parts = desk.parts({ settings: { improve: { mode: 'apply' } } });
   const lookUp = () => expect.fail('nothing is looked up');
   const task = { state: desk.state, workspace: parts.workspace, now: desk.clock.now, lookUp };

@@ -6,7 +6,7 @@ import { openChannel } from '../../src/mail/channel.js';
 import { type Delivery, readDeliveries, storeDelivery } from '../../src/state/emails.js';
 import { reportStep } from '../../src/steps/report.js';
 import { keepSite, loadDays, mailSite, recordReported } from '../mail/site.js';
-import { execute } from '../open-warehouse.js';
+import { execute } from '../open-history.js';
 import { serve } from '../serve.js';
 import { partsOf } from './parts-of.js';
 
@@ -19,14 +19,14 @@ const AUDIENCES: object = { weekly: { to: [LEAD, 'chat'] }, improve: { to: [LEAD
 /** Two weeks of reports over a history that changes between them; `like` is a directory in which the first was sent. */
 async function setUp(audiences = AUDIENCES, like?: string) {
   const site = await mailSite(like);
-  const { warehouse, transport, mailsTo, directory } = site;
+  const { history, transport, mailsTo, directory } = site;
   const chat = await serve((_, response) => response.end('ok'));
   const reportsDir = join(directory, 'pages');
   if (like === undefined)
     for (const project of ['prj_1', 'prj_2'])
-      await loadDays(warehouse, day('2026-08-03'), day('2026-11-22'), project);
+      await loadDays(history, day('2026-08-03'), day('2026-11-22'), project);
   const run = async (time: string, others: object[] = [], reports = audiences) => {
-    const parts = partsOf(warehouse, {
+    const parts = partsOf(history, {
       state: site.state,
       sender: site.sender,
       settings: {
@@ -47,10 +47,7 @@ async function setUp(audiences = AUDIENCES, like?: string) {
   };
   /** Changes views of a day of week 46, as a later load does. */
   const restate = (change: string, project = 'prj_1') =>
-    execute(
-      warehouse,
-      `UPDATE day_loads SET ${change} WHERE project = '${project}' AND day = DATE '2026-11-14'`,
-    );
+    execute(history, `UPDATE days SET ${change} WHERE project = '${project}' AND day = DATE '2026-11-14'`);
   /** Changes what is stored of the email about week 46. */
   const change = (to: Partial<Delivery>) =>
     site.state.transaction(() => {

@@ -1,4 +1,3 @@
-import { addHours } from 'date-fns';
 import { readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -6,20 +5,14 @@ import { z } from 'zod';
 import { readNotes } from '../../src/config/notes.js';
 import { day } from '../../src/day.js';
 import { messageOf } from '../../src/errors.js';
-import { FIRST_DAY } from '../../src/export/facts.js';
-import { recordFact } from '../../src/state/facts.js';
 import { improveStep } from '../../src/steps/improve.js';
-import { doAndPublish, publishStep, runPublish } from '../../src/steps/publish.js';
 import { writeNote } from '../../src/steps/notes.js';
 import { reportStep } from '../../src/steps/report.js';
-import { readOutages } from '../../src/state/runs.js';
 import type { Parts } from '../../src/steps/parts.js';
-import { StepRunner } from '../../src/steps/step.js';
 import { actionOf } from '../../src/web/actions.js';
 import type { SiteRequest } from '../../src/web/request.js';
-import { inHistory, liveWarehouse, rowsOf } from '../open-warehouse.js';
-import { openTestState } from '../open-state.js';
-import { NOW } from '../sandbox/open-sandbox.js';
+import { newStore } from '../open-history.js';
+import { stateBeside } from '../open-state.js';
 import { tempDir } from '../temp-dir.js';
 import { partsOf } from './parts-of.js';
 
@@ -28,46 +21,45 @@ const noteRow = z.object({ day: z.string(), text: z.string(), path: z.string(), 
 
 const PROJECTS = { projects: [{ id: 'prj_1' }, { id: 'prj_2' }] };
 
-/** A workspace with notes, how to publish it, and the published notes of a project. */
+/** A workspace with notes, how to load them, and the loaded notes of a project. */
 async function workspaceWith(notes: string | undefined) {
   const workspaceDir = await tempDir();
   const file = join(workspaceDir, 'notes.yaml');
   if (notes !== undefined) await writeFile(file, notes);
-  const historyFile = join(workspaceDir, 'history.duckdb');
-  const parts = partsOf(await liveWarehouse(), {
-    state: (await openTestState()).state,
+  const history = await newStore();
+  const parts = partsOf(history, {
+    state: (await stateBeside(history)).state,
     settings: PROJECTS,
-    workspace: { workspaceDir, historyFile },
+    workspace: { workspaceDir },
   });
-  const publish = async (): Promise<string> => {
-    const { error, summary } = await publishStep(parts);
-    return error === undefined ? summary : messageOf(error).replaceAll(workspaceDir, '');
+  /** Loads the notes as a step does; returns what is wrong with them. */
+  const load = async (): Promise<string> => {
+    const { error } = await reportStep(parts);
+    return error === undefined ? '' : messageOf(error).replaceAll(workspaceDir, '');
   };
-  const published = (project = 'prj_1') =>
-    inHistory(historyFile, (history) => history.query(NOTES, noteRow, { project }));
-  return { parts, file, publish, historyFile, published };
+  const loaded = (project = 'prj_1') => parts.store.query(NOTES, noteRow, { project });
+  return { parts, file, load, loaded };
 }
 
 const WRITTEN = '- { date: 2026-06-08, text: Markdown counts as AI, break: true }\n';
 const SITE = { day: '2026-06-08', text: 'Markdown counts as AI', path: '*', is_break: true };
 
-it('notes are loaded with every publication, into each project that they concern', async () => {
+it('notes are loaded by each step that uses them, into each project that they concern', async () => {
   const other = '- date: 2026-05-01\n  text: "Sale: 20 %"\n  project: prj_2\n  path: /pricing*\n';
-  const { file, publish, published } = await workspaceWith(WRITTEN + other);
-  expect(await publish()).toContain('published');
-  expect(await published()).toEqual([SITE]);
+  const { file, load, loaded } = await workspaceWith(WRITTEN + other);
+  expect(await load()).toBe('');
+  expect(await loaded()).toEqual([SITE]);
   const sale = { day: '2026-05-01', text: 'Sale: 20 %', path: '/pricing*', is_break: false };
-  expect(await published('prj_2')).toEqual([sale, SITE]);
-  expect(await publish()).toBe('nothing changed since the last time');
+  expect(await loaded('prj_2')).toEqual([sale, SITE]);
   await writeFile(file, '- { date: 2026-06-08, text: Markdown counts as AI, path: "/*", break: true }\n');
-  await publish();
-  expect(await published()).toEqual([SITE]);
+  await load();
+  expect(await loaded()).toEqual([SITE]);
   await writeFile(file, '- { date: 2026-06-08, text: Rewritten, path: /guide/index.html }\n');
-  await publish();
-  expect(await published()).toMatchObject([{ path: '/guide' }]);
+  await load();
+  expect(await loaded()).toMatchObject([{ path: '/guide' }]);
   await writeFile(file, '# none any more\n');
-  expect(await publish()).toContain('published');
-  expect(await published('prj_2')).toEqual([]);
+  expect(await load()).toBe('');
+  expect(await loaded('prj_2')).toEqual([]);
 });
 
 it.each([
@@ -77,40 +69,21 @@ it.each([
   const { parts, file } = await workspaceWith(WRITTEN);
   for (const text of ['', '- { date: 2026-06-08 }']) {
     if (text !== '') await writeFile(file, text);
-    expect((await step(parts)).error).toBeUndefined();
+    await step(parts);
     expect(await parts.store.query(NOTES, noteRow, { project: 'prj_1' })).toEqual([SITE]);
   }
 });
 
-it('notes with a problem are reported by line; the history is published with the earlier ones', async () => {
-  const { file, publish, historyFile, published, parts } = await workspaceWith(
-    '- { date: 2026-06-08, text: x }',
-  );
-  await publish();
-  await recordFact(parts.state, 'prj_1', FIRST_DAY, day('2026-01-01'), NOW);
+it('notes with a problem are reported by line; reports use the earlier ones', async () => {
+  const { file, load, loaded } = await workspaceWith('- { date: 2026-06-08, text: x }');
+  await load();
   await writeFile(file, '- date: 2026-06-08\n  text: x\n  brake: true\n- text: y\n');
-  expect(await publish()).toContain(
+  expect(await load()).toContain(
     'notes.yaml has 2 problems:\n  notes.yaml:3  [0].brake: unknown setting; did you mean break?\n  notes.yaml:4  [1].date: is missing',
   );
-  expect(await published()).toEqual([{ ...SITE, text: 'x', is_break: false }]);
-  expect(await inHistory(historyFile, (history) => rowsOf(history, 'FROM platform_facts'))).toHaveLength(1);
-
-  // Readers see that publishing fails, until it works again.
-  const outagesAt = async (now: Date) => {
-    const later = { ...parts, session: { ...parts.session, now: () => now } };
-    await runPublish(new StepRunner(later), later);
-    return readOutages(parts.state, now);
-  };
-  expect(await outagesAt(addHours(NOW, 1))).toMatchObject([{ step: 'publish', over_at: null }]);
+  expect(await loaded()).toEqual([{ ...SITE, text: 'x', is_break: false }]);
   await writeFile(file, '');
-  expect(await outagesAt(addHours(NOW, 2))).toMatchObject([{ step: 'publish', over_at: addHours(NOW, 2) }]);
-  // What was changed before it failed is published too.
-  const halfway = doAndPublish(parts, async () => {
-    await writeFile(file, '- { date: 2026-11-10, text: z }');
-    throw new Error('cut short');
-  });
-  await expect(halfway).rejects.toThrow('cut short');
-  expect(await published()).toMatchObject([{ text: 'z' }]);
+  expect(await load()).toBe('');
 });
 
 it.each([

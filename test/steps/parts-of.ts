@@ -5,7 +5,7 @@ import type { OtherPlaceError } from '../../src/state/place.js';
 import { Sender } from '../../src/state/sender.js';
 import { emptyState } from '../../src/state/open.js';
 import type { State } from '../../src/state/state.js';
-import type { Warehouse } from '../../src/warehouse/warehouse.js';
+import type { HistoryStore } from '../../src/history/store.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 
 const unused = (): never => {
@@ -51,7 +51,7 @@ function stateInMemory(): State {
 
 /** The parts of a step in tests: configured settings, and only what is given. */
 export function partsOf(
-  store: Warehouse,
+  store: HistoryStore,
   { settings: written = {}, workspace, platform, state, sender, outgoing, session }: GivenParts = {},
 ): Parts {
   const smallest = { baseUrl: 'http://127.0.0.1', projects: [{ id: 'prj_1' }] };

@@ -4,14 +4,14 @@ import { PausedError } from '../../src/api/errors.js';
 import type { Session } from '../../src/steps/parts.js';
 import { StepRunner, withOutage } from '../../src/steps/step.js';
 import { openTestState } from '../open-state.js';
-import { liveWarehouse } from '../open-warehouse.js';
+import { newStore } from '../open-history.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 import { partsOf } from './parts-of.js';
 
 /** A runner of steps, and what the state has of its runs in one column. */
 async function openRunner(column: 'outcome' | 'summary', session: Partial<Session> = {}) {
   const { state } = await openTestState();
-  const runner = new StepRunner(partsOf(await liveWarehouse(), { state, session }));
+  const runner = new StepRunner(partsOf(await newStore(), { state, session }));
   const runs = () => state.all(`SELECT ${column} AS value FROM runs`, z.object({ value: z.string() }));
   return { runner, runs: () => runs().map(({ value }) => value) };
 }

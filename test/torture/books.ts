@@ -107,12 +107,12 @@ export async function readBooks(dataDir: string): Promise<Books | undefined> {
   if (!existsSync(state)) return undefined;
   const found = await readState(state);
   if (found === undefined) return undefined;
-  const live = join(dataDir, 'warehouse.duckdb');
-  const stored = existsSync(live) ? await inDuckDb(readHistory, live, READ_ONLY) : undefined;
+  const history = join(dataDir, 'history.duckdb');
+  const stored = existsSync(history) ? await inDuckDb(readHistory, history, READ_ONLY) : undefined;
   return { ...(stored ?? { days: [], restatements: [] }), ...found };
 }
 
-/** What a published history has, with the state that it carries. Throws if it cannot be read. */
+/** What a history has, with the state that it carries. Throws if it cannot be read. */
 export const readPublished = (file: string): Promise<Books> =>
   inDuckDb(
     async (connection) => {

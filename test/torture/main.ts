@@ -18,7 +18,7 @@ compares what it stored with what the platform and the mail server received. The
   --trials   number of trials (default: 50, or as many as fit into --minutes)
   --minutes  start no trial after this time
   --lanes    number of concurrent trials (default: one per core)
-  --kills    instead of trials, kill processes that commit days, at this many writes of the live file, and processes that
+  --kills    instead of trials, kill processes that commit days, at this many writes of the history, and processes that
              send, at as many changes of the state and the witness, half of them torn; needs Linux and a C compiler
 `;
 
@@ -97,7 +97,7 @@ async function tortureWrites(kills: number): Promise<number> {
   }
   let isViolated = false;
   for (const [what, kill] of [
-    ['of the live file', killAtWrites],
+    ['of the history', killAtWrites],
     ['of the state and the witness', killWhileSending],
   ] as const) {
     const { killed, torn, ended, violations } = await kill(shim, seed, kills);

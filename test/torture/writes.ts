@@ -1,7 +1,7 @@
 /**
- * Kills at single changes of the live file, its log and their copies. A process commits days, and a shim between it and
+ * Kills at single changes of the history, its next version and the state. A process writes days, and a shim between it and
  * the C library (`tear.c`) kills it at a chosen write, sync, rename or removal: before it, or halfway through it. The
- * database must then open with every day whose commit was reported, complete, and accept another.
+ * history must then open with every day that was reported, complete, and accept another.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,43 +11,44 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { messageOf } from '../../src/errors.js';
-import { openWarehouse } from '../../src/warehouse/open.js';
+import { exists } from '../../src/files.js';
+import { openHistory } from '../../src/history/history.js';
 import { Choice } from './choice.js';
 import { type KilledChange, killedAt } from './shim.js';
 
-const BUILT = fileURLToPath(new URL('../../dist/warehouse/open.js', import.meta.url));
+const BUILT = fileURLToPath(new URL('../../dist/app/open.js', import.meta.url));
 /** After this many kills a new database is started, so that its first writes are tried too. */
 const KILLS_A_DATABASE = 25;
-/** Two days of the largest make the log large enough to be folded on close, and four while they are stored. */
 const SIZES = [1, 300, 140_000] as const;
 
-/**
- * Commits days with the given numbers of rows, from the day `first` on, and prints each when it is committed. At the end,
- * if `publishes` is true, publishes everything, which writes the live file again.
- */
+/** Writes days with the given numbers of rows, from the day `first` on, each with a version of its own, and prints each then. */
 const COMMIT = `
   import { writeSync } from 'node:fs';
-  const [built, path, first, publishes, ...sizes] = process.argv.slice(1);
-  const { openWarehouse } = await import(built);
-  const { publish } = await import(built.replace('open.js', 'publish.js'));
-  const warehouse = await openWarehouse(path, { command: 'torture', now: () => new Date(), maxWaitMs: 5000 });
+  import { dirname } from 'node:path';
+  const [built, path, first, ...sizes] = process.argv.slice(1);
+  const { openStore } = await import(built);
+  const from = (name) => import(built.replace('app/open.js', 'state/' + name));
+  const [{ openState, createState }, { acquireWorker }] = [await from('open.js'), await from('lock.js')];
+  const here = { machine: 'torture', host: 'torture', path: dirname(path) };
+  const state = (await openState(dirname(path))) ?? (await createState(dirname(path), here));
+  const worker = await acquireWorker(dirname(path), state, { command: 'torture', now: () => new Date(), maxWaitMs: 5000 });
+  const history = openStore({ historyFile: path }, state, worker, {});
   for (const [index, size] of sizes.entries()) {
-    const day = Number(first) + index;
-    await warehouse.transaction((transaction) =>
-      transaction.execute(
-        "INSERT INTO page_views SELECT 'p', DATE '2000-01-01' + $day::INTEGER, md5((i * 31 + $day)::VARCHAR), '/', i, $day::INTEGER, i FROM range($size::INTEGER) AS r(i)",
-        { day, size: Number(size) },
-      ),
-    );
-    writeSync(1, day + '\\n');
+    const number = Number(first) + index;
+    const day = new Date(Date.UTC(2000, 0, 1 + number)).toISOString().slice(0, 10);
+    const rows = Array.from({ length: Number(size) }, (_, i) => ({ path: '/' + ((i * 31 + number) % 200000), human: i, ai: number, total: i }));
+    const now = new Date();
+    const counts = { human: 0, ai: 0, total: 0, pages: rows.length };
+    const unattributed = { unattributed_human: 0, unattributed_ai: 0, unattributed_total: 0 };
+    const times = { first_loaded_at: now, loaded_at: now, checked_at: now };
+    const stored = { day, state: 'final', ...times, ...counts, ...unattributed, problem: null, nights_in_doubt: 0 };
+    await history.put({ project: 'p', stored, rows });
+    await history.write();
+    writeSync(1, number + '\\n');
   }
-  if (publishes === 'true') await publish(warehouse, path.replace('warehouse', 'history'), { isWhole: true });
-  await warehouse.close();`;
-
-interface Strike extends KilledChange {
-  /** Whether the process publishes everything at its end. */
-  readonly publishes: boolean;
-}
+  await history.close();
+  await worker.release();
+  state.close();`;
 
 /**
  * Kills `kills` processes, each determined by the seed. Returns the number of processes killed, of torn writes, of
@@ -63,13 +64,11 @@ export async function killAtWrites(shim: string, seed: number, kills: number) {
     const until = Math.min(kills, done.killed + KILLS_A_DATABASE);
     for (let day = 0; done.killed < until; day += 10) {
       const sizes = Array.from({ length: choice.whole(1, 4) }, () => choice.pick(SIZES));
-      // Opening and committing make a few changes, a fold makes dozens.
-      const change = choice.whole(1, choice.pick([12, 12, 80]));
+      const change = choice.whole(1, choice.pick([60, 300, 1_200]));
       const strike = {
         ...{ change, isTorn: choice.chance(0.5), permille: choice.whole(0, 999) },
-        publishes: choice.chance(0.5),
       };
-      const file = join(directory, 'warehouse.duckdb');
+      const file = join(directory, 'history.duckdb');
       const { wasKilled, committed } = await commitAndDie(shim, file, day, sizes, strike);
       done.killed += wasKilled ? 1 : 0;
       done.torn += wasKilled && strike.isTorn ? 1 : 0;
@@ -87,10 +86,19 @@ export async function killAtWrites(shim: string, seed: number, kills: number) {
   return { ...done, violations };
 }
 
-async function commitAndDie(shim: string, path: string, first: number, sizes: number[], strike: Strike) {
-  const values = [BUILT, path, first, strike.publishes, ...sizes].map(String);
+async function commitAndDie(
+  shim: string,
+  path: string,
+  first: number,
+  sizes: number[],
+  strike: KilledChange,
+) {
+  const values = [BUILT, path, first, ...sizes].map(String);
   const child = spawn(process.execPath, ['--input-type=module', '--eval', COMMIT, ...values], {
-    env: { PATH: process.env['PATH'], ...killedAt(shim, strike, dirname(path), ['warehouse.duckdb']) },
+    env: {
+      PATH: process.env['PATH'],
+      ...killedAt(shim, strike, dirname(path), ['history.duckdb', 'state.db']),
+    },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   let output = '';
@@ -106,13 +114,19 @@ const DAYS = `
   SELECT (day - DATE '2000-01-01')::INTEGER AS day, count(*) AS rows, sum(human)::BIGINT AS views
   FROM page_views GROUP BY ALL ORDER BY ALL`;
 
-/** What is wrong with the database now. Adds the day that was in flight to `stored` if it was committed. */
+/** The days of a history; none before its first version is in place. */
+async function daysIn(path: string): Promise<z.infer<typeof dayRow>[]> {
+  if (!(await exists(path))) return [];
+  const history = await openHistory(path);
+  return history.query(DAYS, dayRow).finally(() => {
+    history.close();
+  });
+}
+
+/** What is wrong with the history now. Adds the day that was in flight to `stored` if it was committed. */
 async function wrongIn(path: string, stored: Map<number, number>, inFlight?: readonly [number, number]) {
   try {
-    const options = { command: 'torture', now: () => new Date(), maxWaitMs: 5_000 };
-    const warehouse = await openWarehouse(path, options);
-    const days = await warehouse.query(DAYS, dayRow);
-    await warehouse.close();
+    const days = await daysIn(path);
     if (inFlight !== undefined && days.some(({ day }) => day === inFlight[0])) stored.set(...inFlight);
     const found = new Map(days.map((day) => [day.day, day]));
     return [

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { request } from 'undici';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
-import { openHistory } from '../../src/warehouse/published.js';
+import { openHistory } from '../../src/history/history.js';
 import { hashPassword } from '../../src/web/access.js';
 import { Turns } from '../../src/web/limits.js';
 import { emptyState } from '../../src/state/open.js';
@@ -627,6 +627,7 @@ describe('an action', () => {
     const reader = {
       query: history.query.bind(history),
       queryKept: () => expect.fail('proposals read no kept answers'),
+      storedDays: history.storedDays.bind(history),
       state: emptyState(),
       version: '1',
     };

@@ -3,12 +3,10 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { createState } from '../../src/state/open.js';
 import { placeOf } from '../../src/state/place.js';
-import { publish } from '../../src/warehouse/publish.js';
-import { steadyPages, storeReading } from '../agents/reading.js';
-import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { readingSql, steadyPages } from '../agents/reading.js';
+import { fillHistory } from '../filled-history.js';
 import { answerOf } from '../duckdb.js';
 import { startCli } from '../run-cli.js';
-import { storeJobsOf } from '../stored-jobs.js';
 import { tempDir } from '../temp-dir.js';
 import { mcpClient } from './mcp-client.js';
 
@@ -26,31 +24,27 @@ describe('an AI assistant', () => {
       `baseUrl: http://127.0.0.1:1\nprojects: [{ id: ${PROJECT}, siteUrl: https://docs.example.com/help }]\nimprove: { exclude: [/guides/page-2] }\n`,
     );
     await mkdir(join(cwd, 'data'));
-    const warehouse = await liveWarehouse();
-    await storeReading(warehouse, [...steadyPages(12), { path: HOSTILE, human: 300, ai: 300 }]);
-    await warehouse.exclusive((connection) =>
-      connection.run(`
+    const dataDir = join(cwd, 'data');
+    (await createState(dataDir, await placeOf(dataDir))).close();
+    await fillHistory(join(dataDir, 'history.duckdb'), async (history) => {
+      await history.run(readingSql([...steadyPages(12), { path: HOSTILE, human: 300, ai: 300 }]));
+      await history.run(`
         UPDATE page_views SET ai = 500 WHERE path = '/guides/page-3' AND day > '2026-11-08';
         UPDATE page_views SET human = 60 WHERE path = '/guides/page-5' AND day > '2026-11-08';
         DELETE FROM page_views WHERE path = '/guides/page-11' AND day > '2026-11-08';
         INSERT INTO page_views
         SELECT '${PROJECT}', day, '/many/page-' || number, '/many/page-' || number, 1, 1, 2
-        FROM day_loads CROSS JOIN range(300) AS pages (number) WHERE day = '2026-09-20';
-        INSERT INTO page_views SELECT '${PROJECT}', day, '/blog/launch', '/blog/launch', 60, 5, 65 FROM day_loads WHERE day > '2026-11-11';
+        FROM days CROSS JOIN range(300) AS pages (number) WHERE day = '2026-09-20';
+        INSERT INTO page_views SELECT '${PROJECT}', day, '/blog/launch', '/blog/launch', 60, 5, 65 FROM days WHERE day > '2026-11-11';
         UPDATE page_views SET total = human + ai;
-        UPDATE day_loads SET human = sums.human, ai = sums.ai, total = sums.total
+        UPDATE days SET human = sums.human, ai = sums.ai, total = sums.total
         FROM (SELECT day, sum(human) AS human, sum(ai) AS ai, sum(total) AS total FROM page_views GROUP BY day) AS sums
-        WHERE sums.day = day_loads.day;
+        WHERE sums.day = days.day;
         INSERT INTO agent_jobs BY NAME
         SELECT 1 AS id, '${PROJECT}' AS project, '/guides/page-9.md' AS path, 'completed' AS state, '' AS reason, '' AS prompt,
           TIMESTAMP '2026-11-10' AS planned_at, TIMESTAMP '2026-11-10' AS ended_at, 0 AS polls;
-        INSERT INTO notes (project, day, text, path, is_break) VALUES ('${PROJECT}', '2026-11-11', 'Version 2', '*', false)`),
-    );
-    const state = await createState(join(cwd, 'data'), await placeOf(join(cwd, 'data')));
-    await storeJobsOf(warehouse, state);
-    state.close();
-    await publish(warehouse, join(cwd, 'data/history.duckdb'));
-    await closeNow(warehouse);
+        INSERT INTO notes (project, day, text, path, is_break) VALUES ('${PROJECT}', '2026-11-11', 'Version 2', '*', false)`);
+    });
     assistant = await mcpClient(cwd);
   }, 120_000);
   const ask = (name: string, args?: Record<string, unknown>) => assistant.ask(name, args);
@@ -207,16 +201,16 @@ describe('an AI assistant', () => {
     expect(pick(structuredContent as Answer)).toBe(Object.values(row)[0]);
   });
 
-  it('can query a history that another version published, as readership sql can', async () => {
+  it('can query a history whose views another version wrote, as readership sql can', async () => {
     const other = await tempDir();
     await cp(cwd, other, { recursive: true });
     const file = join(other, 'data/history.duckdb');
     await chmod(file, 0o600);
-    await answerOf(file, "COMMENT ON TABLE schema_version IS 'of another version'");
+    await answerOf(file, "UPDATE internal.version SET descriptions = ''");
     const afterUpgrade = await mcpClient(other);
     const sql = 'SELECT count(*) AS days FROM site_days';
     expect(await afterUpgrade.ask('query', { sql })).toContain('{"rows":[{"days":63}]}');
-    expect(await afterUpgrade.ask('describe')).toContain('Another version of Readership published');
+    expect(await afterUpgrade.ask('describe')).toContain('Another version of Readership wrote');
   });
 
   it('gets what visitors typed marked as data, without invisible characters', async () => {

@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { addDays, day } from '../../src/day.js';
 import { percent, signedPercent } from '../../src/format/numbers.js';
-import { openHistory } from '../../src/warehouse/published.js';
+import { openHistory } from '../../src/history/history.js';
 import { fillSiteWithGaps } from '../reports/history.js';
 import { tempDir } from '../temp-dir.js';
 import { publishFilled, serveSite, type Site } from './site.js';

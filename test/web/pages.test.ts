@@ -4,7 +4,7 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { request } from 'undici';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { inHistory, rowsOf, valuesOf } from '../open-warehouse.js';
+import { inHistory, rowsOf, valuesOf } from '../open-history.js';
 import { tempDir } from '../temp-dir.js';
 import { PAGES, publishNow, publishedSite, serveSite, type Site } from './site.js';
 
@@ -25,7 +25,7 @@ beforeAll(async () => {
       `INSERT INTO ${table} SELECT * REPLACE ('prj_2' AS project${changes}) FROM ${table}`,
     );
   const state = `if(day >= '2026-11-14', 'provisional', state) AS state`;
-  await second('day_loads', `, ${state}, 3 * human AS human, 3 * total - 2 * ai AS total`);
+  await second('days', `, ${state}, 3 * human AS human, 3 * total - 2 * ai AS total`);
   await second('page_views', ', 3 * human AS human, 3 * human + ai AS total');
   const file = join(directory, 'readership.yaml');
   const settings = await readFile(file, 'utf8');
@@ -145,7 +145,7 @@ describe('the list of pages', () => {
       `INSERT INTO notes FROM (VALUES
         ('prj_1', DATE '2026-10-05', 'Version 3', '*', false), ('prj_1', DATE '2026-10-06', 'New guides', '/guides/*', false),
         ('prj_1', DATE '2026-10-07', 'New G pages', '/g*', false), ('prj_1', DATE '2026-10-07', 'Older guides', '/guides-old/*', false), ('prj_2', DATE '2026-10-07', 'Elsewhere', '*', false))`,
-      "INSERT INTO restatements VALUES ('prj_2', DATE '2026-10-08', TIMESTAMP '2026-10-12', 1, 2, 1, 1, 2, 3, 1)",
+      "INSERT INTO restatements VALUES ('prj_2', DATE '2026-10-08', TIMESTAMP '2026-10-12', TIMESTAMP '2026-10-11', 1, 2, 1, 1, 2, 3, 1)",
     ),
   );
 
@@ -353,7 +353,7 @@ describe('a few days', () => {
     await cp(directory, other, { recursive: true });
     const since = (table: string) => `DELETE FROM ${table} WHERE day < DATE '2026-11-13'`;
     const withoutAi = (table: string) => `UPDATE ${table} SET ai = 0, total = human WHERE project = 'prj_1'`;
-    const tables = ['page_views', 'day_loads'];
+    const tables = ['page_views', 'days'];
     await publishNow(other, ...tables.flatMap((table) => [since(table), withoutAi(table)]));
     const few = await serveSite(other);
     const [overview = '', pages, readByAi] = await Promise.all(
@@ -396,7 +396,7 @@ describe('a few days', () => {
     await cp(directory, other, { recursive: true });
     const ofYearBefore = (table: string) =>
       `INSERT INTO ${table} SELECT * REPLACE (DATE '2025-11-11' AS day) FROM ${table} WHERE day = DATE '2026-11-10'`;
-    await publishNow(other, ofYearBefore('day_loads'), ofYearBefore('page_views'));
+    await publishNow(other, ofYearBefore('days'), ofYearBefore('page_views'));
     const older = await serveSite(other);
     const days = 'project=prj_1&from=2026-11-10&to=2026-11-10&against=year';
     expect(await older.page(`/?${days}`)).toContain('Compared with Nov 11, 2025');
@@ -409,7 +409,7 @@ describe('a few days', () => {
   it('on which the site as a whole has as many views as usual still name pages, without a share', async () => {
     const other = await tempDir();
     await cp(directory, other, { recursive: true });
-    await publishNow(other, 'UPDATE day_loads SET human = 100, ai = 100, total = 200');
+    await publishNow(other, 'UPDATE days SET human = 100, ai = 100, total = 200');
     const even = await serveSite(other);
     const text = await even.page('/?project=prj_1&from=2026-11-10&to=2026-11-10');
     const events = /<ul class="events card">([^]*?)<\/ul>/.exec(text)?.[1] ?? '';

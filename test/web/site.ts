@@ -5,28 +5,22 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { request } from 'undici';
-import { expect, vi } from 'vitest';
+import { vi } from 'vitest';
 import { readWorkspace, type Workspace } from '../../src/app/workspace.js';
 import { DEFAULT_SERVE, type ServeSettings } from '../../src/config/serve.js';
 import { day } from '../../src/day.js';
-import { createState, openState } from '../../src/state/open.js';
+import { createState } from '../../src/state/open.js';
 import { placeOf } from '../../src/state/place.js';
-import { openWarehouse } from '../../src/warehouse/open.js';
-import { publish } from '../../src/warehouse/publish.js';
 import { serveWeb, type Web } from '../../src/web/serve.js';
 import { afterFile } from '../cleanup.js';
-import { inDuckDb } from '../duckdb.js';
-import { newDatabase } from '../new-database.js';
-import { execute } from '../open-warehouse.js';
+import { changeFilled, fillHistory } from '../filled-history.js';
 import { addHostile, HOSTILE_PATHS } from '../reports/full-history.js';
 import { fillSite, type TestHistory } from '../reports/history.js';
 import { runtimeIn } from '../run-cli.js';
-import { storeJobsOf } from '../stored-jobs.js';
 import { tempDir } from '../temp-dir.js';
 
 export const WEB_KEY = 'adm_marked-key-0123456789';
 export const NOW = new Date('2026-11-18T05:00:00Z');
-const OPTIONS = { command: 'readership test', now: () => NOW, maxWaitMs: 5_000 };
 
 /** Every page, each about something that the site has. */
 export const PAGES = [
@@ -58,31 +52,17 @@ export async function publishedSite(baseUrl = 'https://platform.example.com'): P
   return directory;
 }
 
-/** Publishes a new history that is filled like this. */
+/** A new history that is filled like this, and its state. */
 export async function publishFilled(directory: string, fill: (history: TestHistory) => Promise<void>) {
   const dataDir = join(directory, 'data');
   await mkdir(dataDir);
   (await createState(dataDir, await placeOf(dataDir, undefined))).close();
-  const live = join(directory, 'data/warehouse.duckdb');
-  await newDatabase(live);
-  const reader = { query: () => Promise.reject(new Error('only written')) };
-  await inDuckDb((connection) => fill({ reader, run: (sql) => connection.run(sql) }), live);
-  await publishNow(directory);
+  await fillHistory(join(dataDir, 'history.duckdb'), fill);
 }
 
-/** Publishes the history again, after some changes. */
-export async function publishNow(directory: string, ...changes: readonly string[]): Promise<void> {
-  const warehouse = await openWarehouse(join(directory, 'data/warehouse.duckdb'), OPTIONS);
-  for (const change of changes) await execute(warehouse, change);
-  if (changes.length === 0 || changes.some((change) => change.includes('agent_jobs'))) {
-    const state = (await openState(join(directory, 'data'))) ?? expect.fail('no state');
-    await storeJobsOf(warehouse, state);
-    state.close();
-  }
-  // A change that no small table shows would not be noticed, so everything is written.
-  await publish(warehouse, join(directory, 'data/history.duckdb'), { isWhole: true });
-  await warehouse.close();
-}
+/** Writes the history again, after some changes. */
+export const publishNow = (directory: string, ...changes: readonly string[]): Promise<void> =>
+  changeFilled(join(directory, 'data/history.duckdb'), ...changes);
 
 /** The workspace in a directory, without secrets. */
 export const workspaceIn = (directory: string): Promise<Workspace> => readWorkspace({}, runtimeOf(directory));

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { launchChromium, newPage, skipWithoutChromium } from '../chromium.js';
 import { serveSandbox } from '../commands/workspace.js';
-import { inHistory, valuesOf } from '../open-warehouse.js';
+import { inHistory, valuesOf } from '../open-history.js';
 import { startCli } from '../run-cli.js';
 import { NOW, publishedSite, publishNow, serveSite, type Site, WEB_KEY } from './site.js';
 
@@ -25,7 +25,7 @@ beforeAll(async () => {
   await publishNow(
     directory,
     `UPDATE page_views SET human = 9000 WHERE day = '${PEAK}' AND path = '/changelog'`,
-    `UPDATE day_loads SET human = human + 9000, total = total + 9000 WHERE day = '${PEAK}'`,
+    `UPDATE days SET human = human + 9000, total = total + 9000 WHERE day = '${PEAK}'`,
   );
   const entries = 'quickstart changelog guides/webhooks sdks/typescript concepts/projects unread'
     .split(' ')

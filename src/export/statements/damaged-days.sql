@@ -1,5 +1,4 @@
--- Grain: one row per stored day whose rows do not add up to its ledger row, or contain a path
--- twice.
+-- Grain: one row per stored day whose rows do not add up to its totals, or contain a path twice.
 WITH
   stored AS (
     SELECT
@@ -20,7 +19,7 @@ WITH
       human - unattributed_human AS human,
       ai - unattributed_ai AS ai,
       total - unattributed_total AS total
-    FROM day_loads
+    FROM days
     WHERE project = $project
   )
 SELECT day

@@ -5,11 +5,7 @@ WITH
     SELECT
       day,
       date_diff('day', day, restated_at::DATE) - 1 AS age,
-      age <= 35
-      AND EXISTS (
-        FROM runs
-        WHERE step = 'export' AND ended_at < restated_at AND started_at > restated_at - INTERVAL 36 HOUR
-      ) AS is_dated
+      age <= 35 AND checked_before > restated_at - INTERVAL 36 HOUR AS is_dated
     FROM restatements
     WHERE project = $project AND day > $now::DATE - 90
   )

@@ -2,7 +2,7 @@
 WITH history AS (
   SELECT
     min(day) AS first_day,
-    (SELECT (value ->> '$')::DATE FROM platform_facts WHERE project = $project AND fact = 'first day') AS platform_since
+    (SELECT day FROM first_days WHERE project = $project) AS platform_since
   FROM site_days
   WHERE project = $project
 ),
@@ -13,8 +13,8 @@ untried AS (
   FROM
     (SELECT unnest(generate_series(first_day, $from::DATE - 1, INTERVAL 1 DAY))::DATE AS day FROM history)
     ANTI JOIN (
-      SELECT day FROM day_loads WHERE project = $project
-      UNION
+      SELECT day FROM days WHERE project = $project
+      UNION ALL
       SELECT day FROM day_failures WHERE project = $project
     ) AS tried USING (day)
 ),
@@ -26,12 +26,12 @@ period AS (
     coalesce(list(day ORDER BY day) FILTER (state IS NULL AND day > first_day), []) AS missing,
     coalesce(list(day ORDER BY day) FILTER (state IS NOT NULL AND has_come IS NULL), []) AS awaited,
     coalesce(list(day ORDER BY day) FILTER (state IS NULL AND day < first_day), []) AS before,
-    coalesce(list(day ORDER BY day) FILTER (state = 'provisional' AND has_come), []) AS provisional,
+    coalesce(list(day ORDER BY day) FILTER (state = 'provisional' AND has_come AND has_failed IS NULL), []) AS provisional,
     coalesce(list(day ORDER BY day) FILTER (state = 'inconsistent' OR (state IS NOT NULL AND has_failed)), []) AS doubtful,
     max(loaded_at) AS latestLoad
   FROM
     (SELECT unnest(generate_series($from::DATE, $to::DATE, INTERVAL 1 DAY))::DATE AS day)
-    LEFT JOIN (FROM day_loads WHERE project = $project) AS loaded USING (day)
+    LEFT JOIN (FROM days WHERE project = $project) AS loaded USING (day)
     LEFT JOIN (SELECT day, TRUE AS has_failed FROM day_failures WHERE project = $project) AS failed USING (day)
     LEFT JOIN (SELECT day, TRUE AS has_come FROM site_days WHERE project = $project) AS come USING (day)
     CROSS JOIN history

@@ -1,7 +1,7 @@
 -- Grain: one row per kind of record of which some are dated more than an hour in the future, with the furthest time.
 WITH
   dated (kind, moment) AS (
-    SELECT 'day', greatest(attempted_at, loaded_at, day) FROM day_loads
+    SELECT 'day', greatest(checked_at, loaded_at, day) FROM days
     UNION ALL SELECT 'restatement', restated_at FROM restatements
   )
 SELECT kind, count(*) AS rows, max(moment) AS latest

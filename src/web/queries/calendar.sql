@@ -15,17 +15,17 @@ SELECT
   if(weekday = 0 AND day(calendar.day) <= 7, strftime(calendar.day, '%b'), NULL) AS month,
   CASE
     WHEN failed.day IS NOT NULL THEN 'failed'
-    WHEN loads.state IS NULL THEN 'missing'
-    WHEN loads.state = 'final' AND restated.day IS NOT NULL THEN 'restated'
-    ELSE loads.state
+    WHEN days.state IS NULL THEN 'missing'
+    WHEN days.state = 'final' AND restated.day IS NOT NULL THEN 'restated'
+    ELSE days.state
   END AS state,
   restated.change,
-  coalesce(failed.failure, loads.failure) AS failure,
-  loads.human,
-  loads.ai
+  coalesce(failed.failure, days.problem) AS failure,
+  days.human,
+  days.ai
 FROM
   generate_series(greatest($first::DATE, date_trunc('week', $last::DATE)::DATE - 364), $last::DATE, INTERVAL 1 DAY) AS calendar (day)
-  LEFT JOIN day_loads AS loads ON loads.project = $project AND loads.day = calendar.day
+  LEFT JOIN days ON days.project = $project AND days.day = calendar.day
   LEFT JOIN day_failures AS failed ON failed.project = $project AND failed.day = calendar.day
   LEFT JOIN restated ON restated.day = calendar.day
 ORDER BY calendar.day

@@ -77,14 +77,14 @@ export const repeated = (names: readonly string[]): string[] =>
   names.filter((name, index) => names.indexOf(name) !== index).map((name) => `${name} is listed twice`);
 
 function dayFaults(day: Books['days'][number]): string[] {
-  if (day.state === null) return [`${day.day} has rows but no entry in day_loads`];
+  if (day.state === null) return [`${day.day} has rows but no entry in days`];
   const isStored = day.loaded_ms !== null;
   const { fact_pages, fact_paths, fact_human, fact_ai, fact_total } = day;
   const { pages, human, ai, total } = isStored ? day : { pages: 0, human: 0, ai: 0, total: 0 };
   const facts = [fact_pages, fact_human, fact_ai, fact_total].join();
   const ledger = [pages, human, ai, total].join();
   return [
-    ...(facts === ledger ? [] : [`${day.day} has ${facts} in page_views and ${ledger} in day_loads`]),
+    ...(facts === ledger ? [] : [`${day.day} has ${facts} in page_views and ${ledger} in days`]),
     ...(fact_paths === fact_pages ? [] : [`${day.day} names a path twice`]),
     ...(isStored || day.state === 'failed' ? [] : [`${day.day} is ${day.state} but was never loaded`]),
   ];

@@ -16,7 +16,7 @@ WITH
 SELECT
   day::VARCHAR AS day,
   state,
-  coalesce(epoch_ms(attempted_at), 0)::DOUBLE AS attempted_ms,
+  coalesce(epoch_ms(checked_at), 0)::DOUBLE AS attempted_ms,
   epoch_ms(loaded_at)::DOUBLE AS loaded_ms,
   pages::DOUBLE AS pages,
   (human - unattributed_human)::DOUBLE AS human,
@@ -31,6 +31,6 @@ SELECT
   coalesce(fact_ai, 0)::DOUBLE AS fact_ai,
   coalesce(fact_total, 0)::DOUBLE AS fact_total,
   coalesce(fingerprint, md5('')) AS fingerprint
-FROM day_loads
+FROM days
 FULL JOIN facts USING (project, day)
 ORDER BY day

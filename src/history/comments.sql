@@ -1,0 +1,115 @@
+-- What each table and column means, for DESCRIBE and docs/data.md.
+COMMENT ON TABLE days IS 'The stored days: whether they may still change, and their totals. One row per project and stored day; days that could not be loaded are in day_failures.';
+COMMENT ON COLUMN days.project IS 'Project id on the platform';
+COMMENT ON COLUMN days.day IS 'Day (UTC)';
+COMMENT ON COLUMN days.state IS 'provisional: loaded before it settled; final: loaded after it settled; inconsistent: its rows did not add up to its totals, so it is read again';
+COMMENT ON COLUMN days.first_loaded_at IS 'When the day was first loaded (UTC)';
+COMMENT ON COLUMN days.loaded_at IS 'When the stored rows, or the state of the day, last changed (UTC)';
+COMMENT ON COLUMN days.checked_at IS 'When the day was last read from the platform (UTC)';
+COMMENT ON COLUMN days.human IS 'Human views of the whole site, as reported with the stored rows';
+COMMENT ON COLUMN days.ai IS 'AI views of the whole site, as reported with the stored rows';
+COMMENT ON COLUMN days.total IS 'Total views of the whole site, as reported with the stored rows';
+COMMENT ON COLUMN days.pages IS 'Number of addresses viewed, which is the number of rows stored for the day';
+COMMENT ON COLUMN days.unattributed_human IS 'Human views in the site total that no stored page accounts for; 0 if the day adds up';
+COMMENT ON COLUMN days.unattributed_ai IS 'AI views in the site total that no stored page accounts for; 0 if the day adds up';
+COMMENT ON COLUMN days.unattributed_total IS 'Views in the site total that no stored page accounts for; 0 if the day adds up';
+COMMENT ON COLUMN days.problem IS 'Why the day does not add up, or that the platform no longer has it; NULL otherwise';
+COMMENT ON COLUMN days.nights_in_doubt IS 'How many nights in a row the day did not add up; 0 if it does';
+
+COMMENT ON TABLE restatements IS 'Changes found when a stored day was loaded again. One row per change.';
+COMMENT ON COLUMN restatements.project IS 'Project id on the platform';
+COMMENT ON COLUMN restatements.day IS 'Day (UTC) whose numbers changed';
+COMMENT ON COLUMN restatements.restated_at IS 'When the change was stored (UTC)';
+COMMENT ON COLUMN restatements.checked_before IS 'When the day was last read, or compared with the platform, before that (UTC)';
+COMMENT ON COLUMN restatements.human_before IS 'Human views of the whole site before the change';
+COMMENT ON COLUMN restatements.human_after IS 'Human views of the whole site after the change';
+COMMENT ON COLUMN restatements.ai_before IS 'AI views of the whole site before the change';
+COMMENT ON COLUMN restatements.ai_after IS 'AI views of the whole site after the change';
+COMMENT ON COLUMN restatements.total_before IS 'Total views of the whole site before the change';
+COMMENT ON COLUMN restatements.total_after IS 'Total views of the whole site after the change';
+COMMENT ON COLUMN restatements.pages_changed IS 'Number of pages whose counts differ, including new and vanished pages';
+
+COMMENT ON TABLE runs IS 'What each step did. One row per execution of a step.';
+COMMENT ON COLUMN runs.run IS 'Id shared by the steps of one command';
+COMMENT ON COLUMN runs.step IS 'export, improve, poll, report, publish or audit';
+COMMENT ON COLUMN runs.started_at IS 'When the step began (UTC)';
+COMMENT ON COLUMN runs.ended_at IS 'When the step ended (UTC); NULL while it runs, or if it was killed';
+COMMENT ON COLUMN runs.outcome IS 'running, done, failed, later (paused, to be resumed later) or interrupted';
+COMMENT ON COLUMN runs.summary IS 'What was done, or the error, in one sentence';
+COMMENT ON COLUMN runs.resume_at IS 'Earliest time to resume (UTC), set by the request limit, the server, or an email that waits; NULL if none did';
+
+COMMENT ON TABLE day_failures IS 'Days whose last attempt to load them failed; rows stored earlier are kept. One row per project and day.';
+COMMENT ON COLUMN day_failures.project IS 'Project id on the platform';
+COMMENT ON COLUMN day_failures.day IS 'Day (UTC)';
+COMMENT ON COLUMN day_failures.attempted_at IS 'When it was last attempted (UTC)';
+COMMENT ON COLUMN day_failures.failure IS 'Why it failed';
+COMMENT ON COLUMN day_failures.failures IS 'How many attempts in a row failed';
+
+COMMENT ON TABLE jobs IS 'Agent jobs with their states and pull requests, but not their prompts. One row per job.';
+COMMENT ON COLUMN jobs.id IS 'Job number in Readership, as used by readership jobs show';
+COMMENT ON COLUMN jobs.project IS 'Project id on the platform';
+COMMENT ON COLUMN jobs.path IS 'Page to improve';
+COMMENT ON COLUMN jobs.state IS 'planned, sending, active, completed, failed, archived, unknown or refused';
+COMMENT ON COLUMN jobs.remote_status IS 'Latest status reported by the platform';
+COMMENT ON COLUMN jobs.pr_link IS 'Pull request opened by the agent; NULL if there is none';
+COMMENT ON COLUMN jobs.reason IS 'Why the page was selected';
+COMMENT ON COLUMN jobs.planned_at IS 'When the job was planned (UTC)';
+COMMENT ON COLUMN jobs.submitted_at IS 'When the intent to submit it was committed (UTC)';
+COMMENT ON COLUMN jobs.ended_at IS 'When it was first seen as completed, failed or archived, or was refused (UTC)';
+COMMENT ON COLUMN jobs.remote_id IS 'Job id on the platform';
+COMMENT ON COLUMN jobs.note IS 'Error from the platform or the network, if something went wrong';
+COMMENT ON COLUMN jobs.merged_on IS 'Day (UTC) its pull request was merged, recorded with readership jobs settle or found at the code host; NULL if unknown';
+COMMENT ON COLUMN jobs.closed_on IS 'Day (UTC) its pull request was closed without being merged; NULL if it was not, or if pullRequests is off';
+COMMENT ON COLUMN jobs.pull_request IS 'open, merged, closed, merged elsewhere (into another branch, so it is not a merge yet) or unknown (it could not be looked up); without pullRequests, as recorded by hand, and open until then. NULL if there is none';
+COMMENT ON COLUMN jobs.merged_into IS 'Branch it was merged into, if that is neither the branch the agent began with nor the default branch; NULL otherwise';
+COMMENT ON COLUMN jobs.pull_request_problem IS 'Why it could not be looked up; NULL if it could';
+COMMENT ON COLUMN jobs.weekly_human IS 'Human views in a typical week when the page was selected: the median, by all views, of the last eight full weeks';
+COMMENT ON COLUMN jobs.weekly_ai IS 'AI views in that week';
+COMMENT ON COLUMN jobs.trend IS 'Relative change in median weekly views from the older half of those weeks to the newer half; NULL if that of the older half is 0, or the notes have a break in between';
+COMMENT ON COLUMN jobs.messages IS 'Number of follow-up messages planned for it';
+COMMENT ON COLUMN jobs.unknown_messages IS 'Number of messages whose reply was lost: the agent may have received them';
+COMMENT ON COLUMN jobs.reference IS 'Identifies the job in its prompt and its pull request';
+
+COMMENT ON TABLE choices IS 'Latest decisions of the improve step: pages flagged for a job, next in line, and left out. One row per project and page considered.';
+COMMENT ON COLUMN choices.project IS 'Project id on the platform';
+COMMENT ON COLUMN choices.path IS 'Path of the page';
+COMMENT ON COLUMN choices.chosen_at IS 'When this decision was first made (UTC); an unchanged decision is not stored again';
+COMMENT ON COLUMN choices.is_flagged IS 'Whether the page is flagged for a job';
+COMMENT ON COLUMN choices.code IS 'flagged; next (in line, when there is room); or why the page was left out, such as excluded or had-job';
+COMMENT ON COLUMN choices.facts IS 'Details of the reason as JSON, such as the number of days or of the job';
+COMMENT ON COLUMN choices.weekly_human IS 'Human views in a typical week: the median, by all views, of the last eight full weeks';
+COMMENT ON COLUMN choices.weekly_ai IS 'AI views in that week';
+
+COMMENT ON TABLE emails IS 'Reports and alerts that were sent: recipients, periods and outcomes. One row per report, project, period and recipient.';
+COMMENT ON COLUMN emails.report IS 'Name of the report, such as weekly, or alert';
+COMMENT ON COLUMN emails.project IS 'Project id on the platform; - for all projects';
+COMMENT ON COLUMN emails.period IS 'Period the report covers, such as 2026-W46';
+COMMENT ON COLUMN emails.recipient IS 'Email address, or name of a channel';
+COMMENT ON COLUMN emails.state IS 'sending (recorded before anything is sent), sent, waiting (not delivered yet; it is tried again), failed (rejected permanently, or given up) or unknown (it may have arrived, so it is never sent again automatically)';
+COMMENT ON COLUMN emails.via IS 'smtp (handed to the mail server), outbox (written to a file), or the kind of the channel: slack, teams or webhook';
+COMMENT ON COLUMN emails.message_id IS 'Message-ID of the email, or id of the webhook, for finding it in logs';
+COMMENT ON COLUMN emails.attempts IS 'Number of delivery attempts';
+COMMENT ON COLUMN emails.tried_at IS 'When the last attempt started (UTC)';
+COMMENT ON COLUMN emails.settled_at IS 'When it became sent, failed or unknown (UTC); NULL until then';
+COMMENT ON COLUMN emails.next_attempt_at IS 'When it will be tried again (UTC); NULL if it will not';
+COMMENT ON COLUMN emails.note IS 'What the mail server or the channel said, or where the file is';
+COMMENT ON COLUMN emails.days_covered IS 'Loaded days of the period when it was sent; NULL for alerts';
+COMMENT ON COLUMN emails.human IS 'Human views of the pages that it is about in the period when it was sent, over all of its projects';
+COMMENT ON COLUMN emails.ai IS 'AI views of the pages that it is about in the period when it was sent, over all of its projects';
+
+COMMENT ON TABLE skips IS 'Pages that a person chose to skip; improve does not flag them. One row per project and page.';
+COMMENT ON COLUMN skips.project IS 'Project id on the platform';
+COMMENT ON COLUMN skips.path IS 'Path of the page';
+COMMENT ON COLUMN skips.skipped_at IS 'When it was skipped (UTC)';
+COMMENT ON COLUMN skips.skipped_until IS 'Day (UTC) from which it may be flagged again; NULL if only readership improve --unskip ends it';
+
+COMMENT ON TABLE notes IS 'What happened outside, from notes.yaml, as of when this file was written. One row per note and project that it concerns.';
+COMMENT ON COLUMN notes.project IS 'Project id on the platform';
+COMMENT ON COLUMN notes.day IS 'Day (UTC) on which it happened';
+COMMENT ON COLUMN notes.text IS 'What happened';
+COMMENT ON COLUMN notes.path IS 'Pages that it concerns: a page, or a pattern for GLOB (page_views.page GLOB notes.path); * for the whole site';
+COMMENT ON COLUMN notes.is_break IS 'Whether views are counted differently from this day on, so that they cannot be compared with earlier ones';
+
+COMMENT ON TABLE first_days IS 'The first day with views on the platform, as far as it is known. One row per project.';
+COMMENT ON COLUMN first_days.project IS 'Project id on the platform';
+COMMENT ON COLUMN first_days.day IS 'Day (UTC); earlier days are not loaded';

@@ -1,0 +1,62 @@
+import { z } from 'zod';
+import { type PageViews, type ViewCounts, viewCountsSchema } from '../api/schema.js';
+import type { Day } from '../day.js';
+import { dayColumn, type Reader, readSql, timestampColumn } from './query.js';
+
+const STORED_DAYS = readSql(import.meta.url, 'statements/stored-days.sql');
+const ROWS_OF_DAY = readSql(import.meta.url, 'statements/rows-of-day.sql');
+
+/** The state of a stored day: see the table `days`. */
+export const storedStateColumn = z.enum(['provisional', 'final', 'inconsistent']);
+export type StoredState = z.infer<typeof storedStateColumn>;
+
+const storedDay = viewCountsSchema.extend({
+  day: dayColumn,
+  state: storedStateColumn,
+  first_loaded_at: timestampColumn,
+  /** When its rows or its state last changed. */
+  loaded_at: timestampColumn,
+  /** When it was last read from the platform. */
+  checked_at: timestampColumn,
+  /** How many paths were viewed. */
+  pages: z.int(),
+  unattributed_human: z.int(),
+  unattributed_ai: z.int(),
+  unattributed_total: z.int(),
+  /** Why it does not add up, or that the platform no longer has it. */
+  problem: z.string().nullable(),
+  /** In how many nights in a row it did not add up. */
+  nights_in_doubt: z.int(),
+});
+/** A stored day of a project. */
+export type StoredDay = Readonly<z.infer<typeof storedDay>>;
+
+/** The stored days of a project, by day, oldest first. */
+export type StoredDays = ReadonlyMap<Day, StoredDay>;
+
+/** A change of a stored day that a later load found. */
+export interface Restatement {
+  readonly project: string;
+  readonly day: Day;
+  readonly at: Date;
+  /** When the day was last read, or compared with the platform, before that. */
+  readonly checkedBefore: Date;
+  readonly before: ViewCounts;
+  readonly after: ViewCounts;
+  readonly pagesChanged: number;
+}
+
+export async function readStoredDays(reader: Reader, project: string): Promise<Map<Day, StoredDay>> {
+  const rows = await reader.query(STORED_DAYS, storedDay, { project });
+  return new Map(rows.map((row) => [row.day, row]));
+}
+
+const pageRow = viewCountsSchema.extend({ path: z.string().transform((path) => path.slice(1)) });
+
+/** The rows of a stored day. */
+export const readRowsOfDay = (reader: Reader, project: string, day: Day): Promise<PageViews[]> =>
+  reader.query(ROWS_OF_DAY, pageRow, { project, day });
+
+/** Whether any day of any project is stored. */
+export const hasStoredDays = async (reader: Reader): Promise<boolean> =>
+  (await reader.query('SELECT 1 FROM days LIMIT 1', z.object({}))).length > 0;

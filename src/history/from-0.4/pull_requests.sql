@@ -1,0 +1,2 @@
+-- Grain: one row per job whose pull request was looked up.
+SELECT * FROM pull_requests ORDER BY job

@@ -1,0 +1,2 @@
+-- Grain: one row per execution of a step.
+SELECT * FROM runs ORDER BY started_at

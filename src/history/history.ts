@@ -1,0 +1,139 @@
+import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
+import { access } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { z } from 'zod';
+import { codeOf, messageOf, OtherVersionError, StorageError } from '../errors.js';
+import { expectDirectory, packageFile } from '../files.js';
+import { isOfDamage } from '../storage.js';
+import { readStoredDays, type StoredDays } from './days.js';
+import { literal } from './duckdb.js';
+import { type Parameters, queryRows, type Reader } from './query.js';
+import { expectSchema, isDescribed } from './schema.js';
+import { CurrentTables, type StateTables } from './tables.js';
+
+/** A history without any day, written by the build. */
+export const EMPTY_HISTORY = packageFile('dist/history/empty.duckdb');
+
+/** What queries may do beyond reading. */
+export interface QueryRights {
+  /** A file that they can write to. */
+  readonly writable?: string | undefined;
+  /** Settings of DuckDB that limit it further. */
+  readonly limits?: Readonly<Record<string, string>>;
+}
+
+/** One version of the history, open for reading: it neither blocks the worker nor is blocked by it. */
+export class History implements Reader {
+  private constructor(
+    readonly path: string,
+    private readonly instance: DuckDBInstance,
+    readonly connection: DuckDBConnection,
+    private readonly tables: CurrentTables,
+    private readonly owns: 'file' | 'connection',
+  ) {}
+
+  /**
+   * Opens a file so that no query can touch anything else: read only, no files but `writable`, no network, no extensions,
+   * and no setting that would lift this again. `check` comes first.
+   */
+  static async open(
+    path: string,
+    { writable, limits = {} }: QueryRights,
+    check: (connection: DuckDBConnection) => Promise<unknown>,
+  ): Promise<History> {
+    const instance = await DuckDBInstance.create(path, {
+      ...limits,
+      access_mode: 'READ_ONLY',
+      autoload_known_extensions: 'false',
+      autoinstall_known_extensions: 'false',
+    });
+    const history = new History(path, instance, await instance.connect(), new CurrentTables(), 'file');
+    try {
+      await check(history.connection);
+      const allowed = writable === undefined ? '' : `SET allowed_paths = [${literal(writable)}];`;
+      await history.connection.run(
+        `${allowed} SET enable_external_access = false; SET lock_configuration = true`,
+      );
+      return history;
+    } catch (error) {
+      history.close();
+      throw error;
+    }
+  }
+
+  async query<Row>(sql: string, row: z.ZodType<Row>, parameters?: Parameters): Promise<Row[]> {
+    try {
+      return await queryRows(this.connection, sql, row, parameters);
+    } catch (error) {
+      throw this.explained(error);
+    }
+  }
+
+  /** From now on, queries see these tables of the state instead of those that the file has. */
+  show(tables: StateTables): Promise<void> {
+    return this.tables.show(this.connection, tables);
+  }
+
+  /** Converts an error thrown while reading; a `StorageError` if the file is damaged. */
+  explained(error: unknown): unknown {
+    return isOfDamage(error) ? unreadable('read', this.path, error) : error;
+  }
+
+  /** Another connection to the same file, for concurrent queries. It must be closed separately. */
+  async beside(): Promise<History> {
+    const connection = await this.instance.connect();
+    await this.tables.showOn(connection);
+    return new History(this.path, this.instance, connection, this.tables, 'connection');
+  }
+
+  storedDays(project: string): Promise<StoredDays> {
+    return readStoredDays(this, project);
+  }
+
+  close(): void {
+    this.connection.closeSync();
+    if (this.owns === 'file') this.instance.closeSync();
+  }
+}
+
+/** Opens the history at `path`. Throws a `StorageError` if there is none, or if it fails the `check`. */
+export async function openHistory(
+  path: string,
+  rights: QueryRights = {},
+  check: (connection: DuckDBConnection, path: string) => Promise<unknown> = expectSchema,
+): Promise<History> {
+  await access(path).catch(async (cause: unknown) => {
+    await expectDirectory(dirname(path));
+    throw new StorageError(
+      codeOf(cause) === 'ENOENT' || codeOf(cause) === 'ENOTDIR'
+        ? `There is no history yet (${path}). Load it first: readership export, or readership run --sandbox to try the sandbox.`
+        : `Cannot read the history ${path}: ${messageOf(cause)}. Run this as the user that exports, or give this user access to its directory.`,
+      { cause },
+    );
+  });
+  try {
+    return await History.open(path, rights, (connection) => check(connection, path));
+  } catch (cause) {
+    throw cause instanceof StorageError ? cause : unreadable('open', path, cause);
+  }
+}
+
+/**
+ * As `openHistory`, for this version's own queries. Throws a `StorageError` if another version wrote the history, which may
+ * lack what they read.
+ */
+export const openOwnHistory = (path: string, limits: QueryRights['limits'] = {}): Promise<History> =>
+  openHistory(path, { limits }, async (connection) => {
+    await expectSchema(connection, path);
+    if (!(await isDescribed(connection)))
+      throw new OtherVersionError(
+        `Another version of Readership wrote the views of the history ${path}. Write them again: readership run`,
+      );
+  });
+
+const unreadable = (doing: 'open' | 'read', path: string, cause: unknown): StorageError =>
+  new StorageError(
+    `Cannot ${doing} the history ${path}: ${messageOf(cause)}. Restore a backup of it: readership restore --from FILE. ` +
+      'Without one, move it away, and load again what the platform still has: readership export --reload',
+    { cause },
+  );

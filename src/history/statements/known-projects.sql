@@ -1,0 +1,3 @@
+-- Grain: one row per project.
+SELECT project_id, project
+FROM internal.projects

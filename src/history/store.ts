@@ -1,0 +1,248 @@
+import type { DuckDBConnection } from '@duckdb/node-api';
+import pLimit from 'p-limit';
+import type { z } from 'zod';
+import type { PageViews } from '../api/schema.js';
+import type { Day } from '../day.js';
+import { messageOf, StorageError } from '../errors.js';
+import { exists, stampOf } from '../files.js';
+import { applyChanges, type LoadedDay } from './changes.js';
+import { countsOf } from './counts.js';
+import { readRowsOfDay, readStoredDays, type Restatement, type StoredDay, type StoredDays } from './days.js';
+import { literal, withConnection } from './duckdb.js';
+import { EMPTY_HISTORY, type History, openHistory } from './history.js';
+import { PathIds } from './path-ids.js';
+import type { Parameters, Reader } from './query.js';
+import { isToRewrite } from './rewrite.js';
+import { type CarriedState, isNewerState, readStateSummary, storeState } from './saved-state.js';
+import { describe, expectSchema, isDescribed } from './schema.js';
+import { type StateTables, storeTables } from './tables.js';
+import { writeNext } from './write.js';
+
+/** Days that are read wait so long to be written, or until they have so many rows. */
+const WRITE_AFTER_MS = 60_000;
+const MOST_WAITING_ROWS = 2_000_000;
+
+export interface StoreOptions {
+  readonly path: string;
+  /** The tables of the state, as they are now. */
+  readonly tables: () => StateTables;
+  /** A copy of the state, as it is now. */
+  readonly state: () => CarriedState;
+  /** Throws if another process has become the worker. */
+  readonly expectCurrent: () => void;
+  /** Called once days are in the history. */
+  readonly onWritten: (days: readonly LoadedDay[]) => Promise<void>;
+  readonly onWarning?: (words: string) => void;
+  /** By default, about a minute. */
+  readonly writeAfterMs?: number | undefined;
+}
+
+/** A day to store in place of what is stored of it; without rows, the stored ones are kept. */
+export interface DayToStore {
+  readonly project: string;
+  readonly stored: StoredDay;
+  readonly rows?: readonly PageViews[] | undefined;
+  readonly restatement?: Restatement | undefined;
+}
+
+/**
+ * The history as the worker uses it: it reads the newest version, collects the days that are read, and writes them with
+ * the next version about once a minute, and when it is asked to.
+ */
+export class HistoryStore implements Reader {
+  readonly #inTurn = pLimit(1);
+  #reader: { readonly history: History; readonly isDescribed: boolean } | undefined;
+  #areTablesOld = false;
+  readonly #days = new Map<string, Promise<Map<Day, StoredDay>>>();
+  #ids = this.#newIds();
+  /** What identifies the version that days and ids were read from; undefined before any was read. */
+  #stamp: { readonly of: string | undefined } | undefined;
+  #waiting = new Map<string, LoadedDay>();
+  #restatements: Restatement[] = [];
+  #rows = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #failure: Error | undefined;
+
+  constructor(private readonly options: StoreOptions) {}
+
+  get path(): string {
+    return this.options.path;
+  }
+
+  /** Reads the newest version, with the days that were read and the current tables of the state. */
+  async query<Row>(sql: string, row: z.ZodType<Row>, parameters?: Parameters): Promise<Row[]> {
+    if (this.#waiting.size > 0 || !(await this.#isDescribed())) await this.write();
+    return this.#reading((history) => history.query(sql, row, parameters));
+  }
+
+  /** The tables of the state have changed. */
+  refresh(): void {
+    this.#areTablesOld = true;
+  }
+
+  /** The stored days of a project, with those that are not written yet. */
+  storedDays(project: string): Promise<StoredDays> {
+    return this.#daysOf(project);
+  }
+
+  /** The rows of a day. */
+  async rowsOfDay(project: string, day: Day): Promise<PageViews[]> {
+    if (this.#waiting.has(keyOf(project, day))) await this.write();
+    return this.#reading((history) => readRowsOfDay(history, project, day));
+  }
+
+  /** Collects a day. It is in the history after the next `write`. */
+  async put({ project, stored, rows, restatement }: DayToStore): Promise<void> {
+    if (this.#failure !== undefined) throw this.#failure;
+    const days = await this.#daysOf(project);
+    const idOf = rows && (await this.#ids.of(project));
+    const counts = rows && idOf && countsOf(rows, idOf);
+    const key = keyOf(project, stored.day);
+    const waiting = this.#waiting.get(key);
+    const isNew = waiting?.isNew ?? !days.has(stored.day);
+    this.#waiting.set(key, { project, stored, counts: counts ?? waiting?.counts, isNew });
+    if (restatement !== undefined) this.#restatements.push(restatement);
+    days.set(stored.day, stored);
+    this.#rows += rows?.length ?? 0;
+    if (this.#rows >= MOST_WAITING_ROWS) return this.write();
+    this.#timer ??= setTimeout(() => {
+      // The next day that is read, or the end, reports it.
+      this.write().catch((error: unknown) => {
+        this.#failure = error instanceof Error ? error : new Error(messageOf(error));
+      });
+    }, this.options.writeAfterMs ?? WRITE_AFTER_MS);
+  }
+
+  /** Writes the next version of the history if days wait. */
+  async writeWaiting(): Promise<void> {
+    if (this.#waiting.size > 0) await this.write();
+  }
+
+  /** Writes a history without days if there is none yet. */
+  async create(): Promise<void> {
+    if (!(await exists(this.options.path))) await this.write();
+  }
+
+  /** Writes the next version of the history: with the days that wait, the tables of the state, and the state itself. */
+  write(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    return this.#inTurn(() => this.#write());
+  }
+
+  /** What the state that the history carries knows; undefined if there is none. */
+  async carried(): Promise<Omit<CarriedState, 'database'> | undefined> {
+    return this.#reading(({ connection }) => readStateSummary(connection));
+  }
+
+  /** Runs `work` on a connection to the newest version that may write files. */
+  async writingFiles<Result>(work: (connection: DuckDBConnection) => Promise<Result>): Promise<Result> {
+    await this.writeWaiting();
+    const path = (await exists(this.options.path)) ? this.options.path : EMPTY_HISTORY;
+    return withConnection(async (connection) => {
+      await connection.run(`ATTACH ${literal(path)} AS history (READ_ONLY)`);
+      await connection.run('USE history');
+      return work(connection);
+    });
+  }
+
+  /** Closes the files. What waits is not written. */
+  async close(): Promise<void> {
+    clearTimeout(this.#timer);
+    await this.#inTurn(() => {
+      this.#closeReader();
+    });
+  }
+
+  async #write(): Promise<void> {
+    const { path, tables, state, expectCurrent, onWarning } = this.options;
+    // Opened now, so that it is the version that the file has.
+    this.#closeReader();
+    const reader = await this.#open();
+    const isRewritten = await isToRewrite(
+      reader.history.connection,
+      [...this.#waiting.values()].map(({ stored }) => stored.day),
+    );
+    const saved = state();
+    const isNewer = isNewerState(path, saved, await readStateSummary(reader.history.connection));
+    const [waiting, restatements, rows] = [this.#waiting, this.#restatements, this.#rows];
+    const added = this.#ids.take();
+    const days = [...waiting.values()];
+    this.#waiting = new Map();
+    this.#restatements = [];
+    this.#rows = 0;
+    const change = async (connection: DuckDBConnection) => {
+      await describe(connection);
+      await applyChanges(connection, { days, restatements, ...added });
+      await storeTables(connection, tables());
+      // One that knows more attempts is for `restore`.
+      if (isNewer) await storeState(connection, saved);
+    };
+    try {
+      await writeNext(path, { change, isRewritten, expectCurrent, onWarning });
+    } catch (error) {
+      // They are still to be written, but for days that were read again meanwhile.
+      this.#waiting = new Map([...waiting, ...this.#waiting]);
+      this.#restatements = [...restatements, ...this.#restatements];
+      this.#rows += rows;
+      this.#ids.putBack(added);
+      throw error;
+    }
+    this.#closeReader();
+    this.#stamp = { of: await stampOf(path) };
+    this.#failure = undefined;
+    await this.options.onWritten(days);
+  }
+
+  async #isDescribed(): Promise<boolean> {
+    return this.#inTurn(async () => (await this.#open()).isDescribed);
+  }
+
+  #daysOf(project: string): Promise<Map<Day, StoredDay>> {
+    const known = this.#days.get(project) ?? this.#reading((history) => readStoredDays(history, project));
+    this.#days.set(project, known);
+    return known;
+  }
+
+  #reading<Result>(work: (history: History) => Promise<Result>): Promise<Result> {
+    return this.#inTurn(async () => {
+      const { history } = await this.#open();
+      if (this.#areTablesOld) await history.show(this.options.tables());
+      this.#areTablesOld = false;
+      return work(history);
+    });
+  }
+
+  async #open() {
+    if (this.#reader !== undefined) return this.#reader;
+    const { path } = this.options;
+    const stamp = await stampOf(path);
+    if (this.#stamp !== undefined && this.#stamp.of !== stamp) this.#forget();
+    const history = await openHistory(stamp === undefined ? EMPTY_HISTORY : path, {}, expectSchema);
+    this.#areTablesOld = true;
+    this.#stamp = { of: stamp };
+    const found = { history, isDescribed: await isDescribed(history.connection) };
+    return (this.#reader = found);
+  }
+
+  /** Another program has replaced the history: what was read of the last one is of no use. */
+  #forget(): void {
+    if (this.#waiting.size > 0)
+      throw new StorageError(
+        `Another program has replaced the history ${this.options.path} meanwhile. Nothing was changed. Run the command again.`,
+      );
+    this.#days.clear();
+    this.#ids = this.#newIds();
+  }
+
+  #newIds(): PathIds {
+    return new PathIds((work) => this.#reading((history) => work(history)));
+  }
+
+  #closeReader(): void {
+    this.#reader?.history.close();
+    this.#reader = undefined;
+  }
+}
+
+const keyOf = (project: string, day: Day): string => `${day} ${project}`;

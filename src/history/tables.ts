@@ -1,0 +1,85 @@
+import type { DuckDBConnection } from '@duckdb/node-api';
+import { z } from 'zod';
+import { identifier } from './duckdb.js';
+import { queryRows, runStatement } from './query.js';
+
+/** The tables of the state that analysts ask for. */
+export const STATE_TABLES = [
+  'jobs',
+  'choices',
+  'skips',
+  'emails',
+  'notes',
+  'runs',
+  'day_failures',
+  'first_days',
+] as const;
+
+/** Their rows as JSON, with at least the columns that the history has. */
+export type StateTables = Readonly<Record<(typeof STATE_TABLES)[number], string>>;
+
+/** The database of a reader that has the current tables of the state. */
+const CURRENT = 'state_now';
+
+/** Replaces the copies of tables of the state in a history that is being written. */
+export async function storeTables(connection: DuckDBConnection, tables: StateTables): Promise<void> {
+  const types = await rowTypes(connection);
+  for (const name of STATE_TABLES) {
+    await connection.run(`DELETE FROM ${name}`);
+    await runStatement(connection, `INSERT INTO ${name} BY NAME ${rowsOf(types.get(name))}`, {
+      rows: tables[name],
+    });
+  }
+}
+
+/** The current tables of the state, as every connection to an opened history sees them instead of the stored ones. */
+export class CurrentTables {
+  readonly #rows = new Map<string, string>();
+  #types: ReadonlyMap<string, string> | undefined;
+
+  /** Shows these tables on a connection from now on. */
+  async show(connection: DuckDBConnection, tables: StateTables): Promise<void> {
+    if (this.#types === undefined) {
+      await connection.run(`ATTACH ':memory:' AS ${CURRENT} (READ_WRITE)`);
+      this.#types = await rowTypes(connection);
+    }
+    for (const name of STATE_TABLES) {
+      if (this.#rows.get(name) === tables[name]) continue;
+      const sql = `CREATE OR REPLACE TABLE ${CURRENT}.${name} AS ${rowsOf(this.#types.get(name))}`;
+      await runStatement(connection, sql, { rows: tables[name] });
+      const isNew = !this.#rows.has(name);
+      this.#rows.set(name, tables[name]);
+      if (isNew) await this.#showTable(connection, name);
+    }
+  }
+
+  /** Shows the same tables on another connection. */
+  async showOn(connection: DuckDBConnection): Promise<void> {
+    for (const name of this.#rows.keys()) await this.#showTable(connection, name);
+  }
+
+  async #showTable(connection: DuckDBConnection, name: string): Promise<void> {
+    await connection.run(`CREATE TEMP VIEW ${name} AS FROM ${CURRENT}.${name}`);
+  }
+}
+
+const columnRow = z.object({ table_name: z.string(), name: z.string(), type: z.string() });
+
+const COLUMNS = `
+  SELECT table_name, column_name AS name, data_type AS type
+  FROM duckdb_columns()
+  WHERE database_name = current_database() AND schema_name = 'main'
+  ORDER BY column_index`;
+
+/** The type of a row of each table, as SQL. */
+async function rowTypes(connection: DuckDBConnection): Promise<Map<string, string>> {
+  const columns = await queryRows(connection, COLUMNS, columnRow);
+  const typeOf = (table: string) =>
+    columns
+      .filter(({ table_name: name }) => name === table)
+      .map(({ name, type }) => `${identifier(name)} ${type}`)
+      .join(', ');
+  return new Map(STATE_TABLES.map((name) => [name, `STRUCT(${typeOf(name)})`]));
+}
+
+const rowsOf = (type = ''): string => `SELECT unnest($rows::JSON::${type}[], max_depth := 2)`;

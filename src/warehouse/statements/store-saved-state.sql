@@ -1,2 +1,0 @@
-INSERT INTO internal.saved_state
-VALUES ($workspace, $attempt, $database)

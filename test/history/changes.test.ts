@@ -1,0 +1,195 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { addDays, type Day, day, daysBetween } from '../../src/day.js';
+import { dayColumn } from '../../src/history/query.js';
+import { emptyHistory, fillSiteWithGaps, type TestHistory } from '../reports/history.js';
+
+const count = z.int();
+const viewRow = z.object({ day: dayColumn, path: z.string(), human: count, ai: count });
+const siteRow = viewRow.omit({ path: true });
+const number = z.number().nullable();
+const changeRow = z.object({
+  path: z.string().nullable(),
+  days_loaded: count,
+  days_before: count,
+  human: number,
+  ai: number,
+  human_before: number,
+  ai_before: number,
+  human_change: number,
+  ai_change: number,
+  human_low: number,
+  human_high: number,
+  human_is_unusual: z.boolean().nullable(),
+  is_new: z.boolean().nullable(),
+});
+type Per = 'page' | 'section' | 'site';
+
+type SiteRow = z.infer<typeof siteRow>;
+type ViewRow = z.infer<typeof viewRow>;
+
+/** What the comment of the macro says, computed here from the stored rows. */
+function independent(
+  { site, views }: { site: readonly SiteRow[]; views: readonly ViewRow[] },
+  range: { first: Day; last: Day; shift: number },
+  per: Per,
+) {
+  const within = (at: Day, shift: number) =>
+    at >= addDays(range.first, -shift) && at <= addDays(range.last, -shift);
+  const isBefore = (at: Day) => range.shift > 0 && within(at, range.shift);
+  const named = { page: (path: string) => path, section: (path: string) => `/${path.split('/')[1]}` };
+  const rows: (SiteRow & { readonly path: string | null })[] =
+    per === 'site'
+      ? site.filter((row) => row.day <= range.last).map((row) => ({ ...row, path: null }))
+      : views.map((row) => ({ ...row, path: named[per](row.path) }));
+  const days_loaded = site.filter((row) => within(row.day, 0)).length;
+  const days_before = site.filter((row) => isBefore(row.day)).length;
+  const sum = (of: typeof rows, audience: 'human' | 'ai') =>
+    of.reduce((total, row) => total + row[audience], 0);
+  const change = (now: number | null, before: number | null) =>
+    now === null || before === null || before === 0 ? null : now / days_loaded / (before / days_before) - 1;
+  const byPath = new Map<string | null, typeof rows>();
+  for (const row of rows) {
+    const own = byPath.get(row.path);
+    if (own === undefined) byPath.set(row.path, [row]);
+    else own.push(row);
+  }
+  return [...byPath].flatMap(([path, own]) => {
+    const [now, before] = [own.filter((row) => within(row.day, 0)), own.filter((row) => isBefore(row.day))];
+    if (per !== 'site' && now.length + before.length === 0) return [];
+    const first = own.map((row) => row.day).sort()[0];
+    const known =
+      first === undefined ? [] : site.filter((row) => row.day < first && daysBetween(row.day, first) <= 56);
+    const isFirst = per !== 'site' && first !== undefined && within(first, 0);
+    const [human, ai] = days_loaded === 0 ? [null, null] : [sum(now, 'human'), sum(now, 'ai')];
+    const [human_before, ai_before] =
+      days_before === 0 ? [null, null] : [sum(before, 'human'), sum(before, 'ai')];
+    return [
+      {
+        ...{ path, days_loaded, days_before, human, ai, human_before, ai_before },
+        human_change: change(human, human_before),
+        ai_change: change(ai, ai_before),
+        is_new: isFirst ? (known.length >= 28 ? true : null) : false,
+      },
+    ];
+  });
+}
+
+const LAST = day('2026-11-15');
+const RANGES = [
+  { first: addDays(LAST, -6), last: LAST, shift: 7 },
+  { first: addDays(LAST, -90), last: LAST, shift: 91 },
+  { first: addDays(LAST, -40), last: addDays(LAST, -10), shift: 364 },
+  // Longer than what it is compared with lies back, so some days are on both sides.
+  { first: addDays(LAST, -399), last: LAST, shift: 364 },
+  { first: addDays(LAST, -435), last: LAST, shift: 0 },
+  { first: day('2025-09-01'), last: day('2025-09-14'), shift: 14 },
+];
+
+describe('changes on sites with gaps', () => {
+  it.each([1, 2, 8])('returns what independent code computes: site %i', async (seed) => {
+    const history = await emptyHistory();
+    await fillSiteWithGaps(history, seed);
+    const stored = {
+      site: await history.reader.query('SELECT day, human, ai FROM site_days', siteRow),
+      views: await history.reader.query('SELECT day, path, human, ai FROM page_views', viewRow),
+    };
+    for (const range of RANGES)
+      for (const per of ['page', 'section', 'site'] as const) {
+        const sql = `FROM changes('${range.first}', '${range.last}', ${range.shift}, per := '${per}')`;
+        const found = await history.reader.query(sql, changeRow);
+        const expected = independent(stored, range, per);
+        const told = (rows: typeof expected) => new Map(rows.map((row) => [row.path, row]));
+        const plain = found.map(({ human_low, human_high, human_is_unusual, ...row }) => {
+          const { human } = row;
+          if (human_low === null || human_high === null) expect(human_is_unusual).toBeNull();
+          else
+            expect(human_is_unusual, sql).toBe(human !== null && (human < human_low || human > human_high));
+          return row;
+        });
+        const shown = told(plain);
+        expect([...shown.keys()].sort(), sql).toEqual(expected.map(({ path }) => path).sort());
+        for (const { human_change, ai_change, ...row } of expected) {
+          const own = shown.get(row.path);
+          expect(own, sql).toMatchObject(row);
+          for (const [is, should] of [
+            [own?.human_change, human_change],
+            [own?.ai_change, ai_change],
+          ] as const)
+            if (should === null) expect(is, sql).toBeNull();
+            else expect(is, sql).toBeCloseTo(should, 9);
+        }
+      }
+  });
+});
+
+describe('changes', () => {
+  let history: TestHistory;
+  beforeAll(async () => {
+    history = await emptyHistory();
+    // Sixty pages with 70 views a week, give or take a tenth; /grows has twice as many in the last week.
+    await history.run(`
+      INSERT INTO page_views
+      SELECT 'p', day, path, path, human, 0, human
+      FROM (
+        SELECT
+          day::DATE AS day, if(n = 0, '/grows', format('/page-{}', n)) AS path,
+          (10 + hash(n, date_trunc('week', day)) % 3 - 1) * if(n = 0 AND day >= DATE '2026-11-09', 2, 1) AS human
+        FROM range(60) AS pages (n), generate_series(DATE '2026-08-03', DATE '2026-11-15', INTERVAL 1 DAY) AS days (day)
+      );
+      INSERT INTO days BY NAME
+      SELECT project, day, 'final' AS state, now()::TIMESTAMP AS first_loaded_at, first_loaded_at AS loaded_at, loaded_at AS checked_at,
+        sum(human) AS human, sum(ai) AS ai, sum(total) AS total, count(*) AS pages,
+        0 AS unattributed_human, 0 AS unattributed_ai, 0 AS unattributed_total, 0 AS nights_in_doubt
+      FROM page_views GROUP BY ALL`);
+  });
+  const rows = (sql: string) => history.reader.query(sql, changeRow);
+
+  it('calls unusual what doubled, and hardly any page that goes on as before', async () => {
+    const found = await rows("FROM changes('2026-11-09', '2026-11-15')");
+    const unusual = found.filter(({ human_is_unusual }) => human_is_unusual);
+    expect(found.every(({ human_low }) => human_low !== null)).toBe(true);
+    expect(unusual.map(({ path }) => path)).toContain('/grows');
+    expect(unusual.length).toBeLessThanOrEqual(6);
+  });
+
+  it('expects nothing, and calls no page new, where too little is loaded before', async () => {
+    const [first] = await rows("FROM changes('2026-08-10', '2026-08-16')");
+    expect(first).toMatchObject({ human_low: null, human_is_unusual: null, is_new: false, days_before: 7 });
+    const start = await rows("FROM changes('2026-08-03', '2026-08-09')");
+    expect(new Set(start.map(({ is_new }) => is_new))).toEqual(new Set([null]));
+  });
+
+  it('compares nothing across a break in the notes', async () => {
+    await history.run(
+      "INSERT INTO notes VALUES ('p', '2026-11-09', 'bots', '/page-1*', true), ('p', '2026-11-12', 'a talk', '*', false)",
+    );
+    const compared = async (range: string) =>
+      (await rows(`FROM changes(${range}) ORDER BY path`)).filter(
+        ({ human_change }) => human_change !== null,
+      );
+    const last = await compared("'2026-11-09', '2026-11-15'");
+    expect(last.map(({ path }) => path)).not.toContain('/page-12');
+    expect(last).toHaveLength(60 - 11);
+    expect(last.every(({ human_low }) => human_low !== null)).toBe(true);
+    expect(await compared("'2026-11-09', '2026-11-15', per := 'site'")).toEqual([]);
+    // A pattern concerns each section that has a page of it.
+    const sections = "'2026-11-09', '2026-11-15', per := 'section'";
+    expect((await compared(sections)).map(({ path }) => path)).toEqual(last.map(({ path }) => path));
+    await history.run("UPDATE notes SET path = '/*/install' WHERE is_break");
+    expect(await compared(sections)).toEqual([]);
+    await history.run("UPDATE notes SET path = '/page-1/*' WHERE is_break");
+    expect(await compared(sections)).toHaveLength(60 - 1);
+    // Both sides lie before it, or after it.
+    expect(await compared("'2026-11-02', '2026-11-08'")).toHaveLength(60);
+    expect(await compared("'2026-11-13', '2026-11-15'")).toHaveLength(60);
+    await history.run('DELETE FROM notes');
+  });
+
+  it.each([
+    ["per := 'week'", /per must be page, section or site/],
+    ['-7', /days_earlier must not be negative/],
+  ])('refuses %s', async (argument, words) => {
+    await expect(rows(`FROM changes('2026-11-09', '2026-11-15', ${argument})`)).rejects.toThrow(words);
+  });
+});

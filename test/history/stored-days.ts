@@ -1,0 +1,34 @@
+import type { PageViews } from '../../src/api/schema.js';
+import { day as toDay } from '../../src/day.js';
+import { storeDay } from '../../src/export/store-day.js';
+import { NO_VIEWS, sumCounts } from '../../src/export/totals.js';
+import { stateBeside } from '../open-state.js';
+import type { HistoryStore } from '../../src/history/store.js';
+
+export { row as page } from '../export/moving-views.js';
+
+const NOW = new Date('2026-11-18T05:00:00Z');
+
+/** Stores days as an export does: each replaces what was stored for it. */
+export async function store(
+  history: HistoryStore,
+  project: string,
+  days: Readonly<Record<string, readonly PageViews[]>>,
+): Promise<void> {
+  for (const [at, rows] of Object.entries(days))
+    await storeLoaded(history, { project, day: toDay(at), now: NOW }, rows, 'final');
+}
+
+type StoredDay = Parameters<typeof storeDay>;
+
+/** Stores a day whose rows add up. */
+export async function storeLoaded(
+  history: HistoryStore,
+  on: StoredDay[1],
+  rows: readonly PageViews[],
+  state: StoredDay[3],
+): ReturnType<typeof storeDay> {
+  const walked = { totals: sumCounts(rows), rows, doubt: undefined, unattributed: NO_VIEWS };
+  const { state: ofHistory } = await stateBeside(history);
+  return storeDay({ history, state: ofHistory }, on, walked, state);
+}
