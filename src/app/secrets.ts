@@ -125,8 +125,7 @@ export async function readConfiguration(
       : await readEnvironment(config, workingDirectory, environment, output.note, secrets);
   // Problems quote the configuration, which may contain a key by mistake.
   output.hide(secretNames(known).flatMap((name) => known[name] ?? []));
-  const { settings, file, directory, notices } = await loadSettings(config, workingDirectory);
-  for (const notice of notices) output.note(notice);
+  const { settings, file, directory } = await loadSettings(config, workingDirectory);
   if (secrets === 'none') return { settings, file, directory, environment: {} };
   const configuration = { settings: withSender(settings, known), file, directory, environment: known };
   refuseUnfitSecrets(configuration);

@@ -21,5 +21,4 @@ export async function readPalette(workspaceDir: string | undefined): Promise<Pal
 }
 
 const read = async (path: string): Promise<Palette> =>
-  parseYaml(await readFile(path, 'utf8'), { path, schema: palette, unknownKey: 'expected light and dark' })
-    .value;
+  parseYaml(await readFile(path, 'utf8'), { path, schema: palette, unknownKey: 'expected light and dark' });

@@ -5,7 +5,7 @@ import { parseEnv } from 'node:util';
 import { codeOf, ConfigurationError } from '../errors.js';
 import { readText } from '../files.js';
 import { parseYaml } from './problems.js';
-import { type ProjectSettings, RETIRED, type Settings, settingsSchema } from './schema.js';
+import { type ProjectSettings, type Settings, settingsSchema } from './schema.js';
 
 export const CONFIG_FILE = 'readership.yaml';
 /** Next to the configuration. */
@@ -25,23 +25,19 @@ export interface Configuration {
   readonly environment: Environment;
 }
 
-/**
- * Reads `readership.yaml`, or the file given. Throws a `ConfigurationError` that lists all problems
- * with their lines. `notices` are about retired settings.
- */
+/** Reads `readership.yaml`, or the file given. Throws a `ConfigurationError` that lists all problems with their lines. */
 export async function loadSettings(
   file: string | undefined,
   workingDirectory: string,
-): Promise<Pick<Configuration, 'settings' | 'file' | 'directory'> & { readonly notices: readonly string[] }> {
+): Promise<Pick<Configuration, 'settings' | 'file' | 'directory'>> {
   const path = pathOf(file, workingDirectory);
   const directory = dirname(path);
-  const { value, notices } = parseYaml(await readConfig(path, file === undefined), {
+  const settings = parseYaml(await readConfig(path, file === undefined), {
     path,
     schema: settingsSchema,
     unknownKey: 'unknown setting; docs/configuration.md lists all of them',
-    retired: RETIRED,
   });
-  return { settings: withPaths(value, directory), file: path, directory, notices };
+  return { settings: withPaths(settings, directory), file: path, directory };
 }
 
 /**

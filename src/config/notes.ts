@@ -53,7 +53,7 @@ function parseNotes(text: string, file: string, projects: readonly string[] | un
     path: file,
     schema: notesSchema(projects),
     unknownKey: 'a note has date, text, project, path and break',
-  }).value;
+  });
 }
 
 /**

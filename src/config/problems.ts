@@ -22,80 +22,51 @@ export class ProblemsError extends ConfigurationError {
   }
 }
 
-type Issue = z.core.$ZodIssue;
-
 interface YamlFile<Value> {
   readonly path: string;
   readonly schema: z.ZodType<Value>;
-  /** The advice for a key that is not in the schema. */
+  /** The advice for a key that is not in the schema, and similar to none that is. */
   readonly unknownKey: string;
-  /** By their paths, such as `history.maxWait`. */
-  readonly retired?: ReadonlyMap<string, RetiredSetting>;
 }
 
-export interface RetiredSetting {
-  /** `refuse` where ignoring the setting would send, spend or load more than it allowed. */
-  readonly then: 'refuse' | 'notice';
-  /** What applies now, in words without a capital and a period. */
-  readonly nowApplies: string;
-}
-
-const retiredWords = ({ nowApplies }: RetiredSetting): string =>
-  `is no longer a setting: ${nowApplies}. Remove it.`;
-
-/**
- * Parses the text of a YAML file written by people: its value, and notices about retired settings that it has and that
- * have no effect. Throws a `ProblemsError`.
- */
-export function parseYaml<Value>(
-  raw: string,
-  { path, schema, unknownKey, retired = new Map() }: YamlFile<Value>,
-): { readonly value: Value; readonly notices: readonly string[] } {
+/** The value of a YAML file written by people. Throws a `ProblemsError`. */
+export function parseYaml<Value>(raw: string, { path, schema, unknownKey }: YamlFile<Value>): Value {
   // The library rejects a list after a byte order mark, with which some editors begin a file.
   const text = raw.replace(/^\uFEFF/, '');
-  const lines = new LineCounter();
-  let document: Document.Parsed;
-  try {
-    document = parseDocument(text, {
-      lineCounter: lines,
-      prettyErrors: false,
-      logLevel: 'error',
-    });
-  } catch (error) {
-    // The library descends into brackets until there is no stack left.
-    if (!(error instanceof RangeError)) throw error;
-    throw new ProblemsError(path, [{ line: 1, message: 'brackets or lists are nested too deeply' }]);
-  }
-  if (document.errors.length > 0) throw new ProblemsError(path, syntaxProblems(text, document, lines));
-  const stray = strayYaml(document, lines);
-  if (stray.length > 0) throw new ProblemsError(path, stray);
-  const notices = [...retired]
-    .filter(([name, { then }]) => {
-      const keys = name.split('.');
-      return then === 'notice' && document.hasIn(keys) && document.deleteIn(keys);
-    })
-    .map(([name, setting]) => `${name} in ${basename(path)} ${retiredWords(setting)}`);
-  let values: unknown;
-  try {
-    values = document.toJS();
-  } catch {
-    // The library limits alias expansion, so that a small file cannot exhaust memory.
-    const { line } = lines.linePos(text.search(/\*\w/));
-    throw new ProblemsError(path, [{ line, message: TOO_MANY_ALIASES }]);
-  }
+  const counter = new LineCounter();
+  const at = (offset: number, message: string): Problem => ({ line: counter.linePos(offset).line, message });
+  const fail = (...problems: Problem[]): never => {
+    throw new ProblemsError(path, problems);
+  };
+  const read = <Result>(work: () => Result, otherwise: Problem): Result => {
+    try {
+      return work();
+    } catch {
+      return fail(otherwise);
+    }
+  };
+  // The library descends into brackets until there is no stack left.
+  const document = read(
+    () => parseDocument(text, { lineCounter: counter, prettyErrors: false, logLevel: 'error' }),
+    { line: 1, message: 'brackets or lists are nested too deeply' },
+  );
+  // Only the first: one missing character often makes the lines after it invalid too.
+  const [error] = document.errors;
+  if (error !== undefined) return fail(at(error.pos[0], syntaxWords(error, text)));
+  const misread = misreadIn(document);
+  if (misread.length > 0) return fail(...misread.map(({ offset, words }) => at(offset, words)));
+  // The library limits how far aliases expand, so that a small file cannot exhaust memory.
+  const repeated = 'YAML aliases repeat too many values; write the values out instead';
+  const values = read((): unknown => document.toJS(), at(text.search(/\*\w/), repeated));
   const parsed = schema.safeParse(values ?? {}, IN_OUR_WORDS);
-  if (parsed.success) return { value: parsed.data, notices };
+  if (parsed.success) return parsed.data;
   const problems = parsed.error.issues
-    .flatMap((issue) => describe(issue, schema, unknownKey, retired))
-    .map(({ at, words }) => ({
-      line: lines.linePos(offsetOf(at, document)).line,
-      message: at.length === 0 ? words : `${nameOf(at)}: ${words}`,
-    }))
-    .sort((left, right) => left.line - right.line);
-  throw new ProblemsError(path, problems);
+    .flatMap((issue) => settingProblems(issue, unknownKey))
+    .map(({ path, words }) =>
+      at(offsetOf(path, document), path.length === 0 ? words : `${nameOf(path)}: ${words}`),
+    );
+  return fail(...problems.sort((left, right) => left.line - right.line));
 }
-
-const TOO_MANY_ALIASES = 'YAML aliases repeat too many values; write the values out instead';
 
 /** The problem in any thrown value, on one line; schema errors are listed by field. */
 export const problemOf = (error: unknown): string =>
@@ -116,8 +87,15 @@ const WHAT_TO_WRITE: Readonly<Record<string, string>> = {
   record: 'its entries, each as name: value',
 };
 
-/** What to write instead, for values whose schema has no words of its own. */
+const didYouMean = (name: string): string => `unknown setting; did you mean ${name}?`;
+
+/** What to write instead, for values whose schema has no words of its own. For unknown settings, a line each. */
 function wordsFor(issue: z.core.$ZodRawIssue): string {
+  if (issue.code === 'unrecognized_keys') {
+    const known = issue.inst instanceof z.ZodObject ? Object.keys(issue.inst.shape) : [];
+    const advice = issue.keys.map((key) => nearest(key, known)).map((near) => near && didYouMean(near));
+    return advice.join('\n');
+  }
   if (issue.code === 'invalid_type') return `write ${WHAT_TO_WRITE[issue.expected] ?? issue.expected}`;
   if (issue.code === 'invalid_value') return `write ${issue.values.map(String).filter(Boolean).join(' or ')}`;
   if (issue.code !== 'too_small' && issue.code !== 'too_big') return 'not a value that this setting can have';
@@ -145,71 +123,58 @@ const SYNTAX: Readonly<Partial<Record<Document['errors'][number]['code'], string
   TAB_AS_INDENT: 'indented with a tab: use spaces',
 };
 
-/** Only the first: one missing character often makes the lines after it invalid too. */
-const syntaxProblems = (text: string, document: Document, lines: LineCounter): Problem[] =>
-  document.errors.slice(0, 1).map(({ code, pos: [start] }) => {
-    const words = SYNTAX[code] ?? 'not valid YAML: check quotes, brackets, colons and indentation';
-    const [key = ''] = code === 'DUPLICATE_KEY' ? (/^[^:\n]*/.exec(text.slice(start)) ?? []) : [];
-    return { line: lines.linePos(start).line, message: key === '' ? words : `${key}: ${words}` };
-  });
+function syntaxWords({ code, pos: [start] }: Document['errors'][number], text: string): string {
+  const words = SYNTAX[code] ?? 'not valid YAML: check quotes, brackets, colons and indentation';
+  const [key] = code === 'DUPLICATE_KEY' ? (/^[^:\n]*/.exec(text.slice(start)) ?? []) : [];
+  return key === undefined ? words : `${key}: ${words}`;
+}
 
 /**
  * Text that YAML misinterprets: a pattern that starts with an unquoted asterisk, which YAML reads
  * as an alias, and keys that are not text.
  */
-function strayYaml(document: Document, lines: LineCounter): Problem[] {
-  const problems: Problem[] = [];
-  const report = (offset: number, message: string) => {
-    problems.push({ line: lines.linePos(offset).line, message });
-  };
+function misreadIn(document: Document) {
+  const found: { offset: number; words: string }[] = [];
   visit(document, {
     Alias: (_, alias) => {
       const { source } = alias;
-      if (alias.resolve(document) === undefined)
-        report(startOf(alias) ?? 0, `YAML reads *${source} as an alias; put it in quotes: '*${source}'`);
+      if (alias.resolve(document) !== undefined) return;
+      const words = `YAML reads *${source} as an alias; put it in quotes: '*${source}'`;
+      found.push({ offset: startOf(alias) ?? 0, words });
     },
     Pair: (_, { key, value }) => {
       if (isScalar(key) && typeof key.value === 'string') return;
-      const node = isNode(key) ? key : value;
-      report(startOf(node) ?? 0, `not the name of a setting: ${String(key)}`);
+      const offset = startOf(isNode(key) ? key : value) ?? 0;
+      found.push({ offset, words: `not the name of a setting: ${String(key)}` });
     },
   });
-  return problems;
+  return found;
 }
 
-function describe(
-  issue: Issue,
-  schema: z.ZodType,
+/** The problems that an issue is about, each with the path of its setting. */
+function settingProblems(
+  issue: z.core.$ZodIssue,
   unknownKey: string,
-  retired: ReadonlyMap<string, RetiredSetting>,
-) {
-  if (issue.code === 'unrecognized_keys') {
-    const names = namesAt(schema, issue.path);
-    return issue.keys.map((key) => {
-      const at = [...issue.path, key];
-      const setting = retired.get(at.join('.'));
-      if (setting !== undefined) return { at, words: retiredWords(setting) };
-      const near = nearest(key, names);
-      return { at, words: near === undefined ? unknownKey : `unknown setting; did you mean ${near}?` };
-    });
+): { readonly path: readonly PropertyKey[]; readonly words: string }[] {
+  const { code, path, message } = issue;
+  if (code === 'unrecognized_keys') {
+    const advice = message.split('\n');
+    return issue.keys.map((key, index) => ({
+      path: [...path, key],
+      words: (advice[index] ?? message) || unknownKey,
+    }));
   }
-  const isMissing = issue.code === 'invalid_type' && issue.input === undefined;
-  return [{ at: issue.path, words: isMissing ? 'is missing' : issue.message }];
+  if (code === 'invalid_union') {
+    // Of the forms that a value can have, the one that it has, if that shows.
+    const isMeant = (form: z.core.$ZodIssue[]) =>
+      form.every((inner) => inner.path.length > 0 || inner.code === 'unrecognized_keys');
+    const meant = issue.errors.find(isMeant)?.flatMap((inner) => settingProblems(inner, unknownKey));
+    if (meant !== undefined)
+      return meant.map((inner) => ({ path: [...path, ...inner.path], words: inner.words }));
+  }
+  const isMissing = code === 'invalid_type' && issue.input === undefined;
+  return [{ path, words: isMissing ? 'is missing' : message }];
 }
-
-/** The names of the settings that a schema has at a path. */
-function namesAt(schema: z.ZodType, path: readonly PropertyKey[]): string[] {
-  let at: z.core.JSONSchema._JSONSchema[] = [jsonSchemaOf(schema)];
-  for (const key of path)
-    at = at.flatMap(variants).flatMap(({ items, properties, additionalProperties }) => {
-      const next = typeof key === 'number' ? items : (properties?.[String(key)] ?? additionalProperties);
-      return next === undefined || next instanceof Array ? [] : [next];
-    });
-  return at.flatMap(variants).flatMap(({ properties = {} }) => Object.keys(properties));
-}
-
-const variants = (schema: z.core.JSONSchema._JSONSchema): z.core.JSONSchema.BaseSchema[] =>
-  typeof schema === 'boolean' ? [] : [schema, ...(schema.anyOf ?? []).flatMap(variants)];
 
 /** The schema that editors use for completion and checks, as far as JSON Schema can express it. */
 export const jsonSchemaOf = (schema: z.ZodType) =>

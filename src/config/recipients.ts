@@ -1,7 +1,6 @@
 import addressParser from 'nodemailer/lib/addressparser';
 import { z } from 'zod';
 import { isSafe } from '../format/text.js';
-import { IN_OUR_WORDS } from './problems.js';
 import { ONE_LINE, parsedBy } from './values.js';
 
 declare const addressBrand: unique symbol;
@@ -120,10 +119,6 @@ export const channels = z
   )
   .prefault({});
 
-const NOT_AN_AUDIENCE = 'unknown setting; write the recipients of a report as { to: [docs@example.com] }';
-
-const NO_SUCH_KEY = 'unknown setting; an audience can have to, where and digest';
-
 export const audience = z.strictObject(
   {
     to: recipients,
@@ -136,24 +131,17 @@ export const audience = z.strictObject(
     /** One email about all projects instead of one per project. */
     digest: z.boolean().default(false),
   },
-  { error: ({ code }) => (code === 'invalid_type' ? NOT_AN_AUDIENCE : undefined) },
+  {
+    error: ({ code }) =>
+      code === 'unrecognized_keys' ? 'unknown setting; an audience can have to, where and digest' : undefined,
+  },
 );
 /** The recipients of a report, and the part of it that they get. */
 export type MailAudience = z.infer<typeof audience>;
 
 /** One audience, or a list of them. */
-export const audiences = z.unknown().transform((value, context): MailAudience[] => {
-  const parsed = Array.isArray(value)
-    ? z.array(audience).safeParse(value, IN_OUR_WORDS)
-    : audience.transform((one) => [one]).safeParse(value, IN_OUR_WORDS);
-  if (parsed.success) return parsed.data;
-  for (const issue of parsed.error.issues)
-    if (issue.code !== 'unrecognized_keys')
-      context.addIssue({ code: 'custom', path: issue.path, message: issue.message });
-    else
-      for (const key of issue.keys)
-        context.addIssue({ code: 'custom', path: [...issue.path, key], message: NO_SUCH_KEY });
-  return z.NEVER;
+export const audiences = z.union([audience.transform((one) => [one]), z.array(audience)], {
+  error: 'unknown setting; write the recipients of a report as { to: [docs@example.com] }',
 });
 
 const isAudiences = (entry: [string, unknown]): entry is [string, MailAudience[]] => Array.isArray(entry[1]);

@@ -9,7 +9,6 @@ import {
   recipients,
   sender,
 } from './recipients.js';
-import type { RetiredSetting } from './problems.js';
 import { serveSchema } from './serve.js';
 import {
   baseAddress,
@@ -154,32 +153,6 @@ export const settingsSchema = z
       reports: { firstDayOfWeek, timezone: settings.schedule.timezone, baseUrl, audiences },
     };
   });
-
-/** Settings that are gone, by their paths. */
-export const RETIRED: ReadonlyMap<string, RetiredSetting> = new Map([
-  [
-    'improve.experiment',
-    {
-      then: 'refuse',
-      nowApplies: 'the most-read pages get the jobs, including those that an experiment held out',
-    },
-  ],
-  [
-    'history.maxWait',
-    {
-      then: 'notice',
-      nowApplies:
-        'a command waits for up to two minutes if the platform wants a pause, and export --reload as long as needed',
-    },
-  ],
-  [
-    'improve.maxJobsPerRun',
-    {
-      then: 'refuse',
-      nowApplies: 'improve.maxJobsPerWeek and improve.maxOpenPullRequests limit the jobs',
-    },
-  ],
-]);
 
 /** The settings of a workspace, with defaults. */
 export type Settings = z.infer<typeof settingsSchema>;

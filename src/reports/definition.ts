@@ -169,10 +169,7 @@ async function readReport(name: string, folder: string) {
         return undefined;
       });
   const unknownKey = 'unknown report setting';
-  const parsed = await read(
-    file,
-    (text) => parseYaml(text, { path: file, schema: reportFile, unknownKey }).value,
-  );
+  const parsed = await read(file, (text) => parseYaml(text, { path: file, schema: reportFile, unknownKey }));
   if (parsed === undefined) throw cannotUse(name, problems);
 
   const sqlFiles = (await readdir(folder)).filter((file) => file.endsWith('.sql')).sort();

@@ -21,7 +21,8 @@ describe('the last scheduled moment', () => {
     (zone) => {
       const moments = new Set<string>();
       const start = Date.parse('2026-01-01T00:00:00Z');
-      for (let hour = 0; hour < 365 * 24; hour++)
+      // No night is shorter than this.
+      for (let hour = 0; hour < 365 * 24; hour += 11)
         moments.add(last(NIGHTLY, zone, new Date(start + hour * 3_600_000).toISOString()));
       const times = [...moments].map((text) => Date.parse(text));
       const gapsHours = times.slice(1).map((time, index) => (time - (times[index] ?? 0)) / 3_600_000);
@@ -43,10 +44,10 @@ describe('the last scheduled moment', () => {
   ])("from %s to %s, '%s' passes %i times, each when it is said to", (from, to, text, times) => {
     let passed = 0;
     let next = nextScheduled(text, 'Europe/Zurich', subMinutes(from, 1));
-    for (let now = new Date(from); now < new Date(to); now = addMinutes(now, 1)) {
+    for (let now = new Date(from); now < new Date(to); now = addMinutes(now, 5)) {
       const last = lastScheduled(text, 'Europe/Zurich', now);
       expect(last.getTime()).toBeLessThanOrEqual(now.getTime());
-      if (last > subMinutes(now, 1)) {
+      if (last > subMinutes(now, 5)) {
         expect([last, next]).toEqual([now, now]);
         passed++;
       }
@@ -142,11 +143,12 @@ describe('scheduled moments, compared with every minute of the clock', () => {
         const isOfWeekday = weekday === undefined || clock.weekday === weekday;
         return clock.minute === minute && clock.hour === hour && isOfWeekday;
       };
-      const thisMinute = new Date(Math.floor(now.getTime() / 60_000) * 60_000);
-      let before = thisMinute;
-      while (!isNamed(before)) before = addMinutes(before, -1);
-      let after = addMinutes(thisMinute, 1);
-      while (!isNamed(after)) after = addMinutes(after, 1);
+      let after = addMinutes(new Date(Math.floor(now.getTime() / 60_000) * 60_000), 1);
+      while (shows(zone, after).minute !== minute) after = addMinutes(after, 1);
+      // These zones change their clocks by whole hours.
+      let before = addMinutes(after, -60);
+      while (!isNamed(before)) before = addMinutes(before, -60);
+      while (!isNamed(after)) after = addMinutes(after, 60);
       expect(lastScheduled(expression, zone, now)).toEqual(before);
       expect(nextScheduled(expression, zone, now)).toEqual(after);
     });

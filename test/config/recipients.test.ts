@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { withSender } from '../../src/app/secrets.js';
 import { loadSettings } from '../../src/config/load.js';
+import { parseMailAddress, parseSender } from '../../src/config/recipients.js';
 import { parseSmtpUrl } from '../../src/mail/smtp.js';
 import { tempDir } from '../temp-dir.js';
 
@@ -95,6 +96,41 @@ describe('the email configuration', () => {
     ['mail: { from: a@example.com, password: x }', /mail\.password: unknown setting/],
   ])('rejects %s and says what to write', async (yaml, message) => {
     await expect(load(yaml)).rejects.toThrow(message);
+  });
+});
+
+describe('an email address', () => {
+  it.each([
+    [' Docs@Example.COM ', 'Docs@example.com'],
+    ['first.last+weekly@docs.example.co.uk', 'first.last+weekly@docs.example.co.uk'],
+    ['docs@MÜLLER.example', 'docs@müller.example'],
+    ['root@localhost', 'root@localhost'],
+  ])('%s is %s', (text, parsed) => {
+    expect(parseMailAddress(text)).toBe(parsed);
+  });
+
+  it.each([
+    ['', 'nothing'],
+    ['docs', 'no domain'],
+    ['@example.com', 'no mailbox'],
+    ['docs@', 'no domain'],
+    ['docs@example..com', 'an empty label'],
+    ['a@example.com, b@example.com', 'two'],
+    ['Docs <docs@example.com>', 'a name'],
+    ['docs@example.com\r\nBcc: eve@example.com', 'a second line'],
+    [`${'d'.repeat(250)}@example.com`, 'too long'],
+  ])('%j is not one: %s', (text) => {
+    expect(parseMailAddress(text)).toBeUndefined();
+  });
+
+  it('is written with a name in the sender of emails', () => {
+    expect(parseSender('Readership <docs@Example.com>')).toEqual({
+      name: 'Readership',
+      address: 'docs@example.com',
+    });
+    expect(parseSender('docs@example.com')).toEqual({ name: '', address: 'docs@example.com' });
+    for (const text of ['', 'Readership', 'a@example.com, b@example.com', 'Readership <docs>', 'g: a@b.c;'])
+      expect(parseSender(text), text).toBeUndefined();
   });
 });
 
