@@ -167,7 +167,9 @@ function settingProblems(
   if (code === 'invalid_union') {
     // Of the forms that a value can have, the one that it has, if that shows.
     const isMeant = (form: z.core.$ZodIssue[]) =>
-      form.every((inner) => inner.path.length > 0 || inner.code === 'unrecognized_keys');
+      form.every(
+        ({ code, path }) => code === 'unrecognized_keys' || (path.length > 0 && code !== 'invalid_union'),
+      );
     const meant = issue.errors.find(isMeant)?.flatMap((inner) => settingProblems(inner, unknownKey));
     if (meant !== undefined)
       return meant.map((inner) => ({ path: [...path, ...inner.path], words: inner.words }));
