@@ -1,27 +1,50 @@
 import { ClockError } from '../api/errors.js';
+import { notesFileIn } from '../config/notes.js';
 import { StorageError } from '../errors.js';
-import { exists, stampOf } from '../files.js';
+import { exists, makeDirectory, stampOf, writeWhole } from '../files.js';
+import { inSequence } from '../format/days.js';
+import { counted } from '../format/numbers.js';
 import { HistoryStore, type StoreOptions } from '../history/store.js';
 import type { MailTransport } from '../mail/transport.js';
 import { forgetDayFailure } from '../state/day-failures.js';
 import { forgetPages } from '../state/kept-pages.js';
-import type { Worker } from '../state/lock.js';
+import { acquireWorker, type Worker } from '../state/lock.js';
+import { createState, openState } from '../state/open.js';
+import { placeOf, type SendingPlace } from '../state/place.js';
+import { expectLocks } from '../state/probe.js';
+import { recover, type Recovered } from '../state/recover.js';
 import { saveState } from '../state/saved.js';
 import { Sender } from '../state/sender.js';
 import type { State } from '../state/state.js';
 import { readTables } from '../state/tables.js';
+import { readWitness } from '../state/witness.js';
 import { hasHistory, setHistory } from '../state/workspace.js';
 import type { Observer, Parts } from '../steps/parts.js';
-import { type Callbacks, connect } from './platform.js';
-import { type Hold, withWorker } from './worker.js';
-import type { Runtime, Workspace } from './workspace.js';
+import { type Callbacks, connect, type Connection } from './platform.js';
+import { expectNoHistory } from './state.js';
+import { keepPrivate, type Runtime, type Workspace } from './workspace.js';
+
+/** How long a command waits for another process to end. */
+export const MAX_LOCK_WAIT_MS = 30_000;
 
 /** Called with events while the worker's lock is held. */
 export type Listener = Callbacks & Observer;
 
-const TOO_FAR_OFF =
-  'Nothing is sent while the clocks of this machine and the platform are more than an hour apart. ' +
-  'Set whichever is wrong: readership doctor';
+/** Who holds the lock, such as `export`, and how long it waits for another one. */
+export interface Hold {
+  readonly command: string;
+  readonly maxWaitMs: number;
+  /** Called once with the current holder. */
+  readonly onHeld?: (who: string) => void;
+}
+
+/** What a worker has without the history; `recovered` says what a killed one was sending, if anything. */
+interface Working {
+  readonly state: State;
+  readonly worker: Worker;
+  readonly here: SendingPlace;
+  readonly recovered: string | undefined;
+}
 
 interface OpenOptions extends Hold {
   readonly listener: Listener;
@@ -29,45 +52,112 @@ interface OpenOptions extends Hold {
   readonly mayBeginAgain?: boolean | undefined;
 }
 
+const TOO_FAR_OFF =
+  'Nothing is sent while the clocks of this machine and the platform are more than an hour apart. ' +
+  'Set whichever is wrong: readership doctor';
+
 /**
- * Opens a workspace that was read, as its worker, runs `work` with its parts, and releases them, however it ends. Throws
- * a `LockedError` if another process is the worker, and a `StorageError` if something must be restored first.
+ * Runs `work` as the worker of a workspace, with everything that steps need, and releases all of it, however it ends.
+ * Throws as `withWorker` does, and a `StorageError` if the history must be restored first.
  */
-export async function withParts<Result>(
+export const withParts = <Result>(
   workspace: Workspace,
   { now, signal }: Pick<Runtime, 'now' | 'signal'>,
   { listener, mayBeginAgain = false, ...hold }: OpenOptions,
   work: (parts: Parts) => Promise<Result>,
-): Promise<Result> {
-  const { witness, credentials } = workspace;
-  return withWorker(workspace, { now, signal }, hold, async ({ state, worker, here, recovered }) => {
+): Promise<Result> =>
+  withWorker(workspace, { now, signal }, hold, async ({ state, worker, here, recovered }) => {
     if (recovered !== undefined) listener.onNotice?.(recovered);
     if (!mayBeginAgain) await expectHistory(workspace, state);
+    const { witness, credentials } = workspace;
     const store = openStore(workspace, state, worker, listener);
+    let platform: Connection | undefined;
     try {
-      const platform = await connect(workspace, { now, signal }, listener, state);
-      try {
-        const whyNot = async () => {
-          await platform.clock.ask();
-          return platform.clock.isTooFarOff() ? new ClockError(TOO_FAR_OFF) : undefined;
-        };
-        const published = () => store.carried();
-        const sender = new Sender({ state, worker, here, witness, published, whyNot });
-        // One for the whole command, because it remembers that the server stopped answering.
-        let opened: MailTransport | undefined;
-        const outgoing = {
-          transport: () => (opened ??= credentials.openTransport()),
-          channels: credentials.channels,
-        };
-        const session = { now, signal, observer: listener };
-        return await work({ workspace, platform, state, sender, store, outgoing, session });
-      } finally {
-        await platform.close();
-      }
+      const { clock } = (platform = await connect(workspace, { now, signal }, listener, state));
+      const whyNot = async () => {
+        await clock.ask();
+        return clock.isTooFarOff() ? new ClockError(TOO_FAR_OFF) : undefined;
+      };
+      const sender = new Sender({ state, worker, here, witness, published: () => store.carried(), whyNot });
+      // One for the whole command, because it remembers that the server stopped answering.
+      let opened: MailTransport | undefined;
+      const transport = () => (opened ??= credentials.openTransport());
+      const outgoing = { transport, channels: credentials.channels };
+      const session = { now, signal, observer: listener };
+      return await work({ workspace, platform, state, sender, store, outgoing, session });
     } finally {
-      await store.close();
+      try {
+        await platform?.close();
+      } finally {
+        await store.close();
+      }
     }
   });
+
+/**
+ * Runs `work` as the worker of a workspace, with its state alone, and releases both, however it ends. Throws a
+ * `LockedError` if another process is the worker, and a `StorageError` if the state must be restored first.
+ */
+export async function withWorker<Result>(
+  workspace: Workspace,
+  { now, signal }: Pick<Runtime, 'now' | 'signal'>,
+  { command, ...hold }: Hold,
+  work: (working: Working) => Promise<Result>,
+): Promise<Result> {
+  const { dataDir, configuration } = workspace;
+  const { state, here, isNew } = await openOrCreateState(workspace);
+  let worker: Worker | undefined;
+  try {
+    worker = await acquireWorker(dataDir, state, { ...hold, command: `readership ${command}`, now, signal });
+    await expectLocks(dataDir, state);
+    if (isNew && configuration === undefined) await enterPast(state, dataDir, now());
+    const recovered = unknownWords(await recover(state, worker, now()));
+    return await work({ state, worker, here, recovered });
+  } finally {
+    try {
+      await worker?.release();
+    } finally {
+      state.close();
+    }
+  }
+}
+
+/**
+ * Opens the state, or creates it for this place. Throws a `StorageError` if it is missing although the workspace has
+ * sent something: it must not begin again.
+ */
+export async function openOrCreateState({ dataDir, historyFile, witness, machine }: Workspace) {
+  keepPrivate();
+  await makeDirectory(dataDir);
+  const here = await placeOf(dataDir, machine);
+  const known = await openState(dataDir);
+  if (known !== undefined) return { state: known, here, isNew: false };
+  await expectNoHistory({ dataDir, historyFile });
+  if (witness !== undefined && readWitness(witness) !== undefined)
+    throw new StorageError(
+      `${dataDir} has no state, although this workspace has sent jobs or emails: they would be sent again. Nothing was changed.\n` +
+        'If the directory was moved, or its disk is not mounted, correct that. To restore a backup: readership restore --from FILE\n' +
+        `To start over: rm '${witness}'`,
+    );
+  return { state: await createState(dataDir, here), here, isNew: true };
+}
+
+/** Gives a new workspace of the sandbox its earlier jobs, and its notes. The sandbox is loaded only where it is used. */
+async function enterPast(state: State, dataDir: string, now: Date): Promise<void> {
+  const { enterPastJobs, pastNotes } = await import('../sandbox/past.js');
+  const { defaultFirstDay } = await import('../sandbox/index.js');
+  await state.transaction(() => {
+    enterPastJobs(state, now);
+  });
+  writeWhole(notesFileIn(dataDir), pastNotes(defaultFirstDay(now)), 0o644);
+}
+
+/** What a killed process was sending, if anything. */
+function unknownWords({ jobs, messages, emails }: Recovered): string | undefined {
+  const kinds = Object.entries({ job: jobs, message: messages, email: emails });
+  const found = inSequence(kinds.flatMap(([kind, count]) => (count === 0 ? [] : counted(count, kind))));
+  if (found === '') return undefined;
+  return `A process was killed while sending: ${found} may or may not have been sent, and will not be sent again automatically: readership status`;
 }
 
 /** Throws a `StorageError` if the history is missing although days were loaded: they are not silently loaded again. */

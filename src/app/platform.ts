@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { CodeHost } from '../agents/code-host.js';
 import { Client, type ClientOptions } from '../api/client.js';
 import { askForDate, PlatformClock } from '../api/clock.js';
@@ -49,9 +50,9 @@ export async function connect(
   { onNotice, onWait, onRequest, onRetry }: Callbacks,
   state: State,
 ): Promise<Connection> {
-  const { settings, credentials, sandbox } = workspace;
+  const { settings, credentials, configuration, dataDir } = workspace;
   const { pullRequests } = settings;
-  const server = await sandbox?.start();
+  const server = configuration === undefined ? await startSandbox(dataDir, now) : undefined;
   const paces = openPaces(state, workspace, { now, onWait });
   const recordRequests = () => paces.record();
   const baseUrl = server?.baseUrl ?? settings.baseUrl;
@@ -89,6 +90,15 @@ export async function connect(
       await recordRequests();
     },
   };
+}
+
+/** Serves the platform and the code host of the built-in sandbox, which is loaded only where it is used. */
+async function startSandbox(dataDir: string, now: () => Date) {
+  const sandbox = await import('../sandbox/index.js');
+  const { pastJobs } = await import('../sandbox/past.js');
+  const stateFile = join(dataDir, 'sandbox.json');
+  const { baseUrl, close } = await sandbox.startSandbox({ now, jobs: pastJobs(now()), stateFile });
+  return { baseUrl, codeHostUrl: `${baseUrl}/_sandbox/code`, close };
 }
 
 /** The pace of each key. */

@@ -1,13 +1,15 @@
 import { join } from 'node:path';
-import { SchemaError } from '../errors.js';
+import { type ExitCode, SchemaError } from '../errors.js';
 import { of04 } from '../storage.js';
 import { exists } from '../files.js';
+import type { History } from '../history/history.js';
 import { readHolder } from '../state/lock.js';
 import { emptyState, missingState, openState } from '../state/open.js';
 import { placeOf } from '../state/place.js';
 import { otherPlace } from '../state/workspace.js';
 import type { State } from '../state/state.js';
-import type { Workspace } from './workspace.js';
+import { readTables } from '../state/tables.js';
+import { readWorkspace, type Runtime, type Workspace, type WorkspaceOptions } from './workspace.js';
 
 /** Runs `work` with the state alone: to read it, or to record a decision. */
 export async function withStateOf<Result>(
@@ -30,6 +32,40 @@ export async function stateOf({ dataDir, historyFile }: Workspace): Promise<Stat
   return emptyState();
 }
 
+/** What is read without waiting for anyone: the history, and the state as it is now. */
+interface ReadStores {
+  readonly history: History;
+  readonly state: State;
+}
+
+/** Runs `work` with the history and the state, which other processes cannot block. */
+export async function withHistory(
+  options: WorkspaceOptions,
+  runtime: Runtime,
+  work: (stores: ReadStores, workspace: Workspace) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  const workspace = await readWorkspace(options, runtime, 'optional');
+  return withHistoryOf(workspace, (stores) => work(stores, workspace));
+}
+
+/** The same with a workspace that was read before. */
+export async function withHistoryOf<Result>(
+  workspace: Workspace,
+  work: (stores: ReadStores) => Promise<Result>,
+): Promise<Result> {
+  // Loading DuckDB takes long, and what needs the state alone does without.
+  const { openOwnHistory } = await import('../history/history.js');
+  const history = await openOwnHistory(workspace.historyFile);
+  try {
+    return await withStateOf(workspace, async (state) => {
+      await history.show(readTables(state));
+      return work({ history, state });
+    });
+  } finally {
+    history.close();
+  }
+}
+
 /** Throws a `StorageError` if there is a history: the state is missing, or an older version wrote both. */
 export async function expectNoHistory({
   dataDir,
@@ -38,7 +74,6 @@ export async function expectNoHistory({
   const database = join(dataDir, 'warehouse.duckdb');
   if (await exists(database)) throw new SchemaError(of04(database));
   if (!(await exists(historyFile))) return;
-  // Loading DuckDB takes long, and nothing else here needs it.
   const { openHistory } = await import('../history/history.js');
   // Another version has another way out; a damaged history is no news here.
   const history = await openHistory(historyFile).catch((error: unknown) => {

@@ -9,9 +9,14 @@ import { behindLinks } from '../files.js';
 import { SANDBOX_ENVIRONMENT, sandboxSettings } from '../sandbox/state.js';
 import type { WorkspaceView } from '../steps/parts.js';
 import type { Output } from '../terminal/output.js';
-import { type Credentials, credentialsOf } from './credentials.js';
-import { type OwnSandbox, ownSandbox } from './sandbox.js';
-import { readConfiguration, type SecretsMode, secretsOf, withoutSecrets } from './secrets.js';
+import {
+  type Credentials,
+  credentialsOf,
+  readConfiguration,
+  type SecretsMode,
+  secretsOf,
+  withoutSecrets,
+} from './secrets.js';
 
 /** The parts of the process that a command uses, which tests can replace. */
 export interface Runtime {
@@ -57,8 +62,6 @@ export interface Workspace extends WorkspaceView {
   /** What was read from its file; undefined for the built-in sandbox. */
   readonly configuration: Configuration | undefined;
   readonly credentials: Credentials;
-  /** The built-in sandbox, if the workspace uses it. */
-  readonly sandbox: OwnSandbox | undefined;
   /** How long requests for views wait for the end of a pause. */
   readonly maxWaitMs: number;
 }
@@ -75,7 +78,7 @@ export async function readWorkspace(
     throw new ConfigurationError(
       '--sandbox and --config cannot be combined: the sandbox has its own settings.',
     );
-  const { workingDirectory, environment, now, output } = runtime;
+  const { workingDirectory, environment, output } = runtime;
   const configuration =
     options.sandbox === true ? undefined : await readConfiguration(options.config, runtime, secrets);
   if (configuration !== undefined) output.hide(secretsOf(configuration));
@@ -96,7 +99,6 @@ export async function readWorkspace(
     invocation: { sandbox: options.sandbox, config: otherName(options.config) },
     ...files,
     credentials: credentialsOf(settings, configuration?.environment ?? SANDBOX_ENVIRONMENT, files.outboxDir),
-    sandbox: configuration === undefined ? ownSandbox(settings.dataDir, now) : undefined,
     maxWaitMs: MAX_WAIT_MS,
     witness: configuration && witnessOf(configuration.file),
     dataset,

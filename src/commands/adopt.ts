@@ -1,5 +1,5 @@
+import { MAX_LOCK_WAIT_MS, withWorker } from '../app/open.js';
 import { savedState } from '../app/restore.js';
-import { MAX_LOCK_WAIT_MS, withWorker } from '../app/worker.js';
 import { readWorkspace } from '../app/workspace.js';
 import { adopt as adoptState } from '../state/adopt.js';
 import { placeWords } from '../state/place.js';

@@ -149,7 +149,8 @@ export const publish = workspaceCommand('publish', {
   readership publish --parquet /srv/dataset      how to read it: docs/scale.md`,
   run: async (options, runtime) => {
     const { output, workingDirectory } = runtime;
-    return withSteps<ExitCode>('publish', { ...options, secrets: 'optional' }, runtime, async (parts) => {
+    const workspace = await readWorkspace(options, runtime, 'optional');
+    return withSteps<ExitCode>('publish', workspace, options, runtime, async (parts) => {
       const { dataset } = parts.workspace;
       if (dataset === undefined)
         throw new ConfigurationError(

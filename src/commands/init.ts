@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseEnv } from 'node:util';
 import { stringify } from 'yaml';
-import { openOrCreateState } from '../app/worker.js';
+import { openOrCreateState } from '../app/open.js';
 import { readWorkspace, type Runtime } from '../app/workspace.js';
 import { CONFIG_FILE, DOT_ENV, readEnvironment, SMTP_URL_VARIABLE } from '../config/load.js';
 import { ConfigurationError, type ExitCode, messageOf } from '../errors.js';

@@ -1,7 +1,7 @@
 import { watch } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
-import { withHistoryOf } from '../app/history.js';
+import { withHistoryOf } from '../app/state.js';
 import { withoutSecrets } from '../app/secrets.js';
 import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
 import { ConfigurationError, type ExitCode, messageOf, StorageError } from '../errors.js';

@@ -1,8 +1,7 @@
 import { max } from 'date-fns';
 import { resolve } from 'node:path';
-import { withParts } from '../app/open.js';
+import { MAX_LOCK_WAIT_MS, withParts } from '../app/open.js';
 import { type RestoredStores, restoreStores } from '../app/restore.js';
-import { MAX_LOCK_WAIT_MS } from '../app/worker.js';
 import { keepPrivate, readWorkspace } from '../app/workspace.js';
 import { shownPath } from '../config/load.js';
 import { addDays, daysBetween, lastEndedDay } from '../day.js';

@@ -1,20 +1,21 @@
-import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
+import type { Runtime, Workspace, WorkspaceOptions } from '../app/workspace.js';
 import { type ExitCode, StorageError } from '../errors.js';
 import { hasStoredDays } from '../history/days.js';
-import { unknownEmailLines } from '../print/emails.js';
-import { unknownPromptLines } from '../print/jobs.js';
+import { unknownLines } from '../print/status.js';
 import { summarize } from '../print/run.js';
 import { runOnce } from '../service/run.js';
+import { readUnknown } from '../service/status.js';
 import { conclude, withSteps } from './steps.js';
 
 /** Runs the steps that are due, as `readership run` does, and says what they did. */
-export const runSteps = (
+export const runAllSteps = (
+  workspace: Workspace,
   options: WorkspaceOptions & { readonly json: boolean },
   runtime: Runtime,
   waitMs: number,
 ): Promise<ExitCode> =>
-  withSteps('run', options, runtime, async (parts, progress) => {
-    const { store, workspace } = parts;
+  withSteps('run', workspace, options, runtime, async (parts, progress) => {
+    const { store } = parts;
     const isNewSandbox = options.sandbox === true && !(await hasStoredDays(store));
     if (isNewSandbox && !options.json)
       runtime.output.note('Everything in the sandbox is simulated, including its jobs from earlier weeks.');
@@ -22,8 +23,7 @@ export const runSteps = (
     const outcome = await runOnce(parts, { apply, waitMs });
     progress.end();
     const exitCode = conclude(outcome.outages, runtime);
-    for (const line of unknownPromptLines(parts.state, workspace.projects)) runtime.output.note(line);
-    for (const line of unknownEmailLines(parts.state, runtime)) runtime.output.note(line);
+    for (const line of unknownLines(readUnknown(parts.state, workspace.projects))) runtime.output.note(line);
     // A database that cannot be opened was named above, and has nothing to summarize.
     const isReadable = !outcome.outages.some(
       ({ step, error }) => step === 'export' && error instanceof StorageError,

@@ -1,8 +1,8 @@
 import { withStateOf } from '../app/state.js';
 import { readWorkspace, type Runtime, type Workspace } from '../app/workspace.js';
-import { unknownEmailLines } from '../print/emails.js';
-import { unknownPromptLines } from '../print/jobs.js';
+import { unknownLines } from '../print/status.js';
 import { hasNothingToDo } from '../service/idle.js';
+import { readUnknown } from '../service/status.js';
 import { aDuration, EMAIL_ENVIRONMENT, flag, JSON_LOG, value, workspaceCommand } from './command.js';
 
 /**
@@ -34,9 +34,9 @@ export const run = workspaceCommand('run', {
     const workspace = await readWorkspace(options, runtime);
     if (await reportsNothingToDo(workspace, runtime, { mayBeIdle: wait === undefined, json })) return 0;
     // Loading what steps need takes longer than finding that there is nothing to do.
-    const { runSteps } = await import('./run-steps.js');
+    const { runAllSteps } = await import('./run-steps.js');
     const waitMs = wait ?? (options.sandbox === true ? SANDBOX_WAIT_MS : 0);
-    const exitCode = await runSteps({ ...options, json }, runtime, waitMs);
+    const exitCode = await runAllSteps(workspace, { ...options, json }, runtime, waitMs);
     return exitCode === 75 && pausedOk === true ? 0 : exitCode;
   },
 });
@@ -50,8 +50,7 @@ const reportsNothingToDo = (
   withStateOf(workspace, async (state) => {
     const { now, output } = runtime;
     if (!mayBeIdle || !(await hasNothingToDo(workspace, state, now()))) return false;
-    for (const line of unknownPromptLines(state, workspace.projects)) output.note(line);
-    for (const line of unknownEmailLines(state, runtime)) output.note(line);
+    for (const line of unknownLines(readUnknown(state, workspace.projects))) output.note(line);
     if (!json) output.words('Everything is up to date. To see what is stored: readership status');
     return true;
   });

@@ -2,11 +2,16 @@ import { withStateOf } from '../app/state.js';
 import { readWorkspace, type Workspace } from '../app/workspace.js';
 import { escapeUnsafe } from '../format/text.js';
 import { counted } from '../format/numbers.js';
-import { unknownEmailLines } from '../print/emails.js';
-import { unknownPromptLines } from '../print/jobs.js';
 import { MOST_NAMED } from '../print/many.js';
-import { factLines, isUpToDate, needsOf, operationsRows, statusRows } from '../print/status.js';
-import { readStatus, type Status } from '../service/status.js';
+import {
+  factLines,
+  isUpToDate,
+  needsOf,
+  operationsFacts,
+  projectFacts,
+  unknownLines,
+} from '../print/status.js';
+import { readStatus, readUnknown, type Status } from '../service/status.js';
 import type { State } from '../state/state.js';
 import { type KnownDays, readDays, recallDays } from '../steps/known-days.js';
 import type { Output } from '../terminal/output.js';
@@ -28,14 +33,13 @@ export const status = projectCommand('status', {
     const status = await withStateOf(workspace, async (state) => {
       const days = await daysOf(workspace, state, now).catch((error: unknown) => {
         // Without a history, what may or may not have been sent is named as well.
-        for (const line of unknownPromptLines(state, workspace.projects)) output.note(line);
-        for (const line of unknownEmailLines(state, runtime)) output.note(line);
+        for (const line of unknownLines(readUnknown(state, workspace.projects))) output.note(line);
         throw error;
       });
       return readStatus({ days, state }, workspace, now);
     });
     const { projects, operations } = status;
-    const needs = needsOf(projects, operations, workspace, now);
+    const needs = needsOf(status, workspace, now);
     if (options.json === true) output.json({ needs, ...operations, projects });
     else showStatus(status, needs, output, now);
     return needs.length === 0 ? 0 : 1;
@@ -64,13 +68,15 @@ function showStatus({ projects, operations }: Status, needs: readonly string[], 
   const named =
     projects.length > MOST_NAMED ? projects.filter((project) => !isUpToDate(project, now)) : projects;
   for (const project of named)
-    output.words([colors.bold(project.name), ...factLines(statusRows(project, now), colors)].join('\n'));
+    output.words([colors.bold(project.name), ...factLines(projectFacts(project, now), colors)].join('\n'));
   const others = projects.length - named.length;
   if (others > 0)
     output.words(
       `${colors.bold(counted(others, 'project'))} up to date. To see one: readership status --project ID`,
     );
-  output.words([colors.bold('Operations'), ...factLines(operationsRows(operations, now), colors)].join('\n'));
+  output.words(
+    [colors.bold('Operations'), ...factLines(operationsFacts(operations, now), colors)].join('\n'),
+  );
   if (needs.length === 0) output.words('Nothing needs your attention.');
   for (const need of needs)
     output.data(`${colors.red('attention')}  ${escapeUnsafe(need.replaceAll(/\s*\n\s*/g, ' '))}`);

@@ -1,7 +1,5 @@
-import { withParts } from '../app/open.js';
-import { MAX_LOCK_WAIT_MS } from '../app/worker.js';
-import type { SecretsMode } from '../app/secrets.js';
-import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
+import { MAX_LOCK_WAIT_MS, withParts } from '../app/open.js';
+import { readWorkspace, type Runtime, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
 import { type ExitCode, exitCodeOf, messageOf, ReadershipError } from '../errors.js';
 import { inSequence } from '../format/days.js';
 import { logging, openLog } from '../print/log.js';
@@ -10,9 +8,7 @@ import { doAndStore } from '../steps/history.js';
 import type { Parts } from '../steps/parts.js';
 import type { StepOutage, StepRunner } from '../steps/step.js';
 
-type StepsOptions = WorkspaceOptions & {
-  /** `optional` for what needs no key. */
-  readonly secrets?: SecretsMode;
+interface HoldOptions {
   /** Whether requests wait for the end of a pause as long as it takes. */
   readonly waits?: boolean;
   /** How long to wait for another process that works. */
@@ -21,23 +17,16 @@ type StepsOptions = WorkspaceOptions & {
   readonly mayBeginAgain?: boolean | undefined;
   /** Whether standard output is the log that `start` writes, and nothing else. */
   readonly json?: boolean;
-};
+}
 
-/** Runs `work` with everything that steps need, and releases all of it, however `work` ends. */
+/** Runs `work` with everything that steps need, showing what happens, and releases all of it, however `work` ends. */
 export async function withSteps<Result>(
   command: string,
-  {
-    waits = false,
-    json = false,
-    maxLockWaitMs = MAX_LOCK_WAIT_MS,
-    mayBeginAgain,
-    secrets,
-    ...options
-  }: StepsOptions,
+  configured: Workspace,
+  { waits = false, json = false, maxLockWaitMs = MAX_LOCK_WAIT_MS, mayBeginAgain }: HoldOptions,
   runtime: Runtime,
   work: (parts: Parts, progress: ExportProgress) => Promise<Result>,
 ): Promise<Result> {
-  const configured = await readWorkspace(options, runtime, secrets);
   const workspace = waits ? { ...configured, maxWaitMs: Infinity } : configured;
   const progress = new ExportProgress(runtime.output);
   const { output } = runtime;
@@ -55,16 +44,18 @@ export async function withSteps<Result>(
 }
 
 /** Does the steps of a command, and keeps what they changed. */
-export const runSteps = <Result>(
+export async function runSteps<Result>(
   command: string,
-  options: StepsOptions,
+  options: WorkspaceOptions & HoldOptions,
   runtime: Runtime,
   work: (runner: StepRunner, parts: Parts) => Promise<Result>,
-) =>
-  withSteps(command, options, runtime, async (parts, progress) => {
+) {
+  const workspace = await readWorkspace(options, runtime);
+  return withSteps(command, workspace, options, runtime, async (parts, progress) => {
     const done = await doAndStore(parts, (runner) => work(runner, parts));
     return { ...done, cost: progress.cost };
   });
+}
 
 /**
  * Says which steps did not finish, and why. Returns one exit code for all of them: problems that a

@@ -5,17 +5,10 @@ import { counted } from '../format/numbers.js';
 import { escapeUnsafe } from '../format/text.js';
 import { ALERT, ALL_PROJECTS } from '../mail/delivery.js';
 import { type Delivery, type DeliveryKey, readDeliveries } from '../state/emails.js';
-import type { State } from '../state/state.js';
 import type { Using } from '../steps/parts.js';
 import type { RunOutcome } from '../service/run.js';
 
 type EmailScreen = Pick<Runtime, 'output' | 'workingDirectory'>;
-
-/** All emails of unknown outcome, until they are settled. */
-export const unknownEmailLines = (state: State, runtime: EmailScreen): string[] =>
-  readDeliveries(state)
-    .filter((delivery) => delivery.state === 'unknown')
-    .map((delivery) => deliveryLine(delivery, runtime));
 
 /** The emails of a run as lines, but for those of unknown outcome: first what leaves something to do, then those sent. */
 export function mailLines(

@@ -4,9 +4,9 @@ import { longDay, moment } from '../format/days.js';
 import { thousands } from '../format/numbers.js';
 import { escapeLines, escapeUnsafe, indented, section } from '../format/text.js';
 import { mergedElsewhere, pullRequestNumber } from '../reports/jobs.js';
-import { type Job, readJobsOf, type RecordedChange } from '../state/jobs.js';
-import { type JobMessage, readMessagesOf } from '../state/messages.js';
-import type { State } from '../state/state.js';
+import type { Unknown } from '../service/status.js';
+import type { Job, RecordedChange } from '../state/jobs.js';
+import type { JobMessage } from '../state/messages.js';
 import type { TableColumn } from '../terminal/table.js';
 
 /** Maximum length of notes in a list. */
@@ -46,28 +46,19 @@ export const howToLook = ({ reference }: Job): string =>
   `Its prompt contains the reference ${reference}: search for it in the platform's jobs and in the descriptions of pull requests.`;
 
 /** Jobs and messages whose replies were lost, with the commands that settle them. `jobs show` says how to find out. */
-export const unknownLines = (
-  jobs: readonly Pick<Job, 'id' | 'path'>[],
-  messages: readonly Pick<JobMessage, 'id' | 'job'>[],
-): string[] => [
-  ...jobs.map(
+export const unknownPromptLines = ({
+  unknownJobs,
+  unknownMessages,
+}: Pick<Unknown, 'unknownJobs' | 'unknownMessages'>): string[] => [
+  ...unknownJobs.map(
     ({ id, path }) =>
       `job ${id} (${path}) may or may not exist: readership jobs settle ${id} ${NEXT.unknown}`,
   ),
-  ...messages.map(
+  ...unknownMessages.map(
     ({ id, job }) =>
       `message ${id} to job ${job} may or may not have arrived: readership jobs settle ${job} --sent, or --not-sent`,
   ),
 ];
-
-/** The same for all that are stored. */
-export function unknownPromptLines(state: State, projects: readonly { readonly id: string }[]): string[] {
-  const isUnknown = (prompt: Pick<Job | JobMessage, 'state'>) => prompt.state === 'unknown';
-  return unknownLines(
-    readJobsOf(state, projects).filter(isUnknown),
-    readMessagesOf(state, projects).filter(isUnknown),
-  );
-}
 
 /** Statuses that a follow-up has ended: the job is active again. */
 const PAST: ReadonlySet<string> = new Set(ENDED_STATUSES);

@@ -7,13 +7,13 @@ import { placeWords } from '../state/place.js';
 import { dayList, duration, inSequence, longDay, moment, plainDayRange } from '../format/days.js';
 import { bytes, counted, thousands } from '../format/numbers.js';
 import type { CheckResult } from '../service/findings.js';
-import type { OperationsStatus, ProjectStatus } from '../service/status.js';
+import type { OperationsStatus, ProjectStatus, Status, Unknown } from '../service/status.js';
 import { futureWords } from '../steps/dated-in-future.js';
 import type { Colors } from '../terminal/output.js';
 import { ALERT } from '../mail/delivery.js';
 import type { DeliveryKey } from '../state/emails.js';
 import { resendCommand, settleCommands } from './emails.js';
-import { unknownLines } from './jobs.js';
+import { unknownPromptLines } from './jobs.js';
 
 /** What `readership doctor` found, as lines of text. */
 export function findingLines(findings: readonly CheckResult[], { green, yellow, red }: Colors): string {
@@ -23,61 +23,67 @@ export function findingLines(findings: readonly CheckResult[], { green, yellow, 
     .join('\n');
 }
 
-/** A fact with its name. It is red or yellow if it is not as it should be. */
-export type StatusLine = readonly [
-  name: string,
-  value: string,
-  color?: 'red' | 'yellow' | 'green' | undefined,
-];
+/** A fact with its name. If it is not as it should be, its color says how urgent it is, and the command what changes it. */
+export interface Fact {
+  readonly name: string;
+  readonly value: string;
+  readonly color?: 'red' | 'yellow';
+  readonly command?: string;
+}
 
-export const factLines = (facts: readonly StatusLine[], colors: Colors): string[] =>
-  facts.map(([name, value, color]) => `  ${name.padEnd(14)}${color ? colors[color](value) : value}`);
+export const factLines = (facts: readonly Fact[], colors: Colors): string[] =>
+  facts.map(({ name, value, color, command }) => {
+    const words = command === undefined ? value : `${value}: ${command}`;
+    return `  ${name.padEnd(14)}${color ? colors[color](words) : words}`;
+  });
 
 /** The facts about a project: how far its history goes, and what is not as it should be. */
-export function statusRows(status: ProjectStatus, now: Date): StatusLine[] {
-  const { firstDay, lastDay, inconsistent, failed, pageSize, pageSizeUntil, keptFrom, keptFromUntil } =
-    status;
+export function projectFacts(status: ProjectStatus, now: Date): Fact[] {
+  const { firstDay, lastDay, daysStored, gaps, isYesterdayStored, inconsistent, failed } = status;
+  const { pageSize, pageSizeUntil, keptFrom, keptFromUntil } = status;
   if (firstDay === null || lastDay === null)
-    return [['history', 'nothing is loaded yet: readership export', 'red']];
+    return [failure('history', 'nothing is loaded yet', 'readership export')];
   const settling = settlingText(status);
   const unverified = unverifiedText(status, now);
-  return [
-    ['history', `${plainDayRange({ first: firstDay, last: lastDay })}, ${counted(status.daysStored, 'day')}`],
-    ...when(status.gaps.length > 0, () => ['loading', `${counted(status.gaps.length, 'day')} left`]),
-    ...when(!status.isYesterdayStored && status.gaps.length < 2, () => [
-      'yesterday',
-      'not loaded yet',
-      'yellow',
-    ]),
-    ...when(inconsistent.length > 0, () => [
-      'inconsistent',
-      `${daysText(inconsistent)}; read again each night`,
-      'yellow',
-    ]),
-    ...when(failed.length > 0, () => ['failed', daysText(failed), 'red']),
-    ...(settling === undefined ? [] : [['settling', settling] as const]),
-    ...(unverified === undefined ? [] : [['verified', unverified, 'yellow'] as const]),
-    ['requests', requestsText(status)],
-    ...when(pageSize !== LIMITS.viewsPage.max, () => [
-      'page size',
-      `${pageSize} rows at once${triedAgain('more', pageSizeUntil)}`,
-    ]),
-    ...(keptFrom === null
-      ? []
-      : [
-          [
-            'kept',
-            `by the platform since ${longDay(keptFrom)}${triedAgain('older days', keptFromUntil)}`,
-          ] as const,
-        ]),
+  const all = [
+    fact('history', `${plainDayRange({ first: firstDay, last: lastDay })}, ${counted(daysStored, 'day')}`),
+    gaps.length > 0 && fact('loading', `${counted(gaps.length, 'day')} left`),
+    !isYesterdayStored && gaps.length < 2 && warning('yesterday', 'not loaded yet', 'readership export'),
+    inconsistent.length > 0 &&
+      warning(
+        'inconsistent',
+        `${daysText(inconsistent)}; read again each night`,
+        'readership audit --repair',
+      ),
+    failed.length > 0 && failure('failed', daysText(failed), 'readership export'),
+    settling !== undefined && fact('settling', settling),
+    unverified !== undefined && warning('verified', unverified, 'readership audit'),
+    fact('requests', requestsText(status)),
+    pageSize !== LIMITS.viewsPage.max &&
+      fact('page size', `${pageSize} rows at once${triedAgain('more', pageSizeUntil)}`),
+    keptFrom !== null &&
+      fact('kept', `by the platform since ${longDay(keptFrom)}${triedAgain('older days', keptFromUntil)}`),
   ];
+  return all.filter((one) => one !== false);
 }
+
+const fact = (name: string, value: string): Fact => ({ name, value });
+const warning = (name: string, value: string, command: string): Fact => ({
+  name,
+  value,
+  color: 'yellow',
+  command,
+});
+const failure = (name: string, value: string, command: string): Fact => ({
+  name,
+  value,
+  color: 'red',
+  command,
+});
 
 /** Whether nothing but the numbers of a project is to be shown. */
 export const isUpToDate = (status: ProjectStatus, now: Date): boolean =>
-  status.firstDay !== null && status.requests.pausedUntil === null && statusRows(status, now).length === 2;
-
-const when = (applies: boolean, fact: () => StatusLine): StatusLine[] => (applies ? [fact()] : []);
+  status.firstDay !== null && status.requests.pausedUntil === null && projectFacts(status, now).length === 2;
 
 const triedAgain = (what: string, from: Day | null): string =>
   from === null ? '' : `; ${what} will be tried again on ${longDay(from)}`;
@@ -97,7 +103,7 @@ const UNVERIFIED_DAYS = 7;
 function unverifiedText({ verifiedAt, firstLoadAt }: ProjectStatus, now: Date): string | undefined {
   const since = verifiedAt ?? firstLoadAt;
   if (since === null || since >= subDays(now, UNVERIFIED_DAYS)) return undefined;
-  return `not compared with the platform since ${moment(since)}: readership audit`;
+  return `not compared with the platform since ${moment(since)}`;
 }
 
 function requestsText({ requests }: ProjectStatus): string {
@@ -115,13 +121,11 @@ function requestsText({ requests }: ProjectStatus): string {
 
 /** What needs attention, and what to do about it. */
 export function needsOf(
-  projects: readonly ProjectStatus[],
-  operations: OperationsStatus,
+  { projects, operations }: Status,
   { settings: { schedule } }: Pick<Workspace, 'settings'>,
   now: Date,
 ): string[] {
-  const { runs, outages, unknownJobs, unknownMessages } = operations;
-  const { unknownDeliveries, waitingDeliveries, failedDeliveries, pullRequestProblems, stateProblem } =
+  const { runs, outages, waitingDeliveries, failedDeliveries, pullRequestProblems, stateProblem } =
     operations;
   const [firstProblem] = pullRequestProblems;
   const exportAt = lastScheduled(schedule.export, schedule.timezone, now);
@@ -150,7 +154,7 @@ export function needsOf(
       : [
           `${counted(pullRequestProblems.length, 'pull request')} could not be looked up, such as that of job ${firstProblem.job}: ${firstProblem.problem}`,
         ]),
-    ...unknownLines(unknownJobs, unknownMessages),
+    ...unknownPromptLines(operations),
     ...waitingDeliveries.map(
       ({ report, period, recipient, note }) =>
         `${report} ${period} to ${recipient} has not been sent: ${note ?? 'no reason was recorded'}. It is retried automatically; check with: readership doctor`,
@@ -159,12 +163,21 @@ export function needsOf(
       (delivery) =>
         `${delivery.report} ${delivery.period} was not delivered to ${delivery.recipient}: ${delivery.note ?? 'no reason was recorded'}. ${afterRefusal(delivery)}`,
     ),
-    ...unknownDeliveries.map((delivery) => {
-      const { report, period, recipient } = delivery;
-      return `${report} ${period} may or may not have reached ${recipient}. Ask the recipient, then: ${settleCommands(delivery)}`;
-    }),
+    ...unknownDeliveryLines(operations),
   ];
 }
+
+/** What may or may not have been sent, with the commands that settle it. */
+export const unknownLines = (unknown: Unknown): string[] => [
+  ...unknownPromptLines(unknown),
+  ...unknownDeliveryLines(unknown),
+];
+
+const unknownDeliveryLines = ({ unknownDeliveries }: Unknown): string[] =>
+  unknownDeliveries.map((delivery) => {
+    const { report, period, recipient } = delivery;
+    return `${report} ${period} may or may not have reached ${recipient}. Ask the recipient, then: ${settleCommands(delivery)}`;
+  });
 
 /** Steps that fail for the same reason share a line. The words of a step are the reason, after what it did, if anything. */
 function outageLines(outages: OperationsStatus['outages']): string[] {
@@ -185,37 +198,39 @@ const afterRefusal = (delivery: DeliveryKey): string =>
     : `When that is fixed: ${resendCommand(delivery)}`;
 
 /** The facts about runs, jobs, emails and disk space. */
-export function operationsRows(operations: OperationsStatus, now: Date): StatusLine[] {
-  const { writtenAt, diskFreeBytes, sendsFrom, datedInFuture, runs, jobs } = operations;
-  const { unknownJobs, unknownMessages, plannedMessages } = operations;
-  const { unknownDeliveries, waitingDeliveries, failedDeliveries } = operations;
-  const inState = (counts: Readonly<Record<string, number>>) =>
-    Object.entries(counts).flatMap(([state, count]) => (count === 0 ? [] : `${count} ${state}`));
-  const open = inState({
-    waiting: waitingDeliveries.length,
-    unknown: unknownDeliveries.length,
-    failed: failedDeliveries.length,
+export function operationsFacts(operations: OperationsStatus, now: Date): Fact[] {
+  const { writtenAt, diskFreeBytes, sendsFrom, datedInFuture, runs, unknownJobs } = operations;
+  const jobs = countsText(operations.jobs);
+  const messages = countsText({
+    unknown: operations.unknownMessages.length,
+    planned: operations.plannedMessages,
   });
-  const ofJobs = inState(jobs);
-  const ofMessages = inState({ unknown: unknownMessages.length, planned: plannedMessages });
-  return [
-    ...runs.map(({ step, started_at: at, outcome }) => {
-      return [`last ${step}`, `${outcome === 'later' ? 'not finished' : outcome}, ${moment(at)}`] as const;
-    }),
-    ...when(ofJobs.length > 0, () => [
-      'jobs',
-      ofJobs.join(', ') + (unknownJobs.length === 0 ? '' : ' (see below)'),
-    ]),
-    ...when(ofMessages.length > 0, () => ['messages', ofMessages.join(', ')]),
-    ...when(open.length > 0, () => ['emails', open.join(', ')]),
-    ...(sendsFrom === undefined || sendsFrom.isHere
-      ? []
-      : [['sends from', `${placeWords(sendsFrom)}; this copy sends nothing (readership adopt)`] as const]),
-    ...when(datedInFuture.length > 0, () => ['in the future', futureWords(datedInFuture)]),
-    ['disk', `${bytes(diskFreeBytes)} free`],
-    ['last written', sinceThen(writtenAt, now)],
+  const emails = countsText({
+    waiting: operations.waitingDeliveries.length,
+    unknown: operations.unknownDeliveries.length,
+    failed: operations.failedDeliveries.length,
+  });
+  const all = [
+    ...runs.map(({ step, started_at: at, outcome }) =>
+      fact(`last ${step}`, `${outcome === 'later' ? 'not finished' : outcome}, ${moment(at)}`),
+    ),
+    jobs !== '' && fact('jobs', jobs + (unknownJobs.length === 0 ? '' : ' (see below)')),
+    messages !== '' && fact('messages', messages),
+    emails !== '' && fact('emails', emails),
+    sendsFrom?.isHere === false &&
+      fact('sends from', `${placeWords(sendsFrom)}; this copy sends nothing (readership adopt)`),
+    datedInFuture.length > 0 && fact('in the future', futureWords(datedInFuture)),
+    fact('disk', `${bytes(diskFreeBytes)} free`),
+    fact('last written', sinceThen(writtenAt, now)),
   ];
+  return all.filter((one) => one !== false);
 }
+
+/** How many are in each state, such as `8 completed, 2 failed`; empty for none at all. */
+const countsText = (counts: Readonly<Record<string, number>>): string =>
+  Object.entries(counts)
+    .flatMap(([state, count]) => (count === 0 ? [] : `${count} ${state}`))
+    .join(', ');
 
 const sinceThen = (at: Date, now: Date): string =>
   at <= now

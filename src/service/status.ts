@@ -137,7 +137,6 @@ async function readOperations({ days, state }: StatusSources, workspace: Workspa
   /** How many jobs are in each state. */
   const states: Partial<Record<JobState, number>> = {};
   for (const { state } of jobs) states[state] = (states[state] ?? 0) + 1;
-  const messages = readMessagesOf(state, projects);
   const deliveries = readDeliveries(state);
   const triedWithin = (days: number, inState: Delivery['state']) =>
     deliveries.filter(({ state, tried_at }) => state === inState && tried_at >= subDays(now, days));
@@ -159,17 +158,8 @@ async function readOperations({ days, state }: StatusSources, workspace: Workspa
     runs: readLastRuns(state, now).filter(({ step }) => step !== 'publish'),
     outages: outages.filter(({ over_at }) => over_at === null),
     jobs: states,
-    unknownJobs: jobs
-      .filter((job) => job.state === 'unknown')
-      .map(({ id, project, path }) => ({ id, project, path })),
-    plannedMessages: messages.filter(({ state }) => state === 'planned').length,
-    unknownMessages: messages
-      .filter((message) => message.state === 'unknown')
-      .map(({ id, job }) => ({ id, job })),
-    /** Emails and posts that may or may not have arrived, until a person settles them. */
-    unknownDeliveries: deliveries
-      .filter((delivery) => delivery.state === 'unknown')
-      .map((delivery) => deliveryKey.parse(delivery)),
+    plannedMessages: readMessagesOf(state, projects).filter(({ state }) => state === 'planned').length,
+    ...readUnknown(state, projects),
     /** Emails and posts that were refused or given up, and why, unless the recipient was removed or has got a later one. */
     failedDeliveries: triedWithin(FAILED_DAYS, 'failed')
       .filter((failed) => recipientsOf(settings, failed).some((to) => isSameRecipient(to, failed.recipient)))
@@ -179,6 +169,22 @@ async function readOperations({ days, state }: StatusSources, workspace: Workspa
     waitingDeliveries: triedWithin(RETRIED_DAYS, 'waiting').map(({ report, period, recipient, note }) => {
       return { report, period, recipient, note };
     }),
+  };
+}
+
+/** What may or may not have been sent, until a person settles it. */
+export type Unknown = ReturnType<typeof readUnknown>;
+
+export function readUnknown(state: State, projects: Workspace['projects']) {
+  const isUnknown = ({ state }: { readonly state: string }) => state === 'unknown';
+  const jobs = readJobsOf(state, projects).filter(isUnknown);
+  const messages = readMessagesOf(state, projects).filter(isUnknown);
+  return {
+    unknownJobs: jobs.map(({ id, project, path }) => ({ id, project, path })),
+    unknownMessages: messages.map(({ id, job }) => ({ id, job })),
+    unknownDeliveries: readDeliveries(state)
+      .filter(isUnknown)
+      .map((delivery) => deliveryKey.parse(delivery)),
   };
 }
 

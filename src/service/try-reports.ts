@@ -1,4 +1,4 @@
-import { withHistoryOf } from '../app/history.js';
+import { withHistoryOf } from '../app/state.js';
 import type { Runtime, Workspace } from '../app/workspace.js';
 import { exists } from '../files.js';
 import { NothingLoadedError } from '../reports/coverage.js';

@@ -1,7 +1,7 @@
 import { endOfMinute } from 'date-fns';
 import { z } from 'zod';
 import { counted } from '../format/numbers.js';
-import { type StatusLine, needsOf, operationsRows, statusRows } from '../print/status.js';
+import { type Fact, needsOf, operationsFacts, projectFacts } from '../print/status.js';
 import { readStatus } from '../service/status.js';
 import { readDays } from '../steps/known-days.js';
 import type { Row } from '../history/query.js';
@@ -19,17 +19,18 @@ export async function health(request: SiteRequest): Promise<object> {
   const until = endOfMinute(now);
   const ids = workspace.projects.map(({ id }) => id);
   const stored = await readDays(reader, ids, until);
-  const { projects, operations } = await readStatus({ days: stored, state }, workspace, until);
+  const status = await readStatus({ days: stored, state }, workspace, until);
+  const { projects, operations } = status;
   const [days, findings] = await Promise.all([
     range === undefined ? [] : rows('calendar', { ...range.extent }),
     rows('findings'),
   ]);
   const statuses = [
-    ...projects.map((one) => factsOf(one.name, statusRows(one, now), ` --project ${one.project}`)),
-    factsOf('Operations', operationsRows(operations, now)),
+    ...projects.map((one) => factsOf(one.name, projectFacts(one, now), ` --project ${one.project}`)),
+    factsOf('Operations', operationsFacts(operations, now)),
   ];
   return {
-    needs: needsOf(projects, operations, workspace, now),
+    needs: needsOf(status, workspace, now),
     statuses,
     isWell: statuses.every(({ differing }) => differing.length === 0),
     operations,
@@ -41,18 +42,14 @@ export async function health(request: SiteRequest): Promise<object> {
   };
 }
 
-/** What changes a fact of a project that is not as it should be. */
-const COMMANDS: Readonly<Record<string, string>> = { inconsistent: 'audit --repair', verified: 'audit' };
-
 /** Facts, of which `differing` are not as they should be, each with the command that changes it. */
-function factsOf(title: string, rows: readonly StatusLine[], about = '') {
-  const facts = rows.map(([name, value, color]) => {
-    if (color !== 'red' && color !== 'yellow') return { name, value, command: null };
-    const command = `readership ${COMMANDS[name] ?? 'export'}${about}`;
-    return { name, value: value.replace(/: readership .*/s, ''), command };
-  });
-  return { name: title, rows: facts, differing: facts.filter(({ command }) => command !== null) };
-}
+const factsOf = (name: string, rows: readonly Fact[], about = '') => ({
+  name,
+  rows,
+  differing: rows.flatMap(({ command, ...fact }) =>
+    command === undefined ? [] : { ...fact, command: command + about },
+  ),
+});
 
 /** The states of days, and findings about them, in words; the others are words themselves. */
 const WORDS: Readonly<Record<string, string>> = {
