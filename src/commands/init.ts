@@ -1,29 +1,17 @@
 import { existsSync } from 'node:fs';
-import { appendFile, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import { parseEnv } from 'node:util';
-import { stringify } from 'yaml';
-import { openOrCreateState } from '../app/open.js';
-import { readWorkspace, type Runtime } from '../app/workspace.js';
+import type { Runtime } from '../app/workspace.js';
 import { CONFIG_FILE, DOT_ENV, readEnvironment, SMTP_URL_VARIABLE } from '../config/load.js';
-import { ConfigurationError, type ExitCode, messageOf } from '../errors.js';
-import { ignoreMissing, packageFile } from '../files.js';
+import { firstProblem } from '../config/problems.js';
+import { address } from '../config/recipients.js';
+import { settingsSchema } from '../config/schema.js';
+import { ConfigurationError } from '../errors.js';
 import { inSequence } from '../format/days.js';
 import { indented } from '../format/text.js';
-import { requestsOf } from '../state/requests.js';
+import { askLine } from '../terminal/person.js';
 import { flag, flagNamed, simpleCommand, value } from './command.js';
-import {
-  askAll,
-  EXAMPLE,
-  findSitemap,
-  type InitAnswers,
-  KEY,
-  problemIn,
-  type TrialRequests,
-  withScheme,
-  works,
-} from './init-answers.js';
+import { EXAMPLE, type InitAnswers, KEY, writeFiles } from './init-files.js';
+import { countRequests, findSitemap, platformWorks, type SentRequests } from './init-trial.js';
 
 export const init = simpleCommand('init', {
   summary: 'write readership.yaml and .env, prompting for the values',
@@ -34,7 +22,6 @@ export const init = simpleCommand('init', {
     name: value('<name>', 'the name of the site in reports (default: the ID)'),
     siteUrl: value('<address>', 'the address of the site, so that reports link to its pages'),
     email: value('<address>', 'who gets the weekly email and alerts'),
-    from: value('<address>', 'the sender of the emails (default: the same address)'),
     saveKey: flag(`store the ${KEY} of the environment in ${DOT_ENV}`),
     noCheck: flag('do not try the platform, and do not look for a sitemap'),
   },
@@ -43,162 +30,147 @@ export const init = simpleCommand('init', {
   readership init --url ${EXAMPLE.url} --project ${EXAMPLE.project}`,
   environment: `Environment (or .env in this directory):
   ${KEY}     the admin API key; if set, init does not prompt for it`,
-  run: ({ noCheck, saveKey, ...given }, runtime) =>
-    writeFiles(given, { check: noCheck !== true, saveKey: saveKey === true }, runtime),
+  run: async ({ noCheck, saveKey, ...options }, runtime) => {
+    const { workingDirectory, output, signal } = runtime;
+    if (existsSync(join(workingDirectory, CONFIG_FILE)))
+      throw new ConfigurationError(
+        `${join(workingDirectory, CONFIG_FILE)} already exists; nothing was written. Move it away first.`,
+      );
+    for (const [name, text] of Object.entries(options)) {
+      const problem = problemIn({ [name]: text });
+      if (problem !== undefined) throw new ConfigurationError(`${flagNamed(name)} ${text}: ${problem}`);
+    }
+    const given = { ...options, url: withScheme(options.url), siteUrl: withScheme(options.siteUrl) };
+    const environment = await readEnvironment(undefined, workingDirectory, runtime.environment, output.note);
+    const knownKey = environment[KEY] === '' ? undefined : environment[KEY];
+    if (saveKey === true && knownKey === undefined)
+      throw new ConfigurationError(`--save-key: ${KEY} is not set in the environment. Nothing was written.`);
+
+    const sent: SentRequests = new Map();
+    const works = async (answers: InitAnswers) =>
+      noCheck === true || platformWorks({ key: knownKey, ...answers }, runtime, sent);
+    const isTerminal = process.stdin.isTTY && process.stderr.isTTY;
+    const isAsked = isTerminal && (given.url === undefined || given.project === undefined);
+    if (!isAsked && !(await works(given)))
+      throw new ConfigurationError('Nothing was written. --no-check writes the files anyway.');
+    const asked = isAsked ? await interview(given, knownKey !== undefined, runtime, works) : given;
+    const answers: InitAnswers = saveKey === true ? { ...asked, key: knownKey } : asked;
+    const sitemap = noCheck === true ? undefined : await findSitemap(answers.siteUrl, runtime);
+
+    signal.throwIfAborted();
+    const { written, hasKey } = await writeFiles(workingDirectory, { ...answers, sitemap });
+    await countRequests(sent, runtime);
+    const isKeyKnown = knownKey !== undefined || answers.key !== undefined;
+    output.data(
+      [
+        `Wrote ${inSequence(written)}, and added ${DOT_ENV} to .gitignore.`,
+        ...indented([
+          answers.url === undefined && `- set baseUrl in ${CONFIG_FILE}`,
+          answers.project === undefined && `- set the project's ID in ${CONFIG_FILE}`,
+          !isKeyKnown && `- add ${KEY} to ${DOT_ENV}`,
+          isKeyKnown && !hasKey && `- keep ${KEY} in the environment, because it is not in ${DOT_ENV}`,
+          answers.email !== undefined &&
+            `- to send emails, set ${SMTP_URL_VARIABLE} in ${DOT_ENV}: until then, they are written to data/outbox/`,
+          sitemap !== undefined &&
+            `- to flag only the pages of ${sitemap}, remove the # before improve.sitemap`,
+        ]),
+        'Next:',
+        '  readership run                      loads the history, newest days first, and writes the reports',
+        '  readership report weekly --open     shows last week',
+        '  readership start                    runs every step on its schedule',
+      ].join('\n'),
+    );
+    return 0;
+  },
 });
 
-async function writeFiles(
+/** An address as people type it: `docs.example.com` becomes `https://docs.example.com`. */
+function withScheme(text: string | undefined): string | undefined {
+  if (text === undefined || text === '' || /^[a-z][a-z\d+.-]*:\/\//i.test(text)) return text;
+  return `${/^(localhost|127\.|\[::1\])/.test(text) ? 'http' : 'https'}://${text}`;
+}
+
+/** What is wrong with some answers; undefined if nothing is. */
+function problemIn({ url = EXAMPLE.url, siteUrl, project, name, email }: InitAnswers): string | undefined {
+  const wrongEmail = address.optional().safeParse(email).error;
+  const { error } = settingsSchema.safeParse({
+    baseUrl: withScheme(url),
+    projects: [{ id: project ?? EXAMPLE.project, name, siteUrl: withScheme(siteUrl) }],
+  });
+  return wrongEmail || error ? firstProblem(wrongEmail ?? error) : undefined;
+}
+
+interface Question {
+  readonly words: string;
+  readonly isOptional?: boolean;
+  readonly isHidden?: boolean;
+}
+
+const QUESTIONS = {
+  url: { words: "Address of the platform's API, such as https://platform.example.com" },
+  project: { words: 'Project ID, from the API keys page of its dashboard' },
+  key: {
+    words: 'API key, from the same page; what you type is not shown',
+    isOptional: true,
+    isHidden: true,
+  },
+  name: { words: 'Name of the site in reports' },
+  siteUrl: { words: 'Address of the site, so that reports link to its pages', isOptional: true },
+  email: { words: 'Who gets the weekly email and alerts', isOptional: true },
+} satisfies Readonly<Record<string, Question>>;
+
+/**
+ * Asks about the platform until it works, or the person writes the files anyway, and then about the
+ * reports. The key is asked for unless the environment has it.
+ */
+async function interview(
   given: InitAnswers,
-  { check, saveKey }: { check: boolean; saveKey: boolean },
+  isKeyKnown: boolean,
   runtime: Runtime,
-): Promise<ExitCode> {
-  const { workingDirectory, output, signal } = runtime;
-  const pathOf = (name: string) => join(workingDirectory, name);
-  if (existsSync(pathOf(CONFIG_FILE)))
-    throw new ConfigurationError(
-      `${pathOf(CONFIG_FILE)} already exists; nothing was written. Move it away first.`,
-    );
-  for (const [name, text] of Object.entries(given)) {
-    const wrong = problemIn({ [name]: withScheme(name, text) });
-    if (wrong !== undefined) throw new ConfigurationError(`${flagNamed(name)} ${text}: ${wrong}`);
+  works: (answers: InitAnswers) => Promise<boolean>,
+): Promise<InitAnswers> {
+  let { url, project } = given;
+  let key: string | undefined;
+  for (let isFirst = true; ; isFirst = false) {
+    if (url === undefined || !isFirst) url = await ask('url', url, runtime);
+    if (project === undefined || !isFirst) project = await ask('project', project, runtime);
+    if (!isKeyKnown) key = await ask('key', key, runtime);
+    if (await works(key === undefined ? { url, project } : { url, project, key })) break;
+    const choice = await askText('Correct the answers? [Y/n, or w to write the files anyway] ', runtime);
+    if (/^n/i.test(choice)) throw new ConfigurationError('Nothing was written.');
+    if (/^w/i.test(choice)) break;
   }
-  const environment = await readEnvironment(undefined, workingDirectory, runtime.environment, output.note);
-  const knownKey = environment[KEY] === '' ? undefined : environment[KEY];
-  if (saveKey && knownKey === undefined)
-    throw new ConfigurationError(`--save-key: ${KEY} is not set in the environment. Nothing was written.`);
-  const asks =
-    process.stdin.isTTY && process.stderr.isTTY && (given.url === undefined || given.project === undefined);
-  const complete: InitAnswers = {
-    ...given,
-    url: withScheme('url', given.url),
-    siteUrl: withScheme('siteUrl', given.siteUrl),
-    from: given.from ?? given.email,
-    ...(saveKey && { key: knownKey }),
-  };
-  const tried: TrialRequests = new Map();
-  if (!asks && check && !(await works(complete, environment, runtime, tried)))
-    throw new ConfigurationError('Nothing was written. --no-check writes the files anyway.');
-  const answers = asks ? await askAll(complete, environment, runtime, { check, tried }) : complete;
-  const sitemap = asks || !check ? undefined : await findSitemap(answers.siteUrl, runtime);
-
-  signal.throwIfAborted();
-  const written = await writeAll(workingDirectory, answers);
-  await ignoreSecrets(pathOf('.gitignore'));
-  await countRequests(tried, runtime);
-  const isKeyKnown = knownKey !== undefined || answers.key !== undefined;
-  const isKeyStored = parseEnv(await readFile(pathOf(DOT_ENV), 'utf8'))[KEY] !== '';
-  output.data(
-    [
-      `Wrote ${inSequence(written)}, and added ${DOT_ENV} to .gitignore.`,
-      ...indented([
-        answers.url === undefined && `- set baseUrl in ${CONFIG_FILE}`,
-        answers.project === undefined && `- set the project's ID in ${CONFIG_FILE}`,
-        !isKeyKnown && `- add ${KEY} to ${DOT_ENV}`,
-        isKeyKnown && !isKeyStored && `- keep ${KEY} in the environment, because it is not in ${DOT_ENV}`,
-        answers.email !== undefined &&
-          `- to send emails, set ${SMTP_URL_VARIABLE} in ${DOT_ENV}: until then, they are written to data/outbox/`,
-        sitemap !== undefined && `- to flag only the pages of ${sitemap}, set it as improve.sitemap`,
-      ]),
-      'Next:',
-      '  readership run                      loads the history, newest days first, and writes the reports',
-      '  readership report weekly --open     shows last week',
-      '  readership start                    runs every step on its schedule',
-    ].join('\n'),
-  );
-  return 0;
+  const name = given.name ?? (await ask('name', project, runtime));
+  const siteUrl = given.siteUrl ?? (await ask('siteUrl', undefined, runtime));
+  const email = given.email ?? (await ask('email', undefined, runtime));
+  return { url, project, key, name, siteUrl, email };
 }
 
-/** The platform may count what tried it, so the first export does too. */
-async function countRequests(tried: TrialRequests, runtime: Runtime): Promise<void> {
-  if (tried.size === 0) return;
-  try {
-    const { state } = await openOrCreateState(await readWorkspace({}, runtime));
-    try {
-      for (const [bucket, sent] of tried)
-        await requestsOf(state, bucket).count({ sent, refused: 0 }, runtime.now());
-    } finally {
-      state.close();
-    }
-  } catch (error) {
-    // The files are written, and the next command says the same if it matters.
-    runtime.output.note(messageOf(error));
+/** Asks until the answer is valid. An empty one is the default, or none. */
+async function ask(
+  name: keyof typeof QUESTIONS,
+  usual: string | undefined,
+  runtime: Runtime,
+): Promise<string | undefined> {
+  const { words, isOptional = false, isHidden = false }: Question = QUESTIONS[name];
+  const shown = isHidden ? usual && 'the same' : (usual ?? (isOptional ? 'none' : undefined));
+  for (;;) {
+    const text =
+      (await askText(`${words}${shown === undefined ? '' : ` [${shown}]`}: `, runtime, { isHidden })) ||
+      usual;
+    if (text === undefined && isOptional) return undefined;
+    const problem = problemIn({ [name]: text ?? '' });
+    if (problem === undefined) return name === 'url' || name === 'siteUrl' ? withScheme(text) : text;
+    runtime.output.note(problem);
   }
 }
 
-/** Keeps the key out of Git. */
-async function ignoreSecrets(path: string): Promise<void> {
-  const text = (await readFile(path, 'utf8').catch(ignoreMissing)) ?? '';
-  if (/^\/?\.env\s*$/m.test(text)) return;
-  await writeFile(path, `${text}${text === '' || text.endsWith('\n') ? '' : '\n'}${DOT_ENV}\n`);
-}
-
-/** Writes both files or none, and adds the key to a `.env` that is there already. Returns what was written. */
-async function writeAll(directory: string, answers: InitAnswers): Promise<string[]> {
-  const secrets = join(directory, DOT_ENV);
-  const configuration = join(directory, CONFIG_FILE);
-  const { key } = answers;
-  const known = await readFile(secrets, 'utf8').catch(ignoreMissing);
-  const addition = key === undefined ? '' : `${known?.endsWith('\n') === false ? '\n' : ''}${keyLine(key)}\n`;
-  let path = configuration;
-  try {
-    await writeFile(configuration, configurationText(answers), { flag: 'wx' });
-    path = secrets;
-    if (known === undefined) await writeFile(secrets, secretsText(key), { flag: 'wx', mode: 0o600 });
-    else if (addition !== '' && parseEnv(known)[KEY] !== key) await appendFile(secrets, addition);
-    else return [CONFIG_FILE];
-    return [CONFIG_FILE, DOT_ENV];
-  } catch (cause) {
-    if (path === secrets) await rm(configuration, { force: true });
-    throw new ConfigurationError(
-      `Cannot write ${path}: ${messageOf(cause)}. Nothing was written. Use a directory you can write to.`,
-      { cause },
-    );
-  }
-}
-
-/** The schema of the installed version, with which editors complete and check the configuration. */
-const SCHEMA = pathToFileURL(packageFile('templates/workspace/readership.schema.json')).href;
-const SETTINGS = packageFile('docs/configuration.md');
-
-const flow = (value: unknown): string =>
-  stringify(value, { collectionStyle: 'flow', lineWidth: 0, flowCollectionPadding: true }).trim();
-
-/** A configuration of ten lines. What was not answered is there as a comment, to be filled in. */
-function configurationText(answers: InitAnswers): string {
-  const { url = EXAMPLE.url, project = EXAMPLE.project, name, siteUrl, email, from, sitemap } = answers;
-  const site = { id: project, name: name ?? project, ...(siteUrl !== undefined && { siteUrl }) };
-  const reader = email ?? 'docs@example.com';
-  const unlessAnswered = (answer: string | undefined) => (answer === undefined ? '# ' : '');
-  return `# yaml-language-server: $schema=${SCHEMA}
-# All settings: ${SETTINGS}
-baseUrl: ${flow(url)} # the platform's API
-projects:
-  - ${flow(site)}
-${unlessAnswered(email)}reports: { weekly: { to: [${flow(reader)}] } } # who gets the weekly email
-${unlessAnswered(email)}alerts: { to: [${flow(reader)}] } # who is told when something fails
-${unlessAnswered(from)}mail: { from: ${flow(senderOf(from ?? reader))} } # the sender
-improve:
-  mode: plan # flags pages for agents; apply lets run create the jobs
-${sitemap === undefined ? '' : `  sitemap: ${flow(sitemap)} # only pages that it lists get a job\n`}`;
-}
-
-const senderOf = (text: string): string => (text.includes('<') ? text : `Readership <${text}>`);
-
-/** A new `.env`. */
-const secretsText = (key: string | undefined): string => `# Keep this file out of version control.
-# An API key from the API keys page of the platform's dashboard.
-${key === undefined ? `${KEY}=` : keyLine(key)}
-# The mail server. Until it is set, emails are written to data/outbox/. Encode @ : / % in the password as %40 %3A %2F %25.
-# ${SMTP_URL_VARIABLE}=smtp://USER:PASSWORD@smtp.example.com:587
-`;
-
-/** The key's line of `.env`, quoted where it would be read as something else. */
-function keyLine(key: string): string {
-  const lines = ['', "'", '"', '`'].map((quote) => `${KEY}=${quote}${key}${quote}`);
-  const line = lines.find((line) => parseEnv(line)[KEY] === key);
-  if (line === undefined)
-    throw new ConfigurationError(
-      `No .env file can hold this key. Set ${KEY} in the environment, and run init again.`,
-    );
-  return line;
+async function askText(
+  question: string,
+  { signal }: Runtime,
+  options?: { readonly isHidden: boolean },
+): Promise<string> {
+  const line = await askLine(question, signal, options);
+  if (line === undefined) throw new ConfigurationError('The input ended. Nothing was written.');
+  return line.trim();
 }

@@ -80,15 +80,16 @@ describe('readership init', () => {
     const { stdout } = endedWith(0, await callCli(args, { cwd, env }));
     expect(asked).toEqual(['/sitemap.xml']);
     expect(stdout).toContain(
-      `- to flag only the pages of ${site.baseUrl}/sitemap.xml, set it as improve.sitemap\n`,
+      `- to flag only the pages of ${site.baseUrl}/sitemap.xml, remove the # before improve.sitemap\n`,
     );
-    const { settings } = await loadSettings(undefined, cwd);
-    expect(settings).toMatchObject({
+    const load = async () => (await loadSettings(undefined, cwd)).settings;
+    expect(await load()).toMatchObject({
       baseUrl,
       projects: [{ siteUrl: site.baseUrl }],
       improve: { mode: 'plan' },
     });
-    expect(settings.improve.sitemap).toBeUndefined();
+    await replaceIn(cwd, '# sitemap:', 'sitemap:');
+    expect((await load()).improve.sitemap).toBe(`${site.baseUrl}/sitemap.xml`);
     const plain = await tempDir();
     await callCli(['init', '--url', 'platform.example.com', '--project', 'p', '--no-check'], { cwd: plain });
     expect((await loadSettings(undefined, plain)).settings.baseUrl).toBe('https://platform.example.com');
@@ -188,7 +189,6 @@ describe.skipIf(!existsSync(SCRIPT))('readership init on a terminal (skipped wit
       [`reports [${projectId}]: `, 'Acme Docs\r'],
       ['link to its pages [none]: ', '\r'],
       ['alerts [none]: ', 'docs@example.com\r'],
-      ['[docs@example.com]: ', 'Docs <team@example.com>\r'],
     ]);
     expect(code).toBe(0);
     expect(shown).toMatch(
@@ -202,7 +202,7 @@ describe.skipIf(!existsSync(SCRIPT))('readership init on a terminal (skipped wit
     expect(settings).toMatchObject({
       baseUrl,
       projects: [{ id: projectId, name: 'Acme Docs' }],
-      mail: { from: { name: 'Docs', address: 'team@example.com' } },
+      mail: { from: { name: 'Readership', address: 'docs@example.com' } },
     });
   });
 

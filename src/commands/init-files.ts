@@ -1,0 +1,100 @@
+import { appendFile, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { parseEnv } from 'node:util';
+import { stringify } from 'yaml';
+import { CONFIG_FILE, DOT_ENV, SMTP_URL_VARIABLE } from '../config/load.js';
+import { ConfigurationError, messageOf } from '../errors.js';
+import { ignoreMissing, packageFile } from '../files.js';
+
+export const KEY = 'READERSHIP_API_KEY';
+export const EXAMPLE = { url: 'https://platform.example.com', project: 'prj_123' };
+
+/** What is known of a new workspace. The key is one to be stored. */
+export type InitAnswers = Partial<
+  Readonly<Record<'url' | 'project' | 'key' | 'name' | 'siteUrl' | 'email', string | undefined>>
+>;
+
+type Site = InitAnswers & { readonly sitemap: string | undefined };
+
+/**
+ * Writes the configuration, adds the key to `.env`, which is created if it is missing, and keeps that out of Git: all of
+ * it, or nothing. Returns what was written, and whether `.env` has a key.
+ */
+export async function writeFiles(
+  directory: string,
+  site: Site,
+): Promise<{ readonly written: readonly string[]; readonly hasKey: boolean }> {
+  const secrets = join(directory, DOT_ENV);
+  const configuration = join(directory, CONFIG_FILE);
+  const before = await readFile(secrets, 'utf8').catch(ignoreMissing);
+  const line = site.key === undefined ? `${KEY}=` : keyLine(site.key);
+  const isAdded = site.key !== undefined && parseEnv(before ?? '')[KEY] !== site.key;
+  let path = configuration;
+  try {
+    await writeFile(configuration, configurationText(site), { flag: 'wx' });
+    path = secrets;
+    if (before === undefined) await writeFile(secrets, secretsText(line), { flag: 'wx', mode: 0o600 });
+    else if (isAdded) await appendFile(secrets, `${before.endsWith('\n') ? '' : '\n'}${line}\n`);
+  } catch (cause) {
+    if (path === secrets) await rm(configuration, { force: true });
+    throw new ConfigurationError(
+      `Cannot write ${path}: ${messageOf(cause)}. Nothing was written. Use a directory you can write to.`,
+      { cause },
+    );
+  }
+  await ignoreSecrets(join(directory, '.gitignore'));
+  const written = before === undefined || isAdded ? [CONFIG_FILE, DOT_ENV] : [CONFIG_FILE];
+  return { written, hasKey: parseEnv(await readFile(secrets, 'utf8'))[KEY] !== '' };
+}
+
+/** Keeps the key out of Git. */
+async function ignoreSecrets(path: string): Promise<void> {
+  const text = (await readFile(path, 'utf8').catch(ignoreMissing)) ?? '';
+  if (/^\/?\.env\s*$/m.test(text)) return;
+  await writeFile(path, `${text}${text === '' || text.endsWith('\n') ? '' : '\n'}${DOT_ENV}\n`);
+}
+
+/** The schema of the installed version, with which editors complete and check the configuration. */
+const SCHEMA = pathToFileURL(packageFile('templates/workspace/readership.schema.json')).href;
+const SETTINGS = packageFile('docs/configuration.md');
+
+const flow = (value: unknown): string =>
+  stringify(value, { collectionStyle: 'flow', lineWidth: 0, flowCollectionPadding: true }).trim();
+
+/** A configuration of ten lines. What was not answered is there as a comment, to be filled in. */
+function configurationText(site: Site): string {
+  const { url = EXAMPLE.url, project = EXAMPLE.project, name, siteUrl, sitemap } = site;
+  const { email = 'docs@example.com' } = site;
+  const unlessAnswered = site.email === undefined ? '# ' : '';
+  return `# yaml-language-server: $schema=${SCHEMA}
+# All settings: ${SETTINGS}
+baseUrl: ${flow(url)} # the platform's API
+projects:
+  - ${flow({ id: project, name: name ?? project, siteUrl })}
+${unlessAnswered}reports: { weekly: { to: [${flow(email)}] } } # who gets the weekly email
+${unlessAnswered}alerts: { to: [${flow(email)}] } # who is told when something fails
+${unlessAnswered}mail: { from: ${flow(`Readership <${email}>`)} } # the sender
+improve:
+  mode: plan # flags pages for agents; apply lets run create the jobs
+${sitemap === undefined ? '' : `  # sitemap: ${flow(sitemap)} # without the first #, only pages that it lists get a job\n`}`;
+}
+
+/** A new `.env`, with the line of the key. */
+const secretsText = (line: string): string => `# Keep this file out of version control.
+# An API key from the API keys page of the platform's dashboard.
+${line}
+# The mail server. Until it is set, emails are written to data/outbox/. Encode @ : / % in the password as %40 %3A %2F %25.
+# ${SMTP_URL_VARIABLE}=smtp://USER:PASSWORD@smtp.example.com:587
+`;
+
+/** The key's line of `.env`, quoted where it would be read as something else. */
+function keyLine(key: string): string {
+  const lines = ['', "'", '"', '`'].map((quote) => `${KEY}=${quote}${key}${quote}`);
+  const line = lines.find((line) => parseEnv(line)[KEY] === key);
+  if (line === undefined)
+    throw new ConfigurationError(
+      `No .env file can hold this key. Set ${KEY} in the environment, and run init again.`,
+    );
+  return line;
+}
