@@ -13,7 +13,7 @@ import { filledIn, readSql } from '../src/history/query.js';
 import { openStore } from '../src/app/open.js';
 import { acquireWorker } from '../src/state/lock.js';
 import { createState } from '../src/state/open.js';
-import { placeOf } from '../src/state/place.js';
+import { placeOf } from '../src/state/workspace.js';
 import { changeHistory } from '../test/open-history.js';
 import { inTemporaryDirectory } from './processes.js';
 

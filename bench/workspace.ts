@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { addDays, type Day, lastEndedDay } from '../src/day.js';
 import { filledIn, readSql } from '../src/history/query.js';
 import { createState, openState } from '../src/state/open.js';
-import { placeOf } from '../src/state/place.js';
+import { placeOf } from '../src/state/workspace.js';
 import { changeHistory } from '../test/open-history.js';
 import { inTemporaryDirectory } from './processes.js';
 

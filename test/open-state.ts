@@ -2,7 +2,7 @@ import { dirname } from 'node:path';
 import { expect } from 'vitest';
 import { acquireWorker } from '../src/state/lock.js';
 import { createState, openState } from '../src/state/open.js';
-import { placeOf } from '../src/state/place.js';
+import { placeOf } from '../src/state/workspace.js';
 import { Sender } from '../src/state/sender.js';
 import { afterFile, afterTest } from './cleanup.js';
 import { tempDir } from './temp-dir.js';

@@ -2,9 +2,17 @@ import { z } from 'zod';
 import type { Day } from '../day.js';
 import { inSequence } from '../format/days.js';
 import { pageOf } from '../page.js';
-import { type Choice, forgetLeftOut, leaveOut, readChoices, replaceChoices } from '../state/choices.js';
+import {
+  type Choice,
+  forgetLeftOut,
+  forgetSkip,
+  leaveOut,
+  type ProjectPage,
+  readChoices,
+  recordSkip,
+  replaceChoices,
+} from '../state/choices.js';
 import { readJobs } from '../state/jobs.js';
-import { forgetSkip, type ProjectPage, recordSkip } from '../state/skips.js';
 import type { State } from '../state/state.js';
 import { type Reader, readSql } from '../history/query.js';
 import { type Reason, storedReason } from './reasons.js';

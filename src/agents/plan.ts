@@ -3,7 +3,7 @@ import type { Settings } from '../config/schema.js';
 import { addDays, dayOf } from '../day.js';
 import { pageOf } from '../page.js';
 import { type Job, readJobs } from '../state/jobs.js';
-import { readSkips } from '../state/skips.js';
+import { readSkips } from '../state/choices.js';
 import type { State } from '../state/state.js';
 import { type Reader, readSql } from '../history/query.js';
 import { reasonOfSkip } from './choices.js';

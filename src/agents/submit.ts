@@ -7,7 +7,7 @@ import { nextMinute } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { withGrace } from '../sleep.js';
 import { type Job, readJobs } from '../state/jobs.js';
-import { readPromptPause, readSentPrompts, recordPromptPause } from '../state/prompts.js';
+import { readPromptPause, readSentPrompts, recordPromptPause } from '../state/messages.js';
 import { type Attempt, type Sender, storeOutcome } from '../state/sender.js';
 import type { State } from '../state/state.js';
 import { isRemoteJob, type JobChange, type JobsTask } from './job.js';

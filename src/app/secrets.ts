@@ -14,7 +14,7 @@ import {
 } from '../config/load.js';
 import { parseMailAddress } from '../config/recipients.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
-import { MACHINE_VARIABLE } from '../state/place.js';
+import { MACHINE_VARIABLE } from '../state/workspace.js';
 import { ConfigurationError } from '../errors.js';
 import { type Channel, openChannel, secretParts } from '../mail/channel.js';
 import { expectSender, type MailTransport, outboxTransport, smtpTransport } from '../mail/transport.js';

@@ -5,10 +5,9 @@ import { exists } from '../files.js';
 import type { History } from '../history/history.js';
 import { readHolder } from '../state/lock.js';
 import { emptyState, missingState, openState } from '../state/open.js';
-import { placeOf } from '../state/place.js';
-import { otherPlace } from '../state/workspace.js';
+import { otherPlace, placeOf } from '../state/workspace.js';
 import type { State } from '../state/state.js';
-import { readTables } from '../state/tables.js';
+import { readTables } from '../state/carried.js';
 import { readWorkspace, type Runtime, type Workspace, type WorkspaceOptions } from './workspace.js';
 
 /** Runs `work` with the state alone: to read it, or to record a decision. */

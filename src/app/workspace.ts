@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { basename, join, resolve } from 'node:path';
 import { CONFIG_FILE, type Configuration, type Environment } from '../config/load.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
-import { MACHINE_VARIABLE } from '../state/place.js';
+import { MACHINE_VARIABLE } from '../state/workspace.js';
 import { witnessOf } from '../state/witness.js';
 import { ConfigurationError } from '../errors.js';
 import { behindLinks } from '../files.js';

@@ -1,8 +1,8 @@
 import { MAX_LOCK_WAIT_MS, withWorker } from '../app/open.js';
 import { savedState } from '../app/restore.js';
 import { readWorkspace } from '../app/workspace.js';
-import { adopt as adoptState } from '../state/adopt.js';
-import { placeWords } from '../state/place.js';
+import { adopt as adoptState } from '../state/witness.js';
+import { placeWords } from '../state/workspace.js';
 import { workspaceCommand } from './command.js';
 
 export const adopt = workspaceCommand('adopt', {
@@ -19,7 +19,7 @@ export const adopt = workspaceCommand('adopt', {
     const hold = { command: 'adopt', maxWaitMs: MAX_LOCK_WAIT_MS };
     await withWorker(workspace, runtime, hold, async ({ state, worker, here, recovered }) => {
       const published = await savedState(workspace);
-      const missing = await adoptState({ state, worker, witness }, here, published);
+      const missing = await adoptState({ state, worker, witness, published }, here);
       if (recovered !== undefined) runtime.output.data(recovered);
       runtime.output.data(`This workspace now sends from ${placeWords(here)}.`);
       if (missing === undefined) return;

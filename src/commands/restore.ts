@@ -8,7 +8,7 @@ import { addDays, daysBetween, lastEndedDay } from '../day.js';
 import { type DayStores, readDayLedger } from '../export/ledger.js';
 import { inSequence, moment, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
-import { whyIncomplete } from '../state/sender.js';
+import { whyIncomplete } from '../state/witness.js';
 import { recordDataset } from '../state/workspace.js';
 import { workspaceCommand, value } from './command.js';
 

@@ -15,7 +15,7 @@ import { workbookOf } from '../sql/workbook.js';
 import type { Output } from '../terminal/output.js';
 import { type History, openHistory } from '../history/history.js';
 import { openState } from '../state/open.js';
-import { readTables } from '../state/tables.js';
+import { readTables } from '../state/carried.js';
 import { aDuration, workspaceCommand, value } from './command.js';
 
 /** Maximum rows of a table on a terminal. */

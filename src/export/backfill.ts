@@ -1,6 +1,6 @@
 import { addDays, type Day, daysBetween, type DayRange } from '../day.js';
 import { recordFact } from '../state/facts.js';
-import { forgetFailuresBefore } from '../state/day-failures.js';
+import { forgetFailuresBefore } from '../state/days.js';
 import { KEPT_FROM } from './facts.js';
 import { storeEmptyDays } from './store-day.js';
 import { type DayResult, isEmpty, isRefused, type LoadTask, MOST_IN_A_ROW } from './load.js';

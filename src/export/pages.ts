@@ -2,7 +2,7 @@ import type { Client, ReadOptions } from '../api/client.js';
 import { PagingError, type RefusedError } from '../api/errors.js';
 import { type PageViews, type ViewsResponse, viewsResponseSchema } from '../api/schema.js';
 import type { Day } from '../day.js';
-import { type DayOf, readKeptPages } from '../state/kept-pages.js';
+import { type DayOf, readKeptPages } from '../state/days.js';
 import type { State } from '../state/state.js';
 import { thousands } from '../format/numbers.js';
 import { type DayPageSize, isInvalid, limitedTo, smallerLimit, withPage } from './page-size.js';

@@ -1,8 +1,7 @@
 import type { ProjectSettings, Settings } from '../config/schema.js';
 import { dayOf, lastEndedDay } from '../day.js';
-import { readUnfinishedDays } from '../state/kept-pages.js';
+import { readLastVerification, readUnfinishedDays } from '../state/days.js';
 import type { State } from '../state/state.js';
-import { readLastVerification } from '../state/verifications.js';
 import { readFirstDay, readPageSize } from './facts.js';
 import { type DayLedger, type DayStores, readDayLedger, recentTotals } from './ledger.js';
 import { type ExportPlan, planExport, requestsLeft } from './plan.js';

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { dayColumn, readSql } from '../columns.js';
 import { addDays, type Day, dayOf, lastEndedDay, rangeOf } from '../day.js';
-import { markDiffering } from '../state/day-failures.js';
-import { readLastVerification, recordVerification } from '../state/verifications.js';
+import { markDiffering, readLastVerification, recordVerification } from '../state/days.js';
 import type { Reader } from '../history/query.js';
 import { readPageSize } from './facts.js';
 import { type DayRecord, readDayLedger, recentTotals, settledTotals } from './ledger.js';

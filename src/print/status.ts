@@ -3,7 +3,7 @@ import { LIMITS } from '../api/schema.js';
 import type { Workspace } from '../app/workspace.js';
 import { lastScheduled } from '../config/cron.js';
 import { type Day, dayOf, lastEndedDay } from '../day.js';
-import { placeWords } from '../state/place.js';
+import { placeWords } from '../state/workspace.js';
 import { dayList, duration, inSequence, longDay, moment, plainDayRange } from '../format/days.js';
 import { bytes, counted, thousands } from '../format/numbers.js';
 import type { CheckResult } from '../service/findings.js';

@@ -6,16 +6,21 @@ import { exists, freeDisk, ignoreMissing } from '../files.js';
 import { bytes } from '../format/numbers.js';
 import { lockData } from '../state/lock.js';
 import { missingState, openState } from '../state/open.js';
-import { isSamePlace, placeOf, placeWords } from '../state/place.js';
-import { whyIncomplete } from '../state/sender.js';
-import { readWitness } from '../state/witness.js';
-import { finishedDataset, hasHistory, readWorkspaceRow } from '../state/workspace.js';
+import {
+  finishedDataset,
+  hasHistory,
+  isSamePlace,
+  placeOf,
+  placeWords,
+  readWorkspaceRow,
+} from '../state/workspace.js';
+import { readWitness, whyIncomplete } from '../state/witness.js';
 import { expectDataset } from '../history/dataset/dataset.js';
 import { type History, openOwnHistory } from '../history/history.js';
 import type { Reader } from '../history/query.js';
 import { futureWords, readFutureDays, readFutureRecords } from '../steps/dated-in-future.js';
 import { readStateSummary } from '../history/saved-state.js';
-import { canLockIn, lockless } from '../state/failures.js';
+import { canLockIn, lockless } from '../state/database.js';
 import type { State } from '../state/state.js';
 import { type CheckResult, fail, found, pass, type Verdict, warn } from './findings.js';
 

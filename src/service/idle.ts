@@ -3,7 +3,7 @@ import type { Workspace } from '../app/workspace.js';
 import { readDeliveries } from '../state/emails.js';
 import { readUnmergedJobs } from '../state/pull-requests.js';
 import type { State } from '../state/state.js';
-import { RESULT_STEPS } from '../state/step-results.js';
+import { RESULT_STEPS } from '../state/runs.js';
 import { readResults } from './results.js';
 
 /** Whether a run would find nothing to do. Reads the state and some files, but not the history. */

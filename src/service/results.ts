@@ -9,7 +9,7 @@ import {
   RESULT_STEPS,
   type ResultStep,
   storeStepResult,
-} from '../state/step-results.js';
+} from '../state/runs.js';
 import { historyStamp } from '../steps/known-days.js';
 import type { WorkspaceView } from '../steps/parts.js';
 import type { StepRunner } from '../steps/step.js';

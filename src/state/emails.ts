@@ -3,10 +3,11 @@ import { readSql, timestampColumn } from '../columns.js';
 import type { State } from './state.js';
 
 const statement = (name: string) => readSql(import.meta.url, `statements/${name}.sql`);
-const EMAILS = statement('emails');
-const EMAILS_OF_PROJECT = statement('emails-of-project');
+const EMAILS = 'SELECT * FROM emails ORDER BY project, report, period, recipient';
+const EMAILS_OF_PROJECT =
+  'SELECT * FROM emails WHERE report = $report AND project = $project ORDER BY period, recipient';
 const EMAILS_OF_PERIOD = statement('emails-of-period');
-const EMAIL_OF_ATTEMPT = statement('email-of-attempt');
+const EMAIL_OF_ATTEMPT = 'SELECT * FROM emails WHERE attempt = $attempt';
 const STORE_EMAIL = statement('store-email');
 const REMOVE_EMAIL = statement('remove-email');
 

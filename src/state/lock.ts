@@ -1,16 +1,30 @@
+import { spawnSync } from 'node:child_process';
 import { rmSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
-import { timestampColumn, readSql } from '../columns.js';
+import { timestampColumn } from '../columns.js';
 import { LockedError, StorageError } from '../errors.js';
 import { moment } from '../format/days.js';
 import { sleepFor } from '../sleep.js';
-import { type Database, openDatabase } from './database.js';
-import { canLockIn, failureOf, isBusy, isNoDatabase, lockless } from './failures.js';
+import {
+  canLockIn,
+  type Database,
+  failureOf,
+  isBusy,
+  isNoDatabase,
+  lockless,
+  openDatabase,
+} from './database.js';
 import type { State } from './state.js';
+import { readWorkspaceRow } from './workspace.js';
 
-const TAKE_TOKEN = readSql(import.meta.url, 'statements/take-token.sql');
-const RELEASE_TOKEN = readSql(import.meta.url, 'statements/release-token.sql');
+const TAKE_TOKEN =
+  'UPDATE worker SET token = token + 1, pid = $pid, command = $command, since = $since RETURNING token';
+const RELEASE_TOKEN = 'UPDATE worker SET pid = NULL, command = NULL, since = NULL WHERE token = $token';
+const LOCKS_WORK = 'UPDATE workspace SET locks_work_on = $device';
+
 const RETRY_DELAY_MS = 100;
 
 /** A handle that nobody refers to would be closed by garbage collection, and the lock released. */
@@ -34,7 +48,7 @@ export class ReplacedWorkerError extends StorageError {}
 export class Worker {
   constructor(
     private readonly state: State,
-    private readonly handle: Database,
+    private readonly lock: DataLock,
     readonly token: number,
   ) {}
 
@@ -52,24 +66,28 @@ export class Worker {
   }
 
   async release(): Promise<void> {
-    if (!handles.has(this.handle)) return;
+    if (!this.lock.isHeld()) return;
     try {
       await this.state.transaction(() => this.state.run(RELEASE_TOKEN, { token: this.token }));
     } finally {
-      handles.delete(this.handle);
-      this.handle.close();
+      this.lock.release();
     }
   }
 }
 
-/** The lock of a data directory, held without a token, while its state is replaced. */
+/** The lock of a data directory: without a token, while its state is replaced. */
 export interface DataLock {
+  readonly isHeld: () => boolean;
   readonly release: () => void;
   /** Removes its file, and gives it back: where the directory was new, and nothing was stored. */
   readonly remove: () => void;
 }
 
-/** Waits as `acquireWorker` does, and takes the lock alone. The state, which may be damaged, names the holder. */
+/**
+ * Waits until no other process works in the data directory, and takes the lock: one of the operating system, which ends
+ * with the process. The state, which may be damaged, names the holder. Throws a `LockedError` if another process still
+ * holds it after `maxWaitMs`, and a `StorageError` if it cannot be taken.
+ */
 export async function lockData(
   dataDir: string,
   state: State | undefined,
@@ -86,17 +104,15 @@ export async function lockData(
     rmSync(path, { force: true });
     release();
   };
-  return { release, remove };
+  return { isHeld: () => handles.has(handle), release, remove };
 }
 
 /**
- * Waits until no other process works in the data directory, and takes the lock: one of the operating system, which ends
- * with the process. Throws a `LockedError` if another worker still holds it after `maxWaitMs`, and a `StorageError` if
- * it cannot be taken, or if the state is damaged: nothing is sent by what a damaged one says.
+ * Takes the lock as `lockData` does, and a token. Throws a `StorageError` also if the state is damaged: nothing is sent by
+ * what a damaged one says.
  */
 export async function acquireWorker(dataDir: string, state: State, options: WorkerOptions): Promise<Worker> {
-  const handle = await lock(join(dataDir, 'worker.lock'), state, options);
-  handles.add(handle);
+  const held = await lockData(dataDir, state, options);
   const values = { pid: process.pid, command: options.command, since: options.now() };
   try {
     state.expectSound();
@@ -104,10 +120,9 @@ export async function acquireWorker(dataDir: string, state: State, options: Work
       () => state.get(TAKE_TOKEN, z.object({ token: z.int() }), values)?.token,
     );
     if (token === undefined) throw new Error('the state has no row for its worker');
-    return new Worker(state, handle, token);
+    return new Worker(state, held, token);
   } catch (error) {
-    handles.delete(handle);
-    handle.close();
+    held.release();
     throw error;
   }
 }
@@ -175,4 +190,39 @@ function holderOf(state: State | undefined): string {
   const holder = state && readHolder(state);
   if (holder === undefined) return 'another process';
   return `\`${holder.command}\` (process ${holder.pid}, since ${moment(holder.since)})`;
+}
+
+const MAX_PROBE_MS = 30_000;
+
+/** Ends with 3 if another process holds the lock on the file, as it should. */
+const PROBE = `
+  const { DatabaseSync } = require(process.argv[1]);
+  try {
+    new DatabaseSync(process.argv[2], { timeout: 0 }).exec('BEGIN IMMEDIATE');
+  } catch (error) {
+    process.exit(error.errcode === 5 ? 3 : 1);
+  }
+  process.exit(0);`;
+
+/**
+ * Throws a `StorageError` unless a second process meets the lock that this one holds on the data directory: on some
+ * network file systems, locks do nothing. Found out once for each device.
+ */
+export async function expectLocks(dataDir: string, state: State): Promise<void> {
+  const device = String((await stat(dataDir)).dev);
+  if (readWorkspaceRow(state).locks_work_on === device) return;
+  const library = createRequire(import.meta.url).resolve('@photostructure/sqlite');
+  const { status, error } = spawnSync(
+    process.execPath,
+    ['-e', PROBE, library, join(dataDir, 'worker.lock')],
+    { stdio: 'ignore', timeout: MAX_PROBE_MS, killSignal: 'SIGKILL' },
+  );
+  if (status === 0) throw lockless(dataDir);
+  if (status !== 3)
+    throw new StorageError(
+      `Cannot find out whether locks work in ${dataDir}: a second process of Node.js ended with ${status ?? 'a signal'}. ` +
+        'Nothing was changed. Run the command again; if it fails again: readership doctor',
+      { cause: error },
+    );
+  await state.transaction(() => state.run(LOCKS_WORK, { device }));
 }

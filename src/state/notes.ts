@@ -1,9 +1,11 @@
 import { z } from 'zod';
-import { dayColumn, readSql } from '../columns.js';
+import { dayColumn } from '../columns.js';
 import type { State } from './state.js';
 
-const NOTES_OF_PROJECT = readSql(import.meta.url, 'statements/notes-of-project.sql');
-const RECORD_NOTE = readSql(import.meta.url, 'statements/record-note.sql');
+const NOTES_OF_PROJECT =
+  'SELECT day, text, path, is_break FROM notes WHERE project = $project ORDER BY day, text, path, is_break';
+const RECORD_NOTE =
+  'INSERT INTO notes (project, day, text, path, is_break) VALUES ($project, $day, $text, $path, $is_break)';
 
 const noteRow = z.object({
   day: dayColumn,

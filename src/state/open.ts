@@ -7,13 +7,13 @@ import { readSql } from '../columns.js';
 import { StorageError } from '../errors.js';
 import { behindLinks, ignoreMissing } from '../files.js';
 import { storageFailure } from '../storage.js';
-import { type Database, openDatabase } from './database.js';
-import { canLockIn, failureOf, lockless, retriedRead } from './failures.js';
-import type { SendingPlace } from './place.js';
+import { canLockIn, type Database, failureOf, lockless, openDatabase, retriedRead } from './database.js';
+import type { SendingPlace } from './workspace.js';
 import { State } from './state.js';
 
 const SCHEMA = readSql(import.meta.url, 'schema.sql');
-const ADD_WORKSPACE = readSql(import.meta.url, 'statements/add-workspace.sql');
+const ADD_WORKSPACE =
+  'INSERT INTO workspace (only, id, machine, host, path) VALUES (1, $id, $machine, $host, $path)';
 const CONTENTS = readSql(import.meta.url, 'statements/contents.sql');
 
 /** The version of `schema.sql`, stored as `user_version`. */

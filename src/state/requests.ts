@@ -5,7 +5,8 @@ import type { State } from './state.js';
 
 const COUNT_REQUESTS = readSql(import.meta.url, 'statements/count-requests.sql');
 const COUNT_FROM_NOW = readSql(import.meta.url, 'statements/count-from-now.sql');
-const RECENT_REQUESTS = readSql(import.meta.url, 'statements/recent-requests.sql');
+const RECENT_REQUESTS =
+  'SELECT minute, requests FROM requests WHERE key = $key AND minute >= $since ORDER BY minute';
 const MOST_ACCEPTED = readSql(import.meta.url, 'statements/most-accepted.sql');
 const RECORD_REFUSAL = readSql(import.meta.url, 'statements/record-refusal.sql');
 const RECORD_LIMIT = readSql(import.meta.url, 'statements/record-limit.sql');

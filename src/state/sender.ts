@@ -2,24 +2,27 @@ import { z } from 'zod';
 import { readSql } from '../columns.js';
 import { messageOf, StorageError } from '../errors.js';
 import { sleepFor } from '../sleep.js';
-import { counted } from '../format/numbers.js';
+import { recordChange } from './jobs.js';
 import type { Worker } from './lock.js';
-import type { OtherPlaceError, SendingPlace } from './place.js';
-import type { SavedState } from './saved.js';
 import type { State } from './state.js';
-import { readWitness, writeWitness } from './witness.js';
-import { otherPlace, readWorkspaceRow } from './workspace.js';
+import { type Published, whyIncomplete, writeWitness } from './witness.js';
+import { otherPlace, type OtherPlaceError, readWorkspaceRow, type SendingPlace } from './workspace.js';
 
-const BEGIN_ATTEMPT = readSql(import.meta.url, 'statements/begin-attempt.sql');
+const END_KILLED = readSql(import.meta.url, 'statements/end-killed.sql');
+const PRUNE_RUNS = readSql(import.meta.url, 'statements/prune-runs.sql');
+const BEGIN_ATTEMPT = 'UPDATE workspace SET attempt = attempt + 1, attempted_at = $now RETURNING attempt';
+const JOBS_TO_UNKNOWN =
+  "UPDATE jobs SET state = 'unknown', note = $note WHERE state = 'sending' RETURNING id AS job";
+const MESSAGES_TO_UNKNOWN =
+  "UPDATE messages SET state = 'unknown', note = $note WHERE state = 'sending' RETURNING job, id AS message";
+const EMAILS_TO_UNKNOWN =
+  "UPDATE emails SET state = 'unknown', settled_at = $now, note = $note WHERE state = 'sending'";
 
 /** Proof that an attempt is recorded. Only a sender creates one, and nothing is sent without it. */
 class RecordedAttempt {
   constructor(readonly number: number) {}
 }
 export type Attempt = RecordedAttempt;
-
-/** What the state that a history carries knows. */
-type Published = Pick<SavedState, 'workspace' | 'attempt'>;
 
 export interface SenderOptions {
   readonly state: State;
@@ -31,52 +34,6 @@ export interface SenderOptions {
   readonly published?: () => Promise<Published | undefined>;
   /** Why nothing may be sent now, as far as it is not known from the state; undefined if it may. */
   readonly whyNot: () => Promise<Error | undefined>;
-}
-
-/** Why the state does not know everything that was sent, if so. */
-export function whyIncomplete({
-  state,
-  witness,
-  published,
-}: Pick<SenderOptions, 'state' | 'witness'> & {
-  readonly published?: Published | undefined;
-}): StorageError | undefined {
-  if (witness === undefined) return undefined;
-  const problem = ofOtherWorkspace(state, witness) ?? whyBehind(state, published);
-  if (problem !== undefined) return problem;
-  const { attempt } = readWorkspaceRow(state);
-  const seen = readWitness(witness);
-  if (seen === undefined || seen.attempt <= attempt) return undefined;
-  return new StorageError(
-    `${state.path} is older than what this workspace has sent: it knows ${counted(attempt, 'attempt')} to send something, and ${witness} ${seen.attempt}. ` +
-      'Nothing was sent. Restore the newest state: readership restore --from FILE. If there is none: readership adopt',
-  );
-}
-
-/** Why the state that the history carries is not an earlier one of this state, if so. */
-export function whyBehind(state: State, published: Published | undefined): StorageError | undefined {
-  if (published === undefined) return undefined;
-  const { id, attempt } = readWorkspaceRow(state);
-  if (published.workspace !== id)
-    return new StorageError(
-      `The history belongs to another workspace than ${state.path}. Nothing was sent. ` +
-        'Put the right data directory there, or move the history away.',
-    );
-  if (published.attempt <= attempt) return undefined;
-  return new StorageError(
-    `${state.path} is older than the history: it knows ${counted(attempt, 'attempt')} to send something, and the history ${published.attempt}. ` +
-      'Nothing was sent. To restore the newer state from the history: readership restore',
-  );
-}
-
-/** The error for a state and a witness that do not belong together; undefined if they do. */
-export function ofOtherWorkspace(state: State, witness: string): StorageError | undefined {
-  const seen = readWitness(witness);
-  if (seen === undefined || seen.workspace === readWorkspaceRow(state).id) return undefined;
-  return new StorageError(
-    `${witness} belongs to another workspace than ${state.path}, so the state of another one was put there. Nothing was sent. ` +
-      'Put the right data directory there. To go on with this one, delete that file.',
-  );
 }
 
 /** Begins every attempt to send a job, a message or an email, so that each is recorded before, and never repeated. */
@@ -181,3 +138,37 @@ export async function storeOutcome<Result>(
     await sleepFor(RETRY_DELAY_MS, signal).catch(() => undefined);
   }
 }
+
+const INTERRUPTED = 'the process ended before the reply was recorded';
+
+/** How many jobs, messages and emails were found to be of unknown outcome. */
+export interface Recovered {
+  readonly jobs: number;
+  readonly messages: number;
+  readonly emails: number;
+}
+
+/**
+ * Records what became of the work of a process that was killed: what it was sending is of unknown outcome, and its steps
+ * were interrupted. Called by each new worker, before anything else.
+ */
+export const recover = (state: State, worker: Worker, now: Date): Promise<Recovered> =>
+  state.transaction(() => {
+    worker.expectCurrent();
+    const values = { now, note: INTERRUPTED };
+    const jobs = state.all(JOBS_TO_UNKNOWN, z.object({ job: z.int() }), values);
+    const messages = state.all(MESSAGES_TO_UNKNOWN, z.object({ job: z.int(), message: z.int() }), values);
+    for (const change of [...jobs, ...messages])
+      recordChange(state, {
+        message: null,
+        ...change,
+        now,
+        from: 'sending',
+        to: 'unknown',
+        cause: INTERRUPTED,
+      });
+    const emails = state.run(EMAILS_TO_UNKNOWN, values);
+    state.run(END_KILLED, { now });
+    state.run(PRUNE_RUNS);
+    return { jobs: jobs.length, messages: messages.length, emails };
+  });

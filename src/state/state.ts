@@ -1,8 +1,15 @@
 import { chmodSync } from 'node:fs';
 import { z } from 'zod';
 import { sleepFor } from '../sleep.js';
-import { type Database, openDatabase } from './database.js';
-import { damaged, failureOf, isBusy, retriedRead, stillBusy } from './failures.js';
+import {
+  damaged,
+  type Database,
+  failureOf,
+  isBusy,
+  openDatabase,
+  retriedRead,
+  stillBusy,
+} from './database.js';
 
 /** Values by the names in a statement; names that the statement does not have are ignored. */
 export type Parameters = Readonly<Record<string, unknown>>;

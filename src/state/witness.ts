@@ -11,7 +11,15 @@ import {
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import { codeOf, messageOf, StorageError } from '../errors.js';
+import { counted } from '../format/numbers.js';
 import { machineAdvice } from '../storage.js';
+import type { SavedState } from './carried.js';
+import type { Worker } from './lock.js';
+import type { State } from './state.js';
+import { readWorkspaceRow, type SendingPlace } from './workspace.js';
+
+const ADOPT =
+  'UPDATE workspace SET machine = $machine, host = $host, path = $path, attempt = max(attempt, $attempt)';
 
 /**
  * The witness: a file beside the configuration with the id of its workspace and the number of its last attempt to send
@@ -91,3 +99,81 @@ const unwritable = (path: string, cause: unknown): StorageError =>
       (machineAdvice(cause) ?? 'Give this user write access to that file, then run the command again.'),
     { cause },
   );
+
+/** What the state that a history carries knows. */
+export type Published = Pick<SavedState, 'workspace' | 'attempt'>;
+
+/** A state, and what tells whether it is the newest one. */
+interface Witnessed {
+  readonly state: State;
+  /** The path of the witness; undefined for the built-in sandbox, which has nobody to send to. */
+  readonly witness: string | undefined;
+  readonly published?: Published | undefined;
+}
+
+/** Why the state does not know everything that was sent, if so. */
+export function whyIncomplete(given: Witnessed): StorageError | undefined {
+  const { state, witness } = given;
+  if (witness === undefined) return undefined;
+  const problem = whyNotAdoptable(given, witness);
+  if (problem !== undefined) return problem;
+  const { attempt } = readWorkspaceRow(state);
+  const seen = readWitness(witness);
+  if (seen === undefined || seen.attempt <= attempt) return undefined;
+  return new StorageError(
+    `${state.path} is older than what this workspace has sent: it knows ${counted(attempt, 'attempt')} to send something, and ${witness} ${seen.attempt}. ` +
+      'Nothing was sent. Restore the newest state: readership restore --from FILE. If there is none: readership adopt',
+  );
+}
+
+/** Why the state cannot count as the newest one, whatever the number of the witness. */
+function whyNotAdoptable({ state, published }: Witnessed, witness: string): StorageError | undefined {
+  const { id, attempt } = readWorkspaceRow(state);
+  const seen = readWitness(witness);
+  if (seen !== undefined && seen.workspace !== id)
+    return new StorageError(
+      `${witness} belongs to another workspace than ${state.path}, so the state of another one was put there. Nothing was sent. ` +
+        'Put the right data directory there. To go on with this one, delete that file.',
+    );
+  if (published === undefined) return undefined;
+  if (published.workspace !== id)
+    return new StorageError(
+      `The history belongs to another workspace than ${state.path}. Nothing was sent. ` +
+        'Put the right data directory there, or move the history away.',
+    );
+  if (published.attempt <= attempt) return undefined;
+  return new StorageError(
+    `${state.path} is older than the history: it knows ${counted(attempt, 'attempt')} to send something, and the history ${published.attempt}. ` +
+      'Nothing was sent. To restore the newer state from the history: readership restore',
+  );
+}
+
+/** Numbers of attempts to send something of which the state knows nothing, both included. */
+export interface UnknownAttempts {
+  readonly first: number;
+  readonly last: number;
+}
+
+/**
+ * Makes a place the one that sends, and this state the one that counts: if the witness knows more attempts, the state
+ * takes over their number. Returns those that it does not know. Throws a `StorageError` if the published
+ * history carries a newer state, which can be restored, if the witness or that history belongs to another workspace, or
+ * if the witness cannot be written.
+ */
+export async function adopt(
+  { worker, ...given }: Witnessed & { readonly worker: Worker },
+  here: SendingPlace,
+): Promise<UnknownAttempts | undefined> {
+  const { state, witness } = given;
+  const problem = witness === undefined ? undefined : whyNotAdoptable(given, witness);
+  if (problem !== undefined) throw problem;
+  const seen = witness === undefined ? undefined : readWitness(witness);
+  const { id, attempt } = readWorkspaceRow(state);
+  const last = Math.max(attempt, seen?.attempt ?? 0);
+  await state.transaction(() => {
+    worker.expectCurrent();
+    state.run(ADOPT, { machine: here.machine, host: here.host, path: here.path, attempt: last });
+  });
+  if (witness !== undefined) writeWitness(witness, { workspace: id, attempt: last });
+  return last === attempt ? undefined : { first: attempt + 1, last };
+}

@@ -8,7 +8,7 @@ import { ConfigurationError } from '../errors.js';
 import { inSequence } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { pageOf } from '../page.js';
-import { readSkips } from '../state/skips.js';
+import { readSkips } from '../state/choices.js';
 import type { State } from '../state/state.js';
 import { planPage } from './approve.js';
 import { loadNotes } from './notes.js';

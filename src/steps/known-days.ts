@@ -3,7 +3,7 @@ import { timestampColumn } from '../columns.js';
 import { dayRun, readDayRuns, recentSince } from '../export/ledger.js';
 import { readSettling, settlingRow } from '../export/settling.js';
 import { stampOf } from '../files.js';
-import { readKnownDays, storeKnownDays } from '../state/known-days.js';
+import { readKnownDays, storeKnownDays } from '../state/days.js';
 import type { State } from '../state/state.js';
 import type { Reader } from '../history/query.js';
 import { type FutureRows, readFutureDays } from './dated-in-future.js';

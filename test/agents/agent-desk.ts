@@ -6,7 +6,7 @@ import { Client } from '../../src/api/client.js';
 import type { SandboxOptions } from '../../src/sandbox/index.js';
 import { readJob, readJobs } from '../../src/state/jobs.js';
 import { readMessages } from '../../src/state/messages.js';
-import { recover } from '../../src/state/recover.js';
+import { recover } from '../../src/state/sender.js';
 import type { Parameters } from '../../src/state/state.js';
 import { openTransport } from '../api/open-client.js';
 import { closeNow, newStore } from '../open-history.js';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { addDays, dayOf } from '../../src/day.js';
 import type { Sandbox } from '../sandbox/faulty-sandbox.js';
 import { createState } from '../../src/state/open.js';
-import { placeOf } from '../../src/state/place.js';
+import { placeOf } from '../../src/state/workspace.js';
 import { closeNow, newStore } from '../open-history.js';
 import { tempDir } from '../temp-dir.js';
 import { type DailyReading, storeReading } from './reading.js';

@@ -9,7 +9,7 @@ import { submitPrompts } from '../../src/agents/submit.js';
 import { Transport } from '../../src/api/transport.js';
 import { type JobState, readJobs } from '../../src/state/jobs.js';
 import { type MessageState, readMessages } from '../../src/state/messages.js';
-import { recover } from '../../src/state/recover.js';
+import { recover } from '../../src/state/sender.js';
 import { settingsSchema } from '../../src/config/schema.js';
 import { type JobFinding, settleJob } from '../../src/steps/settle-job.js';
 import { openClient } from '../api/open-client.js';

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { beforeAll, expect, it } from 'vitest';
 import { planImprovement, type PlanRules } from '../../src/agents/plan.js';
 import { addDays, day, dayOf } from '../../src/day.js';
-import { recordSkip } from '../../src/state/skips.js';
+import { recordSkip } from '../../src/state/choices.js';
 import { tries } from '../fuzz.js';
 import { type Job, readJob } from '../../src/state/jobs.js';
 import { emptyState } from '../../src/state/open.js';

@@ -5,9 +5,8 @@ import { Client } from '../../src/api/client.js';
 import { Transport } from '../../src/api/transport.js';
 import { acquireWorker } from '../../src/state/lock.js';
 import { openState } from '../../src/state/open.js';
-import { placeOf } from '../../src/state/place.js';
-import { recover } from '../../src/state/recover.js';
-import { Sender } from '../../src/state/sender.js';
+import { placeOf } from '../../src/state/workspace.js';
+import { recover, Sender } from '../../src/state/sender.js';
 
 const [dataDir = '', kind = '', point = '', baseUrl = '', witness = ''] = process.argv.slice(2);
 const now = () => new Date('2026-11-18T05:00:00Z');

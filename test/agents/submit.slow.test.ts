@@ -1,7 +1,7 @@
 import { addMinutes } from 'date-fns';
 import { describe, expect, it } from 'vitest';
 import { nextTurn, submitPrompts, TurnError } from '../../src/agents/submit.js';
-import { recordPromptPause } from '../../src/state/prompts.js';
+import { recordPromptPause } from '../../src/state/messages.js';
 import { agentDesk } from './agent-desk.js';
 
 const HOUR_MS = 3_600_000;

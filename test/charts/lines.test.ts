@@ -1,6 +1,5 @@
 import { describe, expect, it, test } from 'vitest';
-import type { LineChart, ChartValues } from '../../src/charts/chart.js';
-import { markedWith } from '../../src/charts/chart.js';
+import { type ChartValues, type LineChart, markedWith } from '../../src/charts/chart.js';
 import { drawChart } from '../../src/charts/draw.js';
 import { addDays, day } from '../../src/day.js';
 

@@ -10,7 +10,7 @@ import { startMailServer } from '../mail/mail-server.js';
 import { answerOf } from '../duckdb.js';
 import { stateBeside } from '../open-state.js';
 import { createState } from '../../src/state/open.js';
-import { placeOf } from '../../src/state/place.js';
+import { placeOf } from '../../src/state/workspace.js';
 import { closeNow, newStore } from '../open-history.js';
 import type { Behaviors } from '../platform.js';
 import { callCli, runCli } from '../run-cli.js';

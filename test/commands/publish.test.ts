@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { closeNow, newStore } from '../open-history.js';
 import { createState } from '../../src/state/open.js';
-import { placeOf } from '../../src/state/place.js';
+import { placeOf } from '../../src/state/workspace.js';
 import { tempDir } from '../temp-dir.js';
 import { datasetRows } from '../history/dataset/dataset.js';
 import { page, store } from '../history/stored-days.js';

@@ -9,7 +9,7 @@ import { sendReport } from '../../src/commands/report-send.js';
 import { day } from '../../src/day.js';
 import { readDeliveries, storeDelivery } from '../../src/state/emails.js';
 import { createState } from '../../src/state/open.js';
-import { placeOf } from '../../src/state/place.js';
+import { placeOf } from '../../src/state/workspace.js';
 import { type MailServer, startMailServer } from '../mail/mail-server.js';
 import { loadDays } from '../mail/site.js';
 import { openTestState } from '../open-state.js';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Client } from '../../src/api/client.js';
-import { readUnfinishedDays } from '../../src/state/kept-pages.js';
+import { readUnfinishedDays } from '../../src/state/days.js';
 import { exportHistory } from './export-history.js';
 import { openExport, PROJECT } from './open-export.js';
 import { expectWhole } from './stored-days.js';

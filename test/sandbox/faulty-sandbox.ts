@@ -1,12 +1,11 @@
 import type { ViewsResponse } from '../../src/api/schema.js';
 import { setTimeout } from 'node:timers/promises';
-import type { ServedOperation, SandboxContext } from '../../src/sandbox/access.js';
+import type { PageOfViews, SandboxContext, ServedOperation } from '../../src/sandbox/access.js';
 import {
   type Sandbox as OwnSandbox,
   type SandboxOptions,
   startSandbox as start,
 } from '../../src/sandbox/index.js';
-import type { PageOfViews } from '../../src/sandbox/access.js';
 import { pageOf } from '../../src/sandbox/views.js';
 import { afterFile } from '../cleanup.js';
 

@@ -1,8 +1,8 @@
 import { cp, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect } from 'vitest';
-import { adopt } from '../../src/state/adopt.js';
-import { placeOf } from '../../src/state/place.js';
+import { adopt } from '../../src/state/witness.js';
+import { placeOf } from '../../src/state/workspace.js';
 import { daysAgo, historyFile, serveSandbox, workspaceOf } from '../commands/workspace.js';
 import { callCli, type CliOptions, type CliResult, startCli } from '../run-cli.js';
 import type { Sandbox, WatchedOptions } from '../sandbox/faulty-sandbox.js';

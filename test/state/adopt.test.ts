@@ -1,8 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { adopt } from '../../src/state/adopt.js';
-import { readWitness, writeWitness } from '../../src/state/witness.js';
+import { adopt, readWitness, writeWitness } from '../../src/state/witness.js';
 import { readWorkspaceRow } from '../../src/state/workspace.js';
 import { newState, newWorker, NOW, placeIn, senderOf } from './new-state.js';
 

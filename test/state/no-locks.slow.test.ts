@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { expectLocks } from '../../src/state/probe.js';
+import { expectLocks } from '../../src/state/lock.js';
 import { readWorkspaceRow } from '../../src/state/workspace.js';
 import { tempDir } from '../temp-dir.js';
 import { newState, newWorker } from './new-state.js';

@@ -1,7 +1,7 @@
 import { addHours, addMinutes } from 'date-fns';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
-import { recover } from '../../src/state/recover.js';
+import { recover } from '../../src/state/sender.js';
 import { readLastRuns, readOutages, recordStepEnd, recordStepStart } from '../../src/state/runs.js';
 import { type OpenState, openTestState } from '../open-state.js';
 import { NOW } from '../sandbox/open-sandbox.js';

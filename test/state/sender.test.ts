@@ -2,13 +2,10 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { StorageError } from '../../src/errors.js';
-import { OtherPlaceError } from '../../src/state/place.js';
-import { recover } from '../../src/state/recover.js';
-import { Sender, storeOutcome } from '../../src/state/sender.js';
+import { OtherPlaceError, readWorkspaceRow } from '../../src/state/workspace.js';
+import { recover, Sender, storeOutcome } from '../../src/state/sender.js';
 import type { State } from '../../src/state/state.js';
-import { readWitness } from '../../src/state/witness.js';
-import { adopt } from '../../src/state/adopt.js';
-import { readWorkspaceRow } from '../../src/state/workspace.js';
+import { adopt, readWitness } from '../../src/state/witness.js';
 import { smallDisk } from '../small-disk.js';
 import { tempDir } from '../temp-dir.js';
 import {

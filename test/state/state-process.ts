@@ -6,9 +6,8 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { z } from 'zod';
 import { type Database, openDatabase } from '../../src/state/database.js';
-import { acquireWorker, type Worker } from '../../src/state/lock.js';
+import { acquireWorker, expectLocks, type Worker } from '../../src/state/lock.js';
 import { createState, openState } from '../../src/state/open.js';
-import { expectLocks } from '../../src/state/probe.js';
 import { Sender } from '../../src/state/sender.js';
 import type { State } from '../../src/state/state.js';
 

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { OtherPlaceError } from '../../src/state/place.js';
+import { OtherPlaceError } from '../../src/state/workspace.js';
 import { publishStep } from '../../src/steps/publish.js';
 import { tempDir } from '../temp-dir.js';
 import { newStore } from '../open-history.js';

@@ -5,9 +5,8 @@ import { planJob } from '../../src/agents/job.js';
 import { submitPrompts } from '../../src/agents/submit.js';
 import { acquireWorker } from '../../src/state/lock.js';
 import { createState, openState } from '../../src/state/open.js';
-import { placeOf } from '../../src/state/place.js';
-import { recover } from '../../src/state/recover.js';
-import { Sender } from '../../src/state/sender.js';
+import { placeOf } from '../../src/state/workspace.js';
+import { recover, Sender } from '../../src/state/sender.js';
 
 const [dataDir = '', witness = '', platform = '', first = '', jobs = ''] = process.argv.slice(2);
 const now = () => new Date(Date.parse('2026-11-18T05:00:00Z') + 1_000 * Number(first));

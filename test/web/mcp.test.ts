@@ -2,7 +2,7 @@ import { chmod, cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { createState } from '../../src/state/open.js';
-import { placeOf } from '../../src/state/place.js';
+import { placeOf } from '../../src/state/workspace.js';
 import { readingSql, steadyPages } from '../agents/reading.js';
 import { fillHistory } from '../filled-history.js';
 import { answerOf } from '../duckdb.js';

@@ -10,7 +10,7 @@ import { readWorkspace, type Workspace } from '../../src/app/workspace.js';
 import { DEFAULT_SERVE, type ServeSettings } from '../../src/config/serve.js';
 import { day } from '../../src/day.js';
 import { createState } from '../../src/state/open.js';
-import { placeOf } from '../../src/state/place.js';
+import { placeOf } from '../../src/state/workspace.js';
 import { serveWeb, type Web } from '../../src/web/serve.js';
 import { afterFile } from '../cleanup.js';
 import { changeFilled, fillHistory } from '../filled-history.js';

@@ -1,4 +1,6 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { z } from 'zod';
+import { readSql } from '../columns.js';
 import type { State } from './state.js';
 import { readWorkspaceRow } from './workspace.js';
 
@@ -30,4 +32,31 @@ export function saveState(state: State, path: string): SavedState {
 /** Writes a copy to a new, private file, and to disk. */
 export function writeSaved({ database }: SavedState, path: string): void {
   writeFileSync(path, database, { mode: 0o600, flag: 'wx', flush: true });
+}
+
+/** The tables that analysts ask for. The history takes those of their columns that it has. */
+const TABLES = {
+  jobs: readSql(import.meta.url, 'statements/jobs-for-analysts.sql'),
+  choices: 'SELECT * FROM choices ORDER BY project, path',
+  skips: 'SELECT * FROM skips ORDER BY project, path',
+  emails: 'SELECT * FROM emails ORDER BY tried_at, attempt',
+  notes: 'SELECT * FROM notes ORDER BY project, day, text',
+  runs: 'SELECT * FROM runs ORDER BY started_at',
+  day_failures: 'SELECT * FROM day_failures ORDER BY project, day',
+  first_days: readSql(import.meta.url, 'statements/first-days.sql'),
+};
+
+/** The rows of each table that analysts ask for, as JSON. */
+export function readTables(state: State): Record<keyof typeof TABLES, string> {
+  const rowsOf = (name: keyof typeof TABLES) => JSON.stringify(state.all(TABLES[name], z.unknown()));
+  return {
+    jobs: rowsOf('jobs'),
+    choices: rowsOf('choices'),
+    skips: rowsOf('skips'),
+    emails: rowsOf('emails'),
+    notes: rowsOf('notes'),
+    runs: rowsOf('runs'),
+    day_failures: rowsOf('day_failures'),
+    first_days: rowsOf('first_days'),
+  };
 }

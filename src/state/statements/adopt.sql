@@ -1,2 +1,0 @@
-UPDATE workspace
-SET machine = $machine, host = $host, path = $path, attempt = max(attempt, $attempt)

@@ -1,3 +1,0 @@
-UPDATE workspace
-SET attempt = attempt + 1, attempted_at = $now
-RETURNING attempt

@@ -1,4 +1,0 @@
--- Grain: at most one row.
-SELECT *
-FROM emails
-WHERE attempt = $attempt

@@ -1,3 +1,0 @@
-UPDATE step_results
-SET basis = $basis
-WHERE step = $step

@@ -1,2 +1,0 @@
-UPDATE workspace
-SET locks_work_on = $device

@@ -1,3 +1,0 @@
-UPDATE worker
-SET pid = NULL, command = NULL, since = NULL
-WHERE token = $token

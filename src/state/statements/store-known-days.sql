@@ -1,2 +1,0 @@
-INSERT INTO known_days (project, stamp, days)
-VALUES ($project, $stamp, $days)

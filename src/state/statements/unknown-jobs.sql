@@ -1,4 +1,0 @@
-UPDATE jobs
-SET state = 'unknown', note = $note
-WHERE state = 'sending'
-RETURNING id AS job
