@@ -15,7 +15,7 @@ export const STATE_TABLES = [
   'first_days',
 ] as const;
 
-/** Their rows as JSON, with at least the columns that the history has. */
+/** Their rows as JSON, with the columns that the history has. */
 export type StateTables = Readonly<Record<(typeof STATE_TABLES)[number], string>>;
 
 /** The database of a reader that has the current tables of the state. */

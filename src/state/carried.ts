@@ -34,12 +34,12 @@ export function writeSaved({ database }: SavedState, path: string): void {
   writeFileSync(path, database, { mode: 0o600, flag: 'wx', flush: true });
 }
 
-/** The tables that analysts ask for. The history takes those of their columns that it has. */
+/** The tables that analysts ask for, with the columns that the history has. */
 const TABLES = {
   jobs: readSql(import.meta.url, 'statements/jobs-for-analysts.sql'),
   choices: 'SELECT * FROM choices ORDER BY project, path',
   skips: 'SELECT * FROM skips ORDER BY project, path',
-  emails: 'SELECT * FROM emails ORDER BY tried_at, attempt',
+  emails: readSql(import.meta.url, 'statements/emails-for-analysts.sql'),
   notes: 'SELECT * FROM notes ORDER BY project, day, text',
   runs: 'SELECT * FROM runs ORDER BY started_at',
   day_failures: 'SELECT * FROM day_failures ORDER BY project, day',
