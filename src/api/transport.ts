@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { brotliDecompressSync, gunzipSync, inflateRawSync, inflateSync } from 'node:zlib';
+import { gunzipSync } from 'node:zlib';
 import pLimit, { type LimitFunction } from 'p-limit';
 import type { Dispatcher } from 'undici';
 import { codeOf, messageOf } from '../errors.js';
@@ -94,7 +94,7 @@ export class Transport {
         // GitHub refuses requests without one.
         'user-agent': USER_AGENT,
         accept: 'application/json',
-        'accept-encoding': 'gzip, br',
+        'accept-encoding': 'gzip',
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       },
       body: body === undefined ? null : JSON.stringify(body),
@@ -194,21 +194,9 @@ function decodeBody(body: Buffer, encoding: string): string {
 }
 
 function decompress(body: Buffer, encoding: string): Buffer {
-  const limit = { maxOutputLength: MAX_RESPONSE_BYTES };
-  switch (encoding) {
-    case '':
-    case 'identity':
-      return body;
-    case 'gzip':
-      return gunzipSync(body, limit);
-    case 'br':
-      return brotliDecompressSync(body, limit);
-    case 'deflate':
-      // Many servers leave out the header of zlib, whose first byte ends in 8 (RFC 1950).
-      return ((body[0] ?? 0) & 0x0f) === 8 ? inflateSync(body, limit) : inflateRawSync(body, limit);
-    default:
-      throw new Error(`the content encoding ${encoding} is unknown`);
-  }
+  if (encoding === '' || encoding === 'identity') return body;
+  if (encoding === 'gzip') return gunzipSync(body, { maxOutputLength: MAX_RESPONSE_BYTES });
+  throw new Error(`the content encoding ${encoding} is unknown`);
 }
 
 function failureOf(operation: Operation, cause: Error, isSent: boolean): ApiError {

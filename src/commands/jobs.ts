@@ -105,7 +105,7 @@ const poll = projectCommand('poll', {
   readership jobs poll --wait 10m
   readership jobs poll --watch`,
   environment: PLATFORM_ENVIRONMENT,
-  run: async (options, runtime) => (await import('./jobs-poll.js')).pollAll(options, runtime),
+  run: async (options, runtime) => (await import('./jobs-send.js')).pollAll(options, runtime),
 });
 
 export const jobs = simpleCommand('jobs', {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
+import { gzipSync } from 'node:zlib';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
@@ -56,9 +56,6 @@ describe('an encoded answer', () => {
   it.each([
     ['gzip', gzipSync(BODY)],
     ['GZIP', gzipSync(BODY)],
-    ['br', brotliCompressSync(BODY)],
-    ['deflate', deflateSync(BODY)],
-    ['Deflate', deflateRawSync(BODY)],
     ['identity', Buffer.from(BODY)],
     ['', Buffer.from(`\uFEFF${BODY}`)],
   ])('%s is read', async (encoding, body) => {
@@ -66,15 +63,14 @@ describe('an encoded answer', () => {
       response.writeHead(200, { 'content-encoding': encoding }).end(body),
     );
     expect(await client.views(PAGE)).toEqual(JSON.parse(BODY));
-    expect(server.seen[0]?.headers['accept-encoding']).toBe('gzip, br');
+    expect(server.seen[0]?.headers['accept-encoding']).toBe('gzip');
   });
 
   it.each([
     ['', Buffer.from(BODY, 'latin1'), 'not valid UTF-8, in the path “/d�p�t”'],
     ['gzip', Buffer.from(BODY), 'incorrect header check'],
     ['gzip', gzipSync(BODY).subarray(0, 40), 'unexpected end of file'],
-    ['gzip, br', Buffer.from(BODY), 'the content encoding gzip, br is unknown'],
-    ['br', Buffer.from(BODY), ''],
+    ['br', Buffer.from(BODY), 'the content encoding br is unknown'],
     ['gzip', gzipSync(Buffer.alloc(20_000_000)), 'larger'],
   ])('%s that cannot be decoded breaks the contract, and a POST is unknown', async (encoding, body, why) => {
     const { client } = await clientOf(

@@ -5,8 +5,7 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { runSql, expectOneSelect } from '../../src/sql/answer.js';
-import { type AnswerStyle, formatAnswer, type TextFormat } from '../../src/sql/formats.js';
-import { workbookOf } from '../../src/sql/workbook.js';
+import { type AnswerStyle, formatAnswer, type TextFormat, workbookOf } from '../../src/sql/formats.js';
 import { colorsOf } from '../../src/terminal/output.js';
 import { hostilePiece, tries } from '../fuzz.js';
 
