@@ -1,7 +1,7 @@
 import { withStateOf } from '../app/state.js';
 import { readWorkspace, type Runtime, type Workspace } from '../app/workspace.js';
 import { unknownLines } from '../print/status.js';
-import { hasNothingToDo } from '../service/idle.js';
+import { hasNothingToDo } from '../service/results.js';
 import { readUnknown } from '../service/status.js';
 import { aDuration, EMAIL_ENVIRONMENT, flag, JSON_LOG, value, workspaceCommand } from './command.js';
 

@@ -1,11 +1,13 @@
 import { UTCDateMini as UTCDate } from '@date-fns/utc/date/mini';
 import { addMinutes, format } from 'date-fns';
+import { stat } from 'node:fs/promises';
 import cron, { type Logger, type ScheduledTask } from 'node-cron';
 import { type Listener, withParts } from '../app/open.js';
 import { withStateOf } from '../app/state.js';
 import type { Runtime, Workspace } from '../app/workspace.js';
 import { lastScheduled } from '../config/cron.js';
-import { DirectoryChangedError, DirectoryWatch } from './data-directory.js';
+import { StorageError } from '../errors.js';
+import { ignoreMissing } from '../files.js';
 import { untilAborted } from '../sleep.js';
 import { isSendDue, runDue } from './run.js';
 
@@ -144,5 +146,27 @@ class Minutes {
       suppressMissedWarning: true,
       logger: this.logger,
     });
+  }
+}
+
+/** The data directory of a running service is another one than before, or gone. */
+class DirectoryChangedError extends StorageError {}
+
+/** Watches a data directory, and what it is once it exists. */
+class DirectoryWatch {
+  #identity: string | undefined;
+
+  constructor(private readonly directory: string) {}
+
+  /** Throws a `DirectoryChangedError` if the directory is no longer the first one that was seen. */
+  async expectSame(): Promise<void> {
+    const found = await stat(this.directory).catch(ignoreMissing);
+    const identity = found && `${found.dev} ${found.ino}`;
+    this.#identity ??= identity;
+    if (this.#identity === identity) return;
+    throw new DirectoryChangedError(
+      `The data directory ${this.directory} is ${identity === undefined ? 'gone' : 'another one now'}, so its disk may not be mounted. ` +
+        'Nothing was changed. Bring it back, then start again.',
+    );
   }
 }
