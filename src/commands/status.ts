@@ -1,8 +1,7 @@
 import { withStateOf } from '../app/state.js';
 import { readWorkspace, type Workspace } from '../app/workspace.js';
-import { escapeUnsafe } from '../format/text.js';
+import { escapeUnsafe, MOST_NAMED } from '../format/text.js';
 import { counted } from '../format/numbers.js';
-import { MOST_NAMED } from '../print/many.js';
 import {
   factLines,
   isUpToDate,

@@ -7,9 +7,8 @@ import { DUE_ORDER, type ExportPlan } from '../export/plan.js';
 import type { PlannedExport } from '../export/planned.js';
 import { dayList, duration, longDay, nextMinute, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
-import { indented } from '../format/text.js';
+import { indented, MOST_NAMED } from '../format/text.js';
 import type { ProjectAudit, ProjectExport } from '../steps/export.js';
-import { MOST_NAMED } from './many.js';
 import type { ExportCost } from './progress.js';
 
 const nothingToLoad = (name: string, { range }: ExportPlan): string =>

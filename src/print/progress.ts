@@ -7,9 +7,9 @@ import type { DayResult } from '../export/load.js';
 import type { ExportPlan } from '../export/plan.js';
 import { duration, nextMinute, plainDayRange } from '../format/days.js';
 import { counted, thousands } from '../format/numbers.js';
+import { MOST_NAMED } from '../format/text.js';
 import type { Output } from '../terminal/output.js';
 import { jobLine } from './jobs.js';
-import { MOST_NAMED } from './many.js';
 
 const BAR_WIDTH = 24;
 const PLAIN_LINE_EVERY_MS = 5_000;

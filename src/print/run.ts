@@ -5,7 +5,7 @@ import { hasStoredDays } from '../history/days.js';
 import { asInvoked } from '../format/advice.js';
 import { plainDayRange } from '../format/days.js';
 import { counted, percent, thousands } from '../format/numbers.js';
-import { section } from '../format/text.js';
+import { MOST_NAMED, section } from '../format/text.js';
 import { lastEnded, type Period } from '../reports/period.js';
 import type { RunOutcome } from '../service/run.js';
 import type { Using, WorkspaceView } from '../steps/parts.js';
@@ -13,7 +13,6 @@ import { type Reader, readSql } from '../history/query.js';
 import { mailLines } from './emails.js';
 import { loadedLines } from './export.js';
 import { jobLines } from './jobs.js';
-import { linesOf, MOST_NAMED } from './many.js';
 import { createdWords } from './pages.js';
 import type { ExportCost } from './progress.js';
 
@@ -117,4 +116,20 @@ function programAt(path: string, workingDirectory: string): string {
   if (!path.endsWith('.js') || path.includes('node_modules')) return 'readership';
   const near = relative(workingDirectory, path);
   return `node ${near.startsWith('..') ? path : near}`;
+}
+
+/** What is to be said about a project. */
+interface OfProject {
+  readonly name: string;
+  readonly words: string;
+}
+
+/** One line per project; of many, those of which the same is to be said share one. */
+function linesOf(all: readonly OfProject[]): string[] {
+  if (all.length <= MOST_NAMED) return all.map(({ name, words }) => `${name}: ${words}`);
+  const names = new Map<string, string[]>();
+  for (const { name, words } of all) names.set(words, [...(names.get(words) ?? []), name]);
+  return [...names].map(([words, [first, ...others]]) =>
+    others.length === 0 ? `${first}: ${words}` : `${counted(others.length + 1, 'project')}, each: ${words}`,
+  );
 }

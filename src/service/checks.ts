@@ -4,20 +4,26 @@ import type { ReadOptions } from '../api/client.js';
 import { askForDate } from '../api/clock.js';
 import { PausedError, TryLaterError } from '../api/errors.js';
 import { connect, type Connection } from '../app/platform.js';
+import { withHistoryOf } from '../app/state.js';
 import { keepPrivate, type Runtime, type Workspace } from '../app/workspace.js';
 import { DOT_ENV, SMTP_URL_VARIABLE } from '../config/load.js';
 import { isAddress } from '../config/recipients.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { addDays, lastEndedDay } from '../day.js';
 import { messageOf } from '../errors.js';
-import { ignoreMissing } from '../files.js';
+import { exists, ignoreMissing } from '../files.js';
 import { expectAdditive } from '../export/totals.js';
 import { counted } from '../format/numbers.js';
 import { isRetired } from '../mail/channel.js';
 import { asciiDomain } from '../mail/compose.js';
 import { expectSender, tryMailServer } from '../mail/transport.js';
+import { NothingLoadedError } from '../reports/coverage.js';
+import { expectSendable, listReports, noReport } from '../reports/definition.js';
+import { choosePeriod } from '../reports/period.js';
+import { prepareReport } from '../reports/render.js';
 import { timeLimit } from '../sleep.js';
 import { emptyState, openState } from '../state/open.js';
+import { mailingsOf, reportNotice } from '../steps/mailing.js';
 import { readOwnNotes } from '../steps/notes.js';
 import { fail, type CheckResult, found, keyProblem, pass, type Verdict, warn } from './findings.js';
 import {
@@ -29,7 +35,6 @@ import {
   checkWitness,
   tryHistory,
 } from './check-storage.js';
-import { tryReports } from './try-reports.js';
 import { answers, doesNotAnswer } from './try-platform.js';
 
 const ANSWER_TIMEOUT_MS = 10_000;
@@ -140,6 +145,39 @@ async function views(
     (options) => expectAdditive(clientOf(project), addDays(day, -settings.history.settleDays - 1), options),
   );
   return [key, sums];
+}
+
+/**
+ * Whether every report can be read, each that has recipients exists and can be sent to them, and the last page
+ * and emails of each can be written: a workspace's own queries and templates may be of an earlier version.
+ */
+async function tryReports(workspace: Workspace, runtime: Runtime): Promise<Verdict> {
+  const { workspaceDir, settings, historyFile } = workspace;
+  const { reports, broken } = await listReports(workspaceDir);
+  if (broken[0] !== undefined) throw broken[0];
+  const names = reports.map(({ name }) => name);
+  for (const [name, audiences] of Object.entries(settings.reports.audiences)) {
+    const report = reports.find((report) => report.name === name);
+    if (report === undefined) throw noReport(name, names);
+    for (const audience of audiences) expectSendable(report, audience);
+  }
+  if (await exists(historyFile))
+    await withHistoryOf(workspace, async ({ history, state }) => {
+      // Another project would fail in the same way.
+      const one = { ...workspace, projects: workspace.projects.slice(0, 1) };
+      for (const report of reports) {
+        const period = choosePeriod(report.period, undefined, runtime.now(), settings.reports);
+        try {
+          for (const project of one.projects)
+            await (await prepareReport(one, history, project, { report, period })).page();
+          for (const mailing of mailingsOf(one, report))
+            await (await reportNotice({ place: one, state, reader: history }, mailing, period)).email();
+        } catch (error) {
+          if (!(error instanceof NothingLoadedError)) throw error;
+        }
+      }
+    });
+  return pass(names.join(', '));
 }
 
 async function email(

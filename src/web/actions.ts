@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { jobLookUp } from '../app/platform.js';
 import { expectSendingPlace } from '../app/state.js';
@@ -25,6 +26,20 @@ export interface Action {
   readonly words: string;
   readonly work: ActionWork;
 }
+
+/** What was requested, and what was done. */
+interface Answer {
+  readonly words: string;
+  readonly answer: string;
+}
+
+/** The answers to the forms sent last, by digests of the forms. One sent twice is carried out once; what fails may be tried again. */
+export const openAnswers = () =>
+  new LRUCache<string, Answer, () => Promise<Answer>>({
+    max: 100,
+    fetchMethod: (_form, _known, { context: carryOut }) => carryOut(),
+    ignoreFetchAbort: true,
+  });
 
 const path = z.string().min(1).max(2000);
 const job = z.coerce.number().int().min(1);

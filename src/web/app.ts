@@ -7,8 +7,7 @@ import { ReadershipError } from '../errors.js';
 import { placeless, type Runtime, type Workspace } from '../app/workspace.js';
 import type { ServeSettings } from '../config/serve.js';
 import { Access, formOf, type WebContext, type WebEnv } from './access.js';
-import { actionOf, draftOf } from './actions.js';
-import { Answers } from './answers.js';
+import { actionOf, draftOf, openAnswers } from './actions.js';
 import { agents } from './agents.js';
 import { hrefOf, openFrame } from './frame.js';
 import { health } from './health.js';
@@ -60,7 +59,7 @@ export async function openApp(options: WebOptions) {
     frame,
     access,
     sending: new Sending(workspace, runtime, onError),
-    answers: new Answers(),
+    answers: openAnswers(),
     /** A page that says why there is no other. */
     problem: async (c: WebContext, status: ContentfulStatusCode, words: string): Promise<Response> => {
       // Only visitors may see the names of projects.
@@ -96,7 +95,7 @@ function visitOf(c: WebContext) {
 
 /** What was done when the form was sent whose answer this page is. */
 const answerIn = (c: WebContext, { answers }: App) => ({
-  answer: answers.of(c.req.query('done') ?? '') ?? null,
+  answer: answers.get(c.req.query('done') ?? '') ?? null,
 });
 
 const asset = (c: WebContext, text: string, type: string): Response => {
@@ -183,11 +182,12 @@ async function onAgents(c: WebContext, app: App): Promise<Response> {
   const id = formDigest(form);
   try {
     await answered(c, app, page, async (request) => {
-      await app.answers.once(id, async () => {
+      const context = async () => {
         const { answer, sends = false } = await work(request);
         if (sends) app.sending.begin(request.project);
         return { words, answer: placeless(request.workspace, answer) };
-      });
+      };
+      await app.answers.fetch(id, { context });
       return c.body(null);
     });
   } catch (error) {

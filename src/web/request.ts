@@ -4,8 +4,7 @@ import { type Parameters, readSql, type Row, rowSchema } from '../history/query.
 import type { Visitor } from './access.js';
 import { type Asker, type KeptAnswer, type HistoryReader, WebHistory } from './history.js';
 import { Proposals } from './proposals.js';
-import { listOf, pageIn, parseQuery } from './query.js';
-import { type Range, rangeOf } from './range.js';
+import { listOf, pageIn, parseQuery, type Range, rangeOf } from './query.js';
 import type { Sending } from './sending.js';
 
 /** What pages and tools answer from. */

@@ -1,12 +1,22 @@
 import { z } from 'zod';
-import { type ChartLine, type DrawnLines, lineChart, type Mark } from '../charts/chart.js';
-import { addDays, earlierBy } from '../day.js';
+import { type ChartLine, type DrawnLines, lineChart, type Mark, markedWith } from '../charts/chart.js';
+import { addDays, type DayRange, earlierBy } from '../day.js';
 import { type Audience, audienceName, AUDIENCES } from '../format/audience.js';
 import { dayRange, shortDayRange } from '../format/days.js';
-import { thousands } from '../format/numbers.js';
+import { counted, thousands } from '../format/numbers.js';
+import { shownText } from '../format/text.js';
 import { dayColumn, type Row } from '../history/query.js';
-import type { Range } from './range.js';
-import { countsOfStates, happenedIn, marksOn, remarksOn, stateOf, statesOf } from './remarks.js';
+import { sum } from '../reports/weekly/comparison.js';
+import type { Range } from './query.js';
+
+/** The states of days whose numbers are not final, the worst first, in words. */
+const STATES = [
+  ['missing', 'not loaded'],
+  ['provisional', 'may still change'],
+] as const;
+
+/** How many days of a period are in each of these states, as columns. */
+const countsOfStates = { missing: z.int(), provisional: z.int() };
 
 const number = z.number().nullable();
 const periodRow = z.looseObject({
@@ -126,3 +136,45 @@ export function weeksOf(rows: Row[], events: Row[]) {
     far: weeks.filter(({ is_far }) => is_far).toReversed(),
   };
 }
+
+type StatedPeriod = DayRange & { readonly days: number } & Readonly<
+    Record<keyof typeof countsOfStates, number>
+  >;
+
+const markRows = z.array(z.object({ day: dayColumn, text: z.string(), is_break: z.boolean() }));
+
+/** What happened on some days: agent jobs and notes. */
+function marksOn(periods: readonly DayRange[], rows: readonly Row[]): Mark[] {
+  const isDrawn = (day: string) => periods.some(({ first, last }) => first <= day && day <= last);
+  const events = markRows
+    .parse(rows)
+    .filter(({ day }) => isDrawn(day))
+    .map(({ day, text, is_break: isBreak }) => ({ day, text: shownText(text), isBreak }));
+  // Notes about different pages may have the same text.
+  return markedWith([...new Map(events.map((event) => [event.day + event.text, event])).values()]);
+}
+
+const MOST_MARKS = 3;
+
+/** What the readout and the table say about a period besides its views: the state of its days, and its marks. */
+function remarksOn(period: StatedPeriod, marks: readonly Mark[]): string[] {
+  const states = STATES.flatMap(([state, words]) => {
+    if (period[state] === 0) return [];
+    return period.days === 1 ? words : `${counted(period[state], 'day')} ${words}`;
+  });
+  return [...states, ...happenedIn(period, marks)];
+}
+
+function happenedIn({ first, last }: DayRange, marks: readonly Mark[]): string[] {
+  const words = marks.flatMap(({ day, letter, text }) =>
+    first <= day && day <= last ? `${letter}: ${text}` : [],
+  );
+  const more = words.length - MOST_MARKS;
+  return more > 0 ? [...words.slice(0, MOST_MARKS), `and ${more} more`] : words;
+}
+
+/** How many days of some periods are in each of these states. */
+const statesOf = (periods: readonly StatedPeriod[]) =>
+  Object.fromEntries(STATES.map(([state]) => [state, sum(periods.map((period) => period[state]))]));
+
+const stateOf = (period: StatedPeriod) => STATES.find(([state]) => period[state] > 0)?.[0] ?? null;

@@ -5,7 +5,7 @@ import { ConfigurationError, StorageError } from '../errors.js';
 import { thousands } from '../format/numbers.js';
 import type { QueryProcesses } from '../sql/children.js';
 import type { Asker } from './history.js';
-import type { Range } from './range.js';
+import type { Range } from './query.js';
 import { questionOf, type Sources } from './request.js';
 
 /** Who calls a tool, and what it answers from. */
