@@ -6,7 +6,7 @@ import { createServer as createSecureServer } from 'node:https';
 import { type AddressInfo, connect } from 'node:net';
 import { join } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { loadSitemap } from '../src/agents/sitemap.js';
+import { readSitemap } from '../src/agents/sitemap.js';
 import { openClient } from './api/open-client.js';
 import { day } from '../src/day.js';
 import { version } from '../src/files.js';
@@ -48,7 +48,7 @@ it('reaches the platform and a sitemap through the proxy from the environment, a
   vi.stubEnv('HTTP_PROXY', `http://user:pass-word@${proxy.address}`);
   const client = clientAt('http://platform.test:8080');
   expect(await client.views(QUERY)).toMatchObject({ hasMore: false });
-  expect(await loadSitemap('http://docs.test/sitemap.xml', signal)).toHaveLength(1);
+  expect((await readSitemap('http://docs.test/sitemap.xml', signal))?.pagesOf(undefined)).toHaveLength(1);
   // Its connections are shared, and an earlier test file may have opened them without the proxy.
   vi.resetModules();
   onTestFinished(() => void vi.resetModules());

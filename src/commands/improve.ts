@@ -71,10 +71,10 @@ const showPlan = (options: ShowOptions, runtime: Runtime): Promise<ExitCode> =>
     const { projects, settings } = workspace;
     const { output, now, signal } = runtime;
     const rules = settings.improve;
-    const listedOf = await readSitemap(rules.sitemap, signal);
+    const sitemap = await readSitemap(rules.sitemap, signal);
     const shown: object[] = [];
     for (const { id: project, name, siteUrl } of projects) {
-      const occasion = { now: now(), isListed: listedOf(siteUrl) };
+      const occasion = { now: now(), isListed: sitemap?.listedOn(siteUrl) };
       const plan = await planImprovement({ reader: history, state }, project, rules, occasion);
       // A mistake in a template matters only where prompts are shown.
       const proposals =

@@ -1,4 +1,4 @@
-import { readSitemapFile, SITEMAP_LIMITS } from '../agents/sitemap-file.js';
+import { readSitemapFile } from '../agents/sitemap.js';
 import { openOrCreateState } from '../app/open.js';
 import { readWorkspace, type Runtime } from '../app/workspace.js';
 import { ConfigurationError, messageOf } from '../errors.js';
@@ -41,7 +41,7 @@ export async function findSitemap(
   const address = `${siteUrl.replace(/\/+$/, '')}/sitemap.xml`;
   const agent = connections();
   try {
-    await readSitemapFile(address, agent, timeLimit(SITEMAP_TIMEOUT_MS, signal), SITEMAP_LIMITS);
+    await readSitemapFile(address, agent, timeLimit(SITEMAP_TIMEOUT_MS, signal));
     return address;
   } catch {
     // Most sites without one answer 404, and others a page of HTML.

@@ -63,7 +63,7 @@ export async function approvePages(
   approvals: readonly Approval[],
 ): Promise<Approved[]> {
   const rules = workspace.settings.improve;
-  const isListed = (await readSitemap(rules.sitemap, signal))(siteUrl);
+  const isListed = (await readSitemap(rules.sitemap, signal))?.listedOn(siteUrl);
   const byPath = new Map<string, Approval>();
   for (const approval of approvals) byPath.set(pageOf(approval.path), approval);
   const only = [...byPath.keys()];

@@ -34,9 +34,9 @@ export async function improveStep(
   parts.store.refresh();
   const refusal = isWanted ? await sender.refusal() : undefined;
   const apply = isWanted && refusal === undefined;
-  const listedOf = await readSitemap(workspace.settings.improve.sitemap, session.signal);
+  const sitemap = await readSitemap(workspace.settings.improve.sitemap, session.signal);
   const { results: detail, errors } = await eachProject(parts, (project) =>
-    improveProject(parts, project, { isListed: listedOf(project.siteUrl), apply }),
+    improveProject(parts, project, { isListed: sitemap?.listedOn(project.siteUrl), apply }),
   );
   const sent = detail.reduce((sum, outcome) => sum + outcome.sent, 0);
   const flagged = detail.flatMap(({ plan }) => plan.flagged).length;

@@ -4,7 +4,7 @@ import { type Occasion, planImprovement, readCandidates } from '../agents/plan.j
 import { proposalOf } from '../agents/prompt.js';
 import { reasonWords } from '../agents/reasons.js';
 import { limitWords } from '../agents/room.js';
-import { basePath, listedPages, loadSitemap, sitePaths } from '../agents/sitemap.js';
+import { basePath, readSitemap, type Sitemap } from '../agents/sitemap.js';
 import type { Workspace } from '../app/workspace.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { dayOf, startOfDay } from '../day.js';
@@ -18,10 +18,10 @@ const SITEMAP_KEPT_MS = 5 * 60_000;
 /** Selects the pages to flag for agents, as `readership improve` does. */
 export class Proposals {
   readonly #oneAtATime = pLimit(1);
-  readonly #sitemaps = new LRUCache<string, readonly URL[]>({
+  readonly #sitemaps = new LRUCache<string, Sitemap>({
     max: 1,
     ttl: SITEMAP_KEPT_MS,
-    fetchMethod: async (sitemap) => (sitemap === '' ? undefined : loadSitemap(sitemap, timeLimit(10_000))),
+    fetchMethod: async (source) => (source === '' ? undefined : readSitemap(source, timeLimit(10_000))),
   });
   /** What every plan of a project is made from, all day. Most of a plan's time goes into reading it. */
   readonly #known = new LRUCache<string, Omit<Occasion, 'now' | 'only'>>({ max: 3, ttl: SITEMAP_KEPT_MS });
@@ -54,13 +54,12 @@ export class Proposals {
 
   /** The pages of the sitemap, as parameters of a query. Throws a `ReadershipError` if they are unknown. */
   async listed({ siteUrl }: ProjectSettings) {
-    const { sitemap = '' } = this.workspace.settings.improve;
-    const addresses = await this.#sitemaps.fetch(sitemap);
-    if (addresses === undefined)
+    const sitemap = await this.#sitemaps.fetch(this.workspace.settings.improve.sitemap ?? '');
+    if (sitemap === undefined)
       throw new ConfigurationError(
         'To list pages without a view, name the site’s sitemap: improve.sitemap in readership.yaml.',
       );
-    return { listed: JSON.stringify(sitePaths(sitemap, addresses, siteUrl)), base: basePath(siteUrl) };
+    return { listed: JSON.stringify(sitemap.pagesOf(siteUrl)), base: basePath(siteUrl) };
   }
 
   async #plan(reader: HistoryReader, project: ProjectSettings, now: Date, path: string) {
@@ -70,9 +69,8 @@ export class Proposals {
     let known = this.#known.get(key);
     if (known === undefined) {
       const candidates = await readCandidates(reader, project.id, improve, startOfDay(today));
-      const { sitemap = '' } = improve;
-      const addresses = await this.#sitemaps.fetch(sitemap);
-      known = { candidates, isListed: addresses && listedPages(sitemap, addresses, project.siteUrl) };
+      const sitemap = await this.#sitemaps.fetch(improve.sitemap ?? '');
+      known = { candidates, isListed: sitemap?.listedOn(project.siteUrl) };
       this.#known.set(key, known);
     }
     const only = path === '' ? undefined : [path];

@@ -2,14 +2,26 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { listedPages, loadSitemap, readSitemap, sitePaths, SitemapError } from '../../src/agents/sitemap.js';
-import { parseSitemap, SITEMAP_LIMITS } from '../../src/agents/sitemap-file.js';
+import { readSitemap, Sitemap, SitemapError } from '../../src/agents/sitemap.js';
 import { serve } from '../serve.js';
 import { tempDir } from '../temp-dir.js';
 
 const SITE = 'https://docs.example.com';
 const signal = new AbortController().signal;
-const parse = (xml: string) => parseSitemap(xml, signal, SITEMAP_LIMITS);
+
+/** The limits of the sitemaps protocol, and smaller ones. */
+const LIMITS = { maxBytes: 52_428_800, maxFiles: 100, maxPages: 500_000, timeoutMs: 30_000 };
+const SMALL = { maxBytes: 8000, maxFiles: 5, maxPages: 20, timeoutMs: 30_000 };
+
+/** The addresses in a sitemap. */
+const read = async (source: string, limits = LIMITS): Promise<string[]> =>
+  (await readSitemap(source, signal, limits))?.pagesOf(undefined) ?? [];
+
+async function fileOf(xml: string | Buffer): Promise<string> {
+  const file = join(await tempDir(), 'sitemap.xml');
+  await writeFile(file, xml);
+  return file;
+}
 
 const urlset = (...addresses: string[]): string =>
   `<?xml version="1.0" encoding="UTF-8"?>
@@ -34,8 +46,8 @@ async function site(files: Readonly<Record<string, string | Buffer>>) {
 
 describe('reading a sitemap', () => {
   it('reads the addresses of pages, not of their images', async () => {
-    const { kind, addresses } = await parse(urlset(`${SITE}/a`, ` ${SITE}/b?x=1&amp;y=2\n`));
-    expect([kind, addresses.map(String)]).toEqual(['urlset', [`${SITE}/a`, `${SITE}/b?x=1&y=2`]]);
+    const file = await fileOf(urlset(`${SITE}/a`, ` ${SITE}/b?x=1&amp;y=2\n`, `<![CDATA[${SITE}/c]]>`));
+    expect(await read(file)).toEqual(['/a', '/b', '/c']);
   });
 
   it.each([
@@ -45,30 +57,21 @@ describe('reading a sitemap', () => {
     ['an entity', `<!DOCTYPE urlset [<!ENTITY a "aa">]><urlset><url><loc>&a;</loc></url></urlset>`, 'entity'],
     ['not a web address', urlset('javascript:alert(1)'), 'which is not a web address'],
     ['a bare path', urlset('/quickstart'), 'which is not a web address'],
-    ['nested too deeply', `<urlset>${'<a>'.repeat(37_000)}`, 'nested more than 16 deep'],
-    ['deep, but closed', `<urlset>${'<a>'.repeat(16)}${'</a>'.repeat(16)}</urlset>`, 'more than 16 deep'],
   ])('says what is wrong: %s', async (_, xml, words) => {
-    await expect(parse(xml)).rejects.toThrow(words);
+    await expect(read(await fileOf(xml))).rejects.toThrow(words);
   });
 
-  it('accepts elements nested as deep as the limit', async () => {
-    const xml = urlset(`${SITE}/a`).replace('</urlset>', `${'<a>'.repeat(15)}${'</a>'.repeat(15)}</urlset>`);
-    expect((await parse(xml)).addresses).toHaveLength(1);
+  it('reads on beside elements that are nested a million deep', async () => {
+    const deep = `${'<a>'.repeat(1_000_000)}${'</a>'.repeat(1_000_000)}`;
+    expect(await read(await fileOf(urlset(`${SITE}/a`).replace('</urlset>', `${deep}</urlset>`)))).toEqual([
+      '/a',
+    ]);
   });
 
   it('reads an address that is split between two chunks', async () => {
-    const pages = Array.from({ length: 5000 }, (_, page) => `${SITE}/${page}`);
-    expect((await parse(urlset(...pages))).addresses.map(String)).toEqual(pages);
-  });
-
-  it('stops in the middle when interrupted', async () => {
-    const interruption = new AbortController();
-    const xml = urlset(...Array.from({ length: 20_000 }, (_, page) => `${SITE}/${page}`));
-    const parsing = parseSitemap(xml, interruption.signal, SITEMAP_LIMITS);
-    setImmediate(() => {
-      interruption.abort(new Error('interrupted by SIGTERM'));
-    });
-    await expect(parsing).rejects.toThrow('interrupted by SIGTERM');
+    const pages = Array.from({ length: 5000 }, (_, page) => `/${page}`);
+    const file = await fileOf(urlset(...pages.map((path) => SITE + path)));
+    expect(await read(file)).toEqual(pages);
   });
 });
 
@@ -77,8 +80,8 @@ describe('loading a sitemap', () => {
     const dir = await tempDir();
     await writeFile(join(dir, 'sitemap.xml'), urlset(`${SITE}/a`));
     await writeFile(join(dir, 'sitemap.xml.gz'), gzipSync(urlset(`${SITE}/b`)));
-    expect((await loadSitemap(join(dir, 'sitemap.xml'), signal)).map(String)).toEqual([`${SITE}/a`]);
-    expect((await loadSitemap(join(dir, 'sitemap.xml.gz'), signal)).map(String)).toEqual([`${SITE}/b`]);
+    expect(await read(join(dir, 'sitemap.xml'))).toEqual(['/a']);
+    expect(await read(join(dir, 'sitemap.xml.gz'))).toEqual(['/b']);
   });
 
   it('from the web, with the sitemaps an index refers to', async () => {
@@ -87,7 +90,7 @@ describe('loading a sitemap', () => {
       '/one.xml': urlset(`${SITE}/a`),
       '/two.xml': urlset(`${SITE}/b`, `${SITE}/c`),
     });
-    expect(await loadSitemap(`${baseUrl}/sitemap.xml`, signal)).toHaveLength(3);
+    expect(await read(`${baseUrl}/sitemap.xml`)).toEqual(['/a', '/b', '/c']);
   });
 
   it('follows a redirect or two, not many', async () => {
@@ -96,10 +99,8 @@ describe('loading a sitemap', () => {
       if (left === 0) response.end(urlset(`${SITE}/a`));
       else response.writeHead(302, { location: `/?left=${left - 1}` }).end();
     });
-    expect(await loadSitemap(`${server.baseUrl}/?left=3`, signal)).toHaveLength(1);
-    await expect(loadSitemap(`${server.baseUrl}/?left=9`, signal)).rejects.toThrow(
-      'redirects too many times',
-    );
+    expect(await read(`${server.baseUrl}/?left=3`)).toEqual(['/a']);
+    await expect(read(`${server.baseUrl}/?left=9`)).rejects.toThrow('redirects too many times');
   });
 
   it.each<[string, string | Buffer, string]>([
@@ -113,8 +114,7 @@ describe('loading a sitemap', () => {
     ['a broken compressed file', gzipSync(urlset(`${SITE}/a`)).subarray(0, 60), 'unexpected end of file'],
   ])('refuses %s', async (_, file, words) => {
     const { baseUrl } = await site({ '/self.xml': file });
-    const limits = { ...SITEMAP_LIMITS, maxBytes: 8000, maxFiles: 5, maxPages: 20 };
-    const loading = loadSitemap(`${baseUrl}/self.xml`, signal, limits);
+    const loading = read(`${baseUrl}/self.xml`, SMALL);
     await expect(loading).rejects.toThrow(SitemapError);
     await expect(loading).rejects.toThrow(words);
   });
@@ -126,12 +126,11 @@ describe('loading a sitemap', () => {
       '/one.xml': urlset(...pages(0)),
       '/two.xml': urlset(...pages(15)),
     });
-    const limits = { ...SITEMAP_LIMITS, maxBytes: 8000, maxPages: 20 };
-    await expect(loadSitemap(`${baseUrl}/sitemap.xml`, signal, limits)).rejects.toThrow('more than 20 pages');
+    await expect(read(`${baseUrl}/sitemap.xml`, SMALL)).rejects.toThrow('more than 20 pages');
     const file = join(await tempDir(), 'sitemap.xml');
     await writeFile(file, urlset(`${SITE}/${'a'.repeat(9000)}`));
-    await expect(loadSitemap(file, signal, limits)).rejects.toThrow('larger than 8000 bytes');
-    await expect(loadSitemap('/dev/null', signal, limits)).rejects.toThrow('it is not a regular file');
+    await expect(read(file, SMALL)).rejects.toThrow('larger than 8000 bytes');
+    await expect(read('/dev/null', SMALL)).rejects.toThrow('it is not a regular file');
   });
 
   it('follows no redirect to another site, neither for the sitemap nor for one it refers to', async () => {
@@ -141,7 +140,7 @@ describe('loading a sitemap', () => {
       else response.writeHead(301, { location: `${other.baseUrl}/sitemap.xml` }).end();
     });
     for (const path of ['/sitemap.xml', '/index.xml'])
-      await expect(loadSitemap(server.baseUrl + path, signal)).rejects.toThrow(
+      await expect(read(server.baseUrl + path)).rejects.toThrow(
         `${server.baseUrl}/sitemap.xml (improve.sitemap): it redirects to another site, ${other.baseUrl}/sitemap.xml; if you trust that site, use this address instead.`,
       );
     expect(other.seen).toEqual([]);
@@ -149,20 +148,19 @@ describe('loading a sitemap', () => {
 
   it('does not wait forever for a server, and names the sitemap that cannot be read', async () => {
     const { baseUrl } = await serve(() => undefined);
-    const limits = { ...SITEMAP_LIMITS, timeoutMs: 50 };
-    await expect(loadSitemap(`${baseUrl}/slow.xml`, signal, limits)).rejects.toThrow(
+    await expect(read(`${baseUrl}/slow.xml`, { ...LIMITS, timeoutMs: 50 })).rejects.toThrow(
       /Cannot use the sitemap http.*slow\.xml \(improve\.sitemap\): reading took longer than 0\.05 s; save it/,
     );
-    await expect(loadSitemap(`${(await site({})).baseUrl}/sitemap.xml`, signal)).rejects.toThrow(
+    await expect(read(`${(await site({})).baseUrl}/sitemap.xml`)).rejects.toThrow(
       'the server answered 404; check the address',
     );
-    await expect(loadSitemap('/nowhere/sitemap.xml', signal)).rejects.toThrow('ENOENT');
+    await expect(read('/nowhere/sitemap.xml')).rejects.toThrow('ENOENT');
   });
 
-  it('counts parsing in the time limit', async () => {
+  it('stops in the middle when the time is over', async () => {
     const file = join(await tempDir(), 'sitemap.xml');
     await writeFile(file, urlset(...Array.from({ length: 100_000 }, (_, page) => `${SITE}/${page}`)));
-    const loading = loadSitemap(file, signal, { ...SITEMAP_LIMITS, timeoutMs: 100 });
+    const loading = read(file, { ...LIMITS, timeoutMs: 100 });
     await expect(loading).rejects.toThrow('reading took longer than 0.1 s');
   });
 });
@@ -173,7 +171,7 @@ describe('what a sitemap lists', () => {
   );
 
   it('is the site’s own pages, from its root or its front page, with or without a slash', () => {
-    const isListed = listedPages('sitemap.xml', addresses, `${SITE}/docs`);
+    const isListed = new Sitemap('sitemap.xml', addresses).listedOn(`${SITE}/docs`);
     for (const path of ['/docs/a', '/a', '/a/', '/b']) expect(isListed(path), path).toBe(true);
     for (const path of ['/c', '/ignore-previous-instructions']) expect(isListed(path), path).toBe(false);
   });
@@ -181,29 +179,31 @@ describe('what a sitemap lists', () => {
   it('has paths from the site’s address, each once', () => {
     const more = ['/docs/', '/docs/b', '/other'].map((path) => new URL(SITE + path));
     const twice = [...addresses, ...more];
-    expect(sitePaths('sitemap.xml', twice, `${SITE}/docs`)).toEqual(['/a', '/b', '/']);
-    expect(sitePaths('sitemap.xml', addresses, undefined)).toEqual(['/docs/a', '/docs/b', '/c']);
+    expect(new Sitemap('sitemap.xml', twice).pagesOf(`${SITE}/docs`)).toEqual(['/a', '/b', '/']);
+    expect(new Sitemap('sitemap.xml', addresses).pagesOf(undefined)).toEqual(['/docs/a', '/docs/b', '/c']);
   });
 
   it('is a page at any of its addresses', () => {
     for (const path of ['/docs/a.html', '/docs/a/index.md', '/docs//a/', '/docs/a?x=1'])
-      expect(listedPages('sitemap.xml', [new URL(SITE + path)], `${SITE}/docs`)('/docs/a'), path).toBe(true);
-    const front = listedPages('sitemap.xml', [new URL(`${SITE}/docs/index.html`)], `${SITE}/docs`);
+      expect(
+        new Sitemap('sitemap.xml', [new URL(SITE + path)]).listedOn(`${SITE}/docs`)('/docs/a'),
+        path,
+      ).toBe(true);
+    const front = new Sitemap('sitemap.xml', [new URL(`${SITE}/docs/index.html`)]).listedOn(`${SITE}/docs`);
     for (const path of ['/', '/docs', '/docs.md', '/index']) expect(front(path), path).toBe(true);
   });
 
   it('is every page if the site’s address is not known', () => {
-    expect(listedPages('sitemap.xml', addresses, undefined)('/c')).toBe(true);
+    expect(new Sitemap('sitemap.xml', addresses).listedOn(undefined)('/c')).toBe(true);
   });
 
   it('is refused if it lists no page of the site', () => {
-    for (const list of [listedPages, sitePaths])
-      expect(() => list('sitemap.xml', addresses, 'https://other.example.com')).toThrow(
-        'lists no page of https://other.example.com',
-      );
+    expect(() => new Sitemap('sitemap.xml', addresses).listedOn('https://other.example.com')).toThrow(
+      'lists no page of https://other.example.com',
+    );
   });
 
   it('is not requested without a sitemap', async () => {
-    expect((await readSitemap(undefined, signal))(SITE)).toBeUndefined();
+    expect(await readSitemap(undefined, signal)).toBeUndefined();
   });
 });
