@@ -12,7 +12,7 @@ import { Transport } from '../api/transport.js';
 import type { ResponseHeaders } from '../network.js';
 import { CODE_HOST_TOKEN_VARIABLE } from '../config/load.js';
 import type { Day } from '../day.js';
-import { pullRequestIn, repositoryAnswer } from './pull-request.js';
+import { findPullRequest, repositoryAnswer } from './pull-request.js';
 
 /** The end of a pull request, as far as it has one: at most one of these is not null. */
 export interface Review {
@@ -33,17 +33,11 @@ const MAX_REDIRECTS = 3;
 export class CodeHost {
   readonly #transport = new Transport({ responseTimeoutMs: 30_000, concurrency: 1 });
 
-  /** `apiUrl` is the address of its API, if that does not follow from its own. */
   constructor(
     readonly settings: { readonly url: string; readonly apiUrl?: string | undefined },
     private readonly token: string | undefined,
     private readonly now: () => Date,
   ) {}
-
-  /** The API address for a link; undefined if it is not a pull request on this host. */
-  addressOf(link: string): string | undefined {
-    return this.#find(link)?.address;
-  }
 
   /**
    * How the pull request of a link ended; undefined if it is not one on this host. `start` is the branch that the agent
@@ -51,7 +45,7 @@ export class CodeHost {
    * wait the host requests.
    */
   async review(link: string, start: string | null, signal?: AbortSignal): Promise<Review | undefined> {
-    const found = this.#find(link);
+    const found = findPullRequest(link, this.settings);
     if (found === undefined) return undefined;
     const { address, answer, repositoryAddress } = found;
     const pullRequest = await this.#get('look up the pull request', address, answer, signal);
@@ -72,21 +66,6 @@ export class CodeHost {
 
   close(): Promise<void> {
     return this.#transport.close();
-  }
-
-  /** The addresses in the API for a link; undefined if it is not a pull request on this host. */
-  #find(link: string) {
-    const { url, apiUrl } = this.settings;
-    const found = pullRequestIn(link, url);
-    if (found === undefined) return undefined;
-    const { host, repository, number } = found;
-    const api = apiUrl ?? host.apiUrl(url);
-    const path = host.repositoryPath?.(repository);
-    return {
-      answer: host.answer,
-      address: api + host.path(repository, number),
-      repositoryAddress: path === undefined ? undefined : api + path,
-    };
   }
 
   /** Follows the redirects of renamed repositories. They stay on the host, because the token is sent with each request. */

@@ -1,15 +1,16 @@
-import { addHours } from 'date-fns';
+import { UTCDateMini as UTCDate } from '@date-fns/utc/date/mini';
+import { addHours, addWeeks, startOfISOWeek } from 'date-fns';
+import { z } from 'zod';
 import type { Settings } from '../config/schema.js';
 import { addDays, dayOf } from '../day.js';
+import { inSequence } from '../format/days.js';
 import { pageOf } from '../page.js';
 import { type Job, readJobs } from '../state/jobs.js';
 import { readSkips } from '../state/choices.js';
 import type { State } from '../state/state.js';
 import { type Reader, readSql } from '../history/query.js';
-import { reasonOfSkip } from './choices.js';
 import { OPEN_STATES } from './lifecycle.js';
-import type { Reason } from './reasons.js';
-import { isInReview, type Room, roomFor, type RoomRules } from './room.js';
+import { type Reason, reasonOfSkip } from './reasons.js';
 import {
   type Candidate,
   candidateRow,
@@ -20,6 +21,7 @@ import {
 } from './select.js';
 
 const CANDIDATES = readSql(import.meta.url, 'statements/candidates.sql');
+const NEAR_PATHS = readSql(import.meta.url, 'statements/near-paths.sql');
 
 /** The settings of the `improve` section that planning needs. */
 export type PlanRules = SelectionRules & RoomRules & Pick<Settings['improve'], 'cooldownDays'>;
@@ -52,50 +54,40 @@ export const readCandidates = (
   now: Date,
 ): Promise<Candidate[]> => reader.query(CANDIDATES, candidateRow, { project, now, minWeeklyViews });
 
-/** What a plan is made from: the views, and what was decided. */
-export interface PlanStores {
-  readonly reader: Reader;
-  readonly state: State;
+/** An error message with similar paths if the history has no such page; undefined if it has one. */
+export async function unknownPage(reader: Reader, project: string, path: string) {
+  const rows = await reader.query(NEAR_PATHS, z.object({ path: z.string() }), { project, path });
+  const near = rows.map((row) => row.path);
+  if (near[0] === path) return undefined;
+  return `the history has no such page${near.length === 0 ? '' : `; did you mean ${inSequence(near, 'or')}?`}`;
 }
 
-/** What a plan is made for. */
-export type Occasion = Pick<SelectionState, 'isListed' | 'only'> & {
+/** What a plan is made from, besides what is stored of jobs and skips. */
+export type PlanInput = Pick<SelectionState, 'isListed' | 'only'> & {
+  readonly candidates: readonly Candidate[];
   readonly now: Date;
-  /** If they were read before. */
-  readonly candidates?: readonly Candidate[];
 };
 
 /** Decides from what is stored which pages get a job. Sends and stores nothing. */
-export async function planImprovement(
-  { reader, state }: PlanStores,
-  project: string,
-  rules: PlanRules,
-  { candidates: known, ...occasion }: Occasion,
-): Promise<ImprovePlan> {
-  const candidates = known ?? (await readCandidates(reader, project, rules, occasion.now));
-  return planFrom(state, project, rules, { candidates, ...occasion });
-}
-
-/** As `planImprovement`, from candidates that were read before, so that it can be part of a transaction. */
-export function planFrom(
+export function planImprovement(
   state: State,
   project: string,
   rules: PlanRules,
-  { now, isListed, only, candidates }: Occasion & { readonly candidates: readonly Candidate[] },
+  { candidates, now, isListed, only }: PlanInput,
 ): ImprovePlan {
   const jobs = readJobs(state, project);
   const waiting = jobs.filter((job) => job.state === 'planned');
   const { plannedThisWeek, toPlan, toSend } = roomFor(jobs, rules, now);
   const skips = skippedNow(state, project, now);
   const skipped = skips.map(({ path, why }) => [path, why] as const);
-  const inReview = jobs.filter(isInReview);
   const selection = selectPages(candidates, rules, {
     busy: new Map([...skipped, ...busyPages(jobs, rules, now)]),
     rejected: rejectedPages(jobs),
     isListed,
     only,
-    room: toPlan,
+    room: toPlan.count,
   });
+  const inReview = jobs.filter(isInReview);
   const weeks = candidates[0]?.weeks.length ?? 0;
   return { ...selection, waiting, toSend, toPlan, skips, weeks, plannedThisWeek, inReview, now };
 }
@@ -103,6 +95,50 @@ export function planFrom(
 /** The pages that are skipped now, each with that as the reason. */
 export const skippedNow = (state: State, project: string, now: Date) =>
   readSkips(state, project, now).map((skip) => ({ ...skip, why: reasonOfSkip(skip.skipped_until) }));
+
+/** The limits in the `improve` section of the configuration. */
+export type RoomRules = Pick<Settings['improve'], 'maxJobsPerWeek' | 'maxOpenPullRequests'>;
+
+/** How many jobs are allowed, and the limit that decides it. */
+export interface Room {
+  readonly count: number;
+  readonly setting: keyof RoomRules;
+  readonly limit: number;
+}
+
+/** The limit as a phrase: `improve.maxJobsPerWeek is 5`. */
+export const limitWords = ({ setting, limit }: Room): string => `improve.${setting} is ${limit}`;
+
+/** Whether its pull request waits for review, as far as is known. */
+export const isInReview = ({ pr_link, merged_on, closed_on, merged_into, state }: Job): boolean =>
+  pr_link !== null && merged_on === null && closed_on === null && merged_into === null && state !== 'active';
+
+/**
+ * How many jobs may be planned now, and how many of those that wait may be sent: limits may have been lowered since
+ * they were planned, and a job counts toward the week (UTC) in which it is sent.
+ */
+export function roomFor(jobs: readonly Job[], rules: RoomRules, now: Date) {
+  const monday = startOfISOWeek(new UTCDate(now));
+  const isThisWeek = (at: Date) => at >= monday && at < addWeeks(monday, 1);
+  const waiting = jobs.filter(({ state }) => state === 'planned').length;
+  const sent = jobs.filter(({ state }) => state !== 'planned' && state !== 'refused');
+  const week = sent.filter(({ submitted_at, planned_at }) => isThisWeek(submitted_at ?? planned_at)).length;
+  const open = sent.filter((job) => OPEN_STATES.has(job.state) || isInReview(job)).length;
+  const roomBeside = (others: number) =>
+    roomLeft(rules, { maxJobsPerWeek: week + others, maxOpenPullRequests: open + others });
+  return { plannedThisWeek: week + waiting, toPlan: roomBeside(waiting), toSend: roomBeside(0) };
+}
+
+/** How many new jobs are allowed with those that count toward each limit. */
+function roomLeft(rules: RoomRules, used: Readonly<Record<keyof RoomRules, number>>): Room {
+  const roomBy = (setting: keyof RoomRules): Room => ({
+    count: Math.max(0, rules[setting] - used[setting]),
+    setting,
+    limit: rules[setting],
+  });
+  const [week, review] = [roomBy('maxJobsPerWeek'), roomBy('maxOpenPullRequests')];
+  return review.count < week.count ? review : week;
+}
 
 const isRejected = ({ merged_on, closed_on }: Job): boolean => closed_on !== null && merged_on === null;
 

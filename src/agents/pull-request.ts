@@ -89,14 +89,26 @@ const HOSTS: Readonly<Record<'github' | 'gitlab' | 'bitbucket', Host>> = {
   },
 };
 
-/** The pull request that a link on the host at `url` leads to; undefined if it is not a link to one. */
-export function pullRequestIn(link: string, url: string) {
+/**
+ * Where the API of the host at `url` describes the pull request of a link, and its repository, and how; undefined if the
+ * link does not lead to a pull request there. `apiUrl` is the address of that API, if it does not follow from `url`.
+ */
+export function findPullRequest(
+  link: string,
+  { url, apiUrl }: { readonly url: string; readonly apiUrl?: string | undefined },
+) {
   if (!link.startsWith(`${url}/`)) return undefined;
   for (const host of Object.values(HOSTS)) {
     const [, repository, number] = host.link.exec(link.slice(url.length)) ?? [];
     // `..` would escape the repositories path.
-    if (repository !== undefined && number !== undefined && !/(^|\/)\.+(\/|$)/.test(repository))
-      return { host, repository, number };
+    if (repository !== undefined && number !== undefined && !/(^|\/)\.+(\/|$)/.test(repository)) {
+      const api = apiUrl ?? host.apiUrl(url);
+      return {
+        address: api + host.path(repository, number),
+        answer: host.answer,
+        repositoryAddress: host.repositoryPath && api + host.repositoryPath(repository),
+      };
+    }
   }
   return undefined;
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { dayColumn } from '../columns.js';
+import type { Day } from '../day.js';
 import { longDay } from '../format/days.js';
 import { inWords, percentOf, thousands } from '../format/numbers.js';
 import { type Evidence, evidenceRow } from '../state/jobs.js';
@@ -45,6 +46,8 @@ export const storedReason = ({ code, ...facts }: Reason) => ({ code, facts: JSON
 
 export const reasonOf = ({ code, facts }: { readonly code: string; readonly facts: string }): Reason =>
   reasonSchema.parse({ ...z.looseObject({}).parse(JSON.parse(facts)), code });
+
+export const reasonOfSkip = (until: Day | null): Reason => ({ code: 'skipped', until });
 
 /** A reason as a phrase. That of a flagged page contains no path, since it goes into the prompt. */
 export function reasonWords(reason: Reason): string {

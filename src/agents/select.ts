@@ -4,7 +4,6 @@ import type { Settings } from '../config/schema.js';
 import { pagePattern } from '../page.js';
 import { type Evidence, evidenceRow } from '../state/jobs.js';
 import { NO_EVIDENCE, type Reason } from './reasons.js';
-import type { Room } from './room.js';
 import type { IsListed } from './sitemap.js';
 
 /** A page's views over the last full weeks; see `statements/candidates.sql`. */
@@ -36,7 +35,7 @@ export interface SelectionState {
   /** The only pages to flag or leave out; undefined for all pages with enough views. */
   readonly only?: readonly string[] | undefined;
   /** How many pages may be flagged. */
-  readonly room: Room;
+  readonly room: number;
 }
 
 /** A page with enough views, or one that a person named. */
@@ -96,9 +95,9 @@ export function selectPages(
   const unknown = (only ?? []).filter((path) => considered.every((page) => page.path !== path));
   return {
     flagged: qualifying
-      .slice(0, room.count)
+      .slice(0, room)
       .map((page) => ({ ...ranked(page, 'flagged'), evidence: evidenceRow.parse(page) })),
-    next: qualifying.slice(room.count).map((page) => ranked(page, 'next')),
+    next: qualifying.slice(room).map((page) => ranked(page, 'next')),
     leftOut: [
       ...considered.flatMap((page): ConsideredPage[] => {
         const why = objections.get(page);

@@ -20,7 +20,7 @@ import {
   SHORTEST_POLL_DELAY_MS,
 } from './lifecycle.js';
 import { changePrompt, currentPrompt, type Prompt, readPrompts } from './messages.js';
-import { roomFor, type RoomRules } from './room.js';
+import { roomFor, type RoomRules } from './plan.js';
 
 export interface SubmitTask extends JobsTask {
   readonly sender: Sender;

@@ -1,6 +1,6 @@
 import { jobIs } from '../agents/job.js';
 import { OPEN_STATES } from '../agents/lifecycle.js';
-import { planImprovement } from '../agents/plan.js';
+import { planImprovement, readCandidates } from '../agents/plan.js';
 import { proposalOf } from '../agents/prompt.js';
 import { reasonWords } from '../agents/reasons.js';
 import type { ConsideredPage } from '../agents/select.js';
@@ -74,8 +74,10 @@ const showPlan = (options: ShowOptions, runtime: Runtime): Promise<ExitCode> =>
     const sitemap = await readSitemap(rules.sitemap, signal);
     const shown: object[] = [];
     for (const { id: project, name, siteUrl } of projects) {
-      const occasion = { now: now(), isListed: sitemap?.listedOn(siteUrl) };
-      const plan = await planImprovement({ reader: history, state }, project, rules, occasion);
+      const at = now();
+      const candidates = await readCandidates(history, project, rules, at);
+      const isListed = sitemap?.listedOn(siteUrl);
+      const plan = planImprovement(state, project, rules, { candidates, now: at, isListed });
       // A mistake in a template matters only where prompts are shown.
       const proposals =
         options.json === true || options.verbose === true

@@ -1,8 +1,7 @@
 import { differenceInDays } from 'date-fns';
-import type { ImprovePlan } from '../agents/plan.js';
+import { type ImprovePlan, limitWords } from '../agents/plan.js';
 import type { Proposal } from '../agents/prompt.js';
 import { reasonWords } from '../agents/reasons.js';
-import { limitWords } from '../agents/room.js';
 import { type ConsideredPage, MIN_WEEKS } from '../agents/select.js';
 import type { Settings } from '../config/schema.js';
 import { counted, signedPercent, thousands } from '../format/numbers.js';

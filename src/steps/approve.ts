@@ -1,12 +1,17 @@
-import { unknownPage } from '../agents/choices.js';
 import { planJob, referenceOf } from '../agents/job.js';
 import { OPEN_STATES } from '../agents/lifecycle.js';
-import { type ImprovePlan, planFrom, type PlanStores, readCandidates } from '../agents/plan.js';
+import {
+  type ImprovePlan,
+  limitWords,
+  planImprovement,
+  readCandidates,
+  unknownPage,
+} from '../agents/plan.js';
 import { composePrompt, type Proposal, proposalOf, proposedDigest } from '../agents/prompt.js';
 import { reasonWords } from '../agents/reasons.js';
-import { limitWords } from '../agents/room.js';
 import { readSitemap } from '../agents/sitemap.js';
 import type { ProjectSettings } from '../config/schema.js';
+import type { Reader } from '../history/query.js';
 import { pageOf } from '../page.js';
 import { type Job, readJobs } from '../state/jobs.js';
 import type { State } from '../state/state.js';
@@ -46,7 +51,9 @@ export interface Approval {
 /** The outcome of an approval: the number of the page's job, or why there is none. */
 export type Approved = { readonly path: string } & ({ readonly job: number } | { readonly refusal: string });
 
-interface Approving extends PlanStores {
+interface Approving {
+  readonly reader: Reader;
+  readonly state: State;
   readonly workspace: Pick<WorkspaceView, 'settings' | 'workspaceDir'>;
   readonly now: Date;
   readonly signal: AbortSignal;
@@ -73,7 +80,7 @@ export async function approvePages(
     if (!candidates.some((page) => page.path === path))
       unknown.set(path, await unknownPage(reader, project, path));
   return state.transaction(() => {
-    const plan = planFrom(state, project, rules, { candidates, now, isListed, only });
+    const plan = planImprovement(state, project, rules, { candidates, now, isListed, only });
     const jobs = readJobs(state, project);
     return [...byPath].map(([path, approval]): Approved => {
       const job = jobs.find((one) => pageOf(one.path) === path && isThisApproval(one, approval, workspace));

@@ -1,5 +1,19 @@
-import { recordChoices, skipPage, unknownPage, unskipPage } from '../agents/choices.js';
-import { type ImprovePlan, planFrom, type PlanStores, readCandidates } from '../agents/plan.js';
+import { type ImprovePlan, planImprovement, readCandidates, unknownPage } from '../agents/plan.js';
+import { type Reason, reasonOfSkip, storedReason } from '../agents/reasons.js';
+import type { Selection } from '../agents/select.js';
+import type { Reader } from '../history/query.js';
+import {
+  type Choice,
+  forgetLeftOut,
+  forgetSkip,
+  leaveOut,
+  readChoices,
+  readSkips,
+  recordSkip,
+  replaceChoices,
+} from '../state/choices.js';
+import { readJobs } from '../state/jobs.js';
+import { z } from 'zod';
 import { proposalOf } from '../agents/prompt.js';
 import { type IsListed, readSitemap } from '../agents/sitemap.js';
 import type { ProjectSettings } from '../config/schema.js';
@@ -8,7 +22,6 @@ import { ConfigurationError } from '../errors.js';
 import { inSequence } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { pageOf } from '../page.js';
-import { readSkips } from '../state/choices.js';
 import type { State } from '../state/state.js';
 import { planPage } from './approve.js';
 import { loadNotes } from './notes.js';
@@ -57,7 +70,7 @@ async function improveProject(
   const candidates = await readCandidates(store, project.id, rules, now);
   // People approve and skip pages meanwhile.
   const plan = await state.transaction(() => {
-    const planned = planFrom(state, project.id, rules, { candidates, now, isListed });
+    const planned = planImprovement(state, project.id, rules, { candidates, now, isListed });
     // Chosen before its jobs are planned, so that reports leave out pages that got one.
     recordChoices(state, project.id, planned, now);
     if (apply)
@@ -73,9 +86,45 @@ async function improveProject(
   return { project, plan, ...sent };
 }
 
+/**
+ * In a transaction: stores which pages were flagged, are next in line or were left out, and since when, for reports. A
+ * decision that repeats keeps its time, unless the page got a job in between.
+ */
+export function recordChoices(
+  state: State,
+  project: string,
+  { flagged, next, leftOut }: Selection,
+  now: Date,
+): void {
+  const before = new Map(readChoices(state, project).map((choice) => [choice.path, choice]));
+  const plannedAt = new Map<string, Date>();
+  for (const { path, planned_at } of readJobs(state, project)) plannedAt.set(pageOf(path), planned_at);
+  const choices = [...flagged, ...next, ...leftOut].map(
+    ({ path, why, evidence: { weekly_human, weekly_ai } }): Choice => {
+      const known = before.get(path);
+      const isSame = known !== undefined && isSameDecision(known, why);
+      const gotJob = isSame && (plannedAt.get(path) ?? 0) >= known.chosen_at;
+      return {
+        path,
+        chosen_at: isSame && !gotJob ? known.chosen_at : now,
+        is_flagged: why.code === 'flagged',
+        ...storedReason(why),
+        weekly_human,
+        weekly_ai,
+      };
+    },
+  );
+  replaceChoices(state, project, choices);
+}
+
+const jobOf = (facts: string) => z.looseObject({}).parse(JSON.parse(facts))['job'];
+
+const isSameDecision = ({ code, facts }: Choice, why: Reason): boolean =>
+  code === why.code && jobOf(facts) === ('job' in why ? why.job : undefined);
+
 /** Skips pages, each named by any of its addresses, until a day, or until it is undone. Throws a `ConfigurationError` before any is skipped. */
 export async function skipPages(
-  { reader, state }: PlanStores,
+  { reader, state }: { readonly reader: Reader; readonly state: State },
   { id: project }: ProjectSettings,
   addresses: readonly string[],
   { now, until }: { readonly now: Date; readonly until: Day | null },
@@ -90,7 +139,10 @@ export async function skipPages(
     if (unknown !== undefined) throw new ConfigurationError(`Cannot skip ${path}: ${unknown}`);
   }
   await state.transaction(() => {
-    for (const path of paths) skipPage(state, { project, path }, now, until);
+    for (const path of paths) {
+      recordSkip(state, { project, path }, now, until);
+      leaveOut(state, { project, path }, storedReason(reasonOfSkip(until)));
+    }
   });
 }
 
@@ -109,6 +161,10 @@ export async function unskipPages(
       throw new ConfigurationError(
         `${other} is not skipped${skipped.length === 0 ? '; no page is' : `, but ${inSequence(skipped)}`}. Nothing was changed.`,
       );
-    for (const path of paths) unskipPage(state, { project, path });
+    // The next selection considers them again.
+    for (const path of paths) {
+      forgetSkip(state, { project, path });
+      forgetLeftOut(state, { project, path }, 'skipped');
+    }
   });
 }

@@ -1,9 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import pLimit from 'p-limit';
-import { type Occasion, planImprovement, readCandidates } from '../agents/plan.js';
+import { limitWords, planImprovement, type PlanInput, readCandidates } from '../agents/plan.js';
 import { proposalOf } from '../agents/prompt.js';
 import { reasonWords } from '../agents/reasons.js';
-import { limitWords } from '../agents/room.js';
 import { basePath, readSitemap, type Sitemap } from '../agents/sitemap.js';
 import type { Workspace } from '../app/workspace.js';
 import type { ProjectSettings } from '../config/schema.js';
@@ -24,7 +23,7 @@ export class Proposals {
     fetchMethod: async (source) => (source === '' ? undefined : readSitemap(source, timeLimit(10_000))),
   });
   /** What every plan of a project is made from, all day. Most of a plan's time goes into reading it. */
-  readonly #known = new LRUCache<string, Omit<Occasion, 'now' | 'only'>>({ max: 3, ttl: SITEMAP_KEPT_MS });
+  readonly #known = new LRUCache<string, Omit<PlanInput, 'now' | 'only'>>({ max: 3, ttl: SITEMAP_KEPT_MS });
 
   constructor(private readonly workspace: Workspace) {}
 
@@ -74,6 +73,6 @@ export class Proposals {
       this.#known.set(key, known);
     }
     const only = path === '' ? undefined : [path];
-    return planImprovement({ reader, state: reader.state }, project.id, improve, { ...known, now, only });
+    return planImprovement(reader.state, project.id, improve, { ...known, now, only });
   }
 }

@@ -1,14 +1,8 @@
 import { addDays, addHours } from 'date-fns';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { recordChoices } from '../../src/agents/choices.js';
+import { recordChoices } from '../../src/steps/improve.js';
 import { changeJob, planJob } from '../../src/agents/job.js';
-import {
-  busyPages,
-  planImprovement,
-  type PlanRules,
-  readCandidates,
-  rejectedPages,
-} from '../../src/agents/plan.js';
+import { busyPages, type PlanRules, readCandidates, rejectedPages } from '../../src/agents/plan.js';
 import { reasonWords } from '../../src/agents/reasons.js';
 import type { Selection } from '../../src/agents/select.js';
 import { settingsSchema } from '../../src/config/schema.js';
@@ -21,7 +15,7 @@ import type { State } from '../../src/state/state.js';
 import { newStore } from '../open-history.js';
 import { emptyHistory, type TestHistory } from '../reports/history.js';
 import { NOW } from '../sandbox/open-sandbox.js';
-import { EVIDENCE, readingSql, steadyPages, storeReading } from './reading.js';
+import { EVIDENCE, planFrom, readingSql, steadyPages, storeReading } from './reading.js';
 
 const RULES: PlanRules = {
   ...{ minWeeklyViews: 200, exclude: [] },
@@ -38,7 +32,7 @@ function planned(state: State, path: string, now: Date) {
 
 describe('the evidence for a page, from the history', () => {
   let history: TestHistory;
-  let stores: Parameters<typeof planImprovement>[0];
+  let stores: Parameters<typeof planFrom>[0];
   beforeAll(async () => {
     history = await emptyHistory();
     stores = { state: emptyState(), reader: history.reader };
@@ -59,11 +53,11 @@ describe('the evidence for a page, from the history', () => {
   });
 
   it('is sustained: neither a spike of a week nor a page that has lost its views counts', async () => {
-    const { flagged, weeks } = await planImprovement(stores, 'prj_sandbox', RULES, AT);
+    const { flagged, weeks } = await planFrom(stores, 'prj_sandbox', RULES, AT);
     expect(flagged.map(({ path }) => path)).toEqual(['/steady', '/ai', '/grew']);
     expect(weeks).toBe(8);
     const named = { ...AT, only: ['/moved'] };
-    const { leftOut } = await planImprovement(stores, 'prj_sandbox', RULES, named);
+    const { leftOut } = await planFrom(stores, 'prj_sandbox', RULES, named);
     expect(leftOut.map(({ why }) => reasonWords(why))).toEqual([expect.stringMatching(/^lost more than/)]);
   });
 
@@ -75,14 +69,14 @@ describe('the evidence for a page, from the history', () => {
       "INSERT INTO page_views SELECT 'prj_sandbox', min(day) - 1, '/early', '/early', 9, 0, 9 FROM days",
     );
     const rules = { ...RULES, minWeeklyViews: 1_000 };
-    const plan = await planImprovement(stores, 'prj_sandbox', rules, { ...AT, only });
+    const plan = await planFrom(stores, 'prj_sandbox', rules, { ...AT, only });
     const few = 'fewer than 1,000 views in a typical week (improve.minWeeklyViews)';
     expect(plan.leftOut.map(({ why }) => reasonWords(why))).toEqual([few, few, few]);
     expect(plan).toMatchObject({ belowMinimum: 4, weeks: 8 });
   });
 
   it('contains the typical week, rank and trend, which a bot of one day does not change', async () => {
-    const { flagged } = await planImprovement(stores, 'prj_sandbox', RULES, AT);
+    const { flagged } = await planFrom(stores, 'prj_sandbox', RULES, AT);
     const evidence = Object.fromEntries(flagged.map((page) => [page.path, page.evidence]));
     expect(evidence['/steady']).toMatchObject({
       ...{ weekly_human: 700, weekly_ai: 350, trend: 0 },
@@ -103,7 +97,7 @@ describe('the evidence for a page, from the history', () => {
         `INSERT INTO notes VALUES ('${project}', '${date}', 'counted differently', '${path}', true)`,
       );
     const trends = async () => {
-      const { flagged } = await planImprovement(stores, 'prj_sandbox', RULES, AT);
+      const { flagged } = await planFrom(stores, 'prj_sandbox', RULES, AT);
       return flagged.map(({ evidence }) => evidence.trend);
     };
     const before = await trends();
@@ -122,7 +116,7 @@ describe('the evidence for a page, from the history', () => {
     const gappy = await emptyHistory();
     await gappy.run(readingSql(steadyPages(1), { first: '2026-10-12', last: '2026-11-17' }));
     await gappy.run("DELETE FROM days WHERE day = '2026-10-28'");
-    const { weeks, flagged } = await planImprovement(
+    const { weeks, flagged } = await planFrom(
       { state: emptyState(), reader: gappy.reader },
       'prj_sandbox',
       RULES,
@@ -142,7 +136,7 @@ it('a stored choice keeps its time while the decision is the same', async () => 
     });
   await storeReading(history, steadyPages(3));
   const choose = async (rules: PlanRules, now = NOW) => {
-    const plan = await planImprovement(stores, 'prj_sandbox', rules, AT);
+    const plan = await planFrom(stores, 'prj_sandbox', rules, AT);
     await record(plan, now);
   };
   const times = () =>
@@ -155,7 +149,7 @@ it('a stored choice keeps its time while the decision is the same', async () => 
   expect(times()).toEqual([NOW, NOW, NOW]);
   await choose({ ...RULES, exclude: ['/guides/page-1'] }, later);
   expect(times()).toEqual([later, NOW, NOW]);
-  const plan = await planImprovement(stores, 'prj_sandbox', RULES, AT);
+  const plan = await planFrom(stores, 'prj_sandbox', RULES, AT);
   const reject = async (job: number, now: Date) => {
     const why = { code: 'rejected', job, on: day('2026-11-09') } as const;
     const page = { path: '/guides/page-1', why, evidence: EVIDENCE };
@@ -184,7 +178,7 @@ it.each([
     "UPDATE jobs SET state = 'completed', pr_link = 'https://code.example.com/1', ended_at = $endedAt";
   await state.transaction(() => state.run(completed, { endedAt: new Date(endedAt) }));
   await planned(state, '/next', NOW);
-  const plan = await planImprovement(
+  const plan = await planFrom(
     { state, reader: await newStore() },
     'prj_sandbox',
     { ...RULES, maxOpenPullRequests: 1 },
@@ -215,7 +209,7 @@ describe('the jobs of a week', () => {
     await storeReading(history, steadyPages(1));
     const times = ['15T23:59:59.999', '16T00:00:00.000', '22T23:59:59.999', '23T00:00:00.000'];
     for (const time of times) await planned(state, `/${time}`, new Date(`2026-11-${time}Z`));
-    const week = () => planImprovement(stores, 'prj_sandbox', RULES, AT);
+    const week = () => planFrom(stores, 'prj_sandbox', RULES, AT);
     // Those that wait will be sent in this week.
     expect((await week()).plannedThisWeek).toBe(4);
     for (const job of readJobs(state, 'prj_sandbox'))
@@ -239,7 +233,7 @@ describe('the jobs of a week', () => {
     });
 
     const rules = { ...RULES, maxJobsPerWeek: 3 };
-    const plan = await planImprovement(stores, 'prj_sandbox', rules, AT);
+    const plan = await planFrom(stores, 'prj_sandbox', rules, AT);
     expect(plan.plannedThisWeek).toBe(1);
     expect(plan.waiting.map(({ path }) => path)).toEqual(['/planned']);
     expect(plan.flagged).toHaveLength(2);

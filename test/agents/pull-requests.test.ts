@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { findPullRequest } from '../../src/agents/pull-request.js';
 import { submitPrompts } from '../../src/agents/submit.js';
 import { secretsOf } from '../../src/app/secrets.js';
 import { settingsSchema } from '../../src/config/schema.js';
@@ -309,7 +310,7 @@ describe('the address of a pull request', () => {
       'https://api.bitbucket.org/2.0/repositories/a/b/pullrequests/3?fields=%2Bdestination.repository.mainbranch.name',
     ],
   ])('%j, %s', (settings, link, address) => {
-    expect(openCodeHost(settings).addressOf(link)).toBe(address);
+    expect(findPullRequest(link, openCodeHost(settings).settings)?.address).toBe(address);
   });
 
   it('is never one that would send the token unencrypted', () => {

@@ -1,7 +1,7 @@
 import { addDays as addDaysTo } from 'date-fns';
 import fc from 'fast-check';
 import { beforeAll, expect, it } from 'vitest';
-import { planImprovement, type PlanRules } from '../../src/agents/plan.js';
+import type { PlanRules } from '../../src/agents/plan.js';
 import { addDays, day, dayOf } from '../../src/day.js';
 import { recordSkip } from '../../src/state/choices.js';
 import { tries } from '../fuzz.js';
@@ -10,7 +10,7 @@ import { emptyState } from '../../src/state/open.js';
 import type { State } from '../../src/state/state.js';
 import { changeJob, planJob } from '../../src/agents/job.js';
 import { storeReview } from '../../src/agents/merges.js';
-import { EVIDENCE } from './reading.js';
+import { EVIDENCE, planFrom } from './reading.js';
 import { emptyHistory, type TestHistory } from '../reports/history.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 
@@ -135,7 +135,7 @@ it('on any site, the proposals are the beginning of the ranking by typical weeks
       ...{ minWeeklyViews, maxJobsPerWeek, maxOpenPullRequests: 1000, cooldownDays: 56 },
       exclude: ['/changelog/**'],
     };
-    const plan = await planImprovement({ state, reader: history.reader }, 'prj_1', rules, {
+    const plan = await planFrom({ state, reader: history.reader }, 'prj_1', rules, {
       now: NOW,
       isListed: undefined,
     });

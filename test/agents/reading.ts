@@ -1,3 +1,12 @@
+import {
+  type ImprovePlan,
+  planImprovement,
+  type PlanInput,
+  type PlanRules,
+  readCandidates,
+} from '../../src/agents/plan.js';
+import type { Reader } from '../../src/history/query.js';
+import type { State } from '../../src/state/state.js';
 import { day } from '../../src/day.js';
 import type { Evidence } from '../../src/state/jobs.js';
 import { execute } from '../open-history.js';
@@ -43,4 +52,15 @@ export const EVIDENCE: Evidence = {
   weekly_ai: 300,
   trend: 0.1,
   weeks: [{ week: day('2026-11-09'), human: 900, ai: 300 }],
+};
+
+/** Decides as `improve` does, with the pages that a history has. */
+export const planFrom = async (
+  { reader, state }: { readonly reader: Reader; readonly state: State },
+  project: string,
+  rules: PlanRules,
+  occasion: Omit<PlanInput, 'candidates'>,
+): Promise<ImprovePlan> => {
+  const candidates = await readCandidates(reader, project, rules, occasion.now);
+  return planImprovement(state, project, rules, { candidates, ...occasion });
 };

@@ -1,18 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import { busyPages, rejectedPages } from '../../src/agents/plan.js';
+import { busyPages, isInReview, limitWords, rejectedPages, roomFor } from '../../src/agents/plan.js';
 import { type Reason, reasonWords } from '../../src/agents/reasons.js';
-import { isInReview, limitWords, roomFor } from '../../src/agents/room.js';
 import { type Candidate, selectPages, type SelectionRules } from '../../src/agents/select.js';
 import { addDays, day } from '../../src/day.js';
 
 const RULES: SelectionRules = { minWeeklyViews: 100, exclude: [] };
-const roomOf = (count: number) => ({ count, setting: 'maxJobsPerWeek', limit: 5 }) as const;
 const HAS_JOB: Reason = { code: 'has-job', job: 4, state: 'active' };
 const FREE = {
   busy: new Map<string, Reason>(),
   rejected: new Map<string, Reason>(),
   isListed: undefined,
-  room: roomOf(99),
+  room: 99,
 };
 
 /** A page with the same views in each of eight weeks. */
@@ -54,7 +52,7 @@ describe('which pages are flagged', () => {
   ];
 
   it('the first of the ranking; those that wait only for room are next in line, in its order', () => {
-    const { flagged, next, leftOut, belowMinimum } = selectAll(pages, RULES, { ...FREE, room: roomOf(1) });
+    const { flagged, next, leftOut, belowMinimum } = selectAll(pages, RULES, { ...FREE, room: 1 });
     expect([flagged, next, leftOut].map(pathsOf)).toEqual([['/a'], ['/b', '/c'], []]);
     expect(belowMinimum).toBe(1);
     const why = next[0] && reasonWords(next[0].why);
@@ -150,7 +148,7 @@ describe('which pages are left out, and why', () => {
 
   it('a left-out page gives its place to the next', () => {
     const pages = [page('/a', 500), page('/b', 400), page('/c', 300)];
-    const around = { busy: new Map([['/a', HAS_JOB]]), room: roomOf(1) };
+    const around = { busy: new Map([['/a', HAS_JOB]]), room: 1 };
     expect(flaggedBy(pages, {}, around)).toEqual(['/b']);
   });
 });

@@ -1,7 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { planImprovement } from '../../src/agents/plan.js';
 import { type Proposal, proposalOf, REFERENCE_TO_COME } from '../../src/agents/prompt.js';
 import { type Day, day } from '../../src/day.js';
 import { type Approval, approvePages } from '../../src/steps/approve.js';
@@ -10,7 +9,7 @@ import { submitWaiting } from '../../src/steps/poll.js';
 import { type Job, readJob } from '../../src/state/jobs.js';
 import { readChoices, readSkips } from '../../src/state/choices.js';
 import { agentDesk } from '../agents/agent-desk.js';
-import { steadyPages, storeReading } from '../agents/reading.js';
+import { planFrom, steadyPages, storeReading } from '../agents/reading.js';
 import { tempDir } from '../temp-dir.js';
 
 /** Four pages are flagged, of twelve that are read enough; `/guides/page-12` is read least. */
@@ -23,7 +22,7 @@ async function desk(improve: object = {}, faults: Parameters<typeof agentDesk>[0
   const [project = expect.fail('no project')] = parts.workspace.projects;
   const stores = { reader: agents.history, state: agents.state };
   const plan = () =>
-    planImprovement(stores, project.id, parts.workspace.settings.improve, {
+    planFrom(stores, project.id, parts.workspace.settings.improve, {
       ...{ now: agents.clock.now(), isListed: undefined },
     });
   /** Approves pages, and sends their jobs; each answer has its job as it is then. */

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { isInReview } from '../../src/agents/room.js';
+import { isInReview } from '../../src/agents/plan.js';
 import type { Job } from '../../src/state/jobs.js';
 import { improveStep } from '../../src/steps/improve.js';
 import { pollStep } from '../../src/steps/poll.js';
