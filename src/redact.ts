@@ -5,7 +5,7 @@
  * - `Output` removes every known secret from the terminal and the log, as a last line of defense.
  * - Settings that contain the value of a secret are refused (`refuseUnfitSecrets`), because
  *   messages, logs and reports quote them.
- * - SQL reaches no file and no environment; that of assistants runs in processes without secrets.
+ * - Queries of `sql` and the web app run in processes whose environment has no secrets.
  */
 
 /** Replaces every occurrence of the given secrets in a text. */

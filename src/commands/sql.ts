@@ -1,13 +1,14 @@
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { text as readAll } from 'node:stream/consumers';
+import { secretNames } from '../app/secrets.js';
 import { readWorkspace, type Runtime } from '../app/workspace.js';
 import { ConfigurationError, messageOf, ReadershipError, StorageError } from '../errors.js';
 import { readText, formatOf } from '../files.js';
 import { counted } from '../format/numbers.js';
 import { runSql } from '../sql/answer.js';
 import { formatAnswer, TEXT_FORMATS, type TextFormat, workbookOf } from '../sql/formats.js';
-import { queryLimits, settingsFor, type SqlLimits, tooMuch, watched } from '../sql/process.js';
+import { queryLimits, runWithout, settingsFor, type SqlLimits, tooMuch, watched } from '../sql/process.js';
 import { runPrompt } from '../sql/prompt.js';
 import { OutputFile, copyParquet, writeText } from '../sql/write.js';
 import type { Output } from '../terminal/output.js';
@@ -62,7 +63,9 @@ Meaning of columns: FROM duckdb_columns() SELECT table_name, column_name, commen
   echo "FROM data_quality" | readership sql --sandbox`,
   run: async (options, runtime, query) => {
     const { signal, workingDirectory, output } = runtime;
-    const { historyFile, dataDir } = await readWorkspace(options, runtime, 'none');
+    const { configuration, historyFile, dataDir } = await readWorkspace(options, runtime, 'none');
+    const secrets = secretNames(runtime.environment, configuration?.settings);
+    if (secrets.length > 0) return runWithout(secrets, signal);
     const target = options.output === undefined ? undefined : resolve(workingDirectory, options.output);
     const isTable = target === undefined && output.isTerminal;
     const format = options.format ?? (isTable ? 'table' : formatOf(options.output ?? '', FORMAT_OF, NAMES));

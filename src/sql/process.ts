@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { StorageError } from '../errors.js';
+import { type ExitCode, StorageError } from '../errors.js';
 import { maxMemory } from '../history/duckdb.js';
 
 /** Resource limits of queries. Sizes are in bytes. */
@@ -86,6 +86,22 @@ const inGigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(1)} GB`;
 export const tooMuch = ({ maxMemory, maxTempSpace }: SqlLimits): string =>
   `It needs more memory than ${inGigabytes(maxMemory)}, or more temporary files than ${inGigabytes(maxTempSpace)}. ` +
   `Query less data at a time, or open data/history.duckdb with DuckDB itself.`;
+
+/**
+ * Restarts this command without some environment variables, and returns its exit code. Deleting
+ * them here would leave them in the memory of this process, and so in its core file.
+ */
+export async function runWithout(variables: readonly string[], signal: AbortSignal): Promise<ExitCode> {
+  const env = { ...process.env };
+  for (const name of variables) Reflect.deleteProperty(env, name);
+  const args = [...process.execArgv, ...process.argv.slice(1)];
+  const { child, ended } = startNode(args, { env, stdio: 'inherit' });
+  signal.addEventListener('abort', () => child.kill());
+  const { code, killedBy } = await ended;
+  if (code === null)
+    throw new StorageError(`The query crashed its process (${killedBy ?? 'unknown signal'}).`);
+  return ([0, 2, 75] as const).find((known) => known === code) ?? 1;
+}
 
 /** Starts Node.js. `ended` resolves once it has stopped and its output has been read. */
 export function startNode(args: readonly string[], options: SpawnOptions) {

@@ -6,10 +6,31 @@ import { runCli, startCli, withMemory } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 import { endedWith, expectCleanEnd, historyFile } from './workspace.js';
 
+/** The child of a process, as soon as it runs. */
+async function childOf(pid = 0): Promise<number> {
+  for (;;) {
+    const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8');
+    // Until it executes the command, a child is a copy of its parent, environment and stack included.
+    for (const child of children.split(' ').filter((text) => text !== ''))
+      if ((await stackOf(child)) !== (await stackOf(String(pid))) && (await runsSql(child)))
+        return Number(child);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+const mapsOf = (pid: string): Promise<string> => readFile(`/proc/${pid}/maps`, 'utf8');
+
+/** The address of a process's stack, which is random for each program executed. */
+const stackOf = async (pid: string): Promise<string | undefined> =>
+  /^(\S+)-.*\[stack\]$/m.exec(await mapsOf(pid))?.[1];
+
+/** Whether DuckDB is loaded in a process: its query is at hand. */
+const runsSql = async (pid: string): Promise<boolean> => (await mapsOf(pid)).includes('duckdb');
+
 /** A directory with a configuration. */
-async function configured(): Promise<string> {
+async function configured(project: string, settings = ''): Promise<string> {
   const directory = await tempDir();
-  const text = 'baseUrl: http://127.0.0.1:9\nprojects: [{ id: prj_1 }]\n';
+  const text = `baseUrl: http://127.0.0.1:9\nprojects: [{ ${project} }]\n${settings}`;
   await writeFile(join(directory, 'readership.yaml'), text);
   return directory;
 }
@@ -17,10 +38,8 @@ async function configured(): Promise<string> {
 describe('readership sql', () => {
   let cwd: string;
   beforeAll(async () => {
-    cwd = await configured();
+    cwd = await configured('id: prj_1');
     await mkdir(join(cwd, 'data'));
-    // A line that cannot be parsed: any process that reads the file fails.
-    await mkdir(join(cwd, '.env'));
     const history = await newStore(historyFile(cwd));
     await history.write();
     await closeNow(history);
@@ -88,7 +107,6 @@ describe('readership sql', () => {
     ['a table that is not there', ['FROM nowhere'], 1, /nowhere does not exist/],
     ['a write', ['DELETE FROM page_views'], 1, /DELETE is not a read-only statement/],
     ['a file to be read', ["FROM read_text('/etc/passwd')"], 1, /disabled/],
-    ['the environment', ["SELECT getenv('READERSHIP_API_KEY')"], 1, /getenv does not exist/],
     ['a setting to be changed', ['SET enable_external_access = true'], 1, /The query failed/],
     ['a query twice', ['SELECT 1', '--file', 'x.sql'], 2, /not both/],
     ['a file that is not there', ['--file', 'nowhere.sql'], 2, /nowhere\.sql/],
@@ -134,6 +152,27 @@ describe('readership sql', () => {
     expect(result.stderr).toMatch(/longer than 1 s \(--timeout/);
   });
 
+  it.skipIf(process.platform !== 'linux')('runs in a process whose environment held no secret', async () => {
+    const dataDir = `dataDir: ${join(cwd, 'data')}\n`;
+    const directory = await configured('id: prj_1, apiKeyEnv: OTHER_KEY', dataDir);
+    // A line that cannot be parsed: any process that reads the file fails.
+    await mkdir(join(directory, '.env'));
+    const secrets = { OTHER_KEY: 'adm_1234567890abc', READERSHIP_SMTP_URL: 'smtp://a:adm_1234567890abc@h' };
+    const { child, result } = startCli(['sql', 'SELECT 1 AS one UNION ALL SELECT sleep_ms(30000)'], {
+      cwd: directory,
+      env: { ...secrets, KEPT: 'yes' },
+    });
+    const querying = await childOf(child.pid);
+    const environment = await readFile(`/proc/${querying}/environ`, 'latin1');
+    expect(environment).toContain('KEPT=yes');
+    expect(environment).not.toContain('adm_1234567890abc');
+    child.kill('SIGTERM');
+    expect(await result).toMatchObject({
+      code: 143,
+      stderr: expect.not.stringContaining('Readership itself') as string,
+    });
+  });
+
   it.each(['csv', 'parquet'])('--output as %s follows no link, and replaces a file whole', async (format) => {
     const directory = await tempDir();
     const [target, link] = [join(directory, 'target'), join(directory, 'link')];
@@ -154,7 +193,7 @@ describe('readership sql', () => {
   });
 
   it('before anything is published says how to load data', async () => {
-    const result = await runCli(['sql', 'SELECT 1'], { cwd: await configured() });
+    const result = await runCli(['sql', 'SELECT 1'], { cwd: await configured('id: prj_1') });
     expect(result).toMatchObject({ code: 1, stdout: '' });
     expect(result.stderr).toMatch(/no published history yet.*readership export/);
   });
