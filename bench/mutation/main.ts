@@ -8,9 +8,8 @@ import { join } from 'node:path';
 /** The files that decide, with their tests. Most mutants elsewhere are changes of wording or of layout. */
 const DECISIONS = {
   'agents/select': 'agents/{plan,select}',
-  'agents/plan': '{agents/{code-host,plan,select},steps/approve}',
+  'agents/plan': '{agents/{plan,ranking,select},steps/{approve,submit}}',
   'agents/lifecycle': 'agents/{lifecycle,failures,poll}',
-  'agents/room': '{agents/{plan,select},steps/{approve,submit}}',
   'api/pace': 'state/{learning,pace}',
   'api/hour': 'api/hour',
   'config/cron': 'config/cron',

@@ -80,7 +80,7 @@ const after = <State>([from, to]: readonly [readonly State[], State], state: Sta
 
 /** The bounds of the time between two polls of a job. Jobs may end within seconds, or take hours. */
 export const SHORTEST_POLL_DELAY_MS = 1_000;
-export const LONGEST_POLL_DELAY_MS = 5 * 60_000;
+const LONGEST_POLL_DELAY_MS = 5 * 60_000;
 
 /** Milliseconds before the next poll of a job, doubling with each poll, within bounds. */
 export const pollDelayMs = (polls: number): number =>

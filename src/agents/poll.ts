@@ -1,20 +1,15 @@
 import { addMilliseconds, max, min } from 'date-fns';
 import type { Client } from '../api/client.js';
 import { RefusedError } from '../api/errors.js';
-import { LONGEST_WAIT_MS } from '../api/retry-after.js';
 import type { AgentJob } from '../api/schema.js';
 import { ReadershipError } from '../errors.js';
 import { sleepFor, timeLimit } from '../sleep.js';
-import { type Job, pollWaits, readJob, readJobs } from '../state/jobs.js';
+import { type Job, readJob, readJobs } from '../state/jobs.js';
+import { readMessages } from '../state/messages.js';
+import { readLastRuns } from '../state/runs.js';
 import type { State } from '../state/state.js';
 import { changeJob, isRemoteJob, type JobsTask, type RemoteJob } from './job.js';
-import {
-  EARLIEST,
-  LONGEST_POLL_DELAY_MS,
-  nextPoll,
-  pollDelayMs,
-  SHORTEST_POLL_DELAY_MS,
-} from './lifecycle.js';
+import { EARLIEST, nextPoll, pollDelayMs, SHORTEST_POLL_DELAY_MS } from './lifecycle.js';
 
 export interface PollTask extends JobsTask {
   readonly client: Pick<Client, 'job'>;
@@ -74,19 +69,26 @@ async function pollDue(task: PollTask, ended: Job[]): Promise<ReadershipError | 
 
 const isActive = ({ state }: Job): boolean => state === 'active';
 
-/** The active jobs, and those that completed lately without a pull request. */
-const polledJobs = ({ state, project }: PollTask): RemoteJob[] =>
-  readJobs(state, project)
-    .filter(isRemoteJob)
-    .filter((job) => isActive(job) || job.next_poll_at !== null);
+/** Whether it is active, or completed lately without a pull request. */
+const isPolledStill = (job: Job): boolean => isActive(job) || job.next_poll_at !== null;
 
-/** Whether anything is due to be polled or sent; planned jobs that no person approved count only with `sendsAll`. */
-export const isPollDue = (state: State, sendsAll: boolean, now: Date): boolean =>
-  pollWaits(state, sendsAll, {
-    now,
-    latest: addMilliseconds(now, LONGEST_POLL_DELAY_MS),
-    latestAfterError: addMilliseconds(now, LONGEST_WAIT_MS),
-  });
+const polledJobs = ({ state, project }: PollTask): RemoteJob[] =>
+  readJobs(state, project).filter(isRemoteJob).filter(isPolledStill);
+
+/**
+ * Whether anything is due to be polled or sent; planned jobs that no person approved count only with `sendsAll`. When no
+ * job is active, a failed poll is repeated once: without a successful one, its failure would never end.
+ */
+export function isPollDue(state: State, sendsAll: boolean, now: Date): boolean {
+  const jobs = readJobs(state, null);
+  return (
+    jobs.some((job) => job.state === 'planned' && (job.is_approved || sendsAll)) ||
+    readMessages(state, null).some((message) => message.state === 'planned') ||
+    jobs.some((job) => isPolledStill(job) && nextPoll(job, now) <= now) ||
+    (!jobs.some(isActive) &&
+      readLastRuns(state, now).some(({ step, outcome }) => step === 'poll' && outcome === 'failed'))
+  );
+}
 
 async function poll(task: PollTask, job: RemoteJob) {
   const { state, now } = task;

@@ -8,7 +8,6 @@ const ADD_JOB = statement('add-job');
 const UPDATE_JOB = statement('update-job');
 const RECORD_CHANGE = statement('record-change');
 const CHANGES_OF_JOB = statement('changes-of-job');
-const POLL_WAITS = statement('poll-waits');
 const NEW_PROMPTS = statement('new-prompts');
 
 export const JOB_STATES = [
@@ -146,17 +145,6 @@ export type RecordedChange = z.infer<typeof changeRow>;
 export const readChanges = (state: State, job: number): RecordedChange[] =>
   state.all(CHANGES_OF_JOB, changeRow, { job });
 
-/** Whether anything is due to be polled or sent; planned jobs that nobody approved count only with `sendsAll`. */
-export const pollWaits = (state: State, sendsAll: boolean, times: PollTimes): boolean =>
-  state.get(POLL_WAITS, z.object({ waits: z.int() }), { sendsAll, ...times })?.waits === 1;
-
 /** Whether a job that a person approved, or a message, was planned after the poll step last began. */
 export const hasNewPrompts = (state: State, now: Date): boolean =>
   state.get(NEW_PROMPTS, z.object({ waits: z.int() }), { now })?.waits === 1;
-
-/** Polls planned for later than `latest`, or `latestAfterError` after an error, come from a clock that was ahead. */
-interface PollTimes {
-  readonly now: Date;
-  readonly latest: Date;
-  readonly latestAfterError: Date;
-}

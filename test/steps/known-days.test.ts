@@ -1,11 +1,20 @@
+import { addHours, addMilliseconds } from 'date-fns';
 import { copyFile, rename, utimes } from 'node:fs/promises';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { day } from '../../src/day.js';
 import { dayLedger, readDayRuns } from '../../src/export/ledger.js';
-import { readDays, recallDays, rememberDays } from '../../src/steps/known-days.js';
+import {
+  futureWords,
+  readDays,
+  readFutureDays,
+  readFutureRecords,
+  recallDays,
+  rememberDays,
+} from '../../src/steps/known-days.js';
 import { changeHistory, inHistory, newStore } from '../open-history.js';
 import { openTestState } from '../open-state.js';
 import { NOW } from '../sandbox/open-sandbox.js';
+import { addJob } from '../state/new-state.js';
 import { partsOf } from './parts-of.js';
 
 const DAYS = `
@@ -78,4 +87,81 @@ it('nothing is remembered of a history with dates in the future', async () => {
   await change("UPDATE days SET loaded_at = '2027-11-10', human = 3, total = 4 WHERE day = '2026-11-10'");
   await rememberDays(parts);
   expect(await recall()).toBeUndefined();
+});
+
+describe('a time that a wrong clock stored', () => {
+  const AN_HOUR_AHEAD = addHours(NOW, 1);
+  const FURTHER_AHEAD = addMilliseconds(AN_HOUR_AHEAD, 1);
+
+  it.each([
+    ['step', `INSERT INTO runs VALUES ('r', 'export', '2026', $at, 'done', NULL, NULL)`],
+    ['step', `INSERT INTO runs VALUES ('r', 'export', $at, NULL, 'running', NULL, NULL)`],
+    ['job', 'UPDATE jobs SET planned_at = $at'],
+    ['job', 'UPDATE jobs SET submitted_at = $at'],
+    ['job', 'UPDATE jobs SET ended_at = $at'],
+    ['job', 'UPDATE jobs SET merged_on = $at'],
+    [
+      'message',
+      `INSERT INTO messages VALUES (1, 'm', 1, 'planned', 'typed', 'Go on', $at, NULL, NULL, NULL)`,
+    ],
+    ['message', `INSERT INTO messages VALUES (1, 'm', 1, 'sent', 'typed', 'Go on', '2026', 2, $at, NULL)`],
+    ['pause', `INSERT INTO prompt_pauses VALUES ('prj_1', $at, '2026', 'a limit')`],
+    ['skipped page', `INSERT INTO skips VALUES ('prj_1', '/guide', $at, NULL)`],
+    ['pull request', `INSERT INTO pull_requests VALUES (1, $at, '2026', NULL, NULL, NULL)`],
+    ['pull request', `INSERT INTO pull_requests VALUES (1, '2026', '2026', $at, NULL, NULL)`],
+    ['record of requests', `INSERT INTO requests VALUES ('key', $at, 1, 0)`],
+    ['refusal of requests', `INSERT INTO request_limits (key, refused_at) VALUES ('key', $at)`],
+    ['check of days', `INSERT INTO verifications VALUES ('prj_1', $at, '2026-11-01', '2026-11-09', 0)`],
+    ['failed day', `INSERT INTO day_failures VALUES ('prj_1', '2026-11-09', $at, 'refused', 1)`],
+    [
+      'fact about the platform',
+      `INSERT INTO platform_facts VALUES ('prj_1', 'first day', '"2026-01-01"', $at)`,
+    ],
+    [
+      'email or post',
+      `INSERT INTO emails (report, project, period, recipient, state, via, message_id, attempt, attempts, tried_at)
+      VALUES ('weekly', 'prj_1', '2026-W46', 'docs@example.com', 'sent', 'smtp', '<a@b>', 2, 1, $at)`,
+    ],
+  ])('is listed if it is more than an hour ahead: %s, %s', async (kind, sql) => {
+    const { state } = await openTestState();
+    await addJob(state);
+    for (const [at, listed] of [
+      [AN_HOUR_AHEAD, []],
+      [FURTHER_AHEAD, [{ kind, rows: 1, latest: FURTHER_AHEAD }]],
+    ] as const) {
+      const stored = state.transaction(() => {
+        state.run(sql, { at });
+        const found = readFutureRecords(state, NOW);
+        expect(found).toEqual(listed);
+        throw new Error('rolled back');
+      });
+      await expect(stored).rejects.toThrow('rolled back');
+    }
+  });
+
+  it.each([
+    ['day', (at: string) => `UPDATE days SET loaded_at = '${at}' WHERE day = '2026-11-10'`],
+    ['day', (at: string) => `UPDATE days SET checked_at = '${at}' WHERE day = '2026-11-10'`],
+    [
+      'restatement',
+      (at: string) =>
+        `INSERT INTO restatements VALUES ('prj_1', '2026-11-10', '${at}', '2026-11-12', 1, 2, 1, 1, 2, 3, 1)`,
+    ],
+  ])('is listed if it is more than an hour ahead in the history: %s', async (kind, sql) => {
+    const { historyFile, change } = await setUp();
+    const found = () => inHistory(historyFile, (history) => readFutureDays(history, NOW));
+    await change(sql(AN_HOUR_AHEAD.toISOString().slice(0, -1)));
+    expect(await found()).toEqual([]);
+    await change(sql(FURTHER_AHEAD.toISOString().slice(0, -1)));
+    expect(await found()).toEqual([{ kind, rows: 1, latest: FURTHER_AHEAD }]);
+  });
+
+  it('is named by its kind, with the furthest', () => {
+    const latest = new Date('2027-01-01T10:00:00Z');
+    const words = futureWords([
+      { kind: 'job', rows: 1, latest: FURTHER_AHEAD },
+      { kind: 'step', rows: 1200, latest },
+    ]);
+    expect(words).toMatch(/^1 × job and 1,200 × step, up to Jan 1, 2027/);
+  });
 });
