@@ -17,7 +17,7 @@ import { readWitness } from '../state/witness.js';
 import type { Observer, Parts } from '../steps/parts.js';
 import { type Callbacks, connect, type Connection } from './platform.js';
 import { expectNoHistory } from './state.js';
-import { keepPrivate, type Runtime, type Workspace } from './workspace.js';
+import { keepFilesPrivate, type Runtime, type Workspace } from './workspace.js';
 
 /** How long a command waits for another process to end. */
 export const MAX_LOCK_WAIT_MS = 30_000;
@@ -122,7 +122,7 @@ export async function withWorker<Result>(
  * sent something: it must not begin again.
  */
 export async function openOrCreateState({ dataDir, historyFile, witness, machine }: Workspace) {
-  keepPrivate();
+  keepFilesPrivate();
   await makeDirectory(dataDir);
   const here = await placeOf(dataDir, machine);
   const known = await openState(dataDir);

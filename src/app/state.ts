@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { type ExitCode, SchemaError } from '../errors.js';
+import { SchemaError } from '../errors.js';
 import { of04 } from '../storage.js';
 import { exists } from '../files.js';
 import type { History } from '../history/history.js';
@@ -8,27 +8,26 @@ import { emptyState, missingState, openState } from '../state/open.js';
 import { otherPlace, placeOf } from '../state/workspace.js';
 import type { State } from '../state/state.js';
 import { readTables } from '../state/carried.js';
-import { readWorkspace, type Runtime, type Workspace, type WorkspaceOptions } from './workspace.js';
+import type { Workspace } from './workspace.js';
 
-/** Runs `work` with the state alone: to read it, or to record a decision. */
-export async function withStateOf<Result>(
+/**
+ * Runs `work` with the state alone, to read it, or to record a decision; with an empty one before anything was loaded.
+ * Throws a `StorageError` if it is missing since.
+ */
+export async function withState<Result>(
   workspace: Workspace,
   work: (state: State) => Result | Promise<Result>,
 ): Promise<Result> {
-  const state = await stateOf(workspace);
+  let state = await openState(workspace.dataDir);
+  if (state === undefined) {
+    await expectNoHistory(workspace);
+    state = emptyState();
+  }
   try {
     return await work(state);
   } finally {
     state.close();
   }
-}
-
-/** The state; an empty one before anything was loaded. Throws a `StorageError` if it is missing since. */
-export async function stateOf({ dataDir, historyFile }: Workspace): Promise<State> {
-  const state = await openState(dataDir);
-  if (state !== undefined) return state;
-  await expectNoHistory({ dataDir, historyFile });
-  return emptyState();
 }
 
 /** What is read without waiting for anyone: the history, and the state as it is now. */
@@ -38,17 +37,7 @@ interface ReadStores {
 }
 
 /** Runs `work` with the history and the state, which other processes cannot block. */
-export async function withHistory(
-  options: WorkspaceOptions,
-  runtime: Runtime,
-  work: (stores: ReadStores, workspace: Workspace) => Promise<ExitCode>,
-): Promise<ExitCode> {
-  const workspace = await readWorkspace(options, runtime, 'optional');
-  return withHistoryOf(workspace, (stores) => work(stores, workspace));
-}
-
-/** The same with a workspace that was read before. */
-export async function withHistoryOf<Result>(
+export async function withHistory<Result>(
   workspace: Workspace,
   work: (stores: ReadStores) => Promise<Result>,
 ): Promise<Result> {
@@ -56,7 +45,7 @@ export async function withHistoryOf<Result>(
   const { openOwnHistory } = await import('../history/history.js');
   const history = await openOwnHistory(workspace.historyFile);
   try {
-    return await withStateOf(workspace, async (state) => {
+    return await withState(workspace, async (state) => {
       await history.show(readTables(state));
       return work({ history, state });
     });

@@ -47,7 +47,7 @@ export const optionsOf = ({ config, sandbox }: WorkspaceOptions): string[] => [
  * What this process writes is for its user only, except files that are published. DuckDB keeps
  * creating logs, so it does not suffice to create files with their modes.
  */
-export const keepPrivate = (): void => {
+export const keepFilesPrivate = (): void => {
   process.umask(0o077);
 };
 
@@ -142,7 +142,7 @@ function projectsOf({ projects }: Settings, id: string | undefined): readonly Pr
 }
 
 /** A message that names files as in the workspace, without the directories of this machine, which visitors need not know. */
-export const placeless = ({ workspaceDir, dataDir }: Workspace, words: string): string =>
+export const withoutDirectories = ({ workspaceDir, dataDir }: Workspace, words: string): string =>
   words.replaceAll(`${workspaceDir ?? dataDir}/`, '').replaceAll(`${dataDir}/`, '');
 
 /** The files of a data directory. Throws a `ConfigurationError` if DuckDB would misread their paths. */

@@ -2,7 +2,7 @@ import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/works
 import { readEnvironment } from '../config/load.js';
 import { ConfigurationError } from '../errors.js';
 import { findingLines } from '../print/status.js';
-import { examine } from '../service/checks.js';
+import { checkWorkspace } from '../service/doctor.js';
 import type { CheckResult } from '../service/findings.js';
 import { tryPlatform } from '../service/try-platform.js';
 import { workspaceCommand, EMAIL_ENVIRONMENT, JSON_OUTPUT, value } from './command.js';
@@ -51,7 +51,7 @@ async function findingsAt(
 
 async function findingsOf(options: WorkspaceOptions, runtime: Runtime): Promise<CheckResult[]> {
   try {
-    return await examine(await readWorkspace(options, runtime), runtime);
+    return await checkWorkspace(await readWorkspace(options, runtime), runtime);
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error;
     return [{ check: 'configuration', verdict: 'fail', words: error.message }];

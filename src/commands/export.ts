@@ -1,11 +1,11 @@
-import { stateOf, withStateOf } from '../app/state.js';
+import { withState } from '../app/state.js';
 import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
 import { shownPath } from '../config/load.js';
 import { lastEndedDay } from '../day.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
 import { type PlannedExport, planProject } from '../export/planned.js';
 import type { ExportBounds } from '../export/range.js';
-import { auditLines, loadedLines, planJson, planLines } from '../print/export.js';
+import { auditLines, loadedLines, exportPlanJson, exportPlanLines } from '../print/export.js';
 import { auditStep, exportStep } from '../steps/export.js';
 import { datasetSummary, publishStep } from '../steps/publish.js';
 import { StepRunner } from '../steps/step.js';
@@ -63,7 +63,7 @@ export const exportCommand = projectCommand('export', {
 async function isHistoryLost(options: WorkspaceOptions, runtime: Runtime): Promise<boolean> {
   const workspace = await readWorkspace(options, runtime, 'none');
   if (await exists(workspace.historyFile)) return false;
-  return withStateOf(workspace, (state) => hasHistory(state));
+  return withState(workspace, (state) => hasHistory(state));
 }
 
 function checkBounds({ from, to, reload }: ExportBounds, now: Date): void {
@@ -89,25 +89,25 @@ async function printPlan(
 ): Promise<ExitCode> {
   const workspace = await readWorkspace(options, runtime);
   const { settings, projects, credentials, historyFile } = workspace;
-  const state = await stateOf(workspace);
-  const opened = (await exists(historyFile)) ? await openOwnHistory(historyFile) : undefined;
-  const history = opened ?? { storedDays: () => Promise.resolve(new Map()) };
-  const now = runtime.now();
-  try {
-    const planned: PlannedExport[] = [];
-    for (const project of projects)
-      planned.push(await planProject({ history, state }, project, settings, options, now));
-    if (options.json === true) runtime.output.json(planned.map(planJson));
-    else
-      for (const one of planned) {
-        const { limit } = readRequests(state, credentials.bucketOf(one.project), now);
-        runtime.output.data(planLines(one, now, limit).join('\n'));
-      }
-    return 0;
-  } finally {
-    opened?.close();
-    state.close();
-  }
+  return withState(workspace, async (state): Promise<ExitCode> => {
+    const opened = (await exists(historyFile)) ? await openOwnHistory(historyFile) : undefined;
+    const history = opened ?? { storedDays: () => Promise.resolve(new Map()) };
+    const now = runtime.now();
+    try {
+      const planned: PlannedExport[] = [];
+      for (const project of projects)
+        planned.push(await planProject({ history, state }, project, settings, options, now));
+      if (options.json === true) runtime.output.json(planned.map(exportPlanJson));
+      else
+        for (const one of planned) {
+          const { limit } = readRequests(state, credentials.bucketOf(one.project), now);
+          runtime.output.data(exportPlanLines(one, now, limit).join('\n'));
+        }
+      return 0;
+    } finally {
+      opened?.close();
+    }
+  });
 }
 
 export const audit = projectCommand('audit', {

@@ -5,7 +5,7 @@ import { proposalOf } from '../agents/prompt.js';
 import { reasonWords } from '../agents/reasons.js';
 import type { ConsideredPage } from '../agents/select.js';
 import { readSitemap } from '../agents/sitemap.js';
-import { expectSendingPlace, whoSends, withHistory, withHistoryOf, withStateOf } from '../app/state.js';
+import { expectSendingPlace, whoSends, withHistory, withState } from '../app/state.js';
 import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
 import type { ProjectSettings } from '../config/schema.js';
 import type { Day } from '../day.js';
@@ -16,7 +16,7 @@ import { counted } from '../format/numbers.js';
 import { evidenceRow, readJob, readJobs } from '../state/jobs.js';
 import type { State } from '../state/state.js';
 import { pageOf } from '../page.js';
-import { createdWords, planLines } from '../print/pages.js';
+import { createdWords, improvePlanLines } from '../print/improve.js';
 import { type Approved, approvePages } from '../steps/approve.js';
 import { improveStep, skipPages, unskipPages } from '../steps/improve.js';
 import { submitWaiting } from '../steps/poll.js';
@@ -66,9 +66,10 @@ export const improve = projectCommand('improve', {
 
 type ShowOptions = WorkspaceOptions & { readonly verbose?: boolean; readonly json?: boolean };
 
-const showPlan = (options: ShowOptions, runtime: Runtime): Promise<ExitCode> =>
-  withHistory(options, runtime, async ({ history, state }, workspace) => {
-    const { projects, settings } = workspace;
+async function showPlan(options: ShowOptions, runtime: Runtime): Promise<ExitCode> {
+  const workspace = await readWorkspace(options, runtime, 'optional');
+  const { projects, settings } = workspace;
+  return withHistory(workspace, async ({ history, state }): Promise<ExitCode> => {
     const { output, now, signal } = runtime;
     const rules = settings.improve;
     const sitemap = await readSitemap(rules.sitemap, signal);
@@ -96,11 +97,12 @@ const showPlan = (options: ShowOptions, runtime: Runtime): Promise<ExitCode> =>
           next: plan.next.map(shownPage),
           leftOut: plan.leftOut.map(shownPage),
         });
-      else output.words(planLines({ name, plan, rules, width: output.width, proposals }).join('\n'));
+      else output.words(improvePlanLines({ name, plan, rules, width: output.width, proposals }).join('\n'));
     }
     if (options.json === true) output.json(shown);
     return 0;
   });
+}
 
 /** A page as `--json` writes it, with the reason as a code and as text. */
 const shownPage = ({ path, why, evidence }: ConsideredPage) => ({
@@ -129,7 +131,7 @@ async function applySome(options: ShowOptions, runtime: Runtime, pages: Pages): 
   const project = onlyProject(workspace);
   // Without its key, nothing could be sent.
   workspace.credentials.apiKeyOf(project);
-  const answers = await withHistoryOf(workspace, async ({ history, state }) => {
+  const answers = await withHistory(workspace, async ({ history, state }) => {
     await expectSendingPlace(state, workspace);
     const approving = { reader: history, state, workspace, now: runtime.now(), signal };
     return approvePages(approving, project, approvals);
@@ -140,7 +142,7 @@ async function applySome(options: ShowOptions, runtime: Runtime, pages: Pages): 
     code = isApproved ? await sendApproved(options, runtime, project) : 0;
     return code === 0 && answers.some((answer) => 'refusal' in answer) ? 1 : code;
   } finally {
-    await withStateOf(workspace, (state) => {
+    await withState(workspace, (state) => {
       const whenSent =
         code === 1 ? 'It is sent by the next run after this problem is solved.' : whoSends(state);
       for (const answer of answers)
@@ -181,14 +183,15 @@ function approvedWords(state: State, answer: Approved, whenSent: string): string
 }
 
 /** Skips pages until a day (null: until undone); without `until`, undoes it. */
-function changeSkips(
+async function changeSkips(
   options: WorkspaceOptions,
   runtime: Runtime,
   pages: Pages,
   until?: Day | null,
 ): Promise<ExitCode> {
   const paths = pages.map((page) => pageOf(pathArgument(page)));
-  return withHistory(options, runtime, async ({ history, state }, workspace) => {
+  const workspace = await readWorkspace(options, runtime, 'optional');
+  return withHistory(workspace, async ({ history, state }): Promise<ExitCode> => {
     const project = onlyProject(workspace);
     const now = runtime.now();
     if (until === undefined) await unskipPages(state, project, paths, now);

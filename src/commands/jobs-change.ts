@@ -1,4 +1,4 @@
-import { withStateOf, whoSends } from '../app/state.js';
+import { withState, whoSends } from '../app/state.js';
 import { readWorkspace } from '../app/workspace.js';
 import type { ProjectSettings } from '../config/schema.js';
 import type { Day } from '../day.js';
@@ -21,13 +21,13 @@ export const message = workspaceCommand('message', {
     const workspace = await readWorkspace(options, runtime);
     const { output, now } = runtime;
     const message = { job: id, text, now: now() };
-    const number = await withStateOf(workspace, (state) => addMessageTo(state, workspace, message));
+    const number = await withState(workspace, (state) => addMessageTo(state, workspace, message));
     const { sendNow } = await import('./jobs-send.js');
     try {
       return await sendNow(workspace, runtime, { job: id, message: number });
     } catch (error) {
       if (!(error instanceof LockedError)) throw error;
-      const next = await withStateOf(workspace, whoSends);
+      const next = await withState(workspace, whoSends);
       output.note(`The message is planned. ${next} To prevent that: readership jobs settle ${id} --ended`);
       return 0;
     }
@@ -74,7 +74,7 @@ export const settle = workspaceCommand('settle', {
     // Only to look up an id, the platform is asked.
     const workspace = await readWorkspace(options, runtime, finding.as === 'sent' ? undefined : 'optional');
     const { now, output } = runtime;
-    return withStateOf(workspace, async (state): Promise<ExitCode> => {
+    return withState(workspace, async (state): Promise<ExitCode> => {
       const lookUp = async (project: ProjectSettings, remoteId: string) => {
         const { jobLookUp } = await import('../app/platform.js');
         return jobLookUp(workspace, runtime, state)(project, remoteId);

@@ -1,6 +1,6 @@
 import type { JobEffect } from '../agents/job-effects.js';
 import { nextTurn } from '../agents/submit.js';
-import { withStateOf } from '../app/state.js';
+import { withState } from '../app/state.js';
 import { readWorkspace, type Workspace } from '../app/workspace.js';
 import type { ExitCode } from '../errors.js';
 import { exists } from '../files.js';
@@ -34,7 +34,7 @@ const list = projectCommand('list', {
   readership jobs list --json`,
   run: async (options, runtime) => {
     const workspace = await readWorkspace(options, runtime, 'optional');
-    return withStateOf(workspace, async (state): Promise<ExitCode> => {
+    return withState(workspace, async (state): Promise<ExitCode> => {
       const { projects } = workspace;
       const { output, now } = runtime;
       const jobs = readJobsOf(state, projects);
@@ -65,7 +65,7 @@ const show = workspaceCommand('show', {
   readership jobs show 3`,
   run: async (options, runtime, id) => {
     const workspace = await readWorkspace(options, runtime, 'optional');
-    return withStateOf(workspace, async (state): Promise<ExitCode> => {
+    return withState(workspace, async (state): Promise<ExitCode> => {
       const { job, messages } = findJob(state, workspace, id);
       const changes = readChanges(state, id);
       const effect = job.merged_on === null ? undefined : await readEffect(workspace, job);

@@ -1,7 +1,7 @@
 import { watch } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
-import { withHistoryOf } from '../app/state.js';
+import { withHistory } from '../app/state.js';
 import { withoutSecrets } from '../app/secrets.js';
 import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
 import { ConfigurationError, type ExitCode, messageOf, StorageError } from '../errors.js';
@@ -43,7 +43,7 @@ export async function renderReport(
   const report = await findReport(name, workspaceDir);
   for (const message of report.notices) runtime.output.note(message);
   const period = choosePeriod(report.period, options.period, runtime.now(), settings.reports);
-  const { results: files, empty } = await withHistoryOf(workspace, ({ history }) =>
+  const { results: files, empty } = await withHistory(workspace, ({ history }) =>
     eachLoaded(projects, async (project) => {
       const prepared = await prepareReport(workspace, history, project, { report, period });
       return writeReport(

@@ -1,4 +1,4 @@
-import { withStateOf } from '../app/state.js';
+import { withState } from '../app/state.js';
 import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
 import { isSameRecipient } from '../config/recipients.js';
 import { parseDay } from '../day.js';
@@ -27,7 +27,7 @@ export async function resolveDelivery(
       'Say what became of it: --delivered RECIPIENT or --not-delivered RECIPIENT.',
     );
   const workspace = await readWorkspace(options, runtime, 'optional');
-  const settled = await withStateOf(workspace, (state) =>
+  const settled = await withState(workspace, (state) =>
     state.transaction(() => {
       const all = readDeliveries(state).filter(
         (one) => one.report === name && [undefined, one.project].includes(project),

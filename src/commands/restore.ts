@@ -2,7 +2,7 @@ import { max } from 'date-fns';
 import { resolve } from 'node:path';
 import { MAX_LOCK_WAIT_MS, withParts } from '../app/open.js';
 import { type RestoredStores, restoreStores } from '../app/restore.js';
-import { keepPrivate, readWorkspace } from '../app/workspace.js';
+import { keepFilesPrivate, readWorkspace } from '../app/workspace.js';
 import { shownPath } from '../config/load.js';
 import { addDays, daysBetween, lastEndedDay } from '../day.js';
 import { type DayStores, readDayLedger } from '../export/ledger.js';
@@ -28,7 +28,7 @@ export const restore = workspaceCommand('restore', {
     const { settings, witness } = workspace;
     const from = options.from === undefined ? undefined : resolve(workingDirectory, options.from);
     const hold = { command: 'restore', maxWaitMs: MAX_LOCK_WAIT_MS };
-    keepPrivate();
+    keepFilesPrivate();
     runtime.output.goesOnUnread = true;
     const holder = { ...hold, command: 'readership restore', now, signal };
     const restored = await restoreStores(workspace, from, holder);

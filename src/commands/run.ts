@@ -1,4 +1,4 @@
-import { withStateOf } from '../app/state.js';
+import { withState } from '../app/state.js';
 import { readWorkspace, type Runtime, type Workspace } from '../app/workspace.js';
 import { unknownLines } from '../print/status.js';
 import { hasNothingToDo } from '../service/results.js';
@@ -47,7 +47,7 @@ const reportsNothingToDo = (
   runtime: Runtime,
   { mayBeIdle, json }: { readonly mayBeIdle: boolean; readonly json: boolean },
 ): Promise<boolean> =>
-  withStateOf(workspace, async (state) => {
+  withState(workspace, async (state) => {
     const { now, output } = runtime;
     if (!mayBeIdle || !(await hasNothingToDo(workspace, state, now()))) return false;
     for (const line of unknownLines(readUnknown(state, workspace.projects))) output.note(line);

@@ -1,4 +1,4 @@
-import { withStateOf } from '../app/state.js';
+import { withState } from '../app/state.js';
 import { readWorkspace, type Workspace } from '../app/workspace.js';
 import { escapeUnsafe, MOST_NAMED } from '../format/text.js';
 import { counted } from '../format/numbers.js';
@@ -29,7 +29,7 @@ export const status = projectCommand('status', {
     const { output } = runtime;
     const now = runtime.now();
     const workspace = await readWorkspace(options, runtime, 'optional');
-    const status = await withStateOf(workspace, async (state) => {
+    const status = await withState(workspace, async (state) => {
       const days = await daysOf(workspace, state, now).catch((error: unknown) => {
         // Without a history, what may or may not have been sent is named as well.
         for (const line of unknownLines(readUnknown(state, workspace.projects))) output.note(line);

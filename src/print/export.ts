@@ -115,7 +115,7 @@ const isSizeKnown = ({ alreadyFinal, readToday, days }: ExportPlan): boolean =>
   alreadyFinal + readToday + days.filter(({ due }) => due !== 'missing').length > 1;
 
 /** What an export would load, the requests it needs, and how many the platform accepts, if it taught that. */
-export function planLines(
+export function exportPlanLines(
   { project: { name }, plan, requests }: PlannedExport,
   now: Date,
   perHour: number | undefined,
@@ -164,7 +164,7 @@ function dueLine(due: (typeof DUE_ORDER)[number], plan: ExportPlan): string | fa
 }
 
 /** The same as JSON. */
-export const planJson = ({ project, plan, requests }: PlannedExport) => ({
+export const exportPlanJson = ({ project, plan, requests }: PlannedExport) => ({
   project: project.id,
   range: plan?.range ?? null,
   days: plan?.days ?? [],

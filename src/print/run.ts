@@ -13,7 +13,7 @@ import { type Reader, readSql } from '../history/query.js';
 import { mailLines } from './emails.js';
 import { loadedLines } from './export.js';
 import { jobLines } from './jobs.js';
-import { createdWords } from './pages.js';
+import { createdWords } from './improve.js';
 import type { ExportCost } from './progress.js';
 
 // A week may begin on another day than those in `site_weeks`.

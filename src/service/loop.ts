@@ -3,7 +3,7 @@ import { addMinutes, format } from 'date-fns';
 import { stat } from 'node:fs/promises';
 import cron, { type Logger, type ScheduledTask } from 'node-cron';
 import { type Listener, withParts } from '../app/open.js';
-import { withStateOf } from '../app/state.js';
+import { withState } from '../app/state.js';
 import type { Runtime, Workspace } from '../app/workspace.js';
 import { lastScheduled } from '../config/cron.js';
 import { StorageError } from '../errors.js';
@@ -93,7 +93,7 @@ export class Service {
   /** What is wrong with the state, the next tick says. */
   #isSendDue(at: Date): Promise<boolean> {
     const { settings } = this.workspace;
-    return withStateOf(this.workspace, (state) => isSendDue(state, settings, this.#since, at)).catch(
+    return withState(this.workspace, (state) => isSendDue(state, settings, this.#since, at)).catch(
       () => false,
     );
   }

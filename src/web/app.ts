@@ -4,7 +4,7 @@ import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { createHash, randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import { ReadershipError } from '../errors.js';
-import { placeless, type Runtime, type Workspace } from '../app/workspace.js';
+import { withoutDirectories, type Runtime, type Workspace } from '../app/workspace.js';
 import type { ServeSettings } from '../config/serve.js';
 import { Access, formOf, type WebContext, type WebEnv } from './access.js';
 import { actionOf, draftOf, openAnswers } from './actions.js';
@@ -14,7 +14,7 @@ import { health } from './health.js';
 import { reportPage, reports } from './reports.js';
 import { openSources, type PageRequest, requestOf, type SiteRequest } from './request.js';
 import { Sending } from './sending.js';
-import { overview, page, pages, pagesCsv, section } from './views.js';
+import { overview, page, pages, pagesCsv, section } from './pages.js';
 
 /** What the template of a page shows. */
 type Model = (request: SiteRequest) => Promise<{ readonly template?: string }>;
@@ -65,7 +65,7 @@ export async function openApp(options: WebOptions) {
       // Only visitors may see the names of projects.
       if ((c.var as Partial<WebEnv['Variables']>).visitor === undefined)
         return access.refuse(c, status, words);
-      const shown = { words: placeless(workspace, words) };
+      const shown = { words: withoutDirectories(workspace, words) };
       return c.html(frame.page('problem', STATUS_CODES[status] ?? '', addressOf(c), shown), status);
     },
   };
@@ -185,14 +185,14 @@ async function onAgents(c: WebContext, app: App): Promise<Response> {
       const context = async () => {
         const { answer, sends = false } = await work(request);
         if (sends) app.sending.begin(request.project);
-        return { words, answer: placeless(request.workspace, answer) };
+        return { words, answer: withoutDirectories(request.workspace, answer) };
       };
       await app.answers.fetch(id, { context });
       return c.body(null);
     });
   } catch (error) {
     if (!(error instanceof ReadershipError)) throw error;
-    return again(placeless(app.sources.workspace, error.message));
+    return again(withoutDirectories(app.sources.workspace, error.message));
   }
   page.searchParams.set('done', id);
   return c.redirect(hrefOf(page), 303);

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import pLimit from 'p-limit';
 import { z } from 'zod';
-import { withStateOf } from '../app/state.js';
+import { withState } from '../app/state.js';
 import type { Workspace } from '../app/workspace.js';
 import type { State } from '../state/state.js';
 import { StorageError } from '../errors.js';
@@ -78,7 +78,7 @@ export class WebHistory {
   async with<Result>(asker: Asker, work: (reader: HistoryReader) => Promise<Result>): Promise<Result> {
     // A page asks several queries, which all end with it.
     setMaxListeners(0, asker.signal);
-    return withStateOf(this.workspace, async (state) => {
+    return withState(this.workspace, async (state) => {
       const opened = await this.#opening(() => this.#current(state));
       opened.users += 1;
       try {

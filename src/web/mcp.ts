@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { withoutSecrets } from '../app/secrets.js';
 import {
   optionsOf,
-  placeless,
+  withoutDirectories,
   type Runtime,
   type Workspace,
   type WorkspaceOptions,
@@ -106,7 +106,7 @@ async function answered(tool: Tool, input: unknown, call: Call, { mcpReq }: Serv
   } catch (error) {
     const { workspace } = call.sources;
     // Why there is no answer, without the directories of this machine.
-    const why = asInvoked(placeless(workspace, messageOf(error)), workspace.invocation);
+    const why = asInvoked(withoutDirectories(workspace, messageOf(error)), workspace.invocation);
     return { content: [{ type: 'text' as const, text: escapeLines(why) }], isError: true };
   }
 }

@@ -1,6 +1,6 @@
 import pLimit from 'p-limit';
 import { withParts } from '../app/open.js';
-import { placeless, type Runtime, type Workspace } from '../app/workspace.js';
+import { withoutDirectories, type Runtime, type Workspace } from '../app/workspace.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { messageOf } from '../errors.js';
 import { readHolder } from '../state/lock.js';
@@ -27,7 +27,7 @@ export class Sending {
   /** Begins to send the prompts of a project that wait. What a stop cuts short stays planned, and the next run sends it. */
   begin(project: ProjectSettings): void {
     void this.#oneAtATime(() => this.#send(project)).catch((error: unknown) => {
-      if (!this.runtime.signal.aborted) this.onError(placeless(this.workspace, messageOf(error)));
+      if (!this.runtime.signal.aborted) this.onError(withoutDirectories(this.workspace, messageOf(error)));
     });
   }
 

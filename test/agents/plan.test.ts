@@ -7,7 +7,7 @@ import { reasonWords } from '../../src/agents/reasons.js';
 import type { Selection } from '../../src/agents/select.js';
 import { settingsSchema } from '../../src/config/schema.js';
 import { day } from '../../src/day.js';
-import { planLines } from '../../src/print/pages.js';
+import { improvePlanLines } from '../../src/print/improve.js';
 import { readChoices } from '../../src/state/choices.js';
 import { type Job, readJobs } from '../../src/state/jobs.js';
 import { emptyState } from '../../src/state/open.js';
@@ -186,7 +186,7 @@ it.each([
   );
   const settings = { baseUrl: 'http://127.0.0.1', projects: [{ id: 'prj_sandbox' }] };
   const { improve: rules } = settingsSchema.parse(settings);
-  const lines = planLines({
+  const lines = improvePlanLines({
     name: 'Docs',
     plan,
     rules,

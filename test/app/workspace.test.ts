@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { secretNames, withoutSecrets } from '../../src/app/secrets.js';
-import { placeless, readWorkspace } from '../../src/app/workspace.js';
+import { withoutDirectories, readWorkspace } from '../../src/app/workspace.js';
 import { runtimeIn } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 
@@ -85,5 +85,5 @@ it('gives publish.then and a query no secret, and publish.then nothing of .env',
   // Words for a browser name no directory of this machine, wherever the data is.
   const elsewhere = { ...workspace, dataDir: '/srv/data' };
   const words = `${workspace.workspaceDir}/notes.yaml and /srv/data/history.duckdb`;
-  expect(placeless(elsewhere, words)).toBe('notes.yaml and history.duckdb');
+  expect(withoutDirectories(elsewhere, words)).toBe('notes.yaml and history.duckdb');
 });

@@ -4,8 +4,8 @@ import type { ReadOptions } from '../api/client.js';
 import { askForDate } from '../api/clock.js';
 import { PausedError, TryLaterError } from '../api/errors.js';
 import { connect, type Connection } from '../app/platform.js';
-import { withHistoryOf } from '../app/state.js';
-import { keepPrivate, type Runtime, type Workspace } from '../app/workspace.js';
+import { withHistory } from '../app/state.js';
+import { keepFilesPrivate, type Runtime, type Workspace } from '../app/workspace.js';
 import { DOT_ENV, SMTP_URL_VARIABLE } from '../config/load.js';
 import { isAddress } from '../config/recipients.js';
 import type { ProjectSettings } from '../config/schema.js';
@@ -40,8 +40,8 @@ import { answers, doesNotAnswer } from './try-platform.js';
 const ANSWER_TIMEOUT_MS = 10_000;
 
 /** Checks everything that a night needs; a check that fails does not stop the others. */
-export async function examine(workspace: Workspace, runtime: Runtime): Promise<CheckResult[]> {
-  keepPrivate();
+export async function checkWorkspace(workspace: Workspace, runtime: Runtime): Promise<CheckResult[]> {
+  keepFilesPrivate();
   const { history, verdict } = await tryHistory(workspace);
   // What is wrong with it, its own check says.
   const state = (await openState(workspace.dataDir).catch(() => undefined)) ?? emptyState();
@@ -162,7 +162,7 @@ async function tryReports(workspace: Workspace, runtime: Runtime): Promise<Verdi
     for (const audience of audiences) expectSendable(report, audience);
   }
   if (await exists(historyFile))
-    await withHistoryOf(workspace, async ({ history, state }) => {
+    await withHistory(workspace, async ({ history, state }) => {
       // Another project would fail in the same way.
       const one = { ...workspace, projects: workspace.projects.slice(0, 1) };
       for (const report of reports) {

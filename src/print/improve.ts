@@ -41,7 +41,7 @@ interface PlanView {
 }
 
 /** A project's plan: a table no wider than the terminal. */
-export function planLines({ name, plan, rules, width, proposals }: PlanView): string[] {
+export function improvePlanLines({ name, plan, rules, width, proposals }: PlanView): string[] {
   const { flagged, next, waiting, toPlan, toSend } = plan;
   const count = flagged.length === 0 ? 'no page' : counted(flagged.length, 'page');
   const lines = [`${name}: ${count} would get a job now`];
