@@ -123,31 +123,6 @@ function webAddress(text: string): URL | undefined {
   return url?.protocol === 'https:' || url?.protocol === 'http:' ? url : undefined;
 }
 
-/** Where a link in a chat message begins, is divided from its words, and ends: characters that no path has. */
-const [LINK_BEGINS, LINK_SAYS, LINK_ENDS] = ['\u0002', '\u001f', '\u0003'];
-const CHAT_LINK = new RegExp(
-  `${LINK_BEGINS}([^${LINK_SAYS}]*)${LINK_SAYS}([^${LINK_ENDS}]*)${LINK_ENDS}`,
-  'g',
-);
-
-/** Words of a chat message that lead somewhere. */
-export const chatLink = (href: string, words: string): string =>
-  `${LINK_BEGINS}${href}${LINK_SAYS}${words}${LINK_ENDS}`;
-
-/** A chat message as the words between its links, and its links. */
-export function chatParts(message: string): { readonly words: string; readonly href: string | null }[] {
-  const parts: { words: string; href: string | null }[] = [];
-  let done = 0;
-  for (const { 0: whole, 1: href = '', 2: words = '', index } of message.matchAll(CHAT_LINK)) {
-    parts.push({ words: message.slice(done, index), href: null }, { words, href });
-    done = index + whole.length;
-  }
-  // Where a message was cut, its last link may be without its end.
-  const [words = '', half] = message.slice(done).split(LINK_BEGINS);
-  parts.push({ words: half === undefined ? words : `${words}…`, href: null });
-  return parts.filter(({ words }) => words !== '');
-}
-
 /** The word with the fewest typing mistakes; undefined if all have more than two. */
 export function nearest(word: string, words: readonly string[]): string | undefined {
   const [near] = words

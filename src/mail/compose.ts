@@ -2,7 +2,8 @@ import { domainToASCII } from 'node:url';
 import { domainOf, isAddress, type Recipient, type Sender } from '../config/recipients.js';
 import type { Settings } from '../config/schema.js';
 import { ConfigurationError } from '../errors.js';
-import { chatParts, escapeMarkup } from '../format/text.js';
+import { chatParts } from '../format/chat.js';
+import { escapeMarkup } from '../format/text.js';
 import type { DeliveryKey } from '../state/emails.js';
 import type { Channel, Post } from './channel.js';
 import { type Figures, fingerprintOf } from './delivery.js';
@@ -20,7 +21,7 @@ export interface Notice {
   readonly kind: 'report' | 'alert';
   readonly subject: string;
   /** A few lines of text for a chat, with links as `chatLink` writes them. */
-  readonly brief: string;
+  readonly chat: string;
   /** The address of the full report; null if it is not served. */
   readonly pageUrl: string | null;
   /** Its content, for programs. */
@@ -141,9 +142,9 @@ const cut = (text: string, length: number): string =>
 const LINK = 'Open the report';
 
 /** Text is escaped, so that a path cannot mention a channel or forge a link. */
-function slackMessage({ subject, brief, pageUrl }: Notice) {
+function slackMessage({ subject, chat, pageUrl }: Notice) {
   const section = (text: string) => ({ type: 'section', text: { type: 'mrkdwn', verbatim: true, text } });
-  const body = subject.length > MAX_HEADING ? `${subject}\n\n${brief}` : brief;
+  const body = subject.length > MAX_HEADING ? `${subject}\n\n${chat}` : chat;
   const written = chatParts(body).map(({ words, href }) =>
     href === null ? escapeMarkup(words) : slackLink(href, words),
   );
@@ -175,7 +176,7 @@ function wholeParts(parts: readonly string[], length: number): string {
 }
 
 /** Teams interprets Markdown in text blocks, but not in text runs. */
-function teamsMessage({ subject, brief, pageUrl }: Notice) {
+function teamsMessage({ subject, chat, pageUrl }: Notice) {
   const block = (line: string, spacing: string, style: object = {}) => ({
     type: 'RichTextBlock',
     spacing,
@@ -184,7 +185,7 @@ function teamsMessage({ subject, brief, pageUrl }: Notice) {
       ...(href !== null && { selectAction: { type: 'Action.OpenUrl', url: href } }),
     })),
   });
-  const lines = cut(brief, MAX_TEXT).split('\n');
+  const lines = cut(chat, MAX_TEXT).split('\n');
   return {
     type: 'message',
     attachments: [
@@ -213,7 +214,7 @@ function teamsMessage({ subject, brief, pageUrl }: Notice) {
 const MAX_DATA = 500_000;
 
 function webhookEvent({ report, project, period }: DeliveryKey, notice: Notice, now: Date) {
-  const { kind, subject, brief, pageUrl, data } = notice;
+  const { kind, subject, chat, pageUrl, data } = notice;
   const isTooLong = JSON.stringify(data).length > MAX_DATA;
   const contentLeftOut = `left out, because it has more than ${MAX_DATA} characters: run readership report ${report} --format json`;
   return {
@@ -224,7 +225,7 @@ function webhookEvent({ report, project, period }: DeliveryKey, notice: Notice, 
       project,
       period,
       subject,
-      text: chatParts(brief)
+      text: chatParts(chat)
         .map(({ words }) => words)
         .join(''),
       url: pageUrl,

@@ -71,8 +71,6 @@ export function improveModel(answers: object) {
     ...groups,
     /** Open for longest first. */
     ready: groups.ready.toSorted((one, two) => Number(one.endedAt) - Number(two.endedAt)),
-    /** Planned in the week or since, whatever happened to them. */
-    flagged,
     proposed,
     newlyFlagged,
     /** The other pages with a job of the week or an open one, each once, the pages flagged without a job, and those next in line. */

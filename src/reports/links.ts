@@ -31,11 +31,3 @@ export function pageLink({ id, siteUrl, webApp }: LinkedProject, path: string): 
   if (webApp === null) return siteLink(siteUrl, path);
   return `${webApp}/page?${new URLSearchParams({ project: id, path }).toString()}`;
 }
-
-const LONGEST_MAIL_LINK = 300;
-
-/** As `pageLink`, but undefined for a very long address, because email clients clip long emails. */
-export function mailLink(project: LinkedProject, path: string): string | undefined {
-  const link = pageLink(project, path);
-  return link !== undefined && link.length <= LONGEST_MAIL_LINK ? link : undefined;
-}

@@ -1,9 +1,10 @@
 import { withImages } from '../charts/images.js';
-import { readPalette } from '../charts/palette.js';
+import { type Palette, readPalette } from '../charts/palette.js';
 import { problemOf } from '../config/problems.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
 import { ConfigurationError, ReadershipError } from '../errors.js';
 import { asInvoked, type Invocation, pageAsInvoked } from '../format/advice.js';
+import { chatMessageIn, plainText } from '../format/chat.js';
 import { plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { dateOf, type Reader } from '../history/query.js';
@@ -14,8 +15,8 @@ import { type ReportDefinition, shows } from './definition.js';
 import { improveModel } from './improve.js';
 import { linksOf } from './links.js';
 import type { Period } from './period.js';
-import { tablesOf } from './tables.js';
-import { fillLine, fillTemplate, findTemplates, type TemplateForm } from './templates.js';
+import { ROWS_IN_MAIL, tablesOf } from './tables.js';
+import { fillLine, fillTemplate, findTemplates } from './templates.js';
 import { weeklyModel } from './weekly/model.js';
 
 /** Where reports are rendered: the settings that affect them, and the workspace's own templates. */
@@ -68,39 +69,31 @@ export async function prepareReport(
   const events = hasLines ? await readNotes(reader, project.id) : [];
   const charts = chartsOf(report, answers, timezone, events);
   const links = linksOf(place.settings, project, { name, period });
-  /** Formatted only for templates that show them. */
-  const tables = () => tablesOf(report, answers, charts, timezone);
-  const shown = {
+  const shownIn = (form: Form) => ({
     ...model,
     report: { name, title, audience },
     timezone,
     links,
-    pageUrl: links.page,
     charts,
-    tables,
-  };
+    /** Formatted only for templates that show them. */
+    tables: () => tablesOf(report, answers, charts, timezone, form === 'page' ? Infinity : ROWS_IN_MAIL),
+  });
   const line = (key: string, text: string) =>
-    fillLine(name, `${report.folder}/report.yaml, ${key}`, text, shown);
+    fillLine(name, `${report.folder}/report.yaml, ${key}`, text, shownIn('text'));
   const subject = line('subject', report.subject);
   /** The preview text that email clients show after the subject. */
   const preheader = line('preheader', report.preheader);
-  const forms = await formsOf(place, name, { ...shown, subject, preheader });
+  const heading = { subject, preheader, pageUrl: links.page };
   return {
     name,
     period,
-    subject,
+    ...heading,
     /** The subject without the dates, which a digest has once. */
     news: () => line('subject', report.subject.replace(/,? \{\{plainDayRange period\}\}/, '')),
-    preheader,
-    pageUrl: links.page,
     model,
     answers,
-    text: forms.text,
-    brief: forms.brief,
-    /** A self-contained page. */
-    page: forms.page,
     json: () => JSON.stringify({ report: name, subject, ...model }, null, 2),
-    mail: forms.mail,
+    ...(await formsOf(place, name, heading, shownIn)),
   };
 }
 
@@ -136,43 +129,61 @@ function modelOf(report: ReportDefinition, answers: QueryRows, context: ModelCon
   }
 }
 
-/** A model in the forms that templates of that name give it. */
-export async function formsOf(
+/** What the forms of a report are for: a page, an email that looks the same, and plain text. */
+type Form = 'page' | 'email' | 'text';
+
+interface Heading {
+  readonly subject: string;
+  readonly preheader: string;
+  /** The address of the page; null if it is not served. */
+  readonly pageUrl: string | null;
+}
+
+/** The forms of a report, each filled when it is asked for, from what `shownIn` says is shown in it. */
+async function formsOf(
   { settings, workspaceDir, invocation }: ReportPlace,
   name: string,
-  model: { readonly subject: string; readonly pageUrl: string | null; readonly [field: string]: unknown },
+  heading: Heading,
+  shownIn: (form: Form) => object,
 ) {
   const templates = await findTemplates(workspaceDir);
+  const { subject, pageUrl } = heading;
   const sentBy = sentByWords(settings.mail);
-  const fill = (form: TemplateForm, more: object = {}): string => {
-    const filled = fillTemplate(name, form, templates, { ...model, sentBy, ...more });
-    return (form === 'text' || form === 'brief' ? asInvoked : pageAsInvoked)(filled, invocation);
+  const html = (form: Form, palette: Palette): string => {
+    const isEmail = form === 'email';
+    const model = {
+      ...shownIn(form),
+      ...heading,
+      pageUrl: isEmail ? pageUrl : null,
+      palette,
+      isEmail,
+      sentBy,
+    };
+    return pageAsInvoked(fillTemplate(name, 'html', templates, model), invocation);
   };
+  const markedText = (): string =>
+    asInvoked(fillTemplate(name, 'text', templates, { ...shownIn('text'), ...heading }), invocation);
+  const text = (): string => plainText(markedText());
   return {
-    text: () => fill('text'),
-    /** A few lines of plain text, for a chat. */
-    brief: () => fill('brief'),
-    page: async () => fill('page', { palette: await readPalette(workspaceDir) }),
-    /** HTML with all CSS inlined, as email clients require, and pictures referenced by `cid:`, and the same as text. */
-    mail: async () => {
+    text,
+    /** The first part of the text, for a chat, with its links marked. */
+    chat: () => chatMessageIn(markedText()),
+    /** A self-contained page. */
+    page: async () => html('page', await readPalette(workspaceDir)),
+    /** The page as email clients show it, with all CSS inlined and its pictures as `cid:`, and the text. */
+    email: async () => {
       const palette = await readPalette(workspaceDir);
-      const filled = fill('mail', { palette });
-      const { html, pictures } = await withImages(filled, name, palette);
+      const { html: filled, pictures } = await withImages(html('email', palette), name, palette);
       // Loaded on demand, because only emails need it.
       const { inline } = await import('@css-inline/css-inline');
       const options = { keepAtRules: true, removeInlinedSelectors: true, loadRemoteStylesheets: false };
+      const browser = pageUrl === null ? [] : [`Open in the browser: ${pageUrl}\n`];
+      const lines = [text(), ...browser, ...(sentBy === null ? [] : [sentBy])];
       return {
-        subject: model.subject,
-        html: inline(html, options),
+        subject,
+        html: inline(filled, options),
         pictures,
-        text: [
-          fill('text'),
-          model.pageUrl === null ? [] : `Open in the browser: ${model.pageUrl}\n`,
-          sentBy ?? [],
-        ]
-          .flat()
-          .join('\n')
-          .replace(/\n*$/, '\n'),
+        text: lines.join('\n').replace(/\n*$/, '\n'),
       };
     },
   };
@@ -191,9 +202,8 @@ export async function digestOf(
   const [first] = editions;
   const others = editions.length === 1 ? '' : `; ${counted(editions.length - 1, 'more project')}`;
   const subject = `${title}, ${plainDayRange(period)}: ${first?.news ?? ''}${others}`;
-  const preheader = first?.preheader ?? '';
-  const model = { subject, preheader, period, cautions, editions, report: { title }, pageUrl: null };
-  const { text, mail } = await formsOf(place, 'digest', model);
-  const projects = reports.map(({ model }) => model);
-  return { subject, pageUrl: null, model: { projects }, brief: text, mail };
+  const heading = { subject, preheader: first?.preheader ?? '', pageUrl: null };
+  const shown = { period, cautions, editions, report: { title } };
+  const { chat, email } = await formsOf(place, 'digest', heading, () => shown);
+  return { subject, pageUrl: null, model: { projects: reports.map(({ model }) => model) }, chat, email };
 }

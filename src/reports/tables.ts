@@ -8,36 +8,46 @@ import type { Row } from '../history/query.js';
 import { type QueryRows, rowsOf } from './answers.js';
 import { type ReportDefinition, shows } from './definition.js';
 
-/** No client clips an email below about 80 KB. */
-const ROWS_IN_MAIL = 30;
+/** As many rows as email clients show without clipping the email. */
+export const ROWS_IN_MAIL = 30;
 
-/** The results of a report as tables in the order of its queries, for reports without their own template. */
+/** Up to so many facts are in one row; more are in rows of two. */
+const FACTS_IN_ROW = 3;
+
+/** The results of a report as tables in the order of its queries, each with at most so many rows. */
 export const tablesOf = (
   { queries }: ReportDefinition,
   answers: QueryRows,
   charts: Readonly<Record<string, DrawnChart>>,
   timezone: string,
+  mostRows: number,
 ) =>
   queries.map(({ name, title, show, columns }) => {
     const chart = charts[name] ?? null;
+    const all = rowsOf(answers, name);
     const shownColumns = chart === null ? columns : undefined;
-    const rows = rowsOf(answers, name).map((row) => cellsOf(row, shownColumns, timezone));
-    const firstRows = rows.slice(0, ROWS_IN_MAIL);
+    const rows = all.slice(0, mostRows).map((row) => cellsOf(row, shownColumns, timezone));
+    const [head = []] = rows;
     return {
       name,
       title,
       /** Drawn on the page and in emails. Plain text has its rows. */
       chart,
       isTable: chart === null || shows({ show }, 'table'),
-      head: rows[0] ?? [],
+      head,
       rows,
-      /** The rows that fit into an email, and how many are left out. */
-      firstRows,
-      more: rows.length - firstRows.length,
-      /** For a query that returns one row: its values, each with a title. */
-      facts: shows({ show }, 'facts') ? (rows[0] ?? null) : null,
+      /** How many rows are left out. */
+      more: all.length - rows.length,
+      /** For a query that returns one row: its values, each with a title, in rows. */
+      facts: shows({ show }, 'facts') ? inRows(head) : null,
     };
   });
+
+function inRows<Fact>(facts: readonly Fact[]): Fact[][] {
+  const length = facts.length <= FACTS_IN_ROW ? FACTS_IN_ROW : 2;
+  const rows = Math.ceil(facts.length / length);
+  return Array.from({ length: rows }, (_, row) => facts.slice(row * length, (row + 1) * length));
+}
 
 /** The values of a row, as the built-in templates show them. */
 const cellsOf = (row: Row, columns: readonly string[] = Object.keys(row), timezone: string) =>

@@ -1,4 +1,4 @@
-import Handlebars, { type HelperDelegate } from 'handlebars';
+import Handlebars, { type HelperDelegate, type HelperOptions } from 'handlebars';
 import { z } from 'zod';
 import { day, dayOf } from '../day.js';
 import { isCut } from '../charts/axes.js';
@@ -7,8 +7,9 @@ import { drawChart } from '../charts/draw.js';
 import { audienceColumn, audienceName, viewsBy } from '../format/audience.js';
 import * as numbers from '../format/numbers.js';
 import { dayList, dayRange, longDay, moment, plainDayRange, shortDayRange } from '../format/days.js';
-import { capitalised, chatLink, shownPath, shownText, webLink, wholePath } from '../format/text.js';
-import { mailLink, pageLink } from './links.js';
+import { chatLink, markedForChats } from '../format/chat.js';
+import { capitalised, shownPath, shownText, webLink, wholePath } from '../format/text.js';
+import { pageLink } from './links.js';
 import { viewsChart, weeklyChart, weeksSparkline, weeksText } from './weekly/chart.js';
 import { sparkWeek } from './weekly/rows.js';
 
@@ -19,9 +20,16 @@ const days = z.array(dayField);
 const range = z.object({ first: dayField, last: dayField });
 const spark = z.array(sparkWeek);
 const project = z.object({ id: text, siteUrl: text.nullable(), webApp: text.nullable() });
+const linkable = z.union([project, text.nullable()]);
 /** Templates of one's own may name only the site. */
 const linked = (of: z.infer<typeof project> | string | null) =>
   of !== null && typeof of === 'object' ? of : { id: '', siteUrl: of, webApp: null };
+
+/** Whether a report is being written as an email. */
+const isEmail = z
+  .object({ data: z.object({ root: z.object({ isEmail: z.boolean().default(false) }) }) })
+  .transform(({ data }) => data.root.isEmail);
+const LONGEST_MAIL_LINK = 300;
 
 /** A template function of one value, which is checked because a template can pass anything. */
 export const of =
@@ -83,23 +91,25 @@ export const templateFunctions: Readonly<Record<string, HelperDelegate>> = {
   audienceName: of(audienceColumn, audienceName),
   viewsBy: ofTwo(audienceColumn, number, viewsBy),
   /** `pageLink project path`, or `pageLink project.siteUrl path` for the page on the site. */
-  pageLink: ofTwo(z.union([project, text.nullable()]), text, (of, path) => pageLink(linked(of), path)),
-  mailLink: ofTwo(z.union([project, text.nullable()]), text, (of, path) => mailLink(linked(of), path)),
-  /** A path in a chat message, which leads into the web app if that has an address. */
+  pageLink: (of: unknown, path: unknown, options: HelperOptions) => {
+    const link = pageLink(linked(linkable.parse(of)), text.parse(path));
+    // Email clients clip long emails.
+    return isEmail.parse(options) && link !== undefined && link.length > LONGEST_MAIL_LINK ? undefined : link;
+  },
+  /** A path in plain text, which in a chat leads into the web app if that has an address. */
   chatPath: ofTwo(project, text, (of, path) =>
     of.webApp === null ? shownPath(path) : chatLink(pageLink(of, path) ?? '', shownPath(path)),
   ),
+  /** `{{#chat}}…{{/chat}}`: the part of a text that a chat gets; without it, a chat gets all. */
+  chat(this: unknown, { fn }: HelperOptions) {
+    return markedForChats(fn(this));
+  },
   webLink: of(text.nullable(), webLink),
 
-  /** Length of a bar, relative to the longest one. */
+  /** Length of a bar, relative to the longest one. Anything above zero is visible. */
   barLength: ofTwo(number, number, (value, longest) =>
-    numbers.percent(longest > 0 ? Math.min(1, value / longest) : 0),
+    value > 0 && longest > 0 ? `${Math.max(2, Math.round(100 * Math.min(1, value / longest)))}%` : '0%',
   ),
-  /** The same in pixels, for emails: `barPixels value longest 96`. Anything above zero is visible. */
-  barPixels: (value: unknown, longest: unknown, most: unknown): number => {
-    const [views, scale, pixels] = [number.parse(value), number.parse(longest), number.parse(most)];
-    return views > 0 ? Math.max(2, Math.round(Math.min(1, views / scale) * pixels)) : 0;
-  },
   /** `drawChart chart "page"`: a chart as SVG, for a page, a tablet, a phone or an email. */
   drawChart: ofTwo(z.unknown(), text, (chart, size) => new Handlebars.SafeString(drawChart(chart, size))),
   /** Whether triangles mark values beyond the end of the scale. */

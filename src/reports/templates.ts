@@ -10,13 +10,8 @@ import { templateFunctions } from './template-functions.js';
 /** A template that cannot be read, parsed or filled; the message names its file. */
 export class TemplateError extends ConfigurationError {}
 
-/** The forms of a report that come from templates, and their file extensions. Only HTML is escaped. */
-const ENDINGS = {
-  page: '.html.hbs',
-  text: '.text.hbs',
-  brief: '.brief.hbs',
-  mail: '.mail.html.hbs',
-} as const;
+/** What a template makes, and the ending of its file. The email is the page, with its styles inlined. Only HTML is escaped. */
+const ENDINGS = { html: '.html.hbs', text: '.text.hbs' } as const;
 
 export type TemplateForm = keyof typeof ENDINGS;
 
@@ -40,7 +35,7 @@ export async function findTemplates(workspaceDir: string | undefined): Promise<T
 
 /** `layouts/page` of `layouts/page.html.hbs`, and `weekly.text.hbs` as it is. */
 const nameOf = (file: string): string =>
-  file.endsWith(ENDINGS.page) ? file.slice(0, -ENDINGS.page.length) : file;
+  file.endsWith(ENDINGS.html) ? file.slice(0, -ENDINGS.html.length) : file;
 
 /** The template for reports without their own; it shows the rows as tables. */
 const ANY_REPORT = 'report';
@@ -55,8 +50,7 @@ export function fillTemplate(
   const path =
     templates.get(nameOf(report + ENDINGS[form])) ?? templates.get(nameOf(ANY_REPORT + ENDINGS[form]));
   if (path === undefined) throw new ConfigurationError('templates/ is incomplete: reinstall Readership');
-  const isText = form === 'text' || form === 'brief';
-  return new Filling(report, templates, isText ? 'text' : 'html').fill(path, model);
+  return new Filling(report, templates, form).fill(path, model);
 }
 
 /** Fills page templates repeatedly; each is read once. `functions` are additional functions for them. */
@@ -87,7 +81,7 @@ class Filling {
   constructor(
     private readonly report: string,
     templates: Templates,
-    private readonly form: 'html' | 'text',
+    private readonly form: TemplateForm,
     functions: Readonly<Record<string, HelperDelegate>> = {},
   ) {
     this.#environment.registerHelper({ ...templateFunctions, ...functions });

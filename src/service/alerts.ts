@@ -67,7 +67,7 @@ function alertNotice({ fact, text: words, data }: Alert, invocation: Invocation)
   return {
     kind: 'alert',
     subject,
-    brief: text,
+    chat: text,
     pageUrl: null,
     data,
     figures: null,

@@ -75,10 +75,10 @@ export async function reportNotice(
     kind: 'report',
     subject: whole.subject,
     pageUrl: whole.pageUrl,
-    brief: whole.brief(),
+    chat: whole.chat(),
     data: whole.model,
     figures: { days, human, ai },
-    email: () => whole.mail(),
+    email: () => whole.email(),
   };
 }
 

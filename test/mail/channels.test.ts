@@ -1,4 +1,4 @@
-import { chatLink } from '../../src/format/text.js';
+import { chatLink } from '../../src/format/chat.js';
 import { execFile } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
@@ -235,9 +235,9 @@ describe('what a channel gets', () => {
   });
 
   it('stays within the limits of Slack, no matter how long it is, with a heading that was cut below it', () => {
-    const brief = '&'.repeat(5_000);
+    const chat = '&'.repeat(5_000);
     const { blocks } = JSON.parse(
-      postTo('slack', 'https://hooks.example.com/x', { brief, subject: '𝄞'.repeat(300) }).body,
+      postTo('slack', 'https://hooks.example.com/x', { chat, subject: '𝄞'.repeat(300) }).body,
     ) as { blocks: { text: { text: string } }[] };
     expect(blocks[0]?.text.text.length).toBeLessThanOrEqual(150);
     expect(blocks[0]?.text.text).toMatch(/^𝄞+…$/u);
@@ -247,30 +247,30 @@ describe('what a channel gets', () => {
 
   it('has links where the text has them, whole or not at all, and none for a program', () => {
     const href = 'https://readers.example.com/page?project=prj_1&path=%2Fa%7Cb';
-    const brief = `▲ ${chatLink(href, '/a<b')}: 20 human`;
-    const { blocks } = JSON.parse(postTo('slack', 'https://hooks.example.com/x', { brief }).body) as {
+    const chat = `▲ ${chatLink(href, '/a<b')}: 20 human`;
+    const { blocks } = JSON.parse(postTo('slack', 'https://hooks.example.com/x', { chat }).body) as {
       blocks: { text: { text: string } }[];
     };
     const written = `<${href.replace('&', '&amp;')}|/a&lt;b>`;
     expect(blocks[1]?.text.text).toBe(`▲ ${written}: 20 human`);
-    const teams = postTo('teams', 'https://teams.example.com/x', { brief }).body;
+    const teams = postTo('teams', 'https://teams.example.com/x', { chat }).body;
     expect(teams).toContain(
       JSON.stringify({ type: 'TextRun', text: '/a<b', selectAction: { type: 'Action.OpenUrl', url: href } }),
     );
-    const { data } = JSON.parse(postTo('webhook', 'https://hooks.example.com/x', { brief }).body) as {
+    const { data } = JSON.parse(postTo('webhook', 'https://hooks.example.com/x', { chat }).body) as {
       data: { text: string };
     };
     expect(data.text).toBe('▲ /a<b: 20 human');
     // However long it is, and wherever it is cut.
     for (const before of Array.from({ length: 120 }, (_, index) => 2_700 + index)) {
       const long = `${'x'.repeat(before)}${chatLink(href, '/a<b')} and more`.padEnd(4_000, '.');
-      const { blocks } = JSON.parse(postTo('slack', 'https://hooks.example.com/x', { brief: long }).body) as {
+      const { blocks } = JSON.parse(postTo('slack', 'https://hooks.example.com/x', { chat: long }).body) as {
         blocks: { text: { text: string } }[];
       };
       const text = blocks[1]?.text.text ?? '';
       expect(text.length).toBeLessThanOrEqual(3_000);
       expect(text.replace(written, '')).toMatch(/^x+( and more\.*|[ a-z]*)…$/);
-      expect(postTo('teams', 'https://teams.example.com/x', { brief: long }).body).not.toMatch(
+      expect(postTo('teams', 'https://teams.example.com/x', { chat: long }).body).not.toMatch(
         /\\u00(02|03|1f)/,
       );
     }

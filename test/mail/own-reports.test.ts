@@ -87,7 +87,7 @@ describe('a report that a workspace defines', () => {
     const [post, ...more] = chat.seen;
     expect(more).toEqual([]);
     expect(post?.body).toContain('Acme Docs, Oct 1 – 31, 2026: Sections');
-    expect(post?.body).toMatch(/"Sections:".+\/page-1: Human 3,069 · AI 1,519/);
+    expect(post?.body).toMatch(/"SECTIONS".+\/page-1: Human 3,069 · AI 1,519/);
     expect((await report(MONDAY, reports)).detail.deliveries).toEqual([]);
     expect(test.server.accepted.get('docs@example.com')).toHaveLength(3);
 

@@ -8,7 +8,7 @@ export const SECRET = `whsec_${KEY.toString('base64')}`;
 const notice: Notice = {
   kind: 'report',
   subject: 'Acme Docs, Nov 9 – 15, 2026: people & AI <read>',
-  brief: 'Human views: 1,620 (+3%)\n\nMost read:\n/a_b/<!channel>&[x](https://evil.example): 20 human, 10 AI',
+  chat: 'Human views: 1,620 (+3%)\n\nMost read:\n/a_b/<!channel>&[x](https://evil.example): 20 human, 10 AI',
   pageUrl: 'https://reports.example.com/prj_1/weekly-2026-W46.html',
   data: { human: { views: 1620 } },
   figures: { days: 7, human: 1620, ai: 40 },

@@ -116,9 +116,9 @@ test('a report computes with its days, and shows facts, dates, and a chart inste
   await busiest('list.sql', "SELECT $to AS last_day, TIMESTAMP '2026-11-16 02:03:00' AS at");
   const report = await prepared('busiest');
   const html = await report.page();
-  const tiles = [...html.matchAll(/<dt>([^<]*)<\/dt><dd class="(?:value|words)">([^<]*)</g)].map(
-    ([, ...pair]) => pair,
-  );
+  const tiles = [
+    ...html.matchAll(/<td class="figure">([^<]*)<br><span class="(?:value|words)">([^<]*)</g),
+  ].map(([, ...pair]) => pair);
   expect(tiles).toEqual([
     ['Days before', '7'],
     ['First', 'Nov 2, 2026'],
@@ -126,10 +126,10 @@ test('a report computes with its days, and shows facts, dates, and a chart inste
   ]);
   expect(html).toMatch(/data-value="2026-11-15">Nov 15, 2026<.*>Nov 16, 2026 at 02:03 UTC</);
   expect(html).toMatch(/<h2 id="days">Days<[^]*<title>Days<\/title>/);
-  expect(html.match(/<table/g)).toHaveLength(1);
+  expect(html.match(/<table class="card rows/g)).toHaveLength(1);
   // Plain text has no charts, so it has the rows.
-  expect(report.text()).toMatch(/\nDAYS\n\nNov 9, 2026\n {2}Total [\d,]+\n/);
-  const { html: mail, pictures } = await report.mail();
+  expect(report.text()).toMatch(/\nDAYS\nNov 9, 2026: Total [\d,]+\n/);
+  const { html: mail, pictures } = await report.email();
   expect(mail).toMatch(
     />Days<\/h2>[^]*<img [^>]*alt="Days. Total: [\d,]+ on Nov 9, 2026, [^"]* on Nov 15, 2026."/,
   );
@@ -145,7 +145,7 @@ test('facts without a value, and with a path of any characters, are safe in plai
   await busiest('busiest.sql', "SELECT '/a' || chr(10) || 'b' AS path, NULL AS human");
   const report = await prepared('busiest');
   expect(report.text()).toContain('\nPath: /a%0Ab\nHuman: –\n');
-  expect(report.brief()).toContain('\nPath: /a%0Ab\nHuman: –\n');
+  expect(report.chat()).toContain('\nPath: /a%0Ab\nHuman: –\n');
 });
 
 test('a query that a report does not list is named', async () => {
@@ -258,7 +258,7 @@ test('lines mark the notes about their days, on the page and in the email', asyn
     UNION ALL BY NAME SELECT 'prj_1' AS project, DATE '2026-01-01' AS day, 'Before' AS text, '*' AS path, false AS is_break`);
   const report = await prepared('busiest');
   const note = 'Nov 11, 2026: New &lt;navigation&gt; (/guides/*). Nothing is compared across this day.';
-  for (const html of [await report.page(), (await report.mail()).html]) {
+  for (const html of [await report.page(), (await report.email()).html]) {
     expect(html).toMatch(new RegExp(`<b[^>]*>A</b> ${note.replace(/[()*]/g, '\\$&')}`));
     expect(html).not.toContain('Before');
   }
@@ -311,7 +311,7 @@ describe('a broken template', () => {
     expect(() => report.text()).toThrow(
       /weekly\.text\.hbs: line 1: there is no “nothing”; there are project, period, /,
     );
-    await expect(report.mail()).rejects.toThrow(/templates\/weekly\.text\.hbs/);
+    await expect(report.email()).rejects.toThrow(/templates\/weekly\.text\.hbs/);
     await write('templates/weekly.text.hbs', 'One line.\n{{counted parts.length "project"}}');
     const old = await prepared('weekly');
     expect(() => old.text()).toThrow(

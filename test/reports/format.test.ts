@@ -139,7 +139,7 @@ describe('template functions', () => {
   const call = (name: string, ...values: unknown[]): unknown => templateFunctions[name]?.call({}, ...values);
 
   test('the length of a bar is its share of the longest one', () => {
-    expect([call('barLength', 50, 200), call('barLength', 0, 0)]).toEqual(['25.0%', '0.0%']);
+    expect([call('barLength', 50, 200), call('barLength', 0, 0)]).toEqual(['25%', '0%']);
   });
   test('a path can break after a slash, and is escaped', () => {
     expect(String(call('brokenPath', '/a/<b>'))).toBe('/a/<wbr>&lt;b&gt;');

@@ -264,7 +264,7 @@ test('the news of generated sites is true, sentence by sentence, and reads as in
         const problem = problemIn(sentence, site, monday, sofar);
         if (problem !== undefined) problems.push(`site ${index}, week ${week}: ${problem}`);
       }
-      for (const words of [report.text(), report.brief(), report.subject, report.preheader]) {
+      for (const words of [report.text(), report.chat(), report.subject, report.preheader]) {
         const slip = SLIPS.exec(words.replace(/^ .*$/gm, ''));
         if (slip !== null) problems.push(`site ${index}, week ${week}: a slip: ${slip[0]}`);
       }

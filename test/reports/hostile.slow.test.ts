@@ -22,7 +22,7 @@ async function rendered(report: string, { paths, note, projectName }: Surroundin
   try {
     await addHostile(history, paths, note);
     const prepared = await prepare({ reader: history.reader, name: report, projectName, siteUrl: SITE_URL });
-    return { html: await prepared.page(), text: prepared.text(), mail: await prepared.mail() };
+    return { html: await prepared.page(), text: prepared.text(), mail: await prepared.email() };
   } finally {
     await history.run('ROLLBACK');
   }

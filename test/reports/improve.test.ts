@@ -44,7 +44,7 @@ test('views before and after each merge are listed, with the change of the site,
         page('/quickstart', 'Job 1, merged on Oct 10, 2026'),
     ),
   );
-  for (const html of [await report.page(), (await report.mail()).html]) {
+  for (const html of [await report.page(), (await report.email()).html]) {
     const [, table = ''] = html.split('After the merge');
     expect(table.match(/site [+−]?\d+%/g)).toHaveLength(4);
   }
@@ -56,7 +56,7 @@ test('the commands in it name the configuration, as they must be typed', async (
   const advice = 'To list all of them: readership improve --config staging.yaml';
   expect(report.text()).toContain(advice);
   expect(await report.page()).toContain(advice);
-  expect((await report.mail()).text).toContain(advice);
+  expect((await report.email()).text).toContain(advice);
 });
 
 test('a merge is listed for twelve weeks', async () => {
@@ -131,7 +131,7 @@ test.each([
   Check #1: https://github.com/acme/docs/pull/1
 `);
   expect(text).toContain(`  ${note}`);
-  for (const html of [await report.page(), (await report.mail()).html])
+  for (const html of [await report.page(), (await report.email()).html])
     expect(html).toMatch(/Pull requests to check[^]+Check #1&nbsp;→/);
 });
 
@@ -174,14 +174,13 @@ test('each page is listed once, with the numbers for which it was chosen', async
   1,204 human and 870 AI views in a typical week (+25%)
   #3 of 412 pages.
 `);
-  // Without numbers, the reason is told in words.
   const report = await improve();
-  expect(report.brief()).toMatch(
-    /\nNewly flagged:\n(?:.+\n)+\/sdks\/rust: #3 of 412 pages: 350 views in a typical week/,
-  );
+  expect(report.chat()).toContain('\n/sdks/rust\n  No job yet, flagged 1 day ago\n');
   expect(report.subject).toContain('5 pages newly flagged');
   const html = await report.page();
-  const rows = [...html.matchAll(/<tr><th scope="row">.*?<\/tr>/gs)].map(([row]) =>
+  const rows = [
+    ...html.matchAll(/<tr><th scope="row" class="path">.*?<\/tr>(?:\s*<tr class="beneath">.*?<\/tr>)?/gs),
+  ].map(([row]) =>
     row
       .replace(/<wbr>/g, '')
       .replace(/<[^>]+>/g, '|')
@@ -189,12 +188,12 @@ test('each page is listed once, with the numbers for which it was chosen', async
       .replace(/[|\n]+/g, '|'),
   );
   expect(rows).toEqual([
-    '|/changelog|Job 2, flagged 6 days ago|Much read.|–|–|–|8 days|Review #2 →|',
-    '|/quickstart|Job 1, flagged 6 days ago|1,205|870|−12%|2 days|Review #1 →|',
-    '|/sdks/go|1,205|870|−12%|6 days ago|Running|',
-    '|/sdks/rust|#3 of 412 pages.|1,204|870|+25%|1 day ago|No job yet|',
-    '|/sdks/c|#5 of 412 pages.|1,204|870|+25%|–|Next in line|',
-    '|/sdks/lua|#7 of 412 pages.|1,204|870|+25%|–|Next in line|',
+    '|/changelog|–|–|–|Review #2 →|Job 2, flagged 6 days ago, open for 8 days|Much read.|',
+    '|/quickstart|1,205|870|−12%|Review #1 →|Job 1, flagged 6 days ago, open for 2 days|',
+    '|/sdks/go|1,205|870|−12%|Running|6 days ago|',
+    '|/sdks/rust|1,204|870|+25%|No job yet|1 day ago|#3 of 412 pages.|',
+    '|/sdks/c|1,204|870|+25%|Next in line|#5 of 412 pages.|',
+    '|/sdks/lua|1,204|870|+25%|Next in line|#7 of 412 pages.|',
   ]);
   await history.run("UPDATE choices SET chosen_at = '2026-11-01' WHERE path = '/sdks/rust'");
   expect(await textOf()).toMatch(/4 pages newly flagged[^]+rust\n {2}No job yet, flagged 17 days ago/);
@@ -206,7 +205,7 @@ test('an older period lists its own jobs only, and a merged one stays in the wee
     UPDATE agent_jobs SET merged_on = DATE '2026-11-03' WHERE id = 1`);
   const of = async (period: string) => (await improve(period)).model;
   const pages = [{ path: '/quickstart', state: 'Merged' }];
-  expect(await of('2026-W44')).toMatchObject({ flagged: [{ id: 1 }], pages, ready: [], failed: [] });
-  expect(await of('2026-W45')).toMatchObject({ flagged: [], pages, ready: [], failed: [] });
+  expect(await of('2026-W44')).toMatchObject({ pages, ready: [], failed: [] });
+  expect(await of('2026-W45')).toMatchObject({ pages, ready: [], failed: [] });
   expect(await of('2026-W46')).toMatchObject({ pages: [], ready: [{ id: 2 }], failed: [{ id: 3 }] });
 });

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { chatParts } from '../../src/format/text.js';
-import { mailLink, pageLink } from '../../src/reports/links.js';
+import { chatParts } from '../../src/format/chat.js';
+import { pageLink } from '../../src/reports/links.js';
 import { fullHistory } from './full-history.js';
 import type { TestHistory } from './history.js';
 import { prepare, SITE_URL } from './prepare.js';
@@ -16,17 +16,17 @@ beforeAll(async () => {
 async function linksIn(name: string, webApp?: string) {
   const more = webApp === undefined ? {} : { webApp };
   const report = await prepare({ reader: history.reader, name, siteUrl: SITE_URL, ...more });
-  const mail = await report.mail();
+  const mail = await report.email();
   const hrefs = (html: string) =>
     [...html.matchAll(/href="(https?:[^"]+)"/g)]
       .map(([, href = '']) => href.replaceAll('&amp;', '&').replaceAll('&#x3D;', '='))
       .filter((href) => !href.includes('/pull/'));
-  return { mail: hrefs(mail.html), page: hrefs(await report.page()), text: mail.text, brief: report.brief() };
+  return { mail: hrefs(mail.html), page: hrefs(await report.page()), text: mail.text, chat: report.chat() };
 }
 
 describe.each(['weekly', 'improve'])('the links of %s', (name) => {
   it('lead into the web app if it has an address: pages, agents, and the report itself', async () => {
-    const { mail, page, text, brief } = await linksIn(name, APP);
+    const { mail, page, text, chat } = await linksIn(name, APP);
     const report = `${APP}/reports/prj_1/${name}-2026-W46.html`;
     for (const links of [mail, page]) {
       expect(links.length).toBeGreaterThan(5);
@@ -38,24 +38,28 @@ describe.each(['weekly', 'improve'])('the links of %s', (name) => {
     }
     expect(mail).toEqual(expect.arrayContaining([report, `${APP}/agents?project=prj_1`]));
     expect(text).toContain(`Open in the browser: ${report}\n`);
-    const [linked] = chatParts(brief).filter(({ href }) => href !== null);
+    const [linked] = chatParts(chat).filter(({ href }) => href !== null);
     expect(linked?.href).toContain(`${APP}/page?project=prj_1&path=%2F`);
   });
 
   it('lead to the site without a web app, and nothing else pretends to be one', async () => {
-    const { mail, page, text, brief } = await linksIn(name);
+    const { mail, page, text, chat } = await linksIn(name);
     for (const links of [mail, page])
       expect(links.filter((href) => !href.startsWith(`${SITE_URL}/`))).toEqual([]);
     expect(text).not.toContain('Open in the browser');
-    expect(brief).not.toMatch(/https:\/\/(readers|docs)/);
-    expect(chatParts(brief).filter(({ href }) => href !== null)).toEqual([]);
+    expect(chat).not.toMatch(/https:\/\/(readers|docs)/);
+    expect(chatParts(chat).filter(({ href }) => href !== null)).toEqual([]);
   });
 });
 
-it('a page leads to its numbers or to the site, and not at all if an email would get too long', () => {
+it('a page leads to its numbers in the web app, or else to the site', () => {
   const project = { id: 'prj_1', siteUrl: SITE_URL, webApp: APP };
   expect(pageLink(project, '/a b?c&d')).toBe(`${APP}/page?project=prj_1&path=%2Fa+b%3Fc%26d`);
   expect(pageLink({ ...project, webApp: null }, '/a')).toBe(`${SITE_URL}/a`);
-  expect(mailLink(project, '/a')).toBe(`${APP}/page?project=prj_1&path=%2Fa`);
-  expect(mailLink(project, `/${'a'.repeat(400)}`)).toBeUndefined();
+});
+
+it('a very long path is no link in an email, and one on the page', async () => {
+  const { mail, page } = await linksIn('weekly', APP);
+  const isLong = (href: string) => href.includes('x'.repeat(2_000));
+  expect([mail.some(isLong), page.some(isLong)]).toEqual([false, true]);
 });

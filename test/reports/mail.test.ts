@@ -13,7 +13,7 @@ beforeAll(async () => {
 
 async function mailOf(name: string) {
   const report = await prepare({ reader: history.reader, name, siteUrl: SITE_URL });
-  return { preheader: report.preheader, page: await report.page(), ...(await report.mail()) };
+  return { preheader: report.preheader, page: await report.page(), ...(await report.email()) };
 }
 
 const SECTIONS: Readonly<Record<string, readonly string[]>> = {
@@ -71,12 +71,12 @@ describe.each(['weekly', 'improve'])('the email of %s', (name) => {
 /**
  * Features an email client may lack without losing content: dark and narrow layouts (rules that
  * stay in `<style>`), rounded corners, breaks in lines and long paths, the background around the
- * content, and hiding the preview text above it (Outlook uses `mso-hide`).
+ * content, hiding the preview text above it (Outlook uses `mso-hide`), and names of sections beside their headings.
  */
 const ORNAMENTS: readonly string[] = [
   '<style> element, @media, @media (prefers-color-scheme), Type selector, Class selector, Descendant combinator',
   'border-radius, white-space, word-break, <wbr> element, max-width, <body> element',
-  'display:none, overflow, max-height',
+  'display:none, overflow, max-height, aria-labelledby attribute',
 ].flatMap((features) => features.split(', '));
 
 test('the pictures in the email are transparent, one for each color scheme, small, twice as wide as shown, and described in words', async () => {

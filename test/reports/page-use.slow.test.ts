@@ -18,7 +18,7 @@ describe.skipIf(skipWithoutChromium)('the pages in use (skipped where no Chromiu
     for (const name of ['weekly', 'improve']) {
       const report = await prepare({ reader: history.reader, name, siteUrl: SITE_URL });
       pages[name] = await report.page();
-      pages[`the email of ${name}`] = (await report.mail()).html;
+      pages[`the email of ${name}`] = (await report.email()).html;
     }
     topByAi = await valuesOf(
       history.reader,

@@ -68,8 +68,8 @@ describe.skipIf(skipWithoutChromium)('the weekly page in Chromium (skipped where
     const page = await newPage(browser, 390);
     await page.setContent(await (await prepare(given)).page());
     const found = await page.evaluate<unknown>(`(() => {
-      const card = document.querySelector('.card:has(table)');
-      return { overflow: getComputedStyle(card).overflowX, isWider: card.scrollWidth > card.clientWidth };
+      const frame = document.querySelector('.scrolls');
+      return { overflow: getComputedStyle(frame).overflowX, isWider: frame.scrollWidth > frame.clientWidth };
     })()`);
     expect(found).toEqual({ overflow: 'auto', isWider: true });
   });

@@ -197,7 +197,7 @@ describe('the weekly report says what the server counted, in every format', () =
       now: new Date('2027-01-20T05:00:00Z'),
     });
     expect(report.period).toMatchObject({ first: dataset.week, last: addDays(dataset.week, 6) });
-    const mail = await report.mail();
+    const mail = await report.email();
     const json = JSON.parse(report.json()) as Omit<typeof truth, 'share' | 'mostRead' | 'weeks'> & {
       coverage: { daysLoaded: number };
       share: { ai: number | null };
@@ -222,7 +222,7 @@ describe('the weekly report says what the server counted, in every format', () =
       page: wordsOf(await report.page()),
       'HTML email': wordsOf(mail.html),
       'text email': mail.text,
-      chat: report.brief(),
+      chat: report.chat(),
     };
     for (const [form, words] of Object.entries(forms)) {
       expect(figure(words, 'Human views'), form).toBe(thousands(truth.human.views));

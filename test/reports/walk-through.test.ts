@@ -29,10 +29,10 @@ test('five lines of YAML and one query make a page with a chart, plain text and 
   expect(report.subject).toBe('Acme Docs, Oct 1 – 31, 2026: Sections');
   expect(html).toContain('<title>Sections</title>');
   expect(html).toMatch(
-    /<td class="text" data-value="\/guides">\/guides<\/td><td class="number" data-value="\d+">[\d,]+<\/td>/,
+    /<td class="text" data-value="\/guides">\/guides<\/td><td class="number" align="right" data-value="\d+">[\d,]+<\/td>/,
   );
-  expect(report.text()).toMatch(/\nSECTIONS\n\n\/[\w-]+\n {2}Human [\d,]+ · AI [\d,]+\n/);
-  const { html: mail, pictures } = await report.mail();
+  expect(report.text()).toMatch(/\nSECTIONS\n\/[\w-]+: Human [\d,]+ · AI [\d,]+\n/);
+  const { html: mail, pictures } = await report.email();
   expect(mail).toMatch(/alt="Sections. [^"]*\/guides: Human [\d,]+, AI [\d,]+[^]*\/guides<\/td>/);
   expect(pictures).toHaveLength(2);
   expect(JSON.parse(report.json())).toMatchObject({

@@ -14,7 +14,7 @@ const textOf = (html: string): string =>
   html
     .replace(/<(style|script)>.*?<\/\1>/gs, '')
     .replace(/<wbr>/g, '')
-    .replace(/<[^>]*>/g, ' ')
+    .replace(/<[^>]*>|&nbsp;/g, ' ')
     .replace(/\s+/g, ' ');
 
 /** A small site: two pages, and maybe more, with the same views every day. */
@@ -38,8 +38,8 @@ describe('the weekly report', () => {
       INSERT INTO notes VALUES ('prj_1', '2026-11-09', 'Counted by another rule', '*', true)`);
     await loadDays(history);
     const { html, ...report } = await weekly(history);
-    const mail = await report.mail();
-    for (const form of [textOf(html), textOf(mail.html), report.text(), report.brief()]) {
+    const mail = await report.email();
+    for (const form of [textOf(html), textOf(mail.html), report.text(), report.chat()]) {
       expect(form).toContain('Not compared: counting changed on Nov 9, 2026.');
       expect(form).not.toMatch(/what moved|from last week/i);
     }
@@ -134,15 +134,13 @@ describe('the weekly report', () => {
         ('prj_1', '2026-11-12', '/c', '/c', 9, 0, 9), ('prj_1', '2026-11-05', '/d', '/d', 8, 8, 16), ('prj_1', '2026-11-12', '/d', '/d', 8, 8, 16)`);
     await loadDays(history);
     const report = await weekly(history);
-    expect(report.text()).toMatch(/\/c\n {2}human +9 {2}new\n {2}AI +0 {2}0%\n/);
+    expect(report.text()).toContain('\n/c: 9 human (new) · 0 AI (0%)\n');
     // A page that began in the middle of the week before is not compared with a part of it.
-    expect(report.text()).toMatch(/\/d\n {2}human +8\n {2}AI +8\n/);
+    expect(report.text()).toContain('\n/d: 8 human · 8 AI\n');
     await history.run(`INSERT INTO notes VALUES ('prj_1', '2026-11-09', '', '/a', true)`);
-    expect((await weekly(history)).text()).toMatch(
-      /\/a\n {2}human +210\n {2}AI +70\n\n\/b\n {2}human +140 {2}0%/,
-    );
+    expect((await weekly(history)).text()).toContain('\n/a: 210 human · 70 AI\n/b: 140 human (0%)');
     // Without an address of the site, paths are not linked.
-    expect(report.html).toContain('<bdi title="/c">/c</bdi>');
+    expect(report.html).toContain('<span class="pieces" dir="auto" title="/c">/c</span>');
   });
 
   test('names days that are missing and days that may still change, and compares nothing', async () => {
@@ -221,9 +219,9 @@ describe('the weekly report', () => {
     await history.run(`UPDATE page_views SET ai = 250000 WHERE path = '/b' AND day = '2026-11-11'`);
     await loadDays(history);
     const report = await weekly(history);
-    const mail = await report.mail();
-    expect(report.text()).toMatch(/AI share +99\.\d% {2}0\.0 pts from last week, not counting Wednesday/);
-    expect(report.brief()).toMatch(/^AI views: [\d,]+ \(0%, not counting Wednesday\)$/m);
+    const mail = await report.email();
+    expect(report.text()).toMatch(/AI share: 99\.\d% \(0\.0 pts from last week, not counting Wednesday\)/);
+    expect(report.chat()).toMatch(/^AI views: [\d,]+ \(0% from last week, not counting Wednesday\)/m);
     for (const html of [report.html, mail.html])
       expect(textOf(html)).toMatch(/AI share 99\.\d% 0\.0 pts from last week ?,? not counting Wednesday/);
     expect(report.html).not.toContain('Read by AI, rarely by people');
