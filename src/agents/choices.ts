@@ -6,7 +6,8 @@ import { type Choice, forgetLeftOut, leaveOut, readChoices, replaceChoices } fro
 import { readJobs } from '../state/jobs.js';
 import { forgetSkip, type ProjectPage, recordSkip } from '../state/skips.js';
 import type { State } from '../state/state.js';
-import { type Reader, readSql } from '../history/query.js';
+import { readSql } from '../columns.js';
+import type { Reader } from '../history/query.js';
 import { type Reason, storedReason } from './reasons.js';
 import type { Selection } from './select.js';
 

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { type PageViews, type ViewCounts, viewCountsSchema } from '../api/schema.js';
 import type { Day } from '../day.js';
-import { dayColumn, type Reader, readSql, timestampColumn } from './query.js';
+import { dayColumn, readSql, timestampColumn } from '../columns.js';
+import type { Reader } from './query.js';
 
 const STORED_DAYS = readSql(import.meta.url, 'statements/stored-days.sql');
 const ROWS_OF_DAY = readSql(import.meta.url, 'statements/rows-of-day.sql');

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Changes, NewPath } from './changes.js';
 import type { History } from './history.js';
-import { readSql } from './query.js';
+import { readSql } from '../columns.js';
 
 const KNOWN_PROJECTS = readSql(import.meta.url, 'statements/known-projects.sql');
 const KNOWN_PATHS = readSql(import.meta.url, 'statements/known-paths.sql');

@@ -5,7 +5,8 @@ import { dirname, join } from 'node:path';
 import { of04 } from '../storage.js';
 import { z } from 'zod';
 import { messageOf, SchemaError } from '../errors.js';
-import { inTransaction, queryRows, readSql } from './query.js';
+import { readSql } from '../columns.js';
+import { inTransaction, queryRows } from './query.js';
 
 /** The version of `schema.sql`. */
 const VERSION = 1;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { addDays, type Day, type DayRange, daysBetween } from '../day.js';
 import { ConfigurationError } from '../errors.js';
 import { type Calendar, periodOf } from '../reports/period.js';
-import { dayColumn, readSql } from '../history/query.js';
+import { dayColumn, readSql } from '../columns.js';
 import type { HistoryReader } from './history.js';
 import type { Grain, PageQuery } from './query.js';
 

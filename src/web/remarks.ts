@@ -4,7 +4,8 @@ import type { DayRange } from '../day.js';
 import { counted } from '../format/numbers.js';
 import { shownText } from '../format/text.js';
 import { sum } from '../reports/weekly/comparison.js';
-import { dayColumn, type Row } from '../history/query.js';
+import { dayColumn } from '../columns.js';
+import type { Row } from '../history/query.js';
 
 /** The states of days whose numbers are not final, the worst first, in words. */
 const STATES = [

@@ -4,7 +4,8 @@ import { addDays, earlierBy } from '../day.js';
 import { type Audience, audienceName, AUDIENCES } from '../format/audience.js';
 import { dayRange, shortDayRange } from '../format/days.js';
 import { thousands } from '../format/numbers.js';
-import { dayColumn, type Row } from '../history/query.js';
+import { dayColumn } from '../columns.js';
+import type { Row } from '../history/query.js';
 import type { Range } from './range.js';
 import { countsOfStates, happenedIn, marksOn, remarksOn, stateOf, statesOf } from './remarks.js';
 
