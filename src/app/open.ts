@@ -1,6 +1,6 @@
 import { ClockError } from '../api/errors.js';
 import { StorageError } from '../errors.js';
-import { exists, stampOf } from '../files.js';
+import { stampOf } from '../files.js';
 import { HistoryStore, type StoreOptions } from '../history/store.js';
 import type { MailTransport } from '../mail/transport.js';
 import { forgetDayFailure } from '../state/day-failures.js';
@@ -10,9 +10,10 @@ import { saveState } from '../state/saved.js';
 import { Sender } from '../state/sender.js';
 import type { State } from '../state/state.js';
 import { readTables } from '../state/tables.js';
-import { hasHistory, setHistory } from '../state/workspace.js';
+import { setHistory } from '../state/workspace.js';
 import type { Observer, Parts } from '../steps/parts.js';
 import { type Callbacks, connect } from './platform.js';
+import { expectHistory } from './state.js';
 import { type Hold, withWorker } from './worker.js';
 import type { Runtime, Workspace } from './workspace.js';
 
@@ -68,15 +69,6 @@ export async function withParts<Result>(
       await store.close();
     }
   });
-}
-
-/** Throws a `StorageError` if the history is missing although days were loaded: they are not silently loaded again. */
-async function expectHistory({ historyFile }: Workspace, state: State): Promise<void> {
-  if (!hasHistory(state) || (await exists(historyFile))) return;
-  throw new StorageError(
-    `The history ${historyFile} is missing, although days were loaded. Nothing was changed.\n` +
-      'Restore a backup: readership restore --from FILE\nOr load again what the platform still has: readership export --reload',
-  );
 }
 
 /** The history as its worker uses it, together with the state. */

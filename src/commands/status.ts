@@ -1,5 +1,6 @@
-import { withStateOf } from '../app/state.js';
+import { expectHistory, withStateOf } from '../app/state.js';
 import { readWorkspace, type Workspace } from '../app/workspace.js';
+import { exists } from '../files.js';
 import { escapeUnsafe } from '../format/text.js';
 import { counted } from '../format/numbers.js';
 import { unknownEmailLines } from '../print/emails.js';
@@ -7,6 +8,7 @@ import { unknownPromptLines } from '../print/jobs.js';
 import { MOST_NAMED } from '../print/many.js';
 import { factLines, isUpToDate, needsOf, operationsRows, statusRows } from '../print/status.js';
 import { readStatus, type Status } from '../service/status.js';
+import { readLastRuns } from '../state/runs.js';
 import type { State } from '../state/state.js';
 import { type KnownDays, readDays, recallDays } from '../steps/known-days.js';
 import type { Output } from '../terminal/output.js';
@@ -46,6 +48,10 @@ export const status = projectCommand('status', {
 async function daysOf(workspace: Workspace, state: State, now: Date): Promise<KnownDays> {
   const known = await recallDays(workspace, state, now);
   if (known !== undefined) return known;
+  await expectHistory(workspace, state);
+  // An export that has stored no day yet may be paused, or have failed.
+  if (readLastRuns(state, now).length > 0 && !(await exists(workspace.historyFile)))
+    return { projects: new Map(), datedInFuture: [] };
   const { openOwnHistory } = await import('../history/history.js');
   const history = await openOwnHistory(workspace.historyFile);
   try {

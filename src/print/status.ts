@@ -213,7 +213,7 @@ export function operationsRows(operations: OperationsStatus, now: Date): StatusL
       : [['sends from', `${placeWords(sendsFrom)}; this copy sends nothing (readership adopt)`] as const]),
     ...when(datedInFuture.length > 0, () => ['in the future', futureWords(datedInFuture)]),
     ['disk', `${bytes(diskFreeBytes)} free`],
-    ['last written', sinceThen(writtenAt, now)],
+    ...(writtenAt === null ? [] : [['last written', sinceThen(writtenAt, now)] as const]),
   ];
 }
 
