@@ -1,5 +1,4 @@
 import { ClockError } from '../api/errors.js';
-import { StorageError } from '../errors.js';
 import { stampOf } from '../files.js';
 import { HistoryStore, type StoreOptions } from '../history/store.js';
 import type { MailTransport } from '../mail/transport.js';

@@ -1,9 +1,9 @@
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
-import { access } from 'node:fs/promises';
+import { access, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { z } from 'zod';
 import { codeOf, messageOf, OtherVersionError, StorageError } from '../errors.js';
-import { expectDirectory, packageFile } from '../files.js';
+import { expectDirectory, ignoreMissing, packageFile } from '../files.js';
 import { isOfDamage } from '../storage.js';
 import { readStoredDays, type StoredDays } from './days.js';
 import { literal } from './duckdb.js';
@@ -111,6 +111,7 @@ export async function openHistory(
       { cause },
     );
   });
+  await expectFile(path);
   try {
     return await History.open(path, rights, (connection) => check(connection, path));
   } catch (cause) {
@@ -131,9 +132,19 @@ export const openOwnHistory = (path: string, limits: QueryRights['limits'] = {})
       );
   });
 
+/** Throws a `StorageError` if something else is in the place of the history. */
+export async function expectFile(path: string): Promise<void> {
+  const found = await stat(path).catch(ignoreMissing);
+  if (found?.isFile() === false)
+    throw new StorageError(
+      `The history ${path} is not a file. Nothing was changed. Move away what is there, then run the command again.`,
+    );
+}
+
 const unreadable = (doing: 'open' | 'read', path: string, cause: unknown): StorageError =>
   new StorageError(
-    `Cannot ${doing} the history ${path}: ${messageOf(cause)}. Restore a backup of it: readership restore --from FILE. ` +
+    `Cannot ${doing} the history ${path}: ${messageOf(cause).replace(/[.!]+$/, '')}.\n` +
+      'Restore a backup of it: readership restore --from FILE\n' +
       'Without one, move it away, and load again what the platform still has: readership export --reload',
     { cause },
   );

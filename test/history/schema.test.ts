@@ -60,7 +60,7 @@ describe('a history', () => {
     [
       'is of a newer version',
       'CREATE SCHEMA internal; CREATE TABLE internal.version AS SELECT 999 AS version',
-      'was written by a newer Readership, and was not changed: install the newer version',
+      'A newer version of Readership wrote the history',
     ],
   ])('that %s is refused by readers and by the worker, and not changed', async (_, sql, words) => {
     const path = join(await tempDir(), 'history.duckdb');

@@ -232,7 +232,7 @@ describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chrom
 
     await from('is the data complete and fresh', async () => {
       await click(link('Health'));
-      expect(await page.locator('.detail').innerText()).toMatch(/Published .*Nov 15, 2026/s);
+      expect(await page.locator('.detail').innerText()).toMatch(/Written .*Nov 15, 2026/s);
     });
     await from('pages that nobody reads', async () => {
       await click(link('Pages'));
