@@ -64,9 +64,15 @@ export async function restoreStores(
     if (carried.state !== undefined && isToReplace(found, carried.state, { source, witness }))
       ready = writeState(dataDir, carried.state, source);
     const stamp = options.now().toISOString().slice(0, 19).replaceAll(':', '-');
-    const state = await ready?.putInPlace(stamp);
-    // The history comes last: until then, the same command does all of it again.
-    const history = source === historyFile ? undefined : await replaceHistory(historyFile, source, stamp);
+    let state: RestoredState | undefined;
+    const putStateInPlace = async () => {
+      state = await ready?.putInPlace(stamp);
+    };
+    // The history takes its place last: until then, the same command does all of it again.
+    const history =
+      source === historyFile
+        ? await putStateInPlace().then(() => undefined)
+        : await replaceHistory(historyFile, source, stamp, putStateInPlace);
     lock.release();
     return { history, state };
   } catch (error) {
@@ -135,10 +141,15 @@ async function expectSource(historyFile: string, from: string | undefined): Prom
   return source;
 }
 
-async function replaceHistory(path: string, source: string, stamp: string): Promise<RestoredHistory> {
+async function replaceHistory(
+  path: string,
+  source: string,
+  stamp: string,
+  onReady: () => Promise<void>,
+): Promise<RestoredHistory> {
   let aside = `${path}.replaced-${stamp}`;
   for (let number = 2; await exists(aside); number++) aside = `${path}.replaced-${stamp}-${number}`;
-  await restoreHistory(path, source, aside);
+  await restoreHistory(path, source, aside, onReady);
   return { path, source, aside: (await exists(aside)) ? aside : undefined };
 }
 
