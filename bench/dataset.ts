@@ -15,6 +15,7 @@ import { openStore } from '../src/app/open.js';
 import { acquireWorker } from '../src/state/lock.js';
 import { createState } from '../src/state/open.js';
 import { placeOf } from '../src/state/place.js';
+import { countsOf } from '../test/history/day-counts.js';
 import { changeHistory } from '../test/open-history.js';
 import { inTemporaryDirectory } from './processes.js';
 
@@ -63,7 +64,7 @@ await inTemporaryDirectory(async (directory) => {
       { history, state },
       { project: id, day: addDays(FIRST, DAYS - 2), now: new Date() },
       {
-        rows: views,
+        counts: countsOf(views, await history.pathsOf(id)),
         totals: { human: 3 * PAGES, ai: 2 * PAGES, total: 5 * PAGES },
         unattributed: { human: 0, ai: 0, total: 0 },
         doubt: undefined,

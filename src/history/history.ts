@@ -1,4 +1,4 @@
-import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
+import { type DuckDBConnection, DuckDBInstance, type DuckDBValue } from '@duckdb/node-api';
 import { access, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { z } from 'zod';
@@ -7,7 +7,7 @@ import { expectDirectory, ignoreMissing, packageFile } from '../files.js';
 import { isOfDamage } from '../storage.js';
 import { readStoredDays, type StoredDays } from './days.js';
 import { literal } from './duckdb.js';
-import { type Parameters, queryRows, type Reader } from './query.js';
+import { type Columns, type Parameters, queryRows, type Reader, runStatement } from './query.js';
 import { expectSchema, isDescribed } from './schema.js';
 import { CurrentTables, type StateTables } from './tables.js';
 
@@ -23,7 +23,7 @@ export interface QueryRights {
 }
 
 /** One version of the history, open for reading: it neither blocks the worker nor is blocked by it. */
-export class History implements Reader {
+export class History implements Reader, Columns {
   private constructor(
     readonly path: string,
     private readonly instance: DuckDBInstance,
@@ -64,6 +64,15 @@ export class History implements Reader {
   async query<Row>(sql: string, row: z.ZodType<Row>, parameters?: Parameters): Promise<Row[]> {
     try {
       return await queryRows(this.connection, sql, row, parameters);
+    } catch (error) {
+      throw this.explained(error);
+    }
+  }
+
+  async columns(sql: string, parameters: Parameters = {}): Promise<DuckDBValue[][]> {
+    try {
+      const result = await runStatement(this.connection, sql, parameters);
+      return await result.getColumns();
     } catch (error) {
       throw this.explained(error);
     }

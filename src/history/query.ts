@@ -29,6 +29,11 @@ export interface Reader {
   query<Row>(sql: string, row: z.ZodType<Row>, parameters?: Parameters): Promise<Row[]>;
 }
 
+/** Reads whole columns: many rows, of which no object is made, without a schema. */
+export interface Columns {
+  columns(sql: string, parameters?: Parameters): Promise<DuckDBValue[][]>;
+}
+
 export const readerOf = (connection: DuckDBConnection): Reader => ({
   query: (sql, row, parameters) => queryRows(connection, sql, row, parameters),
 });
