@@ -51,8 +51,8 @@ export async function withParts<Result>(
           await platform.clock.ask();
           return platform.clock.isTooFarOff() ? new ClockError(TOO_FAR_OFF) : undefined;
         };
-        const published = () => store.carried();
-        const sender = new Sender({ state, worker, here, witness, published, whyNot });
+        const carried = () => store.carried();
+        const sender = new Sender({ state, worker, here, witness, carried, whyNot });
         // One for the whole command, because it remembers that the server stopped answering.
         let opened: MailTransport | undefined;
         const outgoing = {

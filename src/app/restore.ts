@@ -7,7 +7,7 @@ import { OTHER_FILE, readSource, restoreHistory } from '../history/restore.js';
 import type { CarriedState } from '../history/saved-state.js';
 import { lockData, type WorkerOptions } from '../state/lock.js';
 import { openState } from '../state/open.js';
-import { expectWholeJournal, importState } from '../state/from-0.4.js';
+import { expectEveryAttempt, importState } from '../state/from-0.4.js';
 import {
   type FoundState,
   findState,
@@ -87,7 +87,7 @@ export async function restoreStores(
 }
 
 /**
- * Takes over a workspace of Readership 0.4: its journal must have no attempt that its database lacks. The history comes
+ * Takes over a workspace of Readership 0.4: its `effects.log` must have no attempt that its database lacks. The history comes
  * last, and then its files get names that nobody looks for. Throws a `StorageError`, with nothing changed, if it cannot.
  */
 async function restoreFrom04(
@@ -98,8 +98,8 @@ async function restoreFrom04(
   const tables = await readStateOf04(source).catch((cause: unknown) => {
     throw storageFailure(`read ${source}, which Readership 0.4 may have open: stop it`, cause);
   });
-  const journal = join(dirname(source), 'effects.log');
-  if (await exists(journal)) expectWholeJournal(journal, source, tables);
+  const log = join(dirname(source), 'effects.log');
+  if (await exists(log)) expectEveryAttempt(log, source, tables);
   const saved = await importState(tables, historyFile);
   if (found.is === 'sound' && (found.workspace !== saved.workspace || found.attempt > saved.attempt))
     throw new StorageError(

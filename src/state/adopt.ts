@@ -15,19 +15,19 @@ export interface UnknownAttempts {
 
 /**
  * Makes a place the one that sends, and this state the one that counts: if the witness knows more attempts, the state
- * takes over their number. Returns those that it does not know. Throws a `StorageError` if the published
+ * takes over their number. Returns those that it does not know. Throws a `StorageError` if the
  * history carries a newer state, which can be restored, if the witness or that history belongs to another workspace, or
  * if the witness cannot be written.
  */
 export async function adopt(
   { state, worker, witness }: Pick<SenderOptions, 'state' | 'worker' | 'witness'>,
   here: SendingPlace,
-  published?: Pick<SavedState, 'workspace' | 'attempt'>,
+  carried?: Pick<SavedState, 'workspace' | 'attempt'>,
 ): Promise<UnknownAttempts | undefined> {
   const seen = witness === undefined ? undefined : readWitness(witness);
   const { id, attempt } = readWorkspaceRow(state);
   const problem =
-    witness === undefined ? undefined : (ofOtherWorkspace(state, witness) ?? whyBehind(state, published));
+    witness === undefined ? undefined : (ofOtherWorkspace(state, witness) ?? whyBehind(state, carried));
   if (problem !== undefined) throw problem;
   const last = Math.max(attempt, seen?.attempt ?? 0);
   await state.transaction(() => {

@@ -19,7 +19,7 @@ class RecordedAttempt {
 export type Attempt = RecordedAttempt;
 
 /** What the state that a history carries knows. */
-type Published = Pick<SavedState, 'workspace' | 'attempt'>;
+type Carried = Pick<SavedState, 'workspace' | 'attempt'>;
 
 export interface SenderOptions {
   readonly state: State;
@@ -28,7 +28,7 @@ export interface SenderOptions {
   /** The path of the witness; undefined for the built-in sandbox, which has nobody to send to. */
   readonly witness: string | undefined;
   /** Reads what the state that the history carries knows; undefined if there is none. */
-  readonly published?: () => Promise<Published | undefined>;
+  readonly carried?: () => Promise<Carried | undefined>;
   /** Why nothing may be sent now, as far as it is not known from the state; undefined if it may. */
   readonly whyNot: () => Promise<Error | undefined>;
 }
@@ -37,12 +37,12 @@ export interface SenderOptions {
 export function whyIncomplete({
   state,
   witness,
-  published,
+  carried,
 }: Pick<SenderOptions, 'state' | 'witness'> & {
-  readonly published?: Published | undefined;
+  readonly carried?: Carried | undefined;
 }): StorageError | undefined {
   if (witness === undefined) return undefined;
-  const problem = ofOtherWorkspace(state, witness) ?? whyBehind(state, published);
+  const problem = ofOtherWorkspace(state, witness) ?? whyBehind(state, carried);
   if (problem !== undefined) return problem;
   const { attempt } = readWorkspaceRow(state);
   const seen = readWitness(witness);
@@ -54,17 +54,17 @@ export function whyIncomplete({
 }
 
 /** Why the state that the history carries is not an earlier one of this state, if so. */
-export function whyBehind(state: State, published: Published | undefined): StorageError | undefined {
-  if (published === undefined) return undefined;
+export function whyBehind(state: State, carried: Carried | undefined): StorageError | undefined {
+  if (carried === undefined) return undefined;
   const { id, attempt } = readWorkspaceRow(state);
-  if (published.workspace !== id)
+  if (carried.workspace !== id)
     return new StorageError(
       `The history belongs to another workspace than ${state.path}. Nothing was sent. ` +
         'Put the right data directory there, or move the history away.',
     );
-  if (published.attempt <= attempt) return undefined;
+  if (carried.attempt <= attempt) return undefined;
   return new StorageError(
-    `${state.path} is older than the history: it knows ${counted(attempt, 'attempt')} to send something, and the history ${published.attempt}. ` +
+    `${state.path} is older than the history: it knows ${counted(attempt, 'attempt')} to send something, and the history ${carried.attempt}. ` +
       'Nothing was sent. To restore the newer state from the history: readership restore',
   );
 }
@@ -81,7 +81,7 @@ export function ofOtherWorkspace(state: State, witness: string): StorageError | 
 
 /** Begins every attempt to send a job, a message or an email, so that each is recorded before, and never repeated. */
 export class Sender {
-  #published: Promise<Published | undefined> | undefined;
+  #carried: Promise<Carried | undefined> | undefined;
 
   constructor(private readonly options: SenderOptions) {}
 
@@ -89,7 +89,7 @@ export class Sender {
   async refusal(): Promise<Error | undefined> {
     try {
       return (
-        this.otherPlace() ?? (await this.options.whyNot()) ?? this.#incomplete(await this.#readPublished())
+        this.otherPlace() ?? (await this.options.whyNot()) ?? this.#incomplete(await this.#readCarried())
       );
     } catch (error) {
       if (error instanceof StorageError) return error;
@@ -114,12 +114,12 @@ export class Sender {
     unmark: () => void,
   ): Promise<Attempt | undefined> {
     const { state, worker, witness } = this.options;
-    const published = await this.#readPublished();
+    const carried = await this.#readCarried();
     let number = 0;
     const mayBeSent = await state
       .transaction(() => {
         worker.expectCurrent();
-        const refusal = this.otherPlace() ?? this.#incomplete(published);
+        const refusal = this.otherPlace() ?? this.#incomplete(carried);
         if (refusal !== undefined) throw refusal;
         number = state.get(BEGIN_ATTEMPT, z.object({ attempt: z.int() }), { now })?.attempt ?? 0;
         if (mark(number)) return true;
@@ -141,14 +141,14 @@ export class Sender {
     return new RecordedAttempt(number);
   }
 
-  #incomplete(published: Published | undefined): StorageError | undefined {
+  #incomplete(carried: Carried | undefined): StorageError | undefined {
     const { state, witness } = this.options;
-    return whyIncomplete({ state, witness, published });
+    return whyIncomplete({ state, witness, carried });
   }
 
-  /** Once for all attempts: whoever sends is the only one to publish. */
-  #readPublished(): Promise<Published | undefined> {
-    return (this.#published ??= this.options.published?.() ?? Promise.resolve(undefined));
+  /** Once for all attempts: only whoever sends writes the history. */
+  #readCarried(): Promise<Carried | undefined> {
+    return (this.#carried ??= this.options.carried?.() ?? Promise.resolve(undefined));
   }
 }
 
