@@ -69,10 +69,9 @@ export async function restoreStores(
       state = await ready?.putInPlace(stamp);
     };
     // The history takes its place last: until then, the same command does all of it again.
-    const history =
-      source === historyFile
-        ? await putStateInPlace().then(() => undefined)
-        : await replaceHistory(historyFile, source, stamp, putStateInPlace);
+    let history: RestoredHistory | undefined;
+    if (source === historyFile) await putStateInPlace();
+    else history = await replaceHistory(historyFile, source, stamp, putStateInPlace);
     lock.release();
     return { history, state };
   } catch (error) {

@@ -3,7 +3,7 @@ import { access, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { z } from 'zod';
 import { codeOf, messageOf, OtherVersionError, StorageError } from '../errors.js';
-import { expectDirectory, ignoreMissing, packageFile } from '../files.js';
+import { exists, expectDirectory, ignoreMissing, packageFile } from '../files.js';
 import { isOfDamage } from '../storage.js';
 import { readStoredDays, type StoredDays } from './days.js';
 import { literal } from './duckdb.js';
@@ -124,7 +124,8 @@ export async function openHistory(
   try {
     return await History.open(path, rights, (connection) => check(connection, path));
   } catch (cause) {
-    throw cause instanceof StorageError ? cause : unreadable('open', path, cause);
+    if (cause instanceof StorageError) throw cause;
+    throw (await exists(logOf(path))) ? withForeignLog(path, cause) : unreadable('open', path, cause);
   }
 }
 
@@ -149,6 +150,15 @@ export async function expectFile(path: string): Promise<void> {
       `The history ${path} is not a file. Nothing was changed. Move away what is there, then run the command again.`,
     );
 }
+
+/** The log that DuckDB keeps beside a file that it changes, as only other programs change a history. */
+export const logOf = (path: string): string => `${path}.wal`;
+
+const withForeignLog = (path: string, cause: unknown): StorageError =>
+  new StorageError(
+    `Cannot open the history ${path}, because another program has written to it, and left a log that does not belong to it. Delete that: rm '${logOf(path)}'`,
+    { cause },
+  );
 
 const unreadable = (doing: 'open' | 'read', path: string, cause: unknown): StorageError =>
   new StorageError(

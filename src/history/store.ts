@@ -21,7 +21,7 @@ import { isToRewrite } from './rewrite.js';
 import { type CarriedState, isNewerState, readStateSummary, storeState } from './saved-state.js';
 import { describe, expectSchema, isDescribed } from './schema.js';
 import { type StateTables, storeTables } from './tables.js';
-import { writeNext } from './write.js';
+import { removeForeignLog, writeNext } from './write.js';
 
 /** Days that are read wait so long to be written, or until they have so many rows. */
 const WRITE_AFTER_MS = 60_000;
@@ -232,6 +232,7 @@ export class HistoryStore implements Reader {
     const { path } = this.options;
     const stamp = await stampOf(path);
     if (this.#stamp !== undefined && this.#stamp.of !== stamp) this.#forget();
+    await removeForeignLog(path, this.options.onWarning);
     const history = await openHistory(stamp === undefined ? EMPTY_HISTORY : path, {}, expectSchema);
     this.#areTablesOld = true;
     this.#stamp = { of: stamp };
