@@ -71,9 +71,10 @@ export function appendCounts(appender: DuckDBAppender, projectId: number, on: Da
 /** Whole numbers below 2⁵³ as 64-bit integers on a little-endian machine, which are the only ones that DuckDB runs on. */
 function wide(numbers: Float64Array): Uint32Array<ArrayBuffer> {
   const halves = new Uint32Array(2 * numbers.length);
-  numbers.forEach((number, index) => {
+  for (let index = 0; index < numbers.length; index++) {
+    const number = numbers[index] ?? 0;
     halves[2 * index] = number;
-    halves[2 * index + 1] = number / 2 ** 32;
-  });
+    if (number >= 2 ** 32) halves[2 * index + 1] = number / 2 ** 32;
+  }
   return halves;
 }
