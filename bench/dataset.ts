@@ -9,11 +9,13 @@ import { join } from 'node:path';
 import { addDays, day } from '../src/day.js';
 import { storeDay } from '../src/export/store-day.js';
 import { datasetVersion, publishDataset } from '../src/history/dataset/dataset.js';
-import { filledIn, readSql } from '../src/history/query.js';
+import { readSql } from '../src/columns.js';
+import { filledIn } from '../src/history/query.js';
 import { openStore } from '../src/app/open.js';
 import { acquireWorker } from '../src/state/lock.js';
 import { createState } from '../src/state/open.js';
 import { placeOf } from '../src/state/workspace.js';
+import { countsOf } from '../test/history/day-counts.js';
 import { changeHistory } from '../test/open-history.js';
 import { inTemporaryDirectory } from './processes.js';
 
@@ -62,7 +64,7 @@ await inTemporaryDirectory(async (directory) => {
       { history, state },
       { project: id, day: addDays(FIRST, DAYS - 2), now: new Date() },
       {
-        rows: views,
+        counts: countsOf(views, await history.pathsOf(id)),
         totals: { human: 3 * PAGES, ai: 2 * PAGES, total: 5 * PAGES },
         unattributed: { human: 0, ai: 0, total: 0 },
         doubt: undefined,

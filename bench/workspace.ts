@@ -1,7 +1,8 @@
 import { cp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { addDays, type Day, lastEndedDay } from '../src/day.js';
-import { filledIn, readSql } from '../src/history/query.js';
+import { readSql } from '../src/columns.js';
+import { filledIn } from '../src/history/query.js';
 import { createState, openState } from '../src/state/open.js';
 import { placeOf } from '../src/state/workspace.js';
 import { changeHistory } from '../test/open-history.js';

@@ -9,7 +9,7 @@ import {
 } from '@duckdb/node-api';
 import { addDays, daysBetween, day } from '../../src/day.js';
 import { createSchema } from '../../src/history/schema.js';
-import { readSql } from '../../src/history/query.js';
+import { readSql } from '../../src/columns.js';
 import { hashText, type Uniform, uniformFrom } from '../../src/sandbox/traffic/random.js';
 import { normal, type SimulatedPage } from './simulate.js';
 

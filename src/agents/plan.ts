@@ -8,7 +8,8 @@ import { pageOf } from '../page.js';
 import { type Job, readJobs } from '../state/jobs.js';
 import { readSkips } from '../state/choices.js';
 import type { State } from '../state/state.js';
-import { type Reader, readSql } from '../history/query.js';
+import { readSql } from '../columns.js';
+import type { Reader } from '../history/query.js';
 import { OPEN_STATES } from './lifecycle.js';
 import { type Reason, reasonOfSkip } from './reasons.js';
 import {

@@ -27,10 +27,7 @@ export interface Pace {
 /** The pause after a refusal that names none. If the next request is refused as well, the next pause is twice as long. */
 const FIRST_PAUSE_MS = 5_000;
 
-/** So many requests share a record, unless there is a limit. */
-const RECORDED_TOGETHER = 100;
-
-/** So much time passes between records, unless there is a limit. */
+/** Requests of so much time share a record, unless there is a limit: each waits for the disk. */
 const RECORD_EVERY_MS = 1_000;
 
 /** Refusals that follow each other by more than this are not one pause. */
@@ -115,8 +112,7 @@ export class RequestPace implements Pace {
   async #count(limit: number, at: Date): Promise<boolean> {
     if (limit !== Infinity) return (await this.options.counts.count({ sent: 1, refused: 0 }, at, limit)) > 0;
     this.#unrecorded.sent++;
-    const isLongAgo = Math.abs(at.getTime() - this.#recordedMs) >= RECORD_EVERY_MS;
-    if (isLongAgo || this.#unrecorded.sent >= RECORDED_TOGETHER) await this.record();
+    if (Math.abs(at.getTime() - this.#recordedMs) >= RECORD_EVERY_MS) await this.record();
     return true;
   }
 

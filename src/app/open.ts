@@ -1,7 +1,7 @@
 import { ClockError } from '../api/errors.js';
 import { notesFileIn } from '../config/notes.js';
 import { StorageError } from '../errors.js';
-import { exists, makeDirectory, stampOf, writeWhole } from '../files.js';
+import { makeDirectory, stampOf, writeWhole } from '../files.js';
 import { inSequence } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { HistoryStore, type StoreOptions } from '../history/store.js';
@@ -9,14 +9,14 @@ import type { MailTransport } from '../mail/transport.js';
 import { forgetDayFailure, forgetPages } from '../state/days.js';
 import { acquireWorker, expectLocks, type Worker } from '../state/lock.js';
 import { createState, openState } from '../state/open.js';
-import { hasHistory, placeOf, type SendingPlace, setHistory } from '../state/workspace.js';
+import { placeOf, type SendingPlace, setHistory } from '../state/workspace.js';
 import { recover, type Recovered, Sender } from '../state/sender.js';
 import { readTables, saveState } from '../state/carried.js';
 import type { State } from '../state/state.js';
 import { readWitness } from '../state/witness.js';
 import type { Observer, Parts } from '../steps/parts.js';
 import { type Callbacks, connect, type Connection } from './platform.js';
-import { expectNoHistory } from './state.js';
+import { expectHistory, expectNoHistory } from './state.js';
 import { keepFilesPrivate, type Runtime, type Workspace } from './workspace.js';
 
 /** How long a command waits for another process to end. */
@@ -73,7 +73,7 @@ export const withParts = <Result>(
         await clock.ask();
         return clock.isTooFarOff() ? new ClockError(TOO_FAR_OFF) : undefined;
       };
-      const sender = new Sender({ state, worker, here, witness, published: () => store.carried(), whyNot });
+      const sender = new Sender({ state, worker, here, witness, carried: () => store.carried(), whyNot });
       // One for the whole command, because it remembers that the server stopped answering.
       let opened: MailTransport | undefined;
       const transport = () => (opened ??= credentials.openTransport());
@@ -153,15 +153,6 @@ function unknownWords({ jobs, messages, emails }: Recovered): string | undefined
   const found = inSequence(kinds.flatMap(([kind, count]) => (count === 0 ? [] : counted(count, kind))));
   if (found === '') return undefined;
   return `A process was killed while sending: ${found} may or may not have been sent, and will not be sent again automatically: readership status`;
-}
-
-/** Throws a `StorageError` if the history is missing although days were loaded: they are not silently loaded again. */
-async function expectHistory({ historyFile }: Workspace, state: State): Promise<void> {
-  if (!hasHistory(state) || (await exists(historyFile))) return;
-  throw new StorageError(
-    `The history ${historyFile} is missing, although days were loaded. Nothing was changed.\n` +
-      'Restore a backup: readership restore --from FILE\nOr load again what the platform still has: readership export --reload',
-  );
 }
 
 /** The history as its worker uses it, together with the state. */

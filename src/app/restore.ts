@@ -7,7 +7,7 @@ import { OTHER_FILE, readSource, restoreHistory } from '../history/restore.js';
 import type { CarriedState } from '../history/saved-state.js';
 import { lockData, type WorkerOptions } from '../state/lock.js';
 import { openState } from '../state/open.js';
-import { expectWholeJournal, importState } from '../state/from-0.4.js';
+import { expectEveryAttempt, importState } from '../state/from-0.4.js';
 import {
   type FoundState,
   findState,
@@ -64,9 +64,14 @@ export async function restoreStores(
     if (carried.state !== undefined && isToReplace(found, carried.state, { source, witness }))
       ready = writeState(dataDir, carried.state, source);
     const stamp = options.now().toISOString().slice(0, 19).replaceAll(':', '-');
-    const state = await ready?.putInPlace(stamp);
-    // The history comes last: until then, the same command does all of it again.
-    const history = source === historyFile ? undefined : await replaceHistory(historyFile, source, stamp);
+    let state: RestoredState | undefined;
+    const putStateInPlace = async () => {
+      state = await ready?.putInPlace(stamp);
+    };
+    // The history takes its place last: until then, the same command does all of it again.
+    let history: RestoredHistory | undefined;
+    if (source === historyFile) await putStateInPlace();
+    else history = await replaceHistory(historyFile, source, stamp, putStateInPlace);
     lock.release();
     return { history, state };
   } catch (error) {
@@ -81,7 +86,7 @@ export async function restoreStores(
 }
 
 /**
- * Takes over a workspace of Readership 0.4: its journal must have no attempt that its database lacks. The history comes
+ * Takes over a workspace of Readership 0.4: its `effects.log` must have no attempt that its database lacks. The history comes
  * last, and then its files get names that nobody looks for. Throws a `StorageError`, with nothing changed, if it cannot.
  */
 async function restoreFrom04(
@@ -92,8 +97,8 @@ async function restoreFrom04(
   const tables = await readStateOf04(source).catch((cause: unknown) => {
     throw storageFailure(`read ${source}, which Readership 0.4 may have open: stop it`, cause);
   });
-  const journal = join(dirname(source), 'effects.log');
-  if (await exists(journal)) expectWholeJournal(journal, source, tables);
+  const log = join(dirname(source), 'effects.log');
+  if (await exists(log)) expectEveryAttempt(log, source, tables);
   const saved = await importState(tables, historyFile);
   if (found.is === 'sound' && (found.workspace !== saved.workspace || found.attempt > saved.attempt))
     throw new StorageError(
@@ -135,10 +140,15 @@ async function expectSource(historyFile: string, from: string | undefined): Prom
   return source;
 }
 
-async function replaceHistory(path: string, source: string, stamp: string): Promise<RestoredHistory> {
+async function replaceHistory(
+  path: string,
+  source: string,
+  stamp: string,
+  onReady: () => Promise<void>,
+): Promise<RestoredHistory> {
   let aside = `${path}.replaced-${stamp}`;
   for (let number = 2; await exists(aside); number++) aside = `${path}.replaced-${stamp}-${number}`;
-  await restoreHistory(path, source, aside);
+  await restoreHistory(path, source, aside, onReady);
   return { path, source, aside: (await exists(aside)) ? aside : undefined };
 }
 

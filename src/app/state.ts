@@ -1,11 +1,11 @@
 import { join } from 'node:path';
-import { SchemaError } from '../errors.js';
+import { SchemaError, StorageError } from '../errors.js';
 import { of04 } from '../storage.js';
 import { exists } from '../files.js';
 import type { History } from '../history/history.js';
 import { readHolder } from '../state/lock.js';
 import { emptyState, missingState, openState } from '../state/open.js';
-import { otherPlace, placeOf } from '../state/workspace.js';
+import { hasHistory, otherPlace, placeOf } from '../state/workspace.js';
 import type { State } from '../state/state.js';
 import { readTables } from '../state/carried.js';
 import type { Workspace } from './workspace.js';
@@ -69,6 +69,18 @@ export async function expectNoHistory({
   });
   history?.close();
   throw missingState(dataDir);
+}
+
+/** Throws a `StorageError` if the history is missing although days were loaded: they are not silently loaded again. */
+export async function expectHistory(
+  { historyFile }: Pick<Workspace, 'historyFile'>,
+  state: State,
+): Promise<void> {
+  if (!hasHistory(state) || (await exists(historyFile))) return;
+  throw new StorageError(
+    `The history ${historyFile} is missing, although days were loaded. Nothing was changed.\n` +
+      'Restore a backup: readership restore --from FILE\nOr load again what the platform still has: readership export --reload',
+  );
 }
 
 /** Throws an `OtherPlaceError` in a copy of a workspace, which sends nothing. */

@@ -44,7 +44,7 @@ export const optionsOf = ({ config, sandbox }: WorkspaceOptions): string[] => [
 ];
 
 /**
- * What this process writes is for its user only, except files that are published. DuckDB keeps
+ * What this process writes is for its user only, except the history and the dataset. DuckDB keeps
  * creating logs, so it does not suffice to create files with their modes.
  */
 export const keepFilesPrivate = (): void => {

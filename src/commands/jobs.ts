@@ -77,16 +77,12 @@ const show = workspaceCommand('show', {
 });
 
 /** The views before and after the merge of a job, as of the last load. Only for them is DuckDB loaded. */
-async function readEffect({ historyFile }: Workspace, job: Job): Promise<JobEffect | undefined> {
-  if (!(await exists(historyFile))) return undefined;
-  const { openOwnHistory } = await import('../history/history.js');
+async function readEffect(workspace: Workspace, job: Job): Promise<JobEffect | undefined> {
+  if (!(await exists(workspace.historyFile))) return undefined;
+  const { withHistory } = await import('../app/state.js');
   const { readJobEffects } = await import('../agents/job-effects.js');
-  const history = await openOwnHistory(historyFile);
-  try {
-    return (await readJobEffects(history, job.project)).find((effect) => effect.job === job.id);
-  } finally {
-    history.close();
-  }
+  const effects = await withHistory(workspace, ({ history }) => readJobEffects(history, job.project));
+  return effects.find((effect) => effect.job === job.id);
 }
 
 const poll = projectCommand('poll', {

@@ -13,7 +13,7 @@ const SANDBOX_WAIT_MS = 30_000;
 export const run = workspaceCommand('run', {
   summary: 'run all five steps once: export, improve, poll, report, publish',
   description:
-    'Runs all five steps once: loads the days that are due, flags pages for agents (and creates their jobs if improve.mode is apply), polls the jobs, renders the reports, emails the reports that are due, and publishes the history. It does only what is due, so it is safe to run at any time, even twice in a row.',
+    'Runs all five steps once: loads the days that are due, flags pages for agents (and creates their jobs if improve.mode is apply), polls the jobs, renders the reports, emails the reports that are due, and brings the Parquet dataset up to date, if you have one. It does only what is due, so it is safe to run at any time, even twice in a row.',
   options: {
     wait: value(
       '<time>',

@@ -1,5 +1,6 @@
-import { withState } from '../app/state.js';
+import { expectHistory, withState } from '../app/state.js';
 import { readWorkspace, type Workspace } from '../app/workspace.js';
+import { exists } from '../files.js';
 import { escapeUnsafe, MOST_NAMED } from '../format/text.js';
 import { counted } from '../format/numbers.js';
 import {
@@ -11,6 +12,7 @@ import {
   unknownLines,
 } from '../print/status.js';
 import { readStatus, readUnknown, type Status } from '../service/status.js';
+import { readLastRuns } from '../state/runs.js';
 import type { State } from '../state/state.js';
 import { type KnownDays, readDays, recallDays } from '../steps/known-days.js';
 import type { Output } from '../terminal/output.js';
@@ -49,6 +51,10 @@ export const status = projectCommand('status', {
 async function daysOf(workspace: Workspace, state: State, now: Date): Promise<KnownDays> {
   const known = await recallDays(workspace, state, now);
   if (known !== undefined) return known;
+  await expectHistory(workspace, state);
+  // An export that has stored no day yet may be paused, or have failed.
+  if (readLastRuns(state, now).length > 0 && !(await exists(workspace.historyFile)))
+    return { projects: new Map(), datedInFuture: [] };
   const { openOwnHistory } = await import('../history/history.js');
   const history = await openOwnHistory(workspace.historyFile);
   try {

@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import { type PageViews, type ViewCounts, viewCountsSchema, type ViewsResponse } from '../api/schema.js';
+import { type ViewCounts, viewCountsSchema, type ViewsResponse } from '../api/schema.js';
 import { dayColumn, readSql, timestampColumn } from '../columns.js';
 import { addDays, type Day, dayOf, lastEndedDay } from '../day.js';
+import { type CountedPath, rowsOfCounts } from '../history/counts.js';
 import { type StoredDay, type StoredDays, type StoredState, storedStateColumn } from '../history/days.js';
 import type { Reader } from '../history/query.js';
 import type { HistoryStore } from '../history/store.js';
@@ -127,7 +128,7 @@ export async function readStoredViews(
   { project, day }: DayOf,
 ): Promise<StoredViews | undefined> {
   const totals = (await history.storedDays(project)).get(day);
-  return totals && { totals, rows: await history.rowsOfDay(project, day) };
+  return totals && { totals, counts: await history.countsOfDay(project, day) };
 }
 
 /** Whether the platform's first page of a day, with its totals, is stored. The API promises no order, so any rows will do. */
@@ -140,9 +141,12 @@ export async function isAsStored(
   if (stored === undefined || !equalCounts(stored, totals)) return false;
   if (views.length !== stored.pages && !(hasMore && views.length >= 1 && views.length < stored.pages))
     return false;
-  const rows = new Map((await history.rowsOfDay(project, day)).map((row) => [row.path, row]));
-  return views.every((row) => isSameRow(rows.get(row.path), row));
+  const paths = await history.pathsOf(project);
+  const rows = new Map(
+    rowsOfCounts(await history.countsOfDay(project, day)).map((row) => [row.path, row] as const),
+  );
+  return views.every((row) => isSameRow(rows.get(paths.idOf(row.path)), row));
 }
 
-const isSameRow = (stored: PageViews | undefined, row: PageViews): boolean =>
+const isSameRow = (stored: CountedPath | undefined, row: ViewCounts): boolean =>
   stored !== undefined && equalCounts(stored, row);

@@ -155,7 +155,9 @@ class Load {
     const mayBeSame = due === 'provisional' && !settled();
     const found = due === 'inconsistent' ? await readStoredViews(history, { project, day }) : undefined;
     const isUnfinished = this.unfinished.has(day);
+    const paths = await history.pathsOf(project);
     const walks = new DayWalks(client, day, {
+      paths,
       signal: this.#signal,
       isAsStored: mayBeSame ? (first) => isAsStored(history, { project, day }, first) : undefined,
       found,
@@ -183,10 +185,10 @@ class Load {
     const isSame = read === 'unchanged';
     const isInDoubt = !isSame && read.doubt !== undefined;
     const dayState = isInDoubt ? 'inconsistent' : settled() ? 'final' : 'provisional';
-    this.#count(due === 'missing' && !isSame && read.rows.length === 0);
+    this.#count(due === 'missing' && !isSame && read.counts.ids.length === 0);
     if (isSame)
       return { day, outcome: 'unchanged', state: dayState, rows: await confirmDay(history, at, dayState) };
     const outcome = await storeDay({ history, state }, at, read, dayState);
-    return { day, outcome, state: dayState, rows: read.rows.length };
+    return { day, outcome, state: dayState, rows: read.counts.ids.length };
   }
 }

@@ -1,6 +1,6 @@
 import type { Client, ReadOptions } from '../api/client.js';
 import { PagingError, type RefusedError } from '../api/errors.js';
-import { type PageViews, type ViewsResponse, viewsResponseSchema } from '../api/schema.js';
+import { type PageViews, type ViewCounts, type ViewsResponse, viewsResponseSchema } from '../api/schema.js';
 import type { Day } from '../day.js';
 import { type DayOf, readKeptPages } from '../state/days.js';
 import type { State } from '../state/state.js';
@@ -135,7 +135,7 @@ function pagesLeft({ totals, views }: ViewsResponse, read: number): number {
 }
 
 /** What rows are sorted by, if they are. */
-export const sortedBy = (views: readonly PageViews[]): (typeof COUNTS)[number] | undefined =>
+export const sortedBy = (views: readonly ViewCounts[]): (typeof COUNTS)[number] | undefined =>
   COUNTS.find((name) =>
     views.every((row, index) => index === 0 || row[name] <= (views[index - 1]?.[name] ?? 0)),
   );

@@ -2,6 +2,7 @@ import { max } from 'date-fns';
 import { addDays, dayOf, type DayRange, startOfDay } from '../day.js';
 import type { StoredDay, StoredState } from '../history/days.js';
 import type { HistoryStore } from '../history/store.js';
+import { rowsOfCounts } from '../history/counts.js';
 import { type DayOf, readLastVerification } from '../state/days.js';
 import type { State } from '../state/state.js';
 import { readDayLedger } from './ledger.js';
@@ -34,11 +35,10 @@ interface ExportStores {
 export async function storeDay(
   { history, state }: ExportStores,
   { project, day, now }: DayAt,
-  { totals, unattributed, rows, doubt }: WalkedDay,
+  { totals, unattributed, counts, doubt }: WalkedDay,
   dayState: StoredState,
 ): Promise<StoreOutcome> {
   const known = (await history.storedDays(project)).get(day);
-  const storedRows = known && (await history.rowsOfDay(project, day));
   if (known !== undefined && dayState !== 'provisional' && isForgotten(known, totals)) {
     const stored = {
       ...known,
@@ -50,7 +50,11 @@ export async function storeDay(
     await history.put({ project, stored });
     return 'forgotten';
   }
-  const pagesChanged = storedRows === undefined ? rows.length : countChangedPages(storedRows, rows);
+  const pages = counts.ids.length;
+  const pagesChanged =
+    known === undefined
+      ? pages
+      : countChangedPages(rowsOfCounts(await history.countsOfDay(project, day)), rowsOfCounts(counts));
   const isSame = known !== undefined && pagesChanged === 0 && equalCounts(known, totals);
   const stored: StoredDay = {
     day,
@@ -59,7 +63,7 @@ export async function storeDay(
     loaded_at: isSame && known.state === dayState ? known.loaded_at : now,
     checked_at: now,
     ...totals,
-    pages: rows.length,
+    pages,
     unattributed_human: unattributed.human,
     unattributed_ai: unattributed.ai,
     unattributed_total: unattributed.total,
@@ -71,13 +75,13 @@ export async function storeDay(
     return 'unchanged';
   }
   if (known === undefined) {
-    await history.put({ project, stored, rows });
+    await history.put({ project, stored, counts });
     return 'added';
   }
   const verifiedAt = readLastVerification(state, project, startOfDay(dayOf(now)));
   const checkedBefore = max([known.checked_at, ...(verifiedAt === undefined ? [] : [verifiedAt])]);
   const restatement = { project, day, at: now, checkedBefore, before: known, after: totals, pagesChanged };
-  await history.put({ project, stored, rows, restatement });
+  await history.put({ project, stored, counts, restatement });
   return 'restated';
 }
 

@@ -1,8 +1,9 @@
 import type { Client, ReadOptions } from '../api/client.js';
 import { RefusedError, TryLaterError } from '../api/errors.js';
-import { type PageViews, TOO_MANY_VIEWS, type ViewCounts } from '../api/schema.js';
+import { TOO_MANY_VIEWS, type ViewCounts } from '../api/schema.js';
 import { addDays, type Day, type DayRange, rangeOf } from '../day.js';
 import { ReadershipError } from '../errors.js';
+import type { CountedPath } from '../history/counts.js';
 
 export const NO_VIEWS: ViewCounts = { human: 0, ai: 0, total: 0 };
 
@@ -31,7 +32,7 @@ export const equalCounts = (left: ViewCounts, right: ViewCounts): boolean =>
  * Number of pages whose counts differ between two readings of a day, including new and vanished
  * pages and extra rows of a repeated path, in any order.
  */
-export function countChangedPages(before: readonly PageViews[], after: readonly PageViews[]): number {
+export function countChangedPages(before: readonly CountedPath[], after: readonly CountedPath[]): number {
   const unmatched = new Map(before.map((row) => [row.path, row]));
   let changed = before.length - unmatched.size;
   for (const row of after) {

@@ -1,8 +1,10 @@
 import type { Client } from '../api/client.js';
 import { PagingError, PausedError, TryLaterError } from '../api/errors.js';
-import type { PageViews, ViewCounts, ViewsResponse } from '../api/schema.js';
+import type { ViewCounts, ViewsResponse } from '../api/schema.js';
 import { addDays, type Day } from '../day.js';
 import { percent, thousands } from '../format/numbers.js';
+import { type CountedPath, type DayCounts, pageViewsOf } from '../history/counts.js';
+import type { ProjectPaths } from '../history/path-ids.js';
 import { DayRows } from './day-rows.js';
 import {
   type KeptPages,
@@ -33,15 +35,11 @@ const MOVED = 'rows moved while the day was read; it will be read again later';
 /** A stored day. */
 export interface StoredViews {
   readonly totals: ViewCounts;
-  /** One row for each path. */
-  readonly rows: readonly PageViews[];
+  readonly counts: DayCounts;
 }
 
 /** The result of a day's walks. */
-export interface WalkedDay {
-  readonly totals: ViewCounts;
-  /** One row for each path. */
-  readonly rows: readonly PageViews[];
+export interface WalkedDay extends StoredViews {
   /** The site totals minus the sum of the rows. */
   readonly unattributed: ViewCounts;
   /** Why the rows are not reliable; undefined if they are. */
@@ -49,6 +47,8 @@ export interface WalkedDay {
 }
 
 export interface WalkOptions extends Omit<PagesOptions, 'share' | 'pageSize'> {
+  /** The paths of the project, whose ids the rows get. */
+  readonly paths: ProjectPaths;
   /** What other days have shown. */
   readonly pageSize: PageSize;
   /** Whether a first page, with its totals, is stored. If so, and if the stored day added up, it need not be read again. */
@@ -76,7 +76,7 @@ export class DayWalks {
   /** What the walks have shown of the platform's pages. */
   pageSize: DayPageSize;
   /** The rows of all walks, with their latest counts, once there was one: a further walk may end before its last page. */
-  readonly #all = new DayRows();
+  readonly #all: DayRows;
   /** Why no walk gets further. */
   #refusal: OffsetError | undefined;
   readonly #range: { readonly dateFrom: Day; readonly dateTo: Day };
@@ -88,6 +88,7 @@ export class DayWalks {
   ) {
     this.#range = { dateFrom: day, dateTo: addDays(day, 1) };
     this.pageSize = pageSizeOfDay(options.pageSize);
+    this.#all = new DayRows(options.paths);
   }
 
   async read(): Promise<WalkedDay | 'unchanged'> {
@@ -98,23 +99,21 @@ export class DayWalks {
         const before = this.#all.size;
         const walk = await this.#walk(number);
         if (walk === 'unchanged') return walk;
-        const { totals, rows } = walk;
         if (this.#refusal !== undefined) return this.#asFarAsListed(walk, this.#refusal);
         const earlier = last;
         last = walk;
-        let complete = this.#rowsThatAddUp(walk, earlier);
+        let complete = this.#countsThatAddUp(walk, earlier);
         if (complete === undefined) {
-          if (earlier !== undefined && isSameWalk(earlier, walk))
-            return { totals, rows, unattributed: walk.unattributed, doubt: doubtOf(walk) };
-          if (this.#all.size === 0) this.#all.add(totals, rows);
+          if (earlier !== undefined && isSameWalk(earlier, walk)) return walkedDay(walk, doubtOf(walk));
+          if (this.#all.size === 0) this.#all.addCounts(walk.totals, walk.counts);
           await this.#askAgain(walk);
-          if (this.#all.addsUp) complete = this.#all.rows;
+          if (this.#all.addsUp) complete = this.#all.counts;
         }
         if (complete !== undefined) {
           const { isSteady, hasRepeats } = earlier ?? walk;
           // Two walks had equal rows in another order.
           if (isSteady && hasRepeats && !walk.addsUp) this.pageSize = { ...this.pageSize, isShuffled: true };
-          return { totals, rows: complete, unattributed: NO_VIEWS, doubt: undefined };
+          return { totals: walk.totals, counts: complete, unattributed: NO_VIEWS, doubt: undefined };
         }
         const isShuffled = walk.replaced.length > 0 && sortedBy(walk.places) !== undefined;
         isFinding = walk.isSteady && !isShuffled && this.#all.size > before;
@@ -122,8 +121,7 @@ export class DayWalks {
     } catch (error) {
       if (last === undefined || !(error instanceof PausedError)) throw error;
     }
-    const { totals, rows, unattributed } = this.#all;
-    return { totals, rows, unattributed, doubt: MOVED };
+    return walkedDay(this.#all, MOVED);
   }
 
   async #walk(number: number): Promise<DayRows | 'unchanged'> {
@@ -134,7 +132,7 @@ export class DayWalks {
     const ahead = new Map(isFirst ? kept : []);
     const onAhead = (offset: number, page: ViewsResponse) => void ahead.set(offset, page);
     const options = { signal, pageSize, share, onAhead, ...(isFirst ? { kept, atOnce } : {}) };
-    const walk = new DayRows();
+    const walk = new DayRows(this.options.paths);
     // The first path of the page before.
     let before: string | undefined;
     try {
@@ -143,7 +141,7 @@ export class DayWalks {
         if (isFirst && walk.size === 0) {
           if (await isAsStored?.({ ...page, hasMore: mayHaveMore(page, page.pageSize) })) return 'unchanged';
           if (found !== undefined && equalCounts(found.totals, page.totals))
-            this.#all.add(found.totals, found.rows);
+            this.#all.addCounts(found.totals, found.counts);
         }
         const { size } = walk;
         walk.add(page.totals, page.views, page.again);
@@ -168,8 +166,8 @@ export class DayWalks {
         error instanceof PausedError || error instanceof TryLaterError || signal?.aborted === true;
       if (isFirst && walk.size > 0 && goesOn)
         this.unfinished = new Map([
-          ...[...ahead].filter(([offset]) => offset >= walk.rows.length),
-          [0, { totals: walk.totals, views: [...walk.rows], hasMore: true }],
+          ...[...ahead].filter(([offset]) => offset >= walk.size),
+          [0, { totals: walk.totals, views: pageViewsOf(walk.counts), hasMore: true }],
         ]);
       throw error;
     }
@@ -178,10 +176,9 @@ export class DayWalks {
 
   /** What was read of a day whose last rows the platform refuses to list. */
   #asFarAsListed(walk: DayRows, { offset, refusal: { status, words } }: OffsetError): WalkedDay {
-    if (this.#all.size === 0) this.#all.add(walk.totals, walk.rows);
-    const { totals, rows, unattributed, addsUp } = this.#all;
+    if (this.#all.size === 0) this.#all.addCounts(walk.totals, walk.counts);
     const why = `the platform refused to list rows beyond the first ${thousands(offset)} (${status}${words})`;
-    return { totals, rows, unattributed, doubt: addsUp ? undefined : `${why}; it will be read again later` };
+    return walkedDay(this.#all, this.#all.addsUp ? undefined : `${why}; it will be read again later`);
   }
 
   /**
@@ -206,9 +203,9 @@ export class DayWalks {
    * The rows that account for all views, if there are any. Within minutes, the counts of a path can only rise, so if rows
    * of different requests add up to the totals of the last one, all are up to date and none is missing.
    */
-  #rowsThatAddUp(walk: DayRows, last: DayRows | undefined): readonly PageViews[] | undefined {
-    if (walk.addsUp) return walk.rows;
-    if (this.#all.size > 0 && this.#all.addsUp) return this.#all.rows;
+  #countsThatAddUp(walk: DayRows, last: DayRows | undefined): DayCounts | undefined {
+    if (walk.addsUp) return walk.counts;
+    if (this.#all.size > 0 && this.#all.addsUp) return this.#all.counts;
     // Views of a path with two rows are added up. But a row repeated on a later page may have pushed out another row with
     // the same counts: only if a walk with other page boundaries repeats the same rows does the path have two rows.
     const isCertain = !walk.hasRepeats || (last !== undefined && hasSameRows(last.replaced, walk.replaced));
@@ -216,8 +213,15 @@ export class DayWalks {
   }
 }
 
+const walkedDay = ({ totals, counts, unattributed }: DayRows, doubt: string | undefined): WalkedDay => ({
+  totals,
+  counts,
+  unattributed,
+  doubt,
+});
+
 /** The places of the first equal rows of a walk, if it is sorted, of which some are not among those found. */
-function gapIn(places: readonly PageViews[], found: readonly PageViews[]) {
+function gapIn(places: readonly ViewCounts[], found: readonly ViewCounts[]) {
   const column = sortedBy(places);
   if (column === undefined) return undefined;
   const paths = tally(found.map((row) => row[column]));
@@ -243,7 +247,7 @@ const isSameWalk = (last: DayRows, walk: DayRows): boolean =>
   equalCounts(last.totals, walk.totals) &&
   hasSameRows(last.rows, walk.rows);
 
-const hasSameRows = (left: readonly PageViews[], right: readonly PageViews[]): boolean =>
+const hasSameRows = (left: readonly CountedPath[], right: readonly CountedPath[]): boolean =>
   countChangedPages(left, right) === 0;
 
 function doubtOf({ totals, unattributed: { human, ai, total } }: DayRows): string | undefined {

@@ -6,7 +6,12 @@ export function formatter(options: Intl.NumberFormatOptions): (value: number) =>
   return (value) => (loaded ??= new Intl.NumberFormat('en-US', options)).format(value);
 }
 
-const whole = formatter({ maximumFractionDigits: 0 });
+const rounded = formatter({ maximumFractionDigits: 0 });
+/** Most commands write whole numbers only, and need not load the rules. */
+const whole = (value: number): string =>
+  Number.isSafeInteger(value) && !Object.is(value, -0)
+    ? String(value).replace(/\B(?=(?:\d{3})+$)/g, ',')
+    : rounded(value);
 const short = formatter({ notation: 'compact', minimumSignificantDigits: 3, maximumSignificantDigits: 3 });
 const axis = formatter({ notation: 'compact', maximumSignificantDigits: 3 });
 const oneDecimal = formatter({ minimumFractionDigits: 1, maximumFractionDigits: 1 });

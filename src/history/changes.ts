@@ -50,7 +50,14 @@ export async function applyChanges(connection: DuckDBConnection, changes: Change
     for (const project of newProjects) appendRow(appender, [idOf(project), project]);
   });
   await appendTo(connection, 'internal', 'paths', (appender) => {
-    for (const { id, projectId, path } of newPaths) appendRow(appender, [id, projectId, path, pageOf(path)]);
+    // There may be hundreds of thousands of them: nothing looks for their types.
+    for (const { id, projectId, path } of newPaths) {
+      appender.appendInteger(id);
+      appender.appendInteger(projectId);
+      appender.appendVarchar(path);
+      appender.appendVarchar(pageOf(path));
+      appender.endRow();
+    }
   });
   await appendTo(connection, 'internal', 'counts', (appender) => {
     for (const { project, stored, counts } of days)

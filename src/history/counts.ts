@@ -1,37 +1,49 @@
 import { BIGINT, DATE, type DuckDBAppender, DuckDBDataChunk, INTEGER } from '@duckdb/node-api';
 import duckdb from '@duckdb/node-bindings';
-import type { PageViews } from '../api/schema.js';
+import type { PageViews, ViewCounts } from '../api/schema.js';
 import { type Day, day, daysBetween } from '../day.js';
+import type { ProjectPaths } from './path-ids.js';
 
 /** The most rows that a DuckDB chunk holds. */
 const CHUNK_ROWS = 2048;
 
 const COLUMNS = ['human', 'ai', 'total'] as const;
 
-/** The rows of a day as numbers: the ids of the paths, and their counts. */
+/** The rows of a day as numbers: the ids of paths, and their counts. */
 export interface DayCounts {
-  readonly paths: Int32Array;
+  /** The paths that have the ids. */
+  readonly paths: ProjectPaths;
+  readonly ids: Int32Array;
   readonly human: Float64Array;
   readonly ai: Float64Array;
   readonly total: Float64Array;
 }
 
-/** Turns the rows of a day into numbers. Throws a `RangeError` for a count that cannot be stored exactly. */
-export function countsOf(rows: readonly PageViews[], idOf: (path: string) => number): DayCounts {
-  const paths = new Int32Array(rows.length);
-  const human = new Float64Array(rows.length);
-  const ai = new Float64Array(rows.length);
-  const total = new Float64Array(rows.length);
-  rows.forEach((row, index) => {
-    for (const name of COLUMNS)
-      if (!Number.isSafeInteger(row[name]) || row[name] < 0)
-        throw new RangeError(`${row[name]} is no count of views (${name} of ${row.path})`);
-    paths[index] = idOf(row.path);
-    human[index] = row.human;
-    ai[index] = row.ai;
-    total[index] = row.total;
-  });
-  return { paths, human, ai, total };
+/** A row of a day, with the id of its path. */
+export interface CountedPath extends ViewCounts {
+  readonly path: number;
+}
+
+export const rowsOfCounts = ({ ids, human, ai, total }: DayCounts): CountedPath[] =>
+  Array.from(ids, (path, index) => ({
+    path,
+    human: human[index] ?? 0,
+    ai: ai[index] ?? 0,
+    total: total[index] ?? 0,
+  }));
+
+/** The same rows with the paths themselves. */
+export function pageViewsOf(counts: DayCounts): PageViews[] {
+  const paths = counts.paths.pathsOf(counts.ids);
+  return rowsOfCounts(counts).map((row, index) => ({ ...row, path: paths[index] ?? '' }));
+}
+
+/** Throws a `RangeError` for a count that cannot be stored exactly. */
+export function expectExact(counts: DayCounts): void {
+  for (const name of COLUMNS) {
+    const wrong = counts[name].findIndex((count) => !Number.isSafeInteger(count) || count < 0);
+    if (wrong !== -1) throw new RangeError(`${counts[name][wrong]} is no count of views (${name})`);
+  }
 }
 
 const EPOCH = day('1970-01-01');
@@ -39,13 +51,13 @@ const EPOCH = day('1970-01-01');
 /** Appends the rows of a day to `internal.counts`. */
 export function appendCounts(appender: DuckDBAppender, projectId: number, on: Day, counts: DayCounts): void {
   const date = daysBetween(EPOCH, on);
-  for (let from = 0; from < counts.paths.length; from += CHUNK_ROWS) {
-    const paths = counts.paths.slice(from, from + CHUNK_ROWS);
-    const chunk = DuckDBDataChunk.create([INTEGER, DATE, INTEGER, BIGINT, BIGINT, BIGINT], paths.length);
+  for (let from = 0; from < counts.ids.length; from += CHUNK_ROWS) {
+    const ids = counts.ids.slice(from, from + CHUNK_ROWS);
+    const chunk = DuckDBDataChunk.create([INTEGER, DATE, INTEGER, BIGINT, BIGINT, BIGINT], ids.length);
     const columns = [
-      new Int32Array(paths.length).fill(projectId),
-      new Int32Array(paths.length).fill(date),
-      paths,
+      new Int32Array(ids.length).fill(projectId),
+      new Int32Array(ids.length).fill(date),
+      ids,
       ...COLUMNS.map((name) => wide(counts[name].subarray(from, from + CHUNK_ROWS))),
     ];
     columns.forEach((column, index) => {
@@ -59,9 +71,10 @@ export function appendCounts(appender: DuckDBAppender, projectId: number, on: Da
 /** Whole numbers below 2⁵³ as 64-bit integers on a little-endian machine, which are the only ones that DuckDB runs on. */
 function wide(numbers: Float64Array): Uint32Array<ArrayBuffer> {
   const halves = new Uint32Array(2 * numbers.length);
-  numbers.forEach((number, index) => {
+  for (let index = 0; index < numbers.length; index++) {
+    const number = numbers[index] ?? 0;
     halves[2 * index] = number;
-    halves[2 * index + 1] = number / 2 ** 32;
-  });
+    if (number >= 2 ** 32) halves[2 * index + 1] = number / 2 ** 32;
+  }
   return halves;
 }

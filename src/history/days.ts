@@ -1,10 +1,12 @@
 import { z } from 'zod';
-import { type PageViews, type ViewCounts, viewCountsSchema } from '../api/schema.js';
+import { type ViewCounts, viewCountsSchema } from '../api/schema.js';
 import type { Day } from '../day.js';
-import { dayColumn, type Reader, readSql, timestampColumn } from './query.js';
+import { dayColumn, readSql, timestampColumn } from '../columns.js';
+import type { DayCounts } from './counts.js';
+import type { Columns, Reader } from './query.js';
 
 const STORED_DAYS = readSql(import.meta.url, 'statements/stored-days.sql');
-const ROWS_OF_DAY = readSql(import.meta.url, 'statements/rows-of-day.sql');
+const COUNTS_OF_DAY = readSql(import.meta.url, 'statements/counts-of-day.sql');
 
 /** The state of a stored day: see the table `days`. */
 export const storedStateColumn = z.enum(['provisional', 'final', 'inconsistent']);
@@ -51,11 +53,20 @@ export async function readStoredDays(reader: Reader, project: string): Promise<M
   return new Map(rows.map((row) => [row.day, row]));
 }
 
-const pageRow = viewCountsSchema.extend({ path: z.string().transform((path) => path.slice(1)) });
-
 /** The rows of a stored day. */
-export const readRowsOfDay = (reader: Reader, project: string, day: Day): Promise<PageViews[]> =>
-  reader.query(ROWS_OF_DAY, pageRow, { project, day });
+export async function readCountsOfDay(
+  reader: Columns,
+  project: string,
+  day: Day,
+): Promise<Omit<DayCounts, 'paths'>> {
+  const [ids = [], human = [], ai = [], total = []] = await reader.columns(COUNTS_OF_DAY, { project, day });
+  return {
+    ids: Int32Array.from(ids, Number),
+    human: Float64Array.from(human, Number),
+    ai: Float64Array.from(ai, Number),
+    total: Float64Array.from(total, Number),
+  };
+}
 
 /** Whether any day of any project is stored. */
 export const hasStoredDays = async (reader: Reader): Promise<boolean> =>

@@ -3,7 +3,8 @@ import { link } from 'node:fs/promises';
 import { exists } from '../files.js';
 import { literal, withConnection } from './duckdb.js';
 import { EMPTY_HISTORY } from './history.js';
-import { queryRows, readSql, type Row, rowSchema } from './query.js';
+import { readSql } from '../columns.js';
+import { queryRows, type Row, rowSchema } from './query.js';
 import { describe } from './schema.js';
 import { writeNext } from './write.js';
 

@@ -1,13 +1,13 @@
-import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
-import { access } from 'node:fs/promises';
+import { type DuckDBConnection, DuckDBInstance, type DuckDBValue } from '@duckdb/node-api';
+import { access, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { z } from 'zod';
 import { codeOf, messageOf, OtherVersionError, StorageError } from '../errors.js';
-import { expectDirectory, packageFile } from '../files.js';
+import { exists, expectDirectory, ignoreMissing, packageFile } from '../files.js';
 import { isOfDamage } from '../storage.js';
 import { readStoredDays, type StoredDays } from './days.js';
 import { literal } from './duckdb.js';
-import { type Parameters, queryRows, type Reader } from './query.js';
+import { type Columns, type Parameters, queryRows, type Reader, runStatement } from './query.js';
 import { expectSchema, isDescribed } from './schema.js';
 import { CurrentTables, type StateTables } from './tables.js';
 
@@ -23,7 +23,7 @@ export interface QueryRights {
 }
 
 /** One version of the history, open for reading: it neither blocks the worker nor is blocked by it. */
-export class History implements Reader {
+export class History implements Reader, Columns {
   private constructor(
     readonly path: string,
     private readonly instance: DuckDBInstance,
@@ -64,6 +64,15 @@ export class History implements Reader {
   async query<Row>(sql: string, row: z.ZodType<Row>, parameters?: Parameters): Promise<Row[]> {
     try {
       return await queryRows(this.connection, sql, row, parameters);
+    } catch (error) {
+      throw this.explained(error);
+    }
+  }
+
+  async columns(sql: string, parameters: Parameters = {}): Promise<DuckDBValue[][]> {
+    try {
+      const result = await runStatement(this.connection, sql, parameters);
+      return await result.getColumns();
     } catch (error) {
       throw this.explained(error);
     }
@@ -111,10 +120,12 @@ export async function openHistory(
       { cause },
     );
   });
+  await expectFile(path);
   try {
     return await History.open(path, rights, (connection) => check(connection, path));
   } catch (cause) {
-    throw cause instanceof StorageError ? cause : unreadable('open', path, cause);
+    if (cause instanceof StorageError) throw cause;
+    throw (await exists(logOf(path))) ? withForeignLog(path, cause) : unreadable('open', path, cause);
   }
 }
 
@@ -131,9 +142,28 @@ export const openOwnHistory = (path: string, limits: QueryRights['limits'] = {})
       );
   });
 
+/** Throws a `StorageError` if something else is in the place of the history. */
+export async function expectFile(path: string): Promise<void> {
+  const found = await stat(path).catch(ignoreMissing);
+  if (found?.isFile() === false)
+    throw new StorageError(
+      `The history ${path} is not a file. Nothing was changed. Move away what is there, then run the command again.`,
+    );
+}
+
+/** The log that DuckDB keeps beside a file that it changes, as only other programs change a history. */
+export const logOf = (path: string): string => `${path}.wal`;
+
+const withForeignLog = (path: string, cause: unknown): StorageError =>
+  new StorageError(
+    `Cannot open the history ${path}, because another program has written to it, and left a log that does not belong to it. Delete that: rm '${logOf(path)}'`,
+    { cause },
+  );
+
 const unreadable = (doing: 'open' | 'read', path: string, cause: unknown): StorageError =>
   new StorageError(
-    `Cannot ${doing} the history ${path}: ${messageOf(cause)}. Restore a backup of it: readership restore --from FILE. ` +
+    `Cannot ${doing} the history ${path}: ${messageOf(cause).replace(/[.!]+$/, '')}.\n` +
+      'Restore a backup of it: readership restore --from FILE\n' +
       'Without one, move it away, and load again what the platform still has: readership export --reload',
     { cause },
   );

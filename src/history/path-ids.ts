@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { Changes, NewPath } from './changes.js';
+import type { Changes, LoadedDay, NewPath } from './changes.js';
 import type { History } from './history.js';
-import { readSql } from './query.js';
+import { readSql } from '../columns.js';
 
 const KNOWN_PROJECTS = readSql(import.meta.url, 'statements/known-projects.sql');
 const KNOWN_PATHS = readSql(import.meta.url, 'statements/known-paths.sql');
@@ -13,12 +13,38 @@ const lastRow = z.object({ path_id: z.int() });
 /** Projects and paths that the next version of the history has and the last one has not. */
 type Added = Pick<Changes, 'projects' | 'newProjects' | 'newPaths'>;
 
-/** The numbers of projects and paths: those in the history, and new ones. */
+/** The paths of a project and their ids: those in the history, and those that have got an id since. */
+export class ProjectPaths {
+  constructor(
+    private readonly ids: Map<string, number>,
+    private readonly newId: (path: string) => number,
+  ) {}
+
+  idOf(path: string): number {
+    const known = this.ids.get(path);
+    if (known !== undefined) return known;
+    const id = this.newId(path);
+    this.ids.set(path, id);
+    return id;
+  }
+
+  /** The paths of ids, in their order. It looks through all paths. */
+  pathsOf(ids: Iterable<number>): string[] {
+    const paths = new Map(Array.from(this.ids, ([path, id]) => [id, path]));
+    return Array.from(ids, (id) => {
+      const path = paths.get(id);
+      if (path === undefined) throw new RangeError(`no path has the id ${id}`);
+      return path;
+    });
+  }
+}
+
+/** The ids of projects and paths: those in the history, and new ones. */
 export class PathIds {
   readonly #projects = new Map<string, number>();
   #lastPath = 0;
   #begun: Promise<void> | undefined;
-  readonly #paths = new Map<string, Promise<Map<string, number>>>();
+  readonly #paths = new Map<string, Promise<ProjectPaths>>();
   #newProjects: string[] = [];
   #newPaths: NewPath[] = [];
 
@@ -26,29 +52,23 @@ export class PathIds {
     private readonly reading: <Result>(work: (history: History) => Promise<Result>) => Promise<Result>,
   ) {}
 
-  /** A function that answers the id of each path of a project. */
-  async of(project: string): Promise<(path: string) => number> {
+  async of(project: string): Promise<ProjectPaths> {
     await (this.#begun ??= this.#begin());
     const projectId = this.#projectId(project);
     const known = this.#paths.get(project) ?? this.#read(projectId);
     this.#paths.set(project, known);
-    const ids = await known;
-    return (path) => {
-      const found = ids.get(path);
-      if (found !== undefined) return found;
-      const id = ++this.#lastPath;
-      ids.set(path, id);
-      this.#newPaths.push({ id, projectId, path });
-      return id;
-    };
+    return known;
   }
 
-  /** The new ones, which the next version gets. */
-  take(): Added {
-    const added = { projects: this.#projects, newProjects: this.#newProjects, newPaths: this.#newPaths };
+  /** The new ones that these days have, which the next version gets with them. */
+  take(days: readonly LoadedDay[]): Added {
+    const used = new Uint8Array(this.#lastPath + 1);
+    for (const { counts } of days) for (const id of counts?.ids ?? []) used[id] = 1;
+    const newPaths = this.#newPaths.filter(({ id }) => used[id] === 1);
+    this.#newPaths = this.#newPaths.filter(({ id }) => used[id] !== 1);
+    const newProjects = this.#newProjects;
     this.#newProjects = [];
-    this.#newPaths = [];
-    return added;
+    return { projects: this.#projects, newProjects, newPaths };
   }
 
   /** That version was not written. */
@@ -74,12 +94,15 @@ export class PathIds {
     });
   }
 
-  /** Without a schema, because a site may have hundreds of thousands of paths. */
-  #read(projectId: number): Promise<Map<string, number>> {
-    return this.reading(async ({ connection }) => {
-      const result = await connection.runAndReadAll(KNOWN_PATHS, { project_id: projectId });
-      const [ids = [], paths = []] = result.getColumns();
-      return new Map(paths.map((path, index) => [String(path).slice(1), Number(ids[index])]));
+  async #read(projectId: number): Promise<ProjectPaths> {
+    const [ids = [], paths = []] = await this.reading((history) =>
+      history.columns(KNOWN_PATHS, { project_id: projectId }),
+    );
+    const known = new Map(paths.map((path, index) => [String(path).slice(1), Number(ids[index])]));
+    return new ProjectPaths(known, (path) => {
+      const id = ++this.#lastPath;
+      this.#newPaths.push({ id, projectId, path });
+      return id;
     });
   }
 }

@@ -10,7 +10,6 @@ import {
   type Json,
   JsonDuckDBValueConverter,
 } from '@duckdb/node-api';
-import { readFileSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import { z } from 'zod';
 import { type Day, day, daysBetween } from '../day.js';
@@ -30,6 +29,11 @@ export interface Reader {
   query<Row>(sql: string, row: z.ZodType<Row>, parameters?: Parameters): Promise<Row[]>;
 }
 
+/** Reads whole columns: many rows, of which no object is made, without a schema. */
+export interface Columns {
+  columns(sql: string, parameters?: Parameters): Promise<DuckDBValue[][]>;
+}
+
 export const readerOf = (connection: DuckDBConnection): Reader => ({
   query: (sql, row, parameters) => queryRows(connection, sql, row, parameters),
 });
@@ -38,20 +42,12 @@ export const readerOf = (connection: DuckDBConnection): Reader => ({
 export const rowSchema = z.record(z.string(), z.json());
 export type Row = z.infer<typeof rowSchema>;
 
-/** Columns of type DATE and TIMESTAMP, as `query` passes them to a row schema. */
-export const dayColumn = z.string().transform(day);
-export const timestampColumn = z.string().transform((text) => new Date(text));
-
 /** A query with its parameters filled in. */
 export const filledIn = (sql: string, parameters: Parameters): string =>
   sql.replaceAll(/\$([a-z_]+)/g, (_, name: string) => {
     const value = parameters[name] ?? null;
     return typeof value === 'string' ? literal(value) : String(value).toUpperCase();
   });
-
-/** The text of a `.sql` file next to the module with the given `import.meta.url`. */
-export const readSql = (moduleUrl: string, file: string): string =>
-  readFileSync(new URL(file, moduleUrl), 'utf8');
 
 /** Runs `query` on a connection: see `Reader`. */
 export async function queryRows<Row>(

@@ -30,9 +30,14 @@ const READ_ALL = 'SELECT sum(human), sum(ai), sum(total), sum(hash(path, page)::
 
 /**
  * Replaces the history at `path` by the one at `source`, and keeps the last one under the name `aside`. Throws a
- * `StorageError`, with nothing changed, if it is damaged.
+ * `StorageError`, with nothing changed, if it is damaged. Calls `onReady` when only the renaming is left to do.
  */
-export async function restoreHistory(path: string, source: string, aside: string): Promise<void> {
+export async function restoreHistory(
+  path: string,
+  source: string,
+  aside: string,
+  onReady: () => Promise<void>,
+): Promise<void> {
   try {
     await writeNext(path, {
       source,
@@ -41,6 +46,7 @@ export async function restoreHistory(path: string, source: string, aside: string
         await describe(connection);
       },
       expectCurrent: async () => {
+        await onReady();
         if (await exists(path)) await link(path, aside).catch(() => copyFile(path, aside));
       },
     });

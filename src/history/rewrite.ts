@@ -2,7 +2,8 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 import { z } from 'zod';
 import type { Day } from '../day.js';
 import { literal } from './duckdb.js';
-import { dayColumn, queryRows, readSql, runStatement } from './query.js';
+import { dayColumn, readSql } from '../columns.js';
+import { queryRows, runStatement } from './query.js';
 
 const QUARTERS = readSql(import.meta.url, 'statements/quarters.sql');
 const COPY_QUARTER = readSql(import.meta.url, 'statements/copy-quarter.sql');

@@ -5,7 +5,8 @@ import { dirname, join } from 'node:path';
 import { of04 } from '../storage.js';
 import { z } from 'zod';
 import { messageOf, SchemaError } from '../errors.js';
-import { inTransaction, queryRows, readSql } from './query.js';
+import { readSql } from '../columns.js';
+import { inTransaction, queryRows } from './query.js';
 
 /** The version of `schema.sql`. */
 const VERSION = 1;
@@ -82,13 +83,13 @@ export async function expectSchema(connection: DuckDBConnection, path: string): 
       throw new SchemaError(
         (await isOf04(connection))
           ? of04(join(dirname(path), 'warehouse.duckdb'))
-          : `${path} is not a history of Readership: another program wrote it, and nothing was changed. Move it away, or set dataDir to another directory.`,
+          : `${path} is not a history of Readership: another program wrote it. Nothing was changed. Move it away, or set dataDir to another directory, then run the command again.`,
       );
     },
   );
   if (found?.version === VERSION) return;
   throw new SchemaError(
-    `${path} was written by a newer Readership, and was not changed: install the newer version of Readership.`,
+    `A newer version of Readership wrote the history ${path}. Nothing was changed. Install that version of Readership.`,
   );
 }
 

@@ -1,22 +1,27 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import pLimit from 'p-limit';
 import type { z } from 'zod';
-import type { PageViews } from '../api/schema.js';
 import type { Day } from '../day.js';
 import { messageOf, StorageError } from '../errors.js';
 import { exists, stampOf } from '../files.js';
 import { applyChanges, type LoadedDay } from './changes.js';
-import { countsOf } from './counts.js';
-import { readRowsOfDay, readStoredDays, type Restatement, type StoredDay, type StoredDays } from './days.js';
+import { type DayCounts, expectExact } from './counts.js';
+import {
+  readCountsOfDay,
+  readStoredDays,
+  type Restatement,
+  type StoredDay,
+  type StoredDays,
+} from './days.js';
 import { literal, withConnection } from './duckdb.js';
 import { EMPTY_HISTORY, type History, openHistory } from './history.js';
-import { PathIds } from './path-ids.js';
+import { PathIds, type ProjectPaths } from './path-ids.js';
 import type { Parameters, Reader } from './query.js';
 import { isToRewrite } from './rewrite.js';
 import { type CarriedState, isNewerState, readStateSummary, storeState } from './saved-state.js';
 import { describe, expectSchema, isDescribed } from './schema.js';
 import { type StateTables, storeTables } from './tables.js';
-import { writeNext } from './write.js';
+import { removeForeignLog, writeNext } from './write.js';
 
 /** Days that are read wait so long to be written, or until they have so many rows. */
 const WRITE_AFTER_MS = 60_000;
@@ -37,11 +42,11 @@ export interface StoreOptions {
   readonly writeAfterMs?: number | undefined;
 }
 
-/** A day to store in place of what is stored of it; without rows, the stored ones are kept. */
+/** A day to store in place of what is stored of it; without counts, the stored ones are kept. */
 export interface DayToStore {
   readonly project: string;
   readonly stored: StoredDay;
-  readonly rows?: readonly PageViews[] | undefined;
+  readonly counts?: DayCounts | undefined;
   readonly restatement?: Restatement | undefined;
 }
 
@@ -51,7 +56,9 @@ export interface DayToStore {
  */
 export class HistoryStore implements Reader {
   readonly #inTurn = pLimit(1);
-  #reader: { readonly history: History; readonly isDescribed: boolean } | undefined;
+  #reader: History | undefined;
+  /** Whether the views of that version are those of this program; undefined before anybody asked. */
+  #isDescribed: boolean | undefined;
   #areTablesOld = false;
   readonly #days = new Map<string, Promise<Map<Day, StoredDay>>>();
   #ids = this.#newIds();
@@ -71,8 +78,13 @@ export class HistoryStore implements Reader {
 
   /** Reads the newest version, with the days that were read and the current tables of the state. */
   async query<Row>(sql: string, row: z.ZodType<Row>, parameters?: Parameters): Promise<Row[]> {
-    if (this.#waiting.size > 0 || !(await this.#isDescribed())) await this.write();
-    return this.#reading((history) => history.query(sql, row, parameters));
+    if (this.#waiting.size > 0 || !(await this.#reading((history) => this.#hasOurViews(history))))
+      await this.write();
+    return this.#reading(async (history) => {
+      if (this.#areTablesOld) await history.show(this.options.tables());
+      this.#areTablesOld = false;
+      return history.query(sql, row, parameters);
+    });
   }
 
   /** The tables of the state have changed. */
@@ -85,25 +97,32 @@ export class HistoryStore implements Reader {
     return this.#daysOf(project);
   }
 
+  /** The paths of a project, whose ids its rows have. */
+  pathsOf(project: string): Promise<ProjectPaths> {
+    return this.#ids.of(project);
+  }
+
   /** The rows of a day. */
-  async rowsOfDay(project: string, day: Day): Promise<PageViews[]> {
-    if (this.#waiting.has(keyOf(project, day))) await this.write();
-    return this.#reading((history) => readRowsOfDay(history, project, day));
+  async countsOfDay(project: string, day: Day): Promise<DayCounts> {
+    const waiting = this.#waiting.get(keyOf(project, day))?.counts;
+    if (waiting !== undefined) return waiting;
+    const paths = await this.pathsOf(project);
+    return { paths, ...(await this.#reading((history) => readCountsOfDay(history, project, day))) };
   }
 
   /** Collects a day. It is in the history after the next `write`. */
-  async put({ project, stored, rows, restatement }: DayToStore): Promise<void> {
+  async put({ project, stored, counts, restatement }: DayToStore): Promise<void> {
     if (this.#failure !== undefined) throw this.#failure;
+    if (counts !== undefined) expectExact(counts);
     const days = await this.#daysOf(project);
-    const idOf = rows && (await this.#ids.of(project));
-    const counts = rows && idOf && countsOf(rows, idOf);
+    if (counts !== undefined && counts.paths !== (await this.pathsOf(project))) throw this.#replaced();
     const key = keyOf(project, stored.day);
     const waiting = this.#waiting.get(key);
     const isNew = waiting?.isNew ?? !days.has(stored.day);
     this.#waiting.set(key, { project, stored, counts: counts ?? waiting?.counts, isNew });
     if (restatement !== undefined) this.#restatements.push(restatement);
     days.set(stored.day, stored);
-    this.#rows += rows?.length ?? 0;
+    this.#rows += counts?.ids.length ?? 0;
     if (this.#rows >= MOST_WAITING_ROWS) return this.write();
     this.#timer ??= setTimeout(() => {
       // The next day that is read, or the end, reports it.
@@ -156,18 +175,18 @@ export class HistoryStore implements Reader {
 
   async #write(): Promise<void> {
     const { path, tables, state, expectCurrent, onWarning } = this.options;
-    // Opened now, so that it is the version that the file has.
-    this.#closeReader();
-    const reader = await this.#open();
+    // It must be the version that the file has now.
+    if (this.#stamp?.of !== (await stampOf(path))) this.#closeReader();
+    const { connection } = await this.#open();
     const isRewritten = await isToRewrite(
-      reader.history.connection,
+      connection,
       [...this.#waiting.values()].map(({ stored }) => stored.day),
     );
     const saved = state();
-    const isNewer = isNewerState(path, saved, await readStateSummary(reader.history.connection));
+    const isNewer = isNewerState(path, saved, await readStateSummary(connection));
     const [waiting, restatements, rows] = [this.#waiting, this.#restatements, this.#rows];
-    const added = this.#ids.take();
     const days = [...waiting.values()];
+    const added = this.#ids.take(days);
     this.#waiting = new Map();
     this.#restatements = [];
     this.#rows = 0;
@@ -194,8 +213,8 @@ export class HistoryStore implements Reader {
     await this.options.onWritten(days);
   }
 
-  async #isDescribed(): Promise<boolean> {
-    return this.#inTurn(async () => (await this.#open()).isDescribed);
+  async #hasOurViews({ connection }: History): Promise<boolean> {
+    return (this.#isDescribed ??= await isDescribed(connection));
   }
 
   #daysOf(project: string): Promise<Map<Day, StoredDay>> {
@@ -205,34 +224,33 @@ export class HistoryStore implements Reader {
   }
 
   #reading<Result>(work: (history: History) => Promise<Result>): Promise<Result> {
-    return this.#inTurn(async () => {
-      const { history } = await this.#open();
-      if (this.#areTablesOld) await history.show(this.options.tables());
-      this.#areTablesOld = false;
-      return work(history);
-    });
+    return this.#inTurn(async () => work(await this.#open()));
   }
 
-  async #open() {
+  async #open(): Promise<History> {
     if (this.#reader !== undefined) return this.#reader;
     const { path } = this.options;
     const stamp = await stampOf(path);
     if (this.#stamp !== undefined && this.#stamp.of !== stamp) this.#forget();
+    await removeForeignLog(path, this.options.onWarning);
     const history = await openHistory(stamp === undefined ? EMPTY_HISTORY : path, {}, expectSchema);
     this.#areTablesOld = true;
     this.#stamp = { of: stamp };
-    const found = { history, isDescribed: await isDescribed(history.connection) };
-    return (this.#reader = found);
+    this.#isDescribed = undefined;
+    return (this.#reader = history);
   }
 
   /** Another program has replaced the history: what was read of the last one is of no use. */
   #forget(): void {
-    if (this.#waiting.size > 0)
-      throw new StorageError(
-        `Another program has replaced the history ${this.options.path} meanwhile. Nothing was changed. Run the command again.`,
-      );
+    if (this.#waiting.size > 0) throw this.#replaced();
     this.#days.clear();
     this.#ids = this.#newIds();
+  }
+
+  #replaced(): StorageError {
+    return new StorageError(
+      `Another program has replaced the history ${this.options.path} meanwhile. Nothing was changed. Run the command again.`,
+    );
   }
 
   #newIds(): PathIds {
@@ -240,7 +258,7 @@ export class HistoryStore implements Reader {
   }
 
   #closeReader(): void {
-    this.#reader?.history.close();
+    this.#reader?.close();
     this.#reader = undefined;
   }
 }

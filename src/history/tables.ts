@@ -18,6 +18,8 @@ export const STATE_TABLES = [
 /** Their rows as JSON, with the columns that the history has. */
 export type StateTables = Readonly<Record<(typeof STATE_TABLES)[number], string>>;
 
+const NO_ROWS = '[]';
+
 /** The database of a reader that has the current tables of the state. */
 const CURRENT = 'state_now';
 
@@ -26,6 +28,7 @@ export async function storeTables(connection: DuckDBConnection, tables: StateTab
   const types = await rowTypes(connection);
   for (const name of STATE_TABLES) {
     await connection.run(`DELETE FROM ${name}`);
+    if (tables[name] === NO_ROWS) continue;
     await runStatement(connection, `INSERT INTO ${name} BY NAME ${rowsOf(types.get(name))}`, {
       rows: tables[name],
     });

@@ -1,11 +1,11 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { chmod, constants, copyFile, readdir, rename, rm, stat } from 'node:fs/promises';
+import { chmod, constants, copyFile, readdir, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { StorageError } from '../errors.js';
 import { exists, ignoreMissing, READ_ONLY, syncToDisk } from '../files.js';
 import { storageFailure } from '../storage.js';
 import { changeDatabase } from './duckdb.js';
-import { EMPTY_HISTORY } from './history.js';
+import { EMPTY_HISTORY, expectFile, logOf } from './history.js';
 import { inTransaction } from './query.js';
 import { copySorted } from './rewrite.js';
 
@@ -58,16 +58,6 @@ export async function writeNext(path: string, version: NextVersion): Promise<voi
   }
 }
 
-const logOf = (path: string): string => `${path}.wal`;
-
-async function expectFile(path: string): Promise<void> {
-  const found = await stat(path).catch(ignoreMissing);
-  if (found?.isFile() === false)
-    throw new StorageError(
-      `The history ${path} is not a file. Nothing was changed. Move away what is there, then run the command again.`,
-    );
-}
-
 /** Removes what killed processes left of next versions, with their logs and temporary files. */
 async function removeUnfinished(path: string): Promise<void> {
   for (const name of (await readdir(dirname(path)).catch(ignoreMissing)) ?? [])
@@ -76,7 +66,7 @@ async function removeUnfinished(path: string): Promise<void> {
 }
 
 /** A program that opened the history for writing leaves a log, which readers would apply to every later version. */
-async function removeForeignLog(path: string, onWarning: NextVersion['onWarning']): Promise<void> {
+export async function removeForeignLog(path: string, onWarning: NextVersion['onWarning']): Promise<void> {
   const log = logOf(path);
   if (!(await exists(log))) return;
   await rm(log, { force: true });

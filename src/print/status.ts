@@ -221,7 +221,7 @@ export function operationsFacts(operations: OperationsStatus, now: Date): Fact[]
       fact('sends from', `${placeWords(sendsFrom)}; this copy sends nothing (readership adopt)`),
     datedInFuture.length > 0 && fact('in the future', futureWords(datedInFuture)),
     fact('disk', `${bytes(diskFreeBytes)} free`),
-    fact('last written', sinceThen(writtenAt, now)),
+    writtenAt !== null && fact('last written', sinceThen(writtenAt, now)),
   ];
   return all.filter((one) => one !== false);
 }

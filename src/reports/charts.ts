@@ -9,7 +9,8 @@ import {
 } from '../charts/chart.js';
 import { barsOf, dayColumnOf, drawableOf, isShare, linesOf, numberColumnsOf } from '../charts/rows.js';
 import { ConfigurationError } from '../errors.js';
-import { dayColumn, type Reader, readSql, type Row } from '../history/query.js';
+import { dayColumn, readSql } from '../columns.js';
+import type { Reader, Row } from '../history/query.js';
 import { type QueryRows, rowsOf } from './answers.js';
 import { type Query, type ReportDefinition, shows } from './definition.js';
 import { cellOf } from './tables.js';

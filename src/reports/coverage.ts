@@ -2,7 +2,8 @@ import { z } from 'zod';
 import type { Day } from '../day.js';
 import { dayList, dayRange, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
-import { dayColumn, type Reader, readSql, timestampColumn } from '../history/query.js';
+import { dayColumn, readSql, timestampColumn } from '../columns.js';
+import type { Reader } from '../history/query.js';
 import { ConfigurationError } from '../errors.js';
 import type { Calendar, Period } from './period.js';
 

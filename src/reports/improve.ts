@@ -4,7 +4,7 @@ import { reasonOf, reasonWords } from '../agents/reasons.js';
 import { type Day, dayOf, daysBetween } from '../day.js';
 import { counted } from '../format/numbers.js';
 import { capitalised } from '../format/text.js';
-import { dayColumn, timestampColumn } from '../history/query.js';
+import { dayColumn, timestampColumn } from '../columns.js';
 import {
   byGroup,
   type JobGroup,

@@ -14,7 +14,7 @@ import { type Delivery, readDeliveries } from '../state/emails.js';
 import { type SendingParts, sendNotice } from '../steps/mailing.js';
 import type { Using } from '../steps/parts.js';
 import { type Outage, readOutages } from '../state/runs.js';
-import { dayColumn, readSql } from '../history/query.js';
+import { dayColumn, readSql } from '../columns.js';
 
 /** An alert, whether or not it was sent. */
 interface Alert {

@@ -6,7 +6,7 @@ import type { LastRun, StepName } from '../state/runs.js';
 /** The stored state of the work. */
 interface WorkState {
   readonly runs: readonly LastRun[];
-  /** Whether everything stored has been published. */
+  /** Whether the Parquet dataset has everything that is stored, or there is none. */
   readonly isUpToDate: boolean;
   /** Whether a job is due to be polled, or a prompt waits to be sent. */
   readonly pollWaits: boolean;
@@ -31,8 +31,9 @@ const SCHEDULED_STEPS = ['export', 'improve', 'poll', 'report'] as const;
 /**
  * The steps that are due: those last scheduled after the start of their latest successful run, so a
  * step that missed several runs catches up with one. A step that left something waiting runs again at
- * the time that it gave. Polling, which sends what people approved, does not wait for its schedule then. One that failed or was paused is retried at the time that the budget or the server gave, or else with growing delays. Publishing is due with
- * any other step, and if anything stored is not published.
+ * the time that it gave; polling, which sends what people approved, does not wait for its schedule then.
+ * One that failed or was paused is retried at the time that the platform or the mail server gave, or else with growing
+ * delays. Publishing is due with any other step, and while the dataset is not up to date.
  */
 export function dueSteps(
   schedule: Settings['schedule'],

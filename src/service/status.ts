@@ -10,7 +10,7 @@ import { dayLedger, type DayState } from '../export/ledger.js';
 import { needsPerson, retryAt } from '../export/plan.js';
 import { planFor } from '../export/planned.js';
 import { NO_CHANGES, recommendedSettleDays } from '../export/settling.js';
-import { freeDisk } from '../files.js';
+import { freeDisk, ignoreMissing } from '../files.js';
 import { isSameRecipient } from '../config/recipients.js';
 import { ALERT } from '../mail/delivery.js';
 import { readDayFailures, readLastVerification } from '../state/days.js';
@@ -139,8 +139,8 @@ async function readOperations({ days, state }: StatusSources, workspace: Workspa
     deliveries.filter(({ state, tried_at }) => state === inState && tried_at >= subDays(now, days));
   const outages = readOutages(state, now);
   return {
-    /** When the history was last written. */
-    writtenAt: (await stat(historyFile)).mtime,
+    /** When the history was last written; null before its first day. */
+    writtenAt: (await stat(historyFile).catch(ignoreMissing))?.mtime ?? null,
     diskFreeBytes: await freeDisk(dataDir),
     /** Where jobs, messages and emails are sent from, and whether that is here. */
     sendsFrom: sendsFrom && { ...sendsFrom, isHere: isSamePlace(sendsFrom, await placeOf(dataDir, machine)) },

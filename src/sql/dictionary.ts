@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { type Reader, readSql } from '../history/query.js';
+import { readSql } from '../columns.js';
+import type { Reader } from '../history/query.js';
 
 const DICTIONARY = readSql(import.meta.url, 'dictionary.sql');
 const entryRow = z.object({

@@ -29,15 +29,15 @@ const lineSchema = z.looseObject({
   attempt: z.string().optional(),
 });
 
-/** Throws a `StorageError` if the journal of 0.4 has an attempt that its database does not have. */
-export function expectWholeJournal(journal: string, source: string, tables: ImportedTables): void {
+/** Throws a `StorageError` if the `effects.log` of 0.4 has an attempt that its database does not have. */
+export function expectEveryAttempt(log: string, source: string, tables: ImportedTables): void {
   const last = attemptsIn(tables).at(-1) ?? '';
-  for (const line of readFileSync(journal, 'utf8').split('\n')) {
+  for (const line of readFileSync(log, 'utf8').split('\n')) {
     if (line === '') continue;
     const { attempt = '' } = lineSchema.parse(JSON.parse(line));
     if (attempt > last)
       throw new StorageError(
-        `${journal} has an attempt to send something at ${attempt} that ${source} does not have. Nothing was changed. ` +
+        `${log} has an attempt to send something at ${attempt} that ${source} does not have. Nothing was changed. ` +
           'First let Readership 0.4 store it: npx readership@0.4 publish',
       );
   }

@@ -15,7 +15,8 @@ import { type Period, periodOf } from '../reports/period.js';
 import { digestOf, prepareReport, type ReportPlace } from '../reports/render.js';
 import { type Delivery, type DeliveryKey, readDeliveries, readDeliveriesOf } from '../state/emails.js';
 import type { State } from '../state/state.js';
-import { type Reader, readSql } from '../history/query.js';
+import { readSql } from '../columns.js';
+import type { Reader } from '../history/query.js';
 import type { Using, WorkspaceView } from './parts.js';
 
 /** What goes to every recipient of an audience: about one project, or a digest about all. */

@@ -53,7 +53,7 @@ export interface Platform {
   /** The API of a project. Throws a `ConfigurationError` when its key is missing. */
   readonly clientOf: (project: ProjectSettings) => Client;
   readonly clock: PlatformClock;
-  /** Stores how many requests were sent, before the history is published. */
+  /** Stores how many requests were sent, before the end of a step. */
   readonly recordRequests: () => Promise<void>;
   /** Where pull requests are looked up; undefined if not configured. */
   readonly codeHost: CodeHost | undefined;

@@ -14,7 +14,7 @@ import { pageFile, writePage } from '../reports/pages.js';
 import { lastEnded, type Period, periodNamed } from '../reports/period.js';
 import { prepareReport } from '../reports/render.js';
 import { type Delivery, type DeliveryKey, readDeliveries } from '../state/emails.js';
-import { readSql, timestampColumn } from '../history/query.js';
+import { readSql, timestampColumn } from '../columns.js';
 import { loadNotes } from './notes.js';
 import type { Parts, Using } from './parts.js';
 import { byBothClocks, type StepResult, withOutage } from './step.js';

@@ -13,6 +13,7 @@ import { type History, openOwnHistory } from '../history/history.js';
 import type { DaysReader } from '../export/ledger.js';
 import { stampOf } from '../files.js';
 import { readStoredDays } from '../history/days.js';
+import type { StateTables } from '../history/tables.js';
 import { readTables } from '../state/carried.js';
 import { filledIn, type Parameters, parseRows, type Reader } from '../history/query.js';
 import { Turns } from './limits.js';
@@ -29,27 +30,12 @@ export interface HistoryReader extends Reader, DaysReader {
   readonly version: string;
   /** What Readership did and decided, as it is now. */
   readonly state: State;
-  /** As `query`, for a query that reads answers of macros as tables. */
-  queryKept<Row>(
-    reads: readonly KeptAnswer[],
-    sql: string,
-    row: z.ZodType<Row>,
-    parameters: Parameters,
-  ): Promise<Row[]>;
 }
 
-/**
- * The macros that most of the time of pages goes into, for one project, by the name of the table as which queries read
- * their answers.
- */
-const KEPT = {
-  page_changes: "changes($from, $to, $shift, per := 'page', project_id := $project)",
-  site_changes: "changes($from, $to, $shift, per := 'site', project_id := $project)",
-  /** Per page, section or site. */
-  changes_per: 'changes($from, $to, $shift, per := $per, project_id := $project)',
-  moved_pages: 'movers($week, project_id := $project)',
-};
-export type KeptAnswer = keyof typeof KEPT;
+/** A query reads them as the table `range_changes`. With 200,000 pages, they take more than a second. */
+const RANGE_CHANGES = 'FROM changes($from, $to, $shift, per := $per, project_id := $project)';
+/** Those of one range are two tables or three, of about 50 MB with 200,000 pages. */
+const RANGE_TABLES = 18;
 
 /** In rows, of which an answer with none counts as one. */
 const ANSWERS_KEPT = 20_000;
@@ -82,13 +68,12 @@ export class WebHistory {
       const opened = await this.#opening(() => this.#current(state));
       opened.users += 1;
       try {
-        const query: Reader['query'] = (...asked) => this.#ask(opened, asker, [], ...asked);
+        const query: Reader['query'] = (...asked) => this.#ask(opened, asker, ...asked);
         return await work({
-          version: `${opened.version} ${opened.shown}`,
+          version: opened.version,
           state,
           query,
           storedDays: (project) => readStoredDays({ query }, project),
-          queryKept: (reads, ...asked) => this.#ask(opened, asker, reads, ...asked),
         });
       } finally {
         opened.users -= 1;
@@ -102,47 +87,40 @@ export class WebHistory {
     this.#opened = undefined;
   }
 
-  /** The newest version, which shows the state as it is now. */
+  /** The newest version, with the state as it is now. */
   async #current(state: State): Promise<Opened> {
-    const version = (await stampOf(this.workspace.historyFile).catch(() => undefined)) ?? '';
-    if (this.#opened?.version !== version) {
-      const before = this.#opened;
-      this.#opened = await openVersion(this.workspace, version);
-      if (before?.users === 0) before.history.close();
-    }
-    const opened = this.#opened;
+    const stamp = (await stampOf(this.workspace.historyFile).catch(() => undefined)) ?? '';
     // Pages read the runs in the state itself.
     const tables = { ...readTables(state), runs: '[]' };
-    const shown = createHash('sha256').update(JSON.stringify(tables)).digest('base64');
-    if (shown === opened.shown) return opened;
-    await opened.history.show(tables);
-    opened.shown = shown;
-    opened.answers.clear();
-    opened.kept.clear();
-    return opened;
+    const version = `${stamp} ${hashOf(JSON.stringify(tables))}`;
+    if (this.#opened?.version !== version) {
+      const before = this.#opened;
+      this.#opened = await openVersion(this.workspace, version, tables);
+      if (before?.users === 0) before.history.close();
+    }
+    return this.#opened;
   }
 
   async #ask<Row>(
-    { history, answers, kept }: Opened,
+    opened: Opened,
     { client, signal }: Asker,
-    reads: readonly KeptAnswer[],
     sql: string,
     row: z.ZodType<Row>,
     parameters: Parameters = {},
   ): Promise<Row[]> {
+    const { answers, history, ranges } = opened;
+    // DuckDB simplifies a query for values that it has, not for parameters.
+    const changes = sql.includes('range_changes') ? filledIn(RANGE_CHANGES, parameters) : undefined;
     // A sitemap can be among the parameters.
-    const asked = filledIn([...reads.map((name) => KEPT[name]), sql].join('\n'), parameters);
-    const key = createHash('sha256').update(asked).digest('base64');
-    const answerOf = async () => {
-      const run = (text: string) => queryWithin(history, signal, text);
-      const tables = await Promise.all(
-        reads.map(async (name) => [name, await kept.tableOf(KEPT[name], parameters, run)] as const),
-      );
-      return queryWithin(history, signal, sql, parameters, tables);
+    const key = hashOf(`${changes} ${filledIn(sql, parameters)}`);
+    const ask = async () => {
+      const create = (table: string) => queryWithin(history, signal, table);
+      const table = changes && (await ranges.named(changes, create));
+      return queryWithin(history, signal, sql, parameters, table);
     };
     const answer = async () => {
       // Others may have asked the same in the meantime.
-      const rows = answers.get(key) ?? (await answerOf());
+      const rows = answers.get(key) ?? (await ask());
       answers.set(key, rows);
       return rows;
     };
@@ -154,14 +132,17 @@ export class WebHistory {
   }
 }
 
+const hashOf = (text: string): string => createHash('sha256').update(text).digest('base64');
+
 type Opened = Awaited<ReturnType<typeof openVersion>>;
 
-/** Opens one version of the history, which never changes, so its answers can be kept as long as the state stays the same. */
-async function openVersion({ historyFile }: Workspace, version: string) {
+/** Opens one version of the history with one of the state. Neither changes, so answers can be kept while it is open. */
+async function openVersion({ historyFile }: Workspace, version: string, tables: StateTables) {
   const history = await openOwnHistory(historyFile, {
     memory_limit: `${queryLimits().maxMemory}B`,
     allocator_bulk_deallocation_flush_threshold: FREED_AT_ONCE,
   });
+  await history.show(tables);
   // The history itself is read-only.
   await history.connection.run("ATTACH ':memory:' AS kept (READ_WRITE, COMPRESS)");
   const answers = new LRUCache<string, unknown[]>({
@@ -169,48 +150,30 @@ async function openVersion({ historyFile }: Workspace, version: string) {
     maxEntrySize: LARGEST_KEPT,
     sizeCalculation: ({ length }) => Math.max(1, length),
   });
-  return { version, history, answers, kept: new KeptAnswers(), shown: '', users: 0 };
+  return { version, history, answers, ranges: new RangeTables(), users: 0 };
 }
 
-/** A range has two or three, of which that of its pages is large: about 50 MB for 200,000 pages. */
-const MOST_KEPT = 18;
-
-/**
- * The changes of the ranges that were asked for last, and the pages that moved, in tables of one opened history. Sorting,
- * searching and filtering a list, the lists of one page, and the sections read the same ones.
- */
-class KeptAnswers {
+/** The changes of the ranges asked for last. Sorting, searching and filtering the lists of a range read the same table. */
+class RangeTables {
   /** Their names by the query that made them; the one that was used last comes last. */
-  readonly #tables = new Map<string, string>();
+  readonly #names = new Map<string, string>();
   readonly #oneAtATime = pLimit(1);
   #made = 0;
 
-  /** Makes them again when they are asked for. Those that are in use are dropped as others take their place. */
-  clear(): void {
-    for (const [rows, table] of [...this.#tables]) {
-      this.#tables.delete(rows);
-      this.#tables.set(`old ${table}`, table);
-    }
-  }
-
-  /** The table with the answer of a macro for a project, which `run` makes if there is none. */
-  tableOf(macro: string, parameters: Parameters, run: (sql: string) => Promise<unknown>): Promise<string> {
-    // DuckDB simplifies a query for values that it has, not for parameters.
-    const rows = filledIn(`FROM ${macro}`, parameters);
-    return this.#oneAtATime(() => this.#use(rows, run));
-  }
-
-  async #use(rows: string, run: (sql: string) => Promise<unknown>): Promise<string> {
-    const table = this.#tables.get(rows) ?? `kept.rows_${this.#made++}`;
-    if (!this.#tables.has(rows)) await run(`CREATE TABLE ${table} AS ${rows}`);
-    this.#tables.delete(rows);
-    this.#tables.set(rows, table);
-    for (const [oldest, dropped] of [...this.#tables].slice(0, -MOST_KEPT)) {
-      // A query that is reading it keeps what it reads.
-      await run(`DROP TABLE ${dropped}`);
-      this.#tables.delete(oldest);
-    }
-    return table;
+  /** The name of the table with these rows, which `run` makes if there is none. */
+  named(rows: string, run: (sql: string) => Promise<unknown>): Promise<string> {
+    return this.#oneAtATime(async () => {
+      const name = this.#names.get(rows) ?? `kept.rows_${this.#made++}`;
+      if (!this.#names.has(rows)) await run(`CREATE TABLE ${name} AS ${rows}`);
+      this.#names.delete(rows);
+      this.#names.set(rows, name);
+      for (const [oldest, dropped] of [...this.#names].slice(0, -RANGE_TABLES)) {
+        // A query that is reading it keeps what it reads.
+        await run(`DROP TABLE ${dropped}`);
+        this.#names.delete(oldest);
+      }
+      return name;
+    });
   }
 }
 
@@ -220,7 +183,7 @@ async function queryWithin(
   left: AbortSignal,
   sql: string,
   parameters: Parameters = {},
-  tables: readonly (readonly [KeptAnswer, string])[] = [],
+  rangeChanges?: string,
 ) {
   const own = await history.beside();
   const late = timeLimit(LONGEST_MS);
@@ -229,7 +192,8 @@ async function queryWithin(
     if (left.aborted || late.aborted) own.connection.interrupt();
   }, INTERRUPT_EVERY_MS);
   try {
-    for (const [name, table] of tables) await own.connection.run(`CREATE TEMP VIEW ${name} AS FROM ${table}`);
+    if (rangeChanges !== undefined)
+      await own.connection.run(`CREATE TEMP VIEW range_changes AS FROM ${rangeChanges}`);
     return await own.query(sql, z.unknown(), parameters);
   } catch (cause) {
     left.throwIfAborted();

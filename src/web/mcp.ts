@@ -17,7 +17,7 @@ import { packageFile, version } from '../files.js';
 import { asInvoked } from '../format/advice.js';
 import { escapeLines } from '../format/text.js';
 import { QueryProcesses } from '../sql/children.js';
-import { readSql } from '../history/query.js';
+import { readSql } from '../columns.js';
 import { openSources } from './request.js';
 import { type Call, fitted, type Tool } from './tool.js';
 import { TOOLS } from './tools.js';

@@ -29,7 +29,7 @@ export async function overview(request: PageRequest, section = ''): Promise<obje
     rows('totals', of),
     rows('series', days),
     rows('marks', days),
-    rows(isShort ? 'day-differences' : 'movers', of),
+    isShort ? rows('day-differences', of) : rows('movers'),
     rows('pages', { ...MOST_READ, section }),
   ]);
   const isFirst = totals?.['days_before'] === 0;
@@ -40,7 +40,7 @@ export async function overview(request: PageRequest, section = ''): Promise<obje
     section,
     totals,
     comparedWith: range.shift > 0 && !isFirst ? earlierBy(range.shift, range) : null,
-    moved: moved.slice(0, 8),
+    moved: moved.filter((page) => isShort || section === '' || page['section'] === section).slice(0, 8),
     pages,
     count: countOf(pages),
     week: { first: range.week, last: addDays(range.week, 6) },
@@ -68,7 +68,7 @@ export async function pages(request: PageRequest): Promise<object> {
   });
   const [found, sections, [totals]] = await Promise.all([
     rows('pages', listed),
-    rows('sections'),
+    rows('sections', { per: 'page' }),
     rows('totals', WHOLE_SITE),
   ]);
   const count = countOf(found);
@@ -112,7 +112,7 @@ export async function pagesCsv(request: PageRequest): Promise<string> {
 export async function page({ reader, rows, query, range, project }: PageRequest): Promise<object> {
   const days = { section: '', ...drawnDays(range) };
   const [[facts], addresses, series, weeks, marks, jobs] = await Promise.all([
-    rows('page'),
+    rows('page', { per: 'page' }),
     rows('addresses'),
     rows('series', days),
     rows('page-weeks', days),

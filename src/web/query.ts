@@ -1,10 +1,10 @@
 import { z } from 'zod';
+import { dayColumn, readSql } from '../columns.js';
 import { basePath, pathBelow } from '../agents/sitemap.js';
 import { IN_OUR_WORDS, problemOf } from '../config/problems.js';
 import { day } from '../config/values.js';
 import { addDays, type Day, type DayRange, daysBetween } from '../day.js';
 import { ConfigurationError } from '../errors.js';
-import { dayColumn, readSql } from '../history/query.js';
 import { pageOf } from '../page.js';
 import { type Calendar, periodOf } from '../reports/period.js';
 import type { HistoryReader } from './history.js';

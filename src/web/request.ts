@@ -1,8 +1,9 @@
 import { HTTPException } from 'hono/http-exception';
 import type { Runtime, Workspace } from '../app/workspace.js';
-import { type Parameters, readSql, type Row, rowSchema } from '../history/query.js';
+import { readSql } from '../columns.js';
+import { type Parameters, type Row, rowSchema } from '../history/query.js';
 import type { Visitor } from './access.js';
-import { type Asker, type KeptAnswer, type HistoryReader, WebHistory } from './history.js';
+import { type Asker, type HistoryReader, WebHistory } from './history.js';
 import { Proposals } from './proposals.js';
 import { listOf, pageIn, parseQuery, type Range, rangeOf } from './query.js';
 import type { Sending } from './sending.js';
@@ -17,18 +18,9 @@ export const openSources = (workspace: Workspace, runtime: Runtime) => ({
   proposals: new Proposals(workspace),
 });
 
-/** What the queries in `queries/` read that takes long to compute. */
-const READS: Readonly<Record<string, readonly KeptAnswer[]>> = {
-  movers: ['moved_pages'],
-  page: ['page_changes', 'site_changes'],
-  pages: ['changes_per'],
-  sections: ['page_changes'],
-  totals: ['changes_per', 'site_changes'],
-};
-
 /** The rows of a query in `queries/`. */
 export const rowsOf = (reader: HistoryReader, name: string, parameters: Parameters): Promise<Row[]> =>
-  reader.queryKept(READS[name] ?? [], readSql(import.meta.url, `queries/${name}.sql`), rowSchema, parameters);
+  reader.query(readSql(import.meta.url, `queries/${name}.sql`), rowSchema, parameters);
 
 /** Who requests a page. */
 export type Visit = Visitor & Asker;

@@ -5,7 +5,8 @@ import { type Audience, audienceName, AUDIENCES } from '../format/audience.js';
 import { dayRange, shortDayRange } from '../format/days.js';
 import { counted, thousands } from '../format/numbers.js';
 import { shownText } from '../format/text.js';
-import { dayColumn, type Row } from '../history/query.js';
+import { dayColumn } from '../columns.js';
+import type { Row } from '../history/query.js';
 import { sum } from '../reports/weekly/comparison.js';
 import type { Range } from './query.js';
 

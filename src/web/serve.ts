@@ -27,7 +27,7 @@ const HEADERS = {
 /** A running web app. */
 export type Web = Awaited<ReturnType<typeof serveWeb>>;
 
-/** How often a server looks for a new publication to warm up. */
+/** How often a server looks for a new version of the history to warm up. */
 const LOOKED_EVERY_MS = 60_000;
 /** A response that its client does not read for once or twice this time is ended. */
 const UNREAD_MS = 12_000;
@@ -116,7 +116,7 @@ function routed(app: App, { settings, onError }: WebOptions): Hono<WebEnv> {
 /** Pages that read all days, and what is the same for every section. */
 const WARMED_TOO = ['/section?section=/', '/?range=all', '/pages?range=all&per=section'];
 
-/** Renders every page of a publication once, so that its first visitors do not wait; not those of the `last` one again. */
+/** Renders every page of a version of the history once, so that its first visitors do not wait; not those of the `last` one again. */
 function warm(app: App, signal: AbortSignal, last: { version: string }): Promise<void> {
   // Not the signal itself, because a history removes the limit of listeners of the one that it is given.
   const visit = { isEditor: false, client: '', signal: AbortSignal.any([signal]) };

@@ -172,7 +172,6 @@ describe('the whole life of jobs, on the command line', () => {
       'cannot have been merged on 2020-01-01',
     );
     expect((await settle('--merged')).stderr).toBe(`Merged on ${today}.\n`);
-    await run('publish');
     expect((await run('jobs', 'show', '1')).stdout).toMatch(
       /after the merge +no full week is over since the merge on /,
     );

@@ -108,7 +108,6 @@ describe('a site on which people read /page/ and AI reads /page.md', () => {
       insert(state, 'jobs', { ...active, ...page, ...views });
     });
     await close();
-    expect(await run('publish')).toMatchObject({ code: 0 });
     expect(await run('improve', '--skip', '/docs/page-2.md')).toMatchObject({ code: 0 });
     await run('improve', '--apply');
     expect(created.map(pageOf)).toEqual([3, 4, 5, 6, 7].map((number) => `/docs/page-${number}`));

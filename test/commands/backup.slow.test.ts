@@ -58,9 +58,7 @@ describe('a workspace with a backup', () => {
     const others = ['runs', 'workspace'];
     for (const [table, rows] of Object.entries(before))
       if (!others.includes(table)) expect(restored[table], table).toEqual(rows);
-    // When the copy was made, its publish had not ended.
-    const lasting = (rows: Rows = []) => rows.filter(({ step }) => step !== 'publish');
-    expect(lasting(restored['runs'])).toEqual(lasting(before['runs']));
+    expect(restored['runs']).toEqual(before['runs']);
   }
 
   beforeAll(async () => {
@@ -94,7 +92,7 @@ describe('a workspace with a backup', () => {
     const restored = endedWith(0, await run('restore', '--from', join(backup, 'history.duckdb')));
     expect(restored.stdout).toMatch(/the next run loads .+\.$/m);
     await expectLedgers(cwd);
-    // What it restored is published, so it can be read at once.
+    // It can be read at once.
     expect((await run('sql', 'SELECT count(*) AS days FROM site_days')).stdout).toContain('60');
     expect((await run('status')).stdout).toMatch(/sends from +old:/);
     const serving = startCli(['serve', '--port', '0'], { cwd, env: site.env });
@@ -138,13 +136,12 @@ describe('a workspace with a backup', () => {
     };
     const unchanged = await contents();
     for (const [from, words, machines] of [
-      [[], /Found no .+history\.duckdb to restore from/, [empty]],
-      [['--from', historyFile(site.cwd)], /is the live database itself/, [site.cwd]],
-      [['--from', at('absent')], /Found no .+absent to restore from/, [empty, site.cwd]],
+      [[], /There is no history .+history\.duckdb to restore from/, [empty]],
+      [['--from', at('absent')], /There is no .+absent to restore from/, [empty, site.cwd]],
       [['--from', at('text')], /Cannot restore from .+text/, [empty, site.cwd]],
       [['--from', at('cut')], /Cannot restore from .+cut/, [empty, site.cwd]],
       [['--from', at('torn')], /Cannot restore from .+torn/, [empty, site.cwd]],
-      [['--from', at('empty')], /empty is a directory, not a Readership database/, [empty, site.cwd]],
+      [['--from', at('empty')], /empty is not a file, so not a history/, [empty, site.cwd]],
     ] as const)
       for (const cwd of machines) {
         const { stderr } = endedWith(1, await runIn(cwd, ['restore', ...from]));
@@ -189,11 +186,9 @@ describe('a workspace with a backup', () => {
 
     it('is not silently created again: every command that writes refuses, and says how to restore it', async () => {
       const [file, asked] = [await published(), site.sandbox.inspect().requests.counts.views];
-      for (const args of [['run'], ['export'], ['improve', '--apply'], ['jobs', 'poll'], ['publish']]) {
+      for (const args of [['run'], ['export'], ['improve', '--apply'], ['jobs', 'poll']]) {
         const { stderr } = endedWith(1, await runIn(site.cwd, args));
-        expect(stderr, args.join(' ')).toMatch(
-          /The (?:state|live database) .+ is missing[^]+readership restore/,
-        );
+        expect(stderr, args.join(' ')).toMatch(/The state .+ is missing[^]+readership restore/);
       }
       expect(site.sandbox.inspect().requests.counts.views).toEqual(asked);
       expect((await published()).equals(file)).toBe(true);

@@ -5,7 +5,7 @@ import type { Fault } from '../sandbox/faulty-sandbox.js';
 import { answerOf } from '../duckdb.js';
 import { callCli, type CliResult, runCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
-import { holdElsewhere } from '../history/other-process.js';
+import { otherProcess } from '../state/other-process.js';
 import {
   daysAgo,
   endedWith,
@@ -43,9 +43,7 @@ const DEAD_HOST = changed(/baseUrl: .*/, 'baseUrl: http://127.0.0.1:9');
 const BACKWARDS = typed('--from=2026-02-01', '--to=2026-01-01');
 const LIMITED: Fault = { on: 'views', kind: 'rate-limit', seconds: 3600 };
 const UNKNOWN = 'colour: red\nhistory: { pace: 3 }\n';
-const NEWER = 'INSERT INTO schema_version VALUES (999)';
 const removed = (cwd: string) => rm(join(cwd, 'readership.yaml'));
-const upgraded = (cwd: string) => answerOf(historyFile(cwd), NEWER);
 
 /** What is wrong, the exit code, and what the message must say, including the next step. */
 const CASES: readonly (readonly [what: string, code: number, says: RegExp, input: BadInput])[] = [
@@ -65,7 +63,6 @@ const CASES: readonly (readonly [what: string, code: number, says: RegExp, input
   ['broken YAML', 2, /readership\.yaml:\d+ {2}/, changed(']', '')],
   ['settings', 2, /has 2 problems.+colour: unknown setting.+history\.pace: unknown/s, changed(/$/, UNKNOWN)],
   ['no configuration', 2, /no readership\.yaml.+readership init.+run --sandbox/s, { spoil: removed }],
-  ['a newer database', 1, /newer Readership \(schema 999.+install the newer version/s, { spoil: upgraded }],
   ['an unknown option', 2, /unknown option '--fast'.+--help/s, typed('--fast')],
 ];
 
@@ -95,16 +92,16 @@ describe('bad input: one clear message, the documented exit code, no stored data
     expect(stdout).not.toMatch(/could not|error/i);
   }
 
-  // This test is first so that the others run while it waits.
-  it.concurrent('a second process exits 75 after a wait, naming the first; readers do not wait', async () => {
+  it('a second process exits 75 after a wait, naming the first; readers do not wait', async () => {
     const directory = await copyOf();
-    const holder = await holdElsewhere(historyFile(directory), 'readership run');
+    const holder = await otherProcess(join(directory, 'data'));
+    await holder.does('acquire', 0);
     const writing = runCli(['export'], { cwd: directory, env });
     const reading = await runCli(['sql', 'SELECT count(*) AS days FROM site_days'], { cwd: directory });
     expect(reading).toMatchObject({ code: 0, stdout: 'days\n12\n' });
     const result = await writing;
-    expectOneMessage(result, 75, new RegExp(`locked by \`readership run\` \\(process ${holder.pid}`));
-    await holder.letGo();
+    expectOneMessage(result, 75, new RegExp(`held by .readership export. .+${holder.pid}`));
+    await holder.does('release');
     await expectCleanEnd(directory, result);
     expect(await callCli(['export'], { cwd: directory, env })).toMatchObject({ code: 0 });
   });

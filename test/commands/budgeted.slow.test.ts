@@ -1,12 +1,12 @@
-import { dirname } from 'node:path';
+import { copyFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import type { Day } from '../../src/day.js';
 import { readDayLedger } from '../../src/export/ledger.js';
-import { answerOf } from '../duckdb.js';
 import { changeState } from '../open-state.js';
 import { openState } from '../../src/state/open.js';
-import { inHistory } from '../open-history.js';
+import { changeHistory, inHistory } from '../open-history.js';
 import { rowsOf } from '../platform.js';
 import { startCli } from '../run-cli.js';
 import {
@@ -44,7 +44,7 @@ const planSchema = z.array(
 
 describe('readership export --plan', () => {
   it('sends no requests, before the first export or after one stopped by the request limit', async () => {
-    const { platform, run, live } = await setUp({ requestsPerHour: 16 });
+    const { platform, run, live, cwd } = await setUp({ requestsPerHour: 16 });
     const before = endedWith(0, await run('export', '--plan'));
     expect(before.stdout).toMatch(/the first day is not known.+with at most \d+ requests/);
     expect(platform.views).toHaveLength(0);
@@ -65,11 +65,12 @@ describe('readership export --plan', () => {
     expect(plan.requests).toBe(plan.days.length);
     expect(platform.views).toHaveLength(sent);
 
-    // As after a kill: the live database has more than what was published.
-    await answerOf(live, `DELETE FROM days WHERE day = '${daysAgo(2)}'`);
+    // A backup that lacks a day.
+    const backup = join(cwd, 'backup.duckdb');
+    await copyFile(live, backup);
+    await changeHistory(backup, `DELETE FROM days WHERE day = '${daysAgo(2)}'`);
+    const restored = endedWith(0, await run('restore', '--from', backup));
     expect((await planOf()).days.length).toBe(plan.days.length + 1);
-    endedWith(0, await run('publish'));
-    const restored = await run('restore', '--from', 'data/history.duckdb');
     expect(restored.stdout).toMatch(/the next run loads .+ and \d+ missing days?\.$/m);
   });
 });

@@ -102,6 +102,6 @@ reports: { weekly: { to: [docs@example.com] } }
   setPlatform(2 * DAY_MS);
   const last = await run(['run'], 2 * DAY_MS);
   expect(last.code, last.output).toBe(0);
-  expect((await run(['status'], 2 * DAY_MS)).output).toMatch(/published +(?:under )?\d.* ago/);
+  expect((await run(['status'], 2 * DAY_MS)).output).toMatch(/last written +(?:under )?\d.* ago/);
   await expectAllOnce(site, addDays(daysAgo(1), 2));
 });

@@ -1,6 +1,7 @@
 import { appendFile, cp, realpath, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { z } from 'zod';
 import { planMessage } from '../../src/agents/messages.js';
 import { readJobs } from '../../src/state/jobs.js';
 import { afterFile } from '../cleanup.js';
@@ -125,9 +126,9 @@ const STORED = [
   'SELECT day, state FROM days',
   // How the sandbox ends a job is a matter of chance.
   "SELECT path, if(ended_at IS NULL, state, 'ended') AS state FROM jobs",
-  'SELECT prompt, state FROM agent_messages',
   'SELECT report, period, recipient, state FROM emails',
 ];
+const messageRow = z.object({ prompt: z.string(), state: z.string() });
 
 it('a run of each sending command with a wrong clock sends nothing, and makes no difference a day later', async () => {
   let platformNow = () => new Date();
@@ -138,10 +139,15 @@ it('a run of each sending command with a wrong clock sends nothing, and makes no
     const result = await callCli(args, { cwd: original, env, now });
     return { ...result, output: result.stdout + result.stderr };
   };
-  const stored = () =>
-    inHistory(historyFile(original), (history) =>
-      Promise.all(STORED.map((sql) => rowsOf(history, `${sql} ORDER BY ALL`))),
-    );
+  const stored = async () => {
+    const { state, close } = await openTestState(data);
+    const messages = state.all('SELECT prompt, state FROM messages ORDER BY prompt', messageRow);
+    await close();
+    return inHistory(historyFile(original), async (history) => [
+      messages,
+      ...(await Promise.all(STORED.map((sql) => rowsOf(history, `${sql} ORDER BY ALL`)))),
+    ]);
+  };
   const polls = () => sandbox.inspect().requests.counts.job?.['200'] ?? 0;
   /** Starts over, runs each command with a wrong clock, if given, and then with the right one, twice in a day. */
   async function dayAfter(aheadMs?: number) {

@@ -1,6 +1,9 @@
-import { chmod, readdir, readFile, truncate, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, readdir, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { inDuckDb } from '../duckdb.js';
+import { changeHistory } from '../open-history.js';
+import { tempDir } from '../temp-dir.js';
 import { expectAllOnce, openSite, type Site } from './site.js';
 import { endedWith, historyFile } from './workspace.js';
 
@@ -19,67 +22,98 @@ async function flipPages(file: string): Promise<void> {
 const halve = async (file: string) => truncate(file, Math.floor((await readFile(file)).length / 2));
 const garble = async (file: string) =>
   writeFile(file, 'no header, no magic bytes'.repeat(30), { flag: 'r+' });
+const upgrade = (file: string) => changeHistory(file, 'UPDATE internal.version SET version = 999');
+async function exchange(file: string): Promise<void> {
+  await rm(file);
+  await inDuckDb((connection) => connection.run('CREATE TABLE sales AS SELECT 1 AS id'), file);
+}
+async function replaceByDirectory(file: string): Promise<void> {
+  await rm(file);
+  await mkdir(file);
+}
 
-describe('a damaged file', () => {
+const READING = [['sql', 'FROM page_views'], ['report', 'weekly', '--format', 'text'], ['improve']];
+const WRITING = [['export'], ['audit'], ['improve', '--apply'], ['run']];
+
+const DAMAGED =
+  /^Cannot (?:open|read) the history .+\nRestore a backup of it: readership restore --from FILE\nWithout one, .+: readership export --reload$/m;
+const NOT_OURS =
+  /is not a history of Readership: .+Nothing was changed\. Move it away, .+ then run the command again\.$/m;
+const NEWER = /A newer version of Readership wrote the history .+Nothing was changed\. Install that version/;
+const NO_FILE =
+  /is not a file\. Nothing was changed\. Move away what is there, then run the command again\.$/m;
+
+describe('a history', () => {
   let site: Site;
   let data: string;
-  const published = () => readFile(join(data, 'history.duckdb'));
+  let backup: string;
+  const file = () => historyFile(site.cwd);
+  const created = () => site.sandbox.inspect().jobs.length;
+  const content = () => readFile(file()).catch((error: unknown) => String(error));
   beforeAll(async () => {
     site = await openSite();
     data = join(site.cwd, 'data');
-    expect(await site.run('run')).toMatchObject({ code: 0 });
+    endedWith(0, await site.run('run'));
+    backup = join(await tempDir(), 'history.duckdb');
+    await copyFile(file(), backup);
+  });
+  afterEach(async () => {
+    for (const name of await readdir(data))
+      if (name.startsWith('history.duckdb')) await rm(join(data, name), { recursive: true });
+    await copyFile(backup, file());
   });
 
+  async function expectRefused(says: RegExp, commands: readonly (readonly string[])[]): Promise<void> {
+    const before = { content: await content(), files: await readdir(data), jobs: created() };
+    for (const args of commands) {
+      const { code, stdout, stderr } = await site.run(...args);
+      expect({ args, code, stdout }, stderr).toEqual({ args, code: 1, stdout: '' });
+      expect(stderr.match(new RegExp(says, 'gm')), `${args.join(' ')}: ${stderr}`).toHaveLength(1);
+    }
+    expect({ content: await content(), files: await readdir(data), jobs: created() }).toEqual(before);
+  }
+
   it.each([
-    ['with a broken header', garble, [['export'], ['improve', '--apply'], ['jobs', 'poll'], ['doctor']]],
-    ['with pages changed', flipPages, [['publish']]],
-    ['cut off in the middle', halve, [['publish']]],
+    ['that is torn at its beginning', garble, DAMAGED, [...READING, ...WRITING]],
+    ['that was cut off', halve, DAMAGED, [...READING, ...WRITING]],
+    // Only who reads these pages notices.
+    ['with changed pages', flipPages, DAMAGED, READING],
+    ['of another program', exchange, NOT_OURS, [...READING, ...WRITING]],
+    ['of a newer version', upgrade, NEWER, [...READING, ...WRITING]],
+    ['that is a directory', replaceByDirectory, NO_FILE, [...READING, ...WRITING]],
   ])(
-    'that is the live database, %s, is reported, and the suggested commands restore everything',
-    async (_, damage, commands) => {
-      const others = (await readdir(data)).filter((name) => !name.startsWith('history.duckdb'));
-      const before = await published();
-      const jobs = site.sandbox.inspect().jobs.length;
-      await damage(historyFile(site.cwd));
-
-      for (const args of [...commands, ['run']]) {
-        const { code, stdout, stderr } = await site.run(...args);
-        expect({ args, code }).toEqual({ args, code: 1 });
-        const told = (stdout + stderr).match(/It is damaged\. .+: readership restore/g);
-        expect(told, stderr).toHaveLength(1);
-      }
-      expect((await published()).equals(before)).toBe(true);
-      expect(await site.run('sql', 'FROM site_days')).toMatchObject({ code: 0 });
-
-      endedWith(0, await site.run('restore'));
-      endedWith(0, await site.run('run'));
-      await expectAllOnce(site);
-      expect(site.sandbox.inspect().jobs).toHaveLength(jobs);
-      const left = await readdir(data);
-      expect(left).toEqual(expect.arrayContaining(others));
-      expect(left.some((name) => name.startsWith('history.duckdb.replaced-'))).toBe(true);
+    '%s is refused in one sentence with what to do next, and left as it is',
+    async (_, damage, says, commands) => {
+      await chmod(file(), 0o644);
+      await damage(file());
+      await expectRefused(says, commands);
+      expect((await site.run('doctor')).stdout).toMatch(/^(fail|warn) +(history|reports) .+/m);
     },
   );
 
-  it.each(['publish', 'run'])(
-    'that is the published history, with changed pages, is reported, and rebuilt by readership %s',
-    async (rebuild) => {
-      const file = join(data, 'history.duckdb');
-      await chmod(file, 0o644);
-      await flipPages(file);
-      for (const args of [
-        ['sql', 'FROM page_views'],
-        ['report', 'weekly', '--format', 'text'],
-        ['improve'],
-      ]) {
-        const { code, stderr } = await site.run(...args);
-        expect({ args, code }).toEqual({ args, code: 1 });
-        expect(stderr).toMatch(
-          /^Cannot (?:open|read) the published history .+ Write it again: readership publish\n$/,
-        );
-      }
-      expect(await site.run(rebuild)).toMatchObject({ code: 0 });
-      expect(await site.run('improve')).toMatchObject({ code: 0 });
-    },
-  );
+  it('that is damaged is restored from a backup as the message says, and kept under another name', async () => {
+    await chmod(file(), 0o644);
+    await halve(file());
+    const jobs = created();
+    endedWith(0, await site.run('restore', '--from', backup));
+    endedWith(0, await site.run('run'));
+    await expectAllOnce(site);
+    expect(created()).toBe(jobs);
+    expect((await readdir(data)).some((name) => name.startsWith('history.duckdb.replaced-'))).toBe(true);
+  });
+
+  it('that is lost is loaded again as the message says: nothing is sent twice, and nothing changes before', async () => {
+    await rename(file(), `${file()}.away`);
+    const lost =
+      /The history .+ is missing, although days were loaded\. Nothing was changed\.\nRestore a backup: readership restore --from FILE\nOr load again .+: readership export --reload$/m;
+    await expectRefused(lost, [...WRITING, ['status'], ['jobs', 'poll'], ['report', 'send', 'weekly']]);
+    const [jobs, emails] = [created(), site.emails()];
+    const plan = endedWith(0, await site.run('export', '--reload', '--plan'));
+    expect(plan.stdout).toMatch(/never loaded +\d+ days/);
+    endedWith(0, await site.run('export', '--reload'));
+    endedWith(0, await site.run('run'));
+    await expectAllOnce(site);
+    expect([created(), site.emails()]).toEqual([jobs, emails]);
+    expect((await site.run('sql', 'SELECT count(*) AS jobs FROM jobs')).stdout).toBe(`jobs\n${jobs}\n`);
+  });
 });

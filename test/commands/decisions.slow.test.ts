@@ -75,7 +75,7 @@ it('`readership start` sends what was approved within a minute, whatever its sch
     "\nschedule: { poll: '0 0 1 1 *', report: '0 0 1 1 *' }",
   );
   const service = startCli(['start'], site);
-  await service.until(/"step":"publish","outcome":"\w+"/);
+  await service.until(/"step":"report","outcome":"\w+"/);
   const exporting = await otherProcess(dataDir);
   await exporting.does('acquire', 30_000);
   // The service has loaded days of the platform, with its own pages.

@@ -1,81 +1,65 @@
-import { DuckDBInstance } from '@duckdb/node-api';
 import { execFile } from 'node:child_process';
-import {
-  chmod,
-  cp,
-  lstat,
-  mkdir,
-  readdir,
-  readFile,
-  rename,
-  rm,
-  stat,
-  symlink,
-  writeFile,
-} from 'node:fs/promises';
+import { chmod, lstat, mkdir, readdir, readFile, rename, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { answerOf, inDuckDb } from '../duckdb.js';
 import { startCli } from '../run-cli.js';
 import { openSite, type Site } from './site.js';
-import { endedWith, env, historyFile } from './workspace.js';
+import { daysAgo, endedWith, env, historyFile } from './workspace.js';
 
-/** Changes the published file as a program that is killed before it writes its log into it. */
+/** Changes the history as a program that is killed before it writes its log into it. */
 async function leaveLog(file: string): Promise<void> {
   await chmod(file, 0o644);
-  const instance = await DuckDBInstance.create(file);
-  const connection = await instance.connect();
-  await connection.run('PRAGMA disable_checkpoint_on_shutdown; CREATE TABLE mine (note VARCHAR)');
-  connection.closeSync();
-  instance.closeSync();
+  await inDuckDb(
+    (connection) => connection.run('PRAGMA disable_checkpoint_on_shutdown; CREATE TABLE mine (note VARCHAR)'),
+    file,
+  );
   expect((await stat(`${file}.wal`)).size).toBeGreaterThan(0);
-  // The next publication replaces the file, and leaves the log.
-  await chmod(file, 0o444);
 }
 
 describe('files next to ours', () => {
   let site: Site;
   let data: string;
-  const history = () => join(data, 'history.duckdb');
+  const history = () => historyFile(site.cwd);
   beforeEach(async () => {
     site = await openSite();
     data = join(site.cwd, 'data');
     endedWith(0, await site.run('run'));
   });
 
-  it('the log of a program that opened the published file for writing is removed with that copy', async () => {
+  it('the log of a program that opened the history for writing is removed with that version', async () => {
     await leaveLog(history());
     const log = await readFile(`${history()}.wal`);
-    endedWith(0, await site.run('publish'));
+    const change = () => site.run('export', '--reload', '--from', daysAgo(1));
+    const { stderr } = endedWith(0, await change());
+    expect(stderr).toMatch(/Another program has written to the history, and left .+\.wal\. It was removed/);
+    endedWith(0, await site.run('sql', 'FROM site_days'));
     // Such a program may also write its log after the file was replaced.
     await writeFile(`${history()}.wal`, log);
-    expect(await site.run('sql', 'FROM site_days')).toMatchObject({ code: 1 });
-    endedWith(0, await site.run('publish'));
+    const refused = endedWith(1, await site.run('sql', 'FROM site_days'));
+    expect(refused.stderr).toBe(
+      `Cannot open the history ${history()}, because another program has written to it, and left a log that does not belong to it. Delete that: rm '${history()}.wal'\n`,
+    );
+    expect(endedWith(0, await change()).stderr).toContain('It was removed');
     endedWith(0, await site.run('sql', 'FROM site_days'));
-    // A database that has gone backwards is noticed as without the log.
-    await cp(historyFile(site.cwd), `${historyFile(site.cwd)}.old`);
-    await writeFile(join(site.cwd, 'notes.yaml'), '- { date: 2026-11-01, text: Release }\n');
-    endedWith(0, await site.run('export'));
-    await cp(`${historyFile(site.cwd)}.old`, historyFile(site.cwd));
-    await rm(`${historyFile(site.cwd)}.wal`, { force: true });
-    await writeFile(`${history()}.wal`, log);
-    const { code, stderr } = await site.run('run');
-    expect(code).toBe(1);
-    expect(stderr).toContain('is older than the history published from it');
+    expect(await answerOf(history(), "SELECT 1 FROM duckdb_tables() WHERE table_name = 'mine'")).toEqual([]);
   });
 
-  it('a database or a publication behind a symbolic link stays behind it', async () => {
+  it('a history and a state behind symbolic links stay behind them', async () => {
     const disk = join(site.cwd, 'other-disk');
     await mkdir(disk);
-    for (const file of [historyFile(site.cwd), history()]) {
-      await rename(file, join(disk, file === history() ? 'history' : 'live'));
-      await symlink(join(disk, file === history() ? 'history' : 'live'), file);
+    for (const name of ['history.duckdb', 'state.db']) {
+      await rename(join(data, name), join(disk, name));
+      await symlink(join(disk, name), join(data, name));
     }
-    endedWith(0, await site.run('publish'));
+    const { ino } = await stat(history());
+    endedWith(0, await site.run('export', '--reload', '--from', daysAgo(1)));
     endedWith(0, await site.run('sql', 'FROM site_days'));
-    for (const file of [historyFile(site.cwd), history()])
-      expect((await lstat(file)).isSymbolicLink()).toBe(true);
-    expect(await readdir(disk)).toEqual(expect.arrayContaining(['history', 'live']));
+    for (const name of ['history.duckdb', 'state.db'])
+      expect((await lstat(join(data, name))).isSymbolicLink()).toBe(true);
+    expect((await stat(join(disk, 'history.duckdb'))).ino).not.toBe(ino);
+    expect((await readdir(disk)).sort()).toEqual(['history.duckdb', 'state.db']);
   });
 
   it('a pipe in the place of a file is named, and never waited for', async () => {
@@ -86,7 +70,7 @@ describe('files next to ours', () => {
       const path = join(site.cwd, name);
       await rename(path, `${path}.away`).catch(() => undefined);
       await promisify(execFile)('mkfifo', [path]);
-      const result = await startCli(['publish'], { cwd: site.cwd, env }).result;
+      const result = await startCli(['run'], { cwd: site.cwd, env }).result;
       expect(result.stderr).toContain(`Cannot read ${path}: it is not a file.`);
       expect(result.code).toBe(code);
       await rename(path, `${path}.pipe`);

@@ -1,29 +1,29 @@
 import { spawnSync } from 'node:child_process';
-import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, type TestContext } from 'vitest';
 import { callCli } from '../run-cli.js';
 import { smallDisk } from '../small-disk.js';
 import { expectAllOnce, openSite } from './site.js';
-import { daysAgo, endedWith } from './workspace.js';
+import { daysAgo, endedWith, historyFile } from './workspace.js';
 
 /** A site whose data is on its own disk; the test is skipped if none can be mounted. */
 async function siteOnSmallDisk(context: TestContext) {
   const site = await openSite();
   const disk = await smallDisk(context, join(site.cwd, 'data'));
-  const published = () => readFile(join(site.cwd, 'data', 'history.duckdb'));
-  return { site, run: site.run, disk, published };
+  const history = () => readFile(historyFile(site.cwd));
+  return { site, run: site.run, disk, history };
 }
 
 describe('a full disk (skipped if none can be mounted)', () => {
   it('ends every command with one clear message; nothing is lost or duplicated', async (context) => {
-    const { disk, published, run, site } = await siteOnSmallDisk(context);
+    const { disk, history, run, site } = await siteOnSmallDisk(context);
     expect(await run('export', '--to', daysAgo(12))).toMatchObject({ code: 0 });
-    const before = await published();
+    const before = await history();
     for (const [when, kibibytes, words, commands] of [
-      ['starting', 4, 'The disk is full', [['export'], ['publish'], ['improve', '--apply'], ['run']]],
+      ['starting', 4, 'The disk is full', [['export'], ['improve', '--apply'], ['run']]],
       ['loading days', 128, 'The disk is full', [['export'], ['run']]],
-      ['publishing', 300, 'The disk is full', [['publish'], ['run']]],
+      ['writing the history', 600, 'The disk is full', [['export'], ['run']]],
     ] as const) {
       for (const args of commands) {
         await disk.leaveRoom(kibibytes * 1024);
@@ -33,23 +33,22 @@ describe('a full disk (skipped if none can be mounted)', () => {
         expect(stderr, what).toContain(words);
         const advice = stderr.match(/The disk is full: free some space, then run the command again/g);
         expect(advice, what).toHaveLength(stderr.match(/^\w+ failed: /gm)?.length ?? 1);
-        expect((await published()).equals(before), what).toBe(true);
+        expect((await history()).equals(before), what).toBe(true);
       }
       const { stdout } = await run('doctor');
       expect(stdout).toMatch(/fail +disk .+ Make room/);
       await disk.makeRoom();
       expect((await run('doctor')).stdout).toMatch(/warn +disk .+ make room before it runs out/);
     }
-    // Publishing needs twice the size of the database.
-    const { size } = await stat(join(site.cwd, 'data', 'history.duckdb'));
-    await disk.leaveRoom(1.5 * size);
+    // The next version is written beside the last one.
+    await disk.leaveRoom(0.5 * before.length);
     expect((await run('doctor')).stdout).toMatch(/fail +disk .+ Make room/);
     await disk.makeRoom();
     endedWith(0, await run('run'));
     await expectAllOnce(site);
-    expect((await published()).equals(before)).toBe(false);
+    expect((await history()).equals(before)).toBe(false);
     const files = await readdir(join(site.cwd, 'data'), { recursive: true });
-    expect(files.filter((name) => name.endsWith('.new'))).toEqual([]);
+    expect(files.filter((name) => /next-|\.wal$|\.tmp$/.test(name))).toEqual([]);
     // The advice to run the command again holds for a message, too, whether or not it was kept.
     for (const [index, kibibytes] of [4, 32].entries()) {
       const message = ['jobs', 'message', String(index + 1), 'Shorter'];
@@ -57,7 +56,7 @@ describe('a full disk (skipped if none can be mounted)', () => {
       const full = await run(...message);
       await disk.makeRoom();
       const isMade = full.code === 0 || full.stderr.includes('do not repeat it');
-      endedWith(0, await run(...(isMade ? ['publish'] : message)));
+      endedWith(0, await run(...(isMade ? ['jobs', 'poll'] : message)));
     }
     expect(site.sandbox.inspect().jobs.flatMap(({ messages }) => messages)).toHaveLength(2);
   });
@@ -86,7 +85,7 @@ describe('a full disk (skipped if none can be mounted)', () => {
     }
   });
 
-  it('leaves no partial database if it could not be created', async (context) => {
+  it('leaves no partial state if it could not be created', async (context) => {
     const { disk, run } = await siteOnSmallDisk(context);
     for (const bytes of [4_096, 9_000, 40_000]) {
       await disk.leaveRoom(bytes);

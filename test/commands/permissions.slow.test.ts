@@ -1,4 +1,3 @@
-import { statSync } from 'node:fs';
 import { execFile } from 'node:child_process';
 import { chmod, mkdir, readdir, rm, rmdir, stat, symlink, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
@@ -7,7 +6,7 @@ import { z } from 'zod';
 import { describe, expect, it } from 'vitest';
 import { callCli, CLI, type CliResult } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
-import { endedWith, env, KEY, historyFile, serveSandbox, workspaceOf } from './workspace.js';
+import { daysAgo, endedWith, env, KEY, historyFile, serveSandbox, workspaceOf } from './workspace.js';
 
 const SETTINGS = `
 mail: { from: docs@example.com }
@@ -55,28 +54,11 @@ async function expectModes(cwd: string, directories: readonly string[]): Promise
   return names;
 }
 
-/** The files next to the published history while the live database is held. */
-function modesWhileHeld(file: string, seen: Map<string, string>): void {
-  for (const name of ['duckdb', 'duckdb.wal', 'duckdb.lock']) {
-    const found = statSync(`${file.replace(/duckdb$/, '')}${name}`, { throwIfNoEntry: false });
-    if (found !== undefined) seen.set(name, modeOf(found.mode));
-  }
-}
-
 describe.each(UMASKS.map((umask) => [modeOf(umask), umask] as const))('with the umask %s', (_, umask) => {
-  it('what a run writes is private, except the published history and the dataset inside their directories', async () => {
-    let watched = '';
-    const held = new Map<string, string>();
-    const sandbox = await serveSandbox({
-      onRequest: () => {
-        modesWhileHeld(watched, held);
-      },
-    });
-    const cwd = await workspaceOf(sandbox, SETTINGS);
-    watched = historyFile(cwd);
+  it('what a run writes is private, except the history and the dataset inside their directories', async () => {
+    const cwd = await workspaceOf(await serveSandbox(), SETTINGS);
     await rmdir(join(cwd, 'data'));
     expect(await runWith(umask, ['run'], cwd)).toMatchObject({ code: 0 });
-    expect(Object.fromEntries(held)).toEqual({ duckdb: '600', 'duckdb.wal': '600', 'duckdb.lock': '600' });
     const names = await expectModes(cwd, ['data', 'dataset']);
     for (const [pattern] of MODES.filter(([, mode]) => mode !== '700'))
       expect(names.some((name) => pattern.test(name))).toBe(true);
@@ -97,17 +79,17 @@ describe.each(UMASKS.map((umask) => [modeOf(umask), umask] as const))('with the 
 });
 
 describe('existing files', () => {
-  it('of the live database become private; directories keep their modes, and those in a dataset follow it', async () => {
+  it('of the history and the state get their modes; directories keep theirs, and those in a dataset follow it', async () => {
     const cwd = await workspaceOf(await serveSandbox(), SETTINGS);
     await mkdir(join(cwd, 'dataset'));
     await chmod(join(cwd, 'dataset'), 0o2770);
     await chmod(join(cwd, 'data'), 0o750);
-    await runWith(0o022, ['export'], cwd);
+    await runWith(0o022, ['run'], cwd);
     for (const name of ['.', 'views/project=prj_sandbox', 'views'])
       expect(await fileMode(cwd, 'dataset', name)).toBe(name === '.' ? '2770' : '2775');
-    await chmod(historyFile(cwd), 0o644);
-    await runWith(0o022, ['publish'], cwd);
-    expect(await fileMode(historyFile(cwd))).toBe('600');
+    await chmod(historyFile(cwd), 0o666);
+    endedWith(0, await runWith(0o022, ['export', '--reload', '--from', daysAgo(1)], cwd));
+    expect(await fileMode(historyFile(cwd))).toBe('444');
     expect(await fileMode(cwd, 'data')).toBe('750');
   });
 
@@ -156,7 +138,7 @@ describe('for another user', () => {
     await writeFile(join(cwd, '.env'), `READERSHIP_API_KEY=${KEY}\n`);
     await chmod(join(cwd, '.env'), 0o000);
     const history = join('data', 'history.duckdb');
-    for (const args of [['publish'], ['adopt'], ['restore'], ['restore', '--from', history], ['report']])
+    for (const args of [['adopt'], ['restore'], ['restore', '--from', history], ['report']])
       endedWith(0, await runAs(cwd, ...args));
     // There is nothing to change here, which is all that is wrong.
     for (const args of [

@@ -8,7 +8,6 @@ import { daysAgo, endedWith } from './workspace.js';
 const WRITING = [
   ['export'],
   ['run'],
-  ['publish'],
   ['improve', '--apply'],
   ['jobs', 'poll'],
   ['audit'],
@@ -48,7 +47,7 @@ it('with a read-only data directory (skipped if none can be mounted), writing co
   expect(status.stdout).toMatch(/history +.+ days/);
   expect(status.stderr).toBe('');
   const doctor = endedWith(1, await site.run('doctor'));
-  expect(doctor.stdout).toMatch(/fail +database +Cannot open .+\nGive this user write access there/);
+  expect(doctor.stdout).toMatch(/fail +state +Cannot lock .+\nGive this user write access there/);
 
   await disk.setReadOnly(false);
   expect(await site.run('run')).toMatchObject({ code: 0 });

@@ -8,7 +8,7 @@ import { report as declareReport } from '../../src/commands/report.js';
 import { sendReport } from '../../src/commands/report-send.js';
 import { day } from '../../src/day.js';
 import { readDeliveries, storeDelivery } from '../../src/state/emails.js';
-import { createState } from '../../src/state/open.js';
+import { adopt } from '../../src/state/witness.js';
 import { placeOf } from '../../src/state/workspace.js';
 import { type MailServer, startMailServer } from '../mail/mail-server.js';
 import { loadDays } from '../mail/site.js';
@@ -45,7 +45,10 @@ beforeEach(async () => {
   await writeFile(join(directory, 'readership.yaml'), CONFIGURATION);
   const dataDir = join(directory, 'data');
   await cp(twoWeeks, dataDir, { recursive: true });
-  (await createState(dataDir, await placeOf(dataDir))).close();
+  // The copy is the workspace that sends.
+  const { state, worker, close } = await openTestState(dataDir);
+  await adopt({ state, worker, witness: undefined }, await placeOf(dataDir));
+  await close();
 });
 
 const runtime = (environment: Record<string, string>) =>

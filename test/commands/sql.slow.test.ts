@@ -105,7 +105,8 @@ describe('readership sql', () => {
   it.each([
     ['SQL that is none', ['SELEC 1'], 1, /The query failed.*syntax error/s],
     ['a table that is not there', ['FROM nowhere'], 1, /nowhere does not exist/],
-    ['a write', ['DELETE FROM page_views'], 1, /DELETE is not a read-only statement/],
+    ['a write to a table', ['DELETE FROM days'], 1, /DELETE is not a read-only statement/],
+    ['a write to a view', ['DELETE FROM page_views'], 1, /The query failed.*only delete from base table/],
     ['a file to be read', ["FROM read_text('/etc/passwd')"], 1, /disabled/],
     ['a setting to be changed', ['SET enable_external_access = true'], 1, /The query failed/],
     ['a query twice', ['SELECT 1', '--file', 'x.sql'], 2, /not both/],
@@ -192,9 +193,9 @@ describe('readership sql', () => {
     expect((await readdir(directory)).sort()).toEqual(['link', 'output', 'output.unfinished', 'target']);
   });
 
-  it('before anything is published says how to load data', async () => {
+  it('before anything is loaded says how to load data', async () => {
     const result = await runCli(['sql', 'SELECT 1'], { cwd: await configured('id: prj_1') });
     expect(result).toMatchObject({ code: 1, stdout: '' });
-    expect(result.stderr).toMatch(/no published history yet.*readership export/);
+    expect(result.stderr).toMatch(/There is no history yet.*readership export/);
   });
 });

@@ -4,12 +4,12 @@ import { runCli, startCli } from '../run-cli.js';
 import { endedWith, env, historyFile, serveSandbox, workspaceOf } from './workspace.js';
 
 describe('readership start', () => {
-  it('reports that another process holds the database, and tries again later', async () => {
+  it('reports that another process is the worker, and tries again later', async () => {
     const sandbox = await serveSandbox();
     const cwd = await workspaceOf(sandbox);
     const holder = await newStore(historyFile(cwd));
     const service = startCli(['start'], { cwd, env });
-    await service.until(/"outcome":"later","error":".+ is locked by `readership test`/);
+    await service.until(/"outcome":"later","error":".+ is held by `readership test`/);
     service.child.kill('SIGTERM');
     expect(await service.result).toMatchObject({ code: 0, stderr: '' });
     await closeNow(holder);

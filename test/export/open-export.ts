@@ -1,6 +1,7 @@
 import pLimit from 'p-limit';
 import { addDays, type Day, lastEndedDay } from '../../src/day.js';
 import { readDayLedger } from '../../src/export/ledger.js';
+import { pageViewsOf } from '../../src/history/counts.js';
 import { resolveRange } from '../../src/export/range.js';
 import type { PageViews } from '../../src/api/schema.js';
 import { openClient } from '../api/open-client.js';
@@ -82,7 +83,9 @@ export async function openExport({ days, pages = 3, concurrency = 6, behaviors, 
       return asked.map((day) => ledger.get(day)?.state);
     },
     storedRows: async (day: Day) =>
-      (await history.storedDays(PROJECT)).has(day) ? history.rowsOfDay(PROJECT, day) : undefined,
+      (await history.storedDays(PROJECT)).has(day)
+        ? pageViewsOf(await history.countsOfDay(PROJECT, day))
+        : undefined,
   };
 }
 

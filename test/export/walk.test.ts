@@ -7,7 +7,9 @@ import { isAsStored } from '../../src/export/ledger.js';
 import { storeDay } from '../../src/export/store-day.js';
 import { DOCUMENTED_SIZE } from '../../src/export/page-size.js';
 import { NO_VIEWS, sumCounts } from '../../src/export/totals.js';
+import { pageViewsOf } from '../../src/history/counts.js';
 import { DayWalks, type WalkOptions } from '../../src/export/walk.js';
+import { countsOf, noPaths } from '../history/day-counts.js';
 import { stateBeside } from '../open-state.js';
 import { newStore } from '../open-history.js';
 import { NOW } from '../sandbox/open-sandbox.js';
@@ -16,7 +18,7 @@ import { byPath, type Moment, movingViews, row, rowsInOrder, withMoved } from '.
 const DAY = day('2026-11-10');
 
 const walksOf = (client: Pick<Client, 'views'>, options: Partial<WalkOptions> = {}) =>
-  new DayWalks(client, DAY, { pageSize: DOCUMENTED_SIZE, ...options });
+  new DayWalks(client, DAY, { pageSize: DOCUMENTED_SIZE, paths: noPaths(), ...options });
 const walkDay = (...of: Parameters<typeof walksOf>) => walksOf(...of).read();
 
 /** The result of a walk over a day of which nothing was stored before. */
@@ -27,7 +29,8 @@ async function learningResultOf(...of: Parameters<typeof walksOf>) {
   const walks = walksOf(...of);
   const walked = await walks.read();
   if (walked === 'unchanged') throw new Error('nothing was stored before');
-  return { walked: { ...walked, rows: [...walked.rows] }, pageSize: walks.pageSize };
+  const { counts, ...told } = walked;
+  return { walked: { ...told, rows: pageViewsOf(counts) }, pageSize: walks.pageSize };
 }
 
 async function walk(moments: readonly (Moment | readonly PageViews[])[], options: Partial<WalkOptions> = {}) {
@@ -97,7 +100,8 @@ describe('a day', () => {
     const totals = sumCounts(stored);
     const { client, queries } = movingViews([{ rows: now, totals: { ...totals, ai: totals.ai + more } }]);
     const [history, at] = [await newStore(), { project: 'prj_1', day: DAY, now: NOW }];
-    const walked = { totals, rows: stored, unattributed: NO_VIEWS, doubt: undefined };
+    const paths = await history.pathsOf(at.project);
+    const walked = { totals, counts: countsOf(stored, paths), unattributed: NO_VIEWS, doubt: undefined };
     const { state } = await stateBeside(history);
     await storeDay({ history, state }, at, walked, 'provisional');
     const options: Partial<WalkOptions> = { isAsStored: (first) => isAsStored(history, at, first) };
@@ -191,7 +195,9 @@ describe('rows that move while a day is read', () => {
 
   it('and were found by an earlier export count only while the totals are the same', async () => {
     const now: Moment = { rows: [row('/a', 3)], totals: counts(5) };
-    const before = (totals: number) => ({ found: { totals: counts(totals), rows: [row('/old', 2)] } });
+    const paths = noPaths();
+    const old = countsOf([row('/old', 2)], paths);
+    const before = (totals: number) => ({ paths, found: { totals: counts(totals), counts: old } });
     expect((await walk([now], before(5))).walked).toMatchObject({ doubt: undefined });
     const { walked } = await walk([now], before(9));
     expect(walked.rows).toEqual([row('/a', 3)]);
@@ -292,14 +298,14 @@ describe('rows that move while a day is read', () => {
     const paused = new PausedError('The budget is spent.', new Date());
     const views: typeof client.views = (query) =>
       asked++ === 0 ? client.views(query) : Promise.reject(paused);
-    const walks = new DayWalks({ views }, DAY, { pageSize: DOCUMENTED_SIZE });
+    const walks = walksOf({ views });
     const walked = await walks.read();
     expect(walked).toMatchObject({ doubt: expect.stringContaining('moved') as string });
-    expect(walked !== 'unchanged' && [...walked.rows]).toEqual([row('/a', 3, 1)]);
+    expect(walked !== 'unchanged' && pageViewsOf(walked.counts)).toEqual([row('/a', 3, 1)]);
     // Only the pages of a first walk are kept.
     expect(walks.unfinished.size).toBe(0);
     asked = 1;
-    const none = new DayWalks({ views }, DAY, { pageSize: DOCUMENTED_SIZE });
+    const none = walksOf({ views });
     await expect(none.read()).rejects.toBe(paused);
     expect(none.unfinished.size).toBe(0);
   });
@@ -312,7 +318,7 @@ it('the rows of a day that has to wait are passed on as one page, after which th
     query.offset === 1_500
       ? Promise.reject(new PausedError('The budget is spent.', new Date()))
       : client.views(query);
-  const walks = new DayWalks({ views }, DAY, { pageSize: DOCUMENTED_SIZE });
+  const walks = walksOf({ views });
   await expect(walks.read()).rejects.toThrow(PausedError);
   const kept = walks.unfinished;
   expect(kept).toEqual(

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { addDays, type Day, day, daysBetween } from '../../src/day.js';
-import { dayColumn } from '../../src/history/query.js';
+import { dayColumn } from '../../src/columns.js';
 import { emptyHistory, fillSiteWithGaps, type TestHistory } from '../reports/history.js';
 
 const count = z.int();

@@ -60,7 +60,7 @@ describe('a history', () => {
     [
       'is of a newer version',
       'CREATE SCHEMA internal; CREATE TABLE internal.version AS SELECT 999 AS version',
-      'was written by a newer Readership, and was not changed: install the newer version',
+      'A newer version of Readership wrote the history',
     ],
   ])('that %s is refused by readers and by the worker, and not changed', async (_, sql, words) => {
     const path = join(await tempDir(), 'history.duckdb');
@@ -74,15 +74,15 @@ describe('a history', () => {
   });
 
   it.each([
-    ['a text', (path: string) => writeFile(path, 'not a database')],
-    ['torn', tear],
-    ['a directory', (path: string) => mkdir(path)],
-  ])('that is %s is refused in words that say what to do', async (_, spoil) => {
+    ['a text', (path: string) => writeFile(path, 'not a database'), 'readership restore --from FILE'],
+    ['torn', tear, 'readership restore --from FILE'],
+    ['a directory', (path: string) => mkdir(path), 'Move away what is there'],
+  ])('that is %s is refused in words that say what to do', async (_, spoil, words) => {
     const path = join(await tempDir(), 'history.duckdb');
     await spoil(path);
     const opening = openHistory(path);
     await expect(opening).rejects.toThrow(StorageError);
-    await expect(opening).rejects.toThrow('readership restore --from FILE');
+    await expect(opening).rejects.toThrow(words);
   });
 
   it('whose views are of another version is refused by reports, read by SQL, and gets new ones from the worker', async () => {

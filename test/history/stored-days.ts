@@ -4,6 +4,7 @@ import { storeDay } from '../../src/export/store-day.js';
 import { NO_VIEWS, sumCounts } from '../../src/export/totals.js';
 import { stateBeside } from '../open-state.js';
 import type { HistoryStore } from '../../src/history/store.js';
+import { countsOf } from './day-counts.js';
 
 export { row as page } from '../export/moving-views.js';
 
@@ -28,7 +29,8 @@ export async function storeLoaded(
   rows: readonly PageViews[],
   state: StoredDay[3],
 ): ReturnType<typeof storeDay> {
-  const walked = { totals: sumCounts(rows), rows, doubt: undefined, unattributed: NO_VIEWS };
+  const counts = countsOf(rows, await history.pathsOf(on.project));
+  const walked = { totals: sumCounts(rows), counts, doubt: undefined, unattributed: NO_VIEWS };
   const { state: ofHistory } = await stateBeside(history);
   return storeDay({ history, state: ofHistory }, on, walked, state);
 }

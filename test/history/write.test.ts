@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, stat, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { pageViewsOf } from '../../src/history/counts.js';
 import { day } from '../../src/day.js';
 import { openHistory } from '../../src/history/history.js';
 import type { HistoryStore } from '../../src/history/store.js';
@@ -41,6 +42,21 @@ describe('the next version', () => {
     expect(await inHistory(history.path, (opened) => valuesOf(opened, HUMAN))).toEqual([14]);
     expect((await stat(history.path)).mode & 0o777).toBe(0o444);
     expect(await others()).toEqual([]);
+  });
+
+  it('is private until it takes the place of the last one', async () => {
+    const umask = process.umask(0);
+    onTestFinished(() => void process.umask(umask));
+    await history.write();
+    const modes: number[] = [];
+    await writeNext(history.path, {
+      change: async () => {
+        for (const name of await others())
+          modes.push((await stat(join(dirname(history.path), name))).mode & 0o777);
+      },
+      expectCurrent: () => undefined,
+    });
+    expect(modes).toEqual([0o600]);
   });
 
   it('is written without what a killed process left, before that could be applied', async () => {
@@ -177,9 +193,8 @@ describe('what is stored', () => {
     for (const project of ['prj_1', 'prj_2']) await store(history, project, { '2026-11-01': rows });
     await history.write();
     const again = await newStore(history.path);
-    expect(new Set((await again.rowsOfDay('prj_2', day('2026-11-01'))).map(({ path }) => path))).toEqual(
-      new Set(paths),
-    );
+    const counts = await again.countsOfDay('prj_2', day('2026-11-01'));
+    expect(new Set(pageViewsOf(counts).map(({ path }) => path))).toEqual(new Set(paths));
     await store(history, 'prj_1', { '2026-11-02': rows });
     await history.write();
     expect(await valuesOf(history, 'SELECT count(*)::INT AS n FROM internal.paths')).toEqual([

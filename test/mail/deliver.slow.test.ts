@@ -192,7 +192,7 @@ describe('without a mail server', () => {
   });
 
   it('an email that cannot be written waits', async () => {
-    const transport = outboxTransport(join(test.directory, 'history.duckdb', 'outbox'));
+    const transport = outboxTransport(join(test.directory, 'state.db', 'outbox'));
     expect(await send(['docs@example.com'], { transport })).toMatchObject([{ state: 'waiting' }]);
   });
 });

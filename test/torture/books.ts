@@ -113,7 +113,7 @@ export async function readBooks(dataDir: string): Promise<Books | undefined> {
 }
 
 /** What a history has, with the state that it carries. Throws if it cannot be read. */
-export const readPublished = (file: string): Promise<Books> =>
+export const readCarried = (file: string): Promise<Books> =>
   inDuckDb(
     async (connection) => {
       const stored = await readHistory(connection);

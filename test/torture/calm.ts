@@ -102,11 +102,11 @@ async function closeTheBooks(world: World): Promise<number> {
     ...openJobs(live),
     ...openMails(live, DUE_MAILS),
   ]);
-  const published = await world.lookAtPublished();
-  if (published !== undefined)
+  const history = await world.lookAtHistory();
+  if (history !== undefined)
     world.report(
       'converges',
-      differences(published, live).map((what) => `published and stored ${what}`),
+      differences(history, live).map((what) => `the history and the stores: ${what}`),
     );
   if (!plan.endsTwice) return 0;
   const before = outcomeOf(world, live);

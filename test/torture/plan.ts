@@ -24,8 +24,8 @@ const LITTER = [
   'no lock',
   'no witness',
   'half a state for the history',
-  'half a publication',
-  'nothing published',
+  'half a version of the history',
+  'no history',
 ] as const;
 export type Litter = (typeof LITTER)[number];
 

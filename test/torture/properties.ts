@@ -4,7 +4,7 @@ export const PROPERTIES = {
   jobs: 'no job or message arrives twice, and the state knows them all',
   emails: 'no email arrives twice, and the state matches what arrived',
   budget: 'the hourly request limit is never exceeded, and no request is uncounted',
-  published: 'the published file can be opened at any time, and it and the state in it were committed',
+  file: 'the history can be opened at any time, and it and the state in it were committed',
   ledgers: 'days, jobs, messages, emails and attempts agree with each other, and with the witness',
   kept: 'nothing that was committed is lost',
   named: 'every run and status names what is of unknown outcome',

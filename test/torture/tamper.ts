@@ -15,7 +15,7 @@ export async function tamper(world: World, by: Tampering): Promise<(() => Promis
   const { live, dataDir, stateFile, historyFile } = world;
   const witness = await world.readWitness();
   if (live === undefined) return undefined;
-  // Of a state that has never sent or published anything, nobody knows that it was there.
+  // Of a state that has never sent or loaded anything, nobody knows that it was there.
   if (witness === undefined && !existsSync(historyFile)) return undefined;
   const [{ attempt } = { attempt: 0 }] = live.workspace;
   if (by === 'an older state' && (attempt === 0 || witness?.attempt !== attempt)) return undefined;

@@ -57,7 +57,7 @@ async function runAside(world: World, { command, where }: Aside): Promise<boolea
   const isArranged = undo !== undefined && (where.is !== 'a copy' || world.live !== undefined);
   if (isArranged) {
     const before = sent();
-    const published = await world.lookAtPublished();
+    const history = await world.lookAtHistory();
     world.note(`$ ${command.join(' ')}  ${JSON.stringify(where)}`);
     const preloaded = { clock: clock.settingBehind(-aheadMs), kill: null };
     const end = await runCommand({ ...task, directory: copy ?? task.directory }, command, preloaded);
@@ -66,8 +66,8 @@ async function runAside(world: World, { command, where }: Aside): Promise<boolea
     if (sent() !== before) world.report('place', [`${command.join(' ')} has sent something`]);
     if (where.is === 'tampered with' && end.code !== 1 && isRefusedAtOnce(where.by))
       world.report('place', [`${command.join(' ')} with ${where.by} ended with ${end.code ?? 'nothing'}`]);
-    const now = await world.lookAtPublished();
-    const [was, is] = [published?.workspace[0], now?.workspace[0]];
+    const now = await world.lookAtHistory();
+    const [was, is] = [history?.workspace[0], now?.workspace[0]];
     if (was !== undefined && (is?.id !== was.id || is.attempt < was.attempt))
       world.report('place', [`${command.join(' ')} has replaced the state in the history by another`]);
     await undo();
@@ -125,11 +125,11 @@ function arm(world: World, { child }: Running, strike: Exclude<Strike, { readonl
     };
 }
 
-/** Checks the published file repeatedly while commands run. */
+/** Checks the history repeatedly while commands run. */
 async function watch(world: World, running: readonly Running[]): Promise<void> {
   const over = Promise.all(running.map(({ ended }) => ended)).then(() => 'over' as const);
   while ((await Promise.race([over, delay(LOOK_EVERY_MS, 'not yet' as const)])) !== 'over')
-    await world.lookAtPublished();
+    await world.lookAtHistory();
 }
 
 /** Waits for the end of a command; one that a fault left hanging is killed after a time of silence. */

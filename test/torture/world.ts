@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { ServedOperation } from '../../src/sandbox/access.js';
 import { type Sandbox, startSandbox } from '../sandbox/faulty-sandbox.js';
 import { type MailServer, type ServerEvent, startMailServer } from '../mail/mail-server.js';
-import { type Books, readBooks, readPublished } from './books.js';
+import { type Books, readBooks, readCarried } from './books.js';
 import { type Arrival, budgetFaults, uncountedRequests } from './checks/budget.js';
 import { historyFaults } from './checks/history.js';
 import { jobFaults } from './checks/jobs.js';
@@ -41,7 +41,7 @@ export class World {
   /** The largest delay of a command's clock. */
   behindMs = 0;
   live: Books | undefined;
-  #isPublished: boolean;
+  #hasHistory: boolean;
   readonly #log: string[] = [];
 
   private constructor(
@@ -54,7 +54,7 @@ export class World {
     /** The disk with the data; undefined if it cannot be mounted. */
     readonly disk: SmallDisk | undefined,
   ) {
-    this.#isPublished = plan.site === 'grown';
+    this.#hasHistory = plan.site === 'grown';
   }
 
   static async open(plan: Plan, { program, preload, shim, grown }: Bench): Promise<World> {
@@ -131,28 +131,30 @@ export class World {
         return rm(this.witnessFile, { force: true });
       case 'half a state for the history':
         return writeFile(`${this.historyFile}.state`, 'half of it');
-      case 'half a publication':
-        await writeFile(`${this.historyFile}.publishing`, 'half');
-        return writeFile(`${this.historyFile}.publishing.wal`, 'of it');
-      case 'nothing published':
-        this.#isPublished = false;
+      case 'half a version of the history':
+        await writeFile(`${this.historyFile}.next-1`, 'half');
+        await writeFile(`${this.historyFile}.next-1.wal`, 'of it');
+        await mkdir(`${this.historyFile}.next-1.tmp`, { recursive: true });
+        return;
+      case 'no history':
+        this.#hasHistory = false;
         return rm(this.historyFile, { force: true });
     }
   }
 
-  /** Checks the published file, at any moment. */
-  async lookAtPublished(): Promise<Books | undefined> {
+  /** Checks the history, at any moment. */
+  async lookAtHistory(): Promise<Books | undefined> {
     if (!existsSync(this.historyFile)) {
-      if (this.#isPublished) this.report('published', ['the published file is gone']);
+      if (this.#hasHistory) this.report('file', ['the history is gone']);
       return undefined;
     }
-    this.#isPublished = true;
+    this.#hasHistory = true;
     try {
-      const published = await readPublished(this.historyFile);
-      this.report('published', [...ledgerFaults(published), ...historyFaults(published, this.#platform())]);
-      return published;
+      const history = await readCarried(this.historyFile);
+      this.report('file', [...ledgerFaults(history), ...historyFaults(history, this.#platform())]);
+      return history;
     } catch (error) {
-      this.report('published', [`the published file cannot be read: ${String(error)}`]);
+      this.report('file', [`the history cannot be read: ${String(error)}`]);
       return undefined;
     }
   }
@@ -178,7 +180,7 @@ export class World {
     } catch (error) {
       this.report('kept', [`the stores cannot be read: ${String(error)}`]);
     }
-    const published = await this.lookAtPublished();
+    const history = await this.lookAtHistory();
     const books = this.live;
     if (books === undefined) return undefined;
     const { requestsPerHour } = this.plan.settings;
@@ -190,7 +192,7 @@ export class World {
     if (requestsPerHour !== 'unlimited')
       this.report('budget', uncountedRequests(books, this.arrivals, this.clock.now(), this.behindMs));
     if (before !== undefined) this.report('kept', losses(before, books));
-    if (published !== undefined) this.report('published', losses(published, books));
+    if (history !== undefined) this.report('file', losses(history, books));
     return books;
   }
 

@@ -36,13 +36,16 @@ const COMMIT = `
   for (const [index, size] of sizes.entries()) {
     const number = Number(first) + index;
     const day = new Date(Date.UTC(2000, 0, 1 + number)).toISOString().slice(0, 10);
-    const rows = Array.from({ length: Number(size) }, (_, i) => ({ path: '/' + ((i * 31 + number) % 200000), human: i, ai: number, total: i }));
+    const paths = await history.pathsOf('p');
+    const numbers = (of) => Float64Array.from({ length: Number(size) }, (_, i) => of(i));
+    const ids = Int32Array.from(numbers((i) => paths.idOf('/' + ((i * 31 + number) % 200000))));
+    const counts = { paths, ids, human: numbers((i) => i), ai: numbers(() => number), total: numbers((i) => i) };
     const now = new Date();
-    const counts = { human: 0, ai: 0, total: 0, pages: rows.length };
+    const sums = { human: 0, ai: 0, total: 0, pages: Number(size) };
     const unattributed = { unattributed_human: 0, unattributed_ai: 0, unattributed_total: 0 };
     const times = { first_loaded_at: now, loaded_at: now, checked_at: now };
-    const stored = { day, state: 'final', ...times, ...counts, ...unattributed, problem: null, nights_in_doubt: 0 };
-    await history.put({ project: 'p', stored, rows });
+    const stored = { day, state: 'final', ...times, ...sums, ...unattributed, problem: null, nights_in_doubt: 0 };
+    await history.put({ project: 'p', stored, counts });
     await history.write();
     writeSync(1, number + '\\n');
   }

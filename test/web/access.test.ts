@@ -626,7 +626,6 @@ describe('an action', () => {
     const query = vi.spyOn(history, 'query');
     const reader = {
       query: history.query.bind(history),
-      queryKept: () => expect.fail('proposals read no kept answers'),
       storedDays: history.storedDays.bind(history),
       state: emptyState(),
       version: '1',

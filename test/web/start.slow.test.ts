@@ -17,7 +17,7 @@ it('start serves the web app in its own process, and does not print the link', a
     cwd: await workspaceOf(sandbox, guarded),
     env,
   });
-  await service.until(/"step":"publish"[^\n]*|publish[^\n]*done/);
+  await service.until(/"step":"report","outcome":"\w+"/);
   const origin = `http://127.0.0.1:${port}`;
   const probe = await request(`${origin}/healthz`);
   expect([probe.statusCode, await probe.body.text()]).toEqual([200, 'ok\n']);

@@ -6,7 +6,8 @@ import { z } from 'zod';
 import { codeOf, ReadershipError } from '../../errors.js';
 import { exists, ignoreMissing } from '../../files.js';
 import { literal } from '../duckdb.js';
-import { filledIn, type Reader, readerOf, readSql } from '../query.js';
+import { readSql } from '../../columns.js';
+import { filledIn, type Reader, readerOf } from '../query.js';
 import type { HistoryStore } from '../store.js';
 import { DatasetError, diskError, makeDirectory, replaceFile } from './files.js';
 

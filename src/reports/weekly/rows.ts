@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { audienceColumn, AUDIENCES } from '../../format/audience.js';
-import { dayColumn } from '../../history/query.js';
+import { dayColumn } from '../../columns.js';
 import { noteRow } from '../charts.js';
 import { jobRow } from '../jobs.js';
 

@@ -9,7 +9,7 @@ WITH
       if(total_before > 0 AND total_change IS NULL, NULL, days_loaded / nullif(days_before, 0)) AS sides,
       round(human - coalesce(human_before, 0) * sides)::BIGINT AS human_gained,
       round(ai - coalesce(ai_before, 0) * sides)::BIGINT AS ai_gained
-    FROM changes_per
+    FROM range_changes
     WHERE project = $project
   ),
 

@@ -4,7 +4,7 @@ SELECT section, sum(views)::BIGINT AS views
 FROM
   (
     SELECT section_of(path) AS section, human + ai AS views
-    FROM page_changes
+    FROM range_changes
     WHERE project = $project AND path LIKE '/%/%'
     UNION ALL
     SELECT $section, NULL

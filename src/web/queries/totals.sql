@@ -20,8 +20,8 @@ SELECT
       AND day <= $to::DATE
   ) AS broken_on
 FROM
-  (SELECT days_loaded, days_before FROM site_changes WHERE project = $project) AS site
+  (SELECT days_loaded, days_before FROM changes($from, $to, $shift, per := 'site', project_id := $project) WHERE project = $project) AS site
   LEFT JOIN (
-    FROM changes_per
+    FROM range_changes
     WHERE project = $project AND ($section = '' OR path = $section)
   ) AS views ON true

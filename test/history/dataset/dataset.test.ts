@@ -21,7 +21,7 @@ import {
 } from './dataset.js';
 
 /** Three months of two projects, with a day without views and a path that attempts an SQL injection. */
-async function threeMonths(id = 'workspace-1') {
+async function threeMonths() {
   const history = await newStore();
   await store(history, 'prj_b', {
     '2026-11-02': [page('/z', 1), page('/a', 2, 7), page("/it's;--", 1)],
@@ -33,9 +33,9 @@ async function threeMonths(id = 'workspace-1') {
   return { history, directory, dataset: datasetIn(directory) };
 }
 
-/** The same, published. */
-async function published(id?: string) {
-  const site = await threeMonths(id);
+/** The same, with its dataset written. */
+async function published() {
+  const site = await threeMonths();
   await publishTo(site.history, site.dataset);
   return site;
 }

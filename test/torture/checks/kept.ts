@@ -4,7 +4,7 @@ import type { Books } from '../books.js';
 const FURTHEST_BEHIND_MS = 3_600_000;
 
 /**
- * What is in `before` but missing from `after`: the same stores at a later time, or a publication and what it was made
+ * What is in `before` but missing from `after`: the same stores at a later time, or a history and what it was made
  * from.
  */
 export function losses(before: Books, after: Books): string[] {
@@ -51,7 +51,7 @@ export function differences(one: Books, other: Books): string[] {
   const told = ({ days, jobs, messages, emails, transitions }: Books) => ({
     days: days.map(({ day, state, fingerprint }) => [day, state, fingerprint]),
     ...{ jobs, messages, transitions },
-    // Alerts are emailed last, when the history is already published.
+    // Alerts are emailed last, when the history is already written.
     emails: emails.filter(({ report }) => report !== 'alert'),
   });
   const [left, right] = [told(one), told(other)];
