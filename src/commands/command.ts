@@ -168,7 +168,7 @@ const commandWith =
       command.action(() => {
         const isVariadic = inputs.at(-1)?.form.includes('...') === true;
         const other = isVariadic ? undefined : command.args[inputs.length];
-        if (other !== undefined && isDefault && inputs.length === 0) refuseName(other, parent);
+        if (other !== undefined && isDefault && inputs.length === 0) rejectName(other, parent);
         const why = 'options begin with --, and text with spaces needs quotes';
         if (other !== undefined) command.error(`error: unexpected argument '${other}': ${why}`);
         const options = command.opts<Given<Options>>();
@@ -224,7 +224,7 @@ function ruled<Made extends Argument | Option>(made: Made, { parse, choices }: I
  * Rejects what is not the name of a command. A default subcommand gets unknown names as arguments;
  * without it, commander suggests a similar name. After an option, even a known name is an argument.
  */
-export function refuseName(name: string, parent: Command): never {
+export function rejectName(name: string, parent: Command): never {
   const named = new Command().copyInheritedSettings(parent);
   for (const command of parent.commands) named.command(command.name());
   if (/^[a-z]/i.test(name)) named.parse([name], { from: 'user' });

@@ -38,7 +38,7 @@ export async function commandLine(act: Act, first = ''): Promise<Command> {
     .showHelpAfterError('For help, add --help.')
     .exitOverride();
   if (first === '--version' || first === '-V') return program;
-  if (first === 'help') addHelp(program, (await import('./command.js')).refuseName);
+  if (first === 'help') addHelp(program, (await import('./command.js')).rejectName);
   const named = Object.hasOwn(COMMANDS, first) ? COMMANDS[first] : undefined;
   for (const load of named === undefined ? Object.values(COMMANDS) : [named]) (await load())(program, act);
   if (named !== undefined) return program;
@@ -57,12 +57,12 @@ Start here: readership run --sandbox`,
 }
 
 /** `help jobs message` is `jobs message --help`; a command that does not exist is an error. */
-function addHelp(program: Command, refuseName: (name: string, parent: Command) => never): void {
+function addHelp(program: Command, rejectName: (name: string, parent: Command) => never): void {
   program.command('help [command...]', { hidden: true }).action((names: readonly string[]) => {
     let shown = program;
     for (const name of names)
       if (shown.commands.length > 0)
-        shown = shown.commands.find((command) => command.name() === name) ?? refuseName(name, shown);
+        shown = shown.commands.find((command) => command.name() === name) ?? rejectName(name, shown);
     shown.help();
   });
 }
