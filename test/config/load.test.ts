@@ -1,16 +1,12 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { parse } from 'yaml';
 import { loadSettings, readEnvironment } from '../../src/config/load.js';
-import { settingsSchema } from '../../src/config/schema.js';
 import { ConfigurationError } from '../../src/errors.js';
 import { errorOf } from '../api/open-client.js';
 import { tempDir } from '../temp-dir.js';
 
 const SMALLEST = 'baseUrl: https://platform.example.com\nprojects: [{ id: prj_1 }]\n';
-const TEMPLATE = fileURLToPath(new URL('./every-setting.yaml', import.meta.url));
 
 /** What is wrong, the file, and its problem. */
 type Wrong = [what: string, yaml: string, problem: RegExp];
@@ -213,33 +209,5 @@ describe('readership.yaml', () => {
     expect(await problemsIn(`${SMALLEST}${earlier}`)).toMatch(
       /:3 {2}shards: unknown setting;.*\n.*:4 {2}history\.maxWait: unknown setting;.*\n.*:5 {2}improve\.maxJobsPerRun: unknown setting;/,
     );
-  });
-});
-
-describe('a configuration with every setting', () => {
-  it('is valid, and shows the actual defaults', async () => {
-    const settings = await load(await readFile(TEMPLATE, 'utf8'));
-    const { baseUrl, projects, dataDir } = settings;
-    expect(settings).toEqual({ ...settingsSchema.parse({ baseUrl, projects }), dataDir });
-  });
-
-  /** Keys that are not settings themselves: names of reports, and their contents. */
-  const NAMED: Readonly<Record<string, object>> = {
-    reports: { weekly: 0, improve: 0, audiences: 0, baseUrl: 0, timezone: 0 },
-  };
-
-  it('has every setting, with optional project settings as comments', async () => {
-    const text = await readFile(TEMPLATE, 'utf8');
-    const written = parse(text) as Record<string, unknown>;
-    const defaults = settingsSchema.parse(parse(SMALLEST));
-    const keysOf = (value: object) => Object.keys(value).sort();
-    expect(keysOf(written)).toEqual(keysOf(defaults));
-    for (const [section, value] of Object.entries(defaults))
-      if (typeof value === 'object' && !Array.isArray(value))
-        expect(keysOf({ ...(written[section] as object), ...NAMED[section] })).toEqual(
-          keysOf({ ...value, ...NAMED[section] }),
-        );
-    for (const optional of ['baseUrl: https://reports', 'siteUrl:', 'apiKeyEnv: READERSHIP_API_KEY'])
-      expect(text).toContain(optional);
   });
 });
