@@ -81,6 +81,9 @@ export async function makeDirectory(path: string): Promise<string | undefined> {
   }
 }
 
+/** A path as messages show it: relative to `directory`. */
+export const relativePath = (path: string, directory: string): string => relative(directory, path) || '.';
+
 /** Free bytes on the file system of a directory. */
 export async function freeDisk(directory: string): Promise<number> {
   const { bavail, bsize } = await statfs(directory);

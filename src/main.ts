@@ -5,7 +5,7 @@ import { SourceMap, type SourceMapPayload } from 'node:module';
 import { dirname, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Runtime } from './app/workspace.js';
-import type { Act } from './commands/command.js';
+import type { RunCommand } from './commands/command.js';
 import { exitCodeOf, messageOf, ReadershipError } from './errors.js';
 import { commandLine } from './commands/program.js';
 import { accessAdvice } from './storage.js';
@@ -90,14 +90,14 @@ const runtime: Runtime = {
   output,
 };
 
-const act: Act = async (work, { options, endsByInterruption }) => {
+const runCommand: RunCommand = async (work, { options, endsByInterruption }) => {
   output.repeatOptions(options);
   command.endsByInterruption = endsByInterruption;
   process.exitCode = await work(runtime);
 };
 
 try {
-  const program = await commandLine(act, process.argv[2]);
+  const program = await commandLine(runCommand, process.argv[2]);
   await program.parseAsync();
 } catch (error) {
   if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;

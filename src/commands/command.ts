@@ -14,13 +14,13 @@ import type { ExitCode } from '../errors.js';
  * Runs the work of a command, and makes its exit code that of the process: also after an
  * interruption, if that is how the command ends.
  */
-export type Act = (
+export type RunCommand = (
   work: (runtime: Runtime) => Promise<ExitCode>,
   command: { readonly options: WorkspaceOptions; readonly endsByInterruption: boolean },
 ) => Promise<void>;
 
 /** Adds a command to the program, or a subcommand to its command. */
-export type Declare = (parent: Command, act: Act) => void;
+export type AddCommand = (parent: Command, runCommand: RunCommand) => void;
 
 /**
  * An argument or an option. Options are named by their keys: `viewsPerHour` is `--views-per-hour`.
@@ -63,7 +63,7 @@ interface Definition<Options extends Inputs, Arguments extends readonly Input<un
   readonly notes?: string;
   readonly examples: string;
   readonly environment?: string;
-  readonly subcommands?: readonly Declare[];
+  readonly subcommands?: readonly AddCommand[];
   /** Whether this subcommand is the one that its command runs without another name. */
   readonly isDefault?: boolean;
   readonly endsByInterruption?: (options: Given<Options>) => boolean;
@@ -148,8 +148,8 @@ const commandWith =
   <Options extends Inputs, const Arguments extends readonly Input<unknown>[] = []>(
     name: string,
     definition: Definition<Options, Arguments>,
-  ): Declare =>
-  (parent, act) => {
+  ): AddCommand =>
+  (parent, runCommand) => {
     const { description, summary = asSummary(description), run, isDefault = false } = definition;
     const inputs = definition.arguments ?? [];
     const command = parent.command(name, { isDefault }).description(description).summary(summary);
@@ -161,14 +161,14 @@ const commandWith =
     const wrapped = [notes].flat().map((text) => command.createHelp().boxWrap(text, 80));
     const sections = [wrapped, `${title}:\n${examples.replace(/^\n/, '')}`, environment].flat();
     command.addHelpText('after', `\n${sections.join('\n\n')}`);
-    for (const declare of definition.subcommands ?? []) declare(command, act);
+    for (const add of definition.subcommands ?? []) add(command, runCommand);
     if (isDefault) showHelpOf(command, parent);
     command.allowExcessArguments();
     if (run !== undefined)
       command.action(() => {
         const isVariadic = inputs.at(-1)?.form.includes('...') === true;
         const other = isVariadic ? undefined : command.args[inputs.length];
-        if (other !== undefined && isDefault && inputs.length === 0) refuseName(other, parent);
+        if (other !== undefined && isDefault && inputs.length === 0) rejectName(other, parent);
         const why = 'options begin with --, and text with spaces needs quotes';
         if (other !== undefined) command.error(`error: unexpected argument '${other}': ${why}`);
         const options = command.opts<Given<Options>>();
@@ -177,7 +177,10 @@ const commandWith =
         const endsByInterruption = definition.endsByInterruption?.(options) ?? false;
         // The project of `init` is one to write down, and not a choice among those of the workspace.
         const chosen = 'project' in common ? options : { ...options, project: undefined };
-        return act((runtime) => run(options, runtime, ...values), { options: chosen, endsByInterruption });
+        return runCommand((runtime) => run(options, runtime, ...values), {
+          options: chosen,
+          endsByInterruption,
+        });
       });
   };
 
@@ -224,7 +227,7 @@ function ruled<Made extends Argument | Option>(made: Made, { parse, choices }: I
  * Rejects what is not the name of a command. A default subcommand gets unknown names as arguments;
  * without it, commander suggests a similar name. After an option, even a known name is an argument.
  */
-export function refuseName(name: string, parent: Command): never {
+export function rejectName(name: string, parent: Command): never {
   const named = new Command().copyInheritedSettings(parent);
   for (const command of parent.commands) named.command(command.name());
   if (/^[a-z]/i.test(name)) named.parse([name], { from: 'user' });

@@ -1,6 +1,5 @@
 import { withState } from '../app/state.js';
 import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
-import { shownPath } from '../config/load.js';
 import { lastEndedDay } from '../day.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
 import { type PlannedExport, planProject } from '../export/planned.js';
@@ -12,7 +11,7 @@ import { StepRunner } from '../steps/step.js';
 import { readRequests } from '../state/requests.js';
 import { hasHistory } from '../state/workspace.js';
 import { openOwnHistory } from '../history/history.js';
-import { exists } from '../files.js';
+import { exists, relativePath } from '../files.js';
 import {
   aDatasetDirectory,
   aDay,
@@ -159,7 +158,7 @@ export const publish = workspaceCommand('publish', {
       const runner = new StepRunner(parts);
       const change = await runner.step('publish', () => publishStep(parts, { isWhole: true }));
       if (change !== undefined)
-        output.data(`${shownPath(dataset.location, workingDirectory)}  ${datasetSummary(change)}`);
+        output.data(`${relativePath(dataset.location, workingDirectory)}  ${datasetSummary(change)}`);
       return conclude(runner.outages, runtime);
     });
   },

@@ -1,12 +1,12 @@
 import { Command } from 'commander';
-import type { Act, Declare } from './command.js';
+import type { RunCommand, AddCommand } from './command.js';
 import { version } from '../files.js';
 
 /**
  * The commands in the order of the help, each loaded only when needed, because loading all of them
  * is slow.
  */
-const COMMANDS: Readonly<Record<string, () => Promise<Declare>>> = {
+const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = {
   run: async () => (await import('./run.js')).run,
   start: async () => (await import('./start.js')).start,
   export: async () => (await import('./export.js')).exportCommand,
@@ -29,7 +29,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Declare>>> = {
 /**
  * The program with the command in the arguments, or with all commands for help and suggestions.
  */
-export async function commandLine(act: Act, first = ''): Promise<Command> {
+export async function commandLine(runCommand: RunCommand, first = ''): Promise<Command> {
   const program = new Command('readership')
     .description(
       "Shows which of your docs pages people and AI read, and what changed: in a weekly email, in SQL and in the browser. Lets your platform's agents improve the most-read ones.",
@@ -38,9 +38,10 @@ export async function commandLine(act: Act, first = ''): Promise<Command> {
     .showHelpAfterError('For help, add --help.')
     .exitOverride();
   if (first === '--version' || first === '-V') return program;
-  if (first === 'help') addHelp(program, (await import('./command.js')).refuseName);
+  if (first === 'help') addHelp(program, (await import('./command.js')).rejectName);
   const named = Object.hasOwn(COMMANDS, first) ? COMMANDS[first] : undefined;
-  for (const load of named === undefined ? Object.values(COMMANDS) : [named]) (await load())(program, act);
+  for (const load of named === undefined ? Object.values(COMMANDS) : [named])
+    (await load())(program, runCommand);
   if (named !== undefined) return program;
   const { EMAIL_ENVIRONMENT } = await import('./command.js');
   program.addHelpText(
@@ -57,12 +58,12 @@ Start here: readership run --sandbox`,
 }
 
 /** `help jobs message` is `jobs message --help`; a command that does not exist is an error. */
-function addHelp(program: Command, refuseName: (name: string, parent: Command) => never): void {
+function addHelp(program: Command, rejectName: (name: string, parent: Command) => never): void {
   program.command('help [command...]', { hidden: true }).action((names: readonly string[]) => {
     let shown = program;
     for (const name of names)
       if (shown.commands.length > 0)
-        shown = shown.commands.find((command) => command.name() === name) ?? refuseName(name, shown);
+        shown = shown.commands.find((command) => command.name() === name) ?? rejectName(name, shown);
     shown.help();
   });
 }

@@ -3,9 +3,9 @@ import { resolve } from 'node:path';
 import { MAX_LOCK_WAIT_MS, withParts } from '../app/open.js';
 import { type RestoredStores, restoreStores } from '../app/restore.js';
 import { keepFilesPrivate, readWorkspace } from '../app/workspace.js';
-import { shownPath } from '../config/load.js';
 import { addDays, daysBetween, lastEndedDay } from '../day.js';
 import { type DayStores, readDayLedger } from '../export/ledger.js';
+import { relativePath } from '../files.js';
 import { inSequence, moment, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { whyIncomplete } from '../state/witness.js';
@@ -38,7 +38,7 @@ export const restore = workspaceCommand('restore', {
       },
     };
     await withParts(workspace, runtime, { ...hold, listener }, async ({ state, sender, store }) => {
-      for (const line of restoredLines(restored, (file) => shownPath(file, workingDirectory)))
+      for (const line of restoredLines(restored, (file) => relativePath(file, workingDirectory)))
         output.data(line);
       for (const { id } of settings.projects)
         output.words(await stateLine({ history: store, state }, id, now()));

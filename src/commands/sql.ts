@@ -8,7 +8,7 @@ import { readText, formatOf } from '../files.js';
 import { counted } from '../format/numbers.js';
 import { runSql } from '../sql/answer.js';
 import { formatAnswer, TEXT_FORMATS, type TextFormat, workbookOf } from '../sql/formats.js';
-import { queryLimits, runWithout, settingsFor, type SqlLimits, tooMuch, watched } from '../sql/process.js';
+import { queryLimits, runWithout, settingsFor, type SqlLimits, tooMuch, watched } from '../sql/limits.js';
 import { runPrompt } from '../sql/prompt.js';
 import { OutputFile, copyParquet, writeText } from '../sql/write.js';
 import type { Output } from '../terminal/output.js';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { dirname, join, relative, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { codeOf, ConfigurationError } from '../errors.js';
 import { readText } from '../files.js';
@@ -73,9 +73,6 @@ function withPaths(settings: Settings, directory: string): Settings {
     improve: isPath ? { ...improve, sitemap: resolve(directory, sitemap) } : improve,
   };
 }
-
-/** A path as messages show it: relative to `directory`. */
-export const shownPath = (path: string, directory: string): string => relative(directory, path) || '.';
 
 /** Throws a `ConfigurationError` if the key is missing or malformed. */
 export function apiKeyOf(environment: Environment, project: ProjectSettings): string {

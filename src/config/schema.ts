@@ -15,7 +15,7 @@ import {
   cron,
   day,
   httpUrl,
-  isInTheClear,
+  isUnencrypted,
   isDirectory,
   localPath,
   NAMES_A_USER,
@@ -27,7 +27,7 @@ import {
 } from './values.js';
 
 const encrypted = (address: ReturnType<typeof baseAddress>) =>
-  address.refine((url) => !isInTheClear(url), 'would send the token unencrypted; write https://…');
+  address.refine((url) => !isUnencrypted(url), 'would send the token unencrypted; write https://…');
 
 /** A project without a name is named by its id. */
 const projectSchema = z
@@ -135,7 +135,7 @@ export const settingsSchema = z
     serve: serveSchema.optional(),
   })
   .superRefine((settings, context) => {
-    if (!settings.allowInsecure && isInTheClear(settings.baseUrl))
+    if (!settings.allowInsecure && isUnencrypted(settings.baseUrl))
       context.addIssue({
         code: 'custom',
         path: ['baseUrl'],

@@ -67,7 +67,7 @@ export const listeningHost = z
 export const isLoopback = (host: string): boolean => /^(?:localhost|127(?:\.\d+){3}|::1|\[::1\])$/.test(host);
 
 /** Whether requests to an address leave this machine without TLS. */
-export const isInTheClear = (url: string): boolean => {
+export const isUnencrypted = (url: string): boolean => {
   if (!URL.canParse(url)) return false;
   const { protocol, hostname } = new URL(url);
   return protocol === 'http:' && !isLoopback(hostname);

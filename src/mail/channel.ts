@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { ChannelSettings } from '../config/recipients.js';
-import { isInTheClear } from '../config/values.js';
+import { isUnencrypted } from '../config/values.js';
 import { redactor, unmistakable } from '../redact.js';
 import { timeLimit } from '../sleep.js';
 import type { DeliveryKey } from '../state/emails.js';
@@ -33,7 +33,7 @@ export function openChannel(
   const url = environment[urlEnv] ?? '';
   if (url === '')
     return { kind, problem: `${urlEnv} is not set: set it to the address, in the environment or .env` };
-  if (!/^https?:/.test(url) || !URL.canParse(url) || isInTheClear(url))
+  if (!/^https?:/.test(url) || !URL.canParse(url) || isUnencrypted(url))
     return { kind, problem: `${urlEnv} is not an address that begins with https://` };
   const secret = (secretEnv === undefined ? undefined : environment[secretEnv]) ?? '';
   if (secretEnv !== undefined && !SECRET.test(secret))

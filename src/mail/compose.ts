@@ -46,25 +46,31 @@ export interface Email {
 /** A notice for one recipient, ready to be sent, with the numbers to record. */
 export type OutgoingMessage = (Email | Post) & Partial<Pick<Notice, 'figures'>>;
 
+/** What composing needs: the sender of emails, if there is one, and the channels by name. */
+interface ComposingParts {
+  readonly workspace: { readonly settings: Pick<Settings, 'mail'> };
+  readonly outgoing: { readonly channels: ReadonlyMap<string, Channel> };
+  readonly session: { readonly now: () => Date };
+}
+
 /** The messages of a notice, one per recipient; an email is composed only if it has recipients. */
 export async function composeAll(
+  { workspace: { settings }, outgoing: { channels }, session: { now } }: ComposingParts,
   notice: Notice,
   key: Omit<DeliveryKey, 'recipient'>,
   recipients: readonly Recipient[],
-  mail: Letterhead | undefined,
-  channels: ReadonlyMap<string, Channel>,
-  now: Date,
 ): Promise<OutgoingMessage[]> {
   const content = recipients.some(isAddress) ? await notice.email() : undefined;
+  const { mail } = settings;
   const { figures } = notice;
   return Promise.all(
     recipients.map(async (recipient): Promise<OutgoingMessage> => {
       const to = { ...key, recipient };
       const channel = channels.get(recipient);
-      if (channel !== undefined) return { ...composePost(to, notice, channel, now), figures };
+      if (channel !== undefined) return { ...composePost(to, notice, channel, now()), figures };
       if (mail === undefined || content === undefined)
         throw new ConfigurationError('Emails need a sender: set mail.from in the configuration.');
-      return { ...(await compose(to, content, mail, now)), figures };
+      return { ...(await compose(to, content, mail, now())), figures };
     }),
   );
 }

@@ -8,7 +8,7 @@ import {
   removeDelivery,
   storeDelivery,
 } from '../state/emails.js';
-import { type Attempt, type Sender, storeOutcome } from '../state/sender.js';
+import { type Sender, storeOutcome } from '../state/sender.js';
 import type { State } from '../state/state.js';
 import { post } from './channel.js';
 import type { OutgoingMessage } from './compose.js';
@@ -18,14 +18,15 @@ import type { MailTransport } from './transport.js';
 /** Concurrency: one slow server does not delay other recipients, and no server is flooded. */
 const MAX_AT_ONCE = 4;
 
-interface DeliveryTask {
+/** What sending needs. */
+export interface DeliveryParts {
   readonly state: State;
   readonly sender: Sender;
-  /** For emails; posts to channels need none. */
-  readonly transport: MailTransport;
-  readonly admission: DeliveryAdmission;
-  readonly now: () => Date;
-  readonly signal: AbortSignal;
+  readonly outgoing: {
+    /** For emails; posts to channels need none. */
+    readonly transport: () => MailTransport;
+  };
+  readonly session: { readonly now: () => Date; readonly signal: AbortSignal };
 }
 
 /**
@@ -34,13 +35,18 @@ interface DeliveryTask {
  * email goes alone, and after a mail server stopped answering, no more emails are begun: hundreds of them would take
  * hours, and nobody would know which of them arrived. Returns the attempted deliveries.
  */
-export async function deliver(task: DeliveryTask, messages: readonly OutgoingMessage[]): Promise<Delivery[]> {
+export async function deliver(
+  parts: DeliveryParts,
+  messages: readonly OutgoingMessage[],
+  admission: DeliveryAdmission,
+): Promise<Delivery[]> {
   const failures: unknown[] = [];
+  const transport = parts.outgoing.transport();
   const attempt = (message: OutgoingMessage) =>
-    deliverOne(task, message).catch((error: unknown) => {
+    sendOnce(parts, transport, message, admission).catch((error: unknown) => {
       failures.push(error);
     });
-  const first = messages.find(isEmail);
+  const first = messages.find((message) => !('channel' in message));
   const others = messages.filter((message) => message !== first);
   const attempted = [
     first && (await attempt(first)),
@@ -51,41 +57,16 @@ export async function deliver(task: DeliveryTask, messages: readonly OutgoingMes
   return attempted.filter((delivery) => delivery !== undefined);
 }
 
-const isEmail = (message: OutgoingMessage): boolean => !('channel' in message);
-
-async function deliverOne(task: DeliveryTask, message: OutgoingMessage): Promise<Delivery | undefined> {
-  const { state, transport, now, signal } = task;
-  const isSilent = () => isEmail(message) && transport.isSilent();
-  const attempt = await begin(task, message, () => signal.aborted || isSilent());
-  if (attempt === undefined) return undefined;
-  const outcome = await ('channel' in message
-    ? post(message, attempt, now(), withGrace(signal))
-    : transport.send(message, attempt, withGrace(signal)));
-  return storeOutcome(
-    state,
-    () => {
-      // Later attempts and their outcomes stay.
-      const delivery = readDeliveryOf(state, attempt.number);
-      const after = delivery && settled(delivery, outcome, now());
-      if (after !== undefined) storeDelivery(state, after);
-      return after;
-    },
-    signal,
-  );
-}
-
-/**
- * Records that a message is being sent. Returns the proof that nothing is sent without, or undefined if the message must
- * not be sent now.
- */
-async function begin(
-  { state, sender, transport, admission, now }: DeliveryTask,
+/** Records that a message is being sent, sends it, and records its outcome; undefined if it must not be sent now. */
+async function sendOnce(
+  { state, sender, session: { now, signal } }: DeliveryParts,
+  transport: MailTransport,
   message: OutgoingMessage,
-  isStopped: () => boolean,
-): Promise<Attempt | undefined> {
+  admission: DeliveryAdmission,
+): Promise<Delivery | undefined> {
   const { key, id, figures } = message;
   const at = now();
-  const via = 'channel' in message ? message.channel.kind : transport.via;
+  const isStopped = () => signal.aborted || (!('channel' in message) && transport.isSilent());
   const known = () => readDeliveriesTo(state, key);
   const isToBeSent = () => !isStopped() && mayBeTried(known(), key.project, admission, at);
   if (!isToBeSent()) return undefined;
@@ -98,7 +79,7 @@ async function begin(
     storeDelivery(state, {
       ...deliveryKey.parse(key),
       state: 'sending',
-      via,
+      via: 'channel' in message ? message.channel.kind : transport.via,
       message_id: id,
       attempt,
       attempts: (before?.attempts ?? 0) + 1,
@@ -116,5 +97,17 @@ async function begin(
     if (before === undefined) removeDelivery(state, key);
     else storeDelivery(state, before);
   };
-  return sender.begin(at, mark, unmark);
+  const attempt = await sender.begin(at, mark, unmark);
+  if (attempt === undefined) return undefined;
+  const outcome = await ('channel' in message
+    ? post(message, attempt, now(), withGrace(signal))
+    : transport.send(message, attempt, withGrace(signal)));
+  const settle = () => {
+    // Later attempts and their outcomes stay.
+    const delivery = readDeliveryOf(state, attempt.number);
+    const after = delivery && settled(delivery, outcome, now());
+    if (after !== undefined) storeDelivery(state, after);
+    return after;
+  };
+  return storeOutcome(state, settle, signal);
 }

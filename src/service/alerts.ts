@@ -8,10 +8,11 @@ import { asInvoked, type Invocation } from '../format/advice.js';
 import { viewsBy } from '../format/audience.js';
 import { dayRange, longDay, moment } from '../format/days.js';
 import { thousands } from '../format/numbers.js';
-import type { Notice } from '../mail/compose.js';
+import { composeAll, type Notice } from '../mail/compose.js';
+import { deliver } from '../mail/deliver.js';
 import { ALERT, ALL_PROJECTS, sentOf } from '../mail/delivery.js';
 import { type Delivery, readDeliveries } from '../state/emails.js';
-import { type SendingParts, sendNotice } from '../steps/mailing.js';
+import type { SendingParts } from '../steps/mailing.js';
 import type { Using } from '../steps/parts.js';
 import { type Outage, readOutages } from '../state/runs.js';
 import { dayColumn, readSql } from '../columns.js';
@@ -47,9 +48,8 @@ export async function sendAlerts(parts: SendingParts): Promise<string | undefine
       const alerts: Alert[] = [...outages.flatMap((outage) => outageAlert(outage, known)), ...drops];
       for (const alert of alerts) {
         const key = { report: ALERT, project: alert.project ?? ALL_PROJECTS, period: alert.period };
-        attempted.push(
-          ...(await sendNotice(parts, alertNotice(alert, workspace.invocation), key, [recipient], 'due')),
-        );
+        const messages = await composeAll(parts, alertNotice(alert, workspace.invocation), key, [recipient]);
+        attempted.push(...(await deliver(parts, messages, 'due')));
       }
     }
     const { error } = sentOf(attempted);

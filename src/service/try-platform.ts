@@ -6,7 +6,7 @@ import type { Runtime } from '../app/workspace.js';
 import { apiKeyOf, bucketNameOf, type Environment } from '../config/load.js';
 import { firstProblem } from '../config/problems.js';
 import { settingsSchema } from '../config/schema.js';
-import { isInTheClear } from '../config/values.js';
+import { isUnencrypted } from '../config/values.js';
 import { lastEndedDay } from '../day.js';
 import { ConfigurationError } from '../errors.js';
 import { connectionFailure, type ResponseHeaders } from '../network.js';
@@ -28,7 +28,7 @@ export async function tryPlatform(
   { now, signal, output }: Runtime,
   onViews: (bucket: string) => void = () => undefined,
 ): Promise<CheckResult[]> {
-  if (isInTheClear(url))
+  if (isUnencrypted(url))
     throw new ConfigurationError('--url would send the API key unencrypted: write https://…');
   const parsed = settingsSchema.safeParse({ baseUrl: url, projects: [{ id }] });
   const [project] = parsed.data?.projects ?? [];

@@ -13,7 +13,7 @@ import { expectSendable, type ReportDefinition } from '../reports/definition.js'
 import { eachLoaded, NothingLoadedError } from '../reports/coverage.js';
 import { type Period, periodOf } from '../reports/period.js';
 import { digestOf, prepareReport, type ReportPlace } from '../reports/render.js';
-import { type Delivery, type DeliveryKey, readDeliveries, readDeliveriesOf } from '../state/emails.js';
+import { type Delivery, readDeliveries, readDeliveriesOf } from '../state/emails.js';
 import type { State } from '../state/state.js';
 import { readSql } from '../columns.js';
 import type { Reader } from '../history/query.js';
@@ -45,6 +45,28 @@ export function mailingsOf(
   );
 }
 
+export type SendingParts = Using<'workspace' | 'state' | 'sender' | 'store' | 'outgoing' | 'session'>;
+
+/** Sends a period of a mailing to the recipients whose deliveries may be attempted; returns those deliveries. */
+export async function sendMailing(
+  parts: SendingParts,
+  mailing: Mailing,
+  period: Period,
+  recipients: readonly Recipient[],
+  admission: DeliveryAdmission,
+): Promise<Delivery[]> {
+  const { workspace, state, store, session } = parts;
+  const { report, project } = mailing;
+  if (period.last > lastEndedDay(session.now()))
+    throw new ConfigurationError(
+      `${report.name} ${period.name} was not emailed: its last day, ${longDay(period.last)}, has not ended ` +
+        'by the clocks of this machine and the platform. It is emailed only once, so send it after that day.',
+    );
+  const notice = await reportNotice({ place: workspace, state, reader: store }, mailing, period);
+  const key = { report: report.name, project, period: period.name };
+  return deliver(parts, await composeAll(parts, notice, key, recipients), admission);
+}
+
 /** What notices are written from. */
 interface NoticeSources {
   readonly place: ReportPlace;
@@ -57,90 +79,47 @@ interface NoticeSources {
  * any project.
  */
 export async function reportNotice(
-  sources: NoticeSources,
+  { place, state, reader }: NoticeSources,
   mailing: Mailing,
   period: Period,
 ): Promise<Notice> {
-  const { place, reader } = sources;
   const { report, audience, projects } = mailing;
   expectSendable(report, audience);
-  const lateData = await lateDataWords(sources, mailing, period);
-  const request = { report, period, where: audience.where, cautions: lateData };
-  const prepare = (project: ProjectSettings) => prepareReport(place, reader, project, request);
-  const { results: editions } = await eachLoaded(projects, prepare);
+  const before = periodOf(period.kind, addDays(period.first, -1), place.settings.reports);
+  const sent = report.model === 'weekly' ? sentAbout(state, mailing, before) : undefined;
+  const cautions =
+    sent === undefined ? [] : lateData(audience, sent, await readViews(reader, mailing, before));
+  const request = { report, period, where: audience.where, cautions };
+  const { results: editions } = await eachLoaded(projects, (project) =>
+    prepareReport(place, reader, project, request),
+  );
   const [first] = editions;
   if (first === undefined) throw new NothingLoadedError(`${report.name} covers no project.`);
-  const { days, human, ai } = await storedViews(reader, mailing, period);
-  const whole = audience.digest ? await digestOf(place, request, editions) : first;
-  return {
-    kind: 'report',
-    subject: whole.subject,
-    pageUrl: whole.pageUrl,
-    chat: whole.chat(),
-    data: whole.model,
-    figures: { days, human, ai },
-    email: () => whole.email(),
-  };
+  const { subject, pageUrl, model, chat, email } = audience.digest
+    ? await digestOf(place, request, editions)
+    : first;
+  const figures = await readViews(reader, mailing, period);
+  return { kind: 'report', subject, pageUrl, chat: chat(), data: model, figures, email };
 }
 
-const PERIOD_VIEWS = readSql(import.meta.url, 'statements/period-views.sql');
-const periodViews = z.object({ days: z.int(), human: z.int(), ai: z.int() });
+/** The stored days of the projects of a mailing, and the views on them of the pages that it is about. */
+interface StoredViews extends Figures {
+  /** As many days as the projects with any stored day should have. */
+  readonly expected: number;
+}
 
-/**
- * The loaded days of a period with the views of the pages of a mailing, and how many days to expect of the
- * projects that have any.
- */
-export async function storedViews(
+const VIEWS = readSql(import.meta.url, 'statements/mailing-views.sql');
+const viewsRow = z.object({ days: z.int(), projects: z.int(), human: z.int(), ai: z.int() });
+
+export async function readViews(
   reader: Reader,
   { projects, audience: { where: pages = '*' } }: Pick<Mailing, 'projects' | 'audience'>,
   { first, last }: Period,
-): Promise<Figures & { readonly expected: number }> {
-  const stored = { days: 0, human: 0, ai: 0, projects: 0 };
-  for (const { id: project } of projects)
-    for (const { days, human, ai } of await reader.query(PERIOD_VIEWS, periodViews, {
-      project,
-      first,
-      last,
-      pages,
-    })) {
-      stored.days += days;
-      stored.human += human;
-      stored.ai += ai;
-      stored.projects += days > 0 ? 1 : 0;
-    }
-  return { ...stored, expected: daysIn({ first, last }).length * Math.max(1, stored.projects) };
-}
-
-/** A smaller change since the last email is not mentioned. */
-const LEAST_CHANGE = 0.01;
-
-/** A sentence about the totals in last week’s email that later loads have changed; empty if there are none. */
-async function lateDataWords(
-  { place: { settings }, state, reader }: NoticeSources,
-  mailing: Mailing,
-  { kind, first }: Period,
-): Promise<string[]> {
-  const { report, project, audience } = mailing;
-  if (report.model !== 'weekly') return [];
-  const period = periodOf(kind, addDays(first, -1), settings.reports);
-  const sent = readDeliveriesOf(state, { report: report.name, project })
-    .filter((one) => one.period === period.name && one.state === 'sent')
-    .filter(({ recipient }) => audience.to.some((to) => isSameRecipient(to, recipient)))
-    .sort((one, two) => one.tried_at.getTime() - two.tried_at.getTime())
-    .find(({ days_covered: days }) => days !== null);
-  if (sent === undefined) return [];
-  const now = await storedViews(reader, mailing, period);
-  // Whole periods more or fewer mean that the digest had other projects.
-  const daysMore = now.days - (sent.days_covered ?? 0);
-  if (daysMore !== 0 && daysMore % daysIn(period).length === 0) return [];
-  const changed = AUDIENCES.map((of) => ({ of, said: sent[of] ?? 0, now: now[of] })).filter(
-    ({ said, now }) => said !== now && Math.abs(now - said) >= LEAST_CHANGE * said,
-  );
-  if (changed.length === 0) return [];
-  const before = inSequence(changed.map(({ of, said }) => viewsBy(of, said)));
-  const after = inSequence(changed.map(({ now }) => thousands(now)));
-  const said = audience.digest ? 'added up to' : 'said';
-  return [`Last week’s email ${said} ${before}; with late data, it is now ${after}.`];
+): Promise<StoredViews> {
+  const ids = JSON.stringify(projects.map(({ id }) => id));
+  const [stored] = await reader.query(VIEWS, viewsRow, { projects: ids, first, last, pages });
+  const { days = 0, human = 0, ai = 0, projects: loaded = 0 } = stored ?? {};
+  return { days, human, ai, expected: daysIn({ first, last }).length * Math.max(1, loaded) };
 }
 
 /**
@@ -152,39 +131,27 @@ export function deliveriesOf(state: State, { report: { name: report }, project }
   return [project, ALL_PROJECTS].flatMap((about) => readDeliveriesOf(state, { report, project: about }));
 }
 
-export type SendingParts = Using<'workspace' | 'state' | 'sender' | 'store' | 'outgoing' | 'session'>;
+/** What the recipients of a mailing were first sent about a period, with its numbers; undefined if nothing. */
+const sentAbout = (state: State, { report, project, audience }: Mailing, period: Period) =>
+  readDeliveriesOf(state, { report: report.name, project })
+    .filter((one) => one.period === period.name && one.state === 'sent' && one.days_covered !== null)
+    .filter(({ recipient }) => audience.to.some((to) => isSameRecipient(to, recipient)))
+    .sort((one, two) => one.tried_at.getTime() - two.tried_at.getTime())[0];
 
-/** Sends a notice to the recipients whose deliveries may be attempted; returns those deliveries. */
-export async function sendNotice(
-  { workspace, state, sender, outgoing, session }: Omit<SendingParts, 'store'>,
-  notice: Notice,
-  key: Omit<DeliveryKey, 'recipient'>,
-  recipients: readonly Recipient[],
-  admission: DeliveryAdmission,
-): Promise<Delivery[]> {
-  const { transport, channels } = outgoing;
-  const { now, signal } = session;
-  const { mail } = workspace.settings;
-  const messages = await composeAll(notice, key, recipients, mail, channels, now());
-  const task = { state, sender, now, signal, transport: transport(), admission };
-  return deliver(task, messages);
-}
+/** A smaller change since the last email is not mentioned. */
+const LEAST_CHANGE = 0.01;
 
-/** Sends a mailing of a period, as `sendNotice` does. */
-export async function sendMailing(
-  parts: SendingParts,
-  mailing: Mailing,
-  period: Period,
-  recipients: readonly Recipient[],
-  admission: DeliveryAdmission,
-): Promise<Delivery[]> {
-  const { workspace, state, store, session } = parts;
-  if (period.last > lastEndedDay(session.now()))
-    throw new ConfigurationError(
-      `${mailing.report.name} ${period.name} was not emailed: its last day, ${longDay(period.last)}, has not ended ` +
-        'by the clocks of this machine and the platform. It is emailed only once, so send it after that day.',
-    );
-  const notice = await reportNotice({ place: workspace, state, reader: store }, mailing, period);
-  const key = { report: mailing.report.name, project: mailing.project, period: period.name };
-  return sendNotice(parts, notice, key, recipients, admission);
+/** A sentence about the totals in last week’s email that later loads have changed; none if they have not. */
+function lateData(audience: MailAudience, sent: Delivery, now: Figures): string[] {
+  // Whole weeks more or fewer mean that the digest had other projects.
+  const daysMore = now.days - (sent.days_covered ?? 0);
+  if (daysMore !== 0 && daysMore % 7 === 0) return [];
+  const changed = AUDIENCES.map((of) => ({ of, said: sent[of] ?? 0, now: now[of] })).filter(
+    ({ said, now }) => said !== now && Math.abs(now - said) >= LEAST_CHANGE * said,
+  );
+  if (changed.length === 0) return [];
+  const before = inSequence(changed.map(({ of, said }) => viewsBy(of, said)));
+  const after = inSequence(changed.map(({ now }) => thousands(now)));
+  const said = audience.digest ? 'added up to' : 'said';
+  return [`Last week’s email ${said} ${before}; with late data, it is now ${after}.`];
 }

@@ -23,9 +23,9 @@ import {
   deliveriesOf,
   type Mailing,
   mailingsOf,
+  readViews,
   type SendingParts,
   sendMailing,
-  storedViews,
 } from './mailing.js';
 
 interface Reported {
@@ -87,7 +87,7 @@ export async function reportStep(given: Parts): Promise<StepResult<Reported>> {
     }
     await attempt(async () => {
       for (const mailing of mailingsOf(workspace, report))
-        await attempt(() => mailDue(parts, mailing, daysLate(mailing.projects), detail));
+        await attempt(() => sendDue(parts, mailing, daysLate(mailing.projects), detail));
     });
   }
   const { words, error } = sentOf(deliveries);
@@ -115,12 +115,15 @@ function together(problems: readonly unknown[]): unknown[] {
   return [all, ...problems.filter((problem) => !(problem instanceof ConfigurationError))];
 }
 
+const FIRST_LOAD = readSql(import.meta.url, 'statements/first-load.sql');
+const firstLoad = z.object({ began_at: timestampColumn.nullable() });
+
 /**
  * Sends every period of a mailing that is due. Adds to `reported`. The latest period whose views have come
  * goes to everyone; earlier ones only to recipients whose delivery is waiting, so that nobody gets old news
  * after weeks offline.
  */
-async function mailDue(
+async function sendDue(
   parts: SendingParts,
   mailing: Mailing,
   daysLate: number,
@@ -129,38 +132,42 @@ async function mailDue(
   const { workspace, state, sender, store, session } = parts;
   const { settings } = workspace;
   const { now, signal } = session;
-  const { report, audience, project } = mailing;
+  const { report, audience, project, projects } = mailing;
   const known = deliveriesOf(state, mailing);
   const own = known.filter((one) => one.project === project);
+  const held = (period: string, wait: Wait) =>
+    reported.held.push({ report: report.name, project, period, ...wait });
   const latest = lastEnded(report.period, now(), settings.reports);
   const current = lastEnded(report.period, subHours(now(), 24 * daysLate), settings.reports);
-  if (latest.name !== current.name && own.every(({ period }) => period !== latest.name))
-    reported.held.push({
-      report: report.name,
-      project,
-      period: latest.name,
-      for: 'views that have not come yet',
-      until: startOfDay(addDays(latest.last, LONGEST_DELAY_DAYS)),
-    });
+  if (latest.name !== current.name && own.every(({ period }) => period !== latest.name)) {
+    const until = startOfDay(addDays(latest.last, LONGEST_DELAY_DAYS));
+    held(latest.name, { for: 'views that have not come yet', until });
+  }
+  const ids = JSON.stringify(projects.map(({ id }) => id));
+  const [loads] = await store.query(FIRST_LOAD, firstLoad, { projects: ids, now: now() });
   const waiting = own.filter(({ state }) => state === 'waiting').map(({ period }) => period);
-  const names = new Set([current.name, ...waiting]);
-  const began = await store.query(LOADS_BEGAN, z.object({ began_at: timestampColumn }), {
-    projects: JSON.stringify(mailing.projects.map(({ id }) => id)),
-    now: now(),
-  });
-  const firstLoads = began.map(({ began_at }) => addHours(began_at, PATIENCE_HOURS));
-  for (const period of [...names].flatMap((name) => periodNamed(name, settings.reports) ?? [])) {
-    const deliveries = known.filter((delivery) => delivery.period === period.name);
+  for (const name of new Set([current.name, ...waiting])) {
+    const period = periodNamed(name, settings.reports);
+    if (period === undefined) continue;
     const isKnown = (to: string) =>
-      own.some((one) => one.period === period.name && isSameRecipient(one.recipient, to));
-    const recipients = period.name === current.name ? audience.to : audience.to.filter(isKnown);
-    const { expected, days: daysLoaded } = await storedViews(store, mailing, period);
-    const { from, until } = timesOf(report, period, settings, daysLate);
-    const times = { from, until: max([until, ...firstLoads]) };
+      own.some((one) => one.period === name && isSameRecipient(one.recipient, to));
+    const { expected, days } = await readViews(store, mailing, period);
+    const { from, until } = timesOf(report, period, settings, daysLate, loads?.began_at ?? null);
     reported.dueAt.push(from);
-    const due = whatIsDue({ ...times, days: expected, daysLoaded, recipients, project, deliveries }, now());
+    const due = whatIsDue(
+      {
+        from,
+        until,
+        days: expected,
+        daysLoaded: days,
+        recipients: name === current.name ? audience.to : audience.to.filter(isKnown),
+        project,
+        deliveries: known.filter((delivery) => delivery.period === name),
+      },
+      now(),
+    );
     if (due === undefined) continue;
-    if ('until' in due) reported.held.push({ report: report.name, project, period: period.name, ...due });
+    if ('until' in due) held(name, due);
     else if (!signal.aborted && sender.otherPlace() === undefined)
       reported.deliveries.push(...(await sendMailing(parts, mailing, period, due.recipients, 'due')));
   }
@@ -184,17 +191,23 @@ async function readDaysLate({ store, session: { now } }: Using<'store' | 'sessio
 /** How long an email waits for missing days, also after the first load of a new project. */
 const PATIENCE_HOURS = 24;
 
-const LOADS_BEGAN = readSql(import.meta.url, 'statements/loads-began.sql');
-
 /**
  * When a period may be emailed, which is later if views come late, and how long it waits for missing days
- * after the export that could load the last.
+ * after the export that could load the last, and after the first load of its projects.
  */
-function timesOf(report: ReportDefinition, { last }: Period, { schedule }: Settings, daysLate: number) {
+function timesOf(
+  report: ReportDefinition,
+  { last }: Period,
+  { schedule }: Settings,
+  daysLate: number,
+  firstLoad: Date | null,
+) {
   const ended = startOfDay(addDays(last, 1));
   const next = (cron: string) => nextScheduled(cron, schedule.timezone, subMilliseconds(ended, 1));
-  const until = addHours(next(schedule.export), PATIENCE_HOURS);
   // The last day is read again when its views have come.
   const first = report.schedule ?? (daysLate > 0 ? schedule.export : undefined);
-  return { from: first === undefined ? ended : addHours(next(first), 24 * daysLate), until };
+  return {
+    from: first === undefined ? ended : addHours(next(first), 24 * daysLate),
+    until: addHours(max([next(schedule.export), firstLoad ?? 0]), PATIENCE_HOURS),
+  };
 }

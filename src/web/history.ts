@@ -8,7 +8,7 @@ import type { Workspace } from '../app/workspace.js';
 import type { State } from '../state/state.js';
 import { StorageError } from '../errors.js';
 import { timeLimit } from '../sleep.js';
-import { queryLimits } from '../sql/process.js';
+import { queryLimits } from '../sql/limits.js';
 import { type History, openOwnHistory } from '../history/history.js';
 import type { DaysReader } from '../export/ledger.js';
 import { stampOf } from '../files.js';

@@ -16,7 +16,7 @@ import { messageOf } from '../errors.js';
 import { packageFile, version } from '../files.js';
 import { asInvoked } from '../format/advice.js';
 import { escapeLines } from '../format/text.js';
-import { QueryProcesses } from '../sql/children.js';
+import { QueryProcesses } from '../sql/query-processes.js';
 import { readSql } from '../columns.js';
 import { openSources } from './request.js';
 import { type Call, fitted, type Tool } from './tool.js';

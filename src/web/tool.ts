@@ -3,7 +3,7 @@ import { unknownPage } from '../agents/plan.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { ConfigurationError, StorageError } from '../errors.js';
 import { thousands } from '../format/numbers.js';
-import type { QueryProcesses } from '../sql/children.js';
+import type { QueryProcesses } from '../sql/query-processes.js';
 import type { Asker } from './history.js';
 import type { Range } from './query.js';
 import { questionOf, type Sources } from './request.js';

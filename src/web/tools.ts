@@ -7,7 +7,7 @@ import { pageOf } from '../page.js';
 import { findReport } from '../reports/definition.js';
 import { choosePeriod } from '../reports/period.js';
 import { prepareReport } from '../reports/render.js';
-import type { Rows } from '../sql/children.js';
+import type { Rows } from '../sql/query-processes.js';
 import { readDictionary } from '../sql/dictionary.js';
 import { rowSchema } from '../history/query.js';
 import { CHOICES, scopeOf } from './query.js';

@@ -112,6 +112,20 @@ describe('the evidence for a page, from the history', () => {
     expect(await trends()).toEqual([null, null, null]);
   });
 
+  it('counts the days on which people viewed a page, not those on which only AI did', async () => {
+    const read = await emptyHistory();
+    await read.run(readingSql([{ path: '/for-ai', human: 70, ai: 50 }]));
+    const viewedByPeopleUntil = (last: string) =>
+      read.run(`UPDATE page_views SET human = 0, total = ai WHERE day > '${last}'`);
+    const stores = { state: emptyState(), reader: read.reader };
+    // The first of the eight weeks begins on Sep 21.
+    await viewedByPeopleUntil('2026-09-27');
+    expect((await planFrom(stores, 'prj_sandbox', RULES, AT)).flagged).toHaveLength(1);
+    await viewedByPeopleUntil('2026-09-26');
+    const { leftOut } = await planFrom(stores, 'prj_sandbox', RULES, AT);
+    expect(leftOut.map(({ why }) => why)).toEqual([{ code: 'few-days-by-people', days: 6 }]);
+  });
+
   it('uses whole weeks only: neither the current one nor one with a missing day', async () => {
     const gappy = await emptyHistory();
     await gappy.run(readingSql(steadyPages(1), { first: '2026-10-12', last: '2026-11-17' }));

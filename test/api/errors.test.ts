@@ -1,14 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import type { Client } from '../../src/api/client.js';
-import {
-  ApiError,
-  ContractError,
-  PausedError,
-  RefusedError,
-  TryLaterError,
-  UnknownOutcomeError,
-} from '../../src/api/errors.js';
+import { ApiError, PausedError, TryLaterError, UnknownOutcomeError } from '../../src/api/errors.js';
 import { reply, serve } from '../serve.js';
 import { clientOf, errorOf, KEY, NO_ROWS, openClient, PAGE } from './open-client.js';
 import { ATTEMPT } from '../attempt.js';
@@ -44,151 +37,145 @@ async function faultsAt(handle: (response: ServerResponse) => unknown, responseT
   return { get: of('GET'), post: of('POST'), all };
 }
 
-function expectUnknown(errors: readonly ApiError[]): void {
-  for (const error of errors) {
-    expect(error).toBeInstanceOf(UnknownOutcomeError);
-    expect(error.message).toContain('may have been carried out');
-  }
-}
-
 const answer =
   (status: number, headers: Record<string, string> = {}) =>
   (response: ServerResponse) => {
     reply(response, status, { error: 'Words of the server', details: [{ message: 'and more' }] }, headers);
   };
 
-it.each([
-  [400, 'there is no project prj_'],
-  [401, 'ACME_KEY is wrong or has expired'],
-  [402, 'out of credits'],
-  [403, 'ACME_KEY may be read-only'],
-  [404, 'Check the project ID (prj_'],
-])('a refusal %i is a permanent refusal, with advice', async (status, advice) => {
-  const { all } = await faultsAt(answer(status));
-  for (const error of all) {
-    expect(error).toBeInstanceOf(RefusedError);
-    expect(error).toMatchObject({ status, exitCode: 1 });
-    expect(error.message).toContain(`${status}: “Words of the server; and more”`);
-    expect(error.message).toContain(advice);
+const refused = (status: number) => ({ name: 'RefusedError', status, exitCode: 1 });
+const limited = (retryAfterMs: number | undefined) => ({
+  name: 'TryLaterError',
+  reason: 'rate-limited',
+  exitCode: 75,
+  isKnownNotDone: true,
+  retryAfterMs,
+});
+const notTaken = {
+  name: 'TryLaterError',
+  reason: 'not-taken',
+  retryAfterMs: 5_000,
+  isKnownNotDone: true,
+};
+const later = (reason: string) => ({ name: 'TryLaterError', reason, isKnownNotDone: false });
+const UNKNOWN = { name: 'UnknownOutcomeError', exitCode: 1 };
+const BROKEN = { name: 'ContractError', exitCode: 1 };
+const MAYBE_DONE = 'may have been carried out';
+
+/** What a server answers, the errors of requests that read and of those that create, and what all of them say. */
+type Case = [
+  what: string,
+  handle: (response: ServerResponse) => unknown,
+  get: object,
+  post: object,
+  words?: string | RegExp,
+];
+const same = (what: string, handle: Case[1], error: object, words: string | RegExp = ''): Case => [
+  what,
+  handle,
+  error,
+  error,
+  words,
+];
+
+const WRONG_BODIES = {
+  'a web page': '<!doctype html><title>Welcome</title>',
+  'an empty body': '',
+  'damaged JSON': '{"totals": {"human": 1',
+  'a missing field': '{"status": "active", "totals": {"human": 1, "ai": 0, "total": 1}, "hasMore": false}',
+  'a negative count':
+    '{"totals": {"human": -1, "ai": 0, "total": 1}, "views": [], "hasMore": false, "id": 0.5, "status": "active"}',
+};
+
+/** A body that is shorter than announced. */
+const begun = (response: ServerResponse, then?: () => void) => {
+  response.writeHead(200, { 'content-type': 'application/json', 'content-length': 500 });
+  response.write('{"id": "job_1", ', then);
+};
+
+it.each<Case>([
+  ...(
+    [
+      [400, 'there is no project prj_'],
+      [401, 'ACME_KEY is wrong or has expired'],
+      [402, 'out of credits'],
+      [403, 'ACME_KEY may be read-only'],
+      [404, 'Check the project ID (prj_'],
+    ] as const
+  ).map(([status, advice]) => same(`${status}, with advice`, answer(status), refused(status), advice)),
+  same('400, in its own words', answer(400), refused(400), '400: “Words of the server; and more”'),
+  same(
+    'a redirect, which is not followed',
+    (response) => response.writeHead(307, { location: `https://login.example.com/?key=${KEY}` }).end(),
+    refused(307),
+    /redirects to https:\/\/login\.example\.com\/\?key=\S*\. Set baseUrl/,
+  ),
+  same('429 with seconds', answer(429, { 'retry-after': '30' }), limited(30_000)),
+  same('429 with a date', answer(429, { 'retry-after': 'Wed, 18 Nov 2026 05:01:00 GMT' }), limited(60_000)),
+  same(
+    '429 in plain text',
+    (response) => response.writeHead(429).end('Slow down,\n please'),
+    limited(undefined),
+    '429: “Slow down, please”',
+  ),
+  ...[503, 425].map((status) =>
+    same(`${status} with Retry-After`, answer(status, { 'retry-after': '5' }), notTaken),
+  ),
+  ...[408, 500, 502, 503, 504].map((status): Case => [
+    String(status),
+    answer(status),
+    later('server-error'),
+    UNKNOWN,
+  ]),
+  ['a reset connection', (response) => response.socket?.resetAndDestroy(), later('connection-lost'), UNKNOWN],
+  ['nothing in time', () => undefined, later('connection-lost'), UNKNOWN],
+  [
+    'a body that is cut off',
+    (response) => {
+      begun(response, () => response.destroy());
+    },
+    later('connection-lost'),
+    UNKNOWN,
+  ],
+  [
+    'a body that stops arriving',
+    (response) => {
+      begun(response);
+    },
+    later('connection-lost'),
+    UNKNOWN,
+  ],
+  ...Object.entries(WRONG_BODIES).map(([what, body]): Case => [
+    what,
+    (response) => response.end(body),
+    BROKEN,
+    UNKNOWN,
+  ]),
+  same(
+    'a web page, with advice',
+    (response) => response.end(WRONG_BODIES['a web page']),
+    {},
+    /begins “<!doctype html><title>Welcome<\/title>”.*Check that baseUrl/,
+  ),
+])('the answer %s means', async (_, handle, get, post, words = '') => {
+  const faults = await faultsAt(handle, 500);
+  for (const error of faults.get) expect(error).toMatchObject(get);
+  for (const error of faults.post) {
+    expect(error).toMatchObject(post);
+    if (post === UNKNOWN && get !== BROKEN) expect(error.message).toContain(MAYBE_DONE);
   }
+  for (const error of faults.all) expect(error.message).toMatch(words);
 });
 
-it('a redirect is not followed: the message names its target', async () => {
-  const location = `https://login.example.com/?key=${KEY}`;
-  const { all } = await faultsAt((response) => response.writeHead(307, { location }).end());
-  for (const error of all)
-    expect(error.message).toMatch(/redirects to https:\/\/login\.example\.com\/\?key=\S*\. Set baseUrl/);
-});
-
-describe('an answer that asks to retry later', () => {
-  it.each([
-    ['seconds', { 'retry-after': '30' }, 30_000],
-    ['an HTTP date', { 'retry-after': 'Wed, 18 Nov 2026 05:01:00 GMT' }, 60_000],
-    ['no word of it', {}, undefined],
-  ])('429 with a wait in %s', async (_, headers, retryAfterMs) => {
-    const { all } = await faultsAt(answer(429, headers));
-    for (const error of all) {
-      expect(error).toBeInstanceOf(TryLaterError);
-      expect(error).toMatchObject({ reason: 'rate-limited', exitCode: 75, isKnownNotDone: true });
-      expect(error).toHaveProperty('retryAfterMs', retryAfterMs);
+it('no connection: nothing was sent, so anything may be sent again', async () => {
+  const closed = await serve(() => undefined);
+  await closed.close();
+  for (const baseUrl of [closed.baseUrl, 'http://nowhere.invalid'])
+    for (const [, , , call] of OPERATIONS) {
+      const error = await errorOf(call(openClient(baseUrl, { retries: NO_RETRIES })));
+      expect(error).toMatchObject({ ...later('unreachable'), isKnownNotDone: true, exitCode: 75 });
+      expect(error.message).toMatch(/no connection \(.+\).+Check the address/);
     }
-  });
-
-  it('429 with a plain-text body is quoted too', async () => {
-    const { all } = await faultsAt((response) =>
-      response.writeHead(429, { 'content-type': 'text/plain' }).end('Slow down,\n please'),
-    );
-    for (const error of all) expect(error.message).toContain('429: “Slow down, please”');
-  });
-
-  it.each([503, 425])('%i with Retry-After was not done, so a POST may be sent again', async (status) => {
-    const { all } = await faultsAt(answer(status, { 'retry-after': '5' }));
-    for (const error of all)
-      expect(error).toMatchObject({ reason: 'not-taken', retryAfterMs: 5_000, isKnownNotDone: true });
-  });
-});
-
-describe('a server that fails', () => {
-  it.each([408, 500, 502, 503, 504])('%i: a GET may be sent again, and a POST is unknown', async (status) => {
-    const { get, post } = await faultsAt(answer(status));
-    for (const error of get)
-      expect(error).toMatchObject({ name: 'TryLaterError', reason: 'server-error', isKnownNotDone: false });
-    expectUnknown(post);
-  });
-});
-
-describe('an incomplete answer', () => {
-  const LOST: [string, (response: ServerResponse) => unknown][] = [
-    ['the connection is reset', (response) => response.socket?.resetAndDestroy()],
-    ['no answer arrives in time', () => undefined],
-    [
-      'the body is cut off',
-      (response) => {
-        response.writeHead(200, { 'content-type': 'application/json', 'content-length': 500 });
-        response.write('{"id": "job_1", ', () => response.destroy());
-      },
-    ],
-    [
-      'the body stops arriving',
-      (response) => {
-        response.writeHead(200, { 'content-type': 'application/json', 'content-length': 500 });
-        response.write('{"id": "job_1", ');
-      },
-    ],
-  ];
-
-  it.each(LOST)('%s: a GET may be sent again, a POST may have been carried out', async (_, handle) => {
-    const { get, post } = await faultsAt(handle, 500);
-    const lost = { name: 'TryLaterError', reason: 'connection-lost', isKnownNotDone: false };
-    for (const error of get) expect(error).toMatchObject(lost);
-    expectUnknown(post);
-    for (const error of post) expect(error.cause).toBeInstanceOf(Error);
-  });
-
-  it('no connection: nothing was sent, so anything may be sent again', async () => {
-    const closed = await serve(() => undefined);
-    await closed.close();
-    for (const baseUrl of [closed.baseUrl, 'http://nowhere.invalid'])
-      for (const [, , , call] of OPERATIONS) {
-        const error = await errorOf(call(openClient(baseUrl, { retries: NO_RETRIES })));
-        expect(error).toBeInstanceOf(TryLaterError);
-        expect(error).toMatchObject({ reason: 'unreachable', isKnownNotDone: true, exitCode: 75 });
-        expect(error.message).toMatch(/no connection \(.+\).+Check the address/);
-      }
-  });
-});
-
-describe('an answer that the API does not document', () => {
-  const WRONG: [string, string][] = [
-    ['a web page', '<!doctype html><title>Welcome</title>'],
-    ['an empty body', ''],
-    ['damaged JSON', '{"totals": {"human": 1'],
-    [
-      'a missing field',
-      '{"status": "active", "totals": {"human": 1, "ai": 0, "total": 1}, "hasMore": false}',
-    ],
-    [
-      'a negative count',
-      '{"totals": {"human": -1, "ai": 0, "total": 1}, "views": [], "hasMore": false, "id": 0.5, "status": "active"}',
-    ],
-  ];
-
-  it.each(WRONG)('%s: the contract is broken, and the outcome of a POST is unknown', async (_, body) => {
-    const { get, post } = await faultsAt((response) => response.end(body));
-    for (const error of get) {
-      expect(error).toBeInstanceOf(ContractError);
-      expect(error).toMatchObject({ exitCode: 1 });
-    }
-    for (const error of post) expect(error).toBeInstanceOf(UnknownOutcomeError);
-  });
-
-  it('a web page: the message points to baseUrl', async () => {
-    const { all } = await faultsAt((response) => response.end('<!doctype html><title>Welcome</title>'));
-    for (const error of all) {
-      expect(error.message).toContain('begins “<!doctype html><title>Welcome</title>”');
-      expect(error.message).toContain('Check that baseUrl');
-    }
-  });
 });
 
 describe('a request that is sent again', () => {

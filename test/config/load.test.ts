@@ -1,23 +1,12 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { parse } from 'yaml';
-import {
-  apiKeyOf,
-  type Configuration,
-  type Environment,
-  loadSettings,
-  readEnvironment,
-} from '../../src/config/load.js';
-import { settingsSchema } from '../../src/config/schema.js';
-import { parseDuration } from '../../src/config/values.js';
+import { loadSettings, readEnvironment } from '../../src/config/load.js';
 import { ConfigurationError } from '../../src/errors.js';
 import { errorOf } from '../api/open-client.js';
 import { tempDir } from '../temp-dir.js';
 
 const SMALLEST = 'baseUrl: https://platform.example.com\nprojects: [{ id: prj_1 }]\n';
-const TEMPLATE = fileURLToPath(new URL('./every-setting.yaml', import.meta.url));
 
 /** What is wrong, the file, and its problem. */
 type Wrong = [what: string, yaml: string, problem: RegExp];
@@ -36,38 +25,25 @@ const BOMB = [
   'd: [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]',
 ].join('\n');
 
-async function load(files: { yaml?: string; dotEnv?: string; environment?: Environment } = {}) {
-  const { yaml = SMALLEST, dotEnv, environment } = files;
+/** The settings in a file. */
+async function load(yaml: string) {
   const directory = await tempDir();
   await writeFile(join(directory, 'readership.yaml'), yaml);
-  if (dotEnv !== undefined) await writeFile(join(directory, '.env'), dotEnv);
-  return loadFile(undefined, directory, environment);
+  return (await loadSettings(undefined, directory)).settings;
 }
-
-const loadFile = async (file: string | undefined, directory: string, environment: Environment = {}) => {
-  const notes: string[] = [];
-  const note = (words: string) => notes.push(words);
-  const known = await readEnvironment(file, directory, environment, note);
-  return { ...(await loadSettings(file, directory)), environment: known, notes };
-};
 
 /** The message of the `ConfigurationError` that a file leads to. */
 async function problemsIn(yaml: string): Promise<string> {
-  const error = await errorOf(load({ yaml }));
+  const error = await errorOf(load(yaml));
   expect(error).toBeInstanceOf(ConfigurationError);
   expect(error).toHaveProperty('exitCode', 2);
   return error.message;
 }
 
-const keyOf = ({ settings, ...rest }: Configuration): string => {
-  const [project = expect.fail('no project')] = settings.projects;
-  return apiKeyOf(rest.environment, project);
-};
-
 describe('readership.yaml', () => {
   it('tells projects with the same name apart by their ids', async () => {
     const projects = 'projects: [{ id: a, name: Docs }, { id: b, name: Docs }, { id: c, name: API }]';
-    const { settings } = await load({ yaml: `baseUrl: https://a.example\n${projects}` });
+    const settings = await load(`baseUrl: https://a.example\n${projects}`);
     expect(settings.projects.map(({ name }) => name)).toEqual(['Docs (a)', 'Docs (b)', 'API']);
   });
 
@@ -104,9 +80,9 @@ describe('readership.yaml', () => {
   });
 
   it('may use YAML anchors and aliases', async () => {
-    const { settings } = await load({
-      yaml: `${SMALLEST}mail: { from: a@example.com }\nreports: { weekly: { to: &team [b@example.com] }, improve: { to: *team } }\n`,
-    });
+    const settings = await load(
+      `${SMALLEST}mail: { from: a@example.com }\nreports: { weekly: { to: &team [b@example.com] }, improve: { to: *team } }\n`,
+    );
     expect(settings.reports.audiences['improve']?.[0]?.to).toEqual(['b@example.com']);
   });
 
@@ -177,7 +153,7 @@ describe('readership.yaml', () => {
   it.each(['http://localhost:8080', 'http://127.8.8.8:1', 'http://[::1]:1', 'https://a.example'])(
     'accepts %s, which stays on this machine or is encrypted',
     async (baseUrl) => {
-      const { settings } = await load({ yaml: `baseUrl: ${baseUrl}\nprojects: [{ id: prj_1 }]\n` });
+      const settings = await load(`baseUrl: ${baseUrl}\nprojects: [{ id: prj_1 }]\n`);
       expect(settings.baseUrl).toBe(baseUrl);
     },
   );
@@ -185,7 +161,7 @@ describe('readership.yaml', () => {
   it('may send the key unencrypted only if allowInsecure is set', async () => {
     const yaml = 'baseUrl: http://platform.example.com\nprojects: [{ id: prj_1 }]\n';
     expect(await problemsIn(yaml)).toMatch(/would send the API key unencrypted.*allowInsecure: true/);
-    expect((await load({ yaml: `${yaml}allowInsecure: true\n` })).settings.allowInsecure).toBe(true);
+    expect((await load(`${yaml}allowInsecure: true\n`)).allowInsecure).toBe(true);
   });
 
   it.each([
@@ -205,7 +181,7 @@ describe('readership.yaml', () => {
   );
 
   it('ignores slashes at the end of the base URL', async () => {
-    const { settings } = await load({ yaml: SMALLEST.replace('.com', '.com/api//') });
+    const settings = await load(SMALLEST.replace('.com', '.com/api//'));
     expect(settings.baseUrl).toBe('https://platform.example.com/api');
   });
 
@@ -218,18 +194,14 @@ describe('readership.yaml', () => {
     await expect(loadSettings('other.yaml', directory)).rejects.toThrow(words);
   });
 
-  it('given by name: its paths and .env are relative to it', async () => {
+  it('given by name: its paths are relative to it', async () => {
     const directory = await tempDir();
     await mkdir(join(directory, 'etc'));
     await writeFile(join(directory, 'etc', 'acme.yaml'), `${SMALLEST}dataDir: store/here\n`);
-    await writeFile(join(directory, 'etc', '.env'), 'READERSHIP_API_KEY=beside-it\n');
-    await writeFile(join(directory, '.env'), 'READERSHIP_API_KEY=elsewhere\n');
-    const configuration = await loadFile('etc/acme.yaml', directory);
-    expect(configuration.settings.dataDir).toBe(join(directory, 'etc', 'store', 'here'));
-    expect(configuration.directory).toBe(join(directory, 'etc'));
-    expect(keyOf(configuration)).toBe('beside-it');
-    const { settings } = await load({ yaml: `${SMALLEST}dataDir: /srv/readership\n` });
-    expect(settings.dataDir).toBe('/srv/readership');
+    const { settings, ...found } = await loadSettings('etc/acme.yaml', directory);
+    expect(settings.dataDir).toBe(join(directory, 'etc', 'store', 'here'));
+    expect(found.directory).toBe(join(directory, 'etc'));
+    expect((await load(`${SMALLEST}dataDir: /srv/readership\n`)).dataDir).toBe('/srv/readership');
   });
 
   it('with settings of earlier versions has unknown settings', async () => {
@@ -237,91 +209,5 @@ describe('readership.yaml', () => {
     expect(await problemsIn(`${SMALLEST}${earlier}`)).toMatch(
       /:3 {2}shards: unknown setting;.*\n.*:4 {2}history\.maxWait: unknown setting;.*\n.*:5 {2}improve\.maxJobsPerRun: unknown setting;/,
     );
-  });
-});
-
-describe('the API key', () => {
-  it('comes from the environment, which wins over .env, with or without a byte order mark', async () => {
-    const dotEnv = '# secrets\nREADERSHIP_API_KEY="from-file"\n';
-    expect(keyOf(await load({ dotEnv }))).toBe('from-file');
-    expect(keyOf(await load({ dotEnv: '\ufeffREADERSHIP_API_KEY=adm_key_1\n' }))).toBe('adm_key_1');
-    expect(keyOf(await load({ dotEnv, environment: { READERSHIP_API_KEY: 'from-env' } }))).toBe('from-env');
-  });
-
-  it('that is empty in the environment hides the one in .env, and a note says so', async () => {
-    const dotEnv = 'READERSHIP_API_KEY=from-file\nREADERSHIP_SMTP_URL=\n';
-    const environment = { READERSHIP_API_KEY: '', READERSHIP_SMTP_URL: '' };
-    const configuration = await load({ dotEnv, environment });
-    expect(() => keyOf(configuration)).toThrow('No API key for project prj_1');
-    expect(configuration.notes).toEqual([expect.stringMatching(/^READERSHIP_API_KEY is empty .+ unset it/)]);
-  });
-
-  it('may come from the variable a project names', async () => {
-    const yaml = SMALLEST.replace('prj_1', 'prj_1, apiKeyEnv: ACME_KEY');
-    const environment = { READERSHIP_API_KEY: 'other-key', ACME_KEY: 'acme-key' };
-    expect(keyOf(await load({ yaml, environment }))).toBe('acme-key');
-  });
-
-  it.each([{}, { READERSHIP_API_KEY: '' }])('missing: the error says what to set', async (environment) => {
-    const configuration = await load({ environment });
-    expect(() => keyOf(configuration)).toThrow(ConfigurationError);
-    expect(() => keyOf(configuration)).toThrow(/project prj_1: set READERSHIP_API_KEY/);
-  });
-
-  it.each(['with space', 'with\nfeed', 'schlüssel', 'short'])(
-    'that cannot be sent in a header is rejected without being shown',
-    async (key) => {
-      const configuration = await load({ environment: { READERSHIP_API_KEY: key } });
-      expect(() => keyOf(configuration)).toThrow(ConfigurationError);
-      expect(() => keyOf(configuration)).not.toThrow(key);
-    },
-  );
-});
-
-describe('a duration', () => {
-  it.each([
-    ['500ms', 500],
-    ['30s', 30_000],
-    ['2m', 120_000],
-    ['1h', 3_600_000],
-    [' 5 s ', 5_000],
-    ['0s', 0],
-  ])('can be %j', (text, ms) => {
-    expect(parseDuration(text)).toBe(ms);
-  });
-
-  it.each(['', '5', 's', '-5s', '1.5h', '2 days', '1h30m', '5S', '577h', '1e12s', '3toString'])(
-    'is never %j',
-    (text) => {
-      expect(parseDuration(text)).toBeUndefined();
-    },
-  );
-});
-
-describe('a configuration with every setting', () => {
-  it('is valid, and shows the actual defaults', async () => {
-    const { settings } = await load({ yaml: await readFile(TEMPLATE, 'utf8') });
-    const { baseUrl, projects, dataDir } = settings;
-    expect(settings).toEqual({ ...settingsSchema.parse({ baseUrl, projects }), dataDir });
-  });
-
-  /** Keys that are not settings themselves: names of reports, and their contents. */
-  const NAMED: Readonly<Record<string, object>> = {
-    reports: { weekly: 0, improve: 0, audiences: 0, baseUrl: 0, timezone: 0 },
-  };
-
-  it('has every setting, with optional project settings as comments', async () => {
-    const text = await readFile(TEMPLATE, 'utf8');
-    const written = parse(text) as Record<string, unknown>;
-    const defaults = settingsSchema.parse(parse(SMALLEST));
-    const keysOf = (value: object) => Object.keys(value).sort();
-    expect(keysOf(written)).toEqual(keysOf(defaults));
-    for (const [section, value] of Object.entries(defaults))
-      if (typeof value === 'object' && !Array.isArray(value))
-        expect(keysOf({ ...(written[section] as object), ...NAMED[section] })).toEqual(
-          keysOf({ ...value, ...NAMED[section] }),
-        );
-    for (const optional of ['baseUrl: https://reports', 'siteUrl:', 'apiKeyEnv: READERSHIP_API_KEY'])
-      expect(text).toContain(optional);
   });
 });

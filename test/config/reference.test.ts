@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
+import { loadSettings } from '../../src/config/load.js';
 import { jsonSchemaOf } from '../../src/config/problems.js';
 import { settingsSchema } from '../../src/config/schema.js';
 
@@ -65,4 +66,10 @@ it('docs/configuration.md has every setting, with its type and default from the 
     expect(meaning, name).toMatch(/^[A-Z`].{10,}\.$/);
     expect(change, name).toMatch(/^(Operator|Docs lead|Analyst|Everyone|Developer)\S* .{5,}\.$/);
   }
+});
+
+it('the file with every setting is valid, and has the actual defaults', async () => {
+  const { settings } = await loadSettings(TEMPLATE, '');
+  const { baseUrl, projects, dataDir } = settings;
+  expect(settings).toEqual({ ...settingsSchema.parse({ baseUrl, projects }), dataDir });
 });

@@ -11,6 +11,7 @@ import { DeliveryError, resolved, sentOf } from '../../src/mail/delivery.js';
 import { outboxTransport } from '../../src/mail/transport.js';
 import { readDeliveries, storeDelivery } from '../../src/state/emails.js';
 import { Sender } from '../../src/state/sender.js';
+import type { State } from '../../src/state/state.js';
 import { openTestState, type OpenState } from '../open-state.js';
 import { reply, serve } from '../serve.js';
 import { smallDisk } from '../small-disk.js';
@@ -23,13 +24,19 @@ const run = promisify(execFile);
 async function setUp(given?: OpenState, whyNot = () => Promise.resolve<Error | undefined>(undefined)) {
   const { state, worker, here } = given ?? (await openTestState());
   const sender = new Sender({ state, worker, here, witness: undefined, whyNot });
-  const transport = outboxTransport('nowhere');
-  const { signal } = new AbortController();
-  return async (...posts: Parameters<typeof deliver>[1]) => {
-    const task = { state, sender, transport, admission: 'due', now: () => NOW, signal } as const;
-    return { attempted: await deliver(task, posts), stored: readDeliveries(state) };
-  };
+  const parts = partsWith(state, sender);
+  return async (...posts: Parameters<typeof deliver>[1]) => ({
+    attempted: await deliver(parts, posts, 'due'),
+    stored: readDeliveries(state),
+  });
 }
+
+const partsWith = (state: State, sender: Sender, now = NOW, { signal } = new AbortController()) => ({
+  state,
+  sender,
+  outgoing: { transport: () => outboxTransport('nowhere') },
+  session: { now: () => now, signal },
+});
 
 describe('a post to a channel', () => {
   it('is sent once, with its numbers in the state', async () => {
@@ -159,11 +166,11 @@ describe('what is sent', () => {
     const first = await send(postTo('slack', standIn.baseUrl));
     expect(first.stored).toMatchObject([{ state: 'waiting', attempts: 1 }]);
     const sender = new Sender({ state, worker, here, witness, whyNot: () => Promise.resolve(undefined) });
-    const { signal } = new AbortController();
-    const transport = outboxTransport('nowhere');
-    const task = { state, sender, transport, admission: 'unsettled', now: () => LATER, signal } as const;
+    const parts = partsWith(state, sender, LATER);
     const posts = ['2026-W46', '2026-W47'].map((period) => postTo('slack', standIn.baseUrl, {}, period));
-    await expect(deliver(task, posts)).rejects.toThrow('must be written before anything is sent');
+    await expect(deliver(parts, posts, 'unsettled')).rejects.toThrow(
+      'must be written before anything is sent',
+    );
     expect(standIn.seen).toHaveLength(1);
     expect(readDeliveries(state)).toEqual(first.stored);
   });
@@ -171,16 +178,14 @@ describe('what is sent', () => {
   it('is nothing after an interruption, not even what was being prepared', async () => {
     const { state, worker, here } = await openTestState();
     const interruption = new AbortController();
-    const { signal } = interruption;
     const standIn = await serve((_, response) => response.end('ok'));
     const whyNot = () => {
       interruption.abort();
       return Promise.resolve(undefined);
     };
     const sender = new Sender({ state, worker, here, witness: undefined, whyNot });
-    const transport = outboxTransport('nowhere');
-    const task = { state, sender, transport, admission: 'due', now: () => NOW, signal } as const;
-    expect(await deliver(task, [postTo('slack', standIn.baseUrl)])).toEqual([]);
+    const parts = partsWith(state, sender, NOW, interruption);
+    expect(await deliver(parts, [postTo('slack', standIn.baseUrl)], 'due')).toEqual([]);
     expect(standIn.seen).toEqual([]);
     expect(readDeliveries(state)).toEqual([]);
   });

@@ -1,9 +1,10 @@
 import { addSeconds } from 'date-fns';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { deliver } from '../../src/mail/deliver.js';
-import { outboxTransport, smtpTransport } from '../../src/mail/transport.js';
+import type { DeliveryAdmission } from '../../src/mail/delivery.js';
+import { type MailTransport, outboxTransport, smtpTransport } from '../../src/mail/transport.js';
 import { type Delivery, readDeliveries } from '../../src/state/emails.js';
 import { letter } from './letters.js';
 import { type Behavior, startMailServer } from './mail-server.js';
@@ -20,14 +21,18 @@ beforeEach(async () => {
   test = await mailSite();
 });
 
-type Task = Parameters<typeof deliver>[0];
+interface Given {
+  readonly transport?: MailTransport;
+  readonly admission?: DeliveryAdmission;
+  readonly signal?: AbortSignal;
+}
 
-async function send(recipients: readonly string[], given: Partial<Task> = {}, now = MONDAY) {
+async function send(recipients: readonly string[], given: Given = {}, now = MONDAY) {
   const { state, sender, server } = test;
-  const transport = smtpTransport(`smtp://127.0.0.1:${server.port}`, TIMEOUTS);
-  const { signal } = new AbortController();
-  const task: Task = { state, sender, transport, admission: 'due', now: () => now, signal, ...given };
-  return deliver(task, await Promise.all(recipients.map((recipient) => letter(recipient))));
+  const { admission = 'due', signal = new AbortController().signal } = given;
+  const transport = () => given.transport ?? smtpTransport(`smtp://127.0.0.1:${server.port}`, TIMEOUTS);
+  const parts = { state, sender, outgoing: { transport }, session: { now: () => now, signal } };
+  return deliver(parts, await Promise.all(recipients.map((recipient) => letter(recipient))), admission);
 }
 
 const take = (recipient: string, ...behaviors: Behavior[]) => test.server.behaviors.set(recipient, behaviors);

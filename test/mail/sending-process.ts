@@ -3,7 +3,7 @@
 import { parseMailAddress } from '../../src/config/recipients.js';
 import { compose } from '../../src/mail/compose.js';
 import { deliver } from '../../src/mail/deliver.js';
-import { smtpTransport } from '../../src/mail/transport.js';
+import { type MailTransport, smtpTransport } from '../../src/mail/transport.js';
 import { acquireWorker } from '../../src/state/lock.js';
 import { openState } from '../../src/state/open.js';
 import { placeOf } from '../../src/state/workspace.js';
@@ -28,26 +28,21 @@ sender.begin = async (...given) => {
   dieAt('begun');
   return attempt;
 };
-const { send, ...transport } = smtpTransport(smtpUrl);
-const task = {
-  state,
-  sender,
-  transport: {
-    ...transport,
-    send: async (...given: Parameters<typeof send>) => {
-      const outcome = await send(...given);
-      dieAt('answered');
-      return outcome;
-    },
+const mailServer = smtpTransport(smtpUrl);
+const transport: MailTransport = {
+  ...mailServer,
+  send: async (...given) => {
+    const outcome = await mailServer.send(...given);
+    dieAt('answered');
+    return outcome;
   },
-  admission: 'due' as const,
-  now,
-  signal: new AbortController().signal,
 };
+const { signal } = new AbortController();
+const parts = { state, sender, outgoing: { transport: () => transport }, session: { now, signal } };
 const key = { report: 'weekly', project: 'prj_1', period: '2026-W46', recipient: address };
 const content = { subject: 'Weekly', html: '<p>Read.</p>', text: 'Read.', pictures: [] };
 const letter = await compose(key, content, { from: { name: 'Readership', address } }, now());
-const delivered = await deliver(task, [letter]);
+const delivered = await deliver(parts, [letter], 'due');
 dieAt('stored');
 await worker.release();
 process.exit(delivered.length === 0 ? 3 : 0);

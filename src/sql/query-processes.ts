@@ -8,7 +8,7 @@ import { StorageError } from '../errors.js';
 import { packageFile } from '../files.js';
 import { timeLimit } from '../sleep.js';
 import { type Row, rowSchema } from '../history/query.js';
-import { startNode } from './process.js';
+import { startNode } from './limits.js';
 
 /** How to run `readership sql`. */
 interface Command {
