@@ -101,8 +101,8 @@ export function storeReview(
   now: Date,
 ): void {
   markMerged(state, job, merged_on);
-  forgetPullRequest(state, job);
-  if (closed_on !== null)
+  if (closed_on === null) forgetPullRequest(state, job);
+  else
     recordPullRequest(state, {
       job,
       now,
