@@ -26,7 +26,7 @@ export type RemoteJob = Job & { readonly state: RemoteState; readonly remote_id:
 export const isRemoteJob = (job: Job): job is RemoteJob => isRemote(job.state) && job.remote_id !== null;
 
 /** What a job is now, to follow its name in a sentence. */
-export function jobIs({ state }: Pick<Job, 'state'>): string {
+export function jobStateWords({ state }: Pick<Job, 'state'>): string {
   switch (state) {
     case 'unknown':
       return 'may or may not have been created';
@@ -87,7 +87,7 @@ export function changeJob(state: State, job: Job, change: JobChange): Job {
   return changed;
 }
 
-export function refuse(what: string, state: string, event: string): never {
+export function cannotHappen(what: string, state: string, event: string): never {
   throw new Error(`${what} is ${state}: “${event}” cannot happen to it now`);
 }
 
@@ -95,7 +95,7 @@ export function refuse(what: string, state: string, event: string): never {
 function applyChange(job: Job, change: JobChange): Job {
   const { event, now, remote, nextPollAt = now, note = null, attempt } = change;
   const state: JobState =
-    nextState(job.state, event, remote?.status) ?? refuse(`job ${job.id}`, job.state, event);
+    nextState(job.state, event, remote?.status) ?? cannotHappen(`job ${job.id}`, job.state, event);
   // The platform's id of a job never changes, so another one in a poll or reply is ignored.
   const remote_id = job.remote_id ?? remote?.id ?? null;
   if (state === 'active' && remote_id === null)

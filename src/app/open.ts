@@ -11,7 +11,7 @@ import { acquireWorker, expectLocks, type Worker } from '../state/lock.js';
 import { createState, openState } from '../state/open.js';
 import { hasHistory, placeOf, type SendingPlace, setHistory } from '../state/workspace.js';
 import { recover, type Recovered, Sender } from '../state/sender.js';
-import { readTables, saveState } from '../state/carried.js';
+import { readTables, saveState } from '../state/copies.js';
 import type { State } from '../state/state.js';
 import { readWitness } from '../state/witness.js';
 import type { Observer, Parts } from '../steps/parts.js';
@@ -73,7 +73,7 @@ export const withParts = <Result>(
         await clock.ask();
         return clock.isTooFarOff() ? new ClockError(TOO_FAR_OFF) : undefined;
       };
-      const sender = new Sender({ state, worker, here, witness, published: () => store.carried(), whyNot });
+      const sender = new Sender({ state, worker, here, witness, carried: () => store.carried(), whyNot });
       // One for the whole command, because it remembers that the server stopped answering.
       let opened: MailTransport | undefined;
       const transport = () => (opened ??= credentials.openTransport());

@@ -18,8 +18,8 @@ export const adopt = workspaceCommand('adopt', {
     const { witness } = workspace;
     const hold = { command: 'adopt', maxWaitMs: MAX_LOCK_WAIT_MS };
     await withWorker(workspace, runtime, hold, async ({ state, worker, here, recovered }) => {
-      const published = await savedState(workspace);
-      const missing = await adoptState({ state, worker, witness, published }, here);
+      const carried = await savedState(workspace);
+      const missing = await adoptState({ state, worker, witness, carried }, here);
       if (recovered !== undefined) runtime.output.data(recovered);
       runtime.output.data(`This workspace now sends from ${placeWords(here)}.`);
       if (missing === undefined) return;

@@ -84,8 +84,8 @@ export async function checkWitness(
   if (state === undefined)
     return pass(readWitness(witness) === undefined ? 'none yet' : `${witness} is intact`);
   try {
-    const published = history && (await readStateSummary(history.connection));
-    const problem = whyIncomplete({ state, witness, published });
+    const carried = history && (await readStateSummary(history.connection));
+    const problem = whyIncomplete({ state, witness, carried });
     if (problem !== undefined) return fail(problem.message);
     if (readWitness(witness) !== undefined) return pass(`${witness} is intact`);
     if (readWorkspaceRow(state).attempt === 0) return pass('none yet: nothing was sent');

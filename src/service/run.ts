@@ -43,9 +43,9 @@ export async function runOnce(parts: Parts, { apply, waitMs = 0, due }: RunOptio
   const isLoaded = exported?.some(({ outcome }) => outcome !== undefined && outcome.results.length > 0);
   if (due === undefined && isLoaded === true) for (const step of ALL_STEPS) toDo.add(step);
   const improved = await run.step('improve', () => improveStep(parts, { apply }));
-  const isHeldBack = apply && improved !== undefined;
+  const sendsNothing = apply && improved !== undefined;
   const polling = waitMs === 0 ? {} : { deadlineMs: performance.now() + waitMs, keepsPolling: true };
-  const polled = await run.step('poll', () => pollStep(parts, { ...polling, isHeldBack }));
+  const polled = await run.step('poll', () => pollStep(parts, { ...polling, sendsNothing }));
   const reported = await run.step('report', () => reportStep(parts));
   if (workspace.dataset !== undefined && run.isToDo('publish'))
     await run.step('publish', () => publishStep(parts));

@@ -5,7 +5,7 @@ import { sleepFor } from '../sleep.js';
 import { recordChange } from './jobs.js';
 import type { Worker } from './lock.js';
 import type { State } from './state.js';
-import { type Published, whyIncomplete, writeWitness } from './witness.js';
+import { type CarriedState, whyIncomplete, writeWitness } from './witness.js';
 import { otherPlace, type OtherPlaceError, readWorkspaceRow, type SendingPlace } from './workspace.js';
 
 const END_KILLED = readSql(import.meta.url, 'statements/end-killed.sql');
@@ -31,14 +31,14 @@ export interface SenderOptions {
   /** The path of the witness; undefined for the built-in sandbox, which has nobody to send to. */
   readonly witness: string | undefined;
   /** Reads what the state that the history carries knows; undefined if there is none. */
-  readonly published?: () => Promise<Published | undefined>;
+  readonly carried?: () => Promise<CarriedState | undefined>;
   /** Why nothing may be sent now, as far as it is not known from the state; undefined if it may. */
   readonly whyNot: () => Promise<Error | undefined>;
 }
 
 /** Begins every attempt to send a job, a message or an email, so that each is recorded before, and never repeated. */
 export class Sender {
-  #published: Promise<Published | undefined> | undefined;
+  #carried: Promise<CarriedState | undefined> | undefined;
 
   constructor(private readonly options: SenderOptions) {}
 
@@ -46,7 +46,7 @@ export class Sender {
   async refusal(): Promise<Error | undefined> {
     try {
       return (
-        this.otherPlace() ?? (await this.options.whyNot()) ?? this.#incomplete(await this.#readPublished())
+        this.otherPlace() ?? (await this.options.whyNot()) ?? this.#incomplete(await this.#readCarried())
       );
     } catch (error) {
       if (error instanceof StorageError) return error;
@@ -71,12 +71,12 @@ export class Sender {
     unmark: () => void,
   ): Promise<Attempt | undefined> {
     const { state, worker, witness } = this.options;
-    const published = await this.#readPublished();
+    const carried = await this.#readCarried();
     let number = 0;
     const mayBeSent = await state
       .transaction(() => {
         worker.expectCurrent();
-        const refusal = this.otherPlace() ?? this.#incomplete(published);
+        const refusal = this.otherPlace() ?? this.#incomplete(carried);
         if (refusal !== undefined) throw refusal;
         number = state.get(BEGIN_ATTEMPT, z.object({ attempt: z.int() }), { now })?.attempt ?? 0;
         if (mark(number)) return true;
@@ -98,14 +98,14 @@ export class Sender {
     return new RecordedAttempt(number);
   }
 
-  #incomplete(published: Published | undefined): StorageError | undefined {
+  #incomplete(carried: CarriedState | undefined): StorageError | undefined {
     const { state, witness } = this.options;
-    return whyIncomplete({ state, witness, published });
+    return whyIncomplete({ state, witness, carried });
   }
 
   /** Once for all attempts: whoever sends is the only one to publish. */
-  #readPublished(): Promise<Published | undefined> {
-    return (this.#published ??= this.options.published?.() ?? Promise.resolve(undefined));
+  #readCarried(): Promise<CarriedState | undefined> {
+    return (this.#carried ??= this.options.carried?.() ?? Promise.resolve(undefined));
   }
 }
 

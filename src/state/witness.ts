@@ -13,7 +13,7 @@ import { z } from 'zod';
 import { codeOf, messageOf, StorageError } from '../errors.js';
 import { counted } from '../format/numbers.js';
 import { machineAdvice } from '../storage.js';
-import type { SavedState } from './carried.js';
+import type { SavedState } from './copies.js';
 import type { Worker } from './lock.js';
 import type { State } from './state.js';
 import { readWorkspaceRow, type SendingPlace } from './workspace.js';
@@ -101,14 +101,14 @@ const unwritable = (path: string, cause: unknown): StorageError =>
   );
 
 /** What the state that a history carries knows. */
-export type Published = Pick<SavedState, 'workspace' | 'attempt'>;
+export type CarriedState = Pick<SavedState, 'workspace' | 'attempt'>;
 
 /** A state, and what tells whether it is the newest one. */
 interface Witnessed {
   readonly state: State;
   /** The path of the witness; undefined for the built-in sandbox, which has nobody to send to. */
   readonly witness: string | undefined;
-  readonly published?: Published | undefined;
+  readonly carried?: CarriedState | undefined;
 }
 
 /** Why the state does not know everything that was sent, if so. */
@@ -127,7 +127,7 @@ export function whyIncomplete(given: Witnessed): StorageError | undefined {
 }
 
 /** Why the state cannot count as the newest one, whatever the number of the witness. */
-function whyNotAdoptable({ state, published }: Witnessed, witness: string): StorageError | undefined {
+function whyNotAdoptable({ state, carried }: Witnessed, witness: string): StorageError | undefined {
   const { id, attempt } = readWorkspaceRow(state);
   const seen = readWitness(witness);
   if (seen !== undefined && seen.workspace !== id)
@@ -135,15 +135,15 @@ function whyNotAdoptable({ state, published }: Witnessed, witness: string): Stor
       `${witness} belongs to another workspace than ${state.path}, so the state of another one was put there. Nothing was sent. ` +
         'Put the right data directory there. To go on with this one, delete that file.',
     );
-  if (published === undefined) return undefined;
-  if (published.workspace !== id)
+  if (carried === undefined) return undefined;
+  if (carried.workspace !== id)
     return new StorageError(
       `The history belongs to another workspace than ${state.path}. Nothing was sent. ` +
         'Put the right data directory there, or move the history away.',
     );
-  if (published.attempt <= attempt) return undefined;
+  if (carried.attempt <= attempt) return undefined;
   return new StorageError(
-    `${state.path} is older than the history: it knows ${counted(attempt, 'attempt')} to send something, and the history ${published.attempt}. ` +
+    `${state.path} is older than the history: it knows ${counted(attempt, 'attempt')} to send something, and the history ${carried.attempt}. ` +
       'Nothing was sent. To restore the newer state from the history: readership restore',
   );
 }
@@ -156,7 +156,7 @@ export interface UnknownAttempts {
 
 /**
  * Makes a place the one that sends, and this state the one that counts: if the witness knows more attempts, the state
- * takes over their number. Returns those that it does not know. Throws a `StorageError` if the published
+ * takes over their number. Returns those that it does not know. Throws a `StorageError` if the
  * history carries a newer state, which can be restored, if the witness or that history belongs to another workspace, or
  * if the witness cannot be written.
  */

@@ -13,7 +13,7 @@ import { type History, openOwnHistory } from '../history/history.js';
 import type { DaysReader } from '../export/ledger.js';
 import { stampOf } from '../files.js';
 import { readStoredDays } from '../history/days.js';
-import { readTables } from '../state/carried.js';
+import { readTables } from '../state/copies.js';
 import { filledIn, type Parameters, parseRows, type Reader } from '../history/query.js';
 import { Turns } from './limits.js';
 
