@@ -12,7 +12,7 @@ import {
 } from '../print/status.js';
 import { readStatus, readUnknown, type Status } from '../service/status.js';
 import type { State } from '../state/state.js';
-import { type KnownDays, readDays, recallDays } from '../steps/known-days.js';
+import { type KnownDays, readDays, recallDays } from '../steps/history.js';
 import type { Output } from '../terminal/output.js';
 import { projectCommand, JSON_OUTPUT } from './command.js';
 
