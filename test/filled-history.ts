@@ -4,7 +4,7 @@ import { expect } from 'vitest';
 import { readerOf } from '../src/history/query.js';
 import { storeTables } from '../src/history/tables.js';
 import { writeNext } from '../src/history/write.js';
-import { readTables } from '../src/state/carried.js';
+import { readTables } from '../src/state/copies.js';
 import { openState } from '../src/state/open.js';
 import { changeHistory, inHistory, STORE_VIEWS } from './open-history.js';
 import type { TestHistory } from './reports/history.js';

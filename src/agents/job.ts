@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { AgentJob } from '../api/schema.js';
-import { addJob, type Evidence, type Job, type JobState, recordChange, storeJob } from '../state/jobs.js';
+import { addJob, type Job, type JobState, type NewJob, recordChange, storeJob } from '../state/jobs.js';
 import type { State } from '../state/state.js';
 import { isPolled, isRemote, type JobEvent, nextState, OPEN_STATES, type RemoteState } from './lifecycle.js';
 
@@ -26,7 +26,7 @@ export type RemoteJob = Job & { readonly state: RemoteState; readonly remote_id:
 export const isRemoteJob = (job: Job): job is RemoteJob => isRemote(job.state) && job.remote_id !== null;
 
 /** What a job is now, to follow its name in a sentence. */
-export function jobIs({ state }: Pick<Job, 'state'>): string {
+export function jobStateWords({ state }: Pick<Job, 'state'>): string {
   switch (state) {
     case 'unknown':
       return 'may or may not have been created';
@@ -44,37 +44,11 @@ export function jobIs({ state }: Pick<Job, 'state'>): string {
   }
 }
 
-/** A job before it has a number. */
-interface PlannedJob {
-  readonly project: string;
-  readonly page: { readonly path: string; readonly reason: string; readonly evidence: Evidence };
-  readonly prompt: string;
-  /** Whether a person approved this page. */
-  readonly isApproved: boolean;
-  readonly now: Date;
-}
-
 /** Records the intent to create a job for a page, in a transaction; nothing is sent. Returns the number of the job. */
-export function planJob(
-  state: State,
-  { project, page: { path, reason, evidence }, prompt, isApproved, now }: PlannedJob,
-): number {
-  const reference = referenceOf(project, path, now);
-  const job = addJob(state, {
-    reference,
-    project,
-    path,
-    is_approved: isApproved,
-    reason,
-    prompt,
-    planned_at: now,
-    weekly_human: evidence.weekly_human,
-    weekly_ai: evidence.weekly_ai,
-    trend: evidence.trend,
-    weeks: evidence.weeks,
-  });
-  const cause = isApproved ? 'approved' : 'flagged';
-  recordChange(state, { job, message: null, now, from: null, to: 'planned', cause });
+export function planJob(state: State, planned: NewJob): number {
+  const job = addJob(state, planned);
+  const cause = planned.is_approved ? 'approved' : 'flagged';
+  recordChange(state, { job, message: null, now: planned.planned_at, from: null, to: 'planned', cause });
   return job;
 }
 
@@ -113,7 +87,7 @@ export function changeJob(state: State, job: Job, change: JobChange): Job {
   return changed;
 }
 
-export function refuse(what: string, state: string, event: string): never {
+export function cannotHappen(what: string, state: string, event: string): never {
   throw new Error(`${what} is ${state}: “${event}” cannot happen to it now`);
 }
 
@@ -121,7 +95,7 @@ export function refuse(what: string, state: string, event: string): never {
 function applyChange(job: Job, change: JobChange): Job {
   const { event, now, remote, nextPollAt = now, note = null, attempt } = change;
   const state: JobState =
-    nextState(job.state, event, remote?.status) ?? refuse(`job ${job.id}`, job.state, event);
+    nextState(job.state, event, remote?.status) ?? cannotHappen(`job ${job.id}`, job.state, event);
   // The platform's id of a job never changes, so another one in a poll or reply is ignored.
   const remote_id = job.remote_id ?? remote?.id ?? null;
   if (state === 'active' && remote_id === null)

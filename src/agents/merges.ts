@@ -25,7 +25,7 @@ interface Task extends JobsTask {
  * merged. One that cannot be looked up does not fail the step; the reason is stored with it.
  * Returns the jobs that changed.
  */
-export async function noticeMerges(task: Task): Promise<Job[]> {
+export async function checkPullRequests(task: Task): Promise<Job[]> {
   const { state, project, now, codeHost, signal } = task;
   const rows = readUnmergedJobs(state, project, now());
   if (rows.length === 0) return [];
@@ -101,8 +101,8 @@ export function storeReview(
   now: Date,
 ): void {
   markMerged(state, job, merged_on);
-  forgetPullRequest(state, job);
-  if (closed_on !== null)
+  if (closed_on === null) forgetPullRequest(state, job);
+  else
     recordPullRequest(state, {
       job,
       now,

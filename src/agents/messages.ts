@@ -7,7 +7,7 @@ import {
   storeMessage,
 } from '../state/messages.js';
 import type { State } from '../state/state.js';
-import { changeJob, type JobChange, type PromptChange, referenceOf, refuse } from './job.js';
+import { cannotHappen, changeJob, type JobChange, type PromptChange, referenceOf } from './job.js';
 import { type MessageEvent, nextMessageState } from './lifecycle.js';
 
 /** The message to a job that was not sent yet, or whose reply was lost; at most one is. */
@@ -45,7 +45,7 @@ function changeMessage(
   { event, now, cause, note = null, attempt }: PromptChange<MessageEvent>,
 ): JobMessage {
   const { id, job, state: from } = message;
-  const to = nextMessageState(from, event) ?? refuse(`message ${id}`, from, event);
+  const to = nextMessageState(from, event) ?? cannotHappen(`message ${id}`, from, event);
   const changed = {
     ...message,
     state: to,

@@ -48,16 +48,18 @@ type PromptKind = 'job' | 'message';
  */
 export async function submitPrompts(task: SubmitTask, kind: PromptKind): Promise<SubmitOutcome> {
   const { state, sender, project, now, signal } = task;
-  const prompts = readPrompts(state, kind, project).filter((prompt) => isReady(task, prompt));
-  const most = kind === 'job' ? roomOf(task, now()) : Infinity;
-  const refusal = prompts.length === 0 || most === 0 ? undefined : await sender.refusal();
+  const room = kind === 'job' ? roomFor(readJobs(state, project), task.rules, now()).toSend.count : Infinity;
+  const ready = readPrompts(state, kind, project)
+    .filter((prompt) => isReady(task, prompt))
+    .slice(0, room);
+  const refusal = ready.length === 0 ? undefined : await sender.refusal();
   if (refusal !== undefined) return { sent: 0, stopped: refusal };
   let sent = 0;
-  for (const [index, prompt] of prompts.slice(0, most).entries()) {
+  for (const [index, prompt] of ready.entries()) {
     if (signal?.aborted) return { sent, stopped: signal.reason };
-    const turn = nextTurn(state, project, now());
-    const left = Math.min(most, prompts.length) - index;
-    if (turn !== undefined) return { sent, stopped: new TurnError(left, turn, kind) };
+    const limit = promptLimit(state, project, now());
+    if (limit !== undefined)
+      return { sent, stopped: new PromptLimitError(ready.length - index, limit, kind) };
     const submitted = await submit(task, prompt);
     // It was sent or settled by another process, or there is no room anymore.
     if (submitted === undefined) continue;
@@ -74,15 +76,12 @@ const isReady = ({ sendsAll }: SubmitTask, { job, message }: Prompt): boolean =>
     ? job.state === 'planned' && (job.is_approved || sendsAll)
     : message.state === 'planned' && isRemoteJob(job);
 
-/** How many planned jobs may be sent. */
-const roomOf = ({ state, project, rules }: SubmitTask, now: Date): number =>
-  roomFor(readJobs(state, project), rules, now).toSend.count;
-
 /** Whether a prompt may be sent now, as far as the state says. */
-const mayBeSent = (task: SubmitTask, prompt: Prompt, now: Date): boolean =>
-  isReady(task, prompt) &&
-  nextTurn(task.state, task.project, now) === undefined &&
-  (prompt.message !== undefined || roomOf(task, now) > 0);
+function mayBeSent(task: SubmitTask, prompt: Prompt, now: Date): boolean {
+  const { state, project, rules } = task;
+  if (!isReady(task, prompt) || promptLimit(state, project, now) !== undefined) return false;
+  return prompt.message !== undefined || roomFor(readJobs(state, project), rules, now).toSend.count > 0;
+}
 
 /**
  * Sends a prompt that may be sent: it is stored as being sent before, and its outcome after, so that it is never sent
@@ -174,29 +173,28 @@ async function post(
 /** The platform answered a creation with the id of another job, so it is not known whether it created one. */
 class SharedIdError extends ReadershipError {}
 
-/** When the next prompt may be sent, and why not before. */
-export interface Turn {
-  readonly at: Date;
+/** Until when no prompt may be sent, and why. */
+export interface PromptLimit {
+  readonly until: Date;
   readonly why: string;
 }
 
 /**
- * When a project's next prompt may be sent; undefined for now. Each attempt is stored before its prompt is sent, so the
+ * What keeps a project's next prompt from being sent now, if so. Each attempt is stored before its prompt is sent, so the
  * attempts of the last hour are the prompts to count, including those of killed processes.
  */
-export function nextTurn(state: State, project: string, now: Date): Turn | undefined {
+export function promptLimit(state: State, project: string, now: Date): PromptLimit | undefined {
   const uses = readSentPrompts(state, project, now).map((sentAt) => ({
     used_at: sentAt,
     requests: 1,
     paused_until: null,
   }));
-  const hour = new RollingHour(uses, now);
-  const freeAt = hour.nextFreeAt(LIMITS.usesPerHour, now);
+  const freeAt = new RollingHour(uses, now).nextFreeAt(LIMITS.usesPerHour, now);
   const pausedUntil = readPromptPause(state, project, now);
   if (pausedUntil !== undefined && pausedUntil >= freeAt)
-    return { at: pausedUntil, why: 'the platform requested a pause' };
+    return { until: pausedUntil, why: 'the platform requested a pause' };
   if (freeAt <= now) return undefined;
-  return { at: freeAt, why: `the limit of ${LIMITS.usesPerHour} prompts an hour has been reached` };
+  return { until: freeAt, why: `the limit of ${LIMITS.usesPerHour} prompts an hour has been reached` };
 }
 
 /** Jobs and messages are sent by different commands. */
@@ -206,15 +204,15 @@ const SENT_BY: Readonly<Record<PromptKind, string>> = {
 };
 
 /** Prompts are left to send later: the hourly limit was reached, or the platform requested a pause. */
-export class TurnError extends ReadershipError {
+export class PromptLimitError extends ReadershipError {
   override readonly exitCode = 75;
   override readonly resumeAt: Date;
 
-  constructor(waiting: number, turn: Turn, kind: PromptKind) {
+  constructor(waiting: number, { until, why }: PromptLimit, kind: PromptKind) {
     super(
-      `${counted(waiting, 'prompt')} not sent yet: ${turn.why}. The next can be sent from ${nextMinute(turn.at)}. ` +
+      `${counted(waiting, 'prompt')} not sent yet: ${why}. The next can be sent from ${nextMinute(until)}. ` +
         SENT_BY[kind],
     );
-    this.resumeAt = turn.at;
+    this.resumeAt = until;
   }
 }

@@ -7,7 +7,7 @@ import { readHolder } from '../state/lock.js';
 import { emptyState, missingState, openState } from '../state/open.js';
 import { hasHistory, otherPlace, placeOf } from '../state/workspace.js';
 import type { State } from '../state/state.js';
-import { readTables } from '../state/carried.js';
+import { readTables } from '../state/copies.js';
 import type { Workspace } from './workspace.js';
 
 /**

@@ -1,19 +1,6 @@
 import { max, min } from 'd3-array';
-import { scaleLinear, scaleUtc } from 'd3-scale';
-import {
-  type TimeInterval,
-  utcDay,
-  utcFriday,
-  utcMonday,
-  utcMonth,
-  utcSaturday,
-  utcSunday,
-  utcThursday,
-  utcTuesday,
-  utcWednesday,
-  utcYear,
-} from 'd3-time';
-import { addDays, day, type Day, type DayRange, startOfDay } from '../day.js';
+import { scaleLinear } from 'd3-scale';
+import { addDays, type Day, day, type DayRange, daysBetween } from '../day.js';
 import { shortDayRange, shortMonth } from '../format/days.js';
 import type { ChartValues } from './chart.js';
 
@@ -63,70 +50,49 @@ export function valueAxis(lines: readonly ChartValues[], highest: number, { top,
   };
 }
 
-/** The horizontal axis of some days, weeks or months. */
+/** The horizontal axis of some days, weeks or months. Returns where days begin and end on it. */
 export function dayAxis(points: readonly DayRange[], { left, right }: Plot) {
-  const [first, last] = [points[0], points.at(-1)];
+  const [first, last] = [points[0]?.first, points.at(-1)?.last];
   if (first === undefined || last === undefined) throw new RangeError('a chart without points has no axis');
-  const scale = scaleUtc()
-    .domain([startOfDay(first.first), endOf(last.last)])
+  const scale = scaleLinear()
+    .domain([0, daysBetween(first, last) + 1])
     .range([left, right]);
-  const edgesOf = (days: DayRange) => ({ from: scale(startOfDay(days.first)), to: scale(endOf(days.last)) });
-  return {
-    edgesOf,
-    /** The middle of a point. */
-    xOf: (days: DayRange): number => {
-      const { from, to } = edgesOf(days);
-      return (from + to) / 2;
-    },
-  };
+  return (days: DayRange) => ({
+    from: scale(daysBetween(first, days.first)),
+    to: scale(daysBetween(first, days.last) + 1),
+  });
 }
 
-const endOf = (day: Day): Date => startOfDay(addDays(day, 1));
-
-const WEEKS = [utcSunday, utcMonday, utcTuesday, utcWednesday, utcThursday, utcFriday, utcSaturday];
 const A_MONDAY = day('2001-01-01');
-
-interface Step {
-  /** Null where d3 has no such interval. */
-  readonly interval: TimeInterval | null;
-  /** Every how many of them a label is written, counted back from the last. */
-  readonly every: number;
-  readonly write: (at: Day) => string;
-}
-
-const writeDay = (at: Day): string => shortDayRange({ first: at, last: at });
-const writeMonth = (at: Day): string => (at.slice(5, 7) === '01' ? at.slice(0, 4) : shortMonth(at));
-
-/** What may be labeled on an axis: days and weeks, then months and years. */
-function stepsFrom(points: readonly DayRange[], aWeek: Day | undefined): Step[] {
-  const week = WEEKS[startOfDay(aWeek ?? A_MONDAY).getUTCDay()] ?? utcMonday;
-  const weeks = aWeek === undefined ? [1, 2] : [1, 2, 4];
-  const short = [
-    ...[1, 2].map((every) => ({ interval: utcDay, every, write: writeDay })),
-    ...weeks.map((every) => ({ interval: week, every, write: writeDay })),
-  ];
-  const long = [
-    ...[1, 2, 3, 6].map((months) => ({ interval: utcMonth.every(months), every: 1, write: writeMonth })),
-    ...[1, 2, 5, 10, 50].map((years) => ({ interval: utcYear.every(years), every: 1, write: writeMonth })),
-  ];
-  const isMonthly = points.every(({ first, last }) => first.endsWith('-01') && first !== last);
-  return isMonthly ? long : [...short, ...long];
-}
+/** How far labels may be apart, in days, and then in months. */
+const DAYS_APART = [1, 2, 7, 14];
+const MONTHS_APART = [1, 2, 3, 6, 12, 24, 60, 120, 600];
 
 /**
  * The labels of some points, with the index of each: days, weeks, months or years, whichever are at most `most`. Weeks
- * begin on the weekday of `aWeek`, or on Mondays.
+ * begin on the weekday of `aWeek`, or on Mondays. Days and weeks are counted back from the last.
  */
 export function dateLabels(points: readonly DayRange[], most: number, aWeek?: Day) {
-  const days = points.map(({ first }) => startOfDay(first));
-  const [first = new Date()] = days;
-  for (const { interval, every, write } of stepsFrom(points, aWeek)) {
-    const starts = [utcDay.offset(first, -1), ...days].map((at) => interval?.floor(at).getTime());
-    const labeled = points
-      .map((point, index) => ({ index, at: point.first, isStart: starts[index] !== starts[index + 1] }))
-      .filter(({ isStart }) => isStart)
-      .filter((_, index, all) => (all.length - 1 - index) % every === 0);
-    if (labeled.length <= most) return labeled.map(({ index, at }) => ({ index, label: write(at) }));
+  const [begin, end] = [points[0]?.first ?? A_MONDAY, points.at(-1)?.first ?? A_MONDAY];
+  const lastWeek = addDays(end, -(((daysBetween(aWeek ?? A_MONDAY, end) % 7) + 7) % 7));
+  const isMonthly = points.every(({ first, last }) => first.endsWith('-01') && first !== last);
+  const short = (aWeek === undefined ? DAYS_APART : [...DAYS_APART, 28]).map((days) => ({
+    write: (at: Day) => shortDayRange({ first: at, last: at }),
+    /** The number of the span of days that a day is in. */
+    spanOf: (at: Day) => Math.floor(daysBetween(days < 7 ? end : lastWeek, at) / days),
+  }));
+  const long = MONTHS_APART.map((months) => ({
+    write: (at: Day) => (at.slice(5, 7) === '01' || months > 6 ? at.slice(0, 4) : shortMonth(at)),
+    spanOf: (at: Day) => Math.floor((12 * Number(at.slice(0, 4)) + Number(at.slice(5, 7)) - 1) / months),
+  }));
+  for (const { write, spanOf } of isMonthly ? long : [...short, ...long]) {
+    let span = spanOf(addDays(begin, -1));
+    const labels = points.flatMap(({ first }, index) => {
+      const before = span;
+      span = spanOf(first);
+      return span === before ? [] : { index, label: write(first) };
+    });
+    if (labels.length <= most) return labels;
   }
   return [];
 }

@@ -1,7 +1,6 @@
 import { max, min } from 'd3-array';
 import { scaleLinear } from 'd3-scale';
-import type { DrawnBars } from './chart.js';
-import { barsInWords, shortNumber } from './in-words.js';
+import { type BarChart, barsInWords, shortNumber } from './chart.js';
 import {
   fitting,
   isNarrow,
@@ -25,7 +24,7 @@ const LABEL_HEIGHT = 19;
 const NUMBER = 72;
 
 /** Rows of bars on one scale, as SVG. Labels are beside their bars, or above them where it is narrow. */
-export function drawBars(chart: DrawnBars, size: Size): string {
+export function drawBars(chart: BarChart, size: Size): string {
   const { bars, rows } = chart;
   const [isAbove, width] = [isNarrow(size), widthOf(size)];
   const longest = Math.max(...rows.map(({ label }) => widthOfText(label)), 0);
@@ -53,7 +52,7 @@ export function drawBars(chart: DrawnBars, size: Size): string {
 }
 
 /** From zero to the highest value, and to the lowest if it is below zero. */
-function scaleOf(rows: DrawnBars['rows'], left: number, right: number): (value: number) => number {
+function scaleOf(rows: BarChart['rows'], left: number, right: number): (value: number) => number {
   const all = rows.flatMap(({ values }) => values.filter((value) => value !== null));
   const [lowest, highest] = [Math.min(0, min(all) ?? 0), Math.max(0, max(all) ?? 0)];
   return scaleLinear()
@@ -67,7 +66,7 @@ function barAt(
   y: number,
   value: number | null,
   color: string,
-  { unit }: DrawnBars,
+  { unit }: BarChart,
 ): string {
   const zero = xOf(0);
   if (value === null) return textAt(zero + 7, y + 12.5, '–');
@@ -81,7 +80,7 @@ function barAt(
 }
 
 /** The names of several bars, in their order. */
-function legendOf({ bars }: DrawnBars, left: number): string[] {
+function legendOf({ bars }: BarChart, left: number): string[] {
   let x = left;
   return bars.length === 1
     ? []

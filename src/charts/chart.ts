@@ -1,91 +1,82 @@
-import { z } from 'zod';
-import { day } from '../day.js';
+import { extent } from 'd3-array';
+import type { Day, DayRange } from '../day.js';
+import { plainDayRange } from '../format/days.js';
+import { compact, counted, formatter, thousands } from '../format/numbers.js';
 
 /** Values of a line, one per point; null where nothing is loaded, which leaves a gap. */
-export const values = z.array(z.number().nullable()).readonly();
-export type ChartValues = z.infer<typeof values>;
+export type ChartValues = readonly (number | null)[];
 
-const dayField = z.string().transform(day);
-const colorName = z.string().regex(/^[a-z]+(?:-[a-z]+)*$/);
+/** Percentages range from 0 to 100. */
+export type Unit = '' | '%';
 
 /** A point of the horizontal axis: a day, a week or a month, by its days. */
-const point = z.object({
-  first: dayField,
-  last: dayField,
+export interface Point extends DayRange {
   /** What is shown for the point under the pointer: its days, its values and what happened on them. */
-  said: z.array(z.string()).readonly(),
+  readonly said: readonly string[];
   /** Shown below the axis, for days that are not final. */
-  state: z.enum(['missing', 'provisional']).nullable().default(null),
-});
-export type Point = z.input<typeof point>;
+  readonly state?: 'missing' | 'provisional' | null;
+}
 
-const line = z.object({
-  label: z.string(),
+export interface ChartLine {
+  readonly label: string;
   /** Its name in the palette. */
-  color: colorName,
-  values,
+  readonly color: string;
+  readonly values: ChartValues;
   /**
    * `averaged`: thin, with the average of each day and the six before it in bold over it. `dashed`: for an earlier
    * period; it has no label.
    */
-  look: z.enum(['plain', 'averaged', 'dashed']).default('plain'),
+  readonly look?: 'plain' | 'averaged' | 'dashed';
   /** The range in which each value was expected. */
-  range: z.object({ low: values, high: values }).nullable().default(null),
-});
-export type ChartLine = z.infer<typeof line>;
+  readonly range?: { readonly low: ChartValues; readonly high: ChartValues };
+}
 
-/** Something that happened on a day. The letter on the chart stands for the text beneath it. */
-export const mark = z.object({ day: dayField, letter: z.string(), text: z.string(), isBreak: z.boolean() });
-export type Mark = z.infer<typeof mark>;
-/** The same before it has a letter. */
-export type Event = Omit<Mark, 'letter'>;
+/** Something that happened on a day. */
+export interface Event {
+  readonly day: Day;
+  readonly text: string;
+  readonly isBreak: boolean;
+}
 
-export const lineChart = z.object({
-  kind: z.literal('lines'),
-  title: z.string(),
-  points: z.array(point).readonly(),
-  lines: z.array(line).readonly(),
-  marks: z.array(mark).readonly().default([]),
-  /** Days with a shaded background. */
-  shaded: z.object({ first: dayField, last: dayField }).nullable().default(null),
-  /** Percentages range from 0 to 100. */
-  unit: z.enum(['', '%']).default(''),
-});
+/** The same with the letter that stands for it on the chart. */
+export interface Mark extends Event {
+  readonly letter: string;
+}
+
 /** Lines over time. */
-export type LineChart = z.input<typeof lineChart>;
-/** The same with every default. */
-export type DrawnLines = z.output<typeof lineChart>;
+export interface LineChart {
+  readonly kind: 'lines';
+  readonly title: string;
+  readonly unit: Unit;
+  readonly points: readonly Point[];
+  readonly lines: readonly ChartLine[];
+  readonly marks: readonly Mark[];
+  /** Days with a shaded background. */
+  readonly shaded: DayRange | null;
+}
 
-export const barChart = z.object({
-  kind: z.literal('bars'),
-  title: z.string(),
-  /** The bars of each row. */
-  bars: z.array(z.object({ label: z.string(), color: colorName })).readonly(),
-  rows: z.array(z.object({ label: z.string(), values })).readonly(),
-  /** The number of rows left out. */
-  more: z.number().default(0),
-  unit: z.enum(['', '%']).default(''),
-});
 /** Rows with one or several bars each. */
-export type BarChart = z.input<typeof barChart>;
-export type DrawnBars = z.output<typeof barChart>;
+export interface BarChart {
+  readonly kind: 'bars';
+  readonly title: string;
+  readonly unit: Unit;
+  /** The bars of each row. */
+  readonly bars: readonly Pick<ChartLine, 'label' | 'color'>[];
+  readonly rows: readonly { readonly label: string; readonly values: ChartValues }[];
+  /** The number of rows left out. */
+  readonly more: number;
+}
 
-export type DrawnChart = DrawnLines | DrawnBars;
+export type Chart = LineChart | BarChart;
 
 /** The colors of lines and bars that are neither human nor AI views. */
-export const SERIES_COLORS = [
-  'series-one',
-  'series-two',
-  'series-three',
-  'series-four',
-  'series-five',
-] as const;
+export const SERIES_COLORS = ['series-one', 'series-two', 'series-three', 'series-four', 'series-five'];
 
 /** The most lines of a chart, and bars of a row. */
 export const MOST_SERIES = SERIES_COLORS.length;
 
 /** A, B … Z, AA, AB …: the letter of each mark, in their order. */
-export function letterOf(index: number): string {
+function letterOf(index: number): string {
   const letter = String.fromCharCode(65 + (index % 26));
   return index < 26 ? letter : letterOf(Math.floor(index / 26) - 1) + letter;
 }
@@ -95,3 +86,56 @@ export const markedWith = (events: readonly Event[]): Mark[] =>
   events
     .toSorted((one, two) => (one.day < two.day ? -1 : one.day > two.day ? 1 : 0))
     .map((event, index) => ({ ...event, letter: letterOf(index) }));
+
+/** With more points, a line is described by its ends and its extremes. */
+const MOST_SAID = 14;
+
+const upToOneDecimal = formatter({ maximumFractionDigits: 1 });
+const upToTwoDecimals = formatter({ maximumFractionDigits: 2 });
+
+/** A value as text: fractions below ten keep two decimals. */
+export function numberText(value: number, unit: Unit): string {
+  const write = unit === '%' ? upToOneDecimal : Math.abs(value) < 10 ? upToTwoDecimals : thousands;
+  return withMinus(write(value)) + unit;
+}
+
+/** The same where there is little room. */
+export const shortNumber = (value: number, unit: Unit): string =>
+  Math.abs(value) < 100_000 ? numberText(value, unit) : withMinus(compact(value));
+
+const withMinus = (digits: string): string => digits.replace('-', '−');
+
+/** The data of lines as text. */
+export const linesInWords = (chart: LineChart): string =>
+  chart.lines
+    .filter(({ look }) => look !== 'dashed')
+    .map((line) => `${line.label}: ${lineInWords(line, chart)}.`)
+    .join(' ');
+
+function lineInWords({ values }: ChartLine, { points, unit }: LineChart): string {
+  const known = points.flatMap((days, index) => {
+    const value = values[index] ?? null;
+    return value === null ? [] : { value, days };
+  });
+  const inWords = ({ value, days }: (typeof known)[number]) =>
+    `${numberText(value, unit)} on ${plainDayRange(days)}`;
+  const [first, last] = [known[0], known.at(-1)];
+  if (first === undefined || last === undefined) return 'nothing loaded';
+  if (known.length <= MOST_SAID) return known.map(inWords).join(', ');
+  const [lowest = 0, highest = 0] = extent(known, ({ value }) => value);
+  const ends = `${inWords(first)}, ${inWords(last)}`;
+  return `${ends}, between ${numberText(lowest, unit)} and ${numberText(highest, unit)}`;
+}
+
+/** The data of bars as text. */
+export const barsInWords = ({ bars, rows, unit, more }: BarChart): string =>
+  rows
+    .map(({ label, values }) => {
+      const words = bars.map((bar, index) => {
+        const value = values[index] ?? null;
+        return `${bars.length > 1 ? `${bar.label} ` : ''}${value === null ? '–' : numberText(value, unit)}`;
+      });
+      return `${label}: ${words.join(', ')}`;
+    })
+    .concat(more > 0 ? [`and ${counted(more, 'more row')}`] : [])
+    .join('; ');

@@ -1,8 +1,7 @@
 import { mean } from 'd3-array';
 import type { DayRange } from '../day.js';
 import { dayAxis, highestOf, type Plot, valueAxis } from './axes.js';
-import type { DrawnLines, ChartValues } from './chart.js';
-import { shortNumber } from './in-words.js';
+import { type ChartValues, type LineChart, shortNumber } from './chart.js';
 import { fitting, isNarrow, type Size, widthOf, widthOfBold } from './svg.js';
 
 /** With more points, the average of seven is drawn over them; with fewer, each point has a dot. */
@@ -42,7 +41,7 @@ interface LineName {
   readonly y: number;
 }
 
-export function layoutOf(chart: DrawnLines, size: Size): Layout {
+export function layoutOf(chart: LineChart, size: Size): Layout {
   const values = chart.lines.map((line) => line.values);
   const highest = highestOf(values);
   const bold = chart.lines.map((line) =>
@@ -56,10 +55,11 @@ export function layoutOf(chart: DrawnLines, size: Size): Layout {
   const top = above === null ? ABOVE : Math.max(...above.map(({ y }) => y)) + 24;
   const right = width - (above === null ? beside : 8);
   const plot = { left: AT_LEFT, right, top, bottom: top + HEIGHTS[size] };
-  const { xOf, edgesOf } = dayAxis(chart.points, plot);
+  const edgesOf = dayAxis(chart.points, plot);
+  const xs = chart.points.map((days) => (edgesOf(days).from + edgesOf(days).to) / 2);
   const axis = valueAxis(values, highest, plot);
   const names = above ?? namesBeside(named, axis.yOf, right + 10, beside - 12);
-  return { plot, edgesOf, xs: chart.points.map(xOf), highest, bold, names, ...axis };
+  return { plot, edgesOf, xs, highest, bold, names, ...axis };
 }
 
 /** The average of each day and the six before; null if any is missing. Days above `highest` are left out. */
@@ -78,7 +78,7 @@ interface NamedEnd {
 }
 
 /** The lines with a name. Those of an earlier period have none. */
-const namedEnds = ({ lines, unit }: DrawnLines, bold: readonly ChartValues[]): NamedEnd[] =>
+const namedEnds = ({ lines, unit }: LineChart, bold: readonly ChartValues[]): NamedEnd[] =>
   lines.flatMap(({ label, color, look, values }, index) => {
     if (look === 'dashed') return [];
     const value = bold[index]?.at(-1) ?? null;

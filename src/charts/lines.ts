@@ -1,7 +1,7 @@
 import { onAxis, thousands } from '../format/numbers.js';
 import { dateLabels } from './axes.js';
-import type { ChartLine, ChartValues, DrawnLines } from './chart.js';
-import { linesInWords } from './in-words.js';
+import { drawBars } from './bars.js';
+import { type Chart, type ChartLine, type ChartValues, type LineChart, linesInWords } from './chart.js';
 import { type Layout, layoutOf, MOST_PLAIN_POINTS } from './layout.js';
 import { areaPath, linePath, round, shade, type Size, stroke, svgOf, textAt, widthOfText } from './svg.js';
 
@@ -9,8 +9,12 @@ import { areaPath, linePath, round, shade, type Size, stroke, svgOf, textAt, wid
 const BELOW = 30;
 const LABEL = 75;
 
+/** A chart as SVG, for a page, a tablet, a phone or an email. Its colors are `var(--name)`, from the palette. */
+export const drawChart = (chart: Chart, size: Size): string =>
+  chart.kind === 'lines' ? drawLines(chart, size) : drawBars(chart, size);
+
 /** Lines over time as SVG. */
-export function drawLines(chart: DrawnLines, size: Size): string {
+function drawLines(chart: LineChart, size: Size): string {
   const layout = layoutOf(chart, size);
   const { left, right, top, bottom } = layout.plot;
   const parts = [
@@ -28,7 +32,7 @@ export function drawLines(chart: DrawnLines, size: Size): string {
   return svgOf({ title: chart.title, data: linesInWords(chart), size, height: bottom + BELOW }, parts);
 }
 
-function backgroundOf({ shaded }: DrawnLines, { plot: { top, bottom }, edgesOf }: Layout): string[] {
+function backgroundOf({ shaded }: LineChart, { plot: { top, bottom }, edgesOf }: Layout): string[] {
   if (shaded === null) return [];
   const { from, to } = edgesOf(shaded);
   return [
@@ -36,13 +40,13 @@ function backgroundOf({ shaded }: DrawnLines, { plot: { top, bottom }, edgesOf }
   ];
 }
 
-const gridOf = ({ unit }: DrawnLines, { ticks, yOf, plot: { left, right } }: Layout): string[] =>
+const gridOf = ({ unit }: LineChart, { ticks, yOf, plot: { left, right } }: Layout): string[] =>
   ticks.map((tick) => {
     const line = `<path d="M${left} ${round(yOf(tick))}H${round(right)}" stroke="var(--${tick === 0 ? 'edge' : 'line'})"/>`;
     return line + textAt(left - 8, yOf(tick) + 4.5, onAxis(tick) + unit, { anchor: 'end' });
   });
 
-function datesOf({ points, shaded }: DrawnLines, { plot, xs }: Layout): string[] {
+function datesOf({ points, shaded }: LineChart, { plot, xs }: Layout): string[] {
   const most = Math.floor((plot.right - plot.left) / LABEL);
   return dateLabels(points, most, shaded?.first).map(({ index, label }) => {
     const x = xs[index] ?? 0;
@@ -52,15 +56,15 @@ function datesOf({ points, shaded }: DrawnLines, { plot, xs }: Layout): string[]
 }
 
 /** A strip below the axis for days that are not final. */
-const statesOf = ({ points }: DrawnLines, { plot, edgesOf }: Layout): string[] =>
-  points.map(({ state, ...days }) => {
+const statesOf = ({ points }: LineChart, { plot, edgesOf }: Layout): string[] =>
+  points.map(({ state = null, ...days }) => {
     if (state === null) return '';
     const { from, to } = edgesOf(days);
     return `<rect x="${round(from)}" y="${plot.bottom + 3}" width="${round(to - from)}" height="5" fill="var(--${state})"/>`;
   });
 
 const rangeOf = ({ range, color }: ChartLine, { xs, yOf }: Layout): string =>
-  range === null
+  range === undefined
     ? ''
     : shade(
         areaPath(range.low, range.high, (index) => xs[index] ?? 0, yOf),
@@ -98,7 +102,7 @@ const namesOf = ({ names }: Layout): string[] =>
 const LETTERS_APART = 30;
 
 /** A vertical line where something happened, with its letter. A solid one says that counting changed. */
-function lettersOf({ marks, points }: DrawnLines, { plot, xs }: Layout): string[] {
+function lettersOf({ marks, points }: LineChart, { plot, xs }: Layout): string[] {
   const placed = marks.flatMap(({ day, letter, isBreak }) => {
     const x = xs[points.findIndex(({ first, last }) => first <= day && day <= last)];
     return x === undefined ? [] : { x, letter, isBreak };
@@ -127,7 +131,7 @@ const TRIANGLES_APART = 5;
 const BESIDE = 9;
 
 /** Triangles for the values above the scale, with the numbers that have room. */
-function trianglesOf({ lines }: DrawnLines, { xs, highest, plot }: Layout): string[] {
+function trianglesOf({ lines }: LineChart, { xs, highest, plot }: Layout): string[] {
   const above = lines
     .flatMap(({ color, values }, line) =>
       values.flatMap((value, index) => {

@@ -1,5 +1,6 @@
 import { min, pairs } from 'd3-array';
-import { utcMonth } from 'd3-time';
+import { addMonths, differenceInMonths } from 'date-fns';
+import { UTCDateMini as UTCDate } from '@date-fns/utc/date/mini';
 import { addDays, type Day, type DayRange, dayOf, daysBetween, parseDay, startOfDay } from '../day.js';
 import { plainDayRange } from '../format/days.js';
 import { inTitle } from '../format/text.js';
@@ -10,9 +11,10 @@ import {
   type LineChart,
   markedWith,
   MOST_SERIES,
+  numberText,
   SERIES_COLORS,
+  type Unit,
 } from './chart.js';
-import { numberText } from './in-words.js';
 
 /** `AI views` for `ai_views`. */
 export const labelOf = (column: string): string => inTitle(column).replace(/\bai\b/gi, 'AI');
@@ -68,10 +70,10 @@ function seriesOf(columns: readonly string[]) {
 
 const audienceIn = (column: string): string | undefined => /^(human|ai)(?:_views|_share)?$/.exec(column)?.[1];
 
-const unitOf = (columns: readonly string[]): '' | '%' => (columns.every(isShare) ? '%' : '');
+const unitOf = (columns: readonly string[]): Unit => (columns.every(isShare) ? '%' : '');
 
 /** A value on the scale of a chart: shares are percentages. */
-const scaled = (value: number | null, unit: '' | '%'): number | null =>
+const scaled = (value: number | null, unit: Unit): number | null =>
   value === null || unit === '' ? value : value * 100;
 
 /** Rows of days, weeks or months as lines, with what happened on their days. */
@@ -105,6 +107,7 @@ export function linesOf(
     marks,
     lines,
     points: points.map((days, index) => ({ ...days, said: saidAt(days, index) })),
+    shaded: null,
   };
 }
 
@@ -114,10 +117,12 @@ const isWithin = (day: Day, { first, last }: DayRange): boolean => first <= day 
 function periodsOf(firsts: readonly Day[]): DayRange[] {
   const isMonthly = firsts.length > 1 && firsts.every((first) => first.endsWith('-01'));
   const distance = (from: Day, to: Day) =>
-    isMonthly ? utcMonth.count(startOfDay(from), startOfDay(to)) : daysBetween(from, to);
+    isMonthly
+      ? differenceInMonths(new UTCDate(startOfDay(to)), new UTCDate(startOfDay(from)))
+      : daysBetween(from, to);
   const step = min(pairs(firsts, distance)) ?? 1;
   const nextOf = (first: Day) =>
-    isMonthly ? dayOf(utcMonth.offset(startOfDay(first), step)) : addDays(first, step);
+    isMonthly ? dayOf(addMonths(new UTCDate(startOfDay(first)), step)) : addDays(first, step);
   return firsts.flatMap((first, index) => {
     const next = nextOf(first);
     const following = firsts[index + 1] ?? next;

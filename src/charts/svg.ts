@@ -1,3 +1,5 @@
+import { max } from 'd3-array';
+import { scaleLinear } from 'd3-scale';
 import { area, line } from 'd3-shape';
 import { escapeMarkup } from '../format/text.js';
 import type { ChartValues } from './chart.js';
@@ -14,7 +16,7 @@ const SIZES = {
 } as const;
 
 export type Size = keyof typeof SIZES;
-export const SIZE_NAMES = ['page', 'tablet', 'phone', 'email'] as const satisfies readonly Size[];
+export const isSize = (size: unknown): size is Size => typeof size === 'string' && size in SIZES;
 
 export const widthOf = (size: Size): number => SIZES[size].width;
 
@@ -94,3 +96,44 @@ export const stroke = (path: string, color: string, look: string): string =>
 
 export const shade = (path: string, color: string): string =>
   path === '' ? '' : `<path d="${path}" fill="var(--${color})" fill-opacity=".14"/>`;
+
+/** In pixels. */
+const SPARK_WIDTH = 128;
+const SPARK_HEIGHT = 30;
+const SPARK_MARGIN = 4;
+
+export interface Sparkline {
+  /** Says the values, for those who cannot see the lines. */
+  readonly title: string;
+  readonly lines: readonly {
+    readonly color: string;
+    readonly values: ChartValues;
+    readonly range?: { readonly low: ChartValues; readonly high: ChartValues };
+  }[];
+  /** The end of the scale, if several sparklines share one. */
+  readonly highest?: number;
+}
+
+/** Small lines without axes, as SVG. The last value has a dot. */
+export function sparkline({ title, lines, highest }: Sparkline): string {
+  const all = lines.flatMap(({ values, range }) => [...values, ...(range?.high ?? [])]);
+  const count = max(lines, ({ values }) => values.length) ?? 0;
+  const xOf = scaleLinear()
+    .domain([0, Math.max(1, count - 1)])
+    .range([SPARK_MARGIN, SPARK_WIDTH - SPARK_MARGIN]);
+  const top = highest ?? max(all, (value) => value ?? 0) ?? 0;
+  const yOf = scaleLinear()
+    .domain([0, Math.max(1, top)])
+    .range([SPARK_HEIGHT - SPARK_MARGIN, SPARK_MARGIN]);
+  const drawn = lines.map(({ color, values, range }) => {
+    const last = values.findLastIndex((value) => value !== null);
+    return [
+      range === undefined ? '' : shade(areaPath(range.low, range.high, xOf, yOf), 'muted'),
+      stroke(linePath(values, xOf, yOf), color, 'stroke-width="1.6"'),
+      last < 0
+        ? ''
+        : `<circle cx="${round(xOf(last))}" cy="${round(yOf(values[last] ?? 0))}" r="2.6" fill="var(--${color})"/>`,
+    ].join('');
+  });
+  return `<svg role="img" class="spark" width="${SPARK_WIDTH}" height="${SPARK_HEIGHT}" viewBox="0 0 ${SPARK_WIDTH} ${SPARK_HEIGHT}" xmlns="http://www.w3.org/2000/svg"><title>${escapeMarkup(title)}</title>${drawn.join('')}</svg>`;
+}

@@ -1,4 +1,4 @@
-import { jobIs } from '../agents/job.js';
+import { jobStateWords } from '../agents/job.js';
 import { OPEN_STATES } from '../agents/lifecycle.js';
 import { planImprovement, readCandidates } from '../agents/plan.js';
 import { proposalOf } from '../agents/prompt.js';
@@ -179,7 +179,7 @@ function approvedWords(state: State, answer: Approved, whenSent: string): string
   if ('refusal' in answer) return `no job: ${answer.refusal}`;
   const job = readJob(state, answer.job);
   if (job?.state === 'planned') return `job ${job.id} is approved. ${whenSent}`;
-  return `job ${answer.job} ${job?.remote_id === null ? jobIs(job) : 'was created'}`;
+  return `job ${answer.job} ${job?.remote_id === null ? jobStateWords(job) : 'was created'}`;
 }
 
 /** Skips pages until a day (null: until undone); without `until`, undoes it. */

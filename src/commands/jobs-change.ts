@@ -4,7 +4,7 @@ import type { ProjectSettings } from '../config/schema.js';
 import type { Day } from '../day.js';
 import { ConfigurationError, type ExitCode, LockedError } from '../errors.js';
 import { jobLine } from '../print/jobs.js';
-import { addMessageTo, findJob } from '../steps/job-changes.js';
+import { addMessageTo, findJob } from '../steps/job-messages.js';
 import { type JobFinding, settleJob } from '../steps/settle-job.js';
 import { aDay, aJob, flag, PLATFORM_ENVIRONMENT, value, workspaceCommand } from './command.js';
 

@@ -6,7 +6,7 @@ import { jobLine, jobLines } from '../print/jobs.js';
 import { ExportProgress } from '../print/progress.js';
 import type { Job } from '../state/jobs.js';
 import { doAndStore } from '../steps/history.js';
-import { findJob, sendMessage } from '../steps/job-changes.js';
+import { findJob, sendMessage } from '../steps/job-messages.js';
 import { pollStep } from '../steps/poll.js';
 import { conclude, runSteps } from './steps.js';
 

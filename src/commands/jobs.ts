@@ -1,5 +1,5 @@
 import type { JobEffect } from '../agents/job-effects.js';
-import { nextTurn } from '../agents/submit.js';
+import { promptLimit } from '../agents/submit.js';
 import { withState } from '../app/state.js';
 import { readWorkspace, type Workspace } from '../app/workspace.js';
 import type { ExitCode } from '../errors.js';
@@ -10,7 +10,7 @@ import { describeJob, jobLines, unknownPromptLines } from '../print/jobs.js';
 import { readUnknown } from '../service/status.js';
 import { type Job, readChanges, readJobsOf } from '../state/jobs.js';
 import { readMessagesOf } from '../state/messages.js';
-import { findJob } from '../steps/job-changes.js';
+import { findJob } from '../steps/job-messages.js';
 import {
   aDuration,
   aJob,
@@ -46,10 +46,10 @@ const list = projectCommand('list', {
       for (const { id, name } of projects) {
         const planned = [...jobs, ...messages].filter((prompt) => prompt.state === 'planned');
         const waiting = planned.filter(({ project }) => project === id).length;
-        const turn = waiting === 0 ? undefined : nextTurn(state, id, now());
-        if (turn !== undefined)
+        const limit = waiting === 0 ? undefined : promptLimit(state, id, now());
+        if (limit !== undefined)
           output.note(
-            `${name}: ${counted(waiting, 'prompt')} planned: ${turn.why}; the next can be sent from ${nextMinute(turn.at)}`,
+            `${name}: ${counted(waiting, 'prompt')} planned: ${limit.why}; the next can be sent from ${nextMinute(limit.until)}`,
           );
       }
       return 0;

@@ -14,7 +14,7 @@ import {
 import { readStatus, readUnknown, type Status } from '../service/status.js';
 import { readLastRuns } from '../state/runs.js';
 import type { State } from '../state/state.js';
-import { type KnownDays, readDays, recallDays } from '../steps/known-days.js';
+import { type KnownDays, readDays, recallDays } from '../steps/history.js';
 import type { Output } from '../terminal/output.js';
 import { projectCommand, JSON_OUTPUT } from './command.js';
 

@@ -8,7 +8,7 @@ import { dayList, duration, inSequence, longDay, moment, plainDayRange } from '.
 import { bytes, counted, thousands } from '../format/numbers.js';
 import type { CheckResult } from '../service/findings.js';
 import type { OperationsStatus, ProjectStatus, Status, Unknown } from '../service/status.js';
-import { futureWords } from '../steps/known-days.js';
+import { futureWords } from '../steps/history.js';
 import type { Colors } from '../terminal/output.js';
 import { ALERT } from '../mail/delivery.js';
 import type { DeliveryKey } from '../state/emails.js';

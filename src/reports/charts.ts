@@ -1,12 +1,5 @@
 import { z } from 'zod';
-import {
-  barChart,
-  type DrawnBars,
-  type DrawnChart,
-  type DrawnLines,
-  type Event,
-  lineChart,
-} from '../charts/chart.js';
+import type { BarChart, Chart, Event, LineChart } from '../charts/chart.js';
 import { barsOf, dayColumnOf, drawableOf, isShare, linesOf, numberColumnsOf } from '../charts/rows.js';
 import { ConfigurationError } from '../errors.js';
 import { dayColumn, readSql } from '../columns.js';
@@ -21,8 +14,8 @@ export function chartsOf(
   answers: QueryRows,
   timezone: string,
   events: readonly Event[],
-): Record<string, DrawnChart> {
-  const charts: Record<string, DrawnChart> = {};
+): Record<string, Chart> {
+  const charts: Record<string, Chart> = {};
   for (const query of queries) {
     const rows = rowsOf(answers, query.name);
     if (rows.length === 0) continue;
@@ -32,7 +25,7 @@ export function chartsOf(
   return charts;
 }
 
-function linesFor(query: Query, rows: readonly Row[], events: readonly Event[]): DrawnLines {
+function linesFor(query: Query, rows: readonly Row[], events: readonly Event[]): LineChart {
   const days = dayColumnOf(rows);
   if (days === undefined)
     throw unfit(
@@ -41,17 +34,17 @@ function linesFor(query: Query, rows: readonly Row[], events: readonly Event[]):
       'lines need a column with a different day in each row, such as day, week or month',
     );
   const shown = { title: query.title, columns: columnsOf(query, rows) };
-  return lineChart.parse(linesOf(rows, days, shown, events));
+  return linesOf(rows, days, shown, events);
 }
 
-function barsFor(query: Query, rows: readonly Row[], timezone: string): DrawnBars {
+function barsFor(query: Query, rows: readonly Row[], timezone: string): BarChart {
   const columns = columnsOf(query, rows);
   const others = Object.keys(rows[0] ?? {}).filter((column) => !columns.includes(column));
   const label = others.find((column) => !numberColumnsOf(rows).includes(column)) ?? others[0];
   if (label === undefined)
     throw unfit(query, rows, 'bars need a column that names each of them, such as path or section');
   const labels = rows.map((row) => cellOf(label, row[label] ?? null, timezone).text);
-  return barChart.parse(barsOf(rows, labels, { title: query.title, columns }));
+  return barsOf(rows, labels, { title: query.title, columns });
 }
 
 /** The columns that a chart draws: those that `report.yaml` names, or else those that one scale can show. */

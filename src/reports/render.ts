@@ -1,5 +1,4 @@
-import { withImages } from '../charts/images.js';
-import { type Palette, readPalette } from '../charts/palette.js';
+import { type Palette, readPalette, withImages } from '../charts/images.js';
 import { problemOf } from '../config/problems.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
 import { ConfigurationError, ReadershipError } from '../errors.js';

@@ -1,4 +1,4 @@
-import type { DrawnChart } from '../charts/chart.js';
+import type { Chart } from '../charts/chart.js';
 import { isShare, labelOf } from '../charts/rows.js';
 import { parseDay } from '../day.js';
 import { longDay, moment } from '../format/days.js';
@@ -18,7 +18,7 @@ const FACTS_IN_ROW = 3;
 export const tablesOf = (
   { queries }: ReportDefinition,
   answers: QueryRows,
-  charts: Readonly<Record<string, DrawnChart>>,
+  charts: Readonly<Record<string, Chart>>,
   timezone: string,
   mostRows: number,
 ) =>

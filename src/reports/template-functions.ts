@@ -2,15 +2,16 @@ import Handlebars, { type HelperDelegate, type HelperOptions } from 'handlebars'
 import { z } from 'zod';
 import { day, dayOf } from '../day.js';
 import { isCut } from '../charts/axes.js';
-import { lineChart } from '../charts/chart.js';
-import { drawChart } from '../charts/draw.js';
+import type { Chart, LineChart } from '../charts/chart.js';
+import { drawChart } from '../charts/lines.js';
+import { isSize, type Size } from '../charts/svg.js';
 import { audienceColumn, audienceName, viewsBy } from '../format/audience.js';
 import * as numbers from '../format/numbers.js';
 import { dayList, dayRange, longDay, moment, plainDayRange, shortDayRange } from '../format/days.js';
 import { chatLink, markedForChats } from '../format/chat.js';
 import { capitalised, shownPath, shownText, webLink, wholePath } from '../format/text.js';
 import { pageLink } from './links.js';
-import { viewsChart, weeklyChart, weeksSparkline, weeksText } from './weekly/chart.js';
+import { type chartOf, viewsChart, weeksSparkline, weeksText } from './weekly/chart.js';
 import { sparkWeek } from './weekly/rows.js';
 
 const text = z.string();
@@ -20,6 +21,15 @@ const days = z.array(dayField);
 const range = z.object({ first: dayField, last: dayField });
 const spark = z.array(sparkWeek);
 const project = z.object({ id: text, siteUrl: text.nullable(), webApp: text.nullable() });
+const isChart = (given: unknown, ...kinds: readonly Chart['kind'][]) =>
+  z.object({ kind: z.enum(kinds) }).safeParse(given).success;
+const chart = z.custom<Chart>((given) => isChart(given, 'lines', 'bars'), 'not a chart');
+const lines = z.custom<LineChart>((given) => isChart(given, 'lines'), 'not a chart of lines');
+const weeklyChart = z.custom<ReturnType<typeof chartOf>>(
+  (given) => z.object({ days: z.array(z.unknown()), reported: number }).safeParse(given).success,
+  'not the chart of the weekly report',
+);
+const size = z.custom<Size>(isSize, 'neither page, tablet, phone nor email');
 const linkable = z.union([project, text.nullable()]);
 /** Templates of one's own may name only the site. */
 const linked = (of: z.infer<typeof project> | string | null) =>
@@ -111,11 +121,11 @@ export const templateFunctions: Readonly<Record<string, HelperDelegate>> = {
     value > 0 && longest > 0 ? `${Math.max(2, Math.round(100 * Math.min(1, value / longest)))}%` : '0%',
   ),
   /** `drawChart chart "page"`: a chart as SVG, for a page, a tablet, a phone or an email. */
-  drawChart: ofTwo(z.unknown(), text, (chart, size) => new Handlebars.SafeString(drawChart(chart, size))),
+  drawChart: ofTwo(chart, size, (chart, size) => new Handlebars.SafeString(drawChart(chart, size))),
   /** Whether triangles mark values beyond the end of the scale. */
-  isCut: of(lineChart, ({ lines }) => isCut(lines.map(({ values }) => values))),
+  isCut: of(lines, ({ lines }) => isCut(lines.map(({ values }) => values))),
   /** The points of a chart for the script that shows the values under the pointer. */
-  chartPoints: of(lineChart, ({ points }) =>
+  chartPoints: of(lines, ({ points }) =>
     JSON.stringify(points.map(({ first, last, said }) => ({ first, last, said }))),
   ),
   /** The chart of the weekly report. */

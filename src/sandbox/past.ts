@@ -1,6 +1,6 @@
 import { UTCDateMini as UTCDate } from '@date-fns/utc/date/mini';
 import { addHours, addSeconds, startOfISOWeek, subWeeks } from 'date-fns';
-import { changeJob, planJob } from '../agents/job.js';
+import { changeJob, planJob, referenceOf } from '../agents/job.js';
 import { NO_EVIDENCE } from '../agents/reasons.js';
 import type { Day } from '../day.js';
 import { readJob } from '../state/jobs.js';
@@ -44,9 +44,17 @@ export const pastJobs = (now: Date): StoredJob[] =>
 export function enterPastJobs(state: State, now: Date): void {
   for (const [index, { weeksAgo, path, outcome, rank }] of PAST.entries()) {
     const at = plannedAt(now, weeksAgo);
-    const page = { path, reason: `#${rank} of the most-read pages`, evidence: NO_EVIDENCE };
-    const planned = { project: SANDBOX.projectId, page, prompt: promptFor(path), isApproved: false, now: at };
-    const job = readJob(state, planJob(state, planned));
+    const planned = planJob(state, {
+      reference: referenceOf(SANDBOX.projectId, path, at),
+      project: SANDBOX.projectId,
+      path,
+      is_approved: false,
+      reason: `#${rank} of the most-read pages`,
+      prompt: promptFor(path),
+      planned_at: at,
+      ...NO_EVIDENCE,
+    });
+    const job = readJob(state, planned);
     if (job === undefined) continue;
     const id = jobIdOf(index + 1);
     const hasPullRequest = outcome === 'pull-request' || outcome === 'archived';

@@ -14,6 +14,9 @@ import { ALERT, ALL_PROJECTS, sentOf } from '../mail/delivery.js';
 import { type Delivery, readDeliveries } from '../state/emails.js';
 import type { SendingParts } from '../steps/mailing.js';
 import type { Using } from '../steps/parts.js';
+import type { StepOutage, StepRunner } from '../steps/step.js';
+import { connectionFailure, requestUrl } from '../network.js';
+import { timeLimit } from '../sleep.js';
 import { type Outage, readOutages } from '../state/runs.js';
 import { dayColumn, readSql } from '../columns.js';
 
@@ -29,15 +32,15 @@ interface Alert {
 }
 
 /**
- * Sends an alert about each outage once, and about its end to the same recipients, and one about
- * each drop in views. Never throws, but returns why none could be sent.
+ * Sends an alert about each outage once, and about its end to the same recipients, and one about each drop in views. Never
+ * throws, but says why none could be sent, unless an outage of a step says the same.
  */
-export async function sendAlerts(parts: SendingParts): Promise<string | undefined> {
+export async function sendAlerts(parts: SendingParts, said: readonly StepOutage[] = []): Promise<void> {
   const { workspace, state, sender, session } = parts;
   const { to } = workspace.settings.alerts;
-  if (to.length === 0 || session.signal.aborted) return undefined;
+  if (to.length === 0 || session.signal.aborted) return;
   try {
-    if (sender.otherPlace() !== undefined) return undefined;
+    if (sender.otherPlace() !== undefined) return;
     const deliveries = readDeliveries(state);
     const outages = readOutages(state, session.now()).filter((one) => !isUnsettled(one, deliveries));
     const sent = deliveries.filter(({ report }) => report === ALERT);
@@ -54,9 +57,10 @@ export async function sendAlerts(parts: SendingParts): Promise<string | undefine
     }
     const { error } = sentOf(attempted);
     if (error !== undefined) session.observer.onAlertFailed?.(error.message);
-    return undefined;
   } catch (error) {
-    return messageOf(error);
+    const why = messageOf(error);
+    if (said.some((outage) => messageOf(outage.error) === why)) return;
+    session.observer.onAlertFailed?.(`No alert could be sent: ${why}`);
   }
 }
 
@@ -139,4 +143,40 @@ async function dropAlerts(
       data: drop,
     };
   });
+}
+
+/** How long a monitoring service may take to answer. */
+const PING_TIMEOUT_MS = 5_000;
+
+/** Exports between two pings. An export that has to wait sends no second one, so the monitor waits too. */
+export async function pinging<Detail>(
+  { workspace, sender, session }: Using<'workspace' | 'sender' | 'session'>,
+  run: StepRunner,
+  work: () => Promise<Detail>,
+): Promise<Detail> {
+  const { pingUrl } = workspace.settings.alerts;
+  const { signal, observer } = session;
+  if (pingUrl === undefined || sender.otherPlace() !== undefined || !run.isToDo('export')) return work();
+  // The path of the address is a secret.
+  const monitor = `The ping to ${new URL(pingUrl).origin} (alerts.pingUrl)`;
+  const ping = async (suffix: '/start' | '/fail' | '') => {
+    try {
+      const inTime = timeLimit(PING_TIMEOUT_MS, signal);
+      const { statusCode, body } = await requestUrl(pingUrl + suffix, { signal: inTime });
+      await body.dump();
+      if (statusCode >= 400) observer.onAlertFailed?.(`${monitor} got status ${statusCode}.`);
+    } catch (error) {
+      observer.onAlertFailed?.(`${monitor} failed: ${connectionFailure(error)}`);
+    }
+  };
+  await ping('/start');
+  const result = await work().catch(async (error: unknown) => {
+    // Not even the failure could be recorded.
+    await ping('/fail');
+    throw error;
+  });
+  const outcome = run.outages.find(({ step }) => step === 'export')?.outcome;
+  if (outcome === undefined) await ping('');
+  if (outcome === 'failed') await ping('/fail');
+  return result;
 }

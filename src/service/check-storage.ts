@@ -18,7 +18,7 @@ import { readWitness, whyIncomplete } from '../state/witness.js';
 import { expectDataset } from '../history/dataset/dataset.js';
 import { type History, openOwnHistory } from '../history/history.js';
 import type { Reader } from '../history/query.js';
-import { futureWords, readFutureDays, readFutureRecords } from '../steps/known-days.js';
+import { futureWords, readFutureDays, readFutureRecords } from '../steps/history.js';
 import { readStateSummary } from '../history/saved-state.js';
 import { canLockIn, lockless } from '../state/database.js';
 import type { State } from '../state/state.js';

@@ -18,7 +18,7 @@ import {
   type ResultStep,
   storeStepResult,
 } from '../state/runs.js';
-import { historyStamp } from '../steps/known-days.js';
+import { historyStamp } from '../steps/history.js';
 import type { WorkspaceView } from '../steps/parts.js';
 import type { StepRunner } from '../steps/step.js';
 

@@ -1,11 +1,8 @@
 import { isPollDue } from '../agents/poll.js';
 import type { Settings } from '../config/schema.js';
-import { messageOf } from '../errors.js';
-import { connectionFailure, requestUrl } from '../network.js';
-import { timeLimit } from '../sleep.js';
 import { exportStep } from '../steps/export.js';
 import { improveStep } from '../steps/improve.js';
-import type { Parts, Session, Using } from '../steps/parts.js';
+import type { Parts } from '../steps/parts.js';
 import { pollStep } from '../steps/poll.js';
 import { updateHistory } from '../steps/history.js';
 import { publishStep } from '../steps/publish.js';
@@ -14,7 +11,7 @@ import { hasNewPrompts } from '../state/jobs.js';
 import { readLastRuns, type StepName } from '../state/runs.js';
 import type { State } from '../state/state.js';
 import { StepRunner } from '../steps/step.js';
-import { sendAlerts } from './alerts.js';
+import { pinging, sendAlerts } from './alerts.js';
 import { dueSteps } from './due.js';
 import { readResults, storeResults } from './results.js';
 
@@ -46,60 +43,16 @@ export async function runOnce(parts: Parts, { apply, waitMs = 0, due }: RunOptio
   const isLoaded = exported?.some(({ outcome }) => outcome !== undefined && outcome.results.length > 0);
   if (due === undefined && isLoaded === true) for (const step of ALL_STEPS) toDo.add(step);
   const improved = await run.step('improve', () => improveStep(parts, { apply }));
-  const isHeldBack = apply && improved !== undefined;
+  const sendsNothing = apply && improved !== undefined;
   const polling = waitMs === 0 ? {} : { deadlineMs: performance.now() + waitMs, keepsPolling: true };
-  const polled = await run.step('poll', () => pollStep(parts, { ...polling, isHeldBack }));
+  const polled = await run.step('poll', () => pollStep(parts, { ...polling, sendsNothing }));
   const reported = await run.step('report', () => reportStep(parts));
   if (workspace.dataset !== undefined && run.isToDo('publish'))
     await run.step('publish', () => publishStep(parts));
-  const unsent = new Set([await sendAlerts(parts)]);
+  await sendAlerts(parts, run.outages);
   await updateHistory(parts);
   if (run.outages.length === 0) await storeResults(workspace, state, known, run, session.now());
-  // Not again what a step says.
-  for (const { error } of run.outages) unsent.delete(messageOf(error));
-  sayUnsent(parts.session, unsent);
   return { exported: exported ?? [], improved: improved ?? [], polled, reported, outages: run.outages };
-}
-
-/** Says why alerts were not sent, if they were not. */
-function sayUnsent({ observer }: Session, unsent: Iterable<string | undefined>): void {
-  for (const why of unsent) if (why !== undefined) observer.onAlertFailed?.(`No alert could be sent: ${why}`);
-}
-
-/** How long a monitoring service may take to answer. */
-const PING_TIMEOUT_MS = 5_000;
-
-/** Exports between two pings. An export that has to wait sends no second one, so the monitor waits too. */
-async function pinging<Detail>(
-  { workspace, sender, session }: Using<'workspace' | 'sender' | 'session'>,
-  run: StepRunner,
-  work: () => Promise<Detail>,
-): Promise<Detail> {
-  const { pingUrl } = workspace.settings.alerts;
-  const { signal, observer } = session;
-  if (pingUrl === undefined || sender.otherPlace() !== undefined || !run.isToDo('export')) return work();
-  // The path of the address is a secret.
-  const monitor = `The ping to ${new URL(pingUrl).origin} (alerts.pingUrl)`;
-  const ping = async (suffix: '/start' | '/fail' | '') => {
-    try {
-      const inTime = timeLimit(PING_TIMEOUT_MS, signal);
-      const { statusCode, body } = await requestUrl(pingUrl + suffix, { signal: inTime });
-      await body.dump();
-      if (statusCode >= 400) observer.onAlertFailed?.(`${monitor} got status ${statusCode}.`);
-    } catch (error) {
-      observer.onAlertFailed?.(`${monitor} failed: ${connectionFailure(error)}`);
-    }
-  };
-  await ping('/start');
-  const result = await work().catch(async (error: unknown) => {
-    // Not even the failure could be recorded.
-    await ping('/fail');
-    throw error;
-  });
-  const outcome = run.outages.find(({ step }) => step === 'export')?.outcome;
-  if (outcome === undefined) await ping('');
-  if (outcome === 'failed') await ping('/fail');
-  return result;
 }
 
 /** What is due by the state alone; `serviceSince` is when the service began. */
@@ -129,6 +82,6 @@ export async function runDue(parts: Parts, serviceSince: Date): Promise<RunOutco
   };
   const due = dueSteps(settings.schedule, stored, at);
   if (due.size > 0) return runOnce(parts, { apply: settings.improve.mode === 'apply', due });
-  sayUnsent(parts.session, [await sendAlerts(parts)]);
+  await sendAlerts(parts);
   return undefined;
 }

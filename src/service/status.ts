@@ -23,7 +23,7 @@ import { isSamePlace, placeOf, placeRow, readWorkspaceRow } from '../state/works
 import { readLastRuns, readOutages } from '../state/runs.js';
 import { whyIncomplete } from '../state/witness.js';
 import type { State } from '../state/state.js';
-import { type KnownDays, readFutureRecords } from '../steps/known-days.js';
+import { type KnownDays, readFutureRecords } from '../steps/history.js';
 import { keyProblem } from './findings.js';
 
 /** What the status is read from. */

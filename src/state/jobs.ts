@@ -90,7 +90,7 @@ export const readJob = (state: State, id: number): Job | undefined =>
   state.get(JOBS, jobRow, { project: null, id });
 
 /** A job before it has a number. */
-type NewJob = Pick<
+export type NewJob = Pick<
   Job,
   'reference' | 'project' | 'path' | 'is_approved' | 'reason' | 'prompt' | 'planned_at' | keyof Evidence
 >;

@@ -41,10 +41,8 @@ interface FoundPullRequest {
 }
 
 /** Stores that in place of what was known of the pull request. */
-export function recordPullRequest(state: State, found: FoundPullRequest): void {
-  forgetPullRequest(state, found.job);
+export const recordPullRequest = (state: State, found: FoundPullRequest): number =>
   state.run(RECORD_PULL_REQUEST, { ...found });
-}
 
 export const forgetPullRequest = (state: State, job: number): number =>
   state.run(FORGET_PULL_REQUEST, { job });

@@ -5,7 +5,7 @@ import { exists, syncToDisk } from '../files.js';
 import { storageFailure } from '../storage.js';
 import { DamagedStateError, openDatabase } from './database.js';
 import { openState, stateFileIn } from './open.js';
-import { type SavedState, writeSaved } from './carried.js';
+import { type SavedState, writeSaved } from './copies.js';
 import { State } from './state.js';
 import { readWitness } from './witness.js';
 import { readWorkspaceRow } from './workspace.js';

@@ -284,22 +284,12 @@ BEGIN
   UPDATE workspace SET changes = changes + 1;
 END;
 
-CREATE TRIGGER jobs_removed AFTER DELETE ON jobs
-BEGIN
-  UPDATE workspace SET changes = changes + 1;
-END;
-
 CREATE TRIGGER messages_added AFTER INSERT ON messages
 BEGIN
   UPDATE workspace SET changes = changes + 1;
 END;
 
 CREATE TRIGGER messages_changed AFTER UPDATE ON messages
-BEGIN
-  UPDATE workspace SET changes = changes + 1;
-END;
-
-CREATE TRIGGER messages_removed AFTER DELETE ON messages
 BEGIN
   UPDATE workspace SET changes = changes + 1;
 END;

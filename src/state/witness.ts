@@ -13,7 +13,7 @@ import { z } from 'zod';
 import { codeOf, messageOf, StorageError } from '../errors.js';
 import { counted } from '../format/numbers.js';
 import { machineAdvice } from '../storage.js';
-import type { SavedState } from './carried.js';
+import type { SavedState } from './copies.js';
 import type { Worker } from './lock.js';
 import type { State } from './state.js';
 import { readWorkspaceRow, type SendingPlace } from './workspace.js';
@@ -101,14 +101,14 @@ const unwritable = (path: string, cause: unknown): StorageError =>
   );
 
 /** What the state that a history carries knows. */
-export type Carried = Pick<SavedState, 'workspace' | 'attempt'>;
+export type CarriedState = Pick<SavedState, 'workspace' | 'attempt'>;
 
 /** A state, and what tells whether it is the newest one. */
 interface Witnessed {
   readonly state: State;
   /** The path of the witness; undefined for the built-in sandbox, which has nobody to send to. */
   readonly witness: string | undefined;
-  readonly carried?: Carried | undefined;
+  readonly carried?: CarriedState | undefined;
 }
 
 /** Why the state does not know everything that was sent, if so. */

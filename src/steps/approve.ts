@@ -35,7 +35,19 @@ export function planPage(
   const reason = reasonWords(why);
   const reference = referenceOf(project, path, now);
   const prompt = composePrompt({ project, path, reason, reference }, instruction, workspace);
-  return planJob(state, { project, page: { path, reason, evidence }, prompt, isApproved, now });
+  return planJob(state, {
+    reference,
+    project,
+    path,
+    is_approved: isApproved,
+    reason,
+    prompt,
+    planned_at: now,
+    weekly_human: evidence.weekly_human,
+    weekly_ai: evidence.weekly_ai,
+    trend: evidence.trend,
+    weeks: evidence.weeks,
+  });
 }
 
 /** An approved page. */

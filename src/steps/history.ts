@@ -1,7 +1,16 @@
-import { exists } from '../files.js';
+import { addHours, max } from 'date-fns';
+import { z } from 'zod';
+import { readSql, timestampColumn } from '../columns.js';
+import { dayRun, readDayRuns, recentSince } from '../export/ledger.js';
+import { readSettling, settlingRow } from '../export/settling.js';
+import { exists, stampOf } from '../files.js';
+import { inSequence, moment } from '../format/days.js';
+import { thousands } from '../format/numbers.js';
+import type { Reader } from '../history/query.js';
+import { readKnownDays, storeKnownDays } from '../state/days.js';
+import type { State } from '../state/state.js';
 import { readWorkspaceRow } from '../state/workspace.js';
-import { rememberDays } from './known-days.js';
-import type { Using } from './parts.js';
+import type { Using, WorkspaceView } from './parts.js';
 import { StepRunner } from './step.js';
 
 /**
@@ -28,4 +37,90 @@ export async function doAndStore<Result>(
   const runner = new StepRunner(parts);
   const result = await work(runner).finally(() => updateHistory(parts));
   return { result, outages: runner.outages };
+}
+
+const projectDays = z.object({ runs: z.array(dayRun), settling: settlingRow });
+/** What the history says of the days of a project: their states, and how long they took to settle. */
+type ProjectDays = z.infer<typeof projectDays>;
+
+/** The same for all projects asked for, and the records that a wrong clock dated in the future. */
+export interface KnownDays {
+  readonly projects: ReadonlyMap<string, ProjectDays>;
+  readonly datedInFuture: readonly FutureRows[];
+}
+
+/** Reads them from the history. */
+export async function readDays(reader: Reader, projects: Iterable<string>, now: Date): Promise<KnownDays> {
+  const known = new Map<string, ProjectDays>();
+  for (const project of projects)
+    known.set(project, {
+      runs: await readDayRuns(reader, project, recentSince(now)),
+      settling: await readSettling(reader, project, now),
+    });
+  return { projects: known, datedInFuture: await readFutureDays(reader, now) };
+}
+
+const storedDays = projectDays.extend({ read_at: timestampColumn });
+
+/**
+ * What the worker stored of the history; undefined if that has changed since, or if a project is not among it.
+ * Before the time at which it was read, other days are recent, and dates may be in the future that were not then.
+ */
+export async function recallDays(
+  { historyFile, projects }: Pick<WorkspaceView, 'historyFile' | 'projects'>,
+  state: State,
+  now: Date,
+): Promise<KnownDays | undefined> {
+  const stored = readKnownDays(state, await historyStamp(historyFile));
+  const known = new Map<string, ProjectDays>();
+  for (const { id } of projects) {
+    const text = stored.get(id);
+    const days = text === undefined ? undefined : storedDays.parse(JSON.parse(text));
+    if (days === undefined || days.read_at > now) return undefined;
+    known.set(id, days);
+  }
+  return { projects: known, datedInFuture: [] };
+}
+
+/** Stores what is known of the history, so that it need not be opened; nothing if some of it is dated in the future. */
+export async function rememberDays({
+  workspace: { historyFile, settings },
+  state,
+  store,
+  session,
+}: Using<'workspace' | 'state' | 'store' | 'session'>): Promise<void> {
+  const stamp = await historyStamp(historyFile);
+  const projects = settings.projects.map(({ id }) => id);
+  const stored = readKnownDays(state, stamp);
+  if (projects.every((id) => stored.has(id))) return;
+  const now = session.now();
+  const { projects: known, datedInFuture } = await readDays(store, projects, now);
+  if (datedInFuture.length > 0) return;
+  const texts = [...known].map(([id, days]) => [id, JSON.stringify({ ...days, read_at: now })] as const);
+  await storeKnownDays(state, stamp, new Map(texts));
+}
+
+/** What changes when the history is replaced. */
+export const historyStamp = async (historyFile: string): Promise<string> =>
+  (await stampOf(historyFile)) ?? '';
+
+const OF_HISTORY = readSql(import.meta.url, 'statements/dated-in-future.sql');
+const OF_STATE = readSql(import.meta.url, '../state/statements/dated-in-future.sql');
+const futureRow = z.object({ kind: z.string(), rows: z.int(), latest: timestampColumn });
+
+/** Records of a kind that a wrong clock dated in the future, and the furthest of their times. They delay nothing for longer than their own delay. */
+export type FutureRows = z.infer<typeof futureRow>;
+
+/** Of the history: days and restatements. */
+export const readFutureDays = (reader: Reader, now: Date): Promise<FutureRows[]> =>
+  reader.query(OF_HISTORY, futureRow, { now });
+
+/** Of the state. */
+export const readFutureRecords = (state: State, now: Date): FutureRows[] =>
+  state.all(OF_STATE, futureRow, { since: addHours(now, 1) });
+
+/** What they are, and what that means. */
+export function futureWords(found: readonly FutureRows[]): string {
+  const kinds = inSequence(found.map(({ kind, rows }) => `${thousands(rows)} × ${kind}`));
+  return `${kinds}, up to ${moment(max(found.map(({ latest }) => latest)))}, by a clock that was wrong; they delay nothing`;
 }

@@ -1,6 +1,6 @@
 import { max, min } from 'date-fns';
 import { nextPoll } from '../agents/lifecycle.js';
-import { noticeMerges } from '../agents/merges.js';
+import { checkPullRequests } from '../agents/merges.js';
 import { pollJobs, type PollTask } from '../agents/poll.js';
 import { type SubmitOutcome, submitPrompts } from '../agents/submit.js';
 import type { ProjectSettings } from '../config/schema.js';
@@ -13,7 +13,7 @@ import { byBothClocks, eachProject, withOutage } from './step.js';
 
 interface PollOptions extends Pick<PollTask, 'deadlineMs' | 'keepsPolling'> {
   /** Whether no prompts are sent, because this run has just sent what it may, or has failed to. */
-  readonly isHeldBack?: boolean;
+  readonly sendsNothing?: boolean;
 }
 
 /**
@@ -45,12 +45,12 @@ export async function pollStep(given: Parts, options: PollOptions) {
 async function pollProject(
   parts: Parts,
   project: ProjectSettings,
-  { isHeldBack = false, ...poll }: PollOptions,
+  { sendsNothing = false, ...poll }: PollOptions,
 ) {
   const { platform, state, session } = parts;
   const { now, signal, observer } = session;
   const { codeHost } = platform;
-  const stopped = isHeldBack ? undefined : (await submitWaiting(parts, project)).stopped;
+  const stopped = sendsNothing ? undefined : (await submitWaiting(parts, project)).stopped;
   const task = { state, project: project.id, now, signal };
   const polled = await pollJobs({
     ...task,
@@ -60,7 +60,7 @@ async function pollProject(
   });
   const isOver = poll.deadlineMs !== undefined && poll.deadlineMs <= performance.now();
   if (codeHost === undefined) await state.transaction(() => forgetProblems(state, project.id));
-  const reviewed = codeHost === undefined || isOver ? [] : await noticeMerges({ ...task, codeHost });
+  const reviewed = codeHost === undefined || isOver ? [] : await checkPullRequests({ ...task, codeHost });
   for (const job of reviewed) observer.onJob?.(job);
   return { ...polled, reviewed, errors: [stopped, ...polled.errors] };
 }

@@ -1,4 +1,4 @@
-import { changeJob, jobIs } from '../agents/job.js';
+import { changeJob, jobStateWords } from '../agents/job.js';
 import { storeReview } from '../agents/merges.js';
 import { changePrompt, openMessage } from '../agents/messages.js';
 import { isGone, UnknownJobError } from '../agents/poll.js';
@@ -10,7 +10,7 @@ import { longDay } from '../format/days.js';
 import { type Job, readJobs } from '../state/jobs.js';
 import type { JobMessage } from '../state/messages.js';
 import type { State } from '../state/state.js';
-import { findJob } from './job-changes.js';
+import { findJob } from './job-messages.js';
 import type { WorkspaceView } from './parts.js';
 
 export const WAYS = ['merged', 'closed', 'ended', 'sent', 'notSent'] as const;
@@ -113,7 +113,7 @@ function expectWay(found: Settled, finding: JobFinding, attempt?: number): void 
   const ways = waysToSettle(found);
   if (!ways.includes(finding.as))
     throw new ConfigurationError(
-      `Job ${job.id} ${jobIs(job)}${job.pr_link === null ? ' and has no pull request' : ''}. ` +
+      `Job ${job.id} ${jobStateWords(job)}${job.pr_link === null ? ' and has no pull request' : ''}. ` +
         (ways.length === 0 ? 'There is nothing to settle.' : `It can be settled with ${settleFlags(ways)}.`),
     );
 }

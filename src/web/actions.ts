@@ -8,7 +8,7 @@ import { ConfigurationError } from '../errors.js';
 import { longDay } from '../format/days.js';
 import { type Approval, approvePages } from '../steps/approve.js';
 import { skipPages, unskipPages } from '../steps/improve.js';
-import { addMessageTo } from '../steps/job-changes.js';
+import { addMessageTo } from '../steps/job-messages.js';
 import { loadNotes, writeNote } from '../steps/notes.js';
 import { settleJob, WAYS } from '../steps/settle-job.js';
 import type { SiteRequest } from './request.js';

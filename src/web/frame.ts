@@ -3,9 +3,8 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import type { Workspace } from '../app/workspace.js';
-import { values } from '../charts/chart.js';
-import { readPalette } from '../charts/palette.js';
-import { sparkline } from '../charts/sparkline.js';
+import { readPalette } from '../charts/images.js';
+import { sparkline } from '../charts/svg.js';
 import { packageFile } from '../files.js';
 import { pageAsInvoked } from '../format/advice.js';
 import { percentOf, signedCount, signedPercent, thousands } from '../format/numbers.js';
@@ -16,6 +15,8 @@ export const hrefOf = ({ pathname, search }: URL): string => pathname.replace(/^
 
 /** The parameters that a link to another page keeps. */
 const KEPT = ['project', 'range', 'from', 'to', 'against'];
+
+const values = z.array(z.number().nullable());
 
 const rootSchema = z.object({ address: z.string() });
 

@@ -14,7 +14,7 @@ import type { DaysReader } from '../export/ledger.js';
 import { stampOf } from '../files.js';
 import { readStoredDays } from '../history/days.js';
 import type { StateTables } from '../history/tables.js';
-import { readTables } from '../state/carried.js';
+import { readTables } from '../state/copies.js';
 import { filledIn, type Parameters, parseRows, type Reader } from '../history/query.js';
 import { Turns } from './limits.js';
 

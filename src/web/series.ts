@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type ChartLine, type DrawnLines, lineChart, type Mark, markedWith } from '../charts/chart.js';
+import { type LineChart, type Mark, markedWith } from '../charts/chart.js';
 import { addDays, type DayRange, earlierBy } from '../day.js';
 import { type Audience, audienceName, AUDIENCES } from '../format/audience.js';
 import { dayRange, shortDayRange } from '../format/days.js';
@@ -34,9 +34,9 @@ const periodRow = z.looseObject({
 type SeriesPeriod = z.infer<typeof periodRow>;
 
 /** Views as a chart, with a dashed line for each audience in the days `shift` earlier; 0 for none. */
-function drawn(periods: readonly SeriesPeriod[], marks: readonly Mark[], shift: number): DrawnLines {
+function drawn(periods: readonly SeriesPeriod[], marks: readonly Mark[], shift: number): LineChart {
   const compared = shift === 0 ? [] : AUDIENCES;
-  const line = (audience: Audience, look: ChartLine['look'], column: Audience | `${Audience}_before`) => ({
+  const line = (audience: Audience, look: 'plain' | 'dashed', column: Audience | `${Audience}_before`) => ({
     label: audienceName(audience),
     color: audience,
     look,
@@ -53,9 +53,11 @@ function drawn(periods: readonly SeriesPeriod[], marks: readonly Mark[], shift: 
       ...remarksOn(period, marks),
     ];
   };
-  return lineChart.parse({
+  return {
     kind: 'lines',
     title: 'Human and AI views per day',
+    unit: '',
+    shaded: null,
     marks,
     points: periods.map((period) => ({
       first: period.first,
@@ -67,7 +69,7 @@ function drawn(periods: readonly SeriesPeriod[], marks: readonly Mark[], shift: 
       ...compared.map((audience) => line(audience, 'dashed', `${audience}_before`)),
       ...AUDIENCES.map((audience) => line(audience, 'plain', audience)),
     ],
-  });
+  };
 }
 
 /** Periods as a chart, as numbers, and how many of their days are not final. */
@@ -113,9 +115,11 @@ export function weeksOf(rows: Row[], events: Row[]) {
       const usual = low === null || high === null ? '' : `, ${thousands(low)} to ${thousands(high)} expected`;
       return `${audienceName(audience)} ${thousands(views)}${usual}`;
     });
-  const chart = {
-    kind: 'lines' as const,
+  const chart: LineChart = {
+    kind: 'lines',
     title: 'Human and AI views per week, with their expected ranges',
+    unit: '',
+    shaded: null,
     marks,
     points: points.map((days) => ({
       ...days,
@@ -133,7 +137,7 @@ export function weeksOf(rows: Row[], events: Row[]) {
   };
   return {
     /** Null if no week is loaded. */
-    weekPicture: points.length === 0 ? null : lineChart.parse(chart),
+    weekPicture: points.length === 0 ? null : chart,
     far: weeks.filter(({ is_far }) => is_far).toReversed(),
   };
 }

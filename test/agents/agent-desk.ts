@@ -4,7 +4,7 @@ import { planMessage } from '../../src/agents/messages.js';
 import type { SubmitTask } from '../../src/agents/submit.js';
 import { Client } from '../../src/api/client.js';
 import type { SandboxOptions } from '../../src/sandbox/index.js';
-import { readJob, readJobs } from '../../src/state/jobs.js';
+import { type NewJob, readJob, readJobs } from '../../src/state/jobs.js';
 import { readMessages } from '../../src/state/messages.js';
 import { recover } from '../../src/state/sender.js';
 import type { Parameters } from '../../src/state/state.js';
@@ -13,7 +13,7 @@ import { closeNow, newStore } from '../open-history.js';
 import { stateBeside } from '../open-state.js';
 import { clockAt, NOW, openSandbox } from '../sandbox/open-sandbox.js';
 import { type GivenParts, partsOf } from '../steps/parts-of.js';
-import { EVIDENCE } from './reading.js';
+import { jobFor } from './reading.js';
 
 export type AgentDesk = Awaited<ReturnType<typeof agentDesk>>;
 
@@ -60,12 +60,13 @@ export async function agentDesk(options: Partial<SandboxOptions> = {}) {
     /** Plans one job per page: `/page-1`, `/page-2`, … */
     plan: async (count: number, first = 1) => {
       for (let number = first; number < first + count; number++) {
-        const page = { path: `/page-${number}`, reason: 'much read', evidence: EVIDENCE };
-        const prompt = `Improve /page-${number}`;
-        const planned = { project, page, prompt, isApproved: false, now: clock.now() };
-        await desk.state.transaction(() => planJob(desk.state, planned));
+        const job = jobFor(`/page-${number}`, clock.now(), { project });
+        await desk.state.transaction(() => planJob(desk.state, job));
       }
     },
+    /** Plans the job of one page. */
+    planJob: (path: string, given: Partial<NewJob> = {}) =>
+      desk.state.transaction(() => planJob(desk.state, jobFor(path, clock.now(), { project, ...given }))),
     /** Plans a message to a job. */
     planMessage: (id: number, prompt: string) => {
       const job = readJob(desk.state, id) ?? expect.fail(`no job ${id}`);

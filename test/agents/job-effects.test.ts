@@ -5,7 +5,7 @@ import { emptyHistory, type TestHistory } from '../reports/history.js';
 import { emptyState } from '../../src/state/open.js';
 import { markMerged } from '../../src/state/pull-requests.js';
 import { day } from '../../src/day.js';
-import { EVIDENCE, readingSql } from './reading.js';
+import { jobFor, readingSql } from './reading.js';
 
 const PROJECT = 'prj_sandbox';
 
@@ -111,11 +111,8 @@ describe('after a merge', () => {
     const effect = effectWords(await onlyEffect());
     const state = emptyState();
     await state.transaction(() => {
-      for (const path of ['/changed', '/other']) {
-        const page = { path, reason: '', evidence: EVIDENCE };
-        const now = new Date('2026-09-06T04:00:00Z');
-        planJob(state, { project: PROJECT, page, prompt: '', isApproved: false, now });
-      }
+      for (const path of ['/changed', '/other'])
+        planJob(state, jobFor(path, new Date('2026-09-06T04:00:00Z'), { project: PROJECT }));
       markMerged(state, 1, day('2026-10-07'));
     });
     const jobs = await readJobsWithEffects(state, history.reader, PROJECT);

@@ -1,10 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { changeJob, planJob } from '../../src/agents/job.js';
+import { changeJob } from '../../src/agents/job.js';
 import { submitPrompts } from '../../src/agents/submit.js';
-import { readJobs } from '../../src/state/jobs.js';
 import { pollStep } from '../../src/steps/poll.js';
 import { type AgentDesk, agentDesk } from './agent-desk.js';
-import { EVIDENCE } from './reading.js';
 
 /** A client that answers each creation after `meanwhile` has been done. */
 const clientAfter = (meanwhile: () => Promise<unknown>, created: string[] = []) => ({
@@ -58,31 +56,10 @@ describe('a reply that comes after the job was taken for lost', () => {
 it('of planned jobs, a poll sends those that a person approved in every mode, and others only in mode apply', async () => {
   const desk = await agentDesk();
   await desk.plan(1);
-  const page = { path: '/approved', reason: 'much read', evidence: EVIDENCE };
-  const approved = {
-    project: desk.project,
-    page,
-    prompt: 'Improve',
-    isApproved: true,
-    now: desk.clock.now(),
-  };
-  await desk.state.transaction(() => planJob(desk.state, approved));
+  await desk.planJob('/approved', { is_approved: true });
   const states = () => desk.jobs().map(({ state }) => state);
   await pollStep(desk.parts(), {});
   expect(states()).toEqual(['planned', 'active']);
   await pollStep(desk.parts({ settings: { improve: { mode: 'apply' } } }), {});
   expect(states()).toEqual(['active', 'active']);
-});
-
-it('a project whose id begins as that of another one is left alone', async () => {
-  const desk = await agentDesk();
-  await desk.plan(1);
-  const page = { path: '/other', reason: 'much read', evidence: EVIDENCE };
-  const project = `${desk.project}0`;
-  const other = { project, page, prompt: 'Improve', isApproved: true, now: desk.clock.now() };
-  await desk.state.transaction(() => planJob(desk.state, other));
-  await submitPrompts(desk.task(), 'job');
-  await pollStep(desk.parts({ settings: { improve: { mode: 'apply' } } }), {});
-  expect(readJobs(desk.state, project).map(({ state }) => state)).toEqual(['planned']);
-  expect(desk.jobs().map(({ id }) => id)).toEqual([1]);
 });

@@ -17,7 +17,7 @@ import { tries } from '../fuzz.js';
 import { openTestState } from '../open-state.js';
 import { clockAt, NOW } from '../sandbox/open-sandbox.js';
 import { reply, type SeenRequest, serve } from '../serve.js';
-import { EVIDENCE } from './reading.js';
+import { jobFor } from './reading.js';
 
 /** What a platform does with a POST, and what the sender learns. */
 const FATES = [
@@ -220,8 +220,7 @@ async function live(steps: readonly Step[]): Promise<void> {
       case 'plan': {
         if (model.jobs.size === 3) return;
         const prompt = `Improve /page-${model.jobs.size}`;
-        const page = { path: `/page-${model.jobs.size}`, reason: 'much read', evidence: EVIDENCE };
-        const job = { project, page, prompt, isApproved: false, now: clock.now() };
+        const job = jobFor(`/page-${model.jobs.size}`, clock.now(), { project });
         await opened.state.transaction(() => planJob(opened.state, job));
         model.jobs.set(prompt, 'planned');
         return;

@@ -2,7 +2,13 @@ import { addDays, addHours } from 'date-fns';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { recordChoices } from '../../src/steps/improve.js';
 import { changeJob, planJob } from '../../src/agents/job.js';
-import { busyPages, type PlanRules, readCandidates, rejectedPages } from '../../src/agents/plan.js';
+import {
+  busyPages,
+  type ImprovePlan,
+  type PlanRules,
+  readCandidates,
+  rejectedPages,
+} from '../../src/agents/plan.js';
 import { reasonWords } from '../../src/agents/reasons.js';
 import type { Selection } from '../../src/agents/select.js';
 import { settingsSchema } from '../../src/config/schema.js';
@@ -15,7 +21,7 @@ import type { State } from '../../src/state/state.js';
 import { newStore } from '../open-history.js';
 import { emptyHistory, type TestHistory } from '../reports/history.js';
 import { NOW } from '../sandbox/open-sandbox.js';
-import { EVIDENCE, planFrom, readingSql, steadyPages, storeReading } from './reading.js';
+import { EVIDENCE, jobFor, planFrom, readingSql, steadyPages, storeReading } from './reading.js';
 
 const RULES: PlanRules = {
   ...{ minWeeklyViews: 200, exclude: [] },
@@ -24,10 +30,14 @@ const RULES: PlanRules = {
 const AT = { now: NOW, isListed: undefined };
 
 /** Plans a job for a page. */
-function planned(state: State, path: string, now: Date) {
-  const page = { path, reason: '', evidence: EVIDENCE };
-  const job = { project: 'prj_sandbox', page, prompt: 'p', isApproved: false, now };
-  return state.transaction(() => planJob(state, job));
+const planned = (state: State, path: string, now: Date) =>
+  state.transaction(() => planJob(state, jobFor(path, now)));
+
+/** The plan as `readership improve` prints it. */
+function linesOf(plan: ImprovePlan): string[] {
+  const settings = { baseUrl: 'http://127.0.0.1', projects: [{ id: 'prj_sandbox' }] };
+  const { improve: rules } = settingsSchema.parse(settings);
+  return improvePlanLines({ name: 'Docs', plan, rules, width: 80, proposals: undefined });
 }
 
 describe('the evidence for a page, from the history', () => {
@@ -181,6 +191,20 @@ it('a stored choice keeps its time while the decision is the same', async () => 
   expect(times()).toEqual([NOW, later, NOW]);
 });
 
+it('what waits only for room is next in line, and not left out', async () => {
+  const history = await newStore();
+  await storeReading(history, steadyPages(12));
+  const plan = await planFrom({ state: emptyState(), reader: history }, 'prj_sandbox', RULES, AT);
+  const lines = linesOf(plan);
+  expect(lines[0]).toBe('Docs: 5 pages would get a job now');
+  const text = lines.join('\n');
+  expect(text).toMatch(
+    /Next in line, when there is room \(improve\.maxJobsPerWeek is 5\):\n.+\n +#6 +\/guides\/page-6 [^]*\n {2}2 more pages: --verbose/,
+  );
+  expect(text).not.toContain('left out');
+  expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(80);
+});
+
 it.each([
   ['2026-11-17T22:00:00Z', 'less than a day', 0],
   ['2026-11-16T22:00:00Z', 'the oldest for 1 day', 0],
@@ -198,15 +222,7 @@ it.each([
     { ...RULES, maxOpenPullRequests: 1 },
     AT,
   );
-  const settings = { baseUrl: 'http://127.0.0.1', projects: [{ id: 'prj_sandbox' }] };
-  const { improve: rules } = settingsSchema.parse(settings);
-  const lines = improvePlanLines({
-    name: 'Docs',
-    plan,
-    rules,
-    width: 80,
-    proposals: undefined,
-  });
+  const lines = linesOf(plan);
   expect(plan.weeks).toBe(0);
   expect(lines).toContain(`  1 pull request waiting for review, ${age}`);
   const held = 'waits for room: improve.maxOpenPullRequests is 1';

@@ -11,7 +11,7 @@ import { openTestState } from '../open-state.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 import { reply, serve, type TestServer } from '../serve.js';
 import { tempDir } from '../temp-dir.js';
-import { EVIDENCE } from './reading.js';
+import { jobFor } from './reading.js';
 
 let program: string;
 let platform: TestServer;
@@ -34,11 +34,8 @@ beforeEach(async () => {
   });
   const { dataDir: created, state, close } = await openTestState();
   await state.transaction(() => {
-    const plan = (path: string) => {
-      const page = { path, reason: 'much read', evidence: EVIDENCE };
-      const planned = { project: 'prj_1', page, prompt: `Improve ${path}`, isApproved: false, now: NOW };
-      return readJob(state, planJob(state, planned)) ?? expect.fail('no job');
-    };
+    const plan = (path: string) =>
+      readJob(state, planJob(state, jobFor(path, NOW, { project: 'prj_1' }))) ?? expect.fail('no job');
     plan('/waiting');
     const sending = changeJob(state, plan('/active'), { event: 'submit', now: NOW, cause: '' });
     const remote = { id: 'job_0', status: 'active' };

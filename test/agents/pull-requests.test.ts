@@ -3,6 +3,7 @@ import { findPullRequest } from '../../src/agents/pull-request.js';
 import { submitPrompts } from '../../src/agents/submit.js';
 import { secretsOf } from '../../src/app/secrets.js';
 import { settingsSchema } from '../../src/config/schema.js';
+import { readWorkspaceRow } from '../../src/state/workspace.js';
 import { pollStep } from '../../src/steps/poll.js';
 import { reply, serve } from '../serve.js';
 import { NOW } from '../sandbox/open-sandbox.js';
@@ -86,6 +87,17 @@ describe('a merged pull request', () => {
     expect(server.seen[0]?.headers.authorization).toBeUndefined();
     // GitHub refuses requests without one.
     expect(server.seen[0]?.headers['user-agent']).toMatch(/^readership\/\d/);
+  });
+
+  it('that is still open changes nothing that the history or a report depends on', async () => {
+    const { poll, server, state } = await reviewed([OPEN, OPEN, CLOSED]);
+    await poll();
+    const { changes } = readWorkspaceRow(state);
+    await poll(HOUR);
+    expect(server.seen).toHaveLength(2);
+    expect(readWorkspaceRow(state).changes).toBe(changes);
+    await poll(HOUR);
+    expect(readWorkspaceRow(state).changes).toBe(changes + 1);
   });
 
   it('is ignored if its merge date is before its job was planned, or after today', async () => {

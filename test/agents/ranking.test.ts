@@ -10,7 +10,7 @@ import { emptyState } from '../../src/state/open.js';
 import type { State } from '../../src/state/state.js';
 import { changeJob, planJob } from '../../src/agents/job.js';
 import { storeReview } from '../../src/agents/merges.js';
-import { EVIDENCE, planFrom } from './reading.js';
+import { jobFor, planFrom } from './reading.js';
 import { emptyHistory, type TestHistory } from '../reports/history.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 
@@ -110,9 +110,8 @@ async function storeFate(fate: Fate, index: number): Promise<void> {
   const isMerged = fate === 'merged';
   if (!['active', 'in review', 'merged', 'rejected'].includes(fate)) return;
   const at = addDaysTo(NOW, -10);
-  const page = { path, reason: '', evidence: EVIDENCE };
   await state.transaction(() => {
-    const job = planJob(state, { project: 'prj_1', page, prompt: '', isApproved: false, now: at });
+    const job = planJob(state, jobFor(path, at, { project: 'prj_1' }));
     const sending = changeJob(state, jobOf(job), { event: 'submit', now: at, cause: '' });
     const prLink = fate === 'active' ? null : `https://code.example.com/${index}`;
     const remote = { id: `job_${index}`, status: fate === 'active' ? 'active' : 'completed', prLink };

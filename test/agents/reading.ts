@@ -8,7 +8,8 @@ import {
 import type { Reader } from '../../src/history/query.js';
 import type { State } from '../../src/state/state.js';
 import { day } from '../../src/day.js';
-import type { Evidence } from '../../src/state/jobs.js';
+import { referenceOf } from '../../src/agents/job.js';
+import type { Evidence, NewJob } from '../../src/state/jobs.js';
 import { execute } from '../open-history.js';
 import type { HistoryStore } from '../../src/history/store.js';
 
@@ -53,6 +54,14 @@ export const EVIDENCE: Evidence = {
   trend: 0.1,
   weeks: [{ week: day('2026-11-09'), human: 900, ai: 300 }],
 };
+
+/** A job for a page, to be planned. */
+export function jobFor(path: string, now: Date, given: Partial<NewJob> = {}): NewJob {
+  const project = given.project ?? 'prj_sandbox';
+  const prompt = `Improve ${path}`;
+  const job = { project, path, is_approved: false, reason: 'much read', prompt, planned_at: now };
+  return { reference: referenceOf(project, path, now), ...job, ...EVIDENCE, ...given };
+}
 
 /** Decides as `improve` does, with the pages that a history has. */
 export const planFrom = async (

@@ -1,6 +1,6 @@
 import { addMinutes } from 'date-fns';
 import { describe, expect, it } from 'vitest';
-import { nextTurn, submitPrompts, TurnError } from '../../src/agents/submit.js';
+import { promptLimit, submitPrompts, PromptLimitError } from '../../src/agents/submit.js';
 import { recordPromptPause } from '../../src/state/messages.js';
 import { agentDesk } from './agent-desk.js';
 
@@ -20,15 +20,15 @@ describe('the hourly limit', () => {
         desk.clock.advance(7);
       };
       const { stopped } = await submitPrompts({ ...desk.task(), onJob }, 'job');
-      if (stopped instanceof TurnError) waits.push(stopped.resumeAt);
+      if (stopped instanceof PromptLimitError) waits.push(stopped.resumeAt);
       else if (stopped !== undefined) throw stopped as Error;
       if (waits.length === 1 && desk.messages().length === 0) {
         expect(desk.sandbox.inspect().jobs).toHaveLength(99);
         const now = desk.clock.now();
         await desk.planMessage(1, 'Go on');
         const refused = (await submitPrompts(desk.task(), 'message')).stopped as Error;
-        expect(refused).toBeInstanceOf(TurnError);
-        expect(nextTurn(desk.state, 'prj_other', now)).toBeUndefined();
+        expect(refused).toBeInstanceOf(PromptLimitError);
+        expect(promptLimit(desk.state, 'prj_other', now)).toBeUndefined();
         expect(refused.message).toMatch(
           /^1 prompt not sent yet: the limit of 100 prompts an hour has been reached\. The next can be sent from Nov 18, 2026 at 06:01 UTC\. Send them then with readership jobs poll, or let the schedule do it\.$/,
         );
@@ -52,13 +52,13 @@ describe('the hourly limit', () => {
       const at = addMinutes(now, pausedInMinutes);
       const pause = { project: desk.project, now: at, until: addMinutes(at, 60), cause: 'a test' };
       await desk.state.transaction(() => recordPromptPause(desk.state, pause));
-      return nextTurn(desk.state, desk.project, now)?.at;
+      return promptLimit(desk.state, desk.project, now)?.until;
     };
     expect(await turnAfter(400 * 24 * 60)).toBeUndefined();
     expect(await turnAfter(3 * 60)).toBeUndefined();
     expect(await turnAfter(-10)).toEqual(addMinutes(now, 50));
     expect(await turnAfter(30)).toEqual(addMinutes(now, 60));
-    expect(nextTurn(desk.state, 'prj_other', now)).toBeUndefined();
+    expect(promptLimit(desk.state, 'prj_other', now)).toBeUndefined();
   });
 
   it('does not say that the schedule will send the rest if improve.mode is plan', async () => {

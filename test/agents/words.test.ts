@@ -7,7 +7,7 @@ import { callCli } from '../run-cli.js';
 import { openTestState } from '../open-state.js';
 import { reply, serve } from '../serve.js';
 import { agentSite } from './agent-site.js';
-import { EVIDENCE, steadyPages } from './reading.js';
+import { jobFor, steadyPages } from './reading.js';
 
 it('prompts that were not sent are counted by project, and every command gives the same time', async () => {
   const platform = await serve(({ url }, response) =>
@@ -21,9 +21,7 @@ it('prompts that were not sent are counted by project, and every command gives t
   const config = await readFile(file, 'utf8');
   await writeFile(file, config.replace('name: Acme Docs }', 'name: Acme Docs }, { id: prj_2 }'));
   const { state, close } = await openTestState(dirname(site.historyFile));
-  const page = { path: '/other', reason: 'much read', evidence: EVIDENCE };
-  const job = { project: 'prj_2', page, prompt: 'Improve', isApproved: false, now: new Date() };
-  await state.transaction(() => planJob(state, job));
+  await state.transaction(() => planJob(state, jobFor('/other', new Date(), { project: 'prj_2' })));
   await close();
   const run = (...args: string[]) => callCli(args, site);
 

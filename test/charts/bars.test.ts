@@ -1,12 +1,14 @@
 import { expect, test } from 'vitest';
 import type { BarChart } from '../../src/charts/chart.js';
-import { drawChart } from '../../src/charts/draw.js';
+import { drawChart } from '../../src/charts/lines.js';
 
 const SIZES = ['page', 'tablet', 'phone', 'email'] as const;
 
 const chartOf = (rows: BarChart['rows'], bars = ['human', 'ai']): BarChart => ({
   kind: 'bars',
   title: 'Sections',
+  unit: '',
+  more: 0,
   bars: bars.map((color) => ({ label: color, color })),
   rows,
 });

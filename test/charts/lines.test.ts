@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from 'vitest';
 import { type ChartValues, type LineChart, markedWith } from '../../src/charts/chart.js';
-import { drawChart } from '../../src/charts/draw.js';
+import { drawChart } from '../../src/charts/lines.js';
 import { addDays, day } from '../../src/day.js';
 
 const FIRST = day('2026-08-17');
@@ -16,6 +16,9 @@ const pointsOf = (count: number) =>
 const chartOf = (lines: readonly ChartValues[], more: Partial<LineChart> = {}): LineChart => ({
   kind: 'lines',
   title: 'Views per day',
+  unit: '',
+  marks: [],
+  shaded: null,
   points: pointsOf(lines[0]?.length ?? 0),
   lines: lines.map((values, index) => ({
     label: `Line ${index}`,

@@ -42,7 +42,7 @@ describe('rows as lines', () => {
 
   it('mark what happened on their days, and say so beside the values', () => {
     const on = (at: string) => ({ day: day(at), text: `News of ${at}`, isBreak: false });
-    const { marks = [], points } = linesOf(daily(['2026-11-02', '2026-11-09']), 'day', shown, [
+    const { marks, points } = linesOf(daily(['2026-11-02', '2026-11-09']), 'day', shown, [
       on('2026-12-24'),
       on('2026-11-11'),
       on('2026-11-03'),

@@ -18,7 +18,7 @@ describe('the email configuration', () => {
   it('normalizes recipients and removes duplicates', async () => {
     const { mail, reports } = await load(
       'mail: { from: Readership <docs@Example.com> }\n' +
-        "reports: { weekly: { to: [docs@example.com, ' docs@EXAMPLE.com', lead@example.com] } }",
+        "reports: { weekly: { to: [docs@example.com, ' DOCS@EXAMPLE.com', lead@example.com] } }",
     );
     expect(mail).toEqual({
       from: { name: 'Readership', address: 'docs@example.com' },
@@ -72,6 +72,7 @@ describe('the email configuration', () => {
       'reports: { weekly: { too: [a@example.com] } }',
       /yaml:3 {2}reports\.weekly\.too: unknown setting; an audience can have to, where and digest/,
     ],
+    ['reports: { weekly: { to: [Docs Team] } }', /reports\.weekly\.to\[0\]: not an email address: write one/],
     ['reports: { weekly: [{ where: sdks }] }', /reports\.weekly\[0\]\.where: not a path pattern/],
     [
       'reports: { firstDayOfWeeks: monday }',

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { addDays, type Day, daysIn } from '../../src/day.js';
 import { needsPerson } from '../../src/export/plan.js';
-import { readFutureRecords } from '../../src/steps/known-days.js';
+import { readFutureRecords } from '../../src/steps/history.js';
 import { readDayLedger } from '../../src/export/ledger.js';
 import { AdditivityError } from '../../src/export/totals.js';
 import { KEPT_FROM, readPageSize } from '../../src/export/facts.js';

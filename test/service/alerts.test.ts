@@ -66,6 +66,23 @@ it('an outage whose email may have arrived gets an email when it is over', async
   expect(subjects).toEqual(['Readership: export fails', 'Readership: export works again']);
 });
 
+it('why no alert could be sent is said, unless a step says it already', async () => {
+  const { history, state, sender } = await mailSite();
+  const said: string[] = [];
+  const parts = partsOf(history, {
+    state,
+    sender,
+    settings: { alerts: { to: [OPS] } },
+    session: { now: () => NOW, observer: { onAlertFailed: (words) => said.push(words) } },
+  });
+  const error = new Error('the disk is full');
+  const failing = { ...parts, store: Object.assign(history, { query: () => Promise.reject(error) }) };
+  await sendAlerts(failing, [{ step: 'export', outcome: 'failed', error }]);
+  expect(said).toEqual([]);
+  await sendAlerts(failing);
+  expect(said).toEqual(['No alert could be sent: the disk is full']);
+});
+
 it('a platform unreachable for more than a day is an outage: one email when it starts, one when it ends', async () => {
   const { run, mails } = await setUp();
   const operation = { name: 'list views', method: 'GET', url: 'https://docs.example.com/views' } as const;
@@ -128,9 +145,9 @@ describe('a day on which views fall', () => {
           transport,
           channels: new Map([['chat', postTo('webhook', chat.baseUrl).channel]]),
         },
-        session: { now: () => new Date(time) },
+        session: { now: () => new Date(time), observer: { onAlertFailed: (words) => expect.fail(words) } },
       });
-      expect(await sendAlerts(parts)).toBeUndefined();
+      await sendAlerts(parts);
       return (await mailsTo(OPS)).map(({ subject }) => subject);
     };
     const setViews = (date: string, views: string, state = 'final') =>

@@ -1,11 +1,10 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { changeJob, planJob } from '../../src/agents/job.js';
+import { changeJob } from '../../src/agents/job.js';
 import { submitPrompts } from '../../src/agents/submit.js';
 import { isSendDue, runDue } from '../../src/service/run.js';
 import { readLastRuns, recordStepEnd, recordStepStart } from '../../src/state/runs.js';
 import { agentDesk } from '../agents/agent-desk.js';
-import { EVIDENCE } from '../agents/reading.js';
 import { tempDir } from '../temp-dir.js';
 
 it('a failed poll is followed by a successful one if its job was resolved by hand and no other is active', async () => {
@@ -39,19 +38,9 @@ it('what a person approved or wrote is to be sent at once, until polling was tri
   const desk = await agentDesk();
   const { workspace } = desk.parts();
   const isDue = () => isSendDue(desk.state, workspace.settings, new Date(0), desk.clock.now());
-  const planned = (path: string, isApproved: boolean) =>
-    desk.state.transaction(() =>
-      planJob(desk.state, {
-        project: desk.project,
-        page: { path, reason: 'much read', evidence: EVIDENCE },
-        prompt: `Improve ${path}`,
-        isApproved,
-        now: desk.clock.now(),
-      }),
-    );
-  await planned('/flagged', false);
+  await desk.planJob('/flagged');
   expect(isDue()).toBe(false);
-  await planned('/approved', true);
+  await desk.planJob('/approved', { is_approved: true });
   expect(isDue()).toBe(true);
   desk.clock.advance(1);
   await recordStepStart(desk.state, 'first', 'poll', desk.clock.now());

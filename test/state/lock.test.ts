@@ -2,7 +2,7 @@ import { chmod, copyFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { LockedError, StorageError } from '../../src/errors.js';
-import { acquireWorker, ReplacedWorkerError } from '../../src/state/lock.js';
+import { acquireWorker, readHolder, ReplacedWorkerError } from '../../src/state/lock.js';
 import { readWorkspaceRow } from '../../src/state/workspace.js';
 import { addJob, newState, newWorker, now, senderOf, valueOf } from './new-state.js';
 import { otherProcess } from './other-process.js';
@@ -65,7 +65,9 @@ describe('the lock of the worker', () => {
     const worker = await newWorker(dataDir, state);
     await expect(acquire(dataDir, state)).rejects.toThrow(LockedError);
     await worker.release();
-    await (await acquire(dataDir, state)).release();
+    const next = await acquire(dataDir, state);
+    expect(next.token).toBe(worker.token + 1);
+    await next.release();
   });
 
   it('is still held by a process that is stopped, and free when that is killed', async () => {
@@ -79,7 +81,7 @@ describe('the lock of the worker', () => {
     await vi.waitUntil(() => isHeld, { timeout: 60_000, interval: 1 });
     await holder.kill();
     const worker = await waiting;
-    worker.expectCurrent();
+    expect(readHolder(state)).toMatchObject({ pid: process.pid, command: 'readership run' });
     await worker.release();
   });
 
@@ -132,7 +134,7 @@ describe('the file of the lock', () => {
       await expect(readFile(witness)).rejects.toThrow('ENOENT');
       // Its end takes nothing from the second one.
       await first.does('release');
-      second.expectCurrent();
+      expect(readHolder(state)).toMatchObject({ pid: process.pid });
       const attempt = await senderOf(dataDir, state, second, witness).begin(
         now(),
         (number) => state.run(`UPDATE jobs SET state = 'sending', attempt = $number`, { number }) === 1,

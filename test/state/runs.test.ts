@@ -10,7 +10,7 @@ const at = (hours: number) => addHours(NOW, hours);
 const inHours = (instant: Date) => (instant.getTime() - NOW.getTime()) / 3_600_000;
 
 /** A state with exports: the hour each started, and how it ended; `pause` is `later` with a resume time. */
-async function ledgerOf(runs: string): Promise<OpenState> {
+async function stateWith(runs: string): Promise<OpenState> {
   const open = await openTestState();
   const { state } = open;
   for (const run of runs.split(', ')) {
@@ -34,7 +34,7 @@ it.each([
   ['0 pause, 200 pause, 400 pause'],
   ['0 later, 1 pause, 30 later, 31 pause, 60 later'],
 ])('no outage: %s', async (runs) => {
-  expect(readOutages((await ledgerOf(runs)).state, at(1000))).toEqual([]);
+  expect(readOutages((await stateWith(runs)).state, at(1000))).toEqual([]);
 });
 
 it.each([
@@ -54,7 +54,7 @@ it.each([
   ['0 failed, 1 failed, 2000 done', { since: 0, words: '1 failed' }],
   ['0 failed, 1 done, 2 later, 27 later', { since: 2, words: '27 later' }],
 ])('an outage: %s', async (runs, { since, words, over }: { since: number; words: string; over?: number }) => {
-  const outages = readOutages((await ledgerOf(runs)).state, at(1000));
+  const outages = readOutages((await stateWith(runs)).state, at(1000));
   const seen = outages.map((outage) => ({
     ...{ step: outage.step, words: outage.words, since: inHours(outage.since) },
     over: outage.over_at === null ? undefined : inHours(outage.over_at),
@@ -63,7 +63,7 @@ it.each([
 });
 
 it('a run that a killed process left is interrupted from the next worker on', async () => {
-  const { state, worker } = await ledgerOf('0 done, 1 running');
+  const { state, worker } = await stateWith('0 done, 1 running');
   await recover(state, worker, at(2));
   expect(readLastRuns(state, at(1000))).toMatchObject([
     { outcome: 'interrupted', done_at: at(0), summary: 'the process was killed' },

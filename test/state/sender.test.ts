@@ -248,36 +248,3 @@ it('only the latest worker records it', async () => {
   await expect(recover(state, worker, NOW)).rejects.toThrow(/has taken over/);
   expect(jobState(state)).toBe('sending');
 });
-
-it('of more than ten thousand runs, the last thousand of each step are kept, and all of an outage', async () => {
-  const { dataDir, state } = await newState();
-  const worker = await newWorker(dataDir, state);
-  const add = (step: string, number: number, outcome: string) =>
-    state.run('INSERT INTO runs VALUES ($number, $step, $at, NULL, $outcome, NULL, NULL)', {
-      number: `${number}`,
-      step,
-      outcome,
-      at: new Date(NOW.getTime() + number * 60_000),
-    });
-  await state.transaction(() => {
-    for (let number = 0; number < 3_600; number++) {
-      add('poll', number, 'done');
-      add('export', number, number < 100 ? 'done' : 'failed');
-      add('audit', number, 'failed');
-    }
-    add('publish', 0, 'done');
-  });
-  await recover(state, worker, NOW);
-  const row = z.object({ step: z.string(), runs: z.int(), first: z.string() });
-  expect(
-    state.all(
-      "SELECT step, count(*) AS runs, min(CAST(run AS INTEGER)) || '' AS first FROM runs GROUP BY step ORDER BY step",
-      row,
-    ),
-  ).toEqual([
-    { step: 'audit', runs: 3_600, first: '0' },
-    { step: 'export', runs: 3_501, first: '99' },
-    { step: 'poll', runs: 1_000, first: '2600' },
-    { step: 'publish', runs: 1, first: '0' },
-  ]);
-});

@@ -22,11 +22,12 @@ const accept = (prompt: string) => {
 const client = { createJob: accept, sendMessage: (_: string, prompt: string) => accept(prompt) };
 const rules = { maxJobsPerWeek: 1_000_000, maxOpenPullRequests: 1_000_000 };
 for (let number = Number(first); number < Number(first) + Number(jobs); number++) {
+  const page = { project: 'prj_1', path: `/${number}`, reason: 'much read' };
   const evidence = { weekly_human: 1, weekly_ai: 1, trend: null, weeks: [] };
-  const page = { path: `/${number}`, reason: 'much read', evidence };
   const prompt = String(number);
+  const reference = `torture ${number}`;
   await state.transaction(() =>
-    planJob(state, { project: 'prj_1', page, prompt, isApproved: true, now: now() }),
+    planJob(state, { ...page, ...evidence, reference, prompt, is_approved: true, planned_at: now() }),
   );
 }
 const onJob = ({ prompt, state: outcome }: { prompt: string; state: string }) => {

@@ -1,23 +1,14 @@
-import { z } from 'zod';
 import { isCut } from '../../charts/axes.js';
-import { type ChartValues, type DrawnLines, lineChart, mark, markedWith } from '../../charts/chart.js';
+import { type ChartValues, type LineChart, markedWith } from '../../charts/chart.js';
 import { MOST_PLAIN_POINTS } from '../../charts/layout.js';
-import { sparkline } from '../../charts/sparkline.js';
+import { sparkline } from '../../charts/svg.js';
 import { type Audience, audienceName, AUDIENCES } from '../../format/audience.js';
 import { dayRange } from '../../format/days.js';
 import { counted, inWords, thousands } from '../../format/numbers.js';
 import { capitalised } from '../../format/text.js';
 import { eventOf } from '../charts.js';
 import type { WeekComparison } from './comparison.js';
-import { dayViews, type SparkWeek, type WeeklyRows } from './rows.js';
-
-export const weeklyChart = z.object({
-  title: z.string(),
-  days: z.array(dayViews),
-  notes: z.array(mark),
-  /** The number of days at the end to shade. */
-  reported: z.number(),
-});
+import type { SparkWeek, WeeklyRows } from './rows.js';
 
 /** The days that are drawn, oldest first, the notes about them, and what is written around them. */
 export function chartOf(
@@ -37,6 +28,7 @@ export function chartOf(
       ...(isCut(views) ? ['A triangle marks a day above the end of the scale.'] : []),
     ].join(' '),
     title: `Views per day over ${counted(weeks, 'week')}. Human: ${thousands(human)} this week. AI: ${thousands(ai)} this week.`,
+    /** The number of days at the end to shade. */
     reported: isOneWeek ? 0 : 7,
     days,
     notes: markedWith(notes.map(eventOf).filter((note) => days.some(({ day }) => day === note.day))),
@@ -44,13 +36,14 @@ export function chartOf(
 }
 
 /** The chart of the weekly report: views per day by people and AI. */
-export function viewsChart({ title, days, notes, reported }: z.infer<typeof weeklyChart>): DrawnLines {
+export function viewsChart({ title, days, notes, reported }: ReturnType<typeof chartOf>): LineChart {
   const [first, last] = [days.at(-reported)?.day, days.at(-1)?.day];
-  return lineChart.parse({
+  return {
     kind: 'lines',
     title,
+    unit: '',
     marks: notes,
-    shaded: reported === 0 || first === undefined ? null : { first, last },
+    shaded: reported === 0 || first === undefined || last === undefined ? null : { first, last },
     points: days.map(({ day, human, ai }) => ({
       first: day,
       last: day,
@@ -66,7 +59,7 @@ export function viewsChart({ title, days, notes, reported }: z.infer<typeof week
       values: days.map((of) => of[audience]),
       look: days.length > MOST_PLAIN_POINTS ? 'averaged' : 'plain',
     })),
-  });
+  };
 }
 
 /** Number of weeks of a sparkline, loaded or not. */

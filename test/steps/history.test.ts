@@ -10,7 +10,7 @@ import {
   readFutureRecords,
   recallDays,
   rememberDays,
-} from '../../src/steps/known-days.js';
+} from '../../src/steps/history.js';
 import { changeHistory, inHistory, newStore } from '../open-history.js';
 import { openTestState } from '../open-state.js';
 import { NOW } from '../sandbox/open-sandbox.js';

@@ -1,4 +1,4 @@
-import { isRemoteJob, jobIs } from '../agents/job.js';
+import { isRemoteJob, jobStateWords } from '../agents/job.js';
 import { OPEN_MESSAGE_STATES } from '../agents/lifecycle.js';
 import { planMessage } from '../agents/messages.js';
 import { MAX_PROMPT_LENGTH } from '../agents/prompt.js';
@@ -57,7 +57,7 @@ export const addMessageTo = (
       );
     if (!isRemoteJob(job))
       throw new ConfigurationError(
-        `Job ${job.id} ${jobIs(job)}, and its ID on the platform is not known. See readership jobs show ${job.id}; if you find it there: readership jobs settle ${job.id} --sent REMOTE_ID`,
+        `Job ${job.id} ${jobStateWords(job)}, and its ID on the platform is not known. See readership jobs show ${job.id}; if you find it there: readership jobs settle ${job.id} --sent REMOTE_ID`,
       );
     const open = messages.find((message) => OPEN_MESSAGE_STATES.has(message.state));
     // The same message again, after a failure that kept it, is not another one.
