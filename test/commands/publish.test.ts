@@ -12,7 +12,7 @@ import { callCleanly, endedWith, env, KEY, historyFile, workspaceOf } from './wo
 
 const NOWHERE = { baseUrl: 'http://127.0.0.1:1', projectId: 'prj_1' };
 
-/** A workspace with one stored day of views, and nothing published. */
+/** A workspace with one stored day of views, and no dataset. */
 async function setUp(settings = ''): Promise<string> {
   const cwd = await workspaceOf(NOWHERE, settings);
   await load(cwd, { '2026-11-01': [page('/a', 3, 1)] });
@@ -44,7 +44,7 @@ const VIEWS = [
   JSON.stringify({ project: 'prj_1', day: '2026-11-01', path: '/a', page: '/a', human: 3, ai: 1, total: 4 }),
 ];
 
-/** One sentence says why the dataset is not published. */
+/** One sentence says why the dataset is not written. */
 function expectFailure(result: CliResult, words: RegExp): void {
   const { stdout, stderr } = endedWith(1, result);
   expect(stdout).toBe('');

@@ -32,7 +32,7 @@ async function startReader(file: string, how: 'once' | 'again') {
   };
 }
 
-it(`${EXPORTS} exports and publishes, with ${READERS} active readers and one that never closes: none fails or reads a partial state`, async () => {
+it(`${EXPORTS} exports, with ${READERS} active readers and one that never closes: none fails or reads a partial state`, async () => {
   const platform = await servePlatform({ now: () => new Date(), rowsOf: (day) => rowsOf(day, 40) });
   const start = daysAgo(FIRST_DAYS + EXPORTS);
   const cwd = await platformWorkspace(platform, `history: { start: ${start} }\n`);
