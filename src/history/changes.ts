@@ -60,8 +60,10 @@ export async function applyChanges(connection: DuckDBConnection, changes: Change
     }
   });
   await appendTo(connection, 'internal', 'counts', (appender) => {
-    for (const { project, stored, counts } of days)
-      if (counts !== undefined) appendCounts(appender, idOf(project), stored.day, counts);
+    const counted = days.flatMap(({ project, stored: { day }, counts }) =>
+      counts === undefined ? [] : { projectId: idOf(project), day, counts },
+    );
+    appendCounts(appender, counted);
   });
   await appendTo(connection, 'main', 'days', (appender) => {
     for (const { project, stored } of days) appendRow(appender, dayValues(project, stored));

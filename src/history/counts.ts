@@ -48,23 +48,35 @@ export function expectExact(counts: DayCounts): void {
 
 const EPOCH = day('1970-01-01');
 
-/** Appends the rows of a day to `internal.counts`. */
-export function appendCounts(appender: DuckDBAppender, projectId: number, on: Day, counts: DayCounts): void {
-  const date = daysBetween(EPOCH, on);
-  for (let from = 0; from < counts.ids.length; from += CHUNK_ROWS) {
-    const ids = counts.ids.slice(from, from + CHUNK_ROWS);
-    const chunk = DuckDBDataChunk.create([INTEGER, DATE, INTEGER, BIGINT, BIGINT, BIGINT], ids.length);
-    const columns = [
-      new Int32Array(ids.length).fill(projectId),
-      new Int32Array(ids.length).fill(date),
-      ids,
-      ...COLUMNS.map((name) => wide(counts[name].subarray(from, from + CHUNK_ROWS))),
-    ];
-    columns.forEach((column, index) => {
-      const vector = duckdb.data_chunk_get_vector(chunk.chunk, index);
-      duckdb.copy_data_to_vector(vector, 0, column.buffer, 0, column.byteLength);
-    });
-    appender.appendDataChunk(chunk);
+/** The rows of a day, with its project as a number. */
+interface CountedDay {
+  readonly projectId: number;
+  readonly day: Day;
+  readonly counts: DayCounts;
+}
+
+/** Appends the rows of days to `internal.counts`. */
+export function appendCounts(appender: DuckDBAppender, days: Iterable<CountedDay>): void {
+  // Only garbage collection gives back the memory of a chunk, so there is one.
+  const chunk = DuckDBDataChunk.create([INTEGER, DATE, INTEGER, BIGINT, BIGINT, BIGINT]);
+  for (const { projectId, day: on, counts } of days) {
+    const date = daysBetween(EPOCH, on);
+    for (let from = 0; from < counts.ids.length; from += CHUNK_ROWS) {
+      const ids = counts.ids.slice(from, from + CHUNK_ROWS);
+      chunk.reset();
+      chunk.rowCount = ids.length;
+      const columns = [
+        new Int32Array(ids.length).fill(projectId),
+        new Int32Array(ids.length).fill(date),
+        ids,
+        ...COLUMNS.map((name) => wide(counts[name].subarray(from, from + CHUNK_ROWS))),
+      ];
+      columns.forEach((column, index) => {
+        const vector = duckdb.data_chunk_get_vector(chunk.chunk, index);
+        duckdb.copy_data_to_vector(vector, 0, column.buffer, 0, column.byteLength);
+      });
+      appender.appendDataChunk(chunk);
+    }
   }
 }
 

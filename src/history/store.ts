@@ -87,6 +87,11 @@ export class HistoryStore implements Reader {
     });
   }
 
+  /** Reads the newest version alone: with the tables of the state as of when it was written. */
+  readonly file: Reader = {
+    query: (sql, row, parameters) => this.#reading((history) => history.query(sql, row, parameters)),
+  };
+
   /** The tables of the state have changed. */
   refresh(): void {
     this.#areTablesOld = true;
