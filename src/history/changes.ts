@@ -1,7 +1,8 @@
 import type { DuckDBAppender, DuckDBConnection } from '@duckdb/node-api';
 import type { Day } from '../day.js';
 import { pageOf } from '../page.js';
-import { appendCounts, type DayCounts } from './counts.js';
+import { appendCounts } from './counts.js';
+import type { DayCounts } from './day-counts.js';
 import type { Restatement, StoredDay } from './days.js';
 import { literal } from './duckdb.js';
 import { dateOf, type Parameters, toDuckDB } from './query.js';

@@ -5,7 +5,7 @@ import type { Day } from '../day.js';
 import { messageOf, StorageError } from '../errors.js';
 import { exists, stampOf } from '../files.js';
 import { applyChanges, type LoadedDay } from './changes.js';
-import { type DayCounts, expectExact } from './counts.js';
+import { type DayCounts, expectExact } from './day-counts.js';
 import {
   readCountsOfDay,
   readStoredDays,
