@@ -1,4 +1,4 @@
-import { cp, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { addDays, type Day, lastEndedDay } from '../src/day.js';
 import { readSql } from '../src/columns.js';
@@ -40,11 +40,12 @@ export interface Shape {
 /** Creates a history that ends the day before yesterday, with a state; returns the path of the history. */
 export async function createHistory(directory: string, shape: Shape): Promise<string> {
   const dataDir = join(directory, 'data');
+  await mkdir(dataDir);
   (await createState(dataDir, await placeOf(dataDir))).close();
   const path = join(dataDir, 'history.duckdb');
   const values = { projects: 1, first: addDays(firstOf(shape.days), -1), ...shape };
-  await changeHistory(path, filledIn(FILL, values));
-  await changeHistory(path, FILL_DAY_LOADS);
+  // In one go: a second change would leave as many free blocks in the file.
+  await changeHistory(path, `${filledIn(FILL, values)};\n${FILL_DAY_LOADS}`);
   return path;
 }
 

@@ -41,7 +41,7 @@ export async function openTestState(
 
 const open = new Map<string, Promise<OpenState>>();
 
-/** The state beside a live database, opened once in each test. */
+/** The state beside a history, opened once in each test. */
 export const stateBeside = async ({ path }: { readonly path: string }): Promise<OpenState> => {
   const directory = dirname(path);
   const opened =
@@ -58,7 +58,7 @@ export const stateBeside = async ({ path }: { readonly path: string }): Promise<
   return opened;
 };
 
-/** Runs one statement in the state beside a live database, whoever else has it open. */
+/** Runs one statement in the state beside a history, whoever else has it open. */
 export async function changeState(historyFile: string, sql: string): Promise<void> {
   const state = (await openState(dirname(historyFile))) ?? expect.fail('there is no state');
   await state.transaction(() => state.run(sql));

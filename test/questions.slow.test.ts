@@ -32,8 +32,8 @@ const HOURS_BETWEEN = [0, 24, 48 * 24, 24];
 /** Merges every pull request three days after its job was planned. */
 const MERGE_ALL = "UPDATE jobs SET merged_on = date(planned_at, '+3 days') WHERE pr_link IS NOT NULL";
 
-/** The published history of a site after a service has run, with every table in use. */
-async function publishedHistory(): Promise<string> {
+/** The history of a site after a service has run, with every table in use. */
+async function storedHistory(): Promise<string> {
   const clock = clockAt(new Date('2026-09-29T13:00:00Z'));
   const sandbox = await serveSandbox({ now: clock.now, firstDay: FIRST_DAY, pages: 200 });
   const cwd = await workspaceOf(sandbox, SETTINGS);
@@ -59,7 +59,7 @@ async function publishedHistory(): Promise<string> {
 
 let history: History;
 beforeAll(async () => {
-  history = await openHistory(await publishedHistory());
+  history = await openHistory(await storedHistory());
 });
 afterAll(() => {
   history.close();

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type ViewCounts, viewCountsSchema, type ViewsResponse } from '../api/schema.js';
 import { dayColumn, readSql, timestampColumn } from '../columns.js';
 import { addDays, type Day, dayOf, lastEndedDay } from '../day.js';
-import { type CountedPath, rowsOfCounts } from '../history/counts.js';
+import { type CountedPath, rowsOfCounts } from '../history/day-counts.js';
 import { type StoredDay, type StoredDays, type StoredState, storedStateColumn } from '../history/days.js';
 import type { Reader } from '../history/query.js';
 import type { HistoryStore } from '../history/store.js';

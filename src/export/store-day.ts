@@ -2,7 +2,7 @@ import { max } from 'date-fns';
 import { addDays, dayOf, type DayRange, startOfDay } from '../day.js';
 import type { StoredDay, StoredState } from '../history/days.js';
 import type { HistoryStore } from '../history/store.js';
-import { rowsOfCounts } from '../history/counts.js';
+import { rowsOfCounts } from '../history/day-counts.js';
 import { type DayOf, readLastVerification } from '../state/days.js';
 import type { State } from '../state/state.js';
 import { readDayLedger } from './ledger.js';

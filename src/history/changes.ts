@@ -1,7 +1,8 @@
 import type { DuckDBAppender, DuckDBConnection } from '@duckdb/node-api';
 import type { Day } from '../day.js';
 import { pageOf } from '../page.js';
-import { appendCounts, type DayCounts } from './counts.js';
+import { appendCounts } from './counts.js';
+import type { DayCounts } from './day-counts.js';
 import type { Restatement, StoredDay } from './days.js';
 import { literal } from './duckdb.js';
 import { dateOf, type Parameters, toDuckDB } from './query.js';
@@ -60,8 +61,10 @@ export async function applyChanges(connection: DuckDBConnection, changes: Change
     }
   });
   await appendTo(connection, 'internal', 'counts', (appender) => {
-    for (const { project, stored, counts } of days)
-      if (counts !== undefined) appendCounts(appender, idOf(project), stored.day, counts);
+    const counted = days.flatMap(({ project, stored: { day }, counts }) =>
+      counts === undefined ? [] : { projectId: idOf(project), day, counts },
+    );
+    appendCounts(appender, counted);
   });
   await appendTo(connection, 'main', 'days', (appender) => {
     for (const { project, stored } of days) appendRow(appender, dayValues(project, stored));

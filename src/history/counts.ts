@@ -1,70 +1,42 @@
 import { BIGINT, DATE, type DuckDBAppender, DuckDBDataChunk, INTEGER } from '@duckdb/node-api';
 import duckdb from '@duckdb/node-bindings';
-import type { PageViews, ViewCounts } from '../api/schema.js';
 import { type Day, day, daysBetween } from '../day.js';
-import type { ProjectPaths } from './path-ids.js';
+import { COUNTS, type DayCounts } from './day-counts.js';
 
 /** The most rows that a DuckDB chunk holds. */
 const CHUNK_ROWS = 2048;
 
-const COLUMNS = ['human', 'ai', 'total'] as const;
-
-/** The rows of a day as numbers: the ids of paths, and their counts. */
-export interface DayCounts {
-  /** The paths that have the ids. */
-  readonly paths: ProjectPaths;
-  readonly ids: Int32Array;
-  readonly human: Float64Array;
-  readonly ai: Float64Array;
-  readonly total: Float64Array;
-}
-
-/** A row of a day, with the id of its path. */
-export interface CountedPath extends ViewCounts {
-  readonly path: number;
-}
-
-export const rowsOfCounts = ({ ids, human, ai, total }: DayCounts): CountedPath[] =>
-  Array.from(ids, (path, index) => ({
-    path,
-    human: human[index] ?? 0,
-    ai: ai[index] ?? 0,
-    total: total[index] ?? 0,
-  }));
-
-/** The same rows with the paths themselves. */
-export function pageViewsOf(counts: DayCounts): PageViews[] {
-  const paths = counts.paths.pathsOf(counts.ids);
-  return rowsOfCounts(counts).map((row, index) => ({ ...row, path: paths[index] ?? '' }));
-}
-
-/** Throws a `RangeError` for a count that cannot be stored exactly. */
-export function expectExact(counts: DayCounts): void {
-  for (const name of COLUMNS) {
-    const wrong = counts[name].findIndex((count) => !Number.isSafeInteger(count) || count < 0);
-    if (wrong !== -1) throw new RangeError(`${counts[name][wrong]} is no count of views (${name})`);
-  }
-}
-
 const EPOCH = day('1970-01-01');
 
-/** Appends the rows of a day to `internal.counts`. */
-export function appendCounts(appender: DuckDBAppender, projectId: number, on: Day, counts: DayCounts): void {
-  const date = daysBetween(EPOCH, on);
-  for (let from = 0; from < counts.ids.length; from += CHUNK_ROWS) {
-    const ids = counts.ids.slice(from, from + CHUNK_ROWS);
-    const chunk = DuckDBDataChunk.create([INTEGER, DATE, INTEGER, BIGINT, BIGINT, BIGINT], ids.length);
-    const columns = [
-      new Int32Array(ids.length).fill(projectId),
-      new Int32Array(ids.length).fill(date),
-      ids,
-      ...COLUMNS.map((name) => wide(counts[name].subarray(from, from + CHUNK_ROWS))),
-    ];
-    columns.forEach((column, index) => {
-      const vector = duckdb.data_chunk_get_vector(chunk.chunk, index);
-      duckdb.copy_data_to_vector(vector, 0, column.buffer, 0, column.byteLength);
-    });
-    appender.appendDataChunk(chunk);
+/** The rows of a day, with its project as a number. */
+interface CountedDay {
+  readonly projectId: number;
+  readonly day: Day;
+  readonly counts: DayCounts;
+}
+
+/** Appends the rows of days to `internal.counts`. */
+export function appendCounts(appender: DuckDBAppender, days: Iterable<CountedDay>): void {
+  // Only garbage collection gives back the memory of a chunk, so there is one.
+  const chunk = DuckDBDataChunk.create([INTEGER, DATE, INTEGER, BIGINT, BIGINT, BIGINT]);
+  for (const { projectId, day: on, counts } of days) {
+    const date = daysBetween(EPOCH, on);
+    for (let from = 0; from < counts.ids.length; from += CHUNK_ROWS) {
+      const ids = counts.ids.slice(from, from + CHUNK_ROWS);
+      chunk.reset();
+      chunk.rowCount = ids.length;
+      const columns = [
+        new Int32Array(ids.length).fill(projectId),
+        new Int32Array(ids.length).fill(date),
+        ids,
+        ...COUNTS.map((name) => wide(counts[name].subarray(from, from + CHUNK_ROWS))),
+      ];
+      columns.forEach((column, index) => {
+        const vector = duckdb.data_chunk_get_vector(chunk.chunk, index);
+        duckdb.copy_data_to_vector(vector, 0, column.buffer, 0, column.byteLength);
+      });
+      appender.appendDataChunk(chunk);
+    }
   }
 }
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type ViewCounts, viewCountsSchema } from '../api/schema.js';
 import type { Day } from '../day.js';
 import { dayColumn, readSql, timestampColumn } from '../columns.js';
-import type { DayCounts } from './counts.js';
+import type { DayCounts } from './day-counts.js';
 import type { Columns, Reader } from './query.js';
 
 const STORED_DAYS = readSql(import.meta.url, 'statements/stored-days.sql');

@@ -5,7 +5,7 @@ import type { Day } from '../day.js';
 import { messageOf, StorageError } from '../errors.js';
 import { exists, stampOf } from '../files.js';
 import { applyChanges, type LoadedDay } from './changes.js';
-import { type DayCounts, expectExact } from './counts.js';
+import { type DayCounts, expectExact } from './day-counts.js';
 import {
   readCountsOfDay,
   readStoredDays,
@@ -86,6 +86,11 @@ export class HistoryStore implements Reader {
       return history.query(sql, row, parameters);
     });
   }
+
+  /** Reads the newest version alone: with the tables of the state as of when it was written. */
+  readonly file: Reader = {
+    query: (sql, row, parameters) => this.#reading((history) => history.query(sql, row, parameters)),
+  };
 
   /** The tables of the state have changed. */
   refresh(): void {

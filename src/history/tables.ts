@@ -25,11 +25,10 @@ const CURRENT = 'state_now';
 
 /** Replaces the copies of tables of the state in a history that is being written. */
 export async function storeTables(connection: DuckDBConnection, tables: StateTables): Promise<void> {
-  const types = await rowTypes(connection);
   for (const name of STATE_TABLES) {
     await connection.run(`DELETE FROM ${name}`);
     if (tables[name] === NO_ROWS) continue;
-    await runStatement(connection, `INSERT INTO ${name} BY NAME ${rowsOf(types.get(name))}`, {
+    await runStatement(connection, `INSERT INTO ${name} BY NAME ${rowsOf(await rowType(connection, name))}`, {
       rows: tables[name],
     });
   }
@@ -38,17 +37,13 @@ export async function storeTables(connection: DuckDBConnection, tables: StateTab
 /** The current tables of the state, as every connection to an opened history sees them instead of the stored ones. */
 export class CurrentTables {
   readonly #rows = new Map<string, string>();
-  #types: ReadonlyMap<string, string> | undefined;
 
   /** Shows these tables on a connection from now on. */
   async show(connection: DuckDBConnection, tables: StateTables): Promise<void> {
-    if (this.#types === undefined) {
-      await connection.run(`ATTACH ':memory:' AS ${CURRENT} (READ_WRITE)`);
-      this.#types = await rowTypes(connection);
-    }
+    if (this.#rows.size === 0) await connection.run(`ATTACH ':memory:' AS ${CURRENT} (READ_WRITE)`);
     for (const name of STATE_TABLES) {
       if (this.#rows.get(name) === tables[name]) continue;
-      const sql = `CREATE OR REPLACE TABLE ${CURRENT}.${name} AS ${rowsOf(this.#types.get(name))}`;
+      const sql = `CREATE OR REPLACE TABLE ${CURRENT}.${name} AS ${rowsOf(await rowType(connection, name))}`;
       await runStatement(connection, sql, { rows: tables[name] });
       const isNew = !this.#rows.has(name);
       this.#rows.set(name, tables[name]);
@@ -66,23 +61,13 @@ export class CurrentTables {
   }
 }
 
-const columnRow = z.object({ table_name: z.string(), name: z.string(), type: z.string() });
+const columnRow = z.object({ column_name: z.string(), column_type: z.string() });
 
-const COLUMNS = `
-  SELECT table_name, column_name AS name, data_type AS type
-  FROM duckdb_columns()
-  WHERE database_name = current_database() AND schema_name = 'main'
-  ORDER BY column_index`;
-
-/** The type of a row of each table, as SQL. */
-async function rowTypes(connection: DuckDBConnection): Promise<Map<string, string>> {
-  const columns = await queryRows(connection, COLUMNS, columnRow);
-  const typeOf = (table: string) =>
-    columns
-      .filter(({ table_name: name }) => name === table)
-      .map(({ name, type }) => `${identifier(name)} ${type}`)
-      .join(', ');
-  return new Map(STATE_TABLES.map((name) => [name, `STRUCT(${typeOf(name)})`]));
+/** The type of a row of a table, as SQL. */
+async function rowType(connection: DuckDBConnection, table: string): Promise<string> {
+  const columns = await queryRows(connection, `DESCRIBE ${table}`, columnRow);
+  const fields = columns.map(({ column_name: name, column_type: type }) => `${identifier(name)} ${type}`);
+  return `STRUCT(${fields.join(', ')})`;
 }
 
-const rowsOf = (type = ''): string => `SELECT unnest($rows::JSON::${type}[], max_depth := 2)`;
+const rowsOf = (type: string): string => `SELECT unnest($rows::JSON::${type}[], max_depth := 2)`;

@@ -38,7 +38,7 @@ export function expectEveryAttempt(log: string, source: string, tables: Imported
     if (attempt > last)
       throw new StorageError(
         `${log} has an attempt to send something at ${attempt} that ${source} does not have. Nothing was changed. ` +
-          'First let Readership 0.4 store it: npx readership@0.4 publish',
+          'First let Readership 0.4 store it, by its own command: readership publish',
       );
   }
 }

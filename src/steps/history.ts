@@ -94,7 +94,7 @@ export async function rememberDays({
   const stored = readKnownDays(state, stamp);
   if (projects.every((id) => stored.has(id))) return;
   const now = session.now();
-  const { projects: known, datedInFuture } = await readDays(store, projects, now);
+  const { projects: known, datedInFuture } = await readDays(store.file, projects, now);
   if (datedInFuture.length > 0) return;
   const texts = [...known].map(([id, days]) => [id, JSON.stringify({ ...days, read_at: now })] as const);
   await storeKnownDays(state, stamp, new Map(texts));

@@ -17,7 +17,7 @@ import { jobFor } from './reading.js';
 
 export type AgentDesk = Awaited<ReturnType<typeof agentDesk>>;
 
-/** Everything that jobs need: a live database, the sandbox over HTTP, and one clock for both. */
+/** Everything that jobs need: a history, a state, the sandbox over HTTP, and one clock for both. */
 export async function agentDesk(options: Partial<SandboxOptions> = {}) {
   const clock = clockAt(NOW);
   const { sandbox } = await openSandbox(options, clock);

@@ -9,7 +9,7 @@ import { tempDir } from '../temp-dir.js';
 import { type DailyReading, storeReading } from './reading.js';
 
 /**
- * A workspace directory of the command line, with ten weeks of history up to yesterday, and its live database.
+ * A workspace directory of the command line, with ten weeks of history up to yesterday, and its state.
  * `improve` is the section of that name, as YAML in braces.
  */
 export async function agentSite(

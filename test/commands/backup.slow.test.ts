@@ -2,7 +2,7 @@ import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { expectWhole } from '../export/stored-days.js';
-import { inHistory, rowsOf, valuesOf } from '../open-history.js';
+import { changeHistory, inHistory, rowsOf, valuesOf } from '../open-history.js';
 import { startCli } from '../run-cli.js';
 import { smallDisk } from '../small-disk.js';
 import { tempDir } from '../temp-dir.js';
@@ -130,6 +130,8 @@ describe('a workspace with a backup', () => {
     await writeFile(at('text'), 'no database at all'.repeat(2_000));
     await writeFile(at('cut'), history.subarray(0, 90_000));
     await writeFile(at('torn'), torn(history));
+    await writeFile(at('without'), history);
+    await changeHistory(at('without'), 'DELETE FROM internal.saved_state');
     const contents = async () => {
       const names = await readdir(join(site.cwd, 'data'));
       return [names, await readFile(historyFile(site.cwd))];
@@ -141,6 +143,7 @@ describe('a workspace with a backup', () => {
       [['--from', at('text')], /Cannot restore from .+text/, [empty, site.cwd]],
       [['--from', at('cut')], /Cannot restore from .+cut/, [empty, site.cwd]],
       [['--from', at('torn')], /Cannot restore from .+torn/, [empty, site.cwd]],
+      [['--from', at('without')], /without carries no state, and the one in .+ is missing/, [empty]],
       [['--from', at('empty')], /empty is not a file, so not a history/, [empty, site.cwd]],
     ] as const)
       for (const cwd of machines) {

@@ -2,7 +2,7 @@ import pLimit from 'p-limit';
 import { expect, test } from 'vitest';
 import type { PageViews } from '../../src/api/schema.js';
 import { addDays, type Day, lastEndedDay } from '../../src/day.js';
-import { pageViewsOf } from '../../src/history/counts.js';
+import { pageViewsOf } from '../../src/history/day-counts.js';
 import { readStoredViews } from '../../src/export/ledger.js';
 import { loadDays } from '../../src/export/load.js';
 import { openClient } from '../api/open-client.js';

@@ -1,7 +1,7 @@
 import pLimit from 'p-limit';
 import { addDays, type Day, lastEndedDay } from '../../src/day.js';
 import { readDayLedger } from '../../src/export/ledger.js';
-import { pageViewsOf } from '../../src/history/counts.js';
+import { pageViewsOf } from '../../src/history/day-counts.js';
 import { resolveRange } from '../../src/export/range.js';
 import type { PageViews } from '../../src/api/schema.js';
 import { openClient } from '../api/open-client.js';

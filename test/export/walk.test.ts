@@ -7,7 +7,7 @@ import { isAsStored } from '../../src/export/ledger.js';
 import { storeDay } from '../../src/export/store-day.js';
 import { DOCUMENTED_SIZE } from '../../src/export/page-size.js';
 import { NO_VIEWS, sumCounts } from '../../src/export/totals.js';
-import { pageViewsOf } from '../../src/history/counts.js';
+import { pageViewsOf } from '../../src/history/day-counts.js';
 import { DayWalks, type WalkOptions } from '../../src/export/walk.js';
 import { countsOf, noPaths } from '../history/day-counts.js';
 import { stateBeside } from '../open-state.js';

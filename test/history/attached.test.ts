@@ -18,7 +18,7 @@ const MACROS = [
   "dropped_days('2026-11-02')",
 ];
 
-/** Published histories, attached as `a`, `b` and `empty` to a separate database. */
+/** Histories, attached as `a`, `b` and `empty` to a separate database. */
 async function attach() {
   const instance = await DuckDBInstance.create();
   const connection = await instance.connect();

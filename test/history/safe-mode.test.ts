@@ -123,7 +123,7 @@ const REFUSED: readonly (readonly [kind: string, reason: RegExp, attempts: Attem
   ],
 ];
 
-describe('a query of the published history, in the mode of readership sql', () => {
+describe('a query of the history, in the mode of readership sql', () => {
   let workspace: string;
   let at: Surroundings;
   let asked: () => number;

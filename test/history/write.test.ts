@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, readdir, stat, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { pageViewsOf } from '../../src/history/counts.js';
+import { pageViewsOf } from '../../src/history/day-counts.js';
 import { day } from '../../src/day.js';
 import { openHistory } from '../../src/history/history.js';
 import type { HistoryStore } from '../../src/history/store.js';

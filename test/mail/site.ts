@@ -15,7 +15,7 @@ import { startMailServer } from './mail-server.js';
 export type MailSite = Awaited<ReturnType<typeof mailSite>>;
 
 /**
- * A mail server, and a new directory with a live database and its state, or a copy of the directory `like`. All are
+ * A mail server, and a new directory with a history and its state, or a copy of the directory `like`. All are
  * closed after the test.
  */
 export async function mailSite(like?: string) {

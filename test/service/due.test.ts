@@ -43,9 +43,9 @@ describe('what is due', () => {
     expect(due([], NIGHT)).toEqual(['export', 'improve', 'report', 'publish']);
   });
 
-  it('is publishing while readers lack something: at first, and after a crash between a step and its publish', () => {
-    const unpublished = allDone(NIGHT).filter(({ step }) => step !== 'publish');
-    for (const runs of [unpublished, allDone(NIGHT)])
+  it('is publishing while the dataset is not up to date: at first, and after a crash between a step and its publish', () => {
+    const notPublished = allDone(NIGHT).filter(({ step }) => step !== 'publish');
+    for (const runs of [notPublished, allDone(NIGHT)])
       expect(due(runs, '2026-11-20T02:20:00', {}, { isUpToDate: false })).toEqual(['publish']);
   });
 

@@ -17,7 +17,7 @@ import { emptyState } from '../../src/state/open.js';
 import { Proposals } from '../../src/web/proposals.js';
 import { tempDir } from '../temp-dir.js';
 import { otherProcess } from '../state/other-process.js';
-import { basic, NOW, PAGES, publishNow, publishedSite, serveSite, type Site, workspaceIn } from './site.js';
+import { basic, NOW, PAGES, changeSite, storedSite, serveSite, type Site, workspaceIn } from './site.js';
 
 let directory: string;
 let site: Site;
@@ -31,7 +31,7 @@ let session: string;
 let password: string;
 
 beforeAll(async () => {
-  directory = await publishedSite();
+  directory = await storedSite();
   password = await hashPassword('correct horse battery');
   const viewerPassword = await hashPassword('just looking around');
   // A password that is configured but not used lets nobody in.
@@ -736,11 +736,11 @@ it('the weekly report of any week is rendered when it is asked for, and not kept
 });
 
 describe('the history', () => {
-  it('is followed when it is published again, while pages are being read', async () => {
+  it('is followed when it is replaced, while pages are being read', async () => {
     const reading = Promise.all(
       Array.from({ length: 20 }, (_, index) => ask(`/pages?page=1&search=p${index}`)),
     );
-    await publishNow(
+    await changeSite(
       directory,
       `UPDATE page_views SET path = '/renamed', page = '/renamed' WHERE path = '/quickstart'`,
     );

@@ -12,7 +12,7 @@ import { hostilePiece, tries } from '../fuzz.js';
 import { startCli, withMemory } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 import { mcpClient, mcpProcess } from './mcp-client.js';
-import { basic, freePort, publishedSite, publishNow } from './site.js';
+import { basic, freePort, storedSite, changeSite } from './site.js';
 
 /** `npm run test:all` takes the whole time: HOSTILE_SECONDS=60 HOSTILE_REQUESTS=20000. */
 const SECONDS = Number(process.env['HOSTILE_SECONDS'] ?? 4);
@@ -28,7 +28,7 @@ let server: ReturnType<typeof startCli>;
 const viewer = basic('just looking around');
 
 beforeAll(async () => {
-  directory = await publishedSite();
+  directory = await storedSite();
   const port = await freePort();
   const [password, viewerPassword] = await Promise.all(
     ['correct horse battery', 'just looking around'].map(hashPassword),
@@ -214,7 +214,7 @@ describe('a server with a hostile visitor', () => {
 
   it('ends a download that nobody reads', async () => {
     const path = "'/made-up/' || n || repeat('x', 400)";
-    await publishNow(
+    await changeSite(
       directory,
       `INSERT INTO page_views SELECT 'prj_1', DATE '2026-11-10', ${path}, ${path}, 2, 1, 3 FROM range(60000) AS made_up (n)`,
     );

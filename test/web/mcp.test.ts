@@ -1,11 +1,13 @@
 import { chmod, cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { createState } from '../../src/state/open.js';
+import { recordSkip } from '../../src/state/choices.js';
+import { createState, openState } from '../../src/state/open.js';
 import { placeOf } from '../../src/state/workspace.js';
 import { readingSql, steadyPages } from '../agents/reading.js';
 import { fillHistory } from '../filled-history.js';
 import { answerOf } from '../duckdb.js';
+import { changeHistory, inHistory, valuesOf } from '../open-history.js';
 import { startCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 import { mcpClient } from './mcp-client.js';
@@ -211,6 +213,25 @@ describe('an AI assistant', () => {
     const sql = 'SELECT count(*) AS days FROM site_days';
     expect(await afterUpgrade.ask('query', { sql })).toContain('{"rows":[{"days":63}]}');
     expect(await afterUpgrade.ask('describe')).toContain('Another version of Readership wrote');
+  });
+
+  it('gets from its next question on what was stored and decided since; the file alone has the decisions it was written with', async () => {
+    const other = await tempDir();
+    await cp(cwd, other, { recursive: true });
+    const file = join(other, 'data/history.duckdb');
+    const open = await mcpClient(other);
+    const sql = `
+      SELECT (SELECT count(*) FROM site_days) AS days, (SELECT count(*) FROM skips) AS skips, (SELECT count(*) FROM notes) AS notes`;
+    expect(await open.ask('query', { sql })).toContain('{"rows":[{"days":63,"skips":0,"notes":1}]}');
+    const state = (await openState(join(other, 'data'))) ?? expect.fail('there is no state');
+    await state.transaction(() => {
+      recordSkip(state, { project: PROJECT, path: '/guides/page-4' }, new Date(), null);
+    });
+    state.close();
+    expect(await open.ask('query', { sql })).toContain('{"rows":[{"days":63,"skips":1,"notes":1}]}');
+    expect(await inHistory(file, (history) => valuesOf(history, 'SELECT count(*) FROM skips'))).toEqual([0]);
+    await changeHistory(file, "DELETE FROM days WHERE day = '2026-09-20'");
+    expect(await open.ask('query', { sql })).toContain('{"rows":[{"days":62,"skips":1,"notes":1}]}');
   });
 
   it('gets what visitors typed marked as data, without invisible characters', async () => {

@@ -7,7 +7,7 @@ import { percent, signedPercent } from '../../src/format/numbers.js';
 import { openHistory } from '../../src/history/history.js';
 import { fillSiteWithGaps } from '../reports/history.js';
 import { tempDir } from '../temp-dir.js';
-import { publishFilled, serveSite, type Site } from './site.js';
+import { storeFilled, serveSite, type Site } from './site.js';
 
 const SITES = Array.from({ length: Number(process.env['SITES'] ?? '20') }, (_, index) => index + 1);
 const RANGES = ['range=13w', 'range=4w&against=year', 'range=all', 'from=2026-03-01&to=2026-09-15'];
@@ -19,7 +19,7 @@ beforeAll(async () => {
   const projects = SITES.map((seed) => ({ id: `prj_${seed}` }));
   const settings = { baseUrl: 'https://platform.example.com', projects };
   await writeFile(join(directory, 'readership.yaml'), JSON.stringify(settings));
-  await publishFilled(directory, async (history) => {
+  await storeFilled(directory, async (history) => {
     for (const seed of SITES) await fillSiteWithGaps(history, seed, `prj_${seed}`);
   });
   site = await serveSite(directory);

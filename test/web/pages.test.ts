@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { inHistory, rowsOf, valuesOf } from '../open-history.js';
 import { tempDir } from '../temp-dir.js';
-import { PAGES, publishNow, publishedSite, serveSite, type Site } from './site.js';
+import { PAGES, changeSite, storedSite, serveSite, type Site } from './site.js';
 
 /** Its first project, the default, has no data; the other two have the same pages, read differently. */
 let site: Site;
@@ -16,11 +16,11 @@ const historyFile = () => join(directory, 'data/history.duckdb');
 let alone: string;
 
 beforeAll(async () => {
-  directory = await publishedSite();
+  directory = await storedSite();
   alone = join(directory, 'alone.duckdb');
   await cp(historyFile(), alone);
   const second = (table: string, changes = '') =>
-    publishNow(
+    changeSite(
       directory,
       `INSERT INTO ${table} SELECT * REPLACE ('prj_2' AS project${changes}) FROM ${table}`,
     );
@@ -78,7 +78,7 @@ describe('a project without data', () => {
 });
 
 it('nothing is compared across a day on which counting changed, and pages say so', async () => {
-  const broken = await publishedSite();
+  const broken = await storedSite();
   const text =
     "INSERT INTO notes BY NAME SELECT 'prj_1' AS project, '2026-08-20'::DATE AS day, 'x' AS text, '*' AS path, true AS is_break";
   const { page } = await serveSite(broken);
@@ -93,10 +93,10 @@ it('nothing is compared across a day on which counting changed, and pages say so
     expect(html, path).toMatch(compared);
   }
   // A break of some pages concerns neither other pages nor other sections.
-  await publishNow(broken, text.replace("'*'", "'/guides/*'"));
+  await changeSite(broken, text.replace("'*'", "'/guides/*'"));
   for (const path of ['/page?path=/quickstart', '/section?section=/sdks'])
     expect(await look(path), path).not.toContain('Counting changed on');
-  await publishNow(broken, text);
+  await changeSite(broken, text);
   for (const path of pages) {
     const html = await look(path);
     expect(html, path).toContain(words);
@@ -108,7 +108,7 @@ it('nothing is compared across a day on which counting changed, and pages say so
 it('a site with very many pages neither stops the server nor is cut in the CSV', async () => {
   const many = 20_000;
   const path = "'/made-up/' || n";
-  await publishNow(
+  await changeSite(
     directory,
     `INSERT INTO page_views SELECT 'prj_2', DATE '2026-11-10', ${path}, ${path}, 2, 1, 3 FROM range(${many}) AS made_up (n)`,
   );
@@ -135,7 +135,7 @@ describe('the list of pages', () => {
   const row = z.object({ path: z.string(), human: z.int(), ai: z.int() });
   const days = "DATE '2026-08-17', DATE '2026-11-15'";
   beforeAll(() =>
-    publishNow(
+    changeSite(
       directory,
       `INSERT INTO page_views
       FROM (VALUES
@@ -261,7 +261,7 @@ describe('the list of pages', () => {
       `UPDATE page_views SET path = '${path}' WHERE path = '/quickstart' AND ${where}`;
     const before = await ask('/page?project=prj_1&range=13w&path=/quickstart');
     expect(before.text, name).not.toContain('Viewed as');
-    await publishNow(
+    await changeSite(
       directory,
       moved('/quickstart.md', "day > '2026-11-10'"),
       moved('/quickstart/', "day > '2026-11-01'"),
@@ -354,7 +354,7 @@ describe('a few days', () => {
     const since = (table: string) => `DELETE FROM ${table} WHERE day < DATE '2026-11-13'`;
     const withoutAi = (table: string) => `UPDATE ${table} SET ai = 0, total = human WHERE project = 'prj_1'`;
     const tables = ['page_views', 'days'];
-    await publishNow(other, ...tables.flatMap((table) => [since(table), withoutAi(table)]));
+    await changeSite(other, ...tables.flatMap((table) => [since(table), withoutAi(table)]));
     const few = await serveSite(other);
     const [overview = '', pages, readByAi] = await Promise.all(
       ['/?', '/pages?', '/pages?readers=ai&'].map((path) => few.page(`${path}project=prj_1`)),
@@ -396,7 +396,7 @@ describe('a few days', () => {
     await cp(directory, other, { recursive: true });
     const ofYearBefore = (table: string) =>
       `INSERT INTO ${table} SELECT * REPLACE (DATE '2025-11-11' AS day) FROM ${table} WHERE day = DATE '2026-11-10'`;
-    await publishNow(other, ofYearBefore('days'), ofYearBefore('page_views'));
+    await changeSite(other, ofYearBefore('days'), ofYearBefore('page_views'));
     const older = await serveSite(other);
     const days = 'project=prj_1&from=2026-11-10&to=2026-11-10&against=year';
     expect(await older.page(`/?${days}`)).toContain('Compared with Nov 11, 2025');
@@ -409,7 +409,7 @@ describe('a few days', () => {
   it('on which the site as a whole has as many views as usual still name pages, without a share', async () => {
     const other = await tempDir();
     await cp(directory, other, { recursive: true });
-    await publishNow(other, 'UPDATE days SET human = 100, ai = 100, total = 200');
+    await changeSite(other, 'UPDATE days SET human = 100, ai = 100, total = 200');
     const even = await serveSite(other);
     const text = await even.page('/?project=prj_1&from=2026-11-10&to=2026-11-10');
     const events = /<ul class="events card">([^]*?)<\/ul>/.exec(text)?.[1] ?? '';
@@ -446,7 +446,7 @@ it('health lists what is not as it should be, with the command, and opens the re
   // Last night's export is not hidden by the polls since then.
   const run = (step: string, outcome: string, turns: string) =>
     `INSERT INTO runs BY NAME SELECT uuid() AS run, '${step}' AS step, TIMESTAMP '2026-11-17' + to_minutes(5 * range) AS started_at, '${outcome}' AS outcome, '${step} summary' AS summary FROM range(${turns})`;
-  await publishNow(directory, run('export', 'later', '1'), run('poll', 'done', '1, 40'));
+  await changeSite(directory, run('export', 'later', '1'), run('poll', 'done', '1, 40'));
   const gap = await ask('/health?project=prj_1');
   expect(gap.text).not.toContain('changed by');
   expect(gap.text).toMatch(/<details open><summary>Last runs[^]*export<[^]*not finished<[^]*export summary/);
@@ -481,7 +481,7 @@ it('Agents has each job once, in one stage of those counted at the top', async (
   // A message reopens a job that has a pull request.
   const withLink = (from: string) => `WHERE state = '${from}' AND pr_link IS NOT NULL`;
   const change = (from: string, to: string) =>
-    publishNow(directory, `UPDATE agent_jobs SET state = '${to}' ${withLink(from)}`);
+    changeSite(directory, `UPDATE agent_jobs SET state = '${to}' ${withLink(from)}`);
   await change('completed', 'active');
   const reopened = (await ask('/agents?project=prj_1')).text;
   await change('active', 'completed');

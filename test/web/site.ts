@@ -35,14 +35,14 @@ export const basic = (password: string) => ({
 
 const open = new Set<Web>();
 
-/** A directory with a configuration and a published history in which anyone has visited made-up paths. */
-export async function publishedSite(baseUrl = 'https://platform.example.com'): Promise<string> {
+/** A directory with a configuration and a stored history in which anyone has visited made-up paths. */
+export async function storedSite(baseUrl = 'https://platform.example.com'): Promise<string> {
   const directory = await tempDir();
   await writeFile(
     join(directory, 'readership.yaml'),
     `baseUrl: ${baseUrl}\nprojects: [{ id: prj_1, name: Acme Docs, siteUrl: https://docs.example.com }]\nimprove: { maxOpenPullRequests: 100 }\n`,
   );
-  await publishFilled(directory, async (history) => {
+  await storeFilled(directory, async (history) => {
     await fillSite(history, { first: day('2026-05-18'), last: day('2026-11-15'), pages: 100 });
     await addHostile(history, HOSTILE_PATHS, '<b>The connection was reset</b>');
     await history.run(
@@ -53,7 +53,7 @@ export async function publishedSite(baseUrl = 'https://platform.example.com'): P
 }
 
 /** A new history that is filled like this, and its state. */
-export async function publishFilled(directory: string, fill: (history: TestHistory) => Promise<void>) {
+export async function storeFilled(directory: string, fill: (history: TestHistory) => Promise<void>) {
   const dataDir = join(directory, 'data');
   await mkdir(dataDir);
   (await createState(dataDir, await placeOf(dataDir, undefined))).close();
@@ -61,7 +61,7 @@ export async function publishFilled(directory: string, fill: (history: TestHisto
 }
 
 /** Writes the history again, after some changes. */
-export const publishNow = (directory: string, ...changes: readonly string[]): Promise<void> =>
+export const changeSite = (directory: string, ...changes: readonly string[]): Promise<void> =>
   changeFilled(join(directory, 'data/history.duckdb'), ...changes);
 
 /** The workspace in a directory, without secrets. */

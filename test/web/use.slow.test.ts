@@ -10,7 +10,7 @@ import { launchChromium, newPage, skipWithoutChromium } from '../chromium.js';
 import { serveSandbox } from '../commands/workspace.js';
 import { inHistory, valuesOf } from '../open-history.js';
 import { startCli } from '../run-cli.js';
-import { NOW, publishedSite, publishNow, serveSite, type Site, WEB_KEY } from './site.js';
+import { NOW, storedSite, changeSite, serveSite, type Site, WEB_KEY } from './site.js';
 
 const PEAK = '2026-10-14';
 
@@ -20,9 +20,9 @@ let sandbox: Awaited<ReturnType<typeof serveSandbox>>;
 
 beforeAll(async () => {
   sandbox = await serveSandbox({ projectId: 'prj_1', apiKey: WEB_KEY, now: () => NOW });
-  directory = await publishedSite(sandbox.baseUrl);
+  directory = await storedSite(sandbox.baseUrl);
   // One night, a page that is otherwise seldom read has a peak; another one is in the sitemap, but was never read.
-  await publishNow(
+  await changeSite(
     directory,
     `UPDATE page_views SET human = 9000 WHERE day = '${PEAK}' AND path = '/changelog'`,
     `UPDATE days SET human = human + 9000, total = total + 9000 WHERE day = '${PEAK}'`,
