@@ -1,3 +1,6 @@
+import { existsSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Sandbox } from '../sandbox/faulty-sandbox.js';
 import { expectWhole, storedDays, storedTotals } from '../export/stored-days.js';
@@ -98,4 +101,29 @@ describe('an export', () => {
     expect(performance.now() - toldAtMs).toBeLessThan(5_000);
     expect(await wholeDays(cwd)).toBe(6);
   });
+});
+
+it('an export that is killed loses at most the days since it last replaced the history, and no part of a version stays', async () => {
+  const { sandbox, cwd } = await setUp();
+  const minuteIsShort =
+    'const set=setTimeout;globalThis.setTimeout=(work,ms,...given)=>set(work,ms===60_000?150:ms,...given)';
+  const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(minuteIsShort)}`;
+  const known = () => (existsSync(historyFile(cwd)) ? wholeDays(cwd) : Promise.resolve(0));
+  let replaced = 0;
+  for (const more of [4, 8]) {
+    const { child, result } = startCli(['export'], { cwd, env: { ...env, NODE_OPTIONS } });
+    const expected = replaced + more;
+    await expect.poll(known, { interval: 20, timeout: 20_000 }).toBeGreaterThanOrEqual(expected);
+    child.kill('SIGKILL');
+    expect(await result).toMatchObject({ signal: 'SIGKILL' });
+    replaced = await wholeDays(cwd);
+    expect(replaced).toBeGreaterThanOrEqual(expected);
+    expect(replaced).toBeLessThan(DAYS);
+  }
+  // The days that were in the history are not asked again: one request for each other day's page, and some for sums.
+  const before = requestsAt(sandbox);
+  await expectComplete(sandbox, cwd);
+  expect(requestsAt(sandbox) - before).toBeLessThan(2 * (DAYS - replaced) + 20);
+  const files = await readdir(join(cwd, 'data'), { recursive: true });
+  expect(files.filter((name) => /next-|\.wal$|\.tmp$/.test(name))).toEqual([]);
 });

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { chmod, mkdir, readdir, rm, rmdir, stat, symlink, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readlink, rm, rmdir, stat, symlink, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { z } from 'zod';
@@ -156,6 +156,34 @@ describe('for another user', () => {
       expect(stderr, args.join(' ')).not.toMatch(/bug in Readership|Load it first/);
     }
     await chmod(join(cwd, 'data'), 0o700);
+  });
+
+  it('each night replaces the history, which is read-only and behind a link, and removes what a killed one left', async (context) => {
+    const cwd = await workspaceOf(await serveSandbox());
+    const [data, elsewhere] = [join(cwd, 'data'), join(cwd, 'elsewhere')];
+    await writeFile(join(cwd, '.env'), `READERSHIP_API_KEY=${KEY}\n`);
+    await mkdir(elsewhere);
+    await symlink(join(elsewhere, 'history.duckdb'), historyFile(cwd));
+    if (isRoot) await promisify(execFile)('chown', ['-R', `${USER}:${USER}`, cwd]);
+    if ((await runAs(cwd, '--version')).code !== 0) return context.skip('the program cannot be read');
+
+    endedWith(0, await runAs(cwd, 'export', '--to', daysAgo(2)));
+    const first = await stat(historyFile(cwd));
+    expect(modeOf(first.mode)).toBe('444');
+    const left = join(elsewhere, 'history.duckdb.next-1');
+    await mkdir(`${left}.tmp`);
+    for (const name of [left, `${left}.wal`, join(`${left}.tmp`, 'duckdb_temp_storage_DEFAULT-0.tmp')])
+      await writeFile(name, 'of a killed process', { mode: 0o444 });
+    if (isRoot) await promisify(execFile)('chown', ['-R', `${USER}:${USER}`, elsewhere]);
+    endedWith(0, await runAs(cwd, 'run'));
+
+    expect(await readlink(historyFile(cwd))).toBe(join(elsewhere, 'history.duckdb'));
+    expect(await readdir(elsewhere)).toEqual(['history.duckdb']);
+    expect((await readdir(data)).filter((name) => name.includes('.next-'))).toEqual([]);
+    const last = await stat(historyFile(cwd));
+    expect({ isNew: last.ino !== first.ino, mode: modeOf(last.mode) }).toEqual({ isNew: true, mode: '444' });
+    const { stdout } = await runAs(cwd, 'sql', 'SELECT max(day) AS day FROM days');
+    expect(stdout).toBe(`day\n${daysAgo(1)}\n`);
   });
 });
 

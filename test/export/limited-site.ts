@@ -1,7 +1,9 @@
 import { addMinutes } from 'date-fns';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { expect } from 'vitest';
 import type { Client } from '../../src/api/client.js';
+import type { Pace } from '../../src/api/pace.js';
 import { DEFAULT_RETRIES } from '../../src/api/retry.js';
 import type { PageViews } from '../../src/api/schema.js';
 import { openPaces } from '../../src/app/platform.js';
@@ -76,6 +78,29 @@ export async function limitedSite(options: LimitedSiteOptions) {
   const configuration = { settings, file: '', directory: '', environment };
   const path = join(await tempDir(), 'history.duckdb');
 
+  let underWay = 0;
+  const counting = (pace: Pace): Pace => ({
+    mostRefusals: pace.mostRefusals,
+    next: async (...given) => {
+      const request = await pace.next(...given);
+      underWay++;
+      return request;
+    },
+    refused: (...given) => pace.refused(...given),
+    answered: (request) => pace.answered(request),
+    ended: (request) => {
+      underWay--;
+      pace.ended(request);
+    },
+  });
+  /** Requests that are under way are answered before a pause is over: the platform answers at once. */
+  const sleep = async (ms: number, signal?: AbortSignal) => {
+    const until = clock.now().getTime() + ms;
+    do await setImmediate();
+    while (underWay > 0);
+    await clock.sleep(Math.max(0, until - clock.now().getTime()), signal);
+  };
+
   /** Does some work as a new process does it. */
   const inProcess = async <Result>(
     work: (opened: Opened) => Promise<Result>,
@@ -85,14 +110,14 @@ export async function limitedSite(options: LimitedSiteOptions) {
     const { state, close } = await stateBeside(history);
     const credentials = { bucketOf: (project: ProjectSettings) => bucketNameOf(project, environment) };
     const given = { settings, credentials, maxWaitMs };
-    const paces = openPaces(state, given, { now: clock.now, sleep: clock.sleep });
+    const paces = openPaces(state, given, { now: clock.now, sleep });
     const clients = new Map(
       settings.projects.map((project) => [
         project.id,
         openClient(platform.baseUrl, {
           projectId: project.id,
           now: clock.now,
-          pace: paces.of(project),
+          pace: counting(paces.of(project)),
           retries: { ...DEFAULT_RETRIES, minDelayMs: 1 },
           onRequest: () => {
             clock.advance(requestMs);
