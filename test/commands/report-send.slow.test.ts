@@ -15,7 +15,6 @@ import { loadDays } from '../mail/site.js';
 import { openTestState } from '../open-state.js';
 import { closeNow, inHistory, newStore, rowsOf } from '../open-history.js';
 import { runtimeIn } from '../run-cli.js';
-import { serve } from '../serve.js';
 import { textOf } from '../streams.js';
 import { tempDir } from '../temp-dir.js';
 import { replaceIn } from './workspace.js';
@@ -176,28 +175,6 @@ describe('readership report send weekly', () => {
     const confirmed = 'to docs@example.com: sent (delivered, confirmed by a person)\n';
     expect(await settle('weekly', '2026-11-15')).toBe(`weekly 2026-W46 ${confirmed}`);
     expect(await settle('alert', alert)).toBe(`alert ${alert} ${confirmed}`);
-  });
-
-  it('posts it to a channel by the same rules', async () => {
-    const chat = await serve((_, response, count) => (count === 1 ? response.destroy() : response.end('ok')));
-    const environment = {
-      READERSHIP_CHANNEL_CHAT: chat.baseUrl,
-      READERSHIP_SMTP_URL: `smtp://127.0.0.1:${server.port}`,
-    };
-    await replaceIn(directory, /to: \[.+\]/, 'to: [docs@example.com, chat]');
-    await replaceIn(directory, /$/, 'channels: { chat: { kind: slack } }\n');
-    const { out, runtime: its } = runtime(environment);
-    expect(await sendReport('weekly', {}, its)).toBe(1);
-    const lines = textOf(out);
-    expect(lines).toMatch(
-      /weekly 2026-W46 to chat: may or may not have arrived \(slack at .+ did not answer/,
-    );
-    expect(lines).toContain('--delivered chat, or --not-delivered chat');
-    await report('resolve', 'weekly', '--not-delivered', 'chat');
-    expect(await sendReport('weekly', { to: 'chat' }, runtime(environment).runtime)).toBe(0);
-    expect(chat.seen).toHaveLength(2);
-    expect(chat.seen[1]?.body).toContain('Human views: 5,348');
-    expect(copies('docs@example.com')).toBe(1);
   });
 
   it('exits 75 after a temporary refusal, and tries at once when run again', async () => {
