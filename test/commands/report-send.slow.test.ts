@@ -272,7 +272,7 @@ it('readership report new writes a report that works unchanged, and replaces not
   expect(lines).toBe('reports/busy_pages/busy_pages.sql\nreports/busy_pages/report.yaml\n');
   expect(notes).toContain('readership report busy_pages --watch --open');
   expect((await report('busy_pages', '--format', 'text')).lines).toMatch(
-    /\nBusy pages\n[^]*\n\/page-1\n {2}Human 693 · AI 343\n/,
+    /\nBusy pages\n[^]*\n\/page-1: Human 693 · AI 343\n/,
   );
   for (const taken of ['busy_pages', 'weekly'])
     await refused('new', taken).toThrow(`reports/${taken} already exists`);
