@@ -16,8 +16,8 @@ const LONGEST = [
   ...['commands/loss.slow', 'agents/life.slow', 'commands/clock.slow', 'commands/copies.slow'],
   ...['commands/report-send.slow', 'service/year.slow', 'tutorial.slow'],
   ...['commands/permissions.slow', 'steps/late-data.slow', 'commands/full-disk.slow'],
-  ...['web/access', 'web/pages', 'commands/pull-requests', 'commands/publish', 'warehouse/live-file'],
-  ...['config/cron', 'mail/report-step', 'export/behaviors', 'export/hostile'],
+  ...['export/hostile', 'web/access', 'export/behaviors', 'web/pages', 'mail/report-step'],
+  ...['history/dataset/dataset', 'history/write', 'export/export', 'commands/run'],
 ].map((name) => `/test/${name}.test.ts`);
 
 /** Short files come last, so that all workers are busy until the end. */

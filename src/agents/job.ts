@@ -96,8 +96,7 @@ function applyChange(job: Job, change: JobChange): Job {
   const { event, now, remote, nextPollAt = now, note = null, attempt } = change;
   const state: JobState =
     nextState(job.state, event, remote?.status) ?? cannotHappen(`job ${job.id}`, job.state, event);
-  // The platform's id of a job never changes, so another one in a poll or reply is ignored.
-  const remote_id = job.remote_id ?? remote?.id ?? null;
+  const remote_id = remote?.id ?? job.remote_id;
   if (state === 'active' && remote_id === null)
     throw new Error(`job ${job.id} cannot be active without its id on the platform`);
   const pr_link = remote?.prLink ?? job.pr_link;

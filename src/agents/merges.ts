@@ -27,18 +27,12 @@ interface Task extends JobsTask {
  */
 export async function checkPullRequests(task: Task): Promise<Job[]> {
   const { state, project, now, codeHost, signal } = task;
-  const rows = readUnmergedJobs(state, project, now());
-  if (rows.length === 0) return [];
-  const jobs = readJobs(state, project);
-  const due = rows.flatMap(({ id, ref }) => {
-    const job = jobs.find((candidate) => candidate.id === id);
-    return job?.pr_link == null ? [] : { job, link: job.pr_link, ref };
-  });
+  const due = readUnmergedJobs(state, project, now());
   const changed: number[] = [];
-  for (const [index, { job, link, ref }] of due.slice(0, MAX_REQUESTS).entries()) {
+  for (const [index, job] of due.slice(0, MAX_REQUESTS).entries()) {
     if (signal?.aborted) break;
     try {
-      const review = await codeHost.review(link, ref, signal);
+      const review = await codeHost.review(job.pr_link, job.ref, signal);
       if (await store(task, job, review)) changed.push(job.id);
     } catch (error) {
       if (!(error instanceof ReadershipError)) throw error;
@@ -48,7 +42,7 @@ export async function checkPullRequests(task: Task): Promise<Job[]> {
       // A limit or a rejected token applies to the remaining pull requests too.
       const isOfAll = later !== undefined || (error instanceof RefusedError && error.status === 401);
       await state.transaction(() => {
-        for (const { job: other } of isOfAll ? due.slice(index) : [{ job }]) {
+        for (const other of isOfAll ? due.slice(index) : [job]) {
           const { closed_on, merged_into } = other;
           record(task, other, { closed_on, merged_into, problem, next });
         }

@@ -91,7 +91,7 @@ async function submit(
   task: SubmitTask,
   prompt: Prompt,
 ): Promise<{ readonly job: Job; readonly error?: unknown } | undefined> {
-  const { state, sender, project, now } = task;
+  const { state, sender, project, now, signal } = task;
   const begun = now();
   const mark = (attempt: number): boolean => {
     const current = currentPrompt(state, prompt);
@@ -105,51 +105,44 @@ async function submit(
   };
   const attempt = await sender.begin(begun, mark, unmark);
   if (attempt === undefined) return undefined;
-  let remote: AgentJob;
-  try {
-    remote = await post(task, prompt, attempt);
-  } catch (error) {
-    const ended = now();
-    const cause = messageOf(error);
-    const event = outcomeOf(error);
-    const pauseMs = pauseAfter(error);
-    const job = await store(task, prompt, attempt, { event, now: ended, cause, note: cause }, () => {
-      if (pauseMs === undefined) return;
-      recordPromptPause(state, { project, now: ended, until: addMilliseconds(ended, pauseMs), cause });
-    });
-    return { job, error };
-  }
+  const answer: Answer = await post(task, prompt, attempt).then(
+    (remote) => ({ remote }),
+    (error: unknown) => ({ error }),
+  );
   const ended = now();
-  const cause = prompt.message === undefined ? `created as ${remote.id}` : 'accepted by the platform';
-  const nextPollAt = addMilliseconds(ended, SHORTEST_POLL_DELAY_MS);
-  return {
-    job: await store(task, prompt, attempt, { event: 'sent', now: ended, cause, remote, nextPollAt }),
+  const change = changeAfter(prompt, answer, ended);
+  const pauseMs = 'error' in answer ? pauseAfter(answer.error) : undefined;
+  const store = (): Job => {
+    if (pauseMs !== undefined) {
+      const until = addMilliseconds(ended, pauseMs);
+      recordPromptPause(state, { project, now: ended, until, cause: change.cause });
+    }
+    const current = currentPrompt(state, prompt);
+    return isCurrent(current, attempt, change) ? changePrompt(state, current, change).job : current.job;
   };
+  const job = await storeOutcome(state, store, signal);
+  return 'error' in answer ? { job, error: answer.error } : { job };
 }
 
-/** Stores the outcome of an attempt, unless a later one has begun, or a person knows better. Returns the job. */
-const store = (
-  { state, signal }: SubmitTask,
-  prompt: Prompt,
-  attempt: Attempt,
-  change: JobChange<MessageEvent>,
-  also: () => void = () => undefined,
-): Promise<Job> =>
-  storeOutcome(
-    state,
-    () => {
-      also();
-      const current = currentPrompt(state, prompt);
-      const { job, message } = current;
-      const after =
-        message === undefined
-          ? nextState(job.state, change.event)
-          : nextMessageState(message.state, change.event);
-      const isOurs = (message ?? job).attempt === attempt.number;
-      return isOurs && after !== undefined ? changePrompt(state, current, change).job : job;
-    },
-    signal,
-  );
+type Answer = { readonly remote: AgentJob } | { readonly error: unknown };
+
+/** What an answer of the platform, or a failure, says of the prompt. */
+function changeAfter({ message }: Prompt, answer: Answer, now: Date): JobChange<MessageEvent> {
+  if ('error' in answer) {
+    const cause = messageOf(answer.error);
+    return { event: outcomeOf(answer.error), now, cause, note: cause };
+  }
+  const { remote } = answer;
+  const cause = message === undefined ? `created as ${remote.id}` : 'accepted by the platform';
+  const nextPollAt = addMilliseconds(now, SHORTEST_POLL_DELAY_MS);
+  return { event: 'sent', now, cause, remote, nextPollAt };
+}
+
+/** Whether a change still concerns a prompt: no later attempt has begun, and no person knows better. */
+function isCurrent({ job, message }: Prompt, attempt: Attempt, { event }: JobChange<MessageEvent>): boolean {
+  const after = message === undefined ? nextState(job.state, event) : nextMessageState(message.state, event);
+  return (message ?? job).attempt === attempt.number && after !== undefined;
+}
 
 async function post(
   { client, state, project, signal }: SubmitTask,

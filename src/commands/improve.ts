@@ -13,9 +13,9 @@ import { ConfigurationError, type ExitCode, LockedError } from '../errors.js';
 import { longDay } from '../format/days.js';
 import { escapeUnsafe } from '../format/text.js';
 import { counted } from '../format/numbers.js';
-import { evidenceRow, readJob, readJobs } from '../state/jobs.js';
+import { evidenceRow, type Job, readJob, readJobs } from '../state/jobs.js';
 import type { State } from '../state/state.js';
-import { pageOf } from '../page.js';
+import { type PagePath, pageOf } from '../page.js';
 import { createdWords, improvePlanLines } from '../print/improve.js';
 import { type Approved, approvePages } from '../steps/approve.js';
 import { improveStep, skipPages, unskipPages } from '../steps/improve.js';
@@ -26,6 +26,9 @@ import { aDay, flag, JSON_LOG, PLATFORM_ENVIRONMENT, projectCommand, value } fro
 import { conclude, runSteps } from './steps.js';
 
 type Pages = readonly string[];
+
+/** Pages are skipped until a day, or until that is undone (null). */
+type SkipChange = { readonly until: Day | null } | 'undo';
 
 export const improve = projectCommand('improve', {
   summary: 'flag pages for agents; create the jobs with --apply',
@@ -57,8 +60,8 @@ export const improve = projectCommand('improve', {
       throw new ConfigurationError(
         '--until requires --skip: it sets the day from which the pages may be flagged again.',
       );
-    if (skip !== undefined) return changeSkips(options, runtime, skip, until ?? null);
-    if (unskip !== undefined) return changeSkips(options, runtime, unskip);
+    if (skip !== undefined) return changeSkips(options, runtime, skip, { until: until ?? null });
+    if (unskip !== undefined) return changeSkips(options, runtime, unskip, 'undo');
     if (apply === undefined) return showPlan(options, runtime);
     return apply === true ? applyAll(options, runtime) : applySome(options, runtime, apply);
   },
@@ -182,34 +185,36 @@ function approvedWords(state: State, answer: Approved, whenSent: string): string
   return `job ${answer.job} ${job?.remote_id === null ? jobStateWords(job) : 'was created'}`;
 }
 
-/** Skips pages until a day (null: until undone); without `until`, undoes it. */
 async function changeSkips(
   options: WorkspaceOptions,
   runtime: Runtime,
   pages: Pages,
-  until?: Day | null,
+  change: SkipChange,
 ): Promise<ExitCode> {
   const paths = pages.map((page) => pageOf(pathArgument(page)));
   const workspace = await readWorkspace(options, runtime, 'optional');
   return withHistory(workspace, async ({ history, state }): Promise<ExitCode> => {
     const project = onlyProject(workspace);
     const now = runtime.now();
-    if (until === undefined) await unskipPages(state, project, paths, now);
-    else await skipPages({ reader: history, state }, project, paths, { now, until });
+    if (change === 'undo') await unskipPages(state, project, paths, now);
+    else await skipPages({ reader: history, state }, project, paths, { now, until: change.until });
     const jobs = readJobs(state, project.id);
     for (const path of paths) {
       const open = jobs.find((job) => pageOf(job.path) === path && OPEN_STATES.has(job.state));
-      const job = open && `; its job ${open.id}, ${open.state}, continues: readership jobs show ${open.id}`;
-      const words =
-        until === undefined
-          ? 'no longer skipped'
-          : until === null
-            ? `skipped; to undo: readership improve --unskip ${path}${job ?? ''}`
-            : `skipped until ${longDay(until)}${job ?? ''}`;
-      runtime.output.data(escapeUnsafe(`${path}: ${words}`));
+      runtime.output.data(escapeUnsafe(`${path}: ${skipWords(path, change, open)}`));
     }
     return 0;
   });
+}
+
+function skipWords(path: PagePath, change: SkipChange, open: Job | undefined): string {
+  if (change === 'undo') return 'no longer skipped';
+  const until =
+    change.until === null
+      ? `skipped; to undo: readership improve --unskip ${path}`
+      : `skipped until ${longDay(change.until)}`;
+  if (open === undefined) return until;
+  return `${until}; its job ${open.id}, ${open.state}, continues: readership jobs show ${open.id}`;
 }
 
 function pathArgument(path: string): string {

@@ -15,13 +15,14 @@ import { workspaceCommand, value } from './command.js';
 export const restore = workspaceCommand('restore', {
   summary: 'restore the history and the state from a history file, such as a backup',
   description:
-    'Each history.duckdb carries the state too: the jobs, emails and decisions. With --from, replaces the history by another one, and the state by what that carries; without it, restores a state that is missing, damaged or behind from the history of this workspace. A state that knows more of what was sent than that history is kept, so that nothing is sent twice. The previous files are kept next to the restored ones, with the time in their names. Says what to do next.',
+    'Restores the history and the state: jobs, emails and decisions. Every history.duckdb holds both. With --from, that file replaces both; without it, a state that is missing, damaged or older is restored from the history of this workspace. A state that knows more of what was sent is kept, so that nothing is sent twice. The replaced files are kept, with the time in their names. From Readership 0.4, give its data/warehouse.duckdb. Says what to do next.',
   options: {
-    from: value('<file>', 'restore this history.duckdb'),
+    from: value('<file>', 'the history.duckdb to restore'),
   },
   examples: `
   readership restore                                 when a message suggests it
-  readership restore --from /backup/history.duckdb   a backup: docs/backup.md`,
+  readership restore --from /backup/history.duckdb   a backup: docs/backup.md
+  readership restore --from data/warehouse.duckdb    a workspace of 0.4`,
   run: async (options, runtime) => {
     const { now, signal, output, workingDirectory } = runtime;
     const workspace = await readWorkspace(options, runtime, 'optional');

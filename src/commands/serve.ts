@@ -9,7 +9,7 @@ import { flag, LISTENING, projectCommand } from './command.js';
 export const serve = projectCommand('serve', {
   summary: 'look at the history in the browser',
   description:
-    'Shows the history in the browser, until Ctrl-C or SIGTERM: who reads the site and each page, people and AI, agent jobs, reports and the state of the data; also /healthz for probes. It listens on this machine only, and lets in anyone who opens the link that it prints. To listen elsewhere, it needs a password: docs/serve.md.',
+    'Shows the history in the browser, until Ctrl-C or SIGTERM: who reads the site and each page, people and AI, agent jobs, reports and what needs attention; also /healthz for probes. It listens on this machine only, and lets in anyone who opens the link that it prints. To listen elsewhere, it needs a password: docs/serve.md.',
   options: {
     ...LISTENING,
     open: flag('open it in the browser'),

@@ -7,7 +7,10 @@ export interface Invocation {
   readonly project?: string | undefined;
 }
 
-/** The commands that messages advise, with the name of a report or the number of a job: those that also choose a project, and those that only choose a workspace. */
+/**
+ * The commands that messages advise, with the name of a report or the number of a job: those that also choose a project,
+ * and those that only choose a workspace.
+ */
 const OF_PROJECT =
   'export|audit|improve|report(?: (?:send|resolve))?(?: \\w+(?= --|$|<))?|jobs (?:list|poll)';
 const OF_WORKSPACE =

@@ -37,8 +37,8 @@ export class Service {
 
   /**
    * Ticks at once, and then whenever any of the schedules is due, or within a minute after a person approved a job or
-   * wrote a message. Returns once the runtime's signal
-   * has aborted and the current tick has ended. Throws a `DirectoryChangedError`.
+   * wrote a message. Returns once the runtime's signal has aborted and the current tick has ended. Throws a
+   * `DirectoryChangedError`.
    */
   async run(logger: Logger): Promise<void> {
     const { signal, now } = this.runtime;

@@ -30,9 +30,9 @@ interface RunOptions {
 }
 
 /**
- * Runs the steps in order: export, improve, poll, report, and publish where a Parquet dataset is configured. Each step finds what is due in
- * stored state, so this may be done at any time, twice, or after a week offline. A step that fails is
- * recorded and does not stop the next; an interruption does.
+ * Runs the steps in order: export, improve, poll, report, and publish where a Parquet dataset is configured. Each step
+ * finds what is due in stored state, so this may be done at any time, twice, or after a week offline. A step that fails
+ * is recorded and does not stop the next; an interruption does.
  */
 export async function runOnce(parts: Parts, { apply, waitMs = 0, due }: RunOptions) {
   const { workspace, state, session } = parts;

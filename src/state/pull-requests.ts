@@ -2,6 +2,7 @@ import { addDays, addSeconds, subDays } from 'date-fns';
 import { z } from 'zod';
 import { readSql } from '../columns.js';
 import type { Day } from '../day.js';
+import { jobRow } from './jobs.js';
 import type { State } from './state.js';
 
 const UNMERGED_JOBS = readSql(import.meta.url, 'statements/unmerged-jobs.sql');
@@ -13,9 +14,10 @@ const RECORD_PULL_REQUEST = readSql(import.meta.url, 'statements/record-pull-req
 /** A job ended with a pull request that is looked up for this long. */
 const LOOKED_UP_DAYS = 180;
 
-const dueRow = z.object({ id: z.int(), ref: z.string().nullable() });
+/** `ref` is the branch that the agent began with. */
+const dueRow = jobRow.extend({ pr_link: z.string(), ref: z.string().nullable() });
 
-/** The jobs of a project whose pull requests are due to be looked up, and the branches their agents began with. */
+/** The jobs of a project whose pull requests are due to be looked up. */
 export const readUnmergedJobs = (state: State, project: string, now: Date) =>
   state.all(UNMERGED_JOBS, dueRow, {
     project,

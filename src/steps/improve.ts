@@ -1,7 +1,16 @@
+import { z } from 'zod';
 import { type ImprovePlan, planImprovement, readCandidates, unknownPage } from '../agents/plan.js';
+import { proposalOf } from '../agents/prompt.js';
 import { type Reason, reasonOfSkip, storedReason } from '../agents/reasons.js';
 import type { Selection } from '../agents/select.js';
+import { type IsListed, readSitemap } from '../agents/sitemap.js';
+import type { ProjectSettings } from '../config/schema.js';
+import { type Day, dayOf } from '../day.js';
+import { ConfigurationError } from '../errors.js';
+import { inSequence } from '../format/days.js';
+import { counted } from '../format/numbers.js';
 import type { Reader } from '../history/query.js';
+import { pageOf } from '../page.js';
 import {
   type Choice,
   forgetLeftOut,
@@ -13,15 +22,6 @@ import {
   replaceChoices,
 } from '../state/choices.js';
 import { readJobs } from '../state/jobs.js';
-import { z } from 'zod';
-import { proposalOf } from '../agents/prompt.js';
-import { type IsListed, readSitemap } from '../agents/sitemap.js';
-import type { ProjectSettings } from '../config/schema.js';
-import { type Day, dayOf } from '../day.js';
-import { ConfigurationError } from '../errors.js';
-import { inSequence } from '../format/days.js';
-import { counted } from '../format/numbers.js';
-import { pageOf } from '../page.js';
 import type { State } from '../state/state.js';
 import { planPage } from './approve.js';
 import { loadNotes } from './notes.js';

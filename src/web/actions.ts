@@ -33,7 +33,7 @@ interface Answer {
   readonly answer: string;
 }
 
-/** The answers to the forms sent last, by digests of the forms. One sent twice is carried out once; what fails may be tried again. */
+/** The answers to the last forms, by their digests. A form sent twice is carried out once; what fails may be tried again. */
 export const openAnswers = () =>
   new LRUCache<string, Answer, () => Promise<Answer>>({
     max: 100,

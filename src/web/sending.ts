@@ -26,9 +26,11 @@ export class Sending {
 
   /** Begins to send the prompts of a project that wait. What a stop cuts short stays planned, and the next run sends it. */
   begin(project: ProjectSettings): void {
-    void this.#oneAtATime(() => this.#send(project)).catch((error: unknown) => {
-      if (!this.runtime.signal.aborted) this.onError(withoutDirectories(this.workspace, messageOf(error)));
-    });
+    const report = (problem: unknown): void => {
+      if (problem !== undefined && !this.runtime.signal.aborted)
+        this.onError(withoutDirectories(this.workspace, messageOf(problem)));
+    };
+    void this.#oneAtATime(() => this.#send(project)).then(report, report);
   }
 
   /** Waits until nothing is being sent anymore, once the signal of this process has aborted. */
@@ -36,16 +38,14 @@ export class Sending {
     if (this.runtime.signal.aborted) await this.#oneAtATime(() => undefined);
   }
 
-  #send(project: ProjectSettings): Promise<void> {
+  /** Resolves with what kept a prompt from being sent, if anything did. */
+  #send(project: ProjectSettings): Promise<unknown> {
     const hold = { command: 'serve', maxWaitMs: Infinity, listener: {} };
     this.runtime.signal.throwIfAborted();
     return withParts(this.workspace, this.runtime, hold, async (given) => {
       const parts = await byBothClocks(given);
-      const { result, outages } = await doAndStore(parts, () => submitWaiting(parts, project));
-      const [problem] = [result.stopped, ...outages.map(({ error }) => error)].filter(
-        (error) => error !== undefined,
-      );
-      if (problem !== undefined) throw problem instanceof Error ? problem : new Error(messageOf(problem));
+      const { result } = await doAndStore(parts, () => submitWaiting(parts, project));
+      return result.stopped;
     });
   }
 }

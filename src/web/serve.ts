@@ -116,7 +116,7 @@ function routed(app: App, { settings, onError }: WebOptions): Hono<WebEnv> {
 /** Pages that read all days, and what is the same for every section. */
 const WARMED_TOO = ['/section?section=/', '/?range=all', '/pages?range=all&per=section'];
 
-/** Renders every page of a version of the history once, so that its first visitors do not wait; not those of the `last` one again. */
+/** Renders every page once for a version of the history other than the `last` one, so that its first visitors do not wait. */
 function warm(app: App, signal: AbortSignal, last: { version: string }): Promise<void> {
   // Not the signal itself, because a history removes the limit of listeners of the one that it is given.
   const visit = { isEditor: false, client: '', signal: AbortSignal.any([signal]) };

@@ -37,6 +37,19 @@ describe('a reply that comes after the job was taken for lost', () => {
     expect(created).toHaveLength(1);
   });
 
+  it('changes nothing if the job is being sent again meanwhile', async () => {
+    const desk = await agentDesk();
+    await desk.plan(1);
+    const again = { event: 'submit', now: desk.clock.now(), cause: 'again', attempt: 99 } as const;
+    const meanwhile = async () => {
+      await changeBy(desk, 'unknown');
+      await changeBy(desk, 'found-not-sent');
+      await desk.state.transaction(() => changeJob(desk.state, desk.job(1), again));
+    };
+    await submitPrompts({ ...desk.task(), client: clientAfter(meanwhile) }, 'job');
+    expect(desk.job(1)).toMatchObject({ state: 'sending', attempt: 99, remote_id: null });
+  });
+
   it('changes nothing if a person has found the job meanwhile', async () => {
     const desk = await agentDesk();
     await desk.plan(1);

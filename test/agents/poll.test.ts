@@ -1,6 +1,7 @@
 import { addSeconds } from 'date-fns';
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it } from 'vitest';
+import { changeJob } from '../../src/agents/job.js';
 import { changePrompt } from '../../src/agents/messages.js';
 import { pollJobs, type PollTask } from '../../src/agents/poll.js';
 import { submitPrompts } from '../../src/agents/submit.js';
@@ -195,6 +196,21 @@ describe('polling', () => {
     await pollJobs(taskOf(desk));
     const { state, pr_link } = desk.job(1);
     expect([state, pr_link !== null]).toEqual(['completed', true]);
+  });
+
+  it.each([
+    ['ended', { event: 'found-over' }, { state: 'failed', remote_id: 'job_000001' }],
+    ['found', { event: 'found-sent', remote: { id: 'job_9' } }, { state: 'active', remote_id: 'job_9' }],
+  ] as const)('does not change a job that a person %s meanwhile', async (_, finding, expected) => {
+    const desk = await deskWithJobs(1);
+    desk.clock.advance(5);
+    const job = async (id: string) => {
+      const change = { ...finding, now: desk.clock.now(), cause: 'settled by hand' };
+      await desk.state.transaction(() => changeJob(desk.state, desk.job(1), change));
+      return { id, status: 'completed' };
+    };
+    expect((await pollJobs(taskOf(desk, { client: { job } }))).errors).toEqual([]);
+    expect(desk.job(1)).toMatchObject(expected);
   });
 
   it('ends with the reason if it is stopped while waiting', async () => {

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import type { Client } from '../../src/api/client.js';
 import { ApiError, PausedError, TryLaterError, UnknownOutcomeError } from '../../src/api/errors.js';
+import { retrying } from '../../src/api/retry.js';
 import { reply, serve } from '../serve.js';
 import { clientOf, errorOf, KEY, NO_ROWS, openClient, PAGE } from './open-client.js';
 import { ATTEMPT } from '../attempt.js';
@@ -110,6 +111,8 @@ it.each<Case>([
     refused(307),
     /redirects to https:\/\/login\.example\.com\/\?key=\S*\. Set baseUrl/,
   ),
+  // Unlike others, it may follow a request that was carried out.
+  ['303', (response) => response.writeHead(303, { location: '/' }).end(), refused(303), UNKNOWN],
   same('429 with seconds', answer(429, { 'retry-after': '30' }), limited(30_000)),
   same('429 with a date', answer(429, { 'retry-after': 'Wed, 18 Nov 2026 05:01:00 GMT' }), limited(60_000)),
   same(
@@ -194,6 +197,23 @@ describe('a request that is sent again', () => {
     const { client, server } = await clientOf(handle);
     await errorOf(client.views(PAGE));
     expect(server.seen).toHaveLength(1);
+  });
+
+  it('is never one whose host does not exist, or whose certificate is not trusted', async () => {
+    for (const code of ['ENOTFOUND', 'SELF_SIGNED_CERT_IN_CHAIN']) {
+      const cause = Object.assign(new Error(code), { code });
+      const operation = { name: 'read page views', method: 'GET', url: 'https://a.example' } as const;
+      let attempts = 0;
+      const attempt = () => {
+        attempts++;
+        return Promise.reject(new TryLaterError(operation, 'unreachable', code, undefined, { cause }));
+      };
+      const policy = { retries: 2, minDelayMs: 1, maxDelayMs: 1 };
+      expect(await errorOf(retrying(attempt, policy, 0, undefined, () => undefined))).toMatchObject({
+        cause,
+      });
+      expect(attempts).toBe(1);
+    }
   });
 
   it('succeeds when the server has recovered, and is counted each time', async () => {

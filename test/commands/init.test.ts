@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseEnv } from 'node:util';
@@ -22,6 +22,7 @@ describe('readership init', () => {
     const cwd = await tempDir();
     expect(await callCli(['init'], { cwd })).toMatchObject({ code: 0, stderr: '' });
     expect((await readdir(cwd)).sort()).toEqual(['.env', '.gitignore', 'readership.yaml']);
+    expect((await stat(join(cwd, '.env'))).mode & 0o777).toBe(0o600);
     const partly = await callCli(['init', '--url', 'https://a.example'], { cwd: await tempDir() });
     expect(partly.stdout).toMatch(
       / {2}- set the project's ID in readership.yaml\n {2}- add READERSHIP_API_KEY/,
@@ -56,6 +57,14 @@ describe('readership init', () => {
     expect(await readFile(join(cwd, '.env'), 'utf8')).toBe(`OTHER=mine\nREADERSHIP_API_KEY=${KEY}\n`);
     const none = endedWith(2, await callCli(['init', '--save-key'], { cwd: await tempDir() }));
     expect(none.stderr).toContain('READERSHIP_API_KEY is not set in the environment. Nothing was written.');
+  });
+
+  it('writes nothing if it cannot write both files', async () => {
+    const cwd = await tempDir();
+    await symlink(join(cwd, 'nowhere', '.env'), join(cwd, '.env'));
+    const { stderr } = endedWith(2, await callCli(['init'], { cwd }));
+    expect(stderr).toMatch(/^Cannot write .+\.env: EEXIST.+ Nothing was written\. Use a directory you can/);
+    expect(await readdir(cwd)).toEqual(['.env']);
   });
 
   it('takes addresses without https://, and offers the sitemap that the site has', async () => {

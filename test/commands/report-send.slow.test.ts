@@ -15,7 +15,6 @@ import { loadDays } from '../mail/site.js';
 import { openTestState } from '../open-state.js';
 import { closeNow, inHistory, newStore, rowsOf } from '../open-history.js';
 import { runtimeIn } from '../run-cli.js';
-import { serve } from '../serve.js';
 import { textOf } from '../streams.js';
 import { tempDir } from '../temp-dir.js';
 import { replaceIn } from './workspace.js';
@@ -178,28 +177,6 @@ describe('readership report send weekly', () => {
     expect(await settle('alert', alert)).toBe(`alert ${alert} ${confirmed}`);
   });
 
-  it('posts it to a channel by the same rules', async () => {
-    const chat = await serve((_, response, count) => (count === 1 ? response.destroy() : response.end('ok')));
-    const environment = {
-      READERSHIP_CHANNEL_CHAT: chat.baseUrl,
-      READERSHIP_SMTP_URL: `smtp://127.0.0.1:${server.port}`,
-    };
-    await replaceIn(directory, /to: \[.+\]/, 'to: [docs@example.com, chat]');
-    await replaceIn(directory, /$/, 'channels: { chat: { kind: slack } }\n');
-    const { out, runtime: its } = runtime(environment);
-    expect(await sendReport('weekly', {}, its)).toBe(1);
-    const lines = textOf(out);
-    expect(lines).toMatch(
-      /weekly 2026-W46 to chat: may or may not have arrived \(slack at .+ did not answer/,
-    );
-    expect(lines).toContain('--delivered chat, or --not-delivered chat');
-    await report('resolve', 'weekly', '--not-delivered', 'chat');
-    expect(await sendReport('weekly', { to: 'chat' }, runtime(environment).runtime)).toBe(0);
-    expect(chat.seen).toHaveLength(2);
-    expect(chat.seen[1]?.body).toContain('Human views: 5,348');
-    expect(copies('docs@example.com')).toBe(1);
-  });
-
   it('exits 75 after a temporary refusal, and tries at once when run again', async () => {
     server.behaviors.set('docs@example.com', [{ on: 'rcpt', do: 451 }]);
     const first = await send({});
@@ -295,7 +272,7 @@ it('readership report new writes a report that works unchanged, and replaces not
   expect(lines).toBe('reports/busy_pages/busy_pages.sql\nreports/busy_pages/report.yaml\n');
   expect(notes).toContain('readership report busy_pages --watch --open');
   expect((await report('busy_pages', '--format', 'text')).lines).toMatch(
-    /\nBusy pages\n[^]*\n\/page-1\n {2}Human 693 · AI 343\n/,
+    /\nBusy pages\n[^]*\n\/page-1: Human 693 · AI 343\n/,
   );
   for (const taken of ['busy_pages', 'weekly'])
     await refused('new', taken).toThrow(`reports/${taken} already exists`);

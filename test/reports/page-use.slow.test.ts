@@ -56,7 +56,7 @@ describe.skipIf(skipWithoutChromium)('the pages in use (skipped where no Chromiu
     const table = page.locator('table.ranking');
     const numbers = (): Promise<number[]> =>
       page.evaluate<number[]>(
-        `[...document.querySelectorAll('table.ranking tbody tr')].map((row) => Number(row.cells[2].dataset.value))`,
+        `[...document.querySelectorAll('table.ranking > tbody > tr')].map((row) => Number(row.cells[2].dataset.value))`,
       );
     const head = table.getByRole('columnheader').nth(2);
     await head.getByRole('button').press('Enter');
@@ -70,11 +70,11 @@ describe.skipIf(skipWithoutChromium)('the pages in use (skipped where no Chromiu
 
   test('the table has the top fifty of either audience, and shows ten of them in any order until asked', async () => {
     const page = await open('weekly', 1280);
-    const rows = page.locator('table.ranking tbody tr:visible');
+    const rows = page.locator('table.ranking > tbody > tr:visible');
     expect(await rows.count()).toBe(10);
     const views = (selector: string) =>
       page.evaluate<number[]>(
-        `[...document.querySelectorAll('table.ranking tbody tr')].filter((row) => ${selector}).map((row) => Number(row.cells[2].dataset.value))`,
+        `[...document.querySelectorAll('table.ranking > tbody > tr')].filter((row) => ${selector}).map((row) => Number(row.cells[2].dataset.value))`,
       );
     const all = await views('true');
     expect(all.toSorted((one, two) => two - one).slice(0, 50)).toEqual(topByAi);

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { changeJob } from '../../src/agents/job.js';
+import { isPollDue } from '../../src/agents/poll.js';
 import { submitPrompts } from '../../src/agents/submit.js';
 import { isSendDue, runDue } from '../../src/service/run.js';
 import { readLastRuns, recordStepEnd, recordStepStart } from '../../src/state/runs.js';
@@ -32,6 +33,16 @@ it('a failed poll is followed by a successful one if its job was resolved by han
   await desk.state.transaction(() => changeJob(desk.state, desk.job(1), change));
   expect(await runAfter(5)).toEqual([true, 'done']);
   expect(await runAfter(5)).toEqual([false, 'done']);
+});
+
+it('a planned job that no person approved is to be sent only where jobs are sent by themselves', async () => {
+  const desk = await agentDesk();
+  const isDue = (sendsAll: boolean) => isPollDue(desk.state, sendsAll, desk.clock.now());
+  expect([isDue(false), isDue(true)]).toEqual([false, false]);
+  await desk.planJob('/flagged');
+  expect([isDue(false), isDue(true)]).toEqual([false, true]);
+  await desk.planJob('/approved', { is_approved: true });
+  expect([isDue(false), isDue(true)]).toEqual([true, true]);
 });
 
 it('what a person approved or wrote is to be sent at once, until polling was tried', async () => {

@@ -114,14 +114,16 @@ it('a project has its own rows only: neither those of one whose id begins like i
     forgetPages(state, at);
     forgetDayFailure(state, at);
   });
+  await recordDayFailure(state, { project: 'prj_1', day: day('2026-11-08'), now: NOW }, 'refused');
+  await recordDayFailure(state, { project: 'prj_1', day: day('2026-11-10'), now: NOW }, 'refused');
   await forgetFailuresBefore(state, 'prj_1', day('2026-11-10'));
+  expect(readDayFailures(state, 'prj_1').map((failure) => failure.day)).toEqual(['2026-11-10']);
   await recordFact(state, 'prj_1', FIRST_DAY, undefined, NOW);
   expect(rowsOf(state, 'prj_1')).toMatchObject({
     choices: 0,
     notes: 0,
     problems: 0,
     pages: 0,
-    failures: 0,
     facts: 0,
   });
   expect(rowsOf(state, 'prj_10')).toEqual(one);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { findState, isToReplace, writeState } from '../../src/state/restore.js';
 import { saveState } from '../../src/state/copies.js';
-import { addJob, newState, reopened, valueOf } from './new-state.js';
+import { addJob, change, newState, reopened, valueOf } from './new-state.js';
 
 it.each(['missing', 'damaged'] as const)('a state that is %s is replaced by a saved one', async (loss) => {
   const { dataDir, state } = await newState();
@@ -24,6 +24,19 @@ it.each(['missing', 'damaged'] as const)('a state that is %s is replaced by a sa
   expect(existsSync(`${path}-journal`)).toBe(false);
   // One that knows as much is kept.
   expect(isToReplace(await findState(dataDir), saved, { source: 'FILE', witness: undefined })).toBe(false);
+});
+
+it.each([
+  ['fewer', 1, true],
+  ['as many', 2, false],
+  ['more', 3, false],
+])('a sound state that knows %s attempts than a saved one of two', async (_, attempts, isReplaced) => {
+  const { dataDir, state } = await newState();
+  await change(state, 'UPDATE workspace SET attempt = 2');
+  const saved = saveState(state, join(dataDir, 'history.duckdb'));
+  await change(state, 'UPDATE workspace SET attempt = $attempts', { attempts });
+  const found = await findState(dataDir);
+  expect(isToReplace(found, saved, { source: 'FILE', witness: undefined })).toBe(isReplaced);
 });
 
 it('the state of another workspace is refused', async () => {

@@ -62,6 +62,13 @@ it.each([
   expect(seen).toEqual([{ step: 'export', words, since, over }]);
 });
 
+it('the last run of a step is not one that a wrong clock dated in the future', async () => {
+  const { state } = await stateWith('0 done, 1 failed, 2000 done');
+  expect(readLastRuns(state, at(1000))).toMatchObject([
+    { outcome: 'failed', started_at: at(1), done_at: at(0), failures: 1 },
+  ]);
+});
+
 it('a run that a killed process left is interrupted from the next worker on', async () => {
   const { state, worker } = await stateWith('0 done, 1 running');
   await recover(state, worker, at(2));

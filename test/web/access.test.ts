@@ -1,23 +1,23 @@
-import { addDays } from 'date-fns';
 import { Hono } from 'hono';
-import { createHash } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
-import { readdirSync, statSync } from 'node:fs';
-import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { request } from 'undici';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
-import { openHistory } from '../../src/history/history.js';
 import { DEFAULT_SERVE } from '../../src/config/serve.js';
 import { hashPassword, type WebEnv } from '../../src/web/access.js';
 import { Turns } from '../../src/web/limits.js';
 import { addressOf } from '../../src/web/origin.js';
-import { emptyState } from '../../src/state/open.js';
-import { Proposals } from '../../src/web/proposals.js';
-import { tempDir } from '../temp-dir.js';
-import { otherProcess } from '../state/other-process.js';
-import { basic, NOW, PAGES, changeSite, storedSite, serveSite, type Site, workspaceIn } from './site.js';
+import {
+  askAt,
+  basic,
+  cookieIn,
+  PAGES,
+  serveSite,
+  signInAt,
+  type Site,
+  storedSite,
+  submitAt,
+} from './site.js';
 
 let directory: string;
 let site: Site;
@@ -41,32 +41,16 @@ beforeAll(async () => {
   session = cookieIn(await ask(`/?token=${site.token}`, {}));
 });
 
-const cookieIn = ({ headers }: Awaited<ReturnType<typeof ask>>) =>
-  String(headers['set-cookie']).split(';', 1).join('');
-
-/** A request as any client could send it, with the key of the link unless `headers` say otherwise. */
-async function ask(
+const ask = (
   path: string,
-  headers: Record<string, string> = { authorization: `Bearer ${site.token}` },
-  { method = 'GET', body = '', of = site } = {},
-) {
-  const sent = body === '' ? { method, headers } : { method, headers, body };
-  const answer = await request(of.origin + path, sent);
-  const text = (await answer.body.text()).replaceAll('&#x3D;', '=');
-  return { status: answer.statusCode, headers: answer.headers, text };
-}
-
-/** Submits a form. */
-const submit = (path: string, fields: Record<string, string>, headers: Record<string, string>, of = site) =>
-  ask(path, headers, { method: 'POST', body: new URLSearchParams(fields).toString(), of });
-
-const signIn = (password: string, of: Site, headers: Record<string, string> = {}) =>
-  submit('/login', { password }, { origin: of.origin, ...headers }, of);
+  headers?: Record<string, string>,
+  { of = site, ...options }: { of?: Site; method?: string; body?: string } = {},
+) => askAt(of, path, headers, options);
 
 /** Whether someone may act: without the token of the form, nothing is done. */
 async function expectRights(isEditor: boolean, headers: Record<string, string>, of: Site) {
   const sent = { ...headers, origin: of.origin };
-  const { status } = await submit('/agents', { action: 'unskip', path: '/x' }, sent, of);
+  const { status } = await submitAt(of, '/agents', { action: 'unskip', path: '/x' }, sent);
   expect(status).toBe(isEditor ? 409 : 403);
 }
 
@@ -137,7 +121,7 @@ describe('access', () => {
     expect((await ask(`//evil.example/?token=${site.token}`, {})).headers['location']).toBe('/evil.example/');
     expect((await ask('//[')).status).toBe(404);
     expect((await ask('/login')).headers['location']).toBe('/');
-    expect((await signIn('correct horse battery', site)).status).toBe(401);
+    expect((await signInAt(site, 'correct horse battery')).status).toBe(401);
     const posted = await ask('/app.css', { origin: site.origin }, { method: 'POST' });
     expect(posted.status).toBe(401);
     expect(posted.text).not.toContain('Acme');
@@ -235,8 +219,8 @@ describe('access', () => {
     expect(await hashPassword('correct horse battery')).not.toBe(password);
     expect(guarded.token).toBe('');
     expect((await ask('/', {}, { of: guarded })).text).toContain('type="password"');
-    expect((await signIn('wrong', guarded)).status).toBe(401);
-    expect((await signIn('', guarded)).headers['set-cookie']).toBeUndefined();
+    expect((await signInAt(guarded, 'wrong')).status).toBe(401);
+    expect((await signInAt(guarded, '')).headers['set-cookie']).toBeUndefined();
     // The page that was asked for is kept, also after a wrong password; another site never is.
     const asked = await ask('/pages?sort=ai&search=a%26b', {}, { of: guarded });
     const formIn = ({ text }: typeof asked) => /action="([^"]+)"/.exec(text)?.[1] ?? '';
@@ -251,7 +235,7 @@ describe('access', () => {
     ] as const)
       expect((await atForm('just looking around', form)).headers['location']).toBe(location);
     for (const password of ['correct horse battery', 'just looking around']) {
-      const signedIn = await signIn(password, guarded);
+      const signedIn = await signInAt(guarded, password);
       expect(signedIn.status).toBe(303);
       const cookie = cookieIn(signedIn);
       expect((await ask('/reports', { cookie }, { of: guarded })).status).toBe(200);
@@ -263,10 +247,13 @@ describe('access', () => {
     }
     // However often viewers sign in, no session ends, and none becomes an editor's.
     const [editor, viewer = ''] = (
-      await Promise.all([signIn('correct horse battery', guarded), signIn('just looking around', guarded)])
+      await Promise.all([
+        signInAt(guarded, 'correct horse battery'),
+        signInAt(guarded, 'just looking around'),
+      ])
     ).map(cookieIn);
     for (let round = 0; round < 21; round += 1)
-      await Promise.all(Array.from({ length: 50 }, () => signIn('just looking around', guarded)));
+      await Promise.all(Array.from({ length: 50 }, () => signInAt(guarded, 'just looking around')));
     await expectRights(true, { cookie: editor ?? '' }, guarded);
     await expectRights(false, { cookie: viewer }, guarded);
     const forged = viewer.replace('viewer', 'editor');
@@ -301,7 +288,7 @@ describe('access', () => {
     const of = await serveSite(directory, { auth: 'password', password, url });
     const from = (address: string) => ({ host: new URL(url).host, 'x-forwarded-for': address });
     const login = (password: string, address: string) =>
-      signIn(password, of, { ...from(address), origin: url });
+      signInAt(of, password, { ...from(address), origin: url });
     const first = holdSignIns();
     const guesses = Array.from({ length: 5 }, (_, index) => login(`guess ${index}`, '192.0.2.1'));
     await first.until(5);
@@ -361,7 +348,7 @@ describe('access', () => {
 
   it('accepts no form from another IP address, even if requested by its own IP address', async () => {
     const of = guarded;
-    const login = (origin: string) => signIn('x', of, { origin, host: `192.0.2.7:${of.port}` });
+    const login = (origin: string) => signInAt(of, 'x', { origin, host: `192.0.2.7:${of.port}` });
     expect((await login('http://198.51.100.1')).status).toBe(403);
     expect((await login(`http://192.0.2.7:${of.port}`)).status).toBe(401);
   });
@@ -456,178 +443,10 @@ describe('a path that visitors made up', () => {
   });
 });
 
-describe('an action', () => {
-  const skip = { project: 'prj_1', action: 'skip', path: '/quickstart', days: '28' };
-  const tokenIn = (text: string) => /name="token" value="([\w-]+)"/.exec(text)?.[1] ?? '';
-
-  const act = (
-    fields: Record<string, string>,
-    headers: Record<string, string> = { origin: site.origin },
-    of = site,
-    cookie = session,
-  ) => submit('/agents', fields, { cookie, ...headers }, of);
-
-  it('is refused from another site, without its token, from a viewer, and for a form that no page contains', async () => {
-    const token = tokenIn((await ask('/agents')).text);
-    expect(token).toHaveLength(43);
-    expect((await act({ ...skip, token }, { origin: 'https://evil.example' })).status).toBe(403);
-    expect((await act({ ...skip, token }, {})).status).toBe(403);
-    expect((await act(skip)).status).toBe(409);
-    expect((await act({ ...skip, token: site.token })).status).toBe(409);
-    expect((await act({ ...skip, token }, { origin: site.origin }, site, 'a=b')).status).toBe(401);
-    expect((await act({ ...skip, token, action: 'delete' })).status).toBe(400);
-    expect((await act({ ...skip, token, days: '-1' })).status).toBe(400);
-    const asViewer = { 'x-user': 'bob', origin: viewed.origin };
-    const seen = (await ask('/agents', asViewer, { of: viewed })).text;
-    expect(tokenIn(seen)).toBe('');
-    expect((await act({ ...skip, token }, asViewer, viewed)).status).toBe(403);
-    expect((await act({ ...skip, token, project: 'prj_x' })).status).toBe(404);
-    // An identity provider may write the address in another case than the configuration.
-    expect(tokenIn((await ask('/agents', { ...asViewer, 'x-user': 'Ann' }, { of: viewed })).text)).not.toBe(
-      '',
-    );
-  });
-
-  it('is carried out at once, and its page shows the result, while another process works too', async () => {
-    const exporting = await otherProcess(join(directory, 'data'));
-    await exporting.does('acquire', 0);
-    const token = tokenIn((await ask('/agents')).text);
-    /** Sends a form; the page that follows. */
-    const done = async (fields: Record<string, string>) => {
-      const { status, headers } = await act({ project: 'prj_1', token, ...fields });
-      expect(status).toBe(303);
-      return (await ask(String(headers['location']))).text;
-    };
-    const skipped = await done(skip);
-    expect(skipped).toMatch(
-      /Skip \/quickstart<\/b>: skipped until Dec 16, 2026<[^]+quickstart<\/bdi>[^]{0,99}<td>skipped manually until Dec 16, 2026[^]+value="unskip"/,
-    );
-    const unskipped = await done({ action: 'unskip', path: skip.path });
-    expect(unskipped).toContain('it can be flagged again');
-    expect(unskipped).not.toContain('value="unskip"');
-    // A form that is sent twice is carried out once.
-    expect(await done({ action: 'unskip', path: skip.path })).toContain('it can be flagged again');
-    const note = { project: 'prj_1', action: 'note', token, path: '/guides/*' };
-    expect((await act({ ...note, date: '2026-02-30', text: 'x' })).status).toBe(400);
-    const noted = await done({ ...note, date: '2026-11-10', text: '<b>New</b> navigation', break: 'on' });
-    expect(noted).toMatch(
-      /: added to notes\.yaml<[^]+id="notes"[^]+&lt;b&gt;New&lt;\/b&gt; navigation[^]+Nov 10, 2026[^]+Counting changed/,
-    );
-    const attempt = /name="job" value="5"><input type="hidden" name="attempt" value="(.+?)"/.exec(
-      (await ask('/agents')).text,
-    )?.[1];
-    const settle = { action: 'settle', job: '5', as: 'notSent', remote: '' };
-    const late = await act({ ...settle, project: 'prj_1', token, attempt: '99' });
-    expect(late.status).toBe(409);
-    expect(late.text).toMatch(/Settle job 5[^]+sent again in the meantime/);
-    expect(await done({ ...settle, attempt: attempt ?? '' })).toContain(
-      ': Job 5 is planned again, and the next run that may create jobs sends it.',
-    );
-    /** Presses a button of the form that settles a job. */
-    const settleAs = async (id: string, as: string, rest = {}) => {
-      const { text } = await ask('/agents');
-      const [form = '', sent = ''] =
-        new RegExp(`name="job" value="${id}"><input[^>]*name="attempt" value="(.+?)">[^]+?</form>`).exec(
-          text,
-        ) ?? [];
-      expect(form).toContain(`name="as" value="${as}"`);
-      return done({ action: 'settle', job: id, attempt: sent, as, ...rest });
-    };
-    const firstIn = async (state: string) =>
-      new RegExp(`job (\\d+), ${state},`).exec((await ask('/agents')).text)?.[1] ?? '';
-    // What is recorded by mistake is settled again.
-    const reviewed =
-      /name="job" value="(\d+)">(?:(?!<form)[^])+?value="merged"/.exec((await ask('/agents')).text)?.[1] ??
-      '';
-    expect(await settleAs(reviewed, 'merged', { day: '2026-11-17' })).toContain(': Merged on Nov 17, 2026.');
-    expect(await settleAs(reviewed, 'closed')).toContain(
-      ': Closed without a merge. Its page gets another job only if you approve it.',
-    );
-    expect(await settleAs(reviewed, 'ended')).toContain(': Its pull request waits for review again.');
-    // What waits is never sent, and what is over ends, each in its own stage.
-    for (const [state, answer] of [
-      ['planned', 'is never sent'],
-      ['active', 'is over, and is no longer polled'],
-    ] as const) {
-      const id = await firstIn(state);
-      const ended = await settleAs(id, 'ended');
-      expect(ended).toContain(`: Job ${id} ${answer}`);
-      expect(ended).not.toContain(`job ${id}, ${state}`);
-    }
-    expect(site.errors).toEqual([]);
-    await exporting.does('release');
-  }, 120_000);
-
-  it('keeps what was typed when its form or its session is from before a restart', async () => {
-    const passwords = ['before the restart', 'after the restart'] as const;
-    const [before, after] = await Promise.all(passwords.map(hashPassword));
-    const serve = (password = '', port = 0) => serveSite(directory, { auth: 'password', password, port });
-    const old = await serve(before);
-    const cookie = cookieIn(await signIn(passwords[0], old));
-    const { text: page } = await ask('/agents', { cookie }, { of: old });
-    const field = (name: string, from: string) =>
-      new RegExp(`name="${name}" value="([^"]+)"`).exec(from)?.[1] ?? '';
-    await old.stop();
-    const of = await serve(after, old.port);
-    const typed = { path: '/quickstart', digest: field('digest', page), instruction: 'Rewrite <this> part' };
-    const hidden = { token: tokenIn(page), form: field('form', page) };
-    const form = { project: 'prj_1', ...hidden, action: 'approve', ...typed };
-    // A session ends when its password changes. What was typed is shown, and the form after signing in.
-    expect((await ask('/agents', { cookie }, { of })).status).toBe(401);
-    const out = await act(form, { origin: of.origin }, of, cookie);
-    expect(out.status).toBe(401);
-    expect(out.text).toMatch(
-      /To submit it again[^]+then reload this page[^]+<textarea readonly[^>]*>Rewrite &lt;this&gt; part</,
-    );
-    expect(cookieIn(await signIn(passwords[0], of))).toBe('undefined');
-    const again = await act(form, { origin: of.origin }, of, cookieIn(await signIn(passwords[1], of)));
-    expect(again.status).toBe(409);
-    expect(again.text).toMatch(
-      /Approve \/quickstart[^]+<textarea name="instruction"[^>]*>Rewrite &lt;this&gt; part</,
-    );
-    expect(field('digest', again.text)).toBe(typed.digest);
-    expect(tokenIn(again.text)).not.toBe(form.token);
-    const stale = { project: 'prj_1', token: 'old' };
-    const message = { action: 'message', job: '1', form: 'shown', text: 'Mention <limits>' };
-    expect((await act({ ...stale, ...message })).text).toMatch(
-      /name="job" value="1">\s*<textarea name="text"[^>]*>Mention &lt;limits/,
-    );
-  });
-
-  it('may be about a page that is not flagged: its prompt is shown, or why it cannot get a job', async () => {
-    const all = (await ask('/agents')).text;
-    expect((await ask('/page?path=/quickstart')).text).toContain('href="/agents?path=%2Fquickstart"');
-    const flagged = all.split('id="proposals"')[1]?.split('Next in line')[0] ?? '';
-    const other = /<tr><th[^>]+><a href="\/page\?path=([^"]+)"[^]{0,200}?<td>#\d+ of /.exec(all)?.[1] ?? '';
-    expect(other).not.toBe('');
-    expect(flagged).not.toContain(`path=${other}"`);
-    const { text } = await ask(`/agents?path=${other}`);
-    expect(text.match(/<article class="card proposal"/g)).toHaveLength(1);
-    expect(text).toContain(`name="path" value="${decodeURIComponent(other)}"`);
-    expect((await ask('/agents?path=/nowhere')).text).toMatch(/nowhere<\/bdi> cannot get a job: fewer than/);
-    // However many pages could be flagged, they are read once a day.
-    const workspace = await workspaceIn(directory);
-    const history = await openHistory(workspace.historyFile);
-    const query = vi.spyOn(history, 'query');
-    const reader = {
-      query: history.query.bind(history),
-      storedDays: history.storedDays.bind(history),
-      state: emptyState(),
-      version: '1',
-    };
-    const proposals = new Proposals(workspace);
-    for (const project of workspace.projects)
-      for (const now of [NOW, addDays(NOW, 1)])
-        for (const path of ['', '/quickstart', '/nowhere']) await proposals.of(reader, project, now, path);
-    expect(query.mock.calls.filter(([sql]) => sql.includes('ranked AS'))).toHaveLength(2);
-    history.close();
-  });
-});
-
 describe('many requests at once', () => {
   it('wait for those of the same address, in however many sessions, and delay no others', async () => {
     const signedIn = await Promise.all(
-      Array.from({ length: 40 }, () => signIn('just looking around', guarded)),
+      Array.from({ length: 40 }, () => signInAt(guarded, 'just looking around')),
     );
     const asked = signedIn.flatMap((answer, index) =>
       [0, 1, 2].map((at) =>
@@ -666,106 +485,5 @@ describe('many requests at once', () => {
     const ends = (await asks).map(({ status }) => status);
     expect(ends).toEqual(['fulfilled', 'fulfilled', 'rejected', 'rejected']);
     expect(abandoned).not.toHaveBeenCalled();
-  });
-});
-
-it('a site without an address has its pages, and no links to them', async () => {
-  const file = join(directory, 'readership.yaml');
-  const settings = await readFile(file, 'utf8');
-  await writeFile(file, settings.replace(', siteUrl: https://docs.example.com', ''));
-  const bare = await serveSite(directory);
-  expect(await bare.page('/page?path=/quickstart')).not.toContain('Open it on the site');
-  await writeFile(file, settings);
-});
-
-it('a rendered report is shown with links to the previous and next ones, and runs only its own script', async () => {
-  const folder = join(directory, 'data/reports/prj_1');
-  await mkdir(folder, { recursive: true });
-  const page = (week: string) =>
-    `<!doctype html><title>Week ${week}</title><body><p>${week}</p><script>own()</script>\n</body>`;
-  for (const week of ['44', '45', '46'])
-    await writeFile(join(folder, `weekly-2026-W${week}.html`), page(week));
-  await writeFile(join(folder, 'yearly-2026-W46.html'), page('46'));
-  await writeFile(join(folder, 'secret.html'), 'not a report');
-  expect((await ask('/reports')).text).toContain('href="/reports/prj_1/weekly-2026-W46.html"');
-  const { status, headers, text } = await ask('/reports/prj_1/weekly-2026-W45.html');
-  expect(status).toBe(200);
-  expect(text).toMatch(
-    /<body>\n<nav[^]+weekly-2026-W44\.html" rel="prev"[^]+weekly-2026-W46\.html" rel="next"/,
-  );
-  const hash = createHash('sha256').update('own()').digest('base64');
-  expect(headers['content-security-policy']).toContain(
-    `script-src 'sha256-${hash}'; img-src data:; form-action 'none'`,
-  );
-  for (const path of ['prj_1/secret.html', 'prj_1/..%2f..%2fhistory.duckdb', '%2e%2e/history-2026-W45.html'])
-    expect((await ask(`/reports/${path}`)).status).toBe(404);
-});
-
-it('the weekly report of any week is rendered when it is asked for, and not kept', async () => {
-  const folder = join(directory, 'data/reports/prj_1');
-  const kept = () => readdirSync(folder, { withFileTypes: true }).map(({ name }) => name);
-  await mkdir(folder, { recursive: true });
-  const before = kept();
-  const list = (await ask('/reports')).text;
-  for (const week of ['W21', 'W36']) {
-    expect(list).toContain(`href="/reports/prj_1/weekly-2026-${week}.html"`);
-    const { status, headers, text } = await ask(`/reports/prj_1/weekly-2026-${week}.html`);
-    expect(status).toBe(200);
-    expect(text).toMatch(new RegExp(`<title>[^<]*Acme Docs[^<]*</title>`));
-    expect(text).toContain(`Week ${week.slice(1)}`);
-    expect(headers['content-security-policy']).toMatch(/script-src 'sha256-/);
-    expect(text.includes('rel="prev"')).toBe(week === 'W36');
-    expect(text).toContain('rel="next"');
-  }
-  expect((await ask('/reports/prj_1/weekly-2026-W46.html')).text).not.toContain('rel="next"');
-  for (const [path, words] of [
-    ['prj_1/weekly-2030-W01.html', 'Nothing is loaded for 2030-W01'],
-    ['prj_1/weekly-2020-W01.html', 'Nothing is loaded for 2020-W01'],
-    ['prj_1/weekly-2026-W54.html', 'There is no such report'],
-    ['prj_1/weekly-2026-11.html', 'There is no such report'],
-    ['prj_1/monthly-2026-W36.html', 'There is no such report'],
-    ['prj_2/weekly-2026-W36.html', 'There is no such report'],
-    ['prj%255f1/weekly-2026-W36.html', 'There is no such report'],
-  ])
-    expect(await ask(`/reports/${path}`), path).toMatchObject({
-      status: 404,
-      text: expect.stringContaining(words ?? '') as unknown,
-    });
-  expect(kept()).toEqual(before);
-  expect(site.errors).toEqual([]);
-});
-
-describe('the history', () => {
-  it('is followed when it is replaced, while pages are being read', async () => {
-    const reading = Promise.all(
-      Array.from({ length: 20 }, (_, index) => ask(`/pages?page=1&search=p${index}`)),
-    );
-    await changeSite(
-      directory,
-      `UPDATE page_views SET path = '/renamed', page = '/renamed' WHERE path = '/quickstart'`,
-    );
-    expect((await reading).map(({ status }) => status)).toEqual(Array(20).fill(200));
-    expect((await ask('/pages')).text).toContain('/renamed');
-  });
-
-  it.skipIf(process.platform !== 'linux')('is prepared within a minute, before anyone asks', async () => {
-    const other = await tempDir();
-    await cp(directory, other, { recursive: true });
-    const isOpen = () =>
-      readdirSync('/proc/self/fd').some((fd) => {
-        const file = statSync(`/proc/self/fd/${fd}`, { throwIfNoEntry: false });
-        return file?.ino === statSync(join(other, 'data/history.duckdb')).ino;
-      });
-    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
-    try {
-      // As in all these tests, there is no history yet when it starts.
-      const idle = await serveSite(other);
-      expect(isOpen()).toBe(false);
-      await vi.advanceTimersByTimeAsync(60_000);
-      await vi.waitFor(() => expect(isOpen()).toBe(true), 30_000);
-      await idle.stop();
-    } finally {
-      vi.useRealTimers();
-    }
   });
 });

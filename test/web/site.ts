@@ -137,3 +137,30 @@ export async function serveSite(directory: string, settings: Partial<ServeSettin
   };
   return { ...web, errors, stop, page, origin, token };
 }
+
+/** A request as any client could send it, with the key of the link unless `headers` say otherwise. */
+export async function askAt(
+  of: Site,
+  path: string,
+  headers: Record<string, string> = { authorization: `Bearer ${of.token}` },
+  { method = 'GET', body = '' } = {},
+) {
+  const sent = body === '' ? { method, headers } : { method, headers, body };
+  const answer = await request(of.origin + path, sent);
+  const text = (await answer.body.text()).replaceAll('&#x3D;', '=');
+  return { status: answer.statusCode, headers: answer.headers, text };
+}
+
+/** Submits a form. */
+export const submitAt = (
+  of: Site,
+  path: string,
+  fields: Record<string, string>,
+  headers: Record<string, string>,
+) => askAt(of, path, headers, { method: 'POST', body: new URLSearchParams(fields).toString() });
+
+export const signInAt = (of: Site, password: string, headers: Record<string, string> = {}) =>
+  submitAt(of, '/login', { password }, { origin: of.origin, ...headers });
+
+export const cookieIn = ({ headers }: Awaited<ReturnType<typeof askAt>>) =>
+  String(headers['set-cookie']).split(';', 1).join('');

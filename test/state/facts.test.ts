@@ -1,0 +1,28 @@
+import { addDays as addDaysTo, addMilliseconds } from 'date-fns';
+import { expect, it } from 'vitest';
+import { FIRST_DAY, KEPT_FROM } from '../../src/export/facts.js';
+import { day, startOfDay } from '../../src/day.js';
+import { readFact, readLimit, recordFact } from '../../src/state/facts.js';
+import { newState, NOW } from './new-state.js';
+
+const DAY = day('2026-01-01');
+
+it('a limit of the platform is believed for thirty days, and another fact for good', async () => {
+  const { state } = await newState();
+  for (const fact of [FIRST_DAY, KEPT_FROM]) await recordFact(state, 'prj_1', fact, DAY, NOW);
+  const later = addDaysTo(NOW, 30);
+  expect(readFact(state, 'prj_1', KEPT_FROM, later)).toBe(DAY);
+  expect(readFact(state, 'prj_1', KEPT_FROM, addMilliseconds(later, 1))).toBeUndefined();
+  // It was found with a clock that was ahead.
+  expect(readFact(state, 'prj_1', KEPT_FROM, addMilliseconds(NOW, -1))).toBeUndefined();
+  expect(readFact(state, 'prj_1', FIRST_DAY, addDaysTo(NOW, 4_000))).toBe(DAY);
+});
+
+it('the day from which a limit is not believed anymore is the first day on which it is not', async () => {
+  const { state } = await newState();
+  await recordFact(state, 'prj_1', KEPT_FROM, DAY, NOW);
+  const until = readLimit(state, 'prj_1', KEPT_FROM, NOW)?.until ?? expect.fail('it is not known');
+  const readAt = (at: Date) => readFact(state, 'prj_1', KEPT_FROM, at);
+  expect(readAt(startOfDay(until))).toBeUndefined();
+  expect(readAt(addDaysTo(startOfDay(until), -1))).toBe(DAY);
+});
