@@ -6,7 +6,7 @@ import { dayColumn, readSql } from '../columns.js';
 import type { Reader, Row } from '../history/query.js';
 import { type QueryRows, rowsOf } from './answers.js';
 import { type Query, type ReportDefinition, shows } from './definition.js';
-import { cellOf } from './tables.js';
+import { cellOf } from './answers.js';
 
 /** What the queries of a report show as lines or bars, by query. */
 export function chartsOf(

@@ -12,9 +12,9 @@ import { chartsOf, readNotes } from './charts.js';
 import { cautionsOf, type ModelContext, readCoverage } from './coverage.js';
 import { type ReportDefinition, shows } from './definition.js';
 import { improveModel } from './improve.js';
-import { linksOf } from './links.js';
+import { linksOf } from './pages.js';
 import type { Period } from './period.js';
-import { ROWS_IN_MAIL, tablesOf } from './tables.js';
+import { ROWS_IN_MAIL, tablesOf } from './answers.js';
 import { fillLine, fillTemplate, findTemplates } from './templates.js';
 import { weeklyModel } from './weekly/model.js';
 

@@ -10,7 +10,7 @@ import * as numbers from '../format/numbers.js';
 import { dayList, dayRange, longDay, moment, plainDayRange, shortDayRange } from '../format/days.js';
 import { chatLink, markedForChats } from '../format/chat.js';
 import { capitalised, shownPath, shownText, webLink, wholePath } from '../format/text.js';
-import { pageLink } from './links.js';
+import { pageLink } from './pages.js';
 import { type chartOf, viewsChart, weeksSparkline, weeksText } from './weekly/chart.js';
 import { sparkWeek } from './weekly/rows.js';
 
