@@ -102,8 +102,10 @@ export function writeChange(change: Change): string {
   return times >= MANY_TIMES ? `${whole(Math.round(times))} times` : signedPercent(change.ratio);
 }
 
-/** What follows a change: `+4%` is from last week, `12 times` is last week’s, and `from 0` last week. */
+/** What follows a change: `+4%` is from the week before, `12 times` is that of the week before, and `from 0` the week before. */
 export function fromLastWeek(change: Change): string {
-  if (change.kind === 'from zero') return 'last week';
-  return change.kind === 'ratio' && change.ratio + 1 >= MANY_TIMES ? 'last week’s' : 'from last week';
+  if (change.kind === 'from zero') return 'the week before';
+  return change.kind === 'ratio' && change.ratio + 1 >= MANY_TIMES
+    ? 'that of the week before'
+    : 'from the week before';
 }

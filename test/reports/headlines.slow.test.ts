@@ -189,7 +189,7 @@ function problemIn(sentence: string, site: CountedSite, monday: Day, sofar: { wi
     const now = week(monday, whoIs(name));
     return isTrue && now > 0.7 * number(to) && now < 1.4 * number(to) ? undefined : wrong('course', now);
   }
-  found = one`${COUNT} human views?(?: \(([^)]+?)(?: from last week| last week’s)?\))? and ${COUNT} AI views?(?: \(([^)]+?)(?: from last week| last week’s)?\))? (?:compared with last week|this week)\.`;
+  found = one`${COUNT} human views?(?: \(([^)]+?)(?: from the week before| that of the week before)?\))? and ${COUNT} AI views?(?: \(([^)]+?)(?: from the week before| that of the week before)?\))? (?:compared with the week before|this week)\.`;
   if (found) {
     const [, human, humanChange, ai, aiChange] = found;
     if (week(monday, 'human') !== number(human) || week(monday, 'ai') !== number(ai))
@@ -208,7 +208,7 @@ function problemIn(sentence: string, site: CountedSite, monday: Day, sofar: { wi
     }
     return undefined;
   }
-  found = one`Last week, ${COUNT} (human|AI) views came on (\w+, \w+ \d+)\.`;
+  found = one`In the week before, ${COUNT} (human|AI) views came on (\w+, \w+ \d+)\.`;
   if (found) {
     const at = dayOf(found[3] ?? '');
     if (at === undefined || on(at, whoIs(found[2])) !== number(found[1])) return wrong('day', at);
@@ -220,7 +220,7 @@ function problemIn(sentence: string, site: CountedSite, monday: Day, sofar: { wi
     const rest = week(monday, whoIs(found[3]), undefined, sofar.without);
     return rest === number(found[2]) ? undefined : wrong('rest', rest);
   }
-  found = one`(Human|AI) views are back in their usual range: ${COUNT}, after ${COUNT} last week\.`;
+  found = one`(Human|AI) views are back in their usual range: ${COUNT}, after ${COUNT} the week before\.`;
   if (found) {
     const [now, then] = [week(monday, whoIs(found[1])), week(before, whoIs(found[1]))];
     return now === number(found[2]) && then === number(found[3]) ? undefined : wrong('now', [now, then]);
@@ -231,7 +231,7 @@ function problemIn(sentence: string, site: CountedSite, monday: Day, sofar: { wi
   found = one`No (human|AI) views were recorded this week\.`;
   if (found) return week(monday, whoIs(found[1])) === 0 ? undefined : wrong('not', 'none');
   if (one`A calm week: human views and AI views are as usual\.`) return undefined;
-  if (one`Compared with last week: human \S+( times)? and AI \S+( times| 0)?\.`) return undefined;
+  if (one`Compared with the week before: human \S+( times)? and AI \S+( times| 0)?\.`) return undefined;
   return `no reader for: ${sentence}`;
 }
 

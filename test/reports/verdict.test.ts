@@ -136,7 +136,7 @@ describe('the headline', () => {
   test('says that an audience is back in its usual range, only after a week outside that was told', () => {
     calm();
     expect(headline([20_000, 16_000], [30_000, 16_000], ...STEADY)).toBe(
-      'Human views are back in their usual range: 20,000, after 30,000 last week.',
+      'Human views are back in their usual range: 20,000, after 30,000 the week before.',
     );
     expect(headline([20_000, 16_000], [20_500, 16_000], ...STEADY)).toMatch(/^A calm week/);
   });
@@ -144,13 +144,13 @@ describe('the headline', () => {
     calm();
     expect(headline([20_000, 19_000], ...STEADY)).toBe('AI views rose 19% to 19,000.');
     expect(detail([20_000, 19_000], ...STEADY)).toBe(
-      '20,000 human views (0%) and 19,000 AI views (+19%) compared with last week.',
+      '20,000 human views (0%) and 19,000 AI views (+19%) compared with the week before.',
     );
     expect(headline([15_000, 19_000], ...STEADY)).toBe('AI views now exceed human views: 19,000 vs. 15,000.');
     other = { moved: [page('/a', 'ai', 3000, 900)], pullRequests: 0 };
     const { headline: first, detail: details, stake } = news([15_000, 19_000], ...STEADY);
     expect(details).toBe(
-      '15,000 human views (−25%) and 19,000 AI views (+19%) compared with last week. /a had 3,000 AI views, 233% more than expected.',
+      '15,000 human views (−25%) and 19,000 AI views (+19%) compared with the week before. /a had 3,000 AI views, 233% more than expected.',
     );
     expect([textOf(first), stake]).toEqual(['AI views now exceed human views: 19,000 vs. 15,000.', 8_000]);
   });
@@ -160,10 +160,10 @@ describe('the headline', () => {
     usual = {};
     expect(headline([200, 300], [200, 0])).toBe('AI views rose from none to 300.');
     expect(detail([200, 300], [200, 0])).toBe(
-      '200 human views (0% from last week) and 300 AI views (from 0 last week) this week.',
+      '200 human views (0% from the week before) and 300 AI views (from 0 the week before) this week.',
     );
     expect(detail([200, 300_000], [200, 20_000])).toBe(
-      '200 human views (0% from last week) and 300,000 AI views (15 times last week’s) this week.',
+      '200 human views (0% from the week before) and 300,000 AI views (15 times that of the week before) this week.',
     );
   });
   test('says that an audience is gone once, and neither that it fell nor that the other leads', () => {
@@ -171,16 +171,16 @@ describe('the headline', () => {
     expect(textOf(news([20_000, 0], ...STEADY).headline)).toBe('No AI views were recorded this week.');
     const { headline, detail } = news([0, 16_000], ...STEADY);
     expect(textOf(headline)).toBe('No human views were recorded this week.');
-    expect(detail).toBe('0 human views (−100%) and 16,000 AI views (0%) compared with last week.');
+    expect(detail).toBe('0 human views (−100%) and 16,000 AI views (0%) compared with the week before.');
   });
   test('says once that views rose from none', () => {
     usual = { ai: { is_record: true } };
     expect(headline([400, 300], [0, 0])).toBe(
-      '400 human views and 300 AI views this week, after none last week.',
+      '400 human views and 300 AI views this week, after none the week before.',
     );
   });
   test('compares totals in the headline in whole words', () => {
-    expect(detail([200, 1], [200, 0])).toBe('Compared with last week: human 0% and AI up from 0.');
+    expect(detail([200, 1], [200, 0])).toBe('Compared with the week before: human 0% and AI up from 0.');
   });
   test('of a history that starts in the week before says so, instead of missing days', () => {
     more = { historySince: addDays(MONDAY, -1) };
@@ -202,7 +202,7 @@ describe('the headline', () => {
   });
   test('reports no change of a few views, or within the usual range', () => {
     expect(headline([6, 2], [18, 2])).toBe('6 human views and 2 AI views this week.');
-    expect(detail([6, 2], [18, 2])).toBe('Compared with last week: human −67% and AI 0%.');
+    expect(detail([6, 2], [18, 2])).toBe('Compared with the week before: human −67% and AI 0%.');
     usual = { human: within(280, 320) };
     expect(headline([300, 100], [300, 100])).toBe('300 human views and 100 AI views this week.');
     usual = { human: within(280, 320), ai: within(90, 110) };
@@ -276,7 +276,7 @@ describe('the cause', () => {
     const moved = { ...page('/x', 'ai', 2800, 700), ...ofBoth };
     const told = (changed: Audience[]) => {
       other = { moved: [{ ...moved, changed }], pullRequests: 0 };
-      return /(?<=week\. ).*/.exec(detail([20_000, 19_000], ...STEADY))?.[0];
+      return /(?<=week before\. ).*/.exec(detail([20_000, 19_000], ...STEADY))?.[0];
     };
     expect(told(['human', 'ai'])).toBe('/x had 300 human views, 67% fewer than expected.');
     expect(told(['ai'])).toBeUndefined();
@@ -302,7 +302,7 @@ describe('the cause', () => {
       '252,286 AI views came on one day, Tuesday, Nov 10, most of them to one page, /x.',
     );
     expect(detail).toBe(
-      '20,000 human views (0% from last week) and 266,000 AI views this week. Without Tuesday, the other six days had 13,714 AI views (0% from last week).',
+      '20,000 human views (0% from the week before) and 266,000 AI views this week. Without Tuesday, the other six days had 13,714 AI views (0% from the week before).',
     );
     expect(news([20_000, 266_000], null, ...STEADY).detail).toBe(
       '20,000 human views and 266,000 AI views this week. The week before, Nov 2 – 8, is not loaded, so no change is shown.',
@@ -315,10 +315,10 @@ describe('the cause', () => {
     const { headline, detail } = news([20_000, 16_000], [20_000, 266_000], ...STEADY);
     expect(textOf(headline)).not.toContain('fell');
     expect(detail).toContain(
-      'Last week, 252,286 AI views came on Tuesday, Nov 3. Without Tuesday, the other six',
+      'In the week before, 252,286 AI views came on Tuesday, Nov 3. Without Tuesday, the other six',
     );
     usual = {};
-    expect(news([20_000, 16_000], [20_000, 266_000], ...STEADY).detail).toMatch(/^Last week, /);
+    expect(news([20_000, 16_000], [20_000, 266_000], ...STEADY).detail).toMatch(/^In the week before, /);
     onDays = { 6: { ai: 252_286 }, [0]: { ai: 252_286 } };
     expect(news([20_000, 266_000], [20_000, 266_000], ...STEADY).detail).toContain(
       'Without Monday and Tuesday, the other five days had',
@@ -329,11 +329,11 @@ describe('the cause', () => {
     const both = { human: 60_000, ai: 252_286 };
     onDays = { [-1]: both };
     expect(detail([77_144, 266_000], ...STEADY)).toContain(
-      ' this week. 60,000 human views came on one day, Tuesday, Nov 10. Without Tuesday, the other six days had 17,144 human views (0% from last week) and 13,714 AI views (0% from last week).',
+      ' this week. 60,000 human views came on one day, Tuesday, Nov 10. Without Tuesday, the other six days had 17,144 human views (0% from the week before) and 13,714 AI views (0% from the week before).',
     );
     onDays = { 6: both };
     expect(detail([20_000, 16_000], [77_144, 266_000], ...STEADY)).toMatch(
-      /Last week, 60,000 human views and 252,286 AI views came on Tuesday, Nov 3\. Without Tuesday, [^.]+\.$/,
+      /In the week before, 60,000 human views and 252,286 AI views came on Tuesday, Nov 3\. Without Tuesday, [^.]+\.$/,
     );
   });
   test('of two nights of bots names both days, and the views of both', () => {
@@ -346,7 +346,7 @@ describe('the cause', () => {
     );
     [more, onDays] = [{}, { 6: { ai: 100_000 }, 4: { ai: 150_000 } }];
     expect(detail([20_000, 16_000], [20_000, 262_000], ...STEADY)).toContain(
-      'Last week, 250,000 AI views came on Tuesday, Nov 3 and Thursday, Nov 5. Without Tuesday and Thursday, the other five',
+      'In the week before, 250,000 AI views came on Tuesday, Nov 3 and Thursday, Nov 5. Without Tuesday and Thursday, the other five',
     );
   });
   test('of a fall is that there were no views on some days, and so is that of the rise after them', () => {
@@ -368,7 +368,9 @@ describe('the cause', () => {
     expect(textOf(headline)).toBe(
       'Human views fell 20% to 16,000, with no views at all on Wednesday, Nov 11.',
     );
-    expect(detail).toBe('16,000 human views (−20%) and 12,000 AI views (−25%) compared with last week.');
+    expect(detail).toBe(
+      '16,000 human views (−20%) and 12,000 AI views (−25%) compared with the week before.',
+    );
     // But not that one of them hit a high.
     onDays = { 5: { human: 0, ai: 0 } };
     usual = { human: within(15_000, 18_000), ai: { ...within(15_000, 15_500), is_record: true } };

@@ -41,7 +41,7 @@ describe('the weekly report', () => {
     const mail = await report.email();
     for (const form of [textOf(html), textOf(mail.html), report.text(), report.chat()]) {
       expect(form).toContain('Not compared: counting changed on Nov 9, 2026.');
-      expect(form).not.toMatch(/what moved|from last week/i);
+      expect(form).not.toMatch(/what moved|from the week before/i);
     }
     for (const form of [textOf(html), textOf(mail.html), report.text()])
       expect(form).toContain('Nov 9, 2026: Counted by another rule. Nothing is compared across this day.');
@@ -106,7 +106,7 @@ describe('the weekly report', () => {
   test('for the very first week compares with nothing', async () => {
     const text = textOf((await weekly(await smallHistory('2026-11-09', '2026-11-15'))).html);
     expect(text).toContain('This is the first week in the history');
-    expect(text).not.toMatch(/from last week|compared with|NaN|Infinity|undefined|null| new /);
+    expect(text).not.toMatch(/from the week before|compared with|NaN|Infinity|undefined|null| new /);
     expect(text).toContain('/a 210 70 /b');
   });
 
@@ -161,7 +161,7 @@ describe('the weekly report', () => {
     expect(text).toContain(
       '5 of 7 days loaded, most recently on Nov 18, 2026 at 02:00 UTC. The views of Nov 15 may still change.',
     );
-    expect(text).not.toMatch(/from last week|compared with 2/);
+    expect(text).not.toMatch(/from the week before|compared with 2/);
     expect(model).toMatchObject({ comparedWith: null, human: { views: 250, usual: null } });
   });
 
@@ -220,10 +220,14 @@ describe('the weekly report', () => {
     await loadDays(history);
     const report = await weekly(history);
     const mail = await report.email();
-    expect(report.text()).toMatch(/AI share: 99\.\d% \(0\.0 pts from last week, not counting Wednesday\)/);
-    expect(report.chat()).toMatch(/^AI views: [\d,]+ \(0% from last week, not counting Wednesday\)/m);
+    expect(report.text()).toMatch(
+      /AI share: 99\.\d% \(0\.0 pts from the week before, not counting Wednesday\)/,
+    );
+    expect(report.chat()).toMatch(/^AI views: [\d,]+ \(0% from the week before, not counting Wednesday\)/m);
     for (const html of [report.html, mail.html])
-      expect(textOf(html)).toMatch(/AI share 99\.\d% 0\.0 pts from last week ?,? not counting Wednesday/);
+      expect(textOf(html)).toMatch(
+        /AI share 99\.\d% 0\.0 pts from the week before ?,? not counting Wednesday/,
+      );
     expect(report.html).not.toContain('Read by AI, rarely by people');
   });
 

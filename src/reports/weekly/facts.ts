@@ -143,7 +143,7 @@ function backIn({ audience, same, place }: AudienceWeek, old: ReadonlySet<string
   return {
     key: `back ${audience}`,
     stake: Math.abs(now - before),
-    words: say`${views(audience)} are back in their usual range: ${thousands(now)}, after ${thousands(before)} last week.`,
+    words: say`${views(audience)} are back in their usual range: ${thousands(now)}, after ${thousands(before)} the week before.`,
   };
 }
 

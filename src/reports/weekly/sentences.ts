@@ -32,7 +32,7 @@ export function newsOf(week: WeekComparison, weekBefore: WeekComparison | null, 
   if (thisWeek.human + thisWeek.ai === 0)
     return plain(say`No views were recorded this week.`, [], viewsIn(weekBefore));
   if (week.before !== null && viewsIn(weekBefore) === 0)
-    return plain(totalsOf(thisWeek, ', after none last week'), toReview(other), viewsIn(week));
+    return plain(totalsOf(thisWeek, ', after none the week before'), toReview(other), viewsIn(week));
   const old = new Set(weekBefore === null ? [] : factsOf(weekBefore, []).map(({ key }) => key));
   /** A change that goes on is news again. */
   const isNews = ({ key }: WeekFact): boolean => !old.has(key) || key.startsWith('change ');
@@ -114,12 +114,12 @@ function totalsWithChange(week: WeekComparison, isHeadline: boolean): string {
     return { total, change: writeChange(change), than: fromLastWeek(change) };
   });
   const [human, ai] = both.map(({ change }) => change?.replace('from 0', 'up from 0'));
-  if (isHeadline) return human && ai ? `Compared with last week: human ${human} and AI ${ai}.` : '';
-  const isBoth = both.every(({ than }) => than === 'from last week');
+  if (isHeadline) return human && ai ? `Compared with the week before: human ${human} and AI ${ai}.` : '';
+  const isBoth = both.every(({ than }) => than === 'from the week before');
   const parts = both.map(({ total, change, than }) =>
     change === null ? total : `${total} (${change}${isBoth ? '' : ` ${than}`})`,
   );
-  return `${inSequence(parts)}${isBoth ? ' compared with last week' : ' this week'}.`;
+  return `${inSequence(parts)}${isBoth ? ' compared with the week before' : ' this week'}.`;
 }
 
 /** The weekdays that a comparison leaves out, by their place in the week; empty if it leaves out none. */
@@ -140,7 +140,10 @@ function leftOutOf(week: WeekComparison): string {
     const change = changeOf(same.now, same.before);
     const days = inSequence(burstsBefore.map(({ day }) => namedDay(day)));
     if (days !== '')
-      add(`Last week, … came on ${days}.`, viewsBy(audience, sum(burstsBefore.map(({ views }) => views))));
+      add(
+        `In the week before, … came on ${days}.`,
+        viewsBy(audience, sum(burstsBefore.map(({ views }) => views))),
+      );
     add(
       `Without ${weekdaysOf(leftOut, firstDay)}, the other ${inWords(same.days)} days had ….`,
       `${viewsBy(audience, same.now)} (${writeChange(change)} ${fromLastWeek(change)})`,
