@@ -14,9 +14,13 @@ const TOKEN = 'glpat-Secret0123456789';
 type Answers = readonly { readonly status?: number; readonly body?: unknown; readonly headers?: object }[];
 
 /** Jobs that ended with pull requests, and a fake host that gives these answers, repeating the last one. */
-async function reviewed(answers: Answers, pages = 1, token?: string) {
+async function reviewed(
+  answers: Answers,
+  { pages = 1, token, meanwhile }: { pages?: number; token?: string; meanwhile?: string } = {},
+) {
   const desk = await agentDesk({ jobSeconds: 1, outcomes: ['pull-request'] });
-  const server = await serve((_, response, count) => {
+  const server = await serve(async (_, response, count) => {
+    if (meanwhile !== undefined) await desk.change(meanwhile);
     const { status = 200, body = {}, headers = {} } = answers[Math.min(count, answers.length) - 1] ?? {};
     reply(response, status, body, headers);
   });
@@ -89,6 +93,24 @@ describe('a merged pull request', () => {
     expect(server.seen[0]?.headers['user-agent']).toMatch(/^readership\/\d/);
   });
 
+  it('is looked up at least once a day', async () => {
+    const { poll, server } = await reviewed([OPEN]);
+    await poll();
+    await poll(100 * 24 * HOUR);
+    await poll(24 * HOUR - 1);
+    expect(server.seen).toHaveLength(2);
+    await poll(1);
+    expect(server.seen).toHaveLength(3);
+  });
+
+  it('that a person settled meanwhile stays as settled', async () => {
+    const meanwhile = "UPDATE jobs SET merged_on = '2026-11-18'";
+    const { poll, server, job } = await reviewed([CLOSED], { meanwhile });
+    await poll(30 * HOUR);
+    expect(server.seen).toHaveLength(1);
+    expect(job(1)).toMatchObject({ merged_on: '2026-11-18', closed_on: null });
+  });
+
   it('that is still open changes nothing that the history or a report depends on', async () => {
     const { poll, server, state } = await reviewed([OPEN, OPEN, CLOSED]);
     await poll();
@@ -103,7 +125,7 @@ describe('a merged pull request', () => {
   it('is ignored if its merge date is before its job was planned, or after today', async () => {
     const times = ['2026-11-17T23:59:59Z', '2026-11-19T00:00:00Z', '2026-11-18T00:00:00Z'];
     const answers = times.map((merged_at) => github({ merged_at }));
-    const { poll, jobs } = await reviewed(answers, 3);
+    const { poll, jobs } = await reviewed(answers, { pages: 3 });
     await poll();
     const wrong = (on: string) => `the code host reports ${on} as the merge date, which cannot be right`;
     const found = jobs().map(({ merged_on, pull_request_problem: problem }) => [merged_on, problem]);
@@ -136,7 +158,7 @@ it('a pull request closed without being merged is recorded, and so is its reopen
 describe('a code host', () => {
   it('that limits requests gets none until the limit resets, and jobs are still polled', async () => {
     const limit = { status: 429, headers: { 'retry-after': '3600' } };
-    const { poll, server, job } = await reviewed([OPEN, limit, OPEN], 3);
+    const { poll, server, job } = await reviewed([OPEN, limit, OPEN], { pages: 3 });
     expect((await poll()).error).toBeUndefined();
     expect(job(1).pull_request_problem).toBeNull();
     expect(job(3).pull_request_problem).toMatch(
@@ -166,7 +188,7 @@ describe('a code host', () => {
   });
 
   it('gets at most ten requests per round', async () => {
-    const { poll, server } = await reviewed([OPEN], 12);
+    const { poll, server } = await reviewed([OPEN], { pages: 12 });
     await poll();
     expect(server.seen).toHaveLength(10);
     await poll();
@@ -178,14 +200,17 @@ describe('a code host', () => {
     [403, /answered 403\. If the repository is private, a token that can read it is required/],
     [303, /answered 303\. Check pullRequests in readership\.yaml\. \[GET/],
   ])('that answers %i for one says what to do, and others are still looked up', async (status, words) => {
-    const { poll, job } = await reviewed([{ status, body: { message: 'Not Found' } }, MERGED], 2);
+    const { poll, job } = await reviewed([{ status, body: { message: 'Not Found' } }, MERGED], { pages: 2 });
     await poll(80 * HOUR);
     expect(job(1).pull_request_problem).toMatch(words);
     expect(job(2).merged_on).toBe('2026-11-21');
   });
 
   it('that refuses the token gets one request per round, and no message contains the token', async () => {
-    const { poll, server, job } = await reviewed([{ status: 401, body: { message: TOKEN } }], 2, TOKEN);
+    const { poll, server, job } = await reviewed([{ status: 401, body: { message: TOKEN } }], {
+      pages: 2,
+      token: TOKEN,
+    });
     await poll();
     expect(server.seen.map(({ headers }) => headers.authorization)).toEqual([`Bearer ${TOKEN}`]);
     const problem = job(2).pull_request_problem ?? '';
@@ -196,7 +221,7 @@ describe('a code host', () => {
   it('that answers with anything else: the note says that it is not a pull request', async () => {
     const bodies = ['<html>', [], { merged_at: null }, github({ merged_at: 'yesterday' }).body];
     const answers = bodies.map((body) => ({ body }));
-    const { poll, jobs } = await reviewed(answers, bodies.length);
+    const { poll, jobs } = await reviewed(answers, { pages: bodies.length });
     await poll();
     for (const { pull_request_problem } of jobs())
       expect(pull_request_problem).toMatch('the response is not that of this kind of code host');
