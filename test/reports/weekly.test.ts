@@ -245,7 +245,11 @@ describe('the weekly report', () => {
         (5, '/long-ago', 'completed', NULL, TIMESTAMP '2026-10-01'),
         (6, '/forgotten', 'completed', 'https://github.com/acme/docs/pull/1', TIMESTAMP '2026-10-01')
       ) AS job (id, path, state, pr_link, ended_at)`);
-    const { html, subject } = await weekly(history);
+    const { html, subject, ...report } = await weekly(history);
+    // A chat gets the first part: the subject has the number of pull requests.
+    expect(report.text()).toContain('AGENT WORK');
+    expect(report.chat()).toContain('\nMOST READ\n');
+    expect(report.chat()).not.toContain('AGENT WORK');
     expect(subject).toMatch(/AI views this week; 3 pull requests to review$/);
     const text = textOf(html);
     expect(text).toContain('3 pull requests ready for your review · 1 running · 1 of unknown outcome');
