@@ -29,7 +29,7 @@ reports: { weekly: { to: [docs@example.com, lead@example.com] } }
 let server: MailServer;
 let directory: string;
 
-/** A data directory with two weeks of views, published. */
+/** A data directory with two weeks of views. */
 let twoWeeks: string;
 beforeAll(async () => {
   const history = await newStore();
@@ -94,9 +94,9 @@ describe('readership report send weekly', () => {
     expect([copies('docs@example.com'), copies('lead@example.com')]).toEqual([1, 1]);
     expect((await send({ period: '2026-W47' })).notes).toContain('has not ended');
     // SQL sees them.
-    const published = 'SELECT recipient, state, tried_at FROM emails ORDER BY recipient';
+    const query = 'SELECT recipient, state, tried_at FROM emails ORDER BY recipient';
     expect(
-      await inHistory(join(directory, 'data/history.duckdb'), (history) => rowsOf(history, published)),
+      await inHistory(join(directory, 'data/history.duckdb'), (history) => rowsOf(history, query)),
     ).toEqual([
       { recipient: 'docs@example.com', state: 'sent', tried_at: '2026-11-16T09:00:00.000Z' },
       { recipient: 'lead@example.com', state: 'sent', tried_at: '2026-11-16T09:00:00.000Z' },

@@ -13,7 +13,7 @@ const run = (step: StepName, started: string, more: Partial<LastRun> = {}): Last
   ...{ done_at: at(started), failures: 0, ...more },
 });
 
-/** All four steps done and published at that moment. */
+/** All five steps done at that moment. */
 const allDone = (started: string): LastRun[] =>
   (['export', 'improve', 'poll', 'report', 'publish'] as const).map((step) => run(step, started));
 

@@ -84,8 +84,8 @@ it(`${WEEKS} weeks with random downtime: each day final once, each week emailed 
   const random = randomOf(20_251_106);
   const finalSince = new Map<string, string>();
   const expectFinalDaysKept = async () => {
-    const published = join(cwd, 'data', 'history.duckdb');
-    const final = await inHistory(published, (history) => history.query(FINAL_DAYS, finalDay));
+    const file = join(cwd, 'data', 'history.duckdb');
+    const final = await inHistory(file, (history) => history.query(FINAL_DAYS, finalDay));
     for (const { day, checked_at: at } of final) expect(finalSince.get(day) ?? at, day).toBe(at);
     for (const { day, checked_at: at } of final) finalSince.set(day, at);
   };

@@ -12,7 +12,7 @@ import { tempDir } from '../../temp-dir.js';
 import { page, store } from '../stored-days.js';
 import { datasetIn, datasetRows, historyRows, isDatasetFinished } from './dataset.js';
 
-/** A workspace with one stored day, whose history is published to a file and to the directory. */
+/** A workspace with one stored day, whose dataset is written to the directory. */
 async function publishing(location: string) {
   const history = await newStore();
   await store(history, 'prj_1', { '2026-11-01': [page('/a', 3, 1)] });

@@ -34,7 +34,7 @@ async function threeMonths() {
 }
 
 /** The same, with its dataset written. */
-async function published() {
+async function withDataset() {
   const site = await threeMonths();
   await publishTo(site.history, site.dataset);
   return site;
@@ -85,7 +85,7 @@ describe('a Parquet dataset', () => {
   });
 
   it('tells a day without views from one that was never loaded', async () => {
-    const { directory } = await published();
+    const { directory } = await withDataset();
     const days = await rowsOfFiles(
       join(directory, 'days/project=prj_a/days.parquet'),
       'day::VARCHAR AS day, pages',
@@ -97,7 +97,7 @@ describe('a Parquet dataset', () => {
   });
 
   it('has each file on disk before that takes the place of the last one', async () => {
-    const { history, directory, dataset } = await published();
+    const { history, directory, dataset } = await withDataset();
     await reload(history, [page('/a', 1)]);
     const onDisk = await syncedWhile(join(directory, LATEST), () => publishTo(history, dataset));
     expect(onDisk).toEqual(['the new file', 'its directory']);
@@ -107,7 +107,7 @@ describe('a Parquet dataset', () => {
     ['its total', [page('/z', 1), page('/a', 3, 7), page("/it's;--", 1)]],
     ['its rows, but no total', [page('/z', 2), page('/a', 1, 7), page("/it's;--", 1)]],
   ])('gets the month of a day that changed %s, and no other file of views', async (_, rows) => {
-    const { history, directory, dataset } = await published();
+    const { history, directory, dataset } = await withDataset();
     await reload(history, rows);
     const paths = await changedBy(directory, () => publishTo(history, dataset));
     expect(paths).toEqual([DAYS_OF_B, LATEST]);
@@ -115,14 +115,14 @@ describe('a Parquet dataset', () => {
   });
 
   it('keeps all files after a day was loaded again with the same numbers', async () => {
-    const { history, directory, dataset } = await published();
+    const { history, directory, dataset } = await withDataset();
     await reload(history, [page('/z', 1), page('/a', 2, 7), page("/it's;--", 1)]);
     expect(await changedBy(directory, () => publishTo(history, dataset))).toEqual([]);
     expect(await datasetRows(directory)).toEqual(await historyRows(history));
   });
 
   it('is written in full on request, whatever is there', async () => {
-    const { history, directory, dataset } = await published();
+    const { history, directory, dataset } = await withDataset();
     const before = await stampsOf(directory);
     expect(await publishTo(history, dataset, { isWhole: true })).toEqual({
       files: 5,
@@ -133,7 +133,7 @@ describe('a Parquet dataset', () => {
   });
 
   it('gets back files that were lost, with the next change', async () => {
-    const { history, directory, dataset } = await published();
+    const { history, directory, dataset } = await withDataset();
     await rm(join(directory, 'views/project=prj_a'), { recursive: true });
     await rm(join(directory, 'days/project=prj_a/days.parquet'));
     await store(history, 'prj_b', { '2026-11-03': [page('/a', 1)] });
@@ -142,7 +142,7 @@ describe('a Parquet dataset', () => {
   });
 
   it('gets back all files of its projects, next to those of others', async () => {
-    const { history, directory, dataset } = await published();
+    const { history, directory, dataset } = await withDataset();
     const other = await newStore();
     await store(other, 'prj_c', { '2026-11-01': [page('/c', 4)] });
     await publishTo(other, datasetIn(directory, ['prj_c']));
@@ -160,7 +160,7 @@ describe('a Parquet dataset', () => {
   });
 
   it('is rewritten whole where a file was damaged by hand, if its month changes or on request', async () => {
-    const { history, directory, dataset } = await published();
+    const { history, directory, dataset } = await withDataset();
     await writeFile(join(directory, LATEST), 'PAR1 no more');
     await reload(history, [page('/z', 2)]);
     expect(await publishTo(history, dataset)).toMatchObject({ written: 2 });
@@ -186,7 +186,7 @@ describe('a Parquet dataset', () => {
   });
 
   it('keeps the folders of a removed project, and files of others', async () => {
-    const { history, directory } = await published();
+    const { history, directory } = await withDataset();
     const notes = 'views/project=prj_b/month=2026-11/notes.txt';
     await writeFile(join(directory, notes), 'ours');
     const onlyB = datasetIn(directory, ['prj_b']);
@@ -197,7 +197,7 @@ describe('a Parquet dataset', () => {
   });
 
   it('gets what a project loaded while it was removed, once it is added again', async () => {
-    const { history, directory, dataset } = await published();
+    const { history, directory, dataset } = await withDataset();
     const onlyB = datasetIn(directory, ['prj_b']);
     await store(history, 'prj_a', { '2026-12-01': [page('/a', 4)], '2026-10-31': [page('/late', 2)] });
     await publishTo(history, onlyB);
@@ -206,7 +206,7 @@ describe('a Parquet dataset', () => {
   });
 
   it('gets a day that was loaded again by a clock that was set back', async () => {
-    const { history, directory, dataset } = await published();
+    const { history, directory, dataset } = await withDataset();
     const now = new Date('2020-01-01T00:00:00Z');
     await storeLoaded(history, { project: 'prj_b', day: day('2026-11-02'), now }, [page('/z', 10)], 'final');
     expect(await changedBy(directory, () => publishTo(history, dataset))).toEqual([DAYS_OF_B, LATEST]);
@@ -214,7 +214,7 @@ describe('a Parquet dataset', () => {
   });
 
   it.each(['', 'views', 'days/project=prj_b'])('stays where a symbolic link at %j leads', async (name) => {
-    const { history, directory, dataset } = await published();
+    const { history, directory, dataset } = await withDataset();
     const elsewhere = join(await tempDir(), 'elsewhere');
     const link = join(directory, name);
     await rename(link, elsewhere);
@@ -226,7 +226,7 @@ describe('a Parquet dataset', () => {
   });
 
   it('finishes what an earlier publication began, and leaves nothing unfinished', async () => {
-    const { history, directory, dataset } = await published();
+    const { history, directory, dataset } = await withDataset();
     await reload(history, [page('/z', 2)]);
     await store(history, 'prj_a', { '2026-12-01': [page('/a', 1)] });
     for (let files = 0; files < 6; files++) {
@@ -247,7 +247,7 @@ describe('a Parquet dataset', () => {
   });
 
   it('gets the month that a killed publication began to write, and loses what that left', async () => {
-    const { history, directory, dataset } = await published();
+    const { history, directory, dataset } = await withDataset();
     const left = join(directory, 'views/project=prj_b/month=2026-11/.views.parquet.next');
     await writeFile(left, 'PAR1');
     await reload(history, [page('/z', 2)]);
@@ -257,7 +257,7 @@ describe('a Parquet dataset', () => {
   });
 
   it('goes on from that of 0.4, beside whose files are others', async () => {
-    const { history, directory, dataset } = await published();
+    const { history, directory, dataset } = await withDataset();
     await writeFile(join(directory, 'days/project=prj_b/_workspace.json'), '{ "workspace": "w" }');
     await mkdir(join(directory, '_unfinished'));
     await reload(history, [page('/z', 2)]);
@@ -294,7 +294,7 @@ describe('the queries of docs/scale.md', () => {
 
 describe('a dataset of several workspaces', () => {
   it('has the projects of each, and no workspace touches those of another', async () => {
-    const one = await published();
+    const one = await withDataset();
     const two = await newStore();
     await store(two, 'prj_c', { '2026-11-01': [page('/c', 3)] });
     const before = await stampsOf(one.directory);
