@@ -1,3 +1,4 @@
+import { addSeconds } from 'date-fns';
 import { chmod, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -37,10 +38,13 @@ const emailsAt = (lost: Date): Delivery[] => {
     delivery(weekly('2025-W40', 'u@example.com'), 'unknown', old),
     delivery(weekly('2025-W40', 'w@example.com'), 'waiting', old),
     delivery(weekly('2025-W40', 'd@example.com'), 'sent', old),
+    // One was refused long ago, and of two that were refused lately, neither was followed by one that arrived.
+    { ...delivery(weekly('2025-W39', 'd@example.com'), 'failed', old), note: refused },
     delivery(weekly('2026-W01', 'a@example.com'), 'unknown', lost),
     delivery(alert, 'unknown', lost),
     { ...delivery(weekly('2026-W01', 'b@example.com'), 'waiting', lost), note: 'the mail server is off' },
     { ...delivery(weekly('2026-W01', 'D@example.com'), 'failed', lost), note: refused },
+    { ...delivery(weekly('2026-W02', 'd@example.com'), 'failed', addSeconds(lost, 1)), note: refused },
     { ...delivery(weekly('2026-W01', 'removed@example.com'), 'failed', lost), note: refused },
   ].map((one, index) => ({ ...one, attempt: 100 + index }));
 };
@@ -114,6 +118,7 @@ it('status exits 1 and says what to do while something needs attention, and 0 wh
   expect(ofMails).toEqual([
     'weekly 2026-W01 to b@example.com has not been sent: the mail server is off. It is retried automatically; check with: readership doctor',
     'weekly 2026-W01 was not delivered to D@example.com: 550 no such user. When that is fixed: readership report send weekly --period 2026-W01 --project p --force --to D@example.com',
+    'weekly 2026-W02 was not delivered to d@example.com: 550 no such user. When that is fixed: readership report send weekly --period 2026-W02 --project p --force --to d@example.com',
     "alert export 2026-01-05T00:00:00.000Z may or may not have reached ops@example.com. Ask the recipient, then: readership report resolve alert --period 'export 2026-01-05T00:00:00.000Z' --delivered ops@example.com, or --not-delivered ops@example.com",
     'weekly 2025-W40 may or may not have reached u@example.com. Ask the recipient, then: readership report resolve weekly --period 2025-W40 --project p --delivered u@example.com, or --not-delivered u@example.com',
     'weekly 2026-W01 may or may not have reached a@example.com. Ask the recipient, then: readership report resolve weekly --period 2026-W01 --project p --delivered a@example.com, or --not-delivered a@example.com',

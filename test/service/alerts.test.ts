@@ -1,4 +1,4 @@
-import { addMinutes } from 'date-fns';
+import { addMinutes, subDays } from 'date-fns';
 import { describe, expect, it } from 'vitest';
 import { TryLaterError } from '../../src/api/errors.js';
 import { moment } from '../../src/format/days.js';
@@ -21,7 +21,11 @@ type Work = () => Promise<{ detail: string; summary: string }>;
 async function setUp(step: 'export' | 'report' = 'export') {
   const { server, history, state, sender, transport, mailsTo } = await mailSite();
   let now = NOW;
-  const run = async (work: Work, hours = 1) => {
+  const run = async (
+    work: Work,
+    hours = 1,
+    { signal }: Pick<AbortController, 'signal'> = new AbortController(),
+  ) => {
     const parts = partsOf(history, {
       state,
       sender,
@@ -31,7 +35,7 @@ async function setUp(step: 'export' | 'report' = 'export') {
       session: { now: () => now },
     });
     await new StepRunner(parts).step(step, work);
-    await sendAlerts(parts);
+    await sendAlerts({ ...parts, session: { ...parts.session, signal } });
     now = addMinutes(now, hours * 60);
     return { states: readDeliveries(state).map((one) => one.state) };
   };
@@ -109,18 +113,32 @@ it('a platform unreachable for more than a day is an outage: one email when it s
   expect(over?.subject).toBe('Readership: export works again');
 });
 
-it('a report works again only once the emails that it could not deliver are settled', async () => {
-  const { state, run, mails } = await setUp('report');
-  await run(() => Promise.reject(new Error('no such user')));
-  const [sent = expect.fail()] = readDeliveries(state);
-  const weekly = { ...sent, report: 'weekly', period: '2026-W46', attempt: 100 };
-  await state.transaction(() => storeDelivery(state, { ...weekly, state: 'failed' }));
-  await run(working);
-  const subjects = async () => (await mails()).map(({ subject }) => subject);
-  expect(await subjects()).toEqual(['Readership: report fails']);
-  await state.transaction(() => storeDelivery(state, { ...weekly, state: 'sent' }));
-  await run(working);
-  expect(await subjects()).toEqual(['Readership: report fails', 'Readership: report works again']);
+it.each([
+  ['failed', 0, false],
+  ['unknown', 0, false],
+  ['sent', 0, true],
+  // What failed long before the outage is no reason of it.
+  ['failed', 2, true],
+] as const)(
+  'a report whose email is %s, tried %i days before the outage, works again: %s',
+  async (outcome, days, isOver) => {
+    const { state, run, mails } = await setUp('report');
+    await run(() => Promise.reject(new Error('no such user')));
+    const [alert = expect.fail()] = readDeliveries(state);
+    const weekly = { ...alert, report: 'weekly', period: '2026-W46', attempt: 100 };
+    const tried_at = subDays(alert.tried_at, days);
+    await state.transaction(() => storeDelivery(state, { ...weekly, state: outcome, tried_at }));
+    await run(working);
+    const subjects = (await mails()).map(({ subject }) => subject);
+    const over = isOver ? ['Readership: report works again'] : [];
+    expect(subjects).toEqual(['Readership: report fails', ...over]);
+  },
+);
+
+it('no alert is sent after an interruption', async () => {
+  const { run, mails } = await setUp();
+  await run(() => Promise.reject(new Error('the server is down')), 1, { signal: AbortSignal.abort() });
+  expect(await mails()).toEqual([]);
 });
 
 describe('a day on which views fall', () => {
