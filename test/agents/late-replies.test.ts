@@ -1,6 +1,8 @@
+import { addHours } from 'date-fns';
 import { describe, expect, it } from 'vitest';
 import { changeJob } from '../../src/agents/job.js';
 import { submitPrompts } from '../../src/agents/submit.js';
+import { recordPromptPause } from '../../src/state/messages.js';
 import { pollStep } from '../../src/steps/poll.js';
 import { type AgentDesk, agentDesk } from './agent-desk.js';
 
@@ -64,6 +66,21 @@ describe('a reply that comes after the job was taken for lost', () => {
     expect(stopped).toBeUndefined();
     expect(desk.job(1)).toMatchObject({ state: 'active', remote_id: 'job_9' });
   });
+});
+
+it('a pause that was stored just before a job would be sent keeps it from being sent', async () => {
+  const desk = await agentDesk();
+  await desk.plan(1);
+  const begin = desk.sender.begin.bind(desk.sender);
+  desk.sender.begin = async (...given) => {
+    const now = desk.clock.now();
+    const pause = { project: desk.project, now, until: addHours(now, 1), cause: 'a limit' };
+    await desk.state.transaction(() => recordPromptPause(desk.state, pause));
+    return begin(...given);
+  };
+  expect(await submitPrompts(desk.task(), 'job')).toEqual({ sent: 0 });
+  expect(desk.job(1)).toMatchObject({ state: 'planned', attempt: null });
+  expect(desk.sandbox.inspect().jobs).toEqual([]);
 });
 
 it('of planned jobs, a poll sends those that a person approved in every mode, and others only in mode apply', async () => {

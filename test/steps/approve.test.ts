@@ -149,6 +149,14 @@ describe('pages approved one by one', () => {
   });
 });
 
+it('a job that no person approved is not taken for the answer to an approval', async () => {
+  const { approve, proposals, parts } = await desk();
+  const [proposal = expect.fail('no proposal')] = await proposals();
+  await improveStep(parts, { apply: true });
+  const { path, digest } = proposal;
+  expect(await approve({ path, digest })).toEqual([{ path, refusal: 'has job 1, active' }]);
+});
+
 describe('a skipped page', () => {
   const skipped = async (until: string | null) => {
     const all = await desk();
@@ -183,6 +191,16 @@ describe('a skipped page', () => {
     await all.unskip(['/guides/page-1']);
     expect(skips()).toEqual([]);
     expect(choiceOf(all)).toBeUndefined();
+  });
+
+  it('that has a job meanwhile is still left out for that when the skip is undone', async () => {
+    const all = await desk();
+    await all.approve({ path: '/guides/page-1' });
+    await all.skip(['/guides/page-1'], null);
+    await improveStep(all.parts, { apply: false });
+    expect(choiceOf(all)).toMatchObject({ code: 'has-job' });
+    await all.unskip(['/guides/page-1']);
+    expect(choiceOf(all)).toMatchObject({ code: 'has-job' });
   });
 
   it('must exist, and the day must be in the future; otherwise nothing changes', async () => {
