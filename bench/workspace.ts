@@ -2,7 +2,7 @@ import { cp, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { addDays, type Day, lastEndedDay } from '../src/day.js';
 import { readSql } from '../src/columns.js';
-import { filledIn } from '../src/history/query.js';
+import { filledIn } from '../src/history/duckdb.js';
 import { createState, openState } from '../src/state/open.js';
 import { placeOf } from '../src/state/workspace.js';
 import { changeHistory } from '../test/open-history.js';

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { expect } from 'vitest';
-import { readerOf } from '../src/history/query.js';
-import { storeTables } from '../src/history/tables.js';
+import { readerOf } from '../src/history/duckdb.js';
+import { storeTables } from '../src/history/state-copy.js';
 import { writeNext } from '../src/history/write.js';
 import { readTables } from '../src/state/copies.js';
 import { openState } from '../src/state/open.js';

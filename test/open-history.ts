@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { openStore } from '../src/app/open.js';
 import { type History, openHistory } from '../src/history/history.js';
-import { type Parameters, type Reader, type Row, rowSchema, runStatement } from '../src/history/query.js';
+import { type Parameters, type Reader, type Row, rowSchema, runStatement } from '../src/history/duckdb.js';
 import type { HistoryStore } from '../src/history/store.js';
 import { writeNext } from '../src/history/write.js';
 import { afterTest } from './cleanup.js';

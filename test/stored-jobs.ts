@@ -1,6 +1,6 @@
 import { referenceOf } from '../src/agents/job.js';
 import type { State } from '../src/state/state.js';
-import type { Reader, Row } from '../src/history/query.js';
+import type { Reader, Row } from '../src/history/duckdb.js';
 import { rowsOf } from './open-history.js';
 
 const JOBS = `

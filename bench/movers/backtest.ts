@@ -1,6 +1,6 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { z } from 'zod';
-import { queryRows } from '../../src/history/query.js';
+import { queryRows } from '../../src/history/duckdb.js';
 import { LAST_WEEK, withHistory } from './history.js';
 import { type Scenario, type SimulatedSite, simulateSite } from './simulate.js';
 

@@ -2,7 +2,7 @@ import { DuckDBInstance } from '@duckdb/node-api';
 import { z } from 'zod';
 import { poisson, uniformFrom } from '../../src/sandbox/traffic/random.js';
 import { createSchema } from '../../src/history/schema.js';
-import { queryRows } from '../../src/history/query.js';
+import { queryRows } from '../../src/history/duckdb.js';
 import { LAST_WEEK } from './history.js';
 import { normal } from './simulate.js';
 

@@ -4,7 +4,7 @@ import { longDay } from '../format/days.js';
 import { signedPercent, thousands } from '../format/numbers.js';
 import { readJobs } from '../state/jobs.js';
 import type { State } from '../state/state.js';
-import type { Reader } from '../history/query.js';
+import type { Reader } from '../history/duckdb.js';
 
 /** Views a week before and after a merge; null where no day is loaded. Changes are null if there is nothing to compare with. */
 interface Side {

@@ -9,7 +9,7 @@ import { type Job, readJobs } from '../state/jobs.js';
 import { readSkips } from '../state/choices.js';
 import type { State } from '../state/state.js';
 import { readSql } from '../columns.js';
-import type { Reader } from '../history/query.js';
+import type { Reader } from '../history/duckdb.js';
 import { OPEN_STATES } from './lifecycle.js';
 import { type Reason, reasonOfSkip } from './reasons.js';
 import {

@@ -2,15 +2,20 @@ import { rename, rmdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { StorageError } from '../errors.js';
 import { exists, expectDirectory, ignoreMissing, makeDirectory } from '../files.js';
-import { readStateOf04, writeHistoryOf04 } from '../history/from-0.4.js';
-import { OTHER_FILE, readSource, restoreHistory } from '../history/restore.js';
-import type { CarriedState } from '../history/saved-state.js';
+import {
+  OTHER_FILE,
+  readSource,
+  readStateOf04,
+  restoreHistory,
+  writeHistoryOf04,
+} from '../history/restore.js';
+import type { CarriedState } from '../history/state-copy.js';
 import { lockData, type WorkerOptions } from '../state/lock.js';
 import { openState } from '../state/open.js';
 import { expectEveryAttempt, importState } from '../state/from-0.4.js';
 import {
-  type FoundState,
   findState,
+  type FoundState,
   isToReplace,
   type ReadyState,
   type RestoredState,

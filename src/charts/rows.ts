@@ -1,10 +1,10 @@
 import { min, pairs } from 'd3-array';
 import { addMonths, differenceInMonths } from 'date-fns';
 import { UTCDateMini as UTCDate } from '@date-fns/utc/date/mini';
-import { addDays, type Day, type DayRange, dayOf, daysBetween, parseDay, startOfDay } from '../day.js';
+import { addDays, type Day, dayOf, type DayRange, daysBetween, parseDay, startOfDay } from '../day.js';
 import { plainDayRange } from '../format/days.js';
 import { inTitle } from '../format/text.js';
-import type { Row } from '../history/query.js';
+import type { Row } from '../history/duckdb.js';
 import {
   type BarChart,
   type Event,

@@ -2,9 +2,9 @@ import { withState } from '../app/state.js';
 import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
 import { lastEndedDay } from '../day.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
-import { type PlannedExport, planProject } from '../export/planned.js';
+import { type PlannedExport, planProject } from '../export/plan.js';
 import type { ExportBounds } from '../export/range.js';
-import { auditLines, loadedLines, exportPlanJson, exportPlanLines } from '../print/export.js';
+import { auditLines, exportPlanJson, exportPlanLines, loadedLines } from '../print/export.js';
 import { auditStep, exportStep } from '../steps/export.js';
 import { datasetSummary, publishStep } from '../steps/publish.js';
 import { StepRunner } from '../steps/step.js';
@@ -15,12 +15,12 @@ import { exists, relativePath } from '../files.js';
 import {
   aDatasetDirectory,
   aDay,
-  projectCommand,
-  workspaceCommand,
   flag,
   JSON_LOG,
   PLATFORM_ENVIRONMENT,
+  projectCommand,
   value,
+  workspaceCommand,
 } from './command.js';
 import { conclude, runSteps, withSteps } from './steps.js';
 

@@ -4,13 +4,13 @@ import { MAX_LOCK_WAIT_MS, withParts } from '../app/open.js';
 import { type RestoredStores, restoreStores } from '../app/restore.js';
 import { keepFilesPrivate, readWorkspace } from '../app/workspace.js';
 import { addDays, daysBetween, lastEndedDay } from '../day.js';
-import { type DayStores, readDayLedger } from '../export/ledger.js';
+import { type DayStores, readDayRecords } from '../export/day-records.js';
 import { relativePath } from '../files.js';
 import { inSequence, moment, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { whyIncomplete } from '../state/witness.js';
 import { recordDataset } from '../state/workspace.js';
-import { workspaceCommand, value } from './command.js';
+import { value, workspaceCommand } from './command.js';
 
 export const restore = workspaceCommand('restore', {
   summary: 'restore the history and the state from a history file, such as a backup',
@@ -70,8 +70,8 @@ function restoredLines({ history, state }: RestoredStores, shown: (file: string)
 
 /** The days of a project, and which of them the next run loads again. */
 async function stateLine(stores: DayStores, project: string, now: Date): Promise<string> {
-  const ledger = await readDayLedger(stores, project);
-  const stored = [...ledger.values()].filter((record) => record.is_stored);
+  const records = await readDayRecords(stores, project);
+  const stored = [...records.values()].filter((record) => record.is_stored);
   const [first, last] = [stored[0]?.day, stored.at(-1)?.day];
   if (first === undefined || last === undefined)
     return `${project}: no days; the next run loads the whole history.`;

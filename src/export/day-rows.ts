@@ -1,7 +1,7 @@
 import { PagingError } from '../api/errors.js';
 import { type PageViews, TOO_MANY_VIEWS, type ViewCounts } from '../api/schema.js';
 import { thousands } from '../format/numbers.js';
-import { type CountedPath, type DayCounts, rowsOfCounts } from '../history/day-counts.js';
+import { type CountedPath, type DayCounts, rowsOfCounts } from '../history/days.js';
 import type { ProjectPaths } from '../history/path-ids.js';
 import { addCounts, equalCounts, NO_VIEWS, subtractCounts } from './totals.js';
 

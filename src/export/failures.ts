@@ -3,7 +3,7 @@ import { ContractError, PagingError, PausedError, RefusedError, TryLaterError } 
 import { addDays, type Day, lastEndedDay } from '../day.js';
 import type { State } from '../state/state.js';
 import type { HistoryStore } from '../history/store.js';
-import { readDayLedger } from './ledger.js';
+import { readDayRecords } from './day-records.js';
 import { probeTotals } from './totals.js';
 
 /** After this many failures in a row, another day is requested before the next one is tried. */
@@ -79,8 +79,8 @@ export class DayFailures {
   /** The day to request instead of `day`: the newest one that is stored, or if there is none, one of a week ago. */
   async #otherThan(day: Day): Promise<Day> {
     const { history, state, project, now } = this.task;
-    const ledger = [...(await readDayLedger({ history, state }, project)).values()];
-    const stored = ledger.findLast((record) => record.is_stored && record.day !== day);
+    const records = [...(await readDayRecords({ history, state }, project)).values()];
+    const stored = records.findLast((record) => record.is_stored && record.day !== day);
     const weekAgo = addDays(lastEndedDay(now()), -7);
     return stored?.day ?? (day === weekAgo ? addDays(weekAgo, 1) : weekAgo);
   }

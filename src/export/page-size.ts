@@ -1,6 +1,9 @@
+import { z } from 'zod';
 import { RefusedError } from '../api/errors.js';
 import { LIMITS } from '../api/schema.js';
 import type { Day } from '../day.js';
+import { type PlatformFact, readFact } from '../state/facts.js';
+import type { State } from '../state/state.js';
 
 /** Limits that servers accept, if they refuse the documented one without naming theirs. */
 const USUAL_LIMITS = [100, 50, 10];
@@ -26,6 +29,15 @@ export interface PageSize {
 
 /** As documented. */
 export const DOCUMENTED_SIZE: PageSize = { rows: LIMITS.viewsPage.max, isShuffled: false };
+
+export const PAGING: PlatformFact<PageSize> = {
+  name: 'paging',
+  value: z.object({ rows: z.int().min(1), isShuffled: z.boolean() }),
+  isLimit: true,
+};
+
+export const readPageSize = (state: State, project: string, now: Date): PageSize =>
+  readFact(state, project, PAGING, now) ?? DOCUMENTED_SIZE;
 
 /** What is known while a day is read. */
 export interface DayPageSize extends PageSize {

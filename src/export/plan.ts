@@ -3,13 +3,25 @@ import {
   addDays,
   type Day,
   dayOf,
+  type DayRange,
   daysBetween,
   daysIn,
-  type DayRange,
   lastEndedDay,
   startOfDay,
 } from '../day.js';
-import type { DayLedger, DayRecord } from './ledger.js';
+import {
+  type DayRecord,
+  type DayRecords,
+  type DayStores,
+  readDayRecords,
+  recentTotals,
+} from './day-records.js';
+import type { ProjectSettings, Settings } from '../config/schema.js';
+import { readLastVerification, readUnfinishedDays } from '../state/days.js';
+import type { State } from '../state/state.js';
+import { type ExportBounds, readFirstDay } from './range.js';
+import { readPageSize } from './page-size.js';
+import { runsOfNeighbors } from './totals.js';
 
 /** Why days are due, in the order in which they are loaded. */
 export const DUE_ORDER = ['yesterday', 'provisional', 'failed', 'inconsistent', 'missing', 'reload'] as const;
@@ -96,8 +108,8 @@ export const nightlyRequests = (rows: number, settleDays: number, pageSize: numb
   (settleDays + 1) * requestsFor(rows, pageSize) + 1;
 
 /** How many rows to expect of a day that was not read yet: those of the next stored day, or else of the last one. */
-export function expectedRows(ledger: DayLedger): (day: Day) => number {
-  const stored = [...ledger.values()].filter((record) => record.pages !== null);
+export function expectedRows(records: DayRecords): (day: Day) => number {
+  const stored = [...records.values()].filter((record) => record.pages !== null);
   return (day) => (stored.find((record) => record.day >= day) ?? stored.at(-1))?.pages ?? 0;
 }
 
@@ -121,24 +133,24 @@ interface PlanOptions {
  * that resumes every few minutes would read them each time.
  */
 export function planExport(
-  ledger: DayLedger,
+  records: DayRecords,
   range: ExportRange,
   now: Date,
-  { settleDays, pageSize, reload, expected = expectedRows(ledger) }: PlanOptions,
+  { settleDays, pageSize, reload, expected = expectedRows(records) }: PlanOptions,
 ): ExportPlan {
   const all = daysIn(range);
-  const missing = all.filter((day) => !ledger.has(day));
+  const missing = all.filter((day) => !records.has(day));
   const hasHoles = missing.length > 0 || range.rest !== undefined;
   const days = all
     .flatMap((day) =>
       reload
         ? { day, due: 'reload' as const, stage: 'past' as const }
-        : planDay(day, ledger.get(day), now, hasHoles),
+        : planDay(day, records.get(day), now, hasHoles),
     )
     .map((planned): PlannedDay => {
       // A day that may still change is recognized by its first page.
       const isStart = planned.due === 'provisional' && !isSettled(planned.day, now, settleDays);
-      const rows = ledger.get(planned.day)?.pages ?? expected(planned.day);
+      const rows = records.get(planned.day)?.pages ?? expected(planned.day);
       const requests = isStart ? 1 : requestsFor(rows, pageSize);
       return { ...planned, requests };
     })
@@ -150,8 +162,8 @@ export function planExport(
     );
   const planned = new Set(days.map(({ day }) => day));
   const skipped = all.filter((day) => !planned.has(day));
-  const alreadyFinal = skipped.filter((day) => ledger.get(day)?.state === 'final').length;
-  const waiting = skipped.filter((day) => isWaiting(ledger.get(day), now));
+  const alreadyFinal = skipped.filter((day) => records.get(day)?.state === 'final').length;
+  const waiting = skipped.filter((day) => isWaiting(records.get(day), now));
   const readToday = skipped.length - alreadyFinal - waiting.length;
   const requests = days.reduce((sum, planned) => sum + planned.requests, 0);
   return { range, missing, days, alreadyFinal, readToday, waiting, requests };
@@ -173,4 +185,49 @@ function planDay(
   // A day that failed today is tried again after the others.
   const stage = due === 'missing' || wasTriedToday ? 'past' : 'latest';
   return [{ day, due, stage }];
+}
+
+/** What an export of a project would do. */
+export interface PlannedExport {
+  readonly project: ProjectSettings;
+  readonly records: DayRecords;
+  /** Undefined while the first day is not known. */
+  readonly plan: ExportPlan | undefined;
+  /** Requests of the plan, and of the nightly check if due. */
+  readonly requests: number;
+}
+
+/** Plans the export of a project, without a request. */
+export async function planProject(
+  stores: DayStores,
+  project: ProjectSettings,
+  settings: Pick<Settings, 'history'>,
+  bounds: ExportBounds,
+  now: Date,
+): Promise<PlannedExport> {
+  const records = await readDayRecords(stores, project.id);
+  return planFor(project, records, stores.state, settings, bounds, now);
+}
+
+/** As `planProject`, for days that are known. */
+export function planFor(
+  project: ProjectSettings,
+  records: DayRecords,
+  state: State,
+  { history: { start, settleDays } }: Pick<Settings, 'history'>,
+  { from, to, reload = false }: ExportBounds,
+  now: Date,
+): PlannedExport {
+  const { id } = project;
+  const first = from ?? readFirstDay(state, id, start, now);
+  if (first === undefined) return { project, records, plan: undefined, requests: 0 };
+  const range = { first, last: to ?? lastEndedDay(now) };
+  const { rows: pageSize } = readPageSize(state, id, now);
+  const unfinished = readUnfinishedDays(state, id);
+  const plan = planExport(records, range, now, { settleDays, pageSize, reload });
+  const ofDays = plan.days.map(({ day, requests }) => requestsLeft(requests, unfinished.get(day), pageSize));
+  const verifiedAt = readLastVerification(state, id);
+  const isChecked = reload || (verifiedAt !== undefined && dayOf(verifiedAt) === dayOf(now));
+  const ofCheck = isChecked ? 0 : runsOfNeighbors(recentTotals(records, now)).length;
+  return { project, records, plan, requests: ofDays.reduce((sum, one) => sum + one, ofCheck) };
 }

@@ -1,10 +1,54 @@
-import { addDays, type Day, daysBetween, lastEndedDay } from '../day.js';
-import { plainDayRange } from '../format/days.js';
-import { readFact, recordFact } from '../state/facts.js';
-import { FIRST_DAY, readFirstDay, SEARCH } from './facts.js';
-import { beginSearch, finishSearch, type FirstDayRequest } from './first-day.js';
+import { z } from 'zod';
+import { addDays, type Day, day, daysBetween, lastEndedDay } from '../day.js';
+import { longDay, plainDayRange } from '../format/days.js';
+import { BELIEVED_DAYS, type PlatformFact, readFact, recordFact } from '../state/facts.js';
 import type { ExportRange } from './plan.js';
-import { viewsIn } from './totals.js';
+import {
+  equalCounts,
+  largest,
+  largestConfirmed,
+  NO_VIEWS,
+  probeTotals,
+  sumCounts,
+  totalsIfAnswered,
+  viewsIn,
+} from './totals.js';
+import { ConfigurationError } from '../errors.js';
+import { counted } from '../format/numbers.js';
+import { readDayRecords } from './day-records.js';
+import { storeEmptyDays } from './store-day.js';
+import type { LoadTask } from './load.js';
+import type { State } from '../state/state.js';
+
+const fact = <Value>(name: string, value: z.ZodType<Value>): PlatformFact<Value> => ({
+  name,
+  value,
+  isLimit: false,
+});
+
+const dayValue = z.string().transform(day);
+const searchValue = z.object({
+  /** The last day of the ranges that it asks for, and the most days of a range. */
+  last: dayValue,
+  length: z.int(),
+  /** Ages in days, and the views of the range that ends then; null if it was refused. */
+  views: z.array(z.tuple([z.int(), z.int().nullable()])),
+});
+/** How far the search for the first day has got. */
+export type Search = z.infer<typeof searchValue>;
+
+/** The first day with a view. If it was not confirmed for a time, the days before it are checked again. */
+export const FIRST_DAY = fact('first day', dayValue);
+/** The first day that the platform does not refuse, although it answers for later ones. */
+export const KEPT_FROM = { ...fact('kept from', dayValue), isLimit: true };
+export const SEARCH = fact('search', searchValue);
+
+/** The first day to load, configured or found, of those that the platform keeps; undefined while it is unknown. */
+export function readFirstDay(state: State, project: string, start: Day | 'auto', now: Date): Day | undefined {
+  const first = start === 'auto' ? readFact(state, project, FIRST_DAY, now) : start;
+  const keptFrom = readFact(state, project, KEPT_FROM, now);
+  return first !== undefined && keptFrom !== undefined && keptFrom > first ? keptFrom : first;
+}
 
 /** A remembered first day that is checked has no views in so many days before it. */
 const DAYS_BEFORE = 30;
@@ -73,4 +117,114 @@ async function checkStart(request: RangeRequest): Promise<void> {
   const before = { first: addDays(known, -DAYS_BEFORE), last: addDays(known, -1) };
   const views = await viewsIn(client, before, { signal });
   await recordFact(state, project, FIRST_DAY, views === 'some' ? undefined : known, now);
+}
+
+/** No server of the API has data from before this day. */
+export const EARLIEST_DAY = day('2015-01-01');
+
+/** A stretch of at least so many empty days after the first one shows that the first one is a stray. */
+const STRAY_DAYS = 30;
+
+/** Lengths of ranges, in days, that are tried on a server that refuses longer ones. */
+const SHORTER_RANGES = [366, 31, 1];
+
+/** A project whose first day is searched for. */
+export interface FirstDayRequest extends Pick<
+  LoadTask,
+  'history' | 'state' | 'client' | 'project' | 'signal'
+> {
+  readonly now: Date;
+}
+
+/** The requests of a history since the earliest day, if each day has up to 250 pages. */
+export const mostRequests = (last: Day): number => daysBetween(EARLIEST_DAY, last) + 1;
+
+/** The most requests for the first day on a server that answers for every range. */
+export const requestsToFindFirstDay = (last: Day): number =>
+  1 + 2 * Math.ceil(Math.log2(daysBetween(EARLIEST_DAY, last) + 1));
+
+/**
+ * Begins the search for the first day with a view up to `last`, or continues the one that an earlier
+ * export began. Undefined when there is no view. On a server that refuses long ranges, it looks for
+ * the longest that is answered. Throws what the client throws if not even one day is.
+ */
+export async function beginSearch(request: FirstDayRequest, last: Day): Promise<Search | undefined> {
+  const { client, state, project, signal, now } = request;
+  const begun = readFact(state, project, SEARCH, now);
+  if (begun !== undefined) return begun;
+  const longest = daysBetween(EARLIEST_DAY, last) + 1;
+  for (const length of [longest, ...SHORTER_RANGES.filter((shorter) => shorter < longest)]) {
+    const read = length === 1 ? probeTotals : totalsIfAnswered;
+    const totals = await read(client, { first: addDays(last, 1 - length), last }, { signal });
+    if (totals === undefined) continue;
+    if (!equalCounts(totals, NO_VIEWS)) return { last, length, views: [[0, totals.total]] };
+    if (length === longest) break;
+    throw new ConfigurationError(
+      `Could not find the first day of the history: the platform refuses ranges of more than ${counted(length, 'day')}, ` +
+        'and the latest have no views. Set history.start in readership.yaml to the first day to load.',
+    );
+  }
+  return undefined;
+}
+
+/** Searches on from where it stopped, with every answer recorded, so that it goes on after any pause. */
+export async function finishSearch(
+  request: FirstDayRequest,
+  { last, length, views }: Search,
+  lastDay: Day,
+): Promise<ExportRange> {
+  const { client, history, state, project, signal, now } = request;
+  const answers = new Map(views);
+  const longest = daysBetween(EARLIEST_DAY, last) + 1;
+  const viewsUpTo = async (age: number): Promise<number> => {
+    if (!answers.has(age)) {
+      const range = { first: addDays(last, 1 - Math.min(age + length, longest)), last: addDays(last, -age) };
+      const totals = await totalsIfAnswered(client, range, { signal });
+      // Views may be counted by kind only.
+      answers.set(age, totals === undefined ? null : Math.max(totals.total, totals.human + totals.ai));
+      await recordFact(state, project, SEARCH, { last, length, views: [...answers] }, now);
+    }
+    return answers.get(age) ?? 0;
+  };
+  const holds = async (age: number) => (await viewsUpTo(age)) > 0;
+  const stored = [...(await readDayRecords({ history, state }, project)).values()].filter(
+    (record) => record.is_stored,
+  );
+  // If all days have as many views as those stored, this is the age of the first one.
+  const guess =
+    stored.length === 0
+      ? longest
+      : Math.ceil(((await viewsUpTo(0)) * stored.length) / sumCounts(stored).total);
+  // Only a refusal is tried again: other answers are facts.
+  const again = async (age: number) => answers.get(age) === null && answers.delete(age) && (await holds(age));
+  const oldest = await largestConfirmed(holds, length < longest ? length : guess, longest - 1, again);
+  const isRefused = answers.get(oldest + 1) === null;
+  // If older ranges are refused, the history begins with the oldest range that is returned.
+  const first = addDays(last, isRefused ? 1 - oldest - length : -oldest);
+  const newest = length < longest ? oldest : await endOfStray([...answers], oldest, viewsUpTo);
+  const empty = { first: addDays(last, 1 - oldest), last: addDays(last, -newest) };
+  if (newest < oldest) await storeEmptyDays({ history, state }, project, empty, now);
+  if (isRefused) await recordFact(state, project, KEPT_FROM, first, now);
+  await recordFact(state, project, FIRST_DAY, first, now);
+  await recordFact(state, project, SEARCH, undefined, now);
+  return { first, last: lastDay, ...(isRefused ? { note: keptNote(first) } : {}) };
+}
+
+/** That a platform keeps no days before the first one. */
+export const keptNote = (first: Day): string =>
+  `the platform refuses days before ${longDay(first)}, so the history begins there; they are tried again after ${BELIEVED_DAYS} days`;
+
+/** The age at which a long stretch without views ends that follows the first day; that of the first day if there is none. */
+async function endOfStray(
+  answers: readonly (readonly [number, number | null])[],
+  oldest: number,
+  viewsUpTo: (age: number) => Promise<number>,
+): Promise<number> {
+  const ofFirst = await viewsUpTo(oldest);
+  const known = answers.filter(([age]) => age <= oldest);
+  const newest = Math.min(...known.filter(([, views]) => views === ofFirst).map(([age]) => age));
+  if (oldest - newest < STRAY_DAYS) return oldest;
+  const most = newest - Math.max(...known.filter(([, views]) => views !== ofFirst).map(([age]) => age)) - 1;
+  const isStray = async (days: number) => (await viewsUpTo(newest - days)) === ofFirst;
+  return newest - (await largest(isStray, Math.ceil(most / 2), most));
 }

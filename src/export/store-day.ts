@@ -1,13 +1,13 @@
 import { max } from 'date-fns';
 import { addDays, dayOf, type DayRange, startOfDay } from '../day.js';
-import type { StoredDay, StoredState } from '../history/days.js';
+import { type CountedPath, rowsOfCounts, type StoredDay, type StoredState } from '../history/days.js';
 import type { HistoryStore } from '../history/store.js';
-import { rowsOfCounts } from '../history/day-counts.js';
 import { type DayOf, readLastVerification } from '../state/days.js';
 import type { State } from '../state/state.js';
-import { readDayLedger } from './ledger.js';
+import { readDayRecords } from './day-records.js';
 import { countChangedPages, equalCounts, isForgotten, NO_VIEWS } from './totals.js';
-import type { WalkedDay } from './walk.js';
+import type { StoredViews, WalkedDay } from './walk.js';
+import type { ViewCounts, ViewsResponse } from '../api/schema.js';
 
 const FORGOTTEN = 'the platform no longer has it; the stored data is kept';
 
@@ -98,7 +98,7 @@ export async function storeEmptyDays(
   { first, last }: DayRange,
   now: Date,
 ): Promise<void> {
-  const known = await readDayLedger({ history, state }, project);
+  const known = await readDayRecords({ history, state }, project);
   for (let day = first; day <= last; day = addDays(day, 1)) {
     if (known.has(day)) continue;
     const unattributed = { unattributed_human: 0, unattributed_ai: 0, unattributed_total: 0 };
@@ -123,3 +123,32 @@ export async function confirmDay(
   await history.put({ project, stored });
   return known.pages;
 }
+
+/** The stored data of a day; undefined if there is none. */
+export async function readStoredViews(
+  history: HistoryStore,
+  { project, day }: DayOf,
+): Promise<StoredViews | undefined> {
+  const totals = (await history.storedDays(project)).get(day);
+  return totals && { totals, counts: await history.countsOfDay(project, day) };
+}
+
+/** Whether the platform's first page of a day, with its totals, is stored. The API promises no order, so any rows will do. */
+export async function isAsStored(
+  history: HistoryStore,
+  { project, day }: DayOf,
+  { totals, views, hasMore }: ViewsResponse,
+): Promise<boolean> {
+  const stored = (await history.storedDays(project)).get(day);
+  if (stored === undefined || !equalCounts(stored, totals)) return false;
+  if (views.length !== stored.pages && !(hasMore && views.length >= 1 && views.length < stored.pages))
+    return false;
+  const paths = await history.pathsOf(project);
+  const rows = new Map(
+    rowsOfCounts(await history.countsOfDay(project, day)).map((row) => [row.path, row] as const),
+  );
+  return views.every((row) => isSameRow(rows.get(paths.idOf(row.path)), row));
+}
+
+const isSameRow = (stored: CountedPath | undefined, row: ViewCounts): boolean =>
+  stored !== undefined && equalCounts(stored, row);

@@ -3,7 +3,7 @@ import { RefusedError, TryLaterError } from '../api/errors.js';
 import { TOO_MANY_VIEWS, type ViewCounts } from '../api/schema.js';
 import { addDays, type Day, type DayRange, rangeOf } from '../day.js';
 import { ReadershipError } from '../errors.js';
-import type { CountedPath } from '../history/day-counts.js';
+import type { CountedPath } from '../history/days.js';
 
 export const NO_VIEWS: ViewCounts = { human: 0, ai: 0, total: 0 };
 

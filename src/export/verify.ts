@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { dayColumn, readSql } from '../columns.js';
 import { addDays, type Day, dayOf, lastEndedDay, rangeOf } from '../day.js';
 import { markDiffering, readLastVerification, recordVerification } from '../state/days.js';
-import type { Reader } from '../history/query.js';
-import { readPageSize } from './facts.js';
-import { type DayRecord, readDayLedger, recentTotals, settledTotals } from './ledger.js';
+import type { Reader } from '../history/duckdb.js';
+import { readPageSize } from './page-size.js';
+import { type DayRecord, readDayRecords, recentTotals, settledTotals } from './day-records.js';
 import { loadDays, type LoadOutcome, type LoadTask } from './load.js';
 import { type PlannedDay, requestsFor } from './plan.js';
 import { expectAdditive, findDifferingDays, isForgotten, probeTotals } from './totals.js';
@@ -22,7 +22,7 @@ export interface CheckedDays {
   readonly refused: readonly Day[];
 }
 
-/** Also the days whose stored rows do not add up to their ledger, and what was loaded again. */
+/** Also the days whose stored rows do not add up to their records, and what was loaded again. */
 export interface Audit extends CheckedDays {
   readonly damaged: readonly Day[];
   readonly repaired?: LoadOutcome;
@@ -36,26 +36,26 @@ export async function checkRecentDays(task: LoadTask): Promise<CheckedDays | und
   const { history, state, client, project, now, signal } = task;
   const last = readLastVerification(state, project);
   if (last !== undefined && dayOf(last) === dayOf(now())) return undefined;
-  const ledger = await readDayLedger({ history, state }, project);
+  const records = await readDayRecords({ history, state }, project);
   // Without final days to compare, a few requests show whether the totals of days add up.
-  if (!settledTotals(ledger).some(({ total }) => total > 0))
+  if (!settledTotals(records).some(({ total }) => total > 0))
     await expectAdditive(client, addDays(lastEndedDay(now()), -1), { signal });
-  return compare(task, recentTotals(ledger, now()), { marks: true });
+  return compare(task, recentTotals(records, now()), { marks: true });
 }
 
 /** Compares the whole settled history with the platform, and loads what differs with `repair`. Throws what the client throws; nothing is lost then. */
 export async function auditHistory(task: LoadTask, { repair }: { readonly repair: boolean }): Promise<Audit> {
   const { history, state, project } = task;
-  const ledger = await readDayLedger({ history, state }, project);
+  const records = await readDayRecords({ history, state }, project);
   const damaged = await findDamagedDays(history, project);
-  const found = await compare(task, settledTotals(ledger), { marks: repair });
+  const found = await compare(task, settledTotals(records), { marks: repair });
   if (!repair) return { ...found, damaged };
   const toLoad = [...new Set([...found.differing, ...damaged])].filter(
     (day) => !found.forgotten.includes(day),
   );
   const { rows: pageSize } = readPageSize(state, project, task.now());
   const planned = toLoad.sort().map((day): PlannedDay => {
-    const requests = requestsFor(ledger.get(day)?.pages ?? 0, pageSize);
+    const requests = requestsFor(records.get(day)?.pages ?? 0, pageSize);
     return { day, due: 'reload', stage: 'past', requests };
   });
   return { ...found, damaged, repaired: await loadDays(task, planned) };
@@ -94,7 +94,7 @@ async function compare(
   return { days: compared.length, differing, forgotten, refused };
 }
 
-/** Stored days whose rows no longer add up to their ledger: damage that is found without a request. */
+/** Stored days whose rows no longer add up to the totals in `days`: damage that is found without a request. */
 export async function findDamagedDays(reader: Reader, project: string): Promise<Day[]> {
   const rows = await reader.query(DAMAGED_DAYS, z.object({ day: dayColumn }), { project });
   return rows.map(({ day }) => day);

@@ -3,7 +3,7 @@ import { PagingError, PausedError, TryLaterError } from '../api/errors.js';
 import type { ViewCounts, ViewsResponse } from '../api/schema.js';
 import { addDays, type Day } from '../day.js';
 import { percent, thousands } from '../format/numbers.js';
-import { type CountedPath, type DayCounts, pageViewsOf } from '../history/day-counts.js';
+import { type CountedPath, type DayCounts, pageViewsOf } from '../history/days.js';
 import type { ProjectPaths } from '../history/path-ids.js';
 import { DayRows } from './day-rows.js';
 import {

@@ -6,10 +6,9 @@ import { codeOf, messageOf, OtherVersionError, StorageError } from '../errors.js
 import { exists, expectDirectory, ignoreMissing, packageFile } from '../files.js';
 import { isOfDamage } from '../storage.js';
 import { readStoredDays, type StoredDays } from './days.js';
-import { literal } from './duckdb.js';
-import { type Columns, type Parameters, queryRows, type Reader, runStatement } from './query.js';
+import { type Columns, literal, type Parameters, queryRows, type Reader, runStatement } from './duckdb.js';
 import { expectSchema, isDescribed } from './schema.js';
-import { CurrentTables, type StateTables } from './tables.js';
+import { CurrentTables, type StateTables } from './state-copy.js';
 
 /** A history without any day, written by the build. */
 export const EMPTY_HISTORY = packageFile('dist/history/empty.duckdb');

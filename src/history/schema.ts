@@ -2,11 +2,11 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 import { createHash, randomUUID } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { of04 } from '../storage.js';
 import { z } from 'zod';
+import { of04 } from '../storage.js';
 import { messageOf, SchemaError } from '../errors.js';
 import { readSql } from '../columns.js';
-import { inTransaction, queryRows } from './query.js';
+import { inTransaction, queryRows } from './duckdb.js';
 
 /** The version of `schema.sql`. */
 const VERSION = 1;

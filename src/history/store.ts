@@ -5,23 +5,28 @@ import type { Day } from '../day.js';
 import { messageOf, StorageError } from '../errors.js';
 import { exists, stampOf } from '../files.js';
 import { applyChanges, type LoadedDay } from './changes.js';
-import { type DayCounts, expectExact } from './day-counts.js';
 import {
+  type DayCounts,
+  expectExact,
   readCountsOfDay,
   readStoredDays,
   type Restatement,
   type StoredDay,
   type StoredDays,
 } from './days.js';
-import { literal, withConnection } from './duckdb.js';
+import { literal, type Parameters, type Reader, withConnection } from './duckdb.js';
 import { EMPTY_HISTORY, type History, openHistory } from './history.js';
 import { PathIds, type ProjectPaths } from './path-ids.js';
-import type { Parameters, Reader } from './query.js';
-import { isToRewrite } from './rewrite.js';
-import { type CarriedState, isNewerState, readStateSummary, storeState } from './saved-state.js';
+import { isToRewrite, removeForeignLog, writeNext } from './write.js';
+import {
+  type CarriedState,
+  isNewerState,
+  readStateSummary,
+  type StateTables,
+  storeState,
+  storeTables,
+} from './state-copy.js';
 import { describe, expectSchema, isDescribed } from './schema.js';
-import { type StateTables, storeTables } from './tables.js';
-import { removeForeignLog, writeNext } from './write.js';
 
 /** Days that are read wait so long to be written, or until they have so many rows. */
 const WRITE_AFTER_MS = 60_000;

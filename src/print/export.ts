@@ -1,10 +1,9 @@
 import { type Day, lastEndedDay } from '../day.js';
 import { ReadershipError } from '../errors.js';
-import { mostRequests, requestsToFindFirstDay } from '../export/first-day.js';
+import { mostRequests, requestsToFindFirstDay } from '../export/range.js';
 import type { ExportOutcome } from '../export/export.js';
 import type { DayResult } from '../export/load.js';
-import { DUE_ORDER, type ExportPlan } from '../export/plan.js';
-import type { PlannedExport } from '../export/planned.js';
+import { DUE_ORDER, type ExportPlan, type PlannedExport } from '../export/plan.js';
 import { dayList, duration, longDay, nextMinute, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { indented, MOST_NAMED } from '../format/text.js';

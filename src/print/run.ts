@@ -10,7 +10,7 @@ import { lastEnded, type Period } from '../reports/period.js';
 import type { RunOutcome } from '../service/run.js';
 import type { Using, WorkspaceView } from '../steps/parts.js';
 import { readSql } from '../columns.js';
-import type { Reader } from '../history/query.js';
+import type { Reader } from '../history/duckdb.js';
 import { mailLines } from './emails.js';
 import { loadedLines } from './export.js';
 import { jobLines } from './jobs.js';

@@ -6,7 +6,7 @@ import { ConfigurationError, ReadershipError } from '../errors.js';
 import { longDay, moment } from '../format/days.js';
 import { percent } from '../format/numbers.js';
 import { shownPath, shownText, valueText } from '../format/text.js';
-import { type Parameters, type Reader, type Row, rowSchema } from '../history/query.js';
+import { type Parameters, type Reader, type Row, rowSchema } from '../history/duckdb.js';
 import { type Query, type ReportDefinition, shows } from './definition.js';
 
 /** The result of each query of a report: its single row, or all rows. */

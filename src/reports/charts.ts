@@ -3,10 +3,9 @@ import type { BarChart, Chart, Event, LineChart } from '../charts/chart.js';
 import { barsOf, dayColumnOf, drawableOf, isShare, linesOf, numberColumnsOf } from '../charts/rows.js';
 import { ConfigurationError } from '../errors.js';
 import { dayColumn, readSql } from '../columns.js';
-import type { Reader, Row } from '../history/query.js';
-import { type QueryRows, rowsOf } from './answers.js';
+import type { Reader, Row } from '../history/duckdb.js';
+import { cellOf, type QueryRows, rowsOf } from './answers.js';
 import { type Query, type ReportDefinition, shows } from './definition.js';
-import { cellOf } from './answers.js';
 
 /** What the queries of a report show as lines or bars, by query. */
 export function chartsOf(

@@ -3,7 +3,7 @@ import type { Day } from '../day.js';
 import { dayList, dayRange, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { dayColumn, readSql, timestampColumn } from '../columns.js';
-import type { Reader } from '../history/query.js';
+import type { Reader } from '../history/duckdb.js';
 import { ConfigurationError } from '../errors.js';
 import type { Calendar, Period } from './period.js';
 

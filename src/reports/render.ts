@@ -6,15 +6,14 @@ import { asInvoked, type Invocation, pageAsInvoked } from '../format/advice.js';
 import { chatMessageIn, plainText } from '../format/chat.js';
 import { plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
-import { dateOf, type Reader } from '../history/query.js';
-import { type QueryRows, runQueries } from './answers.js';
+import { dateOf, type Reader } from '../history/duckdb.js';
+import { type QueryRows, ROWS_IN_MAIL, runQueries, tablesOf } from './answers.js';
 import { chartsOf, readNotes } from './charts.js';
 import { cautionsOf, type ModelContext, readCoverage } from './coverage.js';
 import { type ReportDefinition, shows } from './definition.js';
 import { improveModel } from './improve.js';
 import { linksOf } from './pages.js';
 import type { Period } from './period.js';
-import { ROWS_IN_MAIL, tablesOf } from './answers.js';
 import { fillLine, fillTemplate, findTemplates } from './templates.js';
 import { weeklyModel } from './weekly/model.js';
 

@@ -15,11 +15,11 @@ import {
   readWorkspaceRow,
 } from '../state/workspace.js';
 import { readWitness, whyIncomplete } from '../state/witness.js';
-import { expectDataset } from '../history/dataset/dataset.js';
+import { expectDataset } from '../history/dataset.js';
 import { type History, openOwnHistory } from '../history/history.js';
-import type { Reader } from '../history/query.js';
+import type { Reader } from '../history/duckdb.js';
 import { futureWords, readFutureDays, readFutureRecords } from '../steps/history.js';
-import { readStateSummary } from '../history/saved-state.js';
+import { readStateSummary } from '../history/state-copy.js';
 import { canLockIn, lockless } from '../state/database.js';
 import type { State } from '../state/state.js';
 import { type CheckResult, fail, found, pass, type Verdict, warn } from './findings.js';

@@ -5,11 +5,10 @@ import type { Workspace } from '../app/workspace.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
 import { dayOf, lastEndedDay } from '../day.js';
 import { codeOf, messageOf } from '../errors.js';
-import { KEPT_FROM, PAGING, readFirstDay, readPageSize } from '../export/facts.js';
-import { dayLedger, type DayState } from '../export/ledger.js';
-import { needsPerson, retryAt } from '../export/plan.js';
-import { planFor } from '../export/planned.js';
-import { NO_CHANGES, recommendedSettleDays } from '../export/settling.js';
+import { KEPT_FROM, readFirstDay } from '../export/range.js';
+import { PAGING, readPageSize } from '../export/page-size.js';
+import { dayRecords, type DayState, NO_CHANGES, recommendedSettleDays } from '../export/day-records.js';
+import { needsPerson, planFor, retryAt } from '../export/plan.js';
 import { freeDisk, ignoreMissing } from '../files.js';
 import { isSameRecipient } from '../config/recipients.js';
 import { ALERT } from '../mail/delivery.js';
@@ -52,18 +51,15 @@ function readProjectStatus(
 ) {
   const { start, settleDays, requestsPerHour: perHour } = settings.history;
   const { runs, settling } = days.projects.get(project.id) ?? { runs: [], settling: NO_CHANGES };
-  const { ledger, plan, requests } = planFor(
-    project,
-    dayLedger(runs, readDayFailures(state, project.id)),
-    state,
-    settings,
-    {},
-    now,
-  );
+  const {
+    records: ofDays,
+    plan,
+    requests,
+  } = planFor(project, dayRecords(runs, readDayFailures(state, project.id)), state, settings, {}, now);
   const known = readRequests(state, credentials.bucketOf(project), now);
   const hour = hourOf(known, now);
   const first = readFirstDay(state, project.id, start, now);
-  const records = [...ledger.values()];
+  const records = [...ofDays.values()];
   const stored = records.filter((record) => record.is_stored);
   const inState = (wanted: DayState) =>
     records.filter((record) => record.state === wanted).map(({ day }) => day);
@@ -81,7 +77,7 @@ function readProjectStatus(
     daysStored: stored.length,
     /** Days of the history that were never loaded. */
     gaps: plan?.missing ?? [],
-    isYesterdayStored: ledger.get(lastEndedDay(now))?.is_stored ?? false,
+    isYesterdayStored: ofDays.get(lastEndedDay(now))?.is_stored ?? false,
     provisional: inState('provisional'),
     inconsistent: inState('inconsistent'),
     failed: inState('failed'),

@@ -4,7 +4,7 @@ import { LIMITS, type ViewsResponse } from '../api/schema.js';
 import type { Settings } from '../config/schema.js';
 import { addDays, type Day } from '../day.js';
 import { messageOf } from '../errors.js';
-import { EARLIEST_DAY } from '../export/first-day.js';
+import { EARLIEST_DAY } from '../export/range.js';
 import { smallerLimit } from '../export/page-size.js';
 import { mayHaveMore } from '../export/pages.js';
 import { nightlyRequests, requestsFor } from '../export/plan.js';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { readSql } from '../columns.js';
-import type { Reader } from '../history/query.js';
+import type { Reader } from '../history/duckdb.js';
 
 const DICTIONARY = readSql(import.meta.url, 'dictionary.sql');
 const entryRow = z.object({

@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { StorageError } from '../errors.js';
 import { packageFile } from '../files.js';
 import { timeLimit } from '../sleep.js';
-import { type Row, rowSchema } from '../history/query.js';
+import { type Row, rowSchema } from '../history/duckdb.js';
 import { startNode } from './limits.js';
 
 /** How to run `readership sql`. */

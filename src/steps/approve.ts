@@ -11,7 +11,7 @@ import { composePrompt, type Proposal, proposalOf, proposedDigest } from '../age
 import { reasonWords } from '../agents/reasons.js';
 import { readSitemap } from '../agents/sitemap.js';
 import type { ProjectSettings } from '../config/schema.js';
-import type { Reader } from '../history/query.js';
+import type { Reader } from '../history/duckdb.js';
 import { pageOf } from '../page.js';
 import { type Job, readJobs } from '../state/jobs.js';
 import type { State } from '../state/state.js';

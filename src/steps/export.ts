@@ -8,7 +8,7 @@ import { addDays, lastEndedDay } from '../day.js';
 import { ReadershipError } from '../errors.js';
 import { exportInStages, type ExportOutcome, type ExportTask } from '../export/export.js';
 import { type DayResult, errorsOfLoad } from '../export/load.js';
-import { type PlannedExport, planProject } from '../export/planned.js';
+import { type PlannedExport, planProject } from '../export/plan.js';
 import { type ExportBounds, resolveRange } from '../export/range.js';
 import { type Audit, auditHistory } from '../export/verify.js';
 import { plainDayRange } from '../format/days.js';

@@ -1,12 +1,11 @@
 import { addHours, max } from 'date-fns';
 import { z } from 'zod';
 import { readSql, timestampColumn } from '../columns.js';
-import { dayRun, readDayRuns, recentSince } from '../export/ledger.js';
-import { readSettling, settlingRow } from '../export/settling.js';
+import { dayRun, readDayRuns, readSettling, recentSince, settlingRow } from '../export/day-records.js';
 import { exists, stampOf } from '../files.js';
 import { inSequence, moment } from '../format/days.js';
 import { thousands } from '../format/numbers.js';
-import type { Reader } from '../history/query.js';
+import type { Reader } from '../history/duckdb.js';
 import { readKnownDays, storeKnownDays } from '../state/days.js';
 import type { State } from '../state/state.js';
 import { readWorkspaceRow } from '../state/workspace.js';

@@ -9,7 +9,7 @@ import { type Day, dayOf } from '../day.js';
 import { ConfigurationError } from '../errors.js';
 import { inSequence } from '../format/days.js';
 import { counted } from '../format/numbers.js';
-import type { Reader } from '../history/query.js';
+import type { Reader } from '../history/duckdb.js';
 import { pageOf } from '../page.js';
 import {
   type Choice,

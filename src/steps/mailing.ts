@@ -1,6 +1,6 @@
+import { z } from 'zod';
 import { isSameRecipient, type MailAudience, type Recipient } from '../config/recipients.js';
 import type { ProjectSettings } from '../config/schema.js';
-import { z } from 'zod';
 import { addDays, daysIn, lastEndedDay } from '../day.js';
 import { ConfigurationError } from '../errors.js';
 import { AUDIENCES, viewsBy } from '../format/audience.js';
@@ -16,7 +16,7 @@ import { digestOf, prepareReport, type ReportPlace } from '../reports/render.js'
 import { type Delivery, readDeliveries, readDeliveriesOf } from '../state/emails.js';
 import type { State } from '../state/state.js';
 import { readSql } from '../columns.js';
-import type { Reader } from '../history/query.js';
+import type { Reader } from '../history/duckdb.js';
 import type { Using, WorkspaceView } from './parts.js';
 
 /** What goes to every recipient of an audience: about one project, or a digest about all. */

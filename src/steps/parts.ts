@@ -11,7 +11,7 @@ import type { ShellCommand } from '../shell.js';
 import type { Job } from '../state/jobs.js';
 import type { Sender } from '../state/sender.js';
 import type { State } from '../state/state.js';
-import type { Dataset } from '../history/dataset/dataset.js';
+import type { Dataset } from '../history/dataset.js';
 import type { HistoryStore } from '../history/store.js';
 import type { StepEnd, StepName } from '../state/runs.js';
 

@@ -1,6 +1,5 @@
 import { counted } from '../format/numbers.js';
-import { type DatasetChange, datasetVersion, publishDataset } from '../history/dataset/dataset.js';
-import { DatasetError } from '../history/dataset/files.js';
+import { type DatasetChange, DatasetError, datasetVersion, publishDataset } from '../history/dataset.js';
 import { runShell } from '../shell.js';
 import { finishedDataset, recordDataset } from '../state/workspace.js';
 import type { Using } from './parts.js';

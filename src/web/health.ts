@@ -4,7 +4,7 @@ import { counted } from '../format/numbers.js';
 import { type Fact, needsOf, operationsFacts, projectFacts } from '../print/status.js';
 import { readStatus } from '../service/status.js';
 import { readDays } from '../steps/history.js';
-import type { Row } from '../history/query.js';
+import type { Row } from '../history/duckdb.js';
 import { readRecentRuns } from '../state/runs.js';
 import type { SiteRequest } from './request.js';
 

@@ -10,12 +10,12 @@ import { StorageError } from '../errors.js';
 import { timeLimit } from '../sleep.js';
 import { queryLimits } from '../sql/limits.js';
 import { type History, openOwnHistory } from '../history/history.js';
-import type { DaysReader } from '../export/ledger.js';
+import type { DaysReader } from '../export/day-records.js';
 import { stampOf } from '../files.js';
 import { readStoredDays } from '../history/days.js';
-import type { StateTables } from '../history/tables.js';
+import type { StateTables } from '../history/state-copy.js';
 import { readTables } from '../state/copies.js';
-import { filledIn, type Parameters, parseRows, type Reader } from '../history/query.js';
+import { filledIn, type Parameters, parseRows, type Reader } from '../history/duckdb.js';
 import { Turns } from './limits.js';
 
 /** Who asks: `signal` aborts when they no longer wait, and clients take turns. */

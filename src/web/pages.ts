@@ -4,7 +4,7 @@ import { addDays, earlierBy } from '../day.js';
 import { messageOf } from '../errors.js';
 import { BYTE_ORDER_MARK, csvCell, shownPath, valueText } from '../format/text.js';
 import { pageOf } from '../page.js';
-import type { Parameters, Row } from '../history/query.js';
+import type { Parameters, Row } from '../history/duckdb.js';
 import { listOf, MOST_READ, type Range, scopeOf } from './query.js';
 import { weeklyHref } from './reports.js';
 import type { PageRequest } from './request.js';

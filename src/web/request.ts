@@ -1,7 +1,7 @@
 import { HTTPException } from 'hono/http-exception';
 import type { Runtime, Workspace } from '../app/workspace.js';
 import { readSql } from '../columns.js';
-import { type Parameters, type Row, rowSchema } from '../history/query.js';
+import { type Parameters, type Row, rowSchema } from '../history/duckdb.js';
 import type { Visitor } from './access.js';
 import { type Asker, type HistoryReader, WebHistory } from './history.js';
 import { Proposals } from './proposals.js';

@@ -6,7 +6,7 @@ import { dayRange, shortDayRange } from '../format/days.js';
 import { counted, thousands } from '../format/numbers.js';
 import { shownText } from '../format/text.js';
 import { dayColumn } from '../columns.js';
-import type { Row } from '../history/query.js';
+import type { Row } from '../history/duckdb.js';
 import { sum } from '../reports/weekly/comparison.js';
 import type { Range } from './query.js';
 

@@ -9,7 +9,7 @@ import { choosePeriod } from '../reports/period.js';
 import { prepareReport } from '../reports/render.js';
 import type { Rows } from '../sql/query-processes.js';
 import { readDictionary } from '../sql/dictionary.js';
-import { rowSchema } from '../history/query.js';
+import { rowSchema } from '../history/duckdb.js';
 import { CHOICES, scopeOf } from './query.js';
 import { rowsOf } from './request.js';
 import { knownPage, projectTool, tool, type Tool } from './tool.js';

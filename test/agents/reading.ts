@@ -5,7 +5,7 @@ import {
   type PlanRules,
   readCandidates,
 } from '../../src/agents/plan.js';
-import type { Reader } from '../../src/history/query.js';
+import type { Reader } from '../../src/history/duckdb.js';
 import type { State } from '../../src/state/state.js';
 import { day } from '../../src/day.js';
 import { referenceOf } from '../../src/agents/job.js';

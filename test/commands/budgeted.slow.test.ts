@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import type { Day } from '../../src/day.js';
-import { readDayLedger } from '../../src/export/ledger.js';
+import { readDayRecords } from '../../src/export/day-records.js';
 import { changeState } from '../open-state.js';
 import { openState } from '../../src/state/open.js';
 import { changeHistory, inHistory } from '../open-history.js';
@@ -93,7 +93,7 @@ describe('a request limit that is used up', () => {
     const ledger = () =>
       inHistory(live, async (history) => {
         const state = (await openState(dirname(live))) ?? expect.fail('there is no state');
-        return readDayLedger({ history, state }, 'prj_1').finally(() => {
+        return readDayRecords({ history, state }, 'prj_1').finally(() => {
           state.close();
         });
       });

@@ -2,9 +2,10 @@ import { describe, expect, test } from 'vitest';
 import { addDays, type Day, daysIn } from '../../src/day.js';
 import { needsPerson } from '../../src/export/plan.js';
 import { readFutureRecords } from '../../src/steps/history.js';
-import { readDayLedger } from '../../src/export/ledger.js';
+import { readDayRecords } from '../../src/export/day-records.js';
 import { AdditivityError } from '../../src/export/totals.js';
-import { KEPT_FROM, readPageSize } from '../../src/export/facts.js';
+import { KEPT_FROM } from '../../src/export/range.js';
+import { readPageSize } from '../../src/export/page-size.js';
 import { readFact } from '../../src/state/facts.js';
 import { byPath, row } from './moving-views.js';
 import { DAY_MS } from '../sleeping-clock.js';
@@ -103,7 +104,7 @@ describe('a platform that', () => {
       expect(String(stopped)).toContain('cannot be trusted');
       expect(results).toEqual([]);
     }
-    const known = await readDayLedger(opened, PROJECT);
+    const known = await readDayRecords(opened, PROJECT);
     expect([...known.values()].filter(({ state }) => state === 'failed')).toEqual([]);
     // A site that begins shows it by its first days.
     const brief = await openExport({ days: 2, behaviors });
@@ -127,7 +128,7 @@ describe('a platform that', () => {
     }
     const at = opened.clock.now();
     expect(readPageSize(opened.state, PROJECT, at).rows).toBe(250);
-    const record = (await readDayLedger(opened, PROJECT)).get(long);
+    const record = (await readDayRecords(opened, PROJECT)).get(long);
     expect(record).toMatchObject({
       state: 'inconsistent',
       pages: 1_000,
@@ -314,9 +315,9 @@ test('a day that never adds up needs a person after three nights, and then costs
     opened.clock.advance(DAY_MS);
   }
   expect(asked.map((requests) => requests > 0)).toEqual(asked.map((_, night) => night < 3 || night === 9));
-  const ledger = await readDayLedger(opened, PROJECT);
-  expect([...ledger.values()].filter(needsPerson)).toMatchObject([{ day: at }]);
-  expect(ledger.get(at)?.failure).toContain('differ by');
+  const records = await readDayRecords(opened, PROJECT);
+  expect([...records.values()].filter(needsPerson)).toMatchObject([{ day: at }]);
+  expect(records.get(at)?.failure).toContain('differ by');
 });
 
 test('a day that does not add up is read the next night, however often a person reads it again before', async () => {
@@ -326,8 +327,8 @@ test('a day that does not add up is read the next night, however often a person 
   await opened.run();
   const range = { first: at, last: at };
   for (let time = 0; time < 3; time++) await exportHistory({ ...opened.task, range, reload: true });
-  const ledger = await readDayLedger(opened, PROJECT);
-  expect([...ledger.values()].filter(needsPerson)).toEqual([]);
+  const records = await readDayRecords(opened, PROJECT);
+  expect([...records.values()].filter(needsPerson)).toEqual([]);
   opened.clock.advance(DAY_MS);
   opened.hidden.delete(at);
   await opened.run();

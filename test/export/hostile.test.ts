@@ -1,12 +1,12 @@
 import pLimit from 'p-limit';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { join } from 'node:path';
 import { addDays, day, daysIn } from '../../src/day.js';
 import { ReadershipError } from '../../src/errors.js';
-import { readDayLedger } from '../../src/export/ledger.js';
+import { readDayRecords } from '../../src/export/day-records.js';
 import type { HistoryStore } from '../../src/history/store.js';
 import { openStore } from '../../src/app/open.js';
-import { openTestState, type OpenState } from '../open-state.js';
-import { join } from 'node:path';
+import { type OpenState, openTestState } from '../open-state.js';
 import { openClient } from '../api/open-client.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 import { serve, type TestServer } from '../serve.js';
@@ -67,15 +67,15 @@ describe('ten days, one of which is always answered with', () => {
     async ({ outcome, index }) => {
       const project = String(index);
       await exportAll(project);
-      const ledger = await readDayLedger({ history, state: opened.state }, project);
+      const records = await readDayRecords({ history, state: opened.state }, project);
       const bad = badDay(index);
       for (const other of TEN_DAYS.filter((one) => one !== bad))
-        expect(ledger.get(other), other).toMatchObject({ state: 'final', pages: ROWS.length });
-      expect(ledger.get(bad)?.state).toBe(outcome);
+        expect(records.get(other), other).toMatchObject({ state: 'final', pages: ROWS.length });
+      expect(records.get(bad)?.state).toBe(outcome);
     },
   );
 
-  it('anything wrong: the ledger says what', async () => {
+  it('anything wrong: the records says what', async () => {
     const failed = (await storedDays(history)).filter(({ state }) => state !== 'final');
     expect(failed.length).toBeGreaterThan(60);
     for (const { failure } of failed) expect(failure).toMatch(/\w{3}/);

@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { PausedError } from '../../src/api/errors.js';
 import { READS_AT_ONCE } from '../../src/api/transport.js';
 import { addDays, lastEndedDay } from '../../src/day.js';
-import { readDayLedger } from '../../src/export/ledger.js';
-import { planProject } from '../../src/export/planned.js';
+import { readDayRecords } from '../../src/export/day-records.js';
+import { planProject } from '../../src/export/plan.js';
 import { resolveRange } from '../../src/export/range.js';
 import { MINUTE_MS } from '../sleeping-clock.js';
 import { exportHistory } from './export-history.js';
@@ -40,8 +40,8 @@ async function openWorld(options: Omit<LimitedSiteOptions, 'requestMs'>) {
     });
   const loadedDays = () =>
     inProcess(async ({ history, state }) => {
-      const ledger = await readDayLedger({ history, state }, PROJECT);
-      return [...ledger.values()].filter((record) => record.is_stored).map(({ day }) => day);
+      const records = await readDayRecords({ history, state }, PROJECT);
+      return [...records.values()].filter((record) => record.is_stored).map(({ day }) => day);
     });
   /** The requests that an export would need now. */
   const left = () =>

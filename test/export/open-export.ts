@@ -1,7 +1,7 @@
 import pLimit from 'p-limit';
 import { addDays, type Day, lastEndedDay } from '../../src/day.js';
-import { readDayLedger } from '../../src/export/ledger.js';
-import { pageViewsOf } from '../../src/history/day-counts.js';
+import { readDayRecords } from '../../src/export/day-records.js';
+import { pageViewsOf } from '../../src/history/days.js';
 import { resolveRange } from '../../src/export/range.js';
 import type { PageViews } from '../../src/api/schema.js';
 import { openClient } from '../api/open-client.js';
@@ -79,8 +79,8 @@ export async function openExport({ days, pages = 3, concurrency = 6, behaviors, 
       return { result, requests: platform.views.length - before };
     },
     statesOf: async (...asked: Day[]) => {
-      const ledger = await readDayLedger({ history, state }, PROJECT);
-      return asked.map((day) => ledger.get(day)?.state);
+      const records = await readDayRecords({ history, state }, PROJECT);
+      return asked.map((day) => records.get(day)?.state);
     },
     storedRows: async (day: Day) =>
       (await history.storedDays(PROJECT)).has(day)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { addDays, type Day, day, daysIn, type DayRange } from '../../src/day.js';
-import { type DayLedger, type DayRecord, type DayState } from '../../src/export/ledger.js';
+import { addDays, type Day, day, type DayRange, daysIn } from '../../src/day.js';
+import type { DayRecords, DayRecord, DayState } from '../../src/export/day-records.js';
 import {
   expectedRows,
   isSettled,
@@ -33,13 +33,13 @@ const record = (
   ai: 1,
   total: 2,
 });
-const ledgerOf = (...records: DayRecord[]): DayLedger => new Map(records.map((one) => [one.day, one]));
+const recordsOf = (...records: DayRecord[]): DayRecords => new Map(records.map((one) => [one.day, one]));
 const range = { first: day('2026-11-08'), last: YESTERDAY };
-const plan = (ledger: DayLedger, days: DayRange = range, now = NOW, reload = false) =>
-  planExport(ledger, days, now, { settleDays: Infinity, pageSize: 250, reload });
+const plan = (records: DayRecords, days: DayRange = range, now = NOW, reload = false) =>
+  planExport(records, days, now, { settleDays: Infinity, pageSize: 250, reload });
 
 describe('the plan of an export', () => {
-  const ledger = ledgerOf(
+  const records = recordsOf(
     record(day('2026-11-09'), 'final'),
     record(day('2026-11-11'), 'inconsistent'),
     record(day('2026-11-12'), 'failed', null),
@@ -50,7 +50,7 @@ describe('the plan of an export', () => {
   );
 
   test('has yesterday first, then days that may have changed or failed, then the gaps, each newest first', () => {
-    expect(plan(ledger).days.map(({ day: at, due, stage }) => [at, due, stage])).toEqual([
+    expect(plan(records).days.map(({ day: at, due, stage }) => [at, due, stage])).toEqual([
       ['2026-11-17', 'yesterday', 'latest'],
       ['2026-11-16', 'provisional', 'latest'],
       ['2026-11-15', 'provisional', 'latest'],
@@ -60,17 +60,17 @@ describe('the plan of an export', () => {
       ['2026-11-10', 'missing', 'past'],
       ['2026-11-08', 'missing', 'past'],
     ]);
-    expect(plan(ledger)).toMatchObject({ alreadyFinal: 2, readToday: 0 });
+    expect(plan(records)).toMatchObject({ alreadyFinal: 2, readToday: 0 });
   });
 
   test('counts one request for a provisional day, and for others one per page of the day, or of the newest day', () => {
-    const requests = Object.fromEntries(plan(ledger).days.map((planned) => [planned.day, planned.requests]));
+    const requests = Object.fromEntries(plan(records).days.map((planned) => [planned.day, planned.requests]));
     expect(requests).toMatchObject({ '2026-11-17': 2, '2026-11-16': 1, '2026-11-14': 2, '2026-11-08': 2 });
-    expect(plan(ledger).requests).toBe(2 + 1 + 1 + 2 + 2 + 2 + 2 + 2);
+    expect(plan(records).requests).toBe(2 + 1 + 1 + 2 + 2 + 2 + 2 + 2);
   });
 
   test('is empty when every day is final', () => {
-    const done = ledgerOf(...daysIn(range).map((at) => record(at, 'final')));
+    const done = recordsOf(...daysIn(range).map((at) => record(at, 'final')));
     expect(plan(done)).toMatchObject({ days: [], requests: 0, alreadyFinal: 10 });
     const { days } = plan(done, range, NOW, true);
     expect(days).toHaveLength(10);
@@ -79,7 +79,7 @@ describe('the plan of an export', () => {
 
   test('reads a day that may change, or changed, once a day, however often a backfill resumes', () => {
     const atMidnight = new Date('2026-11-18T00:05:00Z');
-    const read = ledgerOf(
+    const read = recordsOf(
       record(YESTERDAY, 'provisional', 300, atMidnight),
       record(day('2026-11-16'), 'inconsistent', 300, atMidnight),
       record(day('2026-11-15'), 'provisional', 300, LAST_NIGHT),
@@ -95,14 +95,14 @@ describe('the plan of an export', () => {
 
   test('retries yesterday, if it failed today, after the other days', () => {
     const today = new Date('2026-11-18T02:15:00Z');
-    const failed = ledgerOf(record(YESTERDAY, 'failed', null, today));
+    const failed = recordsOf(record(YESTERDAY, 'failed', null, today));
     expect(plan(failed).days[0]).toMatchObject({ day: YESTERDAY, due: 'yesterday', stage: 'past' });
   });
 
   test('retries days that failed today after the gaps, so that a stretch that always fails delays none of them', () => {
     const today = new Date('2026-11-18T02:15:00Z');
     const rest = daysIn(range).filter((at) => at > '2026-11-12');
-    const failed = ledgerOf(
+    const failed = recordsOf(
       ...rest.map((at) => record(at, 'final')),
       record(day('2026-11-12'), 'failed', null, today),
       record(day('2026-11-11'), 'failed', null, LAST_NIGHT),
@@ -121,14 +121,14 @@ describe('the plan of an export', () => {
     const tried = new Date(NOW.getTime() - 30 * 60_000);
     const bad = record(day('2026-11-10'), 'failed', null, tried, 2);
     const rest = daysIn(range).filter((at) => at !== bad.day);
-    const failed = ledgerOf(bad, ...rest.map((at) => record(at, 'final')));
+    const failed = recordsOf(bad, ...rest.map((at) => record(at, 'final')));
     expect(plan(failed)).toMatchObject({ days: [], waiting: ['2026-11-10'], readToday: 0 });
     const later = new Date(NOW.getTime() + 30 * 60_000);
     expect(plan(failed, range, later)).toMatchObject({ days: [{ day: '2026-11-10' }], waiting: [] });
     const once = { ...bad, failures: 1 };
     const ahead = { ...bad, attempted_at: new Date(NOW.getTime() + 60_000) };
     for (const other of [once, ahead])
-      expect(plan(ledgerOf(...rest.map((at) => record(at, 'final')), other)).days).toHaveLength(1);
+      expect(plan(recordsOf(...rest.map((at) => record(at, 'final')), other)).days).toHaveLength(1);
   });
 
   test('leaves out a day that did not add up until the next night, and for a week after the third', () => {
@@ -136,7 +136,7 @@ describe('the plan of an export', () => {
     const final = rest.map((at) => record(at, 'final'));
     const inDoubt = (nights: number, hours: number) =>
       plan(
-        ledgerOf(...final, record(day('2026-11-10'), 'inconsistent', 300, LAST_NIGHT, nights)),
+        recordsOf(...final, record(day('2026-11-10'), 'inconsistent', 300, LAST_NIGHT, nights)),
         range,
         new Date(LAST_NIGHT.getTime() + hours * HOUR_MS),
       ).days.length;
@@ -150,19 +150,19 @@ describe('the plan of an export', () => {
 
   test('of a range that ends before it begins is empty', () => {
     const future = { first: addDays(YESTERDAY, 30), last: YESTERDAY };
-    expect(plan(ledger, future)).toMatchObject({ days: [], alreadyFinal: 0, readToday: 0 });
+    expect(plan(records, future)).toMatchObject({ days: [], alreadyFinal: 0, readToday: 0 });
   });
 });
 
 test('a day that was not read yet is expected to have the rows of the next stored one, or else of the last', () => {
-  const ledger = ledgerOf(
+  const records = recordsOf(
     record(day('2026-11-05'), 'final', 100),
     record(day('2026-11-10'), 'failed', null),
     record(day('2026-11-15'), 'final', 1_100),
     record(day('2026-11-16'), 'final', 1_200),
   );
   const days = ['2026-11-01', '2026-11-05', '2026-11-08', '2026-11-15', '2026-11-17'].map(day);
-  expect(days.map(expectedRows(ledger))).toEqual([100, 100, 1_100, 1_100, 1_200]);
+  expect(days.map(expectedRows(records))).toEqual([100, 100, 1_100, 1_100, 1_200]);
   expect(days.map(expectedRows(new Map()))).toEqual([0, 0, 0, 0, 0]);
 });
 

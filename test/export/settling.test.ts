@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest';
 import { addDays } from '../../src/day.js';
-import { recentSince } from '../../src/export/ledger.js';
-import { readSettling, recommendedSettleDays } from '../../src/export/settling.js';
+import { readSettling, recentSince, recommendedSettleDays } from '../../src/export/day-records.js';
 import { DAY_MS } from '../sleeping-clock.js';
 import { execute, newStore } from '../open-history.js';
-import { openExport, PROJECT, SETTLE_DAYS, withOneMore } from '../export/open-export.js';
+import { openExport, PROJECT, SETTLE_DAYS, withOneMore } from './open-export.js';
 
 test('only changes that the nightly check would find the next night say how late views come', async () => {
   const history = await newStore();

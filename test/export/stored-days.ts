@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { z } from 'zod';
 import type { ViewCounts } from '../../src/api/schema.js';
-import type { Reader } from '../../src/history/query.js';
+import type { Reader } from '../../src/history/duckdb.js';
 import { HistoryStore } from '../../src/history/store.js';
 
 const storedDay = z.object({

@@ -1,5 +1,5 @@
 import type { PageViews } from '../../src/api/schema.js';
-import type { DayCounts } from '../../src/history/day-counts.js';
+import type { DayCounts } from '../../src/history/days.js';
 import { ProjectPaths } from '../../src/history/path-ids.js';
 
 /** The paths of a project that has none yet. */

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { format, resolveConfig } from 'prettier';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
-import type { Reader } from '../../src/history/query.js';
+import type { Reader } from '../../src/history/duckdb.js';
 import { newStore, valuesOf } from '../open-history.js';
 
 const DICTIONARY = join(import.meta.dirname, '../../docs/data.md');

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { openStore } from '../../src/app/open.js';
 import { day } from '../../src/day.js';
-import { pageViewsOf } from '../../src/history/day-counts.js';
+import { pageViewsOf } from '../../src/history/days.js';
 import type { HistoryStore } from '../../src/history/store.js';
 import { answerOf } from '../duckdb.js';
 import { execute, newStore, rowsOf, valuesOf } from '../open-history.js';

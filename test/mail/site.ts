@@ -6,7 +6,7 @@ import { smtpTransport } from '../../src/mail/transport.js';
 import { recordStepEnd, recordStepStart } from '../../src/state/runs.js';
 import type { State } from '../../src/state/state.js';
 import type { HistoryStore } from '../../src/history/store.js';
-import { filledIn } from '../../src/history/query.js';
+import { filledIn } from '../../src/history/duckdb.js';
 import { closeNow, execute, newStore } from '../open-history.js';
 import { stateBeside } from '../open-state.js';
 import { tempDir } from '../temp-dir.js';

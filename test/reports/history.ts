@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { day, type Day } from '../../src/day.js';
 import { pageOf } from '../../src/page.js';
-import { queryRows, type Reader } from '../../src/history/query.js';
+import { queryRows, type Reader } from '../../src/history/duckdb.js';
 import { afterFile } from '../cleanup.js';
 import { EMPTY_HISTORY } from '../../src/history/history.js';
 import { tempDir } from '../temp-dir.js';

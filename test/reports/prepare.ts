@@ -4,7 +4,7 @@ import type { Invocation } from '../../src/format/advice.js';
 import { findReport } from '../../src/reports/definition.js';
 import { type Calendar, choosePeriod, ISO_CALENDAR } from '../../src/reports/period.js';
 import { type PreparedReport, prepareReport } from '../../src/reports/render.js';
-import type { Reader } from '../../src/history/query.js';
+import type { Reader } from '../../src/history/duckdb.js';
 
 const { reports: DEFAULTS, improve } = settingsSchema.parse({
   ...{ baseUrl: 'https://platform.example.com', projects: [{ id: 'prj_1' }] },

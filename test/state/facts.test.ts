@@ -1,6 +1,6 @@
 import { addDays as addDaysTo, addMilliseconds } from 'date-fns';
 import { expect, it } from 'vitest';
-import { FIRST_DAY, KEPT_FROM } from '../../src/export/facts.js';
+import { FIRST_DAY, KEPT_FROM } from '../../src/export/range.js';
 import { day, startOfDay } from '../../src/day.js';
 import { readFact, readLimit, recordFact } from '../../src/state/facts.js';
 import { newState, NOW } from './new-state.js';

@@ -25,7 +25,7 @@ import {
 import { notesOf, replaceNotes } from '../../src/state/notes.js';
 import { forgetProblems, readUnmergedJobs } from '../../src/state/pull-requests.js';
 import type { State } from '../../src/state/state.js';
-import { FIRST_DAY } from '../../src/export/facts.js';
+import { FIRST_DAY } from '../../src/export/range.js';
 import { change, newState, NOW, valueOf } from './new-state.js';
 
 const DAY = day('2026-11-09');

@@ -2,7 +2,7 @@ import { addHours, addMilliseconds } from 'date-fns';
 import { copyFile, rename, utimes } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { day } from '../../src/day.js';
-import { dayLedger, readDayRuns } from '../../src/export/ledger.js';
+import { dayRecords, readDayRuns } from '../../src/export/day-records.js';
 import {
   futureWords,
   readDays,
@@ -48,9 +48,9 @@ it('what is remembered of the days is what the history says of them', async () =
   const { historyFile, recall } = await setUp();
   const known = await recall();
   expect(known).toMatchObject(await inHistory(historyFile, (history) => readDays(history, ['prj_1'], NOW)));
-  const ledger = dayLedger(known?.projects.get('prj_1')?.runs ?? [], []);
+  const ledger = dayRecords(known?.projects.get('prj_1')?.runs ?? [], []);
   const runs = await inHistory(historyFile, (history) => readDayRuns(history, 'prj_1', day('2020-01-01')));
-  const whole = dayLedger(runs, []);
+  const whole = dayRecords(runs, []);
   expect([...ledger].map(([at, { state }]) => [at, state])).toEqual(
     [...whole].map(([at, { state }]) => [at, state]),
   );

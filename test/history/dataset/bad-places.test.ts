@@ -2,7 +2,7 @@ import { readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { publishStep } from '../../../src/steps/publish.js';
-import { DatasetError } from '../../../src/history/dataset/files.js';
+import { DatasetError } from '../../../src/history/dataset.js';
 import type { HistoryStore } from '../../../src/history/store.js';
 import { newStore } from '../../open-history.js';
 import { stateBeside } from '../../open-state.js';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { day } from '../../../src/day.js';
-import { folderOf } from '../../../src/history/dataset/dataset.js';
+import { folderOf } from '../../../src/history/dataset.js';
 import type { HistoryStore } from '../../../src/history/store.js';
 import { answerOf } from '../../duckdb.js';
 import { syncedWhile } from '../../synced.js';

@@ -1,17 +1,14 @@
 import { z } from 'zod';
-import { type ViewCounts, viewCountsSchema, type ViewsResponse } from '../api/schema.js';
+import { type ViewCounts, viewCountsSchema } from '../api/schema.js';
 import { dayColumn, readSql, timestampColumn } from '../columns.js';
 import { addDays, type Day, dayOf, lastEndedDay } from '../day.js';
-import { type CountedPath, rowsOfCounts } from '../history/day-counts.js';
 import { type StoredDay, type StoredDays, type StoredState, storedStateColumn } from '../history/days.js';
-import type { Reader } from '../history/query.js';
-import type { HistoryStore } from '../history/store.js';
-import { type DayFailure, type DayOf, readDayFailures } from '../state/days.js';
+import type { Reader } from '../history/duckdb.js';
+import { type DayFailure, readDayFailures } from '../state/days.js';
 import type { State } from '../state/state.js';
-import { equalCounts, NO_VIEWS } from './totals.js';
-import type { StoredViews } from './walk.js';
+import { NO_VIEWS } from './totals.js';
 
-const DAY_LEDGER = readSql(import.meta.url, 'statements/day-ledger.sql');
+const DAY_RUNS = readSql(import.meta.url, 'statements/day-runs.sql');
 
 /** The reliability of a day that was ever requested: `failed` if the last attempt was. */
 export type DayState = StoredState | 'failed';
@@ -28,7 +25,7 @@ export interface DayRecord extends ViewCounts {
   /** Why the last one failed or did not add up. */
   readonly failure: string | null;
 }
-export type DayLedger = ReadonlyMap<Day, DayRecord>;
+export type DayRecords = ReadonlyMap<Day, DayRecord>;
 
 /** Days in a row of which the first stands for all, as `readDayRuns` returns them. */
 export const dayRun = viewCountsSchema.extend({
@@ -47,7 +44,7 @@ export type DayRun = z.infer<typeof dayRun>;
  * left out: only their state is right, and whether they have views.
  */
 export const readDayRuns = (reader: Reader, project: string, since: Day): Promise<DayRun[]> =>
-  reader.query(DAY_LEDGER, dayRun, { project, since });
+  reader.query(DAY_RUNS, dayRun, { project, since });
 
 const runOf = ({
   day,
@@ -73,20 +70,20 @@ const runOf = ({
 });
 
 /** The record of each day that was ever requested, oldest first. */
-export function dayLedger(runs: readonly DayRun[], failures: readonly DayFailure[]): DayLedger {
-  const ledger = new Map<Day, DayRecord>();
+export function dayRecords(runs: readonly DayRun[], failures: readonly DayFailure[]): DayRecords {
+  const records = new Map<Day, DayRecord>();
   for (const run of runs) {
     const record = { ...run, is_stored: true };
-    for (let later = 0; later < run.days; later++) ledger.set(addDays(run.day, later), record);
+    for (let later = 0; later < run.days; later++) records.set(addDays(run.day, later), record);
   }
   for (const failure of failures) {
-    const stored = ledger.get(failure.day);
+    const stored = records.get(failure.day);
     // A process was killed after it stored the day.
     if (stored !== undefined && failure.attempted_at < stored.attempted_at) continue;
     const empty = { ...NO_VIEWS, is_stored: false, pages: null };
-    ledger.set(failure.day, { ...(stored ?? empty), ...failure, state: 'failed' });
+    records.set(failure.day, { ...(stored ?? empty), ...failure, state: 'failed' });
   }
-  return new Map([...ledger].sort(([one], [other]) => (one < other ? -1 : 1)));
+  return new Map([...records].sort(([one], [other]) => (one < other ? -1 : 1)));
 }
 
 /** What reads the stored days of a project: a version of the history, or the worker's store. */
@@ -101,9 +98,9 @@ export interface DayStores {
 }
 
 /** What is known of all days. */
-export async function readDayLedger({ history, state }: DayStores, project: string): Promise<DayLedger> {
+export async function readDayRecords({ history, state }: DayStores, project: string): Promise<DayRecords> {
   const runs = [...(await history.storedDays(project)).values()].map(runOf);
-  return dayLedger(runs, readDayFailures(state, project));
+  return dayRecords(runs, readDayFailures(state, project));
 }
 
 /** How far back the nightly check looks. Older days are checked by `audit`. */
@@ -113,40 +110,38 @@ const RECENT_DAYS = 35;
 export const recentSince = (now: Date): Day => addDays(lastEndedDay(now), -RECENT_DAYS);
 
 /** Final days, oldest first, but for those read on `today`: only final days are expected not to change. */
-export const settledTotals = (ledger: DayLedger, today?: Day): DayRecord[] =>
-  [...ledger.values()].filter((record) => record.state === 'final' && dayOf(record.attempted_at) !== today);
+export const settledTotals = (records: DayRecords, today?: Day): DayRecord[] =>
+  [...records.values()].filter((record) => record.state === 'final' && dayOf(record.attempted_at) !== today);
 
 /** The days that the nightly check looks at, oldest first: not those that were read today. */
-export function recentTotals(ledger: DayLedger, now: Date): DayRecord[] {
+export function recentTotals(records: DayRecords, now: Date): DayRecord[] {
   const [since, last] = [recentSince(now), lastEndedDay(now)];
-  return settledTotals(ledger, dayOf(now)).filter(({ day }) => day >= since && day <= last);
+  return settledTotals(records, dayOf(now)).filter(({ day }) => day >= since && day <= last);
 }
 
-/** The stored data of a day; undefined if there is none. */
-export async function readStoredViews(
-  history: HistoryStore,
-  { project, day }: DayOf,
-): Promise<StoredViews | undefined> {
-  const totals = (await history.storedDays(project)).get(day);
-  return totals && { totals, counts: await history.countsOfDay(project, day) };
+const SETTLING = readSql(import.meta.url, 'statements/settling.sql');
+export const settlingRow = z.object({
+  restated_days: z.int(),
+  oldest_change_days: z.int().nullable(),
+  median_change_days: z.number(),
+});
+/** How long days took to settle, measured by loads that found changes. */
+export type Settling = z.infer<typeof settlingRow>;
+
+export const NO_CHANGES: Settling = { restated_days: 0, oldest_change_days: null, median_change_days: 0 };
+
+export async function readSettling(reader: Reader, project: string, now: Date): Promise<Settling> {
+  const [row] = await reader.query(SETTLING, settlingRow, { project, now });
+  return row ?? NO_CHANGES;
 }
 
-/** Whether the platform's first page of a day, with its totals, is stored. The API promises no order, so any rows will do. */
-export async function isAsStored(
-  history: HistoryStore,
-  { project, day }: DayOf,
-  { totals, views, hasMore }: ViewsResponse,
-): Promise<boolean> {
-  const stored = (await history.storedDays(project)).get(day);
-  if (stored === undefined || !equalCounts(stored, totals)) return false;
-  if (views.length !== stored.pages && !(hasMore && views.length >= 1 && views.length < stored.pages))
-    return false;
-  const paths = await history.pathsOf(project);
-  const rows = new Map(
-    rowsOfCounts(await history.countsOfDay(project, day)).map((row) => [row.path, row] as const),
-  );
-  return views.every((row) => isSameRow(rows.get(paths.idOf(row.path)), row));
+/**
+ * The `settleDays` recommended by the measured changes, if one came at the very end of the wait: later ones may have been
+ * missed. Undefined if the setting seems long enough: a shorter one would save a few requests, and risk changes.
+ */
+export function recommendedSettleDays(
+  { oldest_change_days: oldest }: Settling,
+  settleDays: number,
+): number | undefined {
+  return oldest !== null && oldest >= settleDays ? oldest + 1 : undefined;
 }
-
-const isSameRow = (stored: CountedPath | undefined, row: ViewCounts): boolean =>
-  stored !== undefined && equalCounts(stored, row);
