@@ -57,33 +57,33 @@ export interface LoadTask extends ExportedProject {
  * When the platform wants a pause, no further day begins; what was read of those in progress is kept.
  */
 export async function loadDays(task: LoadTask, days: readonly PlannedDay[]): Promise<LoadOutcome> {
-  const { state, project, now } = task;
+  const { state, project, now, inTurn } = task;
   const known = readPageSize(state, project, now());
-  const unfinished = readUnfinishedDays(state, project);
-  const { pageSize, ...outcome } = await new Load(task, days, known, unfinished).run();
-  if (pageSize.rows !== known.rows || pageSize.isShuffled !== known.isShuffled)
-    await recordFact(state, project, PAGING, pageSize, now());
-  return outcome;
+  const load = new Load(task, known, readUnfinishedDays(state, project));
+  await pMap(days, (planned) => inTurn(() => load.add(planned)), { concurrency: inTurn.concurrency });
+  const { rows, isShuffled } = load.pageSize;
+  if (rows !== known.rows || isShuffled !== known.isShuffled)
+    await recordFact(state, project, PAGING, { rows, isShuffled }, now());
+  return { results: load.results, stopped: load.stopped };
 }
 
+/** The days that are read at the same time, and what they learn for each other. */
 class Load {
-  readonly #results: DayResult[] = [];
-  /** Why no further day begins. */
+  readonly results: DayResult[] = [];
+  readonly pageSize: ShownPageSize;
   #paused: PausedError | undefined;
   #isHalted = false;
   readonly #stopping = new AbortController();
   readonly #signal: AbortSignal;
   readonly #failures: DayFailures;
   #withoutViewsInARow = 0;
-  readonly #pageSize: ShownPageSize;
 
   constructor(
     private readonly task: LoadTask,
-    private readonly days: readonly PlannedDay[],
     pageSize: PageSize,
     private readonly unfinished: ReadonlyMap<Day, number>,
   ) {
-    this.#pageSize = new ShownPageSize(pageSize);
+    this.pageSize = new ShownPageSize(pageSize);
     const stopping = this.#stopping.signal;
     this.#signal = task.signal ? AbortSignal.any([task.signal, stopping]) : stopping;
     // Every request listens to it, some until shortly after they have ended; Node.js would warn about more than ten.
@@ -91,51 +91,41 @@ class Load {
     this.#failures = new DayFailures(task, this.#signal);
   }
 
-  async run(): Promise<LoadOutcome & { readonly pageSize: PageSize }> {
-    const load = (planned: PlannedDay) => this.#load(planned).catch(this.#stop);
-    await pMap(this.days, load, { concurrency: this.task.inTurn.concurrency });
-    const stopped: unknown = this.#signal.aborted ? this.#signal.reason : this.#paused;
-    const { rows, isShuffled } = this.#pageSize;
-    return { results: this.#results, stopped, pageSize: { rows, isShuffled } };
+  /** Why no further day begins. */
+  get stopped(): unknown {
+    return this.#signal.aborted ? (this.#signal.reason as unknown) : this.#paused;
+  }
+
+  /** Reads and stores a day, unless the load has ended. A failure that would affect every other day ends it. */
+  async add(planned: PlannedDay): Promise<void> {
+    if (this.#isHalted || this.stopped !== undefined) return;
+    try {
+      const result = await this.#read(planned).catch((error: unknown) => this.#failed(planned, error));
+      if (result === undefined) return;
+      if (result.outcome !== 'failed') this.#failures.end();
+      this.results.push(result);
+      this.task.onDay?.(result);
+    } catch (error) {
+      this.#isHalted = true;
+      this.#stop(error);
+    }
   }
 
   /** A pause only keeps further days from beginning; any other failure also ends those in progress. */
-  readonly #stop = (error: unknown): void => {
+  #stop(error: unknown): void {
     if (error instanceof PausedError) this.#paused ??= error;
     else this.#stopping.abort(error);
-  };
-
-  readonly #halt = (error: unknown): undefined => {
-    this.#isHalted = true;
-    this.#stop(error);
-  };
-
-  async #load(planned: PlannedDay): Promise<void> {
-    if (this.#signal.aborted || this.#paused !== undefined || this.#isHalted) return;
-    const result = await this.task.inTurn(() => this.#attempt(planned).catch(this.#halt));
-    if (result === undefined) return;
-    this.#results.push(result);
-    this.task.onDay?.(result);
   }
 
-  /** Reads a day. Throws a failure that would affect every other day. */
-  async #attempt(planned: PlannedDay): Promise<DayResult | undefined> {
+  /** Records a failure that concerns only its day. Throws any other one. */
+  async #failed({ day, due }: PlannedDay, error: unknown): Promise<DayResult> {
     const { state, project, now } = this.task;
-    const { day, due } = planned;
-    if (this.#isHalted) return undefined;
-    try {
-      this.#signal.throwIfAborted();
-      const result = await this.#read(planned);
-      this.#failures.end();
-      return result;
-    } catch (error) {
-      // Once the export stops, a pending request ends with the reason of the stop: the failure of another day.
-      if (this.#signal.aborted || !(await this.#failures.concernsOnly(day, error))) throw error;
-      await recordDayFailure(state, { project, day, now: now() }, messageOf(error));
-      this.#count(due === 'missing' && error instanceof RefusedError);
-      if (await this.#failures.concernAllDays(day)) this.#stop(error);
-      return { day, outcome: 'failed', error };
-    }
+    // Once the export stops, a pending request ends with the reason of the stop: the failure of another day.
+    if (this.#signal.aborted || !(await this.#failures.concernsOnly(day, error))) throw error;
+    await recordDayFailure(state, { project, day, now: now() }, messageOf(error));
+    this.#count(due === 'missing' && error instanceof RefusedError);
+    if (await this.#failures.concernAllDays(day)) this.#stop(error);
+    return { day, outcome: 'failed', error };
   }
 
   /** Ends a load after some days without views, before they are stored: the export then asks for many older days at once. */
@@ -159,7 +149,7 @@ class Load {
       signal: this.#signal,
       isAsStored: mayBeSame ? (first) => isAsStored(history, { project, day }, first) : undefined,
       found,
-      pageSize: this.#pageSize,
+      pageSize: this.pageSize,
       kept: isUnfinished ? keptPagesOf(state, { project, day }) : undefined,
       // The last days use the connections of days that are done.
       atOnce: () => Math.max(1, Math.floor(inTurn.concurrency / inTurn.activeCount)),
@@ -174,7 +164,7 @@ class Load {
         throw error;
       })
       .finally(() => {
-        this.#pageSize.add(day, walks.pageSize);
+        this.pageSize.add(day, walks.pageSize);
       });
     this.#signal.throwIfAborted();
     // The response may have shown that the platform's clock is behind.

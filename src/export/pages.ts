@@ -140,6 +140,28 @@ export const sortedBy = (views: readonly ViewCounts[]): (typeof COUNTS)[number] 
     views.every((row, index) => index === 0 || row[name] <= (views[index - 1]?.[name] ?? 0)),
   );
 
+/** The places of the first equal rows of a walk, if it is sorted, of which some are not among those found. */
+export function gapIn(places: readonly ViewCounts[], found: readonly ViewCounts[]) {
+  const column = sortedBy(places);
+  if (column === undefined) return undefined;
+  const paths = tally(found.map((row) => row[column]));
+  let from = 0;
+  for (const [count, rows] of tally(places.map((row) => row[column]))) {
+    const known = paths.get(count) ?? 0;
+    // A single row that is repeated has moved.
+    if (known > 1 && known < rows) return { from, rows };
+    from += rows;
+  }
+  return undefined;
+}
+
+/** How often each number occurs, in the order of their first occurrences. */
+function tally(numbers: readonly number[]): Map<number, number> {
+  const times = new Map<number, number>();
+  for (const number of numbers) times.set(number, (times.get(number) ?? 0) + 1);
+  return times;
+}
+
 /** The last rows of a sorted page that have equal counts; none if all rows have, because it would be the same page again. */
 function tiesAtEnd(views: readonly PageViews[]): readonly PageViews[] {
   const column = sortedBy(views);

@@ -7,6 +7,7 @@ import { type CountedPath, type DayCounts, pageViewsOf } from '../history/days.j
 import type { ProjectPaths } from '../history/path-ids.js';
 import { DayRows } from './day-rows.js';
 import {
+  gapIn,
   type KeptPages,
   mayHaveMore,
   OffsetError,
@@ -219,28 +220,6 @@ const walkedDay = ({ totals, counts, unattributed }: DayRows, doubt: string | un
   unattributed,
   doubt,
 });
-
-/** The places of the first equal rows of a walk, if it is sorted, of which some are not among those found. */
-function gapIn(places: readonly ViewCounts[], found: readonly ViewCounts[]) {
-  const column = sortedBy(places);
-  if (column === undefined) return undefined;
-  const paths = tally(found.map((row) => row[column]));
-  let from = 0;
-  for (const [count, rows] of tally(places.map((row) => row[column]))) {
-    const known = paths.get(count) ?? 0;
-    // A single row that is repeated has moved.
-    if (known > 1 && known < rows) return { from, rows };
-    from += rows;
-  }
-  return undefined;
-}
-
-/** How often each number occurs, in the order of their first occurrences. */
-function tally(numbers: readonly number[]): Map<number, number> {
-  const times = new Map<number, number>();
-  for (const number of numbers) times.set(number, (times.get(number) ?? 0) + 1);
-  return times;
-}
 
 const isSameWalk = (last: DayRows, walk: DayRows): boolean =>
   [last, walk].every(({ isSteady, replaced }) => isSteady && replaced.length === 0) &&

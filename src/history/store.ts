@@ -1,9 +1,8 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
-import pLimit from 'p-limit';
 import type { z } from 'zod';
 import type { Day } from '../day.js';
 import { messageOf, StorageError } from '../errors.js';
-import { exists, stampOf } from '../files.js';
+import { exists } from '../files.js';
 import { applyChanges, type LoadedDay } from './changes.js';
 import {
   type DayCounts,
@@ -15,9 +14,9 @@ import {
   type StoredDays,
 } from './days.js';
 import { literal, type Parameters, type Reader, withConnection } from './duckdb.js';
-import { EMPTY_HISTORY, type History, openHistory } from './history.js';
+import { EMPTY_HISTORY } from './history.js';
 import { PathIds, type ProjectPaths } from './path-ids.js';
-import { isToRewrite, removeForeignLog, writeNext } from './write.js';
+import { isToRewrite, writeNext } from './write.js';
 import {
   type CarriedState,
   isNewerState,
@@ -26,7 +25,8 @@ import {
   storeState,
   storeTables,
 } from './state-copy.js';
-import { describe, expectSchema, isDescribed } from './schema.js';
+import { describe } from './schema.js';
+import { NewestVersion } from './newest.js';
 
 /** Days that are read wait so long to be written, or until they have so many rows. */
 const WRITE_AFTER_MS = 60_000;
@@ -60,22 +60,18 @@ export interface DayToStore {
  * the next version about once a minute, and when it is asked to.
  */
 export class HistoryStore implements Reader {
-  readonly #inTurn = pLimit(1);
-  #reader: History | undefined;
-  /** Whether the views of that version are those of this program; undefined before anybody asked. */
-  #isDescribed: boolean | undefined;
-  #areTablesOld = false;
+  readonly #newest: NewestVersion;
   readonly #days = new Map<string, Promise<Map<Day, StoredDay>>>();
-  #ids = this.#newIds();
-  /** What identifies the version that days and ids were read from; undefined before any was read. */
-  #stamp: { readonly of: string | undefined } | undefined;
+  #ids: PathIds = this.#newIds();
   #waiting = new Map<string, LoadedDay>();
   #restatements: Restatement[] = [];
   #rows = 0;
   #timer: NodeJS.Timeout | undefined;
   #failure: Error | undefined;
 
-  constructor(private readonly options: StoreOptions) {}
+  constructor(private readonly options: StoreOptions) {
+    this.#newest = new NewestVersion({ ...options, onReplaced: () => this.#forget() });
+  }
 
   get path(): string {
     return this.options.path;
@@ -83,23 +79,18 @@ export class HistoryStore implements Reader {
 
   /** Reads the newest version, with the days that were read and the current tables of the state. */
   async query<Row>(sql: string, row: z.ZodType<Row>, parameters?: Parameters): Promise<Row[]> {
-    if (this.#waiting.size > 0 || !(await this.#reading((history) => this.#hasOurViews(history))))
-      await this.write();
-    return this.#reading(async (history) => {
-      if (this.#areTablesOld) await history.show(this.options.tables());
-      this.#areTablesOld = false;
-      return history.query(sql, row, parameters);
-    });
+    if (this.#waiting.size > 0 || !(await this.#newest.hasOurViews())) await this.write();
+    return this.#newest.current.query(sql, row, parameters);
   }
 
   /** Reads the newest version alone: with the tables of the state as of when it was written. */
-  readonly file: Reader = {
-    query: (sql, row, parameters) => this.#reading((history) => history.query(sql, row, parameters)),
-  };
+  get file(): Reader {
+    return this.#newest.file;
+  }
 
   /** The tables of the state have changed. */
   refresh(): void {
-    this.#areTablesOld = true;
+    this.#newest.refresh();
   }
 
   /** The stored days of a project, with those that are not written yet. */
@@ -117,7 +108,7 @@ export class HistoryStore implements Reader {
     const waiting = this.#waiting.get(keyOf(project, day))?.counts;
     if (waiting !== undefined) return waiting;
     const paths = await this.pathsOf(project);
-    return { paths, ...(await this.#reading((history) => readCountsOfDay(history, project, day))) };
+    return { paths, ...(await this.#newest.reading((history) => readCountsOfDay(history, project, day))) };
   }
 
   /** Collects a day. It is in the history after the next `write`. */
@@ -156,12 +147,12 @@ export class HistoryStore implements Reader {
   write(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    return this.#inTurn(() => this.#write());
+    return this.#write();
   }
 
   /** What the state that the history carries knows; undefined if there is none. */
   async carried(): Promise<Omit<CarriedState, 'database'> | undefined> {
-    return this.#reading(({ connection }) => readStateSummary(connection));
+    return this.#newest.reading(({ connection }) => readStateSummary(connection));
   }
 
   /** Runs `work` on a connection to the newest version that may write files. */
@@ -178,76 +169,50 @@ export class HistoryStore implements Reader {
   /** Closes the files. What waits is not written. */
   async close(): Promise<void> {
     clearTimeout(this.#timer);
-    await this.#inTurn(() => {
-      this.#closeReader();
-    });
+    await this.#newest.close();
   }
 
   async #write(): Promise<void> {
-    const { path, tables, state, expectCurrent, onWarning } = this.options;
-    // It must be the version that the file has now.
-    if (this.#stamp?.of !== (await stampOf(path))) this.#closeReader();
-    const { connection } = await this.#open();
-    const isRewritten = await isToRewrite(
-      connection,
-      [...this.#waiting.values()].map(({ stored }) => stored.day),
-    );
-    const saved = state();
-    const isNewer = isNewerState(path, saved, await readStateSummary(connection));
-    const [waiting, restatements, rows] = [this.#waiting, this.#restatements, this.#rows];
-    const days = [...waiting.values()];
-    const added = this.#ids.take(days);
-    this.#waiting = new Map();
-    this.#restatements = [];
-    this.#rows = 0;
-    const change = async (connection: DuckDBConnection) => {
-      await describe(connection);
-      await applyChanges(connection, { days, restatements, ...added });
-      await storeTables(connection, tables());
-      // One that knows more attempts is for `restore`.
-      if (isNewer) await storeState(connection, saved);
-    };
-    try {
-      await writeNext(path, { change, isRewritten, expectCurrent, onWarning });
-    } catch (error) {
-      // They are still to be written, but for days that were read again meanwhile.
-      this.#waiting = new Map([...waiting, ...this.#waiting]);
-      this.#restatements = [...restatements, ...this.#restatements];
-      this.#rows += rows;
-      this.#ids.putBack(added);
-      throw error;
-    }
-    this.#closeReader();
-    this.#stamp = { of: await stampOf(path) };
+    const { path, tables, state, expectCurrent, onWarning, onWritten } = this.options;
+    let days: readonly LoadedDay[] = [];
+    await this.#newest.replacing(async ({ connection }) => {
+      days = [...this.#waiting.values()];
+      const isRewritten = await isToRewrite(
+        connection,
+        days.map(({ stored }) => stored.day),
+      );
+      const saved = state();
+      const isNewer = isNewerState(path, saved, await readStateSummary(connection));
+      const [waiting, restatements, rows] = [this.#waiting, this.#restatements, this.#rows];
+      const added = this.#ids.take(days);
+      this.#waiting = new Map();
+      this.#restatements = [];
+      this.#rows = 0;
+      const change = async (next: DuckDBConnection) => {
+        await describe(next);
+        await applyChanges(next, { days, restatements, ...added });
+        await storeTables(next, tables());
+        // One that knows more attempts is for `restore`.
+        if (isNewer) await storeState(next, saved);
+      };
+      await writeNext(path, { change, isRewritten, expectCurrent, onWarning }).catch((error: unknown) => {
+        // They are still to be written, but for days that were read again meanwhile.
+        this.#waiting = new Map([...waiting, ...this.#waiting]);
+        this.#restatements = [...restatements, ...this.#restatements];
+        this.#rows += rows;
+        this.#ids.putBack(added);
+        throw error;
+      });
+    });
     this.#failure = undefined;
-    await this.options.onWritten(days);
-  }
-
-  async #hasOurViews({ connection }: History): Promise<boolean> {
-    return (this.#isDescribed ??= await isDescribed(connection));
+    await onWritten(days);
   }
 
   #daysOf(project: string): Promise<Map<Day, StoredDay>> {
-    const known = this.#days.get(project) ?? this.#reading((history) => readStoredDays(history, project));
+    const known =
+      this.#days.get(project) ?? this.#newest.reading((history) => readStoredDays(history, project));
     this.#days.set(project, known);
     return known;
-  }
-
-  #reading<Result>(work: (history: History) => Promise<Result>): Promise<Result> {
-    return this.#inTurn(async () => work(await this.#open()));
-  }
-
-  async #open(): Promise<History> {
-    if (this.#reader !== undefined) return this.#reader;
-    const { path } = this.options;
-    const stamp = await stampOf(path);
-    if (this.#stamp !== undefined && this.#stamp.of !== stamp) this.#forget();
-    await removeForeignLog(path, this.options.onWarning);
-    const history = await openHistory(stamp === undefined ? EMPTY_HISTORY : path, {}, expectSchema);
-    this.#areTablesOld = true;
-    this.#stamp = { of: stamp };
-    this.#isDescribed = undefined;
-    return (this.#reader = history);
   }
 
   /** Another program has replaced the history: what was read of the last one is of no use. */
@@ -264,12 +229,7 @@ export class HistoryStore implements Reader {
   }
 
   #newIds(): PathIds {
-    return new PathIds((work) => this.#reading((history) => work(history)));
-  }
-
-  #closeReader(): void {
-    this.#reader?.close();
-    this.#reader = undefined;
+    return new PathIds((work) => this.#newest.reading(work));
   }
 }
 
