@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { addDays, type Day, lastEndedDay } from '../src/day.js';
 import { readSql } from '../src/columns.js';
 import { filledIn } from '../src/history/duckdb.js';
+import { writeNext } from '../src/history/write.js';
 import { createState, openState } from '../src/state/open.js';
 import { placeOf } from '../src/state/workspace.js';
 import { changeHistory } from '../test/open-history.js';
@@ -46,6 +47,12 @@ export async function createHistory(directory: string, shape: Shape): Promise<st
   const values = { projects: 1, first: addDays(firstOf(shape.days), -1), ...shape };
   // In one go: a second change would leave as many free blocks in the file.
   await changeHistory(path, `${filledIn(FILL, values)};\n${FILL_DAY_LOADS}`);
+  // As the first load of the last quarter did.
+  await writeNext(path, {
+    isRewritten: true,
+    change: () => Promise.resolve(),
+    expectCurrent: () => undefined,
+  });
   return path;
 }
 
