@@ -15,7 +15,7 @@ import { openStore } from '../src/app/open.js';
 import { acquireWorker } from '../src/state/lock.js';
 import { createState } from '../src/state/open.js';
 import { placeOf } from '../src/state/workspace.js';
-import { countsOf } from '../test/history/day-counts.js';
+import { countsOf } from '../test/history/stored-days.js';
 import { changeHistory } from '../test/open-history.js';
 import { inTemporaryDirectory } from './processes.js';
 

@@ -2,8 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { addDays, type Day } from '../../src/day.js';
 import { auditHistory, findDamagedDays } from '../../src/export/verify.js';
 import { execute, rowsOf } from '../open-history.js';
-import { exportHistory } from './export-history.js';
-import { type OpenExport, openExport, PROJECT, withOneMore } from './open-export.js';
+import { exportHistory, type OpenExport, openExport, PROJECT, withOneMore } from './open-export.js';
 
 const DAYS = 40;
 

@@ -11,8 +11,7 @@ import { byPath, row } from './moving-views.js';
 import { DAY_MS } from '../sleeping-clock.js';
 import { type Behaviors, rowsOf } from '../platform.js';
 import { auditHistory } from '../../src/export/verify.js';
-import { openExport, PROJECT, withMore } from './open-export.js';
-import { exportHistory } from './export-history.js';
+import { exportHistory, openExport, PROJECT, withMore } from './open-export.js';
 import { expectWhole } from './stored-days.js';
 
 const ROWS = 900;

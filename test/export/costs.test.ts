@@ -2,9 +2,8 @@ import { DuckDBConnection, DuckDBPreparedStatement } from '@duckdb/node-api';
 import pLimit from 'p-limit';
 import { expect, test, vi } from 'vitest';
 import { lastEndedDay } from '../../src/day.js';
-import { exportHistory } from './export-history.js';
+import { exportHistory, PROJECT } from './open-export.js';
 import { limitedSite, type LimitedSiteOptions } from './limited-site.js';
-import { PROJECT } from './open-export.js';
 import { expectWhole, storedDays } from './stored-days.js';
 
 /** Exports a history, and counts its SQL. */

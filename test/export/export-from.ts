@@ -6,7 +6,7 @@ import type { HistoryStore } from '../../src/history/store.js';
 import { stateBeside } from '../open-state.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 import { NO_VIEWS } from '../../src/export/totals.js';
-import { exportHistory } from './export-history.js';
+import { exportHistory } from './open-export.js';
 
 export interface ExportFrom extends Partial<Omit<ExportTask, 'range' | 'client'>> {
   readonly history: HistoryStore;

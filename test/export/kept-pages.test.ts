@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Client } from '../../src/api/client.js';
 import { readUnfinishedDays } from '../../src/state/days.js';
-import { exportHistory } from './export-history.js';
-import { openExport, PROJECT } from './open-export.js';
+import { exportHistory, openExport, PROJECT } from './open-export.js';
 import { expectWhole } from './stored-days.js';
 
 test('what was read of a long day is kept when an export is interrupted, and until the day is stored', async () => {

@@ -7,9 +7,8 @@ import { readDayRecords } from '../../src/export/day-records.js';
 import { planProject } from '../../src/export/plan.js';
 import { resolveRange } from '../../src/export/range.js';
 import { MINUTE_MS } from '../sleeping-clock.js';
-import { exportHistory } from './export-history.js';
+import { exportHistory, PROJECT } from './open-export.js';
 import { limitedSite, type LimitedSiteOptions } from './limited-site.js';
-import { PROJECT } from './open-export.js';
 import { expectWhole } from './stored-days.js';
 
 const REQUEST_MS = 200;

@@ -9,8 +9,8 @@ import { paceOn } from '../state/open-pace.js';
 import { stateBeside } from '../open-state.js';
 import { newStore } from '../open-history.js';
 import { sleepingClock } from '../sleeping-clock.js';
-import { exportHistory } from './export-history.js';
 import { type Behaviors, rowsOf, servePlatform } from '../platform.js';
+import { exportInStages, type ExportOutcome, type ExportTask } from '../../src/export/export.js';
 
 export const PROJECT = 'prj_1';
 export const SETTLE_DAYS = 3;
@@ -96,3 +96,14 @@ export const withMore = (rows: readonly PageViews[], more: number): PageViews[] 
   );
 
 export const withOneMore = (rows: readonly PageViews[]): PageViews[] => withMore(rows, 1);
+
+/** All stages at once, and what was read is written: the export of a single project. */
+export async function exportHistory(task: ExportTask): Promise<ExportOutcome> {
+  const stages = exportInStages(task);
+  for (;;) {
+    const { done, value } = await stages.next();
+    if (done !== true) continue;
+    await task.history.writeWaiting();
+    return value;
+  }
+}

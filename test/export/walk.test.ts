@@ -8,7 +8,7 @@ import { DOCUMENTED_SIZE } from '../../src/export/page-size.js';
 import { NO_VIEWS, sumCounts } from '../../src/export/totals.js';
 import { pageViewsOf } from '../../src/history/days.js';
 import { DayWalks, type WalkOptions } from '../../src/export/walk.js';
-import { countsOf, noPaths } from '../history/day-counts.js';
+import { countsOf, noPaths } from '../history/stored-days.js';
 import { stateBeside } from '../open-state.js';
 import { newStore } from '../open-history.js';
 import { NOW } from '../sandbox/open-sandbox.js';

@@ -4,7 +4,8 @@ import { storeDay } from '../../src/export/store-day.js';
 import { NO_VIEWS, sumCounts } from '../../src/export/totals.js';
 import { stateBeside } from '../open-state.js';
 import type { HistoryStore } from '../../src/history/store.js';
-import { countsOf } from './day-counts.js';
+import type { DayCounts } from '../../src/history/days.js';
+import { ProjectPaths } from '../../src/history/path-ids.js';
 
 export { row as page } from '../export/moving-views.js';
 
@@ -34,3 +35,18 @@ export async function storeLoaded(
   const { state: ofHistory } = await stateBeside(history);
   return storeDay({ history, state: ofHistory }, on, walked, state);
 }
+
+/** The paths of a project that has none yet. */
+export function noPaths(): ProjectPaths {
+  let last = 0;
+  return new ProjectPaths(new Map(), () => ++last);
+}
+
+/** Rows as numbers. */
+export const countsOf = (rows: readonly PageViews[], paths = noPaths()): DayCounts => ({
+  paths,
+  ids: Int32Array.from(rows, ({ path }) => paths.idOf(path)),
+  human: Float64Array.from(rows, ({ human }) => human),
+  ai: Float64Array.from(rows, ({ ai }) => ai),
+  total: Float64Array.from(rows, ({ total }) => total),
+});
