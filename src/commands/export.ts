@@ -6,6 +6,7 @@ import { type PlannedExport, planProject } from '../export/plan.js';
 import type { ExportBounds } from '../export/range.js';
 import { auditLines, exportPlanJson, exportPlanLines, loadedLines } from '../print/export.js';
 import { auditStep, exportStep } from '../steps/export.js';
+import type { Parts } from '../steps/parts.js';
 import { datasetSummary, publishStep } from '../steps/publish.js';
 import { StepRunner } from '../steps/step.js';
 import { readRequests } from '../state/requests.js';
@@ -51,12 +52,27 @@ export const exportCommand = projectCommand('export', {
       return printPlan({ ...options, ...bounds, reload: !isLost && options.reload }, runtime);
     const stepsOptions = { ...options, waits: options.reload === true, mayBeginAgain: options.reload };
     const { result, outages, cost } = await runSteps('export', stepsOptions, runtime, (runner, parts) =>
-      runner.step('export', () => exportStep(parts, bounds)),
+      thenPublish(
+        runner,
+        parts,
+        runner.step('export', () => exportStep(parts, bounds)),
+      ),
     );
     for (const line of loadedLines(result ?? [], cost)) runtime.output.data(line);
     return conclude(outages, runtime);
   },
 });
+
+/** The result of a step that loads days, after which the dataset, if there is one, gets the files that changed. */
+async function thenPublish<Result>(
+  runner: StepRunner,
+  parts: Parts,
+  loading: Promise<Result>,
+): Promise<Result> {
+  const result = await loading;
+  if (parts.workspace.dataset !== undefined) await runner.step('publish', () => publishStep(parts));
+  return result;
+}
 
 /** Whether days were loaded, and the history that had them is missing. */
 async function isHistoryLost(options: WorkspaceOptions, runtime: Runtime): Promise<boolean> {
@@ -120,7 +136,11 @@ export const audit = projectCommand('audit', {
   environment: PLATFORM_ENVIRONMENT,
   run: async (options, runtime) => {
     const { result: audits = [], ...rest } = await runSteps('audit', options, runtime, (runner, parts) =>
-      runner.step('audit', () => auditStep(parts, { repair: options.repair === true })),
+      thenPublish(
+        runner,
+        parts,
+        runner.step('audit', () => auditStep(parts, { repair: options.repair === true })),
+      ),
     );
     for (const one of audits) runtime.output.data(auditLines(one).join('\n'));
     const exitCode = conclude(rest.outages, runtime);
