@@ -66,7 +66,7 @@ it('a platform eight days late gets each email when its week is there, and no al
   for (const { subject, text } of sent) {
     expect(subject).toMatch(/A calm week|views have grown/);
     expect(text).not.toMatch(/no views|not come yet|not loaded|late data|\d,\d{3}%/i);
-    expect(text).toMatch(/Human views +3,[0-9]{3} +[+−]?[0-4]%/);
+    expect(text).toMatch(/Human views: 3,[0-9]{3} \([+−]?[0-4]%/);
   }
   expect(printed.get(day('2026-11-18'))).toContain(
     'weekly 2026-W46, Acme Docs: waiting for views that have not come yet until Nov 25, 2026 at 00:00 UTC at the latest',

@@ -1,5 +1,5 @@
 import { addSeconds } from 'date-fns';
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { deliver } from '../../src/mail/deliver.js';
