@@ -1,6 +1,6 @@
 import { rename, rmdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { StorageError } from '../errors.js';
+import { SchemaError, StorageError } from '../errors.js';
 import { exists, expectDirectory, ignoreMissing, makeDirectory } from '../files.js';
 import {
   OTHER_FILE,
@@ -23,7 +23,7 @@ import {
 } from '../state/restore.js';
 import type { State } from '../state/state.js';
 import { writeWitness } from '../state/witness.js';
-import { storageFailure } from '../storage.js';
+import { of04, storageFailure } from '../storage.js';
 import type { Workspace } from './workspace.js';
 
 /** A history that was restored, and where the previous one is now; undefined if there was none. */
@@ -52,6 +52,9 @@ export async function restoreStores(
   await expectDirectory(dataDir);
   const source = await expectSource(historyFile, from);
   const carried = await readSource(source);
+  // What 0.4 published may be older than its database.
+  if (carried.is === '0.4' && source === historyFile)
+    throw new SchemaError(of04(join(dataDir, 'warehouse.duckdb')));
   const made = await makeDirectory(dataDir);
   const lock = await inTurn(dataDir, options);
   let ready: ReadyState | undefined;
@@ -99,6 +102,10 @@ async function restoreFrom04(
   source: string,
   found: FoundState,
 ): Promise<RestoredStores> {
+  if (await isHistory(historyFile))
+    throw new StorageError(
+      `The workspace in ${dataDir} has been taken over already. Nothing was changed. To go on: readership run`,
+    );
   const tables = await readStateOf04(source).catch((cause: unknown) => {
     throw storageFailure(`read ${source}, which Readership 0.4 may have open: stop it`, cause);
   });
@@ -112,21 +119,26 @@ async function restoreFrom04(
     );
   const ready = writeState(dataDir, saved, source);
   const state = await ready.putInPlace(OLD);
+  if (witness !== undefined) {
+    // The same command does all of it again if it was killed, when the witness may be the new one.
+    if (!(await exists(`${witness}.${OLD}`))) await rename(witness, `${witness}.${OLD}`).catch(ignoreMissing);
+    writeWitness(witness, saved);
+  }
   const aside = `${historyFile}.${OLD}`;
   await writeHistoryOf04(historyFile, source, aside);
   for (const [name, end] of [
+    ['warehouse.duckdb', ''],
     ['warehouse.duckdb', '.wal'],
     ['warehouse.duckdb', '.lock'],
-    ['warehouse.duckdb', ''],
     ['effects.log', ''],
   ] as const)
     await rename(join(dataDir, name + end), join(dataDir, `${name}.${OLD}${end}`)).catch(ignoreMissing);
-  if (witness !== undefined) {
-    await rename(witness, `${witness}.${OLD}`).catch(ignoreMissing);
-    writeWitness(witness, saved);
-  }
   return { history: { path: historyFile, source, aside: (await exists(aside)) ? aside : undefined }, state };
 }
+
+/** Whether a file is a history of this version. */
+const isHistory = async (path: string): Promise<boolean> =>
+  (await exists(path)) && (await readSource(path).catch(() => undefined))?.is === 'history';
 
 /** Ends the names of the files of 0.4. */
 const OLD = '0.4';

@@ -48,7 +48,11 @@ beforeEach(async () => {
 });
 
 const run = (...args: string[]) =>
-  callCli(args, { cwd, env: { READERSHIP_API_KEY: 'adm_not-a-real-key', READERSHIP_MACHINE: 'fixture' } });
+  callCli(args, {
+    cwd,
+    env: { READERSHIP_API_KEY: 'adm_not-a-real-key', READERSHIP_MACHINE: 'fixture' },
+    now: () => new Date('2026-11-28T16:00:00Z'),
+  });
 
 const FILES = ['history.duckdb', 'warehouse.duckdb', 'warehouse.duckdb.wal', 'effects.log'];
 const contents = () => Promise.all(FILES.map((file) => readFile(join(cwd, 'data', file))));
@@ -134,7 +138,18 @@ describe('a workspace of 0.4', () => {
     // What is of unknown outcome, everyone is told.
     expect((await run('status')).stdout).toMatch(/settle 6 --sent/);
     const again = await run('restore', '--from', 'data/warehouse.duckdb.0.4');
-    expect(again.code, again.stderr).toBe(0);
+    expect(again.code).toBe(1);
+    expect(again.stderr).toMatch(/has been taken over[^]+readership run\n$/);
+  });
+
+  it('is not taken over from the copy that 0.4 published, which may be older', async () => {
+    const before = await contents();
+    for (const from of [[], ['--from', 'data/history.duckdb']]) {
+      const { code, stderr } = await run('restore', ...from);
+      expect(code).toBe(1);
+      expect(stderr).toMatch(/restore --from \S+warehouse\.duckdb\n$/);
+    }
+    expect(await contents()).toEqual(before);
   });
 
   it('is not taken over while 0.4 has it open', async () => {
