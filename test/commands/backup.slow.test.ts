@@ -1,4 +1,4 @@
-import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { expectWhole } from '../export/stored-days.js';
@@ -46,6 +46,7 @@ describe('a workspace with a backup', () => {
     const cwd = await tempDir();
     const text = await readFile(join(site.cwd, 'readership.yaml'), 'utf8');
     await writeFile(join(cwd, 'readership.yaml'), `${text}dataDir: ${dataDir}\n`);
+    await copyFile(join(site.cwd, '.readership.yaml.sent'), join(cwd, '.readership.yaml.sent'));
     return cwd;
   }
   /** What arrived at the platform and the mail server. */
@@ -85,7 +86,7 @@ describe('a workspace with a backup', () => {
     };
 
     says(
-      'Install Readership, and copy `readership.yaml`, `.env`, `reports/` and `templates/` into an empty directory. Then:',
+      'Install Readership, and copy `readership.yaml`, `.readership.yaml.sent`, `.env`, `reports/` and `templates/` into an empty directory. Then:',
     );
     const cwd = await newMachine();
     const run = (...args: string[]) => runIn(cwd, args, 'new');
@@ -151,7 +152,7 @@ describe('a workspace with a backup', () => {
         expect(stderr).toMatch(words);
         expect(stderr).toContain('Nothing was changed');
       }
-    expect(await readdir(empty)).toEqual(['readership.yaml']);
+    expect(await readdir(empty)).toEqual(['.readership.yaml.sent', 'readership.yaml']);
     expect(await contents()).toEqual(unchanged);
   });
 

@@ -175,7 +175,8 @@ it('a run of each sending command with a wrong clock sends nothing, and makes no
   // A day later, another week may have begun, with jobs of its own.
   const [jobs, ...others] = expected.sent;
   expect(jobs).toBeGreaterThan(0);
-  expect(others).toEqual([1, 1, 1]);
+  const weeks = new Date(Date.now() + DAY_MS).getUTCDay() === 1 ? 2 : 1;
+  expect(others).toEqual([1, weeks, weeks]);
   expect(expected.status).not.toContain('in the future');
   for (const [name, aheadMs] of process.env['CI'] === undefined ? SHIFTS : SHIFTS.slice(0, 1)) {
     const { sent, stored: found, status } = await dayAfter(aheadMs);
