@@ -11,6 +11,7 @@ import { type Day, day, daysBetween } from '../day.js';
 import { pageOf } from '../page.js';
 import { COUNTS, type DayCounts, type Restatement, type StoredDay } from './days.js';
 import { dateOf, literal, type Parameters, toDuckDB } from './duckdb.js';
+import type { NewIds } from './path-ids.js';
 
 /** A day that was read. */
 export interface LoadedDay {
@@ -22,20 +23,10 @@ export interface LoadedDay {
   readonly isNew: boolean;
 }
 
-/** A path that the history does not have yet. */
-export interface NewPath {
-  readonly id: number;
-  readonly projectId: number;
-  readonly path: string;
-}
-
 /** What the next version of the history has and the last one has not. */
-export interface Changes {
+export interface Changes extends NewIds {
   readonly days: readonly LoadedDay[];
   readonly restatements: readonly Restatement[];
-  readonly projects: ReadonlyMap<string, number>;
-  readonly newProjects: readonly string[];
-  readonly newPaths: readonly NewPath[];
 }
 
 /** Makes changes in the current database, inside a transaction: each day replaces what was stored of it. */

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import type { Changes, LoadedDay, NewPath } from './changes.js';
-import type { History } from './history.js';
+import type { Columns, Reader } from './duckdb.js';
 import { readSql } from '../columns.js';
 
 const KNOWN_PROJECTS = readSql(import.meta.url, 'statements/known-projects.sql');
@@ -10,8 +9,19 @@ const LAST_PATH = 'SELECT coalesce(max(path_id), 0) AS path_id FROM internal.pat
 const projectRow = z.object({ project_id: z.int(), project: z.string() });
 const lastRow = z.object({ path_id: z.int() });
 
-/** Projects and paths that the next version of the history has and the last one has not. */
-type Added = Pick<Changes, 'projects' | 'newProjects' | 'newPaths'>;
+/** A path that the history does not have yet. */
+export interface NewPath {
+  readonly id: number;
+  readonly projectId: number;
+  readonly path: string;
+}
+
+/** The ids of all projects, and the projects and paths that the next version of the history has and the last one has not. */
+export interface NewIds {
+  readonly projects: ReadonlyMap<string, number>;
+  readonly newProjects: readonly string[];
+  readonly newPaths: readonly NewPath[];
+}
 
 /** The paths of a project and their ids: those in the history, and those that have got an id since. */
 export class ProjectPaths {
@@ -49,7 +59,9 @@ export class PathIds {
   #newPaths: NewPath[] = [];
 
   constructor(
-    private readonly reading: <Result>(work: (history: History) => Promise<Result>) => Promise<Result>,
+    private readonly reading: <Result>(
+      work: (history: Reader & Columns) => Promise<Result>,
+    ) => Promise<Result>,
   ) {}
 
   async of(project: string): Promise<ProjectPaths> {
@@ -60,10 +72,10 @@ export class PathIds {
     return known;
   }
 
-  /** The new ones that these days have, which the next version gets with them. */
-  take(days: readonly LoadedDay[]): Added {
+  /** The new ones among the ids of the rows of days, which the next version gets with them. */
+  take(ofDays: Iterable<Int32Array>): NewIds {
     const used = new Uint8Array(this.#lastPath + 1);
-    for (const { counts } of days) for (const id of counts?.ids ?? []) used[id] = 1;
+    for (const ids of ofDays) for (const id of ids) used[id] = 1;
     const newPaths = this.#newPaths.filter(({ id }) => used[id] === 1);
     this.#newPaths = this.#newPaths.filter(({ id }) => used[id] !== 1);
     const newProjects = this.#newProjects;
@@ -72,7 +84,7 @@ export class PathIds {
   }
 
   /** That version was not written. */
-  putBack({ newProjects, newPaths }: Added): void {
+  putBack({ newProjects, newPaths }: NewIds): void {
     this.#newProjects = [...newProjects, ...this.#newProjects];
     this.#newPaths = [...newPaths, ...this.#newPaths];
   }

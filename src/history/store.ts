@@ -184,7 +184,7 @@ export class HistoryStore implements Reader {
       const saved = state();
       const isNewer = isNewerState(path, saved, await readStateSummary(connection));
       const [waiting, restatements, rows] = [this.#waiting, this.#restatements, this.#rows];
-      const added = this.#ids.take(days);
+      const added = this.#ids.take(days.flatMap(({ counts }) => counts?.ids ?? []));
       this.#waiting = new Map();
       this.#restatements = [];
       this.#rows = 0;
