@@ -1,6 +1,6 @@
 import { AdditivityError, largest, largestConfirmed, runsOfNeighbors, viewsIn } from './totals.js';
 import { PausedError } from '../api/errors.js';
-import { KEPT_FROM, keptNote } from './range.js';
+import { type ExportRange, KEPT_FROM, keptNote } from './range.js';
 import { readPageSize } from './page-size.js';
 import { readDayRecords } from './day-records.js';
 import {
@@ -12,7 +12,7 @@ import {
   type LoadTask,
   MOST_IN_A_ROW,
 } from './load.js';
-import { expectedRows, type ExportPlan, type ExportRange, planExport, type PlannedDay } from './plan.js';
+import { expectedRows, type ExportPlan, planExport, type PlannedDay } from './plan.js';
 import { type CheckedDays, checkRecentDays } from './verify.js';
 import { addDays, type Day, type DayRange, daysBetween } from '../day.js';
 import { recordFact } from '../state/facts.js';

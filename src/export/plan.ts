@@ -19,7 +19,7 @@ import {
 import type { ProjectSettings, Settings } from '../config/schema.js';
 import { readLastVerification, readUnfinishedDays } from '../state/days.js';
 import type { State } from '../state/state.js';
-import { type ExportBounds, readFirstDay } from './range.js';
+import { type ExportBounds, type ExportRange, readFirstDay } from './range.js';
 import { readPageSize } from './page-size.js';
 import { runsOfNeighbors } from './totals.js';
 
@@ -33,14 +33,6 @@ export interface PlannedDay {
   /** No project goes on to its past before all have their latest days. */
   readonly stage: 'latest' | 'past';
   readonly requests: number;
-}
-
-/** The days that an export covers. */
-export interface ExportRange extends DayRange {
-  /** Why it does not begin on another day. */
-  readonly note?: string;
-  /** Finds the whole range, while only its latest days are known. */
-  readonly rest?: () => Promise<ExportRange>;
 }
 
 /** Days to load, in the order in which to load them, and how many of the range need nothing, or nothing today. */

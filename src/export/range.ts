@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import { addDays, type Day, day, daysBetween, lastEndedDay } from '../day.js';
+import { addDays, type Day, type DayRange, day, daysBetween, lastEndedDay } from '../day.js';
 import { longDay, plainDayRange } from '../format/days.js';
 import { BELIEVED_DAYS, type PlatformFact, readFact, recordFact } from '../state/facts.js';
-import type { ExportRange } from './plan.js';
 import {
   equalCounts,
   largest,
@@ -17,7 +16,7 @@ import { ConfigurationError } from '../errors.js';
 import { counted } from '../format/numbers.js';
 import { readDayRecords } from './day-records.js';
 import { storeEmptyDays } from './store-day.js';
-import type { LoadTask } from './load.js';
+import type { ExportedProject } from './failures.js';
 import type { State } from '../state/state.js';
 
 const fact = <Value>(name: string, value: z.ZodType<Value>): PlatformFact<Value> => ({
@@ -35,7 +34,7 @@ const searchValue = z.object({
   views: z.array(z.tuple([z.int(), z.int().nullable()])),
 });
 /** How far the search for the first day has got. */
-export type Search = z.infer<typeof searchValue>;
+type Search = z.infer<typeof searchValue>;
 
 /** The first day with a view. If it was not confirmed for a time, the days before it are checked again. */
 export const FIRST_DAY = fact('first day', dayValue);
@@ -61,6 +60,14 @@ export interface ExportBounds {
   readonly from?: Day | undefined;
   readonly to?: Day | undefined;
   readonly reload?: boolean | undefined;
+}
+
+/** The days that an export covers. */
+export interface ExportRange extends DayRange {
+  /** Why it does not begin on another day. */
+  readonly note?: string;
+  /** Finds the whole range, while only its latest days are known. */
+  readonly rest?: () => Promise<ExportRange>;
 }
 
 export interface RangeRequest extends FirstDayRequest, Pick<ExportBounds, 'from' | 'to'> {
@@ -129,10 +136,8 @@ const STRAY_DAYS = 30;
 const SHORTER_RANGES = [366, 31, 1];
 
 /** A project whose first day is searched for. */
-export interface FirstDayRequest extends Pick<
-  LoadTask,
-  'history' | 'state' | 'client' | 'project' | 'signal'
-> {
+interface FirstDayRequest extends Omit<ExportedProject, 'now'> {
+  readonly signal?: AbortSignal | undefined;
   readonly now: Date;
 }
 
@@ -148,7 +153,7 @@ export const requestsToFindFirstDay = (last: Day): number =>
  * export began. Undefined when there is no view. On a server that refuses long ranges, it looks for
  * the longest that is answered. Throws what the client throws if not even one day is.
  */
-export async function beginSearch(request: FirstDayRequest, last: Day): Promise<Search | undefined> {
+async function beginSearch(request: FirstDayRequest, last: Day): Promise<Search | undefined> {
   const { client, state, project, signal, now } = request;
   const begun = readFact(state, project, SEARCH, now);
   if (begun !== undefined) return begun;
@@ -168,7 +173,7 @@ export async function beginSearch(request: FirstDayRequest, last: Day): Promise<
 }
 
 /** Searches on from where it stopped, with every answer recorded, so that it goes on after any pause. */
-export async function finishSearch(
+async function finishSearch(
   request: FirstDayRequest,
   { last, length, views }: Search,
   lastDay: Day,

@@ -1,8 +1,7 @@
 import { describe, expect, it, test } from 'vitest';
 import { RefusedError } from '../../src/api/errors.js';
 import { addDays, type Day, day, daysBetween } from '../../src/day.js';
-import { KEPT_FROM, type RangeRequest, resolveRange } from '../../src/export/range.js';
-import type { ExportRange } from '../../src/export/plan.js';
+import { type ExportRange, KEPT_FROM, type RangeRequest, resolveRange } from '../../src/export/range.js';
 import { readFact } from '../../src/state/facts.js';
 import { openClient } from '../api/open-client.js';
 import { stateBeside } from '../open-state.js';
