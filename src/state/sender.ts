@@ -5,7 +5,7 @@ import { sleepFor } from '../sleep.js';
 import { recordChange } from './jobs.js';
 import type { Worker } from './lock.js';
 import type { State } from './state.js';
-import { type CarriedState, whyIncomplete, writeWitness } from './witness.js';
+import { type LastAttempt, whyIncomplete, writeWitness } from './witness.js';
 import { otherPlace, type OtherPlaceError, readWorkspaceRow, type SendingPlace } from './workspace.js';
 
 const END_KILLED = readSql(import.meta.url, 'statements/end-killed.sql');
@@ -31,14 +31,14 @@ export interface SenderOptions {
   /** The path of the witness; undefined for the built-in sandbox, which has nobody to send to. */
   readonly witness: string | undefined;
   /** Reads what the state that the history carries knows; undefined if there is none. */
-  readonly carried?: () => Promise<CarriedState | undefined>;
+  readonly carried?: () => Promise<LastAttempt | undefined>;
   /** Why nothing may be sent now, as far as it is not known from the state; undefined if it may. */
   readonly whyNot: () => Promise<Error | undefined>;
 }
 
 /** Begins every attempt to send a job, a message or an email, so that each is recorded before, and never repeated. */
 export class Sender {
-  #carried: Promise<CarriedState | undefined> | undefined;
+  #carried: Promise<LastAttempt | undefined> | undefined;
 
   constructor(private readonly options: SenderOptions) {}
 
@@ -98,13 +98,13 @@ export class Sender {
     return new RecordedAttempt(number);
   }
 
-  #incomplete(carried: CarriedState | undefined): StorageError | undefined {
+  #incomplete(carried: LastAttempt | undefined): StorageError | undefined {
     const { state, witness } = this.options;
     return whyIncomplete({ state, witness, carried });
   }
 
   /** Once for all attempts: only whoever sends writes the history. */
-  #readCarried(): Promise<CarriedState | undefined> {
+  #readCarried(): Promise<LastAttempt | undefined> {
     return (this.#carried ??= this.options.carried?.() ?? Promise.resolve(undefined));
   }
 }

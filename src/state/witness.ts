@@ -13,7 +13,6 @@ import { z } from 'zod';
 import { codeOf, messageOf, StorageError } from '../errors.js';
 import { counted } from '../format/numbers.js';
 import { machineAdvice } from '../storage.js';
-import type { SavedState } from './copies.js';
 import type { Worker } from './lock.js';
 import type { State } from './state.js';
 import { readWorkspaceRow, type SendingPlace } from './workspace.js';
@@ -28,11 +27,12 @@ const ADOPT =
 export const witnessOf = (configFile: string): string =>
   join(dirname(configFile), `.${basename(configFile)}.sent`);
 
-const witnessSchema = z.object({ workspace: z.string(), attempt: z.int() });
-type Witness = Readonly<z.infer<typeof witnessSchema>>;
+/** The last attempt to send something that the witness, or the state that a history carries, knows of a workspace. */
+const lastAttempt = z.object({ workspace: z.string(), attempt: z.int() });
+export type LastAttempt = Readonly<z.infer<typeof lastAttempt>>;
 
 /** What the witness says; undefined if there is none. Throws a `StorageError` if it cannot be read. */
-export function readWitness(path: string): Witness | undefined {
+export function readWitness(path: string): LastAttempt | undefined {
   let text: string;
   try {
     text = readFileSync(path, 'utf8');
@@ -43,7 +43,7 @@ export function readWitness(path: string): Witness | undefined {
   // Its writer was killed, or the disk was full.
   if (text === '') return undefined;
   try {
-    return witnessSchema.parse(JSON.parse(text.split('\n', 1)[0] ?? ''));
+    return lastAttempt.parse(JSON.parse(text.split('\n', 1)[0] ?? ''));
   } catch (error) {
     throw unreadable(path, 'it does not contain the id of a workspace and the number of an attempt', error);
   }
@@ -63,7 +63,7 @@ const NOT_WRITABLE = ['EACCES', 'EPERM', 'EROFS'];
  * Writes the witness to disk. Returns whether it is there: its directory may be read-only, as in containers. Throws a
  * `StorageError` after any other failure.
  */
-export function writeWitness(path: string, { workspace, attempt }: Witness): boolean {
+export function writeWitness(path: string, { workspace, attempt }: LastAttempt): boolean {
   const text =
     `${JSON.stringify({ workspace, attempt })}\n` +
     'The last attempt of this workspace to send an agent job, a message or an email. If data/ is lost or replaced by\n' +
@@ -100,25 +100,22 @@ const unwritable = (path: string, cause: unknown): StorageError =>
     { cause },
   );
 
-/** What the state that a history carries knows. */
-export type CarriedState = Pick<SavedState, 'workspace' | 'attempt'>;
-
 /** A state, and what tells whether it is the newest one. */
 interface Witnessed {
   readonly state: State;
   /** The path of the witness; undefined for the built-in sandbox, which has nobody to send to. */
   readonly witness: string | undefined;
-  readonly carried?: CarriedState | undefined;
+  /** What the state that the history carries knows. */
+  readonly carried?: LastAttempt | undefined;
 }
 
 /** Why the state does not know everything that was sent, if so. */
 export function whyIncomplete(given: Witnessed): StorageError | undefined {
   const { state, witness } = given;
-  if (witness === undefined) return undefined;
-  const problem = whyNotAdoptable(given, witness);
+  const seen = witness === undefined ? undefined : readWitness(witness);
+  const problem = whyNotAdoptable(given, seen);
   if (problem !== undefined) return problem;
   const { attempt } = readWorkspaceRow(state);
-  const seen = readWitness(witness);
   if (seen === undefined || seen.attempt <= attempt) return undefined;
   return new StorageError(
     `${state.path} is older than what this workspace has sent: it knows ${counted(attempt, 'attempt')} to send something, and ${witness} ${seen.attempt}. ` +
@@ -127,9 +124,12 @@ export function whyIncomplete(given: Witnessed): StorageError | undefined {
 }
 
 /** Why the state cannot count as the newest one, whatever the number of the witness. */
-function whyNotAdoptable({ state, carried }: Witnessed, witness: string): StorageError | undefined {
+function whyNotAdoptable(
+  { state, witness, carried }: Witnessed,
+  seen: LastAttempt | undefined,
+): StorageError | undefined {
+  if (witness === undefined) return undefined;
   const { id, attempt } = readWorkspaceRow(state);
-  const seen = readWitness(witness);
   if (seen !== undefined && seen.workspace !== id)
     return new StorageError(
       `${witness} belongs to another workspace than ${state.path}, so the state of another one was put there. Nothing was sent. ` +
@@ -165,9 +165,9 @@ export async function adopt(
   here: SendingPlace,
 ): Promise<UnknownAttempts | undefined> {
   const { state, witness } = given;
-  const problem = witness === undefined ? undefined : whyNotAdoptable(given, witness);
-  if (problem !== undefined) throw problem;
   const seen = witness === undefined ? undefined : readWitness(witness);
+  const problem = whyNotAdoptable(given, seen);
+  if (problem !== undefined) throw problem;
   const { id, attempt } = readWorkspaceRow(state);
   const last = Math.max(attempt, seen?.attempt ?? 0);
   await state.transaction(() => {
