@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { openChannel, type Post } from '../../src/mail/channel.js';
-import { composePost, type Notice } from '../../src/mail/compose.js';
+import { composePost } from '../../src/mail/channel-post.js';
+import type { Notice } from '../../src/mail/compose.js';
 
 const KEY = Buffer.alloc(32, 7);
 export const SECRET = `whsec_${KEY.toString('base64')}`;
