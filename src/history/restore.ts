@@ -67,8 +67,20 @@ function notRestored(source: string, cause: unknown): unknown {
 
 /** The tables of the state, each after those it refers to. */
 const STATE_TABLES = [
-  ...['workspace', 'jobs', 'messages', 'job_changes', 'pull_requests', 'prompt_pauses', 'choices', 'skips'],
-  ...['emails', 'notes', 'runs', 'day_failures', 'platform_facts', 'verifications'],
+  'workspace',
+  'jobs',
+  'messages',
+  'job_changes',
+  'pull_requests',
+  'prompt_pauses',
+  'choices',
+  'skips',
+  'emails',
+  'notes',
+  'runs',
+  'day_failures',
+  'platform_facts',
+  'verifications',
 ] as const;
 
 /** What a database of Readership 0.4 has for the state: the rows of its tables. */

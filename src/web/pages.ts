@@ -97,8 +97,21 @@ const listedFor = async ({ query, proposals, project }: PageRequest): Promise<Pa
   query.only === 'unread' ? proposals.listed(project) : {};
 
 const CSV_COLUMNS = [
-  ...['path', 'human', 'ai', 'ai_share', 'human_change', 'ai_change', 'human_before', 'ai_before'],
-  ...['days_loaded', 'days_before', 'human_low', 'human_high', 'ai_low', 'ai_high', 'is_new'],
+  'path',
+  'human',
+  'ai',
+  'ai_share',
+  'human_change',
+  'ai_change',
+  'human_before',
+  'ai_before',
+  'days_loaded',
+  'days_before',
+  'human_low',
+  'human_high',
+  'ai_low',
+  'ai_high',
+  'is_new',
 ];
 
 /** All pages, not only those on one screen, for a spreadsheet. */
