@@ -16,6 +16,7 @@ const DECISIONS = {
   'export/plan': 'export/plan',
   'export/walk': 'export/walk',
   'export/totals': 'export/{first-day,verify,walk}',
+  'history/write': 'history/{write,what-is-stored}',
   'mail/delivery': 'mail/due',
   'reports/weekly/comparison': 'reports/{comparison,verdict}',
   'reports/weekly/sentences': 'reports/{comparison,verdict}',
@@ -23,7 +24,6 @@ const DECISIONS = {
   'state/lock': 'state/lock',
   'state/sender': 'state/sender',
   'state/witness': 'state/witness',
-  'warehouse/open': 'warehouse/{behind,lock,schema}',
   'web/access': 'web/access',
 } as const;
 
