@@ -1,14 +1,5 @@
 import { addMilliseconds, hoursToMilliseconds } from 'date-fns';
-import {
-  addDays,
-  type Day,
-  dayOf,
-  type DayRange,
-  daysBetween,
-  daysIn,
-  lastEndedDay,
-  startOfDay,
-} from '../day.js';
+import { addDays, type Day, dayOf, daysBetween, daysIn, lastEndedDay, startOfDay } from '../day.js';
 import {
   type DayRecord,
   type DayRecords,
