@@ -61,7 +61,7 @@ const POLLS = `
   INSERT INTO runs (run, step, started_at, outcome)
   SELECT 'run ' || n, 'poll', strftime('%Y-%m-%dT%H:%M:%fZ', '2026-01-01', n || ' seconds'), 'done' FROM number`;
 
-/** Runs `work` with a function that restores a published workspace of a history whose next night is due. */
+/** Runs `work` with a function that restores a workspace with a history whose next night is due. */
 export const withNights = <Result>(
   baseUrl: string,
   { runs, ...shape }: Shape & { readonly runs: number },

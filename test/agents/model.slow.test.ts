@@ -160,7 +160,7 @@ async function live(steps: readonly Step[]): Promise<void> {
   };
 
   /** Sends what is planned; after a crash in the middle, the sending process records nothing more. */
-  const submitting = async (kind: 'job' | 'message', fates: readonly Fate[]) => {
+  const sending = async (kind: 'job' | 'message', fates: readonly Fate[]) => {
     platform.fates = [...fates];
     const crashed = new Promise<'crashed'>((resolve) => {
       platform.onCrash = () => {
@@ -191,7 +191,7 @@ async function live(steps: readonly Step[]): Promise<void> {
     const planned = states.flatMap(([prompt, state]) => (state === 'planned' ? prompt : []));
     const expected = postsExpected(planned, fates);
     const before = platform.posts.length;
-    await submitting(kind, fates);
+    await sending(kind, fates);
     expect(platform.posts.slice(before)).toEqual(expected.map(([prompt]) => prompt));
     if (expected.some(([, fate]) => fate === '429' || fate === '503'))
       model.pausedUntil = new Date(clock.now().getTime() + PAUSE_MINUTES * 60_000);

@@ -52,8 +52,8 @@ describe('a workspace with a backup', () => {
   /** What arrived at the platform and the mail server. */
   const effects = () => [site.sandbox.inspect().jobs.length, site.emails()];
 
-  /** Checks that every ledger is as before. */
-  async function expectLedgers(cwd: string): Promise<void> {
+  /** Checks that every table is as before. */
+  async function expectRestored(cwd: string): Promise<void> {
     const restored = await contentOf(cwd);
     expect(Object.keys(restored)).toEqual(Object.keys(before));
     const others = ['runs', 'workspace'];
@@ -92,7 +92,7 @@ describe('a workspace with a backup', () => {
     const run = (...args: string[]) => runIn(cwd, args, 'new');
     const restored = endedWith(0, await run('restore', '--from', join(backup, 'history.duckdb')));
     expect(restored.stdout).toMatch(/the next run loads .+\.$/m);
-    await expectLedgers(cwd);
+    await expectRestored(cwd);
     // It can be read at once.
     expect((await run('sql', 'SELECT count(*) AS days FROM site_days')).stdout).toContain('60');
     expect((await run('status')).stdout).toMatch(/sends from +old:/);
@@ -186,24 +186,24 @@ describe('a workspace with a backup', () => {
       await cp(backup, join(site.cwd, 'data'), { recursive: true });
       await writeFile(`${historyFile(site.cwd)}.wal`, 'what a killed process left');
     });
-    const published = () => readFile(join(site.cwd, 'data', 'history.duckdb'));
+    const history = () => readFile(join(site.cwd, 'data', 'history.duckdb'));
 
     it('is not silently created again: every command that writes refuses, and says how to restore it', async () => {
-      const [file, asked] = [await published(), site.sandbox.inspect().requests.counts.views];
+      const [file, asked] = [await history(), site.sandbox.inspect().requests.counts.views];
       for (const args of [['run'], ['export'], ['improve', '--apply'], ['jobs', 'poll']]) {
         const { stderr } = endedWith(1, await runIn(site.cwd, args));
         expect(stderr, args.join(' ')).toMatch(/The state .+ is missing[^]+readership restore/);
       }
       expect(site.sandbox.inspect().requests.counts.views).toEqual(asked);
-      expect((await published()).equals(file)).toBe(true);
+      expect((await history()).equals(file)).toBe(true);
       const doctor = await runIn(site.cwd, ['doctor']);
       expect(doctor.stdout).toMatch(/fail +state +The state .+ is missing/);
       expect((await runIn(site.cwd, ['sql', 'FROM jobs'])).code).toBe(0);
     });
 
-    it('is restored by the command in the message, with every ledger', async () => {
+    it('is restored by the command in the message, with every table', async () => {
       endedWith(0, await runIn(site.cwd, ['restore']));
-      await expectLedgers(site.cwd);
+      await expectRestored(site.cwd);
     });
   });
 });

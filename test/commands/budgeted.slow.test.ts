@@ -31,7 +31,7 @@ async function setUp(
   const history = `history: { requestsPerHour: ${requestsPerHour} }\n`;
   const cwd = await platformWorkspace(platform, history);
   const run = (...args: string[]) => callCleanly(args, { cwd, env });
-  return { platform, changed, cwd, run, live: historyFile(cwd) };
+  return { platform, changed, cwd, run, file: historyFile(cwd) };
 }
 
 const planSchema = z.array(
@@ -44,7 +44,7 @@ const planSchema = z.array(
 
 describe('readership export --plan', () => {
   it('sends no requests, before the first export or after one stopped by the request limit', async () => {
-    const { platform, run, live, cwd } = await setUp({ requestsPerHour: 16 });
+    const { platform, run, file, cwd } = await setUp({ requestsPerHour: 16 });
     const before = endedWith(0, await run('export', '--plan'));
     expect(before.stdout).toMatch(/the first day is not known.+with at most \d+ requests/);
     expect(platform.views).toHaveLength(0);
@@ -67,7 +67,7 @@ describe('readership export --plan', () => {
 
     // A backup that lacks a day.
     const backup = join(cwd, 'backup.duckdb');
-    await copyFile(live, backup);
+    await copyFile(file, backup);
     await changeHistory(backup, `DELETE FROM days WHERE day = '${daysAgo(2)}'`);
     const restored = endedWith(0, await run('restore', '--from', backup));
     expect((await planOf()).days.length).toBe(plan.days.length + 1);
@@ -89,10 +89,10 @@ describe('a request limit that is used up', () => {
   });
 
   it('ends an export with 75, says what is left and when to resume, and the next run resumes', async () => {
-    const { platform, run, live } = await setUp({ requestsPerHour: 16 });
-    const ledger = () =>
-      inHistory(live, async (history) => {
-        const state = (await openState(dirname(live))) ?? expect.fail('there is no state');
+    const { platform, run, file } = await setUp({ requestsPerHour: 16 });
+    const records = () =>
+      inHistory(file, async (history) => {
+        const state = (await openState(dirname(file))) ?? expect.fail('there is no state');
         return readDayRecords({ history, state }, 'prj_1').finally(() => {
           state.close();
         });
@@ -103,7 +103,7 @@ describe('a request limit that is used up', () => {
       /history\.requestsPerHour reached: \d+ of 16 used.+can be sent on \w+ \d+, \d{4} at/,
     );
     expect(platform.views.length).toBeLessThanOrEqual(16);
-    const loaded = await ledger();
+    const loaded = await records();
     expect(loaded.has(daysAgo(1))).toBe(true);
     expect([...loaded.values()].every(({ state }) => state !== 'failed')).toBe(true);
 
@@ -112,11 +112,11 @@ describe('a request limit that is used up', () => {
 
     // An hour later.
     await changeState(
-      live,
+      file,
       "UPDATE requests SET minute = strftime('%Y-%m-%dT%H:%M:%fZ', minute, '-63 minutes')",
     );
     endedWith(0, await run('export'));
-    expect((await ledger()).size).toBe(DAYS);
+    expect((await records()).size).toBe(DAYS);
   });
 
   it('is respected even if only the server knows: exit 75, what is left, and no request in the next run', async () => {

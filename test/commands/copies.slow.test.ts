@@ -96,7 +96,7 @@ it('a copy exports and reports, but sends nothing and says why; the original sen
   }
 });
 
-it('after `adopt`, a copy sends everything once, and what it sent is known to a backup with the newest journal', async () => {
+it('after `adopt`, a copy sends everything once, and what it sent is known to a backup with the newest witness', async () => {
   const { copy, runIn, arrived } = await openCopies();
   const data = join(copy, 'data');
   const backup = join(await tempDir(), 'history.duckdb');

@@ -4,7 +4,7 @@ import { sumCounts } from '../../src/export/totals.js';
 import { reply } from '../serve.js';
 import { row } from './moving-views.js';
 
-/** The state of a day in the ledger after such answers to all of its requests; undefined if it is not recorded. */
+/** The recorded state of a day after such answers to all of its requests; undefined if it is not recorded. */
 type Outcome = 'failed' | 'final' | 'inconsistent' | undefined;
 
 type Answer = readonly [

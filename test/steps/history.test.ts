@@ -48,10 +48,10 @@ it('what is remembered of the days is what the history says of them', async () =
   const { historyFile, recall } = await setUp();
   const known = await recall();
   expect(known).toMatchObject(await inHistory(historyFile, (history) => readDays(history, ['prj_1'], NOW)));
-  const ledger = dayRecords(known?.projects.get('prj_1')?.runs ?? [], []);
+  const records = dayRecords(known?.projects.get('prj_1')?.runs ?? [], []);
   const runs = await inHistory(historyFile, (history) => readDayRuns(history, 'prj_1', day('2020-01-01')));
   const whole = dayRecords(runs, []);
-  expect([...ledger].map(([at, { state }]) => [at, state])).toEqual(
+  expect([...records].map(([at, { state }]) => [at, state])).toEqual(
     [...whole].map(([at, { state }]) => [at, state]),
   );
 });

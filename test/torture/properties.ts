@@ -5,7 +5,7 @@ export const PROPERTIES = {
   emails: 'no email arrives twice, and the state matches what arrived',
   budget: 'the hourly request limit is never exceeded, and no request is uncounted',
   file: 'the history can be opened at any time, and it and the state in it were committed',
-  ledgers: 'days, jobs, messages, emails and attempts agree with each other, and with the witness',
+  records: 'days, jobs, messages, emails and attempts agree with each other, and with the witness',
   kept: 'nothing that was committed is lost',
   named: 'every run and status names what is of unknown outcome',
   place: 'a copy of the workspace, a wrong clock, and a state that is lost, damaged or older send nothing',

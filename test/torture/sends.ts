@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { compiled } from '../compiled.js';
 import { readState } from './books.js';
 import { Choice } from './choice.js';
-import { attemptFaults, repeated, type Witness } from './checks/ledgers.js';
+import { attemptFaults, repeated, type Witness } from './checks/records.js';
 import { type KilledChange, killedAt } from './shim.js';
 
 /** After this many processes a new state is started, so that its first changes are tried too. */

@@ -10,7 +10,7 @@ import { type Arrival, budgetFaults, uncountedRequests } from './checks/budget.j
 import { historyFaults } from './checks/history.js';
 import { jobFaults } from './checks/jobs.js';
 import { losses } from './checks/kept.js';
-import { attemptFaults, ledgerFaults, type Witness } from './checks/ledgers.js';
+import { attemptFaults, recordFaults, type Witness } from './checks/records.js';
 import { mailFaults } from './checks/mails.js';
 import { unknownIn, unnamedIn } from './checks/named.js';
 import { SmallDisk } from '../small-disk.js';
@@ -151,7 +151,7 @@ export class World {
     this.#hasHistory = true;
     try {
       const history = await readCarried(this.historyFile);
-      this.report('file', [...ledgerFaults(history), ...historyFaults(history, this.#platform())]);
+      this.report('file', [...recordFaults(history), ...historyFaults(history, this.#platform())]);
       return history;
     } catch (error) {
       this.report('file', [`the history cannot be read: ${String(error)}`]);
@@ -184,7 +184,7 @@ export class World {
     const books = this.live;
     if (books === undefined) return undefined;
     const { requestsPerHour } = this.plan.settings;
-    this.report('ledgers', [...ledgerFaults(books), ...attemptFaults(books, await this.readWitness())]);
+    this.report('records', [...recordFaults(books), ...attemptFaults(books, await this.readWitness())]);
     this.report('history', historyFaults(books, this.#platform()));
     this.report('jobs', jobFaults(books, this.sandbox.inspect().jobs));
     this.report('emails', mailFaults(books, this.mailServer.accepted));

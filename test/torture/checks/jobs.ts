@@ -1,6 +1,6 @@
 import type { StoredJob } from '../../../src/sandbox/state.js';
 import type { Books } from '../books.js';
-import { repeated } from './ledgers.js';
+import { repeated } from './records.js';
 
 /** A prompt names its page on a separate line. */
 const pageOf = (prompt: string): string => /^"(\/.*)"$/m.exec(prompt)?.[1] ?? prompt;

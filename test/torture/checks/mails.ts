@@ -1,5 +1,5 @@
 import type { Books } from '../books.js';
-import { repeated } from './ledgers.js';
+import { repeated } from './records.js';
 
 /** How many copies of an email a mail server may have accepted, by its stored state. */
 const COPIES: Readonly<Record<string, readonly [least: number, most: number]>> = {

@@ -18,7 +18,7 @@ const OF_MESSAGES: Following = new Map([
 ]);
 
 /** Contradictions between the tables. */
-export function ledgerFaults(books: Books): string[] {
+export function recordFaults(books: Books): string[] {
   const ofJob = (id: number) =>
     books.transitions.filter(({ job, message }) => job === id && message === null);
   const ofMessage = (id: number) => books.transitions.filter(({ message }) => message === id);
@@ -82,9 +82,9 @@ function dayFaults(day: Books['days'][number]): string[] {
   const { fact_pages, fact_paths, fact_human, fact_ai, fact_total } = day;
   const { pages, human, ai, total } = isStored ? day : { pages: 0, human: 0, ai: 0, total: 0 };
   const facts = [fact_pages, fact_human, fact_ai, fact_total].join();
-  const ledger = [pages, human, ai, total].join();
+  const recorded = [pages, human, ai, total].join();
   return [
-    ...(facts === ledger ? [] : [`${day.day} has ${facts} in page_views and ${ledger} in days`]),
+    ...(facts === recorded ? [] : [`${day.day} has ${facts} in page_views and ${recorded} in days`]),
     ...(fact_paths === fact_pages ? [] : [`${day.day} names a path twice`]),
     ...(isStored || day.state === 'failed' ? [] : [`${day.day} is ${day.state} but was never loaded`]),
   ];

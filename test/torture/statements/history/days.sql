@@ -1,4 +1,4 @@
--- Grain: one row per day in the ledger or in the facts, with the ledger's numbers and the sums of the rows.
+-- Grain: one row per day in `days` or in `page_views`, with the numbers of the day and the sums of the rows.
 WITH
   facts AS (
     SELECT
