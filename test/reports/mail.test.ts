@@ -68,6 +68,18 @@ describe.each(['weekly', 'improve'])('the email of %s', (name) => {
   });
 });
 
+test('the email of weekly heads the columns of its most-read pages with whose views they have', async () => {
+  const { html, page } = await mailOf('weekly');
+  const heads = (of: string) =>
+    /<th scope="col"[^>]*>Page<\/th>(.*?)<\/tr>/
+      .exec(of)?.[1]
+      ?.replaceAll(/<[^>]*>/g, ' ')
+      .match(/\w+/g);
+  expect(heads(html)).toEqual(['Human', 'AI']);
+  // On the page, the changes have a column of their own beside the bars.
+  expect(heads(page)).toEqual(['Human', 'change', 'AI', 'change']);
+});
+
 /**
  * Features an email client may lack without losing content: dark and narrow layouts (rules that
  * stay in `<style>`), rounded corners, breaks in lines and long paths, the background around the
