@@ -39,32 +39,22 @@ describe('a reply that comes after the job was taken for lost', () => {
     expect(created).toHaveLength(1);
   });
 
-  it('changes nothing if the job is being sent again meanwhile', async () => {
+  it.each([
+    ['the job is being sent again', { event: 'submit', cause: 'again', attempt: 99 }, null],
+    ['a person has found it', { event: 'found-sent', cause: 'found', remote: { id: 'job_9' } }, 'job_9'],
+  ] as const)('changes nothing if %s meanwhile', async (_, change, remoteId) => {
     const desk = await agentDesk();
     await desk.plan(1);
-    const again = { event: 'submit', now: desk.clock.now(), cause: 'again', attempt: 99 } as const;
     const meanwhile = async () => {
       await changeBy(desk, 'unknown');
-      await changeBy(desk, 'found-not-sent');
-      await desk.state.transaction(() => changeJob(desk.state, desk.job(1), again));
-    };
-    await submitPrompts({ ...desk.task(), client: clientAfter(meanwhile) }, 'job');
-    expect(desk.job(1)).toMatchObject({ state: 'sending', attempt: 99, remote_id: null });
-  });
-
-  it('changes nothing if a person has found the job meanwhile', async () => {
-    const desk = await agentDesk();
-    await desk.plan(1);
-    const found = { event: 'found-sent', cause: 'found', remote: { id: 'job_9' } } as const;
-    const meanwhile = async () => {
-      await changeBy(desk, 'unknown');
-      await desk.state.transaction(() =>
-        changeJob(desk.state, desk.job(1), { ...found, now: desk.clock.now() }),
-      );
+      if (change.event === 'submit') await changeBy(desk, 'found-not-sent');
+      const now = desk.clock.now();
+      await desk.state.transaction(() => changeJob(desk.state, desk.job(1), { ...change, now }));
     };
     const { stopped } = await submitPrompts({ ...desk.task(), client: clientAfter(meanwhile) }, 'job');
     expect(stopped).toBeUndefined();
-    expect(desk.job(1)).toMatchObject({ state: 'active', remote_id: 'job_9' });
+    const state = remoteId === null ? 'sending' : 'active';
+    expect(desk.job(1)).toMatchObject({ state, remote_id: remoteId });
   });
 });
 

@@ -2,13 +2,7 @@ import { addDays, addHours } from 'date-fns';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { recordChoices } from '../../src/steps/improve.js';
 import { changeJob, planJob } from '../../src/agents/job.js';
-import {
-  busyPages,
-  type ImprovePlan,
-  type PlanRules,
-  readCandidates,
-  rejectedPages,
-} from '../../src/agents/plan.js';
+import { busyPages, type ImprovePlan, type PlanRules, readCandidates } from '../../src/agents/plan.js';
 import { reasonWords } from '../../src/agents/reasons.js';
 import type { Selection } from '../../src/agents/select.js';
 import { settingsSchema } from '../../src/config/schema.js';
@@ -62,13 +56,17 @@ describe('the evidence for a page, from the history', () => {
       INSERT INTO page_views SELECT 'prj_other', day, '/other', '/other', 5000, 0, 5000 FROM days;`);
   });
 
-  it('is sustained: neither a spike of a week nor a page that has lost its views counts', async () => {
+  it('is sustained and ranked by its typical week: neither a spike nor a bot of one day counts, nor a page that lost its views', async () => {
     const { flagged, weeks } = await planFrom(stores, 'prj_sandbox', RULES, AT);
-    expect(flagged.map(({ path }) => path)).toEqual(['/steady', '/ai', '/grew']);
+    const found = flagged.map(({ path, why, evidence: { weekly_human, weekly_ai, trend } }) =>
+      [path, 'rank' in why && why.rank, weekly_human, weekly_ai, trend].join(' '),
+    );
+    expect(found).toEqual(['/steady 1 700 350 0', '/ai 2 70 840 0', '/grew 3 630 0 1']);
     expect(weeks).toBe(8);
-    const named = { ...AT, only: ['/moved'] };
-    const { leftOut } = await planFrom(stores, 'prj_sandbox', RULES, named);
-    expect(leftOut.map(({ why }) => reasonWords(why))).toEqual([expect.stringMatching(/^lost more than/)]);
+    expect(flagged[0]?.evidence.weeks).toHaveLength(8);
+    expect(flagged[0]?.evidence.weeks[0]).toEqual({ week: '2026-09-21', human: 9700, ai: 350 });
+    const { leftOut } = await planFrom(stores, 'prj_sandbox', RULES, { ...AT, only: ['/moved'] });
+    expect(leftOut.map(({ why }) => why)).toEqual([{ code: 'gone' }]);
   });
 
   it('is read only for pages with enough views, although a person can name any', async () => {
@@ -83,22 +81,6 @@ describe('the evidence for a page, from the history', () => {
     const few = 'fewer than 1,000 views in a typical week (improve.minWeeklyViews)';
     expect(plan.leftOut.map(({ why }) => reasonWords(why))).toEqual([few, few, few]);
     expect(plan).toMatchObject({ belowMinimum: 4, weeks: 8 });
-  });
-
-  it('contains the typical week, rank and trend, which a bot of one day does not change', async () => {
-    const { flagged } = await planFrom(stores, 'prj_sandbox', RULES, AT);
-    const evidence = Object.fromEntries(flagged.map((page) => [page.path, page.evidence]));
-    expect(evidence['/steady']).toMatchObject({
-      ...{ weekly_human: 700, weekly_ai: 350, trend: 0 },
-    });
-    expect(evidence['/grew']).toMatchObject({ weekly_human: 630, weekly_ai: 0, trend: 1 });
-    expect(flagged.map(({ why }) => 'rank' in why && [why.rank, why.pages])).toEqual([
-      [1, 5],
-      [2, 5],
-      [3, 5],
-    ]);
-    expect(evidence['/steady']?.weeks).toHaveLength(8);
-    expect(evidence['/steady']?.weeks[0]).toEqual({ week: '2026-09-21', human: 9700, ai: 350 });
   });
 
   it('has no trend across a break, which the notes can limit to some pages', async () => {
@@ -134,6 +116,28 @@ describe('the evidence for a page, from the history', () => {
     await viewedByPeopleUntil('2026-09-26');
     const { leftOut } = await planFrom(stores, 'prj_sandbox', RULES, AT);
     expect(leftOut.map(({ why }) => why)).toEqual([{ code: 'few-days-by-people', days: 6 }]);
+  });
+
+  it('counts weeks without views as 0, takes the middle of two weeks, and ranks pages with the same views by path', async () => {
+    const read = await emptyHistory();
+    await read.run(readingSql(['/b', '/a', '/half'].map((path) => ({ path, human: 100, ai: 0 }))));
+    // Four of the eight weeks, and the first one less than the others.
+    await read.run(`
+      DELETE FROM page_views WHERE path = '/half' AND day < '2026-10-19';
+      UPDATE page_views SET human = 60, total = 60 WHERE path = '/half' AND day < '2026-10-26'`);
+    const rules = { ...RULES, minWeeklyViews: 0 };
+    const { flagged } = await planFrom(
+      { state: emptyState(), reader: read.reader },
+      'prj_sandbox',
+      rules,
+      AT,
+    );
+    const found = flagged.map(({ path, evidence }) => [path, evidence.weekly_human]);
+    expect(found).toEqual([
+      ['/a', 700],
+      ['/b', 700],
+      ['/half', 210],
+    ]);
   });
 
   it('uses whole weeks only: neither the current one nor one with a missing day', async () => {
@@ -249,51 +253,23 @@ describe('the jobs of a week', () => {
     expect((await week()).plannedThisWeek).toBe(2);
   });
 
-  it('do not include refused ones', async () => {
-    const history = await newStore();
-    const state = emptyState();
-    const stores = { state, reader: history };
-    await storeReading(history, steadyPages(3));
-    for (const path of ['/refused', '/planned']) await planned(state, path, NOW);
-    const [refused = expect.fail('no job was planned')] = readJobs(state, 'prj_sandbox');
-    const change = { now: NOW, cause: '' };
-    await state.transaction(() => {
-      const submitted = changeJob(state, refused, { event: 'submit', ...change });
-      changeJob(state, submitted, { event: 'refused', ...change });
-    });
-
-    const rules = { ...RULES, maxJobsPerWeek: 3 };
-    const plan = await planFrom(stores, 'prj_sandbox', rules, AT);
-    expect(plan.plannedThisWeek).toBe(1);
-    expect(plan.waiting.map(({ path }) => path)).toEqual(['/planned']);
-    expect(plan.flagged).toHaveLength(2);
-  });
-
-  it('and cooldowns are not affected by times that a clock stored that was ahead', () => {
-    const job = { id: 1, path: '/a', state: 'completed' } as const;
-    const busy = (planned: number, ended: number, review = {}) => {
+  it.each<[planned: number, ended: number, review: Partial<Job>, isBusy: boolean]>([
+    [-5, -1, {}, true],
+    [-90, -57, {}, false],
+    [-90, 0, { ended_at: addHours(NOW, 1) }, true],
+    [-90, 400, {}, false],
+    [-5, 400, {}, true],
+    [400, 401, {}, false],
+    [-90, -80, { merged_on: day('2026-11-17') }, false],
+    [-90, -80, { state: 'active' }, true],
+    [400, 401, { state: 'active' }, true],
+  ])(
+    'and cooldowns are not affected by times of a clock that was ahead: %i, %i, %j',
+    (planned, ended, review, isBusy) => {
       const times = { planned_at: addDays(NOW, planned), ended_at: addDays(NOW, ended) };
-      const jobs = [
-        {
-          ...job,
-          pr_link: null,
-          merged_on: null,
-          closed_on: null,
-          merged_into: null,
-          ...times,
-          ...review,
-        } as Job,
-      ];
-      return [...busyPages(jobs, RULES, NOW).keys(), ...rejectedPages(jobs).keys()];
-    };
-    expect(busy(-5, -1)).toEqual(['/a']);
-    expect(busy(-90, -57)).toEqual([]);
-    expect(busy(-90, 0, { ended_at: addHours(NOW, 1) })).toEqual(['/a']);
-    expect(busy(-90, 400)).toEqual([]);
-    expect(busy(-5, 400)).toEqual(['/a']);
-    expect(busy(400, 401)).toEqual([]);
-    expect(busy(-90, -80, { merged_on: day('2026-11-17') })).toEqual([]);
-    expect(busy(-90, -80, { state: 'active' })).toEqual(['/a']);
-    expect(busy(400, 401, { state: 'active' })).toEqual(['/a']);
-  });
+      const pullRequest = { pr_link: null, merged_on: null, closed_on: null, merged_into: null };
+      const job = { id: 1, path: '/a', state: 'completed', ...pullRequest, ...times, ...review } as Job;
+      expect(busyPages([job], RULES, NOW).has('/a')).toBe(isBusy);
+    },
+  );
 });

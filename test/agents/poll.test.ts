@@ -142,11 +142,9 @@ describe('polling', () => {
     desk.clock.advance(5);
     const busy = (response: ServerResponse) => reply(response, 429, {}, { 'retry-after': '1' });
     const { client, server } = await clientOf(busy, { limits: { responseTimeoutMs: 60_000 } });
-    const begun = performance.now();
-    const task = taskOf(desk, { client, deadlineMs: begun + 300, keepsPolling: true });
+    const task = taskOf(desk, { client, deadlineMs: performance.now() + 300, keepsPolling: true });
     const { errors, stillActive } = await pollJobs(task);
     expect([errors, stillActive.length, server.seen.length]).toEqual([[], 3, 1]);
-    expect(performance.now() - begun).toBeLessThan(10_000);
   });
 
   it('polls no job again before the platform wants requests', async () => {
