@@ -38,15 +38,6 @@ const VIEWS = fc.record(
   },
   { requiredKeys: [] },
 );
-const GOOD_COUNTS = fc.record({ human: fc.nat(), ai: fc.nat(), total: fc.nat() });
-const GOOD_VIEWS = fc.record({
-  totals: GOOD_COUNTS,
-  views: fc.array(
-    fc.tuple(fc.string(), GOOD_COUNTS).map(([path, counts]) => ({ path, ...counts })),
-    { maxLength: 3 },
-  ),
-  hasMore: fc.boolean(),
-});
 const JOB = fc.record(
   {
     ...{ id: WORD, status: WORD, prLink: WORD, model: WORD, createdAt: WORD, archivedAt: WORD },
@@ -59,50 +50,39 @@ const ERROR = fc.record(
   { requiredKeys: [] },
 );
 
-/** JSON as no library writes it: any character as an escape, a prototype's keys, numbers that no double holds. */
+/** A prototype's keys, and a number that no double holds. */
+const MORE = [
+  ...['', '"__proto__": {"polluted": 1},', '"constructor": {"prototype": {"polluted": 1}},'],
+  '"x": 1e999,',
+];
 const anyJson = fc
-  .tuple(
-    fc.oneof(VIEWS, GOOD_VIEWS, JOB, ERROR, fc.jsonValue()),
-    fc.nat(3),
-    fc.constantFrom(
-      '',
-      '"__proto__": {"polluted": 1},',
-      '"constructor": {"prototype": {"polluted": 1}},',
-      '"x": 1e999,',
-    ),
-  )
-  .map(([value, escaping, more]) => {
-    const text = JSON.stringify(value)
-      .replace(/^\{(?=.)/, `{${more}`)
-      .replace(/,\}$/, '}');
-    if (escaping > 1) return text;
-    const escaped = (character: string) =>
-      escaping === 0 ? `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}` : `\\${character}`;
-    return text.replaceAll(escaping === 0 ? /[a-z](?=[^"]*"[,}:\]])/g : /\//g, escaped);
-  });
+  .tuple(fc.oneof(VIEWS, JOB, ERROR, fc.jsonValue()), fc.constantFrom(...MORE))
+  .map(([value, more]) => JSON.stringify(value).replace(/^\{(?="|$)/, `{${more}`));
 
+const anyText = fc.oneof(
+  { arbitrary: anyJson, weight: 5 },
+  { arbitrary: fc.string({ unit: 'binary' }), weight: 1 },
+  {
+    arbitrary: fc.constantFrom(
+      `<html><a href="/login?key=${encodeURIComponent(KEY)}">${KEY}</a>`,
+      '['.repeat(100_000),
+      `{"totals":${'{"a":'.repeat(10_000)}1${'}'.repeat(10_000)}}`,
+    ),
+    weight: 1,
+  },
+);
+
+/** Cut off, or with changed bytes, which make UTF-8 invalid, and JSON almost valid. */
 const anyBody = fc
   .tuple(
-    fc.oneof(
-      { arbitrary: anyJson, weight: 5 },
-      { arbitrary: fc.string({ unit: 'binary' }), weight: 1 },
-      {
-        arbitrary: fc.constantFrom(
-          `<html><a href="/login?key=${encodeURIComponent(KEY)}">${KEY}</a>`,
-          '['.repeat(100_000),
-          `{"totals":${'{"a":'.repeat(10_000)}1${'}'.repeat(10_000)}}`,
-        ),
-        weight: 1,
-      },
-    ),
+    anyText,
     fc.option(fc.double({ min: 0, max: 1, noNaN: true }), { freq: 3 }),
     fc.array(fc.tuple(fc.nat(400), fc.nat(255)), { maxLength: 2 }),
   )
   .map(([text, cutAt, flips]) => {
     const bytes = Buffer.from(text);
-    // Flipped bits make UTF-8 invalid, and JSON almost valid.
     for (const [at, byte] of flips) if (at < bytes.length) bytes[at] = byte;
-    return cutAt === null ? bytes : bytes.subarray(0, Math.floor(bytes.length * cutAt));
+    return bytes.subarray(0, Math.floor(bytes.length * (cutAt ?? 1)));
   });
 
 const anyAnswer: fc.Arbitrary<Answer> = fc.record({
@@ -174,14 +154,5 @@ describe('any answer from a server', () => {
       }
     });
     await fc.assert(property, tries(150));
-  });
-
-  it('a created job whose answer cannot be read is unknown, never considered not created', async () => {
-    const unreadable = anyAnswer.filter(({ status }) => status < 300 || status >= 500);
-    const property = fc.asyncProperty(unreadable, async (anyOne) => {
-      const end = await came({ ...anyOne, headers: {} }, CREATE);
-      if ('error' in end) expect(end.error).toBeInstanceOf(UnknownOutcomeError);
-    });
-    await fc.assert(property, tries(100));
   });
 });

@@ -19,7 +19,6 @@ const ECHOES: [string, string][] = [
   ['fully escaped JSON', JSON.stringify({ error: 'KEY' }).replace('KEY', escaped(KEY))],
   ['a web page', `<!doctype html><body>Bearer ${KEY}</body>`],
   ['plain text', `Bearer ${KEY} is not allowed`],
-  ['JSON of another shape', JSON.stringify({ message: `no such key: ${KEY}` }).replaceAll('/', '\\/')],
   ['an address', `Sign in: https://example.com/login?key=${encodeURIComponent(KEY)}`],
   ['the end of the quoted text', 'x'.repeat(300 - PIECE.length) + KEY],
   ['the end of the quoted text, after tags', `<p>${'<b>'.repeat(50)}${'x'.repeat(299 - PIECE.length)}${KEY}`],
@@ -37,12 +36,10 @@ describe('a server that echoes the key', () => {
     }
   });
 
-  it.each([
-    ['a web page instead of JSON', `<!doctype html>Bearer ${KEY}`],
-    ['the end of the quoted start', `${'x'.repeat(60 - PIECE.length)}${KEY}`],
-  ])('in %s: no message contains it, or a part of it', async (_, body) => {
-    for (const message of await messagesOf((response) => response.end(body)))
-      expect(message).not.toContain(PIECE);
+  it('in the start of a web page instead of JSON: no message contains it, or a part of it', async () => {
+    for (const body of [`<!doctype html>Bearer ${KEY}`, `${'x'.repeat(60 - PIECE.length)}${KEY}`])
+      for (const message of await messagesOf((response) => response.end(body)))
+        expect(message).not.toContain(PIECE);
   });
 
   it.each([
@@ -75,13 +72,6 @@ describe('a server that echoes the key', () => {
     const { client } = await clientOf((response) => response.end(JSON.stringify(page)), { apiKey: 'secret' });
     expect(await client.views(PAGE)).toEqual(page);
   });
-
-  it('leaves the rest of the text readable', async () => {
-    const [message] = await messagesOf((response) =>
-      response.writeHead(401).end(JSON.stringify({ error: `no such key: ${KEY}` })),
-    );
-    expect(message).toContain('no such key: [redacted]');
-  });
 });
 
 it('a secret that contains another one leaves nothing behind', () => {
@@ -91,29 +81,21 @@ it('a secret that contains another one leaves nothing behind', () => {
   );
 });
 
-describe('the server text that a message quotes', () => {
-  it('is cut to a reasonable length', async () => {
-    const long = 'long '.repeat(10_000);
-    const [message = ''] = await messagesOf((response) => response.writeHead(400).end(long));
-    expect(message.length).toBeLessThan(1_000);
-    expect(message).toContain('…”');
-  });
-
-  it('is the text of a web page, without its tags, scripts and styles', async () => {
-    const page = '<style>b{color:red}</style><h1>Bad <b>gateway</b></h1><script>alert(1)</script>';
-    const [message] = await messagesOf((response) => response.writeHead(502).end(`<html>${page}</html>`));
-    expect(message).toContain('502: “Bad gateway”');
-  });
-
-  it('is empty if the server said nothing', async () => {
-    const [message] = await messagesOf((response) => response.writeHead(500).end());
-    expect(message).toContain('the server answered 500.');
-  });
-
-  it('contains no character that could control a terminal', async () => {
-    const body = JSON.stringify({ error: 'red \u001b[31malert\u0007\u009b2J' });
-    for (const message of await messagesOf((response) => response.writeHead(400).end(body)))
-      // eslint-disable-next-line no-control-regex
-      expect(message).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/);
-  });
+it.each([
+  ['cut to a reasonable length', 'long '.repeat(10_000), /^.{0,400}…”.{0,200}$/s],
+  [
+    'that of a web page, without its tags, scripts and styles',
+    '<html><style>b{color:red}</style><h1>Bad <b>gateway</b></h1><script>alert(1)</script></html>',
+    '502: “Bad gateway”',
+  ],
+  ['empty if the server said nothing', '', 'the server answered 502.'],
+  [
+    'without characters that could control a terminal',
+    JSON.stringify({ error: 'red \u001b[31malert\u0007\u009b2J' }),
+    // eslint-disable-next-line no-control-regex
+    /^[^\u0000-\u001f\u007f-\u009f]+$/,
+  ],
+])('the server text that a message quotes is %s', async (_, body, words) => {
+  const [message] = await messagesOf((response) => response.writeHead(502).end(body));
+  expect(message).toMatch(words);
 });

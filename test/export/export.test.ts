@@ -4,15 +4,12 @@ import pLimit from 'p-limit';
 import { describe, expect, it } from 'vitest';
 import { addDays, day } from '../../src/day.js';
 import { openClient } from '../api/open-client.js';
-import { paceOn } from '../state/open-pace.js';
-import { sleepingClock } from '../sleeping-clock.js';
-import { stateBeside } from '../open-state.js';
 import { closeNow, newStore, rowsOf as rowsIn } from '../open-history.js';
 import { NOW, openSandbox, type OpenSandbox } from '../sandbox/open-sandbox.js';
 import { reply, serve } from '../serve.js';
 import { exportFrom } from './export-from.js';
 import { sumCounts } from '../../src/export/totals.js';
-import { movingViews, row, type Rows, rowsOf, totalsOf } from './moving-views.js';
+import { byPath, movingViews, row, type Rows, rowsOf, totalsOf } from './moving-views.js';
 import { expectWhole, statesOf, storedDays, storedRows, storedTotals } from './stored-days.js';
 
 const ROWS: Rows = { '/a': [3, 1] };
@@ -115,59 +112,46 @@ it('paths that UTF-8 cannot encode stay distinct, even from paths that look like
 
 describe('a day that is read again', () => {
   const DAY = '2026-11-16';
-  const readTwice = async (first: Rows, second: Rows) => {
-    const { client } = movingViews([rowsOf(first), rowsOf(second)]);
-    const history = await newStore();
-    await exportFrom({ history, client, from: DAY, to: DAY });
-    const { results } = await exportFrom({ history, client, from: DAY, to: DAY });
-    return { history, result: results[0] };
-  };
+  const CHECKED = expect.stringMatching(/^2026-11-18/) as string;
 
-  it('and is unchanged leaves no restatement', async () => {
-    const rows: Rows = { '/a': [1, 2], '/b': [3, 0] };
-    const { history, result } = await readTwice(rows, { '/b': [3, 0], '/a': [1, 2] });
-    expect(result).toMatchObject({ outcome: 'unchanged', rows: 2 });
-    expect(await restatements(history)).toEqual([]);
-    expect(await storedRows(history, DAY)).toHaveLength(2);
-  });
-
-  it('and has changed is replaced as a whole, and the change is recorded', async () => {
-    const { history, result } = await readTwice(
+  it.each<[what: string, first: Rows, second: Rows, change: object | undefined]>([
+    [
+      'is unchanged, in another order',
+      { '/a': [1, 2], '/b': [3, 0] },
+      { '/b': [3, 0], '/a': [1, 2] },
+      undefined,
+    ],
+    [
+      'has changed',
       { '/a': [1, 2], '/b': [3, 0], '/c': [1, 1] },
       { '/a': [2, 2], '/d': [9, 9], '/c': [1, 1] },
-    );
-    expect(result).toMatchObject({ outcome: 'restated', rows: 3 });
-    const stored = (await storedRows(history, DAY)).map(({ path, human }) => `${path} ${human}`);
-    expect(stored).toEqual(['/a 2', '/c 1', '/d 9']);
-    const [human, ai] = [
-      { human_before: 5, human_after: 12 },
-      { ai_before: 3, ai_after: 12 },
-    ];
-    expect(await restatements(history)).toEqual([
       {
-        ...{ day: DAY, ...human, ...ai, total_before: 8, total_after: 24, pages_changed: 3 },
-        checked_before: expect.stringMatching(/^2026-11-18/) as string,
+        ...{ human_before: 5, human_after: 12, ai_before: 3, ai_after: 12, total_before: 8, total_after: 24 },
+        ...{ day: DAY, pages_changed: 3, checked_before: CHECKED },
       },
-    ]);
-    await expectWhole(history);
-  });
-
-  it('and has moved views between pages is restated, although its totals are the same', async () => {
-    const { history } = await readTwice({ '/a': [1, 0], '/b': [2, 0] }, { '/a': [2, 0], '/b': [1, 0] });
-    expect(await restatements(history)).toMatchObject([
+    ],
+    [
+      'has moved views between pages',
+      { '/a': [1, 0], '/b': [2, 0] },
+      { '/a': [2, 0], '/b': [1, 0] },
       { total_before: 3, total_after: 3, pages_changed: 2 },
-    ]);
-    expect(await storedRows(history, DAY)).toMatchObject([{ human: 2 }, { human: 1 }]);
-  });
-
-  it('and is empty now replaces what was stored', async () => {
-    const { history } = await readTwice({ '/a': [1, 2] }, {});
-    expect(await storedRows(history, DAY)).toEqual([]);
-    expect(await storedDays(history)).toMatchObject([{ day: DAY, state: 'provisional', total: 0, pages: 0 }]);
-    expect(await restatements(history)).toMatchObject([
-      { total_before: 3, total_after: 0, pages_changed: 1 },
-    ]);
-  });
+    ],
+    ['is empty now', { '/a': [1, 2] }, {}, { total_before: 3, total_after: 0, pages_changed: 1 }],
+  ])(
+    'and %s is what was read last, as a whole, and each change is recorded',
+    async (_, first, second, change) => {
+      const { client } = movingViews([rowsOf(first), rowsOf(second)]);
+      const history = await newStore();
+      await exportFrom({ history, client, from: DAY, to: DAY });
+      const { results } = await exportFrom({ history, client, from: DAY, to: DAY });
+      const rows = Object.keys(second).length;
+      expect(results).toMatchObject([{ outcome: change === undefined ? 'unchanged' : 'restated', rows }]);
+      expect(await storedRows(history, DAY)).toEqual(byPath(rowsOf(second)));
+      expect(await storedDays(history)).toMatchObject([{ state: 'provisional', pages: rows }]);
+      expect(await restatements(history)).toMatchObject(change === undefined ? [] : [change]);
+      await expectWhole(history);
+    },
+  );
 
   it('and is empty now, although it had settled, keeps what was stored: the platform forgot it', async () => {
     const { client } = movingViews([rowsOf({ '/a': [1, 2] }), []]);
@@ -235,16 +219,12 @@ describe('a day that cannot be loaded', () => {
 
   it('does not stop the export after four failures, a success and four more failures', async () => {
     const { sandbox, task } = await setUp();
-    sandbox.setFaults([
-      { on: 'views', kind: 'html', times: 4 },
-      // A day has two pages.
-      { on: 'views', kind: 'html', after: 6, times: 4 },
-    ]);
+    const four = { on: 'views', kind: 'html', times: 4 } as const;
+    // A day has two pages.
+    sandbox.setFaults([four, { ...four, after: 6 }]);
     const { results, stopped } = await exportFrom({ ...task, ...TEN_DAYS, inTurn: pLimit(1) });
     expect(results.filter(({ outcome }) => outcome === 'failed')).toHaveLength(8);
-    expect(results).toHaveLength(10);
-    expect(stopped).toBeUndefined();
-    await expectWhole(task.history);
+    expect([results.length, stopped]).toEqual([10, undefined]);
   });
 
   it('is not recorded as failed because of another: a day in progress when the export stops is unchanged', async () => {
@@ -265,58 +245,20 @@ describe('a day that cannot be loaded', () => {
   });
 });
 
-describe('a day that the platform refuses', () => {
-  const refusing = async (status: number, refused: (date: string) => boolean) => {
-    const asked: string[] = [];
-    const server = await serve(({ url }, response) => {
-      const date = url.searchParams.get('dateFrom') ?? '';
-      asked.push(date);
-      if (refused(date)) reply(response, status, { error: 'not this day' });
-      else reply(response, 200, PAGE);
-    });
-    const history = await newStore();
-    const pace = paceOn((await stateBeside(history)).state, sleepingClock(NOW));
-    const client = openClient(server.baseUrl, { retries: RETRY_ONCE, pace });
-    return { client, asked, history };
-  };
-
-  // That the others are loaded, for all statuses, is in hostile.test.ts.
-  it('is retried less and less often: at once, then after an hour, then after four', async () => {
-    const { history, client, asked } = await refusing(400, (date) => date === '2026-11-05');
-    const load = async (hours: number) => {
-      const before = asked.length;
-      const now = () => addHours(NOW, hours);
-      const { plan } = await exportFrom({ history, client, ...TEN_DAYS, now });
-      const retried = asked.slice(before).filter((date) => date === '2026-11-05').length;
-      return { retried, waiting: plan.waiting };
-    };
-    expect((await load(0)).retried).toBe(1);
-    const waiting = ['2026-11-05'];
-    expect(await load(0.1)).toEqual({ retried: 1, waiting: [] });
-    expect(await load(0.2)).toEqual({ retried: 0, waiting });
-    expect(await load(1.2)).toEqual({ retried: 1, waiting: [] });
-    expect(await load(4)).toEqual({ retried: 0, waiting });
-    expect(await load(5.3)).toEqual({ retried: 1, waiting: [] });
-    expect(await load(20)).toEqual({ retried: 0, waiting });
+it('a long stretch of days that the platform refuses delays no other day', async () => {
+  const server = await serve(({ url }, response) => {
+    const date = url.searchParams.get('dateFrom') ?? '';
+    const isRefused = date > '2026-10-15' && date < '2026-11-08';
+    reply(response, isRefused ? 400 : 200, isRefused ? { error: 'not this day' } : PAGE);
   });
-
-  it('does not delay the days that got their requests before it', async () => {
-    const { history, client } = await refusing(400, (date) => date === '2026-11-10');
-    const range = { ...TEN_DAYS, from: '2026-10-01' };
-    const { results } = await exportFrom({ history, client, ...range, inTurn: pLimit(1) });
-    expect(results).toHaveLength(41);
-    expect(results.filter(({ outcome }) => outcome === 'failed')).toHaveLength(1);
-  });
-
-  it('delays no other day, even if a long stretch of days is refused', async () => {
-    const { history, client } = await refusing(400, (date) => date > '2026-10-15' && date < '2026-11-08');
-    const range = { ...TEN_DAYS, from: '2026-10-01' };
-    const { stopped } = await exportFrom({ history, client, ...range, inTurn: pLimit(1) });
-    expect(stopped).toBeUndefined();
-    const states = Object.values(await statesOf(history));
-    expect(states.filter((state) => state === 'final')).toHaveLength(18);
-    expect(states.filter((state) => state === 'failed')).toHaveLength(23);
-  });
+  const client = openClient(server.baseUrl, { retries: RETRY_ONCE });
+  const history = await newStore();
+  const range = { ...TEN_DAYS, from: '2026-10-01' };
+  const { stopped } = await exportFrom({ history, client, ...range, inTurn: pLimit(1) });
+  expect(stopped).toBeUndefined();
+  const states = Object.values(await statesOf(history));
+  expect(states.filter((state) => state === 'final')).toHaveLength(18);
+  expect(states.filter((state) => state === 'failed')).toHaveLength(23);
 });
 
 it.each([

@@ -6,7 +6,7 @@ import { readFact } from '../../src/state/facts.js';
 import { openClient } from '../api/open-client.js';
 import { stateBeside } from '../open-state.js';
 import { newStore } from '../open-history.js';
-import { NOW, openSandbox } from '../sandbox/open-sandbox.js';
+import { NOW } from '../sandbox/open-sandbox.js';
 import { reply, serve } from '../serve.js';
 
 /** One request, and one for each halving of the twelve years in which a history may begin. */
@@ -19,67 +19,6 @@ async function find(request: Omit<RangeRequest, 'start'>): Promise<ExportRange |
   const range = await resolveRange({ ...request, start: 'auto' });
   return range?.rest === undefined ? range : range.rest();
 }
-
-async function setUp(firstDay: string) {
-  const { sandbox, clock } = await openSandbox({ firstDay: day(firstDay), pages: 20 });
-  const { baseUrl, projectId, apiKey } = sandbox;
-  const client = openClient(baseUrl, { projectId, apiKey, limits: { responseTimeoutMs: 20_000 } });
-  const history = await newStore();
-  const { state } = await stateBeside(history);
-  const request = { history, state, client, project: projectId, now: clock.now() };
-  return { request, asked: () => sandbox.inspect().requests.recent.length };
-}
-
-describe('where a history begins', () => {
-  it.each(['2026-11-17', '2026-11-02', '2025-12-31'])(
-    'is found at %s with one request for each halving, and remembered',
-    async (firstDay) => {
-      const { request, asked } = await setUp(firstDay);
-      expect(await find(request)).toEqual({ first: firstDay, last: '2026-11-17' });
-      expect(asked()).toBeLessThanOrEqual(MOST_REQUESTS);
-      const before = asked();
-      expect(await find(request)).toMatchObject({ first: firstDay });
-      expect(asked()).toBe(before);
-    },
-  );
-
-  it.each([1, 2, 5])(
-    'is not decided by a single refusal, here of request %i into the past',
-    async (number) => {
-      const { request, asked } = await setUp('2025-12-31');
-      let searched = 0;
-      const views: RangeRequest['client']['views'] = (query, options) => {
-        if (query.dateTo < '2026-11-18' && ++searched === number)
-          return Promise.reject(new RefusedError(OPERATION, 400, 'the server answered 400.'));
-        return request.client.views(query, options);
-      };
-      const client = { views };
-      expect(await find({ ...request, client })).toEqual({ first: '2025-12-31', last: '2026-11-17' });
-      expect(asked()).toBeLessThan(2 * MOST_REQUESTS);
-      expect(readFact(request.state, request.project, KEPT_FROM, request.now)).toBeUndefined();
-    },
-  );
-
-  it('is unknown while the platform has no views, and searched for again next time', async () => {
-    const { request, asked } = await setUp('2026-11-18');
-    expect(await find(request)).toBeUndefined();
-    expect(asked()).toBe(1);
-    expect(await find(request)).toBeUndefined();
-    expect(asked()).toBe(2);
-  });
-
-  it('is not searched for when it is configured or given', async () => {
-    const { request, asked } = await setUp('2026-11-02');
-    const range = { first: '2026-11-05', last: '2026-11-17' };
-    expect(await resolveRange({ ...request, start: day('2026-11-05') })).toEqual(range);
-    // The end is yesterday in UTC even if a later day is requested.
-    const until = { start: day('2026-11-05'), to: day('2026-12-31') };
-    expect(await resolveRange({ ...request, ...until })).toEqual(range);
-    const given = { start: 'auto', from: day('2026-11-06'), to: day('2026-11-08') } as const;
-    expect(await resolveRange({ ...request, ...given })).toEqual({ first: '2026-11-06', last: '2026-11-08' });
-    expect(asked()).toBe(0);
-  });
-});
 
 const FIRST = day('2024-03-05');
 const YESTERDAY = day('2026-11-17');
@@ -116,6 +55,56 @@ async function limitedPlatform({ longestDays = Infinity, oldest, first = FIRST, 
   const request = { history, state, client, project: 'prj_1', now: NOW };
   return { request, asked, limits };
 }
+
+describe('where a history begins', () => {
+  it.each(['2026-11-17', '2026-11-02', '2025-12-31', FIRST])(
+    'is found at %s with one request for each halving, and remembered',
+    async (first) => {
+      const { request, asked } = await limitedPlatform({ first: day(first) });
+      expect(await find(request)).toEqual({ first, last: YESTERDAY });
+      expect(asked.length).toBeLessThanOrEqual(MOST_REQUESTS);
+      const before = asked.length;
+      expect(await find(request)).toMatchObject({ first });
+      expect(asked).toHaveLength(before);
+    },
+  );
+
+  it.each([1, 2, 5])(
+    'is not decided by a single refusal, here of request %i into the past',
+    async (number) => {
+      const { request, asked } = await limitedPlatform({ first: day('2025-12-31') });
+      let searched = 0;
+      const views: RangeRequest['client']['views'] = (query, options) => {
+        if (query.dateTo < '2026-11-18' && ++searched === number)
+          return Promise.reject(new RefusedError(OPERATION, 400, 'the server answered 400.'));
+        return request.client.views(query, options);
+      };
+      const found = await find({ ...request, client: { views } });
+      expect(found).toEqual({ first: '2025-12-31', last: YESTERDAY });
+      expect(asked.length).toBeLessThan(2 * MOST_REQUESTS);
+      expect(readFact(request.state, request.project, KEPT_FROM, request.now)).toBeUndefined();
+    },
+  );
+
+  it('is unknown while the platform has no views, and searched for again next time', async () => {
+    const { request, asked } = await limitedPlatform({ first: day('2026-11-18') });
+    for (const requests of [1, 2]) {
+      expect(await find(request)).toBeUndefined();
+      expect(asked).toHaveLength(requests);
+    }
+  });
+
+  it('is not searched for when it is configured or given; the end is yesterday in UTC', async () => {
+    const { request, asked } = await limitedPlatform({});
+    const range = { first: '2026-11-05', last: YESTERDAY };
+    expect(await resolveRange({ ...request, start: day('2026-11-05') })).toEqual(range);
+    const until = { start: day('2026-11-05'), to: day('2026-12-31') };
+    expect(await resolveRange({ ...request, ...until })).toEqual(range);
+    const given = { start: 'auto', from: day('2026-11-06'), to: day('2026-11-08') } as const;
+    expect(await resolveRange({ ...request, ...given })).toEqual({ first: '2026-11-06', last: '2026-11-08' });
+    expect(asked).toHaveLength(0);
+  });
+});
 
 describe('on a platform that refuses long or old ranges, the first day', () => {
   it.each([

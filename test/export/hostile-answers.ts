@@ -30,24 +30,19 @@ const status = (code: number, body: string | object = { error: 'no' }, headers =
 const HTML = '<!doctype html><title>Sorry</title><h1>It does not work</h1>';
 const DETAILED = { error: 'no', details: { day: 'too old', more: [1, null] } };
 const BODIES = [{ error: 'no' }, 'no', '', HTML, DETAILED];
-const REFUSALS = [
-  ...[301, 304, 400, 401, 402, 403, 404, 405, 406, 408, 409, 410, 413, 414, 415, 418, 421, 422, 423],
-  ...[424, 425, 426, 428, 431, 451, 499],
-].map((code, index) => status(code, BODIES[index % BODIES.length]));
-const FAILURES = [500, 501, 502, 503, 504, 507, 508, 511, 520, 599].map((code, index) =>
+/** What each status means is in test/api/errors.test.ts. */
+const FAILURES = [301, 304, 400, 401, 402, 403, 404, 408, 410, 422, 499, 500, 503, 599].map((code, index) =>
   status(code, BODIES[index % BODIES.length]),
 );
 const COME_BACK = [
-  ...['0', 'soon', '-5', 'Wed, 18 Nov 2026 00:00:00 GMT', '3600', 'Fri, 18 Nov 2050 05:00:00 GMT'].map(
-    (wait) => status(503, 'busy', { 'retry-after': wait }),
+  ...['0', 'soon', '3600', 'Fri, 18 Nov 2050 05:00:00 GMT'].map((wait) =>
+    status(503, 'busy', { 'retry-after': wait }),
   ),
-  ...['0', 'soon', 'Wed, 18 Nov 2026 00:00:00 GMT'].map((wait) =>
-    status(429, 'slow down', { 'retry-after': wait }),
-  ),
+  status(429, 'slow down', { 'retry-after': '0' }),
   status(429, 'slow down'),
 ];
 /** A pause that the server requests applies to all days, so the day itself has not failed. */
-const LONG_PAUSES = ['60', '3600', '99999999999', 'Fri, 18 Nov 2050 05:00:00 GMT'].map((wait): Answer => [
+const LONG_PAUSES = ['60', '99999999999'].map((wait): Answer => [
   `429, retry-after: ${wait}`,
   undefined,
   (response) => reply(response, 429, { error: 'slow down' }, { 'retry-after': wait }),
@@ -71,7 +66,6 @@ const WRONG_BODIES: readonly Answer[] = [
   text('UTF-16', Buffer.from(WHOLE, 'utf16le')),
   text('JSON nested too deeply', '['.repeat(200_000)),
   // The other bodies that do not match the API are in test/api/schema.test.ts.
-  json('no totals', { ...PAGE, totals: undefined }),
   ...[2 ** 50, 9_007_199_254_740_000, 1e300].flatMap((many) => {
     const huge = { path: '/a', human: many, ai: 0, total: many };
     return [
@@ -84,8 +78,6 @@ const WRONG_BODIES: readonly Answer[] = [
     views: ['/a', '/b'].map((path) => row(path, 2 ** 49)),
     hasMore: false,
   }),
-  json('a negative count', { ...PAGE, views: [{ ...ROWS[0], human: -1 }] }),
-  text('NaN as a count', WHOLE.replace('300', 'NaN')),
 ];
 
 const ODD_BODIES: readonly Answer[] = [
@@ -126,8 +118,6 @@ const ODD_BODIES: readonly Answer[] = [
 
 /** What else cuts a response short, and encodings, are in test/api. */
 const NO_ANSWERS: readonly Answer[] = [
-  ['a reset before the headers', 'failed', (response) => response.socket?.resetAndDestroy()],
-  ['an end before the headers', 'failed', (response) => response.socket?.end()],
   ['no answer at all', 'failed', () => undefined],
   ['not HTTP', 'failed', (response) => response.socket?.end('SSH-2.0-OpenSSH_9.6\r\n')],
   [
@@ -146,7 +136,6 @@ const NO_ANSWERS: readonly Answer[] = [
 ];
 
 export const HOSTILE_ANSWERS: readonly Answer[] = [
-  ...REFUSALS,
   ...FAILURES,
   ...COME_BACK,
   ...LONG_PAUSES,

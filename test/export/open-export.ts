@@ -5,7 +5,7 @@ import { pageViewsOf } from '../../src/history/days.js';
 import { resolveRange } from '../../src/export/range.js';
 import type { PageViews } from '../../src/api/schema.js';
 import { openClient } from '../api/open-client.js';
-import { paceOn } from '../state/open-pace.js';
+import { paceOn } from '../api/open-pace.js';
 import { stateBeside } from '../open-state.js';
 import { newStore } from '../open-history.js';
 import { sleepingClock } from '../sleeping-clock.js';

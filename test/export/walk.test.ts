@@ -44,18 +44,16 @@ const changed = (rows: readonly PageViews[], index: number): PageViews[] =>
 describe('a day', () => {
   const rows = rowsInOrder(300);
 
-  it('is the window from its start up to, not including, the next day', async () => {
-    const { queries } = await walk([rows]);
+  it('is the window from its start up to, not including, the next day, and read once if it adds up', async () => {
+    const { walked, walks, queries } = await walk([rows]);
+    const window = { dateFrom: '2026-11-10', dateTo: '2026-11-11', limit: 250 };
     expect(queries).toMatchObject([
-      { dateFrom: '2026-11-10', dateTo: '2026-11-11', limit: 250, offset: 0 },
-      { dateFrom: '2026-11-10', dateTo: '2026-11-11', limit: 250, offset: 250 },
+      { ...window, offset: 0 },
+      { ...window, offset: 250 },
     ]);
-  });
-
-  it('that adds up is read once', async () => {
-    const { walked, walks } = await walk([rows]);
     expect(walked).toEqual({ totals: sumCounts(rows), rows, unattributed: counts(0), doubt: undefined });
     expect(walks).toBe(1);
+    expect(await walk([[]])).toMatchObject({ walks: 1, walked: { rows: [], doubt: undefined } });
   });
 
   it.each([
@@ -106,12 +104,6 @@ describe('a day', () => {
     const options: Partial<WalkOptions> = { isAsStored: (first) => isAsStored(history, at, first) };
     expect((await walkDay(client, options)) === 'unchanged').toBe(isUnchanged);
     if (isUnchanged) expect(queries).toHaveLength(1);
-  });
-
-  it('without views adds up', async () => {
-    const { walked, walks } = await walk([[]]);
-    expect(walked).toMatchObject({ totals: counts(0), rows: [], doubt: undefined });
-    expect(walks).toBe(1);
   });
 
   it.each(['human', 'ai', 'total'] as const)('whose %s alone do not add up is read again', async (key) => {

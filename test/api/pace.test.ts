@@ -3,10 +3,11 @@ import type { ServerResponse } from 'node:http';
 import { describe, expect, test, vi } from 'vitest';
 import { PausedError } from '../../src/api/errors.js';
 import { freeAt, hourOf } from '../../src/api/hour.js';
+import { READS_AT_ONCE } from '../../src/api/transport.js';
 import { readRequests } from '../../src/state/requests.js';
 import type { State } from '../../src/state/state.js';
 import { nextMinute } from '../../src/format/days.js';
-import { clientOf, errorOf, NO_ROWS, PAGE } from '../api/open-client.js';
+import { clientOf, errorOf, NO_ROWS, PAGE } from './open-client.js';
 import { openTestState } from '../open-state.js';
 import { reply } from '../serve.js';
 import { DAY_MS, MINUTE_MS, type SleepingClock, sleepingClock } from '../sleeping-clock.js';
@@ -80,14 +81,6 @@ describe('a cap', () => {
     },
   );
 
-  test('applies to each bucket separately', async () => {
-    const clock = sleepingClock();
-    const { state } = await openTestState();
-    expect(await takeAll(paceOn(state, clock, { maxWaitMs: 0 }))).toBe(100);
-    const bucket = 'organization acme';
-    expect(await takeAll(paceOn(state, clock, { maxWaitMs: 0, bucket }))).toBe(100);
-  });
-
   test('that is used up ends with a PausedError that names the time', async () => {
     const { clock, pace } = await openPace({ maxWaitMs: 2 * MINUTE_MS });
     const start = clock.now();
@@ -99,16 +92,6 @@ describe('a cap', () => {
     expect(error).toMatchObject({ exitCode: 75 });
     clock.advance(freeAt(start).getTime() - start.getTime() - 2 * MINUTE_MS);
     await pace.next();
-    expect(clock.now()).toEqual(freeAt(start));
-  });
-
-  test('says how long everyone waits, and why', async () => {
-    const told: unknown[] = [];
-    const { clock, pace } = await openPace({ cap: 1, onWait: (...why) => told.push(why) });
-    const start = clock.now();
-    await pace.next();
-    await pace.next();
-    expect(told).toEqual([[freeAt(start), 'history.requestsPerHour reached: 1 of 1 used.']]);
     expect(clock.now()).toEqual(freeAt(start));
   });
 });
@@ -129,22 +112,23 @@ describe('a refusal', () => {
   const at = sleepingClock().now();
   const uncapped = { cap: 'unlimited', maxWaitMs: 2 * MINUTE_MS } as const;
 
-  test.each([
-    ['seconds, JSON', JSON.stringify({ error: 'Too many requests' }), '1800'],
-    ['a fraction', JSON.stringify({ error: 'Too many requests' }), '1799.2'],
-    ['a date', 'Too many requests', addMinutes(at, 30).toUTCString()],
-    ['a Unix time', 'Too many requests', String(addMinutes(at, 30).getTime() / 1_000)],
-    ['a list', 'Too many requests', '1800, 60'],
-  ])('is obeyed at once, whatever form its wait has: %s', async (_, body, header) => {
-    const clock = sleepingClock();
-    const { state } = await openTestState();
-    const refuse = (response: ServerResponse) => response.writeHead(429, { 'retry-after': header }).end(body);
-    const pace = paceOn(state, clock, uncapped);
+  test('is obeyed at once, by every request', async () => {
+    const { clock, pace } = await openPace(uncapped);
+    const refuse = (response: ServerResponse) =>
+      reply(response, 429, { error: 'Too many requests' }, { 'retry-after': '1800' });
     const { client, server } = await clientOf(refuse, { now: clock.now, pace });
-    const until = await pausedUntilOf(client.views(PAGE));
-    expect(Math.abs(differenceInSeconds(until, addMinutes(at, 30)))).toBeLessThanOrEqual(1);
-    expect(await pausedUntilOf(client.views(PAGE))).toEqual(until);
+    for (let time = 0; time < 2; time++)
+      expect(await pausedUntilOf(client.views(PAGE))).toEqual(addMinutes(at, 30));
     expect(server.seen).toHaveLength(1);
+  });
+
+  test('of one request, while others get their turn, is no reason to give up before each connection had it', async () => {
+    const { clock, pace } = await openPace(uncapped);
+    const refuse = (response: ServerResponse) => reply(response, 429, {}, { 'retry-after': '1' });
+    const retries = { retries: 2, minDelayMs: 1, maxDelayMs: 1 };
+    const { client, server } = await clientOf(refuse, { now: clock.now, pace, retries });
+    await expect(client.views(PAGE)).rejects.toThrow('429');
+    expect(server.seen).toHaveLength(1 + READS_AT_ONCE + retries.retries);
   });
 
   test('of a burst is waited out', async () => {
@@ -211,17 +195,6 @@ describe('a refusal', () => {
     );
   });
 
-  test('outlives the process that received it', async () => {
-    const clock = sleepingClock();
-    const directory = await tempDir();
-    const first = await openTestState(directory);
-    await paceOn(first.state, clock, uncapped).refused(1, 45 * MINUTE_MS);
-    await first.close();
-    clock.advance(MINUTE_MS);
-    const { state } = await openTestState(directory);
-    expect(await pausedUntilOf(paceOn(state, clock, uncapped).next())).toEqual(addMinutes(at, 45));
-  });
-
   test('of several requests in flight counts once, an answer to one of them does not end it, and the longest wait applies', async () => {
     const { clock, pace } = await openPace({ cap: 'unlimited', maxWaitMs: 0 });
     const requests = [await pace.next(), await pace.next(), await pace.next()] as const;
@@ -284,23 +257,27 @@ describe('a refusal', () => {
     pace.ended(accepted);
     expect(await Promise.all(waiting)).toHaveLength(16);
   });
+});
 
-  test.each([2_000, undefined])(
-    'says for how long everyone waits, when the server asks for %s ms',
-    async (ms) => {
-      const told: unknown[] = [];
-      const { clock, pace } = await openPace({ cap: 'unlimited', onWait: (...why) => told.push(why) });
-      const start = clock.now();
-      await pace.refused(await pace.next(), ms);
-      await pace.next();
-      expect(told).toEqual([
-        [
-          addSeconds(start, ms === undefined ? 5 : 2),
-          'The platform refused a request, because of its own limit.',
-        ],
-      ]);
-    },
-  );
+test.each([
+  ['a cap', 1, undefined, 'history.requestsPerHour reached: 1 of 1 used.'],
+  ['a refusal', 'unlimited', 2_000, 'The platform refused a request, because of its own limit.'],
+  [
+    'a refusal that names no wait',
+    'unlimited',
+    0,
+    'The platform refused a request, because of its own limit.',
+  ],
+] as const)('after %s, it is said until when everyone waits, and why', async (_, cap, refusedMs, why) => {
+  const told: unknown[] = [];
+  const { clock, pace } = await openPace({ cap, onWait: (...words) => told.push(words) });
+  const start = clock.now();
+  const request = await pace.next();
+  if (refusedMs !== undefined) await pace.refused(request, refusedMs || undefined);
+  await pace.next();
+  const until = refusedMs === undefined ? freeAt(start) : addSeconds(start, (refusedMs || 5_000) / 1_000);
+  expect(told).toEqual([[until, why]]);
+  expect(clock.now()).toEqual(until);
 });
 
 test('waiting ends with the reason for an interruption', async () => {
