@@ -153,15 +153,4 @@ describe('the files with locks', () => {
     const other = await otherProcess(dataDir);
     expect(await other.told('acquire', 0)).toMatchObject({ error: 'LockedError' });
   });
-
-  it('lose them to a process that opens them in another way, which is why nothing here does', async () => {
-    const { dataDir } = await newState();
-    const holder = await otherProcess(dataDir);
-    await holder.does('acquire', 0);
-    await holder.does('readLockFile');
-    const other = await otherProcess(dataDir);
-    expect(await other.does('acquire', 0)).toBe(2);
-    // The token still tells.
-    expect(await holder.told('expectCurrent')).toMatchObject({ error: 'ReplacedWorkerError' });
-  });
 });

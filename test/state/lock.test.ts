@@ -1,8 +1,8 @@
 import { chmod, copyFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { LockedError, StorageError } from '../../src/errors.js';
-import { acquireWorker, readHolder, ReplacedWorkerError } from '../../src/state/lock.js';
+import { LockedError } from '../../src/errors.js';
+import { acquireWorker, readHolder } from '../../src/state/lock.js';
 import { readWorkspaceRow } from '../../src/state/workspace.js';
 import { addJob, newState, newWorker, now, senderOf, valueOf } from './new-state.js';
 import { otherProcess } from './other-process.js';
@@ -85,15 +85,6 @@ describe('the lock of the worker', () => {
     await worker.release();
   });
 
-  it('is not given back by the garbage collector', async () => {
-    const { dataDir, state } = await newState();
-    const holder = await otherProcess(dataDir);
-    await holder.does('acquire', 0);
-    await holder.does('collectGarbage');
-    await expect(acquire(dataDir, state)).rejects.toThrow(LockedError);
-    await holder.does('expectCurrent');
-  });
-
   it('does not stop anyone from reading and deciding', async () => {
     const { dataDir } = await newState();
     const holder = await otherProcess(dataDir);
@@ -143,10 +134,6 @@ describe('the file of the lock', () => {
       expect(attempt?.number).toBe(1);
     },
   );
-
-  it('is a class of errors of its own', () => {
-    expect(new ReplacedWorkerError('x')).toBeInstanceOf(StorageError);
-  });
 
   it('that was written to by something else is named', async () => {
     const { dataDir, state } = await newState();

@@ -4,6 +4,8 @@ import { acquireWorker, type Worker } from '../../src/state/lock.js';
 import { createState, openState } from '../../src/state/open.js';
 import { Sender } from '../../src/state/sender.js';
 import type { State } from '../../src/state/state.js';
+import { witnessOf } from '../../src/state/witness.js';
+import { readWorkspaceRow } from '../../src/state/workspace.js';
 import { afterTest } from '../cleanup.js';
 import { tempDir } from '../temp-dir.js';
 
@@ -47,6 +49,26 @@ export function addJob(state: State, path = '/guide'): Promise<number> {
       VALUES ($path, 'prj_1', $path, 'planned', 'much read', 'Improve it', $now, 90, 9, '[]') RETURNING id`;
     return state.get(sql, z.object({ id: z.int() }), { path, now: NOW })?.id ?? 0;
   });
+}
+
+/** A state with a planned job, and what sends it, with a witness beside the data directory or at another path. */
+export async function newSender({
+  dataDir: given,
+  witness: path,
+}: { dataDir?: string; witness?: string } = {}) {
+  const { dataDir, state } = await newState(given);
+  await addJob(state);
+  const worker = await newWorker(dataDir, state);
+  const witness = path ?? witnessOf(join(dataDir, '..', 'readership.yaml'));
+  const sender = senderOf(dataDir, state, worker, witness);
+  /** Begins to send the job, whatever its state, and returns the number of the attempt. */
+  const begin = async () => {
+    const mark = (attempt: number) =>
+      state.run(`UPDATE jobs SET state = 'sending', attempt = $attempt`, { attempt }) === 1;
+    const unmark = () => state.run(`UPDATE jobs SET state = 'planned', attempt = NULL`);
+    return (await sender.begin(NOW, mark, unmark))?.number;
+  };
+  return { dataDir, state, worker, witness, sender, begin, id: readWorkspaceRow(state).id };
 }
 
 /** The only value of the only row. */

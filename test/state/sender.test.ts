@@ -11,6 +11,7 @@ import { tempDir } from '../temp-dir.js';
 import {
   addJob,
   change,
+  newSender,
   newState,
   newWorker,
   NOW,
@@ -29,41 +30,29 @@ const jobState = (state: State) => valueOf(state, 'SELECT state FROM jobs');
 
 describe('beginning to send', () => {
   it('stores the attempt with its number before anything is sent', async () => {
-    const { dataDir, state } = await newState();
-    await addJob(state);
-    const sender = senderOf(dataDir, state, await newWorker(dataDir, state));
-    const attempt = await sender.begin(NOW, markIn(state), nothing);
+    const { dataDir, begin } = await newSender();
+    expect(await begin()).toBe(1);
     const other = await reopened(dataDir);
-    expect(attempt?.number).toBe(1);
-    expect(other.all('SELECT state, attempt FROM jobs', z.unknown())).toEqual([
-      { state: 'sending', attempt: 1 },
-    ]);
+    const jobs = other.all('SELECT state, attempt FROM jobs', z.unknown());
+    expect(jobs).toEqual([{ state: 'sending', attempt: 1 }]);
     expect(readWorkspaceRow(other)).toMatchObject({ attempt: 1, attempted_at: NOW });
   });
 
-  it('changes nothing if what is sent must not be', async () => {
-    const { dataDir, state } = await newState();
-    const witness = join(dataDir, '..', '.readership.yaml.sent');
-    const sender = senderOf(dataDir, state, await newWorker(dataDir, state), witness);
+  it('changes nothing if what is sent must not be, or if that fails', async () => {
+    const { state, sender, witness } = await newSender();
     const before = readWorkspaceRow(state);
     const refusing = () => {
       state.run(`INSERT INTO skips VALUES ('prj_1', '/a', '2026-11-18', NULL)`);
       return false;
     };
-    expect(await sender.begin(NOW, refusing, nothing)).toBeUndefined();
-    expect(readWorkspaceRow(state)).toEqual(before);
-    expect(valueOf(state, 'SELECT count(*) FROM skips')).toBe(0);
-    expect(readWitness(witness)).toBeUndefined();
-  });
-
-  it('changes nothing if it fails', async () => {
-    const { dataDir, state } = await newState();
-    const sender = senderOf(dataDir, state, await newWorker(dataDir, state));
     const failing = () => {
       throw new Error('no');
     };
+    expect(await sender.begin(NOW, refusing, nothing)).toBeUndefined();
     await expect(sender.begin(NOW, failing, nothing)).rejects.toThrow('no');
-    expect(readWorkspaceRow(state).attempt).toBe(0);
+    expect(readWorkspaceRow(state)).toEqual(before);
+    expect(valueOf(state, 'SELECT count(*) FROM skips')).toBe(0);
+    expect(readWitness(witness)).toBeUndefined();
   });
 
   it('by two processes at once is one attempt', async () => {
@@ -86,10 +75,7 @@ describe('beginning to send', () => {
   });
 
   it('is refused in a copy, until it is adopted', async () => {
-    const { dataDir, state } = await newState();
-    await addJob(state);
-    const worker = await newWorker(dataDir, state);
-    const witness = join(dataDir, '..', '.readership.yaml.sent');
+    const { dataDir, state, worker, witness } = await newSender();
     for (const other of [{ machine: 'other' }, { host: 'clone' }, { path: '/elsewhere' }]) {
       const here = { ...placeIn(dataDir), ...other };
       const sender = new Sender({ state, worker, here, witness, whyNot: () => Promise.resolve(undefined) });
@@ -131,10 +117,8 @@ describe('an outcome', () => {
   const active = (state: State) => () => state.run(`UPDATE jobs SET state = 'active', remote_id = 'job_1'`);
 
   it('is stored by its owner, also when another worker has called it unknown', async () => {
-    const { dataDir, state } = await newState();
-    await addJob(state);
-    const sender = senderOf(dataDir, state, await newWorker(dataDir, state));
-    await sender.begin(NOW, markIn(state), nothing);
+    const { state, begin } = await newSender();
+    await begin();
     await change(state, `UPDATE jobs SET state = 'unknown'`);
     await storeOutcome(state, active(state), undefined);
     expect(jobState(state)).toBe('active');
@@ -240,11 +224,9 @@ it('a new worker records what a killed process was doing', async () => {
 });
 
 it('only the latest worker records it', async () => {
-  const { dataDir, state } = await newState();
-  const job = await addJob(state);
-  const worker = await newWorker(dataDir, state);
+  const { state, worker } = await newSender();
   await change(state, 'UPDATE worker SET token = token + 1');
-  await change(state, `UPDATE jobs SET state = 'sending' WHERE id = $job`, { job });
+  await change(state, `UPDATE jobs SET state = 'sending'`);
   await expect(recover(state, worker, NOW)).rejects.toThrow(/has taken over/);
   expect(jobState(state)).toBe('sending');
 });

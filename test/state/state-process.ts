@@ -1,6 +1,5 @@
 // A process with the state of a data directory, which does what it is told on its standard input, one line at a time.
 // Started by other-process.ts. When it runs, it imports dist instead of src.
-import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -108,7 +107,6 @@ const COMMANDS = {
     kill();
   },
   begin: async () => (await (await sender()).begin(now(), mark, () => undefined))?.number,
-  readLockFile: () => readFileSync(`${dataDir}/worker.lock`).length,
   collectGarbage: () => {
     setFlagsFromString('--expose-gc');
     const collect = runInNewContext('gc') as () => void;
